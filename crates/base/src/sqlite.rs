@@ -1,0 +1,99 @@
+//! SQLite, opened one way: WAL with `synchronous=FULL`, a few readers, one writer
+//! task that commits in groups and answers each caller after the group's fsync.
+
+mod migrate;
+mod writer;
+
+use std::path::Path;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{ConnectOptions, SqliteConnection, SqlitePool};
+
+use writer::Writer;
+
+const READERS: u32 = 4;
+/// How long a write waits for another process, such as an admin command beside the server.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// What to do about a database that is older than this program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Schema {
+    /// Bring it up to date: for the one who holds the data directory's lock.
+    Migrate,
+    /// Refuse: a running server of another version is using it.
+    MustMatch,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error(
+        "the database {path} was written by a newer version of Docwright (schema {found}; this one knows {known}): run the newer version, or restore a backup from before the upgrade"
+    )]
+    Newer { path: String, found: usize, known: usize },
+    #[error(
+        "the database {path} is of an older version (schema {found}, this one needs {known}) and a server is using it: stop that server first"
+    )]
+    Older { path: String, found: usize, known: usize },
+    #[error("the database {path} cannot be opened: {source}")]
+    Unusable { path: String, source: sqlx::Error },
+}
+
+/// The write did not happen, or at least was never acknowledged.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("the database did not take the write: {0}")]
+pub struct WriteError(pub String);
+
+/// One database file. Clones share the readers and the writer.
+#[derive(Debug, Clone)]
+pub struct Database {
+    reads: SqlitePool,
+    writer: Writer,
+}
+
+impl Database {
+    /// Opens or makes the file. `migrations` are applied in order, each once; their count is
+    /// the schema's version.
+    pub async fn open(
+        path: &Path,
+        migrations: &'static [&'static str],
+        schema: Schema,
+    ) -> Result<Self, OpenError> {
+        let unusable = |source| OpenError::Unusable { path: path.display().to_string(), source };
+        let mut connection = options(path).create_if_missing(true).connect().await.map_err(unusable)?;
+        migrate::run(&mut connection, path, migrations, schema).await?;
+        let reads = SqlitePoolOptions::new()
+            .max_connections(READERS)
+            .min_connections(1)
+            .connect_with(options(path).read_only(true))
+            .await
+            .map_err(unusable)?;
+        Ok(Self { reads, writer: Writer::start(connection) })
+    }
+
+    pub fn reads(&self) -> &SqlitePool {
+        &self.reads
+    }
+
+    /// Runs `work` in the writer, in a savepoint of its own: when it answers `Err`, what it
+    /// wrote is undone and the others in the group are not. Returns after the fsync.
+    pub async fn write<T, E, F>(&self, work: F) -> Result<T, E>
+    where
+        F: for<'c> FnOnce(&'c mut SqliteConnection) -> BoxFuture<'c, Result<T, E>> + Send + 'static,
+        T: Send + 'static,
+        E: From<WriteError> + Send + 'static,
+    {
+        self.writer.run(work).await
+    }
+}
+
+fn options(path: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(path)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .foreign_keys(true)
+        .busy_timeout(BUSY)
+        .disable_statement_logging()
+}

@@ -1,0 +1,45 @@
+//! Ordered migrations, embedded in the program and counted in `PRAGMA user_version`.
+
+use std::path::Path;
+
+use sqlx::{AssertSqlSafe, SqliteConnection};
+
+use super::{OpenError, Schema};
+
+pub(super) async fn run(
+    connection: &mut SqliteConnection,
+    path: &Path,
+    migrations: &'static [&'static str],
+    schema: Schema,
+) -> Result<(), OpenError> {
+    let unusable = |source| OpenError::Unusable { path: path.display().to_string(), source };
+    let known = migrations.len();
+    let found = version(connection).await.map_err(unusable)?;
+    let name = path.display().to_string();
+    match found {
+        _ if found == known => Ok(()),
+        _ if found > known => Err(OpenError::Newer { path: name, found, known }),
+        _ if schema == Schema::MustMatch => Err(OpenError::Older { path: name, found, known }),
+        _ => apply(connection, &migrations[found..], found).await.map_err(unusable),
+    }
+}
+
+async fn version(connection: &mut SqliteConnection) -> Result<usize, sqlx::Error> {
+    let found: i64 = sqlx::query_scalar("PRAGMA user_version").fetch_one(connection).await?;
+    Ok(usize::try_from(found).unwrap_or(usize::MAX))
+}
+
+/// All or nothing: a migration that fails half-way leaves the schema that was there.
+async fn apply(
+    connection: &mut SqliteConnection,
+    pending: &'static [&'static str],
+    from: usize,
+) -> Result<(), sqlx::Error> {
+    sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut *connection).await?;
+    for migration in pending {
+        sqlx::raw_sql(*migration).execute(&mut *connection).await?;
+    }
+    let done = format!("PRAGMA user_version = {}; COMMIT", from + pending.len());
+    sqlx::raw_sql(AssertSqlSafe(done)).execute(connection).await?;
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! The one writer. A commit costs an fsync whatever it holds, so whoever waits while one
+//! fsync runs shares the next: throughput grows with the number of callers.
+
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use sqlx::SqliteConnection;
+use tokio::sync::{mpsc, oneshot};
+
+use super::WriteError;
+
+/// Callers that may wait in line; the next one waits to be let in.
+const QUEUE: usize = 1024;
+/// Writes in one commit: bounds how long the first waits for the last.
+const GROUP: usize = 256;
+
+type Work = Box<dyn for<'c> FnOnce(&'c mut SqliteConnection) -> BoxFuture<'c, Ran> + Send>;
+type Answer = Box<dyn FnOnce(Result<(), WriteError>) + Send>;
+
+/// A piece of work that ran but is not on disk yet.
+struct Ran {
+    keep: bool,
+    answer: Answer,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Writer(mpsc::Sender<Work>);
+
+impl Writer {
+    pub(super) fn start(mut connection: SqliteConnection) -> Self {
+        let (sender, mut queue) = mpsc::channel::<Work>(QUEUE);
+        tokio::spawn(async move {
+            let mut group = Vec::with_capacity(GROUP);
+            while queue.recv_many(&mut group, GROUP).await > 0 {
+                commit(&mut connection, group.drain(..)).await;
+            }
+        });
+        Self(sender)
+    }
+
+    pub(super) async fn run<T, E, F>(&self, work: F) -> Result<T, E>
+    where
+        F: for<'c> FnOnce(&'c mut SqliteConnection) -> BoxFuture<'c, Result<T, E>> + Send + 'static,
+        T: Send + 'static,
+        E: From<WriteError> + Send + 'static,
+    {
+        let (tell, told) = oneshot::channel();
+        let work: Work = Box::new(move |connection| {
+            async move {
+                let result = work(connection).await;
+                let keep = result.is_ok();
+                let answer: Answer = Box::new(move |committed| {
+                    // A caller that went away does not need its answer.
+                    let _ = tell.send(committed.map_err(E::from).and(result));
+                });
+                Ran { keep, answer }
+            }
+            .boxed()
+        });
+        let gone = || E::from(WriteError("the writer has stopped".into()));
+        self.0.send(work).await.map_err(|_| gone())?;
+        told.await.unwrap_or_else(|_| Err(gone()))
+    }
+}
+
+async fn commit(connection: &mut SqliteConnection, group: impl Iterator<Item = Work>) {
+    let mut answers = Vec::new();
+    let outcome = match execute(connection, "BEGIN IMMEDIATE").await {
+        Ok(()) => run_group(connection, group, &mut answers).await,
+        Err(error) => {
+            // Nothing ran. Dropping the work tells each caller so.
+            tracing::error!("no write transaction could be started: {error}");
+            return;
+        }
+    };
+    if let Err(error) = &outcome {
+        tracing::error!("a group of {} writes was not committed: {error}", answers.len());
+        let _ = execute(connection, "ROLLBACK").await;
+    }
+    for answer in answers {
+        answer(outcome.clone());
+    }
+}
+
+async fn run_group(
+    connection: &mut SqliteConnection,
+    group: impl Iterator<Item = Work>,
+    answers: &mut Vec<Answer>,
+) -> Result<(), WriteError> {
+    for work in group {
+        execute(connection, "SAVEPOINT one").await?;
+        // A panic is undone like an error: it must not take the writer with it.
+        let ran = AssertUnwindSafe(work(connection)).catch_unwind().await.ok();
+        if !ran.as_ref().is_some_and(|ran| ran.keep) {
+            execute(connection, "ROLLBACK TO one").await?;
+        }
+        execute(connection, "RELEASE one").await?;
+        answers.extend(ran.map(|ran| ran.answer));
+    }
+    execute(connection, "COMMIT").await
+}
+
+async fn execute(connection: &mut SqliteConnection, sql: &'static str) -> Result<(), WriteError> {
+    let done = sqlx::raw_sql(sql).execute(connection).await;
+    done.map(|_| ()).map_err(|error| WriteError(error.to_string()))
+}
