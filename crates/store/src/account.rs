@@ -1,0 +1,87 @@
+//! Organizations, their projects and keys, and who is signed in.
+
+use async_trait::async_trait;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{ApiKey, KeyId, KeyText, NewKey, OrganizationId, ProjectId, Result, Token};
+
+#[derive(Debug, Clone)]
+pub struct Organization {
+    pub id: OrganizationId,
+    pub name: String,
+    pub created_at: Timestamp,
+}
+
+#[derive(Debug, Clone)]
+pub struct Project {
+    pub id: ProjectId,
+    pub organization: OrganizationId,
+    pub name: String,
+    /// A path on this machine; later also a URL.
+    pub repository: String,
+    /// The branch to start from and merge into; `None` is the host's default.
+    pub base_ref: Option<String>,
+    pub docs_path: Option<String>,
+    /// Origins of the documentation site, from which the beacon is taken.
+    pub sites: Vec<String>,
+    pub model: String,
+    pub created_at: Timestamp,
+}
+
+#[derive(Debug, Clone)]
+pub struct NewProject {
+    pub organization: OrganizationId,
+    pub name: String,
+    pub repository: String,
+    pub base_ref: Option<String>,
+    pub docs_path: Option<String>,
+    pub sites: Vec<String>,
+    pub model: String,
+}
+
+/// How long a one-time login link works.
+pub(crate) const LOGIN_LINK: SignedDuration = SignedDuration::from_mins(15);
+/// How long a session lasts.
+pub(crate) const SESSION: SignedDuration = SignedDuration::from_hours(24 * 14);
+/// `last used` is for people: once a minute is exact enough and spares a write a request.
+pub(crate) const LAST_USED: SignedDuration = SignedDuration::from_mins(1);
+
+#[async_trait]
+pub trait Accounts: Send + Sync {
+    /// [`crate::StoreError::Taken`] when there is one of that name.
+    async fn create_organization(&self, name: &str) -> Result<Organization>;
+    /// Oldest first.
+    async fn organizations(&self) -> Result<Vec<Organization>>;
+
+    async fn create_project(&self, new: &NewProject) -> Result<Project>;
+    async fn project(&self, id: &ProjectId) -> Result<Option<Project>>;
+    /// Oldest first; of every organization when none is named.
+    async fn projects(&self, organization: Option<&OrganizationId>) -> Result<Vec<Project>>;
+
+    /// The only time that the key's text is seen. It is kept as its SHA-256.
+    async fn create_key(&self, new: &NewKey) -> Result<(ApiKey, KeyText)>;
+    /// Also a revoked or expired one: whether it is live is for the caller's clock to say.
+    async fn key(&self, text: &KeyText) -> Result<Option<ApiKey>>;
+    /// Newest first; of every organization when none is named.
+    async fn keys(&self, organization: Option<&OrganizationId>) -> Result<Vec<ApiKey>>;
+    /// False when this organization has no such key. Revoking again changes nothing.
+    async fn revoke_key(&self, organization: &OrganizationId, key: &KeyId) -> Result<bool>;
+    /// Notes that the key was used now, at most once a minute.
+    async fn touch_key(&self, key: &ApiKey) -> Result<()>;
+}
+
+/// Signing in to the web face, by links that work once.
+#[async_trait]
+pub trait Sessions: Send + Sync {
+    /// A link that signs in to the organization once, within 15 minutes.
+    async fn create_login(&self, organization: &OrganizationId) -> Result<Token>;
+    /// Whether the link would still work. Uses nothing up.
+    async fn login_works(&self, link: &Token) -> Result<bool>;
+    /// Uses the link up and starts a session; `None` when it is unknown, used or too old.
+    async fn use_login(&self, link: &Token) -> Result<Option<Token>>;
+    /// The organization that the session is signed in to.
+    async fn session(&self, session: &Token) -> Result<Option<OrganizationId>>;
+    async fn end_session(&self, session: &Token) -> Result<()>;
+    /// Whether any session is live: when not, a server that starts says how to sign in.
+    async fn anyone_signed_in(&self) -> Result<bool>;
+}

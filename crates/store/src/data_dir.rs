@@ -1,0 +1,61 @@
+//! The data directory: one server owns it, admin commands may work beside that server.
+
+use std::fs::{self, File, TryLockError};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, thiserror::Error)]
+pub enum DataDirError {
+    #[error("another Docwright server is using {0}: stop it, or choose another directory with --data")]
+    InUse(PathBuf),
+    #[error("the data directory {path} cannot be used: {source}")]
+    Unusable { path: PathBuf, source: std::io::Error },
+}
+
+#[derive(Debug, Clone)]
+pub struct DataDir(PathBuf);
+
+/// The lock on a data directory; it ends with this value, or with the process.
+#[derive(Debug)]
+pub struct Held(#[expect(dead_code, reason = "held for its lock alone")] File);
+
+impl DataDir {
+    /// Makes the directory, for its owner alone, when it is not there.
+    pub fn open(path: &Path) -> Result<Self, DataDirError> {
+        let unusable = |source| DataDirError::Unusable { path: path.to_owned(), source };
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(unusable)?;
+        Ok(Self(path.canonicalize().map_err(unusable)?))
+    }
+
+    /// Takes the lock, or says who has it.
+    pub fn hold(&self) -> Result<Held, DataDirError> {
+        let path = self.0.join("lock");
+        let unusable = |source| DataDirError::Unusable { path: path.clone(), source };
+        let file = File::options().create(true).append(true).open(&path).map_err(unusable)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Held(file)),
+            Err(TryLockError::WouldBlock) => Err(DataDirError::InUse(self.0.clone())),
+            Err(TryLockError::Error(source)) => Err(unusable(source)),
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub fn database(&self) -> PathBuf {
+        self.0.join("docwright.db")
+    }
+
+    pub fn views(&self) -> PathBuf {
+        self.0.join("views.db")
+    }
+
+    pub fn repositories(&self) -> PathBuf {
+        self.0.join("repos")
+    }
+
+    pub fn master_key(&self) -> PathBuf {
+        self.0.join("master.key")
+    }
+}

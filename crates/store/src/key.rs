@@ -1,0 +1,277 @@
+//! API keys: how they look, what they may do, until when, and from where.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
+use std::str::FromStr;
+
+use ipnet::IpNet;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::id::{base62_crc, random_base62, sha256};
+use crate::{KeyId, OrganizationId, ProjectId};
+
+const PREFIX: &str = "dw_";
+const RANDOM: usize = 40;
+const CHECKSUM: usize = 6;
+const MAX_ALLOW: usize = 100;
+
+/// The text of a key: `dw_`, 40 random characters, 6 of CRC-32 over what stands before them.
+/// The checksum is no defence; it lets a mistyped key be refused before the store is asked.
+#[derive(Clone)]
+pub struct KeyText(String);
+
+impl KeyText {
+    pub fn random() -> Self {
+        let body = format!("{PREFIX}{}", random_base62(RANDOM));
+        let checksum = base62_crc(crc32fast::hash(body.as_bytes()));
+        Self(body + &checksum)
+    }
+
+    /// `None` when this cannot be one of our keys.
+    pub fn parse(text: &str) -> Option<Self> {
+        let right_length = text.len() == PREFIX.len() + RANDOM + CHECKSUM;
+        if !right_length || !text.starts_with(PREFIX) || !text.is_ascii() {
+            return None;
+        }
+        let (body, checksum) = text.split_at(PREFIX.len() + RANDOM);
+        (base62_crc(crc32fast::hash(body.as_bytes())) == checksum).then(|| Self(text.to_owned()))
+    }
+
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    pub fn hash(&self) -> Vec<u8> {
+        sha256(self.0.as_bytes())
+    }
+
+    /// Enough to recognize a key by, far too little to use it.
+    pub fn hint(&self) -> String {
+        self.0.chars().take(PREFIX.len() + 4).collect()
+    }
+}
+
+/// A key must not get into a log by way of `{:?}`.
+impl fmt::Debug for KeyText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyText({}…)", self.hint())
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// GET and HEAD.
+    Read,
+    /// Everything.
+    Write,
+}
+
+impl Scope {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        }
+    }
+}
+
+impl FromStr for Scope {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "read" => Ok(Self::Read),
+            "write" => Ok(Self::Write),
+            _ => Err("scope is read or write".into()),
+        }
+    }
+}
+
+/// When a key ends: `7d`, `30d`, `60d`, `90d`, a date such as `2027-01-31`, or `never`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expiry {
+    Days(i64),
+    At(Timestamp),
+    Never,
+}
+
+impl Expiry {
+    pub const DEFAULT: Self = Self::Days(90);
+
+    pub fn moment(self, now: Timestamp) -> Option<Timestamp> {
+        match self {
+            Self::Days(days) => now.checked_add(SignedDuration::from_hours(24 * days)).ok(),
+            Self::At(moment) => Some(moment),
+            Self::Never => None,
+        }
+    }
+}
+
+impl FromStr for Expiry {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "never" => Ok(Self::Never),
+            "7d" => Ok(Self::Days(7)),
+            "30d" => Ok(Self::Days(30)),
+            "60d" => Ok(Self::Days(60)),
+            "90d" => Ok(Self::Days(90)),
+            date => date
+                .parse::<Date>()
+                .and_then(|date| date.to_zoned(TimeZone::UTC))
+                .map(|start| Self::At(start.timestamp()))
+                .map_err(|_| "expiry is 7d, 30d, 60d, 90d, a date such as 2027-01-31, or never".into()),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AllowError {
+    #[error("`{0}` is neither an address nor a CIDR range such as 192.0.2.0/24")]
+    NotAnAddress(String),
+    #[error("`{0}` would allow every address: leave the list empty instead")]
+    CatchAll(String),
+    #[error("an allowlist takes at most {MAX_ALLOW} entries")]
+    TooMany,
+}
+
+/// The addresses a key works from; an empty list is no limit.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Allow(Vec<IpNet>);
+
+impl Allow {
+    pub fn parse<'a>(entries: impl IntoIterator<Item = &'a str>) -> Result<Self, AllowError> {
+        let nets: Vec<_> = entries.into_iter().map(parse_net).collect::<Result<_, _>>()?;
+        if nets.len() > MAX_ALLOW { Err(AllowError::TooMany) } else { Ok(Self(nets)) }
+    }
+
+    pub fn permits(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.0.is_empty() || self.0.iter().any(|net| net.contains(&address))
+    }
+
+    pub fn entries(&self) -> impl Iterator<Item = String> {
+        self.0.iter().map(ToString::to_string)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+fn parse_net(entry: &str) -> Result<IpNet, AllowError> {
+    let entry = entry.trim();
+    let shown = || entry.chars().filter(|c| !c.is_control()).take(64).collect::<String>();
+    let net = match entry.parse::<IpAddr>() {
+        Ok(address) => IpNet::from(address.to_canonical()),
+        Err(_) => entry.parse::<IpNet>().map_err(|_| AllowError::NotAnAddress(shown()))?.trunc(),
+    };
+    // 0.0.0.0/0 in IPv6 clothes lets every IPv4 address in, too.
+    let mapped_all = matches!(net, IpNet::V6(v6) if v6.prefix_len() <= 96
+        && v6.contains(&std::net::Ipv4Addr::UNSPECIFIED.to_ipv6_mapped()) && v6.addr() != Ipv6Addr::LOCALHOST);
+    if net.prefix_len() == 0 || mapped_all { Err(AllowError::CatchAll(shown())) } else { Ok(net) }
+}
+
+#[derive(Debug, Clone)]
+pub struct ApiKey {
+    pub id: KeyId,
+    pub organization: OrganizationId,
+    pub name: String,
+    pub hint: String,
+    pub scope: Scope,
+    /// `None`: every project of the organization, also those to come.
+    pub projects: Option<Vec<ProjectId>>,
+    pub allow: Allow,
+    pub created_at: Timestamp,
+    pub expires_at: Option<Timestamp>,
+    pub last_used_at: Option<Timestamp>,
+    pub revoked_at: Option<Timestamp>,
+}
+
+impl ApiKey {
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|end| now < end)
+    }
+
+    pub fn reaches(&self, project: &ProjectId) -> bool {
+        self.projects.as_ref().is_none_or(|some| some.contains(project))
+    }
+}
+
+/// What a key is to be; all of it is fixed at creation.
+#[derive(Debug, Clone)]
+pub struct NewKey {
+    pub organization: OrganizationId,
+    pub name: String,
+    pub scope: Scope,
+    pub projects: Option<Vec<ProjectId>>,
+    pub allow: Allow,
+    pub expiry: Expiry,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_with_one_wrong_character_is_no_key() {
+        let key = KeyText::random();
+        assert_eq!(key.reveal().len(), 49);
+        assert!(KeyText::parse(key.reveal()).is_some());
+        for at in 0..key.reveal().len() {
+            let mut wrong = key.reveal().as_bytes().to_vec();
+            wrong[at] = if wrong[at] == b'x' { b'y' } else { b'x' };
+            let wrong = String::from_utf8(wrong).unwrap();
+            assert!(KeyText::parse(&wrong).is_none(), "{wrong} passed");
+        }
+        for junk in ["", "dw_", "dw_é", &"x".repeat(49), &format!("{} ", key.reveal()), &"é".repeat(25)] {
+            assert!(KeyText::parse(junk).is_none(), "{junk} passed");
+        }
+        assert!(!format!("{key:?}").contains(key.reveal()));
+    }
+
+    #[test]
+    fn allowlists() {
+        #[track_caller]
+        fn check(entry: &str, address: &str, expected: Result<bool, &str>) {
+            let got = Allow::parse([entry]).map(|allow| allow.permits(address.parse().unwrap()));
+            assert_eq!(got.map_err(|e| e.to_string()), expected.map_err(str::to_owned));
+        }
+        check("192.0.2.7", "192.0.2.7", Ok(true));
+        check("192.0.2.7", "192.0.2.8", Ok(false));
+        check("192.0.2.7/24", "192.0.2.200", Ok(true));
+        check(" 192.0.2.0/24 ", "::ffff:192.0.2.1", Ok(true));
+        check("::ffff:192.0.2.1", "192.0.2.1", Ok(true));
+        check("2001:db8::/32", "2001:db8::1", Ok(true));
+        check("2001:db8::/32", "192.0.2.1", Ok(false));
+        check("::1", "::1", Ok(true));
+        let no = |entry: &str| format!("`{entry}` would allow every address: leave the list empty instead");
+        check("0.0.0.0/0", "192.0.2.1", Err(&no("0.0.0.0/0")));
+        check("::/0", "192.0.2.1", Err(&no("::/0")));
+        check("::ffff:0:0/96", "192.0.2.1", Err(&no("::ffff:0:0/96")));
+        let bad = "`nonsense` is neither an address nor a CIDR range such as 192.0.2.0/24";
+        check("nonsense", "192.0.2.1", Err(bad));
+        assert!(Allow::default().permits("192.0.2.1".parse().unwrap()));
+        assert_eq!(Allow::parse(vec!["192.0.2.1"; 101]), Err(AllowError::TooMany));
+    }
+
+    #[test]
+    fn expiries() {
+        let now: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
+        #[track_caller]
+        fn check(text: &str, now: Timestamp, expected: Option<&str>) {
+            let moment = text.parse::<Expiry>().unwrap().moment(now).map(|at| at.to_string());
+            assert_eq!(moment.as_deref(), expected);
+        }
+        check("7d", now, Some("2026-11-22T12:00:00Z"));
+        check("90d", now, Some("2027-02-13T12:00:00Z"));
+        check("2027-01-31", now, Some("2027-01-31T00:00:00Z"));
+        check("never", now, None);
+        for junk in ["", "8d", "soon", "2027-02-30", "-7d"] {
+            assert!(junk.parse::<Expiry>().is_err(), "{junk} passed");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What is kept: organizations, projects, keys, sessions, jobs with their events, pull
+//! requests of the embedded host, secrets. Domain types with their transitions, the traits
+//! that promise to keep them, and the SQLite that does. Knows no HTTP and no agent.
+
+mod account;
+mod data_dir;
+mod id;
+mod job;
+mod key;
+mod name;
+mod pull;
+mod secret;
+mod sqlite;
+
+pub use account::{Accounts, NewProject, Organization, Project, Sessions};
+pub use data_dir::{DataDir, DataDirError, Held};
+pub use id::{JobId, KeyId, OrganizationId, ProjectId, Token, WorkerId};
+pub use job::{
+    Change, Ending, Event, Job, JobStore, LEASE, Lease, MAX_ATTEMPTS, MAX_PROMPT_CHARS, NewEvent, NewJob,
+    Outcome, Page, Prompt, PromptError, Resume, Status,
+};
+pub use key::{Allow, AllowError, ApiKey, Expiry, KeyText, NewKey, Scope};
+pub use name::parse_name;
+pub use pull::{NewPull, Pull, PullState, Pulls};
+pub use secret::{MasterKey, SecretError, Secrets};
+pub use sqlite::SqliteStore;
+
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The lease passed to another worker, or the job was stopped; the caller must drop its work.
+    #[error("the lease on job {0} was lost")]
+    LeaseLost(JobId),
+    /// The name is taken; the sentence says by what.
+    #[error("{0}")]
+    Taken(String),
+    #[error(transparent)]
+    Open(#[from] base::sqlite::OpenError),
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    #[error("the database did not answer: {0}")]
+    Database(String),
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Database(error.to_string())
+    }
+}
+
+impl From<base::sqlite::WriteError> for StoreError {
+    fn from(error: base::sqlite::WriteError) -> Self {
+        Self::Database(error.to_string())
+    }
+}

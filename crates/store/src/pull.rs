@@ -1,0 +1,74 @@
+//! Pull requests of the embedded host.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+use crate::{ProjectId, Result};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PullState {
+    Open,
+    Merged,
+    Closed,
+}
+
+impl PullState {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Merged => "merged",
+            Self::Closed => "closed",
+        }
+    }
+
+    pub(crate) fn from_db(text: &str) -> Option<Self> {
+        [Self::Open, Self::Merged, Self::Closed].into_iter().find(|s| s.as_str() == text)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pull {
+    pub number: u64,
+    pub job: String,
+    pub title: String,
+    pub body: String,
+    pub head: String,
+    pub base: String,
+    pub head_commit: String,
+    pub base_commit: String,
+    pub state: PullState,
+    pub merge_commit: Option<String>,
+    pub created_at: Timestamp,
+}
+
+#[derive(Debug, Clone)]
+pub struct NewPull {
+    pub job: String,
+    pub title: String,
+    pub body: String,
+    pub head: String,
+    pub base: String,
+    pub head_commit: String,
+    pub base_commit: String,
+}
+
+#[async_trait]
+pub trait Pulls: Send + Sync {
+    /// Numbered from 1 in each project. If the job has one with this head, in whatever state,
+    /// or an open one has this head, that one is answered and nothing is written.
+    async fn open_pull(&self, project: &ProjectId, new: &NewPull) -> Result<Pull>;
+    async fn pull(&self, project: &ProjectId, number: u64) -> Result<Option<Pull>>;
+    /// Oldest first.
+    async fn pulls_by_head(&self, project: &ProjectId, head: &str) -> Result<Vec<Pull>>;
+    /// Newest first.
+    async fn pulls(&self, project: &ProjectId, limit: u32) -> Result<Vec<Pull>>;
+    /// Moves an open pull request on; false, and nothing is written, when it is not open.
+    async fn settle_pull(
+        &self,
+        project: &ProjectId,
+        number: u64,
+        state: PullState,
+        head_commit: &str,
+        merge_commit: Option<&str>,
+    ) -> Result<bool>;
+}

@@ -1,0 +1,111 @@
+//! Credentials at rest: XChaCha20-Poly1305 under one master key, with the row's owner and
+//! name as associated data, so that a sealed value works in its own row alone.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
+use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use zeroize::Zeroizing;
+
+use crate::Result;
+
+const NONCE: usize = 24;
+
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    #[error(
+        "the master key does not fit this database: point DOCWRIGHT_MASTER_KEY_FILE at the one it was made with"
+    )]
+    WrongKey,
+    #[error("the master key file {path} cannot be used: {why}")]
+    BadFile { path: PathBuf, why: String },
+    #[error("the secret could not be sealed")]
+    Seal,
+}
+
+#[async_trait]
+pub trait Secrets: Send + Sync {
+    /// Keeps `value` sealed; replaces one of the same owner and name.
+    async fn put_secret(&self, owner: &str, name: &str, value: &[u8]) -> Result<()>;
+    async fn secret(&self, owner: &str, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>>;
+}
+
+/// 32 random bytes that open every sealed secret. Never in the database, never in a log.
+#[derive(Clone)]
+pub struct MasterKey(XChaCha20Poly1305);
+
+impl MasterKey {
+    /// Reads the key; makes the file, readable by its owner alone, when it is not there.
+    pub fn load_or_create(path: &Path) -> Result<Self, SecretError> {
+        let bad = |why: String| SecretError::BadFile { path: path.to_owned(), why };
+        match fs::read(path) {
+            Ok(bytes) => Self::from_file(path, Zeroizing::new(bytes)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => create(path).map_err(bad),
+            Err(error) => Err(bad(error.to_string())),
+        }
+    }
+
+    /// 64 hexadecimal digits, as `openssl rand -hex 32` prints them.
+    fn from_file(path: &Path, bytes: Zeroizing<Vec<u8>>) -> Result<Self, SecretError> {
+        let key = std::str::from_utf8(&bytes).ok().and_then(|text| from_hex(text.trim()));
+        key.map(|key| Self(XChaCha20Poly1305::new(&(*key).into()))).ok_or_else(|| SecretError::BadFile {
+            path: path.to_owned(),
+            why: "it must hold 64 hexadecimal digits, as `openssl rand -hex 32` prints them".into(),
+        })
+    }
+
+    pub(crate) fn seal(&self, owner: &str, name: &str, value: &[u8]) -> Result<Vec<u8>, SecretError> {
+        let mut nonce = [0u8; NONCE];
+        getrandom::fill(&mut nonce).map_err(|_| SecretError::Seal)?;
+        let aad = row_id(owner, name);
+        let payload = Payload { msg: value, aad: aad.as_bytes() };
+        let sealed = self.0.encrypt(&XNonce::from(nonce), payload).map_err(|_| SecretError::Seal)?;
+        Ok([&nonce[..], &sealed].concat())
+    }
+
+    pub(crate) fn open(
+        &self,
+        owner: &str,
+        name: &str,
+        sealed: &[u8],
+    ) -> Result<Zeroizing<Vec<u8>>, SecretError> {
+        let (nonce, sealed) = sealed.split_first_chunk::<NONCE>().ok_or(SecretError::WrongKey)?;
+        let aad = row_id(owner, name);
+        let payload = Payload { msg: sealed, aad: aad.as_bytes() };
+        let value = self.0.decrypt(&XNonce::from(*nonce), payload).map_err(|_| SecretError::WrongKey)?;
+        Ok(Zeroizing::new(value))
+    }
+}
+
+/// The length keeps ("a", "b/c") and ("a/b", "c") apart.
+fn row_id(owner: &str, name: &str) -> String {
+    format!("{}:{owner}/{name}", owner.len())
+}
+
+fn create(path: &Path) -> Result<MasterKey, String> {
+    let mut key = Zeroizing::new([0u8; 32]);
+    getrandom::fill(&mut *key).map_err(|error| error.to_string())?;
+    let text = Zeroizing::new(key.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + "\n");
+    let mut file = private_file(path).map_err(|error| error.to_string())?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| error.to_string())?;
+    Ok(MasterKey(XChaCha20Poly1305::new(&(*key).into())))
+}
+
+fn private_file(path: &Path) -> std::io::Result<fs::File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
+fn from_hex(text: &str) -> Option<Zeroizing<[u8; 32]>> {
+    let mut key = Zeroizing::new([0u8; 32]);
+    if text.len() != 64 || !text.is_ascii() {
+        return None;
+    }
+    for (byte, digits) in key.iter_mut().zip(text.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    }
+    Some(key)
+}

@@ -1,0 +1,185 @@
+use async_trait::async_trait;
+use sqlx::Row;
+use sqlx::sqlite::SqliteRow;
+
+use super::{SqliteStore, damaged, from_json, time, time_or_none, to_json};
+use crate::account::LAST_USED;
+use crate::{
+    Accounts, Allow, ApiKey, KeyId, KeyText, NewKey, NewProject, Organization, OrganizationId, Project,
+    ProjectId, Result, StoreError,
+};
+
+#[async_trait]
+impl Accounts for SqliteStore {
+    async fn create_organization(&self, name: &str) -> Result<Organization> {
+        let new = Organization {
+            id: OrganizationId::random(),
+            name: name.to_owned(),
+            created_at: self.clock.now(),
+        };
+        let insert = sqlx::query("INSERT INTO organizations VALUES (?, ?, ?) ON CONFLICT DO NOTHING")
+            .bind(new.id.0.clone())
+            .bind(new.name.clone())
+            .bind(new.created_at.as_millisecond());
+        match self.execute(insert).await? {
+            0 => Err(StoreError::Taken(format!("there is an organization named {name} already"))),
+            _ => Ok(new),
+        }
+    }
+
+    async fn organizations(&self) -> Result<Vec<Organization>> {
+        let rows = sqlx::query("SELECT * FROM organizations ORDER BY created_at, id")
+            .fetch_all(self.db.reads())
+            .await?;
+        rows.iter().map(organization).collect()
+    }
+
+    async fn create_project(&self, new: &NewProject) -> Result<Project> {
+        let new = new.clone();
+        let project = Project {
+            id: ProjectId::random(),
+            organization: new.organization,
+            name: new.name,
+            repository: new.repository,
+            base_ref: new.base_ref,
+            docs_path: new.docs_path,
+            sites: new.sites,
+            model: new.model,
+            created_at: self.clock.now(),
+        };
+        let row = project.clone();
+        let insert = sqlx::query("INSERT INTO projects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
+            .bind(row.id.0)
+            .bind(row.organization.0)
+            .bind(row.name)
+            .bind(row.repository)
+            .bind(row.base_ref)
+            .bind(row.docs_path)
+            .bind(to_json(&row.sites))
+            .bind(row.model)
+            .bind(row.created_at.as_millisecond());
+        self.execute(insert).await?;
+        Ok(project)
+    }
+
+    async fn project(&self, id: &ProjectId) -> Result<Option<Project>> {
+        let row = sqlx::query("SELECT * FROM projects WHERE id = ?")
+            .bind(&id.0)
+            .fetch_optional(self.db.reads())
+            .await?;
+        row.as_ref().map(project).transpose()
+    }
+
+    async fn projects(&self, organization: Option<&OrganizationId>) -> Result<Vec<Project>> {
+        let select = "SELECT * FROM projects WHERE ?1 IS NULL OR organization = ?1 ORDER BY created_at, id";
+        let rows = sqlx::query(select).bind(organization.map(|o| &o.0)).fetch_all(self.db.reads()).await?;
+        rows.iter().map(project).collect()
+    }
+
+    async fn create_key(&self, new: &NewKey) -> Result<(ApiKey, KeyText)> {
+        let text = KeyText::random();
+        let now = self.clock.now();
+        let new = new.clone();
+        let key = ApiKey {
+            id: KeyId::random(),
+            organization: new.organization,
+            name: new.name,
+            hint: text.hint(),
+            scope: new.scope,
+            projects: new.projects,
+            allow: new.allow,
+            created_at: now,
+            expires_at: new.expiry.moment(now),
+            last_used_at: None,
+            revoked_at: None,
+        };
+        let row = key.clone();
+        let projects = row.projects.map(|ids| to_json(&ids.into_iter().map(|id| id.0).collect::<Vec<_>>()));
+        let insert = sqlx::query("INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)")
+            .bind(row.id.0)
+            .bind(row.organization.0)
+            .bind(row.name)
+            .bind(text.hash())
+            .bind(row.hint)
+            .bind(row.scope.as_str())
+            .bind(projects)
+            .bind(to_json(&row.allow.entries().collect::<Vec<_>>()))
+            .bind(row.created_at.as_millisecond())
+            .bind(row.expires_at.map(|at| at.as_millisecond()));
+        self.execute(insert).await?;
+        Ok((key, text))
+    }
+
+    async fn key(&self, text: &KeyText) -> Result<Option<ApiKey>> {
+        let row = sqlx::query("SELECT * FROM keys WHERE hash = ?")
+            .bind(text.hash())
+            .fetch_optional(self.db.reads())
+            .await?;
+        row.as_ref().map(key).transpose()
+    }
+
+    async fn keys(&self, organization: Option<&OrganizationId>) -> Result<Vec<ApiKey>> {
+        let select = "SELECT * FROM keys WHERE ?1 IS NULL OR organization = ?1 ORDER BY created_at DESC, id";
+        let rows = sqlx::query(select).bind(organization.map(|o| &o.0)).fetch_all(self.db.reads()).await?;
+        rows.iter().map(key).collect()
+    }
+
+    async fn revoke_key(&self, organization: &OrganizationId, id: &KeyId) -> Result<bool> {
+        let revoke = "UPDATE keys SET revoked_at = coalesce(revoked_at, ?) WHERE organization = ? AND id = ?";
+        let revoke =
+            sqlx::query(revoke).bind(self.clock.now_ms()).bind(organization.0.clone()).bind(id.0.clone());
+        Ok(self.execute(revoke).await? > 0)
+    }
+
+    async fn touch_key(&self, key: &ApiKey) -> Result<()> {
+        let now = self.clock.now();
+        if key.last_used_at.is_some_and(|last| now.duration_since(last) < LAST_USED) {
+            return Ok(());
+        }
+        let touch = sqlx::query("UPDATE keys SET last_used_at = ? WHERE id = ?")
+            .bind(now.as_millisecond())
+            .bind(key.id.0.clone());
+        self.execute(touch).await.map(|_| ())
+    }
+}
+
+fn organization(row: &SqliteRow) -> Result<Organization> {
+    Ok(Organization {
+        id: OrganizationId(row.try_get("id")?),
+        name: row.try_get("name")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+fn project(row: &SqliteRow) -> Result<Project> {
+    Ok(Project {
+        id: ProjectId(row.try_get("id")?),
+        organization: OrganizationId(row.try_get("organization")?),
+        name: row.try_get("name")?,
+        repository: row.try_get("repository")?,
+        base_ref: row.try_get("ref")?,
+        docs_path: row.try_get("docs_path")?,
+        sites: from_json(row.try_get("sites")?)?,
+        model: row.try_get("model")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+fn key(row: &SqliteRow) -> Result<ApiKey> {
+    let allow: Vec<String> = from_json(row.try_get("allow")?)?;
+    let projects: Option<Vec<String>> =
+        row.try_get::<Option<&str>, _>("projects")?.map(from_json).transpose()?;
+    Ok(ApiKey {
+        id: KeyId(row.try_get("id")?),
+        organization: OrganizationId(row.try_get("organization")?),
+        name: row.try_get("name")?,
+        hint: row.try_get("hint")?,
+        scope: row.try_get::<&str, _>("scope")?.parse().map_err(|_| damaged("a key's scope"))?,
+        projects: projects.map(|ids| ids.into_iter().map(ProjectId).collect()),
+        allow: Allow::parse(allow.iter().map(String::as_str)).map_err(|_| damaged("an allowlist"))?,
+        created_at: time(row, "created_at")?,
+        expires_at: time_or_none(row, "expires_at")?,
+        last_used_at: time_or_none(row, "last_used_at")?,
+        revoked_at: time_or_none(row, "revoked_at")?,
+    })
+}

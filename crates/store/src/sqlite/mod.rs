@@ -1,0 +1,72 @@
+//! The store on SQLite. One file a trait, in the trait's order.
+
+mod accounts;
+mod jobs;
+mod pulls;
+mod secrets;
+mod sessions;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use base::Clock;
+use base::sqlite::{Database, Schema};
+use futures_util::FutureExt;
+use jiff::Timestamp;
+use sqlx::query::Query;
+use sqlx::sqlite::{SqliteArguments, SqliteRow};
+use sqlx::{Row, Sqlite};
+use tokio::sync::Notify;
+
+use crate::{MasterKey, Result, StoreError};
+
+const MIGRATIONS: &[&str] = &[include_str!("../../migrations/0001_spine.sql")];
+
+#[derive(Clone)]
+pub struct SqliteStore {
+    db: Database,
+    clock: Arc<dyn Clock>,
+    master: MasterKey,
+    /// Rung when a job comes in, so that a worker starts it at once.
+    work: Arc<Notify>,
+}
+
+impl SqliteStore {
+    pub async fn open(path: &Path, schema: Schema, master: MasterKey, clock: Arc<dyn Clock>) -> Result<Self> {
+        let db = Database::open(path, MIGRATIONS, schema).await?;
+        let store = Self { db, clock, master, work: Arc::new(Notify::new()) };
+        store.check_master_key().await?;
+        Ok(store)
+    }
+
+    /// A write of one statement; answers how many rows it touched.
+    async fn execute(&self, query: Query<'static, Sqlite, SqliteArguments>) -> Result<u64> {
+        self.db.write(|db| async move { Ok(query.execute(db).await?.rows_affected()) }.boxed()).await
+    }
+}
+
+/// A column that holds a moment.
+fn time(row: &SqliteRow, column: &str) -> Result<Timestamp> {
+    from_ms(row.try_get(column)?)
+}
+
+fn time_or_none(row: &SqliteRow, column: &str) -> Result<Option<Timestamp>> {
+    row.try_get::<Option<i64>, _>(column)?.map(from_ms).transpose()
+}
+
+fn from_ms(ms: i64) -> Result<Timestamp> {
+    Timestamp::from_millisecond(ms).map_err(|_| damaged("a time"))
+}
+
+fn from_json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|_| damaged("a list"))
+}
+
+fn to_json<T: serde::Serialize>(value: &T) -> String {
+    // Lists and maps of strings cannot fail to become JSON.
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+fn damaged(what: &str) -> StoreError {
+    StoreError::Database(format!("{what} in the database cannot be read; was it written by hand?"))
+}

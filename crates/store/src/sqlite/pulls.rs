@@ -1,0 +1,113 @@
+use async_trait::async_trait;
+use futures_util::FutureExt;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row, SqliteConnection};
+
+use super::{SqliteStore, damaged, time};
+use crate::{NewPull, ProjectId, Pull, PullState, Pulls, Result};
+
+#[async_trait]
+impl Pulls for SqliteStore {
+    async fn open_pull(&self, project: &ProjectId, new: &NewPull) -> Result<Pull> {
+        let (project, new, now) = (project.0.clone(), new.clone(), self.clock.now_ms());
+        self.db.write(move |db| insert(db, project, new, now).boxed()).await
+    }
+
+    async fn pull(&self, project: &ProjectId, number: u64) -> Result<Option<Pull>> {
+        let row = sqlx::query("SELECT * FROM pulls WHERE project = ? AND number = ?")
+            .bind(&project.0)
+            .bind(number as i64)
+            .fetch_optional(self.db.reads())
+            .await?;
+        row.as_ref().map(pull).transpose()
+    }
+
+    async fn pulls_by_head(&self, project: &ProjectId, head: &str) -> Result<Vec<Pull>> {
+        let rows = sqlx::query("SELECT * FROM pulls WHERE project = ? AND head = ? ORDER BY number")
+            .bind(&project.0)
+            .bind(head)
+            .fetch_all(self.db.reads())
+            .await?;
+        rows.iter().map(pull).collect()
+    }
+
+    async fn pulls(&self, project: &ProjectId, limit: u32) -> Result<Vec<Pull>> {
+        let rows = sqlx::query("SELECT * FROM pulls WHERE project = ? ORDER BY number DESC LIMIT ?")
+            .bind(&project.0)
+            .bind(limit)
+            .fetch_all(self.db.reads())
+            .await?;
+        rows.iter().map(pull).collect()
+    }
+
+    async fn settle_pull(
+        &self,
+        project: &ProjectId,
+        number: u64,
+        state: PullState,
+        head_commit: &str,
+        merge_commit: Option<&str>,
+    ) -> Result<bool> {
+        let settle = "UPDATE pulls SET state = ?, head_commit = ?, merge_commit = ?
+            WHERE project = ? AND number = ? AND state = 'open'";
+        let settle = sqlx::query(settle)
+            .bind(state.as_str())
+            .bind(head_commit)
+            .bind(merge_commit)
+            .bind(&project.0)
+            .bind(number as i64);
+        Ok(self.execute(settle).await? > 0)
+    }
+}
+
+async fn insert(db: &mut SqliteConnection, project: String, new: NewPull, now: i64) -> Result<Pull> {
+    if let Some(there) = adopted(db, &project, &new).await? {
+        return Ok(there);
+    }
+    let row = sqlx::query(
+        "INSERT INTO pulls
+         SELECT ?1, 1 + coalesce(max(number), 0), ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'open', NULL, ?9
+         FROM pulls WHERE project = ?1 RETURNING *",
+    )
+    .bind(project)
+    .bind(new.job)
+    .bind(new.title)
+    .bind(new.body)
+    .bind(new.head)
+    .bind(new.base)
+    .bind(new.head_commit)
+    .bind(new.base_commit)
+    .bind(now)
+    .fetch_one(db)
+    .await?;
+    pull(&row)
+}
+
+async fn adopted(db: &mut SqliteConnection, project: &str, new: &NewPull) -> Result<Option<Pull>> {
+    let row = sqlx::query(
+        "SELECT * FROM pulls WHERE project = ? AND head = ? AND (job = ? OR state = 'open')
+         ORDER BY job = ?3 DESC, number LIMIT 1",
+    )
+    .bind(project)
+    .bind(&new.head)
+    .bind(&new.job)
+    .fetch_optional(db)
+    .await?;
+    row.as_ref().map(pull).transpose()
+}
+
+fn pull(row: &SqliteRow) -> Result<Pull> {
+    Ok(Pull {
+        number: row.try_get::<i64, _>("number")?.unsigned_abs(),
+        job: row.try_get("job")?,
+        title: row.try_get("title")?,
+        body: row.try_get("body")?,
+        head: row.try_get("head")?,
+        base: row.try_get("base")?,
+        head_commit: row.try_get("head_commit")?,
+        base_commit: row.try_get("base_commit")?,
+        state: PullState::from_db(row.try_get("state")?).ok_or_else(|| damaged("a pull request's state"))?,
+        merge_commit: row.try_get("merge_commit")?,
+        created_at: time(row, "created_at")?,
+    })
+}

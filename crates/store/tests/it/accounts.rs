@@ -1,0 +1,119 @@
+use base::TestClock;
+use jiff::SignedDuration;
+use store::{
+    Accounts, Allow, Expiry, KeyText, NewKey, Project, Scope, Sessions, SqliteStore, StoreError, Token,
+};
+
+use crate::{every_backend, project};
+
+every_backend! {
+    an_organizations_name_is_taken_once,
+    a_project_is_found_as_it_was_made,
+    a_key_is_found_by_its_text_and_kept_as_a_hash,
+    a_revoked_key_is_dead_and_only_its_owner_can_revoke,
+    last_used_is_noted_once_a_minute,
+    a_login_link_works_once_within_fifteen_minutes,
+    a_session_ends,
+}
+
+fn new_key(project: &Project) -> NewKey {
+    NewKey {
+        organization: project.organization.clone(),
+        name: "CI".into(),
+        scope: Scope::Read,
+        projects: Some(vec![project.id.clone()]),
+        allow: Allow::parse(["192.0.2.0/24"]).unwrap(),
+        expiry: Expiry::Days(7),
+    }
+}
+
+async fn an_organizations_name_is_taken_once(store: &SqliteStore, _: &TestClock) {
+    store.create_organization("acme").await.unwrap();
+    let again = store.create_organization("acme").await;
+    assert!(matches!(again, Err(StoreError::Taken(sentence)) if sentence.contains("acme already")));
+    assert_eq!(store.organizations().await.unwrap().len(), 1);
+}
+
+async fn a_project_is_found_as_it_was_made(store: &SqliteStore, _: &TestClock) {
+    let made = project(store, "acme").await;
+    let other = project(store, "globex").await;
+    let found = store.project(&made.id).await.unwrap().unwrap();
+    assert_eq!(format!("{found:?}"), format!("{made:?}"));
+    let of = |organization| store.projects(organization);
+    assert_eq!(of(Some(&other.organization)).await.unwrap()[0].id, other.id);
+    assert_eq!(of(None).await.unwrap().len(), 2);
+}
+
+async fn a_key_is_found_by_its_text_and_kept_as_a_hash(store: &SqliteStore, _: &TestClock) {
+    let project = project(store, "acme").await;
+    let (made, text) = store.create_key(&new_key(&project)).await.unwrap();
+    let found = store.key(&text).await.unwrap().unwrap();
+    assert_eq!(format!("{found:?}"), format!("{made:?}"));
+    assert!(found.reaches(&project.id) && !found.reaches(&store::ProjectId("other".into())));
+    assert!(store.key(&KeyText::random()).await.unwrap().is_none());
+    assert!(!format!("{found:?}").contains(&text.reveal()[8..]));
+}
+
+async fn a_revoked_key_is_dead_and_only_its_owner_can_revoke(store: &SqliteStore, clock: &TestClock) {
+    use base::Clock;
+    let (mine, theirs) = (project(store, "acme").await, project(store, "globex").await);
+    let (key, text) = store.create_key(&new_key(&mine)).await.unwrap();
+    assert!(!store.revoke_key(&theirs.organization, &key.id).await.unwrap());
+    assert!(store.key(&text).await.unwrap().unwrap().is_live(clock.now()));
+    assert!(store.revoke_key(&mine.organization, &key.id).await.unwrap());
+    let revoked = store.key(&text).await.unwrap().unwrap();
+    assert!(!revoked.is_live(clock.now()));
+    clock.advance(SignedDuration::from_secs(1));
+    assert!(store.revoke_key(&mine.organization, &key.id).await.unwrap());
+    assert_eq!(store.key(&text).await.unwrap().unwrap().revoked_at, revoked.revoked_at);
+}
+
+async fn last_used_is_noted_once_a_minute(store: &SqliteStore, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    let (key, text) = store.create_key(&new_key(&project)).await.unwrap();
+    store.touch_key(&key).await.unwrap();
+    let first = store.key(&text).await.unwrap().unwrap();
+    assert_eq!(first.last_used_at, Some(key.created_at));
+    clock.advance(SignedDuration::from_secs(59));
+    store.touch_key(&first).await.unwrap();
+    assert_eq!(store.key(&text).await.unwrap().unwrap().last_used_at, first.last_used_at);
+    clock.advance(SignedDuration::from_secs(1));
+    store.touch_key(&first).await.unwrap();
+    assert!(store.key(&text).await.unwrap().unwrap().last_used_at > first.last_used_at);
+}
+
+async fn a_login_link_works_once_within_fifteen_minutes(store: &SqliteStore, clock: &TestClock) {
+    let organization = project(store, "acme").await.organization;
+    let link = store.create_login(&organization).await.unwrap();
+    // Looking at it, as a mail program's preview does, uses nothing up.
+    for _ in 0..3 {
+        assert!(store.login_works(&link).await.unwrap());
+    }
+    let session = store.use_login(&link).await.unwrap().unwrap();
+    assert_eq!(store.session(&session).await.unwrap(), Some(organization.clone()));
+    assert!(!store.login_works(&link).await.unwrap());
+    assert!(store.use_login(&link).await.unwrap().is_none());
+
+    let late = store.create_login(&organization).await.unwrap();
+    clock.advance(SignedDuration::from_mins(15));
+    assert!(!store.login_works(&late).await.unwrap());
+    assert!(store.use_login(&late).await.unwrap().is_none());
+    assert!(store.use_login(&Token::received("junk")).await.unwrap().is_none());
+}
+
+async fn a_session_ends(store: &SqliteStore, clock: &TestClock) {
+    let organization = project(store, "acme").await.organization;
+    assert!(!store.anyone_signed_in().await.unwrap());
+    let mut sessions = Vec::new();
+    for _ in 0..2 {
+        let link = store.create_login(&organization).await.unwrap();
+        sessions.push(store.use_login(&link).await.unwrap().unwrap());
+    }
+    store.end_session(&sessions[0]).await.unwrap();
+    assert!(store.session(&sessions[0]).await.unwrap().is_none());
+    assert!(store.session(&sessions[1]).await.unwrap().is_some());
+    assert!(store.anyone_signed_in().await.unwrap());
+    clock.advance(SignedDuration::from_hours(24 * 14));
+    assert!(!store.anyone_signed_in().await.unwrap());
+    assert!(store.session(&sessions[1]).await.unwrap().is_none());
+}

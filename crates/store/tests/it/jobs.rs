@@ -1,0 +1,256 @@
+use base::TestClock;
+use jiff::SignedDuration;
+use serde_json::json;
+use store::{
+    Change, Ending, Job, JobStore, LEASE, MAX_ATTEMPTS, NewEvent, NewJob, Outcome, Project, ProjectId,
+    Prompt, Resume, SqliteStore, Status, StoreError, WorkerId,
+};
+
+use crate::{every_backend, project};
+
+const MILLISECOND: SignedDuration = SignedDuration::from_millis(1);
+
+every_backend! {
+    a_new_job_is_active_and_has_its_first_event,
+    a_job_of_another_project_is_not_there,
+    jobs_are_listed_newest_first_in_pages,
+    the_oldest_job_is_leased_first_and_only_once,
+    an_expired_lease_passes_to_the_next_worker,
+    a_heartbeat_keeps_every_lease_of_its_worker,
+    a_lost_lease_writes_nothing,
+    a_released_job_keeps_its_attempts_and_fences_the_old_lease,
+    voided_leases_are_free_at_once,
+    a_job_that_kills_its_worker_fails_after_three_attempts,
+    a_take_up_finds_what_was_done,
+    finishing_sets_status_link_and_last_event_in_one,
+    events_are_numbered_without_gaps,
+}
+
+fn worker(n: u8) -> WorkerId {
+    WorkerId(format!("wrk_{n}"))
+}
+
+async fn job(store: &SqliteStore, project: &Project) -> Job {
+    let prompt = Prompt::parse("Fix links").unwrap();
+    let new = NewJob { project: project.id.clone(), prompt, model: "offline".into() };
+    store.insert(&new).await.unwrap()
+}
+
+fn done(link: Option<&str>) -> Ending {
+    Ending {
+        outcome: Outcome::Completed { pr_link: link.map(str::to_owned) },
+        message: "Done".into(),
+        report: json!({"title": "Fix links"}),
+        checks: json!([]),
+        usage: json!({"inputTokens": 0}),
+    }
+}
+
+async fn a_new_job_is_active_and_has_its_first_event(store: &SqliteStore, _: &TestClock) {
+    let project = project(store, "acme").await;
+    let made = job(store, &project).await;
+    let found = store.find(&project.id, &made.id).await.unwrap().unwrap();
+    assert_eq!(found.status, Status::Active);
+    assert_eq!(found.branch, format!("docwright/{}", made.id));
+    assert_eq!(found.created_at, made.created_at);
+    assert_eq!((found.pr_link, found.attempt), (None, 0));
+    let events = store.events(&project.id, &made.id, 0).await.unwrap().unwrap();
+    assert_eq!(events.iter().map(|e| e.kind.as_str()).collect::<Vec<_>>(), ["created"]);
+}
+
+async fn a_job_of_another_project_is_not_there(store: &SqliteStore, _: &TestClock) {
+    let (mine, theirs) = (project(store, "acme").await, project(store, "globex").await);
+    let job = job(store, &mine).await;
+    assert!(store.find(&theirs.id, &job.id).await.unwrap().is_none());
+    assert!(store.events(&theirs.id, &job.id, 0).await.unwrap().is_none());
+    assert!(store.diff(&theirs.id, &job.id).await.unwrap().is_none());
+    assert!(store.list(&theirs.id, 20, 0).await.unwrap().items.is_empty());
+    assert!(store.list(&ProjectId("nowhere".into()), 20, 0).await.unwrap().items.is_empty());
+}
+
+async fn jobs_are_listed_newest_first_in_pages(store: &SqliteStore, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    let mut made = Vec::new();
+    for _ in 0..5 {
+        made.insert(0, job(store, &project).await.id);
+        clock.advance(MILLISECOND);
+    }
+    let first = store.list(&project.id, 3, 0).await.unwrap();
+    let rest = store.list(&project.id, 3, 3).await.unwrap();
+    assert!(first.has_more && !rest.has_more);
+    let listed: Vec<_> = first.items.into_iter().chain(rest.items).map(|job| job.id).collect();
+    assert_eq!(listed, made);
+    assert!(store.list(&project.id, 3, u64::MAX).await.unwrap().items.is_empty());
+}
+
+async fn the_oldest_job_is_leased_first_and_only_once(store: &SqliteStore, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    let first = job(store, &project).await;
+    clock.advance(MILLISECOND);
+    let second = job(store, &project).await;
+    store.beat(&worker(1)).await.unwrap();
+    store.beat(&worker(2)).await.unwrap();
+    assert_eq!(store.lease_next(&worker(1)).await.unwrap().unwrap().job.id, first.id);
+    assert_eq!(store.lease_next(&worker(2)).await.unwrap().unwrap().job.id, second.id);
+    assert!(store.lease_next(&worker(1)).await.unwrap().is_none());
+}
+
+async fn an_expired_lease_passes_to_the_next_worker(store: &SqliteStore, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    job(store, &project).await;
+    store.beat(&worker(1)).await.unwrap();
+    let slow = store.lease_next(&worker(1)).await.unwrap().unwrap();
+    clock.advance(LEASE - MILLISECOND);
+    store.beat(&worker(2)).await.unwrap();
+    assert!(store.lease_next(&worker(2)).await.unwrap().is_none());
+
+    clock.advance(MILLISECOND);
+    let next = store.lease_next(&worker(2)).await.unwrap().unwrap();
+    assert_eq!(next.job.attempt, 2);
+    assert!(matches!(store.finish(&slow, done(None)).await, Err(StoreError::LeaseLost(_))));
+    store.finish(&next, done(None)).await.unwrap();
+}
+
+async fn a_heartbeat_keeps_every_lease_of_its_worker(store: &SqliteStore, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    job(store, &project).await;
+    job(store, &project).await;
+    store.beat(&worker(1)).await.unwrap();
+    let held = [store.lease_next(&worker(1)).await, store.lease_next(&worker(1)).await];
+    for _ in 0..10 {
+        clock.advance(LEASE - MILLISECOND);
+        store.beat(&worker(1)).await.unwrap();
+    }
+    for lease in held {
+        store.finish(&lease.unwrap().unwrap(), done(None)).await.unwrap();
+    }
+}
+
+async fn a_lost_lease_writes_nothing(store: &SqliteStore, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    let made = job(store, &project).await;
+    store.beat(&worker(1)).await.unwrap();
+    let lost = store.lease_next(&worker(1)).await.unwrap().unwrap();
+    // Nobody else took it; a dead worker's lease is worth nothing all the same.
+    clock.advance(LEASE);
+    let change = Change {
+        head_commit: "c".into(),
+        title: "t".into(),
+        body: "b".into(),
+        report: json!(null),
+        diff: "d".into(),
+    };
+    let refused = [
+        store.record(&lost, vec![NewEvent::new("step", "late")]).await,
+        store.set_base(&lost, "main", "c").await,
+        store.set_change(&lost, &change).await,
+        store.finish(&lost, done(None)).await,
+        store.release(&lost).await,
+    ];
+    assert!(refused.iter().all(|r| matches!(r, Err(StoreError::LeaseLost(id)) if *id == made.id)));
+    assert_eq!(store.events(&project.id, &made.id, 0).await.unwrap().unwrap().len(), 2);
+    assert_eq!(store.diff(&project.id, &made.id).await.unwrap().unwrap(), "");
+}
+
+async fn a_released_job_keeps_its_attempts_and_fences_the_old_lease(store: &SqliteStore, _: &TestClock) {
+    let project = project(store, "acme").await;
+    job(store, &project).await;
+    store.beat(&worker(1)).await.unwrap();
+    for _ in 0..5 {
+        let lease = store.lease_next(&worker(1)).await.unwrap().unwrap();
+        assert_eq!(lease.job.attempt, 1);
+        store.release(&lease).await.unwrap();
+        assert!(matches!(store.finish(&lease, done(None)).await, Err(StoreError::LeaseLost(_))));
+    }
+    // The same worker and the same attempt once more: the old lease stays worthless.
+    let old = store.lease_next(&worker(1)).await.unwrap().unwrap();
+    store.release(&old).await.unwrap();
+    let new = store.lease_next(&worker(1)).await.unwrap().unwrap();
+    assert!(matches!(store.finish(&old, done(None)).await, Err(StoreError::LeaseLost(_))));
+    store.finish(&new, done(None)).await.unwrap();
+}
+
+async fn voided_leases_are_free_at_once(store: &SqliteStore, _: &TestClock) {
+    let project = project(store, "acme").await;
+    job(store, &project).await;
+    store.beat(&worker(1)).await.unwrap();
+    let killed = store.lease_next(&worker(1)).await.unwrap().unwrap();
+    store.void_leases().await.unwrap();
+    store.beat(&worker(2)).await.unwrap();
+    let next = store.lease_next(&worker(2)).await.unwrap().unwrap();
+    assert_eq!(next.job.attempt, 2);
+    assert!(matches!(store.finish(&killed, done(None)).await, Err(StoreError::LeaseLost(_))));
+}
+
+async fn a_job_that_kills_its_worker_fails_after_three_attempts(store: &SqliteStore, _: &TestClock) {
+    let project = project(store, "acme").await;
+    let killer = job(store, &project).await;
+    let harmless = job(store, &project).await;
+    for attempt in 1..=MAX_ATTEMPTS {
+        store.beat(&worker(1)).await.unwrap();
+        let lease = store.lease_next(&worker(1)).await.unwrap().unwrap();
+        assert_eq!((lease.job.id, lease.job.attempt), (killer.id.clone(), attempt));
+        store.void_leases().await.unwrap();
+    }
+    store.beat(&worker(1)).await.unwrap();
+    assert_eq!(store.lease_next(&worker(1)).await.unwrap().unwrap().job.id, harmless.id);
+    let failed = store.find(&project.id, &killer.id).await.unwrap().unwrap();
+    assert_eq!(failed.status, Status::Failed);
+    let last = store.events(&project.id, &killer.id, 0).await.unwrap().unwrap().pop().unwrap();
+    assert_eq!((last.kind.as_str(), &last.data["reason"]), ("ended", &json!("failed")));
+    assert!(last.data["message"].as_str().unwrap().contains("3 times"));
+}
+
+async fn a_take_up_finds_what_was_done(store: &SqliteStore, _: &TestClock) {
+    let project = project(store, "acme").await;
+    let made = job(store, &project).await;
+    store.beat(&worker(1)).await.unwrap();
+    let lease = store.lease_next(&worker(1)).await.unwrap().unwrap();
+    assert_eq!(lease.resume, Resume::default());
+    let change = Change {
+        head_commit: "c0ffee".into(),
+        title: "Fix links".into(),
+        body: "All of them".into(),
+        report: json!({"notes": ["one"]}),
+        diff: "--- a\n+++ b\n".into(),
+    };
+    store.set_base(&lease, "main", "ba5e").await.unwrap();
+    store.set_change(&lease, &change).await.unwrap();
+    assert_eq!(store.diff(&project.id, &made.id).await.unwrap().unwrap(), change.diff);
+
+    store.void_leases().await.unwrap();
+    store.beat(&worker(2)).await.unwrap();
+    let next = store.lease_next(&worker(2)).await.unwrap().unwrap();
+    let expected = Resume { base: Some(("main".into(), "ba5e".into())), change: Some(change) };
+    assert_eq!(next.resume, expected);
+}
+
+async fn finishing_sets_status_link_and_last_event_in_one(store: &SqliteStore, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    let made = job(store, &project).await;
+    store.beat(&worker(1)).await.unwrap();
+    let lease = store.lease_next(&worker(1)).await.unwrap().unwrap();
+    clock.advance(SignedDuration::from_secs(5));
+    store.finish(&lease, done(Some("https://x/pulls/1"))).await.unwrap();
+    let job = store.find(&project.id, &made.id).await.unwrap().unwrap();
+    assert_eq!((job.status, job.pr_link.as_deref()), (Status::Completed, Some("https://x/pulls/1")));
+    assert_eq!(job.ended_at.unwrap().duration_since(job.created_at), SignedDuration::from_secs(5));
+    let last = store.events(&project.id, &made.id, 0).await.unwrap().unwrap().pop().unwrap();
+    let keys: Vec<_> = last.data.keys().map(String::as_str).collect();
+    assert_eq!(keys, ["checks", "message", "reason", "report", "usage"]);
+    assert!(matches!(store.finish(&lease, done(None)).await, Err(StoreError::LeaseLost(_))));
+    assert!(store.lease_next(&worker(1)).await.unwrap().is_none());
+}
+
+async fn events_are_numbered_without_gaps(store: &SqliteStore, _: &TestClock) {
+    let project = project(store, "acme").await;
+    let made = job(store, &project).await;
+    store.beat(&worker(1)).await.unwrap();
+    let lease = store.lease_next(&worker(1)).await.unwrap().unwrap();
+    let step = |n: u32| store.record(&lease, vec![NewEvent::new("step", n.to_string()); 3]);
+    futures_util::future::join_all((0..20).map(step)).await.into_iter().collect::<Result<(), _>>().unwrap();
+    let events = store.events(&project.id, &made.id, 0).await.unwrap().unwrap();
+    let numbers: Vec<_> = events.iter().map(|e| e.number).collect();
+    assert_eq!(numbers, (1..=62).collect::<Vec<_>>());
+    assert_eq!(store.events(&project.id, &made.id, 60).await.unwrap().unwrap(), events[60..]);
+}

@@ -1,0 +1,65 @@
+//! The store's promises, one test each. The suites are written against the traits; a backend
+//! joins by a line in `every_backend!`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod accounts;
+mod data_dir;
+mod jobs;
+mod pulls;
+mod secrets;
+
+use std::sync::Arc;
+
+use base::TestClock;
+use base::sqlite::Schema;
+use store::{Accounts, MasterKey, NewProject, Project, SqliteStore};
+use tempfile::TempDir;
+
+/// A store of each kind with a clock that the test moves.
+macro_rules! every_backend {
+    ($($test:ident),+ $(,)?) => {
+        mod sqlite {
+            $(#[tokio::test]
+            async fn $test() {
+                let kept = crate::Kept::new().await;
+                super::$test(&kept.store, &kept.clock).await;
+            })+
+        }
+    };
+}
+use every_backend;
+
+struct Kept {
+    store: SqliteStore,
+    clock: Arc<TestClock>,
+    dir: TempDir,
+}
+
+impl Kept {
+    async fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = Arc::new(TestClock::at("2026-11-15T12:00:00Z".parse().unwrap()));
+        let store = open(&dir, clock.clone()).await;
+        Self { store, clock, dir }
+    }
+}
+
+async fn open(dir: &TempDir, clock: Arc<TestClock>) -> SqliteStore {
+    let master = MasterKey::load_or_create(&dir.path().join("master.key")).unwrap();
+    SqliteStore::open(&dir.path().join("docwright.db"), Schema::Migrate, master, clock).await.unwrap()
+}
+
+async fn project(store: &dyn Accounts, organization: &str) -> Project {
+    let organization = store.create_organization(organization).await.unwrap().id;
+    let new = NewProject {
+        organization,
+        name: "Docs".into(),
+        repository: "/srv/docs".into(),
+        base_ref: None,
+        docs_path: None,
+        sites: vec!["https://docs.acme.dev".into()],
+        model: "offline".into(),
+    };
+    store.create_project(&new).await.unwrap()
+}
