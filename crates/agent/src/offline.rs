@@ -1,0 +1,49 @@
+//! The editor that needs no model: it understands a few plain instructions and carries them out exactly.
+//!
+//! The same tree and prompt always give the same bytes.
+
+mod command;
+mod lexer;
+mod links;
+mod matcher;
+mod parser;
+mod phrases;
+mod replace;
+mod report;
+mod run;
+mod spelling;
+mod version;
+
+use async_trait::async_trait;
+use pages::Files;
+
+use crate::{AgentError, Editor, Progress, Report, Task};
+
+use run::Run;
+
+/// The editor named `offline`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Offline;
+
+#[async_trait]
+impl Editor for Offline {
+    fn name(&self) -> &str {
+        "offline"
+    }
+
+    async fn edit(
+        &self,
+        task: &Task<'_>,
+        files: &mut (dyn Files + Send),
+        progress: &mut dyn Progress,
+    ) -> Result<Report, AgentError> {
+        // All of the prompt is understood before any of it is done.
+        let instructions = parser::parse(task.prompt).map_err(AgentError::Unsupported)?;
+        let mut run = Run::start(files, progress)?;
+        let outcomes = instructions
+            .into_iter()
+            .map(|instruction| run.carry_out(instruction))
+            .collect::<Result<_, _>>()?;
+        Ok(report::report(outcomes, run.notes))
+    }
+}

@@ -1,0 +1,61 @@
+//! The offline editor on small trees: a prompt, the patch it makes, and what it says about it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod links;
+mod replace;
+mod rest;
+
+use agent::{AgentError, Editor, Offline, Progress, Report, StepKind, Task};
+use pages::{MemoryTree, Overlay};
+
+/// Remembers the steps, and cancels when it has heard enough of them.
+#[derive(Default)]
+struct Steps {
+    told: Vec<String>,
+    cancel_after: Option<usize>,
+}
+
+impl Progress for Steps {
+    fn step(&mut self, kind: StepKind, message: String) {
+        self.told.push(format!("{}: {message}", kind.as_str()));
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancel_after.is_some_and(|limit| self.told.len() >= limit)
+    }
+}
+
+struct Edited {
+    report: Report,
+    steps: Vec<String>,
+    diff: String,
+}
+
+impl Edited {
+    /// The changed lines alone.
+    fn lines(&self) -> String {
+        let changed = |line: &&str| line.starts_with(['+', '-']) && !line.starts_with("+++");
+        let shown = self.diff.lines().filter(changed).map(|line| match line.strip_prefix("--- a/") {
+            Some(file) => format!("{file}\n"),
+            None => format!("{line}\n"),
+        });
+        shown.collect()
+    }
+}
+
+async fn try_edit(
+    files: &[(&str, &str)],
+    prompt: &str,
+    steps: &mut Steps,
+) -> Result<(Report, String), AgentError> {
+    let mut overlay = Overlay::new(MemoryTree::new(files.iter().copied()), None).unwrap();
+    let report = Offline.edit(&Task { prompt }, &mut overlay, steps).await?;
+    Ok((report, overlay.diff().unwrap()))
+}
+
+async fn edit(files: &[(&str, &str)], prompt: &str) -> Edited {
+    let mut steps = Steps::default();
+    let (report, diff) = try_edit(files, prompt, &mut steps).await.unwrap();
+    Edited { report, steps: steps.told, diff }
+}

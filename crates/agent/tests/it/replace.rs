@@ -1,0 +1,200 @@
+//! Replacements: prose changes, code and everything that is no prose does not.
+
+use insta::assert_snapshot;
+use proptest::prelude::*;
+
+use crate::{Steps, edit, try_edit};
+
+const INSTALL: &str = "\
+---
+title: Install with npm
+npm: yes
+---
+
+# npm
+
+Install npm from <https://npm.dev> or [npm](https://npm.dev \"npm\").
+Run `npm i`, then see [the npm page](npm.md).
+
+```sh
+npm i acme
+```
+
+<Note title=\"npm\">npm &amp; friends</Note>
+";
+
+#[tokio::test]
+async fn only_prose_and_front_matter_values_change() {
+    let edited = edit(&[("install.md", INSTALL)], "Replace \"npm\" with \"pnpm\"").await;
+    assert_snapshot!(edited.lines(), @r#"
+    install.md
+    -title: Install with npm
+    +title: Install with pnpm
+    -# npm
+    +# pnpm
+    -Install npm from <https://npm.dev> or [npm](https://npm.dev "npm").
+    -Run `npm i`, then see [the npm page](npm.md).
+    +Install pnpm from <https://npm.dev> or [pnpm](https://npm.dev "npm").
+    +Run `npm i`, then see [the pnpm page](npm.md).
+    -<Note title="npm">npm &amp; friends</Note>
+    +<Note title="npm">pnpm &amp; friends</Note>
+    "#);
+    assert_eq!(edited.report.title, "Replace \"npm\" with \"pnpm\" in 1 page");
+    assert_eq!(edited.report.summary, "- Replaced `npm` with `pnpm` in 6 places: `install.md` (6).\n");
+    assert_eq!(edited.report.notes, ["2 places in code were left; say \"including code\" to change them."]);
+    assert_eq!(edited.steps, ["read: Read 1 page", "edit: Replaced 6 in install.md"]);
+}
+
+#[tokio::test]
+async fn code_changes_when_asked_for() {
+    let edited =
+        edit(&[("a.md", "Run `npm i`.\n\n    npm i\n")], "replace npm with pnpm including code").await;
+    assert_snapshot!(edited.lines(), @"
+    a.md
+    -Run `npm i`.
+    +Run `pnpm i`.
+    -    npm i
+    +    pnpm i
+    ");
+    assert!(edited.report.notes.is_empty());
+}
+
+#[tokio::test]
+async fn mdx_keeps_its_imports_tags_and_expressions() {
+    let page = "import npm from 'npm'\n\n<Tabs>\n  <Tab title=\"npm\">\n    Use npm here.\n\n    ```sh\n    npm i\n    ```\n  </Tab>\n</Tabs>\n\nThe {npm} variable of npm.\n";
+    let edited = edit(&[("a.mdx", page)], "replace npm with pnpm").await;
+    assert_snapshot!(edited.lines(), @"
+    a.mdx
+    -    Use npm here.
+    +    Use pnpm here.
+    -The {npm} variable of npm.
+    +The {npm} variable of pnpm.
+    ");
+}
+
+#[tokio::test]
+async fn only_the_pages_in_scope_change() {
+    let files =
+        [("docs/a.md", "x\n"), ("docs/guides/b.md", "x\n"), ("docs/c.mdx", "x\n"), ("notes.txt", "x\n")];
+    for (scope, expected) in [
+        ("in a.md", "docs/a.md"),
+        ("under guides/", "docs/guides/b.md"),
+        ("in docs/*.mdx", "docs/c.mdx"),
+        ("in the guides folder", "docs/guides/b.md"),
+    ] {
+        let edited = edit(&files, &format!("replace \"x\" with \"y\" {scope}")).await;
+        assert_eq!(edited.lines(), format!("{expected}\n-x\n+y\n"), "{scope}");
+    }
+    let edited = edit(&files, "replace \"x\" with \"y\" in nowhere/*.md").await;
+    assert_eq!(edited.diff, "");
+    assert_eq!(edited.report.notes, ["No page matches `nowhere/*.md`."]);
+}
+
+#[tokio::test]
+async fn bytes_that_are_not_named_stay() {
+    let files = [("a.md", "\u{feff}one\r\n\r\n*  two   \r\nthree\ttwo")];
+    let edited = edit(&files, "replace \"two\" with \"2\"").await;
+    assert!(edited.diff.contains("-*  two   \r\n"));
+    assert!(edited.diff.contains("+*  2   \r\n+three\t2\n\\ No newline at end of file\n"), "{}", edited.diff);
+}
+
+#[tokio::test]
+async fn a_replacement_done_twice_changes_nothing_more() {
+    let files = [("a.md", "Acme Docs, Docs and docs. Docsify.\n")];
+    let edited =
+        edit(&files, "replace \"Docs\" with \"Acme Docs\"; replace \"Docs\" with \"Acme Docs\"").await;
+    assert_eq!(
+        edited.lines(),
+        "a.md\n-Acme Docs, Docs and docs. Docsify.\n+Acme Docs, Acme Docs and docs. Docsify.\n"
+    );
+    assert_eq!(
+        edited.report.notes[..2],
+        [
+            "1 place where \"Docs\" is part of a longer word was left.",
+            "1 place that differs from \"Docs\" by case was left.",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn front_matter_is_not_broken() {
+    let files = [("a.md", "---\ntitle: Foo\nquoted: \"Foo\"\n---\nFoo\n")];
+    let edited = edit(&files, "replace \"Foo\" with \"Foo: the \\\"Bar\\\"\"").await;
+    assert_eq!(edited.lines(), "a.md\n-Foo\n+Foo: the \"Bar\"\n");
+    assert_eq!(
+        edited.report.notes,
+        ["2 places in front matter were left: the new text would break it there."]
+    );
+}
+
+#[tokio::test]
+async fn nothing_found_is_said() {
+    let edited = edit(&[("a.md", "x\n")], "replace \"a\" with \"a\" and replace \"b\" with \"c\"").await;
+    assert_eq!(edited.diff, "");
+    assert_eq!(
+        edited.report.summary,
+        "Nothing was changed: `a` and its replacement are the same; `b` was found nowhere that could be changed.\n"
+    );
+}
+
+#[tokio::test]
+async fn a_title_is_never_long() {
+    let prompt =
+        format!("replace \"x\" with \"{}\"; fix typos; replace \"y\" with \"`z`\"", "longer".repeat(20));
+    let edited = edit(&[("a.md", "x y recieve\n")], &prompt).await;
+    assert_eq!(edited.report.title, "Carry out 3 edits in 1 page");
+    let edited = edit(&[("a.md", "x\n")], &format!("replace \"x\" with \"{}\"", "é".repeat(400))).await;
+    assert!(edited.report.title.chars().count() <= 72, "{}", edited.report.title);
+}
+
+/// Blocks of Markdown, some of which hold the word as code.
+fn block() -> impl Strategy<Value = &'static str> {
+    proptest::sample::select(vec![
+        "foo bar\n\n",
+        "`foo`\n\n",
+        "```\nfoo\n```\n\n",
+        "    foo\n\n",
+        "- foo `a foo b`\n",
+        "> foo\n> ```\n> foo\n> ```\n\n",
+        "<pre>foo</pre>\n\n",
+        "a <code>foo</code> foo\n\n",
+        "~~~\n```\nfoo\n",
+        "| foo | `foo` |\n|---|---|\n| foo | x |\n\n",
+        "``foo ` foo``\n\n",
+        "{foo}\n",
+        "<Tab>\n",
+        "</Tab>\n",
+        "\\`foo\\`\n",
+        "`foo\n",
+        "  ```\n  foo\n  ```\n",
+    ])
+}
+
+/// What the page's code says, piece by piece.
+fn code(path: &str, text: &str) -> Vec<String> {
+    pages::Page::parse(path, text).code.into_iter().map(|range| text[range].to_owned()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn code_is_never_touched(blocks in proptest::collection::vec(block(), 0..12), mdx: bool) {
+        let path = if mdx { "a.mdx" } else { "a.md" };
+        let (before, prompt) = (blocks.concat(), "replace \"foo\" with \"qux\"");
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let mut overlay = pages::Overlay::new(pages::MemoryTree::new([(path, before.as_str())]), None).unwrap();
+        let task = agent::Task { prompt };
+        runtime.block_on(agent::Editor::edit(&agent::Offline, &task, &mut overlay, &mut Steps::default())).unwrap();
+        let after = pages::Files::read(&overlay, path).unwrap();
+        prop_assert_eq!(code(path, &before), code(path, &after));
+    }
+
+    #[test]
+    fn any_page_can_be_edited(text in "[a-c`*<>{}\\[\\]()#:/ \n\\-\"é]{0,120}", mdx: bool) {
+        let path = if mdx { "a.mdx" } else { "a.md" };
+        let prompt = "replace \"a\" with \"b\" including code; fix links; fix typos; bump 1.0 to 1.1";
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(try_edit(&[(path, &text)], prompt, &mut Steps::default())).unwrap();
+    }
+}

@@ -1,0 +1,259 @@
+//! Just enough of HTML and JSX to tell tags from text and to find the attributes that link.
+
+use std::ops::Range;
+
+/// A tag longer than this is not taken for one, so that a file full of open brackets stays cheap to read.
+const MAX_TAG_BYTES: usize = 8 * 1024;
+/// Elements whose content is code to a reader, or no text at all.
+const CODE_ELEMENTS: &[&str] = &["code", "pre", "kbd", "samp", "var", "tt", "script", "style", "textarea"];
+
+/// One opening or closing tag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tag {
+    pub(crate) range: Range<usize>,
+    pub(crate) name: String,
+    pub(crate) closing: bool,
+    pub(crate) self_closing: bool,
+    pub(crate) attributes: Vec<Attribute>,
+}
+
+/// An attribute whose value is a plain string.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Attribute {
+    pub(crate) name: String,
+    pub(crate) value: Range<usize>,
+}
+
+impl Tag {
+    pub(crate) fn is_code(&self) -> bool {
+        CODE_ELEMENTS.contains(&self.name.to_ascii_lowercase().as_str())
+    }
+
+    pub(crate) fn opens(&self) -> bool {
+        !self.closing && !self.self_closing
+    }
+}
+
+/// A part of some HTML.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Piece {
+    Tag(Tag),
+    Text(Range<usize>),
+    /// The content of an element such as `<pre>`.
+    Code(Range<usize>),
+    Comment,
+}
+
+/// Splits the HTML in `range` of `text` into its parts.
+pub(crate) fn pieces(text: &str, range: Range<usize>) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut at = range.start;
+    while at < range.end {
+        let (piece, end) = next(text, at, range.end);
+        let code = match &piece {
+            Piece::Tag(tag) if tag.opens() && tag.is_code() => {
+                Some(code_end(text, &tag.name, end, range.end))
+            }
+            _ => None,
+        };
+        pieces.push(piece);
+        at = end;
+        if let Some(code_end) = code {
+            pieces.push(Piece::Code(at..code_end));
+            at = code_end;
+        }
+    }
+    pieces
+}
+
+fn next(text: &str, at: usize, end: usize) -> (Piece, usize) {
+    let rest = &text[at..end];
+    if rest.starts_with("<!--") {
+        return (Piece::Comment, rest.find("-->").map_or(end, |found| at + found + 3));
+    }
+    if let Some(tag) = tag_at(&text[..end], at) {
+        let end = tag.range.end;
+        return (Piece::Tag(tag), end);
+    }
+    let first = rest.chars().next().map_or(1, char::len_utf8);
+    let stop = rest[first..].find('<').map_or(end, |found| at + first + found);
+    (Piece::Text(at..stop), stop)
+}
+
+/// Where the closing tag of a code element begins, or `end` when there is none.
+pub(crate) fn code_end(text: &str, name: &str, from: usize, end: usize) -> usize {
+    let wanted = name.as_bytes();
+    let bytes = &text.as_bytes()[..end];
+    (from..end)
+        .find(|&at| {
+            bytes[at..].starts_with(b"</")
+                && bytes
+                    .get(at + 2..at + 2 + wanted.len())
+                    .is_some_and(|found| found.eq_ignore_ascii_case(wanted))
+        })
+        .unwrap_or(end)
+}
+
+/// The tag that begins at `at`, if one does.
+pub(crate) fn tag_at(text: &str, at: usize) -> Option<Tag> {
+    let mut end = text.len().min(at + MAX_TAG_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let mut cursor = Cursor { text: &text[..end], at };
+    cursor.expect('<')?;
+    let closing = cursor.expect('/').is_some();
+    let name = cursor.take_while(|c| c.is_ascii_alphanumeric() || "_.:-".contains(c));
+    let named = name.starts_with(|c: char| c.is_ascii_alphabetic());
+    // `<>` and `</>` are fragments of JSX; a colon means an address in angle brackets.
+    if !named && (!name.is_empty() || cursor.peek() != Some('>'))
+        || name.ends_with(':')
+        || cursor.rest().starts_with("//")
+    {
+        return None;
+    }
+    let name = name.to_owned();
+    let attributes = cursor.attributes()?;
+    let self_closing = cursor.expect('/').is_some();
+    cursor.expect('>')?;
+    Some(Tag { range: at..cursor.at, name, closing, self_closing, attributes })
+}
+
+struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn expect(&mut self, wanted: char) -> Option<()> {
+        (self.peek()? == wanted).then(|| self.at += wanted.len_utf8())
+    }
+
+    fn take_while(&mut self, keep: impl Fn(char) -> bool) -> &'a str {
+        let rest = self.rest();
+        let taken = &rest[..rest.find(|c| !keep(c)).unwrap_or(rest.len())];
+        self.at += taken.len();
+        taken
+    }
+
+    fn attributes(&mut self) -> Option<Vec<Attribute>> {
+        let mut attributes = Vec::new();
+        loop {
+            let space = self.take_while(char::is_whitespace);
+            match self.peek()? {
+                '>' | '/' => return Some(attributes),
+                '{' => self.at = braces_end(self.text, self.at)?,
+                _ if space.is_empty() => return None,
+                _ => attributes.extend(self.attribute()?),
+            }
+        }
+    }
+
+    /// The outer `None` means that this is no tag after all; the inner one, an attribute without a plain value.
+    fn attribute(&mut self) -> Option<Option<Attribute>> {
+        let name = self.take_while(|c| c.is_alphanumeric() || "_-:.@".contains(c));
+        if name.is_empty() {
+            return None;
+        }
+        let before = self.at;
+        self.take_while(char::is_whitespace);
+        if self.expect('=').is_none() {
+            self.at = before;
+            return Some(None);
+        }
+        self.take_while(char::is_whitespace);
+        Some(self.value()?.map(|value| Attribute { name: name.to_owned(), value }))
+    }
+
+    fn value(&mut self) -> Option<Option<Range<usize>>> {
+        let start = self.at;
+        match self.peek()? {
+            '{' => {
+                self.at = braces_end(self.text, self.at)?;
+                Some(None)
+            }
+            quote @ ('"' | '\'') => {
+                let length = self.rest()[1..].find(quote)?;
+                self.at = start + length + 2;
+                Some(Some(start + 1..start + 1 + length))
+            }
+            _ => {
+                self.take_while(|c| !c.is_whitespace() && !"<>\"'`=".contains(c));
+                Some(Some(start..self.at))
+            }
+        }
+    }
+}
+
+/// The end of the braces that open at `at`, or nothing when they do not close.
+pub(crate) fn braces_end(text: &str, at: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (offset, byte) in text.as_bytes().get(at..)?.iter().enumerate() {
+        match byte {
+            b'{' => depth += 1,
+            b'}' => depth = depth.checked_sub(1)?,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(at + offset + 1);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Option<(&str, &[(&str, &str)])>) {
+        let tag = tag_at(text, 0);
+        let attributes: Vec<_> = tag.iter().flat_map(|tag| &tag.attributes).collect();
+        let found: Vec<_> = attributes.iter().map(|a| (a.name.as_str(), &text[a.value.clone()])).collect();
+        assert_eq!(tag.as_ref().map(|tag| (&text[tag.range.clone()], found.as_slice())), expected);
+    }
+
+    #[test]
+    fn tags() {
+        check("<a href=\"/x\">y", Some(("<a href=\"/x\">", &[("href", "/x")])));
+        check(
+            "<img src='a.png' width=9>",
+            Some(("<img src='a.png' width=9>", &[("src", "a.png"), ("width", "9")])),
+        );
+        check("</Card>", Some(("</Card>", &[])));
+        check("<>", Some(("<>", &[])));
+        check(
+            "<Tab on={() => { x > 1 }} {...rest} open>",
+            Some(("<Tab on={() => { x > 1 }} {...rest} open>", &[])),
+        );
+        check("<https://a.b>", None);
+        check("< b", None);
+        check("<a <b>", None);
+        check("<a href=\"", None);
+        check("<3", None);
+        check("<é>", None);
+    }
+
+    #[test]
+    fn text_between_tags() {
+        let text = "<p>one <code>two</code> <!-- three --> four</p>";
+        let mut found = Vec::new();
+        for piece in pieces(text, 0..text.len()) {
+            match piece {
+                Piece::Text(range) => found.push(("text", text[range].trim().to_owned())),
+                Piece::Code(range) => found.push(("code", text[range].to_owned())),
+                Piece::Tag(_) | Piece::Comment => {}
+            }
+        }
+        let expected = [("text", "one"), ("code", "two"), ("text", ""), ("text", "four")];
+        assert_eq!(found, expected.map(|(kind, text)| (kind, text.to_owned())));
+    }
+}

@@ -1,0 +1,40 @@
+//! What a documentation tree is: its files, pages, links, anchors, front matter and spelling.
+//!
+//! This crate does no I/O of its own: a commit is read through the trait [`Tree`], and an editor
+//! works on [`Files`], of which [`Overlay`] is the one that holds its changes in memory.
+
+mod anchors;
+mod destination;
+mod diff;
+mod files;
+mod frontmatter;
+mod html;
+mod index;
+mod links;
+mod markdown;
+mod mdx;
+mod names;
+mod overlay;
+mod path;
+mod prose;
+mod repair;
+mod route;
+mod scope;
+mod site;
+mod spelling;
+mod splice;
+
+pub use anchors::Heading;
+pub use destination::is_external;
+pub use diff::{FileChange, unified_diff};
+pub use files::{Entry, Files, FilesError, Hit, Kind, MAX_FILES, MAX_TEXT_BYTES, MemoryTree, Tree};
+pub use frontmatter::{FrontMatter, Value};
+pub use links::{BrokenLink, Why, broken_links};
+pub use markdown::{Link, Page};
+pub use overlay::{Edits, Overlay};
+pub use repair::{Repair, repair};
+pub use route::{is_page, page_at, pages, route};
+pub use scope::Scope;
+pub use site::Site;
+pub use spelling::{Misspelling, Words, misspellings};
+pub use splice::{line_of, splice};

@@ -1,0 +1,293 @@
+//! A page taken apart: where its prose, code, links and headings are, as byte ranges of the file.
+//!
+//! Edits are made on those ranges and never by writing Markdown anew, so line endings, the byte-order
+//! mark and every habit of the author stay as they are.
+
+use std::ops::Range;
+
+use pulldown_cmark::{Event, LinkType, OffsetIter, Options, Parser, Tag, TagEnd};
+
+use crate::anchors::{Heading, Slugs};
+use crate::destination;
+use crate::frontmatter::FrontMatter;
+use crate::html::{self, Piece};
+use crate::mdx::Source;
+use crate::prose;
+
+const MAX_NESTED_LINKS: usize = 8;
+
+/// What a page consists of. Ranges are in order and lie within the file.
+#[derive(Debug, Default)]
+pub struct Page {
+    pub front: FrontMatter,
+    /// Text for readers, without code, addresses, tags and markup. Front matter is not in it.
+    pub prose: Vec<Range<usize>>,
+    /// Code spans, code blocks, and what works as code in MDX.
+    pub code: Vec<Range<usize>>,
+    /// Tags of HTML and JSX.
+    pub tags: Vec<Range<usize>>,
+    /// Addresses in running text.
+    pub addresses: Vec<Range<usize>>,
+    pub links: Vec<Link>,
+    pub headings: Vec<Heading>,
+    /// Anchors that are set by hand or by a component.
+    pub ids: Vec<String>,
+    /// Whether the page pulls in others, so that its anchors cannot all be known.
+    pub includes_pages: bool,
+}
+
+/// A link, an image, a reference, or an attribute that points somewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// The destination as it stands in the file.
+    pub range: Range<usize>,
+    /// What the link says to a reader; empty for attributes.
+    pub text: String,
+}
+
+impl Page {
+    /// Takes the page at `path` apart; the path tells Markdown from MDX.
+    pub fn parse(path: &str, text: &str) -> Self {
+        let front = FrontMatter::parse(text);
+        let is_mdx = path.to_ascii_lowercase().ends_with(".mdx");
+        let source = if is_mdx { Source::mdx(text, front.body) } else { Source::markdown(text, front.body) };
+        let mut walker = Walker::new(text, &source);
+        walker.page.front = front;
+        walker.walk();
+        walker.finish()
+    }
+
+    /// The title in the front matter, or else the first heading.
+    pub fn title(&self, text: &str) -> Option<String> {
+        let first = || self.headings.first().map(|heading| heading.text.clone());
+        self.front.get(text, "title").map(str::to_owned).or_else(first)
+    }
+}
+
+struct Walker<'a> {
+    file: &'a str,
+    source: &'a Source<'a>,
+    page: Page,
+    slugs: Slugs,
+    /// Links that are open: where they begin, what they say, and whether their destination stands in them.
+    open: Vec<OpenLink>,
+    heading: Option<(String, Option<String>)>,
+    in_code_block: bool,
+    in_html_block: bool,
+    in_address: bool,
+    /// How many elements such as `<code>` are open in this paragraph.
+    code_elements: usize,
+}
+
+struct OpenLink {
+    text: String,
+    /// The end of what was last seen in the link; its destination is behind that.
+    seen: usize,
+    inline: bool,
+}
+
+impl<'a> Walker<'a> {
+    fn new(file: &'a str, source: &'a Source<'a>) -> Self {
+        Self {
+            file,
+            source,
+            page: Page { includes_pages: source.includes_pages, ..Page::default() },
+            slugs: Slugs::default(),
+            open: Vec::new(),
+            heading: None,
+            in_code_block: false,
+            in_html_block: false,
+            in_address: false,
+            code_elements: 0,
+        }
+    }
+
+    fn walk(&mut self) {
+        let options = Options::ENABLE_TABLES
+            | Options::ENABLE_FOOTNOTES
+            | Options::ENABLE_STRIKETHROUGH
+            | Options::ENABLE_TASKLISTS
+            | Options::ENABLE_HEADING_ATTRIBUTES
+            | Options::ENABLE_GFM;
+        let mut events = Parser::new_ext(&self.source.text, options).into_offset_iter();
+        for (event, range) in events.by_ref() {
+            self.event(event, range);
+        }
+        self.definitions(&events);
+        for tag in self.source.tags.clone() {
+            self.tag(&tag);
+        }
+        self.page.code.extend(self.source.code.iter().cloned());
+    }
+
+    fn event(&mut self, event: Event<'_>, range: Range<usize>) {
+        match event {
+            Event::Start(tag) => self.start(tag, range),
+            Event::End(tag) => self.end(tag, range),
+            Event::Text(text) => self.text(&text, range),
+            Event::Code(code) => {
+                self.say(&code, range.end);
+                self.page.code.push(self.source.in_file(range));
+            }
+            Event::InlineHtml(_) => self.inline_html(range),
+            Event::SoftBreak | Event::HardBreak => self.say(" ", range.end),
+            Event::FootnoteReference(_) => self.say("", range.end),
+            _ => {}
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>, range: Range<usize>) {
+        match tag {
+            Tag::Link { link_type, .. } | Tag::Image { link_type, .. } => {
+                self.in_address = matches!(link_type, LinkType::Autolink | LinkType::Email);
+                let inline = link_type == LinkType::Inline;
+                self.open.push(OpenLink { text: String::new(), seen: range.start + 1, inline });
+            }
+            Tag::Heading { id, .. } => self.heading = Some((String::new(), id.map(|id| id.to_string()))),
+            Tag::CodeBlock(_) => {
+                self.in_code_block = true;
+                self.page.code.push(self.source.in_file(range));
+            }
+            Tag::HtmlBlock => {
+                self.in_html_block = true;
+                self.html_block(self.source.in_file(range));
+            }
+            Tag::Paragraph => self.code_elements = 0,
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd, range: Range<usize>) {
+        match tag {
+            TagEnd::Link | TagEnd::Image => self.close_link(range),
+            TagEnd::Heading(_) => self.close_heading(),
+            TagEnd::CodeBlock => self.in_code_block = false,
+            TagEnd::HtmlBlock => self.in_html_block = false,
+            TagEnd::TableCell | TagEnd::Item => self.code_elements = 0,
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, text: &str, range: Range<usize>) {
+        if self.in_code_block || self.in_html_block {
+            return;
+        }
+        self.say(text, range.end);
+        let in_file = self.source.in_file(range.clone());
+        if self.in_address {
+            self.page.addresses.push(in_file);
+        } else if self.code_elements > 0 {
+            self.page.code.push(in_file);
+        } else if self.source.text.get(range) == Some(text) {
+            // An entity such as `&amp;` reads otherwise than it is written, and stays as it is.
+            self.page.prose.push(in_file);
+        }
+    }
+
+    /// Adds to what the open links and the open heading say.
+    fn say(&mut self, text: &str, seen: usize) {
+        // Links do not nest and images hardly do; a page made of nothing else must not cost its square.
+        for link in self.open.iter_mut().rev().take(MAX_NESTED_LINKS) {
+            link.text.push_str(text);
+            link.seen = link.seen.max(seen);
+        }
+        if let Some((heading, _)) = &mut self.heading {
+            heading.push_str(text);
+        }
+    }
+
+    fn inline_html(&mut self, range: Range<usize>) {
+        self.say("", range.end);
+        let in_file = self.source.in_file(range);
+        let Some(tag) = html::tag_at(self.file, in_file.start) else {
+            self.page.tags.push(in_file);
+            return;
+        };
+        if tag.is_code() && !tag.self_closing {
+            self.code_elements =
+                if tag.closing { self.code_elements.saturating_sub(1) } else { self.code_elements + 1 };
+        }
+        self.tag(&tag);
+    }
+
+    fn html_block(&mut self, range: Range<usize>) {
+        for piece in html::pieces(self.file, range) {
+            match piece {
+                Piece::Tag(tag) => self.tag(&tag),
+                Piece::Text(range) => self.page.prose.push(range),
+                Piece::Code(range) => self.page.code.push(range),
+                Piece::Comment => {}
+            }
+        }
+    }
+
+    fn tag(&mut self, tag: &html::Tag) {
+        self.page.tags.push(tag.range.clone());
+        let is_component = tag.name.starts_with(|c: char| c.is_ascii_uppercase());
+        for attribute in &tag.attributes {
+            let value = &self.file[attribute.value.clone()];
+            match attribute.name.as_str() {
+                "id" | "name" => self.page.ids.push(value.to_owned()),
+                // Tabs, steps and accordions are given an anchor by their title.
+                "title" | "label" if is_component => self.page.ids.push(Slugs::slug(value)),
+                "href" | "src" => self.link(attribute.value.clone(), String::new()),
+                "to" if value.starts_with(['/', '.', '#']) => {
+                    self.link(attribute.value.clone(), String::new())
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn close_link(&mut self, range: Range<usize>) {
+        self.in_address = false;
+        let Some(link) = self.open.pop() else { return };
+        if let Some(outer) = self.open.last_mut() {
+            outer.seen = outer.seen.max(range.end);
+        }
+        let found =
+            link.inline.then(|| destination::find_inline(&self.source.text, link.seen..range.end)).flatten();
+        if let Some(found) = found {
+            self.link(self.source.in_file(found), link.text);
+        }
+    }
+
+    fn close_heading(&mut self) {
+        let Some((text, id)) = self.heading.take() else { return };
+        let anchor = self.slugs.anchor(&text, id.as_deref());
+        self.page.headings.push(Heading { text: text.trim().to_owned(), anchor });
+    }
+
+    fn definitions(&mut self, events: &OffsetIter<'_>) {
+        for (label, definition) in events.reference_definitions().iter() {
+            let found = destination::find_in_definition(&self.source.text, definition.span.clone());
+            if let Some(found) = found {
+                self.link(self.source.in_file(found), label.to_owned());
+            }
+        }
+    }
+
+    fn link(&mut self, range: Range<usize>, text: String) {
+        if !range.is_empty() {
+            self.page.links.push(Link { range, text: text.trim().to_owned() });
+        }
+    }
+
+    fn finish(mut self) -> Page {
+        self.page.code = prose::merge(self.page.code);
+        self.page.tags = prose::merge(self.page.tags);
+        // In MDX the parser saw blanks where code and tags are, and took them for text.
+        let text = prose::merge(std::mem::take(&mut self.page.prose));
+        let text = prose::without(prose::without(text, &self.page.code), &self.page.tags);
+        let mut addresses = std::mem::take(&mut self.page.addresses);
+        for range in text {
+            let (kept, cut) = prose::carve(self.file, range);
+            self.page.prose.extend(kept);
+            addresses.extend(cut);
+        }
+        self.page.addresses = prose::merge(addresses);
+        self.page.links.sort_by_key(|link| link.range.start);
+        self.page.links.dedup_by_key(|link| link.range.clone());
+        self.page
+    }
+}

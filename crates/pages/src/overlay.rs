@@ -1,0 +1,262 @@
+//! The virtual tree: a commit's files below, an overlay of changes in memory above.
+//!
+//! Nothing is checked out, so there is no link, hook or path of the host to escape by. Every path
+//! that comes in is judged here before anything else is done with it.
+
+use std::collections::BTreeMap;
+
+use crate::diff::{self, FileChange};
+use crate::files::{Entry, Files, FilesError, Kind, MAX_FILES, MAX_TEXT_BYTES, Tree};
+use crate::names::Names;
+use crate::path;
+
+/// All changes of one overlay together; more is no edit of docs but a runaway.
+const MAX_CHANGED_BYTES: usize = 64 * 1024 * 1024;
+
+/// The changed files by path: their new bytes, or `None` for a deleted one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Edits(pub BTreeMap<String, Option<Vec<u8>>>);
+
+/// A commit's files with changes above them.
+pub struct Overlay<T: Tree> {
+    tree: T,
+    root: String,
+    /// What the commit holds under `root`.
+    base: BTreeMap<String, Entry>,
+    /// True differences only: a file written back as it was is taken out again.
+    changes: Edits,
+    changed_bytes: usize,
+    names: Names,
+}
+
+impl<T: Tree> Overlay<T> {
+    /// Only paths under `docs_path` are seen or can be written; `None` is the whole repository.
+    pub fn new(tree: T, docs_path: Option<&str>) -> Result<Self, FilesError> {
+        let root = docs_root(docs_path)?;
+        let mut base = BTreeMap::new();
+        let mut names = Names::default();
+        for entry in tree.list()? {
+            refuse_linked_root(&root, &entry)?;
+            // A name that could not be written is not shown either: nobody could use it.
+            if path::below(&entry.path, &root).is_none() || path::check(&entry.path).is_err() {
+                continue;
+            }
+            if base.len() == MAX_FILES {
+                return Err(FilesError::TooManyFiles);
+            }
+            names.add(&entry.path);
+            base.insert(entry.path.clone(), entry);
+        }
+        if base.is_empty() && !root.is_empty() {
+            return Err(FilesError::refused(&root, "there is no such folder in the repository"));
+        }
+        Ok(Self { tree, root, base, changes: Edits::default(), changed_bytes: 0, names })
+    }
+
+    /// What differs from the commit.
+    pub fn edits(&self) -> Edits {
+        self.changes.clone()
+    }
+
+    /// The changes as one patch, in the order of their paths.
+    pub fn diff(&self) -> Result<String, FilesError> {
+        let mut patch = String::new();
+        for (path, new) in &self.changes.0 {
+            let old = self.base_bytes(path)?;
+            patch.push_str(&diff::of_bytes(path, old.as_deref(), new.as_deref()));
+        }
+        Ok(patch)
+    }
+
+    /// How many lines each changed file gained and lost, in the order of their paths.
+    pub fn changes(&self) -> Result<Vec<FileChange>, FilesError> {
+        let count = |(path, new): (&String, &Option<Vec<u8>>)| {
+            let old = self.base_bytes(path)?;
+            Ok(FileChange::count(path, old.as_deref(), new.as_deref()))
+        };
+        self.changes.0.iter().map(count).collect()
+    }
+
+    fn base_bytes(&self, path: &str) -> Result<Option<Vec<u8>>, FilesError> {
+        match self.base.get(path) {
+            Some(entry) if entry.kind == Kind::File => self.tree.read(path).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether a file stands at `path` now; links and submodules count, since nothing else can.
+    fn exists(&self, path: &str) -> bool {
+        match self.changes.0.get(path) {
+            Some(change) => change.is_some(),
+            None => self.base.contains_key(path),
+        }
+    }
+
+    fn has_files_below(&self, folder: &str) -> bool {
+        let prefix = format!("{folder}/");
+        let below = |path: &&String| path.starts_with(&prefix);
+        let changed = self.changes.0.range(prefix.clone()..).take_while(|(path, _)| below(path));
+        let base = self.base.range(prefix.clone()..).take_while(|(path, _)| below(path));
+        changed.map(|(path, _)| path).chain(base.map(|(path, _)| path)).any(|path| self.exists(path))
+    }
+
+    /// The checks that every path passes, whatever is done with it.
+    fn check(&self, path: &str) -> Result<(), FilesError> {
+        path::check(path).map_err(|why| FilesError::refused(path, why))?;
+        if path::below(path, &self.root).is_none() {
+            return Err(FilesError::refused(
+                path,
+                format!("it is outside of the docs folder {:?}", self.root),
+            ));
+        }
+        for place in path::ancestors(path).chain([path]) {
+            match self.base.get(place).map(|entry| entry.kind) {
+                Some(Kind::Symlink) => {
+                    return Err(FilesError::refused(path, "it is or goes through a symbolic link"));
+                }
+                Some(Kind::Submodule) => {
+                    return Err(FilesError::refused(path, "it is or lies in a submodule"));
+                }
+                Some(Kind::File) | None => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn check_new(&self, path: &str) -> Result<(), FilesError> {
+        if let Some(file) = path::ancestors(path).find(|folder| self.exists(folder)) {
+            return Err(FilesError::refused(path, format!("{file:?} is a file, not a folder")));
+        }
+        if self.has_files_below(path) {
+            return Err(FilesError::refused(path, "it is a folder"));
+        }
+        match self.names.clash(path) {
+            Some(other) => Err(FilesError::refused(path, format!("it differs from {other:?} by case alone"))),
+            None => Ok(()),
+        }
+    }
+
+    fn bytes(&self, path: &str) -> Result<Vec<u8>, FilesError> {
+        let missing = || FilesError::NotFound(path.to_owned());
+        match self.changes.0.get(path) {
+            Some(change) => change.clone().ok_or_else(missing),
+            None => self.base_bytes(path)?.ok_or_else(missing),
+        }
+    }
+
+    fn put(&mut self, path: &str, bytes: Vec<u8>) -> Result<(), FilesError> {
+        let exists = self.exists(path);
+        if !exists {
+            self.check_new(path)?;
+        }
+        let replaced = self.changes.0.get(path).and_then(Option::as_ref).map_or(0, Vec::len);
+        let unchanged = self.same_as_base(path, &bytes)?;
+        let total = self.changed_bytes - replaced + if unchanged { 0 } else { bytes.len() };
+        if total > MAX_CHANGED_BYTES {
+            return Err(FilesError::refused(path, "the changes are larger than 64 MiB in all"));
+        }
+        self.changed_bytes = total;
+        if !exists {
+            self.names.add(path);
+        }
+        if unchanged {
+            self.changes.0.remove(path);
+        } else {
+            self.changes.0.insert(path.to_owned(), Some(bytes));
+        }
+        Ok(())
+    }
+
+    fn same_as_base(&self, path: &str, bytes: &[u8]) -> Result<bool, FilesError> {
+        let same_size = |entry: &Entry| entry.size == bytes.len() as u64;
+        if !self.base.get(path).is_some_and(same_size) {
+            return Ok(false);
+        }
+        Ok(self.base_bytes(path)?.as_deref() == Some(bytes))
+    }
+}
+
+impl<T: Tree> Files for Overlay<T> {
+    fn root(&self) -> &str {
+        &self.root
+    }
+
+    fn list(&self) -> Result<Vec<String>, FilesError> {
+        let unchanged =
+            self.base.values().filter(|e| e.kind == Kind::File && !self.changes.0.contains_key(&e.path));
+        let changed = self.changes.0.iter().filter(|(_, change)| change.is_some()).map(|(path, _)| path);
+        let mut paths: Vec<String> = unchanged.map(|entry| &entry.path).chain(changed).cloned().collect();
+        paths.sort_unstable();
+        Ok(paths)
+    }
+
+    fn read(&self, path: &str) -> Result<String, FilesError> {
+        self.check(path)?;
+        let refuse = |why| FilesError::NotText { path: path.to_owned(), why };
+        let too_large = |entry: &Entry| entry.size > MAX_TEXT_BYTES as u64;
+        // Judged by the listed size, so that a huge file is never loaded.
+        if !self.changes.0.contains_key(path) && self.base.get(path).is_some_and(too_large) {
+            return Err(refuse("it is larger than 2 MiB"));
+        }
+        let bytes = self.bytes(path)?;
+        if bytes.contains(&0) {
+            return Err(refuse("it is a binary file"));
+        }
+        String::from_utf8(bytes).map_err(|_| refuse("it is not UTF-8"))
+    }
+
+    fn write(&mut self, path: &str, text: String) -> Result<(), FilesError> {
+        self.check(path)?;
+        if text.len() > MAX_TEXT_BYTES {
+            return Err(FilesError::refused(path, "its new text is larger than 2 MiB"));
+        }
+        self.put(path, text.into_bytes())
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> Result<(), FilesError> {
+        self.check(from)?;
+        self.check(to)?;
+        let too_large = |entry: &Entry| entry.size > MAX_CHANGED_BYTES as u64;
+        if self.base.get(from).is_some_and(too_large) {
+            return Err(FilesError::refused(from, "it is too large to be moved"));
+        }
+        if self.exists(to) {
+            return Err(FilesError::refused(to, "there is a file already"));
+        }
+        let bytes = self.bytes(from)?;
+        // Taken away first: a move may change nothing but case, or turn a file into a folder of that name.
+        self.delete(from)?;
+        self.put(to, bytes.clone()).or_else(|refusal| self.put(from, bytes).and(Err(refusal)))
+    }
+
+    fn delete(&mut self, path: &str) -> Result<(), FilesError> {
+        self.check(path)?;
+        if !self.exists(path) {
+            return Err(FilesError::NotFound(path.to_owned()));
+        }
+        self.names.remove(path);
+        let before = match self.base.contains_key(path) {
+            true => self.changes.0.insert(path.to_owned(), None),
+            false => self.changes.0.remove(path),
+        };
+        self.changed_bytes -= before.flatten().map_or(0, |bytes| bytes.len());
+        Ok(())
+    }
+}
+
+fn docs_root(docs_path: Option<&str>) -> Result<String, FilesError> {
+    let root = docs_path.unwrap_or_default().trim_start_matches("./").trim_matches('/');
+    if root.is_empty() || root == "." {
+        return Ok(String::new());
+    }
+    path::check(root).map_err(|why| FilesError::refused(root, why))?;
+    Ok(root.to_owned())
+}
+
+fn refuse_linked_root(root: &str, entry: &Entry) -> Result<(), FilesError> {
+    let holds_root = root == entry.path || path::below(root, &entry.path).is_some();
+    if holds_root && !root.is_empty() {
+        return Err(FilesError::refused(root, "it is not a folder of the repository itself"));
+    }
+    Ok(())
+}

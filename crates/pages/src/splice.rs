@@ -1,0 +1,53 @@
+//! Changes of a text by byte ranges: what is not named stays as it is, to the last byte.
+
+use std::ops::Range;
+
+/// Puts each replacement in the place of its range. Ranges may come in any order; one that
+/// overlaps an earlier one, or does not fit the text, is left out.
+pub fn splice(text: &str, mut replacements: Vec<(Range<usize>, String)>) -> String {
+    replacements.sort_by_key(|(range, _)| (range.start, range.end));
+    let mut result = String::with_capacity(text.len());
+    let mut done = 0;
+    for (range, replacement) in replacements {
+        let Some(kept) = text.get(done..range.start) else { continue };
+        if range.start > range.end || !text.is_char_boundary(range.end) {
+            continue;
+        }
+        result.push_str(kept);
+        result.push_str(&replacement);
+        done = range.end;
+    }
+    result.push_str(&text[done..]);
+    result
+}
+
+/// The number of the line that `offset` is in, counted from 1.
+pub fn line_of(text: &str, offset: usize) -> usize {
+    let before = &text.as_bytes()[..offset.min(text.len())];
+    before.iter().filter(|byte| **byte == b'\n').count() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splices() {
+        #[track_caller]
+        fn check(replacements: &[(Range<usize>, &str)], expected: &str) {
+            let owned = replacements.iter().map(|(range, new)| (range.clone(), (*new).to_owned()));
+            assert_eq!(splice("one é two\r\n", owned.collect()), expected);
+        }
+        check(&[], "one é two\r\n");
+        check(&[(7..10, "2"), (0..3, "1")], "1 é 2\r\n");
+        check(&[(0..3, "1"), (1..5, "x")], "1 é two\r\n");
+        check(&[(5..6, "x"), (50..60, "x")], "one é two\r\n");
+    }
+
+    #[test]
+    fn lines_count_from_one() {
+        assert_eq!(line_of("a\nb", 0), 1);
+        assert_eq!(line_of("a\nb", 2), 2);
+        assert_eq!(line_of("a\nb", 99), 2);
+    }
+}

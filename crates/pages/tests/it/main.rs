@@ -1,0 +1,19 @@
+//! Trees, links and patches as their users see them.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod git;
+mod links;
+mod overlay;
+mod page;
+mod words;
+
+use pages::{MemoryTree, Overlay};
+
+fn overlay(files: &[(&str, &str)]) -> Overlay<MemoryTree> {
+    overlay_in(files, None)
+}
+
+fn overlay_in(files: &[(&str, &str)], docs_path: Option<&str>) -> Overlay<MemoryTree> {
+    Overlay::new(MemoryTree::new(files.iter().copied()), docs_path).unwrap()
+}

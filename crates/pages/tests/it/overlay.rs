@@ -1,0 +1,203 @@
+//! The virtual tree: what it shows, what it changes, and what it refuses.
+
+use pages::{Edits, FileChange, Files, FilesError, Kind, MAX_TEXT_BYTES, MemoryTree, Overlay};
+use proptest::prelude::*;
+
+use crate::{overlay, overlay_in};
+
+#[test]
+fn changes_are_seen_and_counted() {
+    let mut files = overlay(&[("a.md", "one\ntwo\n"), ("b.md", "b\n"), ("c.png", "\0")]);
+    files.write("a.md", "one\n2\nthree\n".to_owned()).unwrap();
+    files.rename("c.png", "img/c.png").unwrap();
+    files.delete("b.md").unwrap();
+    files.write("new/d.md", "d".to_owned()).unwrap();
+
+    assert_eq!(files.list().unwrap(), ["a.md", "img/c.png", "new/d.md"]);
+    assert_eq!(files.read("a.md").unwrap(), "one\n2\nthree\n");
+    assert!(matches!(files.read("b.md"), Err(FilesError::NotFound(_))));
+    let change = |path: &str, added, removed| FileChange { path: path.to_owned(), added, removed };
+    let expected = [("a.md", 2, 1), ("b.md", 0, 1), ("c.png", 0, 0), ("img/c.png", 0, 0), ("new/d.md", 1, 0)];
+    assert_eq!(files.changes().unwrap(), expected.map(|(path, added, removed)| change(path, added, removed)));
+}
+
+#[test]
+fn what_is_put_back_is_no_edit() {
+    let mut files = overlay(&[("a.md", "a\n"), ("b.md", "b\n")]);
+    files.write("a.md", "x\n".to_owned()).unwrap();
+    files.write("a.md", "a\n".to_owned()).unwrap();
+    files.delete("b.md").unwrap();
+    files.write("b.md", "b\n".to_owned()).unwrap();
+    files.write("c.md", "c\n".to_owned()).unwrap();
+    files.delete("c.md").unwrap();
+    files.rename("a.md", "z.md").unwrap();
+    files.rename("z.md", "a.md").unwrap();
+    assert_eq!(files.edits(), Edits::default());
+    assert_eq!(files.diff().unwrap(), "");
+}
+
+#[track_caller]
+fn refuses(files: &mut Overlay<MemoryTree>, path: &str, why: &str) {
+    let before = files.edits();
+    match files.write(path, "x".to_owned()) {
+        Err(FilesError::Refused { why: found, .. }) => assert!(found.contains(why), "{path:?}: {found}"),
+        other => panic!("{path:?}: {other:?}"),
+    }
+    assert_eq!(files.edits(), before);
+}
+
+#[test]
+fn unsafe_paths_are_refused() {
+    let mut files = overlay(&[("a.md", "a")]);
+    for (path, why) in [
+        ("/etc/passwd", "relative"),
+        ("../a.md", "`..`"),
+        ("docs/../../a.md", "`..`"),
+        ("a//b.md", "empty part"),
+        ("", "empty"),
+        ("a\0b", "control"),
+        ("docs\\a.md", "backslash"),
+        ("C:/a.md", "drive letter"),
+        ("docs/a.md.", "dot or a space"),
+        ("docs /a.md", "dot or a space"),
+        (".git/config", ".git"),
+        ("x/.GiT/hooks/pre-commit", ".git"),
+        (".g\u{200c}it/config", ".git"),
+        ("git~1/config", ".git"),
+    ] {
+        refuses(&mut files, path, why);
+        assert!(files.read(path).is_err(), "{path:?}");
+        assert!(files.delete(path).is_err(), "{path:?}");
+        assert!(files.rename("a.md", path).is_err(), "{path:?}");
+        assert!(files.rename(path, "b.md").is_err(), "{path:?}");
+    }
+    assert_eq!(files.edits(), Edits::default());
+}
+
+#[test]
+fn nothing_goes_through_links_and_submodules() {
+    let tree = MemoryTree::new([("a.md", "a")]).with("link", Kind::Symlink).with("sub", Kind::Submodule);
+    let mut files = Overlay::new(tree, None).unwrap();
+    assert_eq!(files.list().unwrap(), ["a.md"]);
+    for path in ["link", "link/x.md"] {
+        refuses(&mut files, path, "symbolic link");
+        assert!(
+            files.read(path).is_err() && files.delete(path).is_err() && files.rename("a.md", path).is_err()
+        );
+    }
+    refuses(&mut files, "sub/x.md", "submodule");
+    refuses(&mut files, "LINK/x.md", "case alone");
+}
+
+#[test]
+fn files_and_folders_are_not_mixed_up() {
+    let mut files = overlay(&[("docs/A.md", "a"), ("b.md", "b")]);
+    refuses(&mut files, "b.md/c.md", "is a file");
+    refuses(&mut files, "docs", "is a folder");
+    refuses(&mut files, "docs/a.md", "case alone");
+    refuses(&mut files, "Docs/new.md", "case alone");
+    files.write("docs/A.md", "changed".to_owned()).unwrap();
+
+    // A file that is gone no longer stands in the way.
+    files.rename("docs/A.md", "docs/a.md").unwrap();
+    files.delete("b.md").unwrap();
+    files.write("b.md/c.md", "c".to_owned()).unwrap();
+    assert_eq!(files.list().unwrap(), ["b.md/c.md", "docs/a.md"]);
+}
+
+#[test]
+fn a_refused_move_leaves_the_file() {
+    let mut files = overlay(&[("a.md", "a"), ("docs/B.md", "b")]);
+    assert!(files.rename("a.md", "docs/b.md").is_err());
+    assert!(files.rename("a.md", "docs/B.md").is_err());
+    assert_eq!(files.list().unwrap(), ["a.md", "docs/B.md"]);
+    assert_eq!(files.edits(), Edits::default());
+}
+
+#[test]
+fn only_the_docs_folder_is_there() {
+    let tree = [("docs/a.md", "a"), ("src/main.rs", "x"), ("docs-old/b.md", "b")];
+    let mut files = overlay_in(&tree, Some("/docs/"));
+    assert_eq!(files.root(), "docs");
+    assert_eq!(files.list().unwrap(), ["docs/a.md"]);
+    for path in ["src/main.rs", "docs-old/b.md", "README.md", "docs"] {
+        refuses(&mut files, path, "outside of the docs folder");
+        assert!(files.read(path).is_err());
+    }
+    for bad in ["nowhere", "../x", "docs/a.md"] {
+        assert!(Overlay::new(MemoryTree::new(tree), Some(bad)).is_err(), "{bad}");
+    }
+    let linked = MemoryTree::new(tree).with("site", Kind::Symlink);
+    assert!(Overlay::new(linked, Some("site/docs")).is_err());
+}
+
+#[test]
+fn text_has_a_limit() {
+    let big = "x".repeat(MAX_TEXT_BYTES + 1);
+    let mut files = overlay(&[("big.md", &big), ("bin.md", "a\0b")]);
+    assert!(matches!(files.read("big.md"), Err(FilesError::NotText { .. })));
+    assert!(matches!(files.read("bin.md"), Err(FilesError::NotText { .. })));
+    assert!(matches!(files.write("new.md", big), Err(FilesError::Refused { .. })));
+}
+
+#[test]
+fn a_search_finds_lines() {
+    let files = overlay(&[("a.md", "One\ntwo one\n"), ("b.md", "none\n"), ("c.png", "one\0")]);
+    let hits = files.search("ONE", 10).unwrap();
+    let found: Vec<_> = hits.iter().map(|hit| (hit.path.as_str(), hit.line, hit.text.as_str())).collect();
+    assert_eq!(found, [("a.md", 1, "One"), ("a.md", 2, "two one"), ("b.md", 1, "none")]);
+    assert_eq!(files.search("one", 2).unwrap().len(), 2);
+    assert!(files.search("(", 2).unwrap().is_empty());
+}
+
+#[derive(Debug, Clone)]
+enum Act {
+    Write(String, String),
+    Rename(String, String),
+    Delete(String),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let path = || prop_oneof!["[abAB]{1,2}(/[abAB.]{1,2}){0,2}", ".{0,8}"];
+    prop_oneof![
+        (path(), "[xy\n]{0,3}").prop_map(|(path, text)| Act::Write(path, text)),
+        (path(), path()).prop_map(|(from, to)| Act::Rename(from, to)),
+        path().prop_map(Act::Delete),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever is done, the tree stays one that every file system can hold, and its edits describe it.
+    #[test]
+    fn any_acts_leave_a_sound_tree(acts in proptest::collection::vec(act(), 0..40)) {
+        let base = [("a", "x"), ("b/a", "y"), ("b/b/a", "x")];
+        let mut files = overlay(&base);
+        for act in acts {
+            let _ = match act {
+                Act::Write(path, text) => files.write(&path, text),
+                Act::Rename(from, to) => files.rename(&from, &to),
+                Act::Delete(path) => files.delete(&path),
+            };
+        }
+        let list = files.list().unwrap();
+        let mut folded: Vec<String> = list.iter().map(|path| path.to_lowercase()).collect();
+        folded.sort();
+        folded.dedup();
+        prop_assert_eq!(folded.len(), list.len());
+        for path in &list {
+            let below = format!("{path}/");
+            prop_assert!(!list.iter().any(|other| other.starts_with(&below)));
+        }
+        let mut replayed: std::collections::BTreeMap<String, Vec<u8>> =
+            base.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect();
+        for (path, change) in files.edits().0 {
+            match change {
+                Some(bytes) => prop_assert_ne!(replayed.insert(path, bytes.clone()), Some(bytes)),
+                None => prop_assert!(replayed.remove(&path).is_some()),
+            }
+        }
+        prop_assert_eq!(replayed.into_keys().collect::<Vec<_>>(), list);
+    }
+}

@@ -1,0 +1,75 @@
+//! A page taken apart.
+
+use pages::Page;
+use proptest::prelude::*;
+
+fn said(text: &str, ranges: &[std::ops::Range<usize>]) -> Vec<String> {
+    ranges.iter().map(|range| text[range.clone()].trim().to_owned()).filter(|part| !part.is_empty()).collect()
+}
+
+#[track_caller]
+fn check(path: &str, text: &str, prose: &[&str], code: &[&str]) {
+    let page = Page::parse(path, text);
+    assert_eq!(said(text, &page.prose), prose);
+    assert_eq!(said(text, &page.code), code);
+}
+
+#[test]
+fn prose_and_code() {
+    check("a.md", "one *two* `three`\n", &["one", "two"], &["`three`"]);
+    check("a.md", "---\ntitle: no\n---\n# yes\n", &["yes"], &[]);
+    check("a.md", "+++\r\ntitle = 'no'\r\n+++\r\nyes\r\n", &["yes"], &[]);
+    check("a.md", "\u{feff}# yes\n", &["yes"], &[]);
+    check("a.md", "a\n\n    code\n\n```rust\nmore\n```\n", &["a"], &["code", "```rust\nmore\n```"]);
+    check("a.md", "[text](dest.md \"title\") ![alt](i.png)\n", &["text", "alt"], &[]);
+    check("a.md", "<kbd>x</kbd> y <!-- z -->\n", &["y"], &["x"]);
+    check("a.md", "<div class=\"c\">\ntext <code>x</code>\n</div>\n", &["text"], &["x"]);
+    check("a.md", "| a | `b` |\n|---|---|\n| c | d |\n", &["a", "c", "d"], &["`b`"]);
+    check("a.md", "see https://a.b/c and x@y.dev.\n", &["see", "and", "."], &[]);
+    check("a.md", "snake_case_word a_b [not a link]\n", &["snake_case_word a_b [not a link]"], &[]);
+    check(
+        "a.mdx",
+        "export const x = 1\n\n<A b={c}>\n    text {y} `z`\n</A>\n",
+        &["text"],
+        &["export const x = 1", "{y}", "`z`"],
+    );
+}
+
+#[test]
+fn headings_and_titles() {
+    let text = "---\ndescription: x\n---\n# The `api` *page*\n\n## Use {#how}\n\nSetext\n---\n";
+    let page = Page::parse("a.md", text);
+    let headings: Vec<_> = page.headings.iter().map(|h| (h.text.as_str(), h.anchor.as_str())).collect();
+    assert_eq!(headings, [("The api page", "the-api-page"), ("Use", "how"), ("Setext", "setext")]);
+    assert_eq!(page.title(text).as_deref(), Some("The api page"));
+}
+
+#[test]
+fn hostile_pages_are_read_in_time() {
+    for part in
+        ["![a", "[", "<a ", "*a ", "> ", "- ", "`", "](", "&amp;", "# a\n", "[a](b)\n", "www.", "a@", "{{"]
+    {
+        let text = part.repeat(100_000 / part.len());
+        assert!(Page::parse("a.md", &text).prose.len() <= text.len());
+    }
+    let nested = format!("{}{}", "![a".repeat(5_000), "](x)".repeat(5_000));
+    assert!(Page::parse("a.md", &nested).prose.len() <= nested.len());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Ranges are in order, apart from each other, and fit the text, whatever the text is.
+    #[test]
+    fn any_text_is_taken_apart(text in "([a-c`*<>{}\\[\\]()#:/ \n\\-\"'=!&;|~+\r\té]|---\n|<a b=|import |https://){0,60}", mdx: bool) {
+        let page = Page::parse(if mdx { "a.mdx" } else { "a.md" }, &text);
+        for ranges in [&page.prose, &page.code, &page.tags, &page.addresses] {
+            prop_assert!(ranges.iter().all(|range| text.get(range.clone()).is_some()), "{:?}", ranges);
+            prop_assert!(ranges.windows(2).all(|pair| pair[0].end <= pair[1].start), "{:?}", ranges);
+        }
+        for prose in &page.prose {
+            prop_assert!(page.code.iter().all(|code| code.end <= prose.start || prose.end <= code.start));
+        }
+        prop_assert!(page.links.iter().all(|link| text.get(link.range.clone()).is_some()));
+    }
+}
