@@ -1,0 +1,143 @@
+//! One bare repository a project, on our side, through which everything passes.
+
+use std::fs::{self, File, OpenOptions};
+use std::path::{Path, PathBuf};
+
+use tokio::sync::Mutex;
+
+use crate::commit::{self, NewCommit};
+use crate::git::{self, Git};
+use crate::{Error, Oid, Remote, Result, Snapshot, bare, snapshot, target, valid_branch};
+
+/// A project's cached repository. Holds what was fetched and what was committed, one commit deep;
+/// pins, refs under `refs/docwright/pins/`, keep what is in use. Nothing in it is the only copy of
+/// anything: when it is damaged, the next fetch makes it anew.
+///
+/// Share one `Cache` a project within a process; between processes a file lock takes turns.
+pub struct Cache {
+    dir: PathBuf,
+    turn: Mutex<()>,
+}
+
+impl Cache {
+    /// Opens the repository at `dir`, which is ours alone: it is made if it is missing, and made
+    /// anew if it is not as we make them.
+    pub async fn open(dir: &Path) -> Result<Self> {
+        let cache = Self { dir: std::path::absolute(dir)?, turn: Mutex::new(()) };
+        let alone = cache.lock().await?;
+        if !healthy(&cache.dir) {
+            remake(&cache.dir)?;
+        }
+        drop(alone);
+        Ok(cache)
+    }
+
+    /// Fetches the tip of `branch`, with all its files and no history, and pins it as `pin`, which
+    /// moves if it was there. One fetch at a time.
+    pub async fn fetch(&self, remote: &Remote, branch: &str, pin: &str) -> Result<Oid> {
+        valid_branch(branch)?;
+        let pin = pin_ref(pin)?;
+        let _turn = self.turn.lock().await;
+        let _alone = self.lock().await?;
+        if !healthy(&self.dir) {
+            remake(&self.dir)?;
+        }
+        match self.fetch_once(remote, branch, &pin).await {
+            Err(Error::Git(cause) | Error::Damaged(cause)) if target::answers(remote, branch).await => {
+                let dir = self.dir.display();
+                tracing::warn!("the repository cache at {dir} is made anew: {cause}");
+                remake(&self.dir)?;
+                self.fetch_once(remote, branch, &pin).await
+            }
+            done => done,
+        }
+    }
+
+    async fn fetch_once(&self, remote: &Remote, branch: &str, pin: &str) -> Result<Oid> {
+        target::fetch(&self.dir, remote, branch, pin).await?;
+        let commit = format!("{pin}^{{commit}}");
+        let tip = Git::at(&self.dir, "rev-parse").args(["--verify", &commit]).text().await?;
+        let tip = Oid::parse(tip.trim())?;
+        self.snapshot(&tip)?;
+        Ok(tip)
+    }
+
+    /// Whether `commit` is here, to be read and pushed.
+    pub async fn has(&self, commit: &Oid) -> bool {
+        self.snapshot(commit).is_ok()
+    }
+
+    /// Lets go of what `pin` kept. Fine when there is no such pin.
+    pub async fn unpin(&self, pin: &str) -> Result<()> {
+        Git::at(&self.dir, "update-ref").args(["-d", &pin_ref(pin)?]).text().await.map(|_| ())
+    }
+
+    /// Opens the files of `commit`. Costs nothing that grows with their number.
+    pub fn snapshot(&self, commit: &Oid) -> Result<Snapshot> {
+        Snapshot::open(&self.dir, commit)
+    }
+
+    /// Writes the commit, and only the files and folders that differ from its base, and pins it.
+    /// The same input makes the same commit, so that a step that was cut off can be done again.
+    pub fn commit(&self, new: &NewCommit<'_>) -> Result<Oid> {
+        commit::write(&self.dir, new, &pin_ref(new.pin)?)
+    }
+
+    /// Pushes `commit` to exactly one branch, if that is still at `expected` (`None`: it must not
+    /// be there). Fine when the branch is at `commit` already. Runs no hook of the target, and
+    /// refuses a branch that is checked out there.
+    pub async fn push(
+        &self,
+        remote: &Remote,
+        commit: &Oid,
+        branch: &str,
+        expected: Option<&Oid>,
+    ) -> Result<()> {
+        valid_branch(branch)?;
+        target::push(&self.dir, remote, commit, branch, expected).await
+    }
+
+    /// Packs what is pinned and drops what has not been for two weeks. For quiet hours.
+    pub async fn tidy(&self) -> Result<()> {
+        let _turn = self.turn.lock().await;
+        let _alone = self.lock().await?;
+        let tidy = Git::at(&self.dir, "gc").args(["--quiet", "--prune=2.weeks.ago"]);
+        tidy.limit(git::PATIENT).text().await.map(|_| ())
+    }
+
+    /// Waits for the other processes that use this cache.
+    async fn lock(&self) -> Result<File> {
+        let mut path = self.dir.clone().into_os_string();
+        path.push(".lock");
+        let locked = tokio::task::spawn_blocking(move || {
+            if let Some(parent) = Path::new(&path).parent() {
+                fs::create_dir_all(parent)?;
+            }
+            let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+            file.lock()?;
+            Ok::<_, std::io::Error>(file)
+        });
+        Ok(locked.await.map_err(std::io::Error::other)??)
+    }
+}
+
+fn pin_ref(pin: &str) -> Result<String> {
+    valid_branch(pin)?;
+    Ok(format!("refs/docwright/pins/{pin}"))
+}
+
+fn healthy(dir: &Path) -> bool {
+    bare::is_ours(dir) && !snapshot::is_suspect(dir) && snapshot::open_repository(dir).is_ok()
+}
+
+/// Puts an empty repository in the place of whatever is there.
+fn remake(dir: &Path) -> Result<()> {
+    let parent = dir.parent().unwrap_or(Path::new("/"));
+    let room = tempfile::Builder::new().prefix(".docwright-").tempdir_in(parent)?;
+    let fresh = room.path().join("fresh");
+    bare::make(&fresh)?;
+    if dir.symlink_metadata().is_ok() {
+        fs::rename(dir, room.path().join("old"))?;
+    }
+    Ok(fs::rename(fresh, dir)?)
+}

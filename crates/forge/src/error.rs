@@ -1,0 +1,101 @@
+//! What can go wrong, as far as a caller has to tell it apart.
+
+use std::path::{Path, PathBuf};
+
+use crate::name::{printable, quoted};
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Every message is one sentence that can be shown to whoever asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A branch, path, pin or repository name that is never accepted.
+    #[error("{0}")]
+    BadName(String),
+
+    /// The repository cannot be used as it is: somebody has to change it or name another.
+    #[error("{0}")]
+    Repository(String),
+
+    #[error("the repository has no branch `{0}`")]
+    NoSuchBranch(String),
+
+    #[error("there is no pull request #{0}")]
+    NoSuchPull(u64),
+
+    /// An edit cannot be applied to the base commit.
+    #[error("{0}")]
+    BadEdit(String),
+
+    /// The edits leave the base commit's tree as it was.
+    #[error("the edits change nothing")]
+    Unchanged,
+
+    /// Something in the repository is larger than what is read or written here.
+    #[error("{0}")]
+    TooLarge(String),
+
+    /// Somebody else moved the branch; what they pushed was kept.
+    #[error("`{branch}` was changed by somebody else: fetch it and try again")]
+    Moved { branch: String },
+
+    /// The branch is somebody's working copy, which is never moved under its owner.
+    #[error("{}", checked_out_sentence(.branch, .worktree, .merge.as_deref()))]
+    CheckedOut {
+        branch: String,
+        worktree: PathBuf,
+        /// The branch that was to be merged there, if a merge was asked for.
+        merge: Option<String>,
+    },
+
+    #[error("{}", conflict_sentence(.base, .files))]
+    Conflict { base: String, files: Vec<String> },
+
+    /// The pull request is not in a state in which this can be done.
+    #[error("{0}")]
+    Refused(String),
+
+    /// The cached repository is damaged. The next fetch makes it anew.
+    #[error("the cached copy of the repository is damaged and is fetched anew next time: {0}")]
+    Damaged(String),
+
+    /// The git program failed or is not there; trying again may help.
+    #[error("{0}")]
+    Git(String),
+
+    /// The git program was stopped at its time limit.
+    #[error("{0}")]
+    Slow(String),
+
+    #[error("the repository cache could not be read or written: {0}")]
+    Io(#[from] std::io::Error),
+
+    #[error("the pull request records did not answer")]
+    Records(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+fn checked_out_sentence(branch: &str, worktree: &Path, merge: Option<&str>) -> String {
+    let place = printable(&worktree.display().to_string());
+    if !worktree.exists() {
+        return format!(
+            "`{branch}` is checked out in {place}, which is gone: run `git worktree prune` in the repository"
+        );
+    }
+    match merge {
+        Some(head) => {
+            let advice = format!("git -C {} merge {}", quoted(&place), quoted(head));
+            format!("`{branch}` is checked out in {place}: run `{advice}` there")
+        }
+        None => format!("`{branch}` is checked out in {place}: switch to another branch there"),
+    }
+}
+
+fn conflict_sentence(base: &str, files: &[String]) -> String {
+    const NAMED: usize = 5;
+    let named = files.iter().take(NAMED).map(|file| format!("`{file}`"));
+    let list = named.collect::<Vec<_>>().join(", ");
+    match files.len().saturating_sub(NAMED) {
+        0 => format!("the changes conflict with `{base}` in {list}"),
+        more => format!("the changes conflict with `{base}` in {list} and {more} more"),
+    }
+}

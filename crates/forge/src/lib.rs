@@ -1,0 +1,32 @@
+//! Repositories and pull requests.
+//!
+//! [`Cache`] is the host-side git of one project: a bare repository that fetches a branch, opens a
+//! [`Snapshot`] of a commit, writes a commit from edits, and pushes it. [`Host`] is where pull
+//! requests live; [`Local`] is the embedded one, over a repository on this machine.
+//!
+//! Repository content is hostile. Nothing is ever checked out, and the git program runs only as
+//! `git.rs` describes: no hook, filter, driver or setting of a repository takes part.
+//!
+//! Knows no database, no agent and no HTTP server.
+
+mod bare;
+mod cache;
+mod commit;
+mod error;
+mod git;
+mod host;
+mod local;
+mod name;
+mod remote;
+mod snapshot;
+mod target;
+
+pub use cache::Cache;
+pub use commit::{NewCommit, Signature};
+pub use error::{Error, Result};
+pub use git::check_program;
+pub use host::{Host, NewPull, Oid, PullRecord, PullRecords, PullRequest, State};
+pub use local::{CommitLine, Local};
+pub use name::{valid_branch, valid_path};
+pub use remote::Remote;
+pub use snapshot::{Entry, Kind, Snapshot};

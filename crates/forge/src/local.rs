@@ -1,0 +1,169 @@
+//! The embedded host: pull requests over a git repository on this machine.
+
+mod compare;
+mod locate;
+mod merge;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+pub use compare::CommitLine;
+
+use crate::host::{Host, NewPull, PullRecord, PullRecords, PullRequest, State};
+use crate::{Error, Oid, Remote, Result, remote, target, valid_branch};
+
+/// A repository on this machine, and its pull requests, which somebody else keeps.
+///
+/// The repository stays its owner's: a branch that is checked out somewhere is never moved, no
+/// branch is ever deleted, and a merge that its owner makes by hand is noticed.
+pub struct Local {
+    path: PathBuf,
+    /// The git directory that all its working copies share.
+    git_dir: PathBuf,
+    remote: Remote,
+    records: Arc<dyn PullRecords>,
+    link: String,
+}
+
+impl Local {
+    /// `repository` is the top folder of a working copy, a linked one or not, or a bare repository.
+    /// `link` and a number make the address of a pull request.
+    pub async fn open(
+        repository: &Path,
+        records: Arc<dyn PullRecords>,
+        link: impl Into<String>,
+    ) -> Result<Self> {
+        let (path, git_dir) = locate::repository(repository).await?;
+        let remote = Remote::file(&git_dir)?;
+        Ok(Self { path, git_dir, remote, records, link: link.into() })
+    }
+
+    /// The newest pull requests first, at most `limit`.
+    pub async fn list(&self, limit: usize) -> Result<Vec<PullRequest>> {
+        let mut all = Vec::new();
+        for record in self.records.list(limit).await? {
+            all.push(self.current(record).await?);
+        }
+        Ok(all)
+    }
+
+    async fn pull(&self, number: u64) -> Result<PullRequest> {
+        self.get(number).await?.ok_or(Error::NoSuchPull(number))
+    }
+
+    /// The record as it is now: people push to the head and merge by hand without telling us.
+    async fn current(&self, mut record: PullRecord) -> Result<PullRequest> {
+        if record.state != State::Open {
+            return Ok(self.shown(record));
+        }
+        if let Some(head) = target::tip(&self.git_dir, &record.head).await? {
+            record.head_commit = head;
+        }
+        if !self.is_merged(&record).await? {
+            return Ok(self.shown(record));
+        }
+        let merged = State::Merged;
+        self.records.set_state(record.number, merged, &record.head_commit, None).await?;
+        let kept = self.records.get(record.number).await?;
+        Ok(self.shown(kept.unwrap_or(record)))
+    }
+
+    async fn is_merged(&self, record: &PullRecord) -> Result<bool> {
+        let Some(base) = target::tip(&self.git_dir, &record.base).await? else {
+            return Ok(false);
+        };
+        let head = &record.head_commit;
+        // A head that was reset to where it started is in the base too, and was never merged.
+        Ok(target::is_ancestor(&self.git_dir, head, &base).await?
+            && !target::is_ancestor(&self.git_dir, head, &record.base_commit).await?)
+    }
+
+    fn shown(&self, record: PullRecord) -> PullRequest {
+        PullRequest {
+            url: format!("{}{}", self.link, record.number),
+            number: record.number,
+            title: record.title,
+            body: record.body,
+            head: record.head,
+            base: record.base,
+            state: record.state,
+            head_commit: record.head_commit,
+            base_commit: record.base_commit,
+            merge_commit: record.merge_commit,
+            job: Some(record.job),
+            created_at: record.created_at,
+        }
+    }
+
+    async fn tip(&self, branch: &str) -> Result<Oid> {
+        valid_branch(branch)?;
+        let tip = target::tip(&self.git_dir, branch).await?;
+        tip.ok_or_else(|| Error::NoSuchBranch(branch.to_owned()))
+    }
+}
+
+#[async_trait]
+impl Host for Local {
+    async fn default_branch(&self) -> Result<String> {
+        locate::default_branch(&self.git_dir).await
+    }
+
+    async fn check(&self, branch: Option<&str>) -> Result<String> {
+        let default = self.default_branch().await;
+        let Some(branch) = branch else { return default };
+        if let Err(Error::Repository(why)) = default
+            && locate::is_empty(&self.git_dir).await?
+        {
+            return Err(Error::Repository(why));
+        }
+        self.tip(branch).await.map(|_| branch.to_owned())
+    }
+
+    fn remote(&self) -> Remote {
+        self.remote.clone()
+    }
+
+    fn web_url(&self) -> String {
+        remote::file_url(&self.path)
+    }
+
+    async fn find(&self, head: &str) -> Result<Vec<PullRequest>> {
+        let mut all = Vec::new();
+        for record in self.records.by_head(head).await? {
+            all.push(self.current(record).await?);
+        }
+        Ok(all)
+    }
+
+    async fn open(&self, new: &NewPull) -> Result<PullRequest> {
+        self.tip(&new.base).await?;
+        self.tip(&new.head).await?;
+        let record = self.records.insert(new).await?;
+        self.current(record).await
+    }
+
+    async fn get(&self, number: u64) -> Result<Option<PullRequest>> {
+        match self.records.get(number).await? {
+            Some(record) => self.current(record).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn merge(&self, number: u64, seen: Option<&Oid>) -> Result<PullRequest> {
+        merge::merge(self, number, seen).await
+    }
+
+    async fn close(&self, number: u64) -> Result<PullRequest> {
+        let pull = self.pull(number).await?;
+        if pull.state == State::Open {
+            self.records.set_state(number, State::Closed, &pull.head_commit, None).await?;
+            return self.pull(number).await;
+        }
+        if pull.state == State::Merged {
+            return Err(Error::Refused(format!("pull request #{number} is merged already")));
+        }
+        Ok(pull)
+    }
+}

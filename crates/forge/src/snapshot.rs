@@ -1,0 +1,198 @@
+//! The files of one commit, read from the object database; nothing is ever on disk as a file.
+
+use std::path::{Path, PathBuf};
+
+use gix::ObjectId;
+use gix::objs::TreeRefIter;
+use gix::objs::tree::{EntryKind, EntryMode};
+
+use crate::{Error, Oid, Result};
+
+const MAX_ENTRIES: usize = 200_000;
+const MAX_DEPTH: usize = 200;
+const MAX_FILE: u64 = 16 << 20;
+/// What gix may allocate for one object. Above any tree or commit that is meant seriously.
+const ALLOC_LIMIT: &str = "gitoxide.objects.allocLimit=67108864";
+/// Left in a repository in which something could not be read.
+const SUSPECT: &str = "docwright-suspect";
+
+/// The files of a commit. Can be read from many threads at once.
+pub struct Snapshot {
+    repository: gix::ThreadSafeRepository,
+    dir: PathBuf,
+    tree: ObjectId,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    File,
+    Executable,
+    /// Named, never followed or read.
+    Symlink,
+    /// Named, never fetched.
+    Submodule,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub path: String,
+    /// Bytes; 0 for a submodule.
+    pub size: u64,
+    pub kind: Kind,
+}
+
+impl Snapshot {
+    pub(crate) fn open(dir: &Path, commit: &Oid) -> Result<Self> {
+        let repository = open_repository(dir)?;
+        let tree = tree_of(&repository.to_thread_local(), commit)?;
+        Ok(Self { repository, dir: dir.to_owned(), tree })
+    }
+
+    /// Everything in the commit that is not a folder, ordered as git orders it. A name that is not
+    /// UTF-8 is left out with all that is below it. A tree that is too large is an error, not a part.
+    pub fn entries(&self) -> Result<Vec<Entry>> {
+        let repository = self.repository.to_thread_local();
+        let mut walk = Walk { repository: &repository, entries: Vec::new(), seen: 0 };
+        self.noticing(walk.folder(self.tree, "", 0))?;
+        Ok(walk.entries)
+    }
+
+    /// The content of a file. `None` when there is none at `path`, or something else is: a folder,
+    /// a link, a submodule.
+    pub fn read(&self, path: &str) -> Result<Option<Vec<u8>>> {
+        let repository = self.repository.to_thread_local();
+        match self.noticing(lookup(&repository, self.tree, path))? {
+            Some((EntryKind::Blob | EntryKind::BlobExecutable, id)) => {
+                self.noticing(blob(&repository, id, path)).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Remembers damage for the next fetch, which puts it right.
+    fn noticing<T>(&self, read: Result<T>) -> Result<T> {
+        if let Err(Error::Damaged(cause)) = &read {
+            tracing::warn!("the repository cache at {} is damaged: {cause}", self.dir.display());
+            if let Err(cause) = std::fs::write(self.dir.join(SUSPECT), "") {
+                tracing::warn!("the damage could not be marked: {cause}");
+            }
+        }
+        read
+    }
+}
+
+pub(crate) fn is_suspect(dir: &Path) -> bool {
+    dir.join(SUSPECT).exists()
+}
+
+/// Reads no configuration but the repository's own, and runs nothing.
+pub(crate) fn open_repository(dir: &Path) -> Result<gix::ThreadSafeRepository> {
+    gix::open::Options::isolated()
+        .open_path_as_is(true)
+        .config_overrides([ALLOC_LIMIT, "core.useReplaceRefs=false"])
+        .open(dir)
+        .map_err(damaged)
+}
+
+pub(crate) fn object_id(oid: &Oid) -> Result<ObjectId> {
+    ObjectId::from_hex(oid.as_str().as_bytes()).map_err(damaged)
+}
+
+pub(crate) fn damaged(cause: impl std::fmt::Display) -> Error {
+    Error::Damaged(crate::name::printable(&cause.to_string()))
+}
+
+/// The root folder of a commit, which is read once to see that it is there.
+pub(crate) fn tree_of(repository: &gix::Repository, commit: &Oid) -> Result<ObjectId> {
+    let found = repository.find_commit(object_id(commit)?).map_err(damaged)?;
+    let tree = found.tree_id().map_err(damaged)?.detach();
+    repository.find_tree(tree).map_err(damaged)?;
+    Ok(tree)
+}
+
+/// What is at `path`: its kind and object.
+pub(crate) fn lookup(
+    repository: &gix::Repository,
+    root: ObjectId,
+    path: &str,
+) -> Result<Option<(EntryKind, ObjectId)>> {
+    let mut found = (EntryKind::Tree, root);
+    for part in path.split('/') {
+        if found.0 != EntryKind::Tree {
+            return Ok(None);
+        }
+        let tree = repository.find_tree(found.1).map_err(damaged)?;
+        let entries = TreeRefIter::from_bytes(&tree.data, repository.object_hash());
+        let Some(next) = named(entries, part)? else { return Ok(None) };
+        found = next;
+    }
+    Ok(Some(found))
+}
+
+fn named(entries: TreeRefIter<'_>, name: &str) -> Result<Option<(EntryKind, ObjectId)>> {
+    for entry in entries {
+        let entry = entry.map_err(damaged)?;
+        if entry.filename == name.as_bytes() {
+            return Ok(Some((entry.mode.kind(), entry.oid.to_owned())));
+        }
+    }
+    Ok(None)
+}
+
+fn blob(repository: &gix::Repository, id: ObjectId, path: &str) -> Result<Vec<u8>> {
+    // Asked before the content is, so that a huge file costs nothing.
+    if size(repository, id)? > MAX_FILE {
+        let path = crate::name::printable(path);
+        return Err(Error::TooLarge(format!("`{path}` is larger than 16 MiB and is not read")));
+    }
+    Ok(repository.find_blob(id).map_err(damaged)?.take_data())
+}
+
+fn size(repository: &gix::Repository, id: ObjectId) -> Result<u64> {
+    Ok(repository.find_header(id).map_err(damaged)?.size())
+}
+
+struct Walk<'a> {
+    repository: &'a gix::Repository,
+    entries: Vec<Entry>,
+    /// Folders count too: a tree that repeats itself need not hold a single file.
+    seen: usize,
+}
+
+impl Walk<'_> {
+    fn folder(&mut self, id: ObjectId, prefix: &str, depth: usize) -> Result<()> {
+        if depth > MAX_DEPTH {
+            return too_large(format!("folders are nested more than {MAX_DEPTH} deep"));
+        }
+        let tree = self.repository.find_tree(id).map_err(damaged)?;
+        for entry in TreeRefIter::from_bytes(&tree.data, self.repository.object_hash()) {
+            let entry = entry.map_err(damaged)?;
+            self.seen += 1;
+            if self.seen > MAX_ENTRIES {
+                return too_large(format!("it has more than {MAX_ENTRIES} files and folders"));
+            }
+            let Ok(name) = std::str::from_utf8(entry.filename) else { continue };
+            let path = format!("{prefix}{name}");
+            self.entry(entry.mode, entry.oid.to_owned(), path, depth)?;
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, mode: EntryMode, id: ObjectId, path: String, depth: usize) -> Result<()> {
+        let kind = match mode.kind() {
+            EntryKind::Tree => return self.folder(id, &format!("{path}/"), depth + 1),
+            EntryKind::Blob => Kind::File,
+            EntryKind::BlobExecutable => Kind::Executable,
+            EntryKind::Link => Kind::Symlink,
+            EntryKind::Commit => Kind::Submodule,
+        };
+        // A submodule's commit is in another repository.
+        let size = if kind == Kind::Submodule { 0 } else { size(self.repository, id)? };
+        self.entries.push(Entry { path, size, kind });
+        Ok(())
+    }
+}
+
+fn too_large<T>(why: String) -> Result<T> {
+    Err(Error::TooLarge(format!("the repository is too large: {why}")))
+}

@@ -1,0 +1,162 @@
+//! Questions to a repository that is not ours, and the two transfers: fetch from it, push to it.
+
+use std::path::{Path, PathBuf};
+
+use crate::git::{self, Git, Output};
+use crate::{Error, Oid, Remote, Result};
+
+/// The commit that `branch` is at.
+pub(crate) async fn tip(git_dir: &Path, branch: &str) -> Result<Option<Oid>> {
+    let commit = format!("refs/heads/{branch}^{{commit}}");
+    let output = Git::at(git_dir, "rev-parse").args(["--verify", "--quiet", &commit]).run().await?;
+    match output.code {
+        Some(0) => Oid::parse(String::from_utf8_lossy(&output.stdout).trim()).map(Some),
+        Some(1) => Ok(None),
+        _ => Err(output.failure()),
+    }
+}
+
+/// `false` also when one of them is not in the repository any more.
+pub(crate) async fn is_ancestor(git_dir: &Path, old: &Oid, new: &Oid) -> Result<bool> {
+    let output =
+        Git::at(git_dir, "merge-base").args(["--is-ancestor", old.as_str(), new.as_str()]).run().await?;
+    Ok(output.code == Some(0))
+}
+
+/// The working copy, the repository's own or a linked one, that has `branch` checked out.
+pub(crate) async fn checked_out(git_dir: &Path, branch: &str) -> Result<Option<PathBuf>> {
+    let list = Git::at(git_dir, "worktree").args(["list", "--porcelain", "-z"]).text().await?;
+    Ok(owner(&list, branch))
+}
+
+fn owner(list: &str, branch: &str) -> Option<PathBuf> {
+    let mut place = None;
+    for line in list.split('\0') {
+        if let Some(path) = line.strip_prefix("worktree ") {
+            place = Some(path);
+        } else if line.strip_prefix("branch refs/heads/") == Some(branch) {
+            return place.map(PathBuf::from);
+        }
+    }
+    None
+}
+
+/// Fetches the tip of `branch`, without its history, to the ref `to` of the repository at `dir`.
+pub(crate) async fn fetch(dir: &Path, remote: &Remote, branch: &str, to: &str) -> Result<()> {
+    let output = Git::at(dir, "fetch")
+        .args(["--depth=1", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--quiet"])
+        .args([format!("--upload-pack={}", git::service("upload-pack"))])
+        .args([remote.url(), &format!("+refs/heads/{branch}:{to}")])
+        .limit(git::PATIENT)
+        .run()
+        .await?;
+    match output.code {
+        Some(0) => Ok(()),
+        _ => Err(fetch_failure(&output, branch)),
+    }
+}
+
+fn fetch_failure(output: &Output, branch: &str) -> Error {
+    if output.stderr.contains("couldn't find remote ref") {
+        return Error::NoSuchBranch(branch.to_owned());
+    }
+    if output.stderr.contains("does not appear to be a git repository") {
+        return Error::Repository("there is no git repository any more where the project's was".into());
+    }
+    output.failure()
+}
+
+/// Whether the remote itself answers and has the branch.
+pub(crate) async fn answers(remote: &Remote, branch: &str) -> bool {
+    // Outside of any repository, so that only the remote can be at fault.
+    let asked = Git::at(Path::new("/"), "ls-remote")
+        .args(["--exit-code", "--quiet"])
+        .args([format!("--upload-pack={}", git::service("upload-pack"))])
+        .args([remote.url(), &format!("refs/heads/{branch}")])
+        .run()
+        .await;
+    asked.is_ok_and(|output| output.code == Some(0))
+}
+
+/// Pushes `commit` from the repository at `dir` to exactly one branch, if that is still at
+/// `expected` (`None`: not there), or is at `commit` already.
+pub(crate) async fn push(
+    dir: &Path,
+    remote: &Remote,
+    commit: &Oid,
+    branch: &str,
+    expected: Option<&Oid>,
+) -> Result<()> {
+    refuse_configured_hooks(remote).await?;
+    if let Some(worktree) = checked_out(remote.path(), branch).await? {
+        return Err(Error::CheckedOut { branch: branch.to_owned(), worktree, merge: None });
+    }
+    let lease = expected.map_or("", Oid::as_str);
+    let output = Git::at(dir, "push")
+        .args(["--porcelain", "--no-verify", "--no-follow-tags"])
+        .args([format!("--force-with-lease=refs/heads/{branch}:{lease}")])
+        .args([format!("--receive-pack={}", git::service("receive-pack"))])
+        .args([remote.url(), &format!("{commit}:refs/heads/{branch}")])
+        .limit(git::PATIENT)
+        .run()
+        .await?;
+    match output.code {
+        Some(0) => Ok(()),
+        _ => Err(push_failure(&output, branch)),
+    }
+}
+
+/// Newer versions of git run hooks that the configuration names, whatever `core.hooksPath` says.
+async fn refuse_configured_hooks(remote: &Remote) -> Result<()> {
+    let output =
+        Git::at(remote.path(), "config").args(["--name-only", "--get-regexp", r"^hook\."]).run().await?;
+    match output.code {
+        Some(0) => Err(Error::Repository(
+            "the repository's configuration names hooks (`hook.*`), which a push would run: remove \
+             them, or give a clone without them"
+                .to_owned(),
+        )),
+        Some(1) => Ok(()),
+        _ => Err(output.failure()),
+    }
+}
+
+fn push_failure(output: &Output, branch: &str) -> Error {
+    let said = String::from_utf8_lossy(&output.stdout);
+    let Some(why) = said.lines().find(|line| line.starts_with('!')) else {
+        return output.failure();
+    };
+    // `cannot lock ref` is the same race, noticed later, by the far side.
+    let moved = ["stale info", "fetch first", "cannot lock ref", "failed to update ref"];
+    if moved.iter().any(|words| why.contains(words)) {
+        return Error::Moved { branch: branch.to_owned() };
+    }
+    if why.contains("shallow update not allowed") {
+        return Error::Repository(format!(
+            "the commit that `{branch}` starts from is no longer in the repository: start again"
+        ));
+    }
+    let why = crate::name::printable(why.rsplit('\t').next().unwrap_or(why));
+    Error::Repository(format!("the repository refused the push to `{branch}`: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners() {
+        #[track_caller]
+        fn check(branch: &str, expected: Option<&str>) {
+            let list = "worktree /a b\0HEAD 1\0branch refs/heads/main\0\0\
+                        worktree /c\0HEAD 1\0detached\0\0\
+                        worktree /d\0HEAD 1\0branch refs/heads/x/main\0\0";
+            assert_eq!(owner(list, branch), expected.map(PathBuf::from));
+        }
+        check("main", Some("/a b"));
+        check("x/main", Some("/d"));
+        check("x", None);
+        assert_eq!(owner("worktree /bare.git\0bare\0\0", "main"), None);
+        assert_eq!(owner("", "main"), None);
+    }
+}

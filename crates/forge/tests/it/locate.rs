@@ -1,0 +1,118 @@
+//! Which paths are repositories, and which branch is the default one.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use forge::Host as _;
+
+use crate::support::{Repo, git, host};
+
+#[track_caller]
+fn same(refused: forge::Result<impl Sized>, expected: &str) {
+    assert_eq!(refused.err().unwrap().to_string(), expected);
+}
+
+#[tokio::test]
+async fn working_copies_bare_and_linked_ones_are_repositories() {
+    let repo = Repo::new();
+    let linked = repo.beside("linked");
+    repo.git(&["worktree", "add", "-q", "-b", "topic", linked.to_str().unwrap()]);
+    for path in [repo.path(), repo.bare(), linked] {
+        let local = host(&path).await.unwrap();
+        assert_eq!(local.default_branch().await.unwrap(), "main");
+        assert_eq!(local.check(Some("topic")).await.unwrap(), "topic");
+        same(local.check(Some("nope")).await, "the repository has no branch `nope`");
+        assert!(local.check(Some("-x")).await.is_err());
+        let cache = repo.cache().await;
+        assert_eq!(cache.fetch(&local.remote(), "main", "p").await.unwrap(), repo.tip("main"));
+    }
+    let local = host(&repo.path()).await.unwrap();
+    assert!(local.web_url().ends_with("/a%20docs%27%20repo%20%2520"), "{}", local.web_url());
+}
+
+#[tokio::test]
+async fn other_paths_are_refused_with_a_sentence() {
+    let repo = Repo::new();
+    let top = repo.path();
+    let inside = |path: &Path| format!("{} is inside a repository: give its top, ", path.display());
+    for path in [top.join("guides"), top.join(".git"), top.join(".git/refs")] {
+        same(host(&path).await, &format!("{}{}", inside(&path), top.display()));
+    }
+    let bare = repo.bare();
+    same(host(&bare.join("refs")).await, &format!("{}{}", inside(&bare.join("refs")), bare.display()));
+
+    let (nowhere, file, plain) = (repo.beside("nowhere"), top.join("index.md"), repo.beside("plain"));
+    fs::create_dir(&plain).unwrap();
+    let shown = nowhere.display();
+    same(host(&nowhere).await, &format!("there is no repository at {shown}: no such folder"));
+    same(host(&file).await, &format!("{} is a file, not a repository", file.display()));
+    let shown = plain.display();
+    same(host(&plain).await, &format!("{shown} is not a git repository: run `git init` there"));
+    for path in ["docs", "/a\nb", "--help"] {
+        let expected = "the path of a repository must be absolute and on one line";
+        same(host(Path::new(path)).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_working_copy_that_its_repository_does_not_know_is_refused() {
+    let repo = Repo::new();
+    let (linked, copy) = (repo.beside("linked"), repo.beside("copy"));
+    repo.git(&["worktree", "add", "-q", linked.to_str().unwrap()]);
+    fs::create_dir(&copy).unwrap();
+    fs::copy(linked.join(".git"), copy.join(".git")).unwrap();
+    let refused = host(&copy).await.err().unwrap().to_string();
+    assert!(refused.ends_with("does not know: run `git worktree repair` there"), "{refused}");
+    host(&linked).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_repository_that_names_objects_otherwise_is_refused() {
+    let repo = Repo::new();
+    let path = repo.beside("sha256");
+    repo.git(&["init", "-q", "--object-format=sha256", path.to_str().unwrap()]);
+    same(host(&path).await, "the repository names objects by sha256, and only sha1 can be used yet");
+}
+
+#[tokio::test]
+async fn the_default_branch_is_where_head_is_or_the_one_usual_name() {
+    let empty = Repo::empty();
+    let local = host(&empty.path()).await.unwrap();
+    let sentence = "the repository is empty: commit something first";
+    same(local.default_branch().await, sentence);
+    same(local.check(None).await, sentence);
+    same(local.check(Some("main")).await, sentence);
+
+    let repo = Repo::new();
+    let local = host(&repo.path()).await.unwrap();
+    repo.git(&["checkout", "-q", "-b", "docs"]);
+    assert_eq!(local.default_branch().await.unwrap(), "docs");
+    repo.git(&["checkout", "-q", "--detach"]);
+    assert_eq!(local.check(None).await.unwrap(), "main");
+    repo.git(&["branch", "master"]);
+    let sentence = "the repository's HEAD is not on a branch: name the branch with --ref";
+    same(local.default_branch().await, sentence);
+    assert_eq!(local.check(Some("docs")).await.unwrap(), "docs");
+    repo.git(&["branch", "-D", "main"]);
+    assert_eq!(local.default_branch().await.unwrap(), "master");
+}
+
+#[tokio::test]
+async fn a_repository_of_another_user_is_refused() {
+    let repo = Repo::new();
+    let path = repo.bare();
+    if std::os::unix::fs::chown(&path, Some(12345), None).is_err() {
+        return; // Only root can give a folder away.
+    }
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+    same(
+        host(&path).await,
+        "the repository belongs to another user: run docwright as its owner, or give it a clone of its own",
+    );
+    let cache = repo.cache().await;
+    let remote = forge::Remote::file(&path).unwrap();
+    assert!(cache.fetch(&remote, "main", "p").await.is_err());
+    std::os::unix::fs::chown(&path, Some(0), None).unwrap();
+    git(&path, &["rev-parse", "main"]);
+}
