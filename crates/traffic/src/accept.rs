@@ -1,0 +1,103 @@
+//! Content negotiation, as far as page views need it: did the reader ask for Markdown?
+
+/// Whether an `Accept` header prefers `text/markdown` over `text/html`.
+///
+/// Markdown must be named (`text/markdown`, or `text/x-markdown`): a wildcard is every browser's
+/// and every script's. When both weigh the same, the one that is named wins over a wildcard and
+/// the earlier over the later. A range with a malformed weight is ignored.
+pub fn prefers_markdown(accept: &str) -> bool {
+    let ranges = accept.split(',').take(MAX_RANGES).enumerate();
+    let ranges: Vec<Range> = ranges.filter_map(|(place, text)| Range::parse(place, text)).collect();
+    let best = |names: &[&str]| {
+        let of_name = |range: &&Range| names.iter().any(|name| range.name.eq_ignore_ascii_case(name));
+        ranges.iter().find(of_name)
+    };
+    let Some(markdown) = best(&["text/markdown", "text/x-markdown"]).filter(|range| range.weight > 0) else {
+        return false;
+    };
+    match best(&["text/html"]) {
+        Some(html) if html.weight == markdown.weight => markdown.place < html.place,
+        Some(html) => html.weight < markdown.weight,
+        // A wildcard also stands for HTML, but what is named is preferred at the same weight.
+        None => best(&["text/*"]).or_else(|| best(&["*/*"])).is_none_or(|any| any.weight <= markdown.weight),
+    }
+}
+
+/// More ranges than any client sends; bounds the work on a hostile header.
+const MAX_RANGES: usize = 64;
+
+struct Range<'a> {
+    name: &'a str,
+    /// In thousandths, as the header has at most three digits.
+    weight: u16,
+    place: usize,
+}
+
+impl<'a> Range<'a> {
+    fn parse(place: usize, text: &'a str) -> Option<Self> {
+        let mut parts = text.split(';').map(str::trim);
+        let name = parts.next().filter(|name| name.contains('/'))?;
+        let weight = parts
+            .filter_map(|part| part.split_once('='))
+            .find(|(key, _)| key.trim().eq_ignore_ascii_case("q"))
+            .map_or(Some(1000), |(_, value)| weight(value.trim()))?;
+        Some(Self { name, weight, place })
+    }
+}
+
+/// `1`, `0.5`, `0.250`, `1.000`; anything else is malformed.
+fn weight(text: &str) -> Option<u16> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = fraction.len() <= 3 && fraction.bytes().all(|byte| byte.is_ascii_digit());
+    let fraction: u16 = format!("{fraction:0<3}").parse().ok().filter(|_| digits)?;
+    match (whole, fraction) {
+        ("0", fraction) => Some(fraction),
+        ("1", 0) => Some(1000),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_prefers_markdown() {
+        #[track_caller]
+        fn check(accept: &str, expected: bool) {
+            assert_eq!(prefers_markdown(accept), expected, "{accept}");
+        }
+        check("text/markdown", true);
+        check("text/x-markdown", true);
+        check("TEXT/Markdown", true);
+        check("text/markdown; charset=utf-8", true);
+        check("text/markdown, text/html;q=0.9", true);
+        check("text/markdown, text/html", true);
+        check("text/markdown, */*", true);
+        check("text/markdown;q=0.9, */*;q=0.8", true);
+        check("text/markdown, text/html;q=0.9, */*;q=0.1", true);
+        check("text/plain, text/markdown, text/html;q=0.5", true);
+        check("text/html;q=0.8, text/markdown;q=0.9", true);
+        check("text/html;q=0, text/markdown;q=0.001", true);
+        check("text/markdown ; Q=1.000 , text/html ; q=0.999", true);
+        check("text/html, text/markdown", false);
+        check("text/html, text/markdown;q=0.9", false);
+        check("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", false);
+        check("*/*", false);
+        check("text/*", false);
+        check("", false);
+        check(",,;;=,", false);
+        check("text/markdown;q=0", false);
+        check("text/markdown;q=0.000, */*", false);
+        check("text/markdown;q=0.5, text/*;q=0.9", false);
+        check("text/markdown;q=0.5, */*;q=0.9", false);
+        check("text/markdown;q=high", false);
+        check("text/markdown;q=1.5", false);
+        check("text/markdown;q=0.1234", false);
+        check("text/markdown;q=-1", false);
+        check("text/markdown;q=", false);
+        check("text/markdown, text/html;q=nonsense", true);
+        check("markdown", false);
+        check("text/markdownish", false);
+    }
+}

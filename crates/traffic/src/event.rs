@@ -1,0 +1,184 @@
+//! One page view, from what a log line or a beacon says of it. Input becomes an [`Event`] once,
+//! here; what is behind the door needs no second look.
+
+use std::net::IpAddr;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::accept::prefers_markdown;
+use crate::asset::is_asset;
+use crate::classify::{Class, classify};
+use crate::path::{Page, page};
+
+/// Clocks of senders may be wrong by this much.
+const MAX_AHEAD: SignedDuration = SignedDuration::from_hours(24);
+/// 2000-01-01: what is older is a clock that was never set.
+const EARLIEST: i64 = 946_684_800_000;
+const MAX_EVENT_ID: usize = 255;
+const MAX_USER_AGENT: usize = 1024;
+const MAX_REFERRER: usize = 512;
+
+/// A page view as it arrives. Every field may be missing.
+#[derive(Debug, Clone, Default)]
+pub struct RawEvent {
+    pub path: Option<String>,
+    pub url: Option<String>,
+    pub timestamp: Option<Timestamp>,
+    pub method: Option<String>,
+    pub status: Option<u16>,
+    pub user_agent: Option<String>,
+    pub ip: Option<String>,
+    pub referrer: Option<String>,
+    pub accept: Option<String>,
+    pub event_id: Option<String>,
+}
+
+/// Why an event is not taken, in a sentence for its sender.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Rejection(pub String);
+
+/// What kind of request it was. The numbers are on disk: none may change its meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    Read = 0,
+    /// Someone looked for a page that is not there.
+    NotFound = 1,
+    /// Another method, another status, or an asset.
+    Other = 2,
+}
+
+/// A page view that can be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Milliseconds since 1970, rounded down.
+    pub(crate) at: i64,
+    pub(crate) path: String,
+    pub(crate) markdown: bool,
+    pub(crate) kind: Kind,
+    pub(crate) class: Class,
+    pub(crate) status: Option<u16>,
+    pub(crate) user_agent: Option<String>,
+    /// Host and path of the page that linked here.
+    pub(crate) referrer: Option<String>,
+    pub(crate) event_id: Option<String>,
+}
+
+impl Event {
+    pub fn at(&self) -> i64 {
+        self.at
+    }
+
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    pub fn class(&self) -> Class {
+        self.class
+    }
+
+    /// What it holds in memory, in bytes.
+    pub(crate) fn weight(&self) -> usize {
+        let texts = [&self.user_agent, &self.referrer, &self.event_id];
+        let texts = texts.into_iter().flatten().map(String::len).sum::<usize>();
+        size_of::<Self>() + self.path.len() + texts
+    }
+}
+
+/// Makes an event of what arrived at `received`. The address is checked and forgotten.
+pub fn parse(raw: RawEvent, received: Timestamp) -> Result<Event, Rejection> {
+    let Page { path, markdown } = requested_page(&raw)?;
+    let at = time(raw.timestamp, received)?;
+    check_status(raw.status)?;
+    check_ip(raw.ip.as_deref())?;
+    check_event_id(raw.event_id.as_deref())?;
+    let kind = kind(raw.method.as_deref(), raw.status, &path);
+    let markdown = markdown || raw.accept.as_deref().is_some_and(prefers_markdown);
+    let user_agent = given(raw.user_agent).map(|text| cut(text, MAX_USER_AGENT));
+    let class = classify(user_agent.as_deref(), markdown);
+    let referrer = given(raw.referrer).and_then(|text| host_and_path(&text));
+    let (status, event_id) = (raw.status, raw.event_id);
+    Ok(Event { at, path, markdown, kind, class, status, user_agent, referrer, event_id })
+}
+
+fn requested_page(raw: &RawEvent) -> Result<Page, Rejection> {
+    let text = raw.path.as_ref().or(raw.url.as_ref());
+    let text = text.ok_or_else(|| Rejection("an event needs `path` or `url`".into()))?;
+    page(text).map_err(|bad| Rejection(bad.to_string()))
+}
+
+fn time(timestamp: Option<Timestamp>, received: Timestamp) -> Result<i64, Rejection> {
+    let at = timestamp.unwrap_or(received);
+    if at.duration_since(received) > MAX_AHEAD {
+        return Err(Rejection(format!("timestamp {at} is more than a day ahead of the server's clock")));
+    }
+    let at_ms = at.as_millisecond();
+    if at_ms < EARLIEST {
+        return Err(Rejection(format!("timestamp {at} is before the year 2000")));
+    }
+    Ok(at_ms)
+}
+
+fn check_status(status: Option<u16>) -> Result<(), Rejection> {
+    match status {
+        Some(status) if !(100..=599).contains(&status) => {
+            Err(Rejection(format!("status must be between 100 and 599, got {status}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_ip(ip: Option<&str>) -> Result<(), Rejection> {
+    match ip.map(|ip| ip.trim().parse::<IpAddr>()) {
+        Some(Err(_)) => Err(Rejection("ip must be an IPv4 or IPv6 address".into())),
+        _ => Ok(()),
+    }
+}
+
+fn check_event_id(id: Option<&str>) -> Result<(), Rejection> {
+    let length = id.map(|id| id.chars().take(MAX_EVENT_ID + 1).count());
+    match length {
+        None | Some(1..=MAX_EVENT_ID) => Ok(()),
+        Some(_) => Err(Rejection("eventId must be 1 to 255 characters long".into())),
+    }
+}
+
+fn kind(method: Option<&str>, status: Option<u16>, path: &str) -> Kind {
+    let get = method.is_none_or(|method| method.eq_ignore_ascii_case("GET"));
+    match status {
+        _ if !get || is_asset(path) => Kind::Other,
+        None | Some(200..=299 | 304) => Kind::Read,
+        Some(404 | 410) => Kind::NotFound,
+        Some(_) => Kind::Other,
+    }
+}
+
+/// Log formats write `-` for what is missing.
+fn given(text: Option<String>) -> Option<String> {
+    text.filter(|text| !matches!(text.trim(), "" | "-"))
+}
+
+fn cut(mut text: String, most: usize) -> String {
+    text.truncate(text.floor_char_boundary(most));
+    text.shrink_to_fit();
+    text
+}
+
+/// A referrer's query and user name may hold secrets, so they are not kept.
+fn host_and_path(url: &str) -> Option<String> {
+    let (_, rest) = url.trim().split_once("://")?;
+    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit('@').next().unwrap_or_default().to_ascii_lowercase();
+    let text = format!("{host}{}", path.trim_end_matches('/'));
+    (!host.is_empty() && !text.contains(char::is_control)).then(|| cut(text, MAX_REFERRER))
+}
+
+#[cfg(test)]
+#[path = "event_tests.rs"]
+mod tests;

@@ -1,0 +1,24 @@
+//! Page views: who read which page when. `classify` says who, `path` which, `event` makes one
+//! view of what a log line or a beacon says, `views` keeps and counts them.
+
+mod accept;
+mod agents;
+mod asset;
+mod classify;
+mod event;
+mod guess;
+mod path;
+mod range;
+mod room;
+mod sqlite;
+mod views;
+
+pub use accept::prefers_markdown;
+pub use asset::is_asset;
+pub use classify::{Class, classify};
+pub use event::{Event, Kind, RawEvent, Rejection, parse};
+pub use path::{BadPath, Page, page};
+pub use range::{BadDate, BadRange, Range, bound, moment};
+pub use room::Limits;
+pub use sqlite::SqliteViews;
+pub use views::{Counts, Failure, PageCount, Receipt, TakeError, Tally, Views};

@@ -1,0 +1,187 @@
+//! The path a page view is counted under, so that every way to ask for a page is one page.
+
+use std::borrow::Cow;
+
+/// Longest path that is kept, in bytes.
+const MAX_PATH: usize = 1024;
+/// Longest path that is looked at: one of the longest, every byte of it percent-encoded.
+const MAX_RAW: usize = 4 * MAX_PATH;
+
+/// A page as it is counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    pub path: String,
+    /// The Markdown twin of the page was asked for, by its extension.
+    pub markdown: bool,
+}
+
+/// Why something is no page.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadPath {
+    #[error("a page is a path that begins with `/`, or an http or https URL")]
+    NoSlash,
+    #[error("the path of a page must be at most 1,024 bytes long")]
+    TooLong,
+    #[error("the path of a page must not contain control characters")]
+    Control,
+}
+
+/// The page of a URL or path: no scheme, host, query or fragment, no trailing slash, no
+/// `index.html`, no `.md`. Case is kept, because docs hosts serve `/API` and `/api` as two pages,
+/// and so is every other extension.
+///
+/// Percent-encoding is made the same for all: what can be read is decoded; separators, spaces
+/// and what cannot be seen are encoded; what is no encoding at all stays as it is.
+pub fn page(url_or_path: &str) -> Result<Page, BadPath> {
+    let end = url_or_path.find(['?', '#']).unwrap_or(url_or_path.len());
+    let raw = without_host(url_or_path[..end].trim())?;
+    if raw.len() > MAX_RAW {
+        return Err(BadPath::TooLong);
+    }
+    if raw.contains(char::is_control) {
+        return Err(BadPath::Control);
+    }
+    let text = normal_encoding(raw);
+    let mut segments = resolve(&text);
+    let markdown = strip_file_name(&mut segments);
+    let path = format!("/{}", segments.join("/"));
+    if path.len() > MAX_PATH {
+        return Err(BadPath::TooLong);
+    }
+    Ok(Page { path, markdown })
+}
+
+/// `//a/b` is a path with a slash too many, as logs have it, and not a host.
+fn without_host(text: &str) -> Result<&str, BadPath> {
+    if text.starts_with('/') {
+        return Ok(text);
+    }
+    let (scheme, rest) = text.split_once("://").ok_or(BadPath::NoSlash)?;
+    if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
+        return Err(BadPath::NoSlash);
+    }
+    Ok(rest.find('/').map_or("/", |slash| &rest[slash..]))
+}
+
+/// Folds empty and `.` segments and walks up at `..`, never above the root.
+fn resolve(path: &str) -> Vec<&str> {
+    let mut segments = Vec::new();
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => drop(segments.pop()),
+            name => segments.push(name),
+        }
+    }
+    segments
+}
+
+/// Takes `index`, `index.html` and a Markdown extension off the end, in whatever order they
+/// come: `index.html.md` is how the llms.txt convention names a page's twin.
+fn strip_file_name(segments: &mut Vec<&str>) -> bool {
+    let mut markdown = false;
+    while let Some(last) = segments.last_mut() {
+        if let Some(name) = markdown_name(last) {
+            *last = name;
+            markdown = true;
+        } else if ["index", "index.html"].contains(last) {
+            segments.pop();
+        } else {
+            break;
+        }
+    }
+    markdown
+}
+
+fn markdown_name(file: &str) -> Option<&str> {
+    let (name, extension) = file.rsplit_once('.')?;
+    let markdown = ["md", "mdx"].iter().any(|known| extension.eq_ignore_ascii_case(known));
+    (markdown && !name.is_empty()).then_some(name)
+}
+
+fn normal_encoding(path: &str) -> Cow<'_, str> {
+    let plain = |byte: u8| byte.is_ascii_graphic() && byte != b'%';
+    if path.bytes().all(plain) {
+        return Cow::Borrowed(path);
+    }
+    let mut out = String::with_capacity(path.len());
+    let mut rest = path;
+    while let Some(at) = rest.find('%') {
+        rest[..at].chars().for_each(|char| push(&mut out, char, true));
+        let bytes = escaped_bytes(&rest[at..]);
+        if bytes.is_empty() {
+            rest = keep_stray_percent(&mut out, &rest[at..]);
+        } else {
+            push_bytes(&mut out, &bytes);
+            rest = &rest[at + 3 * bytes.len()..];
+        }
+    }
+    rest.chars().for_each(|char| push(&mut out, char, true));
+    Cow::Owned(out)
+}
+
+/// The bytes of the unbroken run of `%XX` that `text` begins with.
+fn escaped_bytes(text: &str) -> Vec<u8> {
+    let escape = |chunk: &[u8]| match chunk {
+        [b'%', high, low] => Some(hex(*high)? << 4 | hex(*low)?),
+        _ => None,
+    };
+    text.as_bytes().chunks(3).map_while(escape).collect()
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
+}
+
+/// Copies a `%` that encodes nothing and, unread, the escapes that would make it encode
+/// something once they are decoded: the result must mean itself when it is read again.
+fn keep_stray_percent<'a>(out: &mut String, text: &'a str) -> &'a str {
+    let mut end = 1;
+    let bytes = text.as_bytes();
+    if bytes.get(end).is_some_and(u8::is_ascii_hexdigit) {
+        end += 1;
+    }
+    if !escaped_bytes(&text[end..]).is_empty() {
+        end += 3;
+    }
+    out.push_str(&text[..end]);
+    &text[end..]
+}
+
+fn push_bytes(out: &mut String, bytes: &[u8]) {
+    for chunk in bytes.utf8_chunks() {
+        chunk.valid().chars().for_each(|char| push(out, char, false));
+        chunk.invalid().iter().for_each(|byte| push_escape(out, *byte));
+    }
+}
+
+/// A `/` stands for itself only where it was not encoded.
+fn push(out: &mut String, char: char, raw: bool) {
+    let separator = matches!(char, '%' | '?' | '#') || (char == '/' && !raw);
+    if separator || char.is_whitespace() || is_unseen(char) {
+        let mut buffer = [0; 4];
+        char.encode_utf8(&mut buffer).bytes().for_each(|byte| push_escape(out, byte));
+    } else {
+        out.push(char);
+    }
+}
+
+fn push_escape(out: &mut String, byte: u8) {
+    let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or('0').to_ascii_uppercase();
+    out.extend(['%', digit(byte >> 4), digit(byte & 15)]);
+}
+
+/// Control, formatting and direction marks, which make two paths look like one.
+fn is_unseen(char: char) -> bool {
+    char.is_control()
+        || matches!(char, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}')
+        || ('\u{200b}'..='\u{200f}').contains(&char)
+        || ('\u{2028}'..='\u{202e}').contains(&char)
+        || ('\u{2060}'..='\u{206f}').contains(&char)
+        || ('\u{fff9}'..='\u{fffb}').contains(&char)
+        || ('\u{e0000}'..='\u{e0fff}').contains(&char)
+}
+
+#[cfg(test)]
+#[path = "path_tests.rs"]
+mod tests;

@@ -1,0 +1,70 @@
+//! How much may wait to be written. What does not fit is refused at once, so that a slow disk
+//! costs senders an answer and not the server its memory.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+const KIB: usize = 1024;
+
+/// The most that may be in flight at one time.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    pub batches: usize,
+    pub bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { batches: 64, bytes: 64 * KIB * KIB }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Room {
+    batches: Arc<Semaphore>,
+    kibs: Arc<Semaphore>,
+    all_kibs: u32,
+}
+
+/// A batch's place in the room, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    _batch: OwnedSemaphorePermit,
+    _kibs: OwnedSemaphorePermit,
+}
+
+impl Room {
+    pub(crate) fn new(limits: Limits) -> Self {
+        let all_kibs = u32::try_from(limits.bytes.div_ceil(KIB)).unwrap_or(u32::MAX);
+        let permits = |most: usize| Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
+        Self { batches: permits(limits.batches), kibs: permits(all_kibs as usize), all_kibs }
+    }
+
+    /// A batch larger than the whole room has it to itself: else it could never enter.
+    pub(crate) fn enter(&self, bytes: usize) -> Option<Place> {
+        let kibs = u32::try_from(bytes.div_ceil(KIB)).unwrap_or(u32::MAX).min(self.all_kibs);
+        let batch = self.batches.clone().try_acquire_owned().ok()?;
+        let kibs = self.kibs.clone().try_acquire_many_owned(kibs).ok()?;
+        Some(Place { _batch: batch, _kibs: kibs })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_and_bytes_are_bounded() {
+        let room = Room::new(Limits { batches: 2, bytes: 10 * KIB });
+        let first = room.enter(6 * KIB).unwrap();
+        assert!(room.enter(5 * KIB).is_none());
+        let second = room.enter(1).unwrap();
+        assert!(room.enter(1).is_none());
+        drop((first, second));
+        let whole = room.enter(100 * KIB).unwrap();
+        assert!(room.enter(1).is_none());
+        drop(whole);
+        assert!(room.enter(10 * KIB).is_some());
+    }
+}

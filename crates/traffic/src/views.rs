@@ -1,0 +1,79 @@
+//! What keeping page views promises, whatever keeps them. Every backend passes
+//! `tests/it/views.rs`: a promise is written here once and tested there once.
+
+use std::error::Error;
+
+use async_trait::async_trait;
+
+use crate::event::Event;
+use crate::range::Range;
+
+#[async_trait]
+pub trait Views: Send + Sync {
+    /// Takes a batch, all or nothing; it is on disk when this returns. An event id counts once
+    /// in a project within seven days of its first receipt, by the backend's clock, also within
+    /// one batch. Events without an id always count.
+    async fn take(&self, project: &str, events: Vec<Event>) -> Result<Receipt, TakeError>;
+
+    /// Counts the reads in `range`. Pages come by total, the largest first, then by the bytes
+    /// of their path; a page that nobody counted as human or AI read is not among them. The
+    /// totals are the site's and not the page's of the list, and both are of one instant.
+    async fn count(&self, project: &str, range: &Range, limit: u32, offset: u64) -> Result<Counts, Failure>;
+
+    /// Leaves nothing of a project, its event ids included.
+    async fn forget(&self, project: &str) -> Result<(), Failure>;
+}
+
+/// `accepted` is what was stored and what was known already, together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Receipt {
+    pub accepted: u64,
+    pub duplicates: u64,
+}
+
+/// Reads by people, and by assistants acting for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    pub human: u64,
+    pub ai: u64,
+}
+
+impl Tally {
+    pub fn total(&self) -> u64 {
+        self.human + self.ai
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageCount {
+    pub path: String,
+    pub human: u64,
+    pub ai: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Counts {
+    pub totals: Tally,
+    pub pages: Vec<PageCount>,
+    pub has_more: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum TakeError {
+    /// Nothing of the batch was kept; the sender may try again.
+    #[error("too many page views are waiting to be written: try again in a moment")]
+    Busy,
+    #[error(transparent)]
+    Failed(#[from] Failure),
+}
+
+/// The disk or the database failed. The cause is for the operator.
+#[derive(Debug, thiserror::Error)]
+#[error("the page views could not be read or written")]
+pub struct Failure(#[source] Box<dyn Error + Send + Sync>);
+
+impl Failure {
+    pub(crate) fn new(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self(cause.into())
+    }
+}

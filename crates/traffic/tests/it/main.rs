@@ -1,0 +1,8 @@
+//! What the crate promises, as a user of it sees it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod random;
+mod sqlite;
+mod user_agents;
+mod views;
