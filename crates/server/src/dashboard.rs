@@ -1,0 +1,116 @@
+//! The pages: server-rendered, working without JavaScript, behind a strict content policy.
+
+pub(crate) mod assets;
+pub(crate) mod home;
+pub(crate) mod jobs;
+pub(crate) mod keys;
+pub(crate) mod login;
+pub(crate) mod pulls;
+mod session;
+mod view;
+
+use askama::Template;
+use axum::extract::Request;
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, HeaderValue, ORIGIN, REFERRER_POLICY,
+};
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{Html, IntoResponse, Response};
+use jiff::Timestamp;
+
+use crate::time::{relative, rfc3339};
+use view::{Link, Notice, Section, Shell, When};
+
+const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; script-src 'self'; \
+    form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// Around every page: no form from elsewhere comes in, nothing of a page is kept or framed.
+pub(crate) async fn guard(request: Request, next: Next) -> Response {
+    let mut response = match request.method() {
+        &Method::GET | &Method::HEAD => next.run(request).await,
+        _ if from_elsewhere(request.headers()) => notice(
+            StatusCode::FORBIDDEN,
+            "That form came from another site",
+            "Nothing was changed. Open the page here and try again.",
+        ),
+        _ => next.run(request).await,
+    };
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    headers.insert(HeaderName::from_static("x-content-type-options"), HeaderValue::from_static("nosniff"));
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Browsers say where a form was sent from; one that says nothing is held to the form's token.
+fn from_elsewhere(headers: &HeaderMap) -> bool {
+    let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    if let Some(site) = text(&HeaderName::from_static("sec-fetch-site")) {
+        return !matches!(site, "same-origin" | "none");
+    }
+    match (text(&ORIGIN), text(&HOST)) {
+        (Some(origin), Some(host)) => origin.split_once("://").is_none_or(|(_, name)| name != host),
+        _ => false,
+    }
+}
+
+fn page<T: Template>(template: &T) -> Response {
+    page_with(StatusCode::OK, template)
+}
+
+fn page_with<T: Template>(status: StatusCode, template: &T) -> Response {
+    match template.render() {
+        Ok(html) => (status, Html(html)).into_response(),
+        Err(error) => broken(&error.into()),
+    }
+}
+
+/// A page for when there is no page: says what is the matter and where to go.
+fn notice(status: StatusCode, title: &str, message: &str) -> Response {
+    let shell = Shell {
+        title: title.into(),
+        project: None,
+        current: Section::Elsewhere,
+        signed_in: false,
+        csrf: String::new(),
+    };
+    let action = Some(Link { href: "/".into(), label: "To the projects".into() });
+    let notice = Notice { shell, status: status.as_u16(), message: message.into(), action };
+    notice.render().map_or_else(
+        |_| (status, message.to_owned()).into_response(),
+        |html| (status, Html(html)).into_response(),
+    )
+}
+
+/// The cause is for the log.
+fn broken(cause: &anyhow::Error) -> Response {
+    tracing::error!("page failed: {cause:#}");
+    let message = "The server's log has the cause, under this answer's X-Request-Id.";
+    notice(StatusCode::INTERNAL_SERVER_ERROR, "Something broke", message)
+}
+
+fn missing(what: &str) -> Response {
+    let message = "It may have been deleted, or it belongs to an organization that you are not signed in to.";
+    notice(StatusCode::NOT_FOUND, &format!("No such {what}"), message)
+}
+
+/// What a handler answers when it cannot answer its page.
+pub(crate) struct Oops(Response);
+
+impl IntoResponse for Oops {
+    fn into_response(self) -> Response {
+        self.0
+    }
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Oops {
+    fn from(error: E) -> Self {
+        Self(broken(&error.into()))
+    }
+}
+
+fn when(moment: Timestamp, now: Timestamp) -> When {
+    When { iso: rfc3339(moment), text: relative(moment, now) }
+}

@@ -1,0 +1,20 @@
+//! The stylesheet, the script and the mark, compiled in.
+
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+
+use super::missing;
+
+/// `GET /assets/{name}`
+pub(crate) async fn show(Path(name): Path<String>) -> Response {
+    let (kind, text) = match name.as_str() {
+        "docwright.css" => ("text/css; charset=utf-8", include_str!("../../assets/docwright.css")),
+        "docwright.js" => ("text/javascript; charset=utf-8", include_str!("../../assets/docwright.js")),
+        "mark.svg" => ("image/svg+xml", include_str!("../../assets/mark.svg")),
+        _ => return missing("file"),
+    };
+    // Short, so that an upgrade is seen; the pages that link to it are not kept at all.
+    (StatusCode::OK, [(CONTENT_TYPE, kind), (CACHE_CONTROL, "public, max-age=300")], text).into_response()
+}

@@ -1,0 +1,174 @@
+//! Jobs: what was asked, what happened, what came of it.
+
+use std::collections::HashMap;
+
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Redirect, Response};
+use jiff::Timestamp;
+use serde::Deserialize;
+use store::{Event, Job, JobId, NewJob, Project, Prompt, Pull, Status};
+
+use super::session::{Fields, InProject, nav};
+use super::view::{
+    self, Ended, JobRow, JobState, Jobs, PullRef, PullState, Section, Step, blocks, diff_files, headline,
+};
+use super::{Oops, missing, page, page_with, when};
+use crate::app::App;
+use crate::time::duration;
+
+const PER_PAGE: u32 = 20;
+/// Enough to find the pull requests of the jobs on one page.
+const RECENT_PULLS: u32 = 500;
+
+#[derive(Deserialize)]
+pub(crate) struct Turn {
+    #[serde(default)]
+    offset: u64,
+}
+
+/// `GET /p/{projectId}`: the address that a job names as its repository.
+pub(crate) async fn to_list(at: InProject) -> Redirect {
+    Redirect::to(&format!("{}/jobs", at.root()))
+}
+
+/// `GET /p/{projectId}/jobs`
+pub(crate) async fn list(
+    State(app): State<App>,
+    at: InProject,
+    Query(turn): Query<Turn>,
+) -> Result<Response, Oops> {
+    let jobs = jobs_page(&app, &at, turn.offset).await?;
+    Ok(page(&jobs))
+}
+
+/// `POST /p/{projectId}/jobs`
+pub(crate) async fn create(State(app): State<App>, at: InProject, fields: Fields) -> Result<Response, Oops> {
+    let prompt = match Prompt::parse(fields.get("prompt")) {
+        Ok(prompt) => prompt,
+        Err(error) => {
+            let jobs = jobs_page(&app, &at, 0).await?;
+            let refused =
+                Jobs { error: Some(error.to_string()), prompt: fields.get("prompt").into(), ..jobs };
+            return Ok(page_with(StatusCode::BAD_REQUEST, &refused));
+        }
+    };
+    let new = NewJob { project: at.project.id.clone(), prompt, model: at.project.model.clone() };
+    let job = app.jobs.insert(&new).await?;
+    Ok(Redirect::to(&href(&at.project, &job.id)).into_response())
+}
+
+/// `GET /p/{projectId}/jobs/{id}`
+pub(crate) async fn show(
+    State(app): State<App>,
+    at: InProject,
+    Path((_, id)): Path<(String, String)>,
+) -> Result<Response, Oops> {
+    let id = JobId(id);
+    let project = &at.project;
+    let found = app.jobs.find(&project.id, &id).await?.zip(app.jobs.events(&project.id, &id, 0).await?);
+    let Some((job, events)) = found else { return Ok(missing("job")) };
+    let diff = app.jobs.diff(&project.id, &id).await?.unwrap_or_default();
+    let pulls = app.pulls.pulls_by_head(&project.id, &job.branch).await?;
+    let now = app.clock.now();
+    Ok(page(&view::Job {
+        shell: at.shell(&headline(&job.prompt), Section::Jobs),
+        id: job.id.0.clone(),
+        state: state(&job),
+        branch: job.branch.clone(),
+        base: nav(project).branch,
+        model: job.model.clone(),
+        when: when(job.created_at, now),
+        duration: took(&job),
+        prompt: job.prompt.clone(),
+        steps: events.iter().filter(|event| event.kind != "ended").map(|event| step(event, now)).collect(),
+        diff: diff_files(&diff),
+        ended: events.iter().rev().find(|event| event.kind == "ended").map(ended),
+        pull: pulls.iter().find(|pull| pull.job == job.id.0).map(|pull| pull_ref(project, pull)),
+    }))
+}
+
+async fn jobs_page(app: &App, at: &InProject, offset: u64) -> Result<Jobs, Oops> {
+    let jobs = app.jobs.list(&at.project.id, PER_PAGE, offset).await?;
+    let turn = |offset: u64| format!("{}/jobs?offset={offset}", at.root());
+    let per_page = u64::from(PER_PAGE);
+    Ok(Jobs {
+        shell: at.shell("Jobs", Section::Jobs),
+        jobs: rows(app, &at.project, &jobs.items).await?,
+        newer: (offset > 0).then(|| turn(offset.saturating_sub(per_page))),
+        older: jobs.has_more.then(|| turn(offset.saturating_add(per_page))),
+        error: None,
+        prompt: String::new(),
+    })
+}
+
+pub(super) async fn rows(app: &App, project: &Project, jobs: &[Job]) -> Result<Vec<JobRow>, Oops> {
+    let pulls = app.pulls.pulls(&project.id, RECENT_PULLS).await?;
+    let of_job: HashMap<&str, &Pull> = pulls.iter().map(|pull| (pull.job.as_str(), pull)).collect();
+    let now = app.clock.now();
+    let row = |job: &Job| JobRow {
+        href: href(project, &job.id),
+        state: state(job),
+        title: headline(&job.prompt),
+        branch: job.branch.clone(),
+        pull: of_job.get(job.id.0.as_str()).map(|pull| pull_ref(project, pull)),
+        when: when(job.created_at, now),
+        duration: took(job),
+    };
+    Ok(jobs.iter().map(row).collect())
+}
+
+pub(super) fn href(project: &Project, id: &JobId) -> String {
+    format!("{}/jobs/{id}", nav(project).root())
+}
+
+pub(super) fn pull_state(state: store::PullState) -> PullState {
+    match state {
+        store::PullState::Open => PullState::Open,
+        store::PullState::Merged => PullState::Merged,
+        store::PullState::Closed => PullState::Closed,
+    }
+}
+
+fn pull_ref(project: &Project, pull: &Pull) -> PullRef {
+    let href = format!("{}/pulls/{}", nav(project).root(), pull.number);
+    PullRef { href, number: pull.number, state: pull_state(pull.state) }
+}
+
+fn state(job: &Job) -> JobState {
+    match job.status {
+        Status::Active => JobState::Running,
+        Status::Completed if job.pr_link.is_none() => JobState::NoChange,
+        Status::Completed => JobState::Completed,
+        Status::Failed => JobState::Failed,
+        Status::Archived => JobState::Archived,
+    }
+}
+
+fn took(job: &Job) -> Option<String> {
+    job.ended_at.map(|end| duration(end.duration_since(job.created_at)))
+}
+
+fn step(event: &Event, now: Timestamp) -> Step {
+    Step {
+        number: event.number,
+        kind: event.kind.clone(),
+        text: text(event, "message"),
+        when: when(event.at, now),
+    }
+}
+
+fn ended(event: &Event) -> Ended {
+    let report = event.data.get("report");
+    let notes = report.and_then(|report| report.get("notes")?.as_array().cloned()).unwrap_or_default();
+    let summary = report.and_then(|report| report.get("summary")?.as_str()).unwrap_or_default();
+    Ended {
+        reason: text(event, "message"),
+        summary: blocks(summary),
+        notes: notes.iter().filter_map(|note| note.as_str().map(str::to_owned)).collect(),
+    }
+}
+
+fn text(event: &Event, field: &str) -> String {
+    event.data.get(field).and_then(|value| value.as_str()).unwrap_or_default().to_owned()
+}

@@ -1,0 +1,63 @@
+//! Signing in by a one-time link. A GET, as link previews make it, uses nothing up.
+
+use axum::Form;
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Redirect, Response};
+use serde::Deserialize;
+use store::Token;
+
+use super::session::{Fields, cookie, set_cookie};
+use super::view::{Login, Section, Shell};
+use super::{Oops, notice, page};
+use crate::app::App;
+
+#[derive(Deserialize)]
+pub(crate) struct LinkToken {
+    #[serde(default)]
+    token: String,
+}
+
+/// `GET /login?token=…`: a button.
+pub(crate) async fn show(State(app): State<App>, Query(link): Query<LinkToken>) -> Result<Response, Oops> {
+    if !app.sessions.login_works(&Token::received(&link.token)).await? {
+        return Ok(used_up());
+    }
+    let shell = Shell {
+        title: "Sign in".into(),
+        project: None,
+        current: Section::Elsewhere,
+        signed_in: false,
+        csrf: String::new(),
+    };
+    Ok(page(&Login { shell, token: link.token }))
+}
+
+/// `POST /login`: uses the link up.
+pub(crate) async fn enter(State(app): State<App>, Form(link): Form<LinkToken>) -> Result<Response, Oops> {
+    let Some(session) = app.sessions.use_login(&Token::received(&link.token)).await? else {
+        return Ok(used_up());
+    };
+    let mut response = Redirect::to("/").into_response();
+    set_cookie(&mut response, &app, Some(&session));
+    Ok(response)
+}
+
+/// `POST /logout`
+pub(crate) async fn leave(
+    State(app): State<App>,
+    headers: HeaderMap,
+    _checked: Fields,
+) -> Result<Response, Oops> {
+    if let Some(session) = cookie(&headers, &app) {
+        app.sessions.end_session(&session).await?;
+    }
+    let mut response = Redirect::to("/").into_response();
+    set_cookie(&mut response, &app, None);
+    Ok(response)
+}
+
+fn used_up() -> Response {
+    let message = "A link works once, for 15 minutes. Run `docwright login` on the server for a new one.";
+    notice(StatusCode::GONE, "That link does not work any more", message)
+}

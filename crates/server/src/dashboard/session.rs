@@ -1,0 +1,147 @@
+//! Who looks at a page, and in which project.
+
+use axum::Form;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::header::{COOKIE, SET_COOKIE};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
+use sha2::{Digest, Sha256};
+use store::{OrganizationId, Project, ProjectId, Token};
+use subtle::ConstantTimeEq;
+
+use super::view::{LoginNeeded, ProjectNav, Section, Shell};
+use super::{broken, missing, notice, page_with};
+use crate::app::App;
+use crate::path::segment;
+
+/// Where the project's id stands: `/p/{projectId}/…`.
+const PROJECT: usize = 2;
+const FORTNIGHT: &str = "1209600";
+
+/// Somebody with a live session.
+pub(crate) struct SignedIn {
+    pub(super) organization: OrganizationId,
+    csrf: String,
+}
+
+impl SignedIn {
+    pub(super) fn shell(&self, title: &str, current: Section) -> Shell {
+        Shell { title: title.into(), project: None, current, signed_in: true, csrf: self.csrf.clone() }
+    }
+}
+
+impl FromRequestParts<App> for SignedIn {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
+        let token = cookie(&parts.headers, app).ok_or_else(login_needed)?;
+        let owner = app.sessions.session(&token).await.map_err(|error| broken(&error.into()))?;
+        let organization = owner.ok_or_else(login_needed)?;
+        Ok(Self { organization, csrf: csrf(&token) })
+    }
+}
+
+/// Somebody with a live session, at a page of a project of their organization.
+pub(crate) struct InProject {
+    pub(super) visitor: SignedIn,
+    pub(super) project: Project,
+}
+
+impl InProject {
+    pub(super) fn shell(&self, title: &str, current: Section) -> Shell {
+        Shell { project: Some(nav(&self.project)), ..self.visitor.shell(title, current) }
+    }
+
+    pub(super) fn root(&self) -> String {
+        nav(&self.project).root()
+    }
+}
+
+pub(super) fn nav(project: &Project) -> ProjectNav {
+    ProjectNav {
+        id: project.id.0.clone(),
+        name: project.name.clone(),
+        repository: project.repository.clone(),
+        branch: project.base_ref.clone().unwrap_or_else(|| "the default branch".into()),
+    }
+}
+
+impl FromRequestParts<App> for InProject {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
+        let visitor = SignedIn::from_request_parts(parts, app).await?;
+        let id = ProjectId(segment(&parts.uri, PROJECT).ok_or_else(|| missing("project"))?);
+        let found = app.accounts.project(&id).await.map_err(|error| broken(&error.into()))?;
+        let mine = found.filter(|project| project.organization == visitor.organization);
+        Ok(Self { project: mine.ok_or_else(|| missing("project"))?, visitor })
+    }
+}
+
+/// The fields of a form of ours: it carries the session's token, which no other site can know.
+pub(crate) struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    pub(super) fn get(&self, name: &str) -> &str {
+        self.0.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
+    }
+}
+
+impl FromRequest<App> for Fields {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Response> {
+        let expected = cookie(request.headers(), app).map(|token| csrf(&token)).ok_or_else(login_needed)?;
+        let form = Form::<Vec<(String, String)>>::from_request(request, app).await;
+        let Form(fields) = form.map_err(|_| stale())?;
+        let fields = Self(fields);
+        match bool::from(fields.get("csrf").as_bytes().ct_eq(expected.as_bytes())) {
+            true => Ok(fields),
+            false => Err(stale()),
+        }
+    }
+}
+
+fn stale() -> Response {
+    let message = "Nothing was changed. Open the page again and send the form from there.";
+    notice(StatusCode::FORBIDDEN, "That form is out of date", message)
+}
+
+fn login_needed() -> Response {
+    let shell = Shell {
+        title: "Sign in".into(),
+        project: None,
+        current: Section::Elsewhere,
+        signed_in: false,
+        csrf: String::new(),
+    };
+    page_with(StatusCode::UNAUTHORIZED, &LoginNeeded { shell })
+}
+
+fn csrf(session: &Token) -> String {
+    let digest = Sha256::new().chain_update("form of session ").chain_update(session.reveal()).finalize();
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Over https the name has the prefix that keeps other hosts of the domain from setting it.
+fn cookie_name(app: &App) -> &'static str {
+    if app.public_url.starts_with("https://") { "__Host-docwright" } else { "docwright" }
+}
+
+pub(super) fn cookie(headers: &HeaderMap, app: &App) -> Option<Token> {
+    let all = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = all.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(name, _)| *name == cookie_name(app)).map(|(_, value)| Token::received(value))
+}
+
+/// Sets the session's cookie, or takes it away when there is none.
+pub(super) fn set_cookie(response: &mut Response, app: &App, session: Option<&Token>) {
+    let (value, age) = session.map_or(("", "0"), |token| (token.reveal(), FORTNIGHT));
+    let secure = if app.public_url.starts_with("https://") { "; Secure" } else { "" };
+    let cookie =
+        format!("{}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Lax{secure}", cookie_name(app));
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        response.headers_mut().insert(SET_COOKIE, cookie);
+    }
+}

@@ -1,0 +1,225 @@
+//! The pages of the dashboard as data: one struct a page, filled by a handler and laid out by a
+//! template of the same name. Nothing here reads a clock, a store or a request; dates arrive
+//! written out, and every text is escaped by the template.
+
+mod diff;
+mod prose;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use askama::Template;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+pub(crate) use diff::{DiffFile, diff_files};
+pub(crate) use prose::{Block, blocks, headline};
+pub(crate) use rows::{
+    Commit, Ended, Expiry, ExpiryKind, JobRow, JobState, KeyForm, KeyRow, NewKey, ProjectRow, PullRef,
+    PullRow, PullState, Step,
+};
+
+/// Everything but what may stand in a path as it is.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// What every page has around it.
+pub(crate) struct Shell {
+    pub(crate) title: String,
+    pub(crate) project: Option<ProjectNav>,
+    pub(crate) current: Section,
+    pub(crate) signed_in: bool,
+    /// Sent back by every form of a signed-in page in the field `csrf`.
+    pub(crate) csrf: String,
+}
+
+impl Shell {
+    /// The address all pages of the project begin with; empty outside of a project.
+    fn root(&self) -> String {
+        self.project.as_ref().map(ProjectNav::root).unwrap_or_default()
+    }
+
+    fn is(&self, section: Section) -> bool {
+        self.current == section
+    }
+}
+
+/// The project that a page belongs to.
+pub(crate) struct ProjectNav {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) repository: String,
+    pub(crate) branch: String,
+}
+
+impl ProjectNav {
+    /// `/p/{id}`: an id may hold a slash, so it is encoded as one path segment.
+    pub(crate) fn root(&self) -> String {
+        format!("/p/{}", utf8_percent_encode(&self.id, SEGMENT))
+    }
+}
+
+/// The entry of the navigation that is marked as the current one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Section {
+    Projects,
+    Jobs,
+    Pulls,
+    Keys,
+    /// A page that is in no navigation: signing in, an error.
+    Elsewhere,
+}
+
+/// A moment, once for machines and once for people ("2 minutes ago").
+#[derive(Clone)]
+pub(crate) struct When {
+    pub(crate) iso: String,
+    pub(crate) text: String,
+}
+
+/// Somewhere to go next.
+pub(crate) struct Link {
+    pub(crate) href: String,
+    pub(crate) label: String,
+}
+
+/// Where a one-time link leads: opening it must not use it up, so that previews of chat programs
+/// and mail scanners cannot; its button does.
+#[derive(Template)]
+#[template(path = "login.html")]
+pub(crate) struct Login {
+    pub(crate) shell: Shell,
+    pub(crate) token: String,
+}
+
+/// What someone without a session sees.
+#[derive(Template)]
+#[template(path = "login_needed.html")]
+pub(crate) struct LoginNeeded {
+    pub(crate) shell: Shell,
+}
+
+/// An answer that is not a page of its own: not found, an expired link, a conflict.
+#[derive(Template)]
+#[template(path = "notice.html")]
+pub(crate) struct Notice {
+    pub(crate) shell: Shell,
+    pub(crate) status: u16,
+    pub(crate) message: String,
+    pub(crate) action: Option<Link>,
+}
+
+/// `/`: the projects of the organization.
+#[derive(Template)]
+#[template(path = "home.html")]
+pub(crate) struct Home {
+    pub(crate) shell: Shell,
+    pub(crate) projects: Vec<ProjectRow>,
+}
+
+/// `/p/{projectId}/keys`
+#[derive(Template)]
+#[template(path = "keys.html")]
+pub(crate) struct Keys {
+    pub(crate) shell: Shell,
+    pub(crate) project_id: String,
+    pub(crate) keys: Vec<KeyRow>,
+    /// The key that was just made: the only time its secret is on a page.
+    pub(crate) created: Option<NewKey>,
+    pub(crate) error: Option<String>,
+    /// What was typed, kept when it was refused.
+    pub(crate) form: KeyForm,
+}
+
+impl Keys {
+    fn expiries(&self) -> [(&'static str, &'static str); 5] {
+        [
+            ("7d", "in 7 days"),
+            ("30d", "in 30 days"),
+            ("60d", "in 60 days"),
+            ("90d", "in 90 days"),
+            ("never", "never"),
+        ]
+    }
+}
+
+/// `/p/{projectId}/jobs`
+#[derive(Template)]
+#[template(path = "jobs.html")]
+pub(crate) struct Jobs {
+    pub(crate) shell: Shell,
+    pub(crate) jobs: Vec<JobRow>,
+    /// Addresses of the neighbouring pages of the list, where there are any.
+    pub(crate) newer: Option<String>,
+    pub(crate) older: Option<String>,
+    pub(crate) error: Option<String>,
+    /// What was typed, kept when it was refused.
+    pub(crate) prompt: String,
+}
+
+impl Jobs {
+    /// Prompts that do something useful on any documentation tree, without a model.
+    fn examples(&self) -> [&'static str; 3] {
+        [
+            "Fix broken links and anchors.",
+            "Fix common misspellings.",
+            "Replace \"e-mail\" with \"email\" everywhere.",
+        ]
+    }
+}
+
+/// `/p/{projectId}/jobs/{id}`
+#[derive(Template)]
+#[template(path = "job.html")]
+pub(crate) struct Job {
+    pub(crate) shell: Shell,
+    pub(crate) id: String,
+    pub(crate) state: JobState,
+    pub(crate) branch: String,
+    pub(crate) base: String,
+    pub(crate) model: String,
+    pub(crate) when: When,
+    pub(crate) duration: Option<String>,
+    pub(crate) prompt: String,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) diff: Vec<DiffFile>,
+    pub(crate) ended: Option<Ended>,
+    pub(crate) pull: Option<PullRef>,
+}
+
+/// `/p/{projectId}/pulls`
+#[derive(Template)]
+#[template(path = "pulls.html")]
+pub(crate) struct Pulls {
+    pub(crate) shell: Shell,
+    pub(crate) rows: Vec<PullRow>,
+    pub(crate) newer: Option<String>,
+    pub(crate) older: Option<String>,
+}
+
+/// `/p/{projectId}/pulls/{n}`
+#[derive(Template)]
+#[template(path = "pull.html")]
+pub(crate) struct Pull {
+    pub(crate) shell: Shell,
+    pub(crate) number: u64,
+    pub(crate) state: PullState,
+    pub(crate) head: String,
+    pub(crate) base: String,
+    /// The commit at the head: what is merged is what was looked at.
+    pub(crate) seen: String,
+    pub(crate) when: When,
+    /// The job that opened it.
+    pub(crate) job: Option<Link>,
+    pub(crate) body: Vec<Block>,
+    pub(crate) commits: Vec<Commit>,
+    pub(crate) files: Vec<DiffFile>,
+    pub(crate) can_merge: bool,
+    /// How to merge by hand, when it cannot be done here. Commands go between backticks or fences.
+    pub(crate) merge_hint: Option<String>,
+    pub(crate) error: Option<String>,
+}
+
+impl Pull {
+    fn hint(&self) -> Option<Vec<Block>> {
+        self.merge_hint.as_deref().map(blocks)
+    }
+}

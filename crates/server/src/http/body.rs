@@ -1,0 +1,77 @@
+//! Bodies, read within a bound: 415, then 413, then 400, each in the one error shape.
+
+use axum::body::{Body, Bytes};
+use axum::extract::{FromRequest, Request};
+use axum::http::HeaderMap;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use serde::de::DeserializeOwned;
+use serde_json::error::Category;
+use serde_json::value::RawValue;
+
+use super::error::ApiError;
+use crate::app::App;
+
+/// 100,000 characters, each escaped the longest way, and room for the braces.
+const MAX_JSON: usize = 2 * 1024 * 1024;
+
+/// A JSON body. Ours, so that its rejection is an [`ApiError`] too.
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &App) -> Result<Self, ApiError> {
+        if !media_type(request.headers()).is_some_and(|kind| is_json(&kind)) {
+            return Err(ApiError::UnsupportedMediaType("application/json"));
+        }
+        let bytes = read(request, MAX_JSON).await?;
+        object(&bytes).map(Self).map_err(|message| ApiError::invalid("invalid_body", message))
+    }
+}
+
+/// The media type without its parameters, in lower case.
+pub(crate) fn media_type(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(CONTENT_TYPE)?.to_str().ok()?;
+    Some(value.split(';').next()?.trim().to_ascii_lowercase())
+}
+
+pub(crate) fn is_json(media_type: &str) -> bool {
+    media_type == "application/json"
+        || (media_type.starts_with("application/") && media_type.ends_with("+json"))
+}
+
+/// The whole body, or 413 as soon as it is known to be too large.
+pub(crate) async fn read(request: Request<Body>, limit: usize) -> Result<Bytes, ApiError> {
+    let too_large = || ApiError::TooLarge(format!("the body must be at most {} MiB", limit / 1024 / 1024));
+    let told = request.headers().get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
+    if told.is_some_and(|length| length > limit as u64) {
+        return Err(too_large());
+    }
+    axum::body::to_bytes(request.into_body(), limit).await.map_err(|error| match limit_hit(&error) {
+        true => too_large(),
+        false => ApiError::invalid("invalid_body", "the body was cut off before its end"),
+    })
+}
+
+fn limit_hit(error: &axum::Error) -> bool {
+    let mut cause: Option<&dyn std::error::Error> = Some(error);
+    while let Some(error) = cause {
+        if error.to_string().contains("length limit exceeded") {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+/// A JSON object as `T`. Asked for by hand, because serde would take an array for a struct, too.
+pub(crate) fn object<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
+    let begins = text.trim_ascii_start().first();
+    if begins.is_some_and(|byte| *byte != b'{') && serde_json::from_slice::<&RawValue>(text).is_ok() {
+        return Err("expected a JSON object".into());
+    }
+    serde_json::from_slice(text).map_err(|error| match error.classify() {
+        Category::Data => format!("the JSON does not fit this operation: {error}"),
+        _ => format!("not valid JSON: {error}"),
+    })
+}

@@ -1,0 +1,82 @@
+//! Who calls, and may they? 401, 403 for the address, 404, 403 for the scope, in that order:
+//! a key learns nothing about a project that it may not see, not even that its scope is too small.
+
+use axum::extract::FromRequestParts;
+use axum::http::Method;
+use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+use store::{ApiKey, JobId, KeyText, Project, ProjectId, Scope};
+
+use super::address::ClientAddress;
+use super::error::ApiError;
+use crate::app::App;
+use crate::path::segment;
+
+/// Where the ids stand: `/v2/agent/{projectId}/job/{id}`, `/v1/analytics/{projectId}/…`.
+const PROJECT: usize = 3;
+const JOB: usize = 5;
+
+/// A live key, and the project of the path, which the key may see.
+pub(crate) struct Caller {
+    pub(crate) project: Project,
+}
+
+impl FromRequestParts<App> for Caller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let key = live_key(parts, app).await?;
+        let ClientAddress(address) = ClientAddress::from_request_parts(parts, app).await?;
+        if !key.allow.permits(address) {
+            return Err(ApiError::AddressNotAllowed);
+        }
+        let project = visible_project(parts, app, &key).await?;
+        let reads = matches!(parts.method, Method::GET | Method::HEAD);
+        if key.scope == Scope::Read && !reads {
+            return Err(ApiError::ScopeTooSmall);
+        }
+        touch(app, key);
+        Ok(Self { project })
+    }
+}
+
+async fn live_key(parts: &Parts, app: &App) -> Result<ApiKey, ApiError> {
+    let header = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let text = header.and_then(bearer).and_then(KeyText::parse).ok_or(ApiError::Unauthorized)?;
+    let key = app.accounts.key(&text).await?.ok_or(ApiError::Unauthorized)?;
+    if key.is_live(app.clock.now()) { Ok(key) } else { Err(ApiError::Unauthorized) }
+}
+
+/// The scheme's name is case-insensitive.
+fn bearer(header: &str) -> Option<&str> {
+    let (scheme, token) = header.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+async fn visible_project(parts: &Parts, app: &App, key: &ApiKey) -> Result<Project, ApiError> {
+    let id = ProjectId(segment(&parts.uri, PROJECT).ok_or(ApiError::NoSuchProject)?);
+    let found = app.accounts.project(&id).await?;
+    let mine = found.filter(|project| project.organization == key.organization && key.reaches(&project.id));
+    mine.ok_or(ApiError::NoSuchProject)
+}
+
+/// Off the path of the answer: a poll must not wait for a disk.
+fn touch(app: &App, key: ApiKey) {
+    let accounts = app.accounts.clone();
+    tokio::spawn(async move {
+        if let Err(error) = accounts.touch_key(&key).await {
+            tracing::warn!("the last use of key {} was not noted: {error}", key.id);
+        }
+    });
+}
+
+/// The job of the path. Its existence is the handler's to check, within the caller's project.
+pub(crate) struct JobPath(pub(crate) JobId);
+
+impl FromRequestParts<App> for JobPath {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, ApiError> {
+        segment(&parts.uri, JOB).map(|id| Self(JobId(id))).ok_or(ApiError::NoSuchJob)
+    }
+}

@@ -1,0 +1,124 @@
+//! Every answer of the API that is not the one asked for, in the one shape.
+
+use axum::Json;
+use axum::http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderName, StatusCode};
+use axum::response::{IntoResponse, Response};
+use store::{PromptError, StoreError};
+use wire::Detail;
+
+pub(crate) const ERROR_CODE: HeaderName = HeaderName::from_static("x-error-code");
+
+/// What a client can be told. Each variant is one documented answer of the API.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ApiError {
+    // One sentence for every kind of bad key: the wording must not tell a known key from an unknown one.
+    #[error(
+        "the API key is missing, unknown, revoked or expired; send a live one as `Authorization: Bearer dw_…`"
+    )]
+    Unauthorized,
+    #[error("this API key may not be used from this address")]
+    AddressNotAllowed,
+    #[error("this API key may only read; use one with the scope write")]
+    ScopeTooSmall,
+    #[error("no such project")] // an id is never echoed
+    NoSuchProject,
+    #[error("no such job")]
+    NoSuchJob,
+    #[error("no such route; the API is described in the README")]
+    NoSuchRoute,
+    #[error("this route does not take that method")]
+    MethodNotAllowed,
+    #[error("send the body as {0}")]
+    UnsupportedMediaType(&'static str),
+    #[error("{0}")]
+    TooLarge(String),
+    #[error(transparent)]
+    BadPrompt(#[from] PromptError),
+    #[error("{message}")]
+    Invalid { code: &'static str, message: String, details: Vec<String> },
+    #[error("the server cannot keep up; send this again a little later")]
+    Busy,
+    #[error("internal error; the server's log has the cause under this answer's X-Request-Id")]
+    Internal(#[from] anyhow::Error),
+}
+
+impl ApiError {
+    pub(crate) fn invalid(code: &'static str, message: impl Into<String>) -> Self {
+        Self::Invalid { code, message: message.into(), details: Vec::new() }
+    }
+
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::AddressNotAllowed | Self::ScopeTooSmall => StatusCode::FORBIDDEN,
+            Self::NoSuchProject | Self::NoSuchJob | Self::NoSuchRoute => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::BadPrompt(_) | Self::Invalid { .. } => StatusCode::BAD_REQUEST,
+            Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Unauthorized => "unauthorized",
+            Self::AddressNotAllowed => "address_not_allowed",
+            Self::ScopeTooSmall => "scope_too_small",
+            Self::NoSuchProject => "no_such_project",
+            Self::NoSuchJob => "no_such_job",
+            Self::NoSuchRoute => "no_such_route",
+            Self::MethodNotAllowed => "method_not_allowed",
+            Self::UnsupportedMediaType(_) => "unsupported_media_type",
+            Self::TooLarge(_) => "too_large",
+            Self::BadPrompt(_) => "invalid_prompt",
+            Self::Invalid { code, .. } => code,
+            Self::Busy => "busy",
+            Self::Internal(_) => "internal",
+        }
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        Self::Internal(error.into())
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        // Logged here and nowhere else: the cause is for the operator, the sentence for the client.
+        if let Self::Internal(cause) = &self {
+            tracing::error!("request failed: {cause:#}");
+        }
+        let details = match &self {
+            Self::Invalid { details, .. } => details.clone(),
+            _ => Vec::new(),
+        };
+        let body = wire::Error {
+            error: self.to_string(),
+            details: details.into_iter().map(|message| Detail { message }).collect(),
+        };
+        let mut response = (self.status(), Json(body)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(ERROR_CODE, HeaderValue::from_static(self.code()));
+        match self {
+            Self::Unauthorized => headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")),
+            Self::Busy => headers.insert(RETRY_AFTER, HeaderValue::from_static("1")),
+            _ => None,
+        };
+        response
+    }
+}
+
+/// For a path that is not ours at all.
+pub(crate) async fn no_such_route() -> ApiError {
+    ApiError::NoSuchRoute
+}
+
+/// For a path of ours with another method; the router adds `Allow`.
+pub(crate) async fn method_not_allowed() -> ApiError {
+    ApiError::MethodNotAllowed
+}

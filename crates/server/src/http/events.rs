@@ -1,0 +1,104 @@
+//! Page views as a server or a log shipper reports them, many at a time.
+
+use axum::Json as Answer;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use serde_json::value::RawValue;
+use traffic::{Event, RawEvent, TakeError};
+use wire::{Rejected, Taken, ViewEvent};
+
+use super::body::{is_json, media_type, object, read};
+use super::caller::Caller;
+use super::error::ApiError;
+use crate::app::App;
+
+const MAX_BYTES: usize = 8 * 1024 * 1024;
+const MAX_EVENTS: usize = 10_000;
+
+/// `POST /v1/analytics/{projectId}/events`: answers 202 once they are on disk.
+pub(super) async fn take(
+    State(app): State<App>,
+    caller: Caller,
+    request: Request,
+) -> Result<(StatusCode, Answer<Taken>), ApiError> {
+    let kind = media_type(request.headers());
+    let lines = kind.as_deref().map(Lines::of).ok_or(WRONG_TYPE)?.ok_or(WRONG_TYPE)?;
+    let body = read(request, MAX_BYTES).await?;
+    let (events, rejected) = parse(&body, lines, app.clock.now())?;
+    let receipt = app.views.take(&caller.project.id.0, events).await.map_err(|error| match error {
+        TakeError::Busy => ApiError::Busy,
+        failed => ApiError::Internal(failed.into()),
+    })?;
+    let taken = Taken { accepted: receipt.accepted, duplicates: receipt.duplicates, rejected };
+    Ok((StatusCode::ACCEPTED, Answer(taken)))
+}
+
+const WRONG_TYPE: ApiError =
+    ApiError::UnsupportedMediaType("application/json (an array) or application/x-ndjson (one event a line)");
+
+/// How the events of a body are set apart.
+#[derive(Clone, Copy)]
+enum Lines {
+    Array,
+    Ndjson,
+}
+
+impl Lines {
+    fn of(media_type: &str) -> Option<Self> {
+        match media_type {
+            "application/x-ndjson" | "application/ndjson" | "application/jsonl" => Some(Self::Ndjson),
+            json if is_json(json) => Some(Self::Array),
+            _ => None,
+        }
+    }
+}
+
+/// A bad event is turned away with its line; the good ones around it are kept.
+fn parse(body: &[u8], lines: Lines, now: jiff::Timestamp) -> Result<(Vec<Event>, Vec<Rejected>), ApiError> {
+    let texts = match lines {
+        Lines::Array => array(body)?,
+        Lines::Ndjson => ndjson(body),
+    };
+    if texts.len() > MAX_EVENTS {
+        return Err(ApiError::TooLarge(format!("send at most 10,000 events at once, got {}", texts.len())));
+    }
+    let mut events = Vec::with_capacity(texts.len());
+    let mut rejected = Vec::new();
+    for (line, text) in texts {
+        match event(text, now) {
+            Ok(event) => events.push(event),
+            Err(message) => rejected.push(Rejected { line, message }),
+        }
+    }
+    Ok((events, rejected))
+}
+
+fn array(body: &[u8]) -> Result<Vec<(u64, &[u8])>, ApiError> {
+    let items: Vec<&RawValue> = serde_json::from_slice(body).map_err(|error| {
+        ApiError::invalid("invalid_body", format!("the body must be a JSON array of events: {error}"))
+    })?;
+    Ok((1..).zip(items.into_iter().map(|item| item.get().as_bytes())).collect())
+}
+
+fn ndjson(body: &[u8]) -> Vec<(u64, &[u8])> {
+    let lines = body.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    (1..).zip(lines).filter(|(_, line)| !line.is_empty()).collect()
+}
+
+fn event(text: &[u8], now: jiff::Timestamp) -> Result<Event, String> {
+    let event: ViewEvent = object(text)?;
+    let timestamp = event.timestamp.as_deref().map(traffic::moment).transpose();
+    let raw = RawEvent {
+        path: event.path,
+        url: event.url,
+        timestamp: timestamp.map_err(|error| format!("timestamp: {error}"))?,
+        method: event.method,
+        status: event.status,
+        user_agent: event.user_agent,
+        ip: event.ip,
+        referrer: event.referrer,
+        accept: event.accept,
+        event_id: event.event_id,
+    };
+    traffic::parse(raw, now).map_err(|rejection| rejection.to_string())
+}

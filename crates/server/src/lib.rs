@@ -1,0 +1,17 @@
+//! The running Docwright: HTTP, pages and worker over the parts that `app` puts together.
+
+mod app;
+mod dashboard;
+mod hosts;
+mod http;
+mod path;
+mod serve;
+mod settings;
+mod time;
+mod worker;
+
+pub use app::{Admin, App, MODELS};
+pub use hosts::{Repository, parse_docs_path};
+pub use serve::Server;
+pub use settings::{Settings, parse_public_url};
+pub use worker::Worker;

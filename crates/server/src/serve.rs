@@ -1,0 +1,83 @@
+//! Start, serve, stop. Nothing that was acknowledged is lost by any of them.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use base::Clock;
+use store::{DataDir, Held};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::App;
+use crate::http;
+use crate::settings::Settings;
+use crate::worker::Worker;
+
+/// How long a stopping server waits for requests to end.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A server that has its data directory, its database and its port, and does not serve yet.
+pub struct Server {
+    pub app: App,
+    listener: TcpListener,
+    workers: usize,
+    _held: Held,
+}
+
+impl Server {
+    /// Takes the lock, the port and the database, in this order; each refusal is a sentence.
+    pub async fn open(settings: &Settings, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
+        forge::check_program().await?;
+        let dir = DataDir::open(&settings.data)?;
+        let held = dir.hold()?;
+        let listen = settings.listen;
+        let listener = TcpListener::bind(listen).await.with_context(|| {
+            format!("{listen} cannot be listened on: stop what uses it, or choose another with --listen")
+        })?;
+        let public_url = match &settings.public_url {
+            Some(url) => url.clone(),
+            None => format!("http://{}", listener.local_addr()?),
+        };
+        let app = App::open(settings, &dir, &held, &public_url, clock).await?;
+        Ok(Self { app, listener, workers: settings.workers, _held: held })
+    }
+
+    /// Serves until `stop`; then lets requests end, gives jobs back, and returns.
+    pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
+        let worker = (self.workers > 0).then(|| Worker::new(self.app.clone(), self.workers));
+        let router = http::router(self.app).into_make_service_with_connect_info::<SocketAddr>();
+        let stopped = stop.clone();
+        let serving = axum::serve(self.listener, router)
+            .with_graceful_shutdown(async move { stopped.cancelled().await });
+        let serving = async {
+            // Who is still reading by then has had its chance.
+            let patience = async {
+                stop.cancelled().await;
+                tokio::time::sleep(PATIENCE).await;
+            };
+            tokio::select! { served = serving.into_future() => served, () = patience => Ok(()) }
+        };
+        let working = async {
+            if let Some(worker) = &worker {
+                worker.work(stop.clone()).await;
+            }
+        };
+        let (served, ()) = tokio::join!(serving, working);
+        served.context("the server stopped serving")
+    }
+
+    /// A link to sign in with, when nobody is signed in: a new installation's front door.
+    pub async fn first_login(&self) -> anyhow::Result<Option<String>> {
+        if self.app.sessions.anyone_signed_in().await? {
+            return Ok(None);
+        }
+        let organization = match self.app.accounts.organizations().await?.into_iter().next() {
+            Some(organization) => organization,
+            None => self.app.accounts.create_organization("Default").await?,
+        };
+        let link = self.app.sessions.create_login(&organization.id).await?;
+        Ok(Some(format!("{}/login?token={}", self.app.public_url, link.reveal())))
+    }
+}

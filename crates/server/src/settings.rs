@@ -1,0 +1,48 @@
+//! What an operator can set; the command line fills it from flags, environment and file.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use ipnet::IpNet;
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub listen: SocketAddr,
+    pub data: PathBuf,
+    /// How this server is reached from outside, without a slash at its end. `None`: the
+    /// address that it listens on.
+    pub public_url: Option<String>,
+    /// Whose `Forwarded` and `X-Forwarded-For` are believed.
+    pub trusted_proxies: Vec<IpNet>,
+    pub master_key_file: Option<PathBuf>,
+    /// Jobs at once; with 0 this server runs none.
+    pub workers: usize,
+}
+
+impl Settings {
+    pub fn new(data: PathBuf) -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 4747)),
+            data,
+            public_url: None,
+            trusted_proxies: Vec::new(),
+            master_key_file: None,
+            workers: 4,
+        }
+    }
+}
+
+/// Checks a public URL at the door and takes the slash off its end.
+pub fn parse_public_url(text: &str) -> Result<String, String> {
+    let trimmed = text.trim_end_matches('/');
+    let host = trimmed.strip_prefix("https://").or_else(|| trimmed.strip_prefix("http://"));
+    let sane = |host: &str| {
+        !host.is_empty()
+            && !host.contains(['?', '#', '@', '"', '<', '>', '\\'])
+            && !host.contains(char::is_whitespace)
+    };
+    match host {
+        Some(host) if sane(host) && !trimmed.contains(char::is_control) => Ok(trimmed.to_owned()),
+        _ => Err("a public URL looks like https://docs-tools.example.com".into()),
+    }
+}

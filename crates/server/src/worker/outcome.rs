@@ -1,0 +1,79 @@
+//! How a run can end, and the words for it.
+
+use agent::Report;
+use serde_json::{Value, json};
+use store::{Ending, Job, Outcome, StoreError};
+
+/// Why a run did not come to its own end.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// The job is somebody else's now, or stopped for good: not one more write.
+    LeaseLost,
+    /// The server stops, or the store does not answer: the job goes back as it was.
+    GiveBack(String),
+    /// It cannot be done; the sentence is for whoever asked for it.
+    Failed(String),
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::LeaseLost(_) => Self::LeaseLost,
+            other => Self::GiveBack(other.to_string()),
+        }
+    }
+}
+
+impl From<forge::Error> for Stop {
+    fn from(error: forge::Error) -> Self {
+        match error {
+            // Ours, not the repository's fault.
+            forge::Error::Records(cause) => Self::GiveBack(cause.to_string()),
+            other => Self::Failed(other.to_string()),
+        }
+    }
+}
+
+/// The agent finished. `report` is its own account.
+pub(super) fn completed(pr_link: Option<String>, report: Value) -> Ending {
+    let message = match &pr_link {
+        Some(link) => format!("A pull request is open: {link}"),
+        None => "Nothing had to be changed, so there is no pull request".to_owned(),
+    };
+    ending(Outcome::Completed { pr_link }, message, report)
+}
+
+pub(super) fn failed(sentence: String) -> Ending {
+    ending(Outcome::Failed, sentence, Value::Null)
+}
+
+fn ending(outcome: Outcome, message: String, report: Value) -> Ending {
+    // The offline editor asks no model and runs no checks of its own.
+    let usage = json!({ "inputTokens": 0, "outputTokens": 0 });
+    Ending { outcome, message, report, checks: json!([]), usage }
+}
+
+/// The agent's account as it stands in the `ended` event.
+pub(super) fn report(report: &Report) -> Value {
+    json!({ "title": report.title, "summary": report.summary, "notes": report.notes })
+}
+
+pub(super) fn commit_message(report: &Report, job: &Job) -> String {
+    format!("{}\n\nDocwright-Job: {}\n", report.title, job.id)
+}
+
+/// What a reviewer reads: what was done, what is left to them, and what was asked.
+pub(super) fn pull_body(report: &Report, job: &Job) -> String {
+    let mut body = report.summary.trim().to_owned();
+    if !report.notes.is_empty() {
+        body += "\n\n## Left to you\n";
+        for note in &report.notes {
+            body += &format!("\n- {note}");
+        }
+    }
+    body += "\n\n## The prompt\n";
+    for line in job.prompt.lines() {
+        body += &format!("\n> {line}");
+    }
+    body + &format!("\n\nDocwright-Job: {}\n", job.id)
+}

@@ -1,0 +1,30 @@
+//! A commit of `forge` as a tree of `pages`: where the two meet.
+
+use forge::{Kind, Snapshot};
+use pages::{Entry, FilesError, Tree};
+
+pub(super) struct Committed(pub(super) Snapshot);
+
+impl Tree for Committed {
+    fn list(&self) -> Result<Vec<Entry>, FilesError> {
+        let entries = self.0.entries().map_err(unreadable)?;
+        let entry = |entry: forge::Entry| Entry {
+            path: entry.path,
+            size: entry.size,
+            kind: match entry.kind {
+                Kind::File | Kind::Executable => pages::Kind::File,
+                Kind::Symlink => pages::Kind::Symlink,
+                Kind::Submodule => pages::Kind::Submodule,
+            },
+        };
+        Ok(entries.into_iter().map(entry).collect())
+    }
+
+    fn read(&self, path: &str) -> Result<Vec<u8>, FilesError> {
+        self.0.read(path).map_err(unreadable)?.ok_or_else(|| FilesError::NotFound(path.to_owned()))
+    }
+}
+
+fn unreadable(error: forge::Error) -> FilesError {
+    FilesError::Tree(Box::new(error))
+}

@@ -1,0 +1,93 @@
+//! A job that was cut off is taken up and ends, with one pull request.
+
+use serde_json::json;
+use store::{NewEvent, WorkerId};
+
+use crate::support::{Team, TestServer, git};
+
+const FILES: &[(&str, &str)] = &[("a.md", "one\n")];
+const PROMPT: &str = "Replace \"one\" with \"two\".";
+
+async fn pulls(server: &TestServer, team: &Team) -> usize {
+    server.app.pulls.pulls(&team.project.id, 100).await.unwrap().len()
+}
+
+/// Leases the job as a worker that then dies, whatever it did until then.
+async fn dies_with(server: &TestServer, worker: &str) -> store::Lease {
+    let worker = WorkerId(worker.into());
+    server.app.jobs.beat(&worker).await.unwrap();
+    server.app.jobs.lease_next(&worker).await.unwrap().unwrap()
+}
+
+async fn all_leases_end(server: &TestServer) {
+    server.clock.advance(store::LEASE);
+}
+
+#[tokio::test]
+async fn a_worker_that_died_at_once_is_followed_by_another() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", FILES).await;
+    let job = server.create_job(&team, PROMPT).await;
+    let dead = dies_with(&server, "dead").await;
+    server.run_queued_jobs().await; // the lease still holds: nothing to do
+    assert_eq!(server.job(&team, &job["id"]).await["status"], "active");
+    all_leases_end(&server).await;
+    server.run_queued_jobs().await;
+    assert_eq!(server.job(&team, &job["id"]).await["status"], "completed");
+    assert!(server.app.jobs.record(&dead, vec![NewEvent::new("step", "late")]).await.is_err());
+    assert_eq!(pulls(&server, &team).await, 1);
+}
+
+#[tokio::test]
+async fn a_worker_that_died_before_it_could_say_so_left_one_pull_request() {
+    // The whole run happens, but its end is not kept: as if the process died just before.
+    let server = TestServer::start().await;
+    let team = server.team("acme", FILES).await;
+    let job = server.create_job(&team, PROMPT).await;
+    server.run_queued_jobs().await;
+    let first = server.job(&team, &job["id"]).await;
+    let branch = first["source"]["ref"].as_str().unwrap().to_owned();
+    let tip = git(&team.repository, &["rev-parse", &branch]);
+
+    let raw = raw_store(&server).await;
+    sqlx::query("UPDATE jobs SET status = 'active', pr_link = NULL, ended_at = NULL")
+        .execute(&raw)
+        .await
+        .unwrap();
+    server.run_queued_jobs().await;
+    let again = server.job(&team, &job["id"]).await;
+    assert_eq!((&again["status"], &again["prLink"]), (&json!("completed"), &first["prLink"]));
+    assert_eq!(pulls(&server, &team).await, 1);
+    assert_eq!(git(&team.repository, &["rev-parse", &branch]), tip);
+}
+
+#[tokio::test]
+async fn a_take_up_without_the_cache_finds_the_branch_on_the_host() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", FILES).await;
+    let job = server.create_job(&team, PROMPT).await;
+    server.run_queued_jobs().await;
+    let first = server.job(&team, &job["id"]).await;
+    // The machine is new: nothing is cached, and main has moved on.
+    let repos = server.data().join("repos");
+    std::fs::remove_dir_all(&repos).unwrap();
+    let branch = first["source"]["ref"].as_str().unwrap().to_owned();
+    let tip = git(&team.repository, &["rev-parse", &branch]);
+    let tree = git(&team.repository, &["rev-parse", "main^{tree}"]);
+    let moved = git(&team.repository, &["commit-tree", &tree, "-p", "main", "-m", "Moved on"]);
+    git(&team.repository, &["update-ref", "refs/heads/main", &moved]);
+
+    let raw = raw_store(&server).await;
+    sqlx::query("UPDATE jobs SET status = 'active', pr_link = NULL, ended_at = NULL")
+        .execute(&raw)
+        .await
+        .unwrap();
+    server.run_queued_jobs().await;
+    let again = server.job(&team, &job["id"]).await;
+    assert_eq!((&again["status"], &again["prLink"]), (&json!("completed"), &first["prLink"]));
+    assert_eq!(git(&team.repository, &["rev-parse", &branch]), tip);
+}
+
+async fn raw_store(server: &TestServer) -> sqlx::SqlitePool {
+    sqlx::SqlitePool::connect(server.data().join("docwright.db").to_str().unwrap()).await.unwrap()
+}

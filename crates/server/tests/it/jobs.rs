@@ -1,0 +1,111 @@
+use serde_json::Value;
+
+use crate::support::{TestServer, git};
+
+#[tokio::test]
+async fn a_job_opens_a_pull_request() {
+    let server = TestServer::start().await;
+    let team =
+        server.team("acme", &[("install.md", "# Install\n\nRun npm here.\n"), ("other.md", "Fine.\n")]).await;
+    let created = server.create_job(&team, "Replace \"npm\" with \"pnpm\".").await;
+    assert_eq!(created["status"], "active");
+    assert_eq!(created["prLink"], Value::Null);
+    let id = created["id"].as_str().unwrap();
+    assert_eq!(created["source"]["ref"], format!("docwright/{id}"));
+    let mut fields: Vec<_> = created.as_object().unwrap().keys().collect();
+    fields.sort();
+    assert_eq!(fields, ["archivedAt", "createdAt", "id", "model", "prLink", "source", "status"]);
+
+    server.run_queued_jobs().await;
+    let job = server.job(&team, &created["id"]).await;
+    assert_eq!(job["status"], "completed");
+    assert_eq!(job["prLink"], format!("{}/p/{}/pulls/1", server.url, team.project.id));
+    let path = format!("/v2/agent/{}/job/{id}/diff", team.project.id);
+    let diff = server.get(&team.key, &path).await;
+    assert!(diff.header("content-type").starts_with("text/x-diff"));
+    insta::assert_snapshot!(diff.body, @"
+    diff --git a/install.md b/install.md
+    --- a/install.md
+    +++ b/install.md
+    @@ -1,3 +1,3 @@
+     # Install
+     
+    -Run npm here.
+    +Run pnpm here.
+    ");
+    let pushed = git(&team.repository, &["show", &format!("docwright/{id}:install.md")]);
+    assert_eq!(pushed, "# Install\n\nRun pnpm here.");
+    assert!(git(&team.repository, &["log", "-1", "--format=%B", &format!("docwright/{id}")]).contains(id));
+    git(&team.repository, &["fsck", "--strict"]);
+}
+
+#[tokio::test]
+async fn a_job_that_changes_nothing_leaves_no_branch_and_no_pull_request() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[("index.md", "Hello.\n")]).await;
+    let created = server.create_job(&team, "Replace \"npm\" with \"pnpm\".").await;
+    server.run_queued_jobs().await;
+    let job = server.job(&team, &created["id"]).await;
+    assert_eq!((&job["status"], &job["prLink"]), (&"completed".into(), &Value::Null));
+    assert_eq!(git(&team.repository, &["branch", "--format=%(refname:short)"]), "main");
+    let last = server.events(&team, &created["id"]).await.pop().unwrap();
+    assert_eq!(last["message"], "Nothing had to be changed, so there is no pull request");
+}
+
+#[tokio::test]
+async fn a_prompt_that_is_not_understood_fails_with_a_sentence() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[("index.md", "npm\n")]).await;
+    let created = server.create_job(&team, "Replace \"npm\" with \"pnpm\". Write a poem about tea.").await;
+    server.run_queued_jobs().await;
+    assert_eq!(server.job(&team, &created["id"]).await["status"], "failed");
+    let last = server.events(&team, &created["id"]).await.pop().unwrap();
+    assert_eq!((last["type"].as_str(), last["reason"].as_str()), (Some("ended"), Some("failed")));
+    let sentence = last["message"].as_str().unwrap();
+    assert!(sentence.contains("Write a poem about tea"), "{sentence}");
+    assert_eq!(git(&team.repository, &["branch", "--format=%(refname:short)"]), "main");
+}
+
+#[tokio::test]
+async fn a_repository_that_is_gone_fails_the_job_with_a_sentence() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[("index.md", "npm\n")]).await;
+    std::fs::remove_dir_all(&team.repository).unwrap();
+    let created = server.create_job(&team, "Fix broken links").await;
+    server.run_queued_jobs().await;
+    assert_eq!(server.job(&team, &created["id"]).await["status"], "failed");
+    let last = server.events(&team, &created["id"]).await.pop().unwrap();
+    assert!(last["message"].as_str().unwrap().len() > 10, "{last}");
+}
+
+#[tokio::test]
+async fn events_tell_the_run_in_order() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[("a.md", "Teh end. We recieve it.\n")]).await;
+    let created = server.create_job(&team, "Fix common misspellings").await;
+    server.run_queued_jobs().await;
+    let events = server.events(&team, &created["id"]).await;
+    let told: Vec<_> = events
+        .iter()
+        .map(|event| (event["number"].as_u64().unwrap(), event["type"].as_str().unwrap()))
+        .collect();
+    let kinds = ["created", "started", "fetched", "read", "edit", "pushing", "opening", "ended"];
+    assert_eq!(told, (1..).zip(kinds).collect::<Vec<_>>());
+    let last = events.last().unwrap();
+    assert_eq!(last["usage"]["inputTokens"], 0);
+    assert!(last["report"]["title"].is_string() && last["checks"].is_array(), "{last}");
+}
+
+#[tokio::test]
+async fn a_second_job_starts_from_what_was_merged() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[("a.md", "one two\n")]).await;
+    server.create_job(&team, "Replace \"one\" with \"eins\".").await;
+    server.run_queued_jobs().await;
+    let host_branch = git(&team.repository, &["branch", "--list", "docwright/*", "--format=%(refname)"]);
+    git(&team.repository, &["update-ref", "refs/heads/main", &host_branch]);
+    let second = server.create_job(&team, "Replace \"two\" with \"zwei\".").await;
+    server.run_queued_jobs().await;
+    let branch = server.job(&team, &second["id"]).await["source"]["ref"].as_str().unwrap().to_owned();
+    assert_eq!(git(&team.repository, &["show", &format!("{branch}:a.md")]), "eins zwei");
+}

@@ -1,0 +1,14 @@
+//! Docwright from outside: a real server on a real port, real git, a real database, and a
+//! clock that the test moves.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod bad_requests;
+mod crash;
+mod jobs;
+mod keys;
+mod licences;
+mod pages;
+mod support;
+mod views;
+mod walls;

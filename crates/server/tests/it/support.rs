@@ -1,0 +1,178 @@
+//! A server of one's own: started with an empty data directory, ended with the test.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use base::TestClock;
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+use server::{App, Server, Settings, Worker};
+use store::{Allow, Expiry, NewKey, NewProject, Organization, Project, Scope};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) struct TestServer {
+    pub(crate) app: App,
+    pub(crate) clock: Arc<TestClock>,
+    pub(crate) url: String,
+    http: reqwest::Client,
+    dir: TempDir,
+    stop: CancellationToken,
+}
+
+/// An organization with a project over a docs repository, and a key for it.
+pub(crate) struct Team {
+    pub(crate) organization: Organization,
+    pub(crate) project: Project,
+    pub(crate) key: String,
+    pub(crate) repository: PathBuf,
+}
+
+/// Status, body and headers; as text it is the status and the body.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: String,
+    pub(crate) headers: reqwest::header::HeaderMap,
+}
+
+impl std::fmt::Display for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.status, self.body)
+    }
+}
+
+impl Answer {
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("not JSON: {self}"))
+    }
+
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+}
+
+impl TestServer {
+    pub(crate) async fn start() -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let dir = tempfile::tempdir().unwrap();
+        let clock = Arc::new(TestClock::at("2026-11-15T12:00:00Z".parse().unwrap()));
+        let mut settings = Settings::new(dir.path().join("data"));
+        settings.listen = "127.0.0.1:0".parse().unwrap();
+        settings.workers = 0; // jobs run when the test says so
+        let server = Server::open(&settings, clock.clone()).await.unwrap();
+        let (app, stop) = (server.app.clone(), CancellationToken::new());
+        tokio::spawn(server.run(stop.clone()));
+        let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+        Self { url: app.public_url.to_string(), app, clock, http, dir, stop }
+    }
+
+    /// A team whose docs hold these files.
+    pub(crate) async fn team(&self, name: &str, files: &[(&str, &str)]) -> Team {
+        let repository = self.dir.path().join(format!("{name}.git"));
+        bare_repository(&repository, files);
+        let organization = self.app.accounts.create_organization(name).await.unwrap();
+        let new = NewProject {
+            organization: organization.id.clone(),
+            name: format!("{name} docs"),
+            repository: repository.to_str().unwrap().to_owned(),
+            base_ref: None,
+            docs_path: None,
+            sites: vec![],
+            model: "offline".into(),
+        };
+        let project = self.app.accounts.create_project(&new).await.unwrap();
+        let key = self.key(&organization, |_| {}).await;
+        Team { organization, project, key, repository }
+    }
+
+    pub(crate) async fn key(&self, organization: &Organization, shape: impl FnOnce(&mut NewKey)) -> String {
+        let mut new = NewKey {
+            organization: organization.id.clone(),
+            name: "test".into(),
+            scope: Scope::Write,
+            projects: None,
+            allow: Allow::default(),
+            expiry: Expiry::Days(7),
+        };
+        shape(&mut new);
+        self.app.accounts.create_key(&new).await.unwrap().1.reveal().to_owned()
+    }
+
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.http.request(method, format!("{}{path}", self.url))
+    }
+
+    pub(crate) async fn get(&self, key: &str, path: &str) -> Answer {
+        send(self.request(Method::GET, path).bearer_auth(key)).await
+    }
+
+    pub(crate) async fn post(&self, key: &str, path: &str, body: &Value) -> Answer {
+        send(self.request(Method::POST, path).bearer_auth(key).json(body)).await
+    }
+
+    pub(crate) async fn create_job(&self, team: &Team, prompt: &str) -> Value {
+        let path = format!("/v2/agent/{}/job", team.project.id);
+        let answer = self.post(&team.key, &path, &json!({ "prompt": prompt })).await;
+        assert_eq!(answer.status, 201, "{answer}");
+        answer.json()
+    }
+
+    pub(crate) async fn job(&self, team: &Team, id: &Value) -> Value {
+        let path = format!("/v2/agent/{}/job/{}", team.project.id, id.as_str().unwrap());
+        self.get(&team.key, &path).await.json()
+    }
+
+    pub(crate) async fn events(&self, team: &Team, id: &Value) -> Vec<Value> {
+        let path = format!("/v2/agent/{}/job/{}/events", team.project.id, id.as_str().unwrap());
+        self.get(&team.key, &path).await.json().as_array().unwrap().clone()
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    /// The worker, run until the queue is empty.
+    pub(crate) async fn run_queued_jobs(&self) {
+        Worker::new(self.app.clone(), 1).drain().await.unwrap();
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+pub(crate) async fn send(request: RequestBuilder) -> Answer {
+    let answer = request.send().await.unwrap();
+    let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+    Answer { status, headers, body: answer.text().await.unwrap() }
+}
+
+pub(crate) fn bare_repository(path: &Path, files: &[(&str, &str)]) {
+    let work = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let file = work.path().join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    }
+    git(work.path(), &["init", "-q", "-b", "main"]);
+    git(work.path(), &["add", "-A"]);
+    git(work.path(), &["commit", "-q", "--allow-empty", "-m", "Begin"]);
+    git(work.path(), &["clone", "-q", "--bare", ".", path.to_str().unwrap()]);
+}
+
+pub(crate) fn git(dir: &Path, args: &[&str]) -> String {
+    let output = Command::new("git")
+        .args(["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "protocol.file.allow=always"])
+        .args(args)
+        .current_dir(dir)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}

@@ -1,0 +1,122 @@
+use reqwest::Method;
+use reqwest::header::CONTENT_TYPE;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Team, TestServer, send};
+
+const CHROME: &str =
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36";
+const CHATGPT: &str = "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko); compatible; ChatGPT-User/1.0; +https://openai.com/bot";
+
+async fn report(server: &TestServer, team: &Team, events: Value) -> Answer {
+    server.post(&team.key, &format!("/v1/analytics/{}/events", team.project.id), &events).await
+}
+
+async fn views(server: &TestServer, team: &Team, query: &str) -> Value {
+    server.get(&team.key, &format!("/v1/analytics/{}/views?{query}", team.project.id)).await.json()
+}
+
+fn view(path: &str, at: &str, user_agent: &str) -> Value {
+    json!({ "path": path, "timestamp": at, "userAgent": user_agent })
+}
+
+#[tokio::test]
+async fn humans_and_machines_are_counted_apart_and_the_end_is_exclusive() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[]).await;
+    let taken = report(
+        &server,
+        &team,
+        json!([
+            view("/guide/", "2026-03-01T00:00:00Z", CHROME),
+            view("/guide", "2026-03-01T23:59:59.999Z", CHATGPT),
+            view("/guide.md", "2026-03-01T12:00:00Z", "curl/8.5.0"),
+            view("/guide", "2026-03-02T00:00:00Z", CHROME),
+            view("/", "2026-03-01T12:00:00+05:30", CHROME),
+            view("/guide", "2026-03-01T12:00:00Z", "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"),
+            { "path": "/gone", "timestamp": "2026-03-01T12:00:00Z", "userAgent": CHROME, "status": 404 },
+            { "path": "/logo.png", "timestamp": "2026-03-01T12:00:00Z", "userAgent": CHROME },
+        ]),
+    )
+    .await;
+    assert_eq!(taken.to_string(), r#"202 {"accepted":8,"duplicates":0,"rejected":[]}"#);
+    let day = views(&server, &team, "dateFrom=2026-03-01&dateTo=2026-03-02").await;
+    let expected = json!({
+        "totals": { "human": 2, "ai": 2, "total": 4 },
+        "views": [
+            { "path": "/guide", "human": 1, "ai": 2, "total": 3 },
+            { "path": "/", "human": 1, "ai": 0, "total": 1 },
+        ],
+        "hasMore": false,
+    });
+    assert_eq!(day, expected);
+    assert_eq!(views(&server, &team, "").await["totals"]["total"], 5);
+    assert_eq!(views(&server, &team, "dateFrom=2026-03-02&dateTo=2026-03-02").await["totals"]["total"], 0);
+}
+
+#[tokio::test]
+async fn pages_come_in_turns_and_the_turns_add_up() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[]).await;
+    let events: Vec<_> = (0..7).map(|n| view(&format!("/p{n}"), "2026-03-01T00:00:00Z", CHROME)).collect();
+    report(&server, &team, json!(events)).await;
+    let mut seen = Vec::new();
+    for offset in [0, 3, 6] {
+        let turn = views(&server, &team, &format!("limit=3&offset={offset}")).await;
+        assert_eq!(turn["hasMore"], offset < 6);
+        assert_eq!(turn["totals"]["total"], 7);
+        seen.extend(turn["views"].as_array().unwrap().iter().map(|v| v["path"].as_str().unwrap().to_owned()));
+    }
+    assert_eq!(seen, (0..7).map(|n| format!("/p{n}")).collect::<Vec<_>>());
+    assert_eq!(views(&server, &team, "offset=7").await["views"], json!([]));
+}
+
+#[tokio::test]
+async fn a_bad_event_is_turned_away_with_its_line_and_the_good_ones_are_kept() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[]).await;
+    let body = [
+        &serde_json::to_string(&view("/a", "2026-03-01T00:00:00Z", CHROME)).unwrap(),
+        "",
+        "not json",
+        r#"{"path":"/b","timestamp":"yesterday"}"#,
+        r#"{"userAgent":"x"}"#,
+        r#"{"path":"/c","timestamp":"2027-01-01"}"#,
+        r#"{"path":"/d","status":"200"}"#,
+        r#"["/e"]"#,
+        r#"{"url":"https://docs.acme.dev/e?x=1","userAgent":"ChatGPT-User/1.0","unknown":{}}"#,
+    ]
+    .join("\n");
+    let path = format!("/v1/analytics/{}/events", team.project.id);
+    let request = server
+        .request(Method::POST, &path)
+        .bearer_auth(&team.key)
+        .header(CONTENT_TYPE, "application/x-ndjson");
+    let answer = send(request.body(body)).await;
+    assert_eq!((answer.status, &answer.json()["accepted"]), (202, &json!(2)), "{answer}");
+    let lines: Vec<_> =
+        answer.json()["rejected"].as_array().unwrap().iter().map(|r| r["line"].as_u64().unwrap()).collect();
+    assert_eq!(lines, [3, 4, 5, 6, 7, 8], "{answer}");
+    assert_eq!(views(&server, &team, "").await["totals"], json!({ "human": 1, "ai": 1, "total": 2 }));
+}
+
+#[tokio::test]
+async fn an_event_id_counts_once() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[]).await;
+    let event = json!({ "path": "/a", "userAgent": CHROME, "eventId": "one" });
+    let twice = report(&server, &team, json!([event, event])).await;
+    assert_eq!(twice.to_string(), r#"202 {"accepted":2,"duplicates":1,"rejected":[]}"#);
+    let again = report(&server, &team, json!([event])).await;
+    assert_eq!(again.to_string(), r#"202 {"accepted":1,"duplicates":1,"rejected":[]}"#);
+    assert_eq!(views(&server, &team, "").await["totals"]["total"], 1);
+}
+
+#[tokio::test]
+async fn one_projects_readers_are_not_anothers() {
+    let server = TestServer::start().await;
+    let (mine, theirs) = (server.team("acme", &[]).await, server.team("globex", &[]).await);
+    report(&server, &mine, json!([view("/a", "2026-03-01", CHROME)])).await;
+    assert_eq!(views(&server, &mine, "").await["totals"]["total"], 1);
+    assert_eq!(views(&server, &theirs, "").await["totals"]["total"], 0);
+}

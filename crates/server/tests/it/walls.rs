@@ -1,0 +1,87 @@
+//! The walls between the rooms, as ARCHITECTURE.md draws them.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Who may know whom. What is not here is a wall.
+const DOORS: &[(&str, &[&str])] = &[
+    ("wire", &[]),
+    ("base", &[]),
+    ("pages", &[]),
+    ("agent", &["pages"]),
+    ("forge", &[]),
+    ("traffic", &["base"]),
+    ("store", &["base"]),
+    ("server", &["agent", "base", "forge", "pages", "store", "traffic", "wire"]),
+    ("cli", &["base", "server", "store", "wire"]),
+];
+
+fn crates() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+#[test]
+fn crates_know_only_whom_they_may() {
+    let names: BTreeSet<_> = DOORS.iter().map(|(name, _)| *name).collect();
+    let found: BTreeSet<_> = std::fs::read_dir(crates())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(found.iter().map(String::as_str).collect::<BTreeSet<_>>(), names, "a room without a plan");
+    for (name, doors) in DOORS {
+        let manifest = std::fs::read_to_string(crates().join(name).join("Cargo.toml")).unwrap();
+        let shipped = manifest.split("[dev-dependencies]").next().unwrap();
+        for other in names.iter().filter(|other| !doors.contains(other)) {
+            let knows = shipped.lines().any(|line| {
+                line.starts_with(&format!("{other}.workspace")) || line.starts_with(&format!("{other} ="))
+            });
+            assert!(!knows, "`{name}` must not know `{other}`");
+        }
+    }
+}
+
+#[test]
+fn http_and_worker_meet_only_in_the_store() {
+    let source = crates().join("server/src");
+    for (room, others) in
+        [("http", &["worker"][..]), ("dashboard", &["worker", "http"]), ("worker", &["http", "dashboard"])]
+    {
+        for file in rust_files(&source, room) {
+            let text = std::fs::read_to_string(&file).unwrap();
+            for other in others {
+                let named = text.contains(&format!("crate::{other}::"))
+                    || text.contains(&format!("crate::{{{other}"));
+                assert!(!named, "{} must not know `{other}`", file.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn only_app_names_a_backend() {
+    let source = crates().join("server/src");
+    for file in rust_files(&source, "") {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let is_app = file.ends_with("server/src/app.rs");
+        assert!(is_app || !text.contains("Sqlite"), "{} names a backend", file.display());
+    }
+}
+
+fn rust_files(source: &Path, room: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![source.join(room)];
+    found.extend(Some(source.join(format!("{room}.rs"))).filter(|file| file.is_file()));
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => {
+                    found.extend(Some(path).filter(|path| path.extension().is_some_and(|kind| kind == "rs")))
+                }
+            }
+        }
+    }
+    assert!(!found.is_empty());
+    found
+}
