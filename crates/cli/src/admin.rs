@@ -1,0 +1,71 @@
+//! Commands on the data directory itself; they work beside a running server.
+
+pub(crate) mod key;
+pub(crate) mod project;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use base::SystemClock;
+use serde_json::json;
+use server::Admin;
+use store::{Organization, parse_name};
+
+use crate::args::{CreateOrganization, Login};
+use crate::output;
+use crate::settings::Sources;
+
+/// `docwright login`
+pub(crate) async fn login(sources: &Sources, args: Login) -> anyhow::Result<()> {
+    let admin = open(sources, args.data.data.as_deref()).await?;
+    let organization = organization(&admin, args.organization.as_deref()).await?;
+    let base = match sources.public_url(args.public_url.as_deref())? {
+        Some(url) => url,
+        None => "http://127.0.0.1:4747".into(),
+    };
+    let link = admin.sessions.create_login(&organization.id).await?;
+    let url = format!("{base}/login?token={}", link.reveal());
+    if args.json {
+        return output::json(&json!({ "loginUrl": url }));
+    }
+    eprintln!("This link signs in to {}, once, within 15 minutes:", organization.name);
+    println!("{url}");
+    Ok(())
+}
+
+/// `docwright org create`
+pub(crate) async fn create_organization(sources: &Sources, args: CreateOrganization) -> anyhow::Result<()> {
+    let admin = open(sources, args.data.data.as_deref()).await?;
+    let name = parse_name("an organization", &args.name).map_err(anyhow::Error::msg)?;
+    let made = admin.accounts.create_organization(&name).await?;
+    if args.json {
+        return output::json(&json!({ "id": made.id.0, "name": made.name }));
+    }
+    eprintln!("Made the organization {}. Next: docwright project create --organization …", made.name);
+    println!("{}", made.id);
+    Ok(())
+}
+
+async fn open(sources: &Sources, data: Option<&Path>) -> anyhow::Result<Admin> {
+    Admin::open(&sources.data(data)?, Arc::new(SystemClock)).await
+}
+
+/// The organization of that name, or the only one there is; a new installation gets its first.
+async fn organization(admin: &Admin, name: Option<&str>) -> anyhow::Result<Organization> {
+    let mut all = admin.accounts.organizations().await?;
+    if let Some(name) = name {
+        let found = all.into_iter().find(|one| one.name == name || one.id.0 == name);
+        return found.with_context(|| {
+            format!("there is no organization {name}; make it with `docwright org create --name {name}`")
+        });
+    }
+    match all.len() {
+        0 => Ok(admin.accounts.create_organization("Default").await?),
+        1 => Ok(all.remove(0)),
+        _ => {
+            let names: Vec<_> = all.into_iter().map(|one| one.name).collect();
+            bail!("there are several organizations: say --organization, one of {}", names.join(", "))
+        }
+    }
+}

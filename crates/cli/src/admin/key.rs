@@ -1,0 +1,121 @@
+//! `docwright key …`
+
+use anyhow::{bail, ensure};
+use serde_json::{Value, json};
+use server::Admin;
+use store::{Allow, ApiKey, KeyId, NewKey, ProjectId, parse_name};
+
+use super::{open, organization};
+use crate::args::{CreateKey, List, RevokeKey};
+use crate::output;
+use crate::settings::Sources;
+
+pub(crate) async fn create(sources: &Sources, args: CreateKey) -> anyhow::Result<()> {
+    let admin = open(sources, args.data.data.as_deref()).await?;
+    let (organization, projects) = owner(&admin, &args).await?;
+    let new = NewKey {
+        organization,
+        name: parse_name("a key", &args.name).map_err(anyhow::Error::msg)?,
+        scope: args.scope,
+        projects,
+        allow: Allow::parse(args.allow.iter().map(String::as_str))?,
+        expiry: args.expires,
+    };
+    let now = jiff::Timestamp::now();
+    ensure!(new.expiry.moment(now).is_none_or(|end| end > now), "--expires is in the past");
+    let (key, text) = admin.accounts.create_key(&new).await?;
+    if args.json {
+        let mut object = shown(&key);
+        object["key"] = text.reveal().into();
+        return output::json(&object);
+    }
+    eprintln!(
+        "The key is shown this once; keep it as DOCWRIGHT_API_KEY. To end it: docwright key revoke {}",
+        key.id
+    );
+    println!("{}", text.reveal());
+    Ok(())
+}
+
+/// The projects that were named say whose key it is; otherwise the organization does.
+async fn owner(
+    admin: &Admin,
+    args: &CreateKey,
+) -> anyhow::Result<(store::OrganizationId, Option<Vec<ProjectId>>)> {
+    if args.project.is_empty() {
+        return Ok((organization(admin, args.organization.as_deref()).await?.id, None));
+    }
+    let mut projects = Vec::new();
+    for id in &args.project {
+        match admin.accounts.project(&ProjectId(id.clone())).await? {
+            Some(project) => projects.push(project),
+            None => bail!("there is no project {id}; see `docwright project list`"),
+        }
+    }
+    let owner = match &args.organization {
+        Some(name) => organization(admin, Some(name)).await?.id,
+        None => projects[0].organization.clone(),
+    };
+    let ours = projects.iter().all(|project| project.organization == owner);
+    ensure!(ours, "a key works in one organization: the projects are of several");
+    Ok((owner, Some(projects.into_iter().map(|project| project.id).collect())))
+}
+
+pub(crate) async fn list(sources: &Sources, args: List) -> anyhow::Result<()> {
+    let admin = open(sources, args.data.data.as_deref()).await?;
+    let owner = match &args.organization {
+        Some(name) => Some(organization(&admin, Some(name)).await?.id),
+        None => None,
+    };
+    let keys = admin.accounts.keys(owner.as_ref()).await?;
+    if args.json {
+        return output::json(&keys.iter().map(shown).collect::<Vec<_>>());
+    }
+    if keys.is_empty() {
+        eprintln!("No keys yet. Make one: docwright key create --name CI");
+        return Ok(());
+    }
+    let now = jiff::Timestamp::now();
+    let row = |key: ApiKey| {
+        let moment = |at: Option<jiff::Timestamp>| at.map_or_else(|| "never".into(), output::moment);
+        let state = if key.is_live(now) { "live" } else { "ended" };
+        [
+            key.id.0.clone(),
+            key.name.clone(),
+            format!("{}…", key.hint),
+            key.scope.as_str().into(),
+            state.into(),
+            moment(key.expires_at),
+            moment(key.last_used_at),
+        ]
+    };
+    output::table(["ID", "NAME", "KEY", "SCOPE", "STATE", "EXPIRES", "LAST USED"], keys.into_iter().map(row));
+    Ok(())
+}
+
+pub(crate) async fn revoke(sources: &Sources, args: RevokeKey) -> anyhow::Result<()> {
+    let admin = open(sources, args.data.data.as_deref()).await?;
+    let keys = admin.accounts.keys(None).await?;
+    let Some(key) = keys.iter().find(|key| key.id.0 == args.id) else {
+        bail!("there is no key with that id; see `docwright key list`");
+    };
+    admin.accounts.revoke_key(&key.organization, &KeyId(args.id)).await?;
+    eprintln!("Revoked {}: the next request with it is refused.", key.name);
+    Ok(())
+}
+
+fn shown(key: &ApiKey) -> Value {
+    json!({
+        "id": key.id.0,
+        "name": key.name,
+        "organization": key.organization.0,
+        "hint": key.hint,
+        "scope": key.scope.as_str(),
+        "projects": key.projects.as_ref().map(|all| all.iter().map(|id| id.0.clone()).collect::<Vec<_>>()),
+        "allow": key.allow.entries().collect::<Vec<_>>(),
+        "createdAt": output::moment(key.created_at),
+        "expiresAt": key.expires_at.map(output::moment),
+        "lastUsedAt": key.last_used_at.map(output::moment),
+        "revokedAt": key.revoked_at.map(output::moment),
+    })
+}

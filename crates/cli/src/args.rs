@@ -1,0 +1,295 @@
+//! The command line, as `--help` tells it.
+
+use std::path::PathBuf;
+
+use clap::{Args as Arguments, Parser, Subcommand};
+use store::{Expiry, Scope};
+
+/// An AI agent that edits your docs repository by pull request, and page views that tell
+/// human readers from AI ones. Try it: docwright demo
+#[derive(Parser)]
+#[command(name = "docwright", version, after_help = SETTINGS_HELP)]
+pub(crate) struct Args {
+    /// A settings file [default: docwright.toml in this directory, if there is one]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const SETTINGS_HELP: &str = "\
+Every setting can be a flag (--public-url), an environment variable (DOCWRIGHT_PUBLIC_URL), the
+content of a file that DOCWRIGHT_PUBLIC_URL_FILE names, or a line of docwright.toml
+(public_url = \"…\"); the first of these wins. Secrets are never flags.
+
+Exit codes: 0 done, 1 error, 2 wrong usage, 4 not allowed.";
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Shows the whole thing with nothing set up: a sample docs repository, a job, a pull request
+    Demo(Demo),
+    /// Runs the server: API, pages and worker
+    Serve(Serve),
+    /// Prints a link that signs a browser in, once, within 15 minutes
+    Login(Login),
+    /// Organizations keep projects and keys apart
+    Org {
+        #[command(subcommand)]
+        command: OrgCommand,
+    },
+    /// A project is a docs repository with its jobs, keys and readers
+    Project {
+        #[command(subcommand)]
+        command: ProjectCommand,
+    },
+    /// API keys, for scripts and CI
+    Key {
+        #[command(subcommand)]
+        command: KeyCommand,
+    },
+    /// Agent jobs, over HTTP: needs DOCWRIGHT_API_KEY, and DOCWRIGHT_URL for another server
+    Job {
+        #[command(subcommand)]
+        command: JobCommand,
+    },
+    /// Page views, over HTTP: needs DOCWRIGHT_API_KEY, and DOCWRIGHT_URL for another server
+    Views(Views),
+}
+
+/// Where the data is.
+#[derive(Arguments)]
+pub(crate) struct Data {
+    /// The data directory [default: docwright in the XDG data directory]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+}
+
+#[derive(Arguments)]
+pub(crate) struct Demo {
+    /// Exit once the pull request is there, instead of going on serving
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Print one JSON object with the addresses and the key on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The address to listen on [default: 127.0.0.1:4747, or a free port if that is taken]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<String>,
+    /// Keep the demo's data in this new directory [default: a temporary one, removed at the end]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+}
+
+#[derive(Arguments)]
+pub(crate) struct Serve {
+    /// The address to listen on [default: 127.0.0.1:4747]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<String>,
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// How the server is reached from outside, for links [default: the address it listens on]
+    #[arg(long, value_name = "URL")]
+    pub(crate) public_url: Option<String>,
+    /// Believe Forwarded and X-Forwarded-For from these addresses
+    #[arg(long, value_name = "CIDR")]
+    pub(crate) trusted_proxy: Vec<String>,
+    /// Jobs that run at once [default: 4]
+    #[arg(long, value_name = "N")]
+    pub(crate) workers: Option<String>,
+}
+
+#[derive(Arguments)]
+pub(crate) struct Login {
+    /// The organization to sign in to; needed when there are several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) organization: Option<String>,
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// How the server is reached from a browser [default: http://127.0.0.1:4747]
+    #[arg(long, value_name = "URL")]
+    pub(crate) public_url: Option<String>,
+    /// Print {"loginUrl"} as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum OrgCommand {
+    /// Makes an organization
+    Create(CreateOrganization),
+}
+
+#[derive(Arguments)]
+pub(crate) struct CreateOrganization {
+    /// Its name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// Print {"id", "name"} as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum ProjectCommand {
+    /// Makes a project from a git repository on this machine
+    Create(CreateProject),
+    /// Lists projects
+    List(List),
+}
+
+#[derive(Arguments)]
+pub(crate) struct CreateProject {
+    /// Its name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: String,
+    /// The docs repository: a path on this machine, bare or with files checked out
+    #[arg(long, value_name = "PATH")]
+    pub(crate) repository: String,
+    /// The organization it belongs to; needed when there are several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) organization: Option<String>,
+    /// The branch to start from and merge into [default: the repository's default branch]
+    #[arg(long = "ref", value_name = "BRANCH")]
+    pub(crate) base_ref: Option<String>,
+    /// The folder of the repository that holds the docs [default: all of it]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) docs_path: Option<String>,
+    /// An address of the docs site, such as https://docs.acme.dev; can be given again
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) site: Vec<String>,
+    /// The model that edits: offline needs no account and no network
+    #[arg(long, value_name = "NAME", default_value = "offline")]
+    pub(crate) model: String,
+    /// A file with a token for the repository's host; kept encrypted
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// Print the project as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum KeyCommand {
+    /// Makes a key and prints it, this once
+    Create(CreateKey),
+    /// Lists keys; the secrets themselves are not kept
+    List(List),
+    /// Ends a key; the next request with it is refused
+    Revoke(RevokeKey),
+}
+
+#[derive(Arguments)]
+pub(crate) struct CreateKey {
+    /// Its name, to recognize it by
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: String,
+    /// The organization it belongs to; needed when there are several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) organization: Option<String>,
+    /// read: GET alone; write: everything
+    #[arg(long, value_name = "read|write", default_value = "write", value_parser = parse_scope)]
+    pub(crate) scope: Scope,
+    /// 7d, 30d, 60d, 90d, a date such as 2027-01-31, or never
+    #[arg(long, value_name = "WHEN", default_value = "90d", value_parser = parse_expiry)]
+    pub(crate) expires: Expiry,
+    /// Only for this project; can be given again
+    #[arg(long, value_name = "ID")]
+    pub(crate) project: Vec<String>,
+    /// Only from this address or range; can be given again
+    #[arg(long, value_name = "CIDR")]
+    pub(crate) allow: Vec<String>,
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// Print {"key", …} as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn parse_scope(text: &str) -> Result<Scope, String> {
+    text.parse()
+}
+
+fn parse_expiry(text: &str) -> Result<Expiry, String> {
+    text.parse()
+}
+
+#[derive(Arguments)]
+pub(crate) struct RevokeKey {
+    /// The key's id, as `docwright key list` shows it
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) data: Data,
+}
+
+#[derive(Arguments)]
+pub(crate) struct List {
+    /// Only of this organization
+    #[arg(long, value_name = "NAME")]
+    pub(crate) organization: Option<String>,
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// Print a JSON array
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum JobCommand {
+    /// Starts a job: docwright job create prj_… "Fix broken links"
+    Create(CreateJob),
+    /// Shows a job and what happened in it
+    View(ViewJob),
+}
+
+#[derive(Arguments)]
+pub(crate) struct CreateJob {
+    /// The project's id, as `docwright project list` shows it
+    #[arg(value_name = "PROJECT")]
+    pub(crate) project: String,
+    /// What the agent shall do; - reads it from standard input
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: String,
+    /// Print the job as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Arguments)]
+pub(crate) struct ViewJob {
+    /// The project's id
+    #[arg(value_name = "PROJECT")]
+    pub(crate) project: String,
+    /// The job's id
+    #[arg(value_name = "JOB")]
+    pub(crate) id: String,
+    /// Print the job as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Arguments)]
+pub(crate) struct Views {
+    /// The project's id
+    #[arg(value_name = "PROJECT")]
+    pub(crate) project: String,
+    /// From this day or moment on: 2026-03-01, 2026-03-01T12:00:00Z
+    #[arg(long, value_name = "DATE")]
+    pub(crate) from: Option<String>,
+    /// Before this day or moment
+    #[arg(long, value_name = "DATE")]
+    pub(crate) to: Option<String>,
+    /// Pages to list, 1 to 250
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u32>,
+    /// Pages to skip
+    #[arg(long, value_name = "N")]
+    pub(crate) offset: Option<u64>,
+    /// Print the answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,185 @@
+//! `docwright demo`: the whole thing, with nothing set up. Everything but the repository and
+//! the project goes over HTTP, as it would from a script.
+
+mod readers;
+mod sample;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use base::{Clock, SystemClock};
+use serde_json::json;
+use server::{Server, Settings};
+use store::{Allow, Expiry, NewKey, NewProject, Project, Scope};
+use tempfile::TempDir;
+use wire::{AgentJob, Taken};
+
+use crate::args::Demo;
+use crate::client::{Client, job};
+use crate::settings::Sources;
+use crate::{output, serve};
+
+const PROMPT: &str = "Fix broken links and anchors. Fix common misspellings. \
+    Bump the version from 1.4.2 to 1.5.0.";
+const POLL: Duration = Duration::from_millis(100);
+/// Far longer than the sample can take.
+const PATIENCE: u32 = 1_200;
+const BATCH: usize = 5_000;
+
+pub(crate) async fn run(_: &Sources, args: Demo) -> anyhow::Result<()> {
+    serve::start_log("warn");
+    let (data, _kept) = data_directory(&args)?;
+    let server = open(&args, data.clone()).await?;
+    let shown = set_up(&server, &data).await?;
+    let stop = serve::stop_on_signal()?;
+    let serving = tokio::spawn(server.run(stop.clone()));
+    let tour = tokio::select! {
+        tour = tour(&shown) => tour?,
+        () = stop.cancelled() => bail!("stopped before the end"),
+    };
+    tell(&args, &shown, &tour)?;
+    if args.once {
+        stop.cancel();
+    } else {
+        eprintln!("\nServing until Ctrl-C. Open the login link first, then the pull request.");
+    }
+    serving.await?
+}
+
+/// What was set up, and how to reach it.
+struct Shown {
+    project: Project,
+    client: Client,
+    key: String,
+    login_url: String,
+    pages: Vec<String>,
+}
+
+fn data_directory(args: &Demo) -> anyhow::Result<(PathBuf, Option<TempDir>)> {
+    match &args.data {
+        None => {
+            let temporary = TempDir::with_prefix("docwright-demo-")?;
+            Ok((temporary.path().to_owned(), Some(temporary)))
+        }
+        Some(path) => {
+            let empty = std::fs::read_dir(path).map_or(true, |mut entries| entries.next().is_none());
+            ensure!(empty, "{} is not empty: the demo wants a new directory", path.display());
+            Ok((path.clone(), None))
+        }
+    }
+}
+
+/// On the usual port if it is free, so that what the README says can be typed as it is.
+async fn open(args: &Demo, data: PathBuf) -> anyhow::Result<Server> {
+    let mut settings = Settings::new(data);
+    let clock = Arc::new(SystemClock);
+    if let Some(listen) = &args.listen {
+        settings.listen = listen.parse().with_context(|| format!("`{listen}` is no address to listen on"))?;
+        return Server::open(&settings, clock).await;
+    }
+    if std::net::TcpListener::bind(settings.listen).is_err() {
+        settings.listen = SocketAddr::from(([127, 0, 0, 1], 0));
+    }
+    Server::open(&settings, clock).await
+}
+
+async fn set_up(server: &Server, data: &std::path::Path) -> anyhow::Result<Shown> {
+    let app = &server.app;
+    let data = data.to_owned();
+    let sample = tokio::task::spawn_blocking(move || sample::create(&data)).await??;
+    eprintln!("Made a sample docs repository of {} pages with faults in it", sample.pages.len());
+    let organization = app.accounts.create_organization("Demo").await?.id;
+    let new = NewProject {
+        organization: organization.clone(),
+        name: "Kettle docs".into(),
+        repository: sample.repository.to_string_lossy().into_owned(),
+        base_ref: None,
+        docs_path: Some("docs".into()),
+        sites: vec!["https://docs.kettle.example".into()],
+        model: "offline".into(),
+    };
+    let project = app.accounts.create_project(&new).await?;
+    let key = NewKey {
+        organization: organization.clone(),
+        name: "Demo".into(),
+        scope: Scope::Write,
+        projects: None,
+        allow: Allow::default(),
+        expiry: Expiry::Days(7),
+    };
+    let (_, key) = app.accounts.create_key(&key).await?;
+    let link = app.sessions.create_login(&organization).await?;
+    let client = Client::new(&app.public_url, key.reveal())?;
+    Ok(Shown {
+        project,
+        login_url: format!("{}/login?token={}", client.base(), link.reveal()),
+        client,
+        key: key.reveal().to_owned(),
+        pages: sample.pages,
+    })
+}
+
+/// Views in, a job out, step by step.
+async fn tour(shown: &Shown) -> anyhow::Result<AgentJob> {
+    let id = &shown.project.id.0;
+    let events = readers::ninety_days(&shown.pages, SystemClock.now());
+    for batch in events.chunks(BATCH) {
+        let taken: Taken = shown.client.post(&format!("/v1/analytics/{id}/events"), &batch).await?;
+        ensure!(
+            taken.rejected.is_empty(),
+            "the server turned sample views away: {:?}",
+            taken.rejected.first()
+        );
+    }
+    eprintln!("Took in {} page views of the last 90 days", events.len());
+
+    let started = job::start(&shown.client, id, PROMPT.to_owned()).await?;
+    eprintln!("Created job {} with the prompt: {PROMPT}", started.id);
+    let mut seen = 0;
+    for _ in 0..PATIENCE {
+        // The status is asked for first, so that the events of an ended job are all there.
+        let job = job::show(&shown.client, id, &started.id).await?;
+        for event in job::events(&shown.client, id, &started.id).await?.into_iter().skip(seen) {
+            eprintln!("{}", job::line(&event));
+            seen += 1;
+        }
+        match job.status.as_str() {
+            "active" => tokio::time::sleep(POLL).await,
+            "completed" => return Ok(job),
+            other => bail!("the job ended as {other}; its last event says why"),
+        }
+    }
+    bail!("the job did not end in time")
+}
+
+fn tell(args: &Demo, shown: &Shown, job: &AgentJob) -> anyhow::Result<()> {
+    let base = shown.client.base();
+    let (project, key) = (&shown.project.id.0, &shown.key);
+    let link = job.pr_link.as_deref().context("the job made no pull request")?;
+    if args.json {
+        return output::json(&json!({
+            "baseUrl": base,
+            "projectId": project,
+            "apiKey": key,
+            "jobId": job.id,
+            "prLink": link,
+            "loginUrl": shown.login_url,
+        }));
+    }
+    println!("prLink   {link}");
+    println!("login    {}", shown.login_url);
+    println!("\nThe same by hand:");
+    println!("  export KEY={key} URL={base} PROJECT={project}");
+    println!("  # start a job, then poll it");
+    println!("  curl -X POST $URL/v2/agent/$PROJECT/job -H \"Authorization: Bearer $KEY\" \\");
+    println!(
+        "    -H 'Content-Type: application/json' -d '{{\"prompt\":\"Replace \\\"kettlectl\\\" with \\\"kettle\\\" including code\"}}'"
+    );
+    println!("  curl $URL/v2/agent/$PROJECT/job/{} -H \"Authorization: Bearer $KEY\"", job.id);
+    println!("  # who reads: totals and pages, human and AI");
+    println!("  curl \"$URL/v1/analytics/$PROJECT/views?limit=5\" -H \"Authorization: Bearer $KEY\"");
+    Ok(())
+}

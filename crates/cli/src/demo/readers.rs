@@ -1,0 +1,108 @@
+//! Ninety days of plausible readers: people who keep office hours, assistants that grow from
+//! week to week, crawlers that come at night. The same for the same day.
+
+use jiff::{SignedDuration, Timestamp};
+use wire::ViewEvent;
+
+const DAYS: u64 = 90;
+const DAY: i64 = 24 * 3_600;
+
+const BROWSERS: &[&str] = &[
+    "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36",
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:144.0) Gecko/20100101 Firefox/144.0",
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.6 Mobile/15E148 Safari/604.1",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36",
+];
+const ASSISTANTS: &[&str] = &[
+    "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko); compatible; ChatGPT-User/1.0; +https://openai.com/bot",
+    "Mozilla/5.0 (compatible; Claude-User/1.0; +Claude-User@anthropic.com)",
+    "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; Perplexity-User/1.0; +https://perplexity.ai/perplexity-user)",
+];
+const CRAWLERS: &[&str] = &[
+    "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+    "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)",
+];
+
+/// Oldest first, nothing later than `now`.
+pub(super) fn ninety_days(pages: &[String], now: Timestamp) -> Vec<ViewEvent> {
+    let mut dice = Dice(0x5eed);
+    let mut events = Vec::new();
+    for age in (0..DAYS).rev() {
+        let midnight = now.as_second() - now.as_second().rem_euclid(DAY) - age as i64 * DAY;
+        for _ in 0..views_on(DAYS - age, midnight, &mut dice) {
+            let second = midnight + dice.below(DAY as u64) as i64;
+            events.extend(view(pages, second, DAYS - age, &mut dice).filter(|_| second < now.as_second()));
+        }
+    }
+    events
+}
+
+/// More from week to week, fewer on weekends (1970 began on a Thursday).
+fn views_on(day: u64, midnight: i64, dice: &mut Dice) -> u64 {
+    let weekend = matches!((midnight / DAY).rem_euclid(7), 2 | 3);
+    let usual = 160 + day * 2 + dice.below(60);
+    if weekend { usual / 2 } else { usual }
+}
+
+fn view(pages: &[String], second: i64, day: u64, dice: &mut Dice) -> Option<ViewEvent> {
+    let page = &pages[dice.early(pages.len())];
+    let assistants = 12 + day / 3;
+    let (user_agent, accept) = match dice.below(100) {
+        roll if roll < assistants => (dice.pick(ASSISTANTS), None),
+        roll if roll < assistants + 4 => ("axios/1.13.2", Some("text/markdown, text/html;q=0.8")),
+        roll if roll < assistants + 12 => (dice.pick(CRAWLERS), None),
+        _ => (dice.pick(BROWSERS), None),
+    };
+    let at = Timestamp::from_second(second)
+        .ok()?
+        .checked_add(SignedDuration::from_millis(dice.below(1_000) as i64));
+    Some(ViewEvent {
+        path: Some(page.clone()),
+        timestamp: Some(at.ok()?.to_string()),
+        status: Some(200),
+        user_agent: Some(user_agent.to_owned()),
+        accept: accept.map(str::to_owned),
+        ..ViewEvent::default()
+    })
+}
+
+/// SplitMix64: small, and the same everywhere.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % bound
+    }
+
+    fn pick(&mut self, from: &[&'static str]) -> &'static str {
+        from[self.below(from.len() as u64) as usize]
+    }
+
+    /// An index that is more often a low one: some pages are read far more than others.
+    fn early(&mut self, length: usize) -> usize {
+        let length = length as u64;
+        let roll = self.below(length * length);
+        (length - 1 - roll.isqrt()) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_are_the_same_every_time_and_never_from_the_future() {
+        let now: Timestamp = "2026-11-15T10:00:00Z".parse().unwrap();
+        let pages = vec!["/".to_owned(), "/a".to_owned()];
+        let events = ninety_days(&pages, now);
+        assert!((10_000..40_000).contains(&events.len()), "{}", events.len());
+        let latest = events.iter().filter_map(|e| e.timestamp.as_deref()?.parse::<Timestamp>().ok()).max();
+        assert!(latest.unwrap() < now);
+        let again = ninety_days(&pages, now);
+        assert_eq!(events.last().unwrap().timestamp, again.last().unwrap().timestamp);
+    }
+}

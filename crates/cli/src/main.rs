@@ -1,0 +1,57 @@
+//! `docwright`: the server, its admin commands, and a client of its API, in one binary.
+//! Data goes to standard output, words to standard error.
+
+mod admin;
+mod args;
+mod client;
+mod demo;
+mod output;
+mod serve;
+mod settings;
+
+use std::process::ExitCode;
+
+use args::{Args, Command, JobCommand, KeyCommand, OrgCommand, ProjectCommand};
+use clap::Parser;
+use settings::Sources;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let done = start(args);
+    done.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::from(client::exit_code(&error))
+    })
+}
+
+fn start(args: Args) -> anyhow::Result<ExitCode> {
+    // One TLS provider, chosen before the first client is made.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(run(args))
+}
+
+async fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let sources = Sources::load(args.config.as_deref())?;
+    match args.command {
+        Command::Demo(demo) => demo::run(&sources, demo).await?,
+        Command::Serve(serve) => serve::run(&sources, serve).await?,
+        Command::Login(login) => admin::login(&sources, login).await?,
+        Command::Org { command: OrgCommand::Create(new) } => {
+            admin::create_organization(&sources, new).await?
+        }
+        Command::Project { command: ProjectCommand::Create(new) } => {
+            admin::project::create(&sources, new).await?;
+        }
+        Command::Project { command: ProjectCommand::List(list) } => {
+            admin::project::list(&sources, list).await?
+        }
+        Command::Key { command: KeyCommand::Create(new) } => admin::key::create(&sources, new).await?,
+        Command::Key { command: KeyCommand::List(list) } => admin::key::list(&sources, list).await?,
+        Command::Key { command: KeyCommand::Revoke(key) } => admin::key::revoke(&sources, key).await?,
+        Command::Job { command: JobCommand::Create(new) } => client::job::create(&sources, new).await?,
+        Command::Job { command: JobCommand::View(job) } => client::job::view(&sources, job).await?,
+        Command::Views(views) => client::views::run(&sources, views).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,80 @@
+//! Where a setting comes from: flag, environment, file that the environment names, `docwright.toml`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use server::Settings;
+
+/// Every setting there is; a name in the file that is not here is a mistake, and said so.
+const NAMES: &[&str] =
+    &["listen", "data", "public_url", "trusted_proxies", "master_key_file", "workers", "url", "api_key"];
+
+pub(crate) struct Sources {
+    file: toml::Table,
+}
+
+impl Sources {
+    pub(crate) fn load(config: Option<&Path>) -> anyhow::Result<Self> {
+        let path = config.unwrap_or(Path::new("docwright.toml"));
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && config.is_none() => String::new(),
+            Err(error) => return Err(error).context(format!("{} cannot be read", path.display())),
+        };
+        let file: toml::Table = text.parse().with_context(|| format!("{} is not valid", path.display()))?;
+        if let Some(name) = file.keys().find(|name| !NAMES.contains(&name.as_str())) {
+            bail!(
+                "{} has a setting `{name}` that is not known; known are {}",
+                path.display(),
+                NAMES.join(", ")
+            );
+        }
+        Ok(Self { file })
+    }
+
+    /// The first that says something: the flag, `DOCWRIGHT_NAME`, `DOCWRIGHT_NAME_FILE`, the file.
+    pub(crate) fn text(&self, name: &str, flag: Option<&str>) -> anyhow::Result<Option<String>> {
+        let variable = format!("DOCWRIGHT_{}", name.to_ascii_uppercase());
+        if let Some(value) = flag.map(str::to_owned).or_else(|| std::env::var(&variable).ok()) {
+            return Ok(Some(value));
+        }
+        if let Ok(path) = std::env::var(format!("{variable}_FILE")) {
+            let text = std::fs::read_to_string(&path).with_context(|| format!("{variable}_FILE: {path}"))?;
+            return Ok(Some(text.trim().to_owned()));
+        }
+        match self.file.get(name) {
+            None => Ok(None),
+            Some(toml::Value::String(text)) => Ok(Some(text.clone())),
+            Some(toml::Value::Integer(number)) => Ok(Some(number.to_string())),
+            Some(toml::Value::Array(items)) => {
+                let items: Option<Vec<_>> = items.iter().map(toml::Value::as_str).collect();
+                Ok(Some(items.with_context(|| format!("{name} must be a list of texts"))?.join(",")))
+            }
+            Some(_) => bail!("{name} must be a text in quotes"),
+        }
+    }
+
+    /// The settings of the admin commands: they need to know where the data is.
+    pub(crate) fn data(&self, flag: Option<&Path>) -> anyhow::Result<Settings> {
+        let flag = flag.map(|path| path.to_string_lossy().into_owned());
+        let data = match self.text("data", flag.as_deref())? {
+            Some(path) => PathBuf::from(path),
+            None => default_data()?,
+        };
+        let master_key_file = self.text("master_key_file", None)?.map(PathBuf::from);
+        Ok(Settings { master_key_file, ..Settings::new(data) })
+    }
+
+    pub(crate) fn public_url(&self, flag: Option<&str>) -> anyhow::Result<Option<String>> {
+        let url = self.text("public_url", flag)?;
+        url.map(|url| server::parse_public_url(&url)).transpose().map_err(anyhow::Error::msg)
+    }
+}
+
+fn default_data() -> anyhow::Result<PathBuf> {
+    let xdg = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/share"));
+    let parent =
+        xdg.or_else(home).context("neither XDG_DATA_HOME nor HOME is set: name a directory with --data")?;
+    Ok(parent.join("docwright"))
+}

@@ -1,0 +1,128 @@
+use serde_json::json;
+
+use crate::support::{Serving, home, json, refusal, repository, run};
+
+fn files() -> Vec<(String, String)> {
+    vec![("index.md".into(), "Hello npm.\n".into())]
+}
+
+#[test]
+fn projects_and_keys_are_made_beside_a_running_server_and_work_at_once() {
+    let home = home();
+    let repository = repository(home.path(), &files());
+    let serving = Serving::start(home.path());
+    let project =
+        json(home.path(), &["project", "create", "--name", "Docs", "--repository", &repository, "--json"]);
+    let id = project["id"].as_str().unwrap();
+    let key = json(home.path(), &["key", "create", "--name", "CI", "--project", id, "--json"]);
+    assert_eq!(key["projects"], json!([id]));
+    let client = |args: &[&str]| {
+        let mut command = crate::support::docwright(home.path());
+        command.env("DOCWRIGHT_URL", &serving.url).env("DOCWRIGHT_API_KEY", key["key"].as_str().unwrap());
+        command.args(args).output().unwrap()
+    };
+    let views = client(&["views", id, "--json"]);
+    assert!(views.status.success(), "{}", String::from_utf8_lossy(&views.stderr));
+    let job = client(&["job", "create", id, "Fix broken links", "--json"]);
+    let job: serde_json::Value = serde_json::from_slice(&job.stdout).unwrap();
+    let viewed = client(&["job", "view", id, job["id"].as_str().unwrap()]);
+    assert!(String::from_utf8(viewed.stdout).unwrap().contains("created   The job was created"));
+
+    let listed = json(home.path(), &["project", "list", "--json"]);
+    assert_eq!(listed[0]["id"], project["id"]);
+    let keys = json(home.path(), &["key", "list", "--json"]);
+    assert!(!keys.to_string().contains(key["key"].as_str().unwrap()));
+    assert!(run(home.path(), &["key", "revoke", key["id"].as_str().unwrap()]).status.success());
+    assert_eq!(client(&["views", id]).status.code(), Some(4));
+}
+
+#[test]
+fn a_second_server_is_refused_with_a_sentence() {
+    let home = home();
+    let _first = Serving::start(home.path());
+    let (code, told) = refusal(home.path(), &["serve", "--listen", "127.0.0.1:0"]);
+    assert!(code == 1 && told.contains("another Docwright server is using"), "{told}");
+}
+
+#[test]
+fn a_new_server_prints_a_login_link_and_a_login_makes_another() {
+    let home = home();
+    let _serving = Serving::start(home.path());
+    let link = json(home.path(), &["login", "--json", "--public-url", "https://docs.example/"]);
+    assert!(link["loginUrl"].as_str().unwrap().starts_with("https://docs.example/login?token="));
+}
+
+#[test]
+fn every_refusal_says_what_to_do() {
+    let home = home();
+    let repository = repository(home.path(), &files());
+    let create = |more: &[&str]| {
+        let mut args = vec!["project", "create", "--name", "Docs"];
+        args.extend(more);
+        refusal(home.path(), &args)
+    };
+    #[track_caller]
+    fn check((code, told): (i32, String), expected: &str) {
+        assert!(code == 1 && told.contains(expected), "{code} {told}");
+    }
+    check(create(&["--repository", "nowhere"]), "nowhere");
+    check(create(&["--repository", "https://github.com/acme/docs"]), "git clone --bare");
+    check(create(&["--repository", &repository, "--ref", "gone"]), "no branch `gone`");
+    check(create(&["--repository", &repository, "--model", "gpt"]), "there is offline");
+    check(create(&["--repository", &repository, "--site", "docs"]), "https://docs.acme.dev");
+    check(create(&["--repository", &repository, "--docs-path", "../x"]), "..");
+    check(
+        create(&["--repository", &repository, "--organization", "acme"]),
+        "docwright org create --name acme",
+    );
+    check(create(&["--repository", &repository, "--token-file", "none"]), "--token-file none");
+    check(refusal(home.path(), &["key", "create", "--name", " "]), "needs a name");
+    check(
+        refusal(home.path(), &["key", "create", "--name", "x", "--project", "y"]),
+        "docwright project list",
+    );
+    check(refusal(home.path(), &["key", "create", "--name", "x", "--allow", "0.0.0.0/0"]), "every address");
+    check(refusal(home.path(), &["key", "create", "--name", "x", "--expires", "2020-01-01"]), "in the past");
+    check(refusal(home.path(), &["key", "revoke", "x"]), "docwright key list");
+    check(refusal(home.path(), &["views", "x"]), "DOCWRIGHT_API_KEY");
+    assert_eq!(refusal(home.path(), &["key", "create", "--name", "x", "--expires", "soon"]).0, 2);
+    assert_eq!(refusal(home.path(), &["nonsense"]).0, 2);
+    std::fs::write(home.path().join("docwright.toml"), "colour = \"blue\"\n").unwrap();
+    check(refusal(home.path(), &["key", "list"]), "`colour`");
+}
+
+#[test]
+fn organizations_must_be_named_once_there_are_two() {
+    let home = home();
+    for name in ["acme", "globex"] {
+        json(home.path(), &["org", "create", "--name", name, "--json"]);
+    }
+    let (code, told) = refusal(home.path(), &["key", "create", "--name", "x"]);
+    assert!(code == 1 && told.contains("one of acme, globex"), "{told}");
+    let key = json(home.path(), &["key", "create", "--name", "x", "--organization", "globex", "--json"]);
+    assert!(key["key"].as_str().unwrap().starts_with("dw_"));
+    let (code, told) = refusal(home.path(), &["org", "create", "--name", "acme"]);
+    assert!(code == 1 && told.contains("already"), "{told}");
+}
+
+#[test]
+fn settings_come_from_flag_environment_and_file_in_that_order() {
+    let home = home();
+    let path = |name: &str| home.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(home.path().join("docwright.toml"), format!("data = \"{}\"\n", path("from-file")))
+        .unwrap();
+    let list = |args: &[&str], environment: Option<&str>| {
+        let mut command = crate::support::docwright(home.path());
+        command.args(["key", "list"]).args(args);
+        environment.map(|data| command.env("DOCWRIGHT_DATA", data));
+        assert!(command.output().unwrap().status.success());
+    };
+    list(&[], None);
+    list(&[], Some(&path("from-environment")));
+    list(&["--data", &path("from-flag")], Some(&path("unused")));
+    for (name, made) in
+        [("from-file", true), ("from-environment", true), ("from-flag", true), ("unused", false)]
+    {
+        assert_eq!(home.path().join(name).exists(), made, "{name}");
+    }
+}

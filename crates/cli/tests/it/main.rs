@@ -1,0 +1,8 @@
+//! The program itself: real processes, real signals, real output.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod admin;
+mod demo;
+mod kill;
+mod support;

@@ -1,0 +1,107 @@
+//! `docwright` as a child process, with a home of its own.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Runs the program in an empty environment but for what it needs.
+pub(crate) fn docwright(home: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_docwright"));
+    command.env_clear().current_dir(home).env("HOME", home).env("PATH", std::env::var_os("PATH").unwrap());
+    command
+}
+
+pub(crate) fn run(home: &Path, args: &[&str]) -> Output {
+    docwright(home).args(args).output().unwrap()
+}
+
+/// The JSON that a command prints; it must succeed.
+#[track_caller]
+pub(crate) fn json(home: &Path, args: &[&str]) -> Value {
+    let output = run(home, args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The sentence that a command fails with, and its exit code.
+pub(crate) fn refusal(home: &Path, args: &[&str]) -> (i32, String) {
+    let output = run(home, args);
+    (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+/// A running server; killed when the test lets go of it.
+pub(crate) struct Serving {
+    pub(crate) child: Child,
+    pub(crate) url: String,
+}
+
+impl Serving {
+    /// Returns once the server says that it serves.
+    pub(crate) fn start(home: &Path) -> Self {
+        let mut child = docwright(home)
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .stderr(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let url = loop {
+            let mut line = String::new();
+            assert!(stderr.read_line(&mut line).unwrap() > 0, "the server did not start");
+            if let Some(rest) = line.strip_prefix("Docwright serves ") {
+                break rest.split(' ').next().unwrap().to_owned();
+            }
+        };
+        // Whoever does not read the log must not stop the server by a full pipe.
+        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        Self { child, url }
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([name, &self.child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) fn home() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+/// A bare repository with these files on `main`.
+pub(crate) fn repository(home: &Path, files: &[(String, String)]) -> String {
+    let work = home.join("work");
+    for (name, text) in files {
+        let file = work.join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    }
+    let bare = home.join("docs.git").to_str().unwrap().to_owned();
+    git(&work, &["init", "-q", "-b", "main"]);
+    git(&work, &["add", "-A"]);
+    git(&work, &["commit", "-q", "-m", "Begin"]);
+    git(&work, &["clone", "-q", "--bare", ".", &bare]);
+    bare
+}
+
+pub(crate) fn git(dir: &Path, args: &[&str]) -> String {
+    let output = Command::new("git")
+        .args(["-c", "user.name=T", "-c", "user.email=t@example.com"])
+        .args(args)
+        .current_dir(dir)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
