@@ -27,12 +27,13 @@ pub(crate) fn duration(length: SignedDuration) -> String {
 }
 
 fn span(length: SignedDuration) -> Option<String> {
-    let minutes = length.as_mins();
+    // To the nearest: seven days from a moment ago are seven days, not six.
+    let minutes = (length.as_secs() + 30) / 60;
     let (count, unit) = match minutes {
         0 => return None,
         1..60 => (minutes, "minute"),
-        60..1_440 => (minutes / 60, "hour"),
-        _ => (minutes / 1_440, "day"),
+        60..1_410 => ((minutes + 30) / 60, "hour"),
+        _ => ((minutes + 720) / 1_440, "day"),
     };
     Some(format!("{count} {unit}{}", if count == 1 { "" } else { "s" }))
 }
@@ -56,7 +57,9 @@ mod tests {
             let moment = now.saturating_sub(SignedDuration::from_secs(seconds)).unwrap();
             assert_eq!(relative(moment, now), expected);
         }
-        check(59, "just now");
+        check(29, "just now");
+        check(3_600, "1 hour ago");
+        check(-(86_400 * 7 - 2), "in 7 days");
         check(60, "1 minute ago");
         check(7_200, "2 hours ago");
         check(-86_400 * 5, "in 5 days");

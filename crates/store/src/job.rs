@@ -81,6 +81,8 @@ pub struct Job {
     /// The branch that the agent works on.
     pub branch: String,
     pub model: String,
+    /// The branch to merge into, once the run has found it.
+    pub base_ref: Option<String>,
     pub pr_link: Option<String>,
     pub created_at: Timestamp,
     pub ended_at: Option<Timestamp>,

@@ -116,12 +116,16 @@ fn title(done: &[&Outcome]) -> String {
         }
     };
     let deeds: Vec<String> = done.iter().enumerate().map(deed).collect();
-    let mut title = and(&deeds);
-    if title.chars().count() + place.chars().count() > MAX_TITLE_CHARS && deeds.len() > 1 {
-        title = format!("Carry out {} edits", deeds.len());
+    let what = and(&deeds);
+    let fits = |title: &String| title.chars().count() <= MAX_TITLE_CHARS;
+    match deeds.len() {
+        1 => format!("{}{place}", cut(&what, MAX_TITLE_CHARS - place.chars().count())),
+        // What was done matters more than in how many pages.
+        _ => [format!("{what}{place}"), what]
+            .into_iter()
+            .find(fits)
+            .unwrap_or_else(|| format!("Carry out {} edits{place}", deeds.len())),
     }
-    let room = MAX_TITLE_CHARS - place.chars().count();
-    format!("{}{place}", cut(&title, room))
 }
 
 fn is_fix(outcome: &Outcome) -> bool {

@@ -5,17 +5,17 @@ use std::collections::HashMap;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
-use jiff::Timestamp;
 use serde::Deserialize;
 use store::{Event, Job, JobId, NewJob, Project, Prompt, Pull, Status};
 
 use super::session::{Fields, InProject, nav};
 use super::view::{
-    self, Ended, JobRow, JobState, Jobs, PullRef, PullState, Section, Step, blocks, diff_files, headline,
+    self, Ended, JobRow, JobState, Jobs, PullRef, PullState, Section, Step, When, blocks, diff_files,
+    headline,
 };
 use super::{Oops, missing, page, page_with, when};
 use crate::app::App;
-use crate::time::duration;
+use crate::time::{duration, rfc3339};
 
 const PER_PAGE: u32 = 20;
 /// Enough to find the pull requests of the jobs on one page.
@@ -76,12 +76,12 @@ pub(crate) async fn show(
         id: job.id.0.clone(),
         state: state(&job),
         branch: job.branch.clone(),
-        base: nav(project).branch,
+        base: job.base_ref.clone(),
         model: job.model.clone(),
         when: when(job.created_at, now),
         duration: took(&job),
         prompt: job.prompt.clone(),
-        steps: events.iter().filter(|event| event.kind != "ended").map(|event| step(event, now)).collect(),
+        steps: events.iter().filter(|event| event.kind != "ended").map(|event| step(event, &job)).collect(),
         diff: diff_files(&diff),
         ended: events.iter().rev().find(|event| event.kind == "ended").map(ended),
         pull: pulls.iter().find(|pull| pull.job == job.id.0).map(|pull| pull_ref(project, pull)),
@@ -149,13 +149,11 @@ fn took(job: &Job) -> Option<String> {
     job.ended_at.map(|end| duration(end.duration_since(job.created_at)))
 }
 
-fn step(event: &Event, now: Timestamp) -> Step {
-    Step {
-        number: event.number,
-        kind: event.kind.clone(),
-        text: text(event, "message"),
-        when: when(event.at, now),
-    }
+/// Timed from the moment it was asked for: that is what one waits from.
+fn step(event: &Event, job: &Job) -> Step {
+    let since = duration(event.at.duration_since(job.created_at));
+    let when = When { iso: rfc3339(event.at), text: since };
+    Step { number: event.number, kind: event.kind.clone(), text: text(event, "message"), when }
 }
 
 fn ended(event: &Event) -> Ended {

@@ -63,7 +63,7 @@ pub(super) fn nav(project: &Project) -> ProjectNav {
         id: project.id.0.clone(),
         name: project.name.clone(),
         repository: project.repository.clone(),
-        branch: project.base_ref.clone().unwrap_or_else(|| "the default branch".into()),
+        branch: project.base_ref.clone(),
     }
 }
 

@@ -47,7 +47,8 @@ pub(crate) struct ProjectNav {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) repository: String,
-    pub(crate) branch: String,
+    /// `None`: the repository's default branch.
+    pub(crate) branch: Option<String>,
 }
 
 impl ProjectNav {
@@ -174,7 +175,7 @@ pub(crate) struct Job {
     pub(crate) id: String,
     pub(crate) state: JobState,
     pub(crate) branch: String,
-    pub(crate) base: String,
+    pub(crate) base: Option<String>,
     pub(crate) model: String,
     pub(crate) when: When,
     pub(crate) duration: Option<String>,

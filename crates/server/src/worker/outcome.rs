@@ -1,6 +1,7 @@
 //! How a run can end, and the words for it.
 
 use agent::Report;
+use forge::{PullRequest, State};
 use serde_json::{Value, json};
 use store::{Ending, Job, Outcome, StoreError};
 
@@ -35,12 +36,17 @@ impl From<forge::Error> for Stop {
 }
 
 /// The agent finished. `report` is its own account.
-pub(super) fn completed(pr_link: Option<String>, report: Value) -> Ending {
-    let message = match &pr_link {
-        Some(link) => format!("A pull request is open: {link}"),
+pub(super) fn completed(pull: Option<PullRequest>, report: Value) -> Ending {
+    let message = match &pull {
+        // One that an earlier attempt opened may have been settled by a person since.
+        Some(pull) => match pull.state {
+            State::Open => format!("Pull request #{} is open", pull.number),
+            State::Merged => format!("Pull request #{} was merged", pull.number),
+            State::Closed => format!("Pull request #{} was closed", pull.number),
+        },
         None => "Nothing had to be changed, so there is no pull request".to_owned(),
     };
-    ending(Outcome::Completed { pr_link }, message, report)
+    ending(Outcome::Completed { pr_link: pull.map(|pull| pull.url) }, message, report)
 }
 
 pub(super) fn failed(sentence: String) -> Ending {

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forge::{Cache, Host, Local, NewCommit, NewPull, Oid, PullRequest, Signature, State};
+use forge::{Cache, Host, Local, NewCommit, NewPull, Oid, PullRequest, Signature};
 use store::{Change, Ending, Lease, NewEvent, Outcome, Project, StoreError};
 use tokio_util::sync::CancellationToken;
 
@@ -74,8 +74,7 @@ async fn steps(app: &App, lease: &Lease, alive: &CancellationToken) -> Result<En
         }
     };
     let pull = run.publish(&base_ref, &base, &change).await?;
-    // The base stays pinned as long as the job can be followed up; the commit is on the host.
-    Ok(completed(Some(pull.url), change.report))
+    Ok(completed(Some(pull), change.report))
 }
 
 struct Run<'a> {
@@ -175,11 +174,7 @@ impl<'a> Run<'a> {
             job: self.lease.job.id.0.clone(),
         };
         self.say(NewEvent::new("opening", "Opening the pull request")).await?;
-        let pull = self.host.open(&new).await?;
-        if pull.state == State::Closed {
-            tracing::info!("pull request {} of job {} was closed by a person", pull.url, self.lease.job.id);
-        }
-        Ok(pull)
+        Ok(self.host.open(&new).await?)
     }
 
     async fn say(&self, event: NewEvent) -> Result<(), Stop> {

@@ -17,6 +17,8 @@ pub(crate) enum Block {
     Heading(Vec<Span>),
     Paragraph(Vec<Span>),
     List(Vec<Vec<Span>>),
+    /// Somebody else's words, a line each.
+    Quote(Vec<Vec<Span>>),
     Code(String),
 }
 
@@ -70,6 +72,7 @@ struct Reader {
     done: Vec<Block>,
     paragraph: String,
     list: Vec<Vec<Span>>,
+    quote: Vec<Vec<Span>>,
     code: Option<String>,
 }
 
@@ -90,7 +93,12 @@ impl Reader {
             self.done.push(Block::Heading(spans(heading)));
         } else if let Some(item) = item(trimmed) {
             self.close_paragraph();
+            self.close_quote();
             self.list.push(spans(item));
+        } else if let Some(words) = trimmed.strip_prefix('>') {
+            self.close_paragraph();
+            self.close_list();
+            self.quote.push(spans(words.trim()));
         } else {
             self.text(trimmed);
         }
@@ -98,6 +106,7 @@ impl Reader {
 
     fn text(&mut self, line: &str) {
         self.close_list();
+        self.close_quote();
         if !self.paragraph.is_empty() {
             self.paragraph.push(' ');
         }
@@ -107,6 +116,7 @@ impl Reader {
     fn close(&mut self) {
         self.close_paragraph();
         self.close_list();
+        self.close_quote();
         if let Some(code) = self.code.take() {
             self.done.push(Block::Code(code));
         }
@@ -122,6 +132,12 @@ impl Reader {
     fn close_list(&mut self) {
         if !self.list.is_empty() {
             self.done.push(Block::List(std::mem::take(&mut self.list)));
+        }
+    }
+
+    fn close_quote(&mut self) {
+        if !self.quote.is_empty() {
+            self.done.push(Block::Quote(std::mem::take(&mut self.quote)));
         }
     }
 }
@@ -149,6 +165,9 @@ mod tests {
             Block::Paragraph(spans) => format!("P {}", line(spans)),
             Block::List(items) => {
                 format!("L {}", items.iter().map(|i| line(i)).collect::<Vec<_>>().join(", "))
+            }
+            Block::Quote(lines) => {
+                format!("Q {}", lines.iter().map(|l| line(l)).collect::<Vec<_>>().join(", "))
             }
             Block::Code(code) => format!("C {code:?}"),
         };
@@ -178,6 +197,9 @@ mod tests {
         check("```sh\n# no heading\n\n- no item\n```\nx", "C \"# no heading\\n\\n- no item\\n\" | P x");
         check("text\n```\nnever closed", "P text | C \"never closed\\n\"");
         check("a ` alone, and `` none", "P a < alone, and >` none");
+        check("> one\n>two\n- item\nafter", "Q one, two | L item | P after");
+        check("before\n> `one`\n\nafter", "P before | Q <one> | P after");
+        check(">", "Q ");
         check("windows\r\nlines", "P windows lines");
         check("<b>not bold</b>", "P <b>not bold</b>");
     }

@@ -68,7 +68,7 @@ fn project(text: &str, name: &str) -> ProjectNav {
         id: say(text, "kettle-docs"),
         name: say(text, name),
         repository: say(text, "kettle/docs"),
-        branch: say(text, "main"),
+        branch: Some(say(text, "main")),
     }
 }
 
@@ -197,7 +197,7 @@ pub(super) fn job(text: &str, state: JobState) -> Job {
         id: say(text, "0199e1c2-7d4b-7c11-9a2f-3b5d8e6f0a12"),
         state,
         branch: say(text, "docwright/0199e1c2"),
-        base: say(text, "main"),
+        base: Some(say(text, "main")),
         model: say(text, "offline"),
         when: when(text, "2 minutes ago"),
         duration: completed.then(|| say(text, "1.2 s")),
