@@ -105,7 +105,7 @@ pub(crate) struct Login {
     pub(crate) organization: Option<String>,
     #[command(flatten)]
     pub(crate) data: Data,
-    /// How the server is reached from a browser [default: http://127.0.0.1:4747]
+    /// How the server is reached from a browser [default: as the server itself says]
     #[arg(long, value_name = "URL")]
     pub(crate) public_url: Option<String>,
     /// Print {"loginUrl"} as JSON

@@ -34,6 +34,8 @@ pub struct Admin {
     pub accounts: Arc<dyn Accounts>,
     pub sessions: Arc<dyn Sessions>,
     pub secrets: Arc<dyn Secrets>,
+    /// Where the server of this data directory was last reached.
+    pub url: Option<String>,
     pulls: Arc<dyn Pulls>,
 }
 
@@ -81,7 +83,13 @@ impl Admin {
         let held = dir.hold().ok();
         let schema = if held.is_some() { Schema::Migrate } else { Schema::MustMatch };
         let store = Arc::new(open_store(settings, &dir, schema, clock).await?);
-        Ok(Self { accounts: store.clone(), sessions: store.clone(), secrets: store.clone(), pulls: store })
+        Ok(Self {
+            accounts: store.clone(),
+            sessions: store.clone(),
+            secrets: store.clone(),
+            url: dir.url(),
+            pulls: store,
+        })
     }
 
     pub async fn check_repository(

@@ -41,6 +41,7 @@ impl Server {
             None => format!("http://{}", listener.local_addr()?),
         };
         let app = App::open(settings, &dir, &held, &public_url, clock).await?;
+        dir.remember_url(&public_url)?;
         Ok(Self { app, listener, workers: settings.workers, _held: held })
     }
 

@@ -55,6 +55,17 @@ impl DataDir {
         self.0.join("repos")
     }
 
+    /// Where the server that holds this directory can be reached, for commands beside it.
+    pub fn remember_url(&self, url: &str) -> Result<(), DataDirError> {
+        let path = self.0.join("url");
+        fs::write(&path, url).map_err(|source| DataDirError::Unusable { path, source })
+    }
+
+    /// The last that was remembered.
+    pub fn url(&self) -> Option<String> {
+        fs::read_to_string(self.0.join("url")).ok()
+    }
+
     pub fn master_key(&self) -> PathBuf {
         self.0.join("master.key")
     }

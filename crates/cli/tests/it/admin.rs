@@ -47,7 +47,9 @@ fn a_second_server_is_refused_with_a_sentence() {
 #[test]
 fn a_new_server_prints_a_login_link_and_a_login_makes_another() {
     let home = home();
-    let _serving = Serving::start(home.path());
+    let serving = Serving::start(home.path());
+    let link = json(home.path(), &["login", "--json"]);
+    assert!(link["loginUrl"].as_str().unwrap().starts_with(&format!("{}/login?token=", serving.url)));
     let link = json(home.path(), &["login", "--json", "--public-url", "https://docs.example/"]);
     assert!(link["loginUrl"].as_str().unwrap().starts_with("https://docs.example/login?token="));
 }

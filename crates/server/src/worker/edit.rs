@@ -17,10 +17,12 @@ use crate::app::App;
 /// Steps of one run that are kept; a run over thousands of pages is summed up after that.
 const MAX_STEPS: usize = 500;
 
+pub(super) type Edits = BTreeMap<String, Option<Vec<u8>>>;
+
 /// What the agent made. No edits: nothing had to be changed.
 pub(super) struct Made {
     pub(super) report: Report,
-    pub(super) edits: BTreeMap<String, Option<Vec<u8>>>,
+    pub(super) edits: Edits,
     pub(super) diff: String,
 }
 

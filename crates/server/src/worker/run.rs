@@ -9,7 +9,7 @@ use forge::{Cache, Host, Local, NewCommit, NewPull, Oid, PullRequest, Signature}
 use store::{Change, Ending, Lease, NewEvent, Outcome, Project, StoreError};
 use tokio_util::sync::CancellationToken;
 
-use super::edit::{self, Made};
+use super::edit::{self, Edits, Made};
 use super::outcome::{Stop, commit_message, completed, failed, pull_body, report};
 use super::pause;
 use crate::app::App;
@@ -68,12 +68,14 @@ async fn steps(app: &App, lease: &Lease, alive: &CancellationToken) -> Result<En
         None => {
             let made = run.edit(&base, alive).await?;
             if made.edits.is_empty() {
+                run.let_go().await;
                 return Ok(completed(None, report(&made.report)));
             }
             run.commit(&base, made).await?
         }
     };
     let pull = run.publish(&base_ref, &base, &change).await?;
+    run.let_go().await;
     Ok(completed(Some(pull), change.report))
 }
 
@@ -108,7 +110,7 @@ impl<'a> Run<'a> {
             Some(name) => name.clone(),
             None => self.host.default_branch().await?,
         };
-        let commit = self.cache.fetch(&self.host.remote(), &name, &format!("{}-base", self.pin)).await?;
+        let commit = self.cache.fetch(&self.host.remote(), &name, &self.base_pin()).await?;
         self.app.jobs.set_base(self.lease, &name, commit.as_str()).await?;
         self.say(NewEvent::new("fetched", format!("Fetched {name} at {}", short(&commit)))).await?;
         Ok((name, commit))
@@ -138,15 +140,7 @@ impl<'a> Run<'a> {
     /// The commit is written and noted before anything of it leaves this machine.
     async fn commit(&self, base: &Oid, made: Made) -> Result<Change, Stop> {
         let job = &self.lease.job;
-        let commit = self.cache.commit(&NewCommit {
-            base,
-            edits: &made.edits,
-            message: &commit_message(&made.report, job),
-            author: AUTHOR,
-            // Not the time of day: a second attempt must make the same commit.
-            time_seconds: job.created_at.as_second(),
-            pin: &self.pin,
-        })?;
+        let commit = self.write_commit(base, made.edits, commit_message(&made.report, job)).await?;
         let change = Change {
             head_commit: commit.to_string(),
             title: made.report.title.clone(),
@@ -156,6 +150,24 @@ impl<'a> Run<'a> {
         };
         self.app.jobs.set_change(self.lease, &change).await?;
         Ok(change)
+    }
+
+    async fn write_commit(&self, base: &Oid, edits: Edits, message: String) -> Result<Oid, Stop> {
+        let (cache, base, pin) = (self.cache.clone(), base.clone(), self.pin.clone());
+        // Not the time of day: a second attempt must make the same commit.
+        let time_seconds = self.lease.job.created_at.as_second();
+        let writing = tokio::task::spawn_blocking(move || {
+            let (message, pin) = (&message, &pin);
+            cache.commit(&NewCommit {
+                base: &base,
+                edits: &edits,
+                message,
+                author: AUTHOR,
+                time_seconds,
+                pin,
+            })
+        });
+        writing.await.map_err(|_| Stop::Failed("the commit could not be written".into()))?.map_err(Stop::from)
     }
 
     /// Branch, then pull request. Both are found again when they are there already.
@@ -175,6 +187,19 @@ impl<'a> Run<'a> {
         };
         self.say(NewEvent::new("opening", "Opening the pull request")).await?;
         Ok(self.host.open(&new).await?)
+    }
+
+    /// The host has it all now; the cache need not keep it.
+    async fn let_go(&self) {
+        for pin in [&self.pin, &self.base_pin()] {
+            if let Err(error) = self.cache.unpin(pin).await {
+                tracing::warn!("the cache keeps {pin}: {error}");
+            }
+        }
+    }
+
+    fn base_pin(&self) -> String {
+        format!("{}-base", self.pin)
     }
 
     async fn say(&self, event: NewEvent) -> Result<(), Stop> {

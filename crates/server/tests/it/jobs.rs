@@ -79,6 +79,24 @@ async fn a_repository_that_is_gone_fails_the_job_with_a_sentence() {
 }
 
 #[tokio::test]
+async fn a_docs_folder_that_is_not_there_fails_the_job_with_a_sentence() {
+    let server = TestServer::start().await;
+    let mut team = server.team("acme", &[("docs/index.md", "one\n"), ("other.md", "one\n")]).await;
+    for (folder, status) in [("nowhere", "failed"), ("docs", "completed")] {
+        team.project = server.project(&team, |new| new.docs_path = Some(folder.into())).await;
+        let created = server.create_job(&team, "Replace \"one\" with \"two\".").await;
+        server.run_queued_jobs().await;
+        assert_eq!(server.job(&team, &created["id"]).await["status"], status);
+        let last = server.events(&team, &created["id"]).await.pop().unwrap();
+        let names_it =
+            last["message"].as_str().unwrap().contains("there is no such folder in the repository");
+        assert_eq!(names_it, status == "failed", "{last}");
+    }
+    let branch = git(&team.repository, &["for-each-ref", "--format=%(refname)", "refs/heads/docwright"]);
+    assert_eq!(git(&team.repository, &["diff", "--name-only", "main", &branch]), "docs/index.md");
+}
+
+#[tokio::test]
 async fn events_tell_the_run_in_order() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[("a.md", "Teh end. We recieve it.\n")]).await;

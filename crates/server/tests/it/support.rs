@@ -73,18 +73,17 @@ impl TestServer {
         let repository = self.dir.path().join(format!("{name}.git"));
         bare_repository(&repository, files);
         let organization = self.app.accounts.create_organization(name).await.unwrap();
-        let new = NewProject {
-            organization: organization.id.clone(),
-            name: format!("{name} docs"),
-            repository: repository.to_str().unwrap().to_owned(),
-            base_ref: None,
-            docs_path: None,
-            sites: vec![],
-            model: "offline".into(),
-        };
-        let project = self.app.accounts.create_project(&new).await.unwrap();
+        let project =
+            self.app.accounts.create_project(&new_project(&organization, &repository)).await.unwrap();
         let key = self.key(&organization, |_| {}).await;
         Team { organization, project, key, repository }
+    }
+
+    /// One more project over the team's repository.
+    pub(crate) async fn project(&self, team: &Team, shape: impl FnOnce(&mut NewProject)) -> Project {
+        let mut new = new_project(&team.organization, &team.repository);
+        shape(&mut new);
+        self.app.accounts.create_project(&new).await.unwrap()
     }
 
     pub(crate) async fn key(&self, organization: &Organization, shape: impl FnOnce(&mut NewKey)) -> String {
@@ -142,6 +141,18 @@ impl TestServer {
 impl Drop for TestServer {
     fn drop(&mut self) {
         self.stop.cancel();
+    }
+}
+
+fn new_project(organization: &Organization, repository: &Path) -> NewProject {
+    NewProject {
+        organization: organization.id.clone(),
+        name: "Docs".into(),
+        repository: repository.to_str().unwrap().to_owned(),
+        base_ref: None,
+        docs_path: None,
+        sites: vec![],
+        model: "offline".into(),
     }
 }
 
