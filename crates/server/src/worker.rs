@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use store::{LEASE, WorkerId};
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
@@ -54,9 +54,13 @@ impl Worker {
     async fn beat(&self, alive: &CancellationToken) {
         let mut heard = Instant::now();
         while !alive.is_cancelled() {
-            match self.app.jobs.beat(&self.id).await {
-                Ok(()) => heard = Instant::now(),
-                Err(error) => tracing::warn!("the heartbeat was not taken: {error}"),
+            // The lease counts from when the store was asked, not from when it answered, and a
+            // store that does not answer at all must not keep us from letting go.
+            let asked = Instant::now();
+            match timeout_at(heard + LET_GO, self.app.jobs.beat(&self.id)).await {
+                Ok(Ok(())) => heard = asked,
+                Ok(Err(error)) => tracing::warn!("the heartbeat was not taken: {error}"),
+                Err(_) => tracing::warn!("the heartbeat was not answered"),
             }
             if heard.elapsed() >= LET_GO {
                 tracing::error!("no heartbeat was taken for {LET_GO:?}: letting go of every job");

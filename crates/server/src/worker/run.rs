@@ -68,7 +68,6 @@ async fn steps(app: &App, lease: &Lease, alive: &CancellationToken) -> Result<En
         None => {
             let made = run.edit(&base, alive).await?;
             if made.edits.is_empty() {
-                run.let_go().await;
                 return Ok(completed(None, report(&made.report)));
             }
             run.commit(&base, made).await?
@@ -110,7 +109,7 @@ impl<'a> Run<'a> {
             Some(name) => name.clone(),
             None => self.host.default_branch().await?,
         };
-        let commit = self.cache.fetch(&self.host.remote(), &name, &self.base_pin()).await?;
+        let commit = self.cache.fetch(&self.host.remote(), &name, &format!("{}-base", self.pin)).await?;
         self.app.jobs.set_base(self.lease, &name, commit.as_str()).await?;
         self.say(NewEvent::new("fetched", format!("Fetched {name} at {}", short(&commit)))).await?;
         Ok((name, commit))
@@ -189,17 +188,12 @@ impl<'a> Run<'a> {
         Ok(self.host.open(&new).await?)
     }
 
-    /// The host has it all now; the cache need not keep it.
+    /// The host has the commit now, so the cache need not keep it; what the job started from
+    /// stays pinned, to compare with.
     async fn let_go(&self) {
-        for pin in [&self.pin, &self.base_pin()] {
-            if let Err(error) = self.cache.unpin(pin).await {
-                tracing::warn!("the cache keeps {pin}: {error}");
-            }
+        if let Err(error) = self.cache.unpin(&self.pin).await {
+            tracing::warn!("the cache keeps {}: {error}", self.pin);
         }
-    }
-
-    fn base_pin(&self) -> String {
-        format!("{}-base", self.pin)
     }
 
     async fn say(&self, event: NewEvent) -> Result<(), Stop> {

@@ -104,10 +104,12 @@ async fn junk_in_queries_and_paths() {
 
     let nowhere = get("/v3/nothing".into()).await;
     assert_eq!((nowhere.status, nowhere.header("x-error-code")), (404, "no_such_route"));
+    assert_eq!(nowhere.header("x-request-id").len(), 32);
     for (path, allow) in [(format!("/v2/agent/{}/job", team.project.id), "POST"), (views(""), "GET,HEAD")] {
         let answer = send(server.request(Method::DELETE, &path).bearer_auth(&team.key)).await;
         assert_eq!((answer.status, answer.header("x-error-code")), (405, "method_not_allowed"));
         assert_eq!(answer.header("allow"), allow);
+        assert_eq!(answer.header("x-request-id").len(), 32);
     }
     for id in ["nothing", "%00", "%FF", &"x".repeat(5_000)] {
         let answer = get(format!("/v2/agent/{}/job/{id}", team.project.id)).await;
