@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use base::SystemClock;
 use serde_json::json;
 use server::Admin;
-use store::{Organization, parse_name};
+use store::{Organization, StoreError, parse_name};
 
 use crate::args::{CreateOrganization, Login};
 use crate::output;
@@ -27,8 +27,8 @@ pub(crate) async fn login(sources: &Sources, args: Login) -> anyhow::Result<()> 
     if args.json {
         return output::json(&json!({ "loginUrl": url }));
     }
-    eprintln!("This link signs in to {}, once, within 15 minutes:", organization.name);
-    println!("{url}");
+    output::say(format!("This link signs in to {}, once, within 15 minutes:", organization.name));
+    output::line(url)?;
     Ok(())
 }
 
@@ -40,13 +40,27 @@ pub(crate) async fn create_organization(sources: &Sources, args: CreateOrganizat
     if args.json {
         return output::json(&json!({ "id": made.id.0, "name": made.name }));
     }
-    eprintln!("Made the organization {}. Next: docwright project create --organization …", made.name);
-    println!("{}", made.id);
+    output::say(format!(
+        "Made the organization {}. Next: docwright project create --organization …",
+        made.name
+    ));
+    output::line(made.id)?;
     Ok(())
 }
 
 async fn open(sources: &Sources, data: Option<&Path>) -> anyhow::Result<Admin> {
     Admin::open(&sources.data(data)?, Arc::new(SystemClock)).await
+}
+
+/// Two first commands at once make one organization.
+async fn first_organization(admin: &Admin) -> anyhow::Result<Organization> {
+    match admin.accounts.create_organization("Default").await {
+        Err(StoreError::Taken(_)) => {
+            let made = admin.accounts.organizations().await?.into_iter().next();
+            made.context("the first organization is gone again; try once more")
+        }
+        made => Ok(made?),
+    }
 }
 
 /// The organization of that name, or the only one there is; a new installation gets its first.
@@ -59,7 +73,7 @@ async fn organization(admin: &Admin, name: Option<&str>) -> anyhow::Result<Organ
         });
     }
     match all.len() {
-        0 => Ok(admin.accounts.create_organization("Default").await?),
+        0 => first_organization(admin).await,
         1 => Ok(all.remove(0)),
         _ => {
             let names: Vec<_> = all.into_iter().map(|one| one.name).collect();

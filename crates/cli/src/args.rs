@@ -10,7 +10,7 @@ use store::{Expiry, Scope};
 #[derive(Parser)]
 #[command(name = "docwright", version, after_help = SETTINGS_HELP)]
 pub(crate) struct Args {
-    /// A settings file [default: docwright.toml in this directory, if there is one]
+    /// A settings file [default: docwright/docwright.toml in the XDG configuration directory, if there is one]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     #[command(subcommand)]
@@ -19,7 +19,7 @@ pub(crate) struct Args {
 
 const SETTINGS_HELP: &str = "\
 Every setting can be a flag (--public-url), an environment variable (DOCWRIGHT_PUBLIC_URL), the
-content of a file that DOCWRIGHT_PUBLIC_URL_FILE names, or a line of docwright.toml
+content of a file that DOCWRIGHT_PUBLIC_URL_FILE names, or a line of the settings file
 (public_url = \"…\"); the first of these wins. Secrets are never flags.
 
 Exit codes: 0 done, 1 error, 2 wrong usage, 4 not allowed.";
@@ -90,9 +90,12 @@ pub(crate) struct Serve {
     /// How the server is reached from outside, for links [default: the address it listens on]
     #[arg(long, value_name = "URL")]
     pub(crate) public_url: Option<String>,
-    /// Believe Forwarded and X-Forwarded-For from these addresses
+    /// A proxy whose word about a client's address is believed; can be given again
     #[arg(long, value_name = "CIDR")]
     pub(crate) trusted_proxy: Vec<String>,
+    /// The header that the proxy writes it in: X-Forwarded-For or Forwarded [default: X-Forwarded-For]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) proxy_header: Option<String>,
     /// Jobs that run at once [default: 4]
     #[arg(long, value_name = "N")]
     pub(crate) workers: Option<String>,

@@ -5,6 +5,7 @@ mod readers;
 mod sample;
 
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +45,7 @@ pub(crate) async fn run(_: &Sources, args: Demo) -> anyhow::Result<()> {
     if args.once {
         stop.cancel();
     } else {
-        eprintln!("\nServing until Ctrl-C. Open the login link first, then the pull request.");
+        output::say("\nServing until Ctrl-C. Open the login link first, then the pull request.");
     }
     serving.await?
 }
@@ -61,7 +62,9 @@ struct Shown {
 fn data_directory(args: &Demo) -> anyhow::Result<(PathBuf, Option<TempDir>)> {
     match &args.data {
         None => {
-            let temporary = TempDir::with_prefix("docwright-demo-")?;
+            let private = std::fs::Permissions::from_mode(0o700);
+            let temporary =
+                tempfile::Builder::new().prefix("docwright-demo-").permissions(private).tempdir()?;
             Ok((temporary.path().to_owned(), Some(temporary)))
         }
         Some(path) => {
@@ -90,7 +93,7 @@ async fn set_up(server: &Server, data: &std::path::Path) -> anyhow::Result<Shown
     let app = &server.app;
     let data = data.to_owned();
     let sample = tokio::task::spawn_blocking(move || sample::create(&data)).await??;
-    eprintln!("Made a sample docs repository of {} pages with faults in it", sample.pages.len());
+    output::say(format!("Made a sample docs repository of {} pages with faults in it", sample.pages.len()));
     let organization = app.accounts.create_organization("Demo").await?.id;
     let new = NewProject {
         organization: organization.clone(),
@@ -134,16 +137,16 @@ async fn tour(shown: &Shown) -> anyhow::Result<AgentJob> {
             taken.rejected.first()
         );
     }
-    eprintln!("Took in {} page views of the last 90 days", events.len());
+    output::say(format!("Took in {} page views of the last 90 days", events.len()));
 
     let started = job::start(&shown.client, id, PROMPT.to_owned()).await?;
-    eprintln!("Created job {} with the prompt: {PROMPT}", started.id);
+    output::say(format!("Created job {} with the prompt: {PROMPT}", started.id));
     let mut seen = 0;
     for _ in 0..PATIENCE {
         // The status is asked for first, so that the events of an ended job are all there.
         let job = job::show(&shown.client, id, &started.id).await?;
         for event in job::events(&shown.client, id, &started.id).await?.into_iter().skip(seen) {
-            eprintln!("{}", job::line(&event));
+            output::say(job::line(&event));
             seen += 1;
         }
         match job.status.as_str() {
@@ -169,17 +172,19 @@ fn tell(args: &Demo, shown: &Shown, job: &AgentJob) -> anyhow::Result<()> {
             "loginUrl": shown.login_url,
         }));
     }
-    println!("prLink   {link}");
-    println!("login    {}", shown.login_url);
-    println!("\nThe same by hand:");
-    println!("  export KEY={key} URL={base} PROJECT={project}");
-    println!("  # start a job, then poll it");
-    println!("  curl -X POST $URL/v2/agent/$PROJECT/job -H \"Authorization: Bearer $KEY\" \\");
-    println!(
-        "    -H 'Content-Type: application/json' -d '{{\"prompt\":\"Replace \\\"kettlectl\\\" with \\\"kettle\\\" including code\"}}'"
-    );
-    println!("  curl $URL/v2/agent/$PROJECT/job/{} -H \"Authorization: Bearer $KEY\"", job.id);
-    println!("  # who reads: totals and pages, human and AI");
-    println!("  curl \"$URL/v1/analytics/$PROJECT/views?limit=5\" -H \"Authorization: Bearer $KEY\"");
-    Ok(())
+    output::line(format!(
+        r#"prLink   {link}
+login    {login}
+
+The same by hand:
+  export KEY={key} URL={base} PROJECT={project}
+  # start a job, then poll it
+  curl -X POST $URL/v2/agent/$PROJECT/job -H "Authorization: Bearer $KEY" \
+    -H 'Content-Type: application/json' -d '{{"prompt":"Replace \"kettlectl\" with \"kettle\" including code"}}'
+  curl $URL/v2/agent/$PROJECT/job/{id} -H "Authorization: Bearer $KEY"
+  # who reads: totals and pages, human and AI
+  curl "$URL/v1/analytics/$PROJECT/views?limit=5" -H "Authorization: Bearer $KEY""#,
+        login = shown.login_url,
+        id = job.id,
+    ))
 }

@@ -10,6 +10,7 @@ mod serve;
 mod settings;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use args::{Args, Command, JobCommand, KeyCommand, OrgCommand, ProjectCommand};
 use clap::Parser;
@@ -19,7 +20,10 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let done = start(args);
     done.unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
+        if nobody_reads(&error) {
+            return ExitCode::FAILURE;
+        }
+        output::say(format!("error: {error:#}"));
         ExitCode::from(client::exit_code(&error))
     })
 }
@@ -28,7 +32,16 @@ fn start(args: Args) -> anyhow::Result<ExitCode> {
     // One TLS provider, chosen before the first client is made.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(run(args))
+    let done = runtime.block_on(run(args));
+    // An editor in the middle of a page must not keep a stopped server alive.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    done
+}
+
+/// `docwright key list | head -1` is no error worth a word.
+fn nobody_reads(error: &anyhow::Error) -> bool {
+    let broken = |error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe;
+    error.downcast_ref::<std::io::Error>().is_some_and(broken)
 }
 
 async fn run(args: Args) -> anyhow::Result<ExitCode> {

@@ -11,15 +11,16 @@ use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
 use crate::args::Serve;
+use crate::output;
 use crate::settings::Sources;
 
 pub(crate) async fn run(sources: &Sources, args: Serve) -> anyhow::Result<()> {
     start_log("info");
     let settings = settings(sources, &args)?;
     let server = Server::open(&settings, Arc::new(SystemClock)).await?;
-    eprintln!("Docwright serves {} (data in {})", server.app.public_url, settings.data.display());
+    output::say(format!("Docwright serves {} (data in {})", server.app.public_url, settings.data.display()));
     if let Some(link) = server.first_login().await? {
-        eprintln!("Nobody is signed in yet. This link works once, for 15 minutes:\n  {link}");
+        output::say(format!("Nobody is signed in yet. This link works once, for 15 minutes:\n  {link}"));
     }
     server.run(stop_on_signal()?).await
 }
@@ -35,7 +36,10 @@ fn settings(sources: &Sources, args: &Serve) -> anyhow::Result<Settings> {
     let proxies = (!args.trusted_proxy.is_empty()).then(|| args.trusted_proxy.join(","));
     let proxies = sources.text("trusted_proxies", proxies.as_deref())?.unwrap_or_default();
     let proxies = proxies.split(',').map(str::trim).filter(|proxy| !proxy.is_empty());
-    settings.trusted_proxies = proxies.map(parse_proxy).collect::<Result<_, _>>()?;
+    settings.proxies.trusted = proxies.map(parse_proxy).collect::<Result<_, _>>()?;
+    if let Some(header) = sources.text("proxy_header", args.proxy_header.as_deref())? {
+        settings.proxies.header = header.parse().map_err(anyhow::Error::msg)?;
+    }
     if let Some(workers) = sources.text("workers", args.workers.as_deref())? {
         let count = workers.parse().ok().filter(|count| (1..=1_000).contains(count));
         settings.workers = count.context("workers must be a whole number from 1 to 1000")?;
@@ -70,7 +74,7 @@ pub(crate) fn stop_on_signal() -> anyhow::Result<CancellationToken> {
             if last {
                 std::process::exit(1);
             }
-            eprintln!("Stopping: requests end, jobs are given back. Once more to stop at once.");
+            output::say("Stopping: requests end, jobs are given back. Once more to stop at once.");
             told.cancel();
         }
     });

@@ -6,17 +6,31 @@ use anyhow::{Context, bail};
 use server::Settings;
 
 /// Every setting there is; a name in the file that is not here is a mistake, and said so.
-const NAMES: &[&str] =
-    &["listen", "data", "public_url", "trusted_proxies", "master_key_file", "workers", "url", "api_key"];
+const NAMES: &[&str] = &[
+    "listen",
+    "data",
+    "public_url",
+    "trusted_proxies",
+    "proxy_header",
+    "master_key_file",
+    "workers",
+    "url",
+    "api_key",
+];
 
 pub(crate) struct Sources {
     file: toml::Table,
 }
 
 impl Sources {
+    /// Not from the working directory: whoever commands run in somebody's checkout must not be
+    /// sent elsewhere, with their key, by a file that lies there.
     pub(crate) fn load(config: Option<&Path>) -> anyhow::Result<Self> {
-        let path = config.unwrap_or(Path::new("docwright.toml"));
-        let text = match std::fs::read_to_string(path) {
+        let usual = xdg("XDG_CONFIG_HOME", ".config").map(|parent| parent.join("docwright/docwright.toml"));
+        let Some(path) = config.map(Path::to_owned).or(usual) else {
+            return Ok(Self { file: toml::Table::new() });
+        };
+        let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && config.is_none() => String::new(),
             Err(error) => return Err(error).context(format!("{} cannot be read", path.display())),
@@ -35,8 +49,13 @@ impl Sources {
     /// The first that says something: the flag, `DOCWRIGHT_NAME`, `DOCWRIGHT_NAME_FILE`, the file.
     pub(crate) fn text(&self, name: &str, flag: Option<&str>) -> anyhow::Result<Option<String>> {
         let variable = format!("DOCWRIGHT_{}", name.to_ascii_uppercase());
-        if let Some(value) = flag.map(str::to_owned).or_else(|| std::env::var(&variable).ok()) {
-            return Ok(Some(value));
+        if let Some(value) = flag {
+            return Ok(Some(value.to_owned()));
+        }
+        match std::env::var(&variable) {
+            Ok(value) => return Ok(Some(value)),
+            Err(std::env::VarError::NotPresent) => {}
+            Err(std::env::VarError::NotUnicode(_)) => bail!("{variable} is not valid text"),
         }
         if let Ok(path) = std::env::var(format!("{variable}_FILE")) {
             let text = std::fs::read_to_string(&path).with_context(|| format!("{variable}_FILE: {path}"))?;
@@ -56,10 +75,10 @@ impl Sources {
 
     /// The settings of the admin commands: they need to know where the data is.
     pub(crate) fn data(&self, flag: Option<&Path>) -> anyhow::Result<Settings> {
-        let flag = flag.map(|path| path.to_string_lossy().into_owned());
-        let data = match self.text("data", flag.as_deref())? {
-            Some(path) => PathBuf::from(path),
-            None => default_data()?,
+        let data = match (flag, self.text("data", None)?) {
+            (Some(path), _) => path.to_owned(),
+            (None, Some(path)) => PathBuf::from(path),
+            (None, None) => default_data()?,
         };
         let master_key_file = self.text("master_key_file", None)?.map(PathBuf::from);
         Ok(Settings { master_key_file, ..Settings::new(data) })
@@ -72,9 +91,13 @@ impl Sources {
 }
 
 fn default_data() -> anyhow::Result<PathBuf> {
-    let xdg = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/share"));
-    let parent =
-        xdg.or_else(home).context("neither XDG_DATA_HOME nor HOME is set: name a directory with --data")?;
+    let parent = xdg("XDG_DATA_HOME", ".local/share");
+    let parent = parent.context("neither XDG_DATA_HOME nor HOME is set: name a directory with --data")?;
     Ok(parent.join("docwright"))
+}
+
+/// A base directory of the user's, by the XDG rules.
+fn xdg(variable: &str, below_home: &str) -> Option<PathBuf> {
+    let named = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    named.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(below_home)))
 }

@@ -1,6 +1,7 @@
 //! Bare repositories of our own making, written file by file: no template, and no setting but ours.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -43,7 +44,9 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     pub(crate) fn over(git_dir: &Path) -> Result<Self> {
-        let dir = tempfile::Builder::new().prefix("docwright-").tempdir()?;
+        // For nobody else to read: it holds what is merged of a private repository.
+        let private = fs::Permissions::from_mode(0o700);
+        let dir = tempfile::Builder::new().prefix("docwright-").permissions(private).tempdir()?;
         make(dir.path())?;
         let mut alternates = git_dir.join("objects").into_os_string();
         alternates.push("\n");

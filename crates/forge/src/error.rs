@@ -67,6 +67,10 @@ pub enum Error {
     #[error("{0}")]
     Slow(String),
 
+    /// This machine is short of something just now: the same call works once it is not.
+    #[error("git could not be started: {0}")]
+    NoRoom(#[source] std::io::Error),
+
     #[error("the repository cache could not be read or written: {0}")]
     Io(#[from] std::io::Error),
 

@@ -204,7 +204,7 @@ fn not_started(cause: std::io::Error) -> Error {
     if cause.kind() == std::io::ErrorKind::NotFound {
         return Error::Git("git 2.38 or newer must be installed and in PATH".to_owned());
     }
-    Error::Git(format!("git could not be started: {cause}"))
+    Error::NoRoom(cause)
 }
 
 /// A call's process group. git works through children, which outlive it when it is killed alone.

@@ -126,6 +126,13 @@ fn push_failure(output: &Output, branch: &str) -> Error {
     let Some(why) = said.lines().find(|line| line.starts_with('!')) else {
         return output.failure();
     };
+    // A branch `a` leaves no room for a branch `a/b`.
+    if output.stderr.contains("' exists; cannot create") {
+        let first = branch.split('/').next().unwrap_or(branch);
+        return Error::Repository(format!(
+            "`{branch}` cannot be made while there is a branch `{first}`: rename or delete that one"
+        ));
+    }
     // `cannot lock ref` is the same race, noticed later, by the far side.
     let moved = ["stale info", "fetch first", "cannot lock ref", "failed to update ref"];
     if moved.iter().any(|words| why.contains(words)) {

@@ -2,17 +2,25 @@
 //! everything else holds a trait.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use agent::Editor;
-use anyhow::Context;
 use base::Clock;
-use base::sqlite::Schema;
-use ipnet::IpNet;
-use store::{Accounts, DataDir, Held, JobStore, MasterKey, Pulls, Secrets, Sessions, SqliteStore};
+use base::sqlite::{OpenError, Schema};
+use store::{
+    Accounts, DataDir, Held, JobStore, MasterKey, Pulls, Secrets, Sessions, SqliteStore, StoreError,
+};
+use tokio::sync::Semaphore;
 use traffic::{SqliteViews, Views};
 
 use crate::hosts::{self, Hosts, Repository};
-use crate::settings::Settings;
+use crate::settings::{Proxies, Settings};
+
+/// How often, and how long each time, a command waits for another one.
+const ANOTHER_COMMAND: u32 = 60;
+const A_MOMENT: Duration = Duration::from_millis(50);
+
+const INTAKE_KIB: usize = 64 * 1024;
 
 /// What handlers and the worker share. Cheap to clone.
 #[derive(Clone)]
@@ -26,7 +34,9 @@ pub struct App {
     pub hosts: Hosts,
     pub clock: Arc<dyn Clock>,
     pub public_url: Arc<str>,
-    pub trusted_proxies: Arc<[IpNet]>,
+    pub proxies: Arc<Proxies>,
+    /// Bytes of page views that may be on their way in at once, in KiB.
+    pub intake: Arc<Semaphore>,
 }
 
 /// What the admin commands need; works beside a running server.
@@ -63,7 +73,8 @@ impl App {
             views: Arc::new(views),
             clock,
             public_url: public_url.into(),
-            trusted_proxies: settings.trusted_proxies.clone().into(),
+            proxies: Arc::new(settings.proxies.clone()),
+            intake: Arc::new(Semaphore::new(INTAKE_KIB)),
         })
     }
 
@@ -79,10 +90,7 @@ pub const MODELS: &[&str] = &["offline"];
 impl Admin {
     pub async fn open(settings: &Settings, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
         let dir = DataDir::open(&settings.data)?;
-        // Nobody may change the schema under a running server.
-        let held = dir.hold().ok();
-        let schema = if held.is_some() { Schema::Migrate } else { Schema::MustMatch };
-        let store = Arc::new(open_store(settings, &dir, schema, clock).await?);
+        let store = Arc::new(open_beside(settings, &dir, clock).await?);
         Ok(Self {
             accounts: store.clone(),
             sessions: store.clone(),
@@ -101,13 +109,31 @@ impl Admin {
     }
 }
 
+/// Nobody may change the schema under a running server. Who holds the lock may be another
+/// command, though, that is making the database just now: that one is waited for.
+async fn open_beside(
+    settings: &Settings,
+    dir: &DataDir,
+    clock: Arc<dyn Clock>,
+) -> anyhow::Result<SqliteStore> {
+    for _ in 0..ANOTHER_COMMAND {
+        let held = dir.hold().ok();
+        let schema = if held.is_some() { Schema::Migrate } else { Schema::MustMatch };
+        match open_store(settings, dir, schema, clock.clone()).await {
+            Err(StoreError::Open(OpenError::Older { .. })) => tokio::time::sleep(A_MOMENT).await,
+            done => return Ok(done?),
+        }
+    }
+    Ok(open_store(settings, dir, Schema::MustMatch, clock).await?)
+}
+
 async fn open_store(
     settings: &Settings,
     dir: &DataDir,
     schema: Schema,
     clock: Arc<dyn Clock>,
-) -> anyhow::Result<SqliteStore> {
+) -> Result<SqliteStore, StoreError> {
     let key_file = settings.master_key_file.clone().unwrap_or_else(|| dir.master_key());
     let master = MasterKey::load_or_create(&key_file)?;
-    SqliteStore::open(&dir.database(), schema, master, clock).await.context("the store could not be opened")
+    SqliteStore::open(&dir.database(), schema, master, clock).await
 }

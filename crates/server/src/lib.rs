@@ -1,6 +1,7 @@
 //! The running Docwright: HTTP, pages and worker over the parts that `app` puts together.
 
 mod app;
+mod connections;
 mod dashboard;
 mod hosts;
 mod http;
@@ -13,5 +14,5 @@ mod worker;
 pub use app::{Admin, App, MODELS};
 pub use hosts::{Repository, parse_docs_path};
 pub use serve::Server;
-pub use settings::{Settings, parse_public_url};
+pub use settings::{Proxies, ProxyHeader, Settings, parse_public_url};
 pub use worker::Worker;

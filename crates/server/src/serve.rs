@@ -1,8 +1,6 @@
 //! Start, serve, stop. Nothing that was acknowledged is lost by any of them.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context;
 use base::Clock;
@@ -11,12 +9,9 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::http;
 use crate::settings::Settings;
 use crate::worker::Worker;
-
-/// How long a stopping server waits for requests to end.
-const PATIENCE: Duration = Duration::from_secs(10);
+use crate::{connections, http};
 
 /// A server that has its data directory, its database and its port, and does not serve yet.
 pub struct Server {
@@ -48,25 +43,14 @@ impl Server {
     /// Serves until `stop`; then lets requests end, gives jobs back, and returns.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let worker = (self.workers > 0).then(|| Worker::new(self.app.clone(), self.workers));
-        let router = http::router(self.app).into_make_service_with_connect_info::<SocketAddr>();
-        let stopped = stop.clone();
-        let serving = axum::serve(self.listener, router)
-            .with_graceful_shutdown(async move { stopped.cancelled().await });
-        let serving = async {
-            // Who is still reading by then has had its chance.
-            let patience = async {
-                stop.cancelled().await;
-                tokio::time::sleep(PATIENCE).await;
-            };
-            tokio::select! { served = serving.into_future() => served, () = patience => Ok(()) }
-        };
+        let serving = connections::serve(self.listener, http::router(self.app), stop.clone());
         let working = async {
             if let Some(worker) = &worker {
-                worker.work(stop.clone()).await;
+                worker.work(stop).await;
             }
         };
-        let (served, ()) = tokio::join!(serving, working);
-        served.context("the server stopped serving")
+        tokio::join!(serving, working);
+        Ok(())
     }
 
     /// A link to sign in with, when nobody is signed in: a new installation's front door.

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use ipnet::IpNet;
 
@@ -12,8 +13,7 @@ pub struct Settings {
     /// How this server is reached from outside, without a slash at its end. `None`: the
     /// address that it listens on.
     pub public_url: Option<String>,
-    /// Whose `Forwarded` and `X-Forwarded-For` are believed.
-    pub trusted_proxies: Vec<IpNet>,
+    pub proxies: Proxies,
     pub master_key_file: Option<PathBuf>,
     /// Jobs at once; with 0 this server runs none.
     pub workers: usize,
@@ -25,10 +25,43 @@ impl Settings {
             listen: SocketAddr::from(([127, 0, 0, 1], 4747)),
             data,
             public_url: None,
-            trusted_proxies: Vec::new(),
+            proxies: Proxies::default(),
             master_key_file: None,
             workers: 4,
         }
+    }
+}
+
+/// Whose word about a client's address is believed, and in which header they write it.
+#[derive(Debug, Clone, Default)]
+pub struct Proxies {
+    pub trusted: Vec<IpNet>,
+    pub header: ProxyHeader,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ProxyHeader {
+    #[default]
+    XForwardedFor,
+    Forwarded,
+}
+
+impl ProxyHeader {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::XForwardedFor => "x-forwarded-for",
+            Self::Forwarded => "forwarded",
+        }
+    }
+}
+
+impl FromStr for ProxyHeader {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = [Self::XForwardedFor, Self::Forwarded];
+        let found = known.into_iter().find(|header| text.eq_ignore_ascii_case(header.name()));
+        found.ok_or_else(|| "the proxy's header is X-Forwarded-For or Forwarded".into())
     }
 }
 

@@ -72,10 +72,6 @@ impl Worker {
 
     async fn take_jobs(&self, alive: &CancellationToken) {
         let mut running = JoinSet::new();
-        // The first lease needs a heartbeat behind it.
-        if let Err(error) = self.app.jobs.beat(&self.id).await {
-            tracing::warn!("the heartbeat was not taken: {error}");
-        }
         while !alive.is_cancelled() {
             self.fill(&mut running, alive).await;
             tokio::select! {

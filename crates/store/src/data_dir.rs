@@ -1,7 +1,7 @@
 //! The data directory: one server owns it, admin commands may work beside that server.
 
 use std::fs::{self, File, TryLockError};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +24,8 @@ impl DataDir {
     pub fn open(path: &Path) -> Result<Self, DataDirError> {
         let unusable = |source| DataDirError::Unusable { path: path.to_owned(), source };
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(unusable)?;
+        // Also one that was there before: what is in it is for its owner alone.
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(unusable)?;
         Ok(Self(path.canonicalize().map_err(unusable)?))
     }
 

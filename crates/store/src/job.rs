@@ -26,7 +26,7 @@ pub enum PromptError {
 impl Prompt {
     pub fn parse(text: &str) -> Result<Self, PromptError> {
         match text.trim() {
-            "" => Err(PromptError::Empty),
+            unseen if unseen.chars().all(says_nothing) => Err(PromptError::Empty),
             // A character takes four bytes at most, so a short text need not be counted.
             long if long.len() > MAX_PROMPT_CHARS && long.chars().count() > MAX_PROMPT_CHARS => {
                 Err(PromptError::TooLong(long.chars().count()))
@@ -38,6 +38,11 @@ impl Prompt {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// Space, control characters and those that take no room: nobody meant to ask that.
+fn says_nothing(c: char) -> bool {
+    c.is_whitespace() || c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -235,6 +240,7 @@ mod tests {
         }
         check("  Fix links\n", Ok("Fix links"));
         check(" \n\t ", Err(PromptError::Empty));
+        check("\u{200b}\0 \u{feff}", Err(PromptError::Empty));
         let longest = "é".repeat(MAX_PROMPT_CHARS);
         check(&longest, Ok(&longest));
         check(&format!("{longest}x"), Err(PromptError::TooLong(MAX_PROMPT_CHARS + 1)));

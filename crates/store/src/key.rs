@@ -1,10 +1,10 @@
 //! API keys: how they look, what they may do, until when, and from where.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::str::FromStr;
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -132,7 +132,7 @@ impl FromStr for Expiry {
 pub enum AllowError {
     #[error("`{0}` is neither an address nor a CIDR range such as 192.0.2.0/24")]
     NotAnAddress(String),
-    #[error("`{0}` would allow every address: leave the list empty instead")]
+    #[error("`{0}` would allow too much of the internet: name a narrower range, or leave the list empty")]
     CatchAll(String),
     #[error("an allowlist takes at most {MAX_ALLOW} entries")]
     TooMany,
@@ -167,12 +167,23 @@ fn parse_net(entry: &str) -> Result<IpNet, AllowError> {
     let shown = || entry.chars().filter(|c| !c.is_control()).take(64).collect::<String>();
     let net = match entry.parse::<IpAddr>() {
         Ok(address) => IpNet::from(address.to_canonical()),
-        Err(_) => entry.parse::<IpNet>().map_err(|_| AllowError::NotAnAddress(shown()))?.trunc(),
+        Err(_) => canonical(entry.parse().map_err(|_| AllowError::NotAnAddress(shown()))?),
     };
-    // 0.0.0.0/0 in IPv6 clothes lets every IPv4 address in, too.
-    let mapped_all = matches!(net, IpNet::V6(v6) if v6.prefix_len() <= 96
-        && v6.contains(&std::net::Ipv4Addr::UNSPECIFIED.to_ipv6_mapped()) && v6.addr() != Ipv6Addr::LOCALHOST);
-    if net.prefix_len() == 0 || mapped_all { Err(AllowError::CatchAll(shown())) } else { Ok(net) }
+    // Two halves of everything are everything, too: no range may be wider than the widest that
+    // is ever given to one owner.
+    let widest = if net.addr().is_ipv4() { 8 } else { 16 };
+    if net.prefix_len() < widest { Err(AllowError::CatchAll(shown())) } else { Ok(net) }
+}
+
+/// IPv4 in IPv6 clothes is IPv4: that is how addresses are compared.
+fn canonical(net: IpNet) -> IpNet {
+    let plain = match net {
+        IpNet::V6(v6) if v6.prefix_len() >= 96 => {
+            v6.addr().to_ipv4_mapped().map(|v4| (v4, v6.prefix_len() - 96))
+        }
+        _ => None,
+    };
+    plain.and_then(|(v4, length)| Ipv4Net::new(v4, length).ok()).map_or(net, IpNet::V4).trunc()
 }
 
 #[derive(Debug, Clone)]
@@ -248,8 +259,15 @@ mod tests {
         check("2001:db8::/32", "2001:db8::1", Ok(true));
         check("2001:db8::/32", "192.0.2.1", Ok(false));
         check("::1", "::1", Ok(true));
-        let no = |entry: &str| format!("`{entry}` would allow every address: leave the list empty instead");
+        check("::ffff:10.0.0.0/104", "10.1.2.3", Ok(true));
+        check("10.0.0.0/8", "10.1.2.3", Ok(true));
+        let no = |entry: &str| {
+            format!(
+                "`{entry}` would allow too much of the internet: name a narrower range, or leave the list empty"
+            )
+        };
         check("0.0.0.0/0", "192.0.2.1", Err(&no("0.0.0.0/0")));
+        check("0.0.0.0/1", "192.0.2.1", Err(&no("0.0.0.0/1")));
         check("::/0", "192.0.2.1", Err(&no("::/0")));
         check("::ffff:0:0/96", "192.0.2.1", Err(&no("::ffff:0:0/96")));
         let bad = "`nonsense` is neither an address nor a CIDR range such as 192.0.2.0/24";

@@ -95,7 +95,7 @@ pub fn parse(raw: RawEvent, received: Timestamp) -> Result<Event, Rejection> {
     let Page { path, markdown } = requested_page(&raw)?;
     let at = time(raw.timestamp, received)?;
     check_status(raw.status)?;
-    check_ip(raw.ip.as_deref())?;
+    check_ip(given(raw.ip).as_deref())?;
     check_event_id(raw.event_id.as_deref())?;
     let kind = kind(raw.method.as_deref(), raw.status, &path);
     let markdown = markdown || raw.accept.as_deref().is_some_and(prefers_markdown);

@@ -24,17 +24,25 @@ pub(crate) async fn create(sources: &Sources, args: CreateKey) -> anyhow::Result
     let now = jiff::Timestamp::now();
     ensure!(new.expiry.moment(now).is_none_or(|end| end > now), "--expires is in the past");
     let (key, text) = admin.accounts.create_key(&new).await?;
+    if let Err(error) = show(&args, &key, text.reveal()) {
+        // A key that nobody has seen must not be left to work.
+        admin.accounts.revoke_key(&key.organization, &key.id).await?;
+        return Err(error.context("the key could not be shown, so it was revoked"));
+    }
+    Ok(())
+}
+
+fn show(args: &CreateKey, key: &ApiKey, secret: &str) -> anyhow::Result<()> {
     if args.json {
-        let mut object = shown(&key);
-        object["key"] = text.reveal().into();
+        let mut object = shown(key);
+        object["key"] = secret.into();
         return output::json(&object);
     }
-    eprintln!(
+    output::say(format!(
         "The key is shown this once; keep it as DOCWRIGHT_API_KEY. To end it: docwright key revoke {}",
         key.id
-    );
-    println!("{}", text.reveal());
-    Ok(())
+    ));
+    output::line(secret)
 }
 
 /// The projects that were named say whose key it is; otherwise the organization does.
@@ -72,7 +80,7 @@ pub(crate) async fn list(sources: &Sources, args: List) -> anyhow::Result<()> {
         return output::json(&keys.iter().map(shown).collect::<Vec<_>>());
     }
     if keys.is_empty() {
-        eprintln!("No keys yet. Make one: docwright key create --name CI");
+        output::say("No keys yet. Make one: docwright key create --name CI");
         return Ok(());
     }
     let now = jiff::Timestamp::now();
@@ -89,8 +97,7 @@ pub(crate) async fn list(sources: &Sources, args: List) -> anyhow::Result<()> {
             moment(key.last_used_at),
         ]
     };
-    output::table(["ID", "NAME", "KEY", "SCOPE", "STATE", "EXPIRES", "LAST USED"], keys.into_iter().map(row));
-    Ok(())
+    output::table(["ID", "NAME", "KEY", "SCOPE", "STATE", "EXPIRES", "LAST USED"], keys.into_iter().map(row))
 }
 
 pub(crate) async fn revoke(sources: &Sources, args: RevokeKey) -> anyhow::Result<()> {
@@ -100,7 +107,7 @@ pub(crate) async fn revoke(sources: &Sources, args: RevokeKey) -> anyhow::Result
         bail!("there is no key with that id; see `docwright key list`");
     };
     admin.accounts.revoke_key(&key.organization, &KeyId(args.id)).await?;
-    eprintln!("Revoked {}: the next request with it is refused.", key.name);
+    output::say(format!("Revoked {}: the next request with it is refused.", key.name));
     Ok(())
 }
 

@@ -33,9 +33,12 @@ pub(crate) async fn create(sources: &Sources, args: CreateProject) -> anyhow::Re
         return output::json(&shown(&project));
     }
     let (name, id) = (&project.name, &project.id);
-    eprintln!("Made the project {name}: jobs start from {} of {}.", repository.branch, project.repository);
-    eprintln!("Next, a key: docwright key create --name CI --project {id}");
-    println!("{id}");
+    output::say(format!(
+        "Made the project {name}: jobs start from {} of {}.",
+        repository.branch, project.repository
+    ));
+    output::say(format!("Next, a key: docwright key create --name CI --project {id}"));
+    output::line(id)?;
     Ok(())
 }
 
@@ -50,15 +53,16 @@ pub(crate) async fn list(sources: &Sources, args: List) -> anyhow::Result<()> {
         return output::json(&projects.iter().map(shown).collect::<Vec<_>>());
     }
     if projects.is_empty() {
-        eprintln!("No projects yet. Make one: docwright project create --name \"My docs\" --repository PATH");
+        output::say(
+            "No projects yet. Make one: docwright project create --name \"My docs\" --repository PATH",
+        );
         return Ok(());
     }
     let row = |project: Project| {
         let branch = project.base_ref.unwrap_or_else(|| "(default)".into());
         [project.id.0, project.name, project.repository, branch, project.model]
     };
-    output::table(["ID", "NAME", "REPOSITORY", "REF", "MODEL"], projects.into_iter().map(row));
-    Ok(())
+    output::table(["ID", "NAME", "REPOSITORY", "REF", "MODEL"], projects.into_iter().map(row))
 }
 
 fn shown(project: &Project) -> Value {

@@ -23,8 +23,8 @@ pub(crate) async fn create(sources: &Sources, args: CreateJob) -> anyhow::Result
     if args.json {
         return output::json(&job);
     }
-    eprintln!("The job runs. To see it: docwright job view {} {}", args.project, job.id);
-    println!("{}", job.id);
+    output::say(format!("The job runs. To see it: docwright job view {} {}", args.project, job.id));
+    output::line(job.id)?;
     Ok(())
 }
 
@@ -34,14 +34,14 @@ pub(crate) async fn view(sources: &Sources, args: ViewJob) -> anyhow::Result<()>
     if args.json {
         return output::json(&job);
     }
-    println!("job           {}", job.id);
-    println!("status        {}", job.status);
-    println!("branch        {}", job.source.r#ref);
-    println!("model         {}", job.model);
-    println!("pull request  {}", job.pr_link.as_deref().unwrap_or("none"));
-    println!("created       {}", job.created_at);
+    output::line(format!("job           {}", job.id))?;
+    output::line(format!("status        {}", job.status))?;
+    output::line(format!("branch        {}", job.source.r#ref))?;
+    output::line(format!("model         {}", job.model))?;
+    output::line(format!("pull request  {}", job.pr_link.as_deref().unwrap_or("none")))?;
+    output::line(format!("created       {}", job.created_at))?;
     for event in events(&client, &args.project, &args.id).await? {
-        println!("{}", line(&event));
+        output::line(line(&event))?;
     }
     Ok(())
 }

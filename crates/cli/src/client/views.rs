@@ -29,9 +29,9 @@ pub(crate) async fn run(sources: &Sources, args: Views) -> anyhow::Result<()> {
     let totals = &answer.totals;
     let all = row("(all pages)".into(), totals.human, totals.ai, totals.total);
     let pages = answer.views.into_iter().map(|page| row(page.path, page.human, page.ai, page.total));
-    output::table(["PAGE", "HUMAN", "AI", "TOTAL"], std::iter::once(all).chain(pages));
+    output::table(["PAGE", "HUMAN", "AI", "TOTAL"], std::iter::once(all).chain(pages))?;
     if answer.has_more {
-        eprintln!("There are more pages: say --offset and --limit.");
+        output::say("There are more pages: say --offset and --limit.");
     }
     Ok(())
 }

@@ -36,6 +36,43 @@ fn projects_and_keys_are_made_beside_a_running_server_and_work_at_once() {
     assert_eq!(client(&["views", id]).status.code(), Some(4));
 }
 
+fn settings_file(home: &std::path::Path, text: &str) {
+    let folder = home.join(".config/docwright");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("docwright.toml"), text).unwrap();
+}
+
+#[test]
+fn first_commands_at_once_make_one_installation() {
+    let home = home();
+    let commands: Vec<_> = (0..6)
+        .map(|n| {
+            let mut command = crate::support::docwright(home.path());
+            command.args(["key", "create", "--json", "--name", &n.to_string()]);
+            command.stdout(std::process::Stdio::null()).spawn().unwrap()
+        })
+        .collect();
+    for mut command in commands {
+        assert!(command.wait().unwrap().success());
+    }
+    let keys = json(home.path(), &["key", "list", "--json"]);
+    let owners: std::collections::BTreeSet<_> =
+        keys.as_array().unwrap().iter().map(|key| key["organization"].to_string()).collect();
+    assert_eq!((keys.as_array().unwrap().len(), owners.len()), (6, 1));
+}
+
+#[test]
+fn a_key_that_cannot_be_shown_does_not_live() {
+    let home = home();
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = crate::support::docwright(home.path());
+    let made = command.args(["key", "create", "--name", "lost"]).stdout(full).output().unwrap();
+    assert_eq!(made.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&made.stderr).contains("it was revoked"));
+    let keys = json(home.path(), &["key", "list", "--json"]);
+    assert!(keys[0]["revokedAt"].is_string());
+}
+
 #[test]
 fn a_second_server_is_refused_with_a_sentence() {
     let home = home();
@@ -83,13 +120,16 @@ fn every_refusal_says_what_to_do() {
         refusal(home.path(), &["key", "create", "--name", "x", "--project", "y"]),
         "docwright project list",
     );
-    check(refusal(home.path(), &["key", "create", "--name", "x", "--allow", "0.0.0.0/0"]), "every address");
+    check(
+        refusal(home.path(), &["key", "create", "--name", "x", "--allow", "0.0.0.0/0"]),
+        "too much of the internet",
+    );
     check(refusal(home.path(), &["key", "create", "--name", "x", "--expires", "2020-01-01"]), "in the past");
     check(refusal(home.path(), &["key", "revoke", "x"]), "docwright key list");
     check(refusal(home.path(), &["views", "x"]), "DOCWRIGHT_API_KEY");
     assert_eq!(refusal(home.path(), &["key", "create", "--name", "x", "--expires", "soon"]).0, 2);
     assert_eq!(refusal(home.path(), &["nonsense"]).0, 2);
-    std::fs::write(home.path().join("docwright.toml"), "colour = \"blue\"\n").unwrap();
+    settings_file(home.path(), "colour = \"blue\"\n");
     check(refusal(home.path(), &["key", "list"]), "`colour`");
 }
 
@@ -111,8 +151,24 @@ fn organizations_must_be_named_once_there_are_two() {
 fn settings_come_from_flag_environment_and_file_in_that_order() {
     let home = home();
     let path = |name: &str| home.path().join(name).to_str().unwrap().to_owned();
-    std::fs::write(home.path().join("docwright.toml"), format!("data = \"{}\"\n", path("from-file")))
-        .unwrap();
+    settings_file(
+        home.path(),
+        &format!(
+            "data = \"{}\"
+",
+            path("from-file")
+        ),
+    );
+    // One in the working directory is somebody else's word.
+    std::fs::write(
+        home.path().join("docwright.toml"),
+        format!(
+            "data = \"{}\"
+",
+            path("unused")
+        ),
+    )
+    .unwrap();
     let list = |args: &[&str], environment: Option<&str>| {
         let mut command = crate::support::docwright(home.path());
         command.args(["key", "list"]).args(args);

@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use crate::git::Git;
 use crate::{Error, Remote, Result, target};
 
+/// The length of a path, with room to spare.
+const MAX_LINK_BYTES: u64 = 8 << 10;
+
 /// The canonical path that was meant, and the git directory that holds its branches and objects.
 pub(super) async fn repository(path: &Path) -> Result<(PathBuf, PathBuf)> {
     Remote::file(path)?;
@@ -43,26 +46,47 @@ async fn layout(path: &Path) -> Result<Layout> {
         return Err(Error::Repository(why));
     }
     let common = PathBuf::from(common).canonicalize()?;
-    refuse_stranger(path, Path::new(git_dir), &common)?;
+    refuse_stranger(path, Path::new(git_dir), &common).await?;
     let top = if inside == "true" { top(path).await? } else { owner_of(Path::new(git_dir)) };
     Ok(Layout { top, common })
 }
 
-/// A linked working copy names its repository in a file, which could name anybody's: it is believed
-/// only when the repository names the working copy, too.
-fn refuse_stranger(path: &Path, git_dir: &Path, common: &Path) -> Result<()> {
-    if git_dir.canonicalize()? == common {
-        return Ok(());
-    }
-    let back = std::fs::read_to_string(git_dir.join("gitdir")).unwrap_or_default();
-    let known = Path::new(back.trim_end()).parent().and_then(|top| top.canonicalize().ok());
-    if known.is_some_and(|top| path.starts_with(top)) {
+/// A working copy can name its repository in a file or by a link, and so could name anybody's: it
+/// is believed only when that repository names the working copy, too.
+async fn refuse_stranger(path: &Path, git_dir: &Path, common: &Path) -> Result<()> {
+    let git_dir = git_dir.canonicalize()?;
+    // The real folder, links followed, is around the path or in a folder around it.
+    let around = git_dir.parent().filter(|_| git_dir.file_name() == Some(".git".as_ref()));
+    let own = path.starts_with(&git_dir) || around.is_some_and(|top| path.starts_with(top));
+    let known = match git_dir == common {
+        true if own => return Ok(()),
+        true => worktree_setting(common).await?,
+        false if git_dir.parent() == Some(&common.join("worktrees")) => linked_to(&git_dir),
+        false => None,
+    };
+    if known.is_some_and(|top| top.canonicalize().is_ok_and(|top| path.starts_with(top))) {
         return Ok(());
     }
     let shown = path.display();
     Err(Error::Repository(format!(
         "{shown} is a working copy that its repository does not know: run `git worktree repair` there"
     )))
+}
+
+/// The working copy that a repository apart from it says is its own.
+async fn worktree_setting(common: &Path) -> Result<Option<PathBuf>> {
+    let said = Git::at(common, "config").args(["--get", "core.worktree"]).run().await?;
+    let place = String::from_utf8_lossy(&said.stdout).trim_end().to_owned();
+    Ok(Some(place).filter(|place| !place.is_empty()).map(|place| common.join(place)))
+}
+
+/// The working copy that a repository keeps this folder for.
+fn linked_to(git_dir: &Path) -> Option<PathBuf> {
+    let file = git_dir.join("gitdir");
+    // Not whatever else stands there: opening a pipe would wait for ever.
+    let plain = file.symlink_metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_LINK_BYTES);
+    let back = plain.then(|| std::fs::read_to_string(&file).ok()).flatten()?;
+    Path::new(back.trim_end()).parent().map(Path::to_owned)
 }
 
 async fn top(path: &Path) -> Result<PathBuf> {

@@ -68,6 +68,44 @@ async fn a_working_copy_that_its_repository_does_not_know_is_refused() {
 }
 
 #[tokio::test]
+async fn a_folder_that_points_at_somebody_elses_repository_is_refused() {
+    let (victim, own) = (Repo::new(), Repo::new());
+    let target = victim.path().join(".git");
+    let folder = |name: &str| {
+        let folder = victim.beside(name);
+        fs::create_dir(&folder).unwrap();
+        folder
+    };
+    let (by_file, by_link) = (folder("by-file"), folder("by-link"));
+    fs::write(by_file.join(".git"), format!("gitdir: {}\n", target.display())).unwrap();
+    std::os::unix::fs::symlink(&target, by_link.join(".git")).unwrap();
+    // A repository whose objects and branches are another's, and which vouches for itself.
+    let common = own.path();
+    fs::write(common.join(".git/commondir"), target.to_str().unwrap()).unwrap();
+    fs::write(common.join(".git/gitdir"), common.join(".git").to_str().unwrap()).unwrap();
+    for path in [&by_file, &by_link, &common] {
+        let refused = host(path).await.err().unwrap().to_string();
+        assert!(refused.contains("does not know"), "{}: {refused}", path.display());
+    }
+    // A pipe where a file should be must not be waited for.
+    fs::remove_file(common.join(".git/gitdir")).unwrap();
+    let pipe = common.join(".git/gitdir");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(host(&common).await.is_err());
+}
+
+#[tokio::test]
+async fn a_repository_apart_from_its_working_copy_is_known() {
+    let repo = Repo::new();
+    let (apart, copy) = (repo.beside("apart.git"), repo.beside("copy"));
+    let separate = format!("--separate-git-dir={}", apart.display());
+    repo.git(&["clone", "-q", &separate, ".", copy.to_str().unwrap()]);
+    assert!(host(&copy).await.is_err(), "nothing in it names the copy");
+    git(&copy, &["config", "core.worktree", copy.to_str().unwrap()]);
+    assert_eq!(host(&copy).await.unwrap().default_branch().await.unwrap(), "main");
+}
+
+#[tokio::test]
 async fn a_repository_that_names_objects_otherwise_is_refused() {
     let repo = Repo::new();
     let path = repo.beside("sha256");

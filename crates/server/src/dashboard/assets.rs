@@ -1,15 +1,14 @@
 //! The stylesheet, the script and the mark, compiled in.
 
-use axum::extract::Path;
-use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 
 use super::missing;
 
 /// `GET /assets/{name}`
-pub(crate) async fn show(Path(name): Path<String>) -> Response {
-    let (kind, text) = match name.as_str() {
+pub(crate) async fn show(uri: Uri) -> Response {
+    let (kind, text) = match uri.path().trim_start_matches("/assets/") {
         "docwright.css" => ("text/css; charset=utf-8", include_str!("../../assets/docwright.css")),
         "docwright.js" => ("text/javascript; charset=utf-8", include_str!("../../assets/docwright.js")),
         "mark.svg" => ("image/svg+xml", include_str!("../../assets/mark.svg")),

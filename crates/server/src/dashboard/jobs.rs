@@ -1,31 +1,22 @@
 //! Jobs: what was asked, what happened, what came of it.
 
-use std::collections::HashMap;
-
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
+use axum::http::Uri;
 use axum::response::{IntoResponse, Redirect, Response};
-use serde::Deserialize;
 use store::{Event, Job, JobId, NewJob, Project, Prompt, Pull, Status};
 
-use super::session::{Fields, InProject, nav};
+use super::session::{Fields, InProject, Named, nav};
 use super::view::{
     self, Ended, JobRow, JobState, Jobs, PullRef, PullState, Section, Step, When, blocks, diff_files,
     headline,
 };
 use super::{Oops, missing, page, page_with, when};
 use crate::app::App;
+use crate::path::query_value;
 use crate::time::{duration, rfc3339};
 
 const PER_PAGE: u32 = 20;
-/// Enough to find the pull requests of the jobs on one page.
-const RECENT_PULLS: u32 = 500;
-
-#[derive(Deserialize)]
-pub(crate) struct Turn {
-    #[serde(default)]
-    offset: u64,
-}
 
 /// `GET /p/{projectId}`: the address that a job names as its repository.
 pub(crate) async fn to_list(at: InProject) -> Redirect {
@@ -33,12 +24,10 @@ pub(crate) async fn to_list(at: InProject) -> Redirect {
 }
 
 /// `GET /p/{projectId}/jobs`
-pub(crate) async fn list(
-    State(app): State<App>,
-    at: InProject,
-    Query(turn): Query<Turn>,
-) -> Result<Response, Oops> {
-    let jobs = jobs_page(&app, &at, turn.offset).await?;
+pub(crate) async fn list(State(app): State<App>, at: InProject, uri: Uri) -> Result<Response, Oops> {
+    // Only our own links have one; what is no number is the first page.
+    let offset = query_value(&uri, "offset").parse().unwrap_or(0);
+    let jobs = jobs_page(&app, &at, offset).await?;
     Ok(page(&jobs))
 }
 
@@ -59,11 +48,7 @@ pub(crate) async fn create(State(app): State<App>, at: InProject, fields: Fields
 }
 
 /// `GET /p/{projectId}/jobs/{id}`
-pub(crate) async fn show(
-    State(app): State<App>,
-    at: InProject,
-    Path((_, id)): Path<(String, String)>,
-) -> Result<Response, Oops> {
+pub(crate) async fn show(State(app): State<App>, at: InProject, Named(id): Named) -> Result<Response, Oops> {
     let id = JobId(id);
     let project = &at.project;
     let found = app.jobs.find(&project.id, &id).await?.zip(app.jobs.events(&project.id, &id, 0).await?);
@@ -103,19 +88,21 @@ async fn jobs_page(app: &App, at: &InProject, offset: u64) -> Result<Jobs, Oops>
 }
 
 pub(super) async fn rows(app: &App, project: &Project, jobs: &[Job]) -> Result<Vec<JobRow>, Oops> {
-    let pulls = app.pulls.pulls(&project.id, RECENT_PULLS).await?;
-    let of_job: HashMap<&str, &Pull> = pulls.iter().map(|pull| (pull.job.as_str(), pull)).collect();
     let now = app.clock.now();
-    let row = |job: &Job| JobRow {
-        href: href(project, &job.id),
-        state: state(job),
-        title: headline(&job.prompt),
-        branch: job.branch.clone(),
-        pull: of_job.get(job.id.0.as_str()).map(|pull| pull_ref(project, pull)),
-        when: when(job.created_at, now),
-        duration: took(job),
-    };
-    Ok(jobs.iter().map(row).collect())
+    let mut rows = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        let pulls = app.pulls.pulls_by_head(&project.id, &job.branch).await?;
+        rows.push(JobRow {
+            href: href(project, &job.id),
+            state: state(job),
+            title: headline(&job.prompt),
+            branch: job.branch.clone(),
+            pull: pulls.iter().find(|pull| pull.job == job.id.0).map(|pull| pull_ref(project, pull)),
+            when: when(job.created_at, now),
+            duration: took(job),
+        });
+    }
+    Ok(rows)
 }
 
 pub(super) fn href(project: &Project, id: &JobId) -> String {

@@ -1,12 +1,12 @@
 //! The API keys page: the project's id to copy; keys made, listed and revoked.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use jiff::{SignedDuration, Timestamp};
 use store::{Allow, ApiKey, KeyId, NewKey, Project, parse_name};
 
-use super::session::{Fields, InProject};
+use super::session::{Fields, InProject, Named};
 use super::view::{self, Expiry, ExpiryKind, KeyForm, KeyRow, Keys, Section};
 use super::{Oops, missing, page_with, when};
 use crate::app::App;
@@ -28,7 +28,13 @@ pub(crate) async fn create(State(app): State<App>, at: InProject, fields: Fields
         only_this_project: fields.get("only_this_project") == "true",
         allow: fields.get("allow").into(),
     };
+    let now = app.clock.now();
+    let past = |new: &NewKey| new.expiry.moment(now).is_some_and(|end| end <= now);
     let new = match parse(&form, &at.project) {
+        Ok(new) if past(&new) => Err("that date is in the past".to_owned()),
+        parsed => parsed,
+    };
+    let new = match new {
         Ok(new) => new,
         Err(error) => return show(&app, &at, Shown { error: Some(error), form, created: None }).await,
     };
@@ -42,7 +48,7 @@ pub(crate) async fn create(State(app): State<App>, at: InProject, fields: Fields
 pub(crate) async fn revoke(
     State(app): State<App>,
     at: InProject,
-    Path((_, id)): Path<(String, String)>,
+    Named(id): Named,
     _checked: Fields,
 ) -> Result<Response, Oops> {
     match app.accounts.revoke_key(&at.project.organization, &KeyId(id)).await? {

@@ -1,26 +1,23 @@
 //! Signing in by a one-time link. A GET, as link previews make it, uses nothing up.
 
-use axum::Form;
-use axum::extract::{Query, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
-use serde::Deserialize;
 use store::Token;
 
-use super::session::{Fields, cookie, set_cookie};
+use super::session::{Fields, SignedIn, cookie, set_cookie};
 use super::view::{Login, Section, Shell};
 use super::{Oops, notice, page};
 use crate::app::App;
+use crate::path::query_value;
 
-#[derive(Deserialize)]
-pub(crate) struct LinkToken {
-    #[serde(default)]
-    token: String,
-}
+/// Nobody is signed in here, so nobody may send much.
+const MAX_TOKEN_FORM: usize = 4096;
 
 /// `GET /login?token=…`: a button.
-pub(crate) async fn show(State(app): State<App>, Query(link): Query<LinkToken>) -> Result<Response, Oops> {
-    if !app.sessions.login_works(&Token::received(&link.token)).await? {
+pub(crate) async fn show(State(app): State<App>, uri: Uri) -> Result<Response, Oops> {
+    let token = query_value(&uri, "token");
+    if !app.sessions.login_works(&Token::received(&token)).await? {
         return Ok(used_up());
     }
     let shell = Shell {
@@ -30,12 +27,13 @@ pub(crate) async fn show(State(app): State<App>, Query(link): Query<LinkToken>) 
         signed_in: false,
         csrf: String::new(),
     };
-    Ok(page(&Login { shell, token: link.token }))
+    Ok(page(&Login { shell, token }))
 }
 
 /// `POST /login`: uses the link up.
-pub(crate) async fn enter(State(app): State<App>, Form(link): Form<LinkToken>) -> Result<Response, Oops> {
-    let Some(session) = app.sessions.use_login(&Token::received(&link.token)).await? else {
+pub(crate) async fn enter(State(app): State<App>, request: Request) -> Result<Response, Oops> {
+    let fields = Fields::read(request, MAX_TOKEN_FORM).await.map_err(Oops)?;
+    let Some(session) = app.sessions.use_login(&Token::received(fields.get("token"))).await? else {
         return Ok(used_up());
     };
     let mut response = Redirect::to("/").into_response();
@@ -46,6 +44,7 @@ pub(crate) async fn enter(State(app): State<App>, Form(link): Form<LinkToken>) -
 /// `POST /logout`
 pub(crate) async fn leave(
     State(app): State<App>,
+    _who: SignedIn,
     headers: HeaderMap,
     _checked: Fields,
 ) -> Result<Response, Oops> {

@@ -1,22 +1,22 @@
 //! Pull requests of the embedded host.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use forge::{Host, Local, Oid, PullRequest, State as PullIs};
 use jiff::Timestamp;
 use store::JobId;
 
-use super::session::{Fields, InProject};
+use super::session::{Fields, InProject, Named};
 use super::view::{self, Commit, Link, PullRow, PullState, Pulls, Section, blocks, diff_files};
-use super::{Oops, jobs, missing, page, page_with, when};
+use super::{Oops, jobs, missing, notice, page, page_with, when};
 use crate::app::App;
 
 const LISTED: usize = 100;
 
 /// `GET /p/{projectId}/pulls`
 pub(crate) async fn list(State(app): State<App>, at: InProject) -> Result<Response, Oops> {
-    let host = app.hosts.local(&at.project).await?;
+    let host = host(&app, &at).await?;
     let now = app.clock.now();
     let row = |pull: PullRequest| PullRow {
         href: format!("{}/pulls/{}", at.root(), pull.number),
@@ -27,15 +27,19 @@ pub(crate) async fn list(State(app): State<App>, at: InProject) -> Result<Respon
         head: pull.head,
         base: pull.base,
     };
-    let rows = host.list(LISTED).await?.into_iter().map(row).collect();
+    let rows = host.list(LISTED).await.map_err(unreachable_repository)?.into_iter().map(row).collect();
     let shell = at.shell("Pull requests", Section::Pulls);
     Ok(page(&Pulls { shell, rows, newer: None, older: None }))
 }
 
 /// `GET /p/{projectId}/pulls/{n}`: what `prLink` names.
-pub(crate) async fn show(State(app): State<App>, at: InProject, number: Number) -> Result<Response, Oops> {
-    let host = app.hosts.local(&at.project).await?;
-    let Some(pull) = host.get(number.get()).await? else { return Ok(missing("pull request")) };
+pub(crate) async fn show(
+    State(app): State<App>,
+    at: InProject,
+    Named(number): Named,
+) -> Result<Response, Oops> {
+    let host = host(&app, &at).await?;
+    let Some(pull) = host.get(parse(&number)).await? else { return Ok(missing("pull request")) };
     let pull = pull_page(&app, &at, &host, &pull, None).await?;
     Ok(page(&pull))
 }
@@ -44,41 +48,46 @@ pub(crate) async fn show(State(app): State<App>, at: InProject, number: Number) 
 pub(crate) async fn merge(
     State(app): State<App>,
     at: InProject,
-    number: Number,
+    Named(number): Named,
     fields: Fields,
 ) -> Result<Response, Oops> {
-    let host = app.hosts.local(&at.project).await?;
+    let host = host(&app, &at).await?;
     // Nobody merges what they have not looked at: a head that moved since is refused.
     let merged = match Oid::parse(fields.get("seen")) {
-        Ok(seen) => host.merge(number.get(), Some(&seen)).await,
+        Ok(seen) => host.merge(parse(&number), Some(&seen)).await,
         Err(error) => Err(error),
     };
-    settled(&app, &at, &host, number.get(), merged).await
+    settled(&app, &at, &host, parse(&number), merged).await
 }
 
 /// `POST /p/{projectId}/pulls/{n}/close`
 pub(crate) async fn close(
     State(app): State<App>,
     at: InProject,
-    number: Number,
+    Named(number): Named,
     _checked: Fields,
 ) -> Result<Response, Oops> {
-    let host = app.hosts.local(&at.project).await?;
-    let closed = host.close(number.get()).await;
-    settled(&app, &at, &host, number.get(), closed).await
+    let host = host(&app, &at).await?;
+    let closed = host.close(parse(&number)).await;
+    settled(&app, &at, &host, parse(&number), closed).await
 }
 
-/// The number in the path; what is no number names nothing.
-pub(crate) type Number = Path<PullPath>;
-
-#[derive(serde::Deserialize)]
-pub(crate) struct PullPath {
-    n: String,
+/// What is no number names nothing.
+fn parse(number: &str) -> u64 {
+    number.parse().unwrap_or(0)
 }
 
-impl PullPath {
-    fn get(&self) -> u64 {
-        self.n.parse().unwrap_or(0)
+/// The repository may have been moved or deleted: that is for the operator to mend, and to read.
+async fn host(app: &App, at: &InProject) -> Result<Local, Oops> {
+    app.hosts.local(&at.project).await.map_err(unreachable_repository)
+}
+
+fn unreachable_repository(error: forge::Error) -> Oops {
+    match error {
+        error @ (forge::Error::Repository(_) | forge::Error::NoSuchBranch(_) | forge::Error::Refused(_)) => {
+            Oops(notice(StatusCode::CONFLICT, "The repository cannot be read", &error.to_string()))
+        }
+        other => other.into(),
     }
 }
 
@@ -118,6 +127,11 @@ async fn pull_page(
         .job
         .as_ref()
         .map(|id| Link { href: jobs::href(&at.project, &JobId(id.clone())), label: "a job".into() });
+    // A head that was deleted leaves the record; what it changed is lost, and said so.
+    let (commits, diff, error) = match (host.commits(pull).await, host.diff(pull).await) {
+        (Ok(commits), Ok(diff)) => (commits, diff, error),
+        (Err(gone), _) | (_, Err(gone)) => (Vec::new(), String::new(), error.or(Some(gone.to_string()))),
+    };
     Ok(view::Pull {
         shell: at.shell(&pull.title, Section::Pulls),
         number: pull.number,
@@ -128,8 +142,8 @@ async fn pull_page(
         when: when(opened(pull), now),
         job,
         body: blocks(&pull.body),
-        commits: host.commits(pull).await?.into_iter().map(commit).collect(),
-        files: diff_files(&host.diff(pull).await?),
+        commits: commits.into_iter().map(commit).collect(),
+        files: diff_files(&diff),
         can_merge: pull.state == PullIs::Open,
         merge_hint: None,
         error,

@@ -1,6 +1,8 @@
 //! Who looks at a page, and in which project.
 
-use axum::Form;
+use std::convert::Infallible;
+use std::time::Duration;
+
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::header::{COOKIE, SET_COOKIE};
 use axum::http::request::Parts;
@@ -17,6 +19,11 @@ use crate::path::segment;
 
 /// Where the project's id stands: `/p/{projectId}/…`.
 const PROJECT: usize = 2;
+/// Where the thing's own name stands: `/p/{projectId}/jobs/{id}`.
+const NAMED: usize = 4;
+/// The longest prompt, each character encoded the longest way.
+const MAX_FORM: usize = 2 * 1024 * 1024;
+const PATIENCE: Duration = Duration::from_secs(30);
 const FORTNIGHT: &str = "1209600";
 
 /// Somebody with a live session.
@@ -79,6 +86,17 @@ impl FromRequestParts<App> for InProject {
     }
 }
 
+/// A segment of a page's path that names something, such as a key or a job; empty for junk.
+pub(crate) struct Named(pub(super) String);
+
+impl FromRequestParts<App> for Named {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Infallible> {
+        Ok(Self(segment(&parts.uri, NAMED).unwrap_or_default()))
+    }
+}
+
 /// The fields of a form of ours: it carries the session's token, which no other site can know.
 pub(crate) struct Fields(Vec<(String, String)>);
 
@@ -88,14 +106,25 @@ impl Fields {
     }
 }
 
+impl Fields {
+    /// Of a form that anybody may send: read within a bound of size and time.
+    pub(super) async fn read(request: Request, limit: usize) -> Result<Self, Response> {
+        let reading = axum::body::to_bytes(request.into_body(), limit);
+        let bytes = tokio::time::timeout(PATIENCE, reading).await.ok().and_then(Result::ok);
+        let bytes = bytes.ok_or_else(|| {
+            notice(StatusCode::PAYLOAD_TOO_LARGE, "That form is too large", "Nothing was changed. Send less.")
+        })?;
+        let pairs = form_urlencoded::parse(&bytes);
+        Ok(Self(pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect()))
+    }
+}
+
 impl FromRequest<App> for Fields {
     type Rejection = Response;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Response> {
         let expected = cookie(request.headers(), app).map(|token| csrf(&token)).ok_or_else(login_needed)?;
-        let form = Form::<Vec<(String, String)>>::from_request(request, app).await;
-        let Form(fields) = form.map_err(|_| stale())?;
-        let fields = Self(fields);
+        let fields = Self::read(request, MAX_FORM).await?;
         match bool::from(fields.get("csrf").as_bytes().ct_eq(expected.as_bytes())) {
             true => Ok(fields),
             false => Err(stale()),

@@ -5,12 +5,14 @@ use std::net::{IpAddr, SocketAddr};
 use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
-use ipnet::IpNet;
 
 use super::error::ApiError;
 use crate::app::App;
+use crate::settings::{Proxies, ProxyHeader};
 
-pub(crate) struct ClientAddress(pub(crate) IpAddr);
+/// `None` when a trusted proxy passed on something that is no address: then nobody knows who
+/// it is, and a key that is bound to addresses is refused.
+pub(crate) struct ClientAddress(pub(crate) Option<IpAddr>);
 
 impl FromRequestParts<App> for ClientAddress {
     type Rejection = ApiError;
@@ -18,39 +20,33 @@ impl FromRequestParts<App> for ClientAddress {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
         let peer = peer.ok_or_else(|| anyhow::anyhow!("the connection has no address"))?.0.ip();
-        Ok(Self(client(peer, &parts.headers, &app.trusted_proxies)))
+        Ok(Self(client(peer, &parts.headers, &app.proxies)))
     }
 }
 
 /// Walks the chain of proxies from the nearest: the first address that is no trusted proxy
-/// is the client. What stands further left was written by the client itself.
-fn client(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
-    let is_trusted = |address: &IpAddr| trusted.iter().any(|net| net.contains(&address.to_canonical()));
-    let mut nearest = peer;
-    for hop in forwarded(headers).into_iter().rev() {
-        if !is_trusted(&nearest) {
+/// is the client. What stands further left was written by the client itself. Only the one
+/// header that the operator's proxy writes is read: any other is the client's own word.
+fn client(peer: IpAddr, headers: &HeaderMap, proxies: &Proxies) -> Option<IpAddr> {
+    let mut nearest = peer.to_canonical();
+    for hop in hops(headers, proxies.header).into_iter().rev() {
+        if !proxies.trusted.iter().any(|net| net.contains(&nearest)) {
             break;
         }
-        match hop {
-            Some(address) => nearest = address,
-            None => break,
-        }
+        nearest = hop?.to_canonical();
     }
-    nearest.to_canonical()
+    Some(nearest)
 }
 
-/// The hops as told, nearest last; `None` for one that is no address. `Forwarded` is the
-/// standard and wins over the older header.
-fn forwarded(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
-    let values = |name: &str| {
-        let all = headers.get_all(name).iter().filter_map(|v| v.to_str().ok());
-        all.flat_map(|v| v.split(',')).map(|v| v.trim().to_owned()).collect::<Vec<_>>()
-    };
-    let standard = values("forwarded");
-    if !standard.is_empty() {
-        return standard.iter().map(|element| forwarded_for(element)).collect();
+/// The hops as told, nearest last; `None` for one that is no address.
+fn hops(headers: &HeaderMap, header: ProxyHeader) -> Vec<Option<IpAddr>> {
+    let lines = headers.get_all(header.name()).iter().map(|line| line.as_bytes());
+    let elements = lines.flat_map(|line| line.split(|byte| *byte == b','));
+    let texts = elements.map(|element| std::str::from_utf8(element).unwrap_or_default());
+    match header {
+        ProxyHeader::XForwardedFor => texts.map(parse_hop).collect(),
+        ProxyHeader::Forwarded => texts.map(forwarded_for).collect(),
     }
-    values("x-forwarded-for").iter().map(|hop| parse_hop(hop)).collect()
 }
 
 fn forwarded_for(element: &str) -> Option<IpAddr> {
@@ -62,34 +58,59 @@ fn forwarded_for(element: &str) -> Option<IpAddr> {
 
 /// An address, with or without a port, IPv6 in brackets or bare.
 fn parse_hop(text: &str) -> Option<IpAddr> {
-    let bare = text.trim().trim_start_matches('[').split(']').next()?;
+    let text = text.trim();
+    let bare = text.trim_start_matches('[').split(']').next()?;
     bare.parse().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|hop| hop.ip()))
 }
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderValue;
+
     use super::*;
 
-    #[test]
-    fn client_addresses() {
-        #[track_caller]
-        fn check(peer: &str, header: (&'static str, &str), expected: &str) {
-            let trusted = ["10.0.0.0/8".parse().unwrap(), "::1/128".parse().unwrap()];
-            let mut headers = HeaderMap::new();
-            headers.insert(header.0, header.1.parse().unwrap());
-            assert_eq!(client(peer.parse().unwrap(), &headers, &trusted).to_string(), expected);
+    #[track_caller]
+    fn check(header: ProxyHeader, peer: &str, sent: &[(&'static str, &[u8])], expected: &str) {
+        let trusted = vec!["10.0.0.0/8".parse().unwrap(), "::1/128".parse().unwrap()];
+        let mut headers = HeaderMap::new();
+        for (name, value) in sent {
+            headers.append(*name, HeaderValue::from_bytes(value).unwrap());
         }
-        const XFF: &str = "x-forwarded-for";
-        check("192.0.2.9", (XFF, "203.0.113.5"), "192.0.2.9"); // not a proxy of ours: a lie
-        check("10.0.0.1", (XFF, "203.0.113.5"), "203.0.113.5");
-        check("10.0.0.1", (XFF, "1.2.3.4, 203.0.113.5"), "203.0.113.5"); // the left one is the client's word
-        check("10.0.0.1", (XFF, "203.0.113.5, 10.0.0.2"), "203.0.113.5");
-        check("10.0.0.1", (XFF, "203.0.113.5, junk"), "10.0.0.1");
-        check("10.0.0.1", (XFF, "203.0.113.5:4000"), "203.0.113.5");
-        check("::1", ("forwarded", "for=\"[2001:db8::7]:4711\";proto=https"), "2001:db8::7");
-        check("::1", ("forwarded", "for=203.0.113.5, for=10.0.0.9"), "203.0.113.5");
-        check("::1", ("forwarded", "for=_hidden"), "::1");
-        check("::ffff:10.0.0.1", (XFF, "203.0.113.5"), "203.0.113.5");
-        check("10.0.0.1", ("x-other", "203.0.113.5"), "10.0.0.1");
+        let found = client(peer.parse().unwrap(), &headers, &Proxies { trusted, header });
+        assert_eq!(found.map_or("unknown".into(), |address| address.to_string()), expected);
+    }
+
+    #[test]
+    fn clients_behind_x_forwarded_for() {
+        let xff = |peer: &str, value: &str, expected: &str| {
+            check(ProxyHeader::XForwardedFor, peer, &[("x-forwarded-for", value.as_bytes())], expected);
+        };
+        xff("192.0.2.9", "203.0.113.5", "192.0.2.9"); // not a proxy of ours: a lie
+        xff("10.0.0.1", "203.0.113.5", "203.0.113.5");
+        xff("10.0.0.1", "1.2.3.4, 203.0.113.5", "203.0.113.5"); // the left one is the client's word
+        xff("10.0.0.1", "203.0.113.5, 10.0.0.2", "203.0.113.5");
+        xff("10.0.0.1", "203.0.113.5, junk", "unknown");
+        xff("10.0.0.1", "", "unknown");
+        xff("10.0.0.1", "203.0.113.5:4000", "203.0.113.5");
+        xff("::ffff:10.0.0.1", "203.0.113.5", "203.0.113.5");
+        let other = [("forwarded", &b"for=10.1.1.1"[..]), ("x-forwarded-for", b"203.0.113.5")];
+        check(ProxyHeader::XForwardedFor, "10.0.0.1", &other, "203.0.113.5");
+        let latin = [("x-forwarded-for", &b"\xff, 203.0.113.5"[..])];
+        check(ProxyHeader::XForwardedFor, "10.0.0.1", &latin, "203.0.113.5");
+        let two_lines = [("x-forwarded-for", &b"1.2.3.4"[..]), ("x-forwarded-for", b"203.0.113.5")];
+        check(ProxyHeader::XForwardedFor, "10.0.0.1", &two_lines, "203.0.113.5");
+        check(ProxyHeader::XForwardedFor, "10.0.0.1", &[], "10.0.0.1");
+    }
+
+    #[test]
+    fn clients_behind_forwarded() {
+        let forwarded = |value: &str, expected: &str| {
+            check(ProxyHeader::Forwarded, "::1", &[("forwarded", value.as_bytes())], expected);
+        };
+        forwarded("for=\"[2001:db8::7]:4711\";proto=https", "2001:db8::7");
+        forwarded("for=203.0.113.5, for=10.0.0.9", "203.0.113.5");
+        forwarded("for=_hidden", "unknown");
+        forwarded("proto=https", "unknown");
+        check(ProxyHeader::Forwarded, "::1", &[("x-forwarded-for", b"203.0.113.5")], "::1");
     }
 }

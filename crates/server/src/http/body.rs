@@ -1,9 +1,11 @@
 //! Bodies, read within a bound: 415, then 413, then 400, each in the one error shape.
 
+use std::time::Duration;
+
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::HeaderMap;
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 use serde_json::value::RawValue;
@@ -13,6 +15,10 @@ use crate::app::App;
 
 /// 100,000 characters, each escaped the longest way, and room for the braces.
 const MAX_JSON: usize = 2 * 1024 * 1024;
+/// A client that needs longer than this for a body is cut off.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The parser quotes what it found, however long that is.
+const MAX_MESSAGE_CHARS: usize = 200;
 
 /// A JSON body. Ours, so that its rejection is an [`ApiError`] too.
 pub(crate) struct Json<T>(pub(crate) T);
@@ -42,12 +48,17 @@ pub(crate) fn is_json(media_type: &str) -> bool {
 
 /// The whole body, or 413 as soon as it is known to be too large.
 pub(crate) async fn read(request: Request<Body>, limit: usize) -> Result<Bytes, ApiError> {
+    if request.headers().get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
+        return Err(ApiError::UnsupportedMediaType("it is, without a Content-Encoding"));
+    }
     let too_large = || ApiError::TooLarge(format!("the body must be at most {} MiB", limit / 1024 / 1024));
     let told = request.headers().get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
     if told.is_some_and(|length| length > limit as u64) {
         return Err(too_large());
     }
-    axum::body::to_bytes(request.into_body(), limit).await.map_err(|error| match limit_hit(&error) {
+    let reading = tokio::time::timeout(PATIENCE, axum::body::to_bytes(request.into_body(), limit));
+    let read = reading.await.map_err(|_| ApiError::TooSlow)?;
+    read.map_err(|error| match limit_hit(&error) {
         true => too_large(),
         false => ApiError::invalid("invalid_body", "the body was cut off before its end"),
     })
@@ -71,7 +82,16 @@ pub(crate) fn object<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
         return Err("expected a JSON object".into());
     }
     serde_json::from_slice(text).map_err(|error| match error.classify() {
-        Category::Data => format!("the JSON does not fit this operation: {error}"),
-        _ => format!("not valid JSON: {error}"),
+        Category::Data => format!("the JSON does not fit this operation: {}", shown(&error)),
+        _ => format!("not valid JSON: {}", shown(&error)),
     })
+}
+
+/// What the parser says, cut to a readable length.
+pub(crate) fn shown(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.char_indices().nth(MAX_MESSAGE_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
 }

@@ -27,7 +27,7 @@ impl FromRequestParts<App> for Caller {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let key = live_key(parts, app).await?;
         let ClientAddress(address) = ClientAddress::from_request_parts(parts, app).await?;
-        if !key.allow.permits(address) {
+        if !key.allow.is_empty() && !address.is_some_and(|address| key.allow.permits(address)) {
             return Err(ApiError::AddressNotAllowed);
         }
         let project = visible_project(parts, app, &key).await?;

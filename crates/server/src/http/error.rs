@@ -33,12 +33,16 @@ pub(crate) enum ApiError {
     UnsupportedMediaType(&'static str),
     #[error("{0}")]
     TooLarge(String),
+    #[error("the body did not come in time; send it again")]
+    TooSlow,
     #[error(transparent)]
     BadPrompt(#[from] PromptError),
     #[error("{message}")]
     Invalid { code: &'static str, message: String, details: Vec<String> },
     #[error("the server cannot keep up; send this again a little later")]
     Busy,
+    #[error("the server's store does not answer just now; send this again a little later")]
+    Unavailable(#[source] StoreError),
     #[error("internal error; the server's log has the cause under this answer's X-Request-Id")]
     Internal(#[from] anyhow::Error),
 }
@@ -56,8 +60,9 @@ impl ApiError {
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::BadPrompt(_) | Self::Invalid { .. } => StatusCode::BAD_REQUEST,
-            Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Busy | Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -73,9 +78,11 @@ impl ApiError {
             Self::MethodNotAllowed => "method_not_allowed",
             Self::UnsupportedMediaType(_) => "unsupported_media_type",
             Self::TooLarge(_) => "too_large",
+            Self::TooSlow => "too_slow",
             Self::BadPrompt(_) => "invalid_prompt",
             Self::Invalid { code, .. } => code,
             Self::Busy => "busy",
+            Self::Unavailable(_) => "unavailable",
             Self::Internal(_) => "internal",
         }
     }
@@ -83,15 +90,17 @@ impl ApiError {
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
-        Self::Internal(error.into())
+        Self::Unavailable(error)
     }
 }
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         // Logged here and nowhere else: the cause is for the operator, the sentence for the client.
-        if let Self::Internal(cause) = &self {
-            tracing::error!("request failed: {cause:#}");
+        match &self {
+            Self::Internal(cause) => tracing::error!("request failed: {cause:#}"),
+            Self::Unavailable(cause) => tracing::error!("the store failed: {cause}"),
+            _ => {}
         }
         let details = match &self {
             Self::Invalid { details, .. } => details.clone(),
@@ -106,7 +115,7 @@ impl IntoResponse for ApiError {
         headers.insert(ERROR_CODE, HeaderValue::from_static(self.code()));
         match self {
             Self::Unauthorized => headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")),
-            Self::Busy => headers.insert(RETRY_AFTER, HeaderValue::from_static("1")),
+            Self::Busy | Self::Unavailable(_) => headers.insert(RETRY_AFTER, HeaderValue::from_static("1")),
             _ => None,
         };
         response

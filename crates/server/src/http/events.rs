@@ -2,12 +2,14 @@
 
 use axum::Json as Answer;
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
+use axum::http::header::CONTENT_LENGTH;
+use axum::http::{HeaderMap, StatusCode};
+use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use traffic::{Event, RawEvent, TakeError};
 use wire::{Rejected, Taken, ViewEvent};
 
-use super::body::{is_json, media_type, object, read};
+use super::body::{is_json, media_type, object, read, shown};
 use super::caller::Caller;
 use super::error::ApiError;
 use crate::app::App;
@@ -23,14 +25,25 @@ pub(super) async fn take(
 ) -> Result<(StatusCode, Answer<Taken>), ApiError> {
     let kind = media_type(request.headers());
     let lines = kind.as_deref().map(Lines::of).ok_or(WRONG_TYPE)?.ok_or(WRONG_TYPE)?;
+    // Room for it is taken before a byte of it is read, so that memory stays bounded.
+    let _room =
+        app.intake.clone().try_acquire_many_owned(room(request.headers())).map_err(|_| ApiError::Busy)?;
     let body = read(request, MAX_BYTES).await?;
-    let (events, rejected) = parse(&body, lines, app.clock.now())?;
+    let now = app.clock.now();
+    let parsed = tokio::task::spawn_blocking(move || parse(&body, lines, now)).await;
+    let (events, rejected) = parsed.map_err(anyhow::Error::from)??;
     let receipt = app.views.take(&caller.project.id.0, events).await.map_err(|error| match error {
         TakeError::Busy => ApiError::Busy,
         failed => ApiError::Internal(failed.into()),
     })?;
     let taken = Taken { accepted: receipt.accepted, duplicates: receipt.duplicates, rejected };
     Ok((StatusCode::ACCEPTED, Answer(taken)))
+}
+
+/// What a body may take, in KiB: what it says, or all that it may.
+fn room(headers: &HeaderMap) -> u32 {
+    let told = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    (told.unwrap_or(MAX_BYTES).min(MAX_BYTES) / 1024 + 1) as u32
 }
 
 const WRONG_TYPE: ApiError =
@@ -60,7 +73,7 @@ fn parse(body: &[u8], lines: Lines, now: jiff::Timestamp) -> Result<(Vec<Event>,
         Lines::Ndjson => ndjson(body),
     };
     if texts.len() > MAX_EVENTS {
-        return Err(ApiError::TooLarge(format!("send at most 10,000 events at once, got {}", texts.len())));
+        return Err(ApiError::TooLarge("send at most 10,000 events at once".into()));
     }
     let mut events = Vec::with_capacity(texts.len());
     let mut rejected = Vec::new();
@@ -74,15 +87,47 @@ fn parse(body: &[u8], lines: Lines, now: jiff::Timestamp) -> Result<(Vec<Event>,
 }
 
 fn array(body: &[u8]) -> Result<Vec<(u64, &[u8])>, ApiError> {
-    let items: Vec<&RawValue> = serde_json::from_slice(body).map_err(|error| {
-        ApiError::invalid("invalid_body", format!("the body must be a JSON array of events: {error}"))
+    let items: FirstItems = serde_json::from_slice(body).map_err(|error| {
+        ApiError::invalid(
+            "invalid_body",
+            format!("the body must be a JSON array of events: {}", shown(&error)),
+        )
     })?;
-    Ok((1..).zip(items.into_iter().map(|item| item.get().as_bytes())).collect())
+    Ok((1..).zip(items.0.into_iter().map(|item| item.get().as_bytes())).collect())
+}
+
+/// The items of an array, and none after the first too many: eight megabytes of `0,0,0` must not
+/// become a hundred of pointers.
+struct FirstItems<'a>(Vec<&'a RawValue>);
+
+impl<'de> Deserialize<'de> for FirstItems<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Items;
+        impl<'de> Visitor<'de> for Items {
+            type Value = FirstItems<'de>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an array")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+                let mut first = Vec::new();
+                while let Some(item) = items.next_element()? {
+                    if first.len() <= MAX_EVENTS {
+                        first.push(item);
+                    }
+                }
+                Ok(FirstItems(first))
+            }
+        }
+        from.deserialize_seq(Items)
+    }
 }
 
 fn ndjson(body: &[u8]) -> Vec<(u64, &[u8])> {
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body); // what some editors put first
     let lines = body.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-    (1..).zip(lines).filter(|(_, line)| !line.is_empty()).collect()
+    (1..).zip(lines).filter(|(_, line)| !line.is_empty()).take(MAX_EVENTS + 1).collect()
 }
 
 fn event(text: &[u8], now: jiff::Timestamp) -> Result<Event, String> {

@@ -30,6 +30,7 @@ impl From<forge::Error> for Stop {
         match error {
             // Ours, not the repository's fault.
             forge::Error::Records(cause) => Self::GiveBack(cause.to_string()),
+            busy @ forge::Error::NoRoom(_) => Self::GiveBack(busy.to_string()),
             other => Self::Failed(other.to_string()),
         }
     }

@@ -35,6 +35,8 @@ pub(super) async fn see_through(app: &App, lease: Lease, alive: &CancellationTok
             if let Err(error) = app.jobs.release(&lease).await {
                 tracing::warn!(job.id = %id, "job {id} will be taken up when its lease ends: {error}");
             }
+            // What went wrong is likely to go wrong again at once.
+            pause(alive, AGAIN).await;
         }
     }
 }

@@ -78,11 +78,10 @@ async fn junk_at_the_events_door() {
     door.check("text/csv", "a,b", types).await;
     let array = "400 invalid_body: the body must be a JSON array of events: ";
     door.check(JSON, "", &format!("{array}EOF while parsing a value at line 1 column 0")).await;
-    door.check(JSON, "{}", &format!("{array}invalid type: map, expected a sequence at line 1 column 0"))
-        .await;
+    door.check(JSON, "{}", &format!("{array}invalid type: map, expected an array at line 1 column 0")).await;
     door.check(JSON, "[{}", &format!("{array}EOF while parsing a list at line 1 column 3")).await;
     let many = format!("[{}]", vec!["{}"; 10_001].join(","));
-    door.check(JSON, many, "413 too_large: send at most 10,000 events at once, got 10001").await;
+    door.check(JSON, many, "413 too_large: send at most 10,000 events at once").await;
     door.check(JSON, " ".repeat(8 * 1024 * 1024 + 1), "413 too_large: the body must be at most 8 MiB").await;
     let counts = server.get(&team.key, &format!("/v1/analytics/{}/views", team.project.id)).await;
     assert_eq!(counts.body, r#"{"totals":{"human":0,"ai":0,"total":0},"views":[],"hasMore":false}"#);

@@ -128,7 +128,8 @@ async fn a_refused_key_form_says_why_and_keeps_what_was_typed() {
         ("name", " ", "a key needs a name"),
         ("scope", "admin", "scope is read or write"),
         ("expires", "1000y", "expiry is 7d"),
-        ("allow", "0.0.0.0/0", "would allow every address"),
+        ("allow", "0.0.0.0/0", "too much of the internet"),
+        ("expires", "2020-01-01", "in the past"),
     ] {
         let mut form = vec![("name", "CI"), ("scope", "write"), ("expires", "90d"), ("allow", "")];
         form.iter_mut().find(|(name, _)| *name == field).unwrap().1 = value;
@@ -239,6 +240,50 @@ async fn another_organizations_pages_are_not_there() {
 }
 
 #[tokio::test]
+async fn junk_in_addresses_of_pages_is_a_page_too() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[]).await;
+    let browser = Browser::signed_in(&server, &team).await;
+    let root = format!("/p/{}", team.project.id);
+    for (path, status) in [
+        ("/jobs/%ff", 404),
+        ("/pulls/%ff", 404),
+        ("/pulls/x", 404),
+        ("/pulls/99999999999999999999", 404),
+        ("/jobs?offset=abc", 200),
+        ("/jobs?offset=18446744073709551615", 200),
+    ] {
+        let answer = browser.get(&format!("{root}{path}")).await;
+        assert_eq!(answer.status, status, "{path}");
+        assert!(answer.header("content-type").starts_with("text/html"), "{path}");
+    }
+    let many = send(server.request(Method::GET, "/login?token=a&token=b")).await;
+    assert_eq!((many.status, many.header("content-type")), (410, "text/html; charset=utf-8"));
+    let large = send(server.request(Method::POST, "/login").form(&[("token", "x".repeat(5_000))])).await;
+    assert_eq!((large.status, large.header("content-type")), (413, "text/html; charset=utf-8"));
+}
+
+#[tokio::test]
+async fn a_repository_that_moved_and_a_head_that_is_gone_have_pages() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[("a.md", "one\n")]).await;
+    server.create_job(&team, "Replace \"one\" with \"two\".").await;
+    server.run_queued_jobs().await;
+    let browser = Browser::signed_in(&server, &team).await;
+    let root = format!("/p/{}", team.project.id);
+    let branch = git(&team.repository, &["for-each-ref", "--format=%(refname)", "refs/heads/docwright"]);
+    git(&team.repository, &["update-ref", "-d", &branch]);
+    git(&team.repository, &["reflog", "expire", "--expire=now", "--all"]);
+    git(&team.repository, &["gc", "--quiet", "--prune=now"]);
+    let gone = browser.get(&format!("{root}/pulls/1")).await;
+    assert_eq!(gone.status, 200, "{}", gone.body);
+    std::fs::remove_dir_all(&team.repository).unwrap();
+    for path in ["/pulls", "/pulls/1"] {
+        assert_eq!(browser.get(&format!("{root}{path}")).await.status, 409, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn signing_out_ends_the_session() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
@@ -258,5 +303,7 @@ async fn assets_are_served() {
         assert_eq!(answer.status, 200);
         assert!(answer.header("content-type").starts_with(kind));
     }
-    assert_eq!(send(server.request(Method::GET, "/assets/..%2FCargo.toml")).await.status, 404);
+    for name in ["..%2FCargo.toml", "%ff", ""] {
+        assert_eq!(send(server.request(Method::GET, &format!("/assets/{name}"))).await.status, 404, "{name}");
+    }
 }

@@ -80,19 +80,17 @@ impl JobStore for SqliteStore {
     }
 
     async fn beat(&self, worker: &WorkerId) -> Result<()> {
-        let beat = sqlx::query("INSERT OR REPLACE INTO workers VALUES (?, ?)")
-            .bind(worker.0.clone())
-            .bind(self.clock.now_ms() + LEASE.as_millis() as i64);
-        self.execute(beat).await.map(|_| ())
+        let (worker, clock) = (worker.clone(), self.clock.clone());
+        self.db.write(move |db| async move { beat(db, &worker, clock.now_ms()).await }.boxed()).await
     }
 
     async fn lease_next(&self, worker: &WorkerId) -> Result<Option<Lease>> {
-        let (worker, now) = (worker.clone(), self.clock.now_ms());
         // Most looks find nothing; those need no write and no fsync.
-        if next_in_line(&mut *self.db.reads().acquire().await?, now).await?.is_none() {
+        if next_in_line(&mut *self.db.reads().acquire().await?, self.clock.now_ms()).await?.is_none() {
             return Ok(None);
         }
-        self.db.write(move |db| lease(db, worker, now).boxed()).await
+        let (worker, clock) = (worker.clone(), self.clock.clone());
+        self.db.write(move |db| async move { lease(db, worker, clock.now_ms()).await }.boxed()).await
     }
 
     async fn record(&self, lease: &Lease, events: Vec<NewEvent>) -> Result<()> {
@@ -180,10 +178,12 @@ impl SqliteStore {
             + 'static,
     {
         let (id, worker, fence) = (lease.job.id.clone(), lease.worker.clone(), lease.fence);
-        let now = self.clock.now_ms();
+        let clock = self.clock.clone();
         self.db
             .write(move |db| {
                 async move {
+                    // Asked in the writer, not before the wait for it: a lease can end in line.
+                    let now = clock.now_ms();
                     let held = sqlx::query(
                         "SELECT 1 FROM jobs JOIN workers ON workers.id = jobs.worker
                          WHERE jobs.id = ? AND worker = ? AND lease = ? AND status = 'active' AND alive_until > ?",
@@ -231,6 +231,15 @@ async fn next_in_line(db: &mut SqliteConnection, now: i64) -> Result<Option<Sqli
     Ok(next.bind(now).fetch_optional(db).await?)
 }
 
+async fn beat(db: &mut SqliteConnection, worker: &WorkerId, now: i64) -> Result<()> {
+    sqlx::query("INSERT OR REPLACE INTO workers VALUES (?, ?)")
+        .bind(&worker.0)
+        .bind(now + LEASE.as_millis() as i64)
+        .execute(db)
+        .await?;
+    Ok(())
+}
+
 async fn lease(db: &mut SqliteConnection, worker: WorkerId, now: i64) -> Result<Option<Lease>> {
     while let Some(row) = next_in_line(db, now).await? {
         let mut job = job(&row)?;
@@ -247,6 +256,9 @@ async fn lease(db: &mut SqliteConnection, worker: WorkerId, now: i64) -> Result<
             .bind(&job.id.0)
             .execute(&mut *db)
             .await?;
+        // Whoever leases is alive. Without this a worker whose heartbeat is late would lease the
+        // same job again and again, and use up its attempts.
+        beat(db, &worker, now).await?;
         let started = NewEvent::new("started", format!("Attempt {} began", job.attempt));
         append(db, &job.id.0, now, started.with("attempt", job.attempt)).await?;
         let resume = Resume { base: base(&row)?, change: change(db, &job.id).await? };

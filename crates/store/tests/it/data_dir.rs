@@ -16,6 +16,14 @@ fn a_second_server_is_refused_until_the_first_lets_go() {
 }
 
 #[test]
+fn a_directory_that_others_could_read_is_closed_to_them() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    DataDir::open(dir.path()).unwrap();
+    assert_eq!(std::fs::metadata(dir.path()).unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+#[test]
 fn a_file_in_the_way_is_named() {
     let parent = tempfile::tempdir().unwrap();
     let path = parent.path().join("file");

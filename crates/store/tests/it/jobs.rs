@@ -17,6 +17,7 @@ every_backend! {
     the_oldest_job_is_leased_first_and_only_once,
     an_expired_lease_passes_to_the_next_worker,
     a_heartbeat_keeps_every_lease_of_its_worker,
+    a_lease_is_a_heartbeat,
     a_lost_lease_writes_nothing,
     a_released_job_keeps_its_attempts_and_fences_the_old_lease,
     voided_leases_are_free_at_once,
@@ -124,6 +125,16 @@ async fn a_heartbeat_keeps_every_lease_of_its_worker(store: &SqliteStore, clock:
     for lease in held {
         store.finish(&lease.unwrap().unwrap(), done(None)).await.unwrap();
     }
+}
+
+async fn a_lease_is_a_heartbeat(store: &SqliteStore, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    job(store, &project).await;
+    store.beat(&worker(1)).await.unwrap();
+    clock.advance(LEASE);
+    let lease = store.lease_next(&worker(1)).await.unwrap().unwrap();
+    assert!(store.lease_next(&worker(1)).await.unwrap().is_none(), "it took its own job a second time");
+    store.finish(&lease, done(None)).await.unwrap();
 }
 
 async fn a_lost_lease_writes_nothing(store: &SqliteStore, clock: &TestClock) {
