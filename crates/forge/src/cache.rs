@@ -7,7 +7,7 @@ use tokio::sync::Mutex;
 
 use crate::commit::{self, NewCommit};
 use crate::git::{self, Git};
-use crate::{Error, Oid, Remote, Result, Snapshot, bare, snapshot, target, valid_branch};
+use crate::{Error, Oid, Remote, Result, Snapshot, bare, diff, snapshot, target, valid_branch};
 
 /// A project's cached repository. Holds what was fetched and what was committed, one commit deep;
 /// pins, refs under `refs/docwright/pins/`, keep what is in use. Nothing in it is the only copy of
@@ -95,6 +95,17 @@ impl Cache {
     ) -> Result<()> {
         valid_branch(branch)?;
         target::push(&self.dir, remote, commit, branch, expected).await
+    }
+
+    /// What changed between two commits that are here, as git writes it; cut at 2 MiB.
+    pub async fn diff(&self, from: &Oid, to: &Oid) -> Result<String> {
+        diff::between(&self.dir, from, to).await
+    }
+
+    /// Where `branch` is on the host just now; `None` when it is not there.
+    pub async fn tip(&self, remote: &Remote, branch: &str) -> Result<Option<Oid>> {
+        valid_branch(branch)?;
+        target::remote_tip(remote, branch).await
     }
 
     /// Packs what is pinned and drops what has not been for two weeks. For quiet hours.

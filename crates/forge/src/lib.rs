@@ -12,6 +12,7 @@
 mod bare;
 mod cache;
 mod commit;
+mod diff;
 mod error;
 mod git;
 mod host;

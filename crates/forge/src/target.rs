@@ -68,14 +68,24 @@ fn fetch_failure(output: &Output, branch: &str) -> Error {
 
 /// Whether the remote itself answers and has the branch.
 pub(crate) async fn answers(remote: &Remote, branch: &str) -> bool {
+    remote_tip(remote, branch).await.is_ok_and(|tip| tip.is_some())
+}
+
+/// The commit that `branch` is at on the remote.
+pub(crate) async fn remote_tip(remote: &Remote, branch: &str) -> Result<Option<Oid>> {
     // Outside of any repository, so that only the remote can be at fault.
-    let asked = Git::at(Path::new("/"), "ls-remote")
+    let output = Git::at(Path::new("/"), "ls-remote")
         .args(["--exit-code", "--quiet"])
         .args([format!("--upload-pack={}", git::service("upload-pack"))])
         .args([remote.url(), &format!("refs/heads/{branch}")])
         .run()
-        .await;
-    asked.is_ok_and(|output| output.code == Some(0))
+        .await?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    match output.code {
+        Some(0) => Oid::parse(said.split('\t').next().unwrap_or_default()).map(Some),
+        Some(2) => Ok(None),
+        _ => Err(output.failure()),
+    }
 }
 
 /// Pushes `commit` from the repository at `dir` to exactly one branch, if that is still at

@@ -8,13 +8,14 @@ use agent::Editor;
 use base::Clock;
 use base::sqlite::{OpenError, Schema};
 use store::{
-    Accounts, DataDir, Held, JobStore, MasterKey, Pulls, Secrets, Sessions, SqliteStore, StoreError,
+    Accounts, DataDir, Held, JobStore, MasterKey, Pulls, Queue, Rates, Secrets, Sessions, SqliteStore,
+    StoreError,
 };
 use tokio::sync::Semaphore;
 use traffic::{SqliteViews, Views};
 
 use crate::hosts::{self, Hosts, Repository};
-use crate::settings::{Proxies, Settings};
+use crate::settings::{Limits, Proxies, Settings};
 
 /// How often, and how long each time, a command waits for another one.
 const ANOTHER_COMMAND: u32 = 60;
@@ -29,6 +30,9 @@ pub struct App {
     pub sessions: Arc<dyn Sessions>,
     pub secrets: Arc<dyn Secrets>,
     pub jobs: Arc<dyn JobStore>,
+    pub queue: Arc<dyn Queue>,
+    pub rates: Arc<dyn Rates>,
+    pub limits: Limits,
     pub pulls: Arc<dyn Pulls>,
     pub views: Arc<dyn Views>,
     pub hosts: Hosts,
@@ -69,6 +73,9 @@ impl App {
             sessions: store.clone(),
             secrets: store.clone(),
             jobs: store.clone(),
+            queue: store.clone(),
+            rates: store.clone(),
+            limits: settings.limits,
             pulls: store,
             views: Arc::new(views),
             clock,

@@ -5,9 +5,15 @@ mod analytics;
 mod body;
 mod caller;
 mod error;
+mod etag;
 mod events;
+mod health;
+mod idempotency;
 mod jobs;
+mod limits;
+mod query;
 mod request_id;
+mod watch;
 
 use axum::Router;
 use axum::middleware::from_fn;
@@ -20,11 +26,15 @@ pub(crate) fn router(app: App) -> Router {
     let api = Router::new()
         .route("/v2/agent/{projectId}/job", post(jobs::create))
         .route("/v2/agent/{projectId}/job/{id}", get(jobs::show))
-        .route("/v2/agent/{projectId}/job/{id}/events", get(jobs::events))
+        .route("/v2/agent/{projectId}/job/{id}/message", post(jobs::message))
+        .route("/v2/agent/{projectId}/job/{id}/archive", post(jobs::archive))
+        .route("/v2/agent/{projectId}/job/{id}/events", get(watch::events))
         .route("/v2/agent/{projectId}/job/{id}/diff", get(jobs::diff))
+        .route("/v2/agent/{projectId}/jobs", get(jobs::list))
         .route("/v1/analytics/{projectId}/views", get(analytics::views))
         .route("/v1/analytics/{projectId}/events", post(events::take))
-        .route("/healthz", get(|| async { "ok\n" }));
+        .route("/healthz", get(health::alive))
+        .route("/readyz", get(health::ready));
 
     let pages = Router::new()
         .route("/", get(dashboard::home::show))

@@ -15,6 +15,7 @@ pub struct Settings {
     pub public_url: Option<String>,
     pub proxies: Proxies,
     pub master_key_file: Option<PathBuf>,
+    pub limits: Limits,
     /// Jobs at once; with 0 this server runs none.
     pub workers: usize,
 }
@@ -27,8 +28,24 @@ impl Settings {
             public_url: None,
             proxies: Proxies::default(),
             master_key_file: None,
+            limits: Limits::default(),
             workers: 4,
         }
+    }
+}
+
+/// How often things may be done within an hour.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Jobs created and followed up, a project.
+    pub jobs: u32,
+    /// Questions about page views, an organization.
+    pub reads: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { jobs: 100, reads: 1_000 }
     }
 }
 

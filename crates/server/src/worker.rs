@@ -5,9 +5,10 @@ mod outcome;
 mod run;
 mod tree;
 
+use std::collections::HashMap;
 use std::time::Duration;
 
-use store::{LEASE, WorkerId};
+use store::{JobId, LEASE, Lease, WorkerId};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -43,8 +44,8 @@ impl Worker {
 
     /// Runs jobs, one after the other, until none is waiting: for tests.
     pub async fn drain(&self) -> Result<(), store::StoreError> {
-        self.app.jobs.beat(&self.id).await?;
-        while let Some(lease) = self.app.jobs.lease_next(&self.id).await? {
+        self.app.queue.beat(&self.id).await?;
+        while let Some(lease) = self.app.queue.lease_next(&self.id).await? {
             run::see_through(&self.app, lease, &CancellationToken::new()).await;
         }
         Ok(())
@@ -57,7 +58,7 @@ impl Worker {
             // The lease counts from when the store was asked, not from when it answered, and a
             // store that does not answer at all must not keep us from letting go.
             let asked = Instant::now();
-            match timeout_at(heard + LET_GO, self.app.jobs.beat(&self.id)).await {
+            match timeout_at(heard + LET_GO, self.app.queue.beat(&self.id)).await {
                 Ok(Ok(())) => heard = asked,
                 Ok(Err(error)) => tracing::warn!("the heartbeat was not taken: {error}"),
                 Err(_) => tracing::warn!("the heartbeat was not answered"),
@@ -71,34 +72,72 @@ impl Worker {
     }
 
     async fn take_jobs(&self, alive: &CancellationToken) {
-        let mut running = JoinSet::new();
+        let mut running = Running::default();
         while !alive.is_cancelled() {
             self.fill(&mut running, alive).await;
             tokio::select! {
                 () = alive.cancelled() => {}
-                Some(_) = running.join_next() => {}
-                () = self.app.jobs.work_came() => {}
+                () = running.one_ended() => {}
+                () = self.app.queue.work_came() => {}
                 () = tokio::time::sleep(LOOK) => {}
             }
+            self.stop_archived(&running).await;
         }
-        while running.join_next().await.is_some() {}
+        while !running.jobs.is_empty() {
+            running.one_ended().await;
+        }
     }
 
-    async fn fill(&self, running: &mut JoinSet<()>, alive: &CancellationToken) {
-        while running.len() < self.slots && !alive.is_cancelled() {
-            match self.app.jobs.lease_next(&self.id).await {
-                Ok(Some(lease)) => {
-                    let (id, attempt) = (&lease.job.id, lease.job.attempt);
-                    tracing::info!(job.id = %id, attempt, "leased job {id}, attempt {attempt}");
-                    let (app, alive) = (self.app.clone(), alive.clone());
-                    running.spawn(async move { run::see_through(&app, lease, &alive).await });
-                }
+    async fn fill(&self, running: &mut Running, alive: &CancellationToken) {
+        while running.jobs.len() < self.slots && !alive.is_cancelled() {
+            match self.app.queue.lease_next(&self.id).await {
+                Ok(Some(lease)) => running.start(&self.app, lease, alive.child_token()),
                 Ok(None) => return,
                 Err(error) => {
                     tracing::warn!("no job could be leased: {error}");
                     return;
                 }
             }
+        }
+    }
+
+    /// An archive waits for us to let go.
+    async fn stop_archived(&self, running: &Running) {
+        if running.jobs.is_empty() {
+            return;
+        }
+        match self.app.queue.to_stop(&self.id).await {
+            Ok(ids) => ids.iter().filter_map(|id| running.halts.get(id)).for_each(CancellationToken::cancel),
+            Err(error) => tracing::warn!("it is not known which jobs are to stop: {error}"),
+        }
+    }
+}
+
+/// The jobs that run, each with a way to stop it.
+#[derive(Default)]
+struct Running {
+    jobs: JoinSet<JobId>,
+    halts: HashMap<JobId, CancellationToken>,
+}
+
+impl Running {
+    fn start(&mut self, app: &App, lease: Lease, halt: CancellationToken) {
+        let (id, attempt) = (lease.job.id.clone(), lease.job.attempt);
+        tracing::info!(job.id = %id, attempt, "leased job {id}, attempt {attempt}");
+        self.halts.insert(id.clone(), halt.clone());
+        let app = app.clone();
+        self.jobs.spawn(async move {
+            run::see_through(&app, lease, &halt).await;
+            id
+        });
+    }
+
+    /// Never, while none runs.
+    async fn one_ended(&mut self) {
+        match self.jobs.join_next().await {
+            Some(Ok(id)) => drop(self.halts.remove(&id)),
+            Some(Err(error)) => tracing::error!("a job's run broke off: {error}"),
+            None => std::future::pending().await,
         }
     }
 }

@@ -1,16 +1,12 @@
 //! Agent jobs: their states, their events, and the queue's promises.
 
 use async_trait::async_trait;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::{JobId, ProjectId, Result, WorkerId};
+use crate::{JobId, ProjectId, Receipt, Result, Terms};
 
 pub const MAX_PROMPT_CHARS: usize = 100_000;
-/// How long a worker is believed to be alive after its last heartbeat.
-pub const LEASE: SignedDuration = SignedDuration::from_secs(15);
-/// A job that took down its worker this many times is failed for good.
-pub const MAX_ATTEMPTS: u32 = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt(String);
@@ -63,7 +59,7 @@ impl Status {
         }
     }
 
-    pub(crate) fn from_db(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         [Self::Active, Self::Completed, Self::Failed, Self::Archived].into_iter().find(|s| s.as_str() == text)
     }
 
@@ -86,8 +82,13 @@ pub struct Job {
     /// The branch that the agent works on.
     pub branch: String,
     pub model: String,
-    /// The branch to merge into, once the run has found it.
+    /// The branch to merge into: the one asked for, or once the run has found it.
     pub base_ref: Option<String>,
+    /// Whether the branch was named by the request, and may hold other people's work.
+    pub adopts: bool,
+    pub draft: bool,
+    /// Counts up with every follow-up after an end.
+    pub run: u32,
     pub pr_link: Option<String>,
     pub created_at: Timestamp,
     pub ended_at: Option<Timestamp>,
@@ -100,6 +101,11 @@ pub struct NewJob {
     pub project: ProjectId,
     pub prompt: Prompt,
     pub model: String,
+    /// The branch to start from and merge into; `None` is the project's.
+    pub base_ref: Option<String>,
+    /// Work on this head, and adopt its open pull request; `None` is a branch of the job's own.
+    pub branch: Option<String>,
+    pub draft: bool,
 }
 
 /// Something that happened to a job. Numbered from 1, without gaps.
@@ -128,104 +134,55 @@ impl NewEvent {
     }
 }
 
-/// The change that a run made, kept before anything of it is pushed: whoever takes the job
-/// up goes on from here instead of asking the agent again.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Change {
-    pub head_commit: String,
-    pub title: String,
-    pub body: String,
-    pub report: Value,
-    pub diff: String,
-}
-
-/// What an earlier attempt left behind.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Resume {
-    /// The branch and the commit that the run started from.
-    pub base: Option<(String, String)>,
-    pub change: Option<Change>,
-}
-
-/// The right to work on a job. Every write that takes one fails once it is no longer current.
-#[derive(Debug, Clone)]
-pub struct Lease {
-    pub job: Job,
-    pub worker: WorkerId,
-    pub(crate) fence: i64,
-    pub resume: Resume,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    Completed { pr_link: Option<String> },
-    Failed,
-}
-
-/// How a run ended; written as the run's last event in the same transaction as the status.
-#[derive(Debug, Clone)]
-pub struct Ending {
-    pub outcome: Outcome,
-    pub message: String,
-    pub report: Value,
-    pub checks: Value,
-    pub usage: Value,
-}
-
-impl Ending {
-    pub(crate) fn event(self) -> NewEvent {
-        let reason = match self.outcome {
-            Outcome::Completed { .. } => "completed",
-            Outcome::Failed => "failed",
-        };
-        NewEvent::new("ended", self.message)
-            .with("reason", reason)
-            .with("usage", self.usage)
-            .with("checks", self.checks)
-            .with("report", self.report)
-    }
-}
-
 #[derive(Debug, Clone)]
 pub struct Page<T> {
     pub items: Vec<T>,
     pub has_more: bool,
 }
 
-/// The job queue. Every backend passes `tests/it`; a method's promise is written here once
-/// and tested there once. What belongs to another project is `None`, like what is not there.
+/// Which jobs to list, and which of those.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    pub status: Option<Status>,
+    pub limit: u32,
+    pub offset: u64,
+}
+
+/// What became of a wish to archive.
+#[derive(Debug, Clone)]
+pub enum Archived {
+    Done(Box<Job>),
+    /// A worker still has it and was told to let go: ask again.
+    Waiting,
+}
+
+/// Jobs, as clients see them. Every backend passes `tests/it`; a method's promise is written
+/// here once and tested there once. What belongs to another project is `None`, like what is
+/// not there.
 #[async_trait]
 pub trait JobStore: Send + Sync {
-    /// On disk when it returns, `active`, with its first event.
-    async fn insert(&self, new: &NewJob) -> Result<Job>;
+    /// On disk when it is done, `active`, with its first event.
+    async fn insert(&self, new: &NewJob, terms: &Terms) -> Result<Receipt>;
     async fn find(&self, project: &ProjectId, id: &JobId) -> Result<Option<Job>>;
     /// Newest first.
-    async fn list(&self, project: &ProjectId, limit: u32, offset: u64) -> Result<Page<Job>>;
+    async fn list(&self, project: &ProjectId, filter: &Filter) -> Result<Page<Job>>;
     /// The events after number `after`, in order.
     async fn events(&self, project: &ProjectId, id: &JobId, after: u64) -> Result<Option<Vec<Event>>>;
     /// The change as it stands, as a unified diff; empty when there is none.
     async fn diff(&self, project: &ProjectId, id: &JobId) -> Result<Option<String>>;
-
-    /// The worker process is alive for another [`LEASE`].
-    async fn beat(&self, worker: &WorkerId) -> Result<()>;
-    /// Leases the oldest active job that nobody alive works on. The attempt is counted before
-    /// it returns; a job that has used up its attempts is failed instead, with a sentence.
-    async fn lease_next(&self, worker: &WorkerId) -> Result<Option<Lease>>;
-    async fn record(&self, lease: &Lease, events: Vec<NewEvent>) -> Result<()>;
-    /// Notes what the run starts from, before it starts.
-    async fn set_base(&self, lease: &Lease, base_ref: &str, commit: &str) -> Result<()>;
-    /// Notes the change, before it is pushed.
-    async fn set_change(&self, lease: &Lease, change: &Change) -> Result<()>;
-    /// Ends the run: status, link and the `ended` event in one step.
-    async fn finish(&self, lease: &Lease, ending: Ending) -> Result<()>;
-    /// Gives the job back unharmed, as a server does that is asked to stop: the attempt is
-    /// not held against the job.
-    async fn release(&self, lease: &Lease) -> Result<()>;
-    /// Frees every lease. For the one server that holds the data directory: whoever had a
-    /// lease is dead.
-    async fn void_leases(&self) -> Result<()>;
-    /// Returns when there may be work; may return early or for nothing.
-    async fn work_came(&self);
+    /// A follow-up. It is kept unread until a run has answered it, and an ended job becomes
+    /// `active` again; an archived one refuses.
+    async fn message(
+        &self,
+        project: &ProjectId,
+        id: &JobId,
+        prompt: &Prompt,
+        terms: &Terms,
+    ) -> Result<Option<Receipt>>;
+    /// Stops the job for good. From the first call on, no write of its worker is taken any more.
+    async fn archive(&self, project: &ProjectId, id: &JobId) -> Result<Option<Archived>>;
+    /// Returns when a job may have got an event; may return early or for nothing.
+    async fn event_came(&self);
 }
 
 #[cfg(test)]

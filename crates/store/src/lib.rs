@@ -9,21 +9,25 @@ mod job;
 mod key;
 mod name;
 mod pull;
+mod queue;
 mod secret;
 mod sqlite;
+mod terms;
 
 pub use account::{Accounts, NewProject, Organization, Project, Sessions};
 pub use data_dir::{DataDir, DataDirError, Held};
 pub use id::{JobId, KeyId, OrganizationId, ProjectId, Token, WorkerId};
 pub use job::{
-    Change, Ending, Event, Job, JobStore, LEASE, Lease, MAX_ATTEMPTS, MAX_PROMPT_CHARS, NewEvent, NewJob,
-    Outcome, Page, Prompt, PromptError, Resume, Status,
+    Archived, Event, Filter, Job, JobStore, MAX_PROMPT_CHARS, NewEvent, NewJob, Page, Prompt, PromptError,
+    Status,
 };
 pub use key::{Allow, AllowError, ApiKey, Expiry, KeyText, NewKey, Scope};
 pub use name::parse_name;
 pub use pull::{NewPull, Pull, PullState, Pulls};
+pub use queue::{Change, Ending, LEASE, Lease, MAX_ATTEMPTS, Message, Outcome, Queue, Resume};
 pub use secret::{MasterKey, SecretError, Secrets};
 pub use sqlite::SqliteStore;
+pub use terms::{Limit, Once, Rates, Receipt, Render, Terms, Usage};
 
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 

@@ -7,6 +7,36 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CreateJob {
     pub prompt: String,
+    /// The branch to start from and merge into.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub r#ref: Option<String>,
+    /// Work on this head, and adopt its open pull request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draft: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+impl CreateJob {
+    pub fn new(prompt: impl Into<String>) -> Self {
+        Self { prompt: prompt.into(), r#ref: None, branch: None, draft: None, model: None }
+    }
+}
+
+/// `POST /v2/agent/{projectId}/job/{id}/message`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FollowUp {
+    pub prompt: String,
+}
+
+/// `GET /v2/agent/{projectId}/jobs`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JobList {
+    pub jobs: Vec<AgentJob>,
+    pub has_more: bool,
 }
 
 /// An agent job, with exactly these fields, every one always there.

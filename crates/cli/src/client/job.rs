@@ -47,7 +47,7 @@ pub(crate) async fn view(sources: &Sources, args: ViewJob) -> anyhow::Result<()>
 }
 
 pub(crate) async fn start(client: &Client, project: &str, prompt: String) -> anyhow::Result<AgentJob> {
-    client.post(&format!("/v2/agent/{}/job", segment(project)), &wire::CreateJob { prompt }).await
+    client.post(&format!("/v2/agent/{}/job", segment(project)), &wire::CreateJob::new(prompt)).await
 }
 
 pub(crate) async fn show(client: &Client, project: &str, id: &str) -> anyhow::Result<AgentJob> {

@@ -5,10 +5,8 @@ use std::path::Path;
 use crate::bare::Scratch;
 use crate::git::Git;
 use crate::host::{PullRequest, State};
-use crate::{Error, Local, Oid, Result, target};
+use crate::{Error, Local, Oid, Result, diff, target};
 
-const MAX_DIFF: usize = 2 << 20;
-const CUT: &str = "The diff is longer than 2 MiB and ends here.\n";
 const MAX_COMMITS: &str = "--max-count=250";
 
 /// One commit of a pull request, as a line in a list.
@@ -27,16 +25,7 @@ impl Local {
     pub async fn diff(&self, pull: &PullRequest) -> Result<String> {
         let scratch = Scratch::over(&self.git_dir)?;
         let start = self.start(scratch.path(), pull).await?;
-        let output = Git::at(scratch.path(), "diff-tree")
-            .args(["-r", "-p", "-M", "--no-color", "--no-ext-diff", "--no-textconv"])
-            .args([start.as_str(), pull.head_commit.as_str()])
-            .max_output(MAX_DIFF)
-            .run()
-            .await?;
-        if output.code != Some(0) && !output.cut {
-            return Err(output.failure());
-        }
-        Ok(cut_at_line(&output.stdout, output.cut))
+        diff::between(scratch.path(), &start, &pull.head_commit).await
     }
 
     /// The newest 250 commits first.
@@ -74,14 +63,6 @@ impl Local {
     }
 }
 
-fn cut_at_line(diff: &[u8], cut: bool) -> String {
-    if !cut {
-        return String::from_utf8_lossy(diff).into_owned();
-    }
-    let end = diff.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-    String::from_utf8_lossy(&diff[..end]).into_owned() + CUT
-}
-
 fn commit_line(text: &str) -> Result<CommitLine> {
     let mut lines = text.splitn(4, '\n');
     let mut next = || lines.next().unwrap_or_default();
@@ -91,21 +72,4 @@ fn commit_line(text: &str) -> Result<CommitLine> {
         author: next().to_owned(),
         subject: next().trim_end().to_owned(),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cuts() {
-        #[track_caller]
-        fn check(diff: &[u8], cut: bool, expected: &str) {
-            assert_eq!(cut_at_line(diff, cut), expected);
-        }
-        check(b"+a\n+b\n", false, "+a\n+b\n");
-        check(b"+\xff\n", false, "+\u{fffd}\n");
-        check(b"+a\n+b", true, &format!("+a\n{CUT}"));
-        check(b"+a", true, CUT);
-    }
 }

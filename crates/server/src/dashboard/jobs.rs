@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::Uri;
 use axum::response::{IntoResponse, Redirect, Response};
-use store::{Event, Job, JobId, NewJob, Project, Prompt, Pull, Status};
+use store::{Event, Filter, Job, JobId, NewJob, Project, Prompt, Pull, Receipt, Status, Terms};
 
 use super::session::{Fields, InProject, Named, nav};
 use super::view::{
@@ -42,9 +42,18 @@ pub(crate) async fn create(State(app): State<App>, at: InProject, fields: Fields
             return Ok(page_with(StatusCode::BAD_REQUEST, &refused));
         }
     };
-    let new = NewJob { project: at.project.id.clone(), prompt, model: at.project.model.clone() };
-    let job = app.jobs.insert(&new).await?;
-    Ok(Redirect::to(&href(&at.project, &job.id)).into_response())
+    let new = NewJob {
+        project: at.project.id.clone(),
+        prompt,
+        model: at.project.model.clone(),
+        base_ref: None,
+        branch: None,
+        draft: false,
+    };
+    match app.jobs.insert(&new, &Terms::default()).await? {
+        Receipt::Done { job, .. } => Ok(Redirect::to(&href(&at.project, &job.id)).into_response()),
+        _ => Ok(missing("job")),
+    }
 }
 
 /// `GET /p/{projectId}/jobs/{id}`
@@ -74,7 +83,8 @@ pub(crate) async fn show(State(app): State<App>, at: InProject, Named(id): Named
 }
 
 async fn jobs_page(app: &App, at: &InProject, offset: u64) -> Result<Jobs, Oops> {
-    let jobs = app.jobs.list(&at.project.id, PER_PAGE, offset).await?;
+    let jobs =
+        app.jobs.list(&at.project.id, &Filter { limit: PER_PAGE, offset, ..Filter::default() }).await?;
     let turn = |offset: u64| format!("{}/jobs?offset={offset}", at.root());
     let per_page = u64::from(PER_PAGE);
     Ok(Jobs {

@@ -20,8 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The parser quotes what it found, however long that is.
 const MAX_MESSAGE_CHARS: usize = 200;
 
-/// A JSON body. Ours, so that its rejection is an [`ApiError`] too.
-pub(crate) struct Json<T>(pub(crate) T);
+/// A JSON body, and its bytes. Ours, so that its rejection is an [`ApiError`] too.
+pub(crate) struct Json<T>(pub(crate) T, pub(crate) Bytes);
 
 impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     type Rejection = ApiError;
@@ -31,7 +31,8 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
             return Err(ApiError::UnsupportedMediaType("application/json"));
         }
         let bytes = read(request, MAX_JSON).await?;
-        object(&bytes).map(Self).map_err(|message| ApiError::invalid("invalid_body", message))
+        let value = object(&bytes).map_err(|message| ApiError::invalid("invalid_body", message))?;
+        Ok(Self(value, bytes))
     }
 }
 

@@ -53,6 +53,11 @@ fn bearer(header: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
+/// The project that the path names; the caller may see it, or nothing after this is reached.
+pub(super) fn visible_project_id(parts: &Parts) -> Option<String> {
+    segment(&parts.uri, PROJECT)
+}
+
 async fn visible_project(parts: &Parts, app: &App, key: &ApiKey) -> Result<Project, ApiError> {
     let id = ProjectId(segment(&parts.uri, PROJECT).ok_or(ApiError::NoSuchProject)?);
     let found = app.accounts.project(&id).await?;

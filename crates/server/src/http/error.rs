@@ -4,8 +4,11 @@ use axum::Json;
 use axum::http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
-use store::{PromptError, StoreError};
+use store::{PromptError, StoreError, Usage};
 use wire::Detail;
+
+use super::limits;
+use crate::time::rfc3339;
 
 pub(crate) const ERROR_CODE: HeaderName = HeaderName::from_static("x-error-code");
 
@@ -35,6 +38,12 @@ pub(crate) enum ApiError {
     TooLarge(String),
     #[error("the body did not come in time; send it again")]
     TooSlow,
+    #[error("{0}")]
+    Conflict(String),
+    #[error("this Idempotency-Key was used before, for another body; take a new key")]
+    KeyReused,
+    #[error("the limit of {} an hour is used up; try again at {}", .0.most, rfc3339(.0.resets_at))]
+    LimitReached(Usage),
     #[error(transparent)]
     BadPrompt(#[from] PromptError),
     #[error("{message}")]
@@ -61,6 +70,9 @@ impl ApiError {
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
+            Self::Conflict(_) => StatusCode::CONFLICT,
+            Self::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::LimitReached(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::BadPrompt(_) | Self::Invalid { .. } => StatusCode::BAD_REQUEST,
             Self::Busy | Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
@@ -79,6 +91,9 @@ impl ApiError {
             Self::UnsupportedMediaType(_) => "unsupported_media_type",
             Self::TooLarge(_) => "too_large",
             Self::TooSlow => "too_slow",
+            Self::Conflict(_) => "conflict",
+            Self::KeyReused => "idempotency_key_reused",
+            Self::LimitReached(_) => "rate_limited",
             Self::BadPrompt(_) => "invalid_prompt",
             Self::Invalid { code, .. } => code,
             Self::Busy => "busy",
@@ -114,10 +129,15 @@ impl IntoResponse for ApiError {
         let headers = response.headers_mut();
         headers.insert(ERROR_CODE, HeaderValue::from_static(self.code()));
         match self {
-            Self::Unauthorized => headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")),
-            Self::Busy | Self::Unavailable(_) => headers.insert(RETRY_AFTER, HeaderValue::from_static("1")),
-            _ => None,
-        };
+            Self::Unauthorized => {
+                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            Self::Busy | Self::Unavailable(_) => {
+                headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            }
+            Self::LimitReached(usage) => limits::refused(headers, &usage),
+            _ => {}
+        }
         response
     }
 }

@@ -1,31 +1,48 @@
-//! Agent jobs: create, poll, and see what happens inside.
+//! Agent jobs: create, poll, list, follow up, archive, and see what changed.
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json as Answer;
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, LOCATION};
-use axum::response::IntoResponse;
-use store::{Event, Job, NewJob, Project, Prompt};
-use wire::{AgentJob, CreateJob, JobEvent, Source};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use store::{Archived, Filter, Job, NewJob, Once, Project, Prompt, Receipt, Render, Status, Terms};
+use wire::{AgentJob, CreateJob, FollowUp, JobList, Source};
 
 use super::body::Json;
 use super::caller::{Caller, JobPath};
 use super::error::ApiError;
-use crate::app::App;
+use super::limits::{self, RoomForJob};
+use super::query::Query;
+use super::{etag, idempotency};
+use crate::app::{App, MODELS};
 use crate::time::rfc3339;
+
+/// Longer than a lease: by then a worker has let go, or nobody believes it alive.
+const ARCHIVE_LOOKS: u32 = 160;
+const ARCHIVE_LOOK: Duration = Duration::from_millis(100);
 
 /// `POST /v2/agent/{projectId}/job`: starts an edit of the project's docs repository.
 pub(super) async fn create(
     State(app): State<App>,
     caller: Caller,
-    Json(body): Json<CreateJob>,
-) -> Result<impl IntoResponse, ApiError> {
-    let prompt = Prompt::parse(&body.prompt)?;
-    let new = NewJob { project: caller.project.id.clone(), prompt, model: caller.project.model.clone() };
-    let job = app.jobs.insert(&new).await?;
-    let location = format!("/v2/agent/{}/job/{}", caller.project.id, job.id);
-    let job = agent_job(&app, &caller.project, &job);
-    Ok((StatusCode::CREATED, [(LOCATION, location)], Answer(job)))
+    _room: RoomForJob,
+    headers: HeaderMap,
+    Json(body, bytes): Json<CreateJob>,
+) -> Result<Response, ApiError> {
+    let new = new_job(&caller.project, body)?;
+    let terms = terms(&app, &caller.project, &headers, &bytes)?;
+    let receipt = app.jobs.insert(&new, &terms).await?;
+    let mut response = answer(&app, &caller.project, receipt, StatusCode::CREATED)?;
+    if let Some(id) = response.extensions_mut().remove::<store::JobId>() {
+        let location = format!("/v2/agent/{}/job/{id}", caller.project.id);
+        response
+            .headers_mut()
+            .insert(LOCATION, HeaderValue::from_str(&location).map_err(anyhow::Error::from)?);
+    }
+    Ok(response)
 }
 
 /// `GET /v2/agent/{projectId}/job/{id}`
@@ -33,19 +50,57 @@ pub(super) async fn show(
     State(app): State<App>,
     caller: Caller,
     JobPath(id): JobPath,
-) -> Result<Answer<AgentJob>, ApiError> {
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
     let job = app.jobs.find(&caller.project.id, &id).await?.ok_or(ApiError::NoSuchJob)?;
-    Ok(Answer(agent_job(&app, &caller.project, &job)))
+    Ok(etag::answer(&headers, render(&app, &caller.project, &job)))
 }
 
-/// `GET /v2/agent/{projectId}/job/{id}/events`
-pub(super) async fn events(
+/// `GET /v2/agent/{projectId}/jobs?limit&offset&status`
+pub(super) async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> Result<Response, ApiError> {
+    let mut query = Query::of(&uri)?;
+    let limit = query.whole("limit", 1, 100, 20);
+    let offset = query.whole("offset", 0, i64::MAX, 0);
+    let status = query.one_of("status", &["active", "completed", "archived", "failed"]);
+    query.done()?;
+    let filter =
+        Filter { status: status.and_then(Status::parse), limit: limit as u32, offset: offset.unsigned_abs() };
+    let page = app.jobs.list(&caller.project.id, &filter).await?;
+    let jobs = page.items.iter().map(|job| agent_job(&app, &caller.project, job)).collect();
+    let mut response = Answer(JobList { jobs, has_more: page.has_more }).into_response();
+    query.link(response.headers_mut(), limit, offset, page.has_more);
+    Ok(response)
+}
+
+/// `POST /v2/agent/{projectId}/job/{id}/message`: goes on with the job, on the same branch.
+pub(super) async fn message(
     State(app): State<App>,
     caller: Caller,
     JobPath(id): JobPath,
-) -> Result<Answer<Vec<JobEvent>>, ApiError> {
-    let events = app.jobs.events(&caller.project.id, &id, 0).await?.ok_or(ApiError::NoSuchJob)?;
-    Ok(Answer(events.into_iter().map(job_event).collect()))
+    _room: RoomForJob,
+    headers: HeaderMap,
+    Json(body, bytes): Json<FollowUp>,
+) -> Result<Response, ApiError> {
+    let prompt = Prompt::parse(&body.prompt)?;
+    let terms = terms(&app, &caller.project, &headers, &bytes)?;
+    let receipt = app.jobs.message(&caller.project.id, &id, &prompt, &terms).await?;
+    answer(&app, &caller.project, receipt.ok_or(ApiError::NoSuchJob)?, StatusCode::OK)
+}
+
+/// `POST /v2/agent/{projectId}/job/{id}/archive`: stops the job for good, then answers.
+pub(super) async fn archive(
+    State(app): State<App>,
+    caller: Caller,
+    JobPath(id): JobPath,
+) -> Result<Answer<AgentJob>, ApiError> {
+    for _ in 0..ARCHIVE_LOOKS {
+        match app.jobs.archive(&caller.project.id, &id).await?.ok_or(ApiError::NoSuchJob)? {
+            Archived::Done(job) => return Ok(Answer(agent_job(&app, &caller.project, &job))),
+            Archived::Waiting => tokio::time::sleep(ARCHIVE_LOOK).await,
+        }
+    }
+    // The wish is kept: whoever looks for work next carries it out.
+    Err(ApiError::Busy)
 }
 
 /// `GET /v2/agent/{projectId}/job/{id}/diff`
@@ -58,6 +113,65 @@ pub(super) async fn diff(
     Ok(([(CONTENT_TYPE, "text/x-diff; charset=utf-8")], diff))
 }
 
+fn new_job(project: &Project, body: CreateJob) -> Result<NewJob, ApiError> {
+    let prompt = Prompt::parse(&body.prompt)?;
+    for (name, branch) in [("ref", &body.r#ref), ("branch", &body.branch)] {
+        if let Some(Err(error)) = branch.as_deref().map(forge::valid_branch) {
+            return Err(ApiError::invalid("invalid_branch", format!("{name}: {error}")));
+        }
+    }
+    let model = body.model.unwrap_or_else(|| project.model.clone());
+    if !MODELS.contains(&model.as_str()) {
+        let allowed = MODELS.join(", ");
+        return Err(ApiError::invalid(
+            "invalid_model",
+            format!("model must be one that the project allows: {allowed}"),
+        ));
+    }
+    Ok(NewJob {
+        project: project.id.clone(),
+        prompt,
+        model,
+        base_ref: body.r#ref,
+        branch: body.branch,
+        draft: body.draft.unwrap_or(false),
+    })
+}
+
+fn terms(app: &App, project: &Project, headers: &HeaderMap, body: &[u8]) -> Result<Terms, ApiError> {
+    let once = idempotency::key(headers)?.map(|key| {
+        let (app, project) = (app.clone(), project.clone());
+        (Once::new(&key, body), Render(Arc::new(move |job| render(&app, &project, job))))
+    });
+    Ok(Terms { once, limit: Some(limits::jobs(app, &project.id.0)) })
+}
+
+fn answer(app: &App, project: &Project, receipt: Receipt, status: StatusCode) -> Result<Response, ApiError> {
+    match receipt {
+        Receipt::Done { job, usage } => {
+            let mut response = json(status, render(app, project, &job));
+            if let Some(usage) = usage {
+                limits::told(response.headers_mut(), &usage);
+            }
+            response.extensions_mut().insert(job.id);
+            Ok(response)
+        }
+        Receipt::Replayed(body) => Ok(idempotency::replay(json(status, body))),
+        Receipt::KeyReused => Err(ApiError::KeyReused),
+        Receipt::LimitReached(usage) => Err(ApiError::LimitReached(usage)),
+        Receipt::Refused(sentence) => Err(ApiError::Conflict(sentence)),
+    }
+}
+
+fn json(status: StatusCode, body: String) -> Response {
+    (status, [(CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+/// The job as the bytes of an answer: what is polled, tagged, and kept for a replay.
+fn render(app: &App, project: &Project, job: &Job) -> String {
+    serde_json::to_string(&agent_job(app, project, job)).unwrap_or_default()
+}
+
 fn agent_job(app: &App, project: &Project, job: &Job) -> AgentJob {
     AgentJob {
         id: job.id.0.clone(),
@@ -68,8 +182,4 @@ fn agent_job(app: &App, project: &Project, job: &Job) -> AgentJob {
         created_at: rfc3339(job.created_at),
         archived_at: job.archived_at.map(rfc3339),
     }
-}
-
-fn job_event(event: Event) -> JobEvent {
-    JobEvent { number: event.number, at: rfc3339(event.at), r#type: event.kind, data: event.data }
 }

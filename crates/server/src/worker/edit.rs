@@ -23,49 +23,38 @@ pub(super) type Edits = BTreeMap<String, Option<Vec<u8>>>;
 pub(super) struct Made {
     pub(super) report: Report,
     pub(super) edits: Edits,
-    pub(super) diff: String,
+}
+
+/// What the agent is given.
+pub(super) struct Job {
+    pub(super) editor: Arc<dyn Editor>,
+    pub(super) prompt: String,
+    pub(super) snapshot: Snapshot,
+    pub(super) docs_path: Option<String>,
 }
 
 /// Runs the editor on a thread of its own, since it may compute for long, and records its
 /// steps meanwhile.
-pub(super) async fn run(
-    app: &App,
-    lease: &Lease,
-    editor: Arc<dyn Editor>,
-    snapshot: Snapshot,
-    docs_path: Option<String>,
-    alive: &CancellationToken,
-) -> Result<Made, Stop> {
+pub(super) async fn run(app: &App, lease: &Lease, job: Job, alive: &CancellationToken) -> Result<Made, Stop> {
     let (tell, mut told) = mpsc::unbounded_channel();
     let halt = alive.child_token();
     // When this future is dropped, the thread is told at its next step.
     let _halt_on_drop = halt.clone().drop_guard();
-    let mut steps = Steps { tell, halt, count: 0 };
-    let prompt = lease.job.prompt.clone();
+    let steps = Steps { tell, halt, count: 0 };
     let runtime = tokio::runtime::Handle::current();
-    let editing = tokio::task::spawn_blocking(move || {
-        runtime.block_on(edit(&*editor, &prompt, snapshot, docs_path.as_deref(), &mut steps))
-    });
+    let editing = tokio::task::spawn_blocking(move || runtime.block_on(edit(job, steps)));
     let mut events = Vec::new();
     while told.recv_many(&mut events, 64).await > 0 {
-        app.jobs.record(lease, std::mem::take(&mut events)).await?;
+        app.queue.record(lease, std::mem::take(&mut events)).await?;
     }
-    editing
-        .await
-        .unwrap_or_else(|_| Err(Stop::Failed("the editor broke off; the server's log has more".into())))
+    editing.await.unwrap_or_else(|_| Err(Stop::failed("the editor broke off; the server's log has more")))
 }
 
-async fn edit(
-    editor: &dyn Editor,
-    prompt: &str,
-    snapshot: Snapshot,
-    docs_path: Option<&str>,
-    steps: &mut Steps,
-) -> Result<Made, Stop> {
-    let mut files = Overlay::new(Committed(snapshot), docs_path).map_err(AgentError::from)?;
-    let report = editor.edit(&Task { prompt }, &mut files, steps).await?;
-    let diff = files.diff().map_err(AgentError::from)?;
-    Ok(Made { report, edits: files.edits().0, diff })
+async fn edit(job: Job, mut steps: Steps) -> Result<Made, Stop> {
+    let tree = Committed(job.snapshot);
+    let mut files = Overlay::new(tree, job.docs_path.as_deref()).map_err(AgentError::from)?;
+    let report = job.editor.edit(&Task { prompt: &job.prompt }, &mut files, &mut steps).await?;
+    Ok(Made { report, edits: files.edits().0 })
 }
 
 /// Turns the editor's steps into events of the job. The channel has no bound of its own:
@@ -97,7 +86,7 @@ impl From<AgentError> for Stop {
     fn from(error: AgentError) -> Self {
         match error {
             AgentError::Cancelled => Self::GiveBack("the server is stopping".into()),
-            other => Self::Failed(other.to_string()),
+            other => Self::failed(other.to_string()),
         }
     }
 }

@@ -16,6 +16,12 @@ pub(super) enum Stop {
     Failed(String),
 }
 
+impl Stop {
+    pub(super) fn failed(sentence: impl Into<String>) -> Self {
+        Self::Failed(sentence.into())
+    }
+}
+
 impl From<StoreError> for Stop {
     fn from(error: StoreError) -> Self {
         match error {
@@ -31,7 +37,7 @@ impl From<forge::Error> for Stop {
             // Ours, not the repository's fault.
             forge::Error::Records(cause) => Self::GiveBack(cause.to_string()),
             busy @ forge::Error::NoRoom(_) => Self::GiveBack(busy.to_string()),
-            other => Self::Failed(other.to_string()),
+            other => Self::failed(other.to_string()),
         }
     }
 }
@@ -69,8 +75,13 @@ pub(super) fn commit_message(report: &Report, job: &Job) -> String {
     format!("{}\n\nDocwright-Job: {}\n", report.title, job.id)
 }
 
+/// The embedded host has no drafts of its own; the word in front is understood everywhere.
+pub(super) fn pull_title(report: &Report, job: &Job) -> String {
+    if job.draft { format!("Draft: {}", report.title) } else { report.title.clone() }
+}
+
 /// What a reviewer reads: what was done, what is left to them, and what was asked.
-pub(super) fn pull_body(report: &Report, job: &Job) -> String {
+pub(super) fn pull_body(report: &Report, prompt: &str, job: &Job) -> String {
     let mut body = report.summary.trim().to_owned();
     if !report.notes.is_empty() {
         body += "\n\n## Left to you\n";
@@ -79,7 +90,7 @@ pub(super) fn pull_body(report: &Report, job: &Job) -> String {
         }
     }
     body += "\n\n## The prompt\n";
-    for line in job.prompt.lines() {
+    for line in prompt.lines() {
         body += &format!("\n> {line}");
     }
     body + &format!("\n\nDocwright-Job: {}\n", job.id)

@@ -5,12 +5,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forge::{Cache, Host, Local, NewCommit, NewPull, Oid, PullRequest, Signature};
-use store::{Change, Ending, Lease, NewEvent, Outcome, Project, StoreError};
+use forge::{Cache, Host, Local, NewCommit, NewPull, Oid, Signature, State};
+use store::{Change, Ending, Lease, Message, NewEvent, Outcome, Project, Resume, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use super::edit::{self, Edits, Made};
-use super::outcome::{Stop, commit_message, completed, failed, pull_body, report};
+use super::outcome::{Stop, commit_message, completed, failed, pull_body, pull_title, report};
 use super::pause;
 use crate::app::App;
 
@@ -18,66 +18,101 @@ use crate::app::App;
 const AGAIN: Duration = Duration::from_secs(2);
 const AUTHOR: Signature<'static> = Signature { name: "Docwright", email: "docwright@localhost" };
 
-/// Runs the leased job to its end, or until `alive` is over.
-pub(super) async fn see_through(app: &App, lease: Lease, alive: &CancellationToken) {
-    let id = &lease.job.id;
-    // Dropping the steps kills the git program that they wait for.
-    let result = tokio::select! {
-        result = steps(app, &lease, alive) => result,
-        () = alive.cancelled() => Err(Stop::GiveBack("the server is stopping".into())),
-    };
-    match result {
-        Ok(ending) => finish(app, &lease, ending, alive).await,
-        Err(Stop::Failed(sentence)) => finish(app, &lease, failed(sentence), alive).await,
-        Err(Stop::LeaseLost) => tracing::warn!(job.id = %id, "job {id} passed to another worker"),
-        Err(Stop::GiveBack(why)) => {
-            tracing::info!(job.id = %id, "job {id} is given back: {why}");
-            if let Err(error) = app.jobs.release(&lease).await {
-                tracing::warn!(job.id = %id, "job {id} will be taken up when its lease ends: {error}");
-            }
-            // What went wrong is likely to go wrong again at once.
-            pause(alive, AGAIN).await;
+/// Runs the leased job to its end, or until `alive` is over. A follow-up that comes while it
+/// runs makes one pass more.
+pub(super) async fn see_through(app: &App, mut lease: Lease, alive: &CancellationToken) {
+    loop {
+        let (ending, read) = match one_pass(app, &lease, alive).await {
+            Ok(done) => done,
+            Err(other) => return let_go(app, &lease, other, alive).await,
+        };
+        if finish(app, &lease, ending, read, alive).await {
+            return;
         }
+        // What this pass has made is where the next one starts.
+        lease.resume = Resume { origin: lease.resume.origin, ..Resume::default() };
+        lease.job.run += 1;
     }
 }
 
-/// The outcome is known; a store that does not answer must not lose it.
-async fn finish(app: &App, lease: &Lease, ending: Ending, alive: &CancellationToken) {
+/// A failure is an answer, too: to all that had been asked when the pass began.
+async fn one_pass(app: &App, lease: &Lease, alive: &CancellationToken) -> Result<(Ending, u32), Stop> {
+    let waiting = app.queue.unread(lease).await?;
+    let read = waiting.last().map_or(0, |message| message.number);
+    // Dropping the pass kills the git program that it waits for.
+    let result = tokio::select! {
+        result = pass(app, lease, &waiting, alive) => result,
+        () = alive.cancelled() => Err(Stop::GiveBack("it was told to stop".into())),
+    };
+    match result {
+        Err(Stop::Failed(sentence)) => Ok((failed(sentence), read)),
+        Ok((ending, answered)) => Ok((ending, if answered { read } else { 0 })),
+        Err(other) => Err(other),
+    }
+}
+
+async fn let_go(app: &App, lease: &Lease, why: Stop, alive: &CancellationToken) {
+    let id = &lease.job.id;
+    match why {
+        Stop::LeaseLost => tracing::warn!(job.id = %id, "job {id} passed to another worker, or was stopped"),
+        Stop::GiveBack(why) => tracing::info!(job.id = %id, "job {id} is given back: {why}"),
+        Stop::Failed(sentence) => tracing::info!(job.id = %id, "job {id} is given back: {sentence}"),
+    }
+    // Also after a lost lease: if the job is to be archived, this is what the archive waits for.
+    match app.queue.release(lease).await {
+        Ok(()) | Err(StoreError::LeaseLost(_)) => {}
+        Err(error) => tracing::warn!(job.id = %id, "job {id} will be taken up when its lease ends: {error}"),
+    }
+    // What went wrong is likely to go wrong again at once.
+    pause(alive, AGAIN).await;
+}
+
+/// The outcome is known; a store that does not answer must not lose it. False when a follow-up
+/// came in the meantime.
+async fn finish(app: &App, lease: &Lease, ending: Ending, read: u32, alive: &CancellationToken) -> bool {
     let id = &lease.job.id;
     loop {
-        match app.jobs.finish(lease, ending.clone()).await {
-            Ok(()) => {
+        match app.queue.finish(lease, ending.clone(), read).await {
+            Ok(false) => return false,
+            Ok(true) => {
                 let how = if ending.outcome == Outcome::Failed { "failed" } else { "completed" };
-                return tracing::info!(job.id = %id, "job {id} {how}: {}", ending.message);
+                tracing::info!(job.id = %id, "job {id} {how}: {}", ending.message);
+                return true;
             }
             Err(StoreError::LeaseLost(_)) => {
-                return tracing::warn!(job.id = %id, "job {id} was lost at its end");
+                let_go(app, lease, Stop::LeaseLost, alive).await;
+                return true;
             }
             Err(error) => tracing::error!(job.id = %id, "the end of job {id} was not kept: {error}"),
         }
         if alive.is_cancelled() {
-            return;
+            return true;
         }
         pause(alive, AGAIN).await;
     }
 }
 
-async fn steps(app: &App, lease: &Lease, alive: &CancellationToken) -> Result<Ending, Stop> {
+/// From what is asked to the pull request. Answers the ending, and whether that is the answer to
+/// the messages that wait; an earlier attempt's change was made before they were looked at.
+async fn pass(
+    app: &App,
+    lease: &Lease,
+    waiting: &[Message],
+    alive: &CancellationToken,
+) -> Result<(Ending, bool), Stop> {
     let run = Run::open(app, lease).await?;
     let (base_ref, base) = run.base().await?;
-    let change = match run.change_so_far().await {
-        Some(change) => change,
-        None => {
-            let made = run.edit(&base, alive).await?;
-            if made.edits.is_empty() {
-                return Ok(completed(None, report(&made.report)));
-            }
-            run.commit(&base, made).await?
-        }
-    };
-    let pull = run.publish(&base_ref, &base, &change).await?;
-    run.let_go().await;
-    Ok(completed(Some(pull), change.report))
+    if let Some(change) = run.change_so_far().await {
+        return Ok((run.publish(&base_ref, &base, &change).await?, false));
+    }
+    let prompt = run.prompt(waiting);
+    let made = run.edit(&base, &prompt, alive).await?;
+    if made.edits.is_empty() {
+        return Ok((completed(None, report(&made.report)), true));
+    }
+    let read = waiting.last().map_or(0, |message| message.number);
+    let change = run.commit(&base, &prompt, made, read).await?;
+    Ok((run.publish(&base_ref, &base, &change).await?, true))
 }
 
 struct Run<'a> {
@@ -92,7 +127,7 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     async fn open(app: &'a App, lease: &'a Lease) -> Result<Self, Stop> {
         let project = app.accounts.project(&lease.job.project).await?;
-        let project = project.ok_or_else(|| Stop::Failed("the project is gone".into()))?;
+        let project = project.ok_or_else(|| Stop::failed("the project is gone"))?;
         let host = app.hosts.local(&project).await?;
         let cache = app.hosts.cache(&project.id).await?;
         Ok(Self { app, lease, project, host, cache, pin: lease.job.id.0.clone() })
@@ -107,14 +142,43 @@ impl<'a> Run<'a> {
                 return Ok((name.clone(), commit));
             }
         }
-        let name = match &self.project.base_ref {
+        let job = &self.lease.job;
+        let name = match job.base_ref.as_ref().or(self.project.base_ref.as_ref()) {
             Some(name) => name.clone(),
             None => self.host.default_branch().await?,
         };
-        let commit = self.cache.fetch(&self.host.remote(), &name, &format!("{}-base", self.pin)).await?;
-        self.app.jobs.set_base(self.lease, &name, commit.as_str()).await?;
-        self.say(NewEvent::new("fetched", format!("Fetched {name} at {}", short(&commit)))).await?;
+        // A first run has a branch of its own to make; any other goes on where its branch is.
+        let own = if job.run > 1 || job.adopts { self.branch_so_far().await? } else { None };
+        let (from, commit) = match own {
+            Some(tip) => (&job.branch, tip),
+            None => (&name, self.fetch(&name).await?),
+        };
+        self.app.queue.set_base(self.lease, &name, commit.as_str()).await?;
+        self.say(NewEvent::new("fetched", format!("Fetched {from} at {}", short(&commit)))).await?;
         Ok((name, commit))
+    }
+
+    /// Where the job's branch is, with whatever others have added to it. What was merged or
+    /// closed is not gone on with.
+    async fn branch_so_far(&self) -> Result<Option<Oid>, Stop> {
+        let job = &self.lease.job;
+        let pulls = self.host.find(&job.branch).await?;
+        let own = pulls.iter().find(|pull| pull.job.as_deref() == Some(job.id.0.as_str()));
+        if let Some(pull) = own.filter(|pull| pull.state != State::Open) {
+            let how = if pull.state == State::Merged { "merged" } else { "closed" };
+            return Err(Stop::failed(format!("pull request #{} was {how}; create a new job", pull.number)));
+        }
+        match self.fetch(&job.branch).await {
+            Ok(tip) => Ok(Some(tip)),
+            Err(forge::Error::NoSuchBranch(_)) if own.is_none() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn fetch(&self, branch: &str) -> forge::Result<Oid> {
+        // The first one stays, to compare with.
+        let pin = if self.lease.resume.origin.is_none() { "base" } else { "start" };
+        self.cache.fetch(&self.host.remote(), branch, &format!("{}-{pin}", self.pin)).await
     }
 
     /// What an earlier attempt committed, if the commit is still to be had here or on the host.
@@ -128,29 +192,49 @@ impl<'a> Run<'a> {
         (pushed == commit).then_some(change)
     }
 
-    async fn edit(&self, base: &Oid, alive: &CancellationToken) -> Result<Made, Stop> {
+    /// The prompt of a first run, and every follow-up that has no answer yet.
+    fn prompt(&self, waiting: &[Message]) -> String {
+        let first = (self.lease.job.run == 1).then_some(self.lease.job.prompt.as_str());
+        let all: Vec<_> =
+            first.into_iter().chain(waiting.iter().map(|message| message.prompt.as_str())).collect();
+        all.join("\n\n")
+    }
+
+    async fn edit(&self, base: &Oid, prompt: &str, alive: &CancellationToken) -> Result<Made, Stop> {
         let model = &self.lease.job.model;
         let editor = self.app.editor(model).ok_or_else(|| {
-            Stop::Failed(format!("this server has no model named {model}; give the project another one"))
+            Stop::failed(format!("this server has no model named {model}; give the project another one"))
         })?;
         let snapshot = self.cache.snapshot(base)?;
         let docs_path = self.project.docs_path.clone();
-        edit::run(self.app, self.lease, editor, snapshot, docs_path, alive).await
+        let task = edit::Job { editor, prompt: prompt.to_owned(), snapshot, docs_path };
+        edit::run(self.app, self.lease, task, alive).await
     }
 
     /// The commit is written and noted before anything of it leaves this machine.
-    async fn commit(&self, base: &Oid, made: Made) -> Result<Change, Stop> {
+    async fn commit(&self, base: &Oid, prompt: &str, made: Made, read: u32) -> Result<Change, Stop> {
         let job = &self.lease.job;
         let commit = self.write_commit(base, made.edits, commit_message(&made.report, job)).await?;
         let change = Change {
             head_commit: commit.to_string(),
-            title: made.report.title.clone(),
-            body: pull_body(&made.report, job),
+            title: pull_title(&made.report, job),
+            body: pull_body(&made.report, prompt, job),
             report: report(&made.report),
-            diff: made.diff,
+            diff: self.diff(base, &commit).await?,
         };
-        self.app.jobs.set_change(self.lease, &change).await?;
+        self.app.queue.set_change(self.lease, &change, read).await?;
         Ok(change)
+    }
+
+    /// The change as it stands: since the job began, as long as that can be told.
+    async fn diff(&self, base: &Oid, commit: &Oid) -> Result<String, Stop> {
+        let origin = self.lease.resume.origin.as_deref().and_then(|origin| Oid::parse(origin).ok());
+        if let Some(origin) = origin
+            && self.cache.has(&origin).await
+        {
+            return Ok(self.cache.diff(&origin, commit).await?);
+        }
+        Ok(self.cache.diff(base, commit).await?)
     }
 
     async fn write_commit(&self, base: &Oid, edits: Edits, message: String) -> Result<Oid, Stop> {
@@ -168,15 +252,17 @@ impl<'a> Run<'a> {
                 pin,
             })
         });
-        writing.await.map_err(|_| Stop::Failed("the commit could not be written".into()))?.map_err(Stop::from)
+        writing.await.map_err(|_| Stop::failed("the commit could not be written"))?.map_err(Stop::from)
     }
 
     /// Branch, then pull request. Both are found again when they are there already.
-    async fn publish(&self, base_ref: &str, base: &Oid, change: &Change) -> Result<PullRequest, Stop> {
+    async fn publish(&self, base_ref: &str, base: &Oid, change: &Change) -> Result<Ending, Stop> {
         let head = Oid::parse(&change.head_commit)?;
-        let branch = &self.lease.job.branch;
+        let (remote, branch) = (self.host.remote(), &self.lease.job.branch);
         self.say(NewEvent::new("pushing", format!("Pushing {} to {branch}", short(&head)))).await?;
-        self.cache.push(&self.host.remote(), &head, branch, None).await?;
+        // A branch may be moved on from where this run found it, and from nowhere else.
+        let there = self.cache.tip(&remote, branch).await?;
+        self.cache.push(&remote, &head, branch, there.as_ref().filter(|tip| *tip == base)).await?;
         let new = NewPull {
             title: change.title.clone(),
             body: change.body.clone(),
@@ -187,19 +273,21 @@ impl<'a> Run<'a> {
             job: self.lease.job.id.0.clone(),
         };
         self.say(NewEvent::new("opening", "Opening the pull request")).await?;
-        Ok(self.host.open(&new).await?)
+        let pull = self.host.open(&new).await?;
+        self.unpin().await;
+        Ok(completed(Some(pull), change.report.clone()))
     }
 
     /// The host has the commit now, so the cache need not keep it; what the job started from
     /// stays pinned, to compare with.
-    async fn let_go(&self) {
+    async fn unpin(&self) {
         if let Err(error) = self.cache.unpin(&self.pin).await {
             tracing::warn!("the cache keeps {}: {error}", self.pin);
         }
     }
 
     async fn say(&self, event: NewEvent) -> Result<(), Stop> {
-        Ok(self.app.jobs.record(self.lease, vec![event]).await?)
+        Ok(self.app.queue.record(self.lease, vec![event]).await?)
     }
 }
 

@@ -15,8 +15,8 @@ async fn pulls(server: &TestServer, team: &Team) -> usize {
 /// Leases the job as a worker that then dies, whatever it did until then.
 async fn dies_with(server: &TestServer, worker: &str) -> store::Lease {
     let worker = WorkerId(worker.into());
-    server.app.jobs.beat(&worker).await.unwrap();
-    server.app.jobs.lease_next(&worker).await.unwrap().unwrap()
+    server.app.queue.beat(&worker).await.unwrap();
+    server.app.queue.lease_next(&worker).await.unwrap().unwrap()
 }
 
 async fn all_leases_end(server: &TestServer) {
@@ -34,7 +34,7 @@ async fn a_worker_that_died_at_once_is_followed_by_another() {
     all_leases_end(&server).await;
     server.run_queued_jobs().await;
     assert_eq!(server.job(&team, &job["id"]).await["status"], "completed");
-    assert!(server.app.jobs.record(&dead, vec![NewEvent::new("step", "late")]).await.is_err());
+    assert!(server.app.queue.record(&dead, vec![NewEvent::new("step", "late")]).await.is_err());
     assert_eq!(pulls(&server, &team).await, 1);
 }
 

@@ -25,6 +25,7 @@ async fn a_job_opens_a_pull_request() {
     assert!(diff.header("content-type").starts_with("text/x-diff"));
     insta::assert_snapshot!(diff.body, @"
     diff --git a/install.md b/install.md
+    index 9b8b099..cbb8588 100644
     --- a/install.md
     +++ b/install.md
     @@ -1,3 +1,3 @@

@@ -104,7 +104,7 @@ async fn a_read_key_reads_and_does_not_write() {
         assert_eq!(answer.to_string(), expected);
         assert_eq!(answer.header("x-error-code"), "scope_too_small");
     }
-    assert!(server.app.jobs.list(project, 1, 0).await.unwrap().items.is_empty());
+    assert!(server.has_no_jobs(project).await);
 }
 
 #[tokio::test]

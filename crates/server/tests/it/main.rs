@@ -4,7 +4,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod bad_requests;
+mod contract;
 mod crash;
+mod follow_ups;
 mod jobs;
 mod keys;
 mod licences;
@@ -12,3 +14,4 @@ mod pages;
 mod support;
 mod views;
 mod walls;
+mod watch;

@@ -55,12 +55,17 @@ impl Answer {
 
 impl TestServer {
     pub(crate) async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    pub(crate) async fn start_with(shape: impl FnOnce(&mut Settings)) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let dir = tempfile::tempdir().unwrap();
         let clock = Arc::new(TestClock::at("2026-11-15T12:00:00Z".parse().unwrap()));
         let mut settings = Settings::new(dir.path().join("data"));
         settings.listen = "127.0.0.1:0".parse().unwrap();
         settings.workers = 0; // jobs run when the test says so
+        shape(&mut settings);
         let server = Server::open(&settings, clock.clone()).await.unwrap();
         let (app, stop) = (server.app.clone(), CancellationToken::new());
         tokio::spawn(server.run(stop.clone()));
@@ -116,6 +121,17 @@ impl TestServer {
         let answer = self.post(&team.key, &path, &json!({ "prompt": prompt })).await;
         assert_eq!(answer.status, 201, "{answer}");
         answer.json()
+    }
+
+    pub(crate) async fn has_no_jobs(&self, project: &store::ProjectId) -> bool {
+        let filter = store::Filter { limit: 1, ..store::Filter::default() };
+        self.app.jobs.list(project, &filter).await.unwrap().items.is_empty()
+    }
+
+    /// A request about a job, with a JSON body.
+    pub(crate) async fn ask(&self, team: &Team, job: &Value, what: &str, body: &Value) -> Answer {
+        let path = format!("/v2/agent/{}/job/{}/{what}", team.project.id, job["id"].as_str().unwrap());
+        self.post(&team.key, &path, body).await
     }
 
     pub(crate) async fn job(&self, team: &Team, id: &Value) -> Value {

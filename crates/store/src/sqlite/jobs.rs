@@ -3,56 +3,40 @@ use futures_util::FutureExt;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
+use super::leases::live;
+use super::once::{self, Request};
 use super::{SqliteStore, damaged, from_json, time, time_or_none, to_json};
 use crate::{
-    Change, Ending, Event, Job, JobId, JobStore, LEASE, Lease, MAX_ATTEMPTS, NewEvent, NewJob, Outcome, Page,
-    ProjectId, Result, Resume, Status, StoreError, WorkerId,
+    Archived, Event, Filter, Job, JobId, JobStore, NewEvent, NewJob, Page, ProjectId, Prompt, Receipt,
+    Result, Status, Terms,
 };
 
 #[async_trait]
 impl JobStore for SqliteStore {
-    async fn insert(&self, new: &NewJob) -> Result<Job> {
-        let id = JobId::random();
-        let job = Job {
-            branch: format!("docwright/{id}"),
-            id,
-            project: new.project.clone(),
-            status: Status::Active,
-            prompt: new.prompt.as_str().to_owned(),
-            model: new.model.clone(),
-            base_ref: None,
-            pr_link: None,
-            created_at: self.clock.now(),
-            ended_at: None,
-            archived_at: None,
-            attempt: 0,
-        };
-        let row = job.clone();
-        self.db.write(move |db| insert(db, row).boxed()).await?;
+    async fn insert(&self, new: &NewJob, terms: &Terms) -> Result<Receipt> {
+        let (job, terms) = (new_job(new, self.clock.now()), terms.clone());
+        let receipt = self.db.write(move |db| async move { insert(db, job, &terms).await }.boxed()).await?;
         self.work.notify_one();
-        Ok(job)
+        Ok(receipt)
     }
 
     async fn find(&self, project: &ProjectId, id: &JobId) -> Result<Option<Job>> {
-        let row = sqlx::query("SELECT * FROM jobs WHERE id = ? AND project = ?")
-            .bind(&id.0)
-            .bind(&project.0)
-            .fetch_optional(self.db.reads())
-            .await?;
-        row.as_ref().map(job).transpose()
+        find(&mut *self.db.reads().acquire().await?, project, id).await
     }
 
-    async fn list(&self, project: &ProjectId, limit: u32, offset: u64) -> Result<Page<Job>> {
+    async fn list(&self, project: &ProjectId, filter: &Filter) -> Result<Page<Job>> {
         let rows = sqlx::query(
-            "SELECT * FROM jobs WHERE project = ? ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?",
+            "SELECT * FROM jobs WHERE project = ?1 AND (?2 IS NULL OR status = ?2)
+             ORDER BY created_at DESC, id DESC LIMIT ?3 OFFSET ?4",
         )
         .bind(&project.0)
-        .bind(i64::from(limit) + 1)
-        .bind(i64::try_from(offset).unwrap_or(i64::MAX))
+        .bind(filter.status.map(Status::as_str))
+        .bind(i64::from(filter.limit) + 1)
+        .bind(i64::try_from(filter.offset).unwrap_or(i64::MAX))
         .fetch_all(self.db.reads())
         .await?;
-        let has_more = rows.len() > limit as usize;
-        let items = rows.iter().take(limit as usize).map(job).collect::<Result<_>>()?;
+        let has_more = rows.len() > filter.limit as usize;
+        let items = rows.iter().take(filter.limit as usize).map(job).collect::<Result<_>>()?;
         Ok(Page { items, has_more })
     }
 
@@ -79,225 +63,192 @@ impl JobStore for SqliteStore {
         Ok(diff)
     }
 
-    async fn beat(&self, worker: &WorkerId) -> Result<()> {
-        let (worker, clock) = (worker.clone(), self.clock.clone());
-        self.db.write(move |db| async move { beat(db, &worker, clock.now_ms()).await }.boxed()).await
-    }
-
-    async fn lease_next(&self, worker: &WorkerId) -> Result<Option<Lease>> {
-        // Most looks find nothing; those need no write and no fsync.
-        if next_in_line(&mut *self.db.reads().acquire().await?, self.clock.now_ms()).await?.is_none() {
-            return Ok(None);
-        }
-        let (worker, clock) = (worker.clone(), self.clock.clone());
-        self.db.write(move |db| async move { lease(db, worker, clock.now_ms()).await }.boxed()).await
-    }
-
-    async fn record(&self, lease: &Lease, events: Vec<NewEvent>) -> Result<()> {
-        self.fenced(lease, move |db, id, now| {
-            async move {
-                for event in events {
-                    append(db, &id, now, event).await?;
-                }
-                Ok(())
-            }
-            .boxed()
-        })
-        .await
-    }
-
-    async fn set_base(&self, lease: &Lease, base_ref: &str, commit: &str) -> Result<()> {
-        let (base_ref, commit) = (base_ref.to_owned(), commit.to_owned());
-        self.fenced(lease, move |db, id, _| {
-            async move {
-                let set = sqlx::query("UPDATE jobs SET base_ref = ?, base_commit = ? WHERE id = ?");
-                set.bind(base_ref).bind(commit).bind(id).execute(db).await?;
-                Ok(())
-            }
-            .boxed()
-        })
-        .await
-    }
-
-    async fn set_change(&self, lease: &Lease, change: &Change) -> Result<()> {
-        let change = change.clone();
-        self.fenced(lease, move |db, id, _| {
-            async move {
-                sqlx::query("INSERT OR REPLACE INTO job_changes VALUES (?, ?, ?, ?, ?, ?)")
-                    .bind(id)
-                    .bind(change.head_commit)
-                    .bind(change.title)
-                    .bind(change.body)
-                    .bind(change.report.to_string())
-                    .bind(change.diff)
-                    .execute(db)
-                    .await?;
-                Ok(())
-            }
-            .boxed()
-        })
-        .await
-    }
-
-    async fn finish(&self, lease: &Lease, ending: Ending) -> Result<()> {
-        self.fenced(lease, move |db, id, now| end(db, id, now, ending).boxed()).await
-    }
-
-    async fn release(&self, lease: &Lease) -> Result<()> {
-        self.fenced(lease, |db, id, _| {
-            async move {
-                let give_back = "UPDATE jobs SET worker = NULL, attempt = attempt - 1 WHERE id = ?";
-                sqlx::query(give_back).bind(id).execute(db).await?;
-                Ok(())
-            }
-            .boxed()
-        })
-        .await
-    }
-
-    async fn void_leases(&self) -> Result<()> {
-        self.execute(sqlx::query("UPDATE jobs SET worker = NULL WHERE worker IS NOT NULL")).await?;
-        self.execute(sqlx::query("DELETE FROM workers")).await.map(|_| ())
-    }
-
-    async fn work_came(&self) {
-        self.work.notified().await;
-    }
-}
-
-impl SqliteStore {
-    /// Runs `work` only while `lease` is the current one and its worker is believed alive.
-    async fn fenced<F>(&self, lease: &Lease, work: F) -> Result<()>
-    where
-        F: for<'c> FnOnce(
-                &'c mut SqliteConnection,
-                String,
-                i64,
-            ) -> futures_util::future::BoxFuture<'c, Result<()>>
-            + Send
-            + 'static,
-    {
-        let (id, worker, fence) = (lease.job.id.clone(), lease.worker.clone(), lease.fence);
+    async fn message(
+        &self,
+        project: &ProjectId,
+        id: &JobId,
+        prompt: &Prompt,
+        terms: &Terms,
+    ) -> Result<Option<Receipt>> {
+        let (project, id, prompt, terms) = (project.clone(), id.clone(), prompt.clone(), terms.clone());
         let clock = self.clock.clone();
-        self.db
+        let receipt = self
+            .db
             .write(move |db| {
-                async move {
-                    // Asked in the writer, not before the wait for it: a lease can end in line.
-                    let now = clock.now_ms();
-                    let held = sqlx::query(
-                        "SELECT 1 FROM jobs JOIN workers ON workers.id = jobs.worker
-                         WHERE jobs.id = ? AND worker = ? AND lease = ? AND status = 'active' AND alive_until > ?",
-                    )
-                    .bind(&id.0)
-                    .bind(worker.0)
-                    .bind(fence)
-                    .bind(now)
-                    .fetch_optional(&mut *db)
-                    .await?;
-                    match held {
-                        Some(_) => work(db, id.0, now).await,
-                        None => Err(StoreError::LeaseLost(id)),
-                    }
-                }
-                .boxed()
+                async move { message(db, &project, &id, &prompt, &terms, clock.now_ms()).await }.boxed()
             })
-            .await
-    }
-}
-
-async fn insert(db: &mut SqliteConnection, job: Job) -> Result<()> {
-    sqlx::query(
-        "INSERT INTO jobs (id, project, status, prompt, branch, model, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-    )
-    .bind(&job.id.0)
-    .bind(job.project.0)
-    .bind(job.status.as_str())
-    .bind(job.prompt)
-    .bind(job.branch)
-    .bind(job.model)
-    .bind(job.created_at.as_millisecond())
-    .execute(&mut *db)
-    .await?;
-    append(db, &job.id.0, job.created_at.as_millisecond(), NewEvent::new("created", "The job was created"))
-        .await
-}
-
-async fn next_in_line(db: &mut SqliteConnection, now: i64) -> Result<Option<SqliteRow>> {
-    let next = sqlx::query(
-        "SELECT * FROM jobs WHERE status = 'active' AND NOT EXISTS
-           (SELECT 1 FROM workers WHERE workers.id = jobs.worker AND alive_until > ?)
-         ORDER BY created_at, id LIMIT 1",
-    );
-    Ok(next.bind(now).fetch_optional(db).await?)
-}
-
-async fn beat(db: &mut SqliteConnection, worker: &WorkerId, now: i64) -> Result<()> {
-    sqlx::query("INSERT OR REPLACE INTO workers VALUES (?, ?)")
-        .bind(&worker.0)
-        .bind(now + LEASE.as_millis() as i64)
-        .execute(db)
-        .await?;
-    Ok(())
-}
-
-async fn lease(db: &mut SqliteConnection, worker: WorkerId, now: i64) -> Result<Option<Lease>> {
-    while let Some(row) = next_in_line(db, now).await? {
-        let mut job = job(&row)?;
-        if job.attempt >= MAX_ATTEMPTS {
-            end(db, job.id.0, now, gave_up()).await?;
-            continue;
-        }
-        job.attempt += 1;
-        let fence = row.try_get::<i64, _>("lease")? + 1;
-        sqlx::query("UPDATE jobs SET attempt = ?, lease = ?, worker = ? WHERE id = ?")
-            .bind(job.attempt)
-            .bind(fence)
-            .bind(&worker.0)
-            .bind(&job.id.0)
-            .execute(&mut *db)
             .await?;
-        // Whoever leases is alive. Without this a worker whose heartbeat is late would lease the
-        // same job again and again, and use up its attempts.
-        beat(db, &worker, now).await?;
-        let started = NewEvent::new("started", format!("Attempt {} began", job.attempt));
-        append(db, &job.id.0, now, started.with("attempt", job.attempt)).await?;
-        let resume = Resume { base: base(&row)?, change: change(db, &job.id).await? };
-        return Ok(Some(Lease { job, worker, fence, resume }));
+        self.work.notify_one();
+        self.news.notify_waiters();
+        Ok(receipt)
     }
-    Ok(None)
-}
 
-fn gave_up() -> Ending {
-    Ending {
-        outcome: Outcome::Failed,
-        message: format!(
-            "The job stopped its worker {MAX_ATTEMPTS} times and was given up; create a new job to try again"
-        ),
-        report: serde_json::Value::Null,
-        checks: serde_json::json!([]),
-        usage: serde_json::json!({}),
+    async fn archive(&self, project: &ProjectId, id: &JobId) -> Result<Option<Archived>> {
+        let (project, id, clock) = (project.clone(), id.clone(), self.clock.clone());
+        let archived = self
+            .db
+            .write(move |db| async move { archive(db, &project, &id, clock.now_ms()).await }.boxed())
+            .await?;
+        self.work.notify_one();
+        self.news.notify_waiters();
+        Ok(archived)
+    }
+
+    async fn event_came(&self) {
+        self.news.notified().await;
     }
 }
 
-async fn end(db: &mut SqliteConnection, id: String, now: i64, ending: Ending) -> Result<()> {
-    let (status, pr_link) = match &ending.outcome {
-        Outcome::Completed { pr_link } => (Status::Completed, pr_link.clone()),
-        Outcome::Failed => (Status::Failed, None),
+fn new_job(new: &NewJob, now: jiff::Timestamp) -> Job {
+    let id = JobId::random();
+    Job {
+        branch: new.branch.clone().unwrap_or_else(|| format!("docwright/{id}")),
+        id,
+        project: new.project.clone(),
+        status: Status::Active,
+        prompt: new.prompt.as_str().to_owned(),
+        model: new.model.clone(),
+        base_ref: new.base_ref.clone(),
+        adopts: new.branch.is_some(),
+        draft: new.draft,
+        run: 1,
+        pr_link: None,
+        created_at: now,
+        ended_at: None,
+        archived_at: None,
+        attempt: 0,
+    }
+}
+
+async fn insert(db: &mut SqliteConnection, job: Job, terms: &Terms) -> Result<Receipt> {
+    let now = job.created_at.as_millisecond();
+    let request = Request { project: &job.project, operation: "create", terms, now };
+    let usage = match once::admit(db, &request).await? {
+        Ok(usage) => usage,
+        Err(receipt) => return Ok(receipt),
     };
     sqlx::query(
-        "UPDATE jobs SET status = ?, pr_link = coalesce(?, pr_link), ended_at = ?, worker = NULL WHERE id = ?",
+        "INSERT INTO jobs (id, project, status, prompt, branch, model, base_ref, adopts, draft, created_at)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )
-    .bind(status.as_str())
-    .bind(pr_link)
+    .bind(&job.id.0)
+    .bind(&job.project.0)
+    .bind(job.status.as_str())
+    .bind(&job.prompt)
+    .bind(&job.branch)
+    .bind(&job.model)
+    .bind(&job.base_ref)
+    .bind(job.adopts)
+    .bind(job.draft)
     .bind(now)
-    .bind(&id)
     .execute(&mut *db)
     .await?;
-    append(db, &id, now, ending.event()).await
+    append(db, &job.id.0, now, NewEvent::new("created", "The job was created")).await?;
+    once::keep(db, &request, &job).await?;
+    Ok(Receipt::Done { job: Box::new(job), usage })
+}
+
+async fn find(db: &mut SqliteConnection, project: &ProjectId, id: &JobId) -> Result<Option<Job>> {
+    let row = sqlx::query("SELECT * FROM jobs WHERE id = ? AND project = ?")
+        .bind(&id.0)
+        .bind(&project.0)
+        .fetch_optional(db)
+        .await?;
+    row.as_ref().map(job).transpose()
+}
+
+async fn message(
+    db: &mut SqliteConnection,
+    project: &ProjectId,
+    id: &JobId,
+    prompt: &Prompt,
+    terms: &Terms,
+    now: i64,
+) -> Result<Option<Receipt>> {
+    let Some(found) = find(db, project, id).await? else { return Ok(None) };
+    let operation = format!("message {id}");
+    let request = Request { project, operation: &operation, terms, now };
+    if let Some(refused) = refusal(db, &found).await? {
+        // A replay of one that was taken before is still answered.
+        let seen =
+            once::admit(db, &Request { terms: &Terms { limit: None, ..terms.clone() }, ..request }).await?;
+        return Ok(Some(seen.err().unwrap_or(Receipt::Refused(refused))));
+    }
+    let usage = match once::admit(db, &request).await? {
+        Ok(usage) => usage,
+        Err(receipt) => return Ok(Some(receipt)),
+    };
+    sqlx::query(
+        "INSERT INTO messages (job, number, prompt, created_at)
+         SELECT ?1, 1 + coalesce(max(number), 0), ?2, ?3 FROM messages WHERE job = ?1",
+    )
+    .bind(&id.0)
+    .bind(prompt.as_str())
+    .bind(now)
+    .execute(&mut *db)
+    .await?;
+    if found.status.may_become(Status::Active) {
+        sqlx::query(
+            "UPDATE jobs SET status = 'active', run = run + 1, attempt = 0, ended_at = NULL, base_commit = NULL
+             WHERE id = ?",
+        )
+        .bind(&id.0)
+        .execute(&mut *db)
+        .await?;
+    }
+    let event = NewEvent::new("message", "A follow-up was asked for").with("prompt", prompt.as_str());
+    append(db, &id.0, now, event).await?;
+    let Some(job) = find(db, project, id).await? else { return Ok(None) };
+    once::keep(db, &request, &job).await?;
+    Ok(Some(Receipt::Done { job: Box::new(job), usage }))
+}
+
+/// Why a job takes no follow-up any more.
+async fn refusal(db: &mut SqliteConnection, job: &Job) -> Result<Option<String>> {
+    if job.status == Status::Archived {
+        return Ok(Some("the job is archived; create a new job".into()));
+    }
+    let settled: Option<String> = sqlx::query_scalar(
+        "SELECT state FROM pulls WHERE project = ? AND head = ? AND job = ? AND state <> 'open'",
+    )
+    .bind(&job.project.0)
+    .bind(&job.branch)
+    .bind(&job.id.0)
+    .fetch_optional(db)
+    .await?;
+    Ok(settled.map(|state| format!("the job's pull request is {state}; create a new job")))
+}
+
+async fn archive(
+    db: &mut SqliteConnection,
+    project: &ProjectId,
+    id: &JobId,
+    now: i64,
+) -> Result<Option<Archived>> {
+    let Some(found) = find(db, project, id).await? else { return Ok(None) };
+    if found.status == Status::Archived {
+        return Ok(Some(Archived::Done(Box::new(found))));
+    }
+    if live(db, id, now).await? {
+        let ask = "UPDATE jobs SET archive_asked_at = coalesce(archive_asked_at, ?) WHERE id = ?";
+        sqlx::query(ask).bind(now).bind(&id.0).execute(db).await?;
+        return Ok(Some(Archived::Waiting));
+    }
+    set_archived(db, id, now).await?;
+    Ok(find(db, project, id).await?.map(|job| Archived::Done(Box::new(job))))
+}
+
+pub(super) async fn set_archived(db: &mut SqliteConnection, id: &JobId, now: i64) -> Result<()> {
+    sqlx::query("UPDATE jobs SET status = 'archived', archived_at = ?, worker = NULL WHERE id = ?")
+        .bind(now)
+        .bind(&id.0)
+        .execute(&mut *db)
+        .await?;
+    append(db, &id.0, now, NewEvent::new("archived", "The job was archived")).await
 }
 
 /// The one place that numbers events, so that there are no gaps.
-async fn append(db: &mut SqliteConnection, id: &str, now: i64, event: NewEvent) -> Result<()> {
+pub(super) async fn append(db: &mut SqliteConnection, id: &str, now: i64, event: NewEvent) -> Result<()> {
     let number: i64 = sqlx::query_scalar("UPDATE jobs SET events = events + 1 WHERE id = ? RETURNING events")
         .bind(id)
         .fetch_one(&mut *db)
@@ -313,39 +264,24 @@ async fn append(db: &mut SqliteConnection, id: &str, now: i64, event: NewEvent) 
     Ok(())
 }
 
-fn job(row: &SqliteRow) -> Result<Job> {
+pub(super) fn job(row: &SqliteRow) -> Result<Job> {
     Ok(Job {
         id: JobId(row.try_get("id")?),
         project: ProjectId(row.try_get("project")?),
-        status: Status::from_db(row.try_get("status")?).ok_or_else(|| damaged("a job's status"))?,
+        status: Status::parse(row.try_get("status")?).ok_or_else(|| damaged("a job's status"))?,
         prompt: row.try_get("prompt")?,
         branch: row.try_get("branch")?,
         model: row.try_get("model")?,
         base_ref: row.try_get("base_ref")?,
+        adopts: row.try_get("adopts")?,
+        draft: row.try_get("draft")?,
+        run: row.try_get("run")?,
         pr_link: row.try_get("pr_link")?,
         created_at: time(row, "created_at")?,
         ended_at: time_or_none(row, "ended_at")?,
         archived_at: time_or_none(row, "archived_at")?,
         attempt: row.try_get("attempt")?,
     })
-}
-
-fn base(row: &SqliteRow) -> Result<Option<(String, String)>> {
-    let name: Option<String> = row.try_get("base_ref")?;
-    let commit: Option<String> = row.try_get("base_commit")?;
-    Ok(name.zip(commit))
-}
-
-async fn change(db: &mut SqliteConnection, id: &JobId) -> Result<Option<Change>> {
-    let row = sqlx::query("SELECT * FROM job_changes WHERE job = ?").bind(&id.0).fetch_optional(db).await?;
-    let Some(row) = row else { return Ok(None) };
-    Ok(Some(Change {
-        head_commit: row.try_get("head_commit")?,
-        title: row.try_get("title")?,
-        body: row.try_get("body")?,
-        report: from_json(row.try_get("report")?)?,
-        diff: row.try_get("diff")?,
-    }))
 }
 
 fn event(row: &SqliteRow) -> Result<Event> {

@@ -2,7 +2,10 @@
 
 mod accounts;
 mod jobs;
+mod leases;
+mod once;
 mod pulls;
+mod rates;
 mod secrets;
 mod sessions;
 
@@ -20,7 +23,8 @@ use tokio::sync::Notify;
 
 use crate::{MasterKey, Result, StoreError};
 
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/0001_spine.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("../../migrations/0001_spine.sql"), include_str!("../../migrations/0002_follow_ups.sql")];
 
 #[derive(Clone)]
 pub struct SqliteStore {
@@ -29,12 +33,14 @@ pub struct SqliteStore {
     master: MasterKey,
     /// Rung when a job comes in, so that a worker starts it at once.
     work: Arc<Notify>,
+    /// Rung when a job may have an event more, for those who watch it.
+    news: Arc<Notify>,
 }
 
 impl SqliteStore {
     pub async fn open(path: &Path, schema: Schema, master: MasterKey, clock: Arc<dyn Clock>) -> Result<Self> {
         let db = Database::open(path, MIGRATIONS, schema).await?;
-        let store = Self { db, clock, master, work: Arc::new(Notify::new()) };
+        let store = Self { db, clock, master, work: Arc::new(Notify::new()), news: Arc::new(Notify::new()) };
         store.check_master_key().await?;
         Ok(store)
     }

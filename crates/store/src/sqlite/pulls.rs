@@ -4,7 +4,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use super::{SqliteStore, damaged, time};
-use crate::{NewPull, ProjectId, Pull, PullState, Pulls, Result};
+use crate::{JobId, NewPull, ProjectId, Pull, PullState, Pulls, Result, StoreError};
 
 #[async_trait]
 impl Pulls for SqliteStore {
@@ -64,6 +64,7 @@ async fn insert(db: &mut SqliteConnection, project: String, new: NewPull, now: i
     if let Some(there) = adopted(db, &project, &new).await? {
         return Ok(there);
     }
+    refuse_stopped(db, &new.job).await?;
     let row = sqlx::query(
         "INSERT INTO pulls
          SELECT ?1, 1 + coalesce(max(number), 0), ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'open', NULL, ?9
@@ -81,6 +82,17 @@ async fn insert(db: &mut SqliteConnection, project: String, new: NewPull, now: i
     .fetch_one(db)
     .await?;
     pull(&row)
+}
+
+/// A job that is archived, or is to be, opens nothing any more, however late it comes.
+async fn refuse_stopped(db: &mut SqliteConnection, job: &str) -> Result<()> {
+    let stopped = sqlx::query(
+        "SELECT 1 FROM jobs WHERE id = ? AND (status = 'archived' OR archive_asked_at IS NOT NULL)",
+    );
+    match stopped.bind(job).fetch_optional(db).await? {
+        Some(_) => Err(StoreError::LeaseLost(JobId(job.to_owned()))),
+        None => Ok(()),
+    }
 }
 
 async fn adopted(db: &mut SqliteConnection, project: &str, new: &NewPull) -> Result<Option<Pull>> {

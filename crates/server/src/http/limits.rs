@@ -1,0 +1,71 @@
+//! Rate limits: counted in the store, told in headers.
+
+use axum::extract::FromRequestParts;
+use axum::http::header::{HeaderValue, RETRY_AFTER};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName};
+use store::{Limit, Project, Usage};
+
+use super::caller::visible_project_id;
+use super::error::ApiError;
+use crate::app::App;
+
+const WINDOW: u64 = 3_600;
+
+/// Creations and follow-ups of a project, together.
+pub(super) fn jobs(app: &App, project: &str) -> Limit {
+    Limit { bucket: format!("jobs {project}"), most: app.limits.jobs }
+}
+
+/// Questions about page views, an organization.
+pub(super) fn reads(app: &App, project: &Project) -> Limit {
+    Limit { bucket: format!("reads {}", project.organization), most: app.limits.reads }
+}
+
+/// There is room for one more job. Asked before the body is looked at, as the order of answers
+/// has it; what counts is the count that is made with the job itself. A request that may be a
+/// replay is let through, since replays cost nothing.
+pub(crate) struct RoomForJob;
+
+impl FromRequestParts<App> for RoomForJob {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        if parts.headers.contains_key("idempotency-key") {
+            return Ok(Self);
+        }
+        let Some(project) = visible_project_id(parts) else { return Ok(Self) };
+        match app.rates.reached(&jobs(app, &project)).await? {
+            Some(usage) => Err(ApiError::LimitReached(usage)),
+            None => Ok(Self),
+        }
+    }
+}
+
+/// The headers of an answer that was counted.
+pub(super) fn told(headers: &mut HeaderMap, usage: &Usage) {
+    let reset = seconds_left(usage);
+    let all = [
+        ("ratelimit-policy", format!("\"default\";q={};w={WINDOW}", usage.most)),
+        ("ratelimit", format!("\"default\";r={};t={reset}", usage.left)),
+        ("x-ratelimit-limit", usage.most.to_string()),
+        ("x-ratelimit-remaining", usage.left.to_string()),
+        ("x-ratelimit-reset", usage.resets_at.as_second().to_string()),
+    ];
+    for (name, value) in all {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    }
+}
+
+pub(super) fn refused(headers: &mut HeaderMap, usage: &Usage) {
+    told(headers, usage);
+    if let Ok(value) = HeaderValue::from_str(&seconds_left(usage).to_string()) {
+        headers.insert(RETRY_AFTER, value);
+    }
+}
+
+fn seconds_left(usage: &Usage) -> i64 {
+    usage.left_for.as_secs().max(1)
+}

@@ -1,0 +1,102 @@
+//! A job's events: as they happen, or all that there are.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::Json as Answer;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::http::header::ACCEPT;
+use axum::response::sse::{Event as Sent, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream::{self, Stream};
+use store::{Event, JobId, ProjectId, Status};
+use wire::JobEvent;
+
+use super::caller::{Caller, JobPath};
+use super::error::ApiError;
+use crate::app::App;
+use crate::time::rfc3339;
+
+/// How often to look for what nobody rang the bell for, such as another process's doing.
+const LOOK: Duration = Duration::from_secs(1);
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// `GET /v2/agent/{projectId}/job/{id}/events`
+pub(super) async fn events(
+    State(app): State<App>,
+    caller: Caller,
+    JobPath(id): JobPath,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let project = caller.project.id;
+    if !wants_stream(&headers) {
+        let events = app.jobs.events(&project, &id, 0).await?.ok_or(ApiError::NoSuchJob)?;
+        return Ok(Answer(events.into_iter().map(job_event).collect::<Vec<_>>()).into_response());
+    }
+    app.jobs.find(&project, &id).await?.ok_or(ApiError::NoSuchJob)?;
+    let watch = Watch { app, project, id, seen: last_seen(&headers), over: false };
+    Ok(Sse::new(stream(watch)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
+}
+
+fn wants_stream(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accepted.flat_map(|value| value.split(',')).any(|kind| {
+        kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/event-stream")
+    })
+}
+
+/// What is no number was not ours: begin at the beginning.
+fn last_seen(headers: &HeaderMap) -> u64 {
+    let sent = headers.get("last-event-id").and_then(|value| value.to_str().ok());
+    sent.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
+}
+
+struct Watch {
+    app: App,
+    project: ProjectId,
+    id: JobId,
+    seen: u64,
+    over: bool,
+}
+
+/// Ends when the job has ended and all of its events were sent.
+fn stream(watch: Watch) -> impl Stream<Item = Result<Sent, Infallible>> {
+    let batches = stream::unfold(watch, |mut watch| async move {
+        let events = watch.next().await?;
+        Some((stream::iter(events.into_iter().map(|event| Ok(sent(event)))), watch))
+    });
+    futures_util::StreamExt::flatten(batches)
+}
+
+impl Watch {
+    /// The next events, once there are some; `None` when there will be no more.
+    async fn next(&mut self) -> Option<Vec<Event>> {
+        while !self.over {
+            // Waited for from before the look, so that nothing falls between the two.
+            let bell = self.app.jobs.event_came();
+            // The status first: the events of an ended job are all there.
+            let job = self.app.jobs.find(&self.project, &self.id).await.ok()??;
+            self.over = job.status != Status::Active;
+            let events = self.app.jobs.events(&self.project, &self.id, self.seen).await.ok()??;
+            if let Some(last) = events.last() {
+                self.seen = last.number;
+                return Some(events);
+            }
+            if !self.over {
+                let _ = tokio::time::timeout(LOOK, bell).await;
+            }
+        }
+        None
+    }
+}
+
+fn sent(event: Event) -> Sent {
+    let (number, kind) = (event.number.to_string(), event.kind.clone());
+    let data = serde_json::to_string(&job_event(event)).unwrap_or_default();
+    Sent::default().id(number).event(kind).data(data)
+}
+
+fn job_event(event: Event) -> JobEvent {
+    JobEvent { number: event.number, at: rfc3339(event.at), r#type: event.kind, data: event.data }
+}

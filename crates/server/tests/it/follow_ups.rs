@@ -1,0 +1,181 @@
+//! Follow-ups and archive: one branch, one pull request, nothing lost.
+
+use serde_json::{Value, json};
+use store::WorkerId;
+
+use crate::support::{Team, TestServer, git};
+
+async fn completed(server: &TestServer, team: &Team, job: &Value) -> Value {
+    server.run_queued_jobs().await;
+    let job = server.job(team, &job["id"]).await;
+    assert_eq!(job["status"], "completed", "{:?}", server.events(team, &job["id"]).await.last());
+    job
+}
+
+fn file(team: &Team, job: &Value, name: &str) -> String {
+    git(&team.repository, &["show", &format!("{}:{name}", job["source"]["ref"].as_str().unwrap())])
+}
+
+#[tokio::test]
+async fn a_follow_up_adds_to_the_same_branch_and_pull_request() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[("a.md", "one two\n")]).await;
+    let job = server.create_job(&team, "Replace \"one\" with \"eins\".").await;
+    let first = completed(&server, &team, &job).await;
+
+    let asked =
+        server.ask(&team, &job, "message", &json!({ "prompt": "Replace \"two\" with \"zwei\"." })).await;
+    assert_eq!((asked.status, &asked.json()["status"]), (200, &json!("active")), "{asked}");
+    assert_eq!(asked.json()["prLink"], first["prLink"], "kept during a follow-up");
+    let second = completed(&server, &team, &job).await;
+    assert_eq!(second["prLink"], first["prLink"]);
+    assert_eq!(file(&team, &job, "a.md"), "eins zwei");
+    let path = format!("/v2/agent/{}/job/{}/diff", team.project.id, job["id"].as_str().unwrap());
+    let diff = server.get(&team.key, &path).await.body;
+    assert!(diff.contains("-one two\n+eins zwei\n"), "the change as it stands: {diff}");
+    assert_eq!(server.app.pulls.pulls(&team.project.id, 10).await.unwrap().len(), 1);
+    let kinds: Vec<_> =
+        server.events(&team, &job["id"]).await.iter().map(|e| e["type"].to_string()).collect();
+    assert_eq!(kinds.iter().filter(|kind| *kind == "\"ended\"").count(), 2);
+}
+
+#[tokio::test]
+async fn what_a_person_pushed_is_kept_by_a_follow_up() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[("a.md", "one two\n"), ("b.md", "b\n")]).await;
+    let job = server.create_job(&team, "Replace \"one\" with \"eins\".").await;
+    completed(&server, &team, &job).await;
+    let work = tempfile::tempdir().unwrap();
+    let branch = job["source"]["ref"].as_str().unwrap();
+    git(work.path(), &["clone", "-q", "-b", branch, team.repository.to_str().unwrap(), "."]);
+    std::fs::write(work.path().join("b.md"), "by hand\n").unwrap();
+    git(work.path(), &["commit", "-qam", "By hand"]);
+    git(work.path(), &["push", "-q", "origin", branch]);
+
+    server.ask(&team, &job, "message", &json!({ "prompt": "Replace \"two\" with \"zwei\"." })).await;
+    completed(&server, &team, &job).await;
+    assert_eq!(
+        (file(&team, &job, "a.md"), file(&team, &job, "b.md")),
+        ("eins zwei".into(), "by hand".into())
+    );
+}
+
+#[tokio::test]
+async fn a_message_to_a_waiting_job_is_part_of_its_first_run() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[("a.md", "one two\n")]).await;
+    let job = server.create_job(&team, "Replace \"one\" with \"eins\".").await;
+    server.ask(&team, &job, "message", &json!({ "prompt": "Replace \"two\" with \"zwei\"." })).await;
+    completed(&server, &team, &job).await;
+    assert_eq!(file(&team, &job, "a.md"), "eins zwei");
+}
+
+#[tokio::test]
+async fn a_follow_up_on_a_job_without_a_change_makes_its_first() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[("a.md", "one\n")]).await;
+    let job = server.create_job(&team, "Replace \"none\" with \"x\".").await;
+    assert_eq!(completed(&server, &team, &job).await["prLink"], Value::Null);
+    server.ask(&team, &job, "message", &json!({ "prompt": "Replace \"one\" with \"two\"." })).await;
+    assert!(completed(&server, &team, &job).await["prLink"].is_string());
+}
+
+#[tokio::test]
+async fn after_a_merge_a_follow_up_is_refused() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[("a.md", "one\n")]).await;
+    let job = server.create_job(&team, "Replace \"one\" with \"two\".").await;
+    completed(&server, &team, &job).await;
+    let branch = format!("refs/heads/{}", job["source"]["ref"].as_str().unwrap());
+    git(&team.repository, &["update-ref", "refs/heads/main", &branch]);
+    // Merged by hand: nobody knows until somebody looks, and the run does.
+    let prompt = json!({ "prompt": "Replace \"two\" with \"three\"." });
+    assert_eq!(server.ask(&team, &job, "message", &prompt).await.status, 200);
+    server.run_queued_jobs().await;
+    assert_eq!(server.job(&team, &job["id"]).await["status"], "failed");
+    let last = server.events(&team, &job["id"]).await.pop().unwrap();
+    assert_eq!(last["message"], "pull request #1 was merged; create a new job");
+    let known = server.ask(&team, &job, "message", &prompt).await;
+    assert_eq!(known.to_string(), r#"409 {"error":"the job's pull request is merged; create a new job"}"#);
+}
+
+#[tokio::test]
+async fn a_job_can_work_on_a_branch_that_is_there() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[("a.md", "one two three\n")]).await;
+    git(&team.repository, &["branch", "topic", "main"]);
+    let create = async |prompt: &str| {
+        let path = format!("/v2/agent/{}/job", team.project.id);
+        server
+            .post(&team.key, &path, &json!({ "prompt": prompt, "branch": "topic", "draft": true }))
+            .await
+            .json()
+    };
+    let first = create("Replace \"one\" with \"eins\".").await;
+    assert_eq!(first["source"]["ref"], "topic");
+    let first = completed(&server, &team, &first).await;
+    let second = create("Replace \"two\" with \"zwei\".").await;
+    let second = completed(&server, &team, &second).await;
+    assert_eq!(first["prLink"], second["prLink"], "the open one is adopted");
+    assert_eq!(file(&team, &second, "a.md"), "eins zwei three");
+    let pulls = server.app.pulls.pulls(&team.project.id, 10).await.unwrap();
+    assert_eq!((pulls.len(), pulls[0].title.starts_with("Draft: ")), (1, true));
+}
+
+#[tokio::test]
+async fn a_job_can_start_from_another_branch() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[("a.md", "one\n")]).await;
+    git(&team.repository, &["branch", "next", "main"]);
+    let path = format!("/v2/agent/{}/job", team.project.id);
+    let body = json!({ "prompt": "Replace \"one\" with \"two\".", "ref": "next" });
+    let job = server.post(&team.key, &path, &body).await.json();
+    completed(&server, &team, &job).await;
+    assert_eq!(server.app.pulls.pulls(&team.project.id, 10).await.unwrap()[0].base, "next");
+}
+
+#[tokio::test]
+async fn an_archived_job_is_final() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[("a.md", "one\n")]).await;
+    let job = server.create_job(&team, "Replace \"one\" with \"two\".").await;
+    let archived = server.ask(&team, &job, "archive", &json!({})).await;
+    assert_eq!((archived.status, &archived.json()["status"]), (200, &json!("archived")));
+    assert!(archived.json()["archivedAt"].is_string());
+    server.run_queued_jobs().await;
+    assert_eq!(server.job(&team, &job["id"]).await, archived.json());
+    assert_eq!(server.ask(&team, &job, "archive", &json!({})).await.json(), archived.json());
+    assert_eq!(server.ask(&team, &job, "message", &json!({ "prompt": "x" })).await.status, 409);
+    assert!(server.app.pulls.pulls(&team.project.id, 10).await.unwrap().is_empty());
+    assert_eq!(git(&team.repository, &["branch", "--format=%(refname:short)"]), "main");
+}
+
+#[tokio::test]
+async fn an_archive_of_a_running_job_waits_until_its_worker_has_let_go() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[("a.md", "one\n")]).await;
+    let job = server.create_job(&team, "Replace \"one\" with \"two\".").await;
+    let worker = WorkerId("slow".into());
+    server.app.queue.beat(&worker).await.unwrap();
+    let lease = server.app.queue.lease_next(&worker).await.unwrap().unwrap();
+    let body = json!({});
+    let archive = server.ask(&team, &job, "archive", &body);
+    let letting_go = async {
+        while server.app.queue.to_stop(&worker).await.unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        server.app.queue.release(&lease).await.unwrap();
+    };
+    let (archived, ()) = tokio::join!(archive, letting_go);
+    assert_eq!(archived.json()["status"], "archived");
+    let late = store::NewPull {
+        job: job["id"].as_str().unwrap().into(),
+        title: "late".into(),
+        body: String::new(),
+        head: job["source"]["ref"].as_str().unwrap().into(),
+        base: "main".into(),
+        head_commit: "c".into(),
+        base_commit: "b".into(),
+    };
+    assert!(server.app.pulls.open_pull(&team.project.id, &late).await.is_err(), "however late it comes");
+}

@@ -1,0 +1,113 @@
+//! Jobs, as workers see them: leased, fenced, and never lost.
+
+use async_trait::async_trait;
+use jiff::SignedDuration;
+use serde_json::Value;
+
+use crate::{Job, JobId, NewEvent, Result, WorkerId};
+
+/// How long a worker is believed to be alive after its last heartbeat.
+pub const LEASE: SignedDuration = SignedDuration::from_secs(15);
+/// A job that took down its worker this many times is failed for good.
+pub const MAX_ATTEMPTS: u32 = 3;
+
+/// The change that a run made, kept before anything of it is pushed: whoever takes the job
+/// up goes on from here instead of asking the agent again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    pub head_commit: String,
+    pub title: String,
+    pub body: String,
+    pub report: Value,
+    pub diff: String,
+}
+
+/// What earlier runs and attempts left behind.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Resume {
+    /// The commit that the job's first run started from.
+    pub origin: Option<String>,
+    /// The branch to merge into, and the commit that this run started from.
+    pub base: Option<(String, String)>,
+    /// What this run has made so far.
+    pub change: Option<Change>,
+}
+
+/// The right to work on a job. Every write that takes one fails once it is no longer current.
+#[derive(Debug, Clone)]
+pub struct Lease {
+    pub job: Job,
+    pub worker: WorkerId,
+    pub(crate) fence: i64,
+    pub resume: Resume,
+}
+
+/// A follow-up that waits for its answer; numbered from 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    pub number: u32,
+    pub prompt: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    Completed { pr_link: Option<String> },
+    Failed,
+}
+
+/// How a run ended; written as the run's last event in the same transaction as the status.
+#[derive(Debug, Clone)]
+pub struct Ending {
+    pub outcome: Outcome,
+    pub message: String,
+    pub report: Value,
+    pub checks: Value,
+    pub usage: Value,
+}
+
+impl Ending {
+    pub(crate) fn event(self) -> NewEvent {
+        let reason = match self.outcome {
+            Outcome::Completed { .. } => "completed",
+            Outcome::Failed => "failed",
+        };
+        NewEvent::new("ended", self.message)
+            .with("reason", reason)
+            .with("usage", self.usage)
+            .with("checks", self.checks)
+            .with("report", self.report)
+    }
+}
+
+/// The job queue. Every write fails with [`crate::StoreError::LeaseLost`] once the lease is not
+/// the current one, its worker is not believed alive, or the job is to be archived.
+#[async_trait]
+pub trait Queue: Send + Sync {
+    /// The worker process is alive for another [`LEASE`].
+    async fn beat(&self, worker: &WorkerId) -> Result<()>;
+    /// Leases the oldest active job that nobody alive works on, and whose branch nobody alive
+    /// works on either. The attempt is counted before it returns; a job that has used up its
+    /// attempts is failed instead, with a sentence.
+    async fn lease_next(&self, worker: &WorkerId) -> Result<Option<Lease>>;
+    async fn record(&self, lease: &Lease, events: Vec<NewEvent>) -> Result<()>;
+    /// The follow-ups that no change has answered yet, oldest first.
+    async fn unread(&self, lease: &Lease) -> Result<Vec<Message>>;
+    /// Notes what the run starts from, before it starts.
+    async fn set_base(&self, lease: &Lease, base_ref: &str, commit: &str) -> Result<()>;
+    /// Notes the change, before it is pushed; it answers the messages up to number `read`.
+    async fn set_change(&self, lease: &Lease, change: &Change, read: u32) -> Result<()>;
+    /// Ends the job: status, link and the `ended` event in one step. Messages up to number
+    /// `read` are answered by it. False while a later one waits: the job stays active, and its
+    /// next run is for that.
+    async fn finish(&self, lease: &Lease, ending: Ending, read: u32) -> Result<bool>;
+    /// Gives the job back unharmed, as a server does that is asked to stop: the attempt is
+    /// not held against the job. One that is to be archived is archived now.
+    async fn release(&self, lease: &Lease) -> Result<()>;
+    /// Frees every lease. For the one server that holds the data directory: whoever had a
+    /// lease is dead.
+    async fn void_leases(&self) -> Result<()>;
+    /// Those of the worker's jobs that it must let go of.
+    async fn to_stop(&self, worker: &WorkerId) -> Result<Vec<JobId>>;
+    /// Returns when there may be work, or something to let go of; may return for nothing.
+    async fn work_came(&self);
+}
