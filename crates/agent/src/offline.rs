@@ -3,15 +3,20 @@
 //! The same tree and prompt always give the same bytes.
 
 mod command;
+mod history;
 mod lexer;
 mod links;
+mod literal;
 mod matcher;
+mod modifiers;
 mod parser;
 mod phrases;
+mod places;
 mod replace;
 mod report;
 mod run;
 mod spelling;
+mod verbs;
 mod version;
 
 use async_trait::async_trait;

@@ -1,6 +1,28 @@
-//! The anchors of a page's headings, as GitHub makes them.
+//! The anchors of a page's headings: as GitHub makes them, and as other generators do.
+//!
+//! Nothing in a tree says for certain which generator builds it, so a link is good when any of the
+//! usual spellings of a heading answers to it.
 
 use std::collections::HashMap;
+
+/// Letters with marks, by the letter that is left when the marks are taken off.
+const MARKED: &[(char, &str)] = &[
+    ('a', "àáâãäåāăą"),
+    ('c', "çćĉċč"),
+    ('d', "ď"),
+    ('e', "èéêëēĕėęě"),
+    ('g', "ĝğġģ"),
+    ('i', "ìíîïĩīĭį"),
+    ('l', "ĺļľ"),
+    ('n', "ñńņň"),
+    ('o', "òóôõöōŏő"),
+    ('r', "ŕŗř"),
+    ('s', "śŝşš"),
+    ('t', "ţť"),
+    ('u', "ùúûüũūŭůűų"),
+    ('y', "ýÿŷ"),
+    ('z', "źżž"),
+];
 
 /// A heading and the anchor that leads to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +74,80 @@ impl Slugs {
     }
 }
 
+/// Hands out the anchors of one page as generators other than GitHub spell them.
+#[derive(Debug, Default)]
+pub(crate) struct Spellings {
+    seen: HashMap<String, usize>,
+}
+
+impl Spellings {
+    /// The further anchors of the next heading. What is repeated gets `_1` by Python-Markdown and `-1` by the others.
+    pub(crate) fn anchors(&mut self, text: &str) -> Vec<String> {
+        let mut anchors = Vec::new();
+        for slug in spellings(text) {
+            let seen = self.seen.entry(slug.clone()).or_default();
+            match *seen {
+                0 => anchors.push(slug),
+                count => anchors.extend([format!("{slug}-{count}"), format!("{slug}_{count}")]),
+            }
+            *seen += 1;
+        }
+        anchors
+    }
+}
+
+/// Every usual spelling of a heading, GitHub's first. One alone means that the generators agree.
+pub(crate) fn spellings(text: &str) -> Vec<String> {
+    let github = Slugs::slug(text);
+    let vitepress = vitepress(text);
+    let unnumbered = |slug: &str| slug.trim_start_matches(|c: char| !c.is_alphabetic()).to_owned();
+    // Jekyll drops what stands before the first letter, Sphinx does so with hyphens for punctuation.
+    let all =
+        [one_hyphen(&github), python_markdown(text), unnumbered(&github), unnumbered(&vitepress), vitepress];
+    let mut distinct = vec![github];
+    for slug in all {
+        if !slug.is_empty() && !distinct.contains(&slug) {
+            distinct.push(slug);
+        }
+    }
+    distinct
+}
+
+/// Marks come off, other letters outside of ASCII are dropped, and runs of hyphens and spaces become one hyphen.
+fn python_markdown(text: &str) -> String {
+    let plain: String = unmarked(text)
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || c.is_whitespace() || matches!(c, '_' | '-'))
+        .map(|c| if c.is_whitespace() { ' ' } else { c })
+        .collect();
+    one_hyphen(&plain.trim().replace(' ', "-"))
+}
+
+/// Punctuation becomes a hyphen rather than nothing, and a digit in front gets an underscore.
+fn vitepress(text: &str) -> String {
+    let special = |c: char| c.is_whitespace() || c.is_ascii_punctuation() || "“”‘’".contains(c);
+    let plain = unmarked(text);
+    let words = plain.split(special).filter(|word| !word.is_empty());
+    let slug = words.collect::<Vec<_>>().join("-");
+    if slug.starts_with(|c: char| c.is_ascii_digit()) { format!("_{slug}") } else { slug }
+}
+
+fn one_hyphen(slug: &str) -> String {
+    let mut short = String::with_capacity(slug.len());
+    for c in slug.chars() {
+        if c != '-' || !short.ends_with('-') {
+            short.push(c);
+        }
+    }
+    short
+}
+
+/// Lower case, without accents and the like.
+fn unmarked(text: &str) -> String {
+    let bare = |c: char| MARKED.iter().find(|(_, marked)| marked.contains(c)).map_or(c, |(bare, _)| *bare);
+    text.chars().flat_map(char::to_lowercase).map(|c| if c.is_ascii() { c } else { bare(c) }).collect()
+}
+
 /// An anchor with everything taken off that people get wrong: case, punctuation, runs of hyphens.
 pub(crate) fn normalised(anchor: &str) -> String {
     let words = anchor.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
@@ -83,6 +179,30 @@ mod tests {
         let anchors = ["Usage", "Usage", "Usage 1", "Usage"].map(|text| slugs.anchor(text, None));
         assert_eq!(anchors, ["usage", "usage-1", "usage-1-1", "usage-2"]);
         assert_eq!(slugs.anchor("Usage", Some("how")), "how");
+    }
+
+    #[test]
+    fn other_generators() {
+        #[track_caller]
+        fn check(text: &str, expected: &[&str]) {
+            assert_eq!(spellings(text), expected);
+        }
+        check("Getting started", &["getting-started"]);
+        check("Install & configure", &["install--configure", "install-configure"]);
+        check("1.0.0 - 2024-01-01", &["100---2024-01-01", "100-2024-01-01", "_1-0-0-2024-01-01"]);
+        check("v1.0 changes", &["v10-changes", "v1-0-changes"]);
+        check("What's new", &["whats-new", "what-s-new"]);
+        check("2. Step", &["2-step", "step", "_2-step"]);
+        check("Größe", &["größe", "groe", "große"]);
+        check("🚀 Launch", &["-launch", "launch", "🚀-launch"]);
+        check("", &[""]);
+    }
+
+    #[test]
+    fn repeated_headings_of_other_generators() {
+        let mut spellings = Spellings::default();
+        let anchors = ["Usage", "Usage", "Usage"].map(|text| spellings.anchors(text));
+        assert_eq!(anchors.concat(), ["usage", "usage-1", "usage_1", "usage-2", "usage_2"]);
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use percent_encoding::percent_decode_str;
 
+use crate::path;
+
 /// The destination of an inline link in `range`, which begins behind the link's text: `](here "title")`.
 pub(crate) fn find_inline(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let part = text.get(range.clone())?;
@@ -42,6 +44,25 @@ fn find_destination(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     Some(start..range.end)
 }
 
+/// A destination longer than this names no file.
+const MAX_BYTES: usize = 4 * 1024;
+/// What the names of pages begin with that rustdoc makes.
+const RUSTDOC_ITEMS: &[&str] = &[
+    "struct",
+    "enum",
+    "trait",
+    "fn",
+    "macro",
+    "type",
+    "constant",
+    "static",
+    "union",
+    "primitive",
+    "attr",
+    "derive",
+    "keyword",
+];
+
 /// A destination within the site, taken apart. The parts are decoded; `query` is as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Destination {
@@ -52,12 +73,15 @@ pub(crate) struct Destination {
 }
 
 impl Destination {
-    /// Nothing when it points out of the site, or holds a placeholder that only the site generator can fill.
+    /// Nothing when it points out of the site, or when only the site generator can tell what it means:
+    /// a placeholder, an alias such as `@site` or `~`, a page that rustdoc makes.
     pub(crate) fn parse(raw: &str) -> Option<Self> {
         let raw = raw.trim();
         if raw.is_empty()
+            || raw.len() > MAX_BYTES
             || raw.starts_with("//")
             || has_scheme(raw)
+            || raw.starts_with('~')
             || raw.contains(['{', '}', '<', '>', '$', '@'])
         {
             return None;
@@ -67,8 +91,26 @@ impl Destination {
             None => (raw, None),
         };
         let (path, query) = rest.split_at(rest.find('?').unwrap_or(rest.len()));
+        if is_placeholder(path) || is_rustdoc_item(path) {
+            return None;
+        }
         Some(Self { path: decode(path), query: query.to_owned(), fragment })
     }
+}
+
+/// `...` and `path/to/page.md` stand for what a reader is to put there.
+fn is_placeholder(path: &str) -> bool {
+    let only_dots = path.len() > 2 && path.chars().all(|c| c == '.');
+    only_dots || path.contains('…') || path.trim_start_matches(['.', '/']).starts_with("path/to/")
+}
+
+/// `struct.Foo.html`, `acme::Foo`
+fn is_rustdoc_item(path: &str) -> bool {
+    if path.contains("::") {
+        return true;
+    }
+    let name = path::name(path).strip_suffix(".html").and_then(|name| name.split_once('.'));
+    name.is_some_and(|(kind, _)| RUSTDOC_ITEMS.contains(&kind))
 }
 
 /// Whether a destination names another site, a mail address or the like.
@@ -132,6 +174,7 @@ mod tests {
         check("#top", Some(("", "", Some("top"))));
         check("/a/", Some(("/a/", "", None)));
         check("%ff", Some(("%ff", "", None)));
+        check("type.html", Some(("type.html", "", None)));
         for outside in [
             "https://a.b",
             "mailto:a@b.c",
@@ -141,6 +184,19 @@ mod tests {
             "",
             "{url}",
             "{{ x }}",
+            "${base}/x",
+            "<%= x %>",
+            "~/x",
+            "~docs/x",
+            "@site/docs/x.md",
+            "@/x",
+            "...",
+            "path/to/file.md",
+            "../path/to/file.md",
+            "struct.Foo.html",
+            "tower_http::trace",
+            "`acme::Foo`",
+            "../acme/fn.run.html#examples",
         ] {
             check(outside, None);
         }

@@ -4,34 +4,20 @@
 
 use std::ops::Range;
 
-/// Keys whose values name things for the site generator rather than say something to a reader.
-const TECHNICAL_KEYS: &[&str] = &[
-    "id",
-    "slug",
-    "url",
-    "permalink",
-    "path",
-    "href",
-    "link",
-    "file",
-    "src",
-    "image",
-    "icon",
-    "layout",
-    "template",
-    "aliases",
-    "openapi",
-    "api",
-    "date",
-    "version",
-    "draft",
-    "sidebar",
-    "type",
-    "lang",
-    "language",
-    "locale",
-    "weight",
-    "order",
+/// Keys whose values say something to a reader; all others name things for the site generator.
+const PROSE_KEYS: &[&str] = &[
+    "title",
+    "subtitle",
+    "description",
+    "summary",
+    "excerpt",
+    "label",
+    "sidebar_label",
+    "sidebartitle",
+    "text",
+    "tagline",
+    "tags",
+    "keywords",
 ];
 
 /// The head of a page.
@@ -46,6 +32,8 @@ pub struct FrontMatter {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value {
     pub key: String,
+    /// The key at the margin that it stands below, or its own.
+    pub top: String,
     pub range: Range<usize>,
     pub quote: Option<char>,
 }
@@ -64,15 +52,12 @@ impl FrontMatter {
 }
 
 impl Value {
-    /// Whether the value is written for readers: no identifier, no path, no address.
+    /// Whether the value is written for readers: one of the few keys that are, and no path or address.
     pub fn is_prose(&self, text: &str) -> bool {
         let key = self.key.to_ascii_lowercase();
         let value = text.get(self.range.clone()).unwrap_or_default();
         let address = value.contains('/') && !value.contains(' ');
-        !address
-            && !key.starts_with("redirect")
-            && !key.starts_with("canonical")
-            && !TECHNICAL_KEYS.contains(&key.as_str())
+        !address && (PROSE_KEYS.contains(&key.as_str()) || (key == "name" && self.top == "hero"))
     }
 
     /// Whether `new` can be put into this value without it becoming something else than text.
@@ -97,7 +82,7 @@ fn block(text: &str, start: usize) -> Option<FrontMatter> {
         "+++" => (&["+++"], '='),
         _ => return None,
     };
-    let mut reader = Reader { separator, key: String::new(), values: Vec::new() };
+    let mut reader = Reader { separator, key: String::new(), top: String::new(), values: Vec::new() };
     for (at, line) in lines {
         if ends.contains(&line.trim_end()) {
             return Some(FrontMatter { body: at + line.len(), values: reader.values });
@@ -119,6 +104,7 @@ struct Reader {
     separator: char,
     /// The key that list items and folded lines belong to.
     key: String,
+    top: String,
     values: Vec<Value>,
 }
 
@@ -135,6 +121,9 @@ impl Reader {
         match self.key_of(rest) {
             Some((key, value)) => {
                 self.key = key.to_owned();
+                if indent == 0 && item.is_none() {
+                    self.top = key.to_owned();
+                }
                 self.value(at + line.len() - value.len(), value);
             }
             None if indent > 0 || item.is_some() => self.value(rest_at, rest),
@@ -164,7 +153,7 @@ impl Reader {
         // A list or map in brackets, an anchor, the mark of a block of lines: none is a text of its own.
         let structural = quote.is_none() && value.starts_with(['[', '{', '|', '>', '&', '*', '!']);
         if !range.is_empty() && !structural {
-            self.values.push(Value { key: self.key.clone(), range, quote });
+            self.values.push(Value { key: self.key.clone(), top: self.top.clone(), range, quote });
         }
     }
 }
@@ -196,6 +185,13 @@ mod tests {
         );
         check("---\ntitle: A\n", "---\ntitle: A\n", &[]);
         check("---\n---\nB", "B", &[]);
+    }
+
+    #[test]
+    fn only_some_values_are_prose() {
+        let text = "---\ntitle: a\nauthor: b\nhero:\n  name: c\n  actions:\n    - theme: d\n      text: e\n      link: /f\nhead:\n  - name: g\nscript: |\n  npm run h\ntags:\n  - i\nsidebarTitle: j\ntext: /k\n---\n";
+        let prose = FrontMatter::parse(text).values.into_iter().filter(|value| value.is_prose(text));
+        assert_eq!(prose.map(|value| &text[value.range]).collect::<Vec<_>>(), ["a", "c", "e", "i", "j"]);
     }
 
     #[test]

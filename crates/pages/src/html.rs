@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::script::braces_end;
+
 /// A tag longer than this is not taken for one, so that a file full of open brackets stays cheap to read.
 const MAX_TAG_BYTES: usize = 8 * 1024;
 /// Elements whose content is code to a reader, or no text at all.
@@ -71,7 +73,7 @@ fn next(text: &str, at: usize, end: usize) -> (Piece, usize) {
     if rest.starts_with("<!--") {
         return (Piece::Comment, rest.find("-->").map_or(end, |found| at + found + 3));
     }
-    if let Some(tag) = tag_at(&text[..end], at) {
+    if let Some(tag) = tag_at(&text[..end], at).or_else(|| unreadable_at(&text[..end], at)) {
         let end = tag.range.end;
         return (Piece::Tag(tag), end);
     }
@@ -92,6 +94,27 @@ pub(crate) fn code_end(text: &str, name: &str, from: usize, end: usize) -> usize
                     .is_some_and(|found| found.eq_ignore_ascii_case(wanted))
         })
         .unwrap_or(end)
+}
+
+/// What begins like a tag at `at` and cannot be read as one: up to the next blank line none of it is taken for text.
+pub(crate) fn unreadable_at(text: &str, at: usize) -> Option<Tag> {
+    let rest = text.get(at..)?.strip_prefix('<')?;
+    let name = rest.strip_prefix('/').unwrap_or(rest);
+    let length = name.find(|c: char| !c.is_ascii_alphanumeric() && !"_.-".contains(c)).unwrap_or(name.len());
+    // What is in angle brackets with a colon or an at sign is an address.
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || name[length..].starts_with([':', '@']) {
+        return None;
+    }
+    let is_blank = |line: usize| rest[line..].trim_start_matches([' ', '\t', '\r']).starts_with('\n');
+    let blank = rest.match_indices('\n').map(|(found, _)| found + 1).find(|line| is_blank(*line));
+    let end = blank.map_or(text.len(), |line| at + 1 + line);
+    Some(Tag {
+        range: at..end,
+        name: String::new(),
+        closing: false,
+        self_closing: true,
+        attributes: Vec::new(),
+    })
 }
 
 /// The tag that begins at `at`, if one does.
@@ -159,7 +182,7 @@ impl<'a> Cursor<'a> {
 
     /// The outer `None` means that this is no tag after all; the inner one, an attribute without a plain value.
     fn attribute(&mut self) -> Option<Option<Attribute>> {
-        let name = self.take_while(|c| c.is_alphanumeric() || "_-:.@".contains(c));
+        let name = self.take_while(|c| !c.is_whitespace() && !"\"'`<>/={}".contains(c));
         if name.is_empty() {
             return None;
         }
@@ -193,22 +216,6 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The end of the braces that open at `at`, or nothing when they do not close.
-pub(crate) fn braces_end(text: &str, at: usize) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (offset, byte) in text.as_bytes().get(at..)?.iter().enumerate() {
-        match byte {
-            b'{' => depth += 1,
-            b'}' => depth = depth.checked_sub(1)?,
-            _ => {}
-        }
-        if depth == 0 {
-            return Some(at + offset + 1);
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,12 +241,31 @@ mod tests {
             "<Tab on={() => { x > 1 }} {...rest} open>",
             Some(("<Tab on={() => { x > 1 }} {...rest} open>", &[])),
         );
+        check("<template #npm v-slot:x>", Some(("<template #npm v-slot:x>", &[])));
+        check(
+            "<Card href=\"/x\" s={[{ text: 'function npm() {' }]} />",
+            Some(("<Card href=\"/x\" s={[{ text: 'function npm() {' }]} />", &[("href", "/x")])),
+        );
         check("<https://a.b>", None);
         check("< b", None);
         check("<a <b>", None);
         check("<a href=\"", None);
         check("<3", None);
         check("<é>", None);
+    }
+
+    #[test]
+    fn tags_that_cannot_be_read() {
+        #[track_caller]
+        fn check(text: &str, expected: Option<&str>) {
+            assert_eq!(unreadable_at(text, 0).map(|tag| &text[tag.range]), expected);
+        }
+        check("<a b={\nc\n\nd", Some("<a b={\nc\n"));
+        check("<Card x=\"y", Some("<Card x=\"y"));
+        check("<https://a.b", None);
+        check("<me@a.b", None);
+        check("< b", None);
+        check("<3", None);
     }
 
     #[test]

@@ -15,13 +15,14 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// A page goes by its name without extension, an index page by its folder's, other files by their full name.
+    /// A page goes by its name without extension and number, an index page by its folder's, other files by
+    /// their full name.
     pub(crate) fn add_file(&mut self, file: &str) {
         let name = match route::place(file) {
             Some(place) if route::is_page(file) => path::name(place),
             _ => path::name(file),
         };
-        self.names.entry(path::fold(name)).or_default().push(file.to_owned());
+        self.names.entry(key(name)).or_default().push(file.to_owned());
     }
 
     pub(crate) fn add_page(&mut self, file: &str, title: Option<&str>, headings: &[Heading]) {
@@ -37,7 +38,7 @@ impl Index {
     }
 
     pub(crate) fn named(&self, name: &str) -> &[String] {
-        found(&self.names, &path::fold(name))
+        found(&self.names, &key(name))
     }
 
     pub(crate) fn titled(&self, title: &str) -> &[String] {
@@ -47,6 +48,10 @@ impl Index {
     pub(crate) fn with_anchor(&self, anchor: &str) -> &[String] {
         found(&self.anchors, anchor)
     }
+}
+
+fn key(name: &str) -> String {
+    path::fold(&route::without_numbers(name))
 }
 
 fn found<'a>(lists: &'a HashMap<String, Vec<String>>, key: &str) -> &'a [String] {

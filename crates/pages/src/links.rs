@@ -4,7 +4,13 @@ use std::ops::Range;
 
 use crate::destination::Destination;
 use crate::files::{Files, FilesError};
-use crate::site::{Found, PageLink, Site};
+use crate::known::PageLink;
+use crate::site::{Found, Site};
+
+/// When this many absolute links and more are broken, and more than one in [`MAX_BROKEN_SHARE`], then it is
+/// the reading of `/` that is wrong, and not so many links.
+const MIN_UNBELIEVABLE: usize = 5;
+const MAX_BROKEN_SHARE: usize = 5;
 
 /// A link that leads nowhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,17 +43,41 @@ pub fn broken_links(files: &dyn Files) -> Result<Vec<BrokenLink>, FilesError> {
 }
 
 impl Site {
-    /// Every link that leads nowhere, by file and place.
+    /// Every link that leads nowhere, by file and place; without those of [`Site::unjudged_links`].
     pub fn broken_links(&self) -> Vec<BrokenLink> {
-        let links =
-            self.pages.iter().flat_map(|(file, page)| page.links.iter().map(move |link| (file, link)));
-        links.filter_map(|(file, link)| self.broken(file, link)).collect()
+        self.links().filter_map(|(file, link)| self.broken(file, link)).collect()
+    }
+
+    /// How many absolute links lead nowhere, when they are so many that the site is rather served in a way
+    /// that the tree does not show. None of them is taken for broken then.
+    pub fn unjudged_links(&self) -> usize {
+        self.unjudged
+    }
+
+    /// Counts the broken absolute links, if they are too many to be believed.
+    pub(crate) fn count_unbelievable(&self) -> usize {
+        let absolute = |(file, link): (&String, &PageLink)| {
+            let to = Destination::parse(&link.raw).filter(|to| to.path.starts_with('/'))?;
+            Some(self.why_broken(file, &to) == Some(Why::NoSuchPage))
+        };
+        let judged: Vec<bool> = self.links().filter_map(absolute).collect();
+        let broken = judged.iter().filter(|broken| **broken).count();
+        let unbelievable = broken >= MIN_UNBELIEVABLE && broken * MAX_BROKEN_SHARE > judged.len();
+        if unbelievable { broken } else { 0 }
+    }
+
+    fn links(&self) -> impl Iterator<Item = (&String, &PageLink)> {
+        self.pages.iter().flat_map(|(file, page)| page.links.iter().map(move |link| (file, link)))
     }
 
     fn broken(&self, file: &str, link: &PageLink) -> Option<BrokenLink> {
         let destination = Destination::parse(&link.raw)?;
+        let why = self.why_broken(file, &destination)?;
+        if self.unjudged > 0 && why == Why::NoSuchPage && destination.path.starts_with('/') {
+            return None;
+        }
         Some(BrokenLink {
-            why: self.why_broken(file, &destination)?,
+            why,
             file: file.to_owned(),
             line: link.line,
             range: link.link.range.clone(),
@@ -62,7 +92,8 @@ impl Site {
             Found::Other => None,
             Found::Page(page) => {
                 let anchor = destination.fragment.as_deref().unwrap_or_default();
-                (!self.has_anchor(&page, anchor)).then_some(Why::NoSuchAnchor { page })
+                let is_target = destination.path.is_empty() && self.targets.contains(anchor);
+                (!is_target && !self.has_anchor(&page, anchor)).then_some(Why::NoSuchAnchor { page })
             }
         }
     }

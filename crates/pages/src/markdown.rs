@@ -7,8 +7,10 @@ use std::ops::Range;
 
 use pulldown_cmark::{Event, LinkType, OffsetIter, Options, Parser, Tag, TagEnd};
 
-use crate::anchors::{Heading, Slugs};
+use crate::anchors::{Heading, Slugs, Spellings};
 use crate::destination;
+use crate::explicit;
+use crate::fragments::Title;
 use crate::frontmatter::FrontMatter;
 use crate::html::{self, Piece};
 use crate::mdx::Source;
@@ -28,9 +30,13 @@ pub struct Page {
     pub tags: Vec<Range<usize>>,
     /// Addresses in running text.
     pub addresses: Vec<Range<usize>>,
+    /// Texts of links that are the name of their reference too, as in `[npm]`: changed, they would lead nowhere.
+    pub labels: Vec<Range<usize>>,
     pub links: Vec<Link>,
     pub headings: Vec<Heading>,
-    /// Anchors that are set by hand or by a component.
+    /// The headings whose words are their anchor.
+    pub titles: Vec<Title>,
+    /// Anchors that are set by hand or by a component, and other spellings of those of the headings.
     pub ids: Vec<String>,
     /// Whether the page pulls in others, so that its anchors cannot all be known.
     pub includes_pages: bool,
@@ -54,7 +60,12 @@ impl Page {
         let mut walker = Walker::new(text, &source);
         walker.page.front = front;
         walker.walk();
-        walker.finish()
+        let mut page = walker.finish();
+        page.ids.extend(explicit::ids(text));
+        // A page without a word of its own is filled in by the site generator.
+        let is_empty = page.headings.is_empty() && page.prose.is_empty();
+        page.includes_pages |= is_empty || explicit::is_made_of_parts(path, text);
+        page
     }
 
     /// The title in the front matter, or else the first heading.
@@ -69,6 +80,7 @@ struct Walker<'a> {
     source: &'a Source<'a>,
     page: Page,
     slugs: Slugs,
+    spellings: Spellings,
     /// Links that are open: where they begin, what they say, and whether their destination stands in them.
     open: Vec<OpenLink>,
     heading: Option<(String, Option<String>)>,
@@ -84,6 +96,8 @@ struct OpenLink {
     /// The end of what was last seen in the link; its destination is behind that.
     seen: usize,
     inline: bool,
+    /// Whether its text names its reference.
+    is_label: bool,
 }
 
 impl<'a> Walker<'a> {
@@ -93,6 +107,7 @@ impl<'a> Walker<'a> {
             source,
             page: Page { includes_pages: source.includes_pages, ..Page::default() },
             slugs: Slugs::default(),
+            spellings: Spellings::default(),
             open: Vec::new(),
             heading: None,
             in_code_block: false,
@@ -141,7 +156,8 @@ impl<'a> Walker<'a> {
             Tag::Link { link_type, .. } | Tag::Image { link_type, .. } => {
                 self.in_address = matches!(link_type, LinkType::Autolink | LinkType::Email);
                 let inline = link_type == LinkType::Inline;
-                self.open.push(OpenLink { text: String::new(), seen: range.start + 1, inline });
+                let is_label = matches!(link_type, LinkType::Collapsed | LinkType::Shortcut);
+                self.open.push(OpenLink { text: String::new(), seen: range.start + 1, inline, is_label });
             }
             Tag::Heading { id, .. } => self.heading = Some((String::new(), id.map(|id| id.to_string()))),
             Tag::CodeBlock(_) => {
@@ -160,7 +176,7 @@ impl<'a> Walker<'a> {
     fn end(&mut self, tag: TagEnd, range: Range<usize>) {
         match tag {
             TagEnd::Link | TagEnd::Image => self.close_link(range),
-            TagEnd::Heading(_) => self.close_heading(),
+            TagEnd::Heading(_) => self.close_heading(range),
             TagEnd::CodeBlock => self.in_code_block = false,
             TagEnd::HtmlBlock => self.in_html_block = false,
             TagEnd::TableCell | TagEnd::Item => self.code_elements = 0,
@@ -176,6 +192,8 @@ impl<'a> Walker<'a> {
         let in_file = self.source.in_file(range.clone());
         if self.in_address {
             self.page.addresses.push(in_file);
+        } else if self.open.iter().any(|link| link.is_label) {
+            self.page.labels.push(in_file);
         } else if self.code_elements > 0 {
             self.page.code.push(in_file);
         } else if self.source.text.get(range) == Some(text) {
@@ -206,6 +224,9 @@ impl<'a> Walker<'a> {
         if tag.is_code() && !tag.self_closing {
             self.code_elements =
                 if tag.closing { self.code_elements.saturating_sub(1) } else { self.code_elements + 1 };
+        } else if self.code_elements > 0 {
+            self.page.code.push(in_file);
+            return;
         }
         self.tag(&tag);
     }
@@ -252,17 +273,24 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn close_heading(&mut self) {
+    fn close_heading(&mut self, range: Range<usize>) {
         let Some((text, id)) = self.heading.take() else { return };
+        if id.is_none() {
+            self.page.titles.push(Title { range: self.source.in_file(range), text: text.clone() });
+        }
+        if id.is_none() {
+            self.page.ids.extend(self.spellings.anchors(&text));
+        }
         let anchor = self.slugs.anchor(&text, id.as_deref());
         self.page.headings.push(Heading { text: text.trim().to_owned(), anchor });
     }
 
     fn definitions(&mut self, events: &OffsetIter<'_>) {
-        for (label, definition) in events.reference_definitions().iter() {
+        for (_, definition) in events.reference_definitions().iter() {
             let found = destination::find_in_definition(&self.source.text, definition.span.clone());
             if let Some(found) = found {
-                self.link(self.source.in_file(found), label.to_owned());
+                // Its label is a name for authors, and says nothing to a reader.
+                self.link(self.source.in_file(found), String::new());
             }
         }
     }
@@ -279,12 +307,22 @@ impl<'a> Walker<'a> {
         // In MDX the parser saw blanks where code and tags are, and took them for text.
         let text = prose::merge(std::mem::take(&mut self.page.prose));
         let text = prose::without(prose::without(text, &self.page.code), &self.page.tags);
+        let mut tags = std::mem::take(&mut self.page.tags);
+        let marks = prose::directives(self.file, self.page.front.body);
+        let marks = prose::merge([prose::tags_in(self.file, &text), marks].concat());
+        let text = prose::without(text, &marks);
+        tags.extend(prose::without(marks, &self.page.code));
         let mut addresses = std::mem::take(&mut self.page.addresses);
         for range in text {
             let (kept, cut) = prose::carve(self.file, range);
             self.page.prose.extend(kept);
+            // Templates and wiki links are marks too.
+            let (marks, cut): (Vec<_>, Vec<_>) =
+                cut.into_iter().partition(|cut| self.file[cut.clone()].starts_with(['{', '[', ':']));
+            tags.extend(marks);
             addresses.extend(cut);
         }
+        self.page.tags = prose::merge(tags);
         self.page.addresses = prose::merge(addresses);
         self.page.links.sort_by_key(|link| link.range.start);
         self.page.links.dedup_by_key(|link| link.range.clone());

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::html::{self, Tag};
+use crate::script;
 
 /// Text for the Markdown parser, with the way back to the file it was made from.
 pub(crate) struct Source<'a> {
@@ -65,6 +66,8 @@ struct Masker<'a> {
     tags: Vec<Tag>,
     /// Once a brace is found that never closes, the others are not looked at: each would cost a walk to the end.
     braces_close: bool,
+    /// The same for the brackets of statements.
+    brackets_close: bool,
     paragraph: Paragraph,
 }
 
@@ -79,7 +82,15 @@ struct Paragraph {
 impl<'a> Masker<'a> {
     fn new(file: &'a str) -> Self {
         let (masks, code, tags) = (Vec::new(), Vec::new(), Vec::new());
-        Self { file, masks, code, tags, braces_close: true, paragraph: Paragraph::default() }
+        Self {
+            file,
+            masks,
+            code,
+            tags,
+            braces_close: true,
+            brackets_close: true,
+            paragraph: Paragraph::default(),
+        }
     }
 
     fn run(&mut self, body: usize) {
@@ -98,11 +109,18 @@ impl<'a> Masker<'a> {
             return end;
         }
         if line.starts_with("import ") || line.starts_with("export ") {
-            let end = paragraph_end(self.file, at);
+            let end = self.statement_end(at);
             self.take_code(at..end);
             return end;
         }
         self.inline(at, end)
+    }
+
+    /// A blank line ends a statement only when no bracket is open.
+    fn statement_end(&mut self, at: usize) -> usize {
+        let end = self.brackets_close.then(|| script::statement_end(self.file, at)).flatten();
+        self.brackets_close = end.is_some();
+        end.unwrap_or_else(|| paragraph_end(self.file, at))
     }
 
     fn inline(&mut self, start: usize, end: usize) -> usize {
@@ -122,7 +140,8 @@ impl<'a> Masker<'a> {
     }
 
     fn tag(&mut self, at: usize) -> usize {
-        let Some(tag) = html::tag_at(self.file, at) else { return at + 1 };
+        let tag = html::tag_at(self.file, at).or_else(|| html::unreadable_at(self.file, at));
+        let Some(tag) = tag else { return at + 1 };
         let mut end = tag.range.end;
         self.masks.push(tag.range.clone());
         if tag.opens() && tag.is_code() {
@@ -140,7 +159,7 @@ impl<'a> Masker<'a> {
         if !self.braces_close || self.file[at..].starts_with("{#") {
             return at + 1;
         }
-        match html::braces_end(self.file, at) {
+        match script::braces_end(self.file, at) {
             Some(end) => {
                 self.take_code(at..end);
                 end
@@ -281,6 +300,14 @@ mod tests {
         check("see <code>npm</code> here", "see here", &["npm"]);
         check("open { brace and {done}", "open { brace and {done}", &[]);
         check("a ` b <B/> c", "a ` b c", &[]);
+        check(
+            "export const m = {\n  a: 'x',\n\n  b: 'y',\n}\n\nText",
+            "Text",
+            &["export const m = {\n  a: 'x',\n\n  b: 'y',\n}\n"],
+        );
+        check("{c ? '}' : 'npm'} after", "after", &["{c ? '}' : 'npm'}"]);
+        check("{/* it's a { brace */}\n\nnpm {npm}", "npm", &["{/* it's a { brace */}", "{npm}"]);
+        check("one\n\n<Card x=\"two\nthree\n\nfour", "one four", &[]);
     }
 
     #[test]

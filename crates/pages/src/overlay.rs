@@ -12,6 +12,8 @@ use crate::path;
 
 /// All changes of one overlay together; more is no edit of docs but a runaway.
 const MAX_CHANGED_BYTES: usize = 64 * 1024 * 1024;
+/// As much of a patch as anybody reads.
+const MAX_DIFF_BYTES: usize = 2 * 1024 * 1024;
 
 /// The changed files by path: their new bytes, or `None` for a deleted one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -58,12 +60,19 @@ impl<T: Tree> Overlay<T> {
         self.changes.clone()
     }
 
-    /// The changes as one patch, in the order of their paths.
+    /// The changes as one patch, in the order of their paths. A longer one than 2 MiB
+    /// is cut at a line, and its last line says so.
     pub fn diff(&self) -> Result<String, FilesError> {
         let mut patch = String::new();
         for (path, new) in &self.changes.0 {
             let old = self.base_bytes(path)?;
             patch.push_str(&diff::of_bytes(path, old.as_deref(), new.as_deref()));
+            if patch.len() > MAX_DIFF_BYTES {
+                patch.truncate(patch.floor_char_boundary(MAX_DIFF_BYTES));
+                patch.truncate(patch.rfind('\n').map_or(0, |end| end + 1));
+                patch.push_str("The diff is longer than 2 MiB and ends here.\n");
+                break;
+            }
         }
         Ok(patch)
     }

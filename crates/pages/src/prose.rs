@@ -1,9 +1,15 @@
-//! What in a run of text is not prose after all: addresses, mail addresses, templates.
+//! What in a run of text is not prose after all: addresses, templates, directives, and tags that
+//! Markdown does not take for tags.
 
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use regex::Regex;
+
+use crate::html;
+
+/// With so many tags that do not end, the rest is looked for in its own paragraph only, which is cheap.
+const MAX_UNREADABLE: usize = 32;
 
 /// Addresses, mail addresses, and the placeholders of template languages.
 fn not_prose() -> Option<&'static Regex> {
@@ -11,11 +17,51 @@ fn not_prose() -> Option<&'static Regex> {
     let build = || {
         Regex::new(concat!(
             r"(?i)\b[a-z][a-z0-9+.-]*://[^\s<>\x22]*|\bwww\.[^\s<>\x22]+|\bmailto:\S+",
-            r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z][\w-]+|\{\{.*?\}\}|\{%.*?%\}",
+            r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z][\w-]+|\{\{.*?\}\}|\{%.*?%\}|\{[^{}\n]*\}|\[\[[^\[\]\n]*\]\]|:[\w+-]+:",
         ))
         .ok()
     };
     PATTERN.get_or_init(build).as_ref()
+}
+
+/// The names of directives and their options at the head of a line, targets, and lines that pull in files.
+fn directive() -> Option<&'static Regex> {
+    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
+    let build = || {
+        Regex::new(concat!(
+            r"(?m)^[ \t>]*(?:::: \w+\.[\w.]+[^\n]*(?:\n[ \t]+\S[^\n]*)*|(?::{3,}|!!!|\?\?\?\+?)[ \t]*\{?[\w.:+-]*\}?|:[\w-]+:|\([^()\s]+\)=[ \t]*\r?$",
+            r"|--8<--.*|<<<.*|\{!.*)",
+        ))
+        .ok()
+    };
+    PATTERN.get_or_init(build).as_ref()
+}
+
+/// The marks in the text from `body` on that tell a site generator what to do.
+pub(crate) fn directives(text: &str, body: usize) -> Vec<Range<usize>> {
+    let found = directive().into_iter().flat_map(|pattern| pattern.find_iter(&text[body..]));
+    found.map(|mark| body + mark.start()..body + mark.end()).collect()
+}
+
+/// Tags that stand in what Markdown takes for text, such as those of components.
+pub(crate) fn tags_in(text: &str, ranges: &[Range<usize>]) -> Vec<Range<usize>> {
+    let (mut tags, mut behind, mut unreadable) = (Vec::new(), 0, 0_usize);
+    for range in ranges {
+        for (found, _) in text[range.clone()].match_indices('<') {
+            let at = range.start + found;
+            if at < behind || text[..at].ends_with('\\') {
+                continue;
+            }
+            let Some(unread) = html::unreadable_at(text, at) else { continue };
+            let end = if unreadable < MAX_UNREADABLE { text.len() } else { unread.range.end };
+            let tag = html::tag_at(&text[..end], at);
+            unreadable += usize::from(tag.is_none());
+            let tag = tag.unwrap_or(unread);
+            behind = tag.range.end;
+            tags.push(tag.range);
+        }
+    }
+    tags
 }
 
 /// The parts of `range` that are prose, and those that were cut out of it.
@@ -25,7 +71,9 @@ pub(crate) fn carve(text: &str, range: Range<usize>) -> (Vec<Range<usize>>, Vec<
     for address in found {
         let start = range.start + address.start();
         // The full stop or comma behind an address belongs to the sentence.
-        let length = address.as_str().trim_end_matches(['.', ',', ';', ':', '!', '?', ')', '\'']).len();
+        let found = address.as_str();
+        let ends = if found.starts_with(':') { &[][..] } else { &['.', ',', ';', ':', '!', '?', ')', '\''] };
+        let length = found.trim_end_matches(ends).len();
         prose.push(at..start);
         cut.push(start..start + length);
         at = start + length;
@@ -80,8 +128,45 @@ mod tests {
         check("write to me@acme.dev.", &["write to ", "."]);
         check("www.npm.dev", &[]);
         check("hello {{ name }} and {% if %}", &["hello ", " and "]);
+        check("a :tada: and 10:30", &["a ", " and 10:30"]);
+        check("hello {name} and [[page]] or {.cls}", &["hello ", " and ", " or "]);
         check("a@b and c", &["a@b and c"]);
         check("acme@1.4.2", &["acme@1.4.2"]);
+    }
+
+    #[test]
+    fn directives_are_found() {
+        #[track_caller]
+        fn check(text: &str, expected: &[&str]) {
+            let found: Vec<_> = directives(text, 0).into_iter().map(|range| text[range].trim()).collect();
+            assert_eq!(found, expected);
+        }
+        check(":::npm npm title\ntext\n:::\n", &[":::npm", ":::"]);
+        check("!!! npm \"title\"\n??? npm\n???+ npm", &["!!! npm", "??? npm", "???+ npm"]);
+        check(":::{npm}\n:npm: x\n", &[":::{npm}", ":npm:"]);
+        check("(npm)=\n## x\n", &["(npm)="]);
+        check(
+            "::: npm.module\n    options:\n      npm: x\n\nnpm",
+            &["::: npm.module\n    options:\n      npm: x"],
+        );
+        check("--8<-- \"npm.md\"\n<<< @/npm.js\n", &["--8<-- \"npm.md\"", "<<< @/npm.js"]);
+        check("just: text (npm) and x", &[]);
+    }
+
+    #[test]
+    fn tags_in_text_are_found() {
+        #[track_caller]
+        fn check(text: &str, expected: &[&str]) {
+            let found: Vec<_> = tags_in(text, std::slice::from_ref(&(0..text.len())))
+                .into_iter()
+                .map(|range| &text[range])
+                .collect();
+            assert_eq!(found, expected);
+        }
+        check("a <template #npm> b", &["<template #npm>"]);
+        check("a <Card x={\n'{'\n} /> b", &["<Card x={\n'{'\n} />"]);
+        check("a <Card x={ b\n\nc", &["<Card x={ b\n"]);
+        check("1 < 2, \\<a> and <3", &[]);
     }
 
     #[test]

@@ -1,20 +1,16 @@
 //! Where a broken link was meant to lead.
 //!
-//! A repair is certain only when there is exactly one answer and the new destination is known to lead there.
+//! A wrong repair is worse than none. One is certain only when there is exactly one answer, when what the
+//! link asked for is still to be seen in it, and when the new destination is known to lead there. What a
+//! link says to its reader is no more than a hint.
 
-use crate::anchors::{Slugs, normalised};
 use crate::destination::{Destination, encode};
 use crate::links::{BrokenLink, Why};
+use crate::moved::{self, last_name};
 use crate::path;
 use crate::route;
 use crate::site::{Found, Site};
 
-/// An anchor this far from the one wanted, in single letters, is still taken for it.
-const MAX_DISTANCE: usize = 2;
-/// An anchor longer than this is not compared letter by letter.
-const MAX_COMPARED: usize = 100;
-/// A page with more headings than this is no page for people, and is not searched for each link to it.
-const MAX_HEADINGS: usize = 2_000;
 const MAX_CANDIDATES: usize = 5;
 
 /// What can be done about a broken link.
@@ -36,108 +32,56 @@ pub fn repair(site: &Site, broken: &BrokenLink) -> Repair {
 }
 
 fn repair_page(site: &Site, broken: &BrokenLink, old: &Destination) -> Repair {
-    let mut targets = site.index.named(last_name(&old.path)).to_vec();
-    if targets.is_empty() {
-        targets = by_title(site, &old.path, &broken.text);
-    }
-    // A page rarely means to link to itself: if it is all that was found, a person had better look.
-    let [target] = targets.as_slice() else { return Repair::Unsure(some(targets)) };
-    if *target == broken.file {
-        return Repair::Unsure(targets);
-    }
-    let wanted = old.fragment.as_deref().unwrap_or_default();
-    let fragment = match site.has_anchor(target, wanted) {
-        true => old.fragment.clone(),
-        false => match anchor_in(site, target, wanted, &broken.text) {
-            Some(anchor) => Some(anchor),
-            None => return Repair::Unsure(targets),
+    let found = page_meant(site, broken, old).and_then(|target| {
+        let wanted = old.fragment.as_deref().unwrap_or_default();
+        let fragment = match site.has_anchor(target, wanted) {
+            true => old.fragment.clone(),
+            false => Some(site.pages.get(target)?.anchor_meant(wanted)?.to_owned()),
+        };
+        certain(site, broken, old, target, fragment)
+    });
+    found.map_or_else(|| Repair::Unsure(like(site, broken, old)), Repair::Certain)
+}
+
+/// The one page that can have been meant: by its name, or by a title that the old name was made of.
+fn page_meant<'a>(site: &'a Site, broken: &BrokenLink, old: &Destination) -> Option<&'a str> {
+    let name = last_name(&old.path);
+    let target = match site.index.named(name) {
+        [one] if moved::is_meant(site, &broken.file, &old.path, one) => one,
+        [] => match site.index.titled(name) {
+            [one] if moved::is_in_the_folder(site, &broken.file, &old.path, one) => one,
+            _ => return None,
         },
+        _ => return None,
     };
-    certain(site, broken, old, target, fragment)
+    // A page rarely means to link to itself: if it is all that was found, a person had better look.
+    (*target != broken.file && !site.is_perhaps_generated(&old.path)).then_some(target)
+}
+
+/// Pages that go by the name, or else by the title or the text of the link.
+fn like(site: &Site, broken: &BrokenLink, old: &Destination) -> Vec<String> {
+    let name = last_name(&old.path);
+    let mut found = site.index.named(name).to_vec();
+    if found.is_empty() {
+        found = [site.index.titled(&broken.text), site.index.titled(name)].concat();
+        found.sort_unstable();
+        found.dedup();
+    }
+    found.truncate(MAX_CANDIDATES);
+    found
 }
 
 fn repair_anchor(site: &Site, broken: &BrokenLink, old: &Destination, page: &str) -> Repair {
     let wanted = old.fragment.as_deref().unwrap_or_default();
-    if let Some(anchor) = anchor_in(site, page, wanted, &broken.text) {
+    let Some(info) = site.pages.get(page) else { return Repair::Unsure(Vec::new()) };
+    if let Some(anchor) = info.anchor_meant(wanted) {
         let kept = broken.destination.split('#').next().unwrap_or_default();
-        return Repair::Certain(format!("{kept}#{}", encode(&anchor)));
+        return Repair::Certain(format!("{kept}#{}", encode(anchor)));
     }
+    let here = info.anchors_like(wanted, &broken.text).map(|anchor| format!("{page}#{anchor}"));
     let elsewhere = site.index.with_anchor(wanted).iter().filter(|other| *other != page);
-    Repair::Unsure(elsewhere.take(MAX_CANDIDATES).map(|other| format!("{other}#{wanted}")).collect())
-}
-
-fn some(mut candidates: Vec<String>) -> Vec<String> {
-    candidates.truncate(MAX_CANDIDATES);
-    candidates
-}
-
-/// The name that a path ends in, without the extension of a page; of an index page, its folder's.
-fn last_name(wanted: &str) -> &str {
-    let wanted = wanted.trim_end_matches('/');
-    let bare = route::stem(wanted).or_else(|| wanted.strip_suffix(".html")).unwrap_or(wanted);
-    path::name(if route::is_index(bare) { path::parent(bare) } else { bare }).trim_matches('.')
-}
-
-fn by_title(site: &Site, wanted: &str, text: &str) -> Vec<String> {
-    let mut found = [site.index.titled(text), site.index.titled(last_name(wanted))].concat();
-    found.sort_unstable();
-    found.dedup();
-    found
-}
-
-/// The one heading that a wrong anchor can have meant: spelled a little otherwise, called what the
-/// link says, or a letter or two away.
-fn anchor_in(site: &Site, page: &str, wanted: &str, text: &str) -> Option<String> {
-    let headings = &site.pages.get(page)?.headings;
-    if headings.len() > MAX_HEADINGS {
-        return None;
-    }
-    let anchors = || headings.iter().map(|heading| heading.anchor.as_str());
-    let same = normalised(wanted);
-    let slug = Slugs::slug(text);
-    only(anchors().filter(|anchor| normalised(anchor) == same))
-        .or_else(|| {
-            only(
-                headings
-                    .iter()
-                    .filter(|h| !slug.is_empty() && Slugs::slug(&h.text) == slug)
-                    .map(|h| h.anchor.as_str()),
-            )
-        })
-        .or_else(|| only(anchors().filter(|anchor| is_close(anchor, wanted))))
-        .map(str::to_owned)
-}
-
-fn only<'a>(mut found: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let first = found.next()?;
-    found.next().is_none().then_some(first)
-}
-
-/// Numbers must agree: `step-1` is no misspelling of `step-2`. Short anchors must be closer.
-fn is_close(a: &str, b: &str) -> bool {
-    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
-    let (a, b): (Vec<char>, Vec<char>) =
-        (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());
-    let allowed = MAX_DISTANCE.min(a.len().min(b.len()) / 4);
-    let comparable = a.len().max(b.len()) <= MAX_COMPARED && a.len().abs_diff(b.len()) <= allowed;
-    comparable
-        && digits(&a.iter().collect::<String>()) == digits(&b.iter().collect::<String>())
-        && distance(&a, &b) <= allowed
-}
-
-/// The number of letters to put in, take out or exchange.
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let exchange = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = exchange.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
+    let elsewhere = elsewhere.map(|other| format!("{other}#{wanted}"));
+    Repair::Unsure(here.chain(elsewhere).take(MAX_CANDIDATES).collect())
 }
 
 /// The destination of `target` in the style of the old one, proven by following it.
@@ -147,7 +91,7 @@ fn certain(
     old: &Destination,
     target: &str,
     fragment: Option<String>,
-) -> Repair {
+) -> Option<String> {
     let path = in_style(site, &broken.file, &old.path, target);
     let anchor = fragment.as_ref().map(|fragment| format!("#{}", encode(fragment))).unwrap_or_default();
     let new = Destination { path: path.clone(), query: old.query.clone(), fragment };
@@ -156,10 +100,18 @@ fn certain(
         Found::Other => !route::is_page(target),
         Found::Nothing => false,
     };
-    match leads_there {
-        true => Repair::Certain(format!("{}{}{anchor}", encode(&path), old.query)),
-        false => Repair::Unsure(vec![target.to_owned()]),
-    }
+    (leads_there && !has_respelled_names(&old.path, &path, target))
+        .then(|| format!("{}{}{anchor}", encode(&path), old.query))
+}
+
+/// Whether a name was put in that sites may serve otherwise than the file is called: many leave the number in
+/// front of it out of the address, and some make capital letters small.
+fn has_respelled_names(old: &str, new: &str, target: &str) -> bool {
+    let is_address = route::is_page(target) && route::stem(new).is_none();
+    let is_respelled = |name: &str| {
+        route::without_numbers(name) != name || (is_address && name.contains(char::is_uppercase))
+    };
+    new.split('/').any(|name| is_respelled(name) && !old.split('/').any(|known| known == name))
 }
 
 /// Absolute stays absolute, relative relative; the extension and the slash at the end are there if they were.
@@ -177,14 +129,8 @@ fn in_style(site: &Site, from: &str, old: &str, target: &str) -> String {
 
 /// The target with as much of its name as the old destination spelled out.
 fn styled_name(old: &str, target: &str) -> String {
-    let Some(stem) = route::stem(target).filter(|_| route::is_page(target)) else { return target.to_owned() };
-    if route::stem(old).is_some() {
+    if route::stem(old).is_some() || !route::is_page(target) {
         return target.to_owned();
-    }
-    if old.ends_with(".html") {
-        let name =
-            if route::is_index(stem) { path::join(path::parent(stem), "index") } else { stem.to_owned() };
-        return format!("{name}.html");
     }
     let place = route::place(target).unwrap_or(target);
     if old.ends_with('/') { format!("{place}/") } else { place.to_owned() }
@@ -226,14 +172,5 @@ mod tests {
         assert_eq!(relative("docs", "docs/c.md"), "c.md");
         assert_eq!(relative("", "docs/c.md"), "docs/c.md");
         assert_eq!(relative("docs/a", "docs"), "../../docs");
-    }
-
-    #[test]
-    fn close_anchors() {
-        assert!(is_close("instalation", "installation"));
-        assert!(is_close("getting-started", "geting-startd"));
-        assert!(!is_close("step-1", "step-2"));
-        assert!(!is_close("api", "app"));
-        assert!(!is_close("install", "uninstall-all"));
     }
 }

@@ -59,11 +59,17 @@ pub(crate) fn without_numbers(place: &str) -> String {
     let bare = |part: &str| {
         let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
         match rest.strip_prefix(['-', '_', '.']) {
-            Some(name) if rest.len() < part.len() && !name.is_empty() => name.trim_start().to_owned(),
+            Some(name) if rest.len() < part.len() && is_word(name) => name.trim_start().to_owned(),
             _ => part.to_owned(),
         }
     };
     place.split('/').map(bare).collect::<Vec<_>>().join("/")
+}
+
+/// A number is dropped before a word alone: `1.4`, `1.x` and `2024-01` are names of their own.
+fn is_word(name: &str) -> bool {
+    let name = name.trim_start();
+    name != "x" && name.starts_with(char::is_alphabetic)
 }
 
 #[cfg(test)]
@@ -102,5 +108,6 @@ mod tests {
         assert_eq!(without_numbers("01-guide/2_install"), "guide/install");
         assert_eq!(without_numbers("2024/v2"), "2024/v2");
         assert_eq!(without_numbers("10-"), "10-");
+        assert_eq!(without_numbers("1.4/1.x/2024-01-02"), "1.4/1.x/2024-01-02");
     }
 }

@@ -2,47 +2,63 @@
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use crate::path;
+use crate::{path, route};
 
-/// A choice of pages.
-#[derive(Debug, Clone, Default)]
-pub enum Scope {
-    #[default]
+/// A choice of pages, as a person writes it. Case does not matter.
+#[derive(Debug, Clone)]
+pub struct Scope(Choice);
+
+#[derive(Debug, Clone)]
+enum Choice {
     All,
-    /// This file, or every file of that name when no folder is given.
     File(String),
     /// Everything below a folder.
     Folder(String),
-    Pattern(GlobMatcher),
+    /// A page without its extension, or a folder.
+    Name(String),
+    /// Looked for in the name of a file alone when it names no folder.
+    Pattern(GlobMatcher, bool),
 }
 
 impl Scope {
-    /// Reads what a person writes: `install.md`, `guides/`, `docs/**/*.mdx`. Nothing when the pattern makes no sense.
+    /// Reads `install.md`, `guides/`, `/guides/install`, `docs/**/*.mdx`. Nothing when the pattern makes no sense.
     pub fn parse(text: &str) -> Option<Self> {
-        let text = text.trim().trim_start_matches("./").trim_start_matches('/');
-        if text.is_empty() || text == "." {
-            return Some(Self::All);
-        }
+        let text = text.trim().trim_start_matches("./").trim_start_matches('/').to_lowercase();
         if text.contains(['*', '?', '[', '{']) {
-            let glob = GlobBuilder::new(text).literal_separator(true).build().ok()?;
-            return Some(Self::Pattern(glob.compile_matcher()));
+            let glob = GlobBuilder::new(&text).literal_separator(true).build().ok()?;
+            return Some(Self(Choice::Pattern(glob.compile_matcher(), !text.contains('/'))));
         }
-        let is_file = path::name(text).rfind('.').is_some_and(|dot| dot > 0);
-        Some(if is_file && !text.ends_with('/') {
-            Self::File(text.to_owned())
-        } else {
-            Self::Folder(text.trim_end_matches('/').to_owned())
-        })
+        Some(Self(match text.strip_suffix('/') {
+            _ if text.is_empty() || text == "." => Choice::All,
+            Some(folder) => Choice::Folder(folder.to_owned()),
+            None if route::stem(&text).is_some() => Choice::File(text),
+            None => Choice::Name(text),
+        }))
     }
 
-    /// Whether `file` is meant. People leave out the folders above, so any end of the path will do.
-    pub fn contains(&self, file: &str) -> bool {
-        let ends = || std::iter::once(file).chain(file.match_indices('/').map(|(at, _)| &file[at + 1..]));
-        match self {
-            Self::All => true,
-            Self::File(name) => ends().any(|end| end == name),
-            Self::Folder(name) => ends().any(|end| path::below(end, name).is_some()),
-            Self::Pattern(glob) => ends().any(|end| glob.is_match(end)),
+    /// The pages that are meant. A path that is right from the top, or from the docs folder `root`, means
+    /// just that; else people left out the folders above, or the numbers that sort their names.
+    pub fn choose<'a>(&self, pages: &'a [String], root: &str) -> Vec<&'a str> {
+        let root = root.to_lowercase();
+        let whole = |page: &str| self.is(page) || path::below(page, &root).is_some_and(|page| self.is(page));
+        let ends =
+            |page: &str| self.is(page) || page.match_indices('/').any(|(at, _)| self.is(&page[at + 1..]));
+        let ways: [&dyn Fn(&str) -> bool; 3] = [&whole, &ends, &|page| ends(&route::without_numbers(page))];
+        let found = ways.iter().map(|way| {
+            let meant = |page: &&String| way(&page.to_lowercase());
+            pages.iter().filter(meant).map(String::as_str).collect::<Vec<_>>()
+        });
+        found.into_iter().find(|chosen| !chosen.is_empty()).unwrap_or_default()
+    }
+
+    fn is(&self, page: &str) -> bool {
+        match &self.0 {
+            Choice::All => true,
+            Choice::File(file) => page == file,
+            Choice::Folder(folder) => path::below(page, folder).is_some(),
+            Choice::Name(name) => route::stem(page) == Some(name) || path::below(page, name).is_some(),
+            Choice::Pattern(glob, true) => glob.is_match(path::name(page)),
+            Choice::Pattern(glob, false) => glob.is_match(page),
         }
     }
 }
@@ -54,21 +70,29 @@ mod tests {
     #[test]
     fn scopes() {
         #[track_caller]
-        fn check(scope: &str, file: &str, expected: bool) {
-            assert_eq!(Scope::parse(scope).unwrap().contains(file), expected, "{scope} {file}");
+        fn check(scope: &str, pages: &str, expected: &str) {
+            let pages: Vec<String> = pages.split(' ').map(str::to_owned).collect();
+            let chosen = Scope::parse(scope).unwrap().choose(&pages, "docs");
+            assert_eq!(chosen.join(" "), expected, "{scope}");
         }
-        check("", "a.md", true);
-        check("install.md", "docs/install.md", true);
-        check("install.md", "docs/reinstall.md", false);
-        check("docs/install.md", "docs/install.md", true);
-        check("./docs/install.md", "docs/install.md", true);
-        check("guides/", "docs/guides/a.md", true);
-        check("guides", "docs/my-guides/a.md", false);
-        check("*.mdx", "docs/a.mdx", true);
-        check("docs/*.md", "docs/a.md", true);
-        check("docs/*.md", "docs/b/a.md", false);
-        check("docs/**/*.md", "docs/b/a.md", true);
-        check("guides/{a,b}.md", "docs/guides/b.md", true);
+        check("", "a.md b.md", "a.md b.md");
+        check("install.md", "docs/a/install.md docs/reinstall.md", "docs/a/install.md");
+        check("install.md", "a/install.md b/install.md", "a/install.md b/install.md");
+        check("install.md", "docs/a/install.md docs/install.md", "docs/install.md");
+        check("./docs/install.md", "docs/install.md install.md", "docs/install.md");
+        check("readme", "README.md docs/b/README.md", "README.md");
+        check("Install", "docs/a/install.mdx docs/b.md", "docs/a/install.mdx");
+        check("/a/install", "docs/a/install.md docs/b/a/install.md", "docs/a/install.md");
+        check("core/settings", "docs/03-core/25-settings.md", "docs/03-core/25-settings.md");
+        check("guides/", "docs/x/guides/a.md docs/my-guides/a.md guides.md", "docs/x/guides/a.md");
+        check("docs", "docs/a.md README.md web/docs/a.md", "docs/a.md");
+        check("v1.4", "docs/v1.4/a.md docs/v1.5/a.md", "docs/v1.4/a.md");
+        check("*.mdx", "a.md docs/a.mdx b.mdx", "docs/a.mdx b.mdx");
+        check("docs/*.md", "docs/a.md docs/b/a.md", "docs/a.md");
+        check("docs/**/*.md", "docs/b/a.md", "docs/b/a.md");
+        check("guides/{a,b}.md", "docs/guides/b.md docs/guides/c.md", "docs/guides/b.md");
+        check("DOCS/A.MD", "docs/a.md", "docs/a.md");
+        check("nowhere", "docs/a.md", "");
         assert!(Scope::parse("docs/[").is_none());
     }
 }

@@ -3,16 +3,17 @@
 //! Generators differ in how they read a link. A link is held to be good when any of the usual ways
 //! leads somewhere: a false alarm would have a good link "repaired".
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use crate::anchors::Heading;
 use crate::destination::Destination;
+use crate::explicit;
 use crate::files::{Files, FilesError};
 use crate::index::Index;
-use crate::markdown::{Link, Page};
+use crate::known::{self, PageInfo};
+use crate::markdown::Page;
 use crate::path;
+use crate::places::{self, Places};
 use crate::route;
-use crate::splice::line_of;
 
 /// Folders that `/` may stand for when no docs folder is set; the last ones hold images and the like.
 const SITE_FOLDERS: &[&str] = &[
@@ -25,6 +26,7 @@ const SITE_FOLDERS: &[&str] = &[
     "src/pages",
     "pages",
     "website/docs",
+    "website/src/pages",
     "static",
     "public",
     "docs/static",
@@ -33,6 +35,9 @@ const SITE_FOLDERS: &[&str] = &[
     "website/static",
 ];
 
+/// Sites are served below this many names at most: `/acme/docs`.
+const MAX_SERVED_BELOW: usize = 2;
+
 /// Every page of a tree, with what links can refer to in it.
 pub struct Site {
     pub(crate) root: String,
@@ -40,25 +45,13 @@ pub struct Site {
     folders: HashSet<String>,
     pub(crate) index: Index,
     pub(crate) pages: BTreeMap<String, PageInfo>,
-    /// Places that differ from the file's path: by a `slug` in the front matter, or by numbers in front of names.
-    places: HashMap<String, String>,
+    places: Places,
+    /// Anchors that lead to their page from every other without its name.
+    pub(crate) targets: HashSet<String>,
     /// The folders of `/` that are there, the docs folder first.
     pub(crate) bases: Vec<String>,
-}
-
-/// What is remembered of a page.
-pub(crate) struct PageInfo {
-    pub(crate) headings: Vec<Heading>,
-    anchors: HashSet<String>,
-    includes_pages: bool,
-    pub(crate) links: Vec<PageLink>,
-}
-
-/// A link with its place in the file.
-pub(crate) struct PageLink {
-    pub(crate) link: Link,
-    pub(crate) raw: String,
-    pub(crate) line: usize,
+    /// How many absolute links are broken, when they are too many to be believed.
+    pub(crate) unjudged: usize,
 }
 
 /// What following a link led to.
@@ -75,13 +68,13 @@ impl Site {
     pub fn read(files: &dyn Files) -> Result<Self, FilesError> {
         let root = files.root().to_owned();
         let paths: BTreeSet<String> = files.list()?.into_iter().collect();
-        let folders: HashSet<String> =
-            paths.iter().flat_map(|file| path::ancestors(file)).map(str::to_owned).collect();
+        let folders = folders(&paths);
         let bases = bases(&root, &folders);
         let mut index = Index::default();
         paths.iter().for_each(|file| index.add_file(file));
-        let (pages, places) = (BTreeMap::new(), HashMap::new());
-        let mut site = Self { root, files: paths, folders, index, pages, places, bases };
+        let (pages, places) = (BTreeMap::new(), Places::default());
+        let (targets, unjudged) = (HashSet::new(), 0);
+        let mut site = Self { root, files: paths, folders, index, pages, places, targets, bases, unjudged };
         for file in route::pages(files)? {
             match files.read(&file) {
                 Ok(text) => site.add(file, &text),
@@ -89,31 +82,22 @@ impl Site {
                 Err(error) => return Err(error),
             }
         }
+        site.unjudged = site.count_unbelievable();
         Ok(site)
     }
 
     fn add(&mut self, file: String, text: &str) {
         let page = Page::parse(&file, text);
-        if let Some(place) = route::place(&file) {
-            let bare = route::without_numbers(place);
-            if bare != place {
-                self.places.entry(bare).or_insert_with(|| file.clone());
-            }
-        }
-        for key in ["slug", "permalink", "url"] {
-            if let Some(slug) = page.front.get(text, key) {
-                let base = if slug.starts_with('/') { self.root.as_str() } else { path::parent(&file) };
-                self.places.insert(path::join(base, slug.trim_matches('/')), file.clone());
-            }
-        }
+        self.targets.extend(explicit::targets(text).map(str::to_owned));
+        self.places.add(&self.root, &file, text, &page.front);
         self.index.add_page(&file, page.title(text).as_deref(), &page.headings);
         self.pages.insert(file, PageInfo::new(&page, text));
     }
 
     pub(crate) fn has_anchor(&self, page: &str, anchor: &str) -> bool {
-        let ignored = anchor.is_empty() || anchor == "top" || anchor.starts_with(":~:");
-        ignored
-            || self.pages.get(page).is_none_or(|page| page.includes_pages || page.anchors.contains(anchor))
+        let anchor = anchor.strip_prefix("user-content-").unwrap_or(anchor);
+        known::is_made_by_the_viewer(anchor)
+            || self.pages.get(page).is_none_or(|page| page.has_anchor(anchor))
     }
 
     /// Follows a destination from the page that it stands in.
@@ -131,11 +115,34 @@ impl Site {
                 None => outside = true,
             }
         }
-        if outside || self.is_unseen_asset(&to.path) { Found::Other } else { Found::Nothing }
+        let unseen = outside || self.is_unseen_asset(&to.path) || places::is_generated(&to.path);
+        if unseen || self.leads_on_below(&to.path) { Found::Other } else { Found::Nothing }
+    }
+
+    /// A site may be served below a path that is not in the tree: `/acme/docs/guide` is then `guide`.
+    fn leads_on_below(&self, path: &str) -> bool {
+        let Some(mut rest) = path.strip_prefix('/') else { return false };
+        for _ in 0..MAX_SERVED_BELOW {
+            rest = match rest.split_once('/') {
+                Some((_, rest)) if !rest.trim_matches('/').is_empty() => rest,
+                _ => return false,
+            };
+            let places = self.bases.iter().filter_map(|base| normalise(base, rest));
+            if places.into_iter().any(|place| self.at(&place) != Found::Nothing) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether `/api/…` may be made from somewhere else than pages: no folder of that name is there.
+    pub(crate) fn is_perhaps_generated(&self, path: &str) -> bool {
+        let is_api = path == "/api" || path.starts_with("/api/");
+        is_api && !self.bases.iter().any(|base| self.folders.contains(&path::join(base, "api")))
     }
 
     /// The places in the repository that a path may mean; `None` is one outside of what can be seen.
-    fn candidates(&self, from: &str, path: &str) -> Vec<Option<String>> {
+    pub(crate) fn candidates(&self, from: &str, path: &str) -> Vec<Option<String>> {
         if let Some(from_root) = path.strip_prefix('/') {
             let mut places: Vec<_> = self.bases.iter().map(|base| normalise(base, path)).collect();
             // A site served below `/docs` has links that begin with it.
@@ -175,14 +182,17 @@ impl Site {
     }
 
     fn page_named(&self, place: &str) -> Option<String> {
-        let names = ["", "/index", "/README", "/readme", "/_index", "/Readme"];
-        let spelled = names.iter().flat_map(|name| {
+        let is_folder = |folder: &str| folder.is_empty() || self.folders.contains(folder);
+        // Most links that lead nowhere are done with here, before any spelling of them is tried.
+        let named = [""].iter().filter(|_| is_folder(path::parent(place)));
+        let index = ["/index", "/README", "/readme", "/_index", "/Readme"].iter();
+        let spelled = named.chain(index.filter(|_| is_folder(place))).flat_map(|name| {
             route::EXTENSIONS.iter().map(move |extension| format!("{place}{name}{extension}"))
         });
         let file = spelled
             .map(|file| file.trim_start_matches('/').to_owned())
             .find(|file| self.files.contains(file));
-        file.or_else(|| self.places.get(place).cloned())
+        file.or_else(|| self.places.page_at(place).cloned())
     }
 
     /// Images served from a folder beside the docs folder cannot be seen from inside it.
@@ -193,27 +203,10 @@ impl Site {
     }
 }
 
-impl PageInfo {
-    fn new(page: &Page, text: &str) -> Self {
-        let anchors = page.headings.iter().map(|heading| &heading.anchor).chain(&page.ids).cloned().collect();
-        Self {
-            headings: page.headings.clone(),
-            anchors,
-            includes_pages: page.includes_pages,
-            links: page_links(page, text),
-        }
-    }
-}
-
-/// Lines are counted from one link to the next: a page may have as many links as lines.
-fn page_links(page: &Page, text: &str) -> Vec<PageLink> {
-    let (mut line, mut counted) = (1, 0);
-    let place = |link: &Link| {
-        line += line_of(&text[counted..], link.range.start - counted) - 1;
-        counted = link.range.start;
-        PageLink { raw: text[link.range.clone()].to_owned(), line, link: link.clone() }
-    };
-    page.links.iter().map(place).collect()
+/// Every folder, by its own name and without numbers, and every page that is a program.
+fn folders(files: &BTreeSet<String>) -> HashSet<String> {
+    let named = files.iter().flat_map(|file| path::ancestors(file).chain(places::component(file)));
+    named.flat_map(|folder| [folder.to_owned(), route::without_numbers(folder)]).collect()
 }
 
 fn bases(root: &str, folders: &HashSet<String>) -> Vec<String> {

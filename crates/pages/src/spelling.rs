@@ -9,16 +9,18 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use flate2::read::DeflateDecoder;
+use regex::Regex;
 
+use crate::frontmatter::Value;
 use crate::markdown::Page;
 
 static PACKED: &[u8] = include_bytes!("../assets/misspellings.bin");
 /// Far above what the dictionary unpacks to; a bound all the same.
 const MAX_UNPACKED_BYTES: u64 = 16 * 1024 * 1024;
-/// Front matter that is written for readers.
-const PROSE_KEYS: &[&str] = &["title", "description", "summary", "subtitle", "excerpt"];
-/// Fewer words than this do not show what language they are in.
+/// Fewer words than this hardly show what language they are in: one of [`ENGLISH`] must be among them and no foreign letter.
 const MIN_WORDS_TO_JUDGE: usize = 40;
+/// How far around a word is looked for what says that it is meant as it is.
+const MAX_CONTEXT_BYTES: usize = 400;
 /// Words that English cannot do without and its neighbours do not have.
 const ENGLISH: &[&str] =
     &["the", "and", "of", "to", "with", "this", "you", "that", "from", "are", "your", "when", "it"];
@@ -37,10 +39,12 @@ pub struct Misspelling {
 pub struct Words(HashSet<&'static str>);
 
 impl Words {
-    /// Learns the words in the code of a page: identifiers, options, field names.
+    /// Learns the words in the code and the addresses of a page: identifiers, options, names of packages.
     pub fn learn(&mut self, page: &Page, text: &str) {
-        for code in page.code.iter().filter_map(|range| text.get(range.clone())) {
-            for word in code.split(|c: char| !c.is_ascii_alphabetic()) {
+        let links = page.links.iter().map(|link| &link.range);
+        let names = page.code.iter().chain(&page.addresses).chain(links);
+        for name in names.filter_map(|range| text.get(range.clone())) {
+            for word in name.split(|c: char| !c.is_ascii_alphabetic()) {
                 // Only words that would else be corrected are kept, so the set cannot outgrow the dictionary.
                 self.0.extend(dictionary().row(&word.to_ascii_lowercase()).map(|(word, _)| word));
             }
@@ -50,7 +54,10 @@ impl Words {
 
 /// The misspelled words of a page's prose, in their order. A page that is not in English has none.
 pub fn misspellings(page: &Page, text: &str, known: &Words) -> Vec<Misspelling> {
-    let titles = page.front.values.iter().filter(|value| PROSE_KEYS.contains(&value.key.as_str()));
+    // Tags are names to whoever links to them, though they are read.
+    let is_text =
+        |value: &&Value| value.is_prose(text) && !["tags", "keywords"].contains(&value.key.as_str());
+    let titles = page.front.values.iter().filter(is_text);
     let ranges: Vec<Range<usize>> =
         titles.map(|value| value.range.clone()).chain(page.prose.iter().cloned()).collect();
     if !is_english(text, &ranges) {
@@ -69,11 +76,17 @@ fn judge(text: &str, range: Range<usize>, known: &Words) -> Option<Misspelling> 
         return None;
     }
     let (wrong, right) = dictionary().row(&word.to_ascii_lowercase())?;
-    if known.0.contains(wrong) || is_part_of_a_name(text, &range) {
+    let capital = word.starts_with(|c: char| c.is_ascii_uppercase());
+    if known.0.contains(wrong)
+        || is_part_of_a_name(text, &range)
+        || is_spoken_of(text, &range, right)
+        // A capital in the middle of a sentence makes a name.
+        || (capital && !begins_a_sentence(&text[..range.start]))
+    {
         return None;
     }
     let mut correction = right.to_owned();
-    if word.starts_with(|c: char| c.is_ascii_uppercase()) {
+    if capital {
         correction[..1].make_ascii_uppercase();
     }
     Some(Misspelling { word: word.to_owned(), correction, range })
@@ -91,23 +104,104 @@ fn tokens(text: &str, range: Range<usize>) -> impl Iterator<Item = Range<usize>>
 
 /// File names, options, package names, handles and the like are made of words and are none.
 fn is_part_of_a_name(text: &str, range: &Range<usize>) -> bool {
-    let before = text[..range.start].chars().next_back();
-    let mut behind = text[range.end..].chars();
+    name_goes_on_before(text, range.start) || name_goes_on_behind(text, range.end)
+}
+
+/// Whether the word that begins at `at` is the rest of a name: `x/word`, `--word`, `.word`.
+pub fn name_goes_on_before(text: &str, at: usize) -> bool {
+    text[..at].chars().next_back().is_some_and(|c| c == '.' || joins(c))
+}
+
+/// Whether the word that ends at `at` goes on as a name: `word/x`, `word@1`, `word.md`, `word:x`, `word()`.
+pub fn name_goes_on_behind(text: &str, at: usize) -> bool {
+    let mut behind = text[at..].chars();
     let (next, after_next) = (behind.next(), behind.next());
-    let glued = |c: Option<char>| {
-        c.is_some_and(|c| "-/\\@#$_~%=&+`".contains(c) || (!c.is_ascii() && c.is_alphanumeric()))
-    };
     let dotted = next.is_some_and(|c| ".:".contains(c)) && after_next.is_some_and(char::is_alphanumeric);
-    glued(before) || before == Some('.') || glued(next) || dotted || next == Some('(')
+    dotted || next.is_some_and(|c| c == '(' || joins(c))
+}
+
+fn joins(c: char) -> bool {
+    "-/\\@#$_~%=&+`".contains(c) || (!c.is_ascii() && c.is_alphanumeric())
+}
+
+/// Whether a word is in quotes, part of a contraction, or stands beside its correction: such a line is about the word.
+fn is_spoken_of(text: &str, range: &Range<usize>, right: &str) -> bool {
+    let (before, behind) = (&text[..range.start], &text[range.end..]);
+    let quotes = ['"', '\'', '“', '”', '‘', '’', '«', '»', '„'];
+    let quoted = before.ends_with(quotes) && behind.starts_with(quotes);
+    let apostrophe = ['\'', '’'];
+    let contracted = before.strip_suffix(apostrophe).is_some_and(|rest| rest.ends_with(char::is_alphabetic))
+        || behind.strip_prefix(apostrophe).is_some_and(|rest| rest.starts_with(char::is_alphabetic));
+    // "The" stands beside "teh" by chance.
+    let beside = |part: &str| !ENGLISH.contains(&right) && part.to_ascii_lowercase().contains(right);
+    let line_before = last_bytes(before).rsplit('\n').next().unwrap_or_default();
+    let line_behind = first_bytes(behind).split('\n').next().unwrap_or_default();
+    quoted || contracted || beside(line_before) || beside(line_behind)
+}
+
+/// Whether what stands in front of a word is the end of a sentence, the beginning of a block, or a cell of a table.
+fn begins_a_sentence(before: &str) -> bool {
+    let mut lines = last_bytes(before).rsplit('\n');
+    let line = lines.next().unwrap_or_default();
+    if fits(opening(), line) {
+        return true;
+    }
+    let last = lines.next().unwrap_or_default().trim();
+    let goes_on = last.ends_with(|c: char| c.is_alphanumeric() || ",;-–—)\"'”’*_`]".contains(c));
+    fits(margin(), line) && (!goes_on || last.starts_with(['#', '<', '|', '!', ':']))
+}
+
+/// The nearest text; lines can be as long as a file.
+fn last_bytes(text: &str) -> &str {
+    let mut from = text.len().saturating_sub(MAX_CONTEXT_BYTES);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    &text[from..]
+}
+
+fn first_bytes(text: &str) -> &str {
+    let mut to = text.len().min(MAX_CONTEXT_BYTES);
+    while !text.is_char_boundary(to) {
+        to -= 1;
+    }
+    &text[..to]
+}
+
+fn fits(pattern: Option<&Regex>, line: &str) -> bool {
+    pattern.is_some_and(|pattern| pattern.is_match(line))
+}
+
+/// A mark of a list, a heading or a quote, the end of a sentence, the edge of a cell, or a tag.
+fn opening() -> Option<&'static Regex> {
+    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
+    let build = || {
+        Regex::new(concat!(
+            r#"(?:^\s*(?:[#>*+\-]+\s+|\d+[.)]\s+|\[[ xX]\]\s+)+|[.!?:…][)"'\]*_”]*\s+|[|>]\s*)"#,
+            r#"["'(\[*_“‘]*$"#,
+        ))
+        .ok()
+    };
+    PATTERN.get_or_init(build).as_ref()
+}
+
+/// The beginning of a line, with no mark but that of emphasis or a link.
+fn margin() -> Option<&'static Regex> {
+    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
+    PATTERN.get_or_init(|| Regex::new(r#"^\s*["'(\[*_“‘]*$"#).ok()).as_ref()
 }
 
 fn is_english(text: &str, ranges: &[Range<usize>]) -> bool {
-    let (mut words, mut english) = (0_usize, 0_usize);
-    for range in ranges.iter().flat_map(|range| tokens(text, range.clone())) {
+    let (mut words, mut english, mut plain) = (0_usize, 0_usize, true);
+    for word in ranges.iter().flat_map(|range| tokens(text, range.clone())).map(|range| &text[range]) {
         words += 1;
-        english += usize::from(ENGLISH.iter().any(|word| word.eq_ignore_ascii_case(&text[range.clone()])));
+        english += usize::from(ENGLISH.iter().any(|common| common.eq_ignore_ascii_case(word)));
+        plain &= word.is_ascii();
     }
-    words < MIN_WORDS_TO_JUDGE || english * 33 >= words
+    match words < MIN_WORDS_TO_JUDGE {
+        true => english > 0 && plain,
+        false => english * 33 >= words,
+    }
 }
 
 struct Dictionary {
@@ -155,16 +249,23 @@ mod tests {
     fn the_dictionary_is_whole_and_sorted() {
         let rows = &dictionary().rows;
         assert!(rows.len() > 50_000, "{}", rows.len());
-        assert!(rows.is_sorted() && rows.iter().all(|(wrong, right)| wrong != right && wrong.len() >= 3));
+        assert!(
+            rows.is_sorted()
+                && rows.iter().all(|(wrong, right)| wrong != right && (wrong.len() >= 5 || wrong.len() == 3))
+        );
     }
 
     #[test]
     fn words_in_prose() {
         check("You recieve it.", &[("recieve", "receive")]);
         check("Recieve it", &[("Recieve", "Receive")]);
+        check("teh end of the file", &[("teh", "the")]);
+        check("Use it. Recieve it.", &[("Recieve", "Receive")]);
+        check("of it\n\n## Recieve\n\n- *Recieve*\n\n| Recieve |\n|---|\n", &[("Recieve", "Receive"); 3]);
+        check("It is here.\nRecieve it", &[("Recieve", "Receive")]);
         check("the [seperate](x.md) page", &[("seperate", "separate")]);
-        check("---\ntitle: Recieve\nslug: recieve\n---\n", &[("Recieve", "Receive")]);
-        check("(recieve), \"seperate\"", &[("recieve", "receive"), ("seperate", "separate")]);
+        check("---\ntitle: Recieve it\nslug: recieve\n---\n", &[("Recieve", "Receive")]);
+        check("the (recieve), seperate", &[("recieve", "receive"), ("seperate", "separate")]);
     }
 
     #[test]
@@ -188,9 +289,35 @@ mod tests {
             "the `recieve` option: recieve is a name here",
             "{{ recieve }}",
             "ärecieve",
+            "---\ntags:\n  - recieve\n---\nthe text",
         ] {
             check(text, &[]);
         }
+    }
+
+    #[test]
+    fn names_and_words_that_are_spoken_of_are_left() {
+        for text in [
+            "Thanks to Santa Claus and the Recieve company.",
+            "This is by\nRecieve and others.",
+            "the header \"recieve\" is old",
+            "the ‘recieve’ of it",
+            "recieve is a typo of receive, and it is old",
+            "the d'recieve and the recieve's",
+            "the recieve of [x](https://pypi.org/project/recieve/)",
+            "the recieve of https://a.b/recieve",
+            "the Gord, Juli, Benn, Sade, Winn, Didi, hass, zink, udid, styl, modul, claus, allo and helo",
+        ] {
+            check(text, &[]);
+        }
+    }
+
+    #[test]
+    fn a_short_page_must_show_that_it_is_english() {
+        check("Recieve seperate", &[]);
+        check("Der Modul, die Informations und Serie.", &[]);
+        check("the légales recieve", &[]);
+        check("the recieve", &[("recieve", "receive")]);
     }
 
     #[test]

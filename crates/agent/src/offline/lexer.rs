@@ -17,13 +17,22 @@ pub(super) enum Kind {
     Word,
     Quoted,
     Comma,
-    /// The end of a sentence or of a line.
+    Colon,
+    /// The end of a sentence, of a line or of an item of a list; also a semicolon, which ends less than that.
     Stop,
 }
 
 impl Token {
     pub(super) fn is(&self, word: &str) -> bool {
         self.kind == Kind::Word && self.text.eq_ignore_ascii_case(word)
+    }
+
+    pub(super) fn is_one_of(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| self.is(word))
+    }
+
+    pub(super) fn ends_a_sentence(&self) -> bool {
+        self.kind == Kind::Stop && self.text != ";"
     }
 }
 
@@ -35,6 +44,9 @@ pub(super) fn tokens(prompt: &str) -> Vec<Token> {
         let token = match c {
             '\n' => Some(token(Kind::Stop, prompt, at..at + 1)),
             c if c.is_whitespace() => None,
+            _ if number_end(prompt, at).is_some() => {
+                number_end(prompt, at).map(|end| token(Kind::Stop, prompt, at..end))
+            }
             _ => Some(quoted(prompt, at).unwrap_or_else(|| unquoted(prompt, at))),
         };
         at = token.as_ref().map_or(at + c.len_utf8(), |token| token.range.end);
@@ -45,6 +57,16 @@ pub(super) fn tokens(prompt: &str) -> Vec<Token> {
 
 fn token(kind: Kind, prompt: &str, range: Range<usize>) -> Token {
     Token { kind, text: prompt[range.clone()].to_owned(), range }
+}
+
+/// The end of the `1.` or `2)` at the head of a line, which numbers the item behind it.
+fn number_end(prompt: &str, at: usize) -> Option<usize> {
+    let before = prompt[..at].trim_end_matches([' ', '\t']);
+    let rest = prompt[at..].trim_start_matches(|c: char| c.is_ascii_digit());
+    let digits = prompt.len() - at - rest.len();
+    let heads_a_line = before.is_empty() || before.ends_with('\n');
+    let numbers = (1..=3).contains(&digits) && (rest.starts_with(". ") || rest.starts_with(") "));
+    (heads_a_line && numbers).then_some(at + digits + 1)
 }
 
 /// The quoted text that begins at `at`. It ends on the same line, at a quote that no letter follows,
@@ -94,7 +116,7 @@ fn unquoted(prompt: &str, at: usize) -> Token {
     let word = rest[..end].trim_end_matches(['.', ',', '!', '?', ':', ')']);
     // `docs/*.md,` is a word and a comma; a mark alone, or `etc.)`, is the end of a sentence.
     if word.is_empty() {
-        let kind = if rest.starts_with(':') { Kind::Comma } else { Kind::Stop };
+        let kind = if rest.starts_with(':') { Kind::Colon } else { Kind::Stop };
         return token(kind, prompt, at..at + first);
     }
     token(Kind::Word, prompt, at..at + word.len())
@@ -112,6 +134,7 @@ mod tests {
                 Kind::Word => token.text,
                 Kind::Quoted => format!("<{}>", token.text),
                 Kind::Comma => ",".to_owned(),
+                Kind::Colon => ":".to_owned(),
                 Kind::Stop => ".".to_owned(),
             });
             assert_eq!(shown.collect::<Vec<_>>().join(" "), expected);
@@ -126,6 +149,9 @@ mod tests {
         check("\"open", "\"open");
         check("\"\"", "<>");
         check("a\nb", "a . b");
+        check("in a.md: fix", "in a.md : fix");
+        check("1. fix\n 2) mend 3. more", ". fix . . mend 3 . more");
+        check("1.4 2", "1.4 2");
         check("?!", ". .");
         check("", "");
         check("“é”", "<é>");

@@ -6,12 +6,17 @@ use pages::{BrokenLink, Repair, Site, Why, repair};
 
 use crate::{AgentError, StepKind};
 
-use super::report::{Outcome, code};
+use super::report::{Outcome, code, count};
 use super::run::Run;
 
 /// Repairs the links of the chosen pages; those with no certain answer become notes.
 pub(super) fn fix(run: &mut Run<'_>, chosen: &[String], outcome: &mut Outcome) -> Result<(), AgentError> {
     let site = Site::read(run.files)?;
+    if site.unjudged_links() > 0 {
+        let note = unjudged(site.unjudged_links());
+        run.step(StepKind::Note, note.clone());
+        outcome.notes.push(note);
+    }
     let mut by_file: BTreeMap<String, Vec<BrokenLink>> = BTreeMap::new();
     for link in site.broken_links() {
         if chosen.binary_search(&link.file).is_ok() {
@@ -39,6 +44,13 @@ pub(super) fn fix(run: &mut Run<'_>, chosen: &[String], outcome: &mut Outcome) -
         run.change(&file, &text, changes, steps, outcome)?;
     }
     Ok(())
+}
+
+fn unjudged(links: usize) -> String {
+    let links = count(links, "of them leads", "of them lead");
+    format!(
+        "Absolute links are not judged: {links} to no page, so the site is probably served in a way that its files do not show."
+    )
 }
 
 fn note(link: &BrokenLink, candidates: &[String]) -> String {

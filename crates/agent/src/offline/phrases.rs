@@ -3,45 +3,50 @@
 use super::command::Command;
 use super::lexer::{Kind, Token};
 
-const PLACES: &[&str] = &["in", "across", "throughout", "on", "within", "inside", "under", "below", "over"];
-const BELOW: &[&str] = &["under", "below", "inside", "within"];
-const DETERMINERS: &[&str] =
-    &["all", "every", "each", "of", "the", "our", "my", "your", "this", "entire", "whole", "only", "any"];
-const NOUNS: &[&str] = &[
-    "docs",
-    "documentation",
-    "doc",
-    "pages",
-    "page",
-    "files",
-    "file",
-    "site",
-    "repo",
-    "repository",
-    "project",
-    "website",
-    "markdown",
-    "mdx",
-    "prose",
-    "text",
-    "tree",
-];
-const FOLDERS: &[&str] = &["folder", "folders", "directory", "directories", "dir", "section"];
-const MATCHING: &[&str] = &["matching", "named", "called", "like", "under", "in", "inside", "below"];
 const CODE: &[&str] = &["code", "snippets", "codeblocks"];
 const CODE_KINDS: &[&str] =
     &["blocks", "block", "spans", "samples", "examples", "snippets", "fences", "listings"];
 const IN_CODE: &[&str] = &[
     "in", "inside", "within", "the", "all", "any", "inline", "of", "from", "touch", "touching", "change",
-    "changing",
+    "changing", "edit", "modify",
 ];
-
-/// Whether code is to be changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Code {
-    Included,
-    LeftAlone,
-}
+const WITHOUT: &[&str] = &[
+    "not",
+    "except",
+    "excluding",
+    "without",
+    "outside",
+    "don't",
+    "don’t",
+    "dont",
+    "never",
+    "leave",
+    "skip",
+    "skipping",
+    "ignoring",
+    "ignore",
+];
+const BROKEN: &[&str] =
+    &["broken", "dead", "internal", "stale", "bad", "invalid", "wrong", "relative", "faulty", "rotten"];
+const LINKS: &[&str] =
+    &["links", "link", "anchors", "anchor", "hyperlinks", "cross-references", "crosslinks"];
+const MISTAKES: &[&str] = &["mistakes", "mistake", "errors", "error", "issues", "problems"];
+const TYPOS: &[&str] = &["typos", "typo", "misspellings", "misspelling", "mis-spellings", "typographical"];
+const ANY: &[&str] = &[
+    "all",
+    "any",
+    "the",
+    "every",
+    "each",
+    "common",
+    "obvious",
+    "simple",
+    "our",
+    "your",
+    "my",
+    "of",
+    "remaining",
+];
 
 /// Tokens with a place in them.
 pub(super) struct Phrases<'a> {
@@ -54,8 +59,12 @@ impl<'a> Phrases<'a> {
         Self { tokens, at: 0 }
     }
 
-    fn peek(&self) -> Option<&'a Token> {
+    pub(super) fn peek(&self) -> Option<&'a Token> {
         self.tokens.get(self.at)
+    }
+
+    pub(super) fn peek_second(&self) -> Option<&'a Token> {
+        self.tokens.get(self.at + 1)
     }
 
     pub(super) fn next(&mut self) -> Option<&'a Token> {
@@ -69,10 +78,10 @@ impl<'a> Phrases<'a> {
     }
 
     pub(super) fn is_mark(&self) -> bool {
-        self.peek().is_some_and(|token| matches!(token.kind, Kind::Comma | Kind::Stop))
+        self.peek().is_some_and(|token| matches!(token.kind, Kind::Comma | Kind::Colon | Kind::Stop))
     }
 
-    /// Takes the end of a sentence or a comma.
+    /// Takes the end of a sentence, a colon or a comma.
     pub(super) fn mark(&mut self) -> Option<()> {
         self.is_mark().then(|| self.at += 1)
     }
@@ -84,17 +93,14 @@ impl<'a> Phrases<'a> {
     }
 
     pub(super) fn peek_any(&self, words: &[&str]) -> bool {
-        self.peek().is_some_and(|token| words.iter().any(|word| token.is(word)))
+        self.peek().is_some_and(|token| token.is_one_of(words))
     }
 
     /// Takes the next token when it is one of `words`, and gives it in lower case.
     pub(super) fn any_of(&mut self, words: &[&str]) -> Option<String> {
-        let found = self.peek_any(words);
-        self.next_if(found).map(|token| token.text.to_lowercase())
-    }
-
-    fn next_if(&mut self, wanted: bool) -> Option<&'a Token> {
-        if wanted { self.next() } else { None }
+        let token = self.peek().filter(|token| token.is_one_of(words))?;
+        self.at += 1;
+        Some(token.text.to_lowercase())
     }
 
     /// Takes exactly these words, or nothing.
@@ -105,14 +111,14 @@ impl<'a> Phrases<'a> {
         found
     }
 
-    fn skip(&mut self, words: &[&str]) -> usize {
+    pub(super) fn skip(&mut self, words: &[&str]) -> usize {
         let start = self.at;
         while self.any_of(words).is_some() {}
         self.at - start
     }
 
     /// Takes what `read` reads, or stays where it is.
-    fn attempt<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+    pub(super) fn attempt<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         let start = self.at;
         let found = read(self);
         if found.is_none() {
@@ -121,61 +127,46 @@ impl<'a> Phrases<'a> {
         found
     }
 
-    /// `including code`, `in code blocks too`, `but not in code`.
-    pub(super) fn code_phrase(&mut self) -> Option<Code> {
+    /// `including code`, `in code blocks too`, `but not in code`: whether code is to be changed.
+    pub(super) fn code_phrase(&mut self) -> Option<bool> {
         self.attempt(Self::prose_and_code).or_else(|| self.attempt(Self::with_or_without_code))
     }
 
-    fn prose_and_code(&mut self) -> Option<Code> {
+    fn prose_and_code(&mut self) -> Option<bool> {
         self.any_of(&["both"]);
         self.any_of(&["in"]);
         self.skip(&["both"]);
         self.any_of(&["prose", "text"])?;
         self.any_of(&["and"])?;
         self.code_noun()?;
-        Some(Code::Included)
+        Some(true)
     }
 
-    fn with_or_without_code(&mut self) -> Option<Code> {
+    fn with_or_without_code(&mut self) -> Option<bool> {
         self.comma();
-        let before = self.attempt(|phrase| phrase.code_marker());
+        let before = self.attempt(Self::code_marker);
         self.skip(IN_CODE);
         self.code_noun()?;
         let after = self.any_of(&["too", "also", "included", "alone", "untouched", "unchanged"]);
         let as_well = self.words(&["as", "well"]);
         match (before, after.as_deref()) {
-            (Some(Code::LeftAlone), _) => Some(Code::LeftAlone),
+            (Some(false), _) => Some(false),
             (None, Some("alone" | "untouched" | "unchanged")) => None,
-            (Some(Code::Included), _) | (None, Some(_)) => Some(Code::Included),
-            (None, None) => as_well.then_some(Code::Included),
+            (Some(true), _) | (None, Some(_)) => Some(true),
+            (None, None) => as_well.then_some(true),
         }
     }
 
-    fn code_marker(&mut self) -> Option<Code> {
-        let without = &[
-            "not",
-            "except",
-            "excluding",
-            "without",
-            "outside",
-            "don't",
-            "don’t",
-            "dont",
-            "never",
-            "leave",
-            "skip",
-            "skipping",
-            "ignoring",
-        ];
+    fn code_marker(&mut self) -> Option<bool> {
         let joined = self.skip(&["and", "but", "do", "also"]) > 0;
-        if self.skip(without) > 0 {
-            return Some(Code::LeftAlone);
+        if self.skip(WITHOUT) > 0 {
+            return Some(false);
         }
         if self.skip(&["including", "include", "even", "incl"]) > 0 {
-            return Some(Code::Included);
+            return Some(true);
         }
         // "and in code", "also in code".
-        joined.then_some(Code::Included)
+        joined.then_some(true)
     }
 
     fn code_noun(&mut self) -> Option<()> {
@@ -185,110 +176,34 @@ impl<'a> Phrases<'a> {
         Some(())
     }
 
-    /// `everywhere`, `in install.md`, `under guides/`, `in all files matching *.mdx`. Empty means all pages.
-    pub(super) fn scope_phrase(&mut self) -> Option<Vec<String>> {
-        match self.any_of(&["everywhere", "globally"]) {
-            Some(_) => Some(Vec::new()),
-            None => self.attempt(Self::place),
-        }
-    }
-
-    fn place(&mut self) -> Option<Vec<String>> {
-        self.any_of(&["only"]);
-        let below = BELOW.contains(&self.any_of(PLACES)?.as_str());
-        self.skip(DETERMINERS);
-        let nouns = self.skip(NOUNS);
-        let folder = self.skip(FOLDERS) > 0;
-        self.words(&["that", "match"]);
-        let matching = if nouns > 0 { self.skip(MATCHING) > 0 } else { false };
-        self.skip(DETERMINERS);
-        let any_name = below || folder || matching || self.names_a_folder();
-        match self.attempt(|phrase| phrase.path(any_name)) {
-            Some(first) => Some(self.more_paths(first)),
-            None => (nouns > 0 && !matching && !folder).then(Vec::new),
-        }
-    }
-
-    /// `in the guides folder`.
-    fn names_a_folder(&self) -> bool {
-        self.tokens.get(self.at + 1).is_some_and(|token| token.is_one_of(FOLDERS))
-    }
-
-    fn path(&mut self, any_name: bool) -> Option<String> {
-        let token = self.next()?;
-        let found = match token.kind {
-            Kind::Quoted => !token.text.trim().is_empty(),
-            Kind::Word => looks_like_a_path(&token.text) || any_name,
-            Kind::Comma | Kind::Stop => false,
-        };
-        let mut path = token.text.clone();
-        if self.skip(FOLDERS) > 0 && !path.ends_with('/') {
-            path.push('/');
-        }
-        self.skip(&["file", "files", "page", "pages", "only"]);
-        found.then_some(path)
-    }
-
-    fn more_paths(&mut self, first: String) -> Vec<String> {
-        let mut paths = vec![first];
-        while let Some(path) = self.attempt(|phrase| {
-            let comma = phrase.comma();
-            let joined = phrase.any_of(&["and", "or"]).is_some();
-            phrase.any_of(&["in"]);
-            if comma || joined { phrase.path(false) } else { None }
+    /// `broken links, anchors and typos`.
+    pub(super) fn fixables(&mut self) -> Option<Vec<Command>> {
+        let mut commands = vec![self.attempt(Self::fixable)?];
+        while let Some(command) = self.attempt(|phrase| {
+            phrase.comma();
+            phrase.skip(&["and", "&", "also", "or"]);
+            phrase.fixable()
         }) {
-            paths.push(path);
+            commands.push(command);
         }
-        paths
+        commands.dedup();
+        Some(commands)
     }
 
     /// `all the broken links`, `typos`, `common spelling mistakes`.
-    pub(super) fn fixable(&mut self) -> Option<Command> {
-        self.skip(&[
-            "all",
-            "any",
-            "the",
-            "every",
-            "each",
-            "common",
-            "obvious",
-            "simple",
-            "our",
-            "your",
-            "my",
-            "of",
-            "remaining",
-        ]);
-        self.skip(&[
-            "broken", "dead", "internal", "stale", "bad", "invalid", "wrong", "relative", "faulty", "rotten",
-        ]);
-        if self.skip(&["links", "link", "anchors", "anchor", "hyperlinks", "cross-references", "crosslinks"])
-            > 0
-        {
+    fn fixable(&mut self) -> Option<Command> {
+        self.skip(ANY);
+        self.skip(BROKEN);
+        if self.skip(LINKS) > 0 {
             return Some(Command::FixLinks);
         }
-        if self
-            .any_of(&["typos", "typo", "misspellings", "misspelling", "mis-spellings", "typographical"])
-            .is_some()
+        if self.any_of(TYPOS).is_none()
+            && !self.words(&["misspelled", "words"])
+            && !self.words(&["misspelt", "words"])
         {
-            self.skip(&["errors", "mistakes"]);
-            return Some(Command::FixSpelling);
+            self.any_of(&["spelling", "spellings"])?;
         }
-        if self.words(&["misspelled", "words"]) || self.words(&["misspelt", "words"]) {
-            return Some(Command::FixSpelling);
-        }
-        self.any_of(&["spelling", "spellings"])?;
-        self.skip(&["mistakes", "mistake", "errors", "error", "issues", "problems"]);
+        self.skip(MISTAKES);
         Some(Command::FixSpelling)
     }
-}
-
-impl Token {
-    fn is_one_of(&self, words: &[&str]) -> bool {
-        words.iter().any(|word| self.is(word))
-    }
-}
-
-fn looks_like_a_path(word: &str) -> bool {
-    word.contains(['/', '*']) || pages::is_page(word)
 }

@@ -18,11 +18,15 @@ pub(super) struct Outcome {
     /// How many places were changed in which file.
     pub(super) files: BTreeMap<String, usize>,
     pub(super) notes: Vec<String>,
+    /// Places that were named and hold no page.
+    pub(super) nowhere: Vec<String>,
+    /// Headings that were left because links lead to them.
+    pub(super) linked_headings: usize,
 }
 
 impl Outcome {
     pub(super) fn new(command: Command) -> Self {
-        Self { command, files: BTreeMap::new(), notes: Vec::new() }
+        Self { command, files: BTreeMap::new(), notes: Vec::new(), nowhere: Vec::new(), linked_headings: 0 }
     }
 
     fn places(&self) -> usize {
@@ -55,6 +59,15 @@ impl Outcome {
         }
     }
 
+    /// What is left to a person.
+    fn all_notes(self) -> impl Iterator<Item = String> {
+        let headings = count(self.linked_headings, "heading was", "headings were");
+        let them = if self.linked_headings == 1 { "it" } else { "them" };
+        let linked = (self.linked_headings > 0).then(|| format!("{headings} left: links lead to {them}."));
+        let nowhere = self.nowhere.into_iter().map(|place| format!("No page matches {}.", code(&place)));
+        nowhere.chain(self.notes).chain(linked)
+    }
+
     /// The files by name, with how often each was changed.
     fn files_named(&self) -> String {
         let named = self
@@ -80,7 +93,7 @@ pub(super) fn report(outcomes: Vec<Outcome>, mut notes: Vec<String>) -> Report {
             done.iter().map(|o| format!("- {}: {}.\n", o.summary(), o.files_named())).collect(),
         ),
     };
-    notes.extend(outcomes.into_iter().flat_map(|outcome| outcome.notes));
+    notes.extend(outcomes.into_iter().flat_map(Outcome::all_notes));
     if notes.len() > MAX_NOTES {
         let more = notes.len() - MAX_NOTES;
         notes.truncate(MAX_NOTES);
@@ -91,6 +104,10 @@ pub(super) fn report(outcomes: Vec<Outcome>, mut notes: Vec<String>) -> Report {
 
 fn nothing_done(outcomes: &[Outcome]) -> String {
     let searched = outcomes.iter().map(|outcome| match &outcome.command {
+        _ if !outcome.nowhere.is_empty() => {
+            let places: Vec<String> = outcome.nowhere.iter().map(|place| code(place)).collect();
+            format!("no page matches {}", places.join(" or "))
+        }
         Command::Replace(replace) if replace.old == replace.new => {
             format!("{} and its replacement are the same", code(&replace.old))
         }

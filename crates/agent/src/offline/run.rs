@@ -1,15 +1,15 @@
 //! Carries instructions out, page by page.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
-use pages::{Files, FilesError, Page, Scope, splice};
+use pages::{Files, FilesError, Fragments, MAX_TEXT_BYTES, Page, Scope, splice};
 
 use crate::{AgentError, Progress, StepKind};
 
 use super::command::{Bump, Command, Instruction, Replace};
-use super::replace::{self, Left};
 use super::report::{Outcome, code, count};
-use super::{links, spelling, version};
+use super::{history, links, replace, spelling, version};
 
 /// The files and the listener of one task.
 pub(super) struct Run<'a> {
@@ -43,8 +43,9 @@ impl<'a> Run<'a> {
 
     pub(super) fn carry_out(&mut self, instruction: Instruction) -> Result<Outcome, AgentError> {
         let mut outcome = Outcome::new(instruction.command.clone());
-        let chosen = self.chosen(&instruction.scope, &mut outcome);
+        let chosen = self.chosen(&instruction, &mut outcome);
         match instruction.command {
+            _ if chosen.is_empty() => {}
             Command::Replace(replace) => self.replace(&chosen, &replace, &mut outcome)?,
             Command::Bump(bump) => self.bump(&chosen, &bump, &mut outcome)?,
             Command::FixLinks => links::fix(self, &chosen, &mut outcome)?,
@@ -54,22 +55,38 @@ impl<'a> Run<'a> {
     }
 
     /// The pages that an instruction is about. A place that holds none is worth a note: it may be misspelled.
-    fn chosen(&self, scope: &[String], outcome: &mut Outcome) -> Vec<String> {
-        if scope.is_empty() {
-            return self.pages.clone();
+    fn chosen(&self, instruction: &Instruction, outcome: &mut Outcome) -> Vec<String> {
+        let left = instruction.except.iter().map(|text| self.pages_at(text, outcome));
+        let left: Vec<Vec<&str>> = left.collect();
+        // Pages that were to be left and cannot be found might be changed by mistake.
+        if left.iter().any(Vec::is_empty) {
+            return Vec::new();
         }
-        let scopes: Vec<(&String, Scope)> =
-            scope.iter().filter_map(|text| Some((text, Scope::parse(text)?))).collect();
-        for (text, scope) in &scopes {
-            if !self.pages.iter().any(|page| scope.contains(page)) {
-                outcome.notes.push(format!("No page matches {}.", code(text)));
-            }
+        let mut meant: BTreeSet<&str> = BTreeSet::new();
+        for text in &instruction.scope {
+            meant.extend(self.pages_at(text, outcome));
         }
-        self.pages
-            .iter()
-            .filter(|page| scopes.iter().any(|(_, scope)| scope.contains(page)))
-            .cloned()
-            .collect()
+        if instruction.scope.is_empty() {
+            meant.extend(self.pages.iter().map(String::as_str));
+        }
+        left.into_iter().flatten().for_each(|page| {
+            meant.remove(page);
+        });
+        meant.into_iter().map(str::to_owned).collect()
+    }
+
+    fn pages_at(&self, text: &str, outcome: &mut Outcome) -> Vec<&str> {
+        let found = Scope::parse(text).map(|scope| scope.choose(&self.pages, self.files.root()));
+        let found = found.unwrap_or_default();
+        if !found.is_empty() {
+            return found;
+        }
+        // Without a folder of that name, "in docs" speaks of all there is.
+        if text.eq_ignore_ascii_case("docs") {
+            return self.pages.iter().map(String::as_str).collect();
+        }
+        outcome.nowhere.push(text.to_owned());
+        Vec::new()
     }
 
     fn replace(
@@ -78,40 +95,80 @@ impl<'a> Run<'a> {
         replace: &Replace,
         outcome: &mut Outcome,
     ) -> Result<(), AgentError> {
-        let mut left = Left::default();
+        let mut left = replace::Left::default();
+        let fragments = self.fragments()?;
         for file in chosen {
             let (text, page) = self.open(file)?;
-            let found = replace::find(&page, &text, replace);
+            let mut found = replace::find(&page, file, &text, replace);
             left.add(&found.left);
+            keep_linked_headings(&page, &fragments, &mut found.places, outcome);
             let message = format!("Replaced {} in {file}", found.places.len());
-            self.change(file, &text, with(found.places, &replace.new), vec![message], outcome)?;
+            let changes = found.places.into_iter().map(|place| replace::change(&text, place, &replace.new));
+            self.change(file, &text, changes.collect(), vec![message], outcome)?;
         }
         outcome.notes.extend(left.notes(replace));
         Ok(())
     }
 
     fn bump(&mut self, chosen: &[String], bump: &Bump, outcome: &mut Outcome) -> Result<(), AgentError> {
-        let mut historic = 0;
+        let (current, others) = self.bumpable(chosen, bump, outcome)?;
+        let mut left = version::Left::default();
+        let fragments = self.fragments()?;
+        for file in current {
+            let (text, page) = self.open(&file)?;
+            let mut found = version::find(&page, &text, bump);
+            left.add(&found.left);
+            let other = found.packages.iter().filter(|(name, _)| others.contains(name));
+            let other: BTreeSet<usize> = other.map(|(_, place)| place.start).collect();
+            found.places.retain(|place| !other.contains(&place.start));
+            keep_linked_headings(&page, &fragments, &mut found.places, outcome);
+            let message = format!("Changed {} in {file}", count(found.places.len(), "version", "versions"));
+            let changes = found.places.into_iter().map(|place| (place, bump.new.clone())).collect();
+            self.change(&file, &text, changes, vec![message], outcome)?;
+        }
+        outcome.notes.extend(left.notes(bump));
+        Ok(())
+    }
+
+    /// The pages that do not tell of the past, and the packages in them that the bump is not about.
+    fn bumpable(
+        &self,
+        chosen: &[String],
+        bump: &Bump,
+        outcome: &mut Outcome,
+    ) -> Result<(Vec<String>, BTreeSet<String>), AgentError> {
+        let (mut current, mut names) = (Vec::new(), BTreeSet::new());
         for file in chosen {
             let (text, page) = self.open(file)?;
             let found = version::find(&page, &text, bump);
-            if version::is_history(file) {
-                if !found.places.is_empty() {
-                    outcome.notes.push(format!("{} was left: it tells of past versions.", code(file)));
-                }
-                continue;
+            if history::is_history(file, &bump.old) {
+                let left = format!("{} was left: it tells of past versions.", code(file));
+                outcome.notes.extend((!found.is_empty()).then_some(left));
+            } else {
+                names.extend(found.packages.into_iter().map(|(name, _)| name));
+                current.push(file.clone());
             }
-            historic += found.historic;
-            let message = format!("Changed {} in {file}", count(found.places.len(), "version", "versions"));
-            self.change(file, &text, with(found.places, &bump.new), vec![message], outcome)?;
         }
-        if historic > 0 {
-            let places = count(historic, "place that tells", "places that tell");
-            outcome
-                .notes
-                .push(format!("{places} since when something is there kept version {}.", code(&bump.old)));
+        let others = version::other_packages(bump, names);
+        if !others.is_empty() {
+            let named: Vec<String> = others.iter().take(5).map(|name| code(name)).collect();
+            outcome.notes.push(format!(
+                "Version {} of {} was left: it is not certain that it is the version that is meant.",
+                code(&bump.old),
+                named.join(", ")
+            ));
         }
-        Ok(())
+        Ok((current, others))
+    }
+
+    /// Every anchor that some link of the tree leads to.
+    pub(super) fn fragments(&self) -> Result<Fragments, AgentError> {
+        let mut fragments = Fragments::default();
+        for file in &self.pages {
+            let (text, page) = self.open(file)?;
+            fragments.learn(&page, &text);
+        }
+        Ok(fragments)
     }
 
     /// Reads a page for an instruction; asked to stop, it stops here.
@@ -134,8 +191,14 @@ impl<'a> Run<'a> {
         if changes.is_empty() {
             return Ok(());
         }
-        *outcome.files.entry(file.to_owned()).or_default() += changes.len();
-        self.files.write(file, splice(text, changes))?;
+        let places = changes.len();
+        let new = splice(text, changes);
+        if new.len() > MAX_TEXT_BYTES {
+            outcome.notes.push(format!("{} was left: it would become larger than 2 MiB.", code(file)));
+            return Ok(());
+        }
+        *outcome.files.entry(file.to_owned()).or_default() += places;
+        self.files.write(file, new)?;
         messages.into_iter().for_each(|message| self.step(StepKind::Edit, message));
         Ok(())
     }
@@ -149,6 +212,16 @@ impl<'a> Run<'a> {
     }
 }
 
-fn with(places: Vec<Range<usize>>, new: &str) -> Vec<(Range<usize>, String)> {
-    places.into_iter().map(|place| (place, new.to_owned())).collect()
+/// Drops the places in headings that links lead to: with another text they would have another anchor.
+pub(super) fn keep_linked_headings(
+    page: &Page,
+    fragments: &Fragments,
+    places: &mut Vec<Range<usize>>,
+    outcome: &mut Outcome,
+) {
+    for title in page.titles.iter().filter(|title| fragments.lead_to(title)) {
+        let before = places.len();
+        places.retain(|place| place.end <= title.range.start || title.range.end <= place.start);
+        outcome.linked_headings += usize::from(places.len() < before);
+    }
 }

@@ -3,7 +3,9 @@
 //! Prose, code and front matter are changed, since that is where versions are. In a link or an
 //! address only a whole part of the path of another site is: `/releases/v1.4.2` follows the version,
 //! while a page of this site stays where it is. Tags are not touched, nor is what tells of the past.
+//! `1.4` and `v2` are changed only where a word says that they are versions.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -11,13 +13,60 @@ use pages::Page;
 use regex::Regex;
 
 use super::command::Bump;
+use super::history;
+use super::report::{code, count};
 
 /// What a bump finds in one page.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) places: Vec<Range<usize>>,
+    /// The names of packages that carry the version, as in `acme@1.4.2`, and where they do.
+    pub(super) packages: Vec<(String, Range<usize>)>,
+    pub(super) left: Left,
+}
+
+impl Found {
+    pub(super) fn is_empty(&self) -> bool {
+        self.places.is_empty() && self.left.historic == 0
+    }
+}
+
+/// Places that hold the version and were left.
+#[derive(Debug, Default)]
+pub(super) struct Left {
     /// "Added in 1.4.2" stays true.
-    pub(super) historic: usize,
+    historic: usize,
+    /// A number that may be something else.
+    doubtful: usize,
+    in_code: usize,
+}
+
+impl Left {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.historic += other.historic;
+        self.doubtful += other.doubtful;
+        self.in_code += other.in_code;
+    }
+
+    /// One sentence for each kind of place that was left.
+    pub(super) fn notes(&self, bump: &Bump) -> Vec<String> {
+        let old = code(&bump.old);
+        let were = |count| if count == 1 { "was" } else { "were" };
+        let places = |number| count(number, "place", "places");
+        let mut notes = Vec::new();
+        if self.historic > 0 {
+            let tell = count(self.historic, "place that tells", "places that tell");
+            notes.push(format!("{tell} of the past or of a range kept version {old}."));
+        }
+        if self.doubtful > 0 {
+            let (places, were) = (places(self.doubtful), were(self.doubtful));
+            notes.push(format!("{places} where {old} may be another number {were} left."));
+        }
+        if self.in_code > 0 {
+            notes.push(format!("{} in code {} left.", places(self.in_code), were(self.in_code)));
+        }
+        notes
+    }
 }
 
 /// A version as it is written, without the `v` in front when the rest is unmistakable.
@@ -31,15 +80,24 @@ pub(super) fn parse(text: &str) -> Option<String> {
     fits.then(|| bare.to_owned())
 }
 
-/// Files that tell of past versions, which a new one does not change.
-pub(super) fn is_history(file: &str) -> bool {
-    let history = |part: &str| {
-        let part = part.to_ascii_lowercase().replace(['_', ' '], "-");
-        ["changelog", "history", "release-notes", "releases", "whats-new"]
-            .iter()
-            .any(|name| part.starts_with(name))
-    };
-    file.split('/').any(history)
+/// Those of the packages that are not to be changed: others than the named one, or all when it
+/// cannot be told which is meant.
+pub(super) fn other_packages(bump: &Bump, mut names: BTreeSet<String>) -> BTreeSet<String> {
+    let meant = bump.product.as_deref().or(names.first().map(String::as_str)).map(words_of);
+    let is_other = |name: &String| Some(words_of(name)) != meant;
+    // Without a product to go by, one name that differs puts all of them in doubt.
+    match bump.product.is_some() {
+        true => names.retain(is_other),
+        false if !names.iter().any(is_other) => names.clear(),
+        false => {}
+    }
+    names
+}
+
+/// The words of a package's name: `@acme/sdk` and `acme-sdk` are one thing in two registries.
+fn words_of(name: &str) -> BTreeSet<String> {
+    let words = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect()
 }
 
 /// The places of a page to change.
@@ -50,9 +108,16 @@ pub(super) fn find(page: &Page, text: &str, bump: &Bump) -> Found {
         if !is_whole(text, &place) || !may_change(page, text, &place) {
             continue;
         }
-        match tells_of_the_past(text, start) {
-            true => found.historic += 1,
-            false => found.places.push(place),
+        let package = package(text, start);
+        if history::tells_of_the_past(text, &place) {
+            found.left.historic += 1;
+        } else if !bump.code && holder(&page.code, |code| code, &place).is_some() {
+            found.left.in_code += 1;
+        } else if !is_version(text, start, bump, package.as_deref()) {
+            found.left.doubtful += 1;
+        } else {
+            found.packages.extend(package.map(|name| (name, place.clone())));
+            found.places.push(place);
         }
     }
     found
@@ -81,7 +146,55 @@ fn goes_on(rest: &str) -> bool {
     pattern.as_ref().is_some_and(|pattern| pattern.is_match(rest))
 }
 
+/// Three numbers are a version wherever they stand; fewer need a word in front that says so.
+fn is_version(text: &str, start: usize, bump: &Bump, package: Option<&str>) -> bool {
+    if bump.old.matches('.').count() > 1 {
+        return true;
+    }
+    let before = last_bytes(&text[..start], 80);
+    let is_major = !bump.old.contains('.');
+    let by_product = bump.product.as_deref().is_some_and(|product| {
+        let before = before.trim_end_matches(['v', 'V']).trim_end().trim_end_matches(['@', '=']);
+        package == Some(product) || before.to_lowercase().ends_with(&product.to_lowercase())
+    });
+    // `actions/checkout@v1` and the like are other people's.
+    let by_package = !is_major && package.is_some_and(|name| !name.contains('/'));
+    by_product || by_package || names_a_version(before)
+}
+
+fn names_a_version(before: &str) -> bool {
+    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
+    let pattern = PATTERN.get_or_init(|| {
+        Regex::new(r"(?:^|[^\w./-])(?:(?i:version|release)[\x22']?(?:\s+|\s*[:=]\s*)[\x22'`*(]*[vV]?|[vV])$")
+            .ok()
+    });
+    // `apiVersion: v1` is a word of its own.
+    pattern.as_ref().is_some_and(|pattern| pattern.is_match(before))
+}
+
+/// The name in `name@1.4.2` and `name==1.4.2`.
+fn package(text: &str, start: usize) -> Option<String> {
+    let before = last_bytes(&text[..start], 120);
+    let before = before.strip_suffix(['v', 'V']).unwrap_or(before);
+    let before = before.strip_suffix("==").or_else(|| before.strip_suffix('@'))?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "._-/@".contains(c);
+    let name = &before[before.trim_end_matches(is_name).len()..];
+    name.contains(|c: char| c.is_ascii_alphanumeric()).then(|| name.to_owned())
+}
+
+fn last_bytes(text: &str, count: usize) -> &str {
+    let mut from = text.len().saturating_sub(count);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    &text[from..]
+}
+
 fn may_change(page: &Page, text: &str, place: &Range<usize>) -> bool {
+    if place.start < page.front.body {
+        let value = holder(&page.front.values, |value| &value.range, place);
+        return value.is_some_and(|value| value.key == "version" || value.is_prose(text));
+    }
     if let Some(link) = holder(&page.links, |link| &link.range, place) {
         return pages::is_external(&text[link.range.clone()]) && is_path_part(text, place);
     }
@@ -104,109 +217,5 @@ fn is_path_part(text: &str, place: &Range<usize>) -> bool {
     before.ends_with('/') && next.is_none_or(|c| "/?#)>\"'".contains(c) || c.is_whitespace())
 }
 
-fn tells_of_the_past(text: &str, start: usize) -> bool {
-    static PAST: OnceLock<Option<Regex>> = OnceLock::new();
-    let pattern = PAST.get_or_init(|| {
-        Regex::new(concat!(
-            r"(?i)\b(?:since|before|until|prior to|earlier than|older than|as of|(?:added|introduced|new|available|deprecated|removed|changed|fixed)",
-            r" (?:in|since|with))\s+(?:the\s+)?(?:version\s+|release\s+)?[`*]*v?$",
-        ))
-        .ok()
-    });
-    let mut from = start.saturating_sub(80);
-    while !text.is_char_boundary(from) {
-        from -= 1;
-    }
-    let line = text[from..start].rsplit('\n').next().unwrap_or_default();
-    pattern.as_ref().is_some_and(|pattern| pattern.is_match(line))
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(text: &str, expected: usize) {
-        let bump = Bump { old: "1.4.2".to_owned(), new: "1.5.0".to_owned() };
-        let page = Page::parse("a.md", text);
-        assert_eq!(find(&page, text, &bump).places.len(), expected, "{text}");
-    }
-
-    #[test]
-    fn whole_versions() {
-        for text in [
-            "1.4.2",
-            "v1.4.2",
-            "(1.4.2)",
-            "1.4.2.",
-            "acme@1.4.2",
-            "^1.4.2",
-            "acme-1.4.2.tar.gz",
-            "acme-1.4.2-linux.tgz",
-            "`npm i acme@1.4.2`",
-            "```\nFROM acme:1.4.2\n```\n",
-            "---\ntitle: Acme 1.4.2\n---\n",
-            "==1.4.2",
-            "<https://a.b/releases/v1.4.2>",
-            "[x](https://a.b/1.4.2/y)",
-            "https://a.b/v1.4.2",
-        ] {
-            check(text, 1);
-        }
-    }
-
-    #[test]
-    fn other_versions_and_the_past() {
-        for text in [
-            "11.4.2",
-            "1.4.20",
-            "1.4.2.1",
-            "0.1.4.2",
-            "10.1.4.2",
-            "1.4.2-rc.1",
-            "1.4.2+5",
-            "x1.4.2",
-            "vv1.4.2",
-            "1.4.2a",
-            "[x](/docs/1.4.2/y)",
-            "[x](https://a.b/acme-1.4.2.tgz)",
-            "<img alt=\"1.4.2\">",
-            "Added in 1.4.2",
-            "Since version `1.4.2`",
-            "deprecated since v1.4.2",
-            "https://a.b/x?v=1.4.2",
-        ] {
-            check(text, 0);
-        }
-    }
-
-    #[test]
-    fn versions_in_prompts() {
-        #[track_caller]
-        fn check(text: &str, expected: Option<&str>) {
-            assert_eq!(parse(text).as_deref(), expected, "{text}");
-        }
-        check("v1.4.2", Some("1.4.2"));
-        check("1.4", Some("1.4"));
-        check("2.0.0-rc.1", Some("2.0.0-rc.1"));
-        check("v2", Some("v2"));
-        check("2", None);
-        check("latest", None);
-        check("1.", None);
-    }
-
-    #[test]
-    fn history_files() {
-        for file in [
-            "CHANGELOG.md",
-            "docs/changelog/1.md",
-            "HISTORY.md",
-            "docs/Release Notes.md",
-            "release_notes/a.md",
-        ] {
-            assert!(is_history(file), "{file}");
-        }
-        assert!(!is_history("docs/historical.md"));
-        assert!(!is_history("docs/install.md"));
-    }
-}
+mod tests;

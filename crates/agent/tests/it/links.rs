@@ -9,17 +9,17 @@ async fn moved_pages_and_misspelled_anchors_are_found() {
     let files = [
         (
             "docs/index.md",
-            "See [setup](/setup) and [setup](old/setup.md#Requirments).\nAlso [gone](nowhere.md).\n",
+            "See [setup](/setup) and [setup](setup.md#Requirments).\nAlso [gone](nowhere.md).\n",
         ),
-        ("docs/guides/setup.md", "# Set up\n\n## Requirements\n\n[top](#set--up) [no](#nothing)\n"),
+        ("docs/guides/setup.md", "# Set up\n\n## Requirements\n\n[top](#Set-up) [no](#nothing)\n"),
     ];
     let edited = edit(&files, "fix broken links").await;
     assert_snapshot!(edited.lines(), @"
     docs/guides/setup.md
-    -[top](#set--up) [no](#nothing)
+    -[top](#Set-up) [no](#nothing)
     +[top](#set-up) [no](#nothing)
     docs/index.md
-    -See [setup](/setup) and [setup](old/setup.md#Requirments).
+    -See [setup](/setup) and [setup](setup.md#Requirments).
     +See [setup](/guides/setup) and [setup](guides/setup.md#requirements).
     ");
     assert_eq!(edited.report.title, "Fix 3 links in 2 pages");
@@ -33,10 +33,10 @@ async fn moved_pages_and_misspelled_anchors_are_found() {
     assert_snapshot!(edited.steps.join("\n"), @"
     read: Read 2 pages
     note: docs/guides/setup.md:5: `#nothing` names no anchor of `docs/guides/setup.md`.
-    edit: docs/guides/setup.md:5: #set--up → #set-up
+    edit: docs/guides/setup.md:5: #Set-up → #set-up
     note: docs/index.md:2: `nowhere.md` leads to no page.
     edit: docs/index.md:1: /setup → /guides/setup
-    edit: docs/index.md:1: old/setup.md#Requirments → guides/setup.md#requirements
+    edit: docs/index.md:1: setup.md#Requirments → guides/setup.md#requirements
     ");
 }
 
@@ -55,7 +55,7 @@ async fn two_answers_are_none() {
 #[tokio::test]
 async fn a_repaired_tree_has_nothing_left_to_repair() {
     let files = [
-        ("a.md", "[x](old/setup.md) [y](/b/intro/) [z](b/setup.html#use)\n"),
+        ("a.md", "[x](setup.md) [y](/intro/) [z](b/setup.html#use)\n"),
         ("b/setup.md", "# B\n\n## Use\n"),
         ("c/intro.md", "# C\n"),
     ];
@@ -63,7 +63,44 @@ async fn a_repaired_tree_has_nothing_left_to_repair() {
     let twice = edit(&files, "fix links; fix links").await;
     assert_eq!(
         once.lines(),
-        "a.md\n-[x](old/setup.md) [y](/b/intro/) [z](b/setup.html#use)\n+[x](b/setup.md) [y](/c/intro/) [z](b/setup.html#use)\n"
+        "a.md\n-[x](setup.md) [y](/intro/) [z](b/setup.html#use)\n+[x](b/setup.md) [y](/c/intro/) [z](b/setup.html#use)\n"
     );
     assert_eq!(once.diff, twice.diff);
+}
+
+#[tokio::test]
+async fn what_a_link_says_does_not_overrule_what_it_asks_for() {
+    let files = [
+        ("a.md", "[Usage](b.md#advanced-errors) [Errors](payments/errors.md)\n"),
+        ("b.md", "# B\n\n## Usage\n"),
+        ("billing/errors.md", "# Errors\n"),
+    ];
+    let edited = edit(&files, "fix links").await;
+    assert_eq!(edited.diff, "");
+    assert_eq!(
+        edited.report.notes,
+        [
+            "a.md:1: `b.md#advanced-errors` names no anchor of `b.md`; it may mean `b.md#usage`.",
+            "a.md:1: `payments/errors.md` leads to no page; it may mean `billing/errors.md`.",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn absolute_links_that_all_lead_nowhere_are_left() {
+    let files = [
+        ("a.md", "[1](/setup) [2](/two) [3](/three) [4](/four) [5](/five) [6](Setup.md)\n"),
+        ("b/setup.md", "# Set up\n"),
+    ];
+    let edited = edit(&files, "fix links").await;
+    assert_eq!(
+        edited.lines(),
+        "a.md\n-[1](/setup) [2](/two) [3](/three) [4](/four) [5](/five) [6](Setup.md)\n+[1](/setup) [2](/two) [3](/three) [4](/four) [5](/five) [6](b/setup.md)\n"
+    );
+    assert_eq!(
+        edited.report.notes,
+        [
+            "Absolute links are not judged: 5 of them lead to no page, so the site is probably served in a way that its files do not show."
+        ]
+    );
 }

@@ -41,7 +41,13 @@ async fn only_prose_and_front_matter_values_change() {
     "#);
     assert_eq!(edited.report.title, "Replace \"npm\" with \"pnpm\" in 1 page");
     assert_eq!(edited.report.summary, "- Replaced `npm` with `pnpm` in 6 places: `install.md` (6).\n");
-    assert_eq!(edited.report.notes, ["2 places in code were left; say \"including code\" to change them."]);
+    assert_eq!(
+        edited.report.notes,
+        [
+            "2 places in code were left; say \"including code\" to change them.",
+            "3 places in addresses were left.",
+        ]
+    );
     assert_eq!(edited.steps, ["read: Read 1 page", "edit: Replaced 6 in install.md"]);
 }
 
@@ -88,6 +94,90 @@ async fn only_the_pages_in_scope_change() {
     let edited = edit(&files, "replace \"x\" with \"y\" in nowhere/*.md").await;
     assert_eq!(edited.diff, "");
     assert_eq!(edited.report.notes, ["No page matches `nowhere/*.md`."]);
+    assert_eq!(edited.report.summary, "Nothing was changed: no page matches `nowhere/*.md`.\n");
+}
+
+#[tokio::test]
+async fn docs_is_the_folder_when_there_is_one() {
+    let files = [("README.md", "npm\n"), ("docs/b.md", "npm\n"), ("web/docs/c.md", "npm\n")];
+    for scope in ["in docs", "under docs", "inside docs", "in docs only", "in the docs folder"] {
+        let edited = edit(&files, &format!("replace npm with yarn {scope}")).await;
+        assert_eq!(edited.lines(), "docs/b.md\n-npm\n+yarn\n", "{scope}");
+    }
+    let edited = edit(&[("README.md", "npm\n")], "replace npm with yarn in docs").await;
+    assert_eq!(edited.lines(), "README.md\n-npm\n+yarn\n");
+}
+
+#[tokio::test]
+async fn pages_can_be_left_out() {
+    let files = [("README.md", "npm\n"), ("CHANGELOG.md", "npm\n")];
+    let edited = edit(&files, "replace npm with yarn except in changelog.md").await;
+    assert_eq!(edited.lines(), "README.md\n-npm\n+yarn\n");
+    let edited = edit(&files, "replace npm with yarn except in CHANGES.md").await;
+    assert_eq!(edited.diff, "");
+    assert_eq!(edited.report.summary, "Nothing was changed: no page matches `CHANGES.md`.\n");
+}
+
+#[tokio::test]
+async fn references_and_linked_headings_are_left() {
+    let files = [
+        (
+            "a.md",
+            "## Use npm\n\n## On npm\n\n## About npm {#about}\n\nSee [npm] and [npm][].\n\n[npm]: https://x.dev\n",
+        ),
+        ("b.md", "[x](a.md#use-npm) [y](a.md#about)\n"),
+    ];
+    let edited = edit(&files, "replace npm with yarn").await;
+    assert_snapshot!(edited.lines(), @"
+    a.md
+    -## On npm
+    +## On yarn
+    -## About npm {#about}
+    +## About yarn {#about}
+    ");
+    assert_eq!(
+        edited.report.notes,
+        [
+            "2 places in the names of link references were left.",
+            "1 place in addresses was left.",
+            "1 heading was left: links lead to it.",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn markup_is_not_broken() {
+    #[track_caller]
+    fn check(edited: &crate::Edited, expected: &str) {
+        assert_eq!(edited.lines(), expected);
+        assert!(edited.report.notes[0].ends_with("left: the new text would be read as markup there."));
+    }
+    let table = "foo\n\n| foo | c |\n|---|---|\n| foo | d |\n";
+    check(&edit(&[("a.md", table)], "replace foo with \"a|b\"").await, "a.md\n-foo\n+a|b\n");
+    let link = "[foo](x.dev) foo\nfoo\n";
+    check(&edit(&[("a.md", link)], "replace foo with \"[b]\"").await, "a.md\n-foo\n+[b]\n");
+    check(&edit(&[("a.mdx", "foo\n")], "replace foo with \"<T> {x\"").await, "");
+    check(&edit(&[("a.md", "foo bar\n")], "replace foo with \"#\"").await, "");
+    let removed = "**foo** a foo b, foo.\n";
+    check(
+        &edit(&[("a.md", removed)], "remove \"foo\"").await,
+        "a.md\n-**foo** a foo b, foo.\n+**foo** a b,.\n",
+    );
+}
+
+#[tokio::test]
+async fn markup_of_generators_is_no_prose() {
+    let page = "<Card href=\"/x#cache-npm\" snippets={[{ text: 'function npm() {' }]} />\n\n:::npm\n:::\n\n!!! npm\n\n(npm)=\n\n[[npm]] {npm} and npm\n";
+    let edited = edit(&[("a.md", page)], "replace npm with yarn").await;
+    assert_eq!(edited.lines(), "a.md\n-[[npm]] {npm} and npm\n+[[npm]] {npm} and yarn\n");
+}
+
+#[tokio::test]
+async fn a_page_that_would_grow_too_large_is_left() {
+    let big = "npm ".repeat(524_000);
+    let edited = edit(&[("a.md", &big), ("b.md", "npm\n")], "replace npm with pnpm").await;
+    assert_eq!(edited.lines(), "b.md\n-npm\n+pnpm\n");
+    assert_eq!(edited.report.notes, ["`a.md` was left: it would become larger than 2 MiB."]);
 }
 
 #[tokio::test]
@@ -110,7 +200,7 @@ async fn a_replacement_done_twice_changes_nothing_more() {
     assert_eq!(
         edited.report.notes[..2],
         [
-            "1 place where \"Docs\" is part of a longer word was left.",
+            "1 place where \"Docs\" is part of a longer word or name was left.",
             "1 place that differs from \"Docs\" by case was left.",
         ]
     );
@@ -118,7 +208,7 @@ async fn a_replacement_done_twice_changes_nothing_more() {
 
 #[tokio::test]
 async fn front_matter_is_not_broken() {
-    let files = [("a.md", "---\ntitle: Foo\nquoted: \"Foo\"\n---\nFoo\n")];
+    let files = [("a.md", "---\ntitle: Foo\ndescription: \"Foo\"\nkey: Foo\n---\nFoo\n")];
     let edited = edit(&files, "replace \"Foo\" with \"Foo: the \\\"Bar\\\"\"").await;
     assert_eq!(edited.lines(), "a.md\n-Foo\n+Foo: the \"Bar\"\n");
     assert_eq!(
@@ -141,7 +231,7 @@ async fn nothing_found_is_said() {
 async fn a_title_is_never_long() {
     let prompt =
         format!("replace \"x\" with \"{}\"; fix typos; replace \"y\" with \"`z`\"", "longer".repeat(20));
-    let edited = edit(&[("a.md", "x y recieve\n")], &prompt).await;
+    let edited = edit(&[("a.md", "the x y recieve\n")], &prompt).await;
     assert_eq!(edited.report.title, "Carry out 3 edits in 1 page");
     let edited = edit(&[("a.md", "x\n")], &format!("replace \"x\" with \"{}\"", "é".repeat(400))).await;
     assert!(edited.report.title.chars().count() <= 72, "{}", edited.report.title);

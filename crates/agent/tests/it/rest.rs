@@ -12,7 +12,7 @@ async fn misspellings_are_corrected_but_names_are_kept() {
             "a.md",
             "---\ndescription: Teh seperate guide\n---\nYou recieve the `seperator`. Recieve it, occured.\n",
         ),
-        ("b.md", "A wierd seperator in [recieve](recieve.md).\n"),
+        ("b.md", "A wierd seperator in the [occured](guide.md) page.\n"),
     ];
     let edited = edit(&files, "fix typos").await;
     assert_snapshot!(edited.lines(), @"
@@ -22,8 +22,8 @@ async fn misspellings_are_corrected_but_names_are_kept() {
     -You recieve the `seperator`. Recieve it, occured.
     +You receive the `seperator`. Receive it, occurred.
     b.md
-    -A wierd seperator in [recieve](recieve.md).
-    +A weird seperator in [receive](recieve.md).
+    -A wierd seperator in the [occured](guide.md) page.
+    +A weird seperator in the [occurred](guide.md) page.
     ");
     assert_eq!(edited.report.title, "Fix 7 misspellings in 2 pages");
 }
@@ -52,16 +52,33 @@ async fn a_version_is_bumped_where_it_is_current() {
         edited.report.notes,
         [
             "`CHANGELOG.md` was left: it tells of past versions.",
-            "1 place that tells since when something is there kept version `1.4.2`.",
+            "1 place that tells of the past or of a range kept version `1.4.2`.",
         ]
     );
 }
 
 #[tokio::test]
+async fn a_version_of_which_package_is_not_guessed() {
+    let files = [("a.md", "Acme 1.4.2\n\n```\nnpm i acme@1.4.2\nnpm i lodash@1.4.2\n```\n")];
+    let edited = edit(&files, "bump 1.4.2 to 1.5.0").await;
+    assert_eq!(edited.lines(), "a.md\n-Acme 1.4.2\n+Acme 1.5.0\n");
+    assert_eq!(
+        edited.report.notes,
+        [
+            "Version `1.4.2` of `acme`, `lodash` was left: it is not certain that it is the version that is meant."
+        ]
+    );
+    let edited = edit(&files, "bump acme from 1.4.2 to 1.5.0").await;
+    assert_eq!(edited.lines(), "a.md\n-Acme 1.4.2\n+Acme 1.5.0\n-npm i acme@1.4.2\n+npm i acme@1.5.0\n");
+    let edited = edit(&files, "bump 1.4.2 to 1.5.0 but not in code").await;
+    assert_eq!(edited.report.notes, ["2 places in code were left."]);
+}
+
+#[tokio::test]
 async fn several_instructions_make_one_report() {
-    let files = [("a.md", "I recieve npm. [b](old/b.md)\n"), ("c/b.md", "# B\n")];
+    let files = [("a.md", "You recieve npm. [b](b.md)\n"), ("c/b.md", "# B\n")];
     let edited = edit(&files, "Fix links and typos, then replace npm with pnpm.").await;
-    assert_eq!(edited.lines(), "a.md\n-I recieve npm. [b](old/b.md)\n+I receive pnpm. [b](c/b.md)\n");
+    assert_eq!(edited.lines(), "a.md\n-You recieve npm. [b](b.md)\n+You receive pnpm. [b](c/b.md)\n");
     assert_eq!(edited.report.title, "Fix 1 link, 1 misspelling and replace \"npm\" with \"pnpm\" in 1 page");
 }
 
@@ -70,7 +87,7 @@ async fn a_prompt_half_understood_changes_nothing() {
     let mut steps = Steps::default();
     let refused = try_edit(&[("a.md", "recieve\n")], "Fix typos. Write a poem.", &mut steps).await;
     let Err(AgentError::Unsupported(sentence)) = refused else { panic!("{refused:?}") };
-    assert_snapshot!(sentence, @r#"The offline editor does not understand "Write a poem": it can replace "A" with "B", fix broken links, fix misspellings, and bump version X to Y; connect a model to have it read prose: see `docwright model --help`."#);
+    assert_snapshot!(sentence, @r#"The offline editor does not understand "Write a poem": it can replace "A" with "B", fix broken links, fix misspellings, and bump version X to Y; for anything else give the project a model that reads prose, by `docwright project create --model`."#);
     assert!(steps.told.is_empty());
 }
 

@@ -6,6 +6,7 @@ mod git;
 mod links;
 mod overlay;
 mod page;
+mod repairs;
 mod words;
 
 use pages::{MemoryTree, Overlay};

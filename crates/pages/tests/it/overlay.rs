@@ -6,6 +6,17 @@ use proptest::prelude::*;
 use crate::{overlay, overlay_in};
 
 #[test]
+fn a_patch_has_a_bound() {
+    let mut files = overlay(&[]);
+    for name in ["a.md", "b.md"] {
+        files.write(name, "é\n".repeat(500_000)).unwrap();
+    }
+    let patch = files.diff().unwrap();
+    assert!((2_000_000..2_100_000).contains(&patch.len()), "{}", patch.len());
+    assert!(patch.ends_with("+é\nThe diff is longer than 2 MiB and ends here.\n"));
+}
+
+#[test]
 fn changes_are_seen_and_counted() {
     let mut files = overlay(&[("a.md", "one\ntwo\n"), ("b.md", "b\n"), ("c.png", "\0")]);
     files.write("a.md", "one\n2\nthree\n".to_owned()).unwrap();

@@ -28,11 +28,27 @@ fn prose_and_code() {
     check("a.md", "see https://a.b/c and x@y.dev.\n", &["see", "and", "."], &[]);
     check("a.md", "snake_case_word a_b [not a link]\n", &["snake_case_word a_b [not a link]"], &[]);
     check(
+        "a.md",
+        "See [npm], [npm][] and [text][npm].\n\n[npm]: x.md\n",
+        &["See", ",", "and", "text", "."],
+        &[],
+    );
+    check("a.md", "<Card\n  href=\"/x\"\n  s={[{ t: 'function npm() {' }]}\n/>\n\ntext\n", &["text"], &[]);
+    check("a.md", "<Tabs>\n<template #npm>\nx\n</template>\n</Tabs>\n", &["x"], &[]);
+    check("a.md", ":::npm title\nbody\n:::\n\n(npm)=\n## head\n", &["title", "body", "head"], &[]);
+    check(
         "a.mdx",
         "export const x = 1\n\n<A b={c}>\n    text {y} `z`\n</A>\n",
         &["text"],
         &["export const x = 1", "{y}", "`z`"],
     );
+}
+
+#[test]
+fn a_link_in_code_is_none() {
+    let text = "see <code><a href=\"b/c.md\"></code> and <a href=\"d.md\">d</a>\n";
+    let links: Vec<_> = Page::parse("a.md", text).links.into_iter().map(|link| &text[link.range]).collect();
+    assert_eq!(links, ["d.md"]);
 }
 
 #[test]
@@ -46,9 +62,25 @@ fn headings_and_titles() {
 
 #[test]
 fn hostile_pages_are_read_in_time() {
-    for part in
-        ["![a", "[", "<a ", "*a ", "> ", "- ", "`", "](", "&amp;", "# a\n", "[a](b)\n", "www.", "a@", "{{"]
-    {
+    for part in [
+        "![a",
+        "[",
+        "<a ",
+        "*a ",
+        "> ",
+        "- ",
+        "`",
+        "](",
+        "&amp;",
+        "# a\n",
+        "[a](b)\n",
+        "www.",
+        "a@",
+        "{{",
+        "<a b={\n\n",
+        "<a b='\n\n",
+        ":::a\n",
+    ] {
         let text = part.repeat(100_000 / part.len());
         assert!(Page::parse("a.md", &text).prose.len() <= text.len());
     }

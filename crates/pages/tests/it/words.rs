@@ -20,7 +20,7 @@ subnet substring suffix symlink sync syntax tarball telemetry templating tenant 
 tokenize tokenizer toolchain toolkit tooltip transpile truncate tuple typescript unicode unsubscribe untracked upsert \
 uptime username utf validator variadic vendored verbose virtualenv viewport webhook whitelist wildcard workflow workspace \
 wrapper yaml zsh occurred occurrence dependent independent existence consistent referenced referencing cancelled canceled \
-behaviour behavior modelling modeling labelled labeled grey gray unparseable parseable maintainer writable writeable leafs rebase rebased";
+behaviour behavior modelling modeling labelled labeled grey gray unparseable parseable maintainer writable writeable leafs rebase rebased claus modul handel vertexes extendible payed causalities";
 
 #[test]
 fn right_words_are_left() {

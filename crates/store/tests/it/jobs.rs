@@ -443,7 +443,7 @@ async fn a_running_job_is_archived_when_its_worker_lets_go(store: &SqliteStore, 
     let lease = leased(store).await;
     assert!(store.to_stop(&worker(1)).await.unwrap().is_empty());
     assert!(matches!(archived(store, &made).await, Archived::Waiting));
-    assert_eq!(store.to_stop(&worker(1)).await.unwrap(), [made.id.clone()]);
+    assert_eq!(store.to_stop(&worker(1)).await.unwrap(), std::slice::from_ref(&made.id));
     // From now on not one more write of it is taken.
     assert!(matches!(store.set_base(&lease, "main", "c").await, Err(StoreError::LeaseLost(_))));
     assert!(matches!(store.finish(&lease, done(Some("x")), 0).await, Err(StoreError::LeaseLost(_))));

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::offline::command::{Bump, Command, Replace};
 
 fn shown(instruction: &Instruction) -> String {
     let what = match &instruction.command {
@@ -11,10 +12,14 @@ fn shown(instruction: &Instruction) -> String {
         }
         Command::FixLinks => "links".to_owned(),
         Command::FixSpelling => "spelling".to_owned(),
-        Command::Bump(Bump { old, new }) => format!("bump {old} {new}"),
+        Command::Bump(Bump { old, new, product, code }) => {
+            let product = product.as_ref().map(|product| format!("{product} ")).unwrap_or_default();
+            format!("bump {product}{old} {new}{}", if *code { "" } else { " prose" })
+        }
     };
     let scope = instruction.scope.iter().map(|scope| format!(" @{scope}"));
-    std::iter::once(what).chain(scope).collect()
+    let except = instruction.except.iter().map(|scope| format!(" !{scope}"));
+    std::iter::once(what).chain(scope).chain(except).collect()
 }
 
 #[track_caller]
@@ -59,6 +64,110 @@ fn replacements() {
 }
 
 #[test]
+fn replacements_said_otherwise() {
+    check("find and replace npm with pnpm", "replace <npm> <pnpm>");
+    check(
+        r#"replace "A" with "B" and "C" with "D" in a.md"#,
+        "replace <A> <B> @a.md + replace <C> <D> @a.md",
+    );
+    check("switch from npm to pnpm", "replace <npm> <pnpm>");
+    check("switch from \"log in\" to \"sign in\"", "replace <log in> <sign in>");
+    check("use pnpm, not npm", "replace <npm> <pnpm>");
+    check("Use \"pnpm\", not \"npm\".", "replace <npm> <pnpm>");
+    check("remove \"npm\"", "replace <npm> <>");
+    check("Remove the word \"very\" in a.md", "replace <very> <> @a.md");
+    check("1. Fix typos\n2. Fix broken links", "spelling + links");
+    check("1) Fix typos\n2) Replace npm with pnpm", "spelling + replace <npm> <pnpm>");
+    check("* fix typos\n* fix links\n", "spelling + links");
+    check("replace npm with pnpm. Thank you very much!", "replace <npm> <pnpm>");
+    check("fix typos, thanks in advance", "spelling");
+}
+
+#[test]
+fn words_that_stand_for_something_are_not_taken_literally() {
+    for prompt in [
+        "change the version to 1.5.0",
+        "update the docs to 1.5.0",
+        "update docs to pnpm",
+        "change the title to \"Acme Guide\"",
+        "replace npm with nothing",
+        "update npm to latest",
+        "upgrade npm to the latest version",
+        "change npm to bold",
+        "change npm to pnpm",
+        "update Install to \"Setup\"",
+        "rename Acme to Globex",
+        "switch npm to pnpm",
+        "replace images with SVGs",
+        "replace tabs with spaces",
+        "use tabs, not spaces",
+        "use npm over http",
+        "say hello instead of npm",
+        "replace npm with **pnpm**",
+        "replace headings with links",
+        "remove npm",
+        "remove the \"npm\" section",
+        "update 2025 to 2026",
+        "change npm to pnpm and pnpm to npm",
+        "replace npm with it",
+        "set the version to 1.5.0",
+    ] {
+        refuse(prompt, prompt);
+    }
+    refuse("Replace npm with pnpm and yarn", "yarn");
+    refuse("replace npm with pnpm, it is better", "it is better");
+}
+
+#[test]
+fn folders_and_pages_by_name() {
+    check("replace npm with pnpm under docs", "replace <npm> <pnpm> @docs/");
+    check("replace npm with pnpm inside docs", "replace <npm> <pnpm> @docs/");
+    check("replace npm with pnpm in docs", "replace <npm> <pnpm> @docs");
+    check("replace npm with pnpm in docs only", "replace <npm> <pnpm> @docs");
+    check("replace npm with pnpm only in docs", "replace <npm> <pnpm> @docs");
+    check("replace npm with pnpm in the docs folder", "replace <npm> <pnpm> @docs/");
+    check("replace npm with pnpm in the folder docs", "replace <npm> <pnpm> @docs/");
+    check("replace npm with pnpm in the docs", "replace <npm> <pnpm>");
+    check("fix typos in README", "spelling @README");
+    check("fix typos in the README", "spelling @README");
+    check("fix typos in the install page", "spelling @install");
+    check("fix typos in every .md file", "spelling @*.md");
+    check("fix typos in all mdx files", "spelling @*.mdx");
+    check("fix typos in all markdown files", "spelling");
+    check("fix typos in files named guide", "spelling @guide");
+    check("fix typos on the page \"Install\"", "spelling @Install");
+    check("fix typos in every page under docs/guides", "spelling @docs/guides");
+    check("fix typos except in CHANGELOG.md", "spelling !CHANGELOG.md");
+    check(
+        "replace npm with pnpm everywhere, but not in a.md and docs/b.md",
+        "replace <npm> <pnpm> !a.md !docs/b.md",
+    );
+    check("fix typos in docs/ except under docs/old", "spelling @docs/ !docs/old/");
+    refuse("fix typos in guide", "fix typos in guide");
+    refuse("fix typos in pages about npm", "fix typos in pages about npm");
+}
+
+#[test]
+fn a_place_in_front_holds_for_what_follows() {
+    let both = "spelling @docs/b.md + replace <npm> <pnpm> @docs/b.md";
+    check("In docs/b.md, fix typos and replace npm with pnpm", both);
+    check("In docs/b.md, fix typos; replace npm with pnpm", both);
+    check("in docs/b.md: fix typos; replace npm with pnpm", both);
+    check("in docs/b.md: fix typos. Replace npm with pnpm.", both);
+    check("In docs/b.md:\n- fix typos\n- replace npm with pnpm", both);
+    check("In a.md, fix typos. Fix links.", "spelling @a.md + links");
+    check("In a.md: fix typos. In b.md: fix links.", "spelling @a.md + links @b.md");
+    check("fix typos and replace npm with pnpm in docs/b.md", both);
+    check("fix typos everywhere and fix links in a.md", "spelling + links @a.md");
+    check("fix typos; fix links in a.md", "spelling + links @a.md");
+    check("Don't touch code. Fix typos. Bump 1.4.2 to 1.5.0.", "spelling + bump 1.4.2 1.5.0 prose");
+    refuse("In a.md, fix typos in b.md", "In a.md, fix typos in b.md");
+    refuse("fix typos. Only in docs/b.md.", "Only in docs/b.md");
+    refuse("fix typos. Only in a.md. Fix links.", "Only in a.md");
+    refuse("fix typos. Do not change README.md.", "Do not change README.md");
+}
+
+#[test]
 fn where_to_replace() {
     check("replace \"a\" with \"b\" everywhere", "replace <a> <b>");
     check("replace \"a\" with \"b\" in install.md", "replace <a> <b> @install.md");
@@ -66,7 +175,7 @@ fn where_to_replace() {
     check("replace \"a\" with \"b\" in files matching guides/*", "replace <a> <b> @guides/*");
     check("replace \"a\" with \"b\" in all files matching \"*.mdx\"", "replace <a> <b> @*.mdx");
     check("replace \"a\" with \"b\" under guides/", "replace <a> <b> @guides/");
-    check("replace \"a\" with \"b\" under guides", "replace <a> <b> @guides");
+    check("replace \"a\" with \"b\" under guides", "replace <a> <b> @guides/");
     check("replace \"a\" with \"b\" in the guides folder", "replace <a> <b> @guides/");
     check("replace \"a\" with \"b\" in a.md, b.md and docs/c.md", "replace <a> <b> @a.md @b.md @docs/c.md");
     check("In install.md, replace \"a\" with \"b\"", "replace <a> <b> @install.md");
@@ -88,6 +197,14 @@ fn whether_in_code() {
     check("replace \"a\" with \"b\" but not in code", "replace <a> <b>");
     check("replace \"a\" with \"b\". Include code blocks.", "replace <a> <b> code");
     check("replace \"a\" with \"b\". Don't touch code.", "replace <a> <b>");
+    check("replace \"a\" with \"b\". Also in code.", "replace <a> <b> code");
+    check("fix typos. Do not change code.", "spelling");
+    check("bump 1.4.2 to 1.5.0 but not in code", "bump 1.4.2 1.5.0 prose");
+    check("bump 1.4.2 to 1.5.0. Fix typos. Do not touch code.", "bump 1.4.2 1.5.0 prose + spelling");
+    check("bump 1.4.2 to 1.5.0 and fix typos but not in code", "bump 1.4.2 1.5.0 prose + spelling");
+    refuse("fix typos including code", "fix typos including code");
+    refuse("fix typos. Also in code.", "in code");
+    refuse("fix broken links in code too", "fix broken links in code too");
 }
 
 #[test]
@@ -106,6 +223,15 @@ fn fixes() {
     check("fix broken links, anchors, and typos under guides/", "links @guides/ + spelling @guides/");
     check("Fix the broken links; fix the typos", "links + spelling");
     check("fix broken links and then replace \"a\" with \"b\"", "links + replace <a> <b>");
+    check("find and fix broken links", "links");
+    check("check for broken links and fix them", "links");
+    check("Check the docs for typos and fix them.", "spelling");
+    check("find broken links and fix them in docs/", "links @docs/");
+    check("spell check the docs", "spelling");
+    check("Spellcheck install.md", "spelling @install.md");
+    check("run a spell check on a.md", "spelling @a.md");
+    refuse("check for broken links", "check for broken links");
+    refuse("Fix typos, not links", "not links");
     check("Fix typos. Then bump version 1.4.2 to 1.5.0, please.", "spelling + bump 1.4.2 1.5.0");
 }
 
@@ -118,6 +244,13 @@ fn versions() {
     check("bump 1.4.2 → 1.5.0-rc.1", "bump 1.4.2 1.5.0-rc.1");
     check("upgrade all version numbers from v2 to v3", "bump v2 v3");
     check("replace 1.4.2 with 1.5.0", "bump 1.4.2 1.5.0");
+    check("Bump acme from 1.4.2 to 1.5.0", "bump acme 1.4.2 1.5.0");
+    check("bump the acme version from v1.4.2 to v1.5.0", "bump acme 1.4.2 1.5.0");
+    check("bump version to v1.5.0 from v1.4.2", "bump 1.4.2 1.5.0");
+    check("update the docs from 1.4.2 to 1.5.0", "bump 1.4.2 1.5.0");
+    refuse("bump to 1.4.2 to 1.5.0", "bump to 1.4.2 to 1.5.0");
+    refuse("bump 1.4.2 from 1.5.0", "bump 1.4.2 from 1.5.0");
+    refuse("upgrade 1.4.2 to latest", "upgrade 1.4.2 to latest");
     check("replace \"1.4.2\" with \"1.5.0\"", "replace <1.4.2> <1.5.0>");
 }
 

@@ -1,0 +1,197 @@
+//! Which versions tell of the past, or of something else, and stay true when a new one comes out.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use regex::Regex;
+
+const CONTEXT_BYTES: usize = 100;
+
+/// Files and folders that tell of past versions by their name, or by the beginning of it.
+const NAMES: &[&str] = &["news", "changes", "release", "blog"];
+const BEGINNINGS: &[&str] = &[
+    "changelog",
+    "history",
+    "release-notes",
+    "releases",
+    "relnotes",
+    "whats-new",
+    "upgrading",
+    "upgrade-guide",
+    "migrat",
+    "versioned-docs",
+];
+
+/// Whether a file tells of past versions, or is kept for the old one.
+pub(super) fn is_history(file: &str, old: &str) -> bool {
+    let of_old = [old.to_owned(), format!("v{old}"), format!("version-{old}")];
+    file.to_ascii_lowercase().replace(['_', ' '], "-").split('/').any(|part| {
+        let stem = part.rsplit_once('.').map_or(part, |(stem, _)| stem);
+        NAMES.contains(&stem)
+            || BEGINNINGS.iter().any(|name| part.starts_with(name))
+            || of_old.iter().any(|name| name == part)
+    })
+}
+
+/// Whether the words around a version say that it is no longer about the newest: "since 1.4.2", "1.4.2 and
+/// later", "1.4.2 to 1.4.3", a heading or a cell of its own. Numbers of sections are no versions at all.
+pub(super) fn tells_of_the_past(text: &str, place: &Range<usize>) -> bool {
+    let (before, after) = around(text, place);
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    let alone_in_cell =
+        line.trim_end_matches(['v', ' ']).ends_with('|') && after.trim_start().starts_with('|');
+    let is_title = matches(title(), line);
+    let before = before.replace(['\n', '\r'], " ");
+    let after = after.replace(['\n', '\r'], " ");
+    alone_in_cell || is_title || matches(in_front(), &before) || matches(behind(), &after)
+}
+
+fn matches(pattern: Option<&Regex>, text: &str) -> bool {
+    pattern.is_some_and(|pattern| pattern.is_match(text))
+}
+
+fn in_front() -> Option<&'static Regex> {
+    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
+    let build = || {
+        Regex::new(concat!(
+            r"(?i)(?:\b(?:in|by|from|since|starting|starting (?:with|from|in|at)|at least|minimum|after|before|until|till|up to",
+            r"|through|prior to|earlier than|older than|newer than|later than|than|as of|versionadded|versionchanged",
+            r"|requires?(?: \S+)?|needs?(?: \S+)?|depends on(?: \S+)?",
+            r"|(?:added|introduced|new|available|deprecated|removed|changed|fixed|released)(?: (?:in|since|with|by))?)",
+            r"|>=|≥|<=|≤|<|\b\d[\w.]*\s*(?:to|–|—|-|\.\.+|→|->)|\b(?:section|figure|fig\.|chapter|appendix|iso|rfc)|§)",
+            r"[\s:(\x22'`*}]*(?:the\s+)?(?:versions?\s+|releases?\s+)?[`*\x22']*v?$",
+        ))
+        .ok()
+    };
+    PATTERN.get_or_init(build).as_ref()
+}
+
+fn behind() -> Option<&'static Regex> {
+    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
+    let build = || {
+        Regex::new(concat!(
+            r"(?i)^[`*\x22')\]]*(?:\+|\s*(?:onwards?\b|(?:and|or) (?:later|newer|above|up|higher|older|earlier|below)\b",
+            r"|(?:to|–|—|\.\.+|→|->)\s*v?\d|was (?:released|removed|added|introduced)\b|adds?\b|added\b|introduce[sd]\b",
+            r"|removed?s?\b|deprecate[sd]\b|fixe[sd]\b))",
+        ))
+        .ok()
+    };
+    PATTERN.get_or_init(build).as_ref()
+}
+
+/// `## 1.4.2` heads what that version brought.
+fn title() -> Option<&'static Regex> {
+    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
+    PATTERN.get_or_init(|| Regex::new(r"(?i)^\s*#+\s*\[?(?:version\s+|release\s+)?v?$").ok()).as_ref()
+}
+
+/// What stands around a place: this line, and the one before or behind it.
+fn around<'a>(text: &'a str, place: &Range<usize>) -> (&'a str, &'a str) {
+    let mut from = place.start.saturating_sub(CONTEXT_BYTES);
+    while !text.is_char_boundary(from) {
+        from -= 1;
+    }
+    let mut to = text.len().min(place.end + CONTEXT_BYTES);
+    while !text.is_char_boundary(to) {
+        to += 1;
+    }
+    let (before, after) = (&text[from..place.start], &text[place.end..to]);
+    let first = before.rmatch_indices('\n').nth(1).map_or(0, |(at, _)| at + 1);
+    let last = after.match_indices('\n').nth(1).map_or(after.len(), |(at, _)| at);
+    // A blank line ends the sentence.
+    let first = before.rfind("\n\n").map_or(first, |at| first.max(at + 2));
+    let last = after.find("\n\n").map_or(last, |at| last.min(at));
+    (&before[first..], &after[..last])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: bool) {
+        let start = text.find("1.4.2").unwrap();
+        assert_eq!(tells_of_the_past(text, &(start..start + 5)), expected, "{text}");
+    }
+
+    #[test]
+    fn versions_of_the_past() {
+        for text in [
+            "Added in 1.4.2",
+            "Since version `1.4.2`",
+            "deprecated since v1.4.2",
+            "from 1.4.2 on",
+            "starting with 1.4.2",
+            "requires at least 1.4.2",
+            "Requires Node 1.4.2",
+            ">=1.4.2 <2",
+            "≥ 1.4.2",
+            "removed after 1.4.2",
+            "deprecated in\n1.4.2",
+            "upgrade from 1.4.1 to 1.4.2",
+            "upgrading from 1.4.2 to 1.4.3",
+            "1.4.2 and later",
+            "`1.4.2` or newer",
+            "1.4.2 onwards",
+            "1.4.2+",
+            "1.4.2 to 1.5.0",
+            "versions 1.4.0–1.4.2",
+            "!!! versionadded \"1.4.2\"",
+            "```{versionadded} 1.4.2",
+            ".. versionchanged:: 1.4.2",
+            "{{ since(1.4.2) }}",
+            "| 1.4.2 | added x |",
+            "### 1.4.2",
+            "## Version 1.4.2 (2024-01-01)",
+            "section 1.4.2",
+            "Deprecated (1.4.2)",
+            "1.4.2 was released on Monday",
+        ] {
+            check(text, true);
+        }
+    }
+
+    #[test]
+    fn versions_of_today() {
+        for text in [
+            "Acme 1.4.2",
+            "Acme 1.4.1, 1.4.2",
+            "The version is 1.4.2.",
+            "npm i acme@1.4.2",
+            "FROM acme:1.4.2",
+            "acme==1.4.2",
+            "since then.\n\n1.4.2 is here",
+            "version = \"1.4.2\"",
+            "curl https://a.b/v1.4.2/x",
+        ] {
+            check(text, false);
+        }
+    }
+
+    #[test]
+    fn history_files() {
+        for file in [
+            "CHANGELOG.md",
+            "docs/changelog/1.md",
+            "HISTORY.md",
+            "docs/Release Notes.md",
+            "release_notes/a.md",
+            "NEWS.md",
+            "CHANGES.md",
+            "UPGRADING.md",
+            "docs/migration.md",
+            "docs/migrating-to-v2.md",
+            "docs/relnotes/x.md",
+            "docs/about/release.md",
+            "docs/blog/2024.md",
+            "versioned_docs/version-1.4.2/a.md",
+            "docs/version-1.4.2/a.md",
+            "docs/v1.4.2/a.md",
+        ] {
+            assert!(is_history(file, "1.4.2"), "{file}");
+        }
+        for file in ["docs/historical.md", "docs/install.md", "newsletter.md", "docs/v1.5/a.md"] {
+            assert!(!is_history(file, "1.4.2"), "{file}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Where an instruction is to be carried out, as people say it.
+
+use super::lexer::Kind;
+use super::phrases::Phrases;
+
+const PLACES: &[&str] = &["in", "across", "throughout", "on", "within", "inside", "under", "below", "over"];
+const BELOW: &[&str] = &["under", "below", "inside", "within"];
+const DETERMINERS: &[&str] =
+    &["all", "every", "each", "of", "the", "our", "my", "your", "this", "entire", "whole", "only", "any"];
+const NOUNS: &[&str] = &[
+    "docs",
+    "documentation",
+    "doc",
+    "pages",
+    "page",
+    "files",
+    "file",
+    "site",
+    "repo",
+    "repository",
+    "project",
+    "website",
+    "markdown",
+    "prose",
+    "text",
+    "tree",
+];
+const FOLDERS: &[&str] = &["folder", "folders", "directory", "directories", "dir", "section"];
+const FILES: &[&str] = &["file", "files", "page", "pages"];
+const MATCHING: &[&str] = &["matching", "named", "called", "under", "in", "inside", "below"];
+
+/// What may be named at a place of a sentence.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    /// Only what cannot be anything but a path.
+    Path,
+    /// Any word is a name.
+    Name,
+    /// Any word is the name of a folder.
+    Folder,
+}
+
+impl Phrases<'_> {
+    /// `everywhere`, `in install.md`, `under guides/`, `in all files matching *.mdx`. Empty means all pages.
+    pub(super) fn scope_phrase(&mut self) -> Option<Vec<String>> {
+        self.attempt(|phrase| {
+            phrase.comma();
+            match phrase.any_of(&["everywhere", "globally"]) {
+                Some(_) => Some(Vec::new()),
+                None => phrase.place(),
+            }
+        })
+    }
+
+    /// `except in CHANGELOG.md`, `but not under blog/`.
+    pub(super) fn except_phrase(&mut self) -> Option<Vec<String>> {
+        self.attempt(|phrase| {
+            phrase.comma();
+            phrase.any_of(&["and", "but"]);
+            let word = phrase.any_of(&["except", "excluding", "not"])?;
+            phrase.any_of(&["for"]);
+            let place = phrase.any_of(PLACES);
+            // `use "B", not "A"` names no place.
+            if word == "not" && place.is_none() {
+                return None;
+            }
+            phrase.skip(&["the", "our"]);
+            let first = phrase.path(expected_behind(place.as_deref()))?;
+            Some(phrase.more_paths(first))
+        })
+    }
+
+    fn place(&mut self) -> Option<Vec<String>> {
+        self.any_of(&["only"]);
+        let place = self.any_of(PLACES)?;
+        self.pages_behind(expected_behind(Some(&place)))
+    }
+
+    /// What can be looked through: pages by name, or all of them.
+    pub(super) fn object(&mut self) -> Option<Vec<String>> {
+        self.attempt(|phrase| phrase.pages_behind(Expected::Path))
+    }
+
+    fn pages_behind(&mut self, expected: Expected) -> Option<Vec<String>> {
+        let bare = self.skip(DETERMINERS) == 0;
+        if let Some(first) = self.attempt(|phrase| phrase.path(expected)) {
+            return Some(self.more_paths(first));
+        }
+        // "In docs" is the folder of that name when there is one; "in the docs" is all of them.
+        if bare && self.peek_any(&["docs"]) && !self.any_is_behind(MATCHING) {
+            self.at += 1;
+            self.skip(&["only"]);
+            return Some(vec!["docs".to_owned()]);
+        }
+        let nouns = self.skip(NOUNS);
+        let folder = self.skip(FOLDERS) > 0;
+        let matching = nouns > 0 && (self.words(&["that", "match"]) || self.skip(MATCHING) > 0);
+        self.skip(DETERMINERS);
+        let expected = match (folder, matching) {
+            (true, _) => Expected::Folder,
+            (false, true) => Expected::Name,
+            (false, false) => Expected::Path,
+        };
+        match self.attempt(|phrase| phrase.path(expected)) {
+            Some(first) => Some(self.more_paths(first)),
+            None => (nouns > 0 && expected == Expected::Path).then(Vec::new),
+        }
+    }
+
+    fn any_is_behind(&self, words: &[&str]) -> bool {
+        self.peek_second().is_some_and(|token| token.is_one_of(words))
+    }
+
+    /// A path, a pattern or a name. A plain word must be known for one by what stands around it.
+    fn path(&mut self, expected: Expected) -> Option<String> {
+        let (a_folder, a_file) = (self.any_is_behind(FOLDERS), self.any_is_behind(FILES));
+        let token = self.next()?;
+        let is_noun = !token.is("docs") && (token.is_one_of(NOUNS) || token.is_one_of(FOLDERS));
+        let named =
+            a_folder || (!is_noun && expected != Expected::Path) || (a_file && !token.is_one_of(NOUNS));
+        let is_plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+        let path = match token.kind {
+            Kind::Quoted if !token.text.trim().is_empty() => token.text.clone(),
+            Kind::Word if extension(&token.text).is_some() => extension(&token.text)?,
+            Kind::Word if looks_like_a_path(&token.text) || token.is("readme") => token.text.clone(),
+            Kind::Word if named && token.text.chars().all(is_plain) => token.text.clone(),
+            _ => return None,
+        };
+        let is_folder =
+            expected == Expected::Folder && !a_file && !path.contains('*') && !pages::is_page(&path);
+        let is_folder = self.skip(FOLDERS) > 0 || is_folder;
+        self.skip(FILES);
+        self.skip(&["only"]);
+        Some(if is_folder { format!("{}/", path.trim_end_matches('/')) } else { path })
+    }
+
+    fn more_paths(&mut self, first: String) -> Vec<String> {
+        let mut paths = vec![first];
+        while let Some(path) = self.attempt(|phrase| {
+            let comma = phrase.comma();
+            let joined = phrase.any_of(&["and", "or"]).is_some();
+            phrase.any_of(&["in"]);
+            phrase.any_of(&["the"]);
+            if comma || joined { phrase.path(Expected::Path) } else { None }
+        }) {
+            paths.push(path);
+        }
+        paths
+    }
+}
+
+/// Below something there are folders; in something, there may be anything.
+fn expected_behind(place: Option<&str>) -> Expected {
+    match place {
+        Some(place) if BELOW.contains(&place) => Expected::Folder,
+        _ => Expected::Path,
+    }
+}
+
+/// `.mdx` and `mdx` stand for all files of that kind.
+fn extension(word: &str) -> Option<String> {
+    let name = word.strip_prefix('.').unwrap_or(word).to_ascii_lowercase();
+    ["md", "mdx"].contains(&name.as_str()).then(|| format!("*.{name}"))
+}
+
+fn looks_like_a_path(word: &str) -> bool {
+    word.contains(['/', '*']) || pages::is_page(word)
+}

@@ -1,0 +1,66 @@
+//! Which headings the links of a tree lead to, so that an editor can leave their words alone.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use percent_encoding::percent_decode_str;
+
+use crate::markdown::Page;
+
+/// A heading that has its anchor from its words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Title {
+    /// Where it stands in the file.
+    pub range: Range<usize>,
+    pub text: String,
+}
+
+/// The anchors that links name, on whatever page. What generator makes them is not known, so they are
+/// compared by their letters and digits alone, without the number behind a repeated heading.
+#[derive(Debug, Default)]
+pub struct Fragments(HashSet<String>);
+
+impl Fragments {
+    /// Learns where the links of a page lead.
+    pub fn learn(&mut self, page: &Page, text: &str) {
+        let links = page.links.iter().filter_map(|link| text.get(link.range.clone()));
+        let named = links
+            .filter_map(|link| link.rsplit_once('#'))
+            .map(|(_, fragment)| letters(&percent_decode_str(fragment).decode_utf8_lossy()));
+        self.0.extend(named);
+    }
+
+    pub fn lead_to(&self, title: &Title) -> bool {
+        self.0.contains(&letters(&title.text))
+    }
+}
+
+fn letters(text: &str) -> String {
+    let kept: String = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    kept.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headings_that_links_lead_to() {
+        #[track_caller]
+        fn check(links: &str, heading: &str, expected: bool) {
+            let text = format!("{links}\n\n{heading}\n");
+            let page = Page::parse("a.md", &text);
+            let mut fragments = Fragments::default();
+            fragments.learn(&page, &text);
+            assert_eq!(page.titles.iter().any(|title| fragments.lead_to(title)), expected, "{text}");
+        }
+        check("[x](#use-npm)", "## Use npm", true);
+        check("[x](b.md#what-s-new)", "## What's new", true);
+        check("[x](/b#usage_1)", "## Usage", true);
+        check("[x](#gr%C3%B6%C3%9Fe)", "## Größe", true);
+        check("<a href=\"#use-npm\">x</a>", "Use *npm*\n---", true);
+        check("[x](#npm)", "## Use npm", false);
+        check("[x](#use-npm)", "## Use npm {#other}", false);
+        check("[x](use-npm)", "## Use npm", false);
+    }
+}
