@@ -22,7 +22,8 @@ Every setting can be a flag (--public-url), an environment variable (DOCWRIGHT_P
 content of a file that DOCWRIGHT_PUBLIC_URL_FILE names, or a line of the settings file
 (public_url = \"…\"); the first of these wins. Secrets are never flags.
 
-Exit codes: 0 done, 1 error, 2 wrong usage, 4 not allowed.";
+Exit codes: 0 done, 1 error, 2 wrong usage, 3 the watched job failed, 4 not allowed,
+5 the watched job changed nothing.";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -247,6 +248,25 @@ pub(crate) enum JobCommand {
     Create(CreateJob),
     /// Shows a job and what happened in it
     View(ViewJob),
+    /// Lists a project's jobs, newest first
+    List(ListJobs),
+    /// Goes on with a job, on the same branch and pull request
+    Message(MessageJob),
+    /// Stops a job for good
+    Archive(ArchiveJob),
+    /// Prints what a job changed, as a diff
+    Diff(DiffJob),
+}
+
+/// Waiting for a job to end.
+#[derive(Arguments)]
+pub(crate) struct Watching {
+    /// Show each step as it happens, until the job ends
+    #[arg(long)]
+    pub(crate) watch: bool,
+    /// Give up watching after this many seconds; the job goes on
+    #[arg(long, value_name = "SECONDS", default_value_t = 1_800, requires = "watch")]
+    pub(crate) timeout: u64,
 }
 
 #[derive(Arguments)]
@@ -257,9 +277,83 @@ pub(crate) struct CreateJob {
     /// What the agent shall do; - reads it from standard input
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: String,
+    /// The branch to start from and merge into [default: the project's]
+    #[arg(long = "ref", value_name = "BRANCH")]
+    pub(crate) base_ref: Option<String>,
+    /// Work on this branch, and adopt its open pull request [default: a new one]
+    #[arg(long, value_name = "BRANCH")]
+    pub(crate) branch: Option<String>,
+    /// Open the pull request as a draft
+    #[arg(long)]
+    pub(crate) draft: bool,
+    /// A model that the project allows [default: the project's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) watching: Watching,
     /// Print the job as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Arguments)]
+pub(crate) struct ListJobs {
+    /// The project's id
+    #[arg(value_name = "PROJECT")]
+    pub(crate) project: String,
+    /// Only those that are active, completed, archived or failed
+    #[arg(long, value_name = "STATUS")]
+    pub(crate) status: Option<String>,
+    /// Jobs to list, 1 to 100
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u32>,
+    /// Jobs to skip
+    #[arg(long, value_name = "N")]
+    pub(crate) offset: Option<u64>,
+    /// Print the answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Arguments)]
+pub(crate) struct MessageJob {
+    /// The project's id
+    #[arg(value_name = "PROJECT")]
+    pub(crate) project: String,
+    /// The job's id
+    #[arg(value_name = "JOB")]
+    pub(crate) id: String,
+    /// What the agent shall do next; - reads it from standard input
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: String,
+    #[command(flatten)]
+    pub(crate) watching: Watching,
+    /// Print the job as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Arguments)]
+pub(crate) struct ArchiveJob {
+    /// The project's id
+    #[arg(value_name = "PROJECT")]
+    pub(crate) project: String,
+    /// The job's id
+    #[arg(value_name = "JOB")]
+    pub(crate) id: String,
+    /// Print the job as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Arguments)]
+pub(crate) struct DiffJob {
+    /// The project's id
+    #[arg(value_name = "PROJECT")]
+    pub(crate) project: String,
+    /// The job's id
+    #[arg(value_name = "JOB")]
+    pub(crate) id: String,
 }
 
 #[derive(Arguments)]
@@ -270,6 +364,8 @@ pub(crate) struct ViewJob {
     /// The job's id
     #[arg(value_name = "JOB")]
     pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) watching: Watching,
     /// Print the job as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -2,6 +2,7 @@
 
 pub(crate) mod job;
 pub(crate) mod views;
+pub(crate) mod watch;
 
 use std::time::Duration;
 
@@ -68,6 +69,11 @@ impl Client {
         self.ask(Method::GET, path, query, None::<&()>).await
     }
 
+    /// An answer that is no JSON.
+    pub(crate) async fn text(&self, path: &str) -> anyhow::Result<String> {
+        self.answer(Method::GET, path, &[], None::<&()>).await
+    }
+
     pub(crate) async fn post<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -83,6 +89,17 @@ impl Client {
         query: &[(&str, String)],
         body: Option<&impl Serialize>,
     ) -> anyhow::Result<T> {
+        let text = self.answer(method, path, query, body).await?;
+        serde_json::from_str(&text).context("the answer is not one of Docwright's; is DOCWRIGHT_URL right?")
+    }
+
+    async fn answer(
+        &self,
+        method: Method,
+        path: &str,
+        query: &[(&str, String)],
+        body: Option<&impl Serialize>,
+    ) -> anyhow::Result<String> {
         let mut request = self.http.request(method, format!("{}{path}", self.base)).headers(self.headers()?);
         if !query.is_empty() {
             request = request.query(query);
@@ -96,8 +113,7 @@ impl Client {
         let status = answer.status();
         let text = answer.text().await.context("the answer was cut off")?;
         if status.is_success() {
-            return serde_json::from_str(&text)
-                .context("the answer is not one of Docwright's; is DOCWRIGHT_URL right?");
+            return Ok(text);
         }
         let said = serde_json::from_str::<wire::Error>(&text).map(|body| body.error);
         let refused = anyhow::Error::new(Refused(status));

@@ -8,7 +8,6 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use base::{Clock, SystemClock};
@@ -18,16 +17,15 @@ use store::{Allow, Expiry, NewKey, NewProject, Project, Scope};
 use tempfile::TempDir;
 use wire::{AgentJob, Taken};
 
-use crate::args::Demo;
-use crate::client::{Client, job};
+use crate::args::{Demo, Watching};
+use crate::client::{Client, job, watch};
 use crate::settings::Sources;
 use crate::{output, serve};
 
 const PROMPT: &str = "Fix broken links and anchors. Fix common misspellings. \
     Bump the version from 1.4.2 to 1.5.0.";
-const POLL: Duration = Duration::from_millis(100);
-/// Far longer than the sample can take.
-const PATIENCE: u32 = 1_200;
+/// Far longer than the sample can take, in seconds.
+const PATIENCE: u64 = 120;
 const BATCH: usize = 5_000;
 
 pub(crate) async fn run(_: &Sources, args: Demo) -> anyhow::Result<()> {
@@ -141,21 +139,10 @@ async fn tour(shown: &Shown) -> anyhow::Result<AgentJob> {
 
     let started = job::start(&shown.client, id, PROMPT.to_owned()).await?;
     output::say(format!("Created job {} with the prompt: {PROMPT}", started.id));
-    let mut seen = 0;
-    for _ in 0..PATIENCE {
-        // The status is asked for first, so that the events of an ended job are all there.
-        let job = job::show(&shown.client, id, &started.id).await?;
-        for event in job::events(&shown.client, id, &started.id).await?.into_iter().skip(seen) {
-            output::say(job::line(&event));
-            seen += 1;
-        }
-        match job.status.as_str() {
-            "active" => tokio::time::sleep(POLL).await,
-            "completed" => return Ok(job),
-            other => bail!("the job ended as {other}; its last event says why"),
-        }
-    }
-    bail!("the job did not end in time")
+    let watching = Watching { watch: true, timeout: PATIENCE };
+    let job = watch::until_the_end(&shown.client, id, &started.id, &watching, 0).await?;
+    ensure!(job.status == "completed", "the job ended as {}; its last event says why", job.status);
+    Ok(job)
 }
 
 fn tell(args: &Demo, shown: &Shown, job: &AgentJob) -> anyhow::Result<()> {

@@ -62,8 +62,14 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Key { command: KeyCommand::Create(new) } => admin::key::create(&sources, new).await?,
         Command::Key { command: KeyCommand::List(list) } => admin::key::list(&sources, list).await?,
         Command::Key { command: KeyCommand::Revoke(key) } => admin::key::revoke(&sources, key).await?,
-        Command::Job { command: JobCommand::Create(new) } => client::job::create(&sources, new).await?,
-        Command::Job { command: JobCommand::View(job) } => client::job::view(&sources, job).await?,
+        Command::Job { command: JobCommand::Create(new) } => return client::job::create(&sources, new).await,
+        Command::Job { command: JobCommand::View(job) } => return client::job::view(&sources, job).await,
+        Command::Job { command: JobCommand::Message(job) } => {
+            return client::job::message(&sources, job).await;
+        }
+        Command::Job { command: JobCommand::List(list) } => client::job::list(&sources, list).await?,
+        Command::Job { command: JobCommand::Archive(job) } => client::job::archive(&sources, job).await?,
+        Command::Job { command: JobCommand::Diff(job) } => client::job::diff(&sources, job).await?,
         Command::Views(views) => client::views::run(&sources, views).await?,
     }
     Ok(ExitCode::SUCCESS)

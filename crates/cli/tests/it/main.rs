@@ -4,5 +4,6 @@
 
 mod admin;
 mod demo;
+mod jobs;
 mod kill;
 mod support;

@@ -9,6 +9,7 @@ use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
 use axum::response::sse::{Event as Sent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
+use futures_util::future::poll_immediate;
 use futures_util::stream::{self, Stream};
 use store::{Event, JobId, ProjectId, Status};
 use wire::JobEvent;
@@ -73,8 +74,9 @@ impl Watch {
     /// The next events, once there are some; `None` when there will be no more.
     async fn next(&mut self) -> Option<Vec<Event>> {
         while !self.over {
-            // Waited for from before the look, so that nothing falls between the two.
-            let bell = self.app.jobs.event_came();
+            // Listened for from before the look, so that nothing falls between the two.
+            let mut bell = self.app.jobs.event_came();
+            let rang = poll_immediate(&mut bell).await.is_some();
             // The status first: the events of an ended job are all there.
             let job = self.app.jobs.find(&self.project, &self.id).await.ok()??;
             self.over = job.status != Status::Active;
@@ -83,7 +85,7 @@ impl Watch {
                 self.seen = last.number;
                 return Some(events);
             }
-            if !self.over {
+            if !self.over && !rang {
                 let _ = tokio::time::timeout(LOOK, bell).await;
             }
         }
