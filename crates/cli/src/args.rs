@@ -97,6 +97,12 @@ pub(crate) struct Serve {
     /// The header that the proxy writes it in: X-Forwarded-For or Forwarded [default: X-Forwarded-For]
     #[arg(long, value_name = "NAME")]
     pub(crate) proxy_header: Option<String>,
+    /// Jobs and follow-ups a project may ask for within an hour [default: 100]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs_per_hour: Option<String>,
+    /// Questions about page views an organization may ask within an hour [default: 1000]
+    #[arg(long, value_name = "N")]
+    pub(crate) reads_per_hour: Option<String>,
     /// Jobs that run at once [default: 4]
     #[arg(long, value_name = "N")]
     pub(crate) workers: Option<String>,

@@ -40,11 +40,17 @@ fn settings(sources: &Sources, args: &Serve) -> anyhow::Result<Settings> {
     if let Some(header) = sources.text("proxy_header", args.proxy_header.as_deref())? {
         settings.proxies.header = header.parse().map_err(anyhow::Error::msg)?;
     }
-    if let Some(workers) = sources.text("workers", args.workers.as_deref())? {
-        let count = workers.parse().ok().filter(|count| (1..=1_000).contains(count));
-        settings.workers = count.context("workers must be a whole number from 1 to 1000")?;
-    }
+    settings.limits.jobs = number(sources, "jobs_per_hour", &args.jobs_per_hour, settings.limits.jobs)?;
+    settings.limits.reads = number(sources, "reads_per_hour", &args.reads_per_hour, settings.limits.reads)?;
+    settings.workers =
+        number(sources, "workers", &args.workers, settings.workers as u32)?.min(1_000) as usize;
     Ok(settings)
+}
+
+fn number(sources: &Sources, name: &str, flag: &Option<String>, default: u32) -> anyhow::Result<u32> {
+    let Some(text) = sources.text(name, flag.as_deref())? else { return Ok(default) };
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.with_context(|| format!("{name} must be a whole number, at least 1"))
 }
 
 fn parse_proxy(text: &str) -> anyhow::Result<ipnet::IpNet> {

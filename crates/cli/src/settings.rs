@@ -14,6 +14,8 @@ const NAMES: &[&str] = &[
     "proxy_header",
     "master_key_file",
     "workers",
+    "jobs_per_hour",
+    "reads_per_hour",
     "url",
     "api_key",
 ];
