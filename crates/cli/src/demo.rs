@@ -17,7 +17,7 @@ use store::{Allow, Expiry, NewKey, NewProject, Project, Scope};
 use tempfile::TempDir;
 use wire::{AgentJob, Taken};
 
-use crate::args::{Demo, Watching};
+use crate::args::{Demo, OneJob, Watching};
 use crate::client::{Client, job, watch};
 use crate::settings::Sources;
 use crate::{output, serve};
@@ -140,7 +140,8 @@ async fn tour(shown: &Shown) -> anyhow::Result<AgentJob> {
     let started = job::start(&shown.client, id, PROMPT.to_owned()).await?;
     output::say(format!("Created job {} with the prompt: {PROMPT}", started.id));
     let watching = Watching { watch: true, timeout: PATIENCE };
-    let job = watch::until_the_end(&shown.client, id, &started.id, &watching, 0).await?;
+    let which = OneJob { project: id.clone(), id: started.id };
+    let job = watch::until_the_end(&shown.client, &which, &watching, 0).await?;
     ensure!(job.status == "completed", "the job ended as {}; its last event says why", job.status);
     Ok(job)
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use wire::{AgentJob, CreateJob as NewJob, FollowUp, JobEvent, JobList};
 
 use super::{Client, segment, watch};
-use crate::args::{ArchiveJob, CreateJob, DiffJob, ListJobs, MessageJob, ViewJob, Watching};
+use crate::args::{ArchiveJob, CreateJob, DiffJob, ListJobs, MessageJob, OneJob, ViewJob, Watching};
 use crate::output;
 use crate::settings::Sources;
 
@@ -21,7 +21,8 @@ pub(crate) async fn create(sources: &Sources, args: CreateJob) -> anyhow::Result
     };
     let job: AgentJob = client.post(&format!("/v2/agent/{}/job", segment(&args.project)), &new).await?;
     if args.watching.watch {
-        return watched(&client, &args.project, &job.id, &args.watching, 0, args.json).await;
+        return watched(&client, &OneJob { project: args.project, id: job.id }, &args.watching, 0, args.json)
+            .await;
     }
     if args.json {
         output::json(&job)?;
@@ -35,15 +36,15 @@ pub(crate) async fn create(sources: &Sources, args: CreateJob) -> anyhow::Result
 pub(crate) async fn view(sources: &Sources, args: ViewJob) -> anyhow::Result<ExitCode> {
     let client = Client::from_settings(sources)?;
     if args.watching.watch {
-        return watched(&client, &args.project, &args.id, &args.watching, 0, args.json).await;
+        return watched(&client, &args.job, &args.watching, 0, args.json).await;
     }
-    let job = show(&client, &args.project, &args.id).await?;
+    let job = show(&client, &args.job).await?;
     if args.json {
         output::json(&job)?;
         return Ok(ExitCode::SUCCESS);
     }
     tell(&job)?;
-    for event in events(&client, &args.project, &args.id).await? {
+    for event in events(&client, &args.job).await? {
         output::line(line(&event))?;
     }
     Ok(ExitCode::SUCCESS)
@@ -51,11 +52,11 @@ pub(crate) async fn view(sources: &Sources, args: ViewJob) -> anyhow::Result<Exi
 
 pub(crate) async fn message(sources: &Sources, args: MessageJob) -> anyhow::Result<ExitCode> {
     let client = Client::from_settings(sources)?;
-    let seen = events(&client, &args.project, &args.id).await?.len();
+    let seen = events(&client, &args.job).await?.len();
     let body = FollowUp { prompt: prompt(&args.prompt)? };
-    let job: AgentJob = client.post(&path(&args.project, &args.id, "/message"), &body).await?;
+    let job: AgentJob = client.post(&path(&args.job, "/message"), &body).await?;
     if args.watching.watch {
-        return watched(&client, &args.project, &args.id, &args.watching, seen, args.json).await;
+        return watched(&client, &args.job, &args.watching, seen, args.json).await;
     }
     shown(&job, args.json)?;
     Ok(ExitCode::SUCCESS)
@@ -63,14 +64,13 @@ pub(crate) async fn message(sources: &Sources, args: MessageJob) -> anyhow::Resu
 
 pub(crate) async fn archive(sources: &Sources, args: ArchiveJob) -> anyhow::Result<()> {
     let client = Client::from_settings(sources)?;
-    let job: AgentJob =
-        client.post(&path(&args.project, &args.id, "/archive"), &serde_json::json!({})).await?;
+    let job: AgentJob = client.post(&path(&args.job, "/archive"), &serde_json::json!({})).await?;
     shown(&job, args.json)
 }
 
 pub(crate) async fn diff(sources: &Sources, args: DiffJob) -> anyhow::Result<()> {
     let client = Client::from_settings(sources)?;
-    let diff = client.text(&path(&args.project, &args.id, "/diff")).await?;
+    let diff = client.text(&path(&args.job, "/diff")).await?;
     if diff.is_empty() {
         output::say("The job has changed nothing.");
         return Ok(());
@@ -112,13 +112,12 @@ pub(crate) async fn list(sources: &Sources, args: ListJobs) -> anyhow::Result<()
 
 async fn watched(
     client: &Client,
-    project: &str,
-    id: &str,
+    job: &OneJob,
     watching: &Watching,
     seen: usize,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
-    let job = watch::until_the_end(client, project, id, watching, seen).await?;
+    let job = watch::until_the_end(client, job, watching, seen).await?;
     shown(&job, json)?;
     Ok(watch::exit_code(&job))
 }
@@ -149,20 +148,20 @@ fn prompt(text: &str) -> anyhow::Result<String> {
     Ok(all)
 }
 
-fn path(project: &str, id: &str, what: &str) -> String {
-    format!("/v2/agent/{}/job/{}{what}", segment(project), segment(id))
+fn path(job: &OneJob, what: &str) -> String {
+    format!("/v2/agent/{}/job/{}{what}", segment(&job.project), segment(&job.id))
 }
 
 pub(crate) async fn start(client: &Client, project: &str, prompt: String) -> anyhow::Result<AgentJob> {
     client.post(&format!("/v2/agent/{}/job", segment(project)), &NewJob::new(prompt)).await
 }
 
-pub(crate) async fn show(client: &Client, project: &str, id: &str) -> anyhow::Result<AgentJob> {
-    client.get(&path(project, id, ""), &[]).await
+pub(crate) async fn show(client: &Client, job: &OneJob) -> anyhow::Result<AgentJob> {
+    client.get(&path(job, ""), &[]).await
 }
 
-pub(crate) async fn events(client: &Client, project: &str, id: &str) -> anyhow::Result<Vec<JobEvent>> {
-    client.get(&path(project, id, "/events"), &[]).await
+pub(crate) async fn events(client: &Client, job: &OneJob) -> anyhow::Result<Vec<JobEvent>> {
+    client.get(&path(job, "/events"), &[]).await
 }
 
 /// An event on one line.

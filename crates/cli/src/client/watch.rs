@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use wire::{AgentJob, JobEvent};
 
 use super::{Client, job};
-use crate::args::Watching;
+use crate::args::{OneJob, Watching};
 use crate::output;
 
 const POLL: Duration = Duration::from_millis(200);
@@ -23,16 +23,15 @@ pub(crate) fn exit_code(job: &AgentJob) -> ExitCode {
 /// Tells the events after the first `seen` until the job ends; answers the job as it ended.
 pub(crate) async fn until_the_end(
     client: &Client,
-    project: &str,
-    id: &str,
+    which: &OneJob,
     watching: &Watching,
     mut seen: usize,
 ) -> anyhow::Result<AgentJob> {
     let started = Instant::now();
     loop {
         // The status is asked for first, so that the events of an ended job are all there.
-        let job = job::show(client, project, id).await?;
-        let events = job::events(client, project, id).await?;
+        let job = job::show(client, which).await?;
+        let events = job::events(client, which).await?;
         events.iter().skip(seen).for_each(|event: &JobEvent| output::say(job::line(event)));
         seen = seen.max(events.len());
         if job.status != "active" {
@@ -40,8 +39,10 @@ pub(crate) async fn until_the_end(
         }
         if started.elapsed() >= Duration::from_secs(watching.timeout) {
             anyhow::bail!(
-                "the job still runs after {} s and goes on; see it later with `docwright job view {project} {id}`",
-                watching.timeout
+                "the job still runs after {} s and goes on; see it later with `docwright job view {} {}`",
+                watching.timeout,
+                which.project,
+                which.id
             );
         }
         tokio::time::sleep(POLL).await;

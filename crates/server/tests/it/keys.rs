@@ -60,6 +60,9 @@ async fn what_a_key_may_not_see_is_not_there() {
     let doors = |project: &str| {
         [
             (Method::POST, format!("/v2/agent/{project}/job")),
+            (Method::GET, format!("/v2/agent/{project}/jobs")),
+            (Method::POST, format!("/v2/agent/{project}/job/{id}/message")),
+            (Method::POST, format!("/v2/agent/{project}/job/{id}/archive")),
             (Method::GET, format!("/v2/agent/{project}/job/{id}")),
             (Method::GET, format!("/v2/agent/{project}/job/{id}/events")),
             (Method::GET, format!("/v2/agent/{project}/job/{id}/diff")),
@@ -88,6 +91,12 @@ async fn what_a_key_may_not_see_is_not_there() {
         let answer = server.get(&mine.key, &format!("/v2/agent/{mine_id}/job/{id}{path}")).await;
         assert_eq!(answer.to_string(), r#"404 {"error":"no such job"}"#);
     }
+    for path in ["message", "archive"] {
+        let path = format!("/v2/agent/{mine_id}/job/{id}/{path}");
+        let answer = server.post(&mine.key, &path, &json!({ "prompt": "x" })).await;
+        assert_eq!(answer.to_string(), r#"404 {"error":"no such job"}"#);
+    }
+    assert_eq!(server.job(&theirs, &job["id"]).await, job);
 }
 
 #[tokio::test]
@@ -97,14 +106,21 @@ async fn a_read_key_reads_and_does_not_write() {
     let reading = server.key(&team.organization, |new| new.scope = Scope::Read).await;
     let project = &team.project.id;
     assert_eq!(server.get(&reading, &format!("/v1/analytics/{project}/views")).await.status, 200);
-    for path in [format!("/v2/agent/{project}/job"), format!("/v1/analytics/{project}/events")] {
+    let job = server.create_job(&team, "Fix broken links").await;
+    let id = job["id"].as_str().unwrap();
+    for path in [
+        format!("/v2/agent/{project}/job"),
+        format!("/v2/agent/{project}/job/{id}/message"),
+        format!("/v2/agent/{project}/job/{id}/archive"),
+        format!("/v1/analytics/{project}/events"),
+    ] {
         // The body is junk: the scope is judged before it.
         let answer = server.post(&reading, &path, &json!(7)).await;
         let expected = r#"403 {"error":"this API key may only read; use one with the scope write"}"#;
         assert_eq!(answer.to_string(), expected);
         assert_eq!(answer.header("x-error-code"), "scope_too_small");
     }
-    assert!(server.has_no_jobs(project).await);
+    assert_eq!(server.job(&team, &job["id"]).await, job);
 }
 
 #[tokio::test]
