@@ -20,6 +20,9 @@ use crate::settings::Sources;
 pub(crate) async fn login(sources: &Sources, args: Login) -> anyhow::Result<()> {
     let admin = open(sources, args.data.data.as_deref()).await?;
     let organization = organization(&admin, args.organization.as_deref()).await?;
+    if admin.url.is_none() {
+        output::say("No server has used this data directory yet: start one with `docwright serve`.");
+    }
     let told = sources.public_url(args.public_url.as_deref())?;
     let base = told.or(admin.url).unwrap_or_else(|| "http://127.0.0.1:4747".into());
     let link = admin.sessions.create_login(&organization.id).await?;

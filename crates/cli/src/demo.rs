@@ -41,6 +41,7 @@ pub(crate) async fn run(_: &Sources, args: Demo) -> anyhow::Result<()> {
     };
     tell(&args, &shown, &tour)?;
     if args.once {
+        output::say("\nThat server has stopped now. To look around: docwright demo");
         stop.cancel();
     } else {
         output::say("\nServing until Ctrl-C. Open the login link first, then the pull request.");

@@ -127,7 +127,7 @@ pub struct PullRecord {
 pub trait PullRecords: Send + Sync {
     /// Keeps an open pull request under the next number, in one step with looking for one that is
     /// there already: if this job has one with this head, in whatever state, or an open one has this
-    /// head, that one is answered instead and nothing is written.
+    /// head, that one is answered instead, and at most its text is added to.
     async fn insert(&self, new: &NewPull) -> Result<PullRecord>;
 
     /// Every one with this head, oldest first.

@@ -11,6 +11,7 @@ use async_trait::async_trait;
 
 pub use compare::CommitLine;
 
+use crate::git::Git;
 use crate::host::{Host, NewPull, PullRecord, PullRecords, PullRequest, State};
 use crate::{Error, Oid, Remote, Result, remote, target, valid_branch};
 
@@ -47,6 +48,26 @@ impl Local {
             all.push(self.current(record).await?);
         }
         Ok(all)
+    }
+
+    /// Whether `branch` has such a folder.
+    pub async fn has_folder(&self, branch: &str, folder: &str) -> Result<bool> {
+        valid_branch(branch)?;
+        crate::valid_path(folder)?;
+        let named = format!("refs/heads/{branch}:{folder}");
+        let output = Git::at(&self.git_dir, "cat-file").args(["-t", &named]).run().await?;
+        Ok(output.code == Some(0) && output.stdout.starts_with(b"tree"))
+    }
+
+    /// Why a merge would be refused before it is tried, and how to do it by hand.
+    pub async fn merge_by_hand(&self, pull: &PullRequest) -> Result<Option<String>> {
+        let owner = target::checked_out(&self.git_dir, &pull.base).await?;
+        let refusal = |worktree| Error::CheckedOut {
+            branch: pull.base.clone(),
+            worktree,
+            merge: Some(pull.head.clone()),
+        };
+        Ok(owner.map(|worktree| refusal(worktree).to_string()))
     }
 
     async fn pull(&self, number: u64) -> Result<PullRequest> {

@@ -111,8 +111,9 @@ impl Admin {
         &self,
         repository: &str,
         base_ref: Option<&str>,
+        docs_path: Option<&str>,
     ) -> anyhow::Result<Repository> {
-        hosts::check(self.pulls.clone(), repository, base_ref).await
+        hosts::check(self.pulls.clone(), repository, base_ref, docs_path).await
     }
 }
 

@@ -63,6 +63,7 @@ pub(crate) async fn check(
     pulls: Arc<dyn Pulls>,
     repository: &str,
     base_ref: Option<&str>,
+    docs_path: Option<&str>,
 ) -> anyhow::Result<Repository> {
     if repository.contains("://") || repository.starts_with("git@") {
         anyhow::bail!(
@@ -73,7 +74,15 @@ pub(crate) async fn check(
     let path = path.to_str().ok_or_else(|| anyhow::anyhow!("the repository's path is not valid text"))?;
     let records = Records { project: ProjectId(String::new()), pulls };
     let host = Local::open(Path::new(path), Arc::new(records), String::new()).await?;
-    Ok(Repository { branch: host.check(base_ref).await?, path: path.to_owned() })
+    let branch = host.check(base_ref).await?;
+    if let Some(folder) = docs_path
+        && !host.has_folder(&branch, folder).await?
+    {
+        anyhow::bail!(
+            "there is no folder `{folder}` on the branch `{branch}`: name another with --docs-path"
+        );
+    }
+    Ok(Repository { branch, path: path.to_owned() })
 }
 
 /// A folder of a repository, without slashes around it.

@@ -55,7 +55,8 @@ pub struct NewPull {
 #[async_trait]
 pub trait Pulls: Send + Sync {
     /// Numbered from 1 in each project. If the job has one with this head, in whatever state,
-    /// or an open one has this head, that one is answered and nothing is written. A job that is
+    /// or an open one has this head, that one is answered; what its own job
+    /// says of it for the first time is added to its text. A job that is
     /// archived, or is to be, opens none: [`crate::StoreError::LeaseLost`].
     async fn open_pull(&self, project: &ProjectId, new: &NewPull) -> Result<Pull>;
     async fn pull(&self, project: &ProjectId, number: u64) -> Result<Option<Pull>>;

@@ -14,9 +14,10 @@ const MAX_QUOTED_CHARS: usize = 80;
 const POLITE: &[&str] = &[
     "please", "kindly", "can", "could", "would", "will", "you", "i", "i'd", "we", "want", "need", "like",
     "to", "just", "now", "let's", "lets", "hi", "hello", "hey", "thanks", "thank", "cheers", "many", "very",
-    "much", "task", "todo", "-", "*", "•",
+    "much", "too", "as", "well", "task", "todo", "-", "*", "•",
 ];
-const THANKS: &[&str] = &["please", "thanks", "thank", "you", "now", "many", "very", "much", "cheers"];
+const THANKS: &[&str] =
+    &["please", "thanks", "thank", "you", "now", "many", "very", "much", "cheers", "too", "as", "well"];
 const BETWEEN: &[&str] = &["and", "then", "also", "next", "finally", "afterwards", "plus", "&"];
 
 /// The instructions of a prompt, or a sentence that says which part of it was not understood.
@@ -53,7 +54,7 @@ fn not_understood(part: &str) -> String {
     };
     format!(
         "The offline editor does not understand \"{shown}\": it can replace \"A\" with \"B\", fix broken links, fix \
-         misspellings, and bump version X to Y; for anything else give the project a model that reads prose, by `docwright project create --model`."
+         misspellings, and bump version X to Y; anything else needs a model that reads prose, and this version has none yet."
     )
 }
 

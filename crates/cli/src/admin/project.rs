@@ -15,13 +15,15 @@ pub(crate) async fn create(sources: &Sources, args: CreateProject) -> anyhow::Re
     let model = &args.model;
     ensure!(MODELS.contains(&model.as_str()), "there is no model {model}; there is {}", MODELS.join(", "));
     let token = args.token_file.as_deref().map(read_token).transpose()?;
-    let repository = admin.check_repository(&args.repository, args.base_ref.as_deref()).await?;
+    let docs_path = args.docs_path.as_deref().map(server::parse_docs_path).transpose()?;
+    let repository =
+        admin.check_repository(&args.repository, args.base_ref.as_deref(), docs_path.as_deref()).await?;
     let new = NewProject {
         organization: organization(&admin, args.organization.as_deref()).await?.id,
         name: parse_name("a project", &args.name).map_err(anyhow::Error::msg)?,
         repository: repository.path,
         base_ref: args.base_ref.clone(),
-        docs_path: args.docs_path.as_deref().map(server::parse_docs_path).transpose()?,
+        docs_path,
         sites: args.site.iter().map(|site| parse_site(site)).collect::<Result<_, _>>()?,
         model: args.model.clone(),
     };

@@ -110,6 +110,7 @@ fn every_refusal_says_what_to_do() {
     check(create(&["--repository", &repository, "--model", "gpt"]), "there is offline");
     check(create(&["--repository", &repository, "--site", "docs"]), "https://docs.acme.dev");
     check(create(&["--repository", &repository, "--docs-path", "../x"]), "..");
+    check(create(&["--repository", &repository, "--docs-path", "nope"]), "no folder `nope`");
     check(
         create(&["--repository", &repository, "--organization", "acme"]),
         "docwright org create --name acme",

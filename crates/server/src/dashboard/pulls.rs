@@ -132,6 +132,10 @@ async fn pull_page(
         (Ok(commits), Ok(diff)) => (commits, diff, error),
         (Err(gone), _) | (_, Err(gone)) => (Vec::new(), String::new(), error.or(Some(gone.to_string()))),
     };
+    let by_hand = match pull.state {
+        PullIs::Open => host.merge_by_hand(pull).await?,
+        _ => None,
+    };
     Ok(view::Pull {
         shell: at.shell(&pull.title, Section::Pulls),
         number: pull.number,
@@ -144,8 +148,8 @@ async fn pull_page(
         body: blocks(&pull.body),
         commits: commits.into_iter().map(commit).collect(),
         files: diff_files(&diff),
-        can_merge: pull.state == PullIs::Open,
-        merge_hint: None,
+        can_merge: pull.state == PullIs::Open && by_hand.is_none(),
+        merge_hint: by_hand,
         error,
     })
 }

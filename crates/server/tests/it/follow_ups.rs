@@ -33,7 +33,9 @@ async fn a_follow_up_adds_to_the_same_branch_and_pull_request() {
     let path = format!("/v2/agent/{}/job/{}/diff", team.project.id, job["id"].as_str().unwrap());
     let diff = server.get(&team.key, &path).await.body;
     assert!(diff.contains("-one two\n+eins zwei\n"), "the change as it stands: {diff}");
-    assert_eq!(server.app.pulls.pulls(&team.project.id, 10).await.unwrap().len(), 1);
+    let pulls = server.app.pulls.pulls(&team.project.id, 10).await.unwrap();
+    assert_eq!(pulls.len(), 1);
+    assert!(pulls[0].body.contains("eins") && pulls[0].body.contains("zwei"), "a reviewer reads of both");
     let kinds: Vec<_> =
         server.events(&team, &job["id"]).await.iter().map(|e| e["type"].to_string()).collect();
     assert_eq!(kinds.iter().filter(|kind| *kind == "\"ended\"").count(), 2);

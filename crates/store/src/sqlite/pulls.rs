@@ -62,7 +62,7 @@ impl Pulls for SqliteStore {
 
 async fn insert(db: &mut SqliteConnection, project: String, new: NewPull, now: i64) -> Result<Pull> {
     if let Some(there) = adopted(db, &project, &new).await? {
-        return Ok(there);
+        return describe(db, &project, there, &new).await;
     }
     refuse_stopped(db, &new.job).await?;
     let row = sqlx::query(
@@ -82,6 +82,21 @@ async fn insert(db: &mut SqliteConnection, project: String, new: NewPull, now: i
     .fetch_one(db)
     .await?;
     pull(&row)
+}
+
+/// A follow-up adds what it did to what its pull request says; saying it twice changes nothing.
+async fn describe(db: &mut SqliteConnection, project: &str, there: Pull, new: &NewPull) -> Result<Pull> {
+    if there.job != new.job || there.state != PullState::Open || there.body.contains(&new.body) {
+        return Ok(there);
+    }
+    let body = format!("{}\n\n## Then\n\n{}", there.body, new.body);
+    sqlx::query("UPDATE pulls SET body = ? WHERE project = ? AND number = ?")
+        .bind(&body)
+        .bind(project)
+        .bind(there.number as i64)
+        .execute(db)
+        .await?;
+    Ok(Pull { body, ..there })
 }
 
 /// A job that is archived, or is to be, opens nothing any more, however late it comes.

@@ -23,6 +23,12 @@ async fn a_job_has_one_pull_request_ever(store: &SqliteStore, _: &TestClock) {
     let again =
         store.open_pull(&mine, &NewPull { title: "Other".into(), ..new("docwright/1") }).await.unwrap();
     assert_eq!(again, first);
+    let more = NewPull { body: "And images".into(), ..new("docwright/1") };
+    for _ in 0..2 {
+        let told = store.open_pull(&mine, &more).await.unwrap();
+        assert_eq!(told.body, "All of them\n\n## Then\n\nAnd images");
+    }
+    let first = store.pull(&mine, 1).await.unwrap().unwrap();
     let numbers = [
         first.number,
         store.open_pull(&mine, &new("docwright/2")).await.unwrap().number,

@@ -81,6 +81,8 @@ fn replacements_said_otherwise() {
     check("* fix typos\n* fix links\n", "spelling + links");
     check("replace npm with pnpm. Thank you very much!", "replace <npm> <pnpm>");
     check("fix typos, thanks in advance", "spelling");
+    check("fix typos, too", "spelling");
+    check("Fix common misspellings as well.", "spelling");
 }
 
 #[test]
