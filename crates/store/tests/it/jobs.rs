@@ -2,14 +2,13 @@ use base::TestClock;
 use jiff::SignedDuration;
 use serde_json::json;
 use store::{
-    Archived, Change, Ending, Filter, Job, JobStore, LEASE, Limit, MAX_ATTEMPTS, NewEvent, NewJob, Once,
-    Outcome, Project, ProjectId, Prompt, Queue, Rates, Receipt, Render, Resume, SqliteStore, Status,
-    StoreError, Terms, WorkerId,
+    Change, Ending, Filter, Job, JobStore, LEASE, MAX_ATTEMPTS, NewEvent, NewJob, Outcome, Project,
+    ProjectId, Prompt, Queue, Receipt, Resume, SqliteStore, Status, StoreError, Terms, WorkerId,
 };
 
 use crate::{every_backend, project};
 
-const MILLISECOND: SignedDuration = SignedDuration::from_millis(1);
+pub(crate) const MILLISECOND: SignedDuration = SignedDuration::from_millis(1);
 
 every_backend! {
     a_new_job_is_active_and_has_its_first_event,
@@ -27,30 +26,20 @@ every_backend! {
     finishing_sets_status_link_and_last_event_in_one,
     events_are_numbered_without_gaps,
     a_list_can_be_of_one_status,
-    an_idempotent_request_is_answered_once_and_again,
-    a_limit_is_counted_with_what_it_limits,
-    a_follow_up_wakes_an_ended_job_and_starts_a_new_run,
-    an_unread_message_keeps_a_run_from_ending,
-    a_message_is_unread_until_its_change_is_noted,
-    an_idle_job_is_archived_at_once_and_for_good,
-    a_running_job_is_archived_when_its_worker_lets_go,
-    a_running_job_is_archived_when_its_workers_lease_ends,
-    a_settled_pull_request_takes_no_follow_up,
-    jobs_on_one_branch_run_one_at_a_time,
 }
 
-fn worker(n: u8) -> WorkerId {
+pub(crate) fn worker(n: u8) -> WorkerId {
     WorkerId(format!("wrk_{n}"))
 }
 
-async fn job(store: &SqliteStore, project: &Project) -> Job {
+pub(crate) async fn job(store: &SqliteStore, project: &Project) -> Job {
     match store.insert(&new_job(project), &Terms::default()).await.unwrap() {
         Receipt::Done { job, .. } => *job,
         other => panic!("{other:?}"),
     }
 }
 
-fn new_job(project: &Project) -> NewJob {
+pub(crate) fn new_job(project: &Project) -> NewJob {
     NewJob {
         project: project.id.clone(),
         prompt: Prompt::parse("Fix links").unwrap(),
@@ -61,16 +50,11 @@ fn new_job(project: &Project) -> NewJob {
     }
 }
 
-fn page(limit: u32, offset: u64) -> Filter {
+pub(crate) fn page(limit: u32, offset: u64) -> Filter {
     Filter { status: None, limit, offset }
 }
 
-async fn follow_up(store: &SqliteStore, job: &Job, prompt: &str) -> Receipt {
-    let prompt = Prompt::parse(prompt).unwrap();
-    store.message(&job.project, &job.id, &prompt, &Terms::default()).await.unwrap().unwrap()
-}
-
-fn done(link: Option<&str>) -> Ending {
+pub(crate) fn done(link: Option<&str>) -> Ending {
     Ending {
         outcome: Outcome::Completed { pr_link: link.map(str::to_owned) },
         message: "Done".into(),
@@ -311,195 +295,4 @@ async fn a_list_can_be_of_one_status(store: &SqliteStore, _: &TestClock) {
         let listed = store.list(&project.id, &filter).await.unwrap();
         assert_eq!(listed.items.iter().map(|job| &job.id).collect::<Vec<_>>(), [expected]);
     }
-}
-
-fn once(key: &str, body: &str) -> Terms {
-    let render = Render(std::sync::Arc::new(|job: &Job| format!("answer for {}", job.id)));
-    Terms { once: Some((Once::new(key, body.as_bytes()), render)), limit: None }
-}
-
-async fn an_idempotent_request_is_answered_once_and_again(store: &SqliteStore, clock: &TestClock) {
-    let (project, other) = (project(store, "acme").await, project(store, "globex").await);
-    let insert =
-        async |project: &Project, terms: Terms| store.insert(&new_job(project), &terms).await.unwrap();
-    let Receipt::Done { job, .. } = insert(&project, once("k", "body")).await else { panic!() };
-    let again = insert(&project, once("k", "body")).await;
-    assert!(matches!(again, Receipt::Replayed(answer) if answer == format!("answer for {}", job.id)));
-    assert!(matches!(insert(&project, once("k", "other body")).await, Receipt::KeyReused));
-    assert_eq!(store.list(&project.id, &page(10, 0)).await.unwrap().items.len(), 1);
-    // The key is the project's and the operation's own.
-    assert!(matches!(insert(&other, once("k", "body")).await, Receipt::Done { .. }));
-    let prompt = Prompt::parse("More").unwrap();
-    let message =
-        async || store.message(&project.id, &job.id, &prompt, &once("k", "body")).await.unwrap().unwrap();
-    assert!(matches!(message().await, Receipt::Done { .. }));
-    assert!(matches!(message().await, Receipt::Replayed(_)));
-    clock.advance(SignedDuration::from_hours(24));
-    assert!(matches!(insert(&project, once("k", "other body")).await, Receipt::Done { .. }));
-}
-
-async fn a_limit_is_counted_with_what_it_limits(store: &SqliteStore, clock: &TestClock) {
-    let project = project(store, "acme").await;
-    let limit = Limit { bucket: "jobs".into(), most: 2 };
-    let limited = |terms: Terms| Terms { limit: Some(limit.clone()), ..terms };
-    let insert = async |terms: Terms| store.insert(&new_job(&project), &limited(terms)).await.unwrap();
-    let Receipt::Done { usage, .. } = insert(once("k", "body")).await else { panic!() };
-    assert_eq!(usage.map(|usage| (usage.most, usage.left)), Some((2, 1)));
-    assert!(matches!(insert(once("k", "body")).await, Receipt::Replayed(_))); // costs nothing
-    assert!(matches!(insert(Terms::default()).await, Receipt::Done { .. }));
-    let Receipt::LimitReached(usage) = insert(Terms::default()).await else { panic!() };
-    assert_eq!((usage.left, usage.resets_at.to_string().as_str()), (0, "2026-11-15T13:00:00Z"));
-    assert!(store.count(&limit).await.unwrap().is_err());
-    assert_eq!(store.list(&project.id, &page(10, 0)).await.unwrap().items.len(), 2);
-    clock.advance(SignedDuration::from_hours(1));
-    assert_eq!(store.count(&limit).await.unwrap().unwrap().left, 1);
-}
-
-async fn leased(store: &SqliteStore) -> store::Lease {
-    store.beat(&worker(1)).await.unwrap();
-    store.lease_next(&worker(1)).await.unwrap().unwrap()
-}
-
-fn change() -> Change {
-    Change {
-        head_commit: "c0ffee".into(),
-        title: "Fix links".into(),
-        body: "All".into(),
-        report: json!(null),
-        diff: "diff".into(),
-    }
-}
-
-async fn a_follow_up_wakes_an_ended_job_and_starts_a_new_run(store: &SqliteStore, _: &TestClock) {
-    let project = project(store, "acme").await;
-    let made = job(store, &project).await;
-    let first = leased(store).await;
-    store.set_base(&first, "main", "ba5e").await.unwrap();
-    store.set_change(&first, &change(), 0).await.unwrap();
-    assert!(store.finish(&first, done(Some("https://x/pulls/1")), 0).await.unwrap());
-
-    let Receipt::Done { job, .. } = follow_up(store, &made, "And images").await else { panic!() };
-    assert_eq!((job.status, job.run, job.attempt), (Status::Active, 2, 0));
-    assert_eq!(job.pr_link.as_deref(), Some("https://x/pulls/1"), "the link is kept during a follow-up");
-    let second = leased(store).await;
-    let expected = Resume { origin: Some("ba5e".into()), base: None, change: None };
-    assert_eq!(second.resume, expected);
-    let unread = store.unread(&second).await.unwrap();
-    assert_eq!(unread.iter().map(|m| (m.number, m.prompt.as_str())).collect::<Vec<_>>(), [(1, "And images")]);
-    assert_eq!(store.diff(&project.id, &made.id).await.unwrap().unwrap(), "diff", "as it stands");
-    assert!(store.finish(&second, done(None), 1).await.unwrap());
-    let kinds: Vec<_> =
-        store.events(&project.id, &made.id, 0).await.unwrap().unwrap().into_iter().map(|e| e.kind).collect();
-    assert_eq!(kinds, ["created", "started", "ended", "message", "started", "ended"]);
-}
-
-async fn an_unread_message_keeps_a_run_from_ending(store: &SqliteStore, _: &TestClock) {
-    let project = project(store, "acme").await;
-    let made = job(store, &project).await;
-    let lease = leased(store).await;
-    follow_up(store, &made, "And images").await;
-    assert!(!store.finish(&lease, done(None), 0).await.unwrap());
-    assert_eq!(store.find(&project.id, &made.id).await.unwrap().unwrap().status, Status::Active);
-    assert!(store.finish(&lease, done(None), 1).await.unwrap());
-    assert_eq!(store.find(&project.id, &made.id).await.unwrap().unwrap().run, 2);
-}
-
-async fn a_message_is_unread_until_its_change_is_noted(store: &SqliteStore, _: &TestClock) {
-    let project = project(store, "acme").await;
-    let made = job(store, &project).await;
-    follow_up(store, &made, "And images").await;
-    let lease = leased(store).await;
-    assert_eq!(store.unread(&lease).await.unwrap().len(), 1);
-    store.void_leases().await.unwrap(); // died while it worked on it
-    let lease = leased(store).await;
-    assert_eq!(store.unread(&lease).await.unwrap().len(), 1);
-    store.set_change(&lease, &change(), 1).await.unwrap();
-    assert!(store.unread(&lease).await.unwrap().is_empty());
-}
-
-async fn archived(store: &SqliteStore, job: &Job) -> Archived {
-    store.archive(&job.project, &job.id).await.unwrap().unwrap()
-}
-
-async fn an_idle_job_is_archived_at_once_and_for_good(store: &SqliteStore, clock: &TestClock) {
-    let (project, other) = (project(store, "acme").await, project(store, "globex").await);
-    let made = job(store, &project).await;
-    assert!(store.archive(&other.id, &made.id).await.unwrap().is_none());
-    let Archived::Done(first) = archived(store, &made).await else { panic!() };
-    assert_eq!(first.status, Status::Archived);
-    clock.advance(MILLISECOND);
-    let Archived::Done(again) = archived(store, &made).await else { panic!() };
-    assert_eq!(again.archived_at, first.archived_at);
-    assert!(
-        matches!(follow_up(store, &made, "More").await, Receipt::Refused(why) if why.contains("create a new job"))
-    );
-    store.beat(&worker(1)).await.unwrap();
-    assert!(store.lease_next(&worker(1)).await.unwrap().is_none());
-}
-
-async fn a_running_job_is_archived_when_its_worker_lets_go(store: &SqliteStore, _: &TestClock) {
-    let project = project(store, "acme").await;
-    let made = job(store, &project).await;
-    let lease = leased(store).await;
-    assert!(store.to_stop(&worker(1)).await.unwrap().is_empty());
-    assert!(matches!(archived(store, &made).await, Archived::Waiting));
-    assert_eq!(store.to_stop(&worker(1)).await.unwrap(), std::slice::from_ref(&made.id));
-    // From now on not one more write of it is taken.
-    assert!(matches!(store.set_base(&lease, "main", "c").await, Err(StoreError::LeaseLost(_))));
-    assert!(matches!(store.finish(&lease, done(Some("x")), 0).await, Err(StoreError::LeaseLost(_))));
-    assert!(matches!(archived(store, &made).await, Archived::Waiting));
-    store.release(&lease).await.unwrap();
-    let Archived::Done(job) = archived(store, &made).await else { panic!() };
-    assert_eq!((job.status, job.pr_link), (Status::Archived, None));
-    assert!(store.to_stop(&worker(1)).await.unwrap().is_empty());
-}
-
-async fn a_running_job_is_archived_when_its_workers_lease_ends(store: &SqliteStore, clock: &TestClock) {
-    let project = project(store, "acme").await;
-    let (asked, silent) = (job(store, &project).await, job(store, &project).await);
-    leased(store).await;
-    leased(store).await;
-    assert!(matches!(archived(store, &asked).await, Archived::Waiting));
-    assert!(matches!(archived(store, &silent).await, Archived::Waiting));
-    clock.advance(LEASE);
-    assert!(matches!(archived(store, &asked).await, Archived::Done(_)));
-    // Nobody asks for the other one again: the next worker that looks for work archives it.
-    store.beat(&worker(2)).await.unwrap();
-    assert!(store.lease_next(&worker(2)).await.unwrap().is_none());
-    assert_eq!(store.find(&project.id, &silent.id).await.unwrap().unwrap().status, Status::Archived);
-}
-
-async fn a_settled_pull_request_takes_no_follow_up(store: &SqliteStore, _: &TestClock) {
-    use store::{NewPull, PullState, Pulls};
-    let project = project(store, "acme").await;
-    let made = job(store, &project).await;
-    let pull = NewPull {
-        job: made.id.0.clone(),
-        title: "t".into(),
-        body: "b".into(),
-        head: made.branch.clone(),
-        base: "main".into(),
-        head_commit: "c".into(),
-        base_commit: "b".into(),
-    };
-    store.open_pull(&project.id, &pull).await.unwrap();
-    assert!(matches!(follow_up(store, &made, "More").await, Receipt::Done { .. }));
-    store.settle_pull(&project.id, 1, PullState::Merged, "c", None).await.unwrap();
-    let refused = follow_up(store, &made, "More").await;
-    assert!(
-        matches!(refused, Receipt::Refused(why) if why == "the job's pull request is merged; create a new job")
-    );
-}
-
-async fn jobs_on_one_branch_run_one_at_a_time(store: &SqliteStore, _: &TestClock) {
-    let project = project(store, "acme").await;
-    let on = |branch: &str| NewJob { branch: Some(branch.into()), ..new_job(&project) };
-    for branch in ["topic", "topic", "other"] {
-        store.insert(&on(branch), &Terms::default()).await.unwrap();
-    }
-    let (first, second) = (leased(store).await, leased(store).await);
-    assert_eq!((first.job.branch.as_str(), second.job.branch.as_str()), ("topic", "other"));
-    assert!(store.lease_next(&worker(1)).await.unwrap().is_none());
-    assert!(store.finish(&first, done(None), 0).await.unwrap());
-    assert_eq!(leased(store).await.job.branch, "topic");
 }

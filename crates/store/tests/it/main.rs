@@ -5,6 +5,7 @@
 
 mod accounts;
 mod data_dir;
+mod follow_ups;
 mod jobs;
 mod pulls;
 mod secrets;
