@@ -6,30 +6,6 @@ use similar::{ChangeTag, TextDiff};
 
 const CONTEXT_LINES: usize = 3;
 
-/// How many lines a changed file gained and lost. A binary file counts none.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileChange {
-    pub path: String,
-    pub added: usize,
-    pub removed: usize,
-}
-
-impl FileChange {
-    pub(crate) fn count(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Self {
-        let mut change = Self { path: path.to_owned(), added: 0, removed: 0 };
-        let (Some(old), Some(new)) = (text(old), text(new)) else { return change };
-        let (old, new) = (lines(old.unwrap_or_default()), lines(new.unwrap_or_default()));
-        for line in TextDiff::from_slices(&old, &new).iter_all_changes() {
-            match line.tag() {
-                ChangeTag::Insert => change.added += 1,
-                ChangeTag::Delete => change.removed += 1,
-                ChangeTag::Equal => {}
-            }
-        }
-        change
-    }
-}
-
 /// One file's change in the form of git; `None` is a file that is not there. Empty when nothing changed.
 pub fn unified_diff(path: &str, old: Option<&str>, new: Option<&str>) -> String {
     if old == new {
@@ -153,6 +129,5 @@ mod tests {
             patch,
             "diff --git a/a.png b/a.png\nnew file mode 100644\nBinary files /dev/null and b/a.png differ\n"
         );
-        assert_eq!(FileChange::count("a.png", None, Some(b"\0")).added, 0);
     }
 }

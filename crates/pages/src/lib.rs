@@ -33,7 +33,7 @@ mod splice;
 
 pub use anchors::Heading;
 pub use destination::is_external;
-pub use diff::{FileChange, unified_diff};
+pub use diff::unified_diff;
 pub use files::{Entry, Files, FilesError, Hit, Kind, MAX_FILES, MAX_TEXT_BYTES, MemoryTree, Tree};
 pub use fragments::{Fragments, Title};
 pub use frontmatter::{FrontMatter, Value};

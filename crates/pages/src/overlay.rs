@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::diff::{self, FileChange};
+use crate::diff;
 use crate::files::{Entry, Files, FilesError, Kind, MAX_FILES, MAX_TEXT_BYTES, Tree};
 use crate::names::Names;
 use crate::path;
@@ -75,15 +75,6 @@ impl<T: Tree> Overlay<T> {
             }
         }
         Ok(patch)
-    }
-
-    /// How many lines each changed file gained and lost, in the order of their paths.
-    pub fn changes(&self) -> Result<Vec<FileChange>, FilesError> {
-        let count = |(path, new): (&String, &Option<Vec<u8>>)| {
-            let old = self.base_bytes(path)?;
-            Ok(FileChange::count(path, old.as_deref(), new.as_deref()))
-        };
-        self.changes.0.iter().map(count).collect()
     }
 
     fn base_bytes(&self, path: &str) -> Result<Option<Vec<u8>>, FilesError> {

@@ -97,9 +97,9 @@ pub trait Queue: Send + Sync {
     /// Notes the change, before it is pushed; it answers the messages up to number `read`.
     async fn set_change(&self, lease: &Lease, change: &Change, read: u32) -> Result<()>;
     /// Ends the job: status, link and the `ended` event in one step. Messages up to number
-    /// `read` are answered by it. False while a later one waits: the job stays active, and its
-    /// next run is for that.
-    async fn finish(&self, lease: &Lease, ending: Ending, read: u32) -> Result<bool>;
+    /// `read` are answered by it. While a later one waits, the job stays active instead, and the
+    /// lease of its next run, which is for that, is answered.
+    async fn finish(&self, lease: &Lease, ending: Ending, read: u32) -> Result<Option<Lease>>;
     /// Gives the job back unharmed, as a server does that is asked to stop: the attempt is
     /// not held against the job. One that is to be archived is archived now.
     async fn release(&self, lease: &Lease) -> Result<()>;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forge::{Cache, Host, Local, NewCommit, NewPull, Oid, Signature, State};
-use store::{Change, Ending, Lease, Message, NewEvent, Outcome, Project, Resume, StoreError};
+use store::{Change, Ending, Lease, Message, NewEvent, Outcome, Project, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use super::edit::{self, Edits, Made};
@@ -26,37 +26,38 @@ pub(super) async fn see_through(app: &App, mut lease: Lease, alive: &Cancellatio
             Ok(done) => done,
             Err(other) => return let_go(app, &lease, other, alive).await,
         };
-        if finish(app, &lease, ending, read, alive).await {
-            return;
+        match finish(app, &lease, ending, read, alive).await {
+            Some(next) => lease = next,
+            None => return,
         }
-        // What this pass has made is where the next one starts.
-        lease.resume = Resume { origin: lease.resume.origin, ..Resume::default() };
-        lease.job.run += 1;
     }
 }
 
 /// A failure is an answer, too: to all that had been asked when the pass began.
 async fn one_pass(app: &App, lease: &Lease, alive: &CancellationToken) -> Result<(Ending, u32), Stop> {
     let waiting = app.queue.unread(lease).await?;
-    let read = waiting.last().map_or(0, |message| message.number);
     // Dropping the pass kills the git program that it waits for.
     let result = tokio::select! {
         result = pass(app, lease, &waiting, alive) => result,
         () = alive.cancelled() => Err(Stop::GiveBack("it was told to stop".into())),
     };
     match result {
-        Err(Stop::Failed(sentence)) => Ok((failed(sentence), read)),
-        Ok((ending, answered)) => Ok((ending, if answered { read } else { 0 })),
-        Err(other) => Err(other),
+        Err(Stop::Failed(sentence)) => Ok((failed(sentence), last(&waiting))),
+        other => other,
     }
+}
+
+fn last(waiting: &[Message]) -> u32 {
+    waiting.last().map_or(0, |message| message.number)
 }
 
 async fn let_go(app: &App, lease: &Lease, why: Stop, alive: &CancellationToken) {
     let id = &lease.job.id;
     match why {
         Stop::LeaseLost => tracing::warn!(job.id = %id, "job {id} passed to another worker, or was stopped"),
-        Stop::GiveBack(why) => tracing::info!(job.id = %id, "job {id} is given back: {why}"),
-        Stop::Failed(sentence) => tracing::info!(job.id = %id, "job {id} is given back: {sentence}"),
+        Stop::GiveBack(why) | Stop::Failed(why) => {
+            tracing::info!(job.id = %id, "job {id} is given back: {why}")
+        }
     }
     // Also after a lost lease: if the job is to be archived, this is what the archive waits for.
     match app.queue.release(lease).await {
@@ -67,52 +68,57 @@ async fn let_go(app: &App, lease: &Lease, why: Stop, alive: &CancellationToken) 
     pause(alive, AGAIN).await;
 }
 
-/// The outcome is known; a store that does not answer must not lose it. False when a follow-up
-/// came in the meantime.
-async fn finish(app: &App, lease: &Lease, ending: Ending, read: u32, alive: &CancellationToken) -> bool {
+/// The outcome is known; a store that does not answer must not lose it. Answers the next run,
+/// when a follow-up came in the meantime.
+async fn finish(
+    app: &App,
+    lease: &Lease,
+    ending: Ending,
+    read: u32,
+    alive: &CancellationToken,
+) -> Option<Lease> {
     let id = &lease.job.id;
     loop {
         match app.queue.finish(lease, ending.clone(), read).await {
-            Ok(false) => return false,
-            Ok(true) => {
+            Ok(None) => {
                 let how = if ending.outcome == Outcome::Failed { "failed" } else { "completed" };
                 tracing::info!(job.id = %id, "job {id} {how}: {}", ending.message);
-                return true;
+                return None;
             }
+            Ok(next) => return next,
             Err(StoreError::LeaseLost(_)) => {
                 let_go(app, lease, Stop::LeaseLost, alive).await;
-                return true;
+                return None;
             }
             Err(error) => tracing::error!(job.id = %id, "the end of job {id} was not kept: {error}"),
         }
         if alive.is_cancelled() {
-            return true;
+            return None;
         }
         pause(alive, AGAIN).await;
     }
 }
 
-/// From what is asked to the pull request. Answers the ending, and whether that is the answer to
-/// the messages that wait; an earlier attempt's change was made before they were looked at.
+/// From what is asked to the pull request. Answers the ending, and the number of the last message
+/// that it answers: none, for a change that an earlier attempt made before it looked at them.
 async fn pass(
     app: &App,
     lease: &Lease,
     waiting: &[Message],
     alive: &CancellationToken,
-) -> Result<(Ending, bool), Stop> {
+) -> Result<(Ending, u32), Stop> {
     let run = Run::open(app, lease).await?;
     let (base_ref, base) = run.base().await?;
     if let Some(change) = run.change_so_far().await {
-        return Ok((run.publish(&base_ref, &base, &change).await?, false));
+        return Ok((run.publish(&base_ref, &base, &change).await?, 0));
     }
-    let prompt = run.prompt(waiting);
+    let (prompt, read) = (run.prompt(waiting), last(waiting));
     let made = run.edit(&base, &prompt, alive).await?;
     if made.edits.is_empty() {
-        return Ok((completed(None, report(&made.report)), true));
+        return Ok((completed(None, report(&made.report)), read));
     }
-    let read = waiting.last().map_or(0, |message| message.number);
     let change = run.commit(&base, &prompt, made, read).await?;
-    Ok((run.publish(&base_ref, &base, &change).await?, true))
+    Ok((run.publish(&base_ref, &base, &change).await?, read))
 }
 
 struct Run<'a> {

@@ -88,6 +88,30 @@ async fn a_take_up_without_the_cache_finds_the_branch_on_the_host() {
     assert_eq!(git(&team.repository, &["rev-parse", &branch]), tip);
 }
 
+#[tokio::test]
+async fn a_message_that_came_before_a_cut_off_end_is_answered_on_top_of_it() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[("a.md", "one and more\n")]).await;
+    let job = server.create_job(&team, PROMPT).await;
+    server.run_queued_jobs().await;
+    let raw = raw_store(&server).await;
+    sqlx::query("UPDATE jobs SET status = 'active', pr_link = NULL, ended_at = NULL")
+        .execute(&raw)
+        .await
+        .unwrap();
+    let more = json!({ "prompt": "Replace \"more\" with \"less\"." });
+    assert_eq!(server.ask(&team, &job, "message", &more).await.status, 200);
+    server.run_queued_jobs().await;
+    let ended = server.job(&team, &job["id"]).await;
+    assert_eq!(ended["status"], "completed");
+    let branch = ended["source"]["ref"].as_str().unwrap();
+    assert_eq!(git(&team.repository, &["show", &format!("{branch}:a.md")]), "two and less");
+    assert_eq!(pulls(&server, &team).await, 1);
+    let path = format!("/v2/agent/{}/job/{}/diff", team.project.id, job["id"].as_str().unwrap());
+    let diff = server.get(&team.key, &path).await.body;
+    assert!(diff.contains("-one and more\n+two and less\n"), "the whole change: {diff}");
+}
+
 async fn raw_store(server: &TestServer) -> sqlx::SqlitePool {
     sqlx::SqlitePool::connect(server.data().join("docwright.db").to_str().unwrap()).await.unwrap()
 }

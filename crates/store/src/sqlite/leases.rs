@@ -86,17 +86,20 @@ impl Queue for SqliteStore {
         .await
     }
 
-    async fn finish(&self, lease: &Lease, ending: Ending, read: u32) -> Result<bool> {
+    async fn finish(&self, lease: &Lease, ending: Ending, read: u32) -> Result<Option<Lease>> {
+        let (worker, fence) = (lease.worker.clone(), lease.fence);
         self.fenced(lease, move |db, id, now| {
             async move {
                 mark_read(db, &id, read).await?;
                 let waits = sqlx::query("SELECT 1 FROM messages WHERE job = ? AND read = 0 LIMIT 1");
-                let waits = waits.bind(&id.0).fetch_optional(&mut *db).await?.is_some();
-                match waits {
-                    true => next_run(db, &id).await?,
-                    false => end(db, &id, now, ending).await?,
+                if waits.bind(&id.0).fetch_optional(&mut *db).await?.is_none() {
+                    end(db, &id, now, ending).await?;
+                    return Ok(None);
                 }
-                Ok(!waits)
+                let row = next_run(db, &id).await?;
+                let job = job(&row)?;
+                let resume = resume(db, &row, job.run).await?;
+                Ok(Some(Lease { job, worker, fence, resume }))
             }
             .boxed()
         })
@@ -219,10 +222,9 @@ async fn give_back(db: &mut SqliteConnection, id: &JobId) -> Result<()> {
 }
 
 /// What comes next starts from what is on the branch by then.
-async fn next_run(db: &mut SqliteConnection, id: &JobId) -> Result<()> {
-    let next = "UPDATE jobs SET run = run + 1, base_commit = NULL WHERE id = ?";
-    sqlx::query(next).bind(&id.0).execute(db).await?;
-    Ok(())
+async fn next_run(db: &mut SqliteConnection, id: &JobId) -> Result<SqliteRow> {
+    let next = "UPDATE jobs SET run = run + 1, base_commit = NULL WHERE id = ? RETURNING *";
+    Ok(sqlx::query(next).bind(&id.0).fetch_one(db).await?)
 }
 
 async fn mark_read(db: &mut SqliteConnection, id: &JobId, read: u32) -> Result<()> {

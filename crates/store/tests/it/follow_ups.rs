@@ -92,7 +92,7 @@ async fn a_follow_up_wakes_an_ended_job_and_starts_a_new_run(store: &SqliteStore
     let first = leased(store).await;
     store.set_base(&first, "main", "ba5e").await.unwrap();
     store.set_change(&first, &change(), 0).await.unwrap();
-    assert!(store.finish(&first, done(Some("https://x/pulls/1")), 0).await.unwrap());
+    assert!(store.finish(&first, done(Some("https://x/pulls/1")), 0).await.unwrap().is_none());
 
     let Receipt::Done { job, .. } = follow_up(store, &made, "And images").await else { panic!() };
     assert_eq!((job.status, job.run, job.attempt), (Status::Active, 2, 0));
@@ -103,7 +103,7 @@ async fn a_follow_up_wakes_an_ended_job_and_starts_a_new_run(store: &SqliteStore
     let unread = store.unread(&second).await.unwrap();
     assert_eq!(unread.iter().map(|m| (m.number, m.prompt.as_str())).collect::<Vec<_>>(), [(1, "And images")]);
     assert_eq!(store.diff(&project.id, &made.id).await.unwrap().unwrap(), "diff", "as it stands");
-    assert!(store.finish(&second, done(None), 1).await.unwrap());
+    assert!(store.finish(&second, done(None), 1).await.unwrap().is_none());
     let kinds: Vec<_> =
         store.events(&project.id, &made.id, 0).await.unwrap().unwrap().into_iter().map(|e| e.kind).collect();
     assert_eq!(kinds, ["created", "started", "ended", "message", "started", "ended"]);
@@ -113,11 +113,16 @@ async fn an_unread_message_keeps_a_run_from_ending(store: &SqliteStore, _: &Test
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
     let lease = leased(store).await;
+    store.set_base(&lease, "main", "ba5e").await.unwrap();
+    store.set_change(&lease, &change(), 0).await.unwrap();
     follow_up(store, &made, "And images").await;
-    assert!(!store.finish(&lease, done(None), 0).await.unwrap());
-    assert_eq!(store.find(&project.id, &made.id).await.unwrap().unwrap().status, Status::Active);
-    assert!(store.finish(&lease, done(None), 1).await.unwrap());
-    assert_eq!(store.find(&project.id, &made.id).await.unwrap().unwrap().run, 2);
+    let next = store.finish(&lease, done(None), 0).await.unwrap().unwrap();
+    assert_eq!((next.job.status, next.job.run), (Status::Active, 2));
+    // It starts from what is on the branch by then, and knows what the job began with.
+    assert_eq!(next.resume, Resume { origin: Some("ba5e".into()), base: None, change: None });
+    assert_eq!(store.unread(&next).await.unwrap().len(), 1);
+    assert!(store.finish(&next, done(None), 1).await.unwrap().is_none());
+    assert_eq!(store.find(&project.id, &made.id).await.unwrap().unwrap().status, Status::Completed);
 }
 
 async fn a_message_is_unread_until_its_change_is_noted(store: &SqliteStore, _: &TestClock) {
@@ -216,6 +221,6 @@ async fn jobs_on_one_branch_run_one_at_a_time(store: &SqliteStore, _: &TestClock
     let (first, second) = (leased(store).await, leased(store).await);
     assert_eq!((first.job.branch.as_str(), second.job.branch.as_str()), ("topic", "other"));
     assert!(store.lease_next(&worker(1)).await.unwrap().is_none());
-    assert!(store.finish(&first, done(None), 0).await.unwrap());
+    assert!(store.finish(&first, done(None), 0).await.unwrap().is_none());
     assert_eq!(leased(store).await.job.branch, "topic");
 }

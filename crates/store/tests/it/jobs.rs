@@ -289,7 +289,7 @@ async fn a_list_can_be_of_one_status(store: &SqliteStore, _: &TestClock) {
     let (first, second) = (job(store, &project).await, job(store, &project).await);
     store.beat(&worker(1)).await.unwrap();
     let lease = store.lease_next(&worker(1)).await.unwrap().unwrap();
-    assert!(store.finish(&lease, done(None), 0).await.unwrap());
+    assert!(store.finish(&lease, done(None), 0).await.unwrap().is_none());
     for (status, expected) in [(Status::Completed, &first.id), (Status::Active, &second.id)] {
         let filter = Filter { status: Some(status), ..page(10, 0) };
         let listed = store.list(&project.id, &filter).await.unwrap();
