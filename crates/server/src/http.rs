@@ -11,6 +11,7 @@ mod health;
 mod idempotency;
 mod jobs;
 mod limits;
+mod openapi;
 mod query;
 mod request_id;
 mod watch;
@@ -21,21 +22,32 @@ use axum::routing::{get, post};
 
 use crate::app::App;
 use crate::dashboard;
+use openapi::{self as does, Api};
+
+/// The API: what it takes, who answers, and what that does.
+fn api() -> Api {
+    Api::new()
+        .post("/v2/agent/{projectId}/job", jobs::create, does::create_job())
+        .get("/v2/agent/{projectId}/job/{id}", jobs::show, does::get_job())
+        .post("/v2/agent/{projectId}/job/{id}/message", jobs::message, does::message_job())
+        .post("/v2/agent/{projectId}/job/{id}/archive", jobs::archive, does::archive_job())
+        .get("/v2/agent/{projectId}/job/{id}/events", watch::events, does::list_events())
+        .get("/v2/agent/{projectId}/job/{id}/diff", jobs::diff, does::get_diff())
+        .get("/v2/agent/{projectId}/jobs", jobs::list, does::list_jobs())
+        .get("/v1/analytics/{projectId}/views", analytics::views, does::get_views())
+        .post("/v1/analytics/{projectId}/events", events::take, does::send_events())
+        .get("/healthz", health::alive, does::alive())
+        .get("/readyz", health::ready, does::ready())
+        .get("/openapi.json", openapi::json_document, does::description())
+        .get("/docs", openapi::docs, does::reference_page())
+}
+
+/// The API's description, for a server at this address.
+pub fn openapi(server: &str) -> serde_json::Value {
+    api().document(server)
+}
 
 pub(crate) fn router(app: App) -> Router {
-    let api = Router::new()
-        .route("/v2/agent/{projectId}/job", post(jobs::create))
-        .route("/v2/agent/{projectId}/job/{id}", get(jobs::show))
-        .route("/v2/agent/{projectId}/job/{id}/message", post(jobs::message))
-        .route("/v2/agent/{projectId}/job/{id}/archive", post(jobs::archive))
-        .route("/v2/agent/{projectId}/job/{id}/events", get(watch::events))
-        .route("/v2/agent/{projectId}/job/{id}/diff", get(jobs::diff))
-        .route("/v2/agent/{projectId}/jobs", get(jobs::list))
-        .route("/v1/analytics/{projectId}/views", get(analytics::views))
-        .route("/v1/analytics/{projectId}/events", post(events::take))
-        .route("/healthz", get(health::alive))
-        .route("/readyz", get(health::ready));
-
     let pages = Router::new()
         .route("/", get(dashboard::home::show))
         .route("/login", get(dashboard::login::show).post(dashboard::login::enter))
@@ -52,7 +64,9 @@ pub(crate) fn router(app: App) -> Router {
         .route("/assets/{name}", get(dashboard::assets::show))
         .layer(from_fn(dashboard::guard));
 
-    api.merge(pages)
+    api()
+        .router(&app.public_url)
+        .merge(pages)
         .fallback(error::no_such_route)
         .method_not_allowed_fallback(error::method_not_allowed)
         .layer(from_fn(request_id::layer))

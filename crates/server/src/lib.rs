@@ -13,6 +13,7 @@ mod worker;
 
 pub use app::{Admin, App, MODELS};
 pub use hosts::{Repository, parse_docs_path};
+pub use http::openapi;
 pub use serve::Server;
 pub use settings::{Limits, Proxies, ProxyHeader, Settings, parse_public_url};
 pub use worker::Worker;

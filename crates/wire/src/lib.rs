@@ -1,20 +1,26 @@
 //! The JSON of the HTTP API: what the server writes and the command line reads. No I/O.
 
+mod schema;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
-/// `POST /v2/agent/{projectId}/job`
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// What to do, and for those who need more than the project's defaults, where and how.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct CreateJob {
+    #[schema(schema_with = schema::prompt)]
     pub prompt: String,
-    /// The branch to start from and merge into.
+    #[schema(schema_with = schema::base)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub r#ref: Option<String>,
-    /// Work on this head, and adopt its open pull request.
+    #[schema(schema_with = schema::head)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
+    /// Open the pull request as a draft.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draft: Option<bool>,
+    /// One of the models that the project allows; without it the project's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
@@ -25,67 +31,83 @@ impl CreateJob {
     }
 }
 
-/// `POST /v2/agent/{projectId}/job/{id}/message`
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// What to do next, on the same branch.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct FollowUp {
+    #[schema(schema_with = schema::prompt)]
     pub prompt: String,
 }
 
-/// `GET /v2/agent/{projectId}/jobs`
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// Newest first.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JobList {
     pub jobs: Vec<AgentJob>,
+    /// Whether there are more after this page.
     pub has_more: bool,
 }
 
 /// An agent job, with exactly these fields, every one always there.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentJob {
     pub id: String,
-    /// `active`, `completed`, `archived` or `failed`.
+    #[schema(schema_with = schema::status)]
     pub status: String,
     pub source: Source,
+    /// The model that edits.
     pub model: String,
+    /// The pull request; null during the first run, and when nothing had to be changed.
+    #[schema(required, format = "uri")]
     pub pr_link: Option<String>,
+    #[schema(format = DateTime)]
     pub created_at: String,
+    #[schema(required, format = DateTime)]
     pub archived_at: Option<String>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Source {
+    /// The repository's page on the web.
     pub repository: String,
+    /// The branch that the agent works on.
     pub r#ref: String,
 }
 
-/// Something that happened to a job; `data` holds `message` and what else there is to say.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// Something that happened to a job: `message` is for people; what else there is depends on `type`.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct JobEvent {
+    /// From 1, without gaps.
+    #[schema(minimum = 1)]
     pub number: u64,
+    #[schema(format = DateTime)]
     pub at: String,
+    /// Such as `created`, `step`, `ended`.
     pub r#type: String,
     #[serde(flatten)]
     pub data: Map<String, Value>,
 }
 
-/// `GET /v1/analytics/{projectId}/views`
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// How often pages were read, and by whom.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PageViews {
+    /// Over all pages, whatever `limit` and `offset` are.
     pub totals: Totals,
+    /// Most read first, then by path.
     pub views: Vec<PageView>,
+    /// Whether there are more after this page.
     pub has_more: bool,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Totals {
     pub human: u64,
     pub ai: u64,
     pub total: u64,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct PageView {
     pub path: String,
     pub human: u64,
@@ -94,56 +116,64 @@ pub struct PageView {
 }
 
 /// One page view as a server or a log reports it: `path` or `url`, the rest as far as known.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ViewEvent {
+    /// What was read. Query, fragment, trailing slash and `index.html` are dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// In place of `path`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// ISO 8601; without one, now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<String>,
+    /// Only a GET is a read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
+    /// Only 2xx and 304 are reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_agent: Option<String>,
+    /// Checked, and never kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ip: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub referrer: Option<String>,
+    /// The request's `Accept`: who prefers `text/markdown` is no browser.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accept: Option<String>,
+    /// The same one again within 7 days counts once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event_id: Option<String>,
 }
 
 /// The answer to `POST /v1/analytics/{projectId}/events`: `accepted` are on disk or were
 /// there already; `duplicates` says how many of them were there already.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Taken {
     pub accepted: u64,
     pub duplicates: u64,
     pub rejected: Vec<Rejected>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Rejected {
     /// Counted from 1, in lines or in the array's items.
     pub line: u64,
     pub message: String,
 }
 
-/// The one shape of an error. The code for machines is the header `X-Error-Code`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// The one shape of an error: a sentence that a person can act on.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Error {
     pub error: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<Detail>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Detail {
     pub message: String,
 }

@@ -28,7 +28,7 @@ pub(crate) enum ApiError {
     NoSuchProject,
     #[error("no such job")]
     NoSuchJob,
-    #[error("no such route; the API is described in the README")]
+    #[error("no such route; GET /docs shows those that there are")]
     NoSuchRoute,
     #[error("this route does not take that method")]
     MethodNotAllowed,
@@ -61,7 +61,7 @@ impl ApiError {
         Self::Invalid { code, message: message.into(), details: Vec::new() }
     }
 
-    fn status(&self) -> StatusCode {
+    pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
             Self::AddressNotAllowed | Self::ScopeTooSmall => StatusCode::FORBIDDEN,
@@ -79,7 +79,7 @@ impl ApiError {
         }
     }
 
-    fn code(&self) -> &'static str {
+    pub(super) fn code(&self) -> &'static str {
         match self {
             Self::Unauthorized => "unauthorized",
             Self::AddressNotAllowed => "address_not_allowed",

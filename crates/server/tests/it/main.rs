@@ -6,6 +6,7 @@
 mod bad_requests;
 mod contract;
 mod crash;
+mod described;
 mod follow_ups;
 mod jobs;
 mod keys;

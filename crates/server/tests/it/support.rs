@@ -12,6 +12,8 @@ use store::{Allow, Expiry, NewKey, NewProject, Organization, Project, Scope};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
+use crate::described;
+
 pub(crate) struct TestServer {
     pub(crate) app: App,
     pub(crate) clock: Arc<TestClock>,
@@ -173,9 +175,14 @@ fn new_project(organization: &Organization, repository: &Path) -> NewProject {
 }
 
 pub(crate) async fn send(request: RequestBuilder) -> Answer {
-    let answer = request.send().await.unwrap();
+    let (client, request) = request.build_split();
+    let request = request.unwrap();
+    let (method, path) = (request.method().clone(), request.url().path().to_owned());
+    let answer = client.execute(request).await.unwrap();
     let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
-    Answer { status, headers, body: answer.text().await.unwrap() }
+    let answer = Answer { status, headers, body: answer.text().await.unwrap() };
+    described::check(&method, &path, &answer);
+    answer
 }
 
 pub(crate) fn bare_repository(path: &Path, files: &[(&str, &str)]) {

@@ -266,7 +266,7 @@ async fn finishing_sets_status_link_and_last_event_in_one(store: &SqliteStore, c
     assert_eq!(job.ended_at.unwrap().duration_since(job.created_at), SignedDuration::from_secs(5));
     let last = store.events(&project.id, &made.id, 0).await.unwrap().unwrap().pop().unwrap();
     let keys: Vec<_> = last.data.keys().map(String::as_str).collect();
-    assert_eq!(keys, ["checks", "message", "reason", "report", "usage"]);
+    assert_eq!(keys, ["message", "reason", "usage", "checks", "report"]);
     assert!(matches!(store.finish(&lease, done(None), 0).await, Err(StoreError::LeaseLost(_))));
     assert!(store.lease_next(&worker(1)).await.unwrap().is_none());
 }

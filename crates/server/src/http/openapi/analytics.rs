@@ -1,0 +1,60 @@
+//! What the operations on page views do.
+
+use serde_json::{Value, json};
+use wire::{PageView, PageViews, Taken, Totals, ViewEvent};
+
+use super::agent::{bad_query, limit_reached};
+use super::answer::Answer;
+use super::operation::{Operation, reference};
+use super::parameters::{pages, query};
+
+const TAG: &str = "Page views";
+
+pub(crate) fn get_views() -> Operation {
+    let [limit, offset] = pages(250, 50);
+    let done =
+        Answer::json::<PageViews>(200, "Totals of the range, and the pages, most read first.", views())
+            .header("Link")
+            .counted();
+    Operation::new(TAG, "getViews", "Ask who reads")
+        .about("`human` counts browsers. `ai` counts assistants and coding agents that read for somebody, and whatever reads Markdown. Crawlers, search engines and monitors are in neither.")
+        .with_key()
+        .parameter(query("dateFrom", moment(), "From this moment on; a date is its midnight in UTC, a time without an offset is UTC."))
+        .parameter(query("dateTo", moment(), "Before this moment; not before `dateFrom`."))
+        .parameter(limit)
+        .parameter(offset)
+        .answers(done)
+        .refuses([bad_query(), limit_reached()])
+}
+
+pub(crate) fn send_events() -> Operation {
+    let event =
+        json!({ "path": "/guide", "timestamp": "2026-11-15T12:00:00Z", "userAgent": "Claude-User/1.0" });
+    let array = json!({ "type": "array", "items": reference::<ViewEvent>(), "maxItems": 10_000 });
+    let content = json!({
+        "application/json": { "schema": array, "example": [event] },
+        "application/x-ndjson": { "schema": { "type": "string" }, "example": format!("{event}\n") },
+    });
+    let taken = json!({ "accepted": 1, "duplicates": 0, "rejected": [{ "line": 2, "message": "path or url is missing" }] });
+    Operation::new(TAG, "sendEvents", "Send page views in")
+        .about("At most 10,000 events and 8 MiB. An event that is not right is rejected with its line; the others are kept. 503 means that nothing was kept.")
+        .with_key()
+        .writes()
+        .content::<ViewEvent>(content)
+        .answers(Answer::json::<Taken>(202, "Everything that was accepted is on disk.", taken))
+}
+
+fn moment() -> Value {
+    json!({
+        "anyOf": [{ "type": "string", "format": "date" }, { "type": "string", "format": "date-time" }],
+        "examples": ["2026-03-01", "2026-03-01T12:00:00+05:30"],
+    })
+}
+
+fn views() -> Value {
+    json!(PageViews {
+        totals: Totals { human: 120, ai: 45, total: 165 },
+        views: vec![PageView { path: "/guide".into(), human: 80, ai: 30, total: 110 }],
+        has_more: true,
+    })
+}

@@ -1,0 +1,131 @@
+//! Every answer that any test here sees is held against the API's description.
+
+use std::sync::OnceLock;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, TestServer};
+
+/// Not the API: pages for people, which their own tests look at.
+const PAGES: [&str; 5] = ["/login", "/logout", "/p/", "/assets/", "/js/"];
+
+fn document() -> &'static Value {
+    static DOCUMENT: OnceLock<Value> = OnceLock::new();
+    DOCUMENT.get_or_init(|| server::openapi("http://127.0.0.1:4747"))
+}
+
+#[track_caller]
+pub(crate) fn check(method: &Method, path: &str, answer: &Answer) {
+    let what = format!("{method} {path} answered {answer}");
+    assert!(!answer.header("x-request-id").is_empty(), "{what}: no X-Request-Id");
+    let Some(methods) = described(path) else {
+        let page = path == "/" || PAGES.iter().any(|page| path.starts_with(page));
+        assert!(page || answer.header("x-error-code") == "no_such_route", "{what}: a path not described");
+        return;
+    };
+    let name = if *method == Method::HEAD { "get".into() } else { method.as_str().to_ascii_lowercase() };
+    let Some(operation) = methods.get(&name) else {
+        assert_eq!(answer.header("x-error-code"), "method_not_allowed", "{what}: a method not described");
+        return;
+    };
+    let response = &operation["responses"][answer.status.to_string()];
+    assert!(response.is_object(), "{what}: this status is not described");
+    check_headers(response, answer, &what);
+    if *method != Method::HEAD {
+        check_body(response, answer, &what);
+    }
+}
+
+/// What there is at a path.
+fn described(path: &str) -> Option<&'static Value> {
+    let paths = document()["paths"].as_object().unwrap();
+    let fits = |template: &str| {
+        let (template, path) = (template.split('/'), path.split('/'));
+        template.clone().count() == path.clone().count()
+            && template.zip(path).all(|(part, is)| part == is || (part.starts_with('{') && !is.is_empty()))
+    };
+    paths.iter().find(|(template, _)| fits(template)).map(|(_, methods)| methods)
+}
+
+#[track_caller]
+fn check_headers(response: &Value, answer: &Answer, what: &str) {
+    for (name, header) in response["headers"].as_object().unwrap() {
+        let header = resolved(header);
+        let value = answer.headers.get(name.as_str()).map(|value| value.to_str().unwrap());
+        assert!(value.is_some() || header["required"] != true, "{what}: no {name}");
+        let Some(value) = value else { continue };
+        let value = match header["schema"]["type"] == "integer" {
+            true => json!(value.parse::<i64>().unwrap()),
+            false => json!(value),
+        };
+        assert!(jsonschema::is_valid(&header["schema"], &value), "{what}: {name} is {value}");
+    }
+}
+
+#[track_caller]
+fn check_body(response: &Value, answer: &Answer, what: &str) {
+    let Some(content) = response.get("content") else {
+        assert_eq!(answer.body, "", "{what}: a body that is not described");
+        return;
+    };
+    let kind = answer.header("content-type").split(';').next().unwrap();
+    let media = content.get(kind).unwrap_or_else(|| panic!("{what}: {kind} is not described"));
+    if kind != "application/json" {
+        return;
+    }
+    let schema = json!({ "allOf": [media["schema"]], "components": document()["components"] });
+    let validator = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
+    if let Err(error) = validator.validate(&answer.json()) {
+        panic!("{what}: {error}");
+    }
+}
+
+fn resolved(value: &Value) -> &Value {
+    match value["$ref"].as_str() {
+        Some(pointer) => document().pointer(pointer.trim_start_matches('#')).unwrap(),
+        None => value,
+    }
+}
+
+#[tokio::test]
+async fn the_description_is_served_to_programs_and_to_people() {
+    let server = TestServer::start().await;
+    let served = server.get("", "/openapi.json").await;
+    assert_eq!(served.json(), server::openapi(&server.url));
+    let page = server.get("", "/docs").await.body;
+    assert!(
+        !page.contains("src=\"http") && !page.contains("<script"),
+        "the page needs nothing from elsewhere"
+    );
+    for (path, methods) in document()["paths"].as_object().unwrap() {
+        for operation in methods.as_object().unwrap().values() {
+            let id = operation["operationId"].as_str().unwrap();
+            assert!(page.contains(&format!("id=\"{id}\"")), "{id} is not on the page");
+            assert!(page.contains(path.as_str()), "{path} is not on the page");
+        }
+    }
+}
+
+/// A schema's examples must be what the schema describes, or clients are made from a lie.
+#[test]
+fn examples_are_what_is_described() {
+    for (path, methods) in document()["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let bodies = operation["requestBody"]["content"].as_object().into_iter().flatten();
+            let answers = operation["responses"].as_object().unwrap().values();
+            let contents = answers.filter_map(|answer| answer["content"].as_object()).flatten();
+            for (kind, media) in bodies.chain(contents) {
+                let named = media["examples"].as_object().into_iter().flatten();
+                for example in media.get("example").into_iter().chain(named.map(|(_, one)| &one["value"])) {
+                    let schema =
+                        json!({ "allOf": [media["schema"]], "components": document()["components"] });
+                    assert!(
+                        jsonschema::is_valid(&schema, example),
+                        "{method} {path}, {kind}: {example} is not what is described"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! What a type alone does not say about a field, for the API's description.
+
+use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
+
+const MAX_PROMPT_CHARS: usize = 100_000;
+/// Space, control characters and those that take no room are not enough.
+const SAYS_SOMETHING: &str = r"[^\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2060\ufeff]";
+/// The rules of `git check-ref-format --branch`, as far as an expression can say them.
+const BRANCH: &str = concat!(
+    r"^(?!-|refs/|@$|HEAD$)(?!.*(?:\.\.|@\{|\.lock(?:/|$)|\.(?:/|$)))",
+    r"[^\s\x00-\x1f\x7f-\x9f\ufeff~^:?*\[\\/.][^\s\x00-\x1f\x7f-\x9f\ufeff~^:?*\[\\/]*",
+    r"(?:/[^\s\x00-\x1f\x7f-\x9f\ufeff~^:?*\[\\/.][^\s\x00-\x1f\x7f-\x9f\ufeff~^:?*\[\\/]*)*$",
+);
+
+pub(crate) fn prompt() -> Object {
+    text("What the agent shall do, in plain words. White space at the ends does not count.")
+        .min_length(Some(1))
+        .max_length(Some(MAX_PROMPT_CHARS))
+        .pattern(Some(SAYS_SOMETHING))
+        .build()
+}
+
+/// `ref`
+pub(crate) fn base() -> Object {
+    branch("The branch to start from and merge into; without it the project's.")
+}
+
+/// `branch`
+pub(crate) fn head() -> Object {
+    branch("Work on this branch and adopt its open pull request, instead of a new one.")
+}
+
+pub(crate) fn status() -> Object {
+    let known = ["active", "completed", "archived", "failed"];
+    text("Poll until it is no longer `active`.").enum_values(Some(known)).build()
+}
+
+fn branch(description: &str) -> Object {
+    let or_null = SchemaType::from_iter([Type::String, Type::Null]);
+    text(description).schema_type(or_null).max_length(Some(200)).pattern(Some(BRANCH)).build()
+}
+
+fn text(description: &str) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String).description(Some(description))
+}
