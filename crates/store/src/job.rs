@@ -156,6 +156,17 @@ pub enum Archived {
     Waiting,
 }
 
+/// How many jobs there are, all projects together, at one instant.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct JobCounts {
+    pub active: u64,
+    pub completed: u64,
+    pub failed: u64,
+    pub archived: u64,
+    /// Those of the active ones that somebody alive works on.
+    pub running: u64,
+}
+
 /// Jobs, as clients see them. Every backend passes `tests/it`; a method's promise is written
 /// here once and tested there once. What belongs to another project is `None`, like what is
 /// not there.
@@ -181,6 +192,8 @@ pub trait JobStore: Send + Sync {
     ) -> Result<Option<Receipt>>;
     /// Stops the job for good. From the first call on, no write of its worker is taken any more.
     async fn archive(&self, project: &ProjectId, id: &JobId) -> Result<Option<Archived>>;
+    /// For whoever watches over the server.
+    async fn counts(&self) -> Result<JobCounts>;
     /// Returns when a job may have got an event; may return early or for nothing.
     async fn event_came(&self);
 }

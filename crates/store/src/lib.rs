@@ -18,8 +18,8 @@ pub use account::{Accounts, NewProject, Organization, Project, Sessions};
 pub use data_dir::{DataDir, DataDirError, Held};
 pub use id::{JobId, KeyId, OrganizationId, ProjectId, Token, WorkerId};
 pub use job::{
-    Archived, Event, Filter, Job, JobStore, MAX_PROMPT_CHARS, NewEvent, NewJob, Page, Prompt, PromptError,
-    Status,
+    Archived, Event, Filter, Job, JobCounts, JobStore, MAX_PROMPT_CHARS, NewEvent, NewJob, Page, Prompt,
+    PromptError, Status,
 };
 pub use key::{Allow, AllowError, ApiKey, Expiry, KeyText, NewKey, Scope};
 pub use name::parse_name;

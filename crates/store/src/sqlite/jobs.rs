@@ -7,8 +7,8 @@ use super::leases::live;
 use super::once::{self, Request};
 use super::{SqliteStore, damaged, from_json, time, time_or_none, to_json};
 use crate::{
-    Archived, Event, Filter, Job, JobId, JobStore, NewEvent, NewJob, Page, ProjectId, Prompt, Receipt,
-    Result, Status, Terms,
+    Archived, Event, Filter, Job, JobCounts, JobId, JobStore, NewEvent, NewJob, Page, ProjectId, Prompt,
+    Receipt, Result, Status, Terms,
 };
 
 #[async_trait]
@@ -92,6 +92,28 @@ impl JobStore for SqliteStore {
         self.work.notify_one();
         self.news.notify_waiters();
         Ok(archived)
+    }
+
+    async fn counts(&self) -> Result<JobCounts> {
+        // Grouped by project first: that is the order of an index, so nothing is sorted.
+        let row = sqlx::query(
+            "SELECT coalesce(sum(n) FILTER (WHERE status = 'active'), 0) active,
+                    coalesce(sum(n) FILTER (WHERE status = 'completed'), 0) completed,
+                    coalesce(sum(n) FILTER (WHERE status = 'failed'), 0) failed,
+                    coalesce(sum(n) FILTER (WHERE status = 'archived'), 0) archived,
+                    (SELECT count(*) FROM jobs JOIN workers ON workers.id = jobs.worker AND alive_until > ?
+                     WHERE status = 'active') running
+             FROM (SELECT status, count(*) n FROM jobs GROUP BY project, status)",
+        );
+        let row = row.bind(self.clock.now_ms()).fetch_one(self.db.reads()).await?;
+        let count = |name| Ok::<_, sqlx::Error>(row.try_get::<i64, _>(name)?.unsigned_abs());
+        Ok(JobCounts {
+            active: count("active")?,
+            completed: count("completed")?,
+            failed: count("failed")?,
+            archived: count("archived")?,
+            running: count("running")?,
+        })
     }
 
     async fn event_came(&self) {

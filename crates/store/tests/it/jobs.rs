@@ -2,8 +2,8 @@ use base::TestClock;
 use jiff::SignedDuration;
 use serde_json::json;
 use store::{
-    Change, Ending, Filter, Job, JobStore, LEASE, MAX_ATTEMPTS, NewEvent, NewJob, Outcome, Project,
-    ProjectId, Prompt, Queue, Receipt, Resume, SqliteStore, Status, StoreError, Terms, WorkerId,
+    Change, Ending, Filter, Job, JobCounts, JobStore, LEASE, MAX_ATTEMPTS, NewEvent, NewJob, Outcome,
+    Project, ProjectId, Prompt, Queue, Receipt, Resume, SqliteStore, Status, StoreError, Terms, WorkerId,
 };
 
 use crate::{every_backend, project};
@@ -26,6 +26,7 @@ every_backend! {
     finishing_sets_status_link_and_last_event_in_one,
     events_are_numbered_without_gaps,
     a_list_can_be_of_one_status,
+    jobs_are_counted_over_all_projects,
 }
 
 pub(crate) fn worker(n: u8) -> WorkerId {
@@ -295,4 +296,22 @@ async fn a_list_can_be_of_one_status(store: &SqliteStore, _: &TestClock) {
         let listed = store.list(&project.id, &filter).await.unwrap();
         assert_eq!(listed.items.iter().map(|job| &job.id).collect::<Vec<_>>(), [expected]);
     }
+}
+
+async fn jobs_are_counted_over_all_projects(store: &SqliteStore, clock: &TestClock) {
+    assert_eq!(store.counts().await.unwrap(), JobCounts::default());
+    let (acme, globex) = (project(store, "acme").await, project(store, "globex").await);
+    for owner in [&acme, &globex, &acme, &globex, &acme] {
+        job(store, owner).await;
+    }
+    let lease = async || store.lease_next(&worker(1)).await.unwrap().unwrap();
+    store.finish(&lease().await, done(None), 0).await.unwrap();
+    store.finish(&lease().await, Ending { outcome: Outcome::Failed, ..done(None) }, 0).await.unwrap();
+    let running = lease().await;
+    let counts = JobCounts { active: 3, completed: 1, failed: 1, archived: 0, running: 1 };
+    assert_eq!(store.counts().await.unwrap(), counts);
+    clock.advance(LEASE + MILLISECOND);
+    assert_eq!(store.counts().await.unwrap(), JobCounts { running: 0, ..counts });
+    store.archive(&running.job.project, &running.job.id).await.unwrap();
+    assert_eq!(store.counts().await.unwrap(), JobCounts { active: 2, archived: 1, running: 0, ..counts });
 }
