@@ -15,6 +15,7 @@ use tokio::sync::Semaphore;
 use traffic::{SqliteViews, Views};
 
 use crate::hosts::{self, Hosts, Repository};
+use crate::metrics::{Counted, Metrics};
 use crate::settings::{Limits, Proxies, Settings};
 
 /// How often, and how long each time, a command waits for another one.
@@ -41,6 +42,9 @@ pub struct App {
     pub proxies: Arc<Proxies>,
     /// Bytes of page views that may be on their way in at once, in KiB.
     pub intake: Arc<Semaphore>,
+    pub(crate) metrics: Arc<Metrics>,
+    /// Whether `/metrics` shows them.
+    pub(crate) serves_metrics: bool,
 }
 
 /// What the admin commands need; works beside a running server.
@@ -67,6 +71,7 @@ impl App {
         store.void_leases().await?;
         let views = SqliteViews::open(&dir.views(), clock.clone()).await?;
         let store = Arc::new(store);
+        let metrics = Arc::new(Metrics::new(clock.now()));
         Ok(Self {
             hosts: Hosts::new(dir.repositories(), store.clone(), public_url),
             accounts: store.clone(),
@@ -77,11 +82,13 @@ impl App {
             rates: store.clone(),
             limits: settings.limits,
             pulls: store,
-            views: Arc::new(views),
+            views: Arc::new(Counted { views, metrics: metrics.clone() }),
             clock,
             public_url: public_url.into(),
             proxies: Arc::new(settings.proxies.clone()),
             intake: Arc::new(Semaphore::new(INTAKE_KIB)),
+            metrics,
+            serves_metrics: settings.metrics,
         })
     }
 

@@ -1,5 +1,6 @@
 //! The whole URL map on one screen. One file a resource under `http/`; pages under `dashboard/`.
 
+mod access;
 mod address;
 mod analytics;
 mod body;
@@ -11,13 +12,14 @@ mod health;
 mod idempotency;
 mod jobs;
 mod limits;
+mod metrics;
 mod openapi;
 mod query;
 mod request_id;
 mod watch;
 
 use axum::Router;
-use axum::middleware::from_fn;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 
 use crate::app::App;
@@ -38,6 +40,7 @@ fn api() -> Api {
         .post("/v1/analytics/{projectId}/events", events::take, does::send_events())
         .get("/healthz", health::alive, does::alive())
         .get("/readyz", health::ready, does::ready())
+        .get("/metrics", metrics::show, does::metrics())
         .get("/openapi.json", openapi::json_document, does::description())
         .get("/docs", openapi::docs, does::reference_page())
 }
@@ -69,6 +72,7 @@ pub(crate) fn router(app: App) -> Router {
         .merge(pages)
         .fallback(error::no_such_route)
         .method_not_allowed_fallback(error::method_not_allowed)
+        .layer(from_fn_with_state(app.clone(), access::layer))
         .layer(from_fn(request_id::layer))
         .with_state(app)
 }

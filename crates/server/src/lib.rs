@@ -5,6 +5,7 @@ mod connections;
 mod dashboard;
 mod hosts;
 mod http;
+mod metrics;
 mod path;
 mod serve;
 mod settings;

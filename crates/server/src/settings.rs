@@ -18,6 +18,8 @@ pub struct Settings {
     pub limits: Limits,
     /// Jobs at once; with 0 this server runs none.
     pub workers: usize,
+    /// Whether `/metrics` is there.
+    pub metrics: bool,
 }
 
 impl Settings {
@@ -30,6 +32,7 @@ impl Settings {
             master_key_file: None,
             limits: Limits::default(),
             workers: 4,
+            metrics: false,
         }
     }
 }

@@ -122,8 +122,7 @@ struct Running {
 
 impl Running {
     fn start(&mut self, app: &App, lease: Lease, halt: CancellationToken) {
-        let (id, attempt) = (lease.job.id.clone(), lease.job.attempt);
-        tracing::info!(job.id = %id, attempt, "leased job {id}, attempt {attempt}");
+        let id = lease.job.id.clone();
         self.halts.insert(id.clone(), halt.clone());
         let app = app.clone();
         self.jobs.spawn(async move {

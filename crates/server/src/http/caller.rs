@@ -7,6 +7,7 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use store::{ApiKey, JobId, KeyText, Project, ProjectId, Scope};
 
+use super::access;
 use super::address::ClientAddress;
 use super::error::ApiError;
 use crate::app::App;
@@ -44,6 +45,7 @@ async fn live_key(parts: &Parts, app: &App) -> Result<ApiKey, ApiError> {
     let header = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let text = header.and_then(bearer).and_then(KeyText::parse).ok_or(ApiError::Unauthorized)?;
     let key = app.accounts.key(&text).await?.ok_or(ApiError::Unauthorized)?;
+    access::note_key(&key);
     if key.is_live(app.clock.now()) { Ok(key) } else { Err(ApiError::Unauthorized) }
 }
 

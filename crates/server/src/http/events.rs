@@ -13,6 +13,7 @@ use super::body::{is_json, media_type, object, read, shown};
 use super::caller::Caller;
 use super::error::ApiError;
 use crate::app::App;
+use crate::metrics::{Counter, Labels};
 
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 const MAX_EVENTS: usize = 10_000;
@@ -26,12 +27,16 @@ pub(super) async fn take(
     let kind = media_type(request.headers());
     let lines = kind.as_deref().map(Lines::of).ok_or(WRONG_TYPE)?.ok_or(WRONG_TYPE)?;
     // Room for it is taken before a byte of it is read, so that memory stays bounded.
-    let _room =
-        app.intake.clone().try_acquire_many_owned(room(request.headers())).map_err(|_| ApiError::Busy)?;
+    let room = app.intake.clone().try_acquire_many_owned(room(request.headers()));
+    let _room = room.map_err(|_| {
+        app.metrics.add(Counter::IntakeRefused, Labels::default(), 1);
+        ApiError::Busy
+    })?;
     let body = read(request, MAX_BYTES).await?;
     let now = app.clock.now();
     let parsed = tokio::task::spawn_blocking(move || parse(&body, lines, now)).await;
     let (events, rejected) = parsed.map_err(anyhow::Error::from)??;
+    app.metrics.add(Counter::ViewsRejected, Labels::default(), rejected.len() as u64);
     let receipt = app.views.take(&caller.project.id.0, events).await.map_err(|error| match error {
         TakeError::Busy => ApiError::Busy,
         failed => ApiError::Internal(failed.into()),

@@ -9,6 +9,7 @@ use pages::Overlay;
 use store::{Lease, NewEvent};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use super::outcome::Stop;
 use super::tree::Committed;
@@ -42,7 +43,8 @@ pub(super) async fn run(app: &App, lease: &Lease, job: Job, alive: &Cancellation
     let _halt_on_drop = halt.clone().drop_guard();
     let steps = Steps { tell, halt, count: 0 };
     let runtime = tokio::runtime::Handle::current();
-    let editing = tokio::task::spawn_blocking(move || runtime.block_on(edit(job, steps)));
+    let editing = edit(job, steps).in_current_span();
+    let editing = tokio::task::spawn_blocking(move || runtime.block_on(editing));
     let mut events = Vec::new();
     while told.recv_many(&mut events, 64).await > 0 {
         app.queue.record(lease, std::mem::take(&mut events)).await?;

@@ -6,21 +6,31 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forge::{Cache, Host, Local, NewCommit, NewPull, Oid, Signature, State};
-use store::{Change, Ending, Lease, Message, NewEvent, Outcome, Project, StoreError};
+use store::{Change, Ending, Job, Lease, Message, NewEvent, Outcome, Project, StoreError};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use super::edit::{self, Edits, Made};
 use super::outcome::{Stop, commit_message, completed, failed, pull_body, pull_title, report};
 use super::pause;
 use crate::app::App;
+use crate::metrics::{Counter, Labels};
 
 /// How long to wait before the store is asked again.
 const AGAIN: Duration = Duration::from_secs(2);
 const AUTHOR: Signature<'static> = Signature { name: "Docwright", email: "docwright@localhost" };
 
-/// Runs the leased job to its end, or until `alive` is over. A follow-up that comes while it
-/// runs makes one pass more.
-pub(super) async fn see_through(app: &App, mut lease: Lease, alive: &CancellationToken) {
+/// Runs the leased job to its end, or until `alive` is over.
+pub(super) async fn see_through(app: &App, lease: Lease, alive: &CancellationToken) {
+    let Job { id, project, attempt, .. } = &lease.job;
+    // Of the highest level, so that a log of errors alone still says which job.
+    let span = tracing::error_span!("job", job.id = %id, project.id = %project, attempt);
+    span.in_scope(|| tracing::info!("leased job {id}, attempt {attempt}"));
+    passes(app, lease, alive).instrument(span).await;
+}
+
+/// A follow-up that comes while it runs makes one pass more.
+async fn passes(app: &App, mut lease: Lease, alive: &CancellationToken) {
     loop {
         let (ending, read) = match one_pass(app, &lease, alive).await {
             Ok(done) => done,
@@ -53,16 +63,17 @@ fn last(waiting: &[Message]) -> u32 {
 
 async fn let_go(app: &App, lease: &Lease, why: Stop, alive: &CancellationToken) {
     let id = &lease.job.id;
-    match why {
-        Stop::LeaseLost => tracing::warn!(job.id = %id, "job {id} passed to another worker, or was stopped"),
-        Stop::GiveBack(why) | Stop::Failed(why) => {
-            tracing::info!(job.id = %id, "job {id} is given back: {why}")
-        }
+    if let Stop::GiveBack(why) | Stop::Failed(why) = why {
+        tracing::info!("job {id} is given back: {why}");
     }
     // Also after a lost lease: if the job is to be archived, this is what the archive waits for.
     match app.queue.release(lease).await {
-        Ok(()) | Err(StoreError::LeaseLost(_)) => {}
-        Err(error) => tracing::warn!(job.id = %id, "job {id} will be taken up when its lease ends: {error}"),
+        Ok(()) => app.metrics.run_ended("given_back"),
+        Err(StoreError::LeaseLost(_)) => {
+            tracing::warn!("job {id} passed to another worker, or was stopped");
+            app.metrics.add(Counter::LeaseLosses, Labels::default(), 1);
+        }
+        Err(error) => tracing::warn!("job {id} will be taken up when its lease ends: {error}"),
     }
     // What went wrong is likely to go wrong again at once.
     pause(alive, AGAIN).await;
@@ -80,22 +91,32 @@ async fn finish(
     let id = &lease.job.id;
     loop {
         match app.queue.finish(lease, ending.clone(), read).await {
-            Ok(None) => {
-                let how = if ending.outcome == Outcome::Failed { "failed" } else { "completed" };
-                tracing::info!(job.id = %id, "job {id} {how}: {}", ending.message);
-                return None;
+            Ok(next) => {
+                // Not the ending's sentence: that may quote the prompt.
+                let outcome = how(&ending.outcome);
+                tracing::info!(outcome, "job {id} ended as {outcome}; its events say more");
+                app.metrics.run_ended(outcome);
+                app.metrics.spent(&lease.job.model, &ending.usage);
+                return next;
             }
-            Ok(next) => return next,
             Err(StoreError::LeaseLost(_)) => {
                 let_go(app, lease, Stop::LeaseLost, alive).await;
                 return None;
             }
-            Err(error) => tracing::error!(job.id = %id, "the end of job {id} was not kept: {error}"),
+            Err(error) => tracing::error!("the end of job {id} was not kept: {error}"),
         }
         if alive.is_cancelled() {
             return None;
         }
         pause(alive, AGAIN).await;
+    }
+}
+
+fn how(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Failed => "failed",
+        Outcome::Completed { pr_link: None } => "unchanged",
+        Outcome::Completed { pr_link: Some(_) } => "completed",
     }
 }
 

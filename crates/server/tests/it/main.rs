@@ -11,6 +11,7 @@ mod follow_ups;
 mod jobs;
 mod keys;
 mod licences;
+mod metrics;
 mod pages;
 mod support;
 mod views;

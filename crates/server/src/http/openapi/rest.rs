@@ -50,3 +50,12 @@ pub(crate) fn reference_page() -> Operation {
     let done = Answer::text(200, "A page for people.", "text/html", "<!doctype html>…");
     Operation::new(TAG, "getReference", "This description, for people").answers(done)
 }
+
+pub(crate) fn metrics() -> Operation {
+    let counts = "# TYPE docwright_queue_depth gauge\ndocwright_queue_depth 0\n";
+    let done = Answer::text(200, "Counts, in Prometheus's text format.", "text/plain", counts);
+    Operation::new(TAG, "getMetrics", "How busy is it?")
+        .about("There only when the operator has asked for it: `docwright serve --metrics`.")
+        .answers(done)
+        .refuses([ApiError::NoSuchRoute])
+}

@@ -1,0 +1,38 @@
+//! Page views that are counted on their way in, whichever door they come by.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use traffic::{Counts, Event, Failure, Range, Receipt, TakeError, Views};
+
+use super::{Counter, Labels, Metrics};
+
+pub(crate) struct Counted<V> {
+    pub(crate) views: V,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+#[async_trait]
+impl<V: Views> Views for Counted<V> {
+    async fn take(&self, project: &str, events: Vec<Event>) -> Result<Receipt, TakeError> {
+        let taken = self.views.take(project, events).await;
+        let count = |counter, n| self.metrics.add(counter, Labels::default(), n);
+        match &taken {
+            Ok(receipt) => {
+                count(Counter::ViewsAccepted, receipt.accepted);
+                count(Counter::ViewsDuplicate, receipt.duplicates);
+            }
+            Err(TakeError::Busy) => count(Counter::IntakeRefused, 1),
+            Err(TakeError::Failed(_)) => {}
+        }
+        taken
+    }
+
+    async fn count(&self, project: &str, range: &Range, limit: u32, offset: u64) -> Result<Counts, Failure> {
+        self.views.count(project, range, limit, offset).await
+    }
+
+    async fn forget(&self, project: &str) -> Result<(), Failure> {
+        self.views.forget(project).await
+    }
+}
