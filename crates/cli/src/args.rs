@@ -112,6 +112,15 @@ pub(crate) struct Serve {
     /// Jobs that run at once [default: 4]
     #[arg(long, value_name = "N")]
     pub(crate) workers: Option<String>,
+    /// What is logged: a level, or a list such as info,access=off [default: info]
+    #[arg(long, value_name = "FILTER")]
+    pub(crate) log: Option<String>,
+    /// How it is logged: text or json [default: text on a terminal, else json]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) log_format: Option<String>,
+    /// Serve counts for Prometheus at /metrics, to everybody who can reach the server
+    #[arg(long)]
+    pub(crate) metrics: bool,
 }
 
 #[derive(Arguments)]

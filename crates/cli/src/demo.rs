@@ -20,7 +20,7 @@ use wire::{AgentJob, Taken};
 use crate::args::{Demo, OneJob, Watching};
 use crate::client::{Client, job, watch};
 use crate::settings::Sources;
-use crate::{output, serve};
+use crate::{log, output, serve};
 
 const PROMPT: &str = "Fix broken links and anchors. Fix common misspellings. \
     Bump the version from 1.4.2 to 1.5.0.";
@@ -28,8 +28,8 @@ const PROMPT: &str = "Fix broken links and anchors. Fix common misspellings. \
 const PATIENCE: u64 = 120;
 const BATCH: usize = 5_000;
 
-pub(crate) async fn run(_: &Sources, args: Demo) -> anyhow::Result<()> {
-    serve::start_log("warn");
+pub(crate) async fn run(sources: &Sources, args: Demo) -> anyhow::Result<()> {
+    log::start(sources.text("log", None)?.as_deref(), sources.text("log_format", None)?.as_deref(), "warn")?;
     let (data, _kept) = data_directory(&args)?;
     let server = open(&args, data.clone()).await?;
     let shown = set_up(&server, &data).await?;

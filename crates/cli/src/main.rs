@@ -5,6 +5,7 @@ mod admin;
 mod args;
 mod client;
 mod demo;
+mod log;
 mod output;
 mod serve;
 mod settings;

@@ -3,26 +3,37 @@
 use std::io::IsTerminal;
 use std::sync::Arc;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use base::SystemClock;
 use server::{Server, Settings};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-use tracing_subscriber::EnvFilter;
 
 use crate::args::Serve;
-use crate::output;
 use crate::settings::Sources;
+use crate::{log, output};
 
 pub(crate) async fn run(sources: &Sources, args: Serve) -> anyhow::Result<()> {
-    start_log("info");
+    let filter = sources.text("log", args.log.as_deref())?;
+    let format = sources.text("log_format", args.log_format.as_deref())?;
+    log::start(filter.as_deref(), format.as_deref(), "info")?;
     let settings = settings(sources, &args)?;
     let server = Server::open(&settings, Arc::new(SystemClock)).await?;
-    output::say(format!("Docwright serves {} (data in {})", server.app.public_url, settings.data.display()));
-    if let Some(link) = server.first_login().await? {
+    log::tell(&format!("Docwright serves {} (data in {})", server.app.public_url, settings.data.display()));
+    greet(&server).await?;
+    server.run(stop_on_signal()?).await
+}
+
+/// The link is a secret: it is shown to a person, and not to a log.
+async fn greet(server: &Server) -> anyhow::Result<()> {
+    if !std::io::stderr().is_terminal() {
+        if !server.app.sessions.anyone_signed_in().await? {
+            log::tell("Nobody is signed in yet: `docwright login` makes a link to sign in with");
+        }
+    } else if let Some(link) = server.first_login().await? {
         output::say(format!("Nobody is signed in yet. This link works once, for 15 minutes:\n  {link}"));
     }
-    server.run(stop_on_signal()?).await
+    Ok(())
 }
 
 fn settings(sources: &Sources, args: &Serve) -> anyhow::Result<Settings> {
@@ -44,6 +55,7 @@ fn settings(sources: &Sources, args: &Serve) -> anyhow::Result<Settings> {
     settings.limits.reads = number(sources, "reads_per_hour", &args.reads_per_hour, settings.limits.reads)?;
     settings.workers =
         number(sources, "workers", &args.workers, settings.workers as u32)?.min(1_000) as usize;
+    settings.metrics = yes_or_no(sources, "metrics", args.metrics)?;
     Ok(settings)
 }
 
@@ -53,20 +65,17 @@ fn number(sources: &Sources, name: &str, flag: &Option<String>, default: u32) ->
     number.with_context(|| format!("{name} must be a whole number, at least 1"))
 }
 
+fn yes_or_no(sources: &Sources, name: &str, flag: bool) -> anyhow::Result<bool> {
+    match sources.text(name, flag.then_some("true"))?.as_deref() {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(_) => bail!("{name} must be true or false"),
+    }
+}
+
 fn parse_proxy(text: &str) -> anyhow::Result<ipnet::IpNet> {
     let address = text.parse::<std::net::IpAddr>().map(ipnet::IpNet::from);
     address.or_else(|_| text.parse()).with_context(|| format!("`{text}` is no address or CIDR range"))
-}
-
-/// Text for a person at a terminal, JSON for a machine that collects it.
-pub(crate) fn start_log(default: &str) {
-    let filter = EnvFilter::try_from_env("DOCWRIGHT_LOG").unwrap_or_else(|_| EnvFilter::new(default));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    if std::io::stderr().is_terminal() {
-        log.with_ansi(std::env::var_os("NO_COLOR").is_none()).init();
-    } else {
-        log.json().init();
-    }
 }
 
 /// The first SIGTERM or SIGINT asks for a graceful stop; the second one ends it here and now.
@@ -80,7 +89,7 @@ pub(crate) fn stop_on_signal() -> anyhow::Result<CancellationToken> {
             if last {
                 std::process::exit(1);
             }
-            output::say("Stopping: requests end, jobs are given back. Once more to stop at once.");
+            log::tell("Stopping: requests end, jobs are given back. Once more to stop at once.");
             told.cancel();
         }
     });

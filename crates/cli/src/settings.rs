@@ -16,6 +16,9 @@ const NAMES: &[&str] = &[
     "workers",
     "jobs_per_hour",
     "reads_per_hour",
+    "log",
+    "log_format",
+    "metrics",
     "url",
     "api_key",
 ];
@@ -67,6 +70,7 @@ impl Sources {
             None => Ok(None),
             Some(toml::Value::String(text)) => Ok(Some(text.clone())),
             Some(toml::Value::Integer(number)) => Ok(Some(number.to_string())),
+            Some(toml::Value::Boolean(yes)) => Ok(Some(yes.to_string())),
             Some(toml::Value::Array(items)) => {
                 let items: Option<Vec<_>> = items.iter().map(toml::Value::as_str).collect();
                 Ok(Some(items.with_context(|| format!("{name} must be a list of texts"))?.join(",")))

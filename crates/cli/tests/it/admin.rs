@@ -82,7 +82,7 @@ fn a_second_server_is_refused_with_a_sentence() {
 }
 
 #[test]
-fn a_new_server_prints_a_login_link_and_a_login_makes_another() {
+fn a_login_makes_a_link_to_where_the_server_is() {
     let home = home();
     let serving = Serving::start(home.path());
     let link = json(home.path(), &["login", "--json"]);

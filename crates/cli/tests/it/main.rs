@@ -6,4 +6,5 @@ mod admin;
 mod demo;
 mod jobs;
 mod kill;
+mod log;
 mod support;

@@ -1,8 +1,9 @@
 //! `docwright` as a child process, with a home of its own.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::thread::JoinHandle;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -36,28 +37,42 @@ pub(crate) fn refusal(home: &Path, args: &[&str]) -> (i32, String) {
 pub(crate) struct Serving {
     pub(crate) child: Child,
     pub(crate) url: String,
+    log: Option<JoinHandle<String>>,
 }
 
 impl Serving {
-    /// Returns once the server says that it serves.
     pub(crate) fn start(home: &Path) -> Self {
-        let mut child = docwright(home)
-            .args(["serve", "--listen", "127.0.0.1:0"])
-            .stderr(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
+        Self::start_with(home, |_| {})
+    }
+
+    /// Returns once the server says that it serves.
+    pub(crate) fn start_with(home: &Path, shape: impl FnOnce(&mut Command)) -> Self {
+        let mut command = docwright(home);
+        command.args(["serve", "--listen", "127.0.0.1:0"]).stderr(Stdio::piped()).stdout(Stdio::null());
+        shape(&mut command);
+        let mut child = command.spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut log = String::new();
         let url = loop {
-            let mut line = String::new();
-            assert!(stderr.read_line(&mut line).unwrap() > 0, "the server did not start");
-            if let Some(rest) = line.strip_prefix("Docwright serves ") {
+            let begin = log.len();
+            assert!(stderr.read_line(&mut log).unwrap() > 0, "the server did not start: {log}");
+            if let Some((_, rest)) = log[begin..].split_once("Docwright serves ") {
                 break rest.split(' ').next().unwrap().to_owned();
             }
         };
         // Whoever does not read the log must not stop the server by a full pipe.
-        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
-        Self { child, url }
+        let log = std::thread::spawn(move || {
+            stderr.read_to_string(&mut log).unwrap();
+            log
+        });
+        Self { child, url, log: Some(log) }
+    }
+
+    /// Ends the server; answers all that it has logged.
+    pub(crate) fn stop(mut self) -> String {
+        self.signal("-TERM");
+        assert!(self.child.wait().unwrap().success());
+        self.log.take().unwrap().join().unwrap()
     }
 
     pub(crate) fn signal(&self, name: &str) {

@@ -1,0 +1,181 @@
+//! The log of a real server: what a machine reads, what a person reads, and what nobody may.
+
+use std::path::Path;
+
+use reqwest::blocking::{Client, RequestBuilder, Response};
+use serde_json::{Value, json};
+
+use crate::support::{Serving, docwright, home, json, refusal, repository};
+
+/// Some requests with a secret in every place that has room for one.
+struct Story {
+    secrets: Vec<String>,
+    /// Request id and status of each answer, and the error code if there was one.
+    answers: Vec<(String, u16, Option<String>)>,
+    key_id: String,
+    job: String,
+}
+
+impl Story {
+    fn send(&mut self, request: RequestBuilder) -> Response {
+        let answer = request.send().unwrap();
+        let header = |name: &str| answer.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        self.answers.push((
+            header("x-request-id").unwrap(),
+            answer.status().as_u16(),
+            header("x-error-code"),
+        ));
+        answer
+    }
+
+    fn tell(home: &Path, url: &str) -> Self {
+        std::fs::write(home.join("token"), "canary-forge-token\n").unwrap();
+        let repository = repository(home, &[("a.md".into(), "one two\n".into())]);
+        let create = ["project", "create", "--name", "D", "--repository", &repository, "--json"];
+        let project = json(home, &[&create[..], &["--token-file", "token"]].concat());
+        let key = json(home, &["key", "create", "--name", "K", "--json"]);
+        let login = json(home, &["login", "--json"]);
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let (project, key_id, key) = (text(&project["id"]), text(&key["id"]), text(&key["key"]));
+        let login = text(&login["loginUrl"]).split_once("token=").unwrap().1.to_owned();
+        let secrets = vec![key.clone(), login.clone(), "canary-forge-token".into(), "canary-prompt".into()];
+        let mut story = Self { secrets, answers: Vec::new(), key_id, job: String::new() };
+        story.jobs(&format!("{url}/v2/agent/{project}"), &key);
+        story.pages(url, &login);
+        story.mistakes(url, &key);
+        story
+    }
+
+    fn jobs(&mut self, agent: &str, key: &str) {
+        let http = client();
+        for prompt in ["Replace \"one\" with \"canary-prompt\".", "Write a poem about a canary-prompt."] {
+            let create =
+                http.post(format!("{agent}/job")).bearer_auth(key).json(&json!({ "prompt": prompt }));
+            let job: Value = self.send(create).json().unwrap();
+            let job = format!("{agent}/job/{}", job["id"].as_str().unwrap());
+            // The stream ends when the job does.
+            let watch = http.get(format!("{job}/events")).bearer_auth(key);
+            self.send(watch.header("accept", "text/event-stream")).text().unwrap();
+            let more = json!({ "prompt": "Sing of a canary-prompt." });
+            self.send(http.post(format!("{job}/message")).bearer_auth(key).json(&more));
+            self.job = job.rsplit('/').next().unwrap().to_owned();
+        }
+    }
+
+    fn pages(&mut self, url: &str, login: &str) {
+        let http = client();
+        self.send(http.get(format!("{url}/login?token={login}")));
+        let entered = self.send(http.post(format!("{url}/login")).body(format!("token={login}")));
+        let cookie = entered.headers()["set-cookie"].to_str().unwrap();
+        let cookie = cookie.split(';').next().unwrap().to_owned();
+        self.secrets.push(cookie.split_once('=').unwrap().1.to_owned());
+        self.send(http.get(format!("{url}/")).header("cookie", cookie));
+    }
+
+    fn mistakes(&mut self, url: &str, key: &str) {
+        let http = client();
+        self.send(http.get(format!("{url}/v1/analytics/{key}/views?key={key}")).basic_auth(key, Some(key)));
+        self.send(http.get(format!("{url}/%0a%1b[2J\u{9b}2J?canary-prompt")).bearer_auth(key));
+        self.send(http.get(format!("{url}/v3")).header("x-request-id", "my-own.id_1"));
+    }
+}
+
+fn client() -> Client {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap()
+}
+
+#[track_caller]
+fn has_no_secret(log: &str, story: &Story) {
+    for secret in &story.secrets {
+        let line = log.lines().find(|line| line.contains(secret.as_str()));
+        assert_eq!(line, None, "{secret} is in the log");
+    }
+    assert!(!log.contains("?token="), "the log is no place for a link that signs in");
+    assert!(!log.contains(|c: char| c.is_control() && c != '\n'), "a control character");
+}
+
+#[test]
+fn a_machine_reads_lines_of_json() {
+    let home = home();
+    // Every level there is: what libraries say counts, too.
+    let serving = Serving::start_with(home.path(), |command| {
+        command.env("DOCWRIGHT_LOG", "trace");
+    });
+    let story = Story::tell(home.path(), &serving.url);
+    let log = serving.stop();
+    has_no_secret(&log, &story);
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    let access: Vec<_> = lines.iter().filter(|line| line["target"] == "access").collect();
+    assert_eq!(access.len(), story.answers.len());
+    for (id, status, code) in &story.answers {
+        let line = access.iter().find(|line| line["span"]["request.id"] == **id).expect(id);
+        assert_eq!((&line["level"], &line["status"]), (&json!("INFO"), &json!(status)), "{line}");
+        assert_eq!(
+            (line["code"].as_str(), &line["client"]),
+            (code.as_deref(), &json!("127.0.0.1")),
+            "{line}"
+        );
+        assert!(line["ms"].as_f64().is_some() && line["cut"].is_null(), "{line}");
+    }
+    let created = access.iter().find(|line| line["status"] == 201).unwrap();
+    assert_eq!(created["route"], "/v2/agent/{projectId}/job");
+    assert_eq!(
+        (&created["span"]["method"], &created["span"]["key.id"]),
+        (&json!("POST"), &json!(story.key_id))
+    );
+    assert!(created["bytes"].as_u64().unwrap() > 100, "{created}");
+    let ended: Vec<_> = lines.iter().filter(|line| line["span"]["job.id"] == *story.job).collect();
+    assert!(ended.iter().any(|line| line["outcome"] == "failed"), "{ended:?}");
+    assert!(ended.iter().all(|line| line["span"]["project.id"].is_string() && line["span"]["attempt"] == 1));
+}
+
+#[test]
+fn a_person_reads_text() {
+    let home = home();
+    let serving = Serving::start_with(home.path(), |command| {
+        command.args(["--log-format", "text"]);
+    });
+    let story = Story::tell(home.path(), &serving.url);
+    let quiet = client().get(format!("{}/healthz", serving.url)).send().unwrap();
+    let log = serving.stop();
+    has_no_secret(&log, &story);
+    for (id, status, _) in &story.answers {
+        let mut of_this = log.lines().filter(|line| line.contains(&format!("request.id=\"{id}\"")));
+        assert!(of_this.any(|line| line.contains(&format!("answered {status} "))), "{id} {status}: {log}");
+    }
+    let quiet = quiet.headers()["x-request-id"].to_str().unwrap().to_owned();
+    assert!(!log.contains(&quiet), "a health check is not worth a line");
+}
+
+/// `docwright serve 2>&1 | head -1` is a server all the same.
+#[test]
+fn a_log_that_nobody_reads_stops_nothing() {
+    use std::io::{BufRead, BufReader};
+    let home = home();
+    let mut command = docwright(home.path());
+    command.args(["serve", "--listen", "127.0.0.1:0"]).stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let url = line.split_once("Docwright serves ").unwrap().1.split(' ').next().unwrap();
+    for _ in 0..3 {
+        assert_eq!(client().get(format!("{url}/v3")).send().unwrap().status(), 404);
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_wrong_setting_is_said() {
+    let home = home();
+    #[track_caller]
+    fn check(home: &Path, args: &[&str], expected: &str) {
+        let (code, said) = refusal(home, &[&["serve", "--listen", "127.0.0.1:0"], args].concat());
+        assert_eq!((code, said.contains(expected)), (1, true), "{said}");
+    }
+    check(home.path(), &["--log", "loud"], "log must be a level");
+    check(home.path(), &["--log-format", "xml"], "log_format must be text or json, not `xml`");
+    std::fs::write(home.path().join("set.toml"), "metrics = 7\n").unwrap();
+    check(home.path(), &["--config", "set.toml"], "metrics must be true or false");
+}
