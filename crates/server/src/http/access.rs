@@ -179,3 +179,6 @@ impl Drop for Sent {
         self.access.whole |= self.body.is_end_stream();
     }
 }
+
+#[cfg(test)]
+mod tests;
