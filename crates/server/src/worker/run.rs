@@ -2,10 +2,12 @@
 //! whoever takes the job up after a crash goes on where it was cut off and repeats nothing
 //! that must not be repeated.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use forge::{Cache, Host, Local, NewCommit, NewPull, Oid, Signature, State};
+use futures_util::FutureExt;
 use store::{Change, Ending, Job, Lease, Message, NewEvent, Outcome, Project, StoreError};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -48,13 +50,19 @@ async fn one_pass(app: &App, lease: &Lease, alive: &CancellationToken) -> Result
     let waiting = app.queue.unread(lease).await?;
     // Dropping the pass kills the git program that it waits for.
     let result = tokio::select! {
-        result = pass(app, lease, &waiting, alive) => result,
+        result = unbroken(pass(app, lease, &waiting, alive)) => result,
         () = alive.cancelled() => Err(Stop::GiveBack("it was told to stop".into())),
     };
     match result {
         Err(Stop::Failed(sentence)) => Ok((failed(sentence), last(&waiting))),
         other => other,
     }
+}
+
+/// A panic ends the job: its process lives and beats on, so nobody else would ever take it up.
+async fn unbroken<T>(pass: impl Future<Output = Result<T, Stop>>) -> Result<T, Stop> {
+    let broke = "the run broke off by a fault of Docwright's own; the server's log has the cause";
+    AssertUnwindSafe(pass).catch_unwind().await.unwrap_or_else(|_| Err(Stop::Failed(broke.into())))
 }
 
 fn last(waiting: &[Message]) -> u32 {
@@ -320,4 +328,16 @@ impl<'a> Run<'a> {
 
 fn short(commit: &Oid) -> &str {
     &commit.as_str()[..10]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_fails_the_job() {
+        let broken = unbroken(async { if true { panic!("a fault") } else { Ok(()) } }).await;
+        assert!(matches!(broken, Err(Stop::Failed(_))));
+        assert!(unbroken(async { Ok(()) }).await.is_ok());
+    }
 }
