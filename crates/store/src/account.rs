@@ -39,6 +39,35 @@ pub struct NewProject {
     pub model: String,
 }
 
+/// What to change of a project; what is `None` stays as it is.
+#[derive(Debug, Clone, Default)]
+pub struct ProjectChange {
+    pub name: Option<String>,
+    pub repository: Option<String>,
+    /// `Some(None)`: the host's default again.
+    pub base_ref: Option<Option<String>>,
+    /// `Some(None)`: all of the repository again.
+    pub docs_path: Option<Option<String>>,
+    pub sites: Option<Vec<String>>,
+    pub model: Option<String>,
+}
+
+impl ProjectChange {
+    pub(crate) fn apply(self, project: &mut Project) {
+        fn set<T>(field: &mut T, to: Option<T>) {
+            if let Some(to) = to {
+                *field = to;
+            }
+        }
+        set(&mut project.name, self.name);
+        set(&mut project.repository, self.repository);
+        set(&mut project.base_ref, self.base_ref);
+        set(&mut project.docs_path, self.docs_path);
+        set(&mut project.sites, self.sites);
+        set(&mut project.model, self.model);
+    }
+}
+
 /// How long a one-time login link works.
 pub(crate) const LOGIN_LINK: SignedDuration = SignedDuration::from_mins(15);
 /// How long a session lasts.
@@ -57,6 +86,9 @@ pub trait Accounts: Send + Sync {
     async fn project(&self, id: &ProjectId) -> Result<Option<Project>>;
     /// Oldest first; of every organization when none is named.
     async fn projects(&self, organization: Option<&OrganizationId>) -> Result<Vec<Project>>;
+    /// Answers the project as it is from now on, for the next job too; `None` when there is none.
+    /// Two changes at once, of different things, are both made.
+    async fn update_project(&self, id: &ProjectId, change: &ProjectChange) -> Result<Option<Project>>;
 
     /// The only time that the key's text is seen. It is kept as its SHA-256.
     async fn create_key(&self, new: &NewKey) -> Result<(ApiKey, KeyText)>;

@@ -29,6 +29,17 @@ impl DataDir {
         Ok(Self(path.canonicalize().map_err(unusable)?))
     }
 
+    /// One that is there already, left as it is.
+    pub fn find(path: &Path) -> std::io::Result<Self> {
+        Ok(Self(path.canonicalize()?))
+    }
+
+    /// Whether a server, or a command that changes the schema, holds the lock just now.
+    pub fn is_held(&self) -> bool {
+        let lock = File::open(self.0.join("lock"));
+        lock.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+
     /// Takes the lock, or says who has it.
     pub fn hold(&self) -> Result<Held, DataDirError> {
         let path = self.0.join("lock");

@@ -14,7 +14,7 @@ mod secret;
 mod sqlite;
 mod terms;
 
-pub use account::{Accounts, NewProject, Organization, Project, Sessions};
+pub use account::{Accounts, NewProject, Organization, Project, ProjectChange, Sessions};
 pub use data_dir::{DataDir, DataDirError, Held};
 pub use id::{JobId, KeyId, OrganizationId, ProjectId, Token, WorkerId};
 pub use job::{

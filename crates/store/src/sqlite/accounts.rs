@@ -1,12 +1,13 @@
 use async_trait::async_trait;
-use sqlx::Row;
+use futures_util::FutureExt;
 use sqlx::sqlite::SqliteRow;
+use sqlx::{Row, SqliteConnection};
 
 use super::{SqliteStore, damaged, from_json, time, time_or_none, to_json};
 use crate::account::LAST_USED;
 use crate::{
     Accounts, Allow, ApiKey, KeyId, KeyText, NewKey, NewProject, Organization, OrganizationId, Project,
-    ProjectId, Result, StoreError,
+    ProjectChange, ProjectId, Result, StoreError,
 };
 
 #[async_trait]
@@ -76,6 +77,11 @@ impl Accounts for SqliteStore {
         rows.iter().map(project).collect()
     }
 
+    async fn update_project(&self, id: &ProjectId, change: &ProjectChange) -> Result<Option<Project>> {
+        let (id, change) = (id.clone(), change.clone());
+        self.db.write(|db| update_project(db, id, change).boxed()).await
+    }
+
     async fn create_key(&self, new: &NewKey) -> Result<(ApiKey, KeyText)> {
         let text = KeyText::random();
         let now = self.clock.now();
@@ -141,6 +147,31 @@ impl Accounts for SqliteStore {
             .bind(key.id.0.clone());
         self.execute(touch).await.map(|_| ())
     }
+}
+
+async fn update_project(
+    db: &mut SqliteConnection,
+    id: ProjectId,
+    change: ProjectChange,
+) -> Result<Option<Project>> {
+    let found =
+        sqlx::query("SELECT * FROM projects WHERE id = ?").bind(id.0).fetch_optional(&mut *db).await?;
+    let Some(row) = found else { return Ok(None) };
+    let mut project = project(&row)?;
+    change.apply(&mut project);
+    let update = "UPDATE projects SET name = ?, repository = ?, ref = ?, docs_path = ?, sites = ?, model = ?
+        WHERE id = ?";
+    sqlx::query(update)
+        .bind(&project.name)
+        .bind(&project.repository)
+        .bind(&project.base_ref)
+        .bind(&project.docs_path)
+        .bind(to_json(&project.sites))
+        .bind(&project.model)
+        .bind(&project.id.0)
+        .execute(db)
+        .await?;
+    Ok(Some(project))
 }
 
 fn organization(row: &SqliteRow) -> Result<Organization> {

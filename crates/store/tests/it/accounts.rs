@@ -1,7 +1,8 @@
 use base::TestClock;
 use jiff::SignedDuration;
 use store::{
-    Accounts, Allow, Expiry, KeyText, NewKey, Project, Scope, Sessions, SqliteStore, StoreError, Token,
+    Accounts, Allow, Expiry, KeyText, NewKey, Project, ProjectChange, ProjectId, Scope, Sessions,
+    SqliteStore, StoreError, Token,
 };
 
 use crate::{every_backend, project};
@@ -9,6 +10,7 @@ use crate::{every_backend, project};
 every_backend! {
     an_organizations_name_is_taken_once,
     a_project_is_found_as_it_was_made,
+    a_change_of_a_project_leaves_the_rest_of_it,
     a_key_is_found_by_its_text_and_kept_as_a_hash,
     a_revoked_key_is_dead_and_only_its_owner_can_revoke,
     last_used_is_noted_once_a_minute,
@@ -42,6 +44,39 @@ async fn a_project_is_found_as_it_was_made(store: &SqliteStore, _: &TestClock) {
     let of = |organization| store.projects(organization);
     assert_eq!(of(Some(&other.organization)).await.unwrap()[0].id, other.id);
     assert_eq!(of(None).await.unwrap().len(), 2);
+}
+
+async fn a_change_of_a_project_leaves_the_rest_of_it(store: &SqliteStore, _: &TestClock) {
+    let (made, other) = (project(store, "acme").await, project(store, "globex").await);
+    let sites = vec!["https://a.example".to_owned(), "https://b.example".to_owned()];
+    let first = ProjectChange { sites: Some(sites.clone()), ..ProjectChange::default() };
+    let second = ProjectChange {
+        name: Some("Handbook".into()),
+        repository: Some("/srv/handbook".into()),
+        base_ref: Some(Some("next".into())),
+        docs_path: Some(Some("docs".into())),
+        ..ProjectChange::default()
+    };
+    let (one, two) =
+        tokio::join!(store.update_project(&made.id, &first), store.update_project(&made.id, &second));
+    assert!(one.unwrap().is_some() && two.unwrap().is_some());
+    let expected = Project {
+        name: "Handbook".into(),
+        repository: "/srv/handbook".into(),
+        base_ref: Some("next".into()),
+        docs_path: Some("docs".into()),
+        sites: sites.clone(),
+        ..made.clone()
+    };
+    let found = store.project(&made.id).await.unwrap().unwrap();
+    assert_eq!(format!("{found:?}"), format!("{expected:?}"));
+
+    let back = ProjectChange { base_ref: Some(None), docs_path: Some(None), ..ProjectChange::default() };
+    let told = store.update_project(&made.id, &back).await.unwrap().unwrap();
+    assert_eq!((told.base_ref, told.docs_path, told.sites), (None, None, sites));
+    let untouched = store.project(&other.id).await.unwrap().unwrap();
+    assert_eq!(format!("{untouched:?}"), format!("{other:?}"));
+    assert!(store.update_project(&ProjectId("nothing".into()), &first).await.unwrap().is_none());
 }
 
 async fn a_key_is_found_by_its_text_and_kept_as_a_hash(store: &SqliteStore, _: &TestClock) {
