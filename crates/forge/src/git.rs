@@ -181,13 +181,15 @@ pub(crate) fn service(service: &'static str) -> String {
     format!("git --no-replace-objects{} {service}", settings.collect::<String>())
 }
 
-/// Fails with a sentence unless a git that is new enough can be run.
-pub async fn check_program() -> Result<()> {
+/// Answers what git says its version is; fails with a sentence unless one that is new enough can
+/// be run.
+pub async fn check_program() -> Result<String> {
     let said = Git::at(Path::new("/"), "version").text().await?;
-    if new_enough(&said) {
-        return Ok(());
-    }
+    let new_enough = new_enough(&said);
     let said = printable(said.trim());
+    if new_enough {
+        return Ok(said);
+    }
     Err(Error::Git(format!("git 2.38 or newer is needed, and this one is `{said}`")))
 }
 

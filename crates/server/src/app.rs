@@ -7,16 +7,17 @@ use std::time::Duration;
 use agent::Editor;
 use base::Clock;
 use base::sqlite::{OpenError, Schema};
+use forge::Local;
 use store::{
-    Accounts, DataDir, Held, JobStore, MasterKey, Pulls, Queue, Rates, Secrets, Sessions, SqliteStore,
-    StoreError,
+    Accounts, DataDir, Held, JobStore, MasterKey, Project, Pulls, Queue, Rates, Secrets, Sessions,
+    SqliteStore, StoreError,
 };
 use tokio::sync::Semaphore;
 use traffic::{SqliteViews, Views};
 
 use crate::hosts::{self, Hosts, Repository};
 use crate::metrics::{Counted, Metrics};
-use crate::settings::{Limits, Proxies, Settings};
+use crate::settings::{Limits, Proxies, Settings, USUAL_URL};
 
 /// How often, and how long each time, a command waits for another one.
 const ANOTHER_COMMAND: u32 = 60;
@@ -55,6 +56,7 @@ pub struct Admin {
     /// Where the server of this data directory was last reached.
     pub url: Option<String>,
     pulls: Arc<dyn Pulls>,
+    hosts: Hosts,
 }
 
 impl App {
@@ -104,14 +106,32 @@ pub const MODELS: &[&str] = &["offline"];
 impl Admin {
     pub async fn open(settings: &Settings, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
         let dir = DataDir::open(&settings.data)?;
-        let store = Arc::new(open_beside(settings, &dir, clock).await?);
-        Ok(Self {
+        let store = open_beside(settings, &dir, clock).await?;
+        Ok(Self::over(Arc::new(store), &dir))
+    }
+
+    /// The same, but makes and changes nothing: for one that is there, of this version.
+    pub async fn look(settings: &Settings, dir: &DataDir, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let store = open_store(settings, dir, Schema::MustMatch, clock).await?;
+        Ok(Self::over(Arc::new(store), dir))
+    }
+
+    fn over(store: Arc<SqliteStore>, dir: &DataDir) -> Self {
+        let url = dir.url();
+        let base = url.as_deref().unwrap_or(USUAL_URL);
+        Self {
+            hosts: Hosts::new(dir.repositories(), store.clone(), base),
             accounts: store.clone(),
             sessions: store.clone(),
             secrets: store.clone(),
-            url: dir.url(),
             pulls: store,
-        })
+            url,
+        }
+    }
+
+    /// The embedded host of a project's pull requests.
+    pub async fn host(&self, project: &Project) -> forge::Result<Local> {
+        self.hosts.local(project).await
     }
 
     pub async fn check_repository(

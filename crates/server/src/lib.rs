@@ -16,5 +16,8 @@ pub use app::{Admin, App, MODELS};
 pub use hosts::{Repository, parse_docs_path};
 pub use http::openapi;
 pub use serve::Server;
-pub use settings::{Limits, Proxies, ProxyHeader, Settings, parse_public_url};
+pub use settings::{Limits, Proxies, ProxyHeader, Settings, USUAL_URL, parse_public_url};
 pub use worker::Worker;
+
+/// The embedded host as [`Admin::host`] shows it, and the git that it needs.
+pub use forge::{CommitLine, Host, Local, PullRequest, State as PullState, check_program as check_git};

@@ -6,6 +6,9 @@ use std::str::FromStr;
 
 use ipnet::IpNet;
 
+/// Where a server that was told nothing is reached.
+pub const USUAL_URL: &str = "http://127.0.0.1:4747";
+
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub listen: SocketAddr,
