@@ -1,58 +1,47 @@
 //! Commands on the data directory itself; they work beside a running server.
 
 pub(crate) mod key;
+pub(crate) mod org;
 pub(crate) mod project;
+pub(crate) mod pull;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use base::SystemClock;
 use serde_json::json;
 use server::Admin;
-use store::{Organization, StoreError, parse_name};
+use store::{Organization, Project, ProjectId, StoreError};
 
-use crate::args::{CreateOrganization, Login};
+use crate::args::{Data, Login};
 use crate::output;
 use crate::settings::Sources;
 
 /// `docwright login`
 pub(crate) async fn login(sources: &Sources, args: Login) -> anyhow::Result<()> {
-    let admin = open(sources, args.data.data.as_deref()).await?;
+    let admin = open(sources, &args.data).await?;
     let organization = organization(&admin, args.organization.as_deref()).await?;
     if admin.url.is_none() {
         output::say("No server has used this data directory yet: start one with `docwright serve`.");
     }
     let told = sources.public_url(args.public_url.as_deref())?;
-    let base = told.or(admin.url).unwrap_or_else(|| "http://127.0.0.1:4747".into());
+    let base = told.or(admin.url).unwrap_or_else(|| server::USUAL_URL.into());
     let link = admin.sessions.create_login(&organization.id).await?;
     let url = format!("{base}/login?token={}", link.reveal());
     if args.json {
         return output::json(&json!({ "loginUrl": url }));
     }
     output::say(format!("This link signs in to {}, once, within 15 minutes:", organization.name));
-    output::line(url)?;
-    Ok(())
+    output::line(url)
 }
 
-/// `docwright org create`
-pub(crate) async fn create_organization(sources: &Sources, args: CreateOrganization) -> anyhow::Result<()> {
-    let admin = open(sources, args.data.data.as_deref()).await?;
-    let name = parse_name("an organization", &args.name).map_err(anyhow::Error::msg)?;
-    let made = admin.accounts.create_organization(&name).await?;
-    if args.json {
-        return output::json(&json!({ "id": made.id.0, "name": made.name }));
-    }
-    output::say(format!(
-        "Made the organization {}. Next: docwright project create --organization …",
-        made.name
-    ));
-    output::line(made.id)?;
-    Ok(())
+async fn open(sources: &Sources, data: &Data) -> anyhow::Result<Admin> {
+    Admin::open(&sources.data(data.data.as_deref())?, Arc::new(SystemClock)).await
 }
 
-async fn open(sources: &Sources, data: Option<&Path>) -> anyhow::Result<Admin> {
-    Admin::open(&sources.data(data)?, Arc::new(SystemClock)).await
+async fn project(admin: &Admin, id: &str) -> anyhow::Result<Project> {
+    let found = admin.accounts.project(&ProjectId(id.to_owned())).await?;
+    found.with_context(|| format!("there is no project {id}; see `docwright project list`"))
 }
 
 /// Two first commands at once make one organization.
@@ -72,7 +61,9 @@ async fn organization(admin: &Admin, name: Option<&str>) -> anyhow::Result<Organ
     if let Some(name) = name {
         let found = all.into_iter().find(|one| one.name == name || one.id.0 == name);
         return found.with_context(|| {
-            format!("there is no organization {name}; make it with `docwright org create --name {name}`")
+            format!(
+                "there is no organization {name}: see `docwright org list`, or make it with `docwright org create --name {name}`"
+            )
         });
     }
     match all.len() {

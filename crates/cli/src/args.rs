@@ -1,15 +1,21 @@
 //! The command line, as `--help` tells it.
 
 mod job;
+mod key;
+mod project;
+mod pull;
 
 use std::path::PathBuf;
 
 use clap::{Args as Arguments, Parser, Subcommand};
-use store::{Expiry, Scope};
+use clap_complete::Shell;
 
 pub(crate) use job::{
     ArchiveJob, CreateJob, DiffJob, JobCommand, ListJobs, MessageJob, OneJob, ViewJob, Watching,
 };
+pub(crate) use key::{CreateKey, KeyCommand, RevokeKey};
+pub(crate) use project::{Changes, CreateProject, ProjectCommand, UpdateProject, ViewProject};
+pub(crate) use pull::{ListPulls, MergePull, OnePull, PullCommand};
 
 /// An AI agent that edits your docs repository by pull request, and page views that tell
 /// human readers from AI ones. Try it: docwright demo
@@ -59,8 +65,19 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: JobCommand,
     },
+    /// Pull requests of a project, on the machine that the server runs on
+    Pull {
+        #[command(subcommand)]
+        command: PullCommand,
+    },
     /// Page views, over HTTP: needs DOCWRIGHT_API_KEY, and DOCWRIGHT_URL for another server
     Views(Views),
+    /// Looks at everything that a server here needs, and says what to do about what is wrong
+    Doctor(Doctor),
+    /// Prints completions for a shell: docwright completions bash
+    Completions(Completions),
+    /// Prints the manual as one page, or writes a page for each command
+    Man(Man),
 }
 
 /// Where the data is.
@@ -142,6 +159,8 @@ pub(crate) struct Login {
 pub(crate) enum OrgCommand {
     /// Makes an organization
     Create(CreateOrganization),
+    /// Lists organizations
+    List(ListOrganizations),
 }
 
 #[derive(Arguments)]
@@ -151,104 +170,18 @@ pub(crate) struct CreateOrganization {
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) data: Data,
-    /// Print {"id", "name"} as JSON
+    /// Print the organization as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-#[derive(Subcommand)]
-pub(crate) enum ProjectCommand {
-    /// Makes a project from a git repository on this machine
-    Create(CreateProject),
-    /// Lists projects
-    List(List),
-}
-
 #[derive(Arguments)]
-pub(crate) struct CreateProject {
-    /// Its name
-    #[arg(long, value_name = "NAME")]
-    pub(crate) name: String,
-    /// The docs repository: a path on this machine, bare or with files checked out
-    #[arg(long, value_name = "PATH")]
-    pub(crate) repository: String,
-    /// The organization it belongs to; needed when there are several
-    #[arg(long, value_name = "NAME")]
-    pub(crate) organization: Option<String>,
-    /// The branch to start from and merge into [default: the repository's default branch]
-    #[arg(long = "ref", value_name = "BRANCH")]
-    pub(crate) base_ref: Option<String>,
-    /// The folder of the repository that holds the docs [default: all of it]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) docs_path: Option<String>,
-    /// An address of the docs site, such as https://docs.acme.dev; can be given again
-    #[arg(long, value_name = "ORIGIN")]
-    pub(crate) site: Vec<String>,
-    /// The model that edits: offline needs no account and no network
-    #[arg(long, value_name = "NAME", default_value = "offline")]
-    pub(crate) model: String,
-    /// A file with a token for the repository's host; kept encrypted
-    #[arg(long, value_name = "FILE")]
-    pub(crate) token_file: Option<PathBuf>,
+pub(crate) struct ListOrganizations {
     #[command(flatten)]
     pub(crate) data: Data,
-    /// Print the project as JSON
+    /// Print a JSON array
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Subcommand)]
-pub(crate) enum KeyCommand {
-    /// Makes a key and prints it, this once
-    Create(CreateKey),
-    /// Lists keys; the secrets themselves are not kept
-    List(List),
-    /// Ends a key; the next request with it is refused
-    Revoke(RevokeKey),
-}
-
-#[derive(Arguments)]
-pub(crate) struct CreateKey {
-    /// Its name, to recognize it by
-    #[arg(long, value_name = "NAME")]
-    pub(crate) name: String,
-    /// The organization it belongs to; needed when there are several
-    #[arg(long, value_name = "NAME")]
-    pub(crate) organization: Option<String>,
-    /// read: GET alone; write: everything
-    #[arg(long, value_name = "read|write", default_value = "write", value_parser = parse_scope)]
-    pub(crate) scope: Scope,
-    /// 7d, 30d, 60d, 90d, a date such as 2027-01-31, or never
-    #[arg(long, value_name = "WHEN", default_value = "90d", value_parser = parse_expiry)]
-    pub(crate) expires: Expiry,
-    /// Only for this project; can be given again
-    #[arg(long, value_name = "ID")]
-    pub(crate) project: Vec<String>,
-    /// Only from this address or range; can be given again
-    #[arg(long, value_name = "CIDR")]
-    pub(crate) allow: Vec<String>,
-    #[command(flatten)]
-    pub(crate) data: Data,
-    /// Print {"key", …} as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-fn parse_scope(text: &str) -> Result<Scope, String> {
-    text.parse()
-}
-
-fn parse_expiry(text: &str) -> Result<Expiry, String> {
-    text.parse()
-}
-
-#[derive(Arguments)]
-pub(crate) struct RevokeKey {
-    /// The key's id, as `docwright key list` shows it
-    #[arg(value_name = "ID")]
-    pub(crate) id: String,
-    #[command(flatten)]
-    pub(crate) data: Data,
 }
 
 #[derive(Arguments)]
@@ -283,4 +216,27 @@ pub(crate) struct Views {
     /// Print the answer as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Arguments)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// Print {"ok", "checks"} as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Arguments)]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: Shell,
+}
+
+#[derive(Arguments)]
+pub(crate) struct Man {
+    /// Write docwright.1, docwright-job.1, docwright-job-create.1 and so on into this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
 }

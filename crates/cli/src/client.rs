@@ -1,49 +1,37 @@
 //! A client of the HTTP API: what a script of yours would do, done for you.
 
 pub(crate) mod job;
+mod live;
+mod refusal;
+mod stream;
 pub(crate) mod views;
 pub(crate) mod watch;
 
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use reqwest::header::{HeaderMap, HeaderValue};
-use reqwest::{Method, StatusCode};
+use reqwest::header::HeaderValue;
+use reqwest::{Method, RequestBuilder, Response, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use store::DataDir;
 
 use crate::settings::Sources;
+pub(crate) use refusal::exit_code;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Client {
     http: reqwest::Client,
     base: String,
-    key: String,
-}
-
-/// The server understood and said no; `docwright` exits with 4 for a key that may not.
-#[derive(Debug)]
-struct Refused(StatusCode);
-
-impl std::fmt::Display for Refused {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the server answered {}", self.0)
-    }
-}
-
-impl std::error::Error for Refused {}
-
-pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
-    match error.downcast_ref::<Refused>() {
-        Some(Refused(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)) => 4,
-        _ => 1,
-    }
+    key: HeaderValue,
 }
 
 impl Client {
+    /// The server that was named, else the one of this machine's data directory.
     pub(crate) fn from_settings(sources: &Sources) -> anyhow::Result<Self> {
-        let base = sources.text("url", None)?.unwrap_or_else(|| "http://127.0.0.1:4747".into());
+        let here = || DataDir::find(&sources.data(None).ok()?.data).ok()?.url();
+        let base = sources.text("url", None)?.or_else(here).unwrap_or_else(|| server::USUAL_URL.into());
         let key = sources.text("api_key", None)?;
         let key =
             key.context("set DOCWRIGHT_API_KEY to a key; `docwright key create --name CLI` makes one")?;
@@ -51,10 +39,11 @@ impl Client {
     }
 
     pub(crate) fn new(base: &str, key: &str) -> anyhow::Result<Self> {
-        let base = server::parse_public_url(base)
-            .map_err(|_| anyhow!("DOCWRIGHT_URL must be an address such as http://127.0.0.1:4747"))?;
-        let http = reqwest::Client::builder().timeout(PATIENCE).build()?;
-        Ok(Self { http, base, key: key.to_owned() })
+        let (http, base) = http(base)?;
+        let mut key = HeaderValue::from_str(&format!("Bearer {}", key.trim()))
+            .map_err(|_| anyhow!("DOCWRIGHT_API_KEY holds characters that no key has"))?;
+        key.set_sensitive(true);
+        Ok(Self { http, base, key })
     }
 
     pub(crate) fn base(&self) -> &str {
@@ -66,12 +55,13 @@ impl Client {
         path: &str,
         query: &[(&str, String)],
     ) -> anyhow::Result<T> {
-        self.ask(Method::GET, path, query, None::<&()>).await
+        let request = self.request(Method::GET, path);
+        self.ask(if query.is_empty() { request } else { request.query(query) }).await
     }
 
     /// An answer that is no JSON.
     pub(crate) async fn text(&self, path: &str) -> anyhow::Result<String> {
-        self.answer(Method::GET, path, &[], None::<&()>).await
+        self.read(self.request(Method::GET, path)).await
     }
 
     pub(crate) async fn post<T: DeserializeOwned>(
@@ -79,56 +69,41 @@ impl Client {
         path: &str,
         body: &impl Serialize,
     ) -> anyhow::Result<T> {
-        self.ask(Method::POST, path, &[], Some(body)).await
+        self.ask(self.request(Method::POST, path).json(body)).await
     }
 
-    async fn ask<T: DeserializeOwned>(
-        &self,
-        method: Method,
-        path: &str,
-        query: &[(&str, String)],
-        body: Option<&impl Serialize>,
-    ) -> anyhow::Result<T> {
-        let text = self.answer(method, path, query, body).await?;
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.http.request(method, format!("{}{path}", self.base));
+        request.header(reqwest::header::AUTHORIZATION, self.key.clone()).timeout(PATIENCE)
+    }
+
+    async fn ask<T: DeserializeOwned>(&self, request: RequestBuilder) -> anyhow::Result<T> {
+        let text = self.read(request).await?;
         serde_json::from_str(&text).context("the answer is not one of Docwright's; is DOCWRIGHT_URL right?")
     }
 
-    async fn answer(
-        &self,
-        method: Method,
-        path: &str,
-        query: &[(&str, String)],
-        body: Option<&impl Serialize>,
-    ) -> anyhow::Result<String> {
-        let mut request = self.http.request(method, format!("{}{path}", self.base)).headers(self.headers()?);
-        if !query.is_empty() {
-            request = request.query(query);
-        }
-        if let Some(body) = body {
-            request = request.json(body);
-        }
-        let answer = request.send().await.with_context(|| {
-            format!("{} does not answer; is `docwright serve` running, and DOCWRIGHT_URL right?", self.base)
-        })?;
-        let status = answer.status();
-        let text = answer.text().await.context("the answer was cut off")?;
-        if status.is_success() {
-            return Ok(text);
-        }
-        let said = serde_json::from_str::<wire::Error>(&text).map(|body| body.error);
-        let refused = anyhow::Error::new(Refused(status));
-        Err(match said {
-            Ok(sentence) => refused.context(crate::output::plain(&sentence)),
-            Err(_) => refused,
-        })
+    async fn read(&self, request: RequestBuilder) -> anyhow::Result<String> {
+        self.send(request).await?.text().await.context("the answer was cut off; try again")
     }
 
-    fn headers(&self) -> anyhow::Result<HeaderMap> {
-        let mut value = HeaderValue::from_str(&format!("Bearer {}", self.key))
-            .map_err(|_| anyhow!("DOCWRIGHT_API_KEY holds characters that no key has"))?;
-        value.set_sensitive(true);
-        Ok(HeaderMap::from_iter([(reqwest::header::AUTHORIZATION, value)]))
+    /// An answer that is the one asked for; any other is an error that says what to do.
+    async fn send(&self, request: RequestBuilder) -> anyhow::Result<Response> {
+        let answer = request.send().await.map_err(|error| refusal::no_answer(&self.base, error))?;
+        if answer.status().is_success() { Ok(answer) } else { Err(refusal::refused(answer).await) }
     }
+}
+
+/// What to ask with, and the address without a slash at its end.
+pub(crate) fn http(base: &str) -> anyhow::Result<(reqwest::Client, String)> {
+    let wrong = || anyhow!("DOCWRIGHT_URL must be an address such as {}", server::USUAL_URL);
+    let base = server::parse_public_url(base).map_err(|_| wrong())?;
+    let url = Url::parse(&base).map_err(|_| wrong())?;
+    // A redirect is told, not followed: it would turn a POST into a GET.
+    let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+    // A proxy elsewhere cannot reach this machine by that name.
+    let here = url.host_str().is_some_and(|host| matches!(host, "127.0.0.1" | "[::1]" | "localhost"));
+    let http = if here { http.no_proxy() } else { http };
+    Ok((http.build()?, base))
 }
 
 /// An id as one segment of a path, whatever is in it.

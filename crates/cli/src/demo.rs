@@ -79,7 +79,7 @@ async fn open(args: &Demo, data: PathBuf) -> anyhow::Result<Server> {
     let mut settings = Settings::new(data);
     let clock = Arc::new(SystemClock);
     if let Some(listen) = &args.listen {
-        settings.listen = listen.parse().with_context(|| format!("`{listen}` is no address to listen on"))?;
+        settings.listen = serve::parse_listen(listen)?;
         return Server::open(&settings, clock).await;
     }
     if std::net::TcpListener::bind(settings.listen).is_err() {

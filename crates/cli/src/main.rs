@@ -6,6 +6,8 @@ mod args;
 mod client;
 mod demo;
 mod log;
+mod doctor;
+mod manual;
 mod output;
 mod serve;
 mod settings;
@@ -13,7 +15,7 @@ mod settings;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use args::{Args, Command, JobCommand, KeyCommand, OrgCommand, ProjectCommand};
+use args::{Args, Command};
 use clap::Parser;
 use settings::Sources;
 
@@ -24,7 +26,7 @@ fn main() -> ExitCode {
         if nobody_reads(&error) {
             return ExitCode::FAILURE;
         }
-        output::say(format!("error: {error:#}"));
+        output::say(format!("error: {}", output::sentence(&error)));
         ExitCode::from(client::exit_code(&error))
     })
 }
@@ -48,30 +50,18 @@ fn nobody_reads(error: &anyhow::Error) -> bool {
 async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let sources = Sources::load(args.config.as_deref())?;
     match args.command {
-        Command::Demo(demo) => demo::run(&sources, demo).await?,
-        Command::Serve(serve) => serve::run(&sources, serve).await?,
-        Command::Login(login) => admin::login(&sources, login).await?,
-        Command::Org { command: OrgCommand::Create(new) } => {
-            admin::create_organization(&sources, new).await?
-        }
-        Command::Project { command: ProjectCommand::Create(new) } => {
-            admin::project::create(&sources, new).await?;
-        }
-        Command::Project { command: ProjectCommand::List(list) } => {
-            admin::project::list(&sources, list).await?
-        }
-        Command::Key { command: KeyCommand::Create(new) } => admin::key::create(&sources, new).await?,
-        Command::Key { command: KeyCommand::List(list) } => admin::key::list(&sources, list).await?,
-        Command::Key { command: KeyCommand::Revoke(key) } => admin::key::revoke(&sources, key).await?,
-        Command::Job { command: JobCommand::Create(new) } => return client::job::create(&sources, new).await,
-        Command::Job { command: JobCommand::View(job) } => return client::job::view(&sources, job).await,
-        Command::Job { command: JobCommand::Message(job) } => {
-            return client::job::message(&sources, job).await;
-        }
-        Command::Job { command: JobCommand::List(list) } => client::job::list(&sources, list).await?,
-        Command::Job { command: JobCommand::Archive(job) } => client::job::archive(&sources, job).await?,
-        Command::Job { command: JobCommand::Diff(job) } => client::job::diff(&sources, job).await?,
-        Command::Views(views) => client::views::run(&sources, views).await?,
+        Command::Demo(args) => demo::run(&sources, args).await?,
+        Command::Serve(args) => serve::run(&sources, args).await?,
+        Command::Login(args) => admin::login(&sources, args).await?,
+        Command::Org { command } => admin::org::run(&sources, command).await?,
+        Command::Project { command } => admin::project::run(&sources, command).await?,
+        Command::Key { command } => admin::key::run(&sources, command).await?,
+        Command::Pull { command } => admin::pull::run(&sources, command).await?,
+        Command::Job { command } => return client::job::run(&sources, command).await,
+        Command::Views(args) => client::views::run(&sources, args).await?,
+        Command::Doctor(args) => return doctor::run(&sources, args).await,
+        Command::Completions(args) => manual::completions(&args)?,
+        Command::Man(args) => manual::man(&args)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,9 +1,10 @@
 //! `docwright serve`
 
 use std::io::IsTerminal;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use base::SystemClock;
 use server::{Server, Settings};
 use tokio::signal::unix::{SignalKind, signal};
@@ -39,9 +40,7 @@ async fn greet(server: &Server) -> anyhow::Result<()> {
 fn settings(sources: &Sources, args: &Serve) -> anyhow::Result<Settings> {
     let mut settings = sources.data(args.data.data.as_deref())?;
     if let Some(listen) = sources.text("listen", args.listen.as_deref())? {
-        settings.listen = listen
-            .parse()
-            .with_context(|| format!("`{listen}` is no address to listen on; one is 127.0.0.1:4747"))?;
+        settings.listen = parse_listen(&listen)?;
     }
     settings.public_url = sources.public_url(args.public_url.as_deref())?;
     let proxies = (!args.trusted_proxy.is_empty()).then(|| args.trusted_proxy.join(","));
@@ -57,6 +56,10 @@ fn settings(sources: &Sources, args: &Serve) -> anyhow::Result<Settings> {
         number(sources, "workers", &args.workers, settings.workers as u32)?.min(1_000) as usize;
     settings.metrics = yes_or_no(sources, "metrics", args.metrics)?;
     Ok(settings)
+}
+
+pub(crate) fn parse_listen(text: &str) -> anyhow::Result<SocketAddr> {
+    text.parse().map_err(|_| anyhow!("`{text}` is no address to listen on; one is 127.0.0.1:4747"))
 }
 
 fn number(sources: &Sources, name: &str, flag: &Option<String>, default: u32) -> anyhow::Result<u32> {

@@ -57,13 +57,12 @@ impl Sources {
         if let Some(value) = flag {
             return Ok(Some(value.to_owned()));
         }
-        match std::env::var(&variable) {
-            Ok(value) => return Ok(Some(value)),
-            Err(std::env::VarError::NotPresent) => {}
-            Err(std::env::VarError::NotUnicode(_)) => bail!("{variable} is not valid text"),
+        if let Some(value) = environment(&variable)? {
+            return Ok(Some(value));
         }
-        if let Ok(path) = std::env::var(format!("{variable}_FILE")) {
-            let text = std::fs::read_to_string(&path).with_context(|| format!("{variable}_FILE: {path}"))?;
+        if let Some(path) = environment(&format!("{variable}_FILE"))? {
+            let text = std::fs::read_to_string(&path)
+                .with_context(|| format!("{variable}_FILE names {path}, which cannot be read"))?;
             return Ok(Some(text.trim().to_owned()));
         }
         match self.file.get(name) {
@@ -93,6 +92,15 @@ impl Sources {
     pub(crate) fn public_url(&self, flag: Option<&str>) -> anyhow::Result<Option<String>> {
         let url = self.text("public_url", flag)?;
         url.map(|url| server::parse_public_url(&url)).transpose().map_err(anyhow::Error::msg)
+    }
+}
+
+/// An empty variable is one that nobody set: CI systems make them of secrets that are not there.
+fn environment(variable: &str) -> anyhow::Result<Option<String>> {
+    match std::env::var(variable) {
+        Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
+        Err(std::env::VarError::NotPresent) => Ok(None),
+        Err(std::env::VarError::NotUnicode(_)) => bail!("{variable} is not valid text"),
     }
 }
 

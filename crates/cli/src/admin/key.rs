@@ -1,17 +1,25 @@
 //! `docwright key …`
 
-use anyhow::{bail, ensure};
+use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use server::Admin;
-use store::{Allow, ApiKey, KeyId, NewKey, ProjectId, parse_name};
+use store::{Allow, ApiKey, NewKey, ProjectId, parse_name};
 
-use super::{open, organization};
-use crate::args::{CreateKey, List, RevokeKey};
+use super::{open, organization, project};
+use crate::args::{CreateKey, KeyCommand, List, RevokeKey};
 use crate::output;
 use crate::settings::Sources;
 
-pub(crate) async fn create(sources: &Sources, args: CreateKey) -> anyhow::Result<()> {
-    let admin = open(sources, args.data.data.as_deref()).await?;
+pub(crate) async fn run(sources: &Sources, command: KeyCommand) -> anyhow::Result<()> {
+    match command {
+        KeyCommand::Create(args) => create(sources, args).await,
+        KeyCommand::List(args) => list(sources, args).await,
+        KeyCommand::Revoke(args) => revoke(sources, args).await,
+    }
+}
+
+async fn create(sources: &Sources, args: CreateKey) -> anyhow::Result<()> {
+    let admin = open(sources, &args.data).await?;
     let (organization, projects) = owner(&admin, &args).await?;
     let new = NewKey {
         organization,
@@ -55,10 +63,7 @@ async fn owner(
     }
     let mut projects = Vec::new();
     for id in &args.project {
-        match admin.accounts.project(&ProjectId(id.clone())).await? {
-            Some(project) => projects.push(project),
-            None => bail!("there is no project {id}; see `docwright project list`"),
-        }
+        projects.push(project(admin, id).await?);
     }
     let owner = match &args.organization {
         Some(name) => organization(admin, Some(name)).await?.id,
@@ -69,8 +74,8 @@ async fn owner(
     Ok((owner, Some(projects.into_iter().map(|project| project.id).collect())))
 }
 
-pub(crate) async fn list(sources: &Sources, args: List) -> anyhow::Result<()> {
-    let admin = open(sources, args.data.data.as_deref()).await?;
+async fn list(sources: &Sources, args: List) -> anyhow::Result<()> {
+    let admin = open(sources, &args.data).await?;
     let owner = match &args.organization {
         Some(name) => Some(organization(&admin, Some(name)).await?.id),
         None => None,
@@ -100,13 +105,19 @@ pub(crate) async fn list(sources: &Sources, args: List) -> anyhow::Result<()> {
     output::table(["ID", "NAME", "KEY", "SCOPE", "STATE", "EXPIRES", "LAST USED"], keys.into_iter().map(row))
 }
 
-pub(crate) async fn revoke(sources: &Sources, args: RevokeKey) -> anyhow::Result<()> {
-    let admin = open(sources, args.data.data.as_deref()).await?;
-    let keys = admin.accounts.keys(None).await?;
-    let Some(key) = keys.iter().find(|key| key.id.0 == args.id) else {
-        bail!("there is no key with that id; see `docwright key list`");
+async fn revoke(sources: &Sources, args: RevokeKey) -> anyhow::Result<()> {
+    let admin = open(sources, &args.data).await?;
+    let find = async || {
+        let keys = admin.accounts.keys(None).await?.into_iter();
+        keys.into_iter()
+            .find(|key| key.id.0 == args.id)
+            .with_context(|| format!("there is no key with the id {}; see `docwright key list`", args.id))
     };
-    admin.accounts.revoke_key(&key.organization, &KeyId(args.id)).await?;
+    let key = find().await?;
+    admin.accounts.revoke_key(&key.organization, &key.id).await?;
+    if args.json {
+        return output::json(&shown(&find().await?));
+    }
     output::say(format!("Revoked {}: the next request with it is refused.", key.name));
     Ok(())
 }

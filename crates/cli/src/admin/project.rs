@@ -3,29 +3,37 @@
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 use server::MODELS;
-use store::{NewProject, Project, parse_name};
+use store::{NewProject, Project, ProjectChange, parse_name};
 
-use super::{open, organization};
-use crate::args::{CreateProject, List};
+use super::{open, organization, project};
+use crate::args::{Changes, CreateProject, List, ProjectCommand, UpdateProject, ViewProject};
 use crate::output;
 use crate::settings::Sources;
 
-pub(crate) async fn create(sources: &Sources, args: CreateProject) -> anyhow::Result<()> {
-    let admin = open(sources, args.data.data.as_deref()).await?;
-    let model = &args.model;
-    ensure!(MODELS.contains(&model.as_str()), "there is no model {model}; there is {}", MODELS.join(", "));
+pub(crate) async fn run(sources: &Sources, command: ProjectCommand) -> anyhow::Result<()> {
+    match command {
+        ProjectCommand::Create(args) => create(sources, args).await,
+        ProjectCommand::List(args) => list(sources, args).await,
+        ProjectCommand::View(args) => view(sources, args).await,
+        ProjectCommand::Update(args) => update(sources, args).await,
+    }
+}
+
+async fn create(sources: &Sources, args: CreateProject) -> anyhow::Result<()> {
+    let admin = open(sources, &args.data).await?;
     let token = args.token_file.as_deref().map(read_token).transpose()?;
     let docs_path = args.docs_path.as_deref().map(server::parse_docs_path).transpose()?;
     let repository =
         admin.check_repository(&args.repository, args.base_ref.as_deref(), docs_path.as_deref()).await?;
     let new = NewProject {
-        organization: organization(&admin, args.organization.as_deref()).await?.id,
         name: parse_name("a project", &args.name).map_err(anyhow::Error::msg)?,
         repository: repository.path,
         base_ref: args.base_ref.clone(),
         docs_path,
-        sites: args.site.iter().map(|site| parse_site(site)).collect::<Result<_, _>>()?,
-        model: args.model.clone(),
+        sites: parse_sites(&args.site)?,
+        model: parse_model(&args.model)?,
+        // Last: the first organization is made here, and only when all is well.
+        organization: organization(&admin, args.organization.as_deref()).await?.id,
     };
     let project = admin.accounts.create_project(&new).await?;
     if let Some(token) = token {
@@ -40,12 +48,11 @@ pub(crate) async fn create(sources: &Sources, args: CreateProject) -> anyhow::Re
         repository.branch, project.repository
     ));
     output::say(format!("Next, a key: docwright key create --name CI --project {id}"));
-    output::line(id)?;
-    Ok(())
+    output::line(id)
 }
 
-pub(crate) async fn list(sources: &Sources, args: List) -> anyhow::Result<()> {
-    let admin = open(sources, args.data.data.as_deref()).await?;
+async fn list(sources: &Sources, args: List) -> anyhow::Result<()> {
+    let admin = open(sources, &args.data).await?;
     let owner = match &args.organization {
         Some(name) => Some(organization(&admin, Some(name)).await?.id),
         None => None,
@@ -65,6 +72,60 @@ pub(crate) async fn list(sources: &Sources, args: List) -> anyhow::Result<()> {
         [project.id.0, project.name, project.repository, branch, project.model]
     };
     output::table(["ID", "NAME", "REPOSITORY", "REF", "MODEL"], projects.into_iter().map(row))
+}
+
+async fn view(sources: &Sources, args: ViewProject) -> anyhow::Result<()> {
+    let admin = open(sources, &args.data).await?;
+    tell(&project(&admin, &args.id).await?, args.json)
+}
+
+async fn update(sources: &Sources, args: UpdateProject) -> anyhow::Result<()> {
+    let admin = open(sources, &args.data).await?;
+    let before = project(&admin, &args.id).await?;
+    let mut change = parse_change(&args.changes)?;
+    if change.repository.is_some() || change.base_ref.is_some() || change.docs_path.is_some() {
+        let path = change.repository.as_ref().unwrap_or(&before.repository);
+        let base_ref = change.base_ref.as_ref().unwrap_or(&before.base_ref);
+        let docs_path = change.docs_path.as_ref().unwrap_or(&before.docs_path);
+        let found = admin.check_repository(path, base_ref.as_deref(), docs_path.as_deref()).await?;
+        change.repository = change.repository.map(|_| found.path);
+    }
+    let after = admin.accounts.update_project(&before.id, &change).await?;
+    tell(&after.context("the project is gone")?, args.json)
+}
+
+fn parse_change(changes: &Changes) -> anyhow::Result<ProjectChange> {
+    let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    let name = changes.name.as_deref().map(|name| parse_name("a project", name));
+    let docs_path = changes.docs_path.as_ref().map(some);
+    Ok(ProjectChange {
+        name: name.transpose().map_err(anyhow::Error::msg)?,
+        repository: changes.repository.clone(),
+        base_ref: changes.base_ref.as_ref().map(some),
+        docs_path: docs_path
+            .map(|path| path.map(|path| server::parse_docs_path(&path)).transpose())
+            .transpose()?,
+        sites: (!changes.site.is_empty()).then(|| parse_sites(&changes.site)).transpose()?,
+        model: changes.model.as_deref().map(parse_model).transpose()?,
+    })
+}
+
+fn tell(project: &Project, json: bool) -> anyhow::Result<()> {
+    if json {
+        return output::json(&shown(project));
+    }
+    let sites = project.sites.join(", ");
+    output::fields(&[
+        ("project", &project.id.0),
+        ("name", &project.name),
+        ("organization", &project.organization.0),
+        ("repository", &project.repository),
+        ("ref", project.base_ref.as_deref().unwrap_or("(the repository's default branch)")),
+        ("docs path", project.docs_path.as_deref().unwrap_or("(all of it)")),
+        ("sites", if sites.is_empty() { "(none)" } else { &sites }),
+        ("model", &project.model),
+        ("created", &output::moment(project.created_at)),
+    ])
 }
 
 fn shown(project: &Project) -> Value {
@@ -89,6 +150,23 @@ fn read_token(path: &std::path::Path) -> anyhow::Result<String> {
         "--token-file must hold one line with the token"
     );
     Ok(token.to_owned())
+}
+
+fn parse_model(name: &str) -> anyhow::Result<String> {
+    ensure!(MODELS.contains(&name), "there is no model {name}; there is {}", MODELS.join(", "));
+    Ok(name.to_owned())
+}
+
+/// Each once; an empty one says that there is none.
+fn parse_sites(all: &[String]) -> anyhow::Result<Vec<String>> {
+    let mut sites = Vec::new();
+    for text in all.iter().filter(|text| !text.is_empty()) {
+        let site = parse_site(text)?;
+        if !sites.contains(&site) {
+            sites.push(site);
+        }
+    }
+    Ok(sites)
 }
 
 /// An origin, as browsers send it: scheme, host, port, and nothing after them.

@@ -83,8 +83,8 @@ pub(crate) struct ListJobs {
     /// The project's id, as `docwright project list` shows it
     #[arg(value_name = "PROJECT")]
     pub(crate) project: String,
-    /// Only those that are active, completed, archived or failed
-    #[arg(long, value_name = "STATUS")]
+    /// Only those of this status
+    #[arg(long, value_name = "STATUS", value_parser = ["active", "completed", "archived", "failed"])]
     pub(crate) status: Option<String>,
     /// Jobs to list, 1 to 100
     #[arg(long, value_name = "N")]
@@ -124,4 +124,7 @@ pub(crate) struct ArchiveJob {
 pub(crate) struct DiffJob {
     #[command(flatten)]
     pub(crate) job: OneJob,
+    /// Print {"diff"} as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }

@@ -1,16 +1,35 @@
 //! `docwright job …`
 
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::process::ExitCode;
 
+use anyhow::Context;
+use serde_json::json;
 use wire::{AgentJob, CreateJob as NewJob, FollowUp, JobEvent, JobList};
 
-use super::{Client, segment, watch};
-use crate::args::{ArchiveJob, CreateJob, DiffJob, ListJobs, MessageJob, OneJob, ViewJob, Watching};
+use super::{Client, live, segment, watch};
+use crate::args::{
+    ArchiveJob, CreateJob, DiffJob, JobCommand, ListJobs, MessageJob, OneJob, ViewJob, Watching,
+};
 use crate::output;
 use crate::settings::Sources;
 
-pub(crate) async fn create(sources: &Sources, args: CreateJob) -> anyhow::Result<ExitCode> {
+/// More than the longest prompt takes, in bytes.
+const MAX_PROMPT: u64 = 1024 * 1024;
+
+pub(crate) async fn run(sources: &Sources, command: JobCommand) -> anyhow::Result<ExitCode> {
+    match command {
+        JobCommand::Create(args) => return create(sources, args).await,
+        JobCommand::View(args) => return view(sources, args).await,
+        JobCommand::Message(args) => return message(sources, args).await,
+        JobCommand::List(args) => list(sources, args).await?,
+        JobCommand::Archive(args) => archive(sources, args).await?,
+        JobCommand::Diff(args) => diff(sources, args).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn create(sources: &Sources, args: CreateJob) -> anyhow::Result<ExitCode> {
     let client = Client::from_settings(sources)?;
     let new = NewJob {
         prompt: prompt(&args.prompt)?,
@@ -33,7 +52,7 @@ pub(crate) async fn create(sources: &Sources, args: CreateJob) -> anyhow::Result
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) async fn view(sources: &Sources, args: ViewJob) -> anyhow::Result<ExitCode> {
+async fn view(sources: &Sources, args: ViewJob) -> anyhow::Result<ExitCode> {
     let client = Client::from_settings(sources)?;
     if args.watching.watch {
         return watched(&client, &args.job, &args.watching, 0, args.json).await;
@@ -45,14 +64,14 @@ pub(crate) async fn view(sources: &Sources, args: ViewJob) -> anyhow::Result<Exi
     }
     tell(&job)?;
     for event in events(&client, &args.job).await? {
-        output::line(line(&event))?;
+        output::line(live::line(&event))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) async fn message(sources: &Sources, args: MessageJob) -> anyhow::Result<ExitCode> {
+async fn message(sources: &Sources, args: MessageJob) -> anyhow::Result<ExitCode> {
     let client = Client::from_settings(sources)?;
-    let seen = events(&client, &args.job).await?.len();
+    let seen = events(&client, &args.job).await?.last().map_or(0, |event| event.number);
     let body = FollowUp { prompt: prompt(&args.prompt)? };
     let job: AgentJob = client.post(&path(&args.job, "/message"), &body).await?;
     if args.watching.watch {
@@ -62,23 +81,25 @@ pub(crate) async fn message(sources: &Sources, args: MessageJob) -> anyhow::Resu
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) async fn archive(sources: &Sources, args: ArchiveJob) -> anyhow::Result<()> {
+async fn archive(sources: &Sources, args: ArchiveJob) -> anyhow::Result<()> {
     let client = Client::from_settings(sources)?;
-    let job: AgentJob = client.post(&path(&args.job, "/archive"), &serde_json::json!({})).await?;
+    let job: AgentJob = client.post(&path(&args.job, "/archive"), &json!({})).await?;
     shown(&job, args.json)
 }
 
-pub(crate) async fn diff(sources: &Sources, args: DiffJob) -> anyhow::Result<()> {
+async fn diff(sources: &Sources, args: DiffJob) -> anyhow::Result<()> {
     let client = Client::from_settings(sources)?;
     let diff = client.text(&path(&args.job, "/diff")).await?;
+    if args.json {
+        return output::json(&json!({ "diff": diff }));
+    }
     if diff.is_empty() {
         output::say("The job has changed nothing.");
-        return Ok(());
     }
-    output::line(diff.trim_end_matches('\n'))
+    output::diff(&diff)
 }
 
-pub(crate) async fn list(sources: &Sources, args: ListJobs) -> anyhow::Result<()> {
+async fn list(sources: &Sources, args: ListJobs) -> anyhow::Result<()> {
     let client = Client::from_settings(sources)?;
     let query: Vec<(&str, String)> = [
         ("status", args.status),
@@ -93,19 +114,21 @@ pub(crate) async fn list(sources: &Sources, args: ListJobs) -> anyhow::Result<()
         return output::json(&answer);
     }
     if answer.jobs.is_empty() {
-        output::say(format!(
-            "No jobs. Start one: docwright job create {} \"Fix broken links\"",
-            args.project
-        ));
+        let project = &args.project;
+        output::say(match query.is_empty() {
+            true => format!("No jobs yet. Start one: docwright job create {project} \"Fix broken links\""),
+            false => "No such jobs.".to_owned(),
+        });
         return Ok(());
     }
     let row = |job: AgentJob| {
         let link = job.pr_link.unwrap_or_else(|| "none".into());
         [job.id, job.status, job.created_at, link]
     };
+    let next = args.offset.unwrap_or(0) + answer.jobs.len() as u64;
     output::table(["ID", "STATUS", "CREATED", "PULL REQUEST"], answer.jobs.into_iter().map(row))?;
     if answer.has_more {
-        output::say("There are more: say --offset and --limit.");
+        output::say(format!("There are more: --offset {next}"));
     }
     Ok(())
 }
@@ -114,7 +137,7 @@ async fn watched(
     client: &Client,
     job: &OneJob,
     watching: &Watching,
-    seen: usize,
+    seen: u64,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     let job = watch::until_the_end(client, job, watching, seen).await?;
@@ -127,15 +150,14 @@ fn shown(job: &AgentJob, json: bool) -> anyhow::Result<()> {
 }
 
 fn tell(job: &AgentJob) -> anyhow::Result<()> {
-    output::line(format!(
-        "job           {}\nstatus        {}\nbranch        {}\nmodel         {}\npull request  {}\ncreated       {}",
-        job.id,
-        job.status,
-        output::plain(&job.source.r#ref),
-        job.model,
-        job.pr_link.as_deref().unwrap_or("none"),
-        job.created_at
-    ))
+    output::fields(&[
+        ("job", &job.id),
+        ("status", &job.status),
+        ("branch", &job.source.r#ref),
+        ("model", &job.model),
+        ("pull request", job.pr_link.as_deref().unwrap_or("none")),
+        ("created", &job.created_at),
+    ])
 }
 
 /// The prompt as given, or all of standard input.
@@ -143,12 +165,16 @@ fn prompt(text: &str) -> anyhow::Result<String> {
     if text != "-" {
         return Ok(text.to_owned());
     }
+    if std::io::stdin().is_terminal() {
+        output::say("Type the prompt; end it with Ctrl-D on a line of its own.");
+    }
     let mut all = String::new();
-    std::io::stdin().read_to_string(&mut all)?;
+    let read = std::io::stdin().take(MAX_PROMPT).read_to_string(&mut all);
+    read.context("the prompt on standard input cannot be read")?;
     Ok(all)
 }
 
-fn path(job: &OneJob, what: &str) -> String {
+pub(super) fn path(job: &OneJob, what: &str) -> String {
     format!("/v2/agent/{}/job/{}{what}", segment(&job.project), segment(&job.id))
 }
 
@@ -156,17 +182,10 @@ pub(crate) async fn start(client: &Client, project: &str, prompt: String) -> any
     client.post(&format!("/v2/agent/{}/job", segment(project)), &NewJob::new(prompt)).await
 }
 
-pub(crate) async fn show(client: &Client, job: &OneJob) -> anyhow::Result<AgentJob> {
+pub(super) async fn show(client: &Client, job: &OneJob) -> anyhow::Result<AgentJob> {
     client.get(&path(job, ""), &[]).await
 }
 
-pub(crate) async fn events(client: &Client, job: &OneJob) -> anyhow::Result<Vec<JobEvent>> {
+async fn events(client: &Client, job: &OneJob) -> anyhow::Result<Vec<JobEvent>> {
     client.get(&path(job, "/events"), &[]).await
-}
-
-/// An event on one line.
-pub(crate) fn line(event: &JobEvent) -> String {
-    let message = event.data.get("message").and_then(|text| text.as_str()).unwrap_or_default();
-    let time = event.at.get(11..19).unwrap_or_default();
-    output::plain(&format!("  {time}  {:<8}  {}", event.r#type, message.replace('\n', " ")))
 }

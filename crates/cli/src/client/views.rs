@@ -27,11 +27,12 @@ pub(crate) async fn run(sources: &Sources, args: Views) -> anyhow::Result<()> {
         [path, human.to_string(), ai.to_string(), total.to_string()]
     };
     let totals = &answer.totals;
+    let next = args.offset.unwrap_or(0) + answer.views.len() as u64;
     let all = row("(all pages)".into(), totals.human, totals.ai, totals.total);
     let pages = answer.views.into_iter().map(|page| row(page.path, page.human, page.ai, page.total));
     output::table(["PAGE", "HUMAN", "AI", "TOTAL"], std::iter::once(all).chain(pages))?;
     if answer.has_more {
-        output::say("There are more pages: say --offset and --limit.");
+        output::say(format!("There are more pages: --offset {next}"));
     }
     Ok(())
 }

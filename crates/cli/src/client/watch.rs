@@ -1,15 +1,16 @@
-//! Watching a job: a line for each step, whether somebody is there to see it or a log is.
+//! Watching a job until it ends, or until the watcher's patience does.
 
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use wire::{AgentJob, JobEvent};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use wire::AgentJob;
 
-use super::{Client, job};
+use super::Client;
+use super::live::View;
+use super::stream::{News, follow};
 use crate::args::{OneJob, Watching};
-use crate::output;
-
-const POLL: Duration = Duration::from_millis(200);
 
 /// How the end of a job is told to a script.
 pub(crate) fn exit_code(job: &AgentJob) -> ExitCode {
@@ -20,31 +21,41 @@ pub(crate) fn exit_code(job: &AgentJob) -> ExitCode {
     }
 }
 
-/// Tells the events after the first `seen` until the job ends; answers the job as it ended.
+/// Shows the events after number `seen` until the job ends; answers the job as it ended.
 pub(crate) async fn until_the_end(
     client: &Client,
     which: &OneJob,
     watching: &Watching,
-    mut seen: usize,
+    seen: u64,
 ) -> anyhow::Result<AgentJob> {
-    let started = Instant::now();
-    loop {
-        // The status is asked for first, so that the events of an ended job are all there.
-        let job = job::show(client, which).await?;
-        let events = job::events(client, which).await?;
-        events.iter().skip(seen).for_each(|event: &JobEvent| output::say(job::line(event)));
-        seen = seen.max(events.len());
-        if job.status != "active" {
-            return Ok(job);
-        }
-        if started.elapsed() >= Duration::from_secs(watching.timeout) {
-            anyhow::bail!(
-                "the job still runs after {} s and goes on; see it later with `docwright job view {} {}`",
+    let deadline = Instant::now() + Duration::from_secs(watching.timeout);
+    let (tell, mut told) = mpsc::channel(64);
+    let mut following = std::pin::pin!(follow(client, which, seen, tell));
+    let mut view = View::new();
+    let ended = loop {
+        tokio::select! {
+            biased;
+            Some(news) = told.recv() => show(&mut view, news),
+            ended = &mut following => break ended,
+            () = tokio::time::sleep_until(deadline) => break Err(anyhow::anyhow!(
+                "the job still runs after {} s and goes on; see it later with `docwright job view {} {} --watch`",
                 watching.timeout,
                 which.project,
                 which.id
-            );
+            )),
+            () = view.frame() => view.draw(),
         }
-        tokio::time::sleep(POLL).await;
+    };
+    while let Ok(news) = told.try_recv() {
+        show(&mut view, news);
+    }
+    view.finish(ended.as_ref().is_ok_and(|job| job.status != "failed"));
+    ended
+}
+
+fn show(view: &mut View, news: News) {
+    match news {
+        News::Event(event) => view.step(&event),
+        News::Away => view.say("  The server is away; trying again"),
     }
 }

@@ -1,51 +1,15 @@
 //! `docwright job …`, against a running server.
 
-use std::path::Path;
-use std::process::Output;
-
 use serde_json::Value;
 
-use crate::support::{Serving, docwright, home, json, repository};
-
-struct Client<'a> {
-    home: &'a Path,
-    url: String,
-    key: String,
-    project: String,
-}
-
-impl Client<'_> {
-    fn run(&self, args: &[&str]) -> Output {
-        let mut command = docwright(self.home);
-        command.env("DOCWRIGHT_URL", &self.url).env("DOCWRIGHT_API_KEY", &self.key);
-        command.args(["job", args[0], &self.project]).args(&args[1..]).output().unwrap()
-    }
-
-    #[track_caller]
-    fn json(&self, args: &[&str]) -> Value {
-        let output = self.run(args);
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{args:?}: {output:?}"))
-    }
-}
-
-fn client<'a>(home: &'a Path, serving: &Serving) -> Client<'a> {
-    let repository = repository(home, &[("a.md".into(), "one two\n".into())]);
-    let project = json(home, &["project", "create", "--name", "D", "--repository", &repository, "--json"]);
-    let key = json(home, &["key", "create", "--name", "K", "--json"]);
-    Client {
-        home,
-        url: serving.url.clone(),
-        key: key["key"].as_str().unwrap().to_owned(),
-        project: project["id"].as_str().unwrap().to_owned(),
-    }
-}
+use crate::support::{Client, Serving, home};
 
 #[test]
 fn a_watched_job_tells_its_steps_and_how_it_ended() {
     let home = home();
     let serving = Serving::start(home.path());
-    let client = client(home.path(), &serving);
-    let done = client.run(&["create", "Replace \"one\" with \"eins\".", "--watch", "--json"]);
+    let client = Client::of(home.path(), &serving);
+    let done = client.job(&["create", "Replace \"one\" with \"eins\".", "--watch", "--json"]);
     assert_eq!(done.status.code(), Some(0));
     let job: Value = serde_json::from_slice(&done.stdout).unwrap();
     assert!(job["prLink"].is_string());
@@ -56,23 +20,23 @@ fn a_watched_job_tells_its_steps_and_how_it_ended() {
     assert!(!told.contains('\x1b'), "a log is no terminal");
 
     let id = job["id"].as_str().unwrap();
-    let more = client.run(&["message", id, "Replace \"two\" with \"zwei\".", "--watch"]);
+    let more = client.job(&["message", id, "Replace \"two\" with \"zwei\".", "--watch"]);
     assert_eq!(more.status.code(), Some(0), "{more:?}");
     let told = String::from_utf8(more.stderr).unwrap();
     assert!(!told.contains("The job was created"), "only what is new: {told}");
-    let diff = client.run(&["diff", id]);
+    let diff = client.job(&["diff", id]);
     assert!(String::from_utf8(diff.stdout).unwrap().contains("+eins zwei"));
 
-    let nothing = client.run(&["create", "Replace \"none\" with \"x\".", "--watch"]);
+    let nothing = client.job(&["create", "Replace \"none\" with \"x\".", "--watch"]);
     assert_eq!(nothing.status.code(), Some(5));
-    let failed = client.run(&["create", "Write a poem.", "--watch"]);
+    let failed = client.job(&["create", "Write a poem.", "--watch"]);
     assert_eq!(failed.status.code(), Some(3));
     assert!(String::from_utf8(failed.stderr).unwrap().contains("Write a poem"));
     assert_eq!(client.json(&["list", "--json"])["jobs"].as_array().unwrap().len(), 3);
     assert_eq!(client.json(&["list", "--status", "failed", "--json"])["jobs"].as_array().unwrap().len(), 1);
     assert_eq!(client.json(&["archive", id, "--json"])["status"], "archived");
-    assert_eq!(client.run(&["message", id, "More."]).status.code(), Some(1));
-    assert_eq!(client.run(&["view", "nothing"]).status.code(), Some(1));
+    assert_eq!(client.job(&["message", id, "More."]).status.code(), Some(1));
+    assert_eq!(client.job(&["view", "nothing"]).status.code(), Some(1));
 }
 
 #[test]
@@ -80,9 +44,8 @@ fn a_prompt_can_come_from_standard_input() {
     use std::io::Write;
     let home = home();
     let serving = Serving::start(home.path());
-    let client = client(home.path(), &serving);
-    let mut command = docwright(client.home);
-    command.env("DOCWRIGHT_URL", &client.url).env("DOCWRIGHT_API_KEY", &client.key);
+    let client = Client::of(home.path(), &serving);
+    let mut command = client.docwright();
     command.args(["job", "create", &client.project, "-", "--watch", "--json"]);
     command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
     let mut child = command.spawn().unwrap();

@@ -4,7 +4,12 @@
 
 mod admin;
 mod demo;
+mod doctor;
+mod exits;
 mod jobs;
 mod kill;
 mod log;
+mod live;
+mod manual;
+mod pulls;
 mod support;

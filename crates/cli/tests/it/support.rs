@@ -88,6 +88,46 @@ impl Drop for Serving {
     }
 }
 
+/// A project and a key on a running server, and `docwright` with both.
+pub(crate) struct Client<'a> {
+    home: &'a Path,
+    url: String,
+    key: String,
+    pub(crate) project: String,
+}
+
+impl<'a> Client<'a> {
+    pub(crate) fn of(home: &'a Path, serving: &Serving) -> Self {
+        let repository = repository(home, &[("a.md".into(), "one two\n".into())]);
+        let project =
+            json(home, &["project", "create", "--name", "D", "--repository", &repository, "--json"]);
+        let key = json(home, &["key", "create", "--name", "K", "--json"]);
+        Self {
+            home,
+            url: serving.url.clone(),
+            key: key["key"].as_str().unwrap().to_owned(),
+            project: project["id"].as_str().unwrap().to_owned(),
+        }
+    }
+
+    pub(crate) fn docwright(&self) -> Command {
+        let mut command = docwright(self.home);
+        command.env("DOCWRIGHT_URL", &self.url).env("DOCWRIGHT_API_KEY", &self.key);
+        command
+    }
+
+    /// `docwright job`, with the project after the first word.
+    pub(crate) fn job(&self, args: &[&str]) -> Output {
+        self.docwright().args(["job", args[0], &self.project]).args(&args[1..]).output().unwrap()
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
+        let output = self.job(args);
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{args:?}: {output:?}"))
+    }
+}
+
 pub(crate) fn home() -> TempDir {
     tempfile::tempdir().unwrap()
 }

@@ -1,0 +1,153 @@
+//! `docwright pull …`: pull requests of the embedded host.
+
+use anyhow::{Context, bail, ensure};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use server::{CommitLine, Host, Local, PullRequest, PullState};
+
+use super::{open, project};
+use crate::args::{ListPulls, MergePull, OnePull, PullCommand};
+use crate::output;
+use crate::settings::Sources;
+
+pub(crate) async fn run(sources: &Sources, command: PullCommand) -> anyhow::Result<()> {
+    match command {
+        PullCommand::List(args) => list(sources, args).await,
+        PullCommand::View(args) => view(sources, args).await,
+        PullCommand::Merge(args) => merge(sources, args).await,
+        PullCommand::Close(args) => close(sources, args).await,
+    }
+}
+
+async fn list(sources: &Sources, args: ListPulls) -> anyhow::Result<()> {
+    let admin = open(sources, &args.data).await?;
+    let host = admin.host(&project(&admin, &args.project).await?).await?;
+    let all = host.list(args.limit.into()).await?;
+    if args.json {
+        return output::json(&all.iter().map(shown).collect::<Vec<_>>());
+    }
+    if all.is_empty() {
+        output::say(format!(
+            "No pull requests yet. A job makes one: docwright job create {} \"Fix broken links\"",
+            args.project
+        ));
+        return Ok(());
+    }
+    let row = |pull: PullRequest| {
+        let state = state(&pull).to_owned();
+        [pull.number.to_string(), state, pull.title.clone(), pull.head.clone(), opened(&pull)]
+    };
+    output::table(["NUMBER", "STATE", "TITLE", "BRANCH", "OPENED"], all.into_iter().map(row))
+}
+
+async fn view(sources: &Sources, args: OnePull) -> anyhow::Result<()> {
+    let (host, pull) = find(sources, &args).await?;
+    let (commits, diff) = (host.commits(&pull).await?, host.diff(&pull).await?);
+    if args.json {
+        let mut object = shown(&pull);
+        object["body"] = pull.body.into();
+        object["commits"] = commits.iter().map(commit).collect();
+        object["diff"] = diff.into();
+        return output::json(&object);
+    }
+    tell(&pull)?;
+    output::line(format!("\n{}\n", output::plain(pull.body.trim())))?;
+    for commit in commits {
+        let line = format!("{}  {}  ({})", short(commit.id.as_str()), commit.subject, commit.author);
+        output::line(output::plain(&line))?;
+    }
+    output::line("")?;
+    output::diff(&diff)?;
+    if let (PullState::Open, Some(hint)) = (pull.state, host.merge_by_hand(&pull).await?) {
+        output::say(format!("\nTo merge it: {hint}"));
+    }
+    Ok(())
+}
+
+async fn merge(sources: &Sources, args: MergePull) -> anyhow::Result<()> {
+    let (host, pull) = find(sources, &args.pull).await?;
+    let number = pull.number;
+    match pull.state {
+        PullState::Open => {}
+        PullState::Merged => bail!("pull request #{number} is merged already"),
+        PullState::Closed => bail!("pull request #{number} is closed: a new job makes a new one"),
+    }
+    let head = pull.head_commit.as_str();
+    // Nobody merges what they have not looked at.
+    let as_seen = args.seen.as_deref().is_none_or(|seen| seen == head);
+    ensure!(as_seen, "pull request #{number} is at {head} now: look at it again, then merge");
+    let merged = host.merge(number, Some(&pull.head_commit)).await?;
+    if args.pull.json {
+        return output::json(&shown(&merged));
+    }
+    output::say(format!("Merged pull request #{number} into {}.", merged.base));
+    Ok(())
+}
+
+async fn close(sources: &Sources, args: OnePull) -> anyhow::Result<()> {
+    let (host, pull) = find(sources, &args).await?;
+    ensure!(pull.state != PullState::Closed, "pull request #{} is closed already", pull.number);
+    let closed = host.close(pull.number).await?;
+    if args.json {
+        return output::json(&shown(&closed));
+    }
+    output::say(format!("Closed pull request #{}; its branch {} stays.", closed.number, closed.head));
+    Ok(())
+}
+
+async fn find(sources: &Sources, args: &OnePull) -> anyhow::Result<(Local, PullRequest)> {
+    let admin = open(sources, &args.data).await?;
+    let host = admin.host(&project(&admin, &args.project).await?).await?;
+    let pull = host.get(args.number).await?.with_context(|| {
+        format!("there is no pull request #{}; see `docwright pull list {}`", args.number, args.project)
+    })?;
+    Ok((host, pull))
+}
+
+fn tell(pull: &PullRequest) -> anyhow::Result<()> {
+    output::fields(&[
+        ("pull request", &format!("#{} {}", pull.number, pull.title)),
+        ("state", state(pull)),
+        ("branch", &format!("{} into {}", pull.head, pull.base)),
+        ("address", &pull.url),
+        ("job", pull.job.as_deref().unwrap_or("none")),
+        ("opened", &opened(pull)),
+    ])
+}
+
+fn shown(pull: &PullRequest) -> Value {
+    json!({
+        "number": pull.number,
+        "title": pull.title,
+        "state": state(pull),
+        "head": pull.head,
+        "base": pull.base,
+        "url": pull.url,
+        "job": pull.job,
+        "headCommit": pull.head_commit.as_str(),
+        "baseCommit": pull.base_commit.as_str(),
+        "mergeCommit": pull.merge_commit.as_ref().map(|id| id.as_str()),
+        "createdAt": opened(pull),
+    })
+}
+
+fn commit(line: &CommitLine) -> Value {
+    let at = output::moment(Timestamp::from_second(line.time).unwrap_or_default());
+    json!({ "id": line.id.as_str(), "subject": line.subject, "author": line.author, "at": at })
+}
+
+fn state(pull: &PullRequest) -> &'static str {
+    match pull.state {
+        PullState::Open => "open",
+        PullState::Merged => "merged",
+        PullState::Closed => "closed",
+    }
+}
+
+fn opened(pull: &PullRequest) -> String {
+    output::moment(Timestamp::from_millisecond(pull.created_at).unwrap_or_default())
+}
+
+fn short(id: &str) -> &str {
+    id.get(..10).unwrap_or(id)
+}

@@ -1,0 +1,103 @@
+//! `docwright project …`, as `--help` tells it.
+
+use std::path::PathBuf;
+
+use clap::{Args as Arguments, Subcommand};
+
+use super::{Data, List};
+
+#[derive(Subcommand)]
+pub(crate) enum ProjectCommand {
+    /// Makes a project from a git repository on this machine
+    Create(CreateProject),
+    /// Lists projects
+    List(List),
+    /// Shows a project
+    View(ViewProject),
+    /// Changes a project; the next job and the next page view go by it
+    #[command(override_usage = "docwright project update [OPTIONS] <PROJECT>")]
+    Update(UpdateProject),
+}
+
+#[derive(Arguments)]
+pub(crate) struct CreateProject {
+    /// Its name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: String,
+    /// The docs repository: a path on this machine, bare or with files checked out
+    #[arg(long, value_name = "PATH")]
+    pub(crate) repository: String,
+    /// The organization it belongs to; needed when there are several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) organization: Option<String>,
+    /// The branch to start from and merge into [default: the repository's default branch]
+    #[arg(long = "ref", value_name = "BRANCH")]
+    pub(crate) base_ref: Option<String>,
+    /// The folder of the repository that holds the docs [default: all of it]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) docs_path: Option<String>,
+    /// An address of the docs site, such as https://docs.acme.dev; can be given again
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) site: Vec<String>,
+    /// The model that edits: offline needs no account and no network
+    #[arg(long, value_name = "NAME", default_value = "offline")]
+    pub(crate) model: String,
+    /// A file with a token for the repository's host; kept encrypted
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// Print the project as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Arguments)]
+pub(crate) struct ViewProject {
+    /// The project's id, as `docwright project list` shows it
+    #[arg(value_name = "PROJECT")]
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// Print the project as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Arguments)]
+pub(crate) struct UpdateProject {
+    /// The project's id, as `docwright project list` shows it
+    #[arg(value_name = "PROJECT")]
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) changes: Changes,
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// Print the project as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What is not named stays as it is.
+#[derive(Arguments)]
+#[group(required = true, multiple = true)]
+pub(crate) struct Changes {
+    /// A new name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Where the docs repository is now
+    #[arg(long, value_name = "PATH")]
+    pub(crate) repository: Option<String>,
+    /// The branch to start from and merge into; "" is the repository's default branch
+    #[arg(long = "ref", value_name = "BRANCH")]
+    pub(crate) base_ref: Option<String>,
+    /// The folder that holds the docs; "" is all of the repository
+    #[arg(long, value_name = "DIR")]
+    pub(crate) docs_path: Option<String>,
+    /// An address of the docs site; can be given again. These take the place of all there were; "" is none
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) site: Vec<String>,
+    /// The model that edits
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+}

@@ -1,0 +1,56 @@
+//! `docwright pull …`, as `--help` tells it.
+
+use clap::{Args as Arguments, Subcommand};
+
+use super::Data;
+
+#[derive(Subcommand)]
+pub(crate) enum PullCommand {
+    /// Lists a project's pull requests, newest first
+    List(ListPulls),
+    /// Shows a pull request: what it says, its commits, its diff
+    View(OnePull),
+    /// Merges a pull request
+    Merge(MergePull),
+    /// Closes a pull request without merging it; its branch stays
+    Close(OnePull),
+}
+
+#[derive(Arguments)]
+pub(crate) struct ListPulls {
+    /// The project's id, as `docwright project list` shows it
+    #[arg(value_name = "PROJECT")]
+    pub(crate) project: String,
+    /// Pull requests to list
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) limit: u16,
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// Print a JSON array
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Arguments)]
+pub(crate) struct OnePull {
+    /// The project's id, as `docwright project list` shows it
+    #[arg(value_name = "PROJECT")]
+    pub(crate) project: String,
+    /// The pull request's number, as `docwright pull list` shows it
+    #[arg(value_name = "NUMBER")]
+    pub(crate) number: u64,
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// Print the pull request as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Arguments)]
+pub(crate) struct MergePull {
+    #[command(flatten)]
+    pub(crate) pull: OnePull,
+    /// Only if this is still its newest commit: what `pull view --json` calls headCommit
+    #[arg(long, value_name = "COMMIT")]
+    pub(crate) seen: Option<String>,
+}

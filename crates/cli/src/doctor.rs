@@ -1,0 +1,42 @@
+//! `docwright doctor`: what a person who is asked for help would look at first. It makes and
+//! changes nothing.
+
+mod data;
+mod machine;
+mod report;
+mod running;
+
+use std::process::ExitCode;
+
+use store::DataDir;
+
+use crate::args::Doctor;
+use crate::settings::Sources;
+use report::Report;
+
+pub(crate) async fn run(sources: &Sources, args: Doctor) -> anyhow::Result<ExitCode> {
+    let settings = sources.data(args.data.data.as_deref())?;
+    let mut report = Report::default();
+    machine::git(&mut report).await;
+    machine::clock(&mut report);
+    machine::open_files(&mut report);
+    match DataDir::find(&settings.data) {
+        Ok(dir) => {
+            machine::directory(&mut report, dir.path());
+            machine::disk(&mut report, dir.path());
+            data::master_key(&mut report, &settings, &dir);
+            data::database(&mut report, &settings, &dir).await;
+            running::here(&mut report, &dir).await;
+        }
+        Err(error) => report.warn(
+            "data directory",
+            format!("{} is not there: {error}", settings.data.display()),
+            "`docwright serve` makes it; if yours is elsewhere, name it with --data or DOCWRIGHT_DATA",
+        ),
+    }
+    if let Some(url) = sources.text("url", None)? {
+        running::named(&mut report, &url).await;
+    }
+    report.show(args.json)?;
+    Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}

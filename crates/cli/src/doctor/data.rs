@@ -1,0 +1,110 @@
+//! What is kept: the master key, the database, and the repositories that it names.
+
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+
+use base::SystemClock;
+use base::sqlite::OpenError;
+use jiff::{SignedDuration, Timestamp};
+use server::{Admin, Settings};
+use store::{DataDir, Project, SecretError, StoreError};
+
+use super::report::Report;
+
+/// What a clock may be off without anybody being wrong.
+const A_LITTLE: SignedDuration = SignedDuration::from_mins(1);
+
+pub(super) fn master_key(report: &mut Report, settings: &Settings, dir: &DataDir) {
+    let path = settings.master_key_file.clone().unwrap_or_else(|| dir.master_key());
+    let shown = path.display();
+    let Ok(found) = std::fs::metadata(&path) else {
+        let told = format!("{shown} is not there");
+        return match dir.database().exists() {
+            true => report.fail(
+                "master key",
+                told,
+                "restore it from its backup, or point DOCWRIGHT_MASTER_KEY_FILE at it: sealed secrets are lost without it",
+            ),
+            false => report.warn("master key", told, "`docwright serve` makes it; back it up then"),
+        };
+    };
+    match found.permissions().mode() & 0o077 {
+        0 => report.ok("master key", shown.to_string()),
+        _ => report.fail(
+            "master key",
+            format!("{shown} can be read by other users"),
+            format!("chmod 600 {shown}"),
+        ),
+    }
+}
+
+pub(super) async fn database(report: &mut Report, settings: &Settings, dir: &DataDir) {
+    let path = dir.database();
+    if !path.exists() {
+        let told = format!("{} is not there", path.display());
+        return report.warn(
+            "database",
+            told,
+            "`docwright serve` or the first `docwright project create` makes it",
+        );
+    }
+    let key = settings.master_key_file.clone().unwrap_or_else(|| dir.master_key());
+    if !key.exists() {
+        return; // said above, and opening it would make one
+    }
+    match Admin::look(settings, dir, Arc::new(SystemClock)).await {
+        Ok(admin) => {
+            report.ok("database", "can be read, and is of this version");
+            contents(report, &admin).await;
+        }
+        Err(error) => unreadable(report, error, dir.is_held()),
+    }
+}
+
+fn unreadable(report: &mut Report, error: StoreError, held: bool) {
+    match error {
+        StoreError::Open(OpenError::Older { found, known, .. }) if !held => report.warn(
+            "database",
+            format!("is of an older version (schema {found}; this one needs {known})"),
+            "back it up; the next start of `docwright serve` brings it up to date",
+        ),
+        // These say what to do themselves.
+        error @ (StoreError::Open(OpenError::Older { .. } | OpenError::Newer { .. })
+        | StoreError::Secret(SecretError::WrongKey)) => {
+            report.fail("database", error.to_string(), "nothing was changed");
+        }
+        error => report.fail("database", error.to_string(), "check its files, or restore a backup"),
+    }
+}
+
+async fn contents(report: &mut Report, admin: &Admin) {
+    let projects = match admin.accounts.projects(None).await {
+        Ok(projects) => projects,
+        Err(error) => return report.fail("projects", error.to_string(), "restore a backup of the database"),
+    };
+    let newest = projects.iter().map(|project| project.created_at).max();
+    if newest.is_some_and(|newest| newest > Timestamp::now() + A_LITTLE) {
+        report.warn("clock", "the database knows of later times", "set the clock: it has gone back");
+    }
+    if projects.is_empty() {
+        let advice = "docwright project create --name Docs --repository PATH";
+        report.warn("projects", "there are none yet", advice);
+    }
+    for project in projects {
+        repository(report, admin, &project).await;
+    }
+}
+
+async fn repository(report: &mut Report, admin: &Admin, project: &Project) {
+    let (path, base_ref, docs) = (&project.repository, &project.base_ref, &project.docs_path);
+    match admin.check_repository(path, base_ref.as_deref(), docs.as_deref()).await {
+        Ok(found) => {
+            report.ok("repository", format!("{}: {} of {}", project.name, found.branch, found.path));
+        }
+        Err(error) => report.fail(
+            "repository",
+            format!("{}: {error:#}", project.name),
+            format!("mend it, or say where it is: docwright project update {} --repository PATH", project.id),
+        ),
+    }
+}

@@ -1,0 +1,95 @@
+//! `docwright doctor`: a healthy installation, and each thing that can be wrong with one.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{Client, Serving, docwright, home, run};
+
+/// The status and the words of each check, by name, and the exit code.
+fn doctor(home: &Path, url: Option<&str>) -> (i32, Value, impl Fn(&str) -> (String, String)) {
+    let mut command = docwright(home);
+    url.map(|url| command.env("DOCWRIGHT_URL", url));
+    let output = command.args(["doctor", "--json"]).output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    let checks = report["checks"].as_array().unwrap().clone();
+    let find = move |name: &str| {
+        let check = checks.iter().find(|check| check["name"] == name);
+        let check = check.unwrap_or_else(|| panic!("no check {name}: {checks:?}"));
+        let text = |field: &str| check[field].as_str().unwrap_or_default().to_owned();
+        (text("status"), format!("{} -> {}", text("message"), text("advice")))
+    };
+    (output.status.code().unwrap(), report["ok"].clone(), find)
+}
+
+fn mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn before_the_first_start_nothing_is_wrong_and_nothing_is_made() {
+    let home = home();
+    let (code, ok, check) = doctor(home.path(), None);
+    assert_eq!((code, ok), (0, Value::Bool(true)));
+    let (status, words) = check("data directory");
+    assert!(status == "warn" && words.contains("docwright serve"), "{words}");
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_healthy_installation_is_all_ok() {
+    let home = home();
+    let serving = Serving::start(home.path());
+    let _project = Client::of(home.path(), &serving);
+    let (code, _, check) = doctor(home.path(), Some(&serving.url));
+    assert_eq!(code, 0);
+    for name in
+        ["git", "clock", "data directory", "master key", "database", "repository", "server", "DOCWRIGHT_URL"]
+    {
+        assert_eq!(check(name).0, "ok", "{name}: {}", check(name).1);
+    }
+    assert!(check("server").1.contains(&serving.url));
+    let shown = String::from_utf8(run(home.path(), &["doctor"]).stdout).unwrap();
+    assert!(shown.contains("ok    git") && !shown.contains("fail"), "{shown}");
+}
+
+#[test]
+fn what_is_wrong_is_named_with_what_to_do() {
+    let home = home();
+    let serving = Serving::start(home.path());
+    let client = Client::of(home.path(), &serving);
+    drop(serving);
+    let data = home.path().join(".local/share/docwright");
+    mode(&data, 0o755);
+    mode(&data.join("master.key"), 0o644);
+    std::fs::rename(home.path().join("docs.git"), home.path().join("gone.git")).unwrap();
+    let (code, ok, check) = doctor(home.path(), Some("http://127.0.0.1:1"));
+    assert_eq!((code, ok), (1, Value::Bool(false)));
+    #[track_caller]
+    fn is((status, words): (String, String), expected: &str, advice: &str) {
+        assert!(status == expected && words.contains(advice), "{status} {words}");
+    }
+    is(check("data directory"), "warn", "chmod 700");
+    is(check("master key"), "fail", "chmod 600");
+    is(check("repository"), "fail", &format!("docwright project update {}", client.project));
+    is(check("server"), "warn", "docwright serve");
+    is(check("DOCWRIGHT_URL"), "fail", "set DOCWRIGHT_URL");
+
+    std::fs::write(data.join("master.key"), "00".repeat(32)).unwrap();
+    is(doctor(home.path(), None).2("database"), "fail", "DOCWRIGHT_MASTER_KEY_FILE");
+    std::fs::remove_file(data.join("master.key")).unwrap();
+    is(doctor(home.path(), None).2("master key"), "fail", "restore it");
+    assert!(!data.join("master.key").exists(), "looking makes nothing");
+    std::fs::write(data.join("docwright.db"), "no database").unwrap();
+    std::fs::write(data.join("master.key"), "00".repeat(32)).unwrap();
+    is(doctor(home.path(), None).2("database"), "fail", "restore a backup");
+}
+
+#[test]
+fn without_git_the_doctor_says_so() {
+    let home = home();
+    let output = docwright(home.path()).env("PATH", "").arg("doctor").output().unwrap();
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.code() == Some(1) && shown.contains("install git 2.38"), "{shown}");
+}

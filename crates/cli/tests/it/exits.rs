@@ -1,0 +1,155 @@
+//! What scripts depend on: exit codes, one JSON value, no escapes; and what a person reads when
+//! something is wrong.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Output, Stdio};
+
+use serde_json::Value;
+
+use crate::support::{Client, Serving, docwright, home, refusal};
+
+fn told(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[test]
+fn exit_codes() {
+    let home = home();
+    let serving = Serving::start(home.path());
+    let client = Client::of(home.path(), &serving);
+    let project = client.project.as_str();
+    #[track_caller]
+    fn check(output: Output, code: i32, sentence: &str) {
+        assert!(output.status.code() == Some(code) && told(&output).contains(sentence), "{output:?}");
+    }
+    let run = |args: &[&str]| client.docwright().args(args).output().unwrap();
+    let with_key = |key: &str| {
+        client.docwright().env("DOCWRIGHT_API_KEY", key).args(["views", project]).output().unwrap()
+    };
+    check(run(&["views", project]), 0, "");
+    check(run(&["views", "nowhere"]), 1, "see `docwright project list`");
+    check(run(&["job", "view", project, "nothing"]), 1, "see `docwright job list PROJECT`");
+    check(run(&["views", project, "--limit", "0"]), 1, "limit must be between 1 and 250, got 0\n");
+    check(run(&[]), 2, "Usage: docwright");
+    check(run(&["views"]), 2, "<PROJECT>");
+    check(run(&["job", "list", project, "--status", "done"]), 2, "possible values: active");
+    check(run(&["job", "create", project, "Write a poem.", "--watch"]), 3, "Write a poem");
+    check(with_key("dw_wrong"), 4, "DOCWRIGHT_API_KEY");
+    check(with_key(""), 1, "docwright key create");
+    check(
+        run(&["job", "create", project, "Replace \"none\" with \"x\".", "--watch"]),
+        5,
+        "Nothing had to be",
+    );
+    let read = ["key", "create", "--name", "R", "--scope", "read", "--json"];
+    let key: Value = serde_json::from_slice(&run(&read).stdout).unwrap();
+    let mut reader = client.docwright();
+    reader.env("DOCWRIGHT_API_KEY", key["key"].as_str().unwrap());
+    check(reader.args(["job", "create", project, "x"]).output().unwrap(), 4, "docwright key create");
+}
+
+#[test]
+fn every_list_is_one_json_value_and_nothing_piped_has_escapes() {
+    let home = home();
+    let serving = Serving::start(home.path());
+    let client = Client::of(home.path(), &serving);
+    let project = client.project.as_str();
+    let job = client.json(&["create", "Replace \"one\" with \"eins\".", "--watch", "--json"]);
+    let job = job["id"].as_str().unwrap();
+    for args in [
+        &["org", "list"][..],
+        &["project", "list"],
+        &["project", "view", project],
+        &["key", "list"],
+        &["job", "list", project],
+        &["job", "view", project, job],
+        &["job", "diff", project, job],
+        &["pull", "list", project],
+        &["pull", "view", project, "1"],
+        &["views", project],
+        &["login"],
+        &["doctor"],
+    ] {
+        // A terminal's variables must not matter: what is written to is no terminal.
+        let command = || {
+            let mut command = client.docwright();
+            command.env("TERM", "xterm-256color").env("CLICOLOR_FORCE", "1").args(args);
+            command
+        };
+        let plain = command().output().unwrap();
+        assert!(plain.status.success() && !plain.stdout.is_empty(), "{args:?}: {plain:?}");
+        let printed = [plain.stdout, plain.stderr].concat();
+        assert!(!printed.contains(&0x1b), "{args:?}");
+        let json = command().arg("--json").output().unwrap();
+        let one = serde_json::from_slice::<Value>(&json.stdout);
+        assert!(one.is_ok() && json.stdout.ends_with(b"\n"), "{args:?}: {json:?}");
+    }
+}
+
+#[test]
+fn what_is_not_there_is_said_once_with_what_to_do() {
+    let home = home();
+    let client = |url: &str| {
+        let mut command = docwright(home.path());
+        command.env("DOCWRIGHT_URL", url).env("DOCWRIGHT_API_KEY", "dw_x").args(["views", "p"]);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        told(&output)
+    };
+    // Nothing listens on port 1.
+    let silent = client("http://127.0.0.1:1");
+    assert!(silent.contains("start the server with `docwright serve`"), "{silent}");
+    assert_eq!(silent.matches("Connection refused").count(), 1, "{silent}");
+    assert!(client("docs").contains("such as http://127.0.0.1:4747"));
+    assert!(client("http://:").contains("such as http://127.0.0.1:4747"));
+
+    let (code, told) = refusal(home.path(), &["key", "list", "--data", "/dev/null/x"]);
+    assert!(code == 1 && told.matches("os error").count() == 1, "{told}");
+    let (code, told) = refusal(home.path(), &["demo", "--listen", "here"]);
+    assert!(code == 1 && told.contains("one is 127.0.0.1:4747"), "{told}");
+    let (code, told) = refusal(home.path(), &["--config", "none.toml", "key", "list"]);
+    assert!(code == 1 && told.matches("os error").count() == 1, "{told}");
+}
+
+#[test]
+fn the_server_of_this_machine_is_found_without_being_named() {
+    let home = home();
+    let serving = Serving::start(home.path());
+    let client = Client::of(home.path(), &serving);
+    let mut command = client.docwright();
+    // Neither does a proxy elsewhere stand between this machine and itself.
+    command.env_remove("DOCWRIGHT_URL").env("http_proxy", "http://127.0.0.1:1");
+    let output = command.args(["views", &client.project]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn odd_surroundings_are_no_reason_to_panic() {
+    let home = home();
+    let closed = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    for args in [&["completions", "bash"][..], &["man"], &["key", "list", "--json"], &["doctor"]] {
+        let full = closed.try_clone().unwrap();
+        let output = docwright(home.path()).args(args).env("LC_ALL", "xx_YY").stdout(full).output().unwrap();
+        assert!(
+            output.status.code() == Some(1) && !told(&output).contains("panicked"),
+            "{args:?}: {output:?}"
+        );
+        let mut unread =
+            docwright(home.path()).args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(unread.stdout.take());
+        let output = unread.wait_with_output().unwrap();
+        assert!(!told(&output).contains("panicked"), "{args:?}: {output:?}");
+    }
+    let odd = std::ffi::OsStr::new("caf\u{e9}").to_owned();
+    let mut command = docwright(home.path());
+    assert!(
+        command.args(["org", "create", "--name"]).arg(odd).env("LC_ALL", "C").status().unwrap().success()
+    );
+    let shut = home.path().join("shut");
+    std::fs::create_dir(&shut).unwrap();
+    std::fs::set_permissions(&shut, std::fs::Permissions::from_mode(0o500)).unwrap();
+    let inside = shut.join("data");
+    let (code, told) = refusal(home.path(), &["key", "list", "--data", inside.to_str().unwrap()]);
+    // Root may write everywhere.
+    assert!(code == 0 || (code == 1 && told.contains("cannot be used")), "{told}");
+}

@@ -1,0 +1,112 @@
+//! `docwright pull …` and `docwright project …`, beside a running server.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Serving, git, home, json, refusal, run};
+
+fn made(client: &Client, prompt: &str) -> Value {
+    let done = client.job(&["create", prompt, "--watch", "--json"]);
+    assert!(done.status.success(), "{done:?}");
+    serde_json::from_slice(&done.stdout).unwrap()
+}
+
+#[track_caller]
+fn refused(home: &Path, args: &[&str], sentence: &str) {
+    let (code, told) = refusal(home, args);
+    assert_eq!((code, told.as_str()), (1, format!("error: {sentence}\n").as_str()), "{args:?}");
+}
+
+#[test]
+fn a_pull_request_is_read_and_merged_by_command() {
+    let home = home();
+    let serving = Serving::start(home.path());
+    let client = Client::of(home.path(), &serving);
+    let project = client.project.as_str();
+    let told = run(home.path(), &["pull", "list", project]);
+    assert!(String::from_utf8(told.stderr).unwrap().contains("No pull requests yet"));
+    let job = made(&client, "Replace \"one\" with \"eins\".");
+    let listed = json(home.path(), &["pull", "list", project, "--json"]);
+    let pull = &listed[0];
+    assert_eq!((&pull["number"], &pull["state"], &pull["base"]), (&json!(1), &json!("open"), &json!("main")));
+    assert_eq!((&pull["url"], &pull["job"]), (&job["prLink"], &job["id"]));
+
+    let viewed = json(home.path(), &["pull", "view", project, "1", "--json"]);
+    assert!(viewed["diff"].as_str().unwrap().contains("-one two\n+eins two\n"), "{viewed}");
+    assert_eq!(viewed["commits"][0]["id"], viewed["headCommit"]);
+    let shown = String::from_utf8(run(home.path(), &["pull", "view", project, "1"]).stdout).unwrap();
+    assert!(shown.contains("state         open\n") && shown.contains("\n+eins two\n"), "{shown}");
+
+    let stale = "0".repeat(40);
+    let (code, told) = refusal(home.path(), &["pull", "merge", project, "1", "--seen", &stale]);
+    assert!(code == 1 && told.contains("look at it again"), "{told}");
+    let seen = viewed["headCommit"].as_str().unwrap();
+    let merged = json(home.path(), &["pull", "merge", project, "1", "--seen", seen, "--json"]);
+    assert_eq!(merged["state"], "merged");
+    let tip = git(&home.path().join("docs.git"), &["rev-parse", "main"]);
+    assert_eq!(merged["mergeCommit"], json!(tip));
+    assert_eq!(git(&home.path().join("docs.git"), &["show", "main:a.md"]), "eins two");
+
+    refused(home.path(), &["pull", "merge", project, "1"], "pull request #1 is merged already");
+    refused(home.path(), &["pull", "close", project, "1"], "pull request #1 is merged already");
+    let gone = format!("there is no pull request #2; see `docwright pull list {project}`");
+    refused(home.path(), &["pull", "view", project, "2"], &gone);
+    let nowhere = "there is no project nowhere; see `docwright project list`";
+    refused(home.path(), &["pull", "list", "nowhere"], nowhere);
+}
+
+#[test]
+fn a_pull_request_is_closed_once() {
+    let home = home();
+    let serving = Serving::start(home.path());
+    let client = Client::of(home.path(), &serving);
+    let project = client.project.as_str();
+    made(&client, "Replace \"one\" with \"eins\".");
+    let closed = json(home.path(), &["pull", "close", project, "1", "--json"]);
+    assert_eq!(closed["state"], "closed");
+    refused(home.path(), &["pull", "close", project, "1"], "pull request #1 is closed already");
+    let sentence = "pull request #1 is closed: a new job makes a new one";
+    refused(home.path(), &["pull", "merge", project, "1"], sentence);
+    assert_eq!(git(&home.path().join("docs.git"), &["show", "main:a.md"]), "one two");
+}
+
+#[test]
+fn a_project_is_changed_where_it_is_told_to_be() {
+    let home = home();
+    let serving = Serving::start(home.path());
+    let client = Client::of(home.path(), &serving);
+    let project = client.project.as_str();
+    let view = || json(home.path(), &["project", "view", project, "--json"]);
+    let update = |args: &[&str]| {
+        json(home.path(), &[&["project", "update", project, "--json"], args].concat());
+        view()
+    };
+    let before = view();
+    let mut after = update(&["--site", "https://A.example/", "--site", "https://b.example"]);
+    assert_eq!(after["sites"].take(), json!(["https://a.example", "https://b.example"]));
+    after["sites"] = json!([]);
+    assert_eq!(after, before, "nothing else");
+    git(&home.path().join("docs.git"), &["branch", "next", "main"]);
+    let after = update(&["--name", "Handbook", "--ref", "next"]);
+    assert_eq!((&after["name"], &after["ref"]), (&json!("Handbook"), &json!("next")));
+    assert_eq!(after["sites"], json!(["https://a.example", "https://b.example"]));
+    let after = update(&["--ref", "", "--site", ""]);
+    assert_eq!((&after["ref"], &after["sites"]), (&Value::Null, &json!([])));
+
+    std::fs::rename(home.path().join("docs.git"), home.path().join("moved.git")).unwrap();
+    let moved = home.path().join("moved.git").to_str().unwrap().to_owned();
+    assert_eq!(update(&["--repository", &moved])["repository"], json!(moved));
+    made(&client, "Replace \"one\" with \"eins\".");
+
+    let refused = |args: &[&str], expected: &str| {
+        let (code, told) = refusal(home.path(), &[&["project", "update", project], args].concat());
+        assert!(code == 1 && told.contains(expected), "{told}");
+    };
+    refused(&["--ref", "gone"], "no branch `gone`");
+    refused(&["--docs-path", "nope"], "no folder `nope`");
+    refused(&["--model", "gpt"], "there is offline");
+    refused(&["--site", "docs"], "https://docs.acme.dev");
+    refused(&["--name", " "], "needs a name");
+    assert_eq!(refusal(home.path(), &["project", "update", project]).0, 2);
+}
