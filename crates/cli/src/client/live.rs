@@ -66,10 +66,13 @@ impl View {
         }
     }
 
-    /// Words between the steps.
-    pub(super) fn say(&mut self, words: &str) {
-        self.finish(true);
-        output::say(words);
+    /// Words above the step that goes on.
+    pub(super) fn say(&self, words: &str) {
+        match &self.screen {
+            None => output::say(words),
+            Some(screen) => screen.put(words, "\n"),
+        }
+        self.draw();
     }
 
     /// Resolves when it is time to draw again; never in a log.

@@ -25,7 +25,7 @@ impl std::error::Error for Refused {}
 
 /// There is nobody, or somebody who does not answer in time.
 #[derive(Debug)]
-pub(super) struct NoAnswer(String);
+struct NoAnswer(String);
 
 impl std::fmt::Display for NoAnswer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -43,10 +43,11 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
     }
 }
 
-/// Whether the same request may well work a moment later.
-pub(super) fn may_pass(error: &anyhow::Error) -> bool {
-    let busy = |refused: &Refused| matches!(refused.status.as_u16(), 429 | 502..=504);
-    error.is::<NoAnswer>() || error.downcast_ref::<Refused>().is_some_and(busy)
+/// Whether the same request may well work a moment later. Silence is only forgiven to a server
+/// that was there before; else the address may be wrong.
+pub(super) fn may_pass(error: &anyhow::Error, was_there: bool) -> bool {
+    let busy = |refused: &Refused| matches!(refused.status.as_u16(), 502..=504);
+    error.downcast_ref::<Refused>().is_some_and(busy) || (was_there && error.is::<NoAnswer>())
 }
 
 pub(super) fn no_answer(base: &str, error: reqwest::Error) -> anyhow::Error {

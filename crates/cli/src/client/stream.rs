@@ -43,6 +43,7 @@ pub(super) async fn follow(
     last: u64,
     tell: Sender<News>,
 ) -> anyhow::Result<AgentJob> {
+    let began = Instant::now();
     let mut place = Place { last, heard: None };
     let mut away = false;
     loop {
@@ -51,11 +52,11 @@ pub(super) async fn follow(
             Ok(()) => job::show(client, which).await,
             Err(error) => Err(error),
         };
-        let in_time = place.heard.is_some_and(|heard| heard.elapsed() < AWAY);
+        let in_time = place.heard.unwrap_or(began).elapsed() < AWAY;
         let was_away = std::mem::replace(&mut away, job.is_err());
         match job {
             Ok(job) if job.status != "active" => return Ok(job),
-            Err(error) if !in_time || !refusal::may_pass(&error) => return Err(error),
+            Err(error) if !in_time || !refusal::may_pass(&error, place.heard.is_some()) => return Err(error),
             Err(_) if !was_away => drop(tell.send(News::Away).await),
             _ => {}
         }

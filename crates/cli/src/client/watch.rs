@@ -56,6 +56,6 @@ pub(crate) async fn until_the_end(
 fn show(view: &mut View, news: News) {
     match news {
         News::Event(event) => view.step(&event),
-        News::Away => view.say("  The server is away; trying again"),
+        News::Away => view.say("  The server does not answer just now; trying again"),
     }
 }

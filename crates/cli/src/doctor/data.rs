@@ -71,7 +71,7 @@ fn unreadable(report: &mut Report, error: StoreError, held: bool) {
         // These say what to do themselves.
         error @ (StoreError::Open(OpenError::Older { .. } | OpenError::Newer { .. })
         | StoreError::Secret(SecretError::WrongKey)) => {
-            report.fail("database", error.to_string(), "nothing was changed");
+            report.fail("database", error.to_string(), "then look again: docwright doctor");
         }
         error => report.fail("database", error.to_string(), "check its files, or restore a backup"),
     }

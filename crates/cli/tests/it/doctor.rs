@@ -81,6 +81,9 @@ fn what_is_wrong_is_named_with_what_to_do() {
     std::fs::remove_file(data.join("master.key")).unwrap();
     is(doctor(home.path(), None).2("master key"), "fail", "restore it");
     assert!(!data.join("master.key").exists(), "looking makes nothing");
+    for part in ["docwright.db-wal", "docwright.db-shm"] {
+        let _ = std::fs::remove_file(data.join(part));
+    }
     std::fs::write(data.join("docwright.db"), "no database").unwrap();
     std::fs::write(data.join("master.key"), "00".repeat(32)).unwrap();
     is(doctor(home.path(), None).2("database"), "fail", "restore a backup");

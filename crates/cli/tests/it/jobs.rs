@@ -1,5 +1,8 @@
 //! `docwright job …`, against a running server.
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
 use serde_json::Value;
 
 use crate::support::{Client, Serving, home};
@@ -53,4 +56,28 @@ fn a_prompt_can_come_from_standard_input() {
     let output = child.wait_with_output().unwrap();
     let job: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(job["status"], "completed");
+}
+
+#[test]
+fn a_watch_goes_on_when_the_server_comes_back() {
+    let home = home();
+    let mut serving = Serving::start(home.path());
+    let pages: Vec<_> = (0..400).map(|n| (format!("p{n}.md"), "This is one page.\n".repeat(40))).collect();
+    let client = Client::with(home.path(), &serving, &pages);
+    let mut command = client.docwright();
+    command.args(["job", "create", &client.project, "Replace \"one\" with \"two\".", "--watch"]);
+    let mut watching = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut told = BufReader::new(watching.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let seen: Vec<_> = told.by_ref().take_while(|line| !line.contains("fetched")).collect();
+    assert_eq!(seen.len(), 2, "created and started: {seen:?}");
+    serving.signal("-KILL");
+    serving.child.wait().unwrap();
+    // The client says so, and only then is there a server again.
+    assert!(told.by_ref().any(|line| line.contains("trying again")));
+    let address = serving.url.strip_prefix("http://").unwrap().to_owned();
+    let _again = Serving::start_at(home.path(), &address);
+    let rest: Vec<_> = told.collect();
+    let again = |step| rest.iter().filter(|line| line.split_whitespace().nth(1) == Some(step)).count();
+    assert_eq!((again("created"), again("started"), again("ended")), (0, 1, 1), "{rest:?}");
+    assert_eq!(watching.wait().unwrap().code(), Some(0));
 }

@@ -100,7 +100,7 @@ fn has_no_secret(log: &str, story: &Story) {
 fn a_machine_reads_lines_of_json() {
     let home = home();
     // Every level there is: what libraries say counts, too.
-    let serving = Serving::start_with(home.path(), |command| {
+    let serving = Serving::start_with(home.path(), "127.0.0.1:0", |command| {
         command.env("DOCWRIGHT_LOG", "trace");
     });
     let story = Story::tell(home.path(), &serving.url);
@@ -134,7 +134,7 @@ fn a_machine_reads_lines_of_json() {
 #[test]
 fn a_person_reads_text() {
     let home = home();
-    let serving = Serving::start_with(home.path(), |command| {
+    let serving = Serving::start_with(home.path(), "127.0.0.1:0", |command| {
         command.args(["--log-format", "text"]);
     });
     let story = Story::tell(home.path(), &serving.url);
@@ -154,7 +154,7 @@ fn a_person_reads_text() {
 fn a_line_cannot_be_forged() {
     for format in ["text", "json"] {
         let home = home();
-        let serving = Serving::start_with(home.path(), |command| {
+        let serving = Serving::start_with(home.path(), "127.0.0.1:0", |command| {
             command.args(["--log-format", format, "--data", "a\nFORGED \x1b[2J"]);
         });
         let mut connection = TcpStream::connect(serving.url.strip_prefix("http://").unwrap()).unwrap();

@@ -42,13 +42,17 @@ pub(crate) struct Serving {
 
 impl Serving {
     pub(crate) fn start(home: &Path) -> Self {
-        Self::start_with(home, |_| {})
+        Self::start_at(home, "127.0.0.1:0")
+    }
+
+    pub(crate) fn start_at(home: &Path, listen: &str) -> Self {
+        Self::start_with(home, listen, |_| {})
     }
 
     /// Returns once the server says that it serves.
-    pub(crate) fn start_with(home: &Path, shape: impl FnOnce(&mut Command)) -> Self {
+    pub(crate) fn start_with(home: &Path, listen: &str, shape: impl FnOnce(&mut Command)) -> Self {
         let mut command = docwright(home);
-        command.args(["serve", "--listen", "127.0.0.1:0"]).stderr(Stdio::piped()).stdout(Stdio::null());
+        command.args(["serve", "--listen", listen]).stderr(Stdio::piped()).stdout(Stdio::null());
         shape(&mut command);
         let mut child = command.spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
@@ -98,7 +102,11 @@ pub(crate) struct Client<'a> {
 
 impl<'a> Client<'a> {
     pub(crate) fn of(home: &'a Path, serving: &Serving) -> Self {
-        let repository = repository(home, &[("a.md".into(), "one two\n".into())]);
+        Self::with(home, serving, &[("a.md".into(), "one two\n".into())])
+    }
+
+    pub(crate) fn with(home: &'a Path, serving: &Serving, files: &[(String, String)]) -> Self {
+        let repository = repository(home, files);
         let project =
             json(home, &["project", "create", "--name", "D", "--repository", &repository, "--json"]);
         let key = json(home, &["key", "create", "--name", "K", "--json"]);
