@@ -1,6 +1,7 @@
 //! What scripts depend on: exit codes, one JSON value, no escapes; and what a person reads when
 //! something is wrong.
 
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Output, Stdio};
 
@@ -109,6 +110,40 @@ fn what_is_not_there_is_said_once_with_what_to_do() {
     assert!(code == 1 && told.contains("one is 127.0.0.1:4747"), "{told}");
     let (code, told) = refusal(home.path(), &["--config", "none.toml", "key", "list"]);
     assert!(code == 1 && told.matches("os error").count() == 1, "{told}");
+}
+
+/// What `docwright views` says to a server that answers so, once.
+fn told_by(answer: &'static str) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let serving = std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        let _ = client.read(&mut [0; 4096]).unwrap();
+        client.write_all(answer.as_bytes()).unwrap();
+    });
+    let home = home();
+    let mut command = docwright(home.path());
+    command.env("DOCWRIGHT_URL", url).env("DOCWRIGHT_API_KEY", "dw_x").args(["views", "p"]);
+    let output = command.output().unwrap();
+    serving.join().unwrap();
+    assert!(output.status.code() == Some(1) && output.stdout.is_empty(), "{output:?}");
+    told(&output)
+}
+
+#[test]
+fn whatever_a_server_says_is_harmless_and_understood() {
+    let moved =
+        told_by("HTTP/1.1 301 Moved\r\nlocation: https://docs.example/v1\r\ncontent-length: 0\r\n\r\n");
+    assert!(moved.contains("https://docs.example/v1") && moved.contains("DOCWRIGHT_URL"), "{moved}");
+    let page = told_by("HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n<html>");
+    assert!(page.contains("is DOCWRIGHT_URL right?"), "{page}");
+    let cut = told_by("HTTP/1.1 200 OK\r\ncontent-length: 60\r\n\r\n{");
+    assert!(cut.contains("cut off"), "{cut}");
+    let steering = told_by(concat!(
+        "HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n",
+        r#"{"error":"no \u001b[31m\u202egood","details":[{"message":"more"}]}"#
+    ));
+    assert_eq!(steering, "error: no \u{fffd}[31m\u{fffd}good; more\n");
 }
 
 #[test]
