@@ -1,6 +1,6 @@
 //! `docwright project …`
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use server::MODELS;
 use store::{NewProject, Project, ProjectChange, parse_name};
@@ -169,11 +169,7 @@ fn parse_sites(all: &[String]) -> anyhow::Result<Vec<String>> {
     Ok(sites)
 }
 
-/// An origin, as browsers send it: scheme, host, port, and nothing after them.
 fn parse_site(text: &str) -> anyhow::Result<String> {
-    let site = server::parse_public_url(text).ok().map(|site| site.to_ascii_lowercase());
-    match site {
-        Some(site) if site.matches('/').count() == 2 => Ok(site),
-        _ => bail!("`{text}` is no site; one is https://docs.acme.dev, without a path"),
-    }
+    server::parse_site(text)
+        .with_context(|| format!("`{text}` is no site; one is https://docs.acme.dev, without a path"))
 }

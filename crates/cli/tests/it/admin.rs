@@ -36,6 +36,16 @@ fn projects_and_keys_are_made_beside_a_running_server_and_work_at_once() {
     assert_eq!(client(&["views", id]).status.code(), Some(4));
 }
 
+#[test]
+fn a_site_is_kept_as_browsers_write_it() {
+    let home = home();
+    let repository = repository(home.path(), &files());
+    let create = ["project", "create", "--name", "Docs", "--repository", &repository, "--json"];
+    let sites = ["--site", "HTTPS://Docs.Acme.dev:443/", "--site", "http://localhost:3000"];
+    let project = json(home.path(), &[&create[..], &sites].concat());
+    assert_eq!(project["sites"], json!(["https://docs.acme.dev", "http://localhost:3000"]));
+}
+
 fn settings_file(home: &std::path::Path, text: &str) {
     let folder = home.join(".config/docwright");
     std::fs::create_dir_all(&folder).unwrap();
