@@ -31,6 +31,8 @@ pub struct RawEvent {
     pub referrer: Option<String>,
     pub accept: Option<String>,
     pub event_id: Option<String>,
+    /// A script of the page told of it: then it was HTML, whatever its name.
+    pub scripted: bool,
 }
 
 /// Why an event is not taken, in a sentence for its sender.
@@ -98,7 +100,7 @@ pub fn parse(raw: RawEvent, received: Timestamp) -> Result<Event, Rejection> {
     check_ip(given(raw.ip).as_deref())?;
     check_event_id(raw.event_id.as_deref())?;
     let kind = kind(raw.method.as_deref(), raw.status, &path);
-    let markdown = markdown || raw.accept.as_deref().is_some_and(prefers_markdown);
+    let markdown = !raw.scripted && (markdown || raw.accept.as_deref().is_some_and(prefers_markdown));
     let user_agent = given(raw.user_agent).map(|text| cut(text, MAX_USER_AGENT));
     let class = classify(user_agent.as_deref(), markdown);
     let referrer = given(raw.referrer).and_then(|text| host_and_path(&text));

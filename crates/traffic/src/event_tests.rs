@@ -86,6 +86,7 @@ fn markdown_reads() {
     assert_eq!(class(view("/a.md")), Class::Assistant);
     assert_eq!(class(RawEvent { accept: Some("text/markdown, */*".into()), ..view("/a") }), Class::Assistant);
     assert_eq!(class(RawEvent { accept: Some("text/html".into()), ..view("/a") }), Class::Human);
+    assert_eq!(class(RawEvent { scripted: true, ..view("/a.md") }), Class::Human);
     assert_eq!(class(RawEvent { user_agent: None, ..view("/a.md") }), Class::Assistant);
     assert_eq!(class(RawEvent { user_agent: Some("-".into()), ..view("/a") }), Class::Bot);
     assert_eq!(class(RawEvent { user_agent: Some("GPTBot/1.0".into()), ..view("/a.md") }), Class::AiTraining);

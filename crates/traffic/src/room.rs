@@ -7,7 +7,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 const KIB: usize = 1024;
 
-/// The most that may be in flight at one time.
+/// The most that may be in flight at one time. A browser's view is a batch of its own, so many
+/// small ones must fit; large ones are held by their bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     pub batches: usize,
@@ -16,7 +17,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { batches: 64, bytes: 64 * KIB * KIB }
+        Self { batches: 1024, bytes: 64 * KIB * KIB }
     }
 }
 

@@ -149,6 +149,7 @@ fn event(text: &[u8], now: jiff::Timestamp) -> Result<Event, String> {
         referrer: event.referrer,
         accept: event.accept,
         event_id: event.event_id,
+        scripted: false,
     };
     traffic::parse(raw, now).map_err(|rejection| rejection.to_string())
 }
