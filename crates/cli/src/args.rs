@@ -126,6 +126,9 @@ pub(crate) struct Serve {
     /// Questions about page views an organization may ask within an hour [default: 1000]
     #[arg(long, value_name = "N")]
     pub(crate) reads_per_hour: Option<String>,
+    /// Page views that browsers at one address may send within a minute [default: 300]
+    #[arg(long, value_name = "N")]
+    pub(crate) beacons_per_minute: Option<String>,
     /// Jobs that run at once [default: 4]
     #[arg(long, value_name = "N")]
     pub(crate) workers: Option<String>,

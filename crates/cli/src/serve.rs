@@ -52,6 +52,8 @@ fn settings(sources: &Sources, args: &Serve) -> anyhow::Result<Settings> {
     }
     settings.limits.jobs = number(sources, "jobs_per_hour", &args.jobs_per_hour, settings.limits.jobs)?;
     settings.limits.reads = number(sources, "reads_per_hour", &args.reads_per_hour, settings.limits.reads)?;
+    settings.limits.beacons =
+        number(sources, "beacons_per_minute", &args.beacons_per_minute, settings.limits.beacons)?;
     settings.workers =
         number(sources, "workers", &args.workers, settings.workers as u32)?.min(1_000) as usize;
     settings.metrics = yes_or_no(sources, "metrics", args.metrics)?;

@@ -19,6 +19,7 @@ const NAMES: &[&str] = &[
     "log",
     "log_format",
     "metrics",
+    "beacons_per_minute",
     "url",
     "api_key",
 ];

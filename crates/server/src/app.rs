@@ -15,6 +15,7 @@ use store::{
 use tokio::sync::Semaphore;
 use traffic::{SqliteViews, Views};
 
+use crate::address_limit::AddressLimit;
 use crate::hosts::{self, Hosts, Repository};
 use crate::metrics::{Counted, Metrics};
 use crate::settings::{Limits, Proxies, Settings, USUAL_URL};
@@ -35,6 +36,8 @@ pub struct App {
     pub queue: Arc<dyn Queue>,
     pub rates: Arc<dyn Rates>,
     pub limits: Limits,
+    /// What browsers send without a key.
+    pub(crate) beacons: Arc<AddressLimit>,
     pub pulls: Arc<dyn Pulls>,
     pub views: Arc<dyn Views>,
     pub hosts: Hosts,
@@ -83,6 +86,7 @@ impl App {
             queue: store.clone(),
             rates: store.clone(),
             limits: settings.limits,
+            beacons: Arc::new(AddressLimit::new(settings.limits.beacons, clock.clone())),
             pulls: store,
             views: Arc::new(Counted { views, metrics: metrics.clone() }),
             clock,

@@ -5,6 +5,7 @@ mod address;
 mod analytics;
 mod body;
 mod caller;
+mod collect;
 mod error;
 mod etag;
 mod events;
@@ -16,6 +17,8 @@ mod metrics;
 mod openapi;
 mod query;
 mod request_id;
+mod script;
+mod site;
 mod watch;
 
 use axum::Router;
@@ -38,6 +41,9 @@ fn api() -> Api {
         .get("/v2/agent/{projectId}/jobs", jobs::list, does::list_jobs())
         .get("/v1/analytics/{projectId}/views", analytics::views, does::get_views())
         .post("/v1/analytics/{projectId}/events", events::take, does::send_events())
+        .post("/v1/collect/{projectId}", collect::take, does::collect())
+        .options("/v1/collect/{projectId}", collect::preflight, does::preflight())
+        .get("/js/docwright.js", script::show, does::script())
         .get("/healthz", health::alive, does::alive())
         .get("/readyz", health::ready, does::ready())
         .get("/metrics", metrics::show, does::metrics())

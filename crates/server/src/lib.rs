@@ -1,5 +1,6 @@
 //! The running Docwright: HTTP, pages and worker over the parts that `app` puts together.
 
+mod address_limit;
 mod app;
 mod connections;
 mod dashboard;

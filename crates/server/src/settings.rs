@@ -40,18 +40,20 @@ impl Settings {
     }
 }
 
-/// How often things may be done within an hour.
+/// How often things may be done: within an hour, if not said otherwise.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Jobs created and followed up, a project.
     pub jobs: u32,
     /// Questions about page views, an organization.
     pub reads: u32,
+    /// Page views that browsers send, an address, within a minute.
+    pub beacons: u32,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { jobs: 100, reads: 1_000 }
+        Self { jobs: 100, reads: 1_000, beacons: 300 }
     }
 }
 

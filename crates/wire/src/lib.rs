@@ -149,6 +149,21 @@ pub struct ViewEvent {
     pub event_id: Option<String>,
 }
 
+/// One page view as a script of the page reports it: `path` or `url`. What else there is to know
+/// of it, the request says.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BrowserView {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub referrer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event_id: Option<String>,
+}
+
 /// The answer to `POST /v1/analytics/{projectId}/events`: `accepted` are on disk or were
 /// there already; `duplicates` says how many of them were there already.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]

@@ -52,7 +52,7 @@ pub(crate) async fn read(request: Request<Body>, limit: usize) -> Result<Bytes, 
     if request.headers().get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
         return Err(ApiError::UnsupportedMediaType("it is, without a Content-Encoding"));
     }
-    let too_large = || ApiError::TooLarge(format!("the body must be at most {} MiB", limit / 1024 / 1024));
+    let too_large = || ApiError::TooLarge(format!("the body must be at most {}", size(limit)));
     let told = request.headers().get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
     if told.is_some_and(|length| length > limit as u64) {
         return Err(too_large());
@@ -63,6 +63,13 @@ pub(crate) async fn read(request: Request<Body>, limit: usize) -> Result<Bytes, 
         true => too_large(),
         false => ApiError::invalid("invalid_body", "the body was cut off before its end"),
     })
+}
+
+fn size(bytes: usize) -> String {
+    match bytes / 1024 {
+        kib if kib < 1024 => format!("{kib} KiB"),
+        kib => format!("{} MiB", kib / 1024),
+    }
 }
 
 fn limit_hit(error: &axum::Error) -> bool {

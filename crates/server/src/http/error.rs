@@ -5,9 +5,11 @@ use axum::http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use store::{PromptError, StoreError, Usage};
+use traffic::TakeError;
 use wire::Detail;
 
 use super::limits;
+use crate::address_limit::TooOften;
 use crate::time::rfc3339;
 
 pub(crate) const ERROR_CODE: HeaderName = HeaderName::from_static("x-error-code");
@@ -24,6 +26,10 @@ pub(crate) enum ApiError {
     AddressNotAllowed,
     #[error("this API key may only read; use one with the scope write")]
     ScopeTooSmall,
+    #[error(
+        "page views of this site are not taken: add its address, such as https://docs.acme.dev, to the project with `--site`"
+    )]
+    OriginNotAllowed,
     #[error("no such project")] // an id is never echoed
     NoSuchProject,
     #[error("no such job")]
@@ -44,6 +50,8 @@ pub(crate) enum ApiError {
     KeyReused,
     #[error("the limit of {} an hour is used up; try again at {}", .0.most, rfc3339(.0.resets_at))]
     LimitReached(Usage),
+    #[error("{} page views a minute are taken from one address; try again in a moment", .0.per_minute)]
+    TooManyBeacons(TooOften),
     #[error(transparent)]
     BadPrompt(#[from] PromptError),
     #[error("{message}")]
@@ -64,7 +72,7 @@ impl ApiError {
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
-            Self::AddressNotAllowed | Self::ScopeTooSmall => StatusCode::FORBIDDEN,
+            Self::AddressNotAllowed | Self::ScopeTooSmall | Self::OriginNotAllowed => StatusCode::FORBIDDEN,
             Self::NoSuchProject | Self::NoSuchJob | Self::NoSuchRoute => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -72,7 +80,7 @@ impl ApiError {
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::Conflict(_) => StatusCode::CONFLICT,
             Self::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::LimitReached(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::LimitReached(_) | Self::TooManyBeacons(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::BadPrompt(_) | Self::Invalid { .. } => StatusCode::BAD_REQUEST,
             Self::Busy | Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
@@ -84,6 +92,7 @@ impl ApiError {
             Self::Unauthorized => "unauthorized",
             Self::AddressNotAllowed => "address_not_allowed",
             Self::ScopeTooSmall => "scope_too_small",
+            Self::OriginNotAllowed => "origin_not_allowed",
             Self::NoSuchProject => "no_such_project",
             Self::NoSuchJob => "no_such_job",
             Self::NoSuchRoute => "no_such_route",
@@ -93,7 +102,7 @@ impl ApiError {
             Self::TooSlow => "too_slow",
             Self::Conflict(_) => "conflict",
             Self::KeyReused => "idempotency_key_reused",
-            Self::LimitReached(_) => "rate_limited",
+            Self::LimitReached(_) | Self::TooManyBeacons(_) => "rate_limited",
             Self::BadPrompt(_) => "invalid_prompt",
             Self::Invalid { code, .. } => code,
             Self::Busy => "busy",
@@ -106,6 +115,15 @@ impl ApiError {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         Self::Unavailable(error)
+    }
+}
+
+impl From<TakeError> for ApiError {
+    fn from(error: TakeError) -> Self {
+        match error {
+            TakeError::Busy => Self::Busy,
+            failed => Self::Internal(failed.into()),
+        }
     }
 }
 
@@ -136,6 +154,7 @@ impl IntoResponse for ApiError {
                 headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
             }
             Self::LimitReached(usage) => limits::refused(headers, &usage),
+            Self::TooManyBeacons(refused) => limits::refused_beacon(headers, refused),
             _ => {}
         }
         response

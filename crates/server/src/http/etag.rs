@@ -1,5 +1,7 @@
 //! Answers that a poller need not be sent again.
 
+use std::borrow::Cow;
+
 use axum::http::header::{CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -7,10 +9,15 @@ use sha2::{Digest, Sha256};
 
 /// The JSON with its tag, or 304 to a client that has it already.
 pub(super) fn answer(request: &HeaderMap, json: String) -> Response {
-    let tag = tag(&json);
+    tagged(request, "application/json", json.into())
+}
+
+/// The same for a text of another kind.
+pub(super) fn tagged(request: &HeaderMap, kind: &'static str, text: Cow<'static, str>) -> Response {
+    let tag = tag(&text);
     let mut response = match has(request, &tag) {
         true => StatusCode::NOT_MODIFIED.into_response(),
-        false => ([(CONTENT_TYPE, "application/json")], json).into_response(),
+        false => ([(CONTENT_TYPE, kind)], text).into_response(),
     };
     if let Ok(tag) = HeaderValue::from_str(&tag) {
         response.headers_mut().insert(ETAG, tag);

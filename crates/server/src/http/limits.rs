@@ -8,6 +8,7 @@ use store::{Limit, Project, Usage};
 
 use super::caller::visible_project_id;
 use super::error::ApiError;
+use crate::address_limit::TooOften;
 use crate::app::App;
 
 const WINDOW: u64 = 3_600;
@@ -62,6 +63,14 @@ pub(super) fn told(headers: &mut HeaderMap, usage: &Usage) {
 pub(super) fn refused(headers: &mut HeaderMap, usage: &Usage) {
     told(headers, usage);
     if let Ok(value) = HeaderValue::from_str(&seconds_left(usage).to_string()) {
+        headers.insert(RETRY_AFTER, value);
+    }
+}
+
+/// A beacon's script has nobody to tell how much is left: when to come back is enough.
+pub(super) fn refused_beacon(headers: &mut HeaderMap, refused: TooOften) {
+    let seconds = refused.wait.as_millis().div_ceil(1_000).max(1);
+    if let Ok(value) = HeaderValue::from_str(&seconds.to_string()) {
         headers.insert(RETRY_AFTER, value);
     }
 }

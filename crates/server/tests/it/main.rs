@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod bad_requests;
+mod collect;
 mod contract;
 mod crash;
 mod described;

@@ -61,6 +61,11 @@ impl TestServer {
     }
 
     pub(crate) async fn start_with(shape: impl FnOnce(&mut Settings)) -> Self {
+        Self::start_from(shape, |_| {}).await
+    }
+
+    /// With other parts than a server has.
+    pub(crate) async fn start_from(shape: impl FnOnce(&mut Settings), parts: impl FnOnce(&mut App)) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let dir = tempfile::tempdir().unwrap();
         let clock = Arc::new(TestClock::at("2026-11-15T12:00:00Z".parse().unwrap()));
@@ -68,7 +73,8 @@ impl TestServer {
         settings.listen = "127.0.0.1:0".parse().unwrap();
         settings.workers = 0; // jobs run when the test says so
         shape(&mut settings);
-        let server = Server::open(&settings, clock.clone()).await.unwrap();
+        let mut server = Server::open(&settings, clock.clone()).await.unwrap();
+        parts(&mut server.app);
         let (app, stop) = (server.app.clone(), CancellationToken::new());
         tokio::spawn(server.run(stop.clone()));
         let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
