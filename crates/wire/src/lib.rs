@@ -151,7 +151,7 @@ pub struct ViewEvent {
 
 /// One page view as a script of the page reports it: `path` or `url`. What else there is to know
 /// of it, the request says.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BrowserView {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -6,7 +6,7 @@ use axum::http::header::CONTENT_LENGTH;
 use axum::http::{HeaderMap, StatusCode};
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
-use traffic::{Event, RawEvent, TakeError};
+use traffic::{Event, RawEvent};
 use wire::{Rejected, Taken, ViewEvent};
 
 use super::body::{is_json, media_type, object, read, shown};
@@ -37,10 +37,7 @@ pub(super) async fn take(
     let parsed = tokio::task::spawn_blocking(move || parse(&body, lines, now)).await;
     let (events, rejected) = parsed.map_err(anyhow::Error::from)??;
     app.metrics.add(Counter::ViewsRejected, Labels::default(), rejected.len() as u64);
-    let receipt = app.views.take(&caller.project.id.0, events).await.map_err(|error| match error {
-        TakeError::Busy => ApiError::Busy,
-        failed => ApiError::Internal(failed.into()),
-    })?;
+    let receipt = app.views.take(&caller.project.id.0, events).await?;
     let taken = Taken { accepted: receipt.accepted, duplicates: receipt.duplicates, rejected };
     Ok((StatusCode::ACCEPTED, Answer(taken)))
 }

@@ -1,12 +1,13 @@
 //! What the operations on page views do.
 
 use serde_json::{Value, json};
-use wire::{PageView, PageViews, Taken, Totals, ViewEvent};
+use wire::{BrowserView, PageView, PageViews, Taken, Totals, ViewEvent};
 
 use super::agent::{bad_query, limit_reached};
 use super::answer::Answer;
 use super::operation::{Operation, reference};
-use super::parameters::{pages, query};
+use super::parameters::{pages, query, required_header};
+use crate::http::error::ApiError;
 
 const TAG: &str = "Page views";
 
@@ -42,6 +43,44 @@ pub(crate) fn send_events() -> Operation {
         .writes()
         .content::<ViewEvent>(content)
         .answers(Answer::json::<Taken>(202, "Everything that was accepted is on disk.", taken))
+}
+
+pub(crate) fn collect() -> Operation {
+    let view = json!({ "url": "https://docs.acme.dev/guide", "referrer": "https://www.example.com/" });
+    let schema = reference::<BrowserView>();
+    let content = json!({
+        "text/plain": { "schema": { "type": "string", "contentMediaType": "application/json" }, "example": view.to_string() },
+        "application/json": { "schema": schema, "example": view },
+    });
+    Operation::new(TAG, "sendView", "Send a view from a browser")
+        .about("What the script `/js/docwright.js` does; no key. User agent and address are the request's. At most 8 KiB.")
+        .parameter(origin())
+        .content::<BrowserView>(content)
+        .answers(Answer::empty(204, "The view is on disk.").header("Access-Control-Allow-Origin"))
+        .refuses([ApiError::NoSuchProject, ApiError::OriginNotAllowed, ApiError::TooManyBeacons(TooOften { wait: 1 }), store_down()])
+}
+
+pub(crate) fn preflight() -> Operation {
+    let allowed = Answer::empty(204, "The site may send JSON.")
+        .header("Access-Control-Allow-Origin")
+        .header("Access-Control-Allow-Methods");
+    Operation::new(TAG, "askToSendView", "Ask to send a view from a browser")
+        .about("What a browser asks by itself before it sends JSON.")
+        .parameter(origin())
+        .answers(allowed)
+        .refuses([ApiError::NoSuchProject, ApiError::OriginNotAllowed, store_down()])
+}
+
+pub(crate) fn script() -> Operation {
+    let tag = "<script defer src=\"…/js/docwright.js\" data-project=\"prj_…\"></script>";
+    Operation::new(TAG, "getScript", "The script for a docs site")
+        .about("Counts each page that is read, on single-page sites, too. No cookie.")
+        .answers(Answer::text(200, "Loaded by the site's pages.", "text/javascript", tag).header("ETag"))
+        .answers(Answer::empty(304, "Nothing has changed.").header("ETag"))
+}
+
+fn origin() -> Value {
+    required_header("Origin", json!({ "type": "string" }), "The site, as browsers send it; one of the project's.")
 }
 
 fn moment() -> Value {

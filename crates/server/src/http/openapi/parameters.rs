@@ -26,6 +26,13 @@ pub(super) fn header(name: &str, schema: Value, description: &str) -> Value {
     parameter("header", name, schema, description)
 }
 
+/// A header without which nothing goes.
+pub(super) fn required_header(name: &str, schema: Value, description: &str) -> Value {
+    let mut parameter = header(name, schema, description);
+    parameter["required"] = json!(true);
+    parameter
+}
+
 /// `limit` and `offset`.
 pub(super) fn pages(most: u32, usual: u32) -> [Value; 2] {
     let limit = json!({ "type": "integer", "minimum": 1, "maximum": most, "default": usual });
