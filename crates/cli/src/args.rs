@@ -72,6 +72,8 @@ pub(crate) enum Command {
     },
     /// Page views, over HTTP: needs DOCWRIGHT_API_KEY, and DOCWRIGHT_URL for another server
     Views(Views),
+    /// Prints the API's description, OpenAPI 3.1, as a server here would serve it
+    Openapi(Openapi),
     /// Looks at everything that a server here needs, and says what to do about what is wrong
     Doctor(Doctor),
     /// Prints completions for a shell: docwright completions bash
@@ -228,6 +230,13 @@ pub(crate) struct Doctor {
     /// Print {"ok", "checks"} as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Arguments)]
+pub(crate) struct Openapi {
+    /// How the server is reached [default: as `serve` would say]
+    #[arg(long, value_name = "URL")]
+    pub(crate) public_url: Option<String>,
 }
 
 #[derive(Arguments)]

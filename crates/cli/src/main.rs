@@ -59,6 +59,7 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Pull { command } => admin::pull::run(&sources, command).await?,
         Command::Job { command } => return client::job::run(&sources, command).await,
         Command::Views(args) => client::views::run(&sources, args).await?,
+        Command::Openapi(args) => manual::openapi(&sources, &args)?,
         Command::Doctor(args) => return doctor::run(&sources, args).await,
         Command::Completions(args) => manual::completions(&args)?,
         Command::Man(args) => manual::man(&args)?,

@@ -1,12 +1,13 @@
-//! `docwright completions` and `docwright man`: what packagers install beside the program.
+//! `docwright completions`, `man` and `openapi`: what others are made from.
 
 use std::path::Path;
 
 use anyhow::Context;
 use clap::{Command, CommandFactory};
 
-use crate::args::{Args, Completions, Man};
+use crate::args::{Args, Completions, Man, Openapi};
 use crate::output;
+use crate::settings::Sources;
 
 pub(crate) fn completions(args: &Completions) -> anyhow::Result<()> {
     let mut script = Vec::new();
@@ -21,6 +22,13 @@ pub(crate) fn man(args: &Man) -> anyhow::Result<()> {
         Some(dir) => pages(&program, dir).with_context(|| format!("{} cannot be written", dir.display())),
         None => output::bytes(one_page(&program)?.as_bytes()),
     }
+}
+
+pub(crate) fn openapi(sources: &Sources, args: &Openapi) -> anyhow::Result<()> {
+    let url = sources.text("public_url", args.public_url.as_deref())?;
+    let url = url.as_deref().unwrap_or(server::USUAL_URL);
+    let url = server::parse_public_url(url).map_err(anyhow::Error::msg)?;
+    output::json(&server::openapi(&url))
 }
 
 /// A page for each command, named as `man docwright-job-create` looks for it.

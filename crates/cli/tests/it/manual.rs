@@ -89,3 +89,19 @@ fn piped(program: &str, args: &[&str], input: &[u8]) -> Option<(String, String)>
     let text = |bytes| String::from_utf8(bytes).unwrap();
     Some((text(output.stdout), text(output.stderr)))
 }
+
+#[test]
+fn the_api_is_described_for_where_the_server_is() {
+    let home = home();
+    let printed = |args: &[&str]| -> serde_json::Value {
+        serde_json::from_slice(&run(home.path(), args).stdout).unwrap()
+    };
+    let usual = printed(&["openapi"]);
+    assert_eq!(
+        (&usual["openapi"], &usual["servers"][0]["url"]),
+        (&"3.1.0".into(), &"http://127.0.0.1:4747".into())
+    );
+    let elsewhere = printed(&["openapi", "--public-url", "https://docwright.acme.dev/"]);
+    assert_eq!(elsewhere["servers"][0]["url"], "https://docwright.acme.dev");
+    assert!(!run(home.path(), &["openapi", "--public-url", "acme"]).status.success());
+}

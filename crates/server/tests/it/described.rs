@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::{Answer, TestServer};
 
 /// Not the API: pages for people, which their own tests look at.
-const PAGES: [&str; 5] = ["/login", "/logout", "/p/", "/assets/", "/js/"];
+const PAGES: [&str; 4] = ["/login", "/logout", "/p/", "/assets/"];
 
 fn document() -> &'static Value {
     static DOCUMENT: OnceLock<Value> = OnceLock::new();

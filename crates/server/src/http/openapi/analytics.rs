@@ -1,12 +1,15 @@
 //! What the operations on page views do.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use wire::{BrowserView, PageView, PageViews, Taken, Totals, ViewEvent};
 
 use super::agent::{bad_query, limit_reached};
 use super::answer::Answer;
-use super::operation::{Operation, reference};
+use super::operation::{Operation, reference, store_down};
 use super::parameters::{pages, query, required_header};
+use crate::address_limit::TooOften;
 use crate::http::error::ApiError;
 
 const TAG: &str = "Page views";
@@ -48,6 +51,7 @@ pub(crate) fn send_events() -> Operation {
 pub(crate) fn collect() -> Operation {
     let view = json!({ "url": "https://docs.acme.dev/guide", "referrer": "https://www.example.com/" });
     let schema = reference::<BrowserView>();
+    let too_often = TooOften { per_minute: 300, wait: Duration::from_secs(1) };
     let content = json!({
         "text/plain": { "schema": { "type": "string", "contentMediaType": "application/json" }, "example": view.to_string() },
         "application/json": { "schema": schema, "example": view },
@@ -57,7 +61,7 @@ pub(crate) fn collect() -> Operation {
         .parameter(origin())
         .content::<BrowserView>(content)
         .answers(Answer::empty(204, "The view is on disk.").header("Access-Control-Allow-Origin"))
-        .refuses([ApiError::NoSuchProject, ApiError::OriginNotAllowed, ApiError::TooManyBeacons(TooOften { wait: 1 }), store_down()])
+        .refuses([ApiError::NoSuchProject, ApiError::OriginNotAllowed, ApiError::TooManyBeacons(too_often), store_down()])
 }
 
 pub(crate) fn preflight() -> Operation {
@@ -80,7 +84,11 @@ pub(crate) fn script() -> Operation {
 }
 
 fn origin() -> Value {
-    required_header("Origin", json!({ "type": "string" }), "The site, as browsers send it; one of the project's.")
+    required_header(
+        "Origin",
+        json!({ "type": "string" }),
+        "The site, as browsers send it; one of the project's.",
+    )
 }
 
 fn moment() -> Value {

@@ -54,6 +54,10 @@ pub(super) fn reference<T: ToSchema>() -> Value {
     json!({ "$ref": format!("#/components/schemas/{}", T::name()) })
 }
 
+pub(super) fn store_down() -> ApiError {
+    ApiError::Unavailable(StoreError::Database(String::new()))
+}
+
 pub(crate) struct Operation {
     id: &'static str,
     summary: &'static str,
@@ -93,12 +97,11 @@ impl Operation {
     /// Needs an API key, and a project that the key may see.
     pub(super) fn with_key(mut self) -> Self {
         self.key = true;
-        let store_down = ApiError::Unavailable(StoreError::Database(String::new()));
         self.refuses([
             ApiError::Unauthorized,
             ApiError::AddressNotAllowed,
             ApiError::NoSuchProject,
-            store_down,
+            store_down(),
         ])
     }
 

@@ -1,10 +1,9 @@
 //! What the operations around the server do, and the words before it all.
 
 use serde_json::{Value, json};
-use store::StoreError;
 
 use super::answer::Answer;
-use super::operation::Operation;
+use super::operation::{Operation, store_down};
 use crate::http::error::ApiError;
 
 const TAG: &str = "The server";
@@ -31,8 +30,7 @@ pub(crate) fn alive() -> Operation {
 
 pub(crate) fn ready() -> Operation {
     let done = Answer::text(200, "Requests can be served.", "text/plain", "ready\n");
-    let store_down = ApiError::Unavailable(StoreError::Database(String::new()));
-    Operation::new(TAG, "ready", "Can it do its work?").answers(done).refuses([store_down])
+    Operation::new(TAG, "ready", "Can it do its work?").answers(done).refuses([store_down()])
 }
 
 pub(crate) fn description() -> Operation {
