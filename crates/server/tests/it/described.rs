@@ -129,3 +129,20 @@ fn examples_are_what_is_described() {
         }
     }
 }
+
+/// Whoever meets an error can look it up.
+#[test]
+fn every_error_code_is_explained() {
+    let explained = include_str!("../../../../docs/errors.md");
+    let operations = document()["paths"]
+        .as_object()
+        .unwrap()
+        .values()
+        .flat_map(|methods| methods.as_object().unwrap().values());
+    let answers = operations.flat_map(|operation| operation["responses"].as_object().unwrap().values());
+    let codes =
+        answers.filter_map(|answer| answer["headers"]["X-Error-Code"]["schema"]["enum"].as_array()).flatten();
+    for code in codes.filter_map(Value::as_str).chain(["no_such_route", "method_not_allowed"]) {
+        assert!(explained.contains(&format!("| `{code}` |")), "{code} is not in docs/errors.md");
+    }
+}
