@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 use traffic::{SqliteViews, Views};
 
 use crate::address_limit::AddressLimit;
+use crate::bodies::{Bodies, Room};
 use crate::hosts::{self, Hosts, Repository};
 use crate::metrics::{Counted, Metrics};
 use crate::settings::{Limits, Proxies, Settings, USUAL_URL};
@@ -23,8 +24,6 @@ use crate::settings::{Limits, Proxies, Settings, USUAL_URL};
 /// How often, and how long each time, a command waits for another one.
 const ANOTHER_COMMAND: u32 = 60;
 const A_MOMENT: Duration = Duration::from_millis(50);
-
-const INTAKE_KIB: usize = 64 * 1024;
 
 /// What handlers and the worker share. Cheap to clone.
 #[derive(Clone)]
@@ -44,8 +43,11 @@ pub struct App {
     pub clock: Arc<dyn Clock>,
     pub public_url: Arc<str>,
     pub proxies: Arc<Proxies>,
-    /// Bytes of page views that may be on their way in at once, in KiB.
-    pub intake: Arc<Semaphore>,
+    pub bodies: Bodies,
+    /// For large answers, until they are read.
+    pub answers: Room,
+    /// Event streams that may be open at once.
+    pub streams: Arc<Semaphore>,
     pub(crate) metrics: Arc<Metrics>,
     /// Whether `/metrics` shows them.
     pub(crate) serves_metrics: bool,
@@ -92,7 +94,9 @@ impl App {
             clock,
             public_url: public_url.into(),
             proxies: Arc::new(settings.proxies.clone()),
-            intake: Arc::new(Semaphore::new(INTAKE_KIB)),
+            bodies: Bodies::new(settings.bounds.bodies),
+            answers: Room::new(settings.bounds.answers),
+            streams: Arc::new(Semaphore::new(settings.bounds.connections.div_ceil(4))),
             metrics,
             serves_metrics: settings.metrics,
         })

@@ -4,7 +4,9 @@ mod access;
 mod address;
 mod analytics;
 mod body;
+mod bounds;
 mod caller;
+mod coding;
 mod collect;
 mod error;
 mod etag;
@@ -28,6 +30,8 @@ use axum::routing::{get, post};
 use crate::app::App;
 use crate::dashboard;
 use openapi::{self as does, Api};
+
+pub(crate) use watch::is_event_stream;
 
 /// The API: what it takes, who answers, and what that does.
 fn api() -> Api {
@@ -70,14 +74,21 @@ pub(crate) fn router(app: App) -> Router {
         .route("/p/{projectId}/pulls/{n}", get(dashboard::pulls::show))
         .route("/p/{projectId}/pulls/{n}/merge", post(dashboard::pulls::merge))
         .route("/p/{projectId}/pulls/{n}/close", post(dashboard::pulls::close))
-        .route("/assets/{name}", get(dashboard::assets::show))
         .layer(from_fn(dashboard::guard));
 
+    let assets =
+        Router::new().route("/assets/{name}", get(dashboard::assets::show)).layer(from_fn(dashboard::guard));
+
+    // Pages go out as they are: they have secrets in them beside words that a visitor may have been
+    // lured into sending, and how well that compresses tells one from the other.
     api()
         .router(&app.public_url)
+        .merge(assets)
+        .layer(from_fn_with_state(app.clone(), coding::layer))
         .merge(pages)
         .fallback(error::no_such_route)
         .method_not_allowed_fallback(error::method_not_allowed)
+        .layer(from_fn_with_state(app.clone(), bounds::layer))
         .layer(from_fn_with_state(app.clone(), access::layer))
         .layer(from_fn(request_id::layer))
         .with_state(app)

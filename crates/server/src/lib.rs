@@ -2,6 +2,7 @@
 
 mod address_limit;
 mod app;
+mod bodies;
 mod connections;
 mod dashboard;
 mod hosts;
@@ -15,11 +16,12 @@ mod time;
 mod worker;
 
 pub use app::{Admin, App, MODELS};
+pub use bodies::{Bodies, Room};
 pub use hosts::{Repository, parse_docs_path};
 pub use http::openapi;
 pub use origin::parse_site;
 pub use serve::Server;
-pub use settings::{Limits, Proxies, ProxyHeader, Settings, USUAL_URL, parse_public_url};
+pub use settings::{Bounds, Limits, Proxies, ProxyHeader, Settings, USUAL_URL, parse_public_url};
 pub use worker::Worker;
 
 /// The embedded host as [`Admin::host`] shows it, and the git that it needs.

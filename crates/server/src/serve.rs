@@ -17,6 +17,7 @@ use crate::{connections, http};
 pub struct Server {
     pub app: App,
     listener: TcpListener,
+    connections: usize,
     workers: usize,
     _held: Held,
 }
@@ -35,15 +36,19 @@ impl Server {
             Some(url) => url.clone(),
             None => format!("http://{}", listener.local_addr()?),
         };
-        let app = App::open(settings, &dir, &held, &public_url, clock).await?;
+        let mut settings = settings.clone();
+        settings.bounds.connections = connections::most(settings.bounds.connections);
+        let app = App::open(&settings, &dir, &held, &public_url, clock).await?;
         dir.remember_url(&public_url)?;
-        Ok(Self { app, listener, workers: settings.workers, _held: held })
+        let Settings { bounds, workers, .. } = settings;
+        Ok(Self { app, listener, connections: bounds.connections, workers, _held: held })
     }
 
     /// Serves until `stop`; then lets requests end, gives jobs back, and returns.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let worker = (self.workers > 0).then(|| Worker::new(self.app.clone(), self.workers));
-        let serving = connections::serve(self.listener, http::router(self.app), stop.clone());
+        let serving =
+            connections::serve(self.listener, http::router(self.app), self.connections, stop.clone());
         let working = async {
             if let Some(worker) = &worker {
                 worker.work(stop).await;

@@ -19,6 +19,7 @@ pub struct Settings {
     pub proxies: Proxies,
     pub master_key_file: Option<PathBuf>,
     pub limits: Limits,
+    pub bounds: Bounds,
     /// Jobs at once; with 0 this server runs none.
     pub workers: usize,
     /// Whether `/metrics` is there.
@@ -34,6 +35,7 @@ impl Settings {
             proxies: Proxies::default(),
             master_key_file: None,
             limits: Limits::default(),
+            bounds: Bounds::default(),
             workers: 4,
             metrics: false,
         }
@@ -54,6 +56,23 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self { jobs: 100, reads: 1_000, beacons: 300 }
+    }
+}
+
+/// What there may be at once, so that neither memory nor files run out.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Fewer, if the process may not open so many files.
+    pub connections: usize,
+    /// Bytes of all bodies that are being received or worked on.
+    pub bodies: usize,
+    /// Bytes of all large answers that clients have not read yet.
+    pub answers: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { connections: 4096, bodies: 64 << 20, answers: 32 << 20 }
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) async fn show(State(app): State<App>, uri: Uri) -> Result<Response, O
 
 /// `POST /login`: uses the link up.
 pub(crate) async fn enter(State(app): State<App>, request: Request) -> Result<Response, Oops> {
-    let fields = Fields::read(request, MAX_TOKEN_FORM).await.map_err(Oops)?;
+    let fields = Fields::read(&app, request, MAX_TOKEN_FORM).await.map_err(Oops)?;
     let Some(session) = app.sessions.use_login(&Token::received(fields.get("token"))).await? else {
         return Ok(used_up());
     };

@@ -1,7 +1,6 @@
 //! Who looks at a page, and in which project.
 
 use std::convert::Infallible;
-use std::time::Duration;
 
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::header::{COOKIE, SET_COOKIE};
@@ -15,6 +14,7 @@ use subtle::ConstantTimeEq;
 use super::view::{LoginNeeded, ProjectNav, Section, Shell};
 use super::{broken, missing, notice, page_with};
 use crate::app::App;
+use crate::bodies::Unread;
 use crate::path::segment;
 
 /// Where the project's id stands: `/p/{projectId}/…`.
@@ -23,7 +23,6 @@ const PROJECT: usize = 2;
 const NAMED: usize = 4;
 /// The longest prompt, each character encoded the longest way.
 const MAX_FORM: usize = 2 * 1024 * 1024;
-const PATIENCE: Duration = Duration::from_secs(30);
 const FORTNIGHT: &str = "1209600";
 
 /// Somebody with a live session.
@@ -108,12 +107,8 @@ impl Fields {
 
 impl Fields {
     /// Of a form that anybody may send: read within a bound of size and time.
-    pub(super) async fn read(request: Request, limit: usize) -> Result<Self, Response> {
-        let reading = axum::body::to_bytes(request.into_body(), limit);
-        let bytes = tokio::time::timeout(PATIENCE, reading).await.ok().and_then(Result::ok);
-        let bytes = bytes.ok_or_else(|| {
-            notice(StatusCode::PAYLOAD_TOO_LARGE, "That form is too large", "Nothing was changed. Send less.")
-        })?;
+    pub(super) async fn read(app: &App, request: Request, limit: usize) -> Result<Self, Response> {
+        let bytes = app.bodies.read(request.into_body(), limit).await.map_err(unread)?;
         let pairs = form_urlencoded::parse(&bytes);
         Ok(Self(pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect()))
     }
@@ -124,12 +119,25 @@ impl FromRequest<App> for Fields {
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Response> {
         let expected = cookie(request.headers(), app).map(|token| csrf(&token)).ok_or_else(login_needed)?;
-        let fields = Self::read(request, MAX_FORM).await?;
+        let fields = Self::read(app, request, MAX_FORM).await?;
         match bool::from(fields.get("csrf").as_bytes().ct_eq(expected.as_bytes())) {
             true => Ok(fields),
             false => Err(stale()),
         }
     }
+}
+
+fn unread(why: Unread) -> Response {
+    let (status, title, message) = match why {
+        Unread::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "That form is too large", "Send less."),
+        Unread::TooSlow | Unread::CutOff => {
+            (StatusCode::REQUEST_TIMEOUT, "That form did not come whole", "Send it again.")
+        }
+        Unread::NoRoom => {
+            (StatusCode::SERVICE_UNAVAILABLE, "The server cannot keep up", "Send it again a little later.")
+        }
+    };
+    notice(status, title, &format!("Nothing was changed. {message}"))
 }
 
 fn stale() -> Response {

@@ -1,36 +1,34 @@
 //! Bodies, read within a bound: 415, then 413, then 400, each in the one error shape.
 
-use std::time::Duration;
-
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::http::HeaderMap;
-use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
+use super::coding::{self, DecodeError};
 use super::error::ApiError;
 use crate::app::App;
+use crate::bodies::{Held, Unread};
 
 /// 100,000 characters, each escaped the longest way, and room for the braces.
 const MAX_JSON: usize = 2 * 1024 * 1024;
-/// A client that needs longer than this for a body is cut off.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// The parser quotes what it found, however long that is.
 const MAX_MESSAGE_CHARS: usize = 200;
 
 /// A JSON body, and its bytes. Ours, so that its rejection is an [`ApiError`] too.
-pub(crate) struct Json<T>(pub(crate) T, pub(crate) Bytes);
+pub(crate) struct Json<T>(pub(crate) T, pub(crate) Held);
 
 impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, _: &App) -> Result<Self, ApiError> {
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
         if !media_type(request.headers()).is_some_and(|kind| is_json(&kind)) {
             return Err(ApiError::UnsupportedMediaType("application/json"));
         }
-        let bytes = read(request, MAX_JSON).await?;
+        let bytes = read(app, request, MAX_JSON).await?;
         let value = object(&bytes).map_err(|message| ApiError::invalid("invalid_body", message))?;
         Ok(Self(value, bytes))
     }
@@ -47,21 +45,20 @@ pub(crate) fn is_json(media_type: &str) -> bool {
         || (media_type.starts_with("application/") && media_type.ends_with("+json"))
 }
 
-/// The whole body, or 413 as soon as it is known to be too large.
-pub(crate) async fn read(request: Request<Body>, limit: usize) -> Result<Bytes, ApiError> {
-    if request.headers().get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
-        return Err(ApiError::UnsupportedMediaType("it is, without a Content-Encoding"));
-    }
-    let too_large = || ApiError::TooLarge(format!("the body must be at most {}", size(limit)));
+/// The whole body, decoded, or 413 as soon as it is known to be too large.
+pub(crate) async fn read(app: &App, request: Request<Body>, limit: usize) -> Result<Held, ApiError> {
+    let coding = coding::of_body(request.headers())?;
+    let refused = |why| refusal(why, limit);
     let told = request.headers().get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
     if told.is_some_and(|length| length > limit as u64) {
-        return Err(too_large());
+        return Err(refused(Unread::TooLarge));
     }
-    let reading = tokio::time::timeout(PATIENCE, axum::body::to_bytes(request.into_body(), limit));
-    let read = reading.await.map_err(|_| ApiError::TooSlow)?;
-    read.map_err(|error| match limit_hit(&error) {
-        true => too_large(),
-        false => ApiError::invalid("invalid_body", "the body was cut off before its end"),
+    let sent = app.bodies.read(request.into_body(), limit).await.map_err(refused)?;
+    let Some(coding) = coding else { return Ok(sent) };
+    let plain = app.bodies.nothing().map_err(refused)?;
+    app.bodies.work(move || coding.decode(&sent, plain, limit)).await?.map_err(|error| match error {
+        DecodeError::Unread(why) => refused(why),
+        DecodeError::Damaged(sentence) => ApiError::invalid("invalid_body", sentence),
     })
 }
 
@@ -72,15 +69,13 @@ fn size(bytes: usize) -> String {
     }
 }
 
-fn limit_hit(error: &axum::Error) -> bool {
-    let mut cause: Option<&dyn std::error::Error> = Some(error);
-    while let Some(error) = cause {
-        if error.to_string().contains("length limit exceeded") {
-            return true;
-        }
-        cause = error.source();
+fn refusal(why: Unread, limit: usize) -> ApiError {
+    match why {
+        Unread::TooLarge => ApiError::TooLarge(format!("the body must be at most {}", size(limit))),
+        Unread::TooSlow => ApiError::TooSlow,
+        Unread::CutOff => ApiError::invalid("invalid_body", "the body was cut off before its end"),
+        Unread::NoRoom => ApiError::Busy,
     }
-    false
 }
 
 /// A JSON object as `T`. Asked for by hand, because serde would take an array for a struct, too.

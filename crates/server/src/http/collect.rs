@@ -47,7 +47,7 @@ async fn keep(app: &App, site: &Site, address: Option<IpAddr>, request: Request)
         return Err(ApiError::UnsupportedMediaType("text/plain or application/json"));
     }
     let headers = request.headers().clone();
-    let body = read(request, MAX_BYTES).await?;
+    let body = read(app, request, MAX_BYTES).await?;
     let view = event(app, &headers, &body).map_err(|message| ApiError::invalid("invalid_body", message))?;
     if !is_prefetch(&headers) {
         app.views.take(&site.project.id.0, vec![view]).await?;

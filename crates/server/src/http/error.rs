@@ -1,7 +1,7 @@
 //! Every answer of the API that is not the one asked for, in the one shape.
 
 use axum::Json;
-use axum::http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{ACCEPT_ENCODING, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use store::{PromptError, StoreError, Usage};
@@ -40,6 +40,8 @@ pub(crate) enum ApiError {
     MethodNotAllowed,
     #[error("send the body as {0}")]
     UnsupportedMediaType(&'static str),
+    #[error("send the body as it is, or with one Content-Encoding: gzip or zstd")]
+    UnsupportedCoding,
     #[error("{0}")]
     TooLarge(String),
     #[error("the body did not come in time; send it again")]
@@ -75,7 +77,7 @@ impl ApiError {
             Self::AddressNotAllowed | Self::ScopeTooSmall | Self::OriginNotAllowed => StatusCode::FORBIDDEN,
             Self::NoSuchProject | Self::NoSuchJob | Self::NoSuchRoute => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::UnsupportedMediaType(_) | Self::UnsupportedCoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::Conflict(_) => StatusCode::CONFLICT,
@@ -97,7 +99,7 @@ impl ApiError {
             Self::NoSuchJob => "no_such_job",
             Self::NoSuchRoute => "no_such_route",
             Self::MethodNotAllowed => "method_not_allowed",
-            Self::UnsupportedMediaType(_) => "unsupported_media_type",
+            Self::UnsupportedMediaType(_) | Self::UnsupportedCoding => "unsupported_media_type",
             Self::TooLarge(_) => "too_large",
             Self::TooSlow => "too_slow",
             Self::Conflict(_) => "conflict",
@@ -149,6 +151,9 @@ impl IntoResponse for ApiError {
         match self {
             Self::Unauthorized => {
                 headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            Self::UnsupportedCoding => {
+                headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip, zstd"));
             }
             Self::Busy | Self::Unavailable(_) => {
                 headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));

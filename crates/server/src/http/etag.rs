@@ -1,4 +1,5 @@
-//! Answers that a poller need not be sent again.
+//! Answers that a poller need not be sent again. The tags are weak: the same JSON may go out
+//! compressed or plain.
 
 use std::borrow::Cow;
 
@@ -28,13 +29,18 @@ pub(super) fn tagged(request: &HeaderMap, kind: &'static str, text: Cow<'static,
 fn tag(body: &str) -> String {
     let digest = Sha256::digest(body);
     let hex: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    format!("\"{hex}\"")
+    format!("W/\"{hex}\"")
 }
 
 fn has(request: &HeaderMap, tag: &str) -> bool {
     let sent = request.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     sent.flat_map(|value| value.split(',')).any(|one| {
         let one = one.trim();
-        one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag
+        one == "*" || strong(one) == strong(tag)
     })
+}
+
+/// Without the mark of weakness, which does not count here.
+fn strong(tag: &str) -> &str {
+    tag.strip_prefix("W/").unwrap_or(tag)
 }

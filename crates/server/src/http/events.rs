@@ -2,8 +2,7 @@
 
 use axum::Json as Answer;
 use axum::extract::{Request, State};
-use axum::http::header::CONTENT_LENGTH;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use traffic::{Event, RawEvent};
@@ -26,26 +25,18 @@ pub(super) async fn take(
 ) -> Result<(StatusCode, Answer<Taken>), ApiError> {
     let kind = media_type(request.headers());
     let lines = kind.as_deref().map(Lines::of).ok_or(WRONG_TYPE)?.ok_or(WRONG_TYPE)?;
-    // Room for it is taken before a byte of it is read, so that memory stays bounded.
-    let room = app.intake.clone().try_acquire_many_owned(room(request.headers()));
-    let _room = room.map_err(|_| {
-        app.metrics.add(Counter::IntakeRefused, Labels::default(), 1);
-        ApiError::Busy
+    let body = read(&app, request, MAX_BYTES).await.inspect_err(|error| {
+        if matches!(error, ApiError::Busy) {
+            app.metrics.add(Counter::IntakeRefused, Labels::default(), 1);
+        }
     })?;
-    let body = read(request, MAX_BYTES).await?;
     let now = app.clock.now();
-    let parsed = tokio::task::spawn_blocking(move || parse(&body, lines, now)).await;
-    let (events, rejected) = parsed.map_err(anyhow::Error::from)??;
+    let (parsed, _room) = app.bodies.work(move || (parse(&body, lines, now), body.into_room())).await?;
+    let (events, rejected) = parsed?;
     app.metrics.add(Counter::ViewsRejected, Labels::default(), rejected.len() as u64);
     let receipt = app.views.take(&caller.project.id.0, events).await?;
     let taken = Taken { accepted: receipt.accepted, duplicates: receipt.duplicates, rejected };
     Ok((StatusCode::ACCEPTED, Answer(taken)))
-}
-
-/// What a body may take, in KiB: what it says, or all that it may.
-fn room(headers: &HeaderMap) -> u32 {
-    let told = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-    (told.unwrap_or(MAX_BYTES).min(MAX_BYTES) / 1024 + 1) as u32
 }
 
 const WRONG_TYPE: ApiError =

@@ -6,12 +6,13 @@ use std::time::Duration;
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use axum::http::header::ACCEPT;
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::response::sse::{Event as Sent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::future::poll_immediate;
 use futures_util::stream::{self, Stream};
 use store::{Event, JobId, ProjectId, Status};
+use tokio::sync::OwnedSemaphorePermit;
 use wire::JobEvent;
 
 use super::caller::{Caller, JobPath};
@@ -36,7 +37,9 @@ pub(super) async fn events(
         return Ok(Answer(events.into_iter().map(job_event).collect::<Vec<_>>()).into_response());
     }
     app.jobs.find(&project, &id).await?.ok_or(ApiError::NoSuchJob)?;
-    let watch = Watch { app, project, id, seen: last_seen(&headers), over: false };
+    // A stream is never cut off for a newcomer, so there may be some and no more.
+    let open = app.streams.clone().try_acquire_owned().map_err(|_| ApiError::Busy)?;
+    let watch = Watch { _open: open, app, project, id, seen: last_seen(&headers), over: false };
     Ok(Sse::new(stream(watch)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
 }
 
@@ -47,6 +50,11 @@ fn wants_stream(headers: &HeaderMap) -> bool {
     })
 }
 
+/// Whether these are the headers of a stream.
+pub(crate) fn is_event_stream(answer: &HeaderMap) -> bool {
+    answer.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
+}
+
 /// What is no number was not ours: begin at the beginning.
 fn last_seen(headers: &HeaderMap) -> u64 {
     let sent = headers.get("last-event-id").and_then(|value| value.to_str().ok());
@@ -54,6 +62,7 @@ fn last_seen(headers: &HeaderMap) -> u64 {
 }
 
 struct Watch {
+    _open: OwnedSemaphorePermit,
     app: App,
     project: ProjectId,
     id: JobId,

@@ -13,10 +13,11 @@ async fn a_poll_of_what_has_not_changed_is_304() {
     let path = format!("/v2/agent/{}/job/{}", team.project.id, job["id"].as_str().unwrap());
     let first = server.get(&team.key, &path).await;
     let tag = first.header("etag").to_owned();
+    let strong = tag.strip_prefix("W/").unwrap(); // a proxy may have unpacked it
     let poll = async |tag: &str| {
         send(server.request(Method::GET, &path).bearer_auth(&team.key).header("if-none-match", tag)).await
     };
-    for same in [tag.clone(), format!("\"x\", {tag}"), format!("W/{tag}"), "*".into()] {
+    for same in [tag.clone(), format!("\"x\", {tag}"), strong.to_owned(), "*".into()] {
         let again = poll(&same).await;
         assert_eq!(
             (again.status, again.body.as_str(), again.header("etag")),

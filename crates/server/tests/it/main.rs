@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod bad_requests;
+mod bounds;
+mod coding;
 mod collect;
 mod contract;
 mod crash;

@@ -1,0 +1,165 @@
+//! A stream with as much patience as a client deserves. One that reads nothing for a while is given
+//! up, with whatever is kept in memory for it. One that still sends when it has its answer is heard
+//! out for a moment: a socket closed on unread bytes takes the answer back.
+
+use std::io::{self, ErrorKind, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
+
+/// For a client that reads nothing.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// For a client that goes on sending.
+const LINGER: Duration = Duration::from_secs(2);
+
+pub(super) struct Patient<S> {
+    stream: S,
+    /// Since a write could not go on.
+    stuck: Option<Pin<Box<Sleep>>>,
+    /// Whether the client may still be sending at the end.
+    unread: Arc<AtomicBool>,
+    lingering: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Patient<S> {
+    pub(super) fn new(stream: S, unread: Arc<AtomicBool>) -> Self {
+        Self { stream, stuck: None, unread, lingering: None }
+    }
+
+    fn within_patience<T>(
+        &mut self,
+        written: Poll<io::Result<T>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.stuck = None;
+            return written;
+        }
+        let stuck = self.stuck.get_or_insert_with(|| Box::pin(sleep(PATIENCE)));
+        ready!(stuck.as_mut().poll(context));
+        Poll::Ready(Err(ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> Patient<S> {
+    /// Throws away what comes, until nothing more does or the moment is over.
+    fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let lingering = self.lingering.get_or_insert_with(|| Box::pin(sleep(LINGER)));
+        if lingering.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Ok(()));
+        }
+        let mut waste = [0; 4096];
+        loop {
+            let mut buffer = ReadBuf::new(&mut waste);
+            ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer))?;
+            if buffer.filled().is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.within_patience(written, context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.within_patience(written, context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
+        match self.unread.load(Relaxed) {
+            true => self.poll_linger(context),
+            false => Poll::Ready(Ok(())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_nothing_is_given_up() {
+        let (_client, server) = duplex(16);
+        let began = Instant::now();
+        let error = Patient::new(server, Arc::default()).write_all(&[0; 17]).await.unwrap_err();
+        assert_eq!((error.kind(), began.elapsed().as_secs()), (ErrorKind::TimedOut, 30));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_now_and_then_is_waited_for() {
+        let (mut client, server) = duplex(16);
+        let reading = async {
+            let mut read = [0; 16];
+            for _ in 0..4 {
+                sleep(PATIENCE - Duration::from_secs(1)).await;
+                client.read_exact(&mut read).await.unwrap();
+            }
+        };
+        let mut server = Patient::new(server, Arc::default());
+        let (written, ()) = tokio::join!(server.write_all(&[0; 64]), reading);
+        written.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_still_sends_is_heard_out_for_a_moment() {
+        let (mut client, server) = duplex(16);
+        let mut server = Patient::new(server, Arc::new(AtomicBool::new(true)));
+        let sending = async {
+            client.write_all(&[0; 100]).await.unwrap();
+            let mut answer = Vec::new();
+            client.read_to_end(&mut answer).await.unwrap();
+            (client, answer)
+        };
+        server.write_all(b"too large").await.unwrap();
+        let (closed, (_client, answer)) = tokio::join!(server.shutdown(), sending);
+        closed.unwrap();
+        assert_eq!(answer, b"too large");
+
+        let (_client, server) = duplex(16);
+        let began = Instant::now();
+        Patient::new(server, Arc::new(AtomicBool::new(true))).shutdown().await.unwrap();
+        assert_eq!(began.elapsed(), LINGER);
+    }
+}

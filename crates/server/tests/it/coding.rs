@@ -1,0 +1,163 @@
+//! gzip and zstd, both ways.
+
+use std::io::{Read, Write};
+
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
+use reqwest::Method;
+use serde_json::json;
+
+use crate::support::{Answer, Team, TestServer, send};
+
+fn gzip(plain: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(plain).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(plain: &[u8]) -> Vec<u8> {
+    zstd::bulk::compress(plain, 3).unwrap()
+}
+
+/// With a window of `log` bits, and no length told: what a streaming encoder sends.
+fn zstd_window(plain: &[u8], log: u32) -> Vec<u8> {
+    let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    encoder.window_log(log).unwrap();
+    encoder.write_all(plain).unwrap();
+    encoder.finish().unwrap()
+}
+
+async fn post(server: &TestServer, team: &Team, path: &str, coding: &str, body: Vec<u8>) -> Answer {
+    let request = server.request(Method::POST, path).bearer_auth(&team.key).body(body);
+    send(request.header("content-type", "application/json").header("content-encoding", coding)).await
+}
+
+fn told(answer: &Answer) -> String {
+    format!("{} {}: {}", answer.status, answer.header("x-error-code"), answer.json()["error"])
+}
+
+#[tokio::test]
+async fn bodies_may_come_compressed() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[]).await;
+    let path = format!("/v2/agent/{}/job", team.project.id);
+    let plain = br#"{"prompt":"Fix links"}"#;
+    let halves = [gzip(&plain[..9]), gzip(&plain[9..])].concat();
+    for (coding, body) in [
+        ("identity", plain.to_vec()),
+        ("", plain.to_vec()),
+        ("gzip", gzip(plain)),
+        ("X-GZip", gzip(plain)),
+        ("gzip", halves),
+        ("zstd", zstd(plain)),
+        ("zstd", zstd_window(plain, 23)),
+    ] {
+        let answer = post(&server, &team, &path, coding, body).await;
+        assert_eq!(answer.status, 201, "{coding}: {answer}");
+    }
+    let unknown = "415 unsupported_media_type: \
+        \"send the body as it is, or with one Content-Encoding: gzip or zstd\"";
+    for coding in ["br", "deflate", "gzip, gzip", "gzip, identity", "zstd,gzip", "*"] {
+        let answer = post(&server, &team, &path, coding, gzip(&gzip(plain))).await;
+        assert_eq!((told(&answer).as_str(), answer.header("accept-encoding")), (unknown, "gzip, zstd"));
+    }
+    let (gz, zs) = (gzip(plain), zstd(plain));
+    let no_gzip = "400 invalid_body: \"the body is not gzip, is damaged, or has something after its end\"";
+    for body in [&b""[..], plain, &zs, &gz[..gz.len() - 1], &[&gz[..], b"{}"].concat()] {
+        assert_eq!(told(&post(&server, &team, &path, "gzip", body.to_vec()).await), no_gzip);
+    }
+    let no_zstd = "400 invalid_body: \"the body is not zstd, is damaged, or looks back by more than 8 MiB\"";
+    let far = zstd_window(plain, 24);
+    for body in [plain, &gz[..], &zs[..zs.len() - 1], &[&zs[..], b"{}"].concat(), &far] {
+        assert_eq!(told(&post(&server, &team, &path, "zstd", body.to_vec()).await), no_zstd);
+    }
+}
+
+#[tokio::test]
+async fn a_bomb_is_too_large() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[]).await;
+    let events = format!("/v1/analytics/{}/events", team.project.id);
+    let jobs = format!("/v2/agent/{}/job", team.project.id);
+    let zeros = vec![0; 64 << 20];
+    let (gz, zs) = (gzip(&zeros), zstd(&zeros));
+    for (path, limit) in [(events, 8), (jobs, 2)] {
+        let expected = format!("413 too_large: \"the body must be at most {limit} MiB\"");
+        assert_eq!(told(&post(&server, &team, &path, "gzip", gz.clone()).await), expected);
+        assert_eq!(told(&post(&server, &team, &path, "zstd", zs.clone()).await), expected);
+        assert_eq!(told(&post(&server, &team, &path, "gzip", gz.repeat(10)).await), expected);
+    }
+}
+
+#[tokio::test]
+async fn page_views_come_compressed_and_count_once() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[]).await;
+    let path = format!("/v1/analytics/{}/events", team.project.id);
+    let events = json!([{ "path": "/a", "eventId": "1" }, { "path": "/b", "eventId": "2" }]).to_string();
+    let first = post(&server, &team, &path, "gzip", gzip(events.as_bytes())).await;
+    assert_eq!(first.to_string(), r#"202 {"accepted":2,"duplicates":0,"rejected":[]}"#);
+    let again = post(&server, &team, &path, "zstd", zstd(events.as_bytes())).await;
+    assert_eq!(again.to_string(), r#"202 {"accepted":2,"duplicates":2,"rejected":[]}"#);
+}
+
+#[tokio::test]
+async fn the_same_body_is_the_same_however_it_was_sent() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[]).await;
+    let plain = br#"{"prompt":"Fix links"}"#;
+    let create = async |coding: &str, body: Vec<u8>| {
+        let request = server.request(Method::POST, &format!("/v2/agent/{}/job", team.project.id));
+        let request = request.bearer_auth(&team.key).header("idempotency-key", "once").body(body);
+        send(request.header("content-type", "application/json").header("content-encoding", coding)).await
+    };
+    let first = create("gzip", gzip(plain)).await;
+    let again = create("identity", plain.to_vec()).await;
+    assert_eq!((first.status, first.body), (again.status, again.body.clone()), "{again}");
+    assert_eq!(again.header("idempotent-replay"), "true");
+    assert_eq!(create("zstd", zstd(br#"{"prompt":"Other"}"#)).await.status, 422);
+}
+
+#[tokio::test]
+async fn answers_go_out_compressed() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[]).await;
+    for _ in 0..5 {
+        server.create_job(&team, "Fix links").await;
+    }
+    let ask = async |method: Method, path: &str, accept: &str| {
+        let request = server.request(method, path).bearer_auth(&team.key);
+        request.header("accept-encoding", accept).send().await.unwrap()
+    };
+    let list = format!("/v2/agent/{}/jobs", team.project.id);
+    for path in [list.as_str(), "/assets/docwright.css"] {
+        let plain = ask(Method::GET, path, "br").await;
+        assert!(!plain.headers().contains_key("content-encoding"));
+        assert_eq!(plain.headers()["vary"], "accept-encoding");
+        let plain = plain.bytes().await.unwrap();
+        for (accept, coding) in [("gzip, deflate", "gzip"), ("gzip, zstd", "zstd")] {
+            let packed = ask(Method::GET, path, accept).await;
+            assert_eq!(packed.headers()["content-encoding"], coding);
+            assert_eq!(packed.headers()["vary"], "accept-encoding");
+            let length: usize = packed.headers()["content-length"].to_str().unwrap().parse().unwrap();
+            let head = ask(Method::HEAD, path, accept).await;
+            for name in ["content-encoding", "content-length", "vary"] {
+                assert_eq!(head.headers().get(name), packed.headers().get(name), "{name}");
+            }
+            assert!(head.bytes().await.unwrap().is_empty());
+            let packed = packed.bytes().await.unwrap();
+            assert!(packed.len() == length && length < plain.len());
+            let mut unpacked = Vec::new();
+            match coding {
+                "gzip" => MultiGzDecoder::new(&packed[..]).read_to_end(&mut unpacked).unwrap(),
+                _ => zstd::Decoder::new(&packed[..]).unwrap().read_to_end(&mut unpacked).unwrap(),
+            };
+            assert_eq!(unpacked, plain);
+        }
+    }
+    for path in ["/healthz", "/login"] {
+        let small = ask(Method::GET, path, "gzip, zstd").await;
+        assert!(!small.headers().contains_key("content-encoding"), "{path}");
+    }
+}
