@@ -35,6 +35,8 @@ use until::Until;
 const FILES_FOR_OTHERS: u64 = 128;
 /// For the headers of a request, also of the next one on a connection that is kept.
 const HEADER_PATIENCE: Duration = Duration::from_secs(30);
+/// What is kept of a connection each way; also the most that headers may be.
+const BUFFER: usize = 16 * 1024;
 /// How long a stopping server waits for requests to end.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// How long to wait when no connection can be accepted, such as for want of files.
@@ -70,12 +72,14 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, most: usize, st
 }
 
 fn attend(stream: TcpStream, peer: SocketAddr, place: Place, router: &Router, graceful: &GracefulShutdown) {
+    // An answer of several writes must not wait for the client to confirm the first.
+    let _ = stream.set_nodelay(true);
     let (router, place) = (router.clone(), Arc::new(place));
     let (cut, client) = (place.cut(), Client { peer, place: place.clone(), unread: Arc::default() });
     let io = TokioIo::new(Patient::new(stream, client.unread.clone()));
     let service = service_fn(move |request| answer(router.clone(), request, client.clone()));
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE);
+    http.timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE).max_buf_size(BUFFER);
     let connection = graceful.watch(http.serve_connection(io, service));
     tokio::spawn(async move {
         // A client that hangs up or talks nonsense has had its answer.
