@@ -72,7 +72,7 @@ pub struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { connections: 4096, bodies: 32 << 20, answers: 16 << 20 }
+        Self { connections: 4096, bodies: 24 << 20, answers: 16 << 20 }
     }
 }
 
