@@ -11,7 +11,7 @@ const TAG: &str = "The server";
 pub(super) const INTRODUCTION: &str = "\
 An agent that turns a prompt into a pull request on the docs repository, and page views that tell human readers from AI ones.
 
-Send an API key as `Authorization: Bearer dw_…`. Everything is JSON in UTF-8; moments are RFC 3339 in UTC with milliseconds. Fields and query parameters that are not known are ignored; a known one of the wrong type is a 400. HEAD works wherever GET does.
+Send an API key as `Authorization: Bearer dw_…`. Everything is JSON in UTF-8; moments are RFC 3339 in UTC with milliseconds. Fields and query parameters that are not known are ignored; a known one of the wrong type is a 400. HEAD works wherever GET does. Bodies may come as `Content-Encoding: gzip` or `zstd`; answers go out as `Accept-Encoding` asks.
 
 An error is `{\"error\": \"one sentence\"}`, sometimes with `details`; `X-Error-Code` is for machines. Checked in this order: 401, 403 for the address, 404, 403 for the scope, 429, 415, 413, 400. What is not there and what a key may not see are the same 404. Another method is a 405 with `Allow`.";
 
