@@ -54,8 +54,8 @@ fn written(at: i64) -> String {
     Timestamp::from_millisecond(at).map_or_else(|_| format!("{at} ms"), |time| time.to_string())
 }
 
-/// The instant of a bound, in milliseconds since 1970, rounded up: events are kept rounded
-/// down, so an event is on the same side of a bound as it was before rounding.
+/// The instant of a bound, in milliseconds since 1970, rounded up, so that the millisecond that it
+/// falls into is before it. Events are kept rounded down.
 ///
 /// `YYYY-MM-DD` is midnight UTC. A date-time has hours at least, any number of fraction digits,
 /// and an offset or UTC. A leap second is the first second of the next minute.
@@ -81,7 +81,7 @@ fn read(text: &str) -> Result<Read, BadDate> {
 }
 
 fn bad(text: &str) -> BadDate {
-    BadDate(text.chars().take(40).collect())
+    BadDate(text.chars().filter(|c| !c.is_control()).take(40).collect())
 }
 
 fn parse(text: &str) -> Option<Read> {

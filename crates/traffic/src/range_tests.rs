@@ -113,6 +113,11 @@ fn no_dates() {
     ] {
         refuse(text);
     }
+    assert_eq!(
+        bound("2026-01-31\n\u{1b}[2K"),
+        Err(BadDate("2026-01-31[2K".into())),
+        "a sentence is one line"
+    );
     let long = bound(&"9".repeat(1000)).unwrap_err().to_string();
     assert!(long.len() < 200, "{long}");
 }
