@@ -34,9 +34,10 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     }
 }
 
-/// The media type without its parameters, in lower case.
+/// The media type without its parameters, in lower case. One that is no text is one all the same,
+/// and nobody's.
 pub(crate) fn media_type(headers: &HeaderMap) -> Option<String> {
-    let value = headers.get(CONTENT_TYPE)?.to_str().ok()?;
+    let value = String::from_utf8_lossy(headers.get(CONTENT_TYPE)?.as_bytes());
     Some(value.split(';').next()?.trim().to_ascii_lowercase())
 }
 
