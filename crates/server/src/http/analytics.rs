@@ -17,7 +17,7 @@ use crate::app::App;
 pub(super) async fn views(State(app): State<App>, caller: Caller, uri: Uri) -> Result<Response, ApiError> {
     let usage =
         app.rates.count(&limits::reads(&app, &caller.project)).await?.map_err(ApiError::LimitReached)?;
-    let mut query = Query::of(&uri)?;
+    let mut query = Query::of(&uri);
     let limit = query.whole("limit", 1, 250, 50);
     let offset = query.whole("offset", 0, i64::MAX, 0);
     let range = range(&mut query)?;
@@ -74,7 +74,7 @@ mod tests {
         #[track_caller]
         fn check(text: &str, expected: Result<(i64, i64), &[&str]>) {
             let uri: Uri = format!("/views?{text}").parse().unwrap();
-            let mut query = Query::of(&uri).unwrap();
+            let mut query = Query::of(&uri);
             let asked = (query.whole("limit", 1, 250, 50), query.whole("offset", 0, i64::MAX, 0));
             let got = range(&mut query).map(|_| asked).map_err(|error| match error {
                 ApiError::Invalid { details, .. } => details,

@@ -58,7 +58,7 @@ pub(super) async fn show(
 
 /// `GET /v2/agent/{projectId}/jobs?limit&offset&status`
 pub(super) async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> Result<Response, ApiError> {
-    let mut query = Query::of(&uri)?;
+    let mut query = Query::of(&uri);
     let limit = query.whole("limit", 1, 100, 20);
     let offset = query.whole("offset", 0, i64::MAX, 0);
     let status = query.one_of("status", &["active", "completed", "archived", "failed"]);

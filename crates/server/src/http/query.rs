@@ -15,14 +15,11 @@ pub(super) struct Query<'a> {
 }
 
 impl<'a> Query<'a> {
-    pub(super) fn of(uri: &'a Uri) -> Result<Self, ApiError> {
+    /// What is no text is decoded to a sign for that, which no parameter of ours takes.
+    pub(super) fn of(uri: &'a Uri) -> Self {
         let text = uri.query().unwrap_or_default();
-        let pairs: Vec<_> = form_urlencoded::parse(text.as_bytes()).collect();
-        // What is no text is decoded to a sign for that; nobody means it.
-        if pairs.iter().any(|(_, value)| value.contains(char::REPLACEMENT_CHARACTER)) {
-            return Err(ApiError::invalid("invalid_query", "the query is not valid text"));
-        }
-        Ok(Self { path: uri.path(), pairs, problems: Vec::new() })
+        let pairs = form_urlencoded::parse(text.as_bytes()).collect();
+        Self { path: uri.path(), pairs, problems: Vec::new() }
     }
 
     /// The last one of that name.
