@@ -42,7 +42,10 @@ impl FromRequestParts<App> for Caller {
 }
 
 async fn live_key(parts: &Parts, app: &App) -> Result<ApiKey, ApiError> {
-    let header = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    // Of two, a proxy may have looked at the other one.
+    let mut headers = parts.headers.get_all(AUTHORIZATION).iter();
+    let only = headers.next().filter(|_| headers.next().is_none());
+    let header = only.and_then(|value| value.to_str().ok());
     let text = header.and_then(bearer).and_then(KeyText::parse).ok_or(ApiError::Unauthorized)?;
     let key = app.accounts.key(&text).await?.ok_or(ApiError::Unauthorized)?;
     access::note_key(&key);
