@@ -32,9 +32,12 @@ impl FromRequestParts<App> for Caller {
             return Err(ApiError::AddressNotAllowed);
         }
         let project = visible_project(parts, app, &key).await?;
-        let reads = matches!(parts.method, Method::GET | Method::HEAD);
-        if key.scope == Scope::Read && !reads {
-            return Err(ApiError::ScopeTooSmall);
+        if !matches!(parts.method, Method::GET | Method::HEAD) {
+            // A handler that reads finds out by itself: nothing is checked between here and there.
+            existing_job(parts, app, &project).await?;
+            if key.scope == Scope::Read {
+                return Err(ApiError::ScopeTooSmall);
+            }
         }
         touch(app, key);
         Ok(Self { project })
@@ -68,6 +71,15 @@ async fn visible_project(parts: &Parts, app: &App, key: &ApiKey) -> Result<Proje
     let found = app.accounts.project(&id).await?;
     let mine = found.filter(|project| project.organization == key.organization && key.reaches(&project.id));
     mine.ok_or(ApiError::NoSuchProject)
+}
+
+/// The job of the path, if the path has one, is there.
+async fn existing_job(parts: &mut Parts, app: &App, project: &Project) -> Result<(), ApiError> {
+    if parts.uri.path().split('/').nth(JOB).is_none() {
+        return Ok(());
+    }
+    let JobPath(id) = JobPath::from_request_parts(parts, app).await?;
+    app.jobs.find(&project.id, &id).await?.map(drop).ok_or(ApiError::NoSuchJob)
 }
 
 /// Off the path of the answer: a poll must not wait for a disk.
