@@ -1,0 +1,84 @@
+//! What is wrong with keys: how they are sent, and how they are written.
+
+use super::row::{Row, row};
+
+/// One of each kind of door.
+const DOORS: &[&str] = &[
+    "GET /v1/analytics/{project}/views",
+    "POST /v2/agent/{project}/job",
+    "POST /v2/agent/{project}/job/{job}/archive",
+    "HEAD /v2/agent/{project}/job/{job}",
+];
+
+const NO_KEY: &[&[u8]] = &[
+    b"",
+    b"Bearer",
+    b"Bearer ",
+    b"Bearer{key}",
+    b"{key}",
+    b"Bearer: {key}",
+    b"Bearer={key}",
+    b"Bearer\t{key}",
+    b"Basic {key}",
+    b"Basic ZHc6",
+    b"Token {key}",
+    b"Digest username=\"{key}\"",
+    b"Bearer Bearer {key}",
+    b"Bearer \"{key}\"",
+    b"Bearer '{key}'",
+    b"Bearer <{key}>",
+    b"Bearer {key}x",
+    b"Bearer x{key}",
+    b"Bearer {key},",
+    b"Bearer {key} {key}",
+    b"Bearer {key}, Bearer {key}",
+    b"Bearer {key};x",
+    b"Bearer dw_",
+    b"Bearer dw_x",
+    b"Bearer null",
+    b"Bearer undefined",
+    b"Bearer $KEY",
+    b"Bearer dw_0000000000000000000000000000000000000000000000",
+    b"Bearer DW_{key}",
+    b"Bearer {key}%00",
+    b"Bearer \xff",
+    b"Bearer {key}\xff",
+    b"Bearer cl\xc3\xa9",
+];
+
+pub(super) fn rows() -> Vec<Row> {
+    DOORS.iter().flat_map(|door| at(door)).collect()
+}
+
+fn at(door: &str) -> Vec<Row> {
+    let refused = |name: String| row(door, format!("{name}, {door}"), "401 unauthorized").without_key();
+    let mut rows = vec![
+        refused("no key".into()),
+        refused("a key as a cookie".into()).header("cookie", "key={key}"),
+        refused("a key by another name".into()).header("x-api-key", "{key}"),
+        refused("a key for a proxy".into()).header("proxy-authorization", "Bearer {key}"),
+        refused("two keys, the first good".into())
+            .header("authorization", "Bearer {key}")
+            .header("authorization", "Bearer dw_x"),
+        refused("two keys, the last good".into())
+            .header("authorization", "Basic eDp5")
+            .header("authorization", "Bearer {key}"),
+    ];
+    for header in NO_KEY {
+        let name = format!("the key `{}`", String::from_utf8_lossy(header));
+        rows.push(refused(name).header("authorization", header));
+    }
+    if let Some(path) = door.strip_prefix("GET ") {
+        rows.push(
+            row(
+                &format!("GET {path}?key={{key}}&access_token={{key}}"),
+                "a key in the query",
+                "401 unauthorized",
+            )
+            .without_key(),
+        );
+    }
+    let long = format!("Bearer {}", "x".repeat(60_000));
+    rows.push(refused("a long key".into()).header("authorization", long));
+    rows
+}

@@ -1,0 +1,213 @@
+//! Every operation with every kind of key: the answer that is described, the same bytes for what
+//! is not there and for what a key may not see, and nothing changed by who was refused.
+
+use reqwest::header::{DATE, HeaderMap};
+use serde_json::Value;
+use store::{Allow, Expiry, KeyText, ProjectId, Scope};
+
+use crate::bad_requests::row::check_shape;
+use crate::operations::Operation;
+use crate::support::{Answer, Team, TestServer, send};
+
+const UNAUTHORIZED: &str = "401 unauthorized";
+const NO_PROJECT: &str = "404 no_such_project";
+
+/// Two organizations; the first has two projects, each with a job.
+struct Matrix {
+    server: TestServer,
+    mine: Team,
+    job: String,
+    sibling: ProjectId,
+    siblings_job: String,
+    theirs: Team,
+    theirs_job: String,
+}
+
+impl Matrix {
+    async fn open() -> Self {
+        let server = TestServer::start().await;
+        let (mine, theirs) = (server.team("acme", &[]).await, server.team("globex", &[]).await);
+        let sibling = server.project(&mine, |_| {}).await.id;
+        let job = new_job(&server, &mine.key, &mine.project.id).await;
+        let siblings_job = new_job(&server, &mine.key, &sibling).await;
+        let theirs_job = new_job(&server, &theirs.key, &theirs.project.id).await;
+        Self { server, mine, job, sibling, siblings_job, theirs, theirs_job }
+    }
+
+    /// An empty key is none.
+    async fn ask(&self, operation: &Operation, key: &str, path: &str) -> Answer {
+        let mut request = self.server.request(operation.method.clone(), path);
+        if !key.is_empty() {
+            request = request.bearer_auth(key);
+        }
+        send(match operation.example() {
+            Some(body) => request.json(body),
+            None => request,
+        })
+        .await
+    }
+
+    /// Every kind of key that does not open the project, and the answer.
+    async fn bad_keys(&self) -> Vec<(&'static str, String, &'static str)> {
+        let Self { server, mine, .. } = self;
+        let ours = &mine.organization;
+        let wrong = format!("{}{}", &mine.key[..48], if mine.key.ends_with('0') { '1' } else { '0' });
+        let revoked = server.key(ours, |_| {}).await;
+        let known = server.app.accounts.key(&KeyText::parse(&revoked).unwrap()).await.unwrap().unwrap();
+        server.app.accounts.revoke_key(&ours.id, &known.id).await.unwrap();
+        let now = Expiry::At(server.app.clock.now());
+        let elsewhere = Allow::parse(["192.0.2.0/24", "2001:db8::/32"]).unwrap();
+        let other = vec![self.sibling.clone()];
+        vec![
+            ("none", String::new(), UNAUTHORIZED),
+            ("one with a wrong checksum", wrong, UNAUTHORIZED),
+            ("one that nobody made", KeyText::random().reveal().to_owned(), UNAUTHORIZED),
+            ("a revoked one", revoked, UNAUTHORIZED),
+            ("an expired one", server.key(ours, |new| new.expiry = now).await, UNAUTHORIZED),
+            (
+                "one for elsewhere",
+                server.key(ours, |new| new.allow = elsewhere).await,
+                "403 address_not_allowed",
+            ),
+            ("one for another project", server.key(ours, |new| new.projects = Some(other)).await, NO_PROJECT),
+            ("one for no project", server.key(ours, |new| new.projects = Some(vec![])).await, NO_PROJECT),
+            ("another organization's", self.theirs.key.clone(), NO_PROJECT),
+        ]
+    }
+
+    /// All that a request can change: jobs, their events, views, and when a key was last used.
+    async fn state(&self) -> Vec<String> {
+        let Self { server, mine, theirs, .. } = self;
+        let mut all = Vec::new();
+        for (key, project, job) in [
+            (&mine.key, &mine.project.id, &self.job),
+            (&mine.key, &self.sibling, &self.siblings_job),
+            (&theirs.key, &theirs.project.id, &self.theirs_job),
+        ] {
+            for path in [
+                format!("/v2/agent/{project}/jobs"),
+                format!("/v2/agent/{project}/job/{job}/events"),
+                format!("/v1/analytics/{project}/views"),
+            ] {
+                all.push(server.get(key, &path).await.to_string());
+            }
+        }
+        let keys = server.app.accounts.keys(None).await.unwrap();
+        let good = [&mine.key, &theirs.key].map(|key| KeyText::parse(key).unwrap().hint());
+        let others = keys.iter().filter(|key| !good.contains(&key.hint));
+        all.extend(others.map(|key| format!("{:?}", (&key.id, key.last_used_at, key.revoked_at))));
+        all
+    }
+}
+
+async fn new_job(server: &TestServer, key: &str, project: &ProjectId) -> String {
+    let body = serde_json::json!({ "prompt": "Fix broken links" });
+    let job = server.post(key, &format!("/v2/agent/{project}/job"), &body).await;
+    assert_eq!(job.status, 201, "{job}");
+    job.json()["id"].as_str().unwrap().to_owned()
+}
+
+#[track_caller]
+fn check(operation: &Operation, who: &str, answer: &Answer, expected: &str) {
+    let got = format!("{} {}", answer.status, answer.header("x-error-code"));
+    assert_eq!(got, expected, "{} with {who}: {answer}", operation.id);
+    assert!(operation.answers(expected), "{} does not tell of {expected}", operation.id);
+    check_shape(&operation.id, operation.method.as_str(), answer);
+}
+
+/// Everything of an answer but the request's id and the time of day.
+fn bytes(answer: &Answer) -> (u16, String, HeaderMap) {
+    let mut headers = answer.headers.clone();
+    headers.remove("x-request-id");
+    headers.remove(DATE);
+    (answer.status, answer.body.clone(), headers)
+}
+
+#[tokio::test]
+async fn a_key_that_does_not_fit_opens_no_operation() {
+    let matrix = Matrix::open().await;
+    let keys = matrix.bad_keys().await;
+    let before = matrix.state().await;
+    for operation in Operation::with_key() {
+        let path = operation.path(&matrix.mine.project.id.0, &matrix.job);
+        let nowhere = operation.path("nowhere", "nothing");
+        let missing = matrix.ask(&operation, &matrix.mine.key, &nowhere).await;
+        check(&operation, "a good key, nowhere", &missing, NO_PROJECT);
+        for (who, key, expected) in &keys {
+            let answer = matrix.ask(&operation, key, &path).await;
+            check(&operation, who, &answer, expected);
+            if *expected == NO_PROJECT {
+                assert_eq!(bytes(&answer), bytes(&missing), "{} with {who}", operation.id);
+            }
+            let elsewhere = matrix.ask(&operation, key, &nowhere).await;
+            assert_eq!(bytes(&elsewhere), bytes(&answer), "{} with {who}, nowhere", operation.id);
+        }
+    }
+    assert_eq!(matrix.state().await, before);
+}
+
+#[tokio::test]
+async fn a_job_of_another_project_is_no_job() {
+    let matrix = Matrix::open().await;
+    let Matrix { mine, siblings_job, theirs_job, .. } = &matrix;
+    let before = matrix.state().await;
+    let reading = matrix.server.key(&mine.organization, |new| new.scope = Scope::Read).await;
+    let operations = Operation::with_key();
+    for operation in operations.iter().filter(|one| one.is_about_a_job()) {
+        for key in [&mine.key, &reading] {
+            let at = async |job: &str| {
+                let path = operation.path(&mine.project.id.0, job);
+                let answer = matrix.ask(operation, key, &path).await;
+                check(operation, job, &answer, "404 no_such_job");
+                bytes(&answer)
+            };
+            let missing = at("01a1dd26-4199-70ce-9396-3df47d75158f").await;
+            assert_eq!(at(siblings_job).await, missing, "{}", operation.id);
+            assert_eq!(at(theirs_job).await, missing, "{}", operation.id);
+        }
+    }
+    assert_eq!(matrix.state().await[..9], before[..9]);
+}
+
+#[tokio::test]
+async fn a_read_key_opens_what_reads_and_nothing_else() {
+    let matrix = Matrix::open().await;
+    let Matrix { server, mine, job, .. } = &matrix;
+    let reading = server.key(&mine.organization, |new| new.scope = Scope::Read).await;
+    let before = matrix.state().await;
+    for operation in Operation::with_key() {
+        let answer = matrix.ask(&operation, &reading, &operation.path(&mine.project.id.0, job)).await;
+        match operation.method.as_str() {
+            "GET" => assert_eq!(answer.status, 200, "{}: {answer}", operation.id),
+            _ => check(&operation, "a key that reads", &answer, "403 scope_too_small"),
+        }
+    }
+    assert_eq!(matrix.state().await[..9], before[..9]);
+}
+
+#[tokio::test]
+async fn a_good_key_opens_every_operation() {
+    let matrix = Matrix::open().await;
+    let Matrix { server, mine, .. } = &matrix;
+    let narrowed = vec![mine.project.id.clone()];
+    let here = Allow::parse(["127.0.0.0/8", "::1"]).unwrap();
+    let keys = [
+        mine.key.clone(),
+        server.key(&mine.organization, |new| new.projects = Some(narrowed)).await,
+        server.key(&mine.organization, |new| new.allow = here).await,
+        server.key(&mine.organization, |new| new.expiry = Expiry::Never).await,
+    ];
+    for operation in Operation::with_key() {
+        for key in &keys {
+            let job = new_job(server, key, &mine.project.id).await;
+            let path = operation.path(&mine.project.id.0, &job);
+            let answer = matrix.ask(&operation, key, &path).await;
+            assert!((200..300).contains(&answer.status), "{}: {answer}", operation.id);
+            let foreign = server.key(&matrix.theirs.organization, |_| {}).await;
+            let hidden = matrix.ask(&operation, &foreign, &path).await;
+            check(&operation, "another organization's", &hidden, NO_PROJECT);
+        }
+    }
+    let views = server.get(&mine.key, &format!("/v1/analytics/{}/views", mine.project.id)).await.json();
+    assert_eq!(views["totals"]["ai"], Value::from(keys.len()), "the examples were real");
+}
