@@ -3,6 +3,7 @@
 mod events;
 mod jobs;
 mod keys;
+mod lines;
 mod odd;
 mod paths;
 mod protocol;
@@ -10,8 +11,12 @@ mod queries;
 pub(crate) mod row;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use row::{Place, Row};
+use row::{Place, Row, check_shape, row};
+
+use crate::collect::Full;
+use crate::support::TestServer;
 
 type Table = fn() -> Vec<Row>;
 
@@ -82,7 +87,7 @@ fn no_door_is_without_its_table() {
 
 #[tokio::test]
 async fn odd_requests_are_ordinary_ones() {
-    let place = Place::open().await;
+    let place = Place::over(TestServer::start_with(|settings| settings.metrics = true).await).await;
     let mut wrong = Vec::new();
     for row in odd::rows() {
         let answer = place.send(&row).await;
@@ -93,4 +98,27 @@ async fn odd_requests_are_ordinary_ones() {
         assert!(!answer.headers.contains_key("content-range"), "{}", row.name);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test]
+async fn whoever_cannot_be_served_now_is_told_when_to_come_back() {
+    let full = TestServer::start_from(|_| {}, |app| app.views = Arc::new(Full)).await;
+    let place = Place::over(full).await;
+    let site = |row: Row| row.without_key().header("origin", row::SITE).body(r#"{"path":"/a"}"#);
+    for row in [
+        row("POST /v1/analytics/{project}/events", "events", "503 busy").json(r#"[{"path":"/a"}]"#),
+        row("POST /v1/analytics/{project}/events", "lines", "503 busy")
+            .kind("application/jsonl")
+            .body(r#"{"path":"/a"}"#),
+        site(row("POST /v1/collect/{project}", "a view", "503 busy")),
+    ] {
+        let answer = place.send(&row).await;
+        check_shape(&row.name, "POST", &answer);
+        assert_eq!(
+            format!("{} {}", answer.status, answer.header("x-error-code")),
+            row.expected,
+            "{}",
+            row.name
+        );
+    }
 }

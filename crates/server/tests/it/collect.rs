@@ -297,7 +297,7 @@ async fn behind_a_trusted_proxy_the_address_is_the_readers() {
 }
 
 /// An intake that has no room.
-struct Full;
+pub(crate) struct Full;
 
 #[async_trait]
 impl Views for Full {

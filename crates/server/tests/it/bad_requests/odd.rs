@@ -127,7 +127,7 @@ fn questions() -> Vec<Row> {
         ask("GET /v2/agent/{project}/jobs?offset=9223372036854775807&status=active"),
         ask("GET /v2/agent/{project}/jobs?dateFrom=junk"),
     ];
-    for path in ["/healthz", "/readyz", "/openapi.json", "/docs", "/js/docwright.js"] {
+    for path in ["/healthz", "/readyz", "/openapi.json", "/docs", "/js/docwright.js", "/metrics"] {
         rows.push(ask(&format!("GET {path}")).without_key());
         rows.push(ask(&format!("HEAD {path}?limit=junk&%FF")).header("authorization", "Bearer junk"));
         rows.push(ask(&format!("GET {path}")).header("range", "bytes=1-2").header("accept", "image/png"));
@@ -136,5 +136,7 @@ fn questions() -> Vec<Row> {
         rows.push(ask(&format!("HEAD /v2/agent/{{project}}/{path}")));
     }
     rows.push(ask("HEAD /v1/analytics/{project}/views"));
+    let stream = row("HEAD /v2/agent/{project}/job/{job}/events", "a stream that nobody takes", "200");
+    rows.push(stream.header("accept", "text/event-stream"));
     rows
 }

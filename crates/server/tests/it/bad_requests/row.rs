@@ -124,12 +124,17 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) async fn open() -> Self {
-        let server = TestServer::start().await;
+        let place = Self::over(TestServer::start().await).await;
+        let view = row("POST /v1/analytics/{project}/events", "a view", "202");
+        let taken = place.send(&view.json(r#"[{"path":"/a","userAgent":"Claude-User/1.0"}]"#)).await;
+        assert_eq!(taken.body, r#"{"accepted":1,"duplicates":0,"rejected":[]}"#);
+        place
+    }
+
+    /// Without a view.
+    pub(super) async fn over(server: TestServer) -> Self {
         let team = server.team("acme", &[]).await;
         let project = server.project(&team, |new| new.sites = vec![SITE.into()]).await.id.0;
-        let view = serde_json::json!([{ "path": "/a", "userAgent": "Claude-User/1.0" }]);
-        let taken = server.post(&team.key, &format!("/v1/analytics/{project}/events"), &view).await;
-        assert_eq!(taken.status, 202);
         let job = serde_json::json!({ "prompt": "Fix broken links" });
         let job = server.post(&team.key, &format!("/v2/agent/{project}/job"), &job).await.json();
         Self { server, key: team.key, project, job: job["id"].as_str().unwrap().to_owned() }
