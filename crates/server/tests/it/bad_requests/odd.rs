@@ -121,6 +121,7 @@ fn questions() -> Vec<Row> {
         ask("GET /v1/analytics/{project}/views?unknown=%FF&&=&=x&%zz&limit=1"),
         ask("GET /v1/analytics/{project}/views?limit=x&limit=5"),
         ask("GET /v1/analytics/{project}/views?limit=005&offset=-0"),
+        ask("GET /v1/analytics/{project}/views?limit=%2B5"),
         ask("GET /v1/analytics/{project}/views?LIMIT=0&datefrom=junk"),
         ask("GET /v1/analytics/{project}/views?offset=9223372036854775807&limit=250"),
         ask("GET /v1/analytics/{project}/views?dateFrom=0000-01-01&dateTo=9999-12-31T23:59:60.999-23:59"),
