@@ -121,7 +121,7 @@ const NOWHERE: &[&str] = &[
 
 pub(super) fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
-    for id in NO_ID.iter().map(|id| (*id).to_owned()).chain(["x".repeat(5_000), "%41".repeat(5_000)]) {
+    for id in NO_ID.iter().map(|id| (*id).to_owned()).chain(["x".repeat(5_000), "%41".repeat(4_000)]) {
         rows.extend(no_project(&id));
         rows.extend(no_job(&id));
     }
@@ -141,7 +141,7 @@ pub(super) fn rows() -> Vec<Row> {
     }
     rows.push(row("HEAD /v2/nothing", "nowhere, by HEAD", "404 no_such_route"));
     rows.push(row("BREW /v2/nothing", "nowhere, by a method made up", "404 no_such_route"));
-    rows.push(row(&format!("GET /{}", "x".repeat(60_000)), "a long way to nowhere", "404 no_such_route"));
+    rows.push(row(&format!("GET /{}", "x".repeat(12_000)), "a long way to nowhere", "404 no_such_route"));
     rows
 }
 

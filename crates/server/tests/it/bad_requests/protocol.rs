@@ -50,7 +50,7 @@ fn request_lines() -> Vec<Exchange> {
         ("an address of another kind", line("GET ftp://x/healthz HTTP/1.1"), &["200"]),
         ("a star", line("OPTIONS * HTTP/1.1"), &["404 no_such_route"]),
         ("a tunnel", line("CONNECT evil.example:443 HTTP/1.1"), &["404 no_such_route"]),
-        ("a long address", line(&format!("GET /{} HTTP/1.1", "x".repeat(65_534))), &["414"]),
+        ("a long address", line(&format!("GET /{} HTTP/1.1", "x".repeat(65_534))), &["431"]),
         (
             "a long method",
             line(&format!("{} /healthz HTTP/1.1", "X".repeat(5_000))),
