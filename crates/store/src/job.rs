@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::{JobId, ProjectId, Receipt, Result, Terms};
+use crate::{JobId, ProjectId, Receipt, Result, Said, Terms};
 
 pub const MAX_PROMPT_CHARS: usize = 100_000;
 
@@ -179,7 +179,10 @@ pub trait JobStore: Send + Sync {
     async fn list(&self, project: &ProjectId, filter: &Filter) -> Result<Page<Job>>;
     /// The events after number `after`, in order.
     async fn events(&self, project: &ProjectId, id: &JobId, after: u64) -> Result<Option<Vec<Event>>>;
-    /// The change as it stands, as a unified diff; empty when there is none.
+    /// What the job and its model said to each other, of every run, in order.
+    async fn conversation(&self, project: &ProjectId, id: &JobId) -> Result<Option<Vec<Said>>>;
+    /// The change as it stands, as a unified diff; empty when there is none. What a failed run had
+    /// made stands in for it until a run makes a change or completes; what is published wins.
     async fn diff(&self, project: &ProjectId, id: &JobId) -> Result<Option<String>>;
     /// A follow-up. It is kept unread until a run has answered it, and an ended job becomes
     /// `active` again; an archived one refuses.

@@ -1,8 +1,10 @@
-//! What is kept: organizations, projects, keys, sessions, jobs with their events, pull
-//! requests of the embedded host, secrets. Domain types with their transitions, the traits
-//! that promise to keep them, and the SQLite that does. Knows no HTTP and no agent.
+//! What is kept: organizations, projects, keys, sessions, jobs with their events and
+//! conversations, pull requests of the embedded host, secrets. Domain types with their
+//! transitions, the traits that promise to keep them, and the SQLite that does. Knows no HTTP
+//! and no agent.
 
 mod account;
+mod conversation;
 mod data_dir;
 mod id;
 mod job;
@@ -15,6 +17,7 @@ mod sqlite;
 mod terms;
 
 pub use account::{Accounts, NewProject, Organization, Project, ProjectChange, Sessions};
+pub use conversation::{MAX_ENTRY_BYTES, Said, Tokens};
 pub use data_dir::{DataDir, DataDirError, Held};
 pub use id::{JobId, KeyId, OrganizationId, ProjectId, Token, WorkerId};
 pub use job::{
@@ -39,6 +42,9 @@ pub enum StoreError {
     /// The name is taken; the sentence says by what.
     #[error("{0}")]
     Taken(String),
+    /// It would be no better the next time: the job cannot go on.
+    #[error("an entry of the conversation {0}")]
+    BadEntry(String),
     #[error(transparent)]
     Open(#[from] base::sqlite::OpenError),
     #[error(transparent)]

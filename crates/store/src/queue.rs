@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use jiff::SignedDuration;
 use serde_json::Value;
 
-use crate::{Job, JobId, NewEvent, Result, WorkerId};
+use crate::{Job, JobId, NewEvent, ProjectId, Result, Said, Tokens, WorkerId};
 
 /// How long a worker is believed to be alive after its last heartbeat.
 pub const LEASE: SignedDuration = SignedDuration::from_secs(15);
@@ -63,6 +63,8 @@ pub struct Ending {
     pub report: Value,
     pub checks: Value,
     pub usage: Value,
+    /// What a run that failed had made, for people to see; `None` leaves what an earlier one left.
+    pub diff: Option<String>,
 }
 
 impl Ending {
@@ -96,6 +98,17 @@ pub trait Queue: Send + Sync {
     async fn set_base(&self, lease: &Lease, base_ref: &str, commit: &str) -> Result<()>;
     /// Notes the change, before it is pushed; it answers the messages up to number `read`.
     async fn set_change(&self, lease: &Lease, change: &Change, read: u32) -> Result<()>;
+    /// Adds an entry to the job's conversation, as one of its current run, and what it cost to the
+    /// project's calendar month (UTC). Answers the tokens of that month so far. An entry longer than
+    /// [`crate::MAX_ENTRY_BYTES`], or nested too deeply to be read back, is a
+    /// [`crate::StoreError::BadEntry`].
+    async fn say(&self, lease: &Lease, entry: &Value, tokens: Tokens) -> Result<u64>;
+    /// All that was said, of every run, in order.
+    async fn conversation(&self, lease: &Lease) -> Result<Vec<Said>>;
+    /// Drops the current run's entries from this number on; what they cost stays counted.
+    async fn forget_from(&self, lease: &Lease, number: u32) -> Result<()>;
+    /// The tokens that the project's jobs used this calendar month (UTC).
+    async fn month(&self, project: &ProjectId) -> Result<u64>;
     /// Ends the job: status, link and the `ended` event in one step. Messages up to number
     /// `read` are answered by it. While a later one waits, the job stays active instead, and the
     /// lease of its next run, which is for that, is answered.

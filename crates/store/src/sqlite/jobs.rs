@@ -5,10 +5,10 @@ use sqlx::{Row, SqliteConnection};
 
 use super::leases::live;
 use super::once::{self, Request};
-use super::{SqliteStore, damaged, from_json, time, time_or_none, to_json};
+use super::{SqliteStore, conversation, damaged, from_json, time, time_or_none, to_json};
 use crate::{
     Archived, Event, Filter, Job, JobCounts, JobId, JobStore, NewEvent, NewJob, Page, ProjectId, Prompt,
-    Receipt, Result, Status, Terms,
+    Receipt, Result, Said, Status, Terms,
 };
 
 #[async_trait]
@@ -52,9 +52,18 @@ impl JobStore for SqliteStore {
         rows.iter().map(event).collect::<Result<_>>().map(Some)
     }
 
+    async fn conversation(&self, project: &ProjectId, id: &JobId) -> Result<Option<Vec<Said>>> {
+        match self.find(project, id).await? {
+            Some(job) => conversation::all(&mut *self.db.reads().acquire().await?, &job.id).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
     async fn diff(&self, project: &ProjectId, id: &JobId) -> Result<Option<String>> {
         let diff = sqlx::query_scalar(
-            "SELECT coalesce(diff, '') FROM jobs LEFT JOIN job_changes ON job = id WHERE id = ? AND project = ?",
+            "SELECT coalesce(failed.diff, made.diff, '') FROM jobs
+             LEFT JOIN failed_diffs failed ON failed.job = id LEFT JOIN job_changes made ON made.job = id
+             WHERE id = ? AND project = ?",
         )
         .bind(&id.0)
         .bind(&project.0)

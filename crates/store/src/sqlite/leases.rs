@@ -1,14 +1,16 @@
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use super::jobs::{append, job, set_archived};
-use super::{SqliteStore, from_json};
+use super::{SqliteStore, conversation, from_json};
+use crate::conversation::written;
 use crate::{
-    Change, Ending, JobId, LEASE, Lease, MAX_ATTEMPTS, Message, NewEvent, Outcome, Queue, Result, Resume,
-    Status, StoreError, WorkerId,
+    Change, Ending, JobId, LEASE, Lease, MAX_ATTEMPTS, Message, NewEvent, Outcome, ProjectId, Queue, Result,
+    Resume, Said, Status, StoreError, Tokens, WorkerId,
 };
 
 #[async_trait]
@@ -69,6 +71,7 @@ impl Queue for SqliteStore {
         self.fenced(lease, move |db, id, _| {
             async move {
                 mark_read(db, &id, read).await?;
+                drop_diff(db, &id).await?;
                 sqlx::query("INSERT OR REPLACE INTO job_changes VALUES (?, ?, ?, ?, ?, ?, ?)")
                     .bind(id.0)
                     .bind(change.head_commit)
@@ -86,11 +89,29 @@ impl Queue for SqliteStore {
         .await
     }
 
+    async fn say(&self, lease: &Lease, entry: &Value, tokens: Tokens) -> Result<u64> {
+        let entry = written(entry)?;
+        self.fenced(lease, move |db, id, now| conversation::say(db, id, now, entry, tokens).boxed()).await
+    }
+
+    async fn conversation(&self, lease: &Lease) -> Result<Vec<Said>> {
+        conversation::all(&mut *self.db.reads().acquire().await?, &lease.job.id).await
+    }
+
+    async fn forget_from(&self, lease: &Lease, number: u32) -> Result<()> {
+        self.fenced(lease, move |db, id, _| conversation::forget_from(db, id, number).boxed()).await
+    }
+
+    async fn month(&self, project: &ProjectId) -> Result<u64> {
+        conversation::month(&mut *self.db.reads().acquire().await?, project, self.clock.now_ms()).await
+    }
+
     async fn finish(&self, lease: &Lease, ending: Ending, read: u32) -> Result<Option<Lease>> {
         let (worker, fence) = (lease.worker.clone(), lease.fence);
         self.fenced(lease, move |db, id, now| {
             async move {
                 mark_read(db, &id, read).await?;
+                keep_diff(db, &id, &ending).await?;
                 let waits = sqlx::query("SELECT 1 FROM messages WHERE job = ? AND read = 0 LIMIT 1");
                 if waits.bind(&id.0).fetch_optional(&mut *db).await?.is_none() {
                     end(db, &id, now, ending).await?;
@@ -233,6 +254,26 @@ async fn mark_read(db: &mut SqliteConnection, id: &JobId, read: u32) -> Result<(
     Ok(())
 }
 
+/// What a failed run had made is for people to see until a run does better; where there is a pull
+/// request, that is what stands.
+async fn keep_diff(db: &mut SqliteConnection, id: &JobId, ending: &Ending) -> Result<()> {
+    match (&ending.outcome, &ending.diff) {
+        (Outcome::Completed { .. }, _) => drop_diff(db, id).await,
+        (Outcome::Failed, None) => Ok(()),
+        (Outcome::Failed, Some(diff)) => {
+            let keep = "INSERT OR REPLACE INTO failed_diffs
+                SELECT id, ? FROM jobs WHERE id = ? AND pr_link IS NULL";
+            sqlx::query(keep).bind(diff).bind(&id.0).execute(db).await?;
+            Ok(())
+        }
+    }
+}
+
+async fn drop_diff(db: &mut SqliteConnection, id: &JobId) -> Result<()> {
+    sqlx::query("DELETE FROM failed_diffs WHERE job = ?").bind(&id.0).execute(db).await?;
+    Ok(())
+}
+
 /// The oldest active job that nobody alive has, and whose branch is nobody's who is alive:
 /// jobs on one head run one at a time.
 async fn next_in_line(db: &mut SqliteConnection, now: i64) -> Result<Option<SqliteRow>> {
@@ -293,9 +334,10 @@ fn gave_up() -> Ending {
         message: format!(
             "The job stopped its worker {MAX_ATTEMPTS} times and was given up; create a new job to try again"
         ),
-        report: serde_json::Value::Null,
+        report: Value::Null,
         checks: serde_json::json!([]),
         usage: serde_json::json!({}),
+        diff: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The store on SQLite. One file a trait, in the trait's order.
 
 mod accounts;
+mod conversation;
 mod jobs;
 mod leases;
 mod once;
@@ -23,8 +24,11 @@ use tokio::sync::Notify;
 
 use crate::{MasterKey, Result, StoreError};
 
-const MIGRATIONS: &[&str] =
-    &[include_str!("../../migrations/0001_spine.sql"), include_str!("../../migrations/0002_follow_ups.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/0001_spine.sql"),
+    include_str!("../../migrations/0002_follow_ups.sql"),
+    include_str!("../../migrations/0003_conversations.sql"),
+];
 
 #[derive(Clone)]
 pub struct SqliteStore {

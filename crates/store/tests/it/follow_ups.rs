@@ -24,7 +24,7 @@ every_backend! {
     jobs_on_one_branch_run_one_at_a_time,
 }
 
-async fn follow_up(store: &SqliteStore, job: &Job, prompt: &str) -> Receipt {
+pub(crate) async fn follow_up(store: &SqliteStore, job: &Job, prompt: &str) -> Receipt {
     let prompt = Prompt::parse(prompt).unwrap();
     store.message(&job.project, &job.id, &prompt, &Terms::default()).await.unwrap().unwrap()
 }
@@ -71,12 +71,12 @@ async fn a_limit_is_counted_with_what_it_limits(store: &SqliteStore, clock: &Tes
     assert_eq!(store.count(&limit).await.unwrap().unwrap().left, 1);
 }
 
-async fn leased(store: &SqliteStore) -> store::Lease {
+pub(crate) async fn leased(store: &SqliteStore) -> store::Lease {
     store.beat(&worker(1)).await.unwrap();
     store.lease_next(&worker(1)).await.unwrap().unwrap()
 }
 
-fn change() -> Change {
+pub(crate) fn change() -> Change {
     Change {
         head_commit: "c0ffee".into(),
         title: "Fix links".into(),

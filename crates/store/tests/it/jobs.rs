@@ -62,6 +62,7 @@ pub(crate) fn done(link: Option<&str>) -> Ending {
         report: json!({"title": "Fix links"}),
         checks: json!([]),
         usage: json!({"inputTokens": 0}),
+        diff: None,
     }
 }
 

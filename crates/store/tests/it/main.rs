@@ -4,7 +4,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod accounts;
+mod conversation;
 mod data_dir;
+mod failed_diffs;
 mod follow_ups;
 mod jobs;
 mod pulls;

@@ -1,0 +1,234 @@
+//! What a job and its model said, and what it cost.
+
+use base::TestClock;
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+use sqlx::ConnectOptions;
+use sqlx::sqlite::SqliteConnectOptions;
+use store::{JobStore, LEASE, Lease, MAX_ENTRY_BYTES, Queue, Said, SqliteStore, StoreError, Tokens};
+
+use crate::follow_ups::{follow_up, leased};
+use crate::jobs::{MILLISECOND, done, job, worker};
+use crate::{Kept, every_backend, open, project};
+
+every_backend! {
+    what_is_said_is_numbered_over_all_runs,
+    entries_are_numbered_without_gaps,
+    a_lease_of_an_earlier_run_speaks_for_the_current_one,
+    a_conversation_of_another_project_is_not_there,
+    a_lost_lease_says_nothing_and_counts_nothing,
+    tokens_are_counted_by_project_and_calendar_month,
+    a_count_that_is_too_large_stays_the_largest,
+    an_entry_that_cannot_be_kept_costs_nothing,
+    only_the_current_run_is_forgotten,
+}
+
+const COST: Tokens = Tokens { input: 100, output: 10, cached: 60 };
+
+async fn said(store: &SqliteStore, lease: &Lease) -> Vec<Said> {
+    Queue::conversation(store, lease).await.unwrap()
+}
+
+/// Run, number and text of each.
+fn lines(said: &[Said]) -> Vec<(u32, u32, &str)> {
+    said.iter().map(|said| (said.run, said.number, said.entry.as_str().unwrap())).collect()
+}
+
+async fn say(store: &SqliteStore, lease: &Lease, text: &str) -> u64 {
+    store.say(lease, &json!(text), COST).await.unwrap()
+}
+
+/// The job's next run, as a follow-up starts it.
+async fn next_run(store: &SqliteStore, lease: Lease) -> Lease {
+    assert!(store.finish(&lease, done(None), 0).await.unwrap().is_none());
+    follow_up(store, &lease.job, "More").await;
+    leased(store).await
+}
+
+async fn what_is_said_is_numbered_over_all_runs(store: &SqliteStore, _: &TestClock) {
+    let project = project(store, "acme").await;
+    let made = job(store, &project).await;
+    let lease = leased(store).await;
+    assert!(said(store, &lease).await.is_empty());
+    let entry = json!({"z": ["é", null, -1.5], "a": {"text": "\u{0}\n"}});
+    assert_eq!(store.say(&lease, &entry, COST).await.unwrap(), 110);
+    assert_eq!(store.say(&lease, &json!("two"), Tokens::default()).await.unwrap(), 110);
+    let lease = next_run(store, lease).await;
+    assert_eq!(say(store, &lease, "three").await, 220);
+    let expected = [
+        Said { run: 1, number: 1, entry, tokens: COST },
+        Said { run: 1, number: 2, entry: json!("two"), tokens: Tokens::default() },
+        Said { run: 2, number: 3, entry: json!("three"), tokens: COST },
+    ];
+    assert_eq!(said(store, &lease).await, expected);
+    assert_eq!(JobStore::conversation(store, &project.id, &made.id).await.unwrap().unwrap(), expected);
+}
+
+async fn entries_are_numbered_without_gaps(store: &SqliteStore, _: &TestClock) {
+    let project = project(store, "acme").await;
+    job(store, &project).await;
+    job(store, &project).await;
+    let (one, other) = (leased(store).await, leased(store).await);
+    let both = (0..20).flat_map(|_| [say(store, &one, "one"), say(store, &other, "other")]);
+    let months = futures_util::future::join_all(both).await;
+    assert_eq!(months.into_iter().max(), Some(40 * 110));
+    for lease in [&one, &other] {
+        let numbers: Vec<_> = said(store, lease).await.iter().map(|said| said.number).collect();
+        assert_eq!(numbers, (1..=20).collect::<Vec<_>>());
+    }
+}
+
+async fn a_lease_of_an_earlier_run_speaks_for_the_current_one(store: &SqliteStore, _: &TestClock) {
+    let project = project(store, "acme").await;
+    let made = job(store, &project).await;
+    let lease = leased(store).await;
+    say(store, &lease, "one").await;
+    follow_up(store, &made, "More").await;
+    // The same lease goes on, with one run more.
+    assert!(store.finish(&lease, done(None), 0).await.unwrap().is_some());
+    say(store, &lease, "two").await;
+    assert_eq!(lines(&said(store, &lease).await), [(1, 1, "one"), (2, 2, "two")]);
+}
+
+async fn a_conversation_of_another_project_is_not_there(store: &SqliteStore, _: &TestClock) {
+    let (mine, theirs) = (project(store, "acme").await, project(store, "globex").await);
+    let made = job(store, &mine).await;
+    assert!(JobStore::conversation(store, &theirs.id, &made.id).await.unwrap().is_none());
+    assert!(JobStore::conversation(store, &mine.id, &made.id).await.unwrap().unwrap().is_empty());
+}
+
+async fn a_lost_lease_says_nothing_and_counts_nothing(store: &SqliteStore, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    job(store, &project).await;
+    let lost = leased(store).await;
+    say(store, &lost, "in time").await;
+    let refused = async || {
+        let late = store.say(&lost, &json!("late"), COST).await;
+        assert!(matches!(late, Err(StoreError::LeaseLost(_))));
+        assert!(matches!(store.forget_from(&lost, 1).await, Err(StoreError::LeaseLost(_))));
+    };
+    clock.advance(LEASE);
+    refused().await;
+    let next = store.lease_next(&worker(2)).await.unwrap().unwrap();
+    store.beat(&lost.worker).await.unwrap(); // it wakes up, too late
+    refused().await;
+    assert_eq!(lines(&said(store, &next).await), [(1, 1, "in time")]);
+    assert_eq!(store.month(&project.id).await.unwrap(), 110);
+}
+
+async fn tokens_are_counted_by_project_and_calendar_month(store: &SqliteStore, clock: &TestClock) {
+    let (mine, theirs) = (project(store, "acme").await, project(store, "globex").await);
+    job(store, &mine).await;
+    let lease = leased(store).await;
+    say(store, &lease, "on the 15th").await;
+    let alive = async |by| {
+        clock.advance(by);
+        store.beat(&lease.worker).await.unwrap();
+    };
+    // From noon of the 15th to the last millisecond of November.
+    alive(SignedDuration::from_hours(15 * 24 + 12) - MILLISECOND).await;
+    assert_eq!(say(store, &lease, "at the end of November").await, 220);
+    alive(MILLISECOND).await;
+    assert_eq!(store.month(&mine.id).await.unwrap(), 0);
+    assert_eq!(say(store, &lease, "at the start of December").await, 110);
+    assert_eq!(store.month(&mine.id).await.unwrap(), 110);
+    assert_eq!(store.month(&theirs.id).await.unwrap(), 0);
+    // The same month of another year is another month.
+    alive(SignedDuration::from_hours(365 * 24)).await;
+    assert_eq!(store.month(&mine.id).await.unwrap(), 0);
+}
+
+async fn a_count_that_is_too_large_stays_the_largest(store: &SqliteStore, _: &TestClock) {
+    let project = project(store, "acme").await;
+    job(store, &project).await;
+    let lease = leased(store).await;
+    let absurd = Tokens { input: u64::MAX, output: u64::MAX, cached: u64::MAX };
+    let most = i64::MAX.unsigned_abs();
+    for _ in 0..2 {
+        assert_eq!(store.say(&lease, &Value::Null, absurd).await.unwrap(), most);
+    }
+    assert_eq!(say(store, &lease, "one more").await, most);
+    assert_eq!(said(store, &lease).await[0].tokens, Tokens { input: most, output: most, cached: most });
+}
+
+async fn an_entry_that_cannot_be_kept_costs_nothing(store: &SqliteStore, _: &TestClock) {
+    let project = project(store, "acme").await;
+    job(store, &project).await;
+    let lease = leased(store).await;
+    let text = |length| json!("x".repeat(length));
+    let deep = (0..128).fold(Value::Null, |inner, _| json!([inner]));
+    for entry in [text(MAX_ENTRY_BYTES - 1), deep] {
+        assert!(matches!(store.say(&lease, &entry, COST).await, Err(StoreError::BadEntry(_))));
+    }
+    assert_eq!(store.month(&project.id).await.unwrap(), 0);
+    let longest = text(MAX_ENTRY_BYTES - 2);
+    store.say(&lease, &longest, COST).await.unwrap();
+    assert!(said(store, &lease).await[0].entry == longest, "the longest entry came back as another");
+}
+
+async fn only_the_current_run_is_forgotten(store: &SqliteStore, _: &TestClock) {
+    let project = project(store, "acme").await;
+    job(store, &project).await;
+    let lease = leased(store).await;
+    say(store, &lease, "one").await;
+    say(store, &lease, "two").await;
+    let lease = next_run(store, lease).await;
+    for text in ["three", "four", "five"] {
+        say(store, &lease, text).await;
+    }
+    store.forget_from(&lease, 5).await.unwrap();
+    say(store, &lease, "another five").await;
+    let kept = said(store, &lease).await;
+    let run_1 = [(1, 1, "one"), (1, 2, "two")];
+    assert_eq!(
+        lines(&kept),
+        [&run_1[..], &[(2, 3, "three"), (2, 4, "four"), (2, 5, "another five")]].concat()
+    );
+    store.forget_from(&lease, 1).await.unwrap();
+    assert_eq!(lines(&said(store, &lease).await), run_1);
+    store.forget_from(&lease, 3).await.unwrap(); // nothing is left to forget
+    say(store, &lease, "another three").await;
+    assert_eq!(lines(&said(store, &lease).await).last(), Some(&(2, 3, "another three")));
+    assert_eq!(store.month(&project.id).await.unwrap(), 7 * 110, "what was spent stays counted");
+}
+
+#[tokio::test]
+async fn a_restart_finds_what_was_said() {
+    let Kept { store, clock, dir } = Kept::new().await;
+    let project = project(&store, "acme").await;
+    job(&store, &project).await;
+    say(&store, &leased(&store).await, "one").await;
+    drop(store);
+
+    let store = open(&dir, clock).await;
+    store.void_leases().await.unwrap();
+    let lease = leased(&store).await;
+    assert_eq!((lease.job.run, lease.job.attempt), (1, 2));
+    assert_eq!(say(&store, &lease, "two").await, 220);
+    assert_eq!(lines(&said(&store, &lease).await), [(1, 1, "one"), (1, 2, "two")]);
+}
+
+/// No trait deletes a project yet; the schema must be ready for it.
+#[tokio::test]
+async fn a_conversation_goes_with_its_project() {
+    let Kept { store, dir, .. } = Kept::new().await;
+    let (gone, stays) = (project(&store, "acme").await, project(&store, "globex").await);
+    for project in [&gone, &stays] {
+        job(&store, project).await;
+        let lease = leased(&store).await;
+        say(&store, &lease, "one").await;
+        store.finish(&lease, crate::failed_diffs::failed(Some("diff")), 0).await.unwrap();
+    }
+    let file = SqliteConnectOptions::new().filename(dir.path().join("docwright.db")).foreign_keys(true);
+    let mut db = file.connect().await.unwrap();
+    let delete = sqlx::query("DELETE FROM projects WHERE id = ?").bind(&gone.id.0);
+    delete.execute(&mut db).await.unwrap();
+    for count in [
+        "SELECT count(*) FROM conversation",
+        "SELECT count(*) FROM tokens_by_month",
+        "SELECT count(*) FROM failed_diffs",
+    ] {
+        assert_eq!(sqlx::query_scalar::<_, i64>(count).fetch_one(&mut db).await.unwrap(), 1, "{count}");
+    }
+    assert_eq!(store.month(&stays.id).await.unwrap(), 110);
+}

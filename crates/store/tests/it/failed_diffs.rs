@@ -1,0 +1,129 @@
+//! What a failed run had made is there to see, until something better is.
+
+use base::TestClock;
+use store::{Change, Ending, Job, JobStore, LEASE, Outcome, Queue, SqliteStore, Status, StoreError};
+
+use crate::follow_ups::{change, follow_up, leased};
+use crate::jobs::{done, job};
+use crate::{Kept, every_backend, open, project};
+
+every_backend! {
+    a_failed_run_shows_its_diff,
+    a_later_failure_shows_its_own_diff_if_it_has_one,
+    a_change_replaces_a_failed_diff,
+    a_run_that_changes_nothing_drops_a_failed_diff,
+    a_published_change_is_not_hidden_by_a_failure,
+    a_change_that_was_not_published_gives_way_to_a_later_failure,
+    a_failure_that_a_follow_up_passes_over_keeps_its_diff,
+    a_lost_lease_leaves_no_diff,
+}
+
+pub(crate) fn failed(diff: Option<&str>) -> Ending {
+    Ending { outcome: Outcome::Failed, diff: diff.map(str::to_owned), ..done(None) }
+}
+
+async fn shown(store: &SqliteStore, job: &Job) -> String {
+    store.diff(&job.project, &job.id).await.unwrap().unwrap()
+}
+
+/// One run that notes `made`, if anything, and ends so.
+async fn run(store: &SqliteStore, made: Option<&str>, ending: Ending) {
+    let lease = leased(store).await;
+    if let Some(diff) = made {
+        store.set_change(&lease, &Change { diff: diff.into(), ..change() }, 9).await.unwrap();
+    }
+    assert!(store.finish(&lease, ending, 9).await.unwrap().is_none());
+}
+
+/// A job whose first run failed and left `first`.
+async fn failed_job(store: &SqliteStore) -> Job {
+    let project = project(store, "acme").await;
+    let made = job(store, &project).await;
+    run(store, None, failed(Some("first"))).await;
+    made
+}
+
+async fn a_failed_run_shows_its_diff(store: &SqliteStore, _: &TestClock) {
+    let made = failed_job(store).await;
+    assert_eq!(shown(store, &made).await, "first");
+    let found = store.find(&made.project, &made.id).await.unwrap().unwrap();
+    assert_eq!((found.status, found.pr_link), (Status::Failed, None));
+    let ended = store.events(&made.project, &made.id, 0).await.unwrap().unwrap().pop().unwrap();
+    assert!(!ended.data.contains_key("diff"), "events are for reading in passing");
+    follow_up(store, &made, "More").await;
+    assert_eq!(leased(store).await.resume.change, None, "it is nothing to go on from");
+    assert_eq!(shown(store, &made).await, "first", "while the next run is on its way");
+}
+
+async fn a_later_failure_shows_its_own_diff_if_it_has_one(store: &SqliteStore, _: &TestClock) {
+    let made = failed_job(store).await;
+    for (left, expected) in [(None, "first"), (Some("third"), "third")] {
+        follow_up(store, &made, "Again").await;
+        run(store, None, failed(left)).await;
+        assert_eq!(shown(store, &made).await, expected);
+    }
+}
+
+async fn a_change_replaces_a_failed_diff(store: &SqliteStore, _: &TestClock) {
+    let made = failed_job(store).await;
+    follow_up(store, &made, "Again").await;
+    run(store, Some("second"), done(Some("https://x/pulls/1"))).await;
+    assert_eq!(shown(store, &made).await, "second");
+}
+
+async fn a_run_that_changes_nothing_drops_a_failed_diff(store: &SqliteStore, _: &TestClock) {
+    let made = failed_job(store).await;
+    follow_up(store, &made, "Never mind").await;
+    run(store, None, done(None)).await;
+    assert_eq!(shown(store, &made).await, "");
+}
+
+async fn a_published_change_is_not_hidden_by_a_failure(store: &SqliteStore, _: &TestClock) {
+    let project = project(store, "acme").await;
+    let made = job(store, &project).await;
+    run(store, Some("published"), done(Some("https://x/pulls/1"))).await;
+    follow_up(store, &made, "More").await;
+    run(store, None, failed(Some("second"))).await;
+    assert_eq!(shown(store, &made).await, "published");
+}
+
+async fn a_change_that_was_not_published_gives_way_to_a_later_failure(store: &SqliteStore, _: &TestClock) {
+    let project = project(store, "acme").await;
+    let made = job(store, &project).await;
+    run(store, Some("not pushed"), failed(None)).await;
+    assert_eq!(shown(store, &made).await, "not pushed");
+    follow_up(store, &made, "Again").await;
+    run(store, None, failed(Some("second"))).await;
+    assert_eq!(shown(store, &made).await, "second");
+    follow_up(store, &made, "Again").await;
+    run(store, Some("third"), failed(None)).await;
+    assert_eq!(shown(store, &made).await, "third");
+}
+
+async fn a_failure_that_a_follow_up_passes_over_keeps_its_diff(store: &SqliteStore, _: &TestClock) {
+    let project = project(store, "acme").await;
+    let made = job(store, &project).await;
+    let lease = leased(store).await;
+    follow_up(store, &made, "More").await;
+    let next = store.finish(&lease, failed(Some("first")), 0).await.unwrap().unwrap();
+    assert!(store.finish(&next, failed(None), 1).await.unwrap().is_none());
+    assert_eq!(shown(store, &made).await, "first");
+}
+
+async fn a_lost_lease_leaves_no_diff(store: &SqliteStore, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    let made = job(store, &project).await;
+    let lost = leased(store).await;
+    clock.advance(LEASE);
+    let late = store.finish(&lost, failed(Some("late")), 0).await;
+    assert!(matches!(late, Err(StoreError::LeaseLost(_))));
+    assert_eq!(shown(store, &made).await, "");
+}
+
+#[tokio::test]
+async fn a_restart_still_shows_a_failed_diff() {
+    let Kept { store, clock, dir } = Kept::new().await;
+    let made = failed_job(&store).await;
+    drop(store);
+    assert_eq!(shown(&open(&dir, clock).await, &made).await, "first");
+}
