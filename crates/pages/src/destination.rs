@@ -125,7 +125,7 @@ fn has_scheme(raw: &str) -> bool {
 }
 
 /// A path that is not valid when decoded is taken as it stands.
-fn decode(part: &str) -> String {
+pub(crate) fn decode(part: &str) -> String {
     percent_decode_str(part).decode_utf8().map_or_else(|_| part.to_owned(), |decoded| decoded.into_owned())
 }
 

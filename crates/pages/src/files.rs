@@ -85,6 +85,10 @@ pub trait Files {
     /// Moves a file to a path where there is none yet.
     fn rename(&mut self, from: &str, to: &str) -> Result<(), FilesError>;
     fn delete(&mut self, path: &str) -> Result<(), FilesError>;
+    /// The files as they were before anything was changed here. They cannot be changed.
+    fn before(&self) -> Box<dyn Files + '_>;
+    /// The paths that differ from [`Files::before`], in the order of their bytes.
+    fn changed(&self) -> Vec<String>;
 
     /// The lines that contain `text`, whatever its case, at most `limit` of them. Files that are no text are passed over.
     fn search(&self, text: &str, limit: usize) -> Result<Vec<Hit>, FilesError> {
@@ -107,6 +111,15 @@ pub trait Files {
             }
         }
         Ok(hits)
+    }
+}
+
+/// The text of a file, or nothing when it is none.
+pub(crate) fn text(files: &dyn Files, path: &str) -> Result<Option<String>, FilesError> {
+    match files.read(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(FilesError::NotText { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

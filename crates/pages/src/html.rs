@@ -119,11 +119,12 @@ pub(crate) fn unreadable_at(text: &str, at: usize) -> Option<Tag> {
 
 /// The tag that begins at `at`, if one does.
 pub(crate) fn tag_at(text: &str, at: usize) -> Option<Tag> {
-    let mut end = text.len().min(at + MAX_TAG_BYTES);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    let mut cursor = Cursor { text: &text[..end], at };
+    tag_within(&text[..text.floor_char_boundary(at + MAX_TAG_BYTES)], at)
+}
+
+/// The tag that begins at `at`, however long it is. This may cost a walk to the end of the text.
+pub(crate) fn tag_within(text: &str, at: usize) -> Option<Tag> {
+    let mut cursor = Cursor { text, at };
     cursor.expect('<')?;
     let closing = cursor.expect('/').is_some();
     let name = cursor.take_while(|c| c.is_ascii_alphanumeric() || "_.:-".contains(c));

@@ -4,6 +4,7 @@
 //! works on [`Files`], of which [`Overlay`] is the one that holds its changes in memory.
 
 mod anchors;
+mod check;
 mod close;
 mod destination;
 mod diff;
@@ -23,6 +24,7 @@ mod overlay;
 mod path;
 mod places;
 mod prose;
+mod relocate;
 mod repair;
 mod route;
 mod scope;
@@ -32,6 +34,7 @@ mod spelling;
 mod splice;
 
 pub use anchors::Heading;
+pub use check::{Finding, FindingKind, check, made_worse, worse};
 pub use destination::is_external;
 pub use diff::unified_diff;
 pub use files::{Entry, Files, FilesError, Hit, Kind, MAX_FILES, MAX_TEXT_BYTES, MemoryTree, Tree};
@@ -40,6 +43,7 @@ pub use frontmatter::{FrontMatter, Value};
 pub use links::{BrokenLink, Why, broken_links};
 pub use markdown::{Link, Page};
 pub use overlay::{Edits, Overlay};
+pub use relocate::{Relocated, relocate};
 pub use repair::{Repair, repair};
 pub use route::{is_page, page_at, pages, route};
 pub use scope::Scope;

@@ -48,6 +48,12 @@ impl Site {
         self.links().filter_map(|(file, link)| self.broken(file, link)).collect()
     }
 
+    /// The links of one page that lead nowhere.
+    pub(crate) fn broken_in(&self, file: &str) -> Vec<BrokenLink> {
+        let links = self.pages.get(file).into_iter().flat_map(|page| &page.links);
+        links.filter_map(|link| self.broken(file, link)).collect()
+    }
+
     /// How many absolute links lead nowhere, when they are so many that the site is rather served in a way
     /// that the tree does not show. None of them is taken for broken then.
     pub fn unjudged_links(&self) -> usize {

@@ -75,6 +75,16 @@ impl Page {
     }
 }
 
+/// What is Markdown here.
+pub(crate) fn options() -> Options {
+    Options::ENABLE_TABLES
+        | Options::ENABLE_FOOTNOTES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_HEADING_ATTRIBUTES
+        | Options::ENABLE_GFM
+}
+
 struct Walker<'a> {
     file: &'a str,
     source: &'a Source<'a>,
@@ -118,13 +128,7 @@ impl<'a> Walker<'a> {
     }
 
     fn walk(&mut self) {
-        let options = Options::ENABLE_TABLES
-            | Options::ENABLE_FOOTNOTES
-            | Options::ENABLE_STRIKETHROUGH
-            | Options::ENABLE_TASKLISTS
-            | Options::ENABLE_HEADING_ATTRIBUTES
-            | Options::ENABLE_GFM;
-        let mut events = Parser::new_ext(&self.source.text, options).into_offset_iter();
+        let mut events = Parser::new_ext(&self.source.text, options()).into_offset_iter();
         for (event, range) in events.by_ref() {
             self.event(event, range);
         }

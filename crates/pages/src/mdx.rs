@@ -20,13 +20,16 @@ pub(crate) struct Source<'a> {
     pub(crate) tags: Vec<Tag>,
     /// Whether the page pulls in other pages, whose content is then its own.
     pub(crate) includes_pages: bool,
+    /// Where a brace opens that never closes.
+    pub(crate) open_brace: Option<usize>,
 }
 
 impl<'a> Source<'a> {
     /// Plain Markdown, from `body` to the end of the file.
     pub(crate) fn markdown(file: &'a str, body: usize) -> Self {
         let text = Cow::Borrowed(&file[body..]);
-        Self { text, starts: vec![(0, body)], code: Vec::new(), tags: Vec::new(), includes_pages: false }
+        let starts = vec![(0, body)];
+        Self { text, starts, code: Vec::new(), tags: Vec::new(), includes_pages: false, open_brace: None }
     }
 
     /// MDX, from `body` to the end of the file.
@@ -35,7 +38,8 @@ impl<'a> Source<'a> {
         masker.run(body);
         let (text, starts) = masker.at_the_margin(body);
         let includes_pages = masker.code.iter().any(|code| imports_a_page(&file[code.clone()]));
-        Self { text: Cow::Owned(text), starts, code: masker.code, tags: masker.tags, includes_pages }
+        let Masker { code, tags, open_brace, .. } = masker;
+        Self { text: Cow::Owned(text), starts, code, tags, includes_pages, open_brace }
     }
 
     /// The place in the file of a range of this text.
@@ -65,7 +69,7 @@ struct Masker<'a> {
     code: Vec<Range<usize>>,
     tags: Vec<Tag>,
     /// Once a brace is found that never closes, the others are not looked at: each would cost a walk to the end.
-    braces_close: bool,
+    open_brace: Option<usize>,
     /// The same for the brackets of statements.
     brackets_close: bool,
     paragraph: Paragraph,
@@ -87,7 +91,7 @@ impl<'a> Masker<'a> {
             masks,
             code,
             tags,
-            braces_close: true,
+            open_brace: None,
             brackets_close: true,
             paragraph: Paragraph::default(),
         }
@@ -156,7 +160,7 @@ impl<'a> Masker<'a> {
 
     fn expression(&mut self, at: usize) -> usize {
         // `{#id}` behind a heading is its anchor.
-        if !self.braces_close || self.file[at..].starts_with("{#") {
+        if self.open_brace.is_some() || self.file[at..].starts_with("{#") {
             return at + 1;
         }
         match script::braces_end(self.file, at) {
@@ -165,7 +169,7 @@ impl<'a> Masker<'a> {
                 end
             }
             None => {
-                self.braces_close = false;
+                self.open_brace = Some(at);
                 at + 1
             }
         }

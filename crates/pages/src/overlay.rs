@@ -3,12 +3,15 @@
 //! Nothing is checked out, so there is no link, hook or path of the host to escape by. Every path
 //! that comes in is judged here before anything else is done with it.
 
+mod before;
+
 use std::collections::BTreeMap;
 
 use crate::diff;
 use crate::files::{Entry, Files, FilesError, Kind, MAX_FILES, MAX_TEXT_BYTES, Tree};
 use crate::names::Names;
 use crate::path;
+use before::Before;
 
 /// All changes of one overlay together; more is no edit of docs but a runaway.
 const MAX_CHANGED_BYTES: usize = 64 * 1024 * 1024;
@@ -82,6 +85,16 @@ impl<T: Tree> Overlay<T> {
             Some(entry) if entry.kind == Kind::File => self.tree.read(path).map(Some),
             _ => Ok(None),
         }
+    }
+
+    fn base_text(&self, path: &str) -> Result<String, FilesError> {
+        let too_large = |entry: &Entry| entry.size > MAX_TEXT_BYTES as u64;
+        // Judged by the listed size, so that a huge file is never loaded.
+        if self.base.get(path).is_some_and(too_large) {
+            return Err(FilesError::NotText { path: path.to_owned(), why: "it is larger than 2 MiB" });
+        }
+        let bytes = self.base_bytes(path)?;
+        text_of(path, bytes.ok_or_else(|| FilesError::NotFound(path.to_owned()))?)
     }
 
     /// Whether a file stands at `path` now; links and submodules count, since nothing else can.
@@ -192,17 +205,10 @@ impl<T: Tree> Files for Overlay<T> {
 
     fn read(&self, path: &str) -> Result<String, FilesError> {
         self.check(path)?;
-        let refuse = |why| FilesError::NotText { path: path.to_owned(), why };
-        let too_large = |entry: &Entry| entry.size > MAX_TEXT_BYTES as u64;
-        // Judged by the listed size, so that a huge file is never loaded.
-        if !self.changes.0.contains_key(path) && self.base.get(path).is_some_and(too_large) {
-            return Err(refuse("it is larger than 2 MiB"));
+        match self.changes.0.get(path) {
+            Some(_) => text_of(path, self.bytes(path)?),
+            None => self.base_text(path),
         }
-        let bytes = self.bytes(path)?;
-        if bytes.contains(&0) {
-            return Err(refuse("it is a binary file"));
-        }
-        String::from_utf8(bytes).map_err(|_| refuse("it is not UTF-8"))
     }
 
     fn write(&mut self, path: &str, text: String) -> Result<(), FilesError> {
@@ -242,6 +248,22 @@ impl<T: Tree> Files for Overlay<T> {
         self.changed_bytes -= before.flatten().map_or(0, |bytes| bytes.len());
         Ok(())
     }
+
+    fn before(&self) -> Box<dyn Files + '_> {
+        Box::new(Before(self))
+    }
+
+    fn changed(&self) -> Vec<String> {
+        self.changes.0.keys().cloned().collect()
+    }
+}
+
+fn text_of(path: &str, bytes: Vec<u8>) -> Result<String, FilesError> {
+    let refuse = |why| FilesError::NotText { path: path.to_owned(), why };
+    if bytes.contains(&0) {
+        return Err(refuse("it is a binary file"));
+    }
+    String::from_utf8(bytes).map_err(|_| refuse("it is not UTF-8"))
 }
 
 fn docs_root(docs_path: Option<&str>) -> Result<String, FilesError> {

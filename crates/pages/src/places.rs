@@ -7,7 +7,7 @@ use crate::path;
 use crate::route;
 
 /// Keys of the front matter that give a page another address, or one more.
-const ADDRESS_KEYS: &[&str] =
+pub(crate) const ADDRESS_KEYS: &[&str] =
     &["id", "slug", "permalink", "url", "aliases", "redirect_from", "redirects", "redirectFrom"];
 /// Files and lists that site generators make by themselves.
 const GENERATED: &[&str] = &[

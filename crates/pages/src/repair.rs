@@ -153,7 +153,7 @@ fn absolute(site: &Site, old: &str, target: &str) -> String {
     }
 }
 
-fn relative(folder: &str, target: &str) -> String {
+pub(crate) fn relative(folder: &str, target: &str) -> String {
     let from: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     let to: Vec<&str> = target.split('/').collect();
     let shared = from.iter().zip(&to).take_while(|(a, b)| a == b).count().min(to.len() - 1);

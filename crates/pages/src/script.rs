@@ -52,7 +52,7 @@ fn is_blank_line(rest: &[u8]) -> bool {
 
 /// The end of the string or comment that begins at `at`. A quote that does not close on its line is
 /// an apostrophe in the text of some tag.
-fn quiet_end(bytes: &[u8], at: usize) -> Option<usize> {
+pub(crate) fn quiet_end(bytes: &[u8], at: usize) -> Option<usize> {
     let rest = &bytes[at..];
     match rest {
         [b'/', b'*', ..] => {

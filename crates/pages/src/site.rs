@@ -3,11 +3,14 @@
 //! Generators differ in how they read a link. A link is held to be good when any of the usual ways
 //! leads somewhere: a false alarm would have a good link "repaired".
 
+pub(crate) mod lead;
+
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::destination::Destination;
 use crate::explicit;
-use crate::files::{Files, FilesError};
+use crate::files::{self, Files, FilesError};
+use crate::frontmatter::FrontMatter;
 use crate::index::Index;
 use crate::known::{self, PageInfo};
 use crate::markdown::Page;
@@ -66,32 +69,53 @@ pub(crate) enum Found {
 impl Site {
     /// Reads every page. Pages that are no text are left out; links to them are good.
     pub fn read(files: &dyn Files) -> Result<Self, FilesError> {
+        let mut site = Self::sketch(files)?;
+        site.files.iter().for_each(|file| site.index.add_file(file));
+        for file in route::pages(files)? {
+            let Some(text) = files::text(files, &file)? else { continue };
+            let page = site.add(&file, &text);
+            site.index.add_page(&file, page.title(&text).as_deref(), &page.headings);
+        }
+        site.judge();
+        Ok(site)
+    }
+
+    /// A site of which the files are known by name alone. Until a page is added, links to it are good,
+    /// whatever their anchor.
+    pub(crate) fn sketch(files: &dyn Files) -> Result<Self, FilesError> {
         let root = files.root().to_owned();
         let paths: BTreeSet<String> = files.list()?.into_iter().collect();
         let folders = folders(&paths);
         let bases = bases(&root, &folders);
-        let mut index = Index::default();
-        paths.iter().for_each(|file| index.add_file(file));
-        let (pages, places) = (BTreeMap::new(), Places::default());
+        let (index, pages, places) = (Index::default(), BTreeMap::new(), Places::default());
         let (targets, unjudged) = (HashSet::new(), 0);
-        let mut site = Self { root, files: paths, folders, index, pages, places, targets, bases, unjudged };
-        for file in route::pages(files)? {
-            match files.read(&file) {
-                Ok(text) => site.add(file, &text),
-                Err(FilesError::NotText { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        site.unjudged = site.count_unbelievable();
-        Ok(site)
+        Ok(Self { root, files: paths, folders, index, pages, places, targets, bases, unjudged })
     }
 
-    fn add(&mut self, file: String, text: &str) {
-        let page = Page::parse(&file, text);
+    /// Decides whether absolute links can be judged, once all pages are added.
+    pub(crate) fn judge(&mut self) {
+        self.unjudged = self.count_unbelievable();
+    }
+
+    pub(crate) fn add(&mut self, file: &str, text: &str) -> Page {
+        let page = Page::parse(file, text);
+        self.add_names(file, text, &page.front);
+        self.pages.insert(file.to_owned(), PageInfo::new(&page, text));
+        page
+    }
+
+    /// Learns under which names other pages may refer to this one.
+    pub(crate) fn add_names(&mut self, file: &str, text: &str, front: &FrontMatter) {
         self.targets.extend(explicit::targets(text).map(str::to_owned));
-        self.places.add(&self.root, &file, text, &page.front);
-        self.index.add_page(&file, page.title(text).as_deref(), &page.headings);
-        self.pages.insert(file, PageInfo::new(&page, text));
+        self.places.add(&self.root, file, text, front);
+    }
+
+    pub(crate) fn files(&self) -> &BTreeSet<String> {
+        &self.files
+    }
+
+    pub(crate) fn has_folder(&self, folder: &str) -> bool {
+        self.folders.contains(folder)
     }
 
     pub(crate) fn has_anchor(&self, page: &str, anchor: &str) -> bool {
@@ -116,23 +140,25 @@ impl Site {
             }
         }
         let unseen = outside || self.is_unseen_asset(&to.path) || places::is_generated(&to.path);
-        if unseen || self.leads_on_below(&to.path) { Found::Other } else { Found::Nothing }
+        if unseen || self.served_below(&to.path).is_some() { Found::Other } else { Found::Nothing }
     }
 
-    /// A site may be served below a path that is not in the tree: `/acme/docs/guide` is then `guide`.
-    fn leads_on_below(&self, path: &str) -> bool {
-        let Some(mut rest) = path.strip_prefix('/') else { return false };
+    /// A site may be served below a path that is not in the tree: `/acme/docs/guide` is then `guide`. Gives
+    /// what is left of such a path, and the folder that it leads on from.
+    fn served_below<'a>(&self, path: &'a str) -> Option<(&'a str, &str)> {
+        let mut rest = path.strip_prefix('/')?;
         for _ in 0..MAX_SERVED_BELOW {
-            rest = match rest.split_once('/') {
-                Some((_, rest)) if !rest.trim_matches('/').is_empty() => rest,
-                _ => return false,
-            };
-            let places = self.bases.iter().filter_map(|base| normalise(base, rest));
-            if places.into_iter().any(|place| self.at(&place) != Found::Nothing) {
-                return true;
+            rest = rest.split_once('/').map(|(_, rest)| rest)?;
+            if rest.trim_matches('/').is_empty() {
+                return None;
+            }
+            let leads =
+                |base: &&String| normalise(base, rest).is_some_and(|place| self.at(&place) != Found::Nothing);
+            if let Some(base) = self.bases.iter().find(leads) {
+                return Some((rest, base));
             }
         }
-        false
+        None
     }
 
     /// Whether `/api/…` may be made from somewhere else than pages: no folder of that name is there.
@@ -169,9 +195,9 @@ impl Site {
     }
 
     /// What stands at a place of the repository, in any way that sites spell it.
-    fn at(&self, place: &str) -> Found {
+    pub(crate) fn at(&self, place: &str) -> Found {
         if self.files.contains(place) {
-            return if self.pages.contains_key(place) { Found::Page(place.to_owned()) } else { Found::Other };
+            return if route::is_page(place) { Found::Page(place.to_owned()) } else { Found::Other };
         }
         let bare = place.strip_suffix(".html").or_else(|| place.strip_suffix(".htm"));
         let bare = bare.map_or(place, |bare| if route::is_index(bare) { path::parent(bare) } else { bare });

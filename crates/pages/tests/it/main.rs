@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod check;
 mod git;
 mod links;
 mod overlay;
 mod page;
+mod relocate;
 mod repairs;
 mod words;
 

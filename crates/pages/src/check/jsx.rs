@@ -1,0 +1,169 @@
+//! MDX that would not compile: tags that do not match, braces that do not close, imports that are none.
+
+use super::finding::{MAX_ON_A_PAGE, Sheet};
+use super::{Finding, FindingKind, markup};
+use crate::html::{self, Tag};
+use crate::mdx::Source;
+use crate::script;
+
+/// Elements that have no closing tag; many write them without the slash.
+const VOID: &[&str] =
+    &["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"];
+/// More tags than this are open at once on no page.
+const MAX_OPEN: usize = 200;
+/// What an export can begin with.
+const EXPORTS: &[&str] = &[
+    "const ",
+    "let ",
+    "var ",
+    "function",
+    "async ",
+    "class ",
+    "default ",
+    "{",
+    "*",
+    "type ",
+    "interface ",
+    "enum ",
+    "abstract ",
+    "declare ",
+];
+
+pub(super) fn check(sheet: &Sheet<'_>, body: usize) -> Vec<Finding> {
+    let text = sheet.text;
+    let source = Source::mdx(text, body);
+    let Some(mut found) = tags(sheet, &source.tags) else { return Vec::new() };
+    found.extend(source.open_brace.map(|at| {
+        let message = "the brace does not close; a brace that is text is written \\{".to_owned();
+        sheet.finding(at, FindingKind::Brace, "{", message)
+    }));
+    let last = source.code.last().filter(|code| code.end == text.len() && is_fence(&text[(*code).clone()]));
+    let open = last.filter(|code| !markup::is_closed(&text[(*code).clone()]));
+    found.extend(open.map(|code| markup::open_fence(sheet, code.start)));
+    found.extend(statements(sheet, &source, body));
+    found
+}
+
+/// The first of the imports and exports that is none: what is read behind it may be misread.
+fn statements(sheet: &Sheet<'_>, source: &Source<'_>, body: usize) -> Option<Finding> {
+    let mut behind = body;
+    for code in &source.code {
+        let piece = &sheet.text[code.clone()];
+        // Within a paragraph the word is only a word.
+        let begins = code.start == behind
+            || sheet.text[..code.start].trim_end_matches([' ', '\t', '\r', '\n']).len() + 1 < code.start;
+        behind = code.end;
+        let Some(why) = statement_fault(sheet.text, code.start, piece).filter(|_| begins) else { continue };
+        let what = piece.lines().next().unwrap_or_default().trim_end();
+        return Some(sheet.finding(
+            code.start,
+            FindingKind::Statement,
+            what,
+            format!("{what:?} cannot be read: {why}"),
+        ));
+    }
+    None
+}
+
+fn is_fence(piece: &str) -> bool {
+    let piece = piece.trim_start_matches([' ', '\t', '>', '-', '*']);
+    piece.starts_with("```") || piece.starts_with("~~~")
+}
+
+/// What is wrong with an `import` or `export`.
+fn statement_fault(text: &str, at: usize, piece: &str) -> Option<&'static str> {
+    let is_import = piece.starts_with("import ");
+    let export = piece.strip_prefix("export ").map(str::trim_start);
+    if !is_import && export.is_none() {
+        return None;
+    }
+    if is_import && !piece.contains(['"', '\'']) {
+        return Some("it does not say in quotes what it imports from");
+    }
+    if export.is_some_and(|export| !EXPORTS.iter().any(|begin| export.starts_with(begin))) {
+        return Some("it does not say what it exports");
+    }
+    script::statement_end(text, at).is_none().then_some("its brackets do not close")
+}
+
+/// Follows the tags of a page as they open and close. Nothing when one is so long that the page was not read
+/// as it is meant.
+fn tags(sheet: &Sheet<'_>, tags: &[Tag]) -> Option<Vec<Finding>> {
+    let (mut open, mut found): (Vec<&Tag>, Vec<Finding>) = (Vec::new(), Vec::new());
+    let report = |tag: &Tag, why: &str| {
+        let shown = sheet.text[tag.range.clone()].lines().next().unwrap_or_default();
+        let what = format!("{}{}", if tag.closing { "/" } else { "" }, tag.name);
+        let message = format!("the tag {shown} {why}");
+        sheet.finding(tag.range.start, FindingKind::Tag, &what, message)
+    };
+    for tag in tags.iter().filter(|tag| !VOID.contains(&tag.name.as_str())) {
+        if found.len() >= MAX_ON_A_PAGE {
+            break;
+        }
+        if tag.closing {
+            match open.iter().rposition(|other| other.name == tag.name) {
+                Some(at) => {
+                    found.extend(open.drain(at..).skip(1).map(|inner| report(inner, "is not closed")))
+                }
+                None => found.push(report(tag, "closes what is not open")),
+            }
+        } else if !tag.self_closing && open.len() < MAX_OPEN {
+            open.push(tag);
+        } else if tag.name.is_empty() && tag.self_closing {
+            // What stands behind it may be a part of it.
+            let is_open = html::tag_within(sheet.text, tag.range.start).is_none();
+            return is_open.then(|| vec![report(tag, "does not end")]);
+        }
+    }
+    found.extend(open.into_iter().map(|tag| report(tag, "is not closed")));
+    found.truncate(MAX_ON_A_PAGE);
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn found(text: &str, expected: &[&str]) {
+        let found = check(&Sheet::new("a.mdx", text), 0);
+        let found: Vec<_> = found.iter().map(|found| format!("{} {}", found.line, found.what)).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn good_mdx() {
+        for text in [
+            "<Card title=\"x\">\n\ntext\n\n</Card>\n",
+            "<Card icon={<Icon name=\"a\" />} />\n",
+            "<>a</>",
+            "a <br> b <img src=\"x\"> c",
+            "`<Card>` and\n\n```\n<Card>\n```\n",
+            "{list.map((x) => <li>{x}</li>)}\n",
+            "<Tabs>\n  <Tab>\n    ```sh\n    a\n    ```\n  </Tab>\n</Tabs>\n",
+            "1 \\< 2 and a \\{ brace",
+            "import A from 'a'\nimport 'b'\nexport const c = {\n\n  d: 1,\n}\n\nText\n",
+            "export default ({ children }) => <div>{children}</div>\n",
+            "import your data\n".trim_start_matches("import "),
+            "Then\nimport the data.\n",
+            "## A {#id}\n",
+            &format!("<Table rows={{[\n\n{}]}} />\n\ntext\n", "{ a: '<b>' },\n\n".repeat(1000)),
+        ] {
+            found(text, &[]);
+        }
+    }
+
+    #[test]
+    fn bad_mdx() {
+        found("<Card>\n\ntext\n", &["1 Card"]);
+        found("text\n\n</Card>\n", &["3 /Card"]);
+        found("<Tabs>\n<Tab>\n</Tabs>\n", &["2 Tab"]);
+        found("<A>\n</B>\n", &["2 /B", "1 A"]);
+        found("<Card title=\"x>\n\ntext\n", &["1 "]);
+        found("a { b\n", &["1 {"]);
+        found("import A from a\n\nText\n", &["1 import A from a"]);
+        found("export A\n\nText\n", &["1 export A"]);
+        found("a\n\n```js\nb\n", &["3 fence"]);
+        found("export const a = {\n\nText\n", &["1 export const a = {"]);
+    }
+}

@@ -1,0 +1,46 @@
+//! The commit below an overlay, as if nothing had been changed.
+
+use super::Overlay;
+use crate::files::{Files, FilesError, Kind, Tree};
+
+pub(super) struct Before<'a, T: Tree>(pub(super) &'a Overlay<T>);
+
+impl<T: Tree> Files for Before<'_, T> {
+    fn root(&self) -> &str {
+        &self.0.root
+    }
+
+    fn list(&self) -> Result<Vec<String>, FilesError> {
+        let files = self.0.base.values().filter(|entry| entry.kind == Kind::File);
+        Ok(files.map(|entry| entry.path.clone()).collect())
+    }
+
+    fn read(&self, path: &str) -> Result<String, FilesError> {
+        self.0.check(path)?;
+        self.0.base_text(path)
+    }
+
+    fn write(&mut self, path: &str, _: String) -> Result<(), FilesError> {
+        Err(done(path))
+    }
+
+    fn rename(&mut self, from: &str, _: &str) -> Result<(), FilesError> {
+        Err(done(from))
+    }
+
+    fn delete(&mut self, path: &str) -> Result<(), FilesError> {
+        Err(done(path))
+    }
+
+    fn before(&self) -> Box<dyn Files + '_> {
+        Box::new(Before(self.0))
+    }
+
+    fn changed(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+fn done(path: &str) -> FilesError {
+    FilesError::refused(path, "a commit cannot be changed")
+}
