@@ -1,19 +1,48 @@
 //! Turns a prompt and the files of a docs repository into edits and a report.
 //!
-//! An [`Editor`] does the work; [`Offline`] is the one that needs no model. It knows nothing of jobs,
+//! An [`Editor`] does the work: [`Agent`] asks a model, [`Offline`] needs none. It knows nothing of jobs,
 //! repositories or pull requests: it edits [`Files`], tells its steps to [`Progress`], and says what it did.
 
+pub mod model;
+
+mod edit;
+mod guard;
+mod limits;
 mod offline;
+mod repository;
+mod run;
+mod talk;
+mod tools;
 
 use async_trait::async_trait;
+use model::{Message, Usage};
 use pages::{Files, FilesError};
+use serde_json::{Map, Value};
 
+pub use edit::{Edited, Missed, Near, Rung, edit};
+pub use guard::{Allow, Change, Objection, Policy, Rule, judge, plain_body, plain_title};
+pub use limits::Limits;
 pub use offline::Offline;
+pub use run::Agent;
 
 /// What is asked of an editor.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Task<'a> {
+    /// What people ask for in this run, in their own words.
     pub prompt: &'a str,
+    /// The repository's own instructions to agents, by path.
+    pub instructions: &'a [(String, String)],
+    /// What was said before: in earlier runs, and in an attempt at this one that was cut off.
+    pub before: &'a [Said],
+}
+
+/// One message of a conversation that was kept.
+#[derive(Debug, Clone)]
+pub struct Said {
+    /// In this run, whose edits are to be made again, and not in an earlier one, whose edits are there.
+    pub this_run: bool,
+    pub message: Message,
+    pub usage: Usage,
 }
 
 /// What an editor has to say about its work.
@@ -25,6 +54,8 @@ pub struct Report {
     pub summary: String,
     /// What was not certain and is left to a person, one sentence each.
     pub notes: Vec<String>,
+    /// What the change made worse and the editor could not mend, one sentence each.
+    pub checks: Vec<String>,
 }
 
 /// Why there is no report.
@@ -33,6 +64,9 @@ pub enum AgentError {
     /// The prompt is beyond this editor; nothing was edited. Holds a sentence for the user.
     #[error("{0}")]
     Unsupported(String),
+    /// A limit was reached, or the model cannot be used. What was edited so far is worth a look.
+    #[error("{0}")]
+    Ended(String),
     #[error("the job was cancelled")]
     Cancelled,
     #[error(transparent)]
@@ -48,6 +82,14 @@ pub enum StepKind {
     Edit,
     /// Something was found that is left to a person.
     Note,
+    /// What the editor means to do.
+    Plan,
+    /// The model was asked, and what that took.
+    Model,
+    /// The model said something.
+    Said,
+    /// The change was checked.
+    Check,
 }
 
 impl StepKind {
@@ -56,23 +98,35 @@ impl StepKind {
             Self::Read => "read",
             Self::Edit => "edit",
             Self::Note => "note",
+            Self::Plan => "plan",
+            Self::Model => "model",
+            Self::Said => "said",
+            Self::Check => "check",
         }
     }
 }
 
 /// Told of each step as it happens.
+#[async_trait]
 pub trait Progress: Send {
-    fn step(&mut self, kind: StepKind, message: String);
+    fn step(&mut self, kind: StepKind, message: String) {
+        self.detailed(kind, message, Map::new());
+    }
+    /// A step with more to say about it than a sentence.
+    fn detailed(&mut self, kind: StepKind, message: String, details: Map<String, Value>);
     /// Asked between files; an editor that hears `true` stops with [`AgentError::Cancelled`].
     fn cancelled(&self) -> bool;
+    /// Keeps what was said, before anything is done about it, so that nobody pays for it twice. Answers
+    /// the tokens that the project has used this month.
+    async fn keep(&mut self, message: &Message, usage: Usage) -> Result<u64, AgentError>;
+    /// What people have asked since the run began and nobody has answered yet, each once.
+    async fn asked(&mut self) -> Result<Vec<String>, AgentError>;
 }
 
 /// Something that can carry out a task on a tree of files.
 #[async_trait]
 pub trait Editor: Send + Sync {
-    /// The name that a job's `model` field shows.
-    fn name(&self) -> &str;
-    /// Edits `files` as the task asks. When it fails, what was edited so far is to be thrown away.
+    /// Edits `files` as the task asks. When it fails, what was edited so far is not to be published.
     async fn edit(
         &self,
         task: &Task<'_>,

@@ -32,10 +32,6 @@ pub struct Offline;
 
 #[async_trait]
 impl Editor for Offline {
-    fn name(&self) -> &str {
-        "offline"
-    }
-
     async fn edit(
         &self,
         task: &Task<'_>,

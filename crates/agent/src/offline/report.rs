@@ -99,7 +99,7 @@ pub(super) fn report(outcomes: Vec<Outcome>, mut notes: Vec<String>) -> Report {
         notes.truncate(MAX_NOTES);
         notes.push(format!("There are {more} more notes like these."));
     }
-    Report { title, summary, notes }
+    Report { title, summary, notes, checks: Vec::new() }
 }
 
 fn nothing_done(outcomes: &[Outcome]) -> String {

@@ -2,12 +2,20 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod agent;
+mod edit_corpus;
+mod guard;
 mod links;
+mod model;
 mod replace;
 mod rest;
+mod script;
 
-use agent::{AgentError, Editor, Offline, Progress, Report, StepKind, Task};
+use ::agent::model::{Message, Usage};
+use ::agent::{AgentError, Editor, Offline, Progress, Report, StepKind, Task};
+use async_trait::async_trait;
 use pages::{MemoryTree, Overlay};
+use serde_json::{Map, Value};
 
 /// Remembers the steps, and cancels when it has heard enough of them.
 #[derive(Default)]
@@ -16,13 +24,22 @@ struct Steps {
     cancel_after: Option<usize>,
 }
 
+#[async_trait]
 impl Progress for Steps {
-    fn step(&mut self, kind: StepKind, message: String) {
+    fn detailed(&mut self, kind: StepKind, message: String, _: Map<String, Value>) {
         self.told.push(format!("{}: {message}", kind.as_str()));
     }
 
     fn cancelled(&self) -> bool {
         self.cancel_after.is_some_and(|limit| self.told.len() >= limit)
+    }
+
+    async fn keep(&mut self, _: &Message, _: Usage) -> Result<u64, AgentError> {
+        Ok(0)
+    }
+
+    async fn asked(&mut self) -> Result<Vec<String>, AgentError> {
+        Ok(Vec::new())
     }
 }
 
@@ -50,7 +67,7 @@ async fn try_edit(
     steps: &mut Steps,
 ) -> Result<(Report, String), AgentError> {
     let mut overlay = Overlay::new(MemoryTree::new(files.iter().copied()), None).unwrap();
-    let report = Offline.edit(&Task { prompt }, &mut overlay, steps).await?;
+    let report = Offline.edit(&Task { prompt, ..Task::default() }, &mut overlay, steps).await?;
     Ok((report, overlay.diff().unwrap()))
 }
 

@@ -1,0 +1,157 @@
+//! What changes between the old text and the new one, word by word.
+
+use std::hash::Hash;
+use std::ops::Range;
+
+use similar::{Algorithm, DiffTag, capture_diff_slices};
+
+use super::lines::{is_space, lines};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    /// What stands before the words of a line, even when it is nothing.
+    Indent,
+    /// The end of a line.
+    Break,
+    /// Between words; with `wrap`, over the end of a full line too.
+    Space,
+    /// Spaces at the end of a line, or all of a blank one. The file may have others, or none.
+    Tail,
+    Word,
+}
+
+#[derive(Debug)]
+pub(super) struct Token<'a> {
+    pub kind: Kind,
+    pub range: Range<usize>,
+    pub text: &'a str,
+    wrap: bool,
+}
+
+impl<'a> Token<'a> {
+    /// Two tokens of the same key are the same to whoever compares old and new.
+    fn key(&self) -> Key<'a> {
+        match self.kind {
+            Kind::Break => (self.kind, "\n"),
+            Kind::Space if self.wrap && !self.text.contains("  \n") => (Kind::Space, " "),
+            kind => (kind, self.text),
+        }
+    }
+}
+
+/// Cuts a text into tokens. With `wrap`, a full line's end is a space.
+pub(super) fn tokens(text: &str, wrap: bool) -> Vec<Token<'_>> {
+    let mut tokens = Vec::new();
+    let mut push = |kind, range: Range<usize>| {
+        if kind == Kind::Indent || !range.is_empty() {
+            tokens.push(Token { kind, text: &text[range.clone()], range, wrap });
+        }
+    };
+    let mut lines = lines(text).peekable();
+    let mut goes_on = false;
+    while let Some(line) = lines.next() {
+        match line.is_blank() {
+            true => push(Kind::Indent, line.start..line.start),
+            false if goes_on => {}
+            false => push(Kind::Indent, line.start..line.content),
+        }
+        for word in words(&text[line.content..line.tail]) {
+            let kind = if text[line.content + word.start..].starts_with(is_space) {
+                Kind::Space
+            } else {
+                Kind::Word
+            };
+            push(kind, line.content + word.start..line.content + word.end);
+        }
+        goes_on = wrap && line.soft && lines.peek().is_some();
+        match lines.peek() {
+            Some(next) if goes_on => push(Kind::Space, line.tail..next.content),
+            _ => {
+                push(Kind::Tail, if line.is_blank() { line.start } else { line.tail }..line.stop);
+                push(Kind::Break, line.stop..line.end);
+            }
+        }
+    }
+    tokens
+}
+
+/// Runs of letters and digits, runs of spaces, and runs of one and the same other character: `...` is one.
+fn words(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        let rest = &text[start..];
+        let first = rest.chars().next()?;
+        let same = |ch: char| match first {
+            _ if first.is_alphanumeric() => ch.is_alphanumeric(),
+            _ if is_space(first) => is_space(ch),
+            _ => ch == first,
+        };
+        let range = start..start + rest.find(|ch| !same(ch)).unwrap_or(rest.len());
+        start = range.end;
+        Some(range)
+    })
+}
+
+/// What of the old text gives way to what of the new one, by index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Change {
+    pub old: Range<usize>,
+    pub new: Range<usize>,
+}
+
+type Key<'a> = (Kind, &'a str);
+
+/// First the lines that differ, then the words in them, so that a line that stays is never taken apart.
+pub(super) fn changes(old: &[Token], new: &[Token]) -> Vec<Change> {
+    let (old, new) = (keys(old), keys(new));
+    let ((old_lines, old_starts), (new_lines, new_starts)) = (by_line(&old), by_line(&new));
+    let mut changes = Vec::new();
+    for lines in differences(&old_lines, &new_lines) {
+        let old_block = old_starts[lines.old.start]..old_starts[lines.old.end];
+        let new_block = new_starts[lines.new.start]..new_starts[lines.new.end];
+        let words = differences(&old[old_block.clone()], &new[new_block.clone()]);
+        changes.extend(words.into_iter().map(|words| Change {
+            old: moved(words.old, old_block.start),
+            new: moved(words.new, new_block.start),
+        }));
+    }
+    changes
+}
+
+/// The lines, and where each begins; one more for where the last ends.
+fn by_line<'a, 'b>(keys: &'a [Key<'b>]) -> (Vec<&'a [Key<'b>]>, Vec<usize>) {
+    let lines: Vec<_> = keys.split_inclusive(|(kind, _)| *kind == Kind::Break).collect();
+    let ends = lines.iter().scan(0, |end, line| {
+        *end += line.len();
+        Some(*end)
+    });
+    let starts = std::iter::once(0).chain(ends).collect();
+    (lines, starts)
+}
+
+fn moved(range: Range<usize>, by: usize) -> Range<usize> {
+    range.start + by..range.end + by
+}
+
+fn keys<'a>(tokens: &[Token<'a>]) -> Vec<Key<'a>> {
+    tokens.iter().map(Token::key).collect()
+}
+
+/// Comparing takes the product of the lengths at worst; beyond this the middle counts as wholly changed.
+const MAX_COMPARED: usize = 4_000_000;
+
+pub(super) fn differences<T: Eq + Hash>(old: &[T], new: &[T]) -> Vec<Change> {
+    let before = old.iter().zip(new).take_while(|(old, new)| old == new).count();
+    let (old, new) = (&old[before..], &new[before..]);
+    let after = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
+    let (old, new) = (&old[..old.len() - after], &new[..new.len() - after]);
+    if old.len().saturating_mul(new.len()) > MAX_COMPARED || old.is_empty() || new.is_empty() {
+        let change = Change { old: moved(0..old.len(), before), new: moved(0..new.len(), before) };
+        return Vec::from_iter(Some(change).filter(|_| old.len() + new.len() > 0));
+    }
+    let ops = capture_diff_slices(Algorithm::Myers, old, new);
+    let changed = ops.into_iter().filter(|op| op.tag() != DiffTag::Equal);
+    changed
+        .map(|op| Change { old: moved(op.old_range(), before), new: moved(op.new_range(), before) })
+        .collect()
+}

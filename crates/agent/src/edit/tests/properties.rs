@@ -1,0 +1,84 @@
+//! What holds of every edit, whatever the texts.
+
+use proptest::prelude::*;
+
+use super::super::{Missed, Rung, edit};
+
+/// Small alphabets, so that texts repeat themselves and slips meet each other.
+fn text() -> impl Strategy<Value = String> {
+    "(([ab]|foo|\"|“|…|[.]{3}|-|–| |\u{a0}|  |\t|[0-9]|&lt;|\\\\n|```|[#>|*]|é){0,6}(\n|\r\n|\n\n|  \n)){0,8}[ab ]{0,3}"
+}
+
+/// Words and line feeds alone, none of them at the end.
+fn plain() -> impl Strategy<Value = String> {
+    "([a-d]{1,3}[ \n]){0,12}[a-d]"
+}
+
+proptest! {
+    #[test]
+    fn an_exact_edit_is_a_replacement(before in plain(), old in "[e-g]{1,3}(\n[e-g]{1,3}){0,2}", new in plain(), after in plain()) {
+        let text = format!("{before}{old}{after}");
+        prop_assume!(text.matches(&old).count() == 1);
+        let edited = edit(&text, &old, &new, false).unwrap();
+        prop_assert_eq!(edited.text, text.replacen(&old, &new, 1));
+        prop_assert_eq!(edited.rung, Rung::Exact);
+    }
+
+    #[test]
+    fn all_is_every_replacement(text in plain(), old in "[a-d ]{1,2}", new in "[a-f]{0,3}") {
+        match edit(&text, &old, &new, true) {
+            Ok(edited) if edited.rung == Rung::Exact => prop_assert_eq!(edited.text, text.replace(&old, &new)),
+            Ok(_) => prop_assert!(!text.contains(&old)),
+            Err(missed) => prop_assert!(!text.contains(&old) || old == new, "{missed:?}"),
+        }
+    }
+
+    #[test]
+    fn two_places_are_never_edited(text in text(), old in text(), new in text()) {
+        let overlapping = text.char_indices().filter(|(at, _)| text[*at..].starts_with(&old)).take(2).count();
+        if overlapping == 2 && old != new && !old.is_empty() {
+            let missed = edit(&text, &old, &new, false).unwrap_err();
+            prop_assert!(matches!(missed, Missed::Ambiguous { .. }), "{missed:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_panics_and_the_file_keeps_its_own(
+        text in text(), from in 0..60usize, length in 1..40usize, new in text(), mark: bool, all: bool,
+    ) {
+        let old: String = text.chars().skip(from).take(length).collect();
+        let old = old.replace("\r\n", "\n").replace('“', "\"").replace("  ", " ").replace('\u{a0}', " ");
+        let text = if mark { format!("\u{feff}{text}") } else { text };
+        if let Ok(edited) = edit(&text, &old, &new, all) {
+            prop_assert_eq!(edited.text.starts_with('\u{feff}'), mark);
+            let kept = edited.text.is_empty() || edited.text == "\u{feff}" || edited.text.ends_with('\n');
+            prop_assert!(!text.ends_with('\n') || kept);
+            prop_assert!(text.contains("\r\n") || !edited.text.contains("\r\n"));
+            prop_assert!(edited.text != text);
+        }
+    }
+
+    /// Around a slip, every byte outside of the place is the file's, and inside every word that stays.
+    #[test]
+    fn outside_of_the_place_nothing_changes(
+        before in "([a-d“ ]{0,9}(\n|\r\n)){0,5}", after in "((\n|\r\n)[a-d“ ]{0,9}){0,5}", indent in "[ \t]{0,4}", crlf: bool,
+    ) {
+        let ending = if crlf { "\r\n" } else { "\n" };
+        let text = format!("{before}{indent}it’s “one”  {ending}{indent}two{after}");
+        let edited = edit(&text, "it's \"one\"\ntwo", "it's \"one\"\nx\n2", false).unwrap();
+        let expected = format!("{before}{indent}it’s “one”  {ending}{indent}x{ending}{indent}2{after}");
+        prop_assert_eq!(edited.text, expected);
+    }
+}
+
+/// Texts made to repeat: no rung may look at each place for itself, which here would take an hour.
+#[test]
+fn long_texts_take_no_time() {
+    for unit in ["a", "a ", "a\n", "a\n\n", " ", "… ", "1\ta\n"] {
+        let text = unit.repeat(100_000 / unit.len());
+        for tail in [" ", "\n\nb "] {
+            let old = format!("{}{tail}", unit.repeat(40_000 / unit.len()));
+            let _ = edit(&text, &old, &format!("{old}c"), tail == " ");
+        }
+    }
+}

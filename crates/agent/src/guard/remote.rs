@@ -1,0 +1,224 @@
+//! What a page would load from elsewhere or run, and what its addresses carry.
+//!
+//! A picture from a host of the attacker's, with something in its address, is how text gets out of a
+//! review without anybody's click. So nothing is loaded from a host that the docs do not load such things
+//! from already, unless a person named it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
+
+use pages::{Kind as FileKind, MAX_TEXT_BYTES};
+use regex::Regex;
+
+use super::added::{Added, Text};
+use super::markup::{Embed, Kind, Markup};
+use super::unescape::unescape;
+use super::url::{self, Load};
+use super::{Change, Finding, Rule};
+
+/// As much of the tree as is read to learn what it loads already.
+const MAX_TREE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// So many of a kind are told of one file; nobody reads more.
+const MAX_TOLD: usize = 20;
+
+pub(super) fn judge<'a>(change: &Change<'a>, added: &Added<'a>, found: &mut Vec<Finding<'a>>) {
+    let before: Vec<Markup> = added.before.iter().map(|(path, text)| Markup::of(path, text)).collect();
+    let loaded: BTreeSet<(Kind, &str)> =
+        before.iter().flat_map(|m| &m.embeds).map(|embed| (embed.kind, embed.address.as_str())).collect();
+    let asked = change.asked.to_lowercase();
+    let mut hosts = Hosts { change, used: BTreeMap::new() };
+    for (path, text) in added.files() {
+        let markup = Markup::of(path, &text.text);
+        let new = markup.embeds.iter().filter(|e| !loaded.contains(&(e.kind, e.address.as_str())));
+        found.extend(new.filter_map(|embed| judge_embed(text, embed, &asked, &mut hosts)).take(MAX_TOLD));
+        judge_links(text, &markup, added, &asked, found);
+        judge_active(text, &markup, &before, found);
+    }
+    for text in added.texts.iter().filter(|text| text.path().is_none()) {
+        let markup = Markup { visible: text.text.to_string(), embeds: Vec::new() };
+        judge_links(text, &markup, added, &asked, found);
+    }
+}
+
+fn judge_embed<'a>(
+    text: &Text<'a>,
+    embed: &Embed,
+    asked: &str,
+    hosts: &mut Hosts<'_, '_>,
+) -> Option<Finding<'a>> {
+    let host = url::host(&embed.address)?;
+    let what = if asked.contains(&embed.address.to_lowercase()) {
+        return None;
+    } else if url::load(&embed.address).is_some() {
+        format!("loads {} from {} with data in its address", embed.kind.as_str(), url::shown(&host))
+    } else if names_host(asked, &host) || hosts.uses(embed.kind, &host) {
+        return None;
+    } else {
+        let from = url::shown(&host);
+        format!(
+            "loads {} from {from}, which the docs do not do yet and nobody asked for",
+            embed.kind.as_str()
+        )
+    };
+    let line = text.text[..embed.at].matches('\n').count() + 1;
+    Some(Finding { rule: Rule::Remote, place: text.place, line: Some(line), what, fatal: true })
+}
+
+/// Whether the words of a person name this host, and not one that it is a part of.
+fn names_host(asked: &str, host: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '-' || c == '.';
+    asked.match_indices(host).any(|(at, _)| {
+        let behind = &asked[at + host.len()..];
+        let goes_on = behind.starts_with(|c: char| c.is_alphanumeric() || c == '-')
+            || behind.starts_with('.') && behind[1..].starts_with(char::is_alphanumeric);
+        !asked[..at].ends_with(part) && !goes_on
+    })
+}
+
+/// The hosts that the tree loads from; it is read at most once, and only when something new is loaded.
+struct Hosts<'c, 'a> {
+    change: &'c Change<'a>,
+    used: BTreeMap<(Kind, String), bool>,
+}
+
+impl Hosts<'_, '_> {
+    fn uses(&mut self, kind: Kind, host: &str) -> bool {
+        if self.used.is_empty() {
+            self.read();
+        }
+        self.used.contains_key(&(kind, host.to_owned()))
+    }
+
+    fn read(&mut self) {
+        self.used.insert((Kind::Frame, String::new()), true);
+        let mut room = MAX_TREE_BYTES;
+        for entry in self.change.base.list().unwrap_or_default() {
+            let fits = entry.kind == FileKind::File && entry.size <= (MAX_TEXT_BYTES as u64).min(room);
+            if !fits || !may_load(&entry.path) {
+                continue;
+            }
+            room -= entry.size;
+            let bytes = self.change.base.read(&entry.path).unwrap_or_default();
+            let Ok(text) = std::str::from_utf8(&bytes) else { continue };
+            for embed in Markup::of(&entry.path, text).embeds {
+                self.used.extend(url::host(&embed.address).map(|host| ((embed.kind, host), true)));
+            }
+        }
+    }
+}
+
+fn may_load(path: &str) -> bool {
+    let endings =
+        [".md", ".mdx", ".markdown", ".html", ".htm", ".vue", ".astro", ".svg", ".css", ".json", ".yml"];
+    let path = path.to_ascii_lowercase();
+    endings.iter().any(|ending| path.ends_with(ending))
+}
+
+fn judge_links<'a>(
+    text: &Text<'a>,
+    markup: &Markup,
+    added: &Added<'a>,
+    asked: &str,
+    found: &mut Vec<Finding<'a>>,
+) {
+    let Some(pattern) = link() else { return };
+    let start = found.len();
+    for link in pattern.find_iter(&markup.visible) {
+        let address = link.as_str().trim_start_matches(['(', '"', '\'', '<', '=']);
+        let address = unescape(address).text;
+        let Some(line) = text.added_line(link.start()) else { continue };
+        let (Some(host), false) = (url::host(&address), asked.contains(&address.to_lowercase())) else {
+            continue;
+        };
+        let wrong = if url::is_lookalike(&host) && !names_host(asked, &host) {
+            Some(("links to a host whose name mixes scripts to look like another", true))
+        } else {
+            url::load(&address).map(carried)
+        };
+        let Some((what, fatal)) = wrong.filter(|_| !added.was_there(link.as_str())) else { continue };
+        let line = text.shown_line(line);
+        // A note must not use up the room of what is fatal.
+        if fatal || found.len() - start < MAX_TOLD {
+            found.push(Finding { rule: Rule::Link, place: text.place, line, what: what.to_owned(), fatal });
+        }
+        if found.len() - start >= 2 * MAX_TOLD {
+            return;
+        }
+    }
+}
+
+fn carried(load: Load) -> (&'static str, bool) {
+    match load {
+        Load::Readable => ("links to an address with encoded text in it", true),
+        Load::Opaque => ("links to an address with data in it that nobody wrote by hand", true),
+        Load::Id => ("links to an address with a long id in its path", false),
+        Load::Long => ("links to an address with a very long query", false),
+    }
+}
+
+/// What runs in a page, or when the site is built; each is new if the touched files had fewer of it.
+fn judge_active<'a>(text: &Text<'a>, markup: &Markup, before: &[Markup], found: &mut Vec<Finding<'a>>) {
+    let Some(pattern) = active() else { return };
+    let count = |markup: &Markup| pattern.find_iter(&markup.visible).count();
+    if count(markup) <= before.iter().map(count).sum() {
+        return;
+    }
+    let is_page = text.path().is_some_and(may_run);
+    let lines = pattern.find_iter(&markup.visible).filter_map(|found| text.added_line(found.start()));
+    if let Some(line) = lines.filter(|_| is_page).min() {
+        let what = "adds something that runs in the reader's browser or when the docs are built".to_owned();
+        found.push(Finding { rule: Rule::Remote, place: text.place, line: Some(line), what, fatal: true });
+    }
+}
+
+/// Sources of programs run by their nature, and are not pages.
+fn may_run(path: &str) -> bool {
+    may_load(path) && !path.ends_with(".json") && !path.ends_with(".css")
+}
+
+fn link() -> Option<&'static Regex> {
+    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
+    let pattern = || {
+        Regex::new(
+            r"(?i)(?:\b(?:https?|ftp|wss?):|\(|\x22|'|<|=)(?:\\|/|&#?\w{1,8};){2}[^\s<>\x22'`)\]}]{2,}",
+        )
+        .ok()
+    };
+    PATTERN.get_or_init(pattern).as_ref()
+}
+
+fn active() -> Option<&'static Regex> {
+    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
+    let pattern = || {
+        Regex::new(concat!(
+            r"(?i)<script\b|<iframe\b|<object\b|<embed\b|<base\b|<form\b|<link\b|<meta\s[^>]*http-equiv",
+            r"|[\s/\x22']on[a-z]{3,}\s*=\s*[\x22']|\b(?:javascript|vbscript)\s*:\s*[a-z(]|data:text/html",
+            r"|\{[^}\n]*(?:process\.env|import\.meta|require\(|fetch\(|eval\(|child_process|globalThis)",
+            r"|(?m:^export\s[^\n]*(?:process\.env|import\.meta|require\(|fetch\(|eval\())",
+            r"|(?m:^import\s[^\n]*[\x22']https?:)",
+            r"|dangerouslySetInnerHTML"
+        ))
+        .ok()
+    };
+    PATTERN.get_or_init(pattern).as_ref()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pattern_can_be_read() {
+        assert!(link().is_some() && active().is_some());
+    }
+
+    #[test]
+    fn a_host_is_named_whole() {
+        assert!(names_host("use the logo on https://cdn.acme.dev/x.png", "cdn.acme.dev"));
+        assert!(names_host("from acme.dev.", "acme.dev"));
+        assert!(!names_host("from cdn.acme.dev", "acme.dev"));
+        assert!(!names_host("from acme.dev.evil.example", "acme.dev"));
+        assert!(!names_host("from acme.device", "acme.dev"));
+    }
+}

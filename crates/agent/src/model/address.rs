@@ -1,0 +1,207 @@
+//! Where a model may be. Settings are written by people and names are looked up by others: an
+//! address is checked when it is written and once more, after every look-up, when it is called.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use reqwest::Url;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+/// Hosts that hand out a machine's own credentials.
+const METADATA_HOSTS: &[&str] =
+    &["metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal"];
+
+/// The same at addresses that are not link-local.
+const METADATA_ADDRESSES: &[IpAddr] = &[
+    IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
+    IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
+    IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
+    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
+    IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
+];
+
+/// A base URL, without a slash at its end. The error is a sentence.
+pub(super) fn parse(text: &str, allow_private: bool) -> Result<Url, String> {
+    let url = Url::parse(text.trim()).map_err(|_| "base_url must look like https://api.example.com/v1")?;
+    if !matches!(url.scheme(), "https" | "http") {
+        return Err("base_url must begin with https:// or http://".into());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("base_url must not hold a user or password: a key goes into api_key_env".into());
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err("base_url must not have a `?` or `#`".into());
+    }
+    let host = url.host_str().unwrap_or_default();
+    check_host(host, allow_private).map_err(|refused| format!("base_url: {refused}"))?;
+    if url.scheme() == "http" && !allow_private {
+        return Err("base_url must be https: for a model of your own network, set allow_private".into());
+    }
+    Ok(url)
+}
+
+fn check_host(host: &str, allow_private: bool) -> Result<(), Refused> {
+    let bare = host.trim_matches(['[', ']']);
+    if let Ok(address) = bare.parse() {
+        return check(address, allow_private);
+    }
+    let name = bare.trim_end_matches('.').to_ascii_lowercase();
+    if METADATA_HOSTS.contains(&name.as_str()) { Err(Refused(Why::Never)) } else { Ok(()) }
+}
+
+/// Looks names up and answers nothing that may not be called: whoever owns a name can point it
+/// anywhere after it was checked.
+pub(super) struct Guard {
+    pub(super) allow_private: bool,
+}
+
+impl Resolve for Guard {
+    fn resolve(&self, name: Name) -> Resolving {
+        let allow_private = self.allow_private;
+        Box::pin(async move {
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            found.iter().try_for_each(|found| check(found.ip(), allow_private))?;
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// An address that is not called.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", match .0 {
+    Why::Never => "an address that serves a machine's own credentials, or none at all, is never called",
+    Why::Private => "it is on this machine or in a private network: set allow_private if that is meant",
+})]
+pub(super) struct Refused(Why);
+
+#[derive(Debug)]
+enum Why {
+    Never,
+    Private,
+}
+
+fn check(address: IpAddr, allow_private: bool) -> Result<(), Refused> {
+    let address = embedded(address);
+    if is_never(address) {
+        return Err(Refused(Why::Never));
+    }
+    if is_private(address) && !allow_private { Err(Refused(Why::Private)) } else { Ok(()) }
+}
+
+/// The IPv4 address that packets to an IPv6 one end up at: mapped, compatible, NAT64, 6to4.
+fn embedded(address: IpAddr) -> IpAddr {
+    let IpAddr::V6(six) = address else { return address };
+    let joined =
+        |high: u16, low: u16| IpAddr::V4(Ipv4Addr::from_bits((u32::from(high) << 16) | u32::from(low)));
+    match six.segments() {
+        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => address,
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => joined(high, low),
+        [0x2002, high, low, ..] => joined(high, low),
+        _ => address,
+    }
+}
+
+fn is_never(address: IpAddr) -> bool {
+    METADATA_ADDRESSES.contains(&address)
+        || address.is_unspecified()
+        || address.is_multicast()
+        || match address {
+            IpAddr::V4(four) => four.is_link_local() || four.is_broadcast() || four.octets()[0] == 0,
+            IpAddr::V6(six) => six.is_unicast_link_local(),
+        }
+}
+
+fn is_private(address: IpAddr) -> bool {
+    address.is_loopback()
+        || match address {
+            IpAddr::V4(four) => {
+                let [a, b, c, _] = four.octets();
+                let shared = a == 100 && (64..128).contains(&b);
+                let special = (a == 192 && b == 0 && c == 0) || (a == 198 && (b & 0xfe) == 18) || a >= 240;
+                four.is_private() || shared || special
+            }
+            // The old site-local ones as well.
+            IpAddr::V6(six) => six.is_unique_local() || (six.segments()[0] & 0xffc0) == 0xfec0,
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::str::FromStr;
+
+    use super::*;
+
+    #[test]
+    fn model_url_ssrf() {
+        let never = [
+            "http://169.254.169.254",
+            "https://169.254.169.254/latest",
+            "http://[::ffff:169.254.169.254]",
+            "http://[64:ff9b::a9fe:a9fe]",
+            "http://[2002:a9fe:a9fe::1]",
+            "http://0xa9fea9fe",
+            "http://2852039166",
+            "http://0251.0376.0251.0376",
+            "http://[fe80::1]",
+            "http://[fd00:ec2::254]",
+            "http://100.100.100.200",
+            "http://168.63.129.16",
+            "http://metadata.google.internal",
+            "https://METADATA.google.internal./v1",
+            "http://0.0.0.0",
+            "http://0",
+            "http://[::]",
+            "http://224.0.0.1",
+            "http://255.255.255.255",
+        ];
+        for url in never {
+            let told = parse(url, true).unwrap_err();
+            assert!(told.contains("is never called"), "{url}: {told}");
+        }
+        let private = [
+            "https://127.0.0.1",
+            "https://[::1]",
+            "https://[::ffff:127.0.0.1]",
+            "https://[::7f00:2]",
+            "https://0x7f.1",
+            "https://2130706433",
+            "https://10.0.0.1",
+            "https://172.16.5.5",
+            "https://192.168.1.1",
+            "https://100.64.0.1",
+            "https://198.18.0.1",
+            "https://[fc00::1]",
+            "https://[fec0::1]",
+        ];
+        for url in private {
+            let told = parse(url, false).unwrap_err();
+            assert!(told.contains("set allow_private if that is meant"), "{url}: {told}");
+            parse(url, true).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_base_url_is_a_plain_one() {
+        for (url, told) in [
+            ("ftp://example.com", "base_url must begin with https:// or http://"),
+            ("file:///etc/passwd", "base_url must begin with https:// or http://"),
+            ("example.com", "base_url must look like https://api.example.com/v1"),
+            ("https://me:secret@example.com", "must not hold a user or password"),
+            ("https://example.com/?key=1", "base_url must not have a `?` or `#`"),
+            ("http://example.com", "base_url must be https"),
+        ] {
+            let refused = parse(url, false).unwrap_err();
+            assert!(refused.contains(told) && !refused.contains("secret"), "{url}: {refused}");
+        }
+        parse("https://8.8.8.8/v1", false).unwrap();
+        parse("https://[2606:4700::1111]", false).unwrap();
+        parse("http://example.com", true).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_name_that_points_home_is_not_called() {
+        let look_up = |allow_private| Guard { allow_private }.resolve(Name::from_str("localhost").unwrap());
+        let Err(told) = look_up(false).await else { panic!("localhost was allowed") };
+        assert!(told.downcast_ref::<Refused>().is_some(), "{told}");
+        assert!(look_up(true).await.unwrap().all(|found| found.ip().is_loopback()));
+    }
+}

@@ -1,0 +1,191 @@
+//! What an operator says about a model.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use zeroize::Zeroizing;
+
+use super::Usage;
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub provider: Provider,
+    /// As the provider names it.
+    pub model: String,
+    /// `None`: the provider's own address.
+    pub base_url: Option<String>,
+    pub api_key: Option<Secret>,
+    pub prices: Option<Prices>,
+    /// Whether it may be on this machine or in this network.
+    pub allow_private: bool,
+    /// Whether to go through the proxy that the environment names. It is the proxy then that looks
+    /// names up and decides what can be reached.
+    pub use_proxy: bool,
+    pub limits: Limits,
+}
+
+impl Settings {
+    pub fn new(provider: Provider, model: &str) -> Self {
+        Self {
+            provider,
+            model: model.to_owned(),
+            base_url: None,
+            api_key: None,
+            prices: None,
+            allow_private: false,
+            use_proxy: false,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// Who is spoken to, and in which wire format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Provider {
+    Anthropic,
+    /// OpenAI's chat completions.
+    OpenAi,
+    OpenAiResponses,
+    Gemini,
+    /// Chat completions as everybody else speaks them.
+    Compatible,
+}
+
+impl Provider {
+    pub const ALL: [Self; 5] =
+        [Self::Anthropic, Self::OpenAi, Self::OpenAiResponses, Self::Gemini, Self::Compatible];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenAi => "openai",
+            Self::OpenAiResponses => "openai-responses",
+            Self::Gemini => "gemini",
+            Self::Compatible => "compatible",
+        }
+    }
+
+    /// Where the provider is, if it is one.
+    pub fn usual_url(self) -> Option<&'static str> {
+        match self {
+            Self::Anthropic => Some("https://api.anthropic.com"),
+            Self::OpenAi | Self::OpenAiResponses => Some("https://api.openai.com/v1"),
+            Self::Gemini => Some("https://generativelanguage.googleapis.com/v1beta"),
+            Self::Compatible => None,
+        }
+    }
+}
+
+impl FromStr for Provider {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = Self::ALL.into_iter().find(|provider| provider.name() == text);
+        known.ok_or_else(|| format!("a provider is one of {}", Self::ALL.map(Self::name).join(", ")))
+    }
+}
+
+/// A key. It is wiped from memory when it goes, and shows itself to nobody.
+#[derive(Clone)]
+pub struct Secret(Zeroizing<String>);
+
+impl Secret {
+    /// Without the white space around it, which files end with. `None` when it cannot be sent as a
+    /// header: empty, or with letters that no key has.
+    pub fn parse(text: &str) -> Option<Self> {
+        let key = text.trim();
+        let sane = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic());
+        sane.then(|| Self(Zeroizing::new(key.to_owned())))
+    }
+
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+/// Of a million tokens each, in the operator's currency.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Prices {
+    pub input: f64,
+    pub output: f64,
+    /// Of input that the provider still knew.
+    pub cached: f64,
+}
+
+impl Prices {
+    pub fn cost(&self, usage: Usage) -> f64 {
+        let fresh = usage.input.saturating_sub(usage.cached);
+        let parts = [(fresh, self.input), (usage.cached, self.cached), (usage.output, self.output)];
+        parts.iter().map(|(tokens, price)| *tokens as f64 * price / 1e6).sum()
+    }
+}
+
+/// How long and how large an answer may be.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// A stream that says nothing for so long is given up.
+    pub silence: Duration,
+    /// The whole call.
+    pub whole: Duration,
+    /// Bytes of text and arguments.
+    pub kept: usize,
+    /// Bytes on the wire: a stream wraps a few letters in hundreds.
+    pub received: usize,
+    /// Tool calls in one turn.
+    pub calls: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            silence: Duration::from_secs(60),
+            whole: Duration::from_secs(600),
+            kept: 4 << 20,
+            received: 32 << 20,
+            calls: 128,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_shown_to_nobody() {
+        let key = Secret::parse(" sk-very-secret\n").unwrap();
+        assert_eq!(key.reveal(), "sk-very-secret");
+        let settings = Settings { api_key: Some(key), ..Settings::new(Provider::OpenAi, "m") };
+        assert!(!format!("{settings:?}").contains("very"));
+    }
+
+    #[test]
+    fn header_injection() {
+        for key in ["", " \n", "a\r\nx-evil: 1", "a b", "ключ", "a\0"] {
+            assert!(Secret::parse(key).is_none(), "{key:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_turn_costs() {
+        let prices = Prices { input: 3.0, output: 15.0, cached: 0.3 };
+        let usage = Usage { input: 1_000_000, output: 100_000, cached: 500_000 };
+        assert!((prices.cost(usage) - (1.5 + 1.5 + 0.15)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn providers_are_known_by_name() {
+        for provider in Provider::ALL {
+            assert_eq!(provider.name().parse(), Ok(provider));
+        }
+        let told = "claude".parse::<Provider>().unwrap_err();
+        assert_eq!(told, "a provider is one of anthropic, openai, openai-responses, gemini, compatible");
+    }
+}

@@ -1,0 +1,101 @@
+//! What the model is told before it begins: who it is, what is asked, and what the repository looks like.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use pages::{Files, FilesError};
+use regex::Regex;
+
+use crate::Task;
+
+/// The same for every job, so that providers can keep it.
+pub(crate) const SYSTEM: &str = include_str!("system.md");
+
+const MAX_FOLDERS: usize = 60;
+const MAX_LIKELY: usize = 8;
+const MAX_INSTRUCTIONS: usize = 16 * 1024;
+const NAVIGATION: [&str; 8] = [
+    "docs.json",
+    "mint.json",
+    "mkdocs.yml",
+    "SUMMARY.md",
+    "sidebars.js",
+    "sidebars.ts",
+    "_sidebar.md",
+    "_toc.yml",
+];
+
+/// The task with a map of the repository: where to begin without a look at everything.
+pub(crate) fn opening(task: &Task<'_>, files: &dyn Files) -> Result<String, FilesError> {
+    let all = files.list()?;
+    let mut text = format!("<task>\n{}\n</task>\n", task.prompt.trim());
+    for (path, said) in task.instructions {
+        let said: String = said.chars().take(MAX_INSTRUCTIONS).collect();
+        text += &format!("\n<instructions path={path:?}>\n{}\n</instructions>\n", fenced(said.trim()));
+    }
+    text += "\n<map>\n";
+    let mut map = format!("{} files", all.len());
+    if !files.root().is_empty() {
+        map += &format!(", all under {:?}", files.root());
+    }
+    map += ":\n";
+    map += &outline(&all);
+    let navigation: Vec<_> = all.iter().filter(|path| is_navigation(path)).map(String::as_str).collect();
+    if !navigation.is_empty() {
+        map += &format!("navigation: {}\n", navigation.join(", "));
+    }
+    let likely = likely(task.prompt, &all);
+    if !likely.is_empty() {
+        map += &format!("perhaps: {}\n", likely.join(", "));
+    }
+    Ok(text + &fenced(&map) + "</map>\n")
+}
+
+/// What comes in later from people.
+pub(crate) fn follow_up(prompt: &str) -> String {
+    format!("<task>\n{}\n</task>\n", prompt.trim())
+}
+
+/// Each folder with how many files it holds.
+fn outline(all: &[String]) -> String {
+    let mut folders: BTreeMap<&str, usize> = BTreeMap::new();
+    for path in all {
+        *folders.entry(path.rsplit_once('/').map_or("", |(folder, _)| folder)).or_default() += 1;
+    }
+    let line = |(folder, count): (&&str, &usize)| format!("{folder}/ {count}\n");
+    let mut text: String = folders.iter().take(MAX_FOLDERS).map(line).collect();
+    if folders.len() > MAX_FOLDERS {
+        text += &format!("and {} more folders\n", folders.len() - MAX_FOLDERS);
+    }
+    text
+}
+
+fn is_navigation(path: &str) -> bool {
+    NAVIGATION.contains(&path.rsplit('/').next().unwrap_or(path))
+}
+
+/// The pages whose names share the most words with the prompt.
+fn likely<'a>(prompt: &str, all: &'a [String]) -> Vec<&'a str> {
+    let prompt = prompt.to_lowercase();
+    let words: Vec<_> =
+        prompt.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() > 3).collect();
+    let score = |path: &&String| {
+        let path = path.to_lowercase();
+        words.iter().filter(|word| path.contains(**word)).count()
+    };
+    let mut scored: Vec<_> =
+        all.iter().map(|path| (score(&path), path.as_str())).filter(|(n, _)| *n > 0).collect();
+    scored.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
+    scored.into_iter().take(MAX_LIKELY).map(|(_, path)| path).collect()
+}
+
+/// Text of the repository cannot pass for what people say: its tags of ours are tags no more.
+pub(crate) fn fenced(text: &str) -> Cow<'_, str> {
+    static TAGS: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"(?i)<(\s*/?\s*(?:task|instructions|map)\b)").ok());
+    match &*TAGS {
+        Some(tags) => tags.replace_all(text, "&lt;$1"),
+        None => Cow::Owned(text.replace('<', "&lt;")),
+    }
+}

@@ -1,0 +1,53 @@
+//! What people write in docs every day, and may go on writing.
+
+use super::{Case, KEY, appended};
+
+#[test]
+fn everyday_lines() {
+    for text in [
+        "See [the guide](https://other.example/docs/how-to-deploy-version-2#before-you-begin).",
+        "```html\n<script src=\"https://cdn.example/x.js\"></script>\n```",
+        "Add `<img src=\"https://cdn.example/x.png\">` to it.",
+        "![x](https://img.known.example/y.png)",
+        "![x](./x.png)",
+        "<Card title=\"x\" href=\"https://other.example/\" icon=\"rocket\">Text</Card>",
+        "export AWS_ACCESS_KEY_ID=AKIAIOSFODNN7EXAMPLE",
+        "OPENAI_API_KEY=sk-... npm start",
+        "Authorization: Bearer <your-token>",
+        "curl -H 'Authorization: token ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx' https://api.github.com",
+        "password: ${{ secrets.PASSWORD }}",
+        "The `token` is a `string`; see `getAccessToken()` and `process.env.ACCESS_TOKEN`.",
+        "git clone https://github.com/acme/docs && git checkout 9f86d081884c7d659a2feaa0c55ad0159f86d081",
+        "sha256:9f86d081884c7d659a2feaa0c55ad0159f86d081884c7d659a2feaa0c55ad015",
+        "Family: 👨\u{200d}👩\u{200d}👧, warning: ⚠\u{fe0f}",
+        "می\u{200c}خواهم",
+        "<!-- prettier-ignore -->",
+        "{/* truncate */}",
+        "Set `id` to 3f2504e0-4f89-41d3-9a0c-0305e82c3301.",
+        "https://user:password@localhost:5432/db",
+        "import Tabs from '@theme/Tabs';",
+        "export const meta = { title: 'x' };",
+    ] {
+        assert_eq!(appended(text), [""; 0], "{text}");
+    }
+}
+
+#[test]
+fn what_was_there_may_be_moved_and_edited() {
+    let old = format!("token: {KEY}\n<!-- keep me -->\n![x](https://old.example/p)\nZero\u{200b}width\n");
+    let moved = format!("Hello!\n{}", old.replace("Zero", "No").replace("token: ", "The token: "));
+    let base = [("docs/a.md", old.as_str()), ("docs/c.md", "")];
+    let case = Case { base: &base, edits: &[("docs/a.md", &moved)], ..Case::default() };
+    assert_eq!(case.judge(), [""; 0]);
+    let case = Case { base: &base, edits: &[("docs/c.md", &moved)], ..Case::default() };
+    assert!(!case.judge().is_empty(), "but not be copied to a page that did not have it");
+}
+
+#[test]
+fn navigation_is_data() {
+    let nav = "nav:\n  - Home: index.md\n  - Guides:\n      - guides/a.md\n";
+    assert_eq!(Case { edits: &[("mkdocs.yml", nav)], ..Case::default() }.judge(), [""; 0]);
+    let base = [("sidebars.js", "module.exports = { docs: [\n  'a',\n] };\n")];
+    let nav = "module.exports = { docs: [\n  'a',\n  { type: 'doc', id: 'guides/b', label: 'B' },\n] };\n";
+    assert_eq!(Case { base: &base, edits: &[("sidebars.js", nav)], ..Case::default() }.judge(), [""; 0]);
+}

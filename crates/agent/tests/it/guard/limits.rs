@@ -1,0 +1,109 @@
+//! Whatever is put in, it ends, soon, and without a panic.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use agent::{Change, Policy, judge, plain_body, plain_title};
+use pages::MemoryTree;
+use proptest::prelude::*;
+
+use super::{Case, KEY};
+
+/// As long as a page can be; a debug build takes its time for less.
+const PAGE: usize = if cfg!(debug_assertions) { 32 << 10 } else { 2 << 20 };
+
+fn judge_page(path: &str, text: &str, secrets: &[&str]) {
+    Case { edits: &[(path, text)], secrets, ..Case::default() }.judge();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn nothing_panics(text in r#"(\PC|[<>{}`"'=&;%\\/!\[\]()#\n]|src=|https://|eyJ|ghp_|\u{200d}|&#x|<!--){0,60}"#) {
+        for path in ["a.md", "a.mdx", "a.html", "a.css", "mkdocs.yml"] {
+            judge_page(path, &text, &[]);
+        }
+        let plain = plain_body(&text);
+        prop_assert!(!plain.contains("<!--") || text.contains('`') || text.contains('~'));
+        plain_title(&text);
+    }
+
+    #[test]
+    fn bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let base = MemoryTree::default();
+        let edits = BTreeMap::from([("a.md".to_owned(), Some(bytes))]);
+        judge(&Change { base: &base, edits: &edits, asked: "", title: "", summary: "" }, &Policy::default());
+    }
+}
+
+/// Four times the text must not take much more than four times the time: a ratio, because machines differ.
+#[test]
+fn time_is_linear() {
+    for unit in [
+        "plain words of a page\n",
+        "src=\"",
+        "<a <b ",
+        "eyJ",
+        "eyJaaaaaaaaaaaaa.",
+        "ghp_",
+        "&#x41",
+        "{`",
+        "<!--",
+        "sk-aB3",
+        "https://a.example/?x=",
+        "![a](",
+        "-----BEGIN ",
+        "token: ",
+        "url(",
+        "\u{200b}",
+        "0123456789abcdef",
+        "@a fixes #1 ",
+        "`a` ",
+        "![a](//x.y) ",
+        "<!-- more -->",
+        "<!-- a -->\n",
+        "[a](https://x.y/?d=dGhlIHBhc3N3b3JkIGlzIGh1bnRlcjI)\n",
+    ] {
+        let time = |bytes: usize| {
+            let text = unit.repeat(bytes / unit.len());
+            let start = Instant::now();
+            judge_page("a.mdx", &text, &[KEY]);
+            plain_body(&text);
+            start.elapsed()
+        };
+        let (small, large) = (time(PAGE / 4), time(PAGE));
+        let bound = small.max(Duration::from_millis(20)) * 10;
+        assert!(large < bound, "{unit:?}: {small:?} for a quarter of {PAGE} bytes, {large:?} for all");
+    }
+}
+
+/// How much is objected to in a folder of other people's docs, every line of them taken as new:
+/// `GUARD_DOCS=folder cargo test -p agent -- --ignored --nocapture objections_to_real_docs`.
+#[test]
+#[ignore = "reads a folder that is named by GUARD_DOCS"]
+fn objections_to_real_docs() {
+    let mut folders = vec![std::path::PathBuf::from(std::env::var("GUARD_DOCS").unwrap())];
+    let (mut files, mut objected) = (0, BTreeMap::<String, usize>::new());
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let is_doc =
+                ["md", "mdx", "rst", "adoc"].iter().any(|kind| entry.extension().is_some_and(|e| e == *kind));
+            if entry.is_dir() {
+                folders.push(entry);
+            } else if let Some(text) = std::fs::read(&entry).ok().filter(|_| is_doc) {
+                files += 1;
+                let base = MemoryTree::default();
+                let edits =
+                    BTreeMap::from([(format!("docs/{}", entry.file_name().unwrap().display()), Some(text))]);
+                let change = Change { base: &base, edits: &edits, asked: "", title: "", summary: "" };
+                for objection in judge(&change, &Policy::default()) {
+                    let fatal = if objection.fatal { "fatal" } else { "note" };
+                    *objected.entry(format!("{fatal} {}", objection.rule.as_str())).or_default() += 1;
+                    println!("{}: {objection}", entry.display());
+                }
+            }
+        }
+    }
+    println!("{files} files: {objected:#?}");
+}

@@ -1,0 +1,107 @@
+//! Models, each wire format against a server that answers what a test tells it to.
+
+mod anthropic;
+mod chat;
+mod fake;
+mod gemini;
+mod responses;
+mod trouble;
+
+use agent::model::{
+    Arguments, Call, Message, Model, ModelError, Provider, Reply, Secret, Settings, Tool, ToolCall,
+    ToolResult, Turn,
+};
+use fake::Fake;
+use serde_json::{Value, json};
+
+const KEY: &str = "sk-test-0123456789";
+
+fn settings(fake: &Fake, provider: Provider) -> Settings {
+    Settings {
+        base_url: Some(fake.url.clone()),
+        api_key: Secret::parse(KEY),
+        allow_private: true,
+        ..Settings::new(provider, "test-model")
+    }
+}
+
+fn open(settings: &Settings) -> std::sync::Arc<dyn Model> {
+    // Each test may be a process of its own, or a thread of one.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    agent::model::open(settings).unwrap()
+}
+
+/// A conversation with everything that there can be in one.
+fn conversation() -> Vec<Message> {
+    let call = |id: &str, name: &str, arguments| ToolCall { id: id.into(), name: name.into(), arguments };
+    let result = |id: &str, name: &str, content: &str, failed| ToolResult {
+        id: id.into(),
+        name: name.into(),
+        content: content.into(),
+        failed,
+    };
+    let calls = vec![
+        call("call_1", "read", Arguments::Json(json!({ "path": "a.md" }))),
+        call("call_2", "edit", Arguments::Broken("{\"path\": \"a.m".into())),
+    ];
+    vec![
+        Message::User("Fix the — “typo”.".into()),
+        Message::Assistant(Turn { text: "I look.".into(), calls, opaque: None }),
+        Message::Results(vec![
+            result("call_1", "read", "teh", false),
+            result("call_2", "edit", "not JSON", true),
+        ]),
+        Message::User("Go on.".into()),
+        Message::Assistant(Turn::default()),
+        Message::User("Well?".into()),
+    ]
+}
+
+fn tools() -> Vec<Tool> {
+    let parameters = json!({
+        "type": "object", "properties": { "path": { "type": "string" } }, "required": ["path"],
+        "additionalProperties": false,
+    });
+    let tool = |name, description| Tool { name, description, parameters: parameters.clone() };
+    vec![tool("read", "Reads a page."), tool("edit", "Edits a page.")]
+}
+
+async fn ask(model: &dyn Model, messages: &[Message]) -> (Result<Reply, ModelError>, Vec<String>) {
+    let (tools, mut heard) = (tools(), Vec::new());
+    let call = Call { system: "You edit docs.", messages, tools: &tools, max_output: 4000 };
+    let reply = model.reply(&call, &mut |text: &str| heard.push(text.to_owned())).await;
+    (reply, heard)
+}
+
+async fn try_once(fake: &Fake, provider: Provider) -> Result<Reply, ModelError> {
+    ask(&*open(&settings(fake, provider)), &conversation()).await.0
+}
+
+/// The events of a stream, each with its own type as its name.
+fn events(events: &[Value]) -> String {
+    events.iter().map(|event| format!("event: x\ndata: {event}\n\n")).collect()
+}
+
+fn arguments(reply: &Reply) -> Vec<(&str, &str, &Arguments)> {
+    reply.turn.calls.iter().map(|call| (call.id.as_str(), call.name.as_str(), &call.arguments)).collect()
+}
+
+/// What is sent when the turn that came is sent back: the message of the assistant is the last but one.
+async fn sent_back(provider: Provider, reply: Reply) -> Value {
+    let results = reply.turn.calls.iter().map(|call| ToolResult {
+        id: call.id.clone(),
+        name: call.name.clone(),
+        content: "done".into(),
+        failed: false,
+    });
+    let messages = [
+        Message::User("Go.".into()),
+        Message::Assistant(reply.turn.clone()),
+        Message::Results(results.collect()),
+    ];
+    // As a transcript is kept.
+    let messages: Vec<Message> = serde_json::from_str(&serde_json::to_string(&messages).unwrap()).unwrap();
+    let fake = Fake::answering([fake::Answer::status(500, "")]).await;
+    let _ = ask(&*open(&settings(&fake, provider)), &messages).await;
+    fake.only_request().body
+}
