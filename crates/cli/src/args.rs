@@ -2,6 +2,7 @@
 
 mod job;
 mod key;
+mod model;
 mod project;
 mod pull;
 
@@ -14,6 +15,7 @@ pub(crate) use job::{
     ArchiveJob, CreateJob, DiffJob, JobCommand, ListJobs, MessageJob, OneJob, ViewJob, Watching,
 };
 pub(crate) use key::{CreateKey, KeyCommand, RevokeKey};
+pub(crate) use model::{ListModels, ModelCommand, TestModel};
 pub(crate) use project::{Changes, CreateProject, ProjectCommand, UpdateProject, ViewProject};
 pub(crate) use pull::{ListPulls, MergePull, OnePull, PullCommand};
 
@@ -36,6 +38,9 @@ content of a file that DOCWRIGHT_PUBLIC_URL_FILE names, or a line of the setting
 
 Exit codes: 0 done, 1 error, 2 wrong usage, 3 the watched job failed, 4 not allowed,
 5 the watched job changed nothing.";
+
+const CHECK_HELP: &str =
+    "Exit codes: 0 nothing was found, 1 something was found or the folder cannot be read.";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -60,6 +65,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: KeyCommand,
     },
+    /// The models that the settings name
+    Model {
+        #[command(subcommand)]
+        command: ModelCommand,
+    },
     /// Agent jobs, over HTTP: needs DOCWRIGHT_API_KEY, and DOCWRIGHT_URL for another server
     Job {
         #[command(subcommand)]
@@ -74,6 +84,9 @@ pub(crate) enum Command {
     Views(Views),
     /// Prints the API's description, OpenAPI 3.1, as a server here would serve it
     Openapi(Openapi),
+    /// Checks the pages of a folder: links, anchors, images, front matter, navigation, Markdown and MDX
+    #[command(after_help = CHECK_HELP)]
+    Check(Check),
     /// Looks at everything that a server here needs, and says what to do about what is wrong
     Doctor(Doctor),
     /// Prints completions for a shell: docwright completions bash
@@ -219,6 +232,16 @@ pub(crate) struct Views {
     #[arg(long, value_name = "N")]
     pub(crate) offset: Option<u64>,
     /// Print the answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Arguments)]
+pub(crate) struct Check {
+    /// The folder that the docs are in, or the whole checkout
+    #[arg(value_name = "PATH")]
+    pub(crate) path: PathBuf,
+    /// Print {"findings"} as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

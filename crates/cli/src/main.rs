@@ -3,11 +3,13 @@
 
 mod admin;
 mod args;
+mod check;
 mod client;
 mod demo;
 mod doctor;
 mod log;
 mod manual;
+mod model;
 mod output;
 mod serve;
 mod settings;
@@ -57,9 +59,11 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Project { command } => admin::project::run(&sources, command).await?,
         Command::Key { command } => admin::key::run(&sources, command).await?,
         Command::Pull { command } => admin::pull::run(&sources, command).await?,
+        Command::Model { command } => return model::run(&sources, command).await,
         Command::Job { command } => return client::job::run(&sources, command).await,
         Command::Views(args) => client::views::run(&sources, args).await?,
         Command::Openapi(args) => manual::openapi(&sources, &args)?,
+        Command::Check(args) => return check::run(&args),
         Command::Doctor(args) => return doctor::run(&sources, args).await,
         Command::Completions(args) => manual::completions(&args)?,
         Command::Man(args) => manual::man(&args)?,

@@ -56,6 +56,7 @@ fn settings(sources: &Sources, args: &Serve) -> anyhow::Result<Settings> {
         number(sources, "beacons_per_minute", &args.beacons_per_minute, settings.limits.beacons)?;
     settings.workers =
         number(sources, "workers", &args.workers, settings.workers as u32)?.min(1_000) as usize;
+    settings.models = sources.models()?;
     settings.metrics = yes_or_no(sources, "metrics", args.metrics)?;
     Ok(settings)
 }

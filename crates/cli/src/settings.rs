@@ -1,9 +1,13 @@
 //! Where a setting comes from: flag, environment, file that the environment names, `docwright.toml`.
 
+mod models;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use server::Settings;
+
+pub(crate) use models::ModelTable;
 
 /// Every setting there is; a name in the file that is not here is a mistake, and said so.
 const NAMES: &[&str] = &[
@@ -22,6 +26,7 @@ const NAMES: &[&str] = &[
     "beacons_per_minute",
     "url",
     "api_key",
+    "models",
 ];
 
 pub(crate) struct Sources {

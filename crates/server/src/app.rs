@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::Editor;
 use base::Clock;
 use base::sqlite::{OpenError, Schema};
 use forge::Local;
@@ -19,6 +18,7 @@ use crate::address_limit::AddressLimit;
 use crate::bodies::{Bodies, Room};
 use crate::hosts::{self, Hosts, Repository};
 use crate::metrics::{Counted, Metrics};
+use crate::models::Models;
 use crate::settings::{Limits, Proxies, Settings, USUAL_URL};
 
 /// How often, and how long each time, a command waits for another one.
@@ -48,6 +48,7 @@ pub struct App {
     pub answers: Room,
     /// Event streams that may be open at once.
     pub streams: Arc<Semaphore>,
+    pub models: Arc<Models>,
     pub(crate) metrics: Arc<Metrics>,
     /// Whether `/metrics` shows them.
     pub(crate) serves_metrics: bool,
@@ -74,6 +75,7 @@ impl App {
         public_url: &str,
         clock: Arc<dyn Clock>,
     ) -> anyhow::Result<Self> {
+        let models = Models::open(&settings.models, settings.agent)?;
         let store = open_store(settings, dir, Schema::Migrate, clock.clone()).await?;
         store.void_leases().await?;
         let views = SqliteViews::open(&dir.views(), clock.clone()).await?;
@@ -97,19 +99,12 @@ impl App {
             bodies: Bodies::new(settings.bounds.bodies),
             answers: Room::new(settings.bounds.answers),
             streams: Arc::new(Semaphore::new(settings.bounds.connections.div_ceil(4))),
+            models: Arc::new(models),
             metrics,
             serves_metrics: settings.metrics,
         })
     }
-
-    /// The editor behind a model's name; `None` when this server has no such model.
-    pub fn editor(&self, model: &str) -> Option<Arc<dyn Editor>> {
-        MODELS.contains(&model).then(|| Arc::new(agent::Offline) as Arc<dyn Editor>)
-    }
 }
-
-/// The models that a project can be given.
-pub const MODELS: &[&str] = &["offline"];
 
 impl Admin {
     pub async fn open(settings: &Settings, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {

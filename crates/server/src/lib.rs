@@ -8,6 +8,7 @@ mod dashboard;
 mod hosts;
 mod http;
 mod metrics;
+mod models;
 mod origin;
 mod path;
 mod serve;
@@ -15,14 +16,18 @@ mod settings;
 mod time;
 mod worker;
 
-pub use app::{Admin, App, MODELS};
+pub use app::{Admin, App};
 pub use bodies::{Bodies, Room};
 pub use hosts::{Repository, parse_docs_path};
 pub use http::openapi;
+pub use models::OFFLINE;
 pub use origin::parse_site;
 pub use serve::Server;
 pub use settings::{Bounds, Limits, Proxies, ProxyHeader, Settings, USUAL_URL, parse_public_url};
 pub use worker::Worker;
+
+/// The models that settings name, for whoever reads settings and tries them.
+pub use agent::model;
 
 /// The embedded host as [`Admin::host`] shows it, and the git that it needs.
 pub use forge::{CommitLine, Host, Local, PullRequest, State as PullState, check_program as check_git};

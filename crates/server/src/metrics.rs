@@ -17,7 +17,7 @@ use store::JobCounts;
 pub(crate) use text::Labels;
 pub(crate) use views::Counted;
 
-use crate::app::MODELS;
+use crate::models::OFFLINE;
 use text::Text;
 
 /// Upper bounds in seconds: from what a poll takes to what makes people leave.
@@ -87,7 +87,7 @@ impl Metrics {
         for outcome in ["completed", "unchanged", "failed", "given_back"] {
             metrics.add(Counter::JobRuns, Labels::of(&[("outcome", outcome)]), 0);
         }
-        MODELS.iter().for_each(|model| metrics.spent(model, &serde_json::Value::Null));
+        metrics.spent(OFFLINE, &serde_json::Value::Null);
         metrics
     }
 

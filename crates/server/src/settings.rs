@@ -1,5 +1,6 @@
 //! What an operator can set; the command line fills it from flags, environment and file.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -24,6 +25,10 @@ pub struct Settings {
     pub workers: usize,
     /// Whether `/metrics` is there.
     pub metrics: bool,
+    /// By the name that a project gives; `offline` is there without being named.
+    pub models: BTreeMap<String, agent::model::Settings>,
+    /// How much one run of a model may take.
+    pub agent: agent::Limits,
 }
 
 impl Settings {
@@ -38,6 +43,8 @@ impl Settings {
             bounds: Bounds::default(),
             workers: 4,
             metrics: false,
+            models: BTreeMap::new(),
+            agent: agent::Limits::default(),
         }
     }
 }

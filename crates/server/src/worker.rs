@@ -1,8 +1,10 @@
 //! Takes jobs from the store and sees them through. Meets `http` only in the store.
 
 mod edit;
+mod guard;
 mod outcome;
 mod run;
+mod said;
 mod tree;
 
 use std::collections::HashMap;

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use server::MODELS;
+use server::OFFLINE;
 use store::{NewProject, Project, ProjectChange, parse_name};
 
 use super::{open, organization, project};
@@ -31,7 +31,7 @@ async fn create(sources: &Sources, args: CreateProject) -> anyhow::Result<()> {
         base_ref: args.base_ref.clone(),
         docs_path,
         sites: parse_sites(&args.site)?,
-        model: parse_model(&args.model)?,
+        model: parse_model(sources, &args.model)?,
         // Last: the first organization is made here, and only when all is well.
         organization: organization(&admin, args.organization.as_deref()).await?.id,
     };
@@ -82,7 +82,7 @@ async fn view(sources: &Sources, args: ViewProject) -> anyhow::Result<()> {
 async fn update(sources: &Sources, args: UpdateProject) -> anyhow::Result<()> {
     let admin = open(sources, &args.data).await?;
     let before = project(&admin, &args.id).await?;
-    let mut change = parse_change(&args.changes)?;
+    let mut change = parse_change(sources, &args.changes)?;
     if change.repository.is_some() || change.base_ref.is_some() || change.docs_path.is_some() {
         let path = change.repository.as_ref().unwrap_or(&before.repository);
         let base_ref = change.base_ref.as_ref().unwrap_or(&before.base_ref);
@@ -94,7 +94,7 @@ async fn update(sources: &Sources, args: UpdateProject) -> anyhow::Result<()> {
     tell(&after.context("the project is gone")?, args.json)
 }
 
-fn parse_change(changes: &Changes) -> anyhow::Result<ProjectChange> {
+fn parse_change(sources: &Sources, changes: &Changes) -> anyhow::Result<ProjectChange> {
     let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
     let name = changes.name.as_deref().map(|name| parse_name("a project", name));
     let docs_path = changes.docs_path.as_ref().map(some);
@@ -106,7 +106,7 @@ fn parse_change(changes: &Changes) -> anyhow::Result<ProjectChange> {
             .map(|path| path.map(|path| server::parse_docs_path(&path)).transpose())
             .transpose()?,
         sites: (!changes.site.is_empty()).then(|| parse_sites(&changes.site)).transpose()?,
-        model: changes.model.as_deref().map(parse_model).transpose()?,
+        model: changes.model.as_deref().map(|name| parse_model(sources, name)).transpose()?,
     })
 }
 
@@ -152,8 +152,12 @@ fn read_token(path: &std::path::Path) -> anyhow::Result<String> {
     Ok(token.to_owned())
 }
 
-fn parse_model(name: &str) -> anyhow::Result<String> {
-    ensure!(MODELS.contains(&name), "there is no model {name}; there is {}", MODELS.join(", "));
+fn parse_model(sources: &Sources, name: &str) -> anyhow::Result<String> {
+    let known = sources.model_tables()?;
+    ensure!(
+        name == OFFLINE || known.contains_key(name),
+        "the settings name no model {name}; see `docwright model list`"
+    );
     Ok(name.to_owned())
 }
 

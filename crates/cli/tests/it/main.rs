@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod admin;
+mod check;
 mod demo;
 mod doctor;
 mod exits;
@@ -11,5 +12,6 @@ mod kill;
 mod live;
 mod log;
 mod manual;
+mod models;
 mod pulls;
 mod support;

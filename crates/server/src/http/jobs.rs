@@ -17,7 +17,7 @@ use super::error::ApiError;
 use super::limits::{self, RoomForJob};
 use super::query::Query;
 use super::{etag, idempotency};
-use crate::app::{App, MODELS};
+use crate::app::App;
 use crate::time::rfc3339;
 
 /// Longer than a lease: by then a worker has let go, or nobody believes it alive.
@@ -32,7 +32,7 @@ pub(super) async fn create(
     headers: HeaderMap,
     Json(body, bytes): Json<CreateJob>,
 ) -> Result<Response, ApiError> {
-    let new = new_job(&caller.project, body)?;
+    let new = new_job(&app, &caller.project, body)?;
     let terms = terms(&app, &caller.project, &headers, &bytes)?;
     let receipt = app.jobs.insert(&new, &terms).await?;
     let mut response = answer(&app, &caller.project, receipt, StatusCode::CREATED)?;
@@ -113,7 +113,7 @@ pub(super) async fn diff(
     Ok(([(CONTENT_TYPE, "text/x-diff; charset=utf-8")], diff))
 }
 
-fn new_job(project: &Project, body: CreateJob) -> Result<NewJob, ApiError> {
+fn new_job(app: &App, project: &Project, body: CreateJob) -> Result<NewJob, ApiError> {
     let prompt = Prompt::parse(&body.prompt)?;
     for (name, branch) in [("ref", &body.r#ref), ("branch", &body.branch)] {
         if let Some(Err(error)) = branch.as_deref().map(forge::valid_branch) {
@@ -121,8 +121,9 @@ fn new_job(project: &Project, body: CreateJob) -> Result<NewJob, ApiError> {
         }
     }
     let model = body.model.unwrap_or_else(|| project.model.clone());
-    if !MODELS.contains(&model.as_str()) {
-        let allowed = MODELS.join(", ");
+    let models = app.models.names();
+    if !models.contains(&model.as_str()) {
+        let allowed = models.join(", ");
         return Err(ApiError::invalid(
             "invalid_model",
             format!("model must be one that the project allows: {allowed}"),

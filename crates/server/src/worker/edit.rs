@@ -1,17 +1,21 @@
-//! The agent's turn: a commit's files in, edits and a report out, each step told as it happens.
+//! The agent's turn: a commit's files in, edits and a report out. Each step is told as it happens, and
+//! what the model said is kept before anything is done about it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use agent::{AgentError, Editor, Progress, Report, StepKind, Task};
+use agent::model::{Message, Usage};
+use agent::{AgentError, Editor, Progress, Report, Said, StepKind, Task};
+use async_trait::async_trait;
 use forge::Snapshot;
 use pages::Overlay;
-use store::{Lease, NewEvent};
+use serde_json::{Map, Value};
+use store::{Lease, NewEvent, StoreError, Tokens};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use super::outcome::Stop;
+use super::outcome::{Spent, Stop};
 use super::tree::Committed;
 use crate::app::App;
 
@@ -24,6 +28,7 @@ pub(super) type Edits = BTreeMap<String, Option<Vec<u8>>>;
 pub(super) struct Made {
     pub(super) report: Report,
     pub(super) edits: Edits,
+    pub(super) spent: Spent,
 }
 
 /// What the agent is given.
@@ -32,6 +37,10 @@ pub(super) struct Job {
     pub(super) prompt: String,
     pub(super) snapshot: Snapshot,
     pub(super) docs_path: Option<String>,
+    pub(super) instructions: Vec<(String, String)>,
+    pub(super) before: Vec<Said>,
+    /// The last follow-up that the prompt holds.
+    pub(super) read: u32,
 }
 
 /// Runs the editor on a thread of its own, since it may compute for long, and records its
@@ -41,9 +50,17 @@ pub(super) async fn run(app: &App, lease: &Lease, job: Job, alive: &Cancellation
     let halt = alive.child_token();
     // When this future is dropped, the thread is told at its next step.
     let _halt_on_drop = halt.clone().drop_guard();
-    let steps = Steps { tell, halt, count: 0 };
+    let spent = Spent { read: job.read, usage: Usage::default() };
+    let steps = Steps { app: app.clone(), lease: lease.clone(), tell, halt: halt.clone(), count: 0, spent };
     let runtime = tokio::runtime::Handle::current();
-    let editing = edit(job, steps).in_current_span();
+    let editing = async move {
+        // A model may be silent for long; nobody waits for it once the job is stopped.
+        tokio::select! {
+            made = edit(job, steps) => made,
+            () = halt.cancelled() => Err(AgentError::Cancelled.into()),
+        }
+    };
+    let editing = editing.in_current_span();
     let editing = tokio::task::spawn_blocking(move || runtime.block_on(editing));
     let mut events = Vec::new();
     while told.recv_many(&mut events, 64).await > 0 {
@@ -55,26 +72,38 @@ pub(super) async fn run(app: &App, lease: &Lease, job: Job, alive: &Cancellation
 async fn edit(job: Job, mut steps: Steps) -> Result<Made, Stop> {
     let tree = Committed(job.snapshot);
     let mut files = Overlay::new(tree, job.docs_path.as_deref()).map_err(AgentError::from)?;
-    let report = job.editor.edit(&Task { prompt: &job.prompt }, &mut files, &mut steps).await?;
-    Ok(Made { report, edits: files.edits().0 })
+    let task = Task { prompt: &job.prompt, instructions: &job.instructions, before: &job.before };
+    match job.editor.edit(&task, &mut files, &mut steps).await {
+        Ok(report) => Ok(Made { report, edits: files.edits().0, spent: steps.spent }),
+        Err(AgentError::Ended(sentence)) => {
+            let diff = files.diff().map_err(AgentError::from)?;
+            Err(Stop::Ended { sentence, diff, spent: steps.spent })
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Turns the editor's steps into events of the job. The channel has no bound of its own:
 /// [`MAX_STEPS`] is its bound.
 struct Steps {
+    app: App,
+    lease: Lease,
     tell: mpsc::UnboundedSender<NewEvent>,
     halt: CancellationToken,
     count: usize,
+    spent: Spent,
 }
 
+#[async_trait]
 impl Progress for Steps {
-    fn step(&mut self, kind: StepKind, message: String) {
+    fn detailed(&mut self, kind: StepKind, message: String, details: Map<String, Value>) {
         self.count += 1;
         let event = match self.count {
             ..MAX_STEPS => NewEvent::new(kind.as_str(), message),
             MAX_STEPS => NewEvent::new(kind.as_str(), "Further steps are not listed one by one"),
             _ => return,
         };
+        let event = details.into_iter().fold(event, |event, (name, value)| event.with(&name, value));
         // A receiver that is gone has stopped the run; `cancelled` says so, too.
         let _ = self.tell.send(event);
     }
@@ -82,6 +111,29 @@ impl Progress for Steps {
     fn cancelled(&self) -> bool {
         self.halt.is_cancelled()
     }
+
+    async fn keep(&mut self, message: &Message, usage: Usage) -> Result<u64, AgentError> {
+        let entry = serde_json::to_value(message).map_err(|_| AgentError::Cancelled)?;
+        let Usage { input, output, cached } = usage;
+        let said = self.app.queue.say(&self.lease, &entry, Tokens { input, output, cached }).await;
+        self.spent.usage.input += input;
+        self.spent.usage.output += output;
+        self.spent.usage.cached += cached;
+        said.map_err(interrupted)
+    }
+
+    async fn asked(&mut self) -> Result<Vec<String>, AgentError> {
+        let waiting = self.app.queue.unread(&self.lease).await.map_err(interrupted)?;
+        let new: Vec<_> = waiting.into_iter().filter(|message| message.number > self.spent.read).collect();
+        self.spent.read = new.last().map_or(self.spent.read, |message| message.number);
+        Ok(new.into_iter().map(|message| message.prompt).collect())
+    }
+}
+
+/// The job is not ours any more, or the store does not answer: it goes back as it was.
+fn interrupted(error: StoreError) -> AgentError {
+    tracing::warn!("the run is broken off: {error}");
+    AgentError::Cancelled
 }
 
 impl From<AgentError> for Stop {

@@ -1,6 +1,8 @@
 //! How a run can end, and the words for it.
 
 use agent::Report;
+use agent::model::Usage;
+use agent::{plain_body, plain_title};
 use forge::{PullRequest, State};
 use serde_json::{Value, json};
 use store::{Ending, Job, Outcome, StoreError};
@@ -14,6 +16,15 @@ pub(super) enum Stop {
     GiveBack(String),
     /// It cannot be done; the sentence is for whoever asked for it.
     Failed(String),
+    /// The agent was ended before it was done; what it had made is worth a look.
+    Ended { sentence: String, diff: String, spent: Spent },
+}
+
+/// What a run took in: tokens, and follow-ups up to this number.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Spent {
+    pub(super) read: u32,
+    pub(super) usage: Usage,
 }
 
 impl Stop {
@@ -26,6 +37,7 @@ impl From<StoreError> for Stop {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::LeaseLost(_) => Self::LeaseLost,
+            refused @ StoreError::BadEntry(_) => Self::failed(refused.to_string()),
             other => Self::GiveBack(other.to_string()),
         }
     }
@@ -42,8 +54,8 @@ impl From<forge::Error> for Stop {
     }
 }
 
-/// The agent finished. `report` is its own account.
-pub(super) fn completed(pull: Option<PullRequest>, report: Value) -> Ending {
+/// The agent finished. `report` is its own account, as [`report`] wrote it.
+pub(super) fn completed(pull: Option<PullRequest>, mut report: Value) -> Ending {
     let message = match &pull {
         // One that an earlier attempt opened may have been settled by a person since.
         Some(pull) => match pull.state {
@@ -53,44 +65,65 @@ pub(super) fn completed(pull: Option<PullRequest>, report: Value) -> Ending {
         },
         None => "Nothing had to be changed, so there is no pull request".to_owned(),
     };
-    ending(Outcome::Completed { pr_link: pull.map(|pull| pull.url) }, message, report)
+    let mut take = |name: &str| report.as_object_mut().and_then(|all| all.remove(name)).unwrap_or_default();
+    let (checks, usage) = (take("checks"), take("usage"));
+    let outcome = Outcome::Completed { pr_link: pull.map(|pull| pull.url) };
+    Ending { outcome, message, report, checks, usage, diff: None }
 }
 
 pub(super) fn failed(sentence: String) -> Ending {
-    ending(Outcome::Failed, sentence, Value::Null)
+    ended(sentence, None, Usage::default())
 }
 
-fn ending(outcome: Outcome, message: String, report: Value) -> Ending {
-    // The offline editor asks no model and runs no checks of its own.
-    let usage = json!({ "inputTokens": 0, "outputTokens": 0 });
-    Ending { outcome, message, report, checks: json!([]), usage }
+/// `diff`: what had been made by then.
+pub(super) fn ended(sentence: String, diff: Option<String>, used: Usage) -> Ending {
+    Ending {
+        outcome: Outcome::Failed,
+        message: sentence,
+        report: Value::Null,
+        checks: json!([]),
+        usage: usage(used),
+        diff: diff.filter(|diff| !diff.is_empty()),
+    }
 }
 
-/// The agent's account as it stands in the `ended` event.
-pub(super) fn report(report: &Report) -> Value {
-    json!({ "title": report.title, "summary": report.summary, "notes": report.notes })
+fn usage(Usage { input, output, cached }: Usage) -> Value {
+    json!({ "inputTokens": input, "outputTokens": output, "cachedTokens": cached })
+}
+
+/// The agent's account as it stands in the `ended` event; what else that event has is taken out of it
+/// by [`completed`], and kept here because a run may be taken up after its change is made.
+pub(super) fn report(report: &Report, used: Usage) -> Value {
+    json!({
+        "title": report.title,
+        "summary": report.summary,
+        "notes": report.notes,
+        "checks": report.checks,
+        "usage": usage(used),
+    })
 }
 
 pub(super) fn commit_message(report: &Report, job: &Job) -> String {
-    format!("{}\n\nDocwright-Job: {}\n", report.title, job.id)
+    format!("{}\n\nDocwright-Job: {}\n", plain_title(&report.title), job.id)
 }
 
 /// The embedded host has no drafts of its own; the word in front is understood everywhere.
 pub(super) fn pull_title(report: &Report, job: &Job) -> String {
-    if job.draft { format!("Draft: {}", report.title) } else { report.title.clone() }
+    let title = plain_title(&report.title);
+    if job.draft { format!("Draft: {title}") } else { title }
 }
 
-/// What a reviewer reads: what was done, what is left to them, and what was asked.
+/// What a reviewer reads: what was done, what is left to them, what the checks say, and what was asked.
 pub(super) fn pull_body(report: &Report, prompt: &str, job: &Job) -> String {
-    let mut body = report.summary.trim().to_owned();
-    if !report.notes.is_empty() {
-        body += "\n\n## Left to you\n";
-        for note in &report.notes {
-            body += &format!("\n- {note}");
+    let mut body = plain_body(report.summary.trim());
+    for (title, lines) in [("Left to you", &report.notes), ("Checks", &report.checks)] {
+        if !lines.is_empty() {
+            body += &format!("\n\n## {title}\n");
+            lines.iter().for_each(|line| body += &format!("\n- {}", plain_body(line)));
         }
     }
     body += "\n\n## The prompt\n";
-    for line in prompt.lines() {
+    for line in plain_body(prompt).lines() {
         body += &format!("\n> {line}");
     }
     body + &format!("\n\nDocwright-Job: {}\n", job.id)

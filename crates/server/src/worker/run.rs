@@ -13,8 +13,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::edit::{self, Edits, Made};
-use super::outcome::{Stop, commit_message, completed, failed, pull_body, pull_title, report};
-use super::pause;
+use super::outcome::{Stop, commit_message, completed, ended, failed, pull_body, pull_title, report};
+use super::tree::Committed;
+use super::{guard, pause, said};
 use crate::app::App;
 use crate::metrics::{Counter, Labels};
 
@@ -55,6 +56,9 @@ async fn one_pass(app: &App, lease: &Lease, alive: &CancellationToken) -> Result
     };
     match result {
         Err(Stop::Failed(sentence)) => Ok((failed(sentence), last(&waiting))),
+        Err(Stop::Ended { sentence, diff, spent }) => {
+            Ok((ended(sentence, Some(diff), spent.usage), spent.read.max(last(&waiting))))
+        }
         other => other,
     }
 }
@@ -141,11 +145,13 @@ async fn pass(
     if let Some(change) = run.change_so_far().await {
         return Ok((run.publish(&base_ref, &base, &change).await?, 0));
     }
-    let (prompt, read) = (run.prompt(waiting), last(waiting));
-    let made = run.edit(&base, &prompt, alive).await?;
+    let prompt = run.prompt(waiting);
+    let mut made = run.edit(&base, &prompt, last(waiting), alive).await?;
+    let read = made.spent.read;
     if made.edits.is_empty() {
-        return Ok((completed(None, report(&made.report)), read));
+        return Ok((completed(None, report(&made.report, made.spent.usage)), read));
     }
+    run.judge(&base, &mut made).await?;
     let change = run.commit(&base, &prompt, made, read).await?;
     Ok((run.publish(&base_ref, &base, &change).await?, read))
 }
@@ -235,15 +241,39 @@ impl<'a> Run<'a> {
         all.join("\n\n")
     }
 
-    async fn edit(&self, base: &Oid, prompt: &str, alive: &CancellationToken) -> Result<Made, Stop> {
+    async fn edit(
+        &self,
+        base: &Oid,
+        prompt: &str,
+        read: u32,
+        alive: &CancellationToken,
+    ) -> Result<Made, Stop> {
         let model = &self.lease.job.model;
-        let editor = self.app.editor(model).ok_or_else(|| {
+        let editor = self.app.models.editor(model).ok_or_else(|| {
             Stop::failed(format!("this server has no model named {model}; give the project another one"))
         })?;
         let snapshot = self.cache.snapshot(base)?;
         let docs_path = self.project.docs_path.clone();
-        let task = edit::Job { editor, prompt: prompt.to_owned(), snapshot, docs_path };
+        let instructions = said::instructions(&snapshot, docs_path.as_deref());
+        let before = said::before(self.app, self.lease, base).await?;
+        let prompt = prompt.to_owned();
+        let task = edit::Job { editor, prompt, snapshot, docs_path, instructions, before, read };
         edit::run(self.app, self.lease, task, alive).await
+    }
+
+    /// The last wall: whoever made it, what must not leave does not, and what a reviewer is to know is
+    /// in the pull request.
+    async fn judge(&self, base: &Oid, made: &mut Made) -> Result<(), Stop> {
+        let tree = Committed(self.cache.snapshot(base)?);
+        let asked = said::by_people(self.app, self.lease).await?;
+        let objections = guard::judge(self.app, &tree, &asked, made);
+        if let Some(fatal) = objections.iter().find(|objection| objection.fatal) {
+            let sentence = format!("the change was not published: {fatal}");
+            let diff = guard::shown(tree, self.project.docs_path.as_deref(), &made.edits);
+            return Err(Stop::Ended { sentence, diff, spent: made.spent });
+        }
+        made.report.notes.extend(objections.iter().map(ToString::to_string));
+        Ok(())
     }
 
     /// The commit is written and noted before anything of it leaves this machine.
@@ -254,7 +284,7 @@ impl<'a> Run<'a> {
             head_commit: commit.to_string(),
             title: pull_title(&made.report, job),
             body: pull_body(&made.report, prompt, job),
-            report: report(&made.report),
+            report: report(&made.report, made.spent.usage),
             diff: self.diff(base, &commit).await?,
         };
         self.app.queue.set_change(self.lease, &change, read).await?;

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod agent;
 mod bad_requests;
 mod bounds;
 mod coding;
@@ -19,6 +20,7 @@ mod metrics;
 mod operations;
 mod order;
 mod pages;
+mod provider;
 mod raw;
 mod support;
 mod tenancy;

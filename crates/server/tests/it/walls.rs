@@ -13,7 +13,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("traffic", &["base"]),
     ("store", &["base"]),
     ("server", &["agent", "base", "forge", "pages", "store", "traffic", "wire"]),
-    ("cli", &["base", "server", "store", "wire"]),
+    ("cli", &["base", "pages", "server", "store", "wire"]),
 ];
 
 fn crates() -> PathBuf {

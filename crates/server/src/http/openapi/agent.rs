@@ -8,7 +8,6 @@ use wire::{AgentJob, CreateJob, FollowUp, JobEvent, JobList, Source};
 use super::answer::Answer;
 use super::operation::Operation;
 use super::parameters::{header, pages, query};
-use crate::app::MODELS;
 use crate::http::error::ApiError;
 
 const TAG: &str = "Agent jobs";
@@ -16,7 +15,6 @@ const TAG: &str = "Agent jobs";
 const WITH_A_JOB: [&str; 5] = ["getJob", "messageJob", "archiveJob", "listEvents", "getDiff"];
 
 pub(crate) fn create_job() -> Operation {
-    let no_model = format!("model must be one that the project allows: {}", MODELS.join(", "));
     let done = Answer::json::<AgentJob>(201, "The job, `active`; it is on disk.", job())
         .header("Location")
         .header("Idempotent-Replay")
@@ -28,12 +26,11 @@ pub(crate) fn create_job() -> Operation {
         .writes()
         .idempotent()
         .body::<CreateJob>(json!({ "prompt": "Fix the broken links in the guides" }))
-        .one_of::<CreateJob>("model", MODELS)
         .answers(done)
         .refuses([
             ApiError::BadPrompt(PromptError::Empty),
             ApiError::invalid("invalid_branch", "branch: the branch name `a b` must have no spaces, control characters or any of ~^:?*[\\"),
-            ApiError::invalid("invalid_model", no_model),
+            ApiError::invalid("invalid_model", "model must be one that the project allows: offline"),
             bad_key(),
             limit_reached(),
         ])

@@ -28,14 +28,6 @@ impl Schemas {
         }
     }
 
-    /// What this server alone knows: the values that a field may have, or null.
-    fn narrow(&mut self, name: &str, field: &str, values: &[&str]) {
-        if let Some(field) = self.0.get_mut(name).and_then(|schema| schema["properties"].get_mut(field)) {
-            let values: Vec<_> = values.iter().map(|value| json!(value)).chain([Value::Null]).collect();
-            field["enum"] = json!(values);
-        }
-    }
-
     pub(super) fn components(&self) -> Value {
         json!(self.0)
     }
@@ -67,7 +59,6 @@ pub(crate) struct Operation {
     parameters: Vec<Value>,
     body: Option<Value>,
     types: Vec<Named>,
-    narrowed: Vec<(String, &'static str, &'static [&'static str])>,
     answers: Vec<Answer>,
     refuses: Vec<ApiError>,
 }
@@ -83,7 +74,6 @@ impl Operation {
             parameters: Vec::new(),
             body: None,
             types: Vec::new(),
-            narrowed: Vec::new(),
             answers: Vec::new(),
             refuses: vec![ApiError::Internal(anyhow::anyhow!("")), ApiError::Busy],
         }
@@ -131,16 +121,6 @@ impl Operation {
         self.content::<T>(content)
     }
 
-    /// A field of the body takes these values alone.
-    pub(super) fn one_of<T: ToSchema>(
-        mut self,
-        field: &'static str,
-        values: &'static [&'static str],
-    ) -> Self {
-        self.narrowed.push((T::name().into_owned(), field, values));
-        self
-    }
-
     /// A body in any of several forms; errors of reading it included.
     pub(super) fn content<T: ToSchema>(mut self, content: Value) -> Self {
         self.body = Some(json!({ "required": true, "content": content }));
@@ -167,9 +147,6 @@ impl Operation {
     pub(super) fn describe(self, path: &str, schemas: &mut Schemas) -> Value {
         schemas.add(self.types, false);
         schemas.add(types::<wire::Error>(), true);
-        for (name, field, values) in self.narrowed {
-            schemas.narrow(&name, field, values);
-        }
         let mut responses = Map::new();
         for answer in self.answers {
             let (status, response) = answer.describe(schemas);

@@ -1,0 +1,114 @@
+//! `docwright model …`: which models there are, and whether they answer.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::anyhow;
+use serde_json::json;
+use server::model::{self, Call, Message, Prices, Reply, Stop, Tool};
+
+use crate::args::{ListModels, ModelCommand, TestModel};
+use crate::output;
+use crate::settings::{ModelTable, Sources};
+
+const OFFLINE: &str = "offline";
+/// Enough for a model that thinks before it does what it is told.
+const MAX_OUTPUT: u32 = 2_000;
+
+pub(crate) async fn run(sources: &Sources, command: ModelCommand) -> anyhow::Result<ExitCode> {
+    match command {
+        ModelCommand::List(args) => list(sources, args).map(|()| ExitCode::SUCCESS),
+        ModelCommand::Test(args) => test(sources, args).await,
+    }
+}
+
+fn list(sources: &Sources, args: ListModels) -> anyhow::Result<()> {
+    let row = |(name, table): (String, ModelTable)| {
+        Ok([name, table.provider()?.name().to_owned(), table.url()?.to_owned(), table.model])
+    };
+    let offline = Ok([OFFLINE.to_owned(), "none".into(), String::new(), OFFLINE.to_owned()]);
+    let rows = [offline].into_iter().chain(sources.model_tables()?.into_iter().map(row));
+    let rows: Vec<[String; 4]> = rows.collect::<anyhow::Result<_>>()?;
+    if args.json {
+        let shown = |[name, provider, url, model]: &[String; 4]| json!({ "name": name, "provider": provider, "url": url, "model": model });
+        return output::json(&rows.iter().map(shown).collect::<Vec<_>>());
+    }
+    output::table(["NAME", "PROVIDER", "URL", "MODEL"], rows)
+}
+
+/// What came of a test.
+struct Tried {
+    ok: bool,
+    sentence: String,
+    took: Duration,
+    reply: Option<Reply>,
+}
+
+async fn test(sources: &Sources, args: TestModel) -> anyhow::Result<ExitCode> {
+    if args.name == OFFLINE {
+        let sentence = "offline needs no model and no network: it always works".to_owned();
+        return told(&args, &Tried { ok: true, sentence, took: Duration::ZERO, reply: None }, None);
+    }
+    let table = sources.model_tables()?.remove(&args.name);
+    let table = table
+        .ok_or_else(|| anyhow!("the settings name no model `{}`; see `docwright model list`", args.name))?;
+    let settings = table.settings().map_err(|why| why.context(format!("models.{}", args.name)))?;
+    let model = model::open(&settings).map_err(|why| anyhow!("models.{}: {why}", args.name))?;
+    told(&args, &ask(&*model).await, settings.prices)
+}
+
+/// Jobs live by tools, so the one small thing is to call one.
+async fn ask(model: &dyn model::Model) -> Tried {
+    let messages = [Message::User("Call the tool `ready`, and say nothing else.".into())];
+    let parameters = json!({ "type": "object", "properties": {} });
+    let tools = [Tool { name: "ready", description: "Says that you are ready.", parameters }];
+    let call = Call { system: "This is a test.", messages: &messages, tools: &tools, max_output: MAX_OUTPUT };
+    let start = Instant::now();
+    let reply = model.reply(&call, &mut |_: &str| {}).await;
+    let took = start.elapsed();
+    let (ok, sentence) = match &reply {
+        Err(error) => (false, error.to_string()),
+        Ok(reply) => judge(reply),
+    };
+    Tried { ok, sentence, took, reply: reply.ok() }
+}
+
+fn judge(reply: &Reply) -> (bool, String) {
+    let called = reply.turn.calls.iter().any(|call| call.name == "ready");
+    match reply.stop {
+        _ if called => (true, "it answers, and calls tools".into()),
+        Stop::Refused => (false, "it answers, but refused to do what it was asked".into()),
+        Stop::TooLong => (false, format!("it answers, but came to no end within {MAX_OUTPUT} tokens")),
+        Stop::Done | Stop::Calls => (
+            false,
+            "it answers, but did not call the tool that it was asked to: a job needs a model that does"
+                .into(),
+        ),
+    }
+}
+
+fn told(args: &TestModel, tried: &Tried, prices: Option<Prices>) -> anyhow::Result<ExitCode> {
+    let usage = tried.reply.as_ref().map(|reply| reply.usage);
+    let cost = usage.zip(prices).map(|(usage, prices)| prices.cost(usage));
+    let code = if tried.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    if args.json {
+        output::json(&json!({
+            "ok": tried.ok, "name": args.name, "sentence": output::plain(&tried.sentence),
+            "milliseconds": tried.took.as_millis() as u64, "usage": usage, "cost": cost,
+        }))?;
+        return Ok(code);
+    }
+    if !tried.ok {
+        output::say(format!("error: {}: {}", args.name, tried.sentence));
+        return Ok(code);
+    }
+    output::line(format!("{}: {}{}", args.name, tried.sentence, figures(tried, cost)))?;
+    Ok(code)
+}
+
+fn figures(tried: &Tried, cost: Option<f64>) -> String {
+    let Some(reply) = &tried.reply else { return String::new() };
+    let cost = cost.map(|cost| format!(", cost {cost:.6}")).unwrap_or_default();
+    let (usage, ms) = (reply.usage, tried.took.as_millis());
+    format!(" ({ms} ms, {} tokens in, {} out{cost})", usage.input, usage.output)
+}

@@ -1,0 +1,55 @@
+//! What was said about a job: by people, by the repository, and with the model before.
+
+use agent::Said;
+use agent::model::Usage;
+use forge::{Oid, Snapshot};
+use store::Lease;
+
+use super::outcome::Stop;
+use crate::app::App;
+
+/// As much of the repository's instructions as is read.
+const MAX_INSTRUCTIONS: usize = 16 * 1024;
+
+/// `AGENTS.md` of the root, the docs folder, `.docwright/` and `.mintlify/`; of no other folder, which
+/// may be somebody else's.
+pub(super) fn instructions(snapshot: &Snapshot, docs_path: Option<&str>) -> Vec<(String, String)> {
+    let mut paths: Vec<_> =
+        ["AGENTS.md", ".docwright/AGENTS.md", ".mintlify/AGENTS.md"].map(String::from).into();
+    paths.extend(docs_path.map(|folder| format!("{}/AGENTS.md", folder.trim_matches('/'))));
+    let read = |path: String| {
+        let bytes = snapshot.read(&path).ok()??;
+        let text = String::from_utf8(bytes).ok().filter(|text| text.len() <= MAX_INSTRUCTIONS)?;
+        Some((path, text))
+    };
+    paths.into_iter().filter_map(read).collect()
+}
+
+/// The conversation so far. What an attempt at this run said is only good for the commit that it began
+/// with: its edits are made again on top of that.
+pub(super) async fn before(app: &App, lease: &Lease, base: &Oid) -> Result<Vec<Said>, Stop> {
+    let mut said = app.queue.conversation(lease).await?;
+    let same_base = lease.resume.base.as_ref().is_some_and(|(_, commit)| commit == base.as_str());
+    if let Some(first) = said.iter().position(|entry| entry.run == lease.job.run).filter(|_| !same_base) {
+        app.queue.forget_from(lease, said[first].number).await?;
+        said.truncate(first);
+    }
+    let kept = |entry: store::Said| {
+        let store::Tokens { input, output, cached } = entry.tokens;
+        let message = serde_json::from_value(entry.entry).ok()?;
+        Some(Said { this_run: entry.run == lease.job.run, message, usage: Usage { input, output, cached } })
+    };
+    Ok(said.into_iter().filter_map(kept).collect())
+}
+
+/// Every word of people about this job: what they ask for, they may have.
+pub(super) async fn by_people(app: &App, lease: &Lease) -> Result<String, Stop> {
+    let job = &lease.job;
+    let events = app.jobs.events(&job.project, &job.id, 0).await?.unwrap_or_default();
+    let messages = events.iter().filter(|event| event.kind == "message");
+    let words = messages.filter_map(|event| event.data.get("prompt").and_then(|prompt| prompt.as_str()));
+    let unread = app.queue.unread(lease).await?;
+    let all =
+        [job.prompt.as_str()].into_iter().chain(words).chain(unread.iter().map(|one| one.prompt.as_str()));
+    Ok(all.collect::<Vec<_>>().join("\n\n"))
+}

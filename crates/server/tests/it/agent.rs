@@ -1,0 +1,204 @@
+//! Jobs that a model carries out, from the request to the pull request of the embedded host.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use server::model::Provider;
+
+use crate::provider::{FakeProvider, KEY, Turn, calls, finish};
+use crate::support::{Team, TestServer};
+
+const DOCS: [(&str, &str); 3] = [
+    ("index.md", "# Kettle\n\nSee the [setup](setup.md).\n"),
+    ("setup.md", "# Setup\n\nRun `kettle init`.\nIt takes a minute.\n"),
+    ("AGENTS.md", "Write British English.\n"),
+];
+
+async fn server(provider: &FakeProvider, format: Provider) -> (TestServer, Team) {
+    server_with(provider, format, |_| {}).await
+}
+
+async fn server_with(
+    provider: &FakeProvider,
+    format: Provider,
+    shape: impl FnOnce(&mut server::Settings),
+) -> (TestServer, Team) {
+    let models = BTreeMap::from([("fast".to_owned(), provider.settings(format))]);
+    let server = TestServer::start_with(|settings| {
+        settings.models = models;
+        shape(settings);
+    })
+    .await;
+    let team = server.team("acme", &DOCS).await;
+    (server, team)
+}
+
+async fn create(server: &TestServer, team: &Team, prompt: &str) -> Value {
+    let path = format!("/v2/agent/{}/job", team.project.id);
+    let answer = server.post(&team.key, &path, &json!({ "prompt": prompt, "model": "fast" })).await;
+    assert_eq!(answer.status, 201, "{answer}");
+    answer.json()
+}
+
+/// Runs what waits, and answers the job as it is then.
+async fn run(server: &TestServer, team: &Team, job: &Value) -> Value {
+    server.run_queued_jobs().await;
+    server.job(team, &job["id"]).await
+}
+
+async fn ended(server: &TestServer, team: &Team, job: &Value) -> Value {
+    server.events(team, &job["id"]).await.pop().unwrap()
+}
+
+async fn diff(server: &TestServer, team: &Team, job: &Value) -> String {
+    let path = format!("/v2/agent/{}/job/{}/diff", team.project.id, job["id"].as_str().unwrap());
+    server.get(&team.key, &path).await.body
+}
+
+fn edit(old: &str, new: &str) -> Turn {
+    calls("edit", json!({ "path": "setup.md", "old": old, "new": new }))
+}
+
+#[tokio::test]
+async fn every_wire_format_ends_in_a_pull_request_and_goes_on_with_it() {
+    for format in Provider::ALL {
+        let provider = FakeProvider::start([
+            Turn::Calls(vec![
+                ("search", json!({ "text": "takes" })),
+                ("read", json!({ "path": "setup.md" })),
+            ]),
+            edit("It takes a minute.", "It takes two minutes."),
+            finish("Say how long the setup takes"),
+        ])
+        .await;
+        let (server, team) = server(&provider, format).await;
+        let job = create(&server, &team, "Say how long the setup takes").await;
+        let done = run(&server, &team, &job).await;
+        let end = ended(&server, &team, &job).await;
+        assert_eq!((&done["status"], &done["model"]), (&json!("completed"), &json!("fast")), "{end}");
+        assert!(done["prLink"].as_str().unwrap().ends_with("/pulls/1"));
+        assert_eq!(end["usage"], json!({ "inputTokens": 300, "outputTokens": 30, "cachedTokens": 0 }));
+        assert!(diff(&server, &team, &job).await.contains("+It takes two minutes."));
+        assert!(provider.sent()[0].contains("Write British English."), "the repository's instructions");
+
+        provider.say(edit("two minutes", "three minutes"));
+        provider.say(finish("Say three minutes"));
+        server.ask(&team, &job, "message", &json!({ "prompt": "It is three" })).await;
+        let again = run(&server, &team, &job).await;
+        assert_eq!((&again["status"], &again["prLink"]), (&json!("completed"), &done["prLink"]));
+        assert!(diff(&server, &team, &job).await.contains("+It takes three minutes."));
+        let last = provider.sent().pop().unwrap();
+        assert!(
+            last.contains("It is three") && last.contains("how long the setup takes"),
+            "one conversation"
+        );
+    }
+}
+
+#[tokio::test]
+async fn nothing_to_change_is_no_pull_request() {
+    let provider = FakeProvider::start([finish("Leave it as it is")]).await;
+    let (server, team) = server(&provider, Provider::Anthropic).await;
+    let job = create(&server, &team, "Say how long the setup takes").await;
+    let done = run(&server, &team, &job).await;
+    assert_eq!((&done["status"], &done["prLink"]), (&json!("completed"), &Value::Null));
+}
+
+#[tokio::test]
+async fn a_limit_fails_the_job_and_keeps_the_diff() {
+    let provider =
+        FakeProvider::start([edit("a minute", "two minutes"), edit("two minutes", "three minutes")]).await;
+    let (server, team) = server_with(&provider, Provider::OpenAi, |settings| settings.agent.turns = 2).await;
+    let job = create(&server, &team, "Go on for ever").await;
+    assert_eq!(run(&server, &team, &job).await["status"], "failed");
+    let end = ended(&server, &team, &job).await;
+    assert!(end["message"].as_str().unwrap().contains("the limit of 2 questions to the model"), "{end}");
+    assert_eq!(end["usage"]["inputTokens"], 200);
+    assert!(diff(&server, &team, &job).await.contains("+It takes three minutes."));
+    assert!(server.app.pulls.pulls(&team.project.id, 10).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_model_is_said_in_a_sentence() {
+    async fn check(turn: Turn, expected: &str) {
+        let provider = FakeProvider::start([turn]).await;
+        let (server, team) = server(&provider, Provider::OpenAi).await;
+        let job = create(&server, &team, "Say how long the setup takes").await;
+        assert_eq!(run(&server, &team, &job).await["status"], "failed");
+        let end = ended(&server, &team, &job).await;
+        let sentence = end["message"].as_str().unwrap();
+        assert!(sentence.contains(expected), "{sentence}");
+        assert!(!sentence.contains(KEY), "{sentence}");
+    }
+    check(Turn::Status(401, r#"{"error":{"message":"Incorrect API key provided"}}"#), "key").await;
+    check(
+        Turn::Status(404, r#"{"error":{"message":"The model does not exist","code":"model_not_found"}}"#),
+        "test-model",
+    )
+    .await;
+    check(Turn::Status(200, "<html>Welcome</html>"), "is no API").await;
+}
+
+/// Killed in the middle of a run, the next attempt asks the model for nothing that it had answered.
+#[tokio::test]
+async fn a_restarted_job_does_not_pay_twice() {
+    let provider = FakeProvider::start([edit("a minute", "two minutes"), Turn::Silence]).await;
+    let (server, team) = server(&provider, Provider::Anthropic).await;
+    let job = create(&server, &team, "Say how long the setup takes").await;
+    let worker = server::Worker::new(server.app.clone(), 1);
+    let stop = tokio_util::sync::CancellationToken::new();
+    let working = {
+        let stop = stop.clone();
+        tokio::spawn(async move { worker.work(stop).await })
+    };
+    while provider.sent().len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    stop.cancel();
+    working.await.unwrap();
+    provider.say(finish("Say two minutes"));
+    let done = run(&server, &team, &job).await;
+    assert_eq!(done["status"], "completed", "{}", ended(&server, &team, &job).await);
+    assert!(diff(&server, &team, &job).await.contains("+It takes two minutes."));
+    assert_eq!(provider.sent().len(), 3);
+    assert_eq!(provider.sent()[1], provider.sent()[2], "the same question, once more");
+}
+
+// The rows of the attack list that end at the last wall, by name.
+
+#[tokio::test]
+async fn exfil_key() {
+    let leak = format!("It takes a minute. Key: {KEY}");
+    let provider = FakeProvider::start([edit("It takes a minute.", &leak), finish("Say more")]).await;
+    let (server, team) = server(&provider, Provider::OpenAi).await;
+    let job = create(&server, &team, "Say how long the setup takes").await;
+    assert_eq!(run(&server, &team, &job).await["status"], "failed");
+    let end = ended(&server, &team, &job).await;
+    assert!(end["message"].as_str().unwrap().contains("the change was not published"), "{end}");
+    assert!(!end.to_string().contains(KEY));
+    assert!(server.app.pulls.pulls(&team.project.id, 10).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn workflow_edit() {
+    let write = calls("write", json!({ "path": ".github/workflows/ci.yml", "text": "on: push\n" }));
+    let provider = FakeProvider::start([write, finish("Add a workflow")]).await;
+    let (server, team) = server(&provider, Provider::Gemini).await;
+    let job = create(&server, &team, "Say how long the setup takes").await;
+    assert_eq!(run(&server, &team, &job).await["status"], "failed");
+    assert!(server.app.pulls.pulls(&team.project.id, 10).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn pr_mention() {
+    let title = "Fixes #1 @everyone";
+    let provider = FakeProvider::start([edit("a minute", "two minutes"), finish(title)]).await;
+    let (server, team) = server(&provider, Provider::OpenAiResponses).await;
+    let job = create(&server, &team, "Say how long, cc @boss, closes #2").await;
+    assert_eq!(run(&server, &team, &job).await["status"], "completed");
+    let pulls = server.app.pulls.pulls(&team.project.id, 10).await.unwrap();
+    let text = format!("{}\n{}", pulls[0].title, pulls[0].body);
+    for live in ["@everyone", "@boss", "Fixes #1", "closes #2"] {
+        assert!(!text.contains(live), "{text}");
+    }
+}
