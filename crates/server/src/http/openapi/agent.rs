@@ -32,7 +32,7 @@ pub(crate) fn create_job() -> Operation {
             ApiError::invalid("invalid_branch", "branch: the branch name `a b` must have no spaces, control characters or any of ~^:?*[\\"),
             ApiError::invalid("invalid_model", "model must be one that the project allows: offline"),
             bad_key(),
-            limit_reached(),
+            limit_reached(100),
         ])
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn list_jobs() -> Operation {
         .parameter(offset)
         .parameter(query("status", status, "Only those."))
         .answers(done)
-        .refuses([bad_query()])
+        .refuses([bad_query(100)])
 }
 
 pub(crate) fn message_job() -> Operation {
@@ -76,7 +76,7 @@ pub(crate) fn message_job() -> Operation {
             ApiError::BadPrompt(PromptError::Empty),
             ApiError::Conflict("the job is archived; create a new job".into()),
             bad_key(),
-            limit_reached(),
+            limit_reached(100),
         ])
 }
 
@@ -141,16 +141,15 @@ fn event() -> Value {
     })
 }
 
-pub(super) fn bad_query() -> ApiError {
-    ApiError::invalid("invalid_query", "limit must be between 1 and 100, got 0")
+pub(super) fn bad_query(most: u32) -> ApiError {
+    ApiError::invalid("invalid_query", format!("limit must be between 1 and {most}, got 0"))
 }
 
 fn bad_key() -> ApiError {
     ApiError::invalid("invalid_idempotency_key", "Idempotency-Key must be 1 to 255 printable characters")
 }
 
-pub(super) fn limit_reached() -> ApiError {
-    let hour = SignedDuration::from_secs(3_600);
-    let resets_at = Timestamp::UNIX_EPOCH.saturating_add(hour).unwrap_or_default();
-    ApiError::LimitReached(Usage { most: 100, left: 0, resets_at, left_for: hour })
+pub(super) fn limit_reached(most: u32) -> ApiError {
+    let resets_at = Timestamp::constant(1_794_834_000, 0);
+    ApiError::LimitReached(Usage { most, left: 0, resets_at, left_for: SignedDuration::from_secs(1_800) })
 }

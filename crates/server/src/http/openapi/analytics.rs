@@ -28,7 +28,7 @@ pub(crate) fn get_views() -> Operation {
         .parameter(limit)
         .parameter(offset)
         .answers(done)
-        .refuses([bad_query(), limit_reached()])
+        .refuses([bad_query(250), limit_reached(1_000)])
 }
 
 pub(crate) fn send_events() -> Operation {
@@ -44,7 +44,7 @@ pub(crate) fn send_events() -> Operation {
         .about("At most 10,000 events and 8 MiB. An event that is not right is rejected with its line; the others are kept. 503 means that nothing was kept.")
         .with_key()
         .writes()
-        .content::<ViewEvent>(content)
+        .content::<ViewEvent>(content, "8 MiB", "application/json (an array) or application/x-ndjson (one event a line)")
         .answers(Answer::json::<Taken>(202, "Everything that was accepted is on disk.", taken))
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn collect() -> Operation {
     Operation::new(TAG, "sendView", "Send a view from a browser")
         .about("What the script `/js/docwright.js` does; no key. User agent and address are the request's. At most 8 KiB.")
         .parameter(origin())
-        .content::<BrowserView>(content)
+        .content::<BrowserView>(content, "8 KiB", "text/plain or application/json")
         .answers(Answer::empty(204, "The view is on disk.").header("Access-Control-Allow-Origin"))
         .refuses([ApiError::NoSuchProject, ApiError::OriginNotAllowed, ApiError::TooManyBeacons(too_often), store_down()])
 }

@@ -115,7 +115,9 @@ fn refusal(status: u16, errors: &[&ApiError]) -> Value {
         503 => &["Retry-After"],
         _ => &[],
     };
-    for name in also {
+    let counted = errors.iter().any(|error| matches!(error, ApiError::LimitReached(_)));
+    let limits: &[&str] = if counted { &LIMITS } else { &[] };
+    for name in also.iter().chain(limits) {
         headers[*name] = header_named(name);
     }
     let example =

@@ -118,15 +118,15 @@ impl Operation {
     /// A JSON body.
     pub(super) fn body<T: ToSchema>(self, example: Value) -> Self {
         let content = json!({ "application/json": { "schema": reference::<T>(), "example": example } });
-        self.content::<T>(content)
+        self.content::<T>(content, "2 MiB", "application/json")
     }
 
     /// A body in any of several forms; errors of reading it included.
-    pub(super) fn content<T: ToSchema>(mut self, content: Value) -> Self {
+    pub(super) fn content<T: ToSchema>(mut self, content: Value, most: &str, kinds: &'static str) -> Self {
         self.body = Some(json!({ "required": true, "content": content }));
         self.types.extend(types::<T>());
-        let too_large = ApiError::TooLarge("the body must be at most 2 MiB".into());
-        let wrong_type = ApiError::UnsupportedMediaType("application/json");
+        let too_large = ApiError::TooLarge(format!("the body must be at most {most}"));
+        let wrong_type = ApiError::UnsupportedMediaType(kinds);
         let invalid = ApiError::invalid(
             "invalid_body",
             "not valid JSON: EOF while parsing an object at line 1 column 1",

@@ -51,6 +51,7 @@ struct Input {
 struct Answered {
     status: String,
     description: Vec<Span>,
+    headers: String,
     examples: Vec<Example>,
     /// Codes, each with its sentence.
     errors: Vec<(String, Vec<Span>)>,
@@ -158,14 +159,19 @@ fn kind(schema: &Value) -> String {
         _ => items(&schema["anyOf"]).map(|one| text(&one["format"])).collect::<Vec<_>>().join(" or "),
     };
     let words: Vec<_> = items(&schema["enum"]).filter_map(|word| word.as_str()).collect();
-    let bounds = (&schema["minimum"], &schema["maximum"]);
-    match bounds {
+    let bounds = (&schema["minimum"], &schema["maximum"], &schema["maxLength"]);
+    let mut kind = match bounds {
         _ if !words.is_empty() => words.join(", "),
-        (Value::Number(low), Value::Number(high)) if high.as_i64() != Some(i64::MAX) => {
+        (Value::Number(low), Value::Number(high), _) if high.as_i64() != Some(i64::MAX) => {
             format!("{plain}, {low} to {high}")
         }
+        (_, _, Value::Number(most)) => format!("{plain}, up to {most} characters"),
         _ => plain,
+    };
+    if let Some(usual) = schema.get("default") {
+        kind += &format!("; {usual} by default");
     }
+    kind
 }
 
 fn answered(status: &str, response: &Value) -> Answered {
@@ -176,9 +182,17 @@ fn answered(status: &str, response: &Value) -> Answered {
         status: status.to_owned(),
         // An error's description is its codes, which are about to be told one by one.
         description: if errors.is_empty() { spans(&text(&response["description"])) } else { Vec::new() },
+        headers: headers(response),
         examples: examples(&response["content"]),
         errors,
     }
+}
+
+/// The headers that this answer has and not all others.
+fn headers(response: &Value) -> String {
+    let names = response["headers"].as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+    let own = names.filter(|name| !matches!(*name, "X-Request-Id" | "X-Error-Code"));
+    own.collect::<Vec<_>>().join(", ")
 }
 
 fn examples(content: &Value) -> Vec<Example> {
