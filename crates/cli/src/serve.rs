@@ -57,6 +57,7 @@ fn settings(sources: &Sources, args: &Serve) -> anyhow::Result<Settings> {
     settings.workers =
         number(sources, "workers", &args.workers, settings.workers as u32)?.min(1_000) as usize;
     settings.models = sources.models()?;
+    settings.agent = sources.agent_limits()?;
     settings.metrics = yes_or_no(sources, "metrics", args.metrics)?;
     Ok(settings)
 }

@@ -1,5 +1,6 @@
 //! Where a setting comes from: flag, environment, file that the environment names, `docwright.toml`.
 
+mod agent;
 mod models;
 
 use std::path::{Path, PathBuf};
@@ -27,6 +28,7 @@ const NAMES: &[&str] = &[
     "url",
     "api_key",
     "models",
+    "agent",
 ];
 
 pub(crate) struct Sources {

@@ -26,6 +26,7 @@ pub use serve::Server;
 pub use settings::{Bounds, Limits, Proxies, ProxyHeader, Settings, USUAL_URL, parse_public_url};
 pub use worker::Worker;
 
+pub use agent::Limits as AgentLimits;
 /// The models that settings name, for whoever reads settings and tries them.
 pub use agent::model;
 

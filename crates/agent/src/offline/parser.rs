@@ -54,7 +54,7 @@ fn not_understood(part: &str) -> String {
     };
     format!(
         "The offline editor does not understand \"{shown}\": it can replace \"A\" with \"B\", fix broken links, fix \
-         misspellings, and bump version X to Y; anything else needs a model that reads prose, and this version has none yet."
+         misspellings, and bump version X to Y; anything else needs a model that reads prose: name one in the settings and give it to the project."
     )
 }
 

@@ -87,7 +87,7 @@ async fn a_prompt_half_understood_changes_nothing() {
     let mut steps = Steps::default();
     let refused = try_edit(&[("a.md", "recieve\n")], "Fix typos. Write a poem.", &mut steps).await;
     let Err(AgentError::Unsupported(sentence)) = refused else { panic!("{refused:?}") };
-    assert_snapshot!(sentence, @r#"The offline editor does not understand "Write a poem": it can replace "A" with "B", fix broken links, fix misspellings, and bump version X to Y; anything else needs a model that reads prose, and this version has none yet."#);
+    assert_snapshot!(sentence, @r#"The offline editor does not understand "Write a poem": it can replace "A" with "B", fix broken links, fix misspellings, and bump version X to Y; anything else needs a model that reads prose: name one in the settings and give it to the project."#);
     assert!(steps.told.is_empty());
 }
 

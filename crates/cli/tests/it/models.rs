@@ -161,3 +161,18 @@ fn repo_env() {
     std::fs::write(home.path().join(".env"), "FAST_KEY=x\nDOCWRIGHT_MODELS=x\n").unwrap();
     assert_eq!(json(home.path(), &["model", "list", "--json"]).as_array().unwrap().len(), 1);
 }
+
+#[test]
+fn the_limits_of_a_run_are_checked_at_the_start() {
+    for (table, expected) in [
+        ("[agent]\nturns = 0\n", "must be at least 1"),
+        ("[agent]\nturnz = 5\n", "unknown field `turnz`"),
+        ("[agent]\nminutes = \"long\"\n", "invalid type"),
+    ] {
+        let home = home();
+        settings(home.path(), table);
+        let said = docwright(home.path()).args(["serve", "--listen", "127.0.0.1:0"]).output().unwrap();
+        let text = String::from_utf8(said.stderr).unwrap();
+        assert!(!said.status.success() && text.contains(expected), "{text}");
+    }
+}
