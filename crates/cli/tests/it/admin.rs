@@ -117,7 +117,7 @@ fn every_refusal_says_what_to_do() {
     check(create(&["--repository", "nowhere"]), "nowhere");
     check(create(&["--repository", "https://github.com/acme/docs"]), "git clone --bare");
     check(create(&["--repository", &repository, "--ref", "gone"]), "no branch `gone`");
-    check(create(&["--repository", &repository, "--model", "gpt"]), "there is offline");
+    check(create(&["--repository", &repository, "--model", "gpt"]), "the settings name no model gpt");
     check(create(&["--repository", &repository, "--site", "docs"]), "https://docs.acme.dev");
     check(create(&["--repository", &repository, "--docs-path", "../x"]), "..");
     check(create(&["--repository", &repository, "--docs-path", "nope"]), "no folder `nope`");

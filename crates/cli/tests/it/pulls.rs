@@ -105,7 +105,7 @@ fn a_project_is_changed_where_it_is_told_to_be() {
     };
     refused(&["--ref", "gone"], "no branch `gone`");
     refused(&["--docs-path", "nope"], "no folder `nope`");
-    refused(&["--model", "gpt"], "there is offline");
+    refused(&["--model", "gpt"], "the settings name no model gpt");
     refused(&["--site", "docs"], "https://docs.acme.dev");
     refused(&["--name", " "], "needs a name");
     assert_eq!(refusal(home.path(), &["project", "update", project]).0, 2);

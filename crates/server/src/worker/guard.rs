@@ -1,26 +1,37 @@
 //! What an editor made, before it becomes a commit.
 
-use agent::{Change, Objection, Policy};
+use agent::{Change, Policy};
 use pages::{Files, Overlay};
 
 use super::edit::{Edits, Made};
+use super::outcome::Stop;
 use super::tree::Committed;
 use crate::app::App;
 
-/// Everything that speaks against publishing it, what is fatal first.
-pub(super) fn judge(app: &App, tree: &Committed, asked: &str, made: &Made) -> Vec<Objection> {
+/// Fails with what must not be published; what a reviewer is to know becomes a note.
+pub(super) fn judge(
+    app: &App,
+    tree: Committed,
+    docs_path: Option<&str>,
+    asked: &str,
+    mut made: Made,
+) -> Result<Made, Stop> {
     let keys: Vec<_> = app.models.keys.iter().map(|key| key.reveal()).collect();
-    let summary =
-        [made.report.summary.as_str()].into_iter().chain(made.report.notes.iter().map(String::as_str));
+    let report = &made.report;
+    let summary = [&report.summary].into_iter().chain(&report.notes).map(String::as_str);
     let summary = summary.collect::<Vec<_>>().join("\n");
-    let change =
-        Change { base: tree, edits: &made.edits, asked, title: &made.report.title, summary: &summary };
-    agent::judge(&change, &Policy { secrets: &keys, ..Policy::default() })
+    let change = Change { base: &tree, edits: &made.edits, asked, title: &report.title, summary: &summary };
+    let objections = agent::judge(&change, &Policy { secrets: &keys, ..Policy::default() });
+    if let Some(fatal) = objections.iter().find(|objection| objection.fatal) {
+        let sentence = format!("the change was not published: {fatal}");
+        return Err(Stop::Ended { sentence, diff: shown(tree, docs_path, &made.edits), spent: made.spent });
+    }
+    made.report.notes.extend(objections.iter().map(ToString::to_string));
+    Ok(made)
 }
 
-/// The change as a diff, for the people who are told why it was not published. Without the files that
-/// cannot be shown as text.
-pub(super) fn shown(tree: Committed, docs_path: Option<&str>, edits: &Edits) -> String {
+/// The change as a diff, for the people who are told why it was not published.
+fn shown(tree: Committed, docs_path: Option<&str>, edits: &Edits) -> String {
     let Ok(mut files) = Overlay::new(tree, docs_path) else { return String::new() };
     for (path, text) in edits {
         let _ = match text {

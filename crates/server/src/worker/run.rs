@@ -146,12 +146,12 @@ async fn pass(
         return Ok((run.publish(&base_ref, &base, &change).await?, 0));
     }
     let prompt = run.prompt(waiting);
-    let mut made = run.edit(&base, &prompt, last(waiting), alive).await?;
+    let made = run.edit(&base, &prompt, last(waiting), alive).await?;
     let read = made.spent.read;
     if made.edits.is_empty() {
         return Ok((completed(None, report(&made.report, made.spent.usage)), read));
     }
-    run.judge(&base, &mut made).await?;
+    let made = run.judge(&base, made).await?;
     let change = run.commit(&base, &prompt, made, read).await?;
     Ok((run.publish(&base_ref, &base, &change).await?, read))
 }
@@ -263,17 +263,14 @@ impl<'a> Run<'a> {
 
     /// The last wall: whoever made it, what must not leave does not, and what a reviewer is to know is
     /// in the pull request.
-    async fn judge(&self, base: &Oid, made: &mut Made) -> Result<(), Stop> {
+    async fn judge(&self, base: &Oid, made: Made) -> Result<Made, Stop> {
         let tree = Committed(self.cache.snapshot(base)?);
         let asked = said::by_people(self.app, self.lease).await?;
-        let objections = guard::judge(self.app, &tree, &asked, made);
-        if let Some(fatal) = objections.iter().find(|objection| objection.fatal) {
-            let sentence = format!("the change was not published: {fatal}");
-            let diff = guard::shown(tree, self.project.docs_path.as_deref(), &made.edits);
-            return Err(Stop::Ended { sentence, diff, spent: made.spent });
-        }
-        made.report.notes.extend(objections.iter().map(ToString::to_string));
-        Ok(())
+        let (app, docs_path) = (self.app.clone(), self.project.docs_path.clone());
+        // A change of thousands of pages takes its time.
+        let judging = move || guard::judge(&app, tree, docs_path.as_deref(), &asked, made);
+        let judged = tokio::task::spawn_blocking(judging).await;
+        judged.map_err(|_| Stop::failed("the change could not be judged, so it was not published"))?
     }
 
     /// The commit is written and noted before anything of it leaves this machine.
