@@ -12,6 +12,7 @@ use store::{
     SqliteStore, StoreError,
 };
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 use traffic::{SqliteViews, Views};
 
 use crate::address_limit::AddressLimit;
@@ -48,6 +49,8 @@ pub struct App {
     pub answers: Room,
     /// Event streams that may be open at once.
     pub streams: Arc<Semaphore>,
+    /// The server's stop, which they do not outlive.
+    pub(crate) stop: CancellationToken,
     pub models: Arc<Models>,
     pub(crate) metrics: Arc<Metrics>,
     /// Whether `/metrics` shows them.
@@ -99,6 +102,7 @@ impl App {
             bodies: Bodies::new(settings.bounds.bodies),
             answers: Room::new(settings.bounds.answers),
             streams: Arc::new(Semaphore::new(settings.bounds.connections.div_ceil(4))),
+            stop: CancellationToken::new(),
             models: Arc::new(models),
             metrics,
             serves_metrics: settings.metrics,

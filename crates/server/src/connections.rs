@@ -58,7 +58,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, most: usize, st
         };
         match accepted {
             Ok((stream, peer)) => match places.enter().await {
-                Some(place) => attend(stream, peer, place, &router, &graceful),
+                Some(place) => attend(stream, peer, place, &router, &graceful, &stop),
                 None => refuse(&stream),
             },
             Err(error) => {
@@ -71,12 +71,19 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, most: usize, st
     let _ = tokio::time::timeout(STOP_PATIENCE, graceful.shutdown()).await;
 }
 
-fn attend(stream: TcpStream, peer: SocketAddr, place: Place, router: &Router, graceful: &GracefulShutdown) {
+fn attend(
+    stream: TcpStream,
+    peer: SocketAddr,
+    place: Place,
+    router: &Router,
+    graceful: &GracefulShutdown,
+    stop: &CancellationToken,
+) {
     // An answer of several writes must not wait for the client to confirm the first.
     let _ = stream.set_nodelay(true);
     let (router, place) = (router.clone(), Arc::new(place));
     let (cut, client) = (place.cut(), Client { peer, place: place.clone(), unread: Arc::default() });
-    let io = TokioIo::new(Patient::new(stream, client.unread.clone()));
+    let io = TokioIo::new(Patient::new(stream, client.unread.clone(), stop.clone()));
     let service = service_fn(move |request| answer(router.clone(), request, client.clone()));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE).max_buf_size(BUFFER);

@@ -46,9 +46,9 @@ impl Server {
 
     /// Serves until `stop`; then lets requests end, gives jobs back, and returns.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
-        let worker = (self.workers > 0).then(|| Worker::new(self.app.clone(), self.workers));
-        let serving =
-            connections::serve(self.listener, http::router(self.app), self.connections, stop.clone());
+        let app = App { stop: stop.clone(), ..self.app };
+        let worker = (self.workers > 0).then(|| Worker::new(app.clone(), self.workers));
+        let serving = connections::serve(self.listener, http::router(app), self.connections, stop.clone());
         let working = async {
             if let Some(worker) = &worker {
                 worker.work(stop).await;

@@ -1,6 +1,6 @@
 //! A stream with as much patience as a client deserves. One that reads nothing for a while is given
 //! up, with whatever is kept in memory for it. One that still sends when it has its answer is heard
-//! out for a moment: a socket closed on unread bytes takes the answer back.
+//! out for a moment, unless the server stops: a socket closed on unread bytes takes the answer back.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
@@ -10,7 +10,8 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Sleep, Timeout, sleep, timeout};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// For a client that reads nothing.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -23,12 +24,13 @@ pub(super) struct Patient<S> {
     stuck: Option<Pin<Box<Sleep>>>,
     /// Whether the client may still be sending at the end.
     unread: Arc<AtomicBool>,
-    lingering: Option<Pin<Box<Sleep>>>,
+    stop: CancellationToken,
+    lingering: Option<Pin<Box<Timeout<WaitForCancellationFutureOwned>>>>,
 }
 
 impl<S> Patient<S> {
-    pub(super) fn new(stream: S, unread: Arc<AtomicBool>) -> Self {
-        Self { stream, stuck: None, unread, lingering: None }
+    pub(super) fn new(stream: S, unread: Arc<AtomicBool>, stop: CancellationToken) -> Self {
+        Self { stream, stuck: None, unread, stop, lingering: None }
     }
 
     fn within_patience<T>(
@@ -47,18 +49,20 @@ impl<S> Patient<S> {
 }
 
 impl<S: AsyncRead + Unpin> Patient<S> {
-    /// Throws away what comes, until nothing more does or the moment is over.
+    /// Throws away what comes, until nothing more does or the moment is over. A client that has
+    /// long sent everything looks the same from here, so a stopping server has no such moment:
+    /// what has come by then is all that is thrown away.
     fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let lingering = self.lingering.get_or_insert_with(|| Box::pin(sleep(LINGER)));
-        if lingering.as_mut().poll(context).is_ready() {
-            return Poll::Ready(Ok(()));
-        }
+        let stop = &self.stop;
+        let moment = || Box::pin(timeout(LINGER, stop.clone().cancelled_owned()));
+        let over = self.lingering.get_or_insert_with(moment).as_mut().poll(context).is_ready();
         let mut waste = [0; 4096];
         loop {
             let mut buffer = ReadBuf::new(&mut waste);
-            ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer))?;
-            if buffer.filled().is_empty() {
-                return Poll::Ready(Ok(()));
+            match Pin::new(&mut self.stream).poll_read(context, &mut buffer)? {
+                Poll::Ready(()) if !buffer.filled().is_empty() => {}
+                Poll::Pending if !over => return Poll::Pending,
+                _ => return Poll::Ready(Ok(())),
             }
         }
     }
@@ -114,16 +118,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Patient<S> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
     use tokio::time::Instant;
 
     use super::*;
+
+    fn patient(stream: DuplexStream, unread: bool) -> Patient<DuplexStream> {
+        Patient::new(stream, Arc::new(AtomicBool::new(unread)), CancellationToken::new())
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_reads_nothing_is_given_up() {
         let (_client, server) = duplex(16);
         let began = Instant::now();
-        let error = Patient::new(server, Arc::default()).write_all(&[0; 17]).await.unwrap_err();
+        let error = patient(server, false).write_all(&[0; 17]).await.unwrap_err();
         assert_eq!((error.kind(), began.elapsed().as_secs()), (ErrorKind::TimedOut, 30));
     }
 
@@ -137,7 +145,7 @@ mod tests {
                 client.read_exact(&mut read).await.unwrap();
             }
         };
-        let mut server = Patient::new(server, Arc::default());
+        let mut server = patient(server, false);
         let (written, ()) = tokio::join!(server.write_all(&[0; 64]), reading);
         written.unwrap();
     }
@@ -145,7 +153,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_still_sends_is_heard_out_for_a_moment() {
         let (mut client, server) = duplex(16);
-        let mut server = Patient::new(server, Arc::new(AtomicBool::new(true)));
+        let mut server = patient(server, true);
         let sending = async {
             client.write_all(&[0; 100]).await.unwrap();
             let mut answer = Vec::new();
@@ -159,7 +167,20 @@ mod tests {
 
         let (_client, server) = duplex(16);
         let began = Instant::now();
-        Patient::new(server, Arc::new(AtomicBool::new(true))).shutdown().await.unwrap();
+        patient(server, true).shutdown().await.unwrap();
         assert_eq!(began.elapsed(), LINGER);
+    }
+    #[tokio::test(start_paused = true)]
+    async fn a_stopping_server_hears_nobody_out() {
+        let (mut client, server) = duplex(16);
+        let mut server = patient(server, true);
+        let (stop, began) = (server.stop.clone(), Instant::now());
+        let (closed, ()) = tokio::join!(server.shutdown(), async { stop.cancel() });
+        closed.unwrap();
+
+        client.write_all(&[0; 16]).await.unwrap();
+        server.shutdown().await.unwrap();
+        client.write_all(&[0; 16]).await.unwrap(); // what had come by then was read
+        assert_eq!(began.elapsed(), Duration::ZERO);
     }
 }

@@ -9,6 +9,7 @@ use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::response::sse::{Event as Sent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt;
 use futures_util::future::poll_immediate;
 use futures_util::stream::{self, Stream};
 use store::{Event, JobId, ProjectId, Status};
@@ -70,13 +71,15 @@ struct Watch {
     over: bool,
 }
 
-/// Ends when the job has ended and all of its events were sent.
+/// Ends when the job has ended and all of its events were sent, or between two events when the
+/// server stops: the client comes again and says which was its last.
 fn stream(watch: Watch) -> impl Stream<Item = Result<Sent, Infallible>> {
+    let stop = watch.app.stop.clone().cancelled_owned();
     let batches = stream::unfold(watch, |mut watch| async move {
         let events = watch.next().await?;
         Some((stream::iter(events.into_iter().map(|event| Ok(sent(event)))), watch))
     });
-    futures_util::StreamExt::flatten(batches)
+    batches.flatten().take_until(stop)
 }
 
 impl Watch {

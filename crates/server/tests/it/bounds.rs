@@ -163,6 +163,26 @@ async fn streams_stay_and_are_bounded() {
 }
 
 #[tokio::test]
+async fn a_stop_ends_streams_and_waits_for_nobody_idle() {
+    let mut server = TestServer::start().await;
+    let team = server.team("acme", &[]).await;
+    let job = server.create_job(&team, "Fix broken links").await;
+    let path = format!("/v2/agent/{}/job/{}/events", team.project.id, job["id"].as_str().unwrap());
+    let ask = format!(
+        "GET {path} HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\nauthorization: Bearer {}\r\n\r\n",
+        team.key
+    );
+    let mut stream = Slow::send(&server, &ask).await;
+    stream.until("event: created").await;
+    let mut unheard = Slow::send(&server, &(post(&team, "/v2/agent/nowhere/job", 2) + "{}")).await;
+    assert!(unheard.until("}").await.contains("no_such_project"));
+    // Less than a client is heard out for.
+    timeout(Duration::from_millis(1_500), server.stop()).await.expect("it waits for somebody");
+    let last = stream.rest().await;
+    assert!(last.ends_with("0\r\n\r\n"), "the last chunk: {last}");
+}
+
+#[tokio::test]
 async fn bodies_that_find_no_room_are_told_to_come_again() {
     const MIB: usize = 1 << 20;
     let server = TestServer::start_with(|settings| settings.bounds.bodies = 3 * MIB).await;

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use server::{App, Server, Settings, Worker};
 use store::{Allow, Expiry, NewKey, NewProject, Organization, Project, Scope};
 use tempfile::TempDir;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::described;
@@ -21,6 +22,7 @@ pub(crate) struct TestServer {
     http: reqwest::Client,
     dir: TempDir,
     stop: CancellationToken,
+    running: JoinHandle<anyhow::Result<()>>,
 }
 
 /// An organization with a project over a docs repository, and a key for it.
@@ -76,9 +78,9 @@ impl TestServer {
         let mut server = Server::open(&settings, clock.clone()).await.unwrap();
         parts(&mut server.app);
         let (app, stop) = (server.app.clone(), CancellationToken::new());
-        tokio::spawn(server.run(stop.clone()));
+        let running = tokio::spawn(server.run(stop.clone()));
         let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
-        Self { url: app.public_url.to_string(), app, clock, http, dir, stop }
+        Self { url: app.public_url.to_string(), app, clock, http, dir, stop, running }
     }
 
     /// A team whose docs hold these files.
@@ -154,6 +156,12 @@ impl TestServer {
 
     pub(crate) fn data(&self) -> PathBuf {
         self.dir.path().join("data")
+    }
+
+    /// Asks it to stop, and waits until it has.
+    pub(crate) async fn stop(&mut self) {
+        self.stop.cancel();
+        (&mut self.running).await.unwrap().unwrap();
     }
 
     /// The worker, run until the queue is empty.
