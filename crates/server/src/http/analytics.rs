@@ -15,12 +15,13 @@ use crate::app::App;
 
 /// `GET /v1/analytics/{projectId}/views`
 pub(super) async fn views(State(app): State<App>, caller: Caller, uri: Uri) -> Result<Response, ApiError> {
-    let usage =
-        app.rates.count(&limits::reads(&app, &caller.project)).await?.map_err(ApiError::LimitReached)?;
+    let reads = limits::reads(&app, &caller.project);
+    limits::room(&app, &reads).await?;
     let mut query = Query::of(&uri);
     let limit = query.whole("limit", 1, 250, 50);
     let offset = query.whole("offset", 0, i64::MAX, 0);
     let range = range(&mut query)?;
+    let usage = app.rates.count(&reads).await?.map_err(ApiError::LimitReached)?;
     let counts = app.views.count(&caller.project.id.0, &range, limit as u32, offset.unsigned_abs()).await;
     let views = page_views(counts.map_err(anyhow::Error::from)?);
     let has_more = views.has_more;

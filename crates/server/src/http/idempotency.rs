@@ -8,13 +8,15 @@ use super::error::ApiError;
 const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 
 pub(super) fn key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
-    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    let invalid = |sentence| ApiError::invalid("invalid_idempotency_key", sentence);
+    let mut values = headers.get_all("idempotency-key").iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        return Err(invalid("Idempotency-Key must be sent once, not several times"));
+    }
     match value.to_str() {
         Ok(key) if (1..=255).contains(&key.chars().count()) => Ok(Some(key.to_owned())),
-        _ => Err(ApiError::invalid(
-            "invalid_idempotency_key",
-            "Idempotency-Key must be 1 to 255 printable characters",
-        )),
+        _ => Err(invalid("Idempotency-Key must be 1 to 255 printable characters")),
     }
 }
 

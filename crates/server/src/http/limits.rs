@@ -8,6 +8,7 @@ use store::{Limit, Project, Usage};
 
 use super::caller::visible_project_id;
 use super::error::ApiError;
+use super::idempotency;
 use crate::address_limit::TooOften;
 use crate::app::App;
 
@@ -32,14 +33,20 @@ impl FromRequestParts<App> for RoomForJob {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        if parts.headers.contains_key("idempotency-key") {
+        if matches!(idempotency::key(&parts.headers), Ok(Some(_))) {
             return Ok(Self);
         }
         let Some(project) = visible_project_id(parts) else { return Ok(Self) };
-        match app.rates.reached(&jobs(app, &project)).await? {
-            Some(usage) => Err(ApiError::LimitReached(usage)),
-            None => Ok(Self),
-        }
+        room(app, &jobs(app, &project)).await?;
+        Ok(Self)
+    }
+}
+
+/// Whether there is some left. Counts nothing: what is wrong with a request costs nothing.
+pub(super) async fn room(app: &App, limit: &Limit) -> Result<(), ApiError> {
+    match app.rates.reached(limit).await? {
+        Some(usage) => Err(ApiError::LimitReached(usage)),
+        None => Ok(()),
     }
 }
 

@@ -124,11 +124,15 @@ async fn over_the_limit_is_429_before_the_body_is_looked_at() {
         (429, "rate_limited", "3600")
     );
     assert_eq!(create(Some("k")).await.status, 201, "a replay costs nothing");
+    assert_eq!(create(Some("")).await.status, 429, "this can be no replay");
     let junk = send(server.request(Method::POST, &path).bearer_auth(&team.key).body("junk")).await;
     assert_eq!(junk.status, 429, "before 415");
     let views = format!("/v1/analytics/{}/views", team.project.id);
+    let bad = format!("{views}?limit=0");
+    assert_eq!(server.get(&team.key, &bad).await.status, 400, "which costs nothing");
     assert_eq!(server.get(&team.key, &views).await.header("x-ratelimit-remaining"), "0");
     assert_eq!(server.get(&team.key, &views).await.status, 429);
+    assert_eq!(server.get(&team.key, &bad).await.status, 429, "before 400");
     server.clock.advance(jiff::SignedDuration::from_hours(1));
     assert_eq!((create(None).await.status, server.get(&team.key, &views).await.status), (201, 200));
 }

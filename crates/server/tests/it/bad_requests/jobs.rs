@@ -240,6 +240,11 @@ fn idempotency_keys() -> Vec<Row> {
         rows.push(with("an Idempotency-Key too long", &[b'k'; 256]));
         rows.push(with("an Idempotency-Key in UTF-8", "clé".as_bytes()));
         rows.push(with("an Idempotency-Key in Latin-1", b"cl\xe9"));
+        let several = "400 invalid_idempotency_key: Idempotency-Key must be sent once, not several times";
+        for (name, second) in [("an Idempotency-Key twice", "one"), ("two Idempotency-Keys", "other")] {
+            let twice = row(door, name, several).header("idempotency-key", "one");
+            rows.push(twice.header("idempotency-key", second).json(r#"{"prompt":"x"}"#));
+        }
     }
     rows
 }
