@@ -79,7 +79,7 @@ pub struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { connections: 4096, bodies: 24 << 20, answers: 16 << 20 }
+        Self { connections: 4096, bodies: 20 << 20, answers: 16 << 20 }
     }
 }
 
