@@ -70,6 +70,14 @@ impl Local {
         Ok(owner.map(|worktree| refusal(worktree).to_string()))
     }
 
+    /// Why nobody could merge it as it is, if so.
+    pub async fn conflict(&self, pull: &PullRequest) -> Result<Option<String>> {
+        match merge::attempt(self, pull).await {
+            Err(cause @ (Error::Conflict { .. } | Error::Refused(_))) => Ok(Some(cause.to_string())),
+            tried => tried.map(|()| None),
+        }
+    }
+
     async fn pull(&self, number: u64) -> Result<PullRequest> {
         self.get(number).await?.ok_or(Error::NoSuchPull(number))
     }

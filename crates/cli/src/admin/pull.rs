@@ -58,7 +58,17 @@ async fn view(sources: &Sources, args: OnePull) -> anyhow::Result<()> {
     }
     output::line("")?;
     output::diff(&diff)?;
-    if let (PullState::Open, Some(hint)) = (pull.state, host.merge_by_hand(&pull).await?) {
+    if pull.state == PullState::Open { advise(&host, &pull).await } else { Ok(()) }
+}
+
+/// What to know before merging it.
+async fn advise(host: &Local, pull: &PullRequest) -> anyhow::Result<()> {
+    let by_hand = host.merge_by_hand(pull).await?;
+    if let Some(conflict) = host.conflict(pull).await? {
+        let advice = "settle that in a merge by hand, or close it and start a new job";
+        output::say(format!("\nIt cannot be merged as it is: {conflict}. You can {advice}."));
+    }
+    if let Some(hint) = by_hand {
         output::say(format!("\nTo merge it: {hint}"));
     }
     Ok(())
@@ -72,15 +82,24 @@ async fn merge(sources: &Sources, args: MergePull) -> anyhow::Result<()> {
         PullState::Merged => bail!("pull request #{number} is merged already"),
         PullState::Closed => bail!("pull request #{number} is closed: a new job makes a new one"),
     }
-    let head = pull.head_commit.as_str();
-    // Nobody merges what they have not looked at.
-    let as_seen = args.seen.as_deref().is_none_or(|seen| seen == head);
-    ensure!(as_seen, "pull request #{number} is at {head} now: look at it again, then merge");
+    if let Some(seen) = &args.seen {
+        check_seen(&host, &pull, seen).await?;
+    }
     let merged = host.merge(number, Some(&pull.head_commit)).await?;
     if args.pull.json {
         return output::json(&shown(&merged));
     }
     output::say(format!("Merged pull request #{number} into {}.", merged.base));
+    Ok(())
+}
+
+/// Nobody merges what they have not looked at, nor by digits that could mean an older commit.
+async fn check_seen(host: &Local, pull: &PullRequest, seen: &str) -> anyhow::Result<()> {
+    let (number, head) = (pull.number, pull.head_commit.as_str());
+    ensure!(head.starts_with(seen), "pull request #{number} is at {head} now: look at it again, then merge");
+    let commits = host.commits(pull).await?;
+    let meant = commits.iter().filter(|commit| commit.id.as_str().starts_with(seen)).count();
+    ensure!(meant <= 1, "{meant} commits of pull request #{number} begin with {seen}: give more digits");
     Ok(())
 }
 

@@ -50,7 +50,13 @@ pub(crate) struct OnePull {
 pub(crate) struct MergePull {
     #[command(flatten)]
     pub(crate) pull: OnePull,
-    /// Only if this is still its newest commit: what `pull view --json` calls headCommit
-    #[arg(long, value_name = "COMMIT")]
+    /// Only if this is still its newest commit: the first that `pull view` lists, 7 digits of it or more
+    #[arg(long, value_name = "COMMIT", value_parser = parse_seen)]
     pub(crate) seen: Option<String>,
+}
+
+/// Long enough not to be met by chance.
+fn parse_seen(text: &str) -> Result<String, &'static str> {
+    let sane = (7..=40).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if sane { Ok(text.to_ascii_lowercase()) } else { Err("a commit is 7 to 40 hexadecimal digits") }
 }

@@ -36,14 +36,27 @@ pub(super) async fn merge(local: &Local, number: u64, seen: Option<&Oid>) -> Res
     }
 }
 
-/// Answers what was merged and the commit that did.
-async fn merge_once(local: &Local, pull: &PullRequest, seen: Option<&Oid>) -> Result<(Oid, Oid)> {
+/// Merges the files alone, and leaves nothing behind.
+pub(super) async fn attempt(local: &Local, pull: &PullRequest) -> Result<()> {
+    let (base, head) = tips(local, pull).await?;
+    let scratch = Scratch::over(&local.git_dir)?;
+    merge_trees(scratch.path(), pull, &base, &head).await.map(|_| ())
+}
+
+/// Where the base and the head are now.
+async fn tips(local: &Local, pull: &PullRequest) -> Result<(Oid, Oid)> {
     let gone = |branch: &str| {
         let number = pull.number;
         Error::Refused(format!("the branch `{branch}` of pull request #{number} is gone: close it"))
     };
     let base = target::tip(&local.git_dir, &pull.base).await?.ok_or_else(|| gone(&pull.base))?;
     let head = target::tip(&local.git_dir, &pull.head).await?.ok_or_else(|| gone(&pull.head))?;
+    Ok((base, head))
+}
+
+/// Answers what was merged and the commit that did.
+async fn merge_once(local: &Local, pull: &PullRequest, seen: Option<&Oid>) -> Result<(Oid, Oid)> {
+    let (base, head) = tips(local, pull).await?;
     if seen.is_some_and(|seen| *seen != head) {
         let branch = &pull.head;
         let why = format!("`{branch}` has moved since you looked: look at it again, then merge");
