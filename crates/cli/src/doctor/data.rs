@@ -7,12 +7,13 @@ use base::SystemClock;
 use base::sqlite::OpenError;
 use jiff::{SignedDuration, Timestamp};
 use server::{Admin, Settings};
-use store::{DataDir, Project, SecretError, StoreError};
+use store::{DataDir, MasterKey, Project, SecretError, StoreError};
 
 use super::report::Report;
 
 /// What a clock may be off without anybody being wrong.
 const A_LITTLE: SignedDuration = SignedDuration::from_mins(1);
+const RESTORE: &str = "restore it from its backup, or point DOCWRIGHT_MASTER_KEY_FILE at it: sealed secrets are lost without it";
 
 pub(super) fn master_key(report: &mut Report, settings: &Settings, dir: &DataDir) {
     let path = settings.master_key_file.clone().unwrap_or_else(|| dir.master_key());
@@ -20,14 +21,13 @@ pub(super) fn master_key(report: &mut Report, settings: &Settings, dir: &DataDir
     let Ok(found) = std::fs::metadata(&path) else {
         let told = format!("{shown} is not there");
         return match dir.database().exists() {
-            true => report.fail(
-                "master key",
-                told,
-                "restore it from its backup, or point DOCWRIGHT_MASTER_KEY_FILE at it: sealed secrets are lost without it",
-            ),
+            true => report.fail("master key", told, RESTORE),
             false => report.warn("master key", told, "`docwright serve` makes it; back it up then"),
         };
     };
+    if let Err(error) = MasterKey::load_or_create(&path) {
+        return report.fail("master key", error.to_string(), RESTORE);
+    }
     match found.permissions().mode() & 0o077 {
         0 => report.ok("master key", shown.to_string()),
         _ => report.fail(
@@ -68,6 +68,8 @@ fn unreadable(report: &mut Report, error: StoreError, held: bool) {
             format!("is of an older version (schema {found}; this one needs {known})"),
             "back it up; the next start of `docwright serve` brings it up to date",
         ),
+        // Said above, and the database is none the worse for it.
+        StoreError::Secret(SecretError::BadFile { .. }) => {}
         // These say what to do themselves.
         error @ (StoreError::Open(OpenError::Older { .. } | OpenError::Newer { .. })
         | StoreError::Secret(SecretError::WrongKey)) => {

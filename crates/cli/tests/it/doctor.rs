@@ -78,6 +78,10 @@ fn what_is_wrong_is_named_with_what_to_do() {
 
     std::fs::write(data.join("master.key"), "00".repeat(32)).unwrap();
     is(doctor(home.path(), None).2("database"), "fail", "DOCWRIGHT_MASTER_KEY_FILE");
+    std::fs::write(data.join("master.key"), "no key").unwrap();
+    is(doctor(home.path(), None).2("master key"), "fail", "64 hexadecimal digits");
+    let shown = String::from_utf8(run(home.path(), &["doctor"]).stdout).unwrap();
+    assert!(shown.contains("DOCWRIGHT_MASTER_KEY_FILE") && !shown.contains("restore a backup"), "{shown}");
     std::fs::remove_file(data.join("master.key")).unwrap();
     is(doctor(home.path(), None).2("master key"), "fail", "restore it");
     assert!(!data.join("master.key").exists(), "looking makes nothing");
