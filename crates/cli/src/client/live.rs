@@ -94,7 +94,9 @@ impl View {
     pub(super) fn finish(&mut self, well: bool) {
         let (Some(screen), Some(step)) = (&self.screen, self.current.take()) else { return };
         let (mark, code) = if well { (screen.glyphs.done, "32") } else { (screen.glyphs.failed, "31") };
-        screen.put(&screen.row(mark, code, &step, width()), "\n");
+        // The terminal wraps what is never drawn over: why a run failed is read to its end.
+        let room = if step.kind == "ended" { usize::MAX } else { width() };
+        screen.put(&screen.row(mark, code, &step, room), "\n");
     }
 }
 
