@@ -40,13 +40,26 @@ pub(crate) async fn run(sources: &Sources, args: Demo) -> anyhow::Result<()> {
         () = stop.cancelled() => bail!("stopped before the end"),
     };
     tell(&args, &shown, &tour)?;
-    if args.once {
-        output::say("\nThat server has stopped now. To look around: docwright demo");
-        stop.cancel();
-    } else {
+    if !args.once {
         output::say("\nServing until Ctrl-C. Open the login link first, then the pull request.");
+        return serving.await?;
     }
-    serving.await?
+    stop.cancel();
+    serving.await??;
+    output::say(afterwards(&args, &shown.project));
+    Ok(())
+}
+
+/// What can still be done once the server has stopped.
+fn afterwards(args: &Demo, project: &Project) -> String {
+    let Some(data) = &args.data else {
+        return "The server has stopped and its data is removed. To look around: docwright demo".into();
+    };
+    let (data, id) = (data.display(), &project.id);
+    format!(
+        "The server has stopped. Its data is kept:\n  \
+        docwright pull view {id} 1 --data {data}\n  docwright serve --data {data}"
+    )
 }
 
 /// What was set up, and how to reach it.
@@ -69,7 +82,8 @@ fn data_directory(args: &Demo) -> anyhow::Result<(PathBuf, Option<TempDir>)> {
         Some(path) => {
             let empty = std::fs::read_dir(path).map_or(true, |mut entries| entries.next().is_none());
             ensure!(empty, "{} is not empty: the demo wants a new directory", path.display());
-            Ok((path.clone(), None))
+            // The repository in it is named to the server, which wants a whole path.
+            Ok((std::path::absolute(path)?, None))
         }
     }
 }
@@ -160,6 +174,9 @@ fn tell(args: &Demo, shown: &Shown, job: &AgentJob) -> anyhow::Result<()> {
             "prLink": link,
             "loginUrl": shown.login_url,
         }));
+    }
+    if args.once {
+        return output::line(format!("prLink   {link}"));
     }
     output::line(format!(
         r#"prLink   {link}

@@ -1,4 +1,4 @@
-use crate::support::{docwright, home, refusal};
+use crate::support::{docwright, home, refusal, run};
 use serde_json::Value;
 
 #[test]
@@ -23,6 +23,25 @@ fn the_demo_ends_with_a_pull_request_and_leaves_nothing_behind() {
         assert!(told.contains(&format!("  {step}")), "no step {step} in {told}");
     }
     assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
+}
+
+#[test]
+fn a_demo_that_has_ended_offers_only_what_still_works() {
+    let home = home();
+    let demo = |data: &[&str]| {
+        let once = ["demo", "--once", "--listen", "127.0.0.1:0"];
+        let output = docwright(home.path()).args(once).args(data).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (shown, told) = demo(&[]);
+    assert!(shown.starts_with("prLink ") && shown.lines().count() == 1, "{shown}");
+    assert!(told.ends_with("To look around: docwright demo\n"), "{told}");
+
+    let (_, told) = demo(&["--data", "kept"]);
+    let command = told.lines().find_map(|line| line.strip_prefix("  docwright pull view ")).unwrap();
+    let args: Vec<_> = ["pull", "view"].into_iter().chain(command.split(' ')).collect();
+    assert!(run(home.path(), &args).status.success(), "{told}");
 }
 
 #[test]
