@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args as Arguments, Parser, Subcommand};
 use clap_complete::Shell;
+use store::parse_name;
 
 pub(crate) use job::{
     ArchiveJob, CreateJob, DiffJob, JobCommand, ListJobs, MessageJob, OneJob, ViewJob, Watching,
@@ -18,6 +19,8 @@ pub(crate) use key::{CreateKey, KeyCommand, RevokeKey};
 pub(crate) use model::{ListModels, ModelCommand, TestModel};
 pub(crate) use project::{Changes, CreateProject, ProjectCommand, UpdateProject, ViewProject};
 pub(crate) use pull::{ListPulls, MergePull, OnePull, PullCommand};
+
+use crate::{log, serve};
 
 /// An AI agent that edits your docs repository by pull request, and page views that tell
 /// human readers from AI ones. Try it: docwright demo
@@ -95,6 +98,12 @@ pub(crate) enum Command {
     Man(Man),
 }
 
+/// A bad value is refused where it was typed. A good one is kept as it is: it is understood
+/// later, like the same setting of the environment or the file.
+fn checked<T, E>(parse: fn(&str) -> Result<T, E>) -> impl Fn(&str) -> Result<String, E> + Clone {
+    move |text| parse(text).map(|_| text.to_owned())
+}
+
 /// Where the data is.
 #[derive(Arguments)]
 pub(crate) struct Data {
@@ -112,7 +121,7 @@ pub(crate) struct Demo {
     #[arg(long)]
     pub(crate) json: bool,
     /// The address to listen on [default: 127.0.0.1:4747, or a free port if that is taken]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = checked(serve::parse_listen))]
     pub(crate) listen: Option<String>,
     /// Keep the demo's data in this new directory [default: a temporary one, removed at the end]
     #[arg(long, value_name = "DIR")]
@@ -122,36 +131,36 @@ pub(crate) struct Demo {
 #[derive(Arguments)]
 pub(crate) struct Serve {
     /// The address to listen on [default: 127.0.0.1:4747]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = checked(serve::parse_listen))]
     pub(crate) listen: Option<String>,
     #[command(flatten)]
     pub(crate) data: Data,
     /// How the server is reached from outside, for links [default: the address it listens on]
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = checked(server::parse_public_url))]
     pub(crate) public_url: Option<String>,
     /// A proxy whose word about a client's address is believed; can be given again
-    #[arg(long, value_name = "CIDR")]
+    #[arg(long, value_name = "CIDR", value_parser = checked(serve::parse_proxies))]
     pub(crate) trusted_proxy: Vec<String>,
     /// The header that the proxy writes it in: X-Forwarded-For or Forwarded [default: X-Forwarded-For]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = checked(serve::parse_proxy_header))]
     pub(crate) proxy_header: Option<String>,
     /// Jobs and follow-ups a project may ask for within an hour [default: 100]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = checked(serve::parse_number))]
     pub(crate) jobs_per_hour: Option<String>,
     /// Questions about page views an organization may ask within an hour [default: 1000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = checked(serve::parse_number))]
     pub(crate) reads_per_hour: Option<String>,
     /// Page views that browsers at one address may send within a minute [default: 300]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = checked(serve::parse_number))]
     pub(crate) beacons_per_minute: Option<String>,
     /// Jobs that run at once [default: 4]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = checked(serve::parse_number))]
     pub(crate) workers: Option<String>,
     /// What is logged: a level, or a list such as info,access=off [default: info]
-    #[arg(long, value_name = "FILTER")]
+    #[arg(long, value_name = "FILTER", value_parser = checked(log::parse_filter))]
     pub(crate) log: Option<String>,
     /// How it is logged: text or json [default: text on a terminal, else json]
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", value_parser = checked(log::parse_format))]
     pub(crate) log_format: Option<String>,
     /// Serve counts for Prometheus at /metrics, to everybody who can reach the server
     #[arg(long)]
@@ -166,7 +175,7 @@ pub(crate) struct Login {
     #[command(flatten)]
     pub(crate) data: Data,
     /// How the server is reached from a browser [default: as the server itself says]
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = checked(server::parse_public_url))]
     pub(crate) public_url: Option<String>,
     /// Print {"loginUrl"} as JSON
     #[arg(long)]
@@ -184,7 +193,7 @@ pub(crate) enum OrgCommand {
 #[derive(Arguments)]
 pub(crate) struct CreateOrganization {
     /// Its name
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = |text: &str| parse_name("an organization", text))]
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) data: Data,
@@ -258,7 +267,7 @@ pub(crate) struct Doctor {
 #[derive(Arguments)]
 pub(crate) struct Openapi {
     /// How the server is reached [default: as `serve` would say]
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = checked(server::parse_public_url))]
     pub(crate) public_url: Option<String>,
 }
 

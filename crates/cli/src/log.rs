@@ -14,12 +14,7 @@ const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 /// `filter` and `format` are the settings `log` and `log_format`.
 pub(crate) fn start(filter: Option<&str>, format: Option<&str>, default: &str) -> anyhow::Result<()> {
     let terminal = stderr().is_terminal();
-    let json = match format {
-        None => !terminal,
-        Some("json") => true,
-        Some("text") => false,
-        Some(other) => bail!("log_format must be text or json, not `{other}`"),
-    };
+    let json = format.map(parse_format).transpose()?.unwrap_or(!terminal);
     let filter = parse_filter(filter.map(str::trim).filter(|text| !text.is_empty()).unwrap_or(default))?;
     let colours = terminal && !json && std::env::var_os("NO_COLOR").is_none();
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(move || Line { colours });
@@ -36,11 +31,24 @@ pub(crate) fn tell(sentence: &str) {
     if stderr().is_terminal() { output::say(sentence) } else { tracing::info!("{sentence}") }
 }
 
-/// A word that is no level would pass for the name of a module, and nothing would be logged.
-fn parse_filter(text: &str) -> anyhow::Result<EnvFilter> {
+/// Whether it is JSON.
+pub(crate) fn parse_format(text: &str) -> anyhow::Result<bool> {
+    match text {
+        "json" => Ok(true),
+        "text" => Ok(false),
+        other => bail!("log_format must be text or json, not `{other}`"),
+    }
+}
+
+/// A word that is no level would pass for the name of a module, and nothing would be logged; so
+/// would a module without a level.
+pub(crate) fn parse_filter(text: &str) -> anyhow::Result<EnvFilter> {
     const HINT: &str = "log must be a level (error, warn, info, debug), or a list such as info,access=off";
-    let bare = text.split(',').map(str::trim).filter(|part| !part.contains(['=', '[', '{', '}', ']']));
-    for word in bare {
+    let parts = || text.split(',').map(str::trim);
+    if let Some(half) = parts().find(|part| part.starts_with('=') || part.ends_with('=')) {
+        bail!("{HINT}; `{half}` lacks a half");
+    }
+    for word in parts().filter(|part| !part.contains(['=', '[', '{', '}', ']'])) {
         ensure!(LEVELS.contains(&word.to_ascii_lowercase().as_str()), "{HINT}; `{word}` is neither");
     }
     EnvFilter::try_new(text).context(HINT)
@@ -112,7 +120,7 @@ mod tests {
         for good in ["info", "WARN", "info,access=off", "server=debug, info", "off"] {
             assert!(parse_filter(good).is_ok(), "{good}");
         }
-        for bad in ["loud", "info,verbose", "server=loud", "info,"] {
+        for bad in ["loud", "info,verbose", "server=loud", "info,", "bogus=", "info,bogus= ", "=info", "="] {
             assert!(parse_filter(bad).unwrap_err().to_string().contains("info,access=off"), "{bad}");
         }
     }

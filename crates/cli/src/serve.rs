@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 use base::SystemClock;
-use server::{Server, Settings};
+use server::{ProxyHeader, Server, Settings};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -45,10 +45,9 @@ fn settings(sources: &Sources, args: &Serve) -> anyhow::Result<Settings> {
     settings.public_url = sources.public_url(args.public_url.as_deref())?;
     let proxies = (!args.trusted_proxy.is_empty()).then(|| args.trusted_proxy.join(","));
     let proxies = sources.text("trusted_proxies", proxies.as_deref())?.unwrap_or_default();
-    let proxies = proxies.split(',').map(str::trim).filter(|proxy| !proxy.is_empty());
-    settings.proxies.trusted = proxies.map(parse_proxy).collect::<Result<_, _>>()?;
+    settings.proxies.trusted = parse_proxies(&proxies)?;
     if let Some(header) = sources.text("proxy_header", args.proxy_header.as_deref())? {
-        settings.proxies.header = header.parse().map_err(anyhow::Error::msg)?;
+        settings.proxies.header = parse_proxy_header(&header).map_err(anyhow::Error::msg)?;
     }
     settings.limits.jobs = number(sources, "jobs_per_hour", &args.jobs_per_hour, settings.limits.jobs)?;
     settings.limits.reads = number(sources, "reads_per_hour", &args.reads_per_hour, settings.limits.reads)?;
@@ -68,8 +67,12 @@ pub(crate) fn parse_listen(text: &str) -> anyhow::Result<SocketAddr> {
 
 fn number(sources: &Sources, name: &str, flag: &Option<String>, default: u32) -> anyhow::Result<u32> {
     let Some(text) = sources.text(name, flag.as_deref())? else { return Ok(default) };
+    parse_number(&text).with_context(|| name.to_owned())
+}
+
+pub(crate) fn parse_number(text: &str) -> anyhow::Result<u32> {
     let number = text.parse().ok().filter(|number| *number > 0);
-    number.with_context(|| format!("{name} must be a whole number, at least 1"))
+    number.context("it must be a whole number, at least 1")
 }
 
 fn yes_or_no(sources: &Sources, name: &str, flag: bool) -> anyhow::Result<bool> {
@@ -78,6 +81,15 @@ fn yes_or_no(sources: &Sources, name: &str, flag: bool) -> anyhow::Result<bool> 
         Some("true") => Ok(true),
         Some(_) => bail!("{name} must be true or false"),
     }
+}
+
+pub(crate) fn parse_proxy_header(text: &str) -> Result<ProxyHeader, String> {
+    text.parse()
+}
+
+/// Those that stand between commas.
+pub(crate) fn parse_proxies(text: &str) -> anyhow::Result<Vec<ipnet::IpNet>> {
+    text.split(',').map(str::trim).filter(|proxy| !proxy.is_empty()).map(parse_proxy).collect()
 }
 
 fn parse_proxy(text: &str) -> anyhow::Result<ipnet::IpNet> {

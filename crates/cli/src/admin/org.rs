@@ -1,7 +1,7 @@
 //! `docwright org …`
 
 use serde_json::{Value, json};
-use store::{Organization, parse_name};
+use store::Organization;
 
 use super::open;
 use crate::args::{CreateOrganization, ListOrganizations, OrgCommand};
@@ -17,8 +17,7 @@ pub(crate) async fn run(sources: &Sources, command: OrgCommand) -> anyhow::Resul
 
 async fn create(sources: &Sources, args: CreateOrganization) -> anyhow::Result<()> {
     let admin = open(sources, &args.data).await?;
-    let name = parse_name("an organization", &args.name).map_err(anyhow::Error::msg)?;
-    let made = admin.accounts.create_organization(&name).await?;
+    let made = admin.accounts.create_organization(&args.name).await?;
     if args.json {
         return output::json(&shown(&made));
     }

@@ -3,7 +3,7 @@
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use server::OFFLINE;
-use store::{NewProject, Project, ProjectChange, parse_name};
+use store::{NewProject, Project, ProjectChange};
 
 use super::{open, organization, project};
 use crate::args::{Changes, CreateProject, List, ProjectCommand, UpdateProject, ViewProject};
@@ -22,15 +22,14 @@ pub(crate) async fn run(sources: &Sources, command: ProjectCommand) -> anyhow::R
 async fn create(sources: &Sources, args: CreateProject) -> anyhow::Result<()> {
     let admin = open(sources, &args.data).await?;
     let token = args.token_file.as_deref().map(read_token).transpose()?;
-    let docs_path = args.docs_path.as_deref().map(server::parse_docs_path).transpose()?;
-    let repository =
-        admin.check_repository(&args.repository, args.base_ref.as_deref(), docs_path.as_deref()).await?;
+    let (base_ref, docs_path) = (args.base_ref.as_deref(), args.docs_path.as_deref());
+    let repository = admin.check_repository(&args.repository, base_ref, docs_path).await?;
     let new = NewProject {
-        name: parse_name("a project", &args.name).map_err(anyhow::Error::msg)?,
+        name: args.name,
         repository: repository.path,
-        base_ref: args.base_ref.clone(),
-        docs_path,
-        sites: parse_sites(&args.site)?,
+        base_ref: args.base_ref,
+        docs_path: args.docs_path,
+        sites: each_once(&args.site),
         model: parse_model(sources, &args.model)?,
         // Last: the first organization is made here, and only when all is well.
         organization: organization(&admin, args.organization.as_deref()).await?.id,
@@ -96,16 +95,12 @@ async fn update(sources: &Sources, args: UpdateProject) -> anyhow::Result<()> {
 
 fn parse_change(sources: &Sources, changes: &Changes) -> anyhow::Result<ProjectChange> {
     let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-    let name = changes.name.as_deref().map(|name| parse_name("a project", name));
-    let docs_path = changes.docs_path.as_ref().map(some);
     Ok(ProjectChange {
-        name: name.transpose().map_err(anyhow::Error::msg)?,
+        name: changes.name.clone(),
         repository: changes.repository.clone(),
         base_ref: changes.base_ref.as_ref().map(some),
-        docs_path: docs_path
-            .map(|path| path.map(|path| server::parse_docs_path(&path)).transpose())
-            .transpose()?,
-        sites: (!changes.site.is_empty()).then(|| parse_sites(&changes.site)).transpose()?,
+        docs_path: changes.docs_path.as_ref().map(some),
+        sites: (!changes.site.is_empty()).then(|| each_once(&changes.site)),
         model: changes.model.as_deref().map(|name| parse_model(sources, name)).transpose()?,
     })
 }
@@ -161,19 +156,13 @@ fn parse_model(sources: &Sources, name: &str) -> anyhow::Result<String> {
     Ok(name.to_owned())
 }
 
-/// Each once; an empty one says that there is none.
-fn parse_sites(all: &[String]) -> anyhow::Result<Vec<String>> {
+/// An empty one says that there is none.
+fn each_once(all: &[String]) -> Vec<String> {
     let mut sites = Vec::new();
-    for text in all.iter().filter(|text| !text.is_empty()) {
-        let site = parse_site(text)?;
-        if !sites.contains(&site) {
-            sites.push(site);
+    for site in all.iter().filter(|site| !site.is_empty()) {
+        if !sites.contains(site) {
+            sites.push(site.clone());
         }
     }
-    Ok(sites)
-}
-
-fn parse_site(text: &str) -> anyhow::Result<String> {
-    server::parse_site(text)
-        .with_context(|| format!("`{text}` is no site; one is https://docs.acme.dev, without a path"))
+    sites
 }

@@ -1,9 +1,9 @@
 //! `docwright key …`, as `--help` tells it.
 
 use clap::{Args as Arguments, Subcommand};
-use store::{Expiry, Scope};
+use store::{Allow, AllowError, Expiry, Scope, parse_name};
 
-use super::{Data, List};
+use super::{Data, List, checked};
 
 #[derive(Subcommand)]
 pub(crate) enum KeyCommand {
@@ -18,7 +18,7 @@ pub(crate) enum KeyCommand {
 #[derive(Arguments)]
 pub(crate) struct CreateKey {
     /// Its name, to recognize it by
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = |text: &str| parse_name("a key", text))]
     pub(crate) name: String,
     /// The organization it belongs to; needed when there are several
     #[arg(long, value_name = "NAME")]
@@ -33,7 +33,7 @@ pub(crate) struct CreateKey {
     #[arg(long, value_name = "ID")]
     pub(crate) project: Vec<String>,
     /// Only from this address or range; can be given again
-    #[arg(long, value_name = "CIDR")]
+    #[arg(long, value_name = "CIDR", value_parser = checked(parse_allow))]
     pub(crate) allow: Vec<String>,
     #[command(flatten)]
     pub(crate) data: Data,
@@ -47,7 +47,13 @@ fn parse_scope(text: &str) -> Result<Scope, String> {
 }
 
 fn parse_expiry(text: &str) -> Result<Expiry, String> {
-    text.parse()
+    let (expiry, now): (Expiry, _) = (text.parse()?, jiff::Timestamp::now());
+    let ahead = expiry.moment(now).is_none_or(|end| end > now);
+    if ahead { Ok(expiry) } else { Err("that is in the past".into()) }
+}
+
+fn parse_allow(text: &str) -> Result<Allow, AllowError> {
+    Allow::parse([text])
 }
 
 #[derive(Arguments)]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as Arguments, Subcommand};
+use store::parse_name;
 
 use super::{Data, List};
 
@@ -22,7 +23,7 @@ pub(crate) enum ProjectCommand {
 #[derive(Arguments)]
 pub(crate) struct CreateProject {
     /// Its name
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = named)]
     pub(crate) name: String,
     /// The docs repository: a path on this machine, bare or with files checked out
     #[arg(long, value_name = "PATH")]
@@ -34,10 +35,10 @@ pub(crate) struct CreateProject {
     #[arg(long = "ref", value_name = "BRANCH")]
     pub(crate) base_ref: Option<String>,
     /// The folder of the repository that holds the docs [default: all of it]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = server::parse_docs_path)]
     pub(crate) docs_path: Option<String>,
     /// An address of the docs site, such as https://docs.acme.dev; can be given again
-    #[arg(long, value_name = "ORIGIN")]
+    #[arg(long, value_name = "ORIGIN", value_parser = parse_site)]
     pub(crate) site: Vec<String>,
     /// The model that edits: offline needs no account and no network
     #[arg(long, value_name = "NAME", default_value = "offline")]
@@ -83,7 +84,7 @@ pub(crate) struct UpdateProject {
 #[group(required = true, multiple = true)]
 pub(crate) struct Changes {
     /// A new name
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = named)]
     pub(crate) name: Option<String>,
     /// Where the docs repository is now
     #[arg(long, value_name = "PATH")]
@@ -92,12 +93,26 @@ pub(crate) struct Changes {
     #[arg(long = "ref", value_name = "BRANCH")]
     pub(crate) base_ref: Option<String>,
     /// The folder that holds the docs; "" is all of the repository
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = parse_docs_path)]
     pub(crate) docs_path: Option<String>,
     /// An address of the docs site; can be given again. These take the place of all there were; "" is none
-    #[arg(long, value_name = "ORIGIN")]
+    #[arg(long, value_name = "ORIGIN", value_parser = parse_site)]
     pub(crate) site: Vec<String>,
     /// The model that edits
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
+}
+
+fn named(text: &str) -> Result<String, String> {
+    parse_name("a project", text)
+}
+
+/// An empty one says that there is none.
+fn parse_site(text: &str) -> Result<String, String> {
+    let site = if text.is_empty() { Some(String::new()) } else { server::parse_site(text) };
+    site.ok_or_else(|| format!("`{text}` is no site; one is https://docs.acme.dev, without a path"))
+}
+
+fn parse_docs_path(text: &str) -> anyhow::Result<String> {
+    if text.is_empty() { Ok(String::new()) } else { server::parse_docs_path(text) }
 }

@@ -114,28 +114,35 @@ fn every_refusal_says_what_to_do() {
     fn check((code, told): (i32, String), expected: &str) {
         assert!(code == 1 && told.contains(expected), "{code} {told}");
     }
+    #[track_caller]
+    fn mistyped((code, told): (i32, String), expected: &str) {
+        assert!(code == 2 && told.contains(expected), "{code} {told}");
+    }
     check(create(&["--repository", "nowhere"]), "nowhere");
     check(create(&["--repository", "https://github.com/acme/docs"]), "git clone --bare");
     check(create(&["--repository", &repository, "--ref", "gone"]), "no branch `gone`");
-    check(create(&["--repository", &repository, "--model", "gpt"]), "the settings name no model gpt");
-    check(create(&["--repository", &repository, "--site", "docs"]), "https://docs.acme.dev");
-    check(create(&["--repository", &repository, "--docs-path", "../x"]), "..");
+    check(create(&["--repository", &repository, "--model", "gpt"]), "docwright model list");
+    mistyped(create(&["--repository", &repository, "--site", "docs"]), "https://docs.acme.dev");
+    mistyped(create(&["--repository", &repository, "--docs-path", "../x"]), "..");
     check(create(&["--repository", &repository, "--docs-path", "nope"]), "no folder `nope`");
     check(
         create(&["--repository", &repository, "--organization", "acme"]),
         "docwright org create --name acme",
     );
     check(create(&["--repository", &repository, "--token-file", "none"]), "--token-file none");
-    check(refusal(home.path(), &["key", "create", "--name", " "]), "needs a name");
+    mistyped(refusal(home.path(), &["key", "create", "--name", " "]), "needs a name");
     check(
         refusal(home.path(), &["key", "create", "--name", "x", "--project", "y"]),
         "docwright project list",
     );
-    check(
+    mistyped(
         refusal(home.path(), &["key", "create", "--name", "x", "--allow", "0.0.0.0/0"]),
         "too much of the internet",
     );
-    check(refusal(home.path(), &["key", "create", "--name", "x", "--expires", "2020-01-01"]), "in the past");
+    mistyped(
+        refusal(home.path(), &["key", "create", "--name", "x", "--expires", "2020-01-01"]),
+        "in the past",
+    );
     check(refusal(home.path(), &["key", "revoke", "x"]), "docwright key list");
     check(refusal(home.path(), &["views", "x"]), "DOCWRIGHT_API_KEY");
     assert_eq!(refusal(home.path(), &["key", "create", "--name", "x", "--expires", "soon"]).0, 2);

@@ -107,9 +107,37 @@ fn what_is_not_there_is_said_once_with_what_to_do() {
     let (code, told) = refusal(home.path(), &["key", "list", "--data", "/dev/null/x"]);
     assert!(code == 1 && told.matches("os error").count() == 1, "{told}");
     let (code, told) = refusal(home.path(), &["demo", "--listen", "here"]);
-    assert!(code == 1 && told.contains("one is 127.0.0.1:4747"), "{told}");
+    assert!(code == 2 && told.contains("one is 127.0.0.1:4747"), "{told}");
     let (code, told) = refusal(home.path(), &["--config", "none.toml", "key", "list"]);
     assert!(code == 1 && told.matches("os error").count() == 1, "{told}");
+}
+
+#[test]
+fn a_bad_value_is_wrong_usage_as_a_flag_and_an_error_elsewhere() {
+    let home = home();
+    for (command, flag, value, told) in [
+        ("serve", "--listen", "foo", "one is 127.0.0.1:4747"),
+        ("serve", "--public-url", "docs", "https://docs-tools.example.com"),
+        ("serve", "--trusted-proxy", "10.0.0.0/8,me", "`me` is no address"),
+        ("serve", "--proxy-header", "Via", "X-Forwarded-For"),
+        ("serve", "--workers", "0", "a whole number, at least 1"),
+        ("serve", "--jobs-per-hour", "many", "a whole number, at least 1"),
+        ("login", "--public-url", "docs", "https://docs-tools.example.com"),
+        ("org create", "--name", " ", "needs a name"),
+        ("key create --name K", "--allow", "home", "home"),
+        ("project create --name D --repository .", "--site", "docs", "https://docs.acme.dev"),
+        ("project create --name D --repository .", "--docs-path", "../docs", "--docs-path"),
+    ] {
+        let args: Vec<_> = command.split(' ').chain([flag, value]).collect();
+        let (code, said) = refusal(home.path(), &args);
+        assert!(code == 2 && said.contains(told) && said.contains(flag), "{args:?}: {code} {said}");
+    }
+    for (name, value) in [("LISTEN", "foo"), ("WORKERS", "0"), ("PUBLIC_URL", "docs"), ("LOG", "loud")] {
+        let output =
+            docwright(home.path()).env(format!("DOCWRIGHT_{name}"), value).arg("serve").output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{name}: {output:?}");
+    }
+    assert!(!home.path().join(".local").join("share/docwright/docwright.db").exists());
 }
 
 /// What `docwright views` says to a server that answers so, once.

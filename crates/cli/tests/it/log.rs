@@ -189,12 +189,15 @@ fn a_log_that_nobody_reads_stops_nothing() {
 fn a_wrong_setting_is_said() {
     let home = home();
     #[track_caller]
-    fn check(home: &Path, args: &[&str], expected: &str) {
-        let (code, said) = refusal(home, &[&["serve", "--listen", "127.0.0.1:0"], args].concat());
-        assert_eq!((code, said.contains(expected)), (1, true), "{said}");
+    fn check(home: &Path, args: &[&str], code: i32, expected: &str) {
+        let (exit, said) = refusal(home, &[&["serve", "--listen", "127.0.0.1:0"], args].concat());
+        assert_eq!((exit, said.contains(expected)), (code, true), "{said}");
     }
-    check(home.path(), &["--log", "loud"], "log must be a level");
-    check(home.path(), &["--log-format", "xml"], "log_format must be text or json, not `xml`");
+    check(home.path(), &["--log", "loud"], 2, "log must be a level");
+    check(home.path(), &["--log", "bogus="], 2, "`bogus=` lacks a half");
+    check(home.path(), &["--log-format", "xml"], 2, "log_format must be text or json, not `xml`");
+    std::fs::write(home.path().join("log.toml"), "log = \"bogus=\"\n").unwrap();
+    check(home.path(), &["--config", "log.toml"], 1, "`bogus=` lacks a half");
     std::fs::write(home.path().join("set.toml"), "metrics = 7\n").unwrap();
-    check(home.path(), &["--config", "set.toml"], "metrics must be true or false");
+    check(home.path(), &["--config", "set.toml"], 1, "metrics must be true or false");
 }

@@ -41,7 +41,10 @@ fn a_pull_request_is_read_and_merged_by_command() {
     let stale = "0".repeat(40);
     let (code, told) = refusal(home.path(), &["pull", "merge", project, "1", "--seen", &stale]);
     assert!(code == 1 && told.contains("look at it again"), "{told}");
-    let seen = viewed["headCommit"].as_str().unwrap();
+    let seen = |digits: &str| refusal(home.path(), &["pull", "merge", project, "1", "--seen", digits]);
+    assert_eq!((seen("abc123").0, seen("main").0, seen("0000000").0), (2, 2, 1));
+    let seen = &viewed["headCommit"].as_str().unwrap()[..10];
+    assert!(shown.contains(&format!("\n{seen}  ")), "as it is shown: {shown}");
     let merged = json(home.path(), &["pull", "merge", project, "1", "--seen", seen, "--json"]);
     assert_eq!(merged["state"], "merged");
     let tip = git(&home.path().join("docs.git"), &["rev-parse", "main"]);
@@ -54,6 +57,22 @@ fn a_pull_request_is_read_and_merged_by_command() {
     refused(home.path(), &["pull", "view", project, "2"], &gone);
     let nowhere = "there is no project nowhere; see `docwright project list`";
     refused(home.path(), &["pull", "list", "nowhere"], nowhere);
+}
+
+#[test]
+fn a_merge_that_would_conflict_is_told_before_it_is_tried() {
+    let home = home();
+    let serving = Serving::start(home.path());
+    let client = Client::of(home.path(), &serving);
+    let project = client.project.as_str();
+    made(&client, "Replace \"one\" with \"eins\".");
+    let view = || String::from_utf8(run(home.path(), &["pull", "view", project, "1"]).stderr).unwrap();
+    assert_eq!(view(), "");
+    let work = home.path().join("work");
+    std::fs::write(work.join("a.md"), "uno two\n").unwrap();
+    git(&work, &["commit", "-q", "-a", "-m", "Otherwise"]);
+    git(&work, &["push", "-q", "../docs.git", "main"]);
+    assert!(view().contains("the changes conflict with `main` in `a.md`"), "{}", view());
 }
 
 #[test]
@@ -99,14 +118,14 @@ fn a_project_is_changed_where_it_is_told_to_be() {
     assert_eq!(update(&["--repository", &moved])["repository"], json!(moved));
     made(&client, "Replace \"one\" with \"eins\".");
 
-    let refused = |args: &[&str], expected: &str| {
+    let refused = |args: &[&str], exit: i32, expected: &str| {
         let (code, told) = refusal(home.path(), &[&["project", "update", project], args].concat());
-        assert!(code == 1 && told.contains(expected), "{told}");
+        assert!(code == exit && told.contains(expected), "{told}");
     };
-    refused(&["--ref", "gone"], "no branch `gone`");
-    refused(&["--docs-path", "nope"], "no folder `nope`");
-    refused(&["--model", "gpt"], "the settings name no model gpt");
-    refused(&["--site", "docs"], "https://docs.acme.dev");
-    refused(&["--name", " "], "needs a name");
+    refused(&["--ref", "gone"], 1, "no branch `gone`");
+    refused(&["--docs-path", "nope"], 1, "no folder `nope`");
+    refused(&["--model", "gpt"], 1, "docwright model list");
+    refused(&["--site", "docs"], 2, "https://docs.acme.dev");
+    refused(&["--name", " "], 2, "needs a name");
     assert_eq!(refusal(home.path(), &["project", "update", project]).0, 2);
 }
