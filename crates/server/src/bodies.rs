@@ -12,8 +12,9 @@ use tokio::time::timeout;
 
 /// What is set aside for the first bytes of a body.
 const FIRST: usize = 4 * 1024;
-/// Work on whole bodies, such as to decode one, that may go on at once.
-const TURNS: usize = 2;
+/// Work on whole bodies, such as to decode one, that may go on at once. One: each thread that works on
+/// them keeps memory for the next, and with two the whole came too close to its bound.
+const TURNS: usize = 1;
 /// A client that needs longer than this for a body is cut off,
 const PATIENCE: Duration = Duration::from_secs(30);
 /// and so is one that sends nothing for as long as this.

@@ -68,7 +68,8 @@ impl Workbench<'_> {
             }
         };
         let what: String = text.chars().take(60).collect();
-        Ok(told(content, format!("searched for {what:?}: {} lines", hits.len())))
+        let lines = if hits.len() == 1 { "1 line".to_owned() } else { format!("{} lines", hits.len()) };
+        Ok(told(content, format!("searched for {what:?}: {lines}")))
     }
 }
 
