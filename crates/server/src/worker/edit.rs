@@ -27,6 +27,8 @@ pub(super) type Edits = BTreeMap<String, Option<Vec<u8>>>;
 /// What the agent made. No edits: nothing had to be changed.
 pub(super) struct Made {
     pub(super) report: Report,
+    /// Why the agent was ended before it was done; what it had made by then is not to be published.
+    pub(super) ended: Option<String>,
     pub(super) edits: Edits,
     pub(super) spent: Spent,
 }
@@ -73,14 +75,12 @@ async fn edit(job: Job, mut steps: Steps) -> Result<Made, Stop> {
     let tree = Committed(job.snapshot);
     let mut files = Overlay::new(tree, job.docs_path.as_deref()).map_err(AgentError::from)?;
     let task = Task { prompt: &job.prompt, instructions: &job.instructions, before: &job.before };
-    match job.editor.edit(&task, &mut files, &mut steps).await {
-        Ok(report) => Ok(Made { report, edits: files.edits().0, spent: steps.spent }),
-        Err(AgentError::Ended(sentence)) => {
-            let diff = files.diff().map_err(AgentError::from)?;
-            Err(Stop::Ended { sentence, diff, spent: steps.spent })
-        }
-        Err(error) => Err(error.into()),
-    }
+    let (report, ended) = match job.editor.edit(&task, &mut files, &mut steps).await {
+        Ok(report) => (report, None),
+        Err(AgentError::Ended(sentence)) => (Report::default(), Some(sentence)),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Made { report, ended, edits: files.edits().0, spent: steps.spent })
 }
 
 /// Turns the editor's steps into events of the job. The channel has no bound of its own:
@@ -130,8 +130,12 @@ impl Progress for Steps {
     }
 }
 
-/// The job is not ours any more, or the store does not answer: it goes back as it was.
+/// The job is not ours any more, or the store does not answer: it goes back as it was. What cannot be
+/// kept at all is the end of it, or the model would be asked, and paid, for the same for ever.
 fn interrupted(error: StoreError) -> AgentError {
+    if let StoreError::BadEntry(_) = &error {
+        return AgentError::Ended(format!("the model's answer cannot be kept: {error}"));
+    }
     tracing::warn!("the run is broken off: {error}");
     AgentError::Cancelled
 }

@@ -1,6 +1,6 @@
 //! What an editor made, before it becomes a commit.
 
-use agent::{Change, Policy};
+use agent::{Change, Objection, Policy, Rule};
 use pages::{Files, Overlay};
 
 use super::edit::{Edits, Made};
@@ -8,7 +8,8 @@ use super::outcome::Stop;
 use super::tree::Committed;
 use crate::app::App;
 
-/// Fails with what must not be published; what a reviewer is to know becomes a note.
+/// Fails with what must not be published, or with why the agent was ended; what a reviewer is to know
+/// becomes a note.
 pub(super) fn judge(
     app: &App,
     tree: Committed,
@@ -22,9 +23,13 @@ pub(super) fn judge(
     let summary = summary.collect::<Vec<_>>().join("\n");
     let change = Change { base: &tree, edits: &made.edits, asked, title: &report.title, summary: &summary };
     let objections = agent::judge(&change, &Policy { secrets: &keys, ..Policy::default() });
-    if let Some(fatal) = objections.iter().find(|objection| objection.fatal) {
-        let sentence = format!("the change was not published: {fatal}");
-        return Err(Stop::Ended { sentence, diff: shown(tree, docs_path, &made.edits), spent: made.spent });
+    let fatal = objections.iter().find(|objection| objection.fatal);
+    let not_published = |fatal: &Objection| format!("the change was not published: {fatal}");
+    if let Some(sentence) = made.ended.take().or_else(|| fatal.map(not_published)) {
+        // A secret is not to be read in the job either.
+        let secret = objections.iter().any(|objection| objection.rule == Rule::Secret);
+        let diff = if secret { String::new() } else { shown(tree, docs_path, &made.edits) };
+        return Err(Stop::Ended { sentence, diff, spent: made.spent });
     }
     made.report.notes.extend(objections.iter().map(ToString::to_string));
     Ok(made)

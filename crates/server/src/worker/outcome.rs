@@ -37,7 +37,6 @@ impl From<StoreError> for Stop {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::LeaseLost(_) => Self::LeaseLost,
-            refused @ StoreError::BadEntry(_) => Self::failed(refused.to_string()),
             other => Self::GiveBack(other.to_string()),
         }
     }

@@ -148,7 +148,7 @@ async fn pass(
     let prompt = run.prompt(waiting);
     let made = run.edit(&base, &prompt, last(waiting), alive).await?;
     let read = made.spent.read;
-    if made.edits.is_empty() {
+    if made.edits.is_empty() && made.ended.is_none() {
         return Ok((completed(None, report(&made.report, made.spent.usage)), read));
     }
     let made = run.judge(&base, made).await?;

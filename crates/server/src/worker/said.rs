@@ -48,8 +48,6 @@ pub(super) async fn by_people(app: &App, lease: &Lease) -> Result<String, Stop> 
     let events = app.jobs.events(&job.project, &job.id, 0).await?.unwrap_or_default();
     let messages = events.iter().filter(|event| event.kind == "message");
     let words = messages.filter_map(|event| event.data.get("prompt").and_then(|prompt| prompt.as_str()));
-    let unread = app.queue.unread(lease).await?;
-    let all =
-        [job.prompt.as_str()].into_iter().chain(words).chain(unread.iter().map(|one| one.prompt.as_str()));
+    let all = [job.prompt.as_str()].into_iter().chain(words);
     Ok(all.collect::<Vec<_>>().join("\n\n"))
 }

@@ -176,7 +176,34 @@ async fn exfil_key() {
     let end = ended(&server, &team, &job).await;
     assert!(end["message"].as_str().unwrap().contains("the change was not published"), "{end}");
     assert!(!end.to_string().contains(KEY));
+    assert_eq!(diff(&server, &team, &job).await, "", "the key is not to be read in the job either");
     assert!(server.app.pulls.pulls(&team.project.id, 10).await.unwrap().is_empty());
+}
+
+/// What a run had made when it was ended is judged, too.
+#[tokio::test]
+async fn exfil_key_by_a_run_that_is_ended() {
+    let leak = format!("It takes a minute. Key: {KEY}");
+    let provider = FakeProvider::start([edit("It takes a minute.", &leak)]).await;
+    let (server, team) = server_with(&provider, Provider::OpenAi, |settings| settings.agent.turns = 1).await;
+    let job = create(&server, &team, "Say how long the setup takes").await;
+    assert_eq!(run(&server, &team, &job).await["status"], "failed");
+    assert!(
+        ended(&server, &team, &job).await["message"].as_str().unwrap().contains("the limit of 1 questions")
+    );
+    assert_eq!(diff(&server, &team, &job).await, "");
+}
+
+/// An answer that the store cannot hold ends the job: given back, it would be asked and paid for for ever.
+#[tokio::test]
+async fn an_answer_that_cannot_be_kept() {
+    let deep = (0..122).fold(json!(1), |inner, _| json!([inner]));
+    let provider = FakeProvider::start([calls("read", json!({ "path": deep }))]).await;
+    let (server, team) = server(&provider, Provider::OpenAi).await;
+    let job = create(&server, &team, "Say how long the setup takes").await;
+    assert_eq!(run(&server, &team, &job).await["status"], "failed");
+    let end = ended(&server, &team, &job).await;
+    assert!(end["message"].as_str().unwrap().contains("the model's answer cannot be kept"), "{end}");
 }
 
 #[tokio::test]
