@@ -5,7 +5,6 @@
 //! may hold, and what a failure means to a person. Nothing is tried twice here: that is the caller's
 //! to decide, by the kind of [`ModelError`].
 
-mod address;
 mod anthropic;
 mod chat;
 mod client;
@@ -25,7 +24,8 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-pub use settings::{Limits, Prices, Provider, Secret, Settings};
+pub use net::Secret;
+pub use settings::{Limits, Prices, Provider, Settings};
 
 /// Is told of text as it streams.
 pub type Heard<'a> = dyn FnMut(&str) + Send + 'a;

@@ -1,15 +1,12 @@
 //! One turn over HTTP, the same for every wire format: guarded addresses, a watchdog, bounded sizes.
 
-use std::error::Error;
-use std::time::Duration;
-
 use async_trait::async_trait;
+use net::{Reach, Refused, find, root};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Response, Url, redirect};
+use reqwest::{Response, Url};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::address::{self, Guard, Refused};
 use super::anthropic::Anthropic;
 use super::chat::Chat;
 use super::draft::{Draft, Ear, Flow};
@@ -19,7 +16,6 @@ use super::refusal::{Place, Said};
 use super::responses::Responses;
 use super::{Call, Heard, Limits, Model, ModelError, Provider, Reply, Settings};
 
-const CONNECT: Duration = Duration::from_secs(10);
 /// More of an answer that failed is not read.
 const FAILURE: usize = 64 << 10;
 
@@ -49,7 +45,7 @@ impl Client {
         let provider = settings.provider;
         let base = settings.base_url.as_deref().or(provider.usual_url());
         let base = base.ok_or("base_url is missing: a compatible provider has no address of its own")?;
-        let base = address::parse(base, settings.allow_private)?;
+        let base = net::parse_url("base_url", base, settings.allow_private)?;
         if settings.api_key.is_none() && settings.base_url.is_none() {
             return Err(format!("{} wants an API key: set api_key_env or api_key_file", provider.name()));
         }
@@ -110,15 +106,8 @@ fn headers(format: &dyn Format, settings: &Settings) -> Result<HeaderMap, String
 }
 
 fn http(settings: &Settings) -> Result<reqwest::Client, String> {
-    let client = reqwest::Client::builder()
-        .connect_timeout(CONNECT)
-        .redirect(redirect::Policy::none())
-        .user_agent(concat!("docwright/", env!("CARGO_PKG_VERSION")));
-    let client = match settings.use_proxy {
-        true => client,
-        false => client.no_proxy().dns_resolver(Guard { allow_private: settings.allow_private }),
-    };
-    client.build().map_err(|error| format!("no HTTP client can be made: {}", root(&error)))
+    let client = net::client(Reach { private: settings.allow_private, proxy: settings.use_proxy }).build();
+    client.map_err(|error| format!("no HTTP client can be made: {}", root(&error)))
 }
 
 #[async_trait]
@@ -261,13 +250,4 @@ impl Client {
         let model = &self.place.model;
         ModelError::Final(format!("the model `{model}` answers without end: it was cut off"))
     }
-}
-
-/// The innermost cause: of a connection that failed, it is the one that says something.
-fn root(error: &(dyn Error + 'static)) -> String {
-    error.source().map_or_else(|| error.to_string(), root)
-}
-
-fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
-    error.downcast_ref().or_else(|| error.source().and_then(find))
 }

@@ -2,17 +2,14 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
-use jiff::fmt::rfc2822::DateTimeParser;
-use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
+use net::{seconds, wait};
+use reqwest::header::HeaderMap;
 use serde_json::Value;
 
 use super::{ModelError, Secret};
 
 /// How much of a provider's own words is repeated.
 const QUOTED: usize = 300;
-/// Nobody is made to wait longer than this by a header.
-const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
 /// Who is spoken to, for sentences.
 pub(super) struct Place {
@@ -189,40 +186,10 @@ impl Place {
         if words.is_empty() { words } else { format!(": {words}") }
     }
 
-    /// The key is looked for first: a part of it that a cut leaves would not be found.
     pub(super) fn scrub(&self, message: &str) -> String {
-        let message = match &self.key {
-            Some(key) => message.replace(key.reveal(), "[key]"),
-            None => message.to_owned(),
-        };
-        let turns = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        let words = message.split(|c: char| c.is_whitespace() || c.is_control());
-        let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
-        words.join(" ").chars().filter(|c| !turns(*c)).take(QUOTED).collect()
+        match &self.key {
+            Some(key) => net::without(message, key, QUOTED),
+            None => net::harmless(message, QUOTED),
+        }
     }
-}
-
-/// How long to wait, as the headers have it: in milliseconds, in seconds, or until a moment. That
-/// is compared with the server's own idea of the time, if it tells one.
-fn wait(headers: &HeaderMap) -> Option<Duration> {
-    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    if let Some(wait) = header("retry-after-ms").and_then(seconds) {
-        return Some(wait / 1000);
-    }
-    let asked = header(RETRY_AFTER.as_str())?;
-    seconds(asked).or_else(|| {
-        let now = header(DATE.as_str()).and_then(moment).unwrap_or_else(Timestamp::now);
-        let wait = moment(asked)?.duration_since(now);
-        Some(Duration::try_from(wait).unwrap_or(Duration::ZERO).min(LONGEST_WAIT))
-    })
-}
-
-fn seconds(text: &str) -> Option<Duration> {
-    let number: f64 = text.parse().ok()?;
-    let wait = Duration::try_from_secs_f64(number).ok()?;
-    Some(wait.min(LONGEST_WAIT))
-}
-
-fn moment(text: &str) -> Option<Timestamp> {
-    DateTimeParser::new().parse_timestamp(text).ok()
 }

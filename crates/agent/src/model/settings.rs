@@ -1,10 +1,9 @@
 //! What an operator says about a model.
 
-use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use zeroize::Zeroizing;
+use net::Secret;
 
 use super::Usage;
 
@@ -86,30 +85,6 @@ impl FromStr for Provider {
     }
 }
 
-/// A key. It is wiped from memory when it goes, and shows itself to nobody.
-#[derive(Clone)]
-pub struct Secret(Zeroizing<String>);
-
-impl Secret {
-    /// Without the white space around it, which files end with. `None` when it cannot be sent as a
-    /// header: empty, or with letters that no key has.
-    pub fn parse(text: &str) -> Option<Self> {
-        let key = text.trim();
-        let sane = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic());
-        sane.then(|| Self(Zeroizing::new(key.to_owned())))
-    }
-
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret")
-    }
-}
-
 /// Of a million tokens each, in the operator's currency.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prices {
@@ -164,13 +139,6 @@ mod tests {
         assert_eq!(key.reveal(), "sk-very-secret");
         let settings = Settings { api_key: Some(key), ..Settings::new(Provider::OpenAi, "m") };
         assert!(!format!("{settings:?}").contains("very"));
-    }
-
-    #[test]
-    fn header_injection() {
-        for key in ["", " \n", "a\r\nx-evil: 1", "a b", "ключ", "a\0"] {
-            assert!(Secret::parse(key).is_none(), "{key:?}");
-        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Where a model may be. Settings are written by people and names are looked up by others: an
+//! Where others may be. Settings are written by people and names are looked up by others: an
 //! address is checked when it is written and once more, after every look-up, when it is called.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -19,22 +19,22 @@ const METADATA_ADDRESSES: &[IpAddr] = &[
     IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
 ];
 
-/// A base URL, without a slash at its end. The error is a sentence.
-pub(super) fn parse(text: &str, allow_private: bool) -> Result<Url, String> {
-    let url = Url::parse(text.trim()).map_err(|_| "base_url must look like https://api.example.com/v1")?;
+/// An address to be called. The error is a sentence about `what`, the name it goes by.
+pub fn parse_url(what: &str, text: &str, allow_private: bool) -> Result<Url, String> {
+    let url = Url::parse(text.trim()).map_err(|_| format!("{what} must look like https://example.com/v1"))?;
     if !matches!(url.scheme(), "https" | "http") {
-        return Err("base_url must begin with https:// or http://".into());
+        return Err(format!("{what} must begin with https:// or http://"));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("base_url must not hold a user or password: a key goes into api_key_env".into());
+        return Err(format!("{what} must not hold a user or password: a key has a place of its own"));
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err("base_url must not have a `?` or `#`".into());
+        return Err(format!("{what} must not have a `?` or `#`"));
     }
     let host = url.host_str().unwrap_or_default();
-    check_host(host, allow_private).map_err(|refused| format!("base_url: {refused}"))?;
+    check_host(host, allow_private).map_err(|refused| format!("{what}: {refused}"))?;
     if url.scheme() == "http" && !allow_private {
-        return Err("base_url must be https: for a model of your own network, set allow_private".into());
+        return Err(format!("{what} must be https: for one of your own network, set allow_private"));
     }
     Ok(url)
 }
@@ -50,8 +50,8 @@ fn check_host(host: &str, allow_private: bool) -> Result<(), Refused> {
 
 /// Looks names up and answers nothing that may not be called: whoever owns a name can point it
 /// anywhere after it was checked.
-pub(super) struct Guard {
-    pub(super) allow_private: bool,
+pub(crate) struct Guard {
+    pub(crate) allow_private: bool,
 }
 
 impl Resolve for Guard {
@@ -71,7 +71,7 @@ impl Resolve for Guard {
     Why::Never => "an address that serves a machine's own credentials, or none at all, is never called",
     Why::Private => "it is on this machine or in a private network: set allow_private if that is meant",
 })]
-pub(super) struct Refused(Why);
+pub struct Refused(Why);
 
 #[derive(Debug)]
 enum Why {
@@ -154,7 +154,7 @@ mod tests {
             "http://255.255.255.255",
         ];
         for url in never {
-            let told = parse(url, true).unwrap_err();
+            let told = parse_url("base_url", url, true).unwrap_err();
             assert!(told.contains("is never called"), "{url}: {told}");
         }
         let private = [
@@ -173,9 +173,9 @@ mod tests {
             "https://[fec0::1]",
         ];
         for url in private {
-            let told = parse(url, false).unwrap_err();
+            let told = parse_url("base_url", url, false).unwrap_err();
             assert!(told.contains("set allow_private if that is meant"), "{url}: {told}");
-            parse(url, true).unwrap();
+            parse_url("base_url", url, true).unwrap();
         }
     }
 
@@ -184,17 +184,17 @@ mod tests {
         for (url, told) in [
             ("ftp://example.com", "base_url must begin with https:// or http://"),
             ("file:///etc/passwd", "base_url must begin with https:// or http://"),
-            ("example.com", "base_url must look like https://api.example.com/v1"),
+            ("example.com", "base_url must look like https://example.com/v1"),
             ("https://me:secret@example.com", "must not hold a user or password"),
             ("https://example.com/?key=1", "base_url must not have a `?` or `#`"),
             ("http://example.com", "base_url must be https"),
         ] {
-            let refused = parse(url, false).unwrap_err();
+            let refused = parse_url("base_url", url, false).unwrap_err();
             assert!(refused.contains(told) && !refused.contains("secret"), "{url}: {refused}");
         }
-        parse("https://8.8.8.8/v1", false).unwrap();
-        parse("https://[2606:4700::1111]", false).unwrap();
-        parse("http://example.com", true).unwrap();
+        parse_url("base_url", "https://8.8.8.8/v1", false).unwrap();
+        parse_url("base_url", "https://[2606:4700::1111]", false).unwrap();
+        parse_url("base_url", "http://example.com", true).unwrap();
     }
 
     #[tokio::test]
