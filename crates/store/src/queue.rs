@@ -1,7 +1,7 @@
 //! Jobs, as workers see them: leased, fenced, and never lost.
 
 use async_trait::async_trait;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::{Job, JobId, NewEvent, ProjectId, Result, Said, Tokens, WorkerId};
@@ -31,6 +31,8 @@ pub struct Resume {
     pub base: Option<(String, String)>,
     /// What this run has made so far.
     pub change: Option<Change>,
+    /// How often the job was put off since it last got on.
+    pub put_off: u32,
 }
 
 /// The right to work on a job. Every write that takes one fails once it is no longer current.
@@ -116,6 +118,9 @@ pub trait Queue: Send + Sync {
     /// Gives the job back unharmed, as a server does that is asked to stop: the attempt is
     /// not held against the job. One that is to be archived is archived now.
     async fn release(&self, lease: &Lease) -> Result<()>;
+    /// Gives the job back for a while, as one whose host is in trouble: nobody is given it before
+    /// `until`, and the attempt is not held against it. `why` is for those who watch.
+    async fn put_off(&self, lease: &Lease, until: Timestamp, why: NewEvent) -> Result<()>;
     /// Frees every lease. For the one server that holds the data directory: whoever had a
     /// lease is dead.
     async fn void_leases(&self) -> Result<()>;

@@ -3,7 +3,7 @@ use futures_util::FutureExt;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
-use super::leases::live;
+use super::line::live;
 use super::once::{self, Request};
 use super::{SqliteStore, conversation, damaged, from_json, time, time_or_none, to_json};
 use crate::{

@@ -1,16 +1,18 @@
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use super::jobs::{append, job, set_archived};
-use super::{SqliteStore, conversation, from_json};
+use super::line::{beat, lease, next_in_line, resume};
+use super::{SqliteStore, conversation};
 use crate::conversation::written;
 use crate::{
-    Change, Ending, JobId, LEASE, Lease, MAX_ATTEMPTS, Message, NewEvent, Outcome, ProjectId, Queue, Result,
-    Resume, Said, Status, StoreError, Tokens, WorkerId,
+    Change, Ending, JobId, Lease, Message, NewEvent, Outcome, ProjectId, Queue, Result, Said, Status,
+    StoreError, Tokens, WorkerId,
 };
 
 #[async_trait]
@@ -57,7 +59,8 @@ impl Queue for SqliteStore {
         let (base_ref, commit) = (base_ref.to_owned(), commit.to_owned());
         self.fenced(lease, move |db, id, _| {
             async move {
-                let set = "UPDATE jobs SET base_ref = ?1, base_commit = ?2, origin = coalesce(origin, ?2) WHERE id = ?3";
+                let set = "UPDATE jobs SET base_ref = ?1, base_commit = ?2, origin = coalesce(origin, ?2), put_off = 0
+                    WHERE id = ?3";
                 sqlx::query(set).bind(base_ref).bind(commit).bind(id.0).execute(db).await?;
                 Ok(())
             }
@@ -146,6 +149,21 @@ impl Queue for SqliteStore {
         released
     }
 
+    async fn put_off(&self, lease: &Lease, until: Timestamp, why: NewEvent) -> Result<()> {
+        let until = until.as_millisecond();
+        self.fenced(lease, move |db, id, now| {
+            async move {
+                append(db, &id.0, now, why).await?;
+                give_back(db, &id).await?;
+                let wait = "UPDATE jobs SET not_before = ?, put_off = put_off + 1 WHERE id = ?";
+                sqlx::query(wait).bind(until).bind(&id.0).execute(db).await?;
+                Ok(())
+            }
+            .boxed()
+        })
+        .await
+    }
+
     async fn void_leases(&self) -> Result<()> {
         self.execute(sqlx::query("UPDATE jobs SET worker = NULL WHERE worker IS NOT NULL")).await?;
         self.execute(sqlx::query("DELETE FROM workers")).await.map(|_| ())
@@ -228,14 +246,6 @@ impl Held {
     }
 }
 
-/// Whether somebody alive has the job.
-pub(super) async fn live(db: &mut SqliteConnection, id: &JobId, now: i64) -> Result<bool> {
-    let live = sqlx::query(
-        "SELECT 1 FROM jobs JOIN workers ON workers.id = jobs.worker WHERE jobs.id = ? AND alive_until > ?",
-    );
-    Ok(live.bind(&id.0).bind(now).fetch_optional(db).await?.is_some())
-}
-
 async fn give_back(db: &mut SqliteConnection, id: &JobId) -> Result<()> {
     let give_back = "UPDATE jobs SET worker = NULL, attempt = attempt - 1 WHERE id = ?";
     sqlx::query(give_back).bind(&id.0).execute(db).await?;
@@ -244,7 +254,7 @@ async fn give_back(db: &mut SqliteConnection, id: &JobId) -> Result<()> {
 
 /// What comes next starts from what is on the branch by then.
 async fn next_run(db: &mut SqliteConnection, id: &JobId) -> Result<SqliteRow> {
-    let next = "UPDATE jobs SET run = run + 1, base_commit = NULL WHERE id = ? RETURNING *";
+    let next = "UPDATE jobs SET run = run + 1, base_commit = NULL, put_off = 0 WHERE id = ? RETURNING *";
     Ok(sqlx::query(next).bind(&id.0).fetch_one(db).await?)
 }
 
@@ -274,74 +284,7 @@ async fn drop_diff(db: &mut SqliteConnection, id: &JobId) -> Result<()> {
     Ok(())
 }
 
-/// The oldest active job that nobody alive has, and whose branch is nobody's who is alive:
-/// jobs on one head run one at a time.
-async fn next_in_line(db: &mut SqliteConnection, now: i64) -> Result<Option<SqliteRow>> {
-    let next = sqlx::query(
-        "SELECT * FROM jobs WHERE status = 'active'
-           AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = jobs.worker AND alive_until > ?1)
-           AND (adopts = 0 OR NOT EXISTS (
-             SELECT 1 FROM jobs other JOIN workers ON workers.id = other.worker AND alive_until > ?1
-             WHERE other.project = jobs.project AND other.branch = jobs.branch AND other.status = 'active'))
-         ORDER BY created_at, id LIMIT 1",
-    );
-    Ok(next.bind(now).fetch_optional(db).await?)
-}
-
-async fn beat(db: &mut SqliteConnection, worker: &WorkerId, now: i64) -> Result<()> {
-    sqlx::query("INSERT OR REPLACE INTO workers VALUES (?, ?)")
-        .bind(&worker.0)
-        .bind(now + LEASE.as_millis() as i64)
-        .execute(db)
-        .await?;
-    Ok(())
-}
-
-async fn lease(db: &mut SqliteConnection, worker: WorkerId, now: i64) -> Result<Option<Lease>> {
-    while let Some(row) = next_in_line(db, now).await? {
-        let mut job = job(&row)?;
-        if row.try_get::<Option<i64>, _>("archive_asked_at")?.is_some() {
-            set_archived(db, &job.id, now).await?;
-            continue;
-        }
-        if job.attempt >= MAX_ATTEMPTS {
-            end(db, &job.id, now, gave_up()).await?;
-            continue;
-        }
-        job.attempt += 1;
-        let fence = row.try_get::<i64, _>("lease")? + 1;
-        sqlx::query("UPDATE jobs SET attempt = ?, lease = ?, worker = ? WHERE id = ?")
-            .bind(job.attempt)
-            .bind(fence)
-            .bind(&worker.0)
-            .bind(&job.id.0)
-            .execute(&mut *db)
-            .await?;
-        // Whoever leases is alive. Without this a worker whose heartbeat is late would lease the
-        // same job again and again, and use up its attempts.
-        beat(db, &worker, now).await?;
-        let started = NewEvent::new("started", format!("Attempt {} began", job.attempt));
-        append(db, &job.id.0, now, started.with("attempt", job.attempt)).await?;
-        let resume = resume(db, &row, job.run).await?;
-        return Ok(Some(Lease { job, worker, fence, resume }));
-    }
-    Ok(None)
-}
-
-fn gave_up() -> Ending {
-    Ending {
-        outcome: Outcome::Failed,
-        message: format!(
-            "The job stopped its worker {MAX_ATTEMPTS} times and was given up; create a new job to try again"
-        ),
-        report: Value::Null,
-        checks: serde_json::json!([]),
-        usage: serde_json::json!({}),
-        diff: None,
-    }
-}
-
-async fn end(db: &mut SqliteConnection, id: &JobId, now: i64, ending: Ending) -> Result<()> {
+pub(super) async fn end(db: &mut SqliteConnection, id: &JobId, now: i64, ending: Ending) -> Result<()> {
     let (status, pr_link) = match &ending.outcome {
         Outcome::Completed { pr_link } => (Status::Completed, pr_link.clone()),
         Outcome::Failed => (Status::Failed, None),
@@ -356,24 +299,4 @@ async fn end(db: &mut SqliteConnection, id: &JobId, now: i64, ending: Ending) ->
     .execute(&mut *db)
     .await?;
     append(db, &id.0, now, ending.event()).await
-}
-
-async fn resume(db: &mut SqliteConnection, row: &SqliteRow, run: u32) -> Result<Resume> {
-    let name: Option<String> = row.try_get("base_ref")?;
-    let commit: Option<String> = row.try_get("base_commit")?;
-    let id: String = row.try_get("id")?;
-    let change = sqlx::query("SELECT * FROM job_changes WHERE job = ? AND run = ?").bind(id).bind(run);
-    let change = change.fetch_optional(db).await?;
-    let change = change.as_ref().map(change_from).transpose()?;
-    Ok(Resume { origin: row.try_get("origin")?, base: name.zip(commit), change })
-}
-
-fn change_from(row: &SqliteRow) -> Result<Change> {
-    Ok(Change {
-        head_commit: row.try_get("head_commit")?,
-        title: row.try_get("title")?,
-        body: row.try_get("body")?,
-        report: from_json(row.try_get("report")?)?,
-        diff: row.try_get("diff")?,
-    })
 }

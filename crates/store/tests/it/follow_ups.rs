@@ -98,7 +98,7 @@ async fn a_follow_up_wakes_an_ended_job_and_starts_a_new_run(store: &SqliteStore
     assert_eq!((job.status, job.run, job.attempt), (Status::Active, 2, 0));
     assert_eq!(job.pr_link.as_deref(), Some("https://x/pulls/1"), "the link is kept during a follow-up");
     let second = leased(store).await;
-    let expected = Resume { origin: Some("ba5e".into()), base: None, change: None };
+    let expected = Resume { origin: Some("ba5e".into()), base: None, change: None, put_off: 0 };
     assert_eq!(second.resume, expected);
     let unread = store.unread(&second).await.unwrap();
     assert_eq!(unread.iter().map(|m| (m.number, m.prompt.as_str())).collect::<Vec<_>>(), [(1, "And images")]);
@@ -119,7 +119,7 @@ async fn an_unread_message_keeps_a_run_from_ending(store: &SqliteStore, _: &Test
     let next = store.finish(&lease, done(None), 0).await.unwrap().unwrap();
     assert_eq!((next.job.status, next.job.run), (Status::Active, 2));
     // It starts from what is on the branch by then, and knows what the job began with.
-    assert_eq!(next.resume, Resume { origin: Some("ba5e".into()), base: None, change: None });
+    assert_eq!(next.resume, Resume { origin: Some("ba5e".into()), base: None, change: None, put_off: 0 });
     assert_eq!(store.unread(&next).await.unwrap().len(), 1);
     assert!(store.finish(&next, done(None), 1).await.unwrap().is_none());
     assert_eq!(store.find(&project.id, &made.id).await.unwrap().unwrap().status, Status::Completed);

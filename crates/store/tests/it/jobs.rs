@@ -1,4 +1,4 @@
-use base::TestClock;
+use base::{Clock, TestClock};
 use jiff::SignedDuration;
 use serde_json::json;
 use store::{
@@ -20,6 +20,7 @@ every_backend! {
     a_lease_is_a_heartbeat,
     a_lost_lease_writes_nothing,
     a_released_job_keeps_its_attempts_and_fences_the_old_lease,
+    a_job_that_is_put_off_waits_and_keeps_its_attempts,
     voided_leases_are_free_at_once,
     a_job_that_kills_its_worker_fails_after_three_attempts,
     a_take_up_finds_what_was_done,
@@ -200,6 +201,34 @@ async fn a_released_job_keeps_its_attempts_and_fences_the_old_lease(store: &Sqli
     store.finish(&new, done(None), 0).await.unwrap();
 }
 
+async fn a_job_that_is_put_off_waits_and_keeps_its_attempts(store: &SqliteStore, clock: &TestClock) {
+    let project = project(store, "Acme").await;
+    let waiting = job(store, &project).await;
+    let minute = SignedDuration::from_mins(1);
+    for times in 0..5 {
+        let lease = store.lease_next(&worker(1)).await.unwrap().unwrap();
+        assert_eq!((lease.job.attempt, lease.resume.put_off), (1, times));
+        let until = clock.now() + minute;
+        let why = NewEvent::new("waiting", "The host is in trouble".to_owned());
+        store.put_off(&lease, until, why).await.unwrap();
+        assert!(matches!(store.record(&lease, vec![]).await, Err(StoreError::LeaseLost(_))));
+        clock.advance(minute - MILLISECOND);
+        assert!(store.lease_next(&worker(1)).await.unwrap().is_none());
+        clock.advance(MILLISECOND);
+    }
+    let events = store.events(&project.id, &waiting.id, 0).await.unwrap().unwrap();
+    assert_eq!(events.iter().filter(|event| event.kind == "waiting").count(), 5);
+    // Getting on is a new beginning, and others are not held up.
+    let other = job(store, &project).await;
+    let lease = store.lease_next(&worker(1)).await.unwrap().unwrap();
+    store.set_base(&lease, "main", "ba5e").await.unwrap();
+    let why = NewEvent::new("waiting", "The host is in trouble".to_owned());
+    store.put_off(&lease, clock.now() + minute, why).await.unwrap();
+    assert_eq!(store.lease_next(&worker(1)).await.unwrap().unwrap().job.id, other.id);
+    clock.advance(minute);
+    assert_eq!(store.lease_next(&worker(1)).await.unwrap().unwrap().resume.put_off, 1);
+}
+
 async fn voided_leases_are_free_at_once(store: &SqliteStore, _: &TestClock) {
     let project = project(store, "acme").await;
     job(store, &project).await;
@@ -252,7 +281,7 @@ async fn a_take_up_finds_what_was_done(store: &SqliteStore, _: &TestClock) {
     store.beat(&worker(2)).await.unwrap();
     let next = store.lease_next(&worker(2)).await.unwrap().unwrap();
     let base = Some(("main".into(), "ba5e".into()));
-    let expected = Resume { origin: Some("ba5e".into()), base, change: Some(change) };
+    let expected = Resume { origin: Some("ba5e".into()), base, change: Some(change), put_off: 0 };
     assert_eq!(next.resume, expected);
 }
 
