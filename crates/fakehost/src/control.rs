@@ -1,0 +1,47 @@
+//! `/_fake/`: what a test in another process tells the host and reads from it. Not logged, and no
+//! fault meets it.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+
+use crate::faults::Fault;
+use crate::pulls::Filter;
+use crate::state::Host;
+
+pub(crate) const CONTROL: &str = "/_fake/";
+
+pub(crate) fn routes() -> Router<Arc<Host>> {
+    Router::new()
+        .route("/_fake/faults", post(add_fault).get(faults).delete(clear_faults))
+        .route("/_fake/state", get(state))
+}
+
+/// `POST /_fake/faults`: `{"method":"POST","path":"/pulls","times":1,"effect":"drop-after"}`
+async fn add_fault(State(host): State<Arc<Host>>, Json(fault): Json<Fault>) -> StatusCode {
+    host.faults.add(fault);
+    StatusCode::NO_CONTENT
+}
+
+async fn faults(State(host): State<Arc<Host>>) -> Json<Vec<Fault>> {
+    Json(host.faults.waiting())
+}
+
+async fn clear_faults(State(host): State<Arc<Host>>) -> StatusCode {
+    host.faults.clear();
+    StatusCode::NO_CONTENT
+}
+
+/// `GET /_fake/state`: the pull requests by repository, and the requests so far.
+async fn state(State(host): State<Arc<Host>>) -> Json<Value> {
+    let repositories: Vec<_> = host.world().repositories.values().cloned().collect();
+    let pulls: serde_json::Map<_, _> = repositories
+        .iter()
+        .map(|repository| (repository.name.clone(), json!(host.list_pulls(repository, &Filter::default()))))
+        .collect();
+    Json(json!({ "pulls": pulls, "count": host.log.count(), "requests": host.log.seen() }))
+}

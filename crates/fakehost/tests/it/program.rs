@@ -1,0 +1,24 @@
+//! The host as a program.
+
+use std::io::BufRead;
+use std::process::{Command, Stdio};
+
+use crate::client::http;
+
+#[tokio::test]
+async fn it_says_where_it_is() {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_fakehost"))
+        .args(["--kind", "gitea", "--token", "full", "--token", "old=expired", "--repository", "acme/docs"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut url = String::new();
+    std::io::BufReader::new(program.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    let url = format!("{}/api/v1/repos/acme/docs", url.trim());
+    let status =
+        async |token: &str| http().get(&url).bearer_auth(token).send().await.unwrap().status().as_u16();
+    let statuses = (status("full").await, status("old").await);
+    program.kill().unwrap();
+    program.wait().unwrap();
+    assert_eq!(statuses, (200, 401));
+}
