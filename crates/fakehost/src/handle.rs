@@ -90,7 +90,8 @@ impl FakeHost {
         let git_dir = self.host.root.join(format!("{name}.git"));
         git::mirror(from, &git_dir).await.expect("git copies a repository");
         let head = std::fs::read_to_string(git_dir.join("HEAD")).expect("a repository has a HEAD");
-        let default_branch = head.trim().trim_start_matches("ref: refs/heads/").to_owned();
+        let default_branch = head.trim().strip_prefix("ref: refs/heads/").expect("a HEAD that is a branch");
+        let default_branch = default_branch.to_owned();
         self.add(name, git_dir, Settings { default_branch, ..Settings::default() })
     }
 
@@ -151,7 +152,7 @@ impl FakeHost {
         self.host.set_now(Some(now));
     }
 
-    /// How many requests GitHub takes until the limit is reached.
+    /// How many requests GitHub takes from now on; 5,000 unless told.
     pub fn set_rate_limit(&self, left: u32) {
         self.host.world().budget = left;
     }

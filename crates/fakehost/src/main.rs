@@ -27,6 +27,9 @@ struct Flags {
     /// `URL=SECRET` that is told what happens; may be repeated.
     #[arg(long, value_parser = pair)]
     hook: Vec<(String, String)>,
+    /// How many requests GitHub takes; it grants 5,000 an hour, and this host's hour does not end.
+    #[arg(long)]
+    rate_limit: Option<u32>,
     /// Somebody who can review; may be repeated.
     #[arg(long)]
     user: Vec<String>,
@@ -47,6 +50,9 @@ async fn main() -> anyhow::Result<()> {
     }
     if let Some((id, installation, key)) = flags.app {
         host.app(id, installation, &key);
+    }
+    if let Some(left) = flags.rate_limit {
+        host.set_rate_limit(left);
     }
     flags.hook.iter().for_each(|(url, secret)| host.hook(url, secret));
     flags.user.iter().for_each(|login| drop(host.user(login)));

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::client::http;
 
 #[tokio::test]
-async fn it_says_where_it_is() {
+async fn it_says_where_it_is_and_ends_when_asked() {
     let mut program = Command::new(env!("CARGO_BIN_EXE_fakehost"))
         .args(["--kind", "gitea", "--token", "full", "--token", "old=expired", "--repository", "acme/docs"])
         .stdout(Stdio::piped())
@@ -18,7 +18,7 @@ async fn it_says_where_it_is() {
     let status =
         async |token: &str| http().get(&url).bearer_auth(token).send().await.unwrap().status().as_u16();
     let statuses = (status("full").await, status("old").await);
-    program.kill().unwrap();
-    program.wait().unwrap();
+    Command::new("kill").arg(program.id().to_string()).status().unwrap();
+    assert!(program.wait().unwrap().success());
     assert_eq!(statuses, (200, 401));
 }
