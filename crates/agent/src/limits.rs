@@ -62,9 +62,7 @@ impl Spent {
     /// One question, and what it took.
     pub(crate) fn asked(&mut self, usage: Usage) {
         self.turns += 1;
-        self.usage.input += usage.input;
-        self.usage.output += usage.output;
-        self.usage.cached += usage.cached;
+        self.usage += usage;
     }
 
     /// What the project has used this month, as it was last told.

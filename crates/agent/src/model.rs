@@ -17,6 +17,7 @@ mod settings;
 #[cfg(test)]
 mod strange_tests;
 
+use std::ops::AddAssign;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -124,6 +125,15 @@ pub struct Usage {
     pub input: u64,
     pub output: u64,
     pub cached: u64,
+}
+
+impl AddAssign for Usage {
+    /// Numbers are a provider's word, and may be any.
+    fn add_assign(&mut self, more: Self) {
+        self.input = self.input.saturating_add(more.input);
+        self.output = self.output.saturating_add(more.output);
+        self.cached = self.cached.saturating_add(more.cached);
+    }
 }
 
 /// Why there is no reply: a sentence for a person, without the key, and what can be done.

@@ -95,10 +95,12 @@ pub struct Prices {
 }
 
 impl Prices {
+    /// To a billionth: a sum of binary fractions has a tail that nobody is billed for.
     pub fn cost(&self, usage: Usage) -> f64 {
-        let fresh = usage.input.saturating_sub(usage.cached);
-        let parts = [(fresh, self.input), (usage.cached, self.cached), (usage.output, self.output)];
-        parts.iter().map(|(tokens, price)| *tokens as f64 * price / 1e6).sum()
+        let known = usage.cached.min(usage.input);
+        let parts = [(usage.input - known, self.input), (known, self.cached), (usage.output, self.output)];
+        let millionths: f64 = parts.iter().map(|(tokens, price)| *tokens as f64 * price).sum();
+        (millionths * 1e3).round() / 1e9
     }
 }
 
@@ -143,9 +145,19 @@ mod tests {
 
     #[test]
     fn what_a_turn_costs() {
-        let prices = Prices { input: 3.0, output: 15.0, cached: 0.3 };
-        let usage = Usage { input: 1_000_000, output: 100_000, cached: 500_000 };
-        assert!((prices.cost(usage) - (1.5 + 1.5 + 0.15)).abs() < 1e-9);
+        #[track_caller]
+        fn check(input: u64, output: u64, cached: u64, expected: f64) {
+            let prices = Prices { input: 3.0, output: 15.0, cached: 0.3 };
+            assert_eq!(prices.cost(Usage { input, output, cached }), expected);
+        }
+        check(0, 0, 0, 0.0);
+        check(1_000, 100, 0, 0.0045);
+        // What was known is part of the input, and is not paid for twice.
+        check(1_000_000, 100_000, 500_000, 3.15);
+        check(115, 42, 100, 0.000_705);
+        check(1, 0, 1, 0.000_000_3);
+        // A provider that says that it knew more than it was sent.
+        check(10, 0, 20, 0.000_003);
     }
 
     #[test]
