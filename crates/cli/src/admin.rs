@@ -35,7 +35,7 @@ pub(crate) async fn login(sources: &Sources, args: Login) -> anyhow::Result<()> 
     output::line(url)
 }
 
-async fn open(sources: &Sources, data: &Data) -> anyhow::Result<Admin> {
+pub(crate) async fn open(sources: &Sources, data: &Data) -> anyhow::Result<Admin> {
     Admin::open(&sources.data(data.data.as_deref())?, Arc::new(SystemClock)).await
 }
 

@@ -16,7 +16,7 @@ pub(crate) use job::{
     ArchiveJob, CreateJob, DiffJob, JobCommand, ListJobs, MessageJob, OneJob, ViewJob, Watching,
 };
 pub(crate) use key::{CreateKey, KeyCommand, RevokeKey};
-pub(crate) use model::{ListModels, ModelCommand, TestModel};
+pub(crate) use model::{ListModels, ModelCommand, ModelKey, TestModel};
 pub(crate) use project::{Changes, CreateProject, ProjectCommand, UpdateProject, ViewProject};
 pub(crate) use pull::{ListPulls, MergePull, OnePull, PullCommand};
 

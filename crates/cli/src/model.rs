@@ -1,4 +1,6 @@
-//! `docwright model …`: which models there are, and whether they answer.
+//! `docwright model …`: which models there are, whether they answer, and the keys that are kept for them.
+
+mod key;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -17,23 +19,30 @@ const MAX_OUTPUT: u32 = 2_000;
 
 pub(crate) async fn run(sources: &Sources, command: ModelCommand) -> anyhow::Result<ExitCode> {
     match command {
-        ModelCommand::List(args) => list(sources, args).map(|()| ExitCode::SUCCESS),
-        ModelCommand::Test(args) => test(sources, args).await,
+        ModelCommand::List(args) => list(sources, args).await?,
+        ModelCommand::Test(args) => return test(sources, args).await,
+        ModelCommand::Key(args) => key::run(sources, args).await?,
     }
+    Ok(ExitCode::SUCCESS)
 }
 
-fn list(sources: &Sources, args: ListModels) -> anyhow::Result<()> {
-    let row = |(name, table): (String, ModelTable)| {
-        Ok([name, table.provider()?.name().to_owned(), table.url()?.to_owned(), table.model])
-    };
-    let offline = Ok([OFFLINE.to_owned(), "none".into(), String::new(), OFFLINE.to_owned()]);
-    let rows = [offline].into_iter().chain(sources.model_tables()?.into_iter().map(row));
-    let rows: Vec<[String; 4]> = rows.collect::<anyhow::Result<_>>()?;
+async fn list(sources: &Sources, args: ListModels) -> anyhow::Result<()> {
+    let kept = key::kept(sources, &args.data).await?;
+    let mut rows = vec![[OFFLINE, "none", "", OFFLINE, "none"].map(String::from)];
+    for (name, table) in sources.model_tables()? {
+        let key = key::place(kept.as_deref(), &name, &table).await?.to_owned();
+        rows.push([name, table.provider()?.name().to_owned(), table.url()?.to_owned(), table.model, key]);
+    }
     if args.json {
-        let shown = |[name, provider, url, model]: &[String; 4]| json!({ "name": name, "provider": provider, "url": url, "model": model });
+        let shown = |[name, provider, url, model, key]: &[String; 5]| json!({ "name": name, "provider": provider, "url": url, "model": model, "key": key });
         return output::json(&rows.iter().map(shown).collect::<Vec<_>>());
     }
-    output::table(["NAME", "PROVIDER", "URL", "MODEL"], rows)
+    output::table(["NAME", "PROVIDER", "URL", "MODEL", "KEY"], rows)
+}
+
+fn table(sources: &Sources, name: &str) -> anyhow::Result<ModelTable> {
+    let found = sources.model_tables()?.remove(name);
+    found.ok_or_else(|| anyhow!("the settings name no model `{name}`; see `docwright model list`"))
 }
 
 /// What came of a test.
@@ -49,10 +58,11 @@ async fn test(sources: &Sources, args: TestModel) -> anyhow::Result<ExitCode> {
         let sentence = "offline needs no model and no network: it always works".to_owned();
         return told(&args, &Tried { ok: true, sentence, took: Duration::ZERO, reply: None }, None);
     }
-    let table = sources.model_tables()?.remove(&args.name);
-    let table = table
-        .ok_or_else(|| anyhow!("the settings name no model `{}`; see `docwright model list`", args.name))?;
-    let settings = table.settings().map_err(|why| why.context(format!("models.{}", args.name)))?;
+    let settings = table(sources, &args.name)?.settings();
+    let mut settings = settings.map_err(|why| why.context(format!("models.{}", args.name)))?;
+    if settings.api_key.is_none() {
+        settings.api_key = key::of(key::kept(sources, &args.data).await?.as_deref(), &args.name).await?;
+    }
     let model = model::open(&settings).map_err(|why| anyhow!("models.{}: {why}", args.name))?;
     told(&args, &ask(&*model).await, settings.prices)
 }

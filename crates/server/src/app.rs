@@ -78,8 +78,8 @@ impl App {
         public_url: &str,
         clock: Arc<dyn Clock>,
     ) -> anyhow::Result<Self> {
-        let models = Models::open(&settings.models, settings.agent)?;
         let store = open_store(settings, dir, Schema::Migrate, clock.clone()).await?;
+        let models = Models::open(&settings.models, settings.agent, &store).await?;
         store.void_leases().await?;
         let views = SqliteViews::open(&dir.views(), clock.clone()).await?;
         let store = Arc::new(store);

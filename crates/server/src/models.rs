@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use agent::model::{self, Secret};
 use agent::{Agent, Editor, Limits, Offline};
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
+use store::Secrets;
 
 /// The one that needs no model at all.
 pub const OFFLINE: &str = "offline";
+/// Whose the sealed keys of models are; each has its model's name.
+const SEALED: &str = "model";
 
 pub struct Models {
     editors: BTreeMap<String, Arc<dyn Editor>>,
@@ -18,16 +21,24 @@ pub struct Models {
 
 impl Models {
     /// A model that cannot be used is told of at the start, not by the first job that wants it.
-    pub(crate) fn open(models: &BTreeMap<String, model::Settings>, limits: Limits) -> anyhow::Result<Self> {
-        let mut editors: BTreeMap<String, Arc<dyn Editor>> = BTreeMap::new();
-        editors.insert(OFFLINE.to_owned(), Arc::new(Offline));
+    pub(crate) async fn open(
+        models: &BTreeMap<String, model::Settings>,
+        limits: Limits,
+        secrets: &dyn Secrets,
+    ) -> anyhow::Result<Self> {
+        let mut all = Self { editors: BTreeMap::new(), keys: Vec::new() };
+        all.editors.insert(OFFLINE.to_owned(), Arc::new(Offline));
         for (name, settings) in models {
+            let mut settings = settings.clone();
+            if settings.api_key.is_none() {
+                settings.api_key = model_key(secrets, name).await?;
+            }
             let model =
-                model::open(settings).map_err(|why| anyhow!("the model `{name}` cannot be used: {why}"))?;
-            editors.insert(name.clone(), Arc::new(Agent::new(model, limits)));
+                model::open(&settings).map_err(|why| anyhow!("the model `{name}` cannot be used: {why}"))?;
+            all.editors.insert(name.clone(), Arc::new(Agent::new(model, limits)));
+            all.keys.extend(settings.api_key);
         }
-        let keys = models.values().filter_map(|settings| settings.api_key.clone()).collect();
-        Ok(Self { editors, keys })
+        Ok(all)
     }
 
     /// `None` when this server has no such model.
@@ -38,4 +49,20 @@ impl Models {
     pub(crate) fn names(&self) -> Vec<&str> {
         self.editors.keys().map(String::as_str).collect()
     }
+}
+
+/// The key that is kept for a model whose settings name none.
+pub async fn model_key(secrets: &dyn Secrets, name: &str) -> anyhow::Result<Option<Secret>> {
+    let Some(bytes) = secrets.secret(SEALED, name).await? else { return Ok(None) };
+    let key = std::str::from_utf8(&bytes).ok().and_then(Secret::parse);
+    Ok(Some(key.with_context(|| format!("what is kept as the key of the model {name} is no key"))?))
+}
+
+pub async fn keep_model_key(secrets: &dyn Secrets, name: &str, key: &Secret) -> store::Result<()> {
+    secrets.put_secret(SEALED, name, key.reveal().as_bytes()).await
+}
+
+/// False when there is none.
+pub async fn remove_model_key(secrets: &dyn Secrets, name: &str) -> store::Result<bool> {
+    secrets.remove_secret(SEALED, name).await
 }

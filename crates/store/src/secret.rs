@@ -31,6 +31,8 @@ pub trait Secrets: Send + Sync {
     /// Keeps `value` sealed; replaces one of the same owner and name.
     async fn put_secret(&self, owner: &str, name: &str, value: &[u8]) -> Result<()>;
     async fn secret(&self, owner: &str, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>>;
+    /// False when there is none.
+    async fn remove_secret(&self, owner: &str, name: &str) -> Result<bool>;
 }
 
 /// 32 random bytes that open every sealed secret. Never in the database, never in a log.

@@ -12,7 +12,7 @@ use super::chat::Chat;
 use super::draft::{Draft, Ear, Flow};
 use super::events::Events;
 use super::gemini::Gemini;
-use super::refusal::{Place, Said};
+use super::refusal::{Place, Said, wants_key};
 use super::responses::Responses;
 use super::{Call, Heard, Limits, Model, ModelError, Provider, Reply, Settings};
 
@@ -47,7 +47,7 @@ impl Client {
         let base = base.ok_or("base_url is missing: a compatible provider has no address of its own")?;
         let base = net::parse_url("base_url", base, settings.allow_private)?;
         if settings.api_key.is_none() && settings.base_url.is_none() {
-            return Err(format!("{} wants an API key: set api_key_env or api_key_file", provider.name()));
+            return Err(wants_key(provider.name()));
         }
         let model = check_model(&settings.model)?;
         let format = format_of(provider);

@@ -75,6 +75,10 @@ impl Said {
     }
 }
 
+pub(super) fn wants_key(who: &str) -> String {
+    format!("{who} wants an API key: set api_key_env or api_key_file, or keep one with `docwright model key`")
+}
+
 fn status_of(kind: &str) -> Option<u16> {
     let table: &[(&str, u16)] = &[
         ("overloaded", 529),
@@ -163,10 +167,10 @@ impl Place {
     fn bad_key(&self) -> String {
         match self.key {
             Some(_) => format!(
-                "{} does not take the API key: check what api_key_env or api_key_file names",
+                "{} does not take the API key: check what api_key_env or api_key_file names, or what `docwright model key` kept",
                 self.host
             ),
-            None => format!("{} wants an API key: set api_key_env or api_key_file", self.host),
+            None => wants_key(&self.host),
         }
     }
 

@@ -107,6 +107,12 @@ impl ModelTable {
         })
     }
 
+    /// Where the settings say that its key is, if they do.
+    pub(crate) fn key_place(&self) -> Option<&'static str> {
+        let variable = self.api_key_env.as_ref().map(|_| "variable");
+        variable.or(self.api_key_file.as_ref().map(|_| "file"))
+    }
+
     fn key(&self) -> anyhow::Result<Option<Secret>> {
         let (text, place) = match (&self.api_key_env, &self.api_key_file) {
             (None, None) => return Ok(None),

@@ -12,6 +12,7 @@ mod kill;
 mod live;
 mod log;
 mod manual;
+mod model_keys;
 mod models;
 mod pulls;
 mod support;

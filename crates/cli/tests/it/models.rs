@@ -4,14 +4,15 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Output;
+use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::{Value, json};
 
 use crate::support::{docwright, home, json, refusal};
 
-const KEY: &str = "sk-test-0123456789";
+pub(crate) const KEY: &str = "sk-test-0123456789";
 
-fn settings(home: &Path, text: &str) {
+pub(crate) fn settings(home: &Path, text: &str) {
     let folder = home.join(".config/docwright");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("docwright.toml"), text).unwrap();
@@ -19,28 +20,40 @@ fn settings(home: &Path, text: &str) {
 
 /// Answers one request, then is gone.
 fn provider(status: &'static str, kind: &'static str, body: String) -> String {
+    heard(status, kind, body).0
+}
+
+/// Also tells the headers of that request.
+pub(crate) fn heard(status: &'static str, kind: &'static str, body: String) -> (String, Receiver<String>) {
+    let (tell, told) = channel();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         let mut stream = BufReader::new(listener.accept().unwrap().0);
-        let (mut length, mut line) = (0, String::new());
+        let (mut length, mut line, mut head) = (0, String::new(), String::new());
         while line != "\r\n" {
             line.clear();
             stream.read_line(&mut line).unwrap();
+            head += &line;
             length =
                 line.strip_prefix("content-length: ").map_or(length, |text| text.trim().parse().unwrap());
         }
         stream.read_exact(&mut vec![0; length]).unwrap();
+        let _ = tell.send(head);
         let head = format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\nconnection: close\r\n\r\n");
         stream.get_mut().write_all((head + &body).as_bytes()).unwrap();
     });
-    url
+    (url, told)
 }
 
 fn streamed(delta: Value) -> String {
+    provider("200 OK", "text/event-stream", stream(delta))
+}
+
+pub(crate) fn stream(delta: Value) -> String {
     let usage = json!({ "prompt_tokens": 1000, "completion_tokens": 100 });
     let chunk = json!({ "choices": [{ "delta": delta, "finish_reason": "stop" }], "usage": usage });
-    provider("200 OK", "text/event-stream", format!("data: {chunk}\n\ndata: [DONE]\n\n"))
+    format!("data: {chunk}\n\ndata: [DONE]\n\n")
 }
 
 fn table(url: &str) -> String {
@@ -117,6 +130,7 @@ fn models_are_listed_without_their_keys() {
         json(home.path(), &["model", "list", "--json"])[1],
         json!({
             "name": "fast", "provider": "compatible", "url": "http://127.0.0.1:1", "model": "small:7b",
+            "key": "variable",
         })
     );
 }

@@ -38,4 +38,10 @@ impl Secrets for SqliteStore {
         let opened = sealed.map(|sealed| self.master.open(owner, name, &sealed)).transpose();
         opened.map_err(|error: SecretError| error.into())
     }
+    async fn remove_secret(&self, owner: &str, name: &str) -> Result<bool> {
+        let remove = sqlx::query("DELETE FROM secrets WHERE owner = ? AND name = ?")
+            .bind(owner.to_owned())
+            .bind(name.to_owned());
+        Ok(self.execute(remove).await? > 0)
+    }
 }

@@ -22,6 +22,18 @@ async fn a_secret_comes_back_and_is_nowhere_in_the_clear() {
 }
 
 #[tokio::test]
+async fn a_removed_secret_is_gone_and_no_other_is() {
+    let Kept { store, .. } = &Kept::new().await;
+    for name in ["fast", "slow"] {
+        store.put_secret("model", name, b"canary").await.unwrap();
+    }
+    assert!(store.remove_secret("model", "fast").await.unwrap());
+    assert!(!store.remove_secret("model", "fast").await.unwrap());
+    assert!(store.secret("model", "fast").await.unwrap().is_none());
+    assert!(store.secret("model", "slow").await.unwrap().is_some());
+}
+
+#[tokio::test]
 async fn a_sealed_secret_opens_in_its_own_row_alone() {
     let kept = Kept::new().await;
     kept.store.put_secret("prj_1", "forge-token", b"canary").await.unwrap();

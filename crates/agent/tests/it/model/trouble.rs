@@ -41,7 +41,7 @@ async fn refusals() {
         ] } })
         .to_string()
     };
-    let bad_key = "F HOST does not take the API key: check what api_key_env or api_key_file names";
+    let bad_key = "F HOST does not take the API key: check what api_key_env or api_key_file names, or what `docwright model key` kept";
     let no_model = "F HOST has no model `test-model`: check `model` in the settings";
     let no_money = "F the account at HOST has no credit or quota left";
     let too_long = "L the conversation is too long for the model `test-model`";
@@ -287,7 +287,10 @@ async fn a_name_that_leads_home_is_not_called() {
 fn settings_that_cannot_work_are_refused() {
     let refused = |settings: &Settings| agent::model::open(settings).err().unwrap();
     let mut settings = Settings::new(Provider::Anthropic, "m");
-    assert_eq!(refused(&settings), "anthropic wants an API key: set api_key_env or api_key_file");
+    assert_eq!(
+        refused(&settings),
+        "anthropic wants an API key: set api_key_env or api_key_file, or keep one with `docwright model key`"
+    );
     settings.provider = Provider::Compatible;
     assert_eq!(refused(&settings), "base_url is missing: a compatible provider has no address of its own");
     settings.base_url = Some("https://example.com".into());
