@@ -116,6 +116,8 @@ async fn set_up(server: &Server, data: &std::path::Path) -> anyhow::Result<Shown
         docs_path: Some("docs".into()),
         sites: vec!["https://docs.kettle.example".into()],
         model: "offline".into(),
+        models: vec![],
+        allow_paths: vec![],
     };
     let project = app.accounts.create_project(&new).await?;
     let key = NewKey {

@@ -24,7 +24,7 @@ pub use models::{OFFLINE, keep_model_key, model_key, remove_model_key};
 pub use origin::parse_site;
 pub use serve::Server;
 pub use settings::{Bounds, Limits, Proxies, ProxyHeader, Settings, USUAL_URL, parse_public_url};
-pub use worker::Worker;
+pub use worker::{Worker, parse_allow_path};
 
 pub use agent::Limits as AgentLimits;
 /// The models that settings name, for whoever reads settings and tries them.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use agent::model::{self, Secret};
 use agent::{Agent, Editor, Limits, Offline};
 use anyhow::{Context, anyhow};
-use store::Secrets;
+use store::{Project, Secrets};
 
 /// The one that needs no model at all.
 pub const OFFLINE: &str = "offline";
@@ -41,13 +41,19 @@ impl Models {
         Ok(all)
     }
 
-    /// `None` when this server has no such model.
-    pub(crate) fn editor(&self, name: &str) -> Option<Arc<dyn Editor>> {
-        self.editors.get(name).cloned()
+    /// What the project's jobs may name, of what this server has.
+    pub(crate) fn allowed(&self, project: &Project) -> Vec<&str> {
+        self.editors.keys().map(String::as_str).filter(|name| project.allows(name)).collect()
     }
 
-    pub(crate) fn names(&self) -> Vec<&str> {
-        self.editors.keys().map(String::as_str).collect()
+    /// For a job of the project; a model can have gone, or been taken from the project, since it was
+    /// asked for. Then a sentence.
+    pub(crate) fn editor(&self, project: &Project, name: &str) -> Result<Arc<dyn Editor>, String> {
+        if !project.allows(name) {
+            return Err(format!("the project does not allow the model {name} any more; create a new job"));
+        }
+        let gone = || format!("this server has no model named {name}; give the project another one");
+        self.editors.get(name).cloned().ok_or_else(gone)
     }
 }
 

@@ -17,6 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 
+pub use guard::parse_allow_path;
+
 /// How often to look for work that nobody rang the bell for, such as a lease that ran out.
 const LOOK: Duration = Duration::from_secs(1);
 const BEAT: Duration = Duration::from_secs(LEASE.as_secs() as u64 / 3);

@@ -24,8 +24,20 @@ pub struct Project {
     pub docs_path: Option<String>,
     /// Origins of the documentation site, from which the beacon is taken.
     pub sites: Vec<String>,
+    /// The one for jobs that name none.
     pub model: String,
+    /// Those that a job may name; none here: every one of the server.
+    pub models: Vec<String>,
+    /// Globs of paths that jobs may change although the guard refuses them.
+    pub allow_paths: Vec<String>,
     pub created_at: Timestamp,
+}
+
+impl Project {
+    /// The project's own model is always one of those that it allows.
+    pub fn allows(&self, model: &str) -> bool {
+        self.models.is_empty() || self.model == model || self.models.iter().any(|name| name == model)
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -37,6 +49,8 @@ pub struct NewProject {
     pub docs_path: Option<String>,
     pub sites: Vec<String>,
     pub model: String,
+    pub models: Vec<String>,
+    pub allow_paths: Vec<String>,
 }
 
 /// What to change of a project; what is `None` stays as it is.
@@ -50,6 +64,8 @@ pub struct ProjectChange {
     pub docs_path: Option<Option<String>>,
     pub sites: Option<Vec<String>>,
     pub model: Option<String>,
+    pub models: Option<Vec<String>>,
+    pub allow_paths: Option<Vec<String>>,
 }
 
 impl ProjectChange {
@@ -65,6 +81,8 @@ impl ProjectChange {
         set(&mut project.docs_path, self.docs_path);
         set(&mut project.sites, self.sites);
         set(&mut project.model, self.model);
+        set(&mut project.models, self.models);
+        set(&mut project.allow_paths, self.allow_paths);
     }
 }
 

@@ -31,6 +31,8 @@ async fn create(sources: &Sources, args: CreateProject) -> anyhow::Result<()> {
         docs_path: args.docs_path,
         sites: each_once(&args.site),
         model: parse_model(sources, &args.model)?,
+        models: parse_models(sources, &args.allow_model)?,
+        allow_paths: each_once(&args.allow_path),
         // Last: the first organization is made here, and only when all is well.
         organization: organization(&admin, args.organization.as_deref()).await?.id,
     };
@@ -100,16 +102,23 @@ fn parse_change(sources: &Sources, changes: &Changes) -> anyhow::Result<ProjectC
         repository: changes.repository.clone(),
         base_ref: changes.base_ref.as_ref().map(some),
         docs_path: changes.docs_path.as_ref().map(some),
-        sites: (!changes.site.is_empty()).then(|| each_once(&changes.site)),
+        sites: given(&changes.site).map(each_once),
         model: changes.model.as_deref().map(|name| parse_model(sources, name)).transpose()?,
+        models: given(&changes.allow_model).map(|names| parse_models(sources, names)).transpose()?,
+        allow_paths: given(&changes.allow_path).map(each_once),
     })
+}
+
+/// A list that is to take the place of another.
+fn given(all: &[String]) -> Option<&[String]> {
+    (!all.is_empty()).then_some(all)
 }
 
 fn tell(project: &Project, json: bool) -> anyhow::Result<()> {
     if json {
         return output::json(&shown(project));
     }
-    let sites = project.sites.join(", ");
+    let or = |all: &[String], none: &str| if all.is_empty() { none.to_owned() } else { all.join(", ") };
     output::fields(&[
         ("project", &project.id.0),
         ("name", &project.name),
@@ -117,10 +126,18 @@ fn tell(project: &Project, json: bool) -> anyhow::Result<()> {
         ("repository", &project.repository),
         ("ref", project.base_ref.as_deref().unwrap_or("(the repository's default branch)")),
         ("docs path", project.docs_path.as_deref().unwrap_or("(all of it)")),
-        ("sites", if sites.is_empty() { "(none)" } else { &sites }),
+        ("sites", &or(&project.sites, "(none)")),
         ("model", &project.model),
+        ("allowed models", &or(&allowed(project), "(every one of the server)")),
+        ("allowed paths", &or(&project.allow_paths, "(none)")),
         ("created", &output::moment(project.created_at)),
     ])
+}
+
+/// The project's own model is one of them.
+fn allowed(project: &Project) -> Vec<String> {
+    let own = [&project.model].into_iter().filter(|_| !project.models.is_empty());
+    own.chain(project.models.iter().filter(|name| **name != project.model)).cloned().collect()
 }
 
 fn shown(project: &Project) -> Value {
@@ -133,6 +150,8 @@ fn shown(project: &Project) -> Value {
         "docsPath": project.docs_path,
         "sites": project.sites,
         "model": project.model,
+        "allowedModels": allowed(project),
+        "allowedPaths": project.allow_paths,
         "createdAt": output::moment(project.created_at),
     })
 }
@@ -156,13 +175,17 @@ fn parse_model(sources: &Sources, name: &str) -> anyhow::Result<String> {
     Ok(name.to_owned())
 }
 
+fn parse_models(sources: &Sources, names: &[String]) -> anyhow::Result<Vec<String>> {
+    each_once(names).iter().map(|name| parse_model(sources, name)).collect()
+}
+
 /// An empty one says that there is none.
 fn each_once(all: &[String]) -> Vec<String> {
-    let mut sites = Vec::new();
-    for site in all.iter().filter(|site| !site.is_empty()) {
-        if !sites.contains(site) {
-            sites.push(site.clone());
+    let mut kept = Vec::new();
+    for one in all.iter().filter(|one| !one.is_empty()) {
+        if !kept.contains(one) {
+            kept.push(one.clone());
         }
     }
-    sites
+    kept
 }

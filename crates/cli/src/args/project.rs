@@ -43,6 +43,12 @@ pub(crate) struct CreateProject {
     /// The model that edits: offline needs no account and no network
     #[arg(long, value_name = "NAME", default_value = "offline")]
     pub(crate) model: String,
+    /// A model that a job may name beside that one; can be given again [default: every one of the server]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_model: Vec<String>,
+    /// A glob of files that jobs may change although they are refused, such as .github/workflows/*.yml; can be given again
+    #[arg(long, value_name = "GLOB", value_parser = parse_allow_path)]
+    pub(crate) allow_path: Vec<String>,
     /// A file with a token for the repository's host; kept encrypted
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
@@ -101,6 +107,12 @@ pub(crate) struct Changes {
     /// The model that edits
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
+    /// A model that a job may name beside that one; can be given again. These take the place of all there were; "" is every one of the server
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_model: Vec<String>,
+    /// A glob of files that jobs may change although they are refused; can be given again. These take the place of all there were; "" is none
+    #[arg(long, value_name = "GLOB", value_parser = parse_allow_path)]
+    pub(crate) allow_path: Vec<String>,
 }
 
 fn named(text: &str) -> Result<String, String> {
@@ -111,6 +123,10 @@ fn named(text: &str) -> Result<String, String> {
 fn parse_site(text: &str) -> Result<String, String> {
     let site = if text.is_empty() { Some(String::new()) } else { server::parse_site(text) };
     site.ok_or_else(|| format!("`{text}` is no site; one is https://docs.acme.dev, without a path"))
+}
+
+fn parse_allow_path(text: &str) -> Result<String, String> {
+    if text.is_empty() { Ok(String::new()) } else { server::parse_allow_path(text) }
 }
 
 fn parse_docs_path(text: &str) -> anyhow::Result<String> {

@@ -202,3 +202,34 @@ fn settings_come_from_flag_environment_and_file_in_that_order() {
         assert_eq!(home.path().join(name).exists(), made, "{name}");
     }
 }
+
+#[test]
+fn what_a_project_may_use_and_change() {
+    let home = home();
+    let repository = repository(home.path(), &files());
+    let table = |name| format!("[models.{name}]\nprovider = \"openai\"\nmodel = \"m\"\n");
+    settings_file(home.path(), &(table("fast") + &table("slow")));
+    let create = ["project", "create", "--name", "Docs", "--repository", &repository, "--json"];
+    let made = json(home.path(), &create);
+    assert_eq!((&made["allowedModels"], &made["allowedPaths"]), (&json!([]), &json!([])));
+    let id = made["id"].as_str().unwrap();
+    let update = |more: &[&str]| json(home.path(), &[&["project", "update", id, "--json"], more].concat());
+    let allowed = update(&["--allow-model", "fast", "--allow-model", "fast", "--allow-path", ".github/**"]);
+    assert_eq!(allowed["allowedModels"], json!(["offline", "fast"]), "its own is one of them");
+    assert_eq!(update(&["--model", "slow"])["allowedModels"], json!(["slow", "fast"]));
+    assert_eq!(update(&["--name", "Handbook"])["allowedPaths"], json!([".github/**"]));
+    assert_eq!(json(home.path(), &["project", "list", "--json"])[0]["allowedPaths"], json!([".github/**"]));
+    let shown = String::from_utf8(run(home.path(), &["project", "view", id]).stdout).unwrap();
+    assert!(shown.contains("allowed models  slow, fast\nallowed paths   .github/**\n"), "{shown}");
+    let reset = update(&["--allow-model", "", "--allow-path", ""]);
+    assert_eq!((&reset["allowedModels"], &reset["allowedPaths"]), (&json!([]), &json!([])));
+
+    let (code, told) = refusal(home.path(), &["project", "update", id, "--allow-model", "gpt"]);
+    assert!(code == 1 && told.contains("the settings name no model gpt"), "{told}");
+    let (code, told) = refusal(home.path(), &["project", "update", id, "--allow-path", "[a"]);
+    assert!(code == 2 && told.contains("`[a` is no glob: unclosed character class"), "{told}");
+    let more = ["--allow-model", "fast", "--allow-path", "Makefile"];
+    let made = json(home.path(), &[&create[..], &more].concat());
+    assert_eq!(made["allowedModels"], json!(["offline", "fast"]));
+    assert_eq!(made["allowedPaths"], json!(["Makefile"]));
+}

@@ -121,13 +121,9 @@ fn new_job(app: &App, project: &Project, body: CreateJob) -> Result<NewJob, ApiE
         }
     }
     let model = body.model.unwrap_or_else(|| project.model.clone());
-    let models = app.models.names();
-    if !models.contains(&model.as_str()) {
-        let allowed = models.join(", ");
-        return Err(ApiError::invalid(
-            "invalid_model",
-            format!("model must be one that the project allows: {allowed}"),
-        ));
+    let allowed = app.models.allowed(project);
+    if !allowed.contains(&model.as_str()) {
+        return Err(ApiError::invalid("invalid_model", not_allowed(&allowed)));
     }
     Ok(NewJob {
         project: project.id.clone(),
@@ -137,6 +133,14 @@ fn new_job(app: &App, project: &Project, body: CreateJob) -> Result<NewJob, ApiE
         branch: body.branch,
         draft: body.draft.unwrap_or(false),
     })
+}
+
+fn not_allowed(allowed: &[&str]) -> String {
+    match allowed {
+        [] => "this server has none of the models that the project allows; give the project another one"
+            .to_owned(),
+        names => format!("model must be one that the project allows: {}", names.join(", ")),
+    }
 }
 
 fn terms(app: &App, project: &Project, headers: &HeaderMap, body: &[u8]) -> Result<Terms, ApiError> {

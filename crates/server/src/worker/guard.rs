@@ -1,7 +1,8 @@
 //! What an editor made, before it becomes a commit.
 
-use agent::{Change, Objection, Policy, Rule};
+use agent::{Allow, Change, Objection, Policy, Rule};
 use pages::{Files, Overlay};
+use store::Project;
 
 use super::edit::{Edits, Made};
 use super::outcome::Stop;
@@ -12,8 +13,8 @@ use crate::app::App;
 /// becomes a note.
 pub(super) fn judge(
     app: &App,
+    project: &Project,
     tree: Committed,
-    docs_path: Option<&str>,
     asked: &str,
     mut made: Made,
 ) -> Result<Made, Stop> {
@@ -22,17 +23,38 @@ pub(super) fn judge(
     let summary = [&report.summary].into_iter().chain(&report.notes).map(String::as_str);
     let summary = summary.collect::<Vec<_>>().join("\n");
     let change = Change { base: &tree, edits: &made.edits, asked, title: &report.title, summary: &summary };
-    let objections = agent::judge(&change, &Policy { secrets: &keys, ..Policy::default() });
+    let objections = agent::judge(&change, &Policy { allow: allow(project), secrets: &keys });
     let fatal = objections.iter().find(|objection| objection.fatal);
     let not_published = |fatal: &Objection| format!("the change was not published: {fatal}");
     if let Some(sentence) = made.ended.take().or_else(|| fatal.map(not_published)) {
         // A secret is not to be read in the job either.
         let secret = objections.iter().any(|objection| objection.rule == Rule::Secret);
-        let diff = if secret { String::new() } else { shown(tree, docs_path, &made.edits) };
+        let diff =
+            if secret { String::new() } else { shown(tree, project.docs_path.as_deref(), &made.edits) };
         return Err(Stop::Ended { sentence, diff, spent: made.spent });
     }
     made.report.notes.extend(objections.iter().map(ToString::to_string));
     Ok(made)
+}
+
+/// They were read when they were set; if that cannot be done again, nothing more is allowed.
+fn allow(project: &Project) -> Allow {
+    Allow::parse(project.allow_paths.iter().map(String::as_str)).unwrap_or_default()
+}
+
+/// A glob of paths that a project's jobs may change although they are refused by default. Paths are
+/// the repository's, so one that begins elsewhere would never fit.
+pub fn parse_allow_path(text: &str) -> Result<String, String> {
+    let starts = text.split('/').next().unwrap_or_default();
+    if matches!(starts, "" | "." | "..") || text.contains(char::is_control) {
+        return Err(format!(
+            "`{text}` fits no path: begin at the repository's root, such as .github/workflows/*.yml"
+        ));
+    }
+    match Allow::parse([text]) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => Err(format!("`{text}` is no glob: {}", error.kind())),
+    }
 }
 
 /// The change as a diff, for the people who are told why it was not published.

@@ -249,9 +249,7 @@ impl<'a> Run<'a> {
         alive: &CancellationToken,
     ) -> Result<Made, Stop> {
         let model = &self.lease.job.model;
-        let editor = self.app.models.editor(model).ok_or_else(|| {
-            Stop::failed(format!("this server has no model named {model}; give the project another one"))
-        })?;
+        let editor = self.app.models.editor(&self.project, model).map_err(Stop::Failed)?;
         let snapshot = self.cache.snapshot(base)?;
         let docs_path = self.project.docs_path.clone();
         let instructions = said::instructions(&snapshot, docs_path.as_deref());
@@ -266,9 +264,9 @@ impl<'a> Run<'a> {
     async fn judge(&self, base: &Oid, made: Made) -> Result<Made, Stop> {
         let tree = Committed(self.cache.snapshot(base)?);
         let asked = said::by_people(self.app, self.lease).await?;
-        let (app, docs_path) = (self.app.clone(), self.project.docs_path.clone());
+        let (app, project) = (self.app.clone(), self.project.clone());
         // A change of thousands of pages takes its time.
-        let judging = move || guard::judge(&app, tree, docs_path.as_deref(), &asked, made);
+        let judging = move || guard::judge(&app, &project, tree, &asked, made);
         let judged = tokio::task::spawn_blocking(judging).await;
         judged.map_err(|_| Stop::failed("the change could not be judged, so it was not published"))?
     }

@@ -8,17 +8,17 @@ use server::model::Provider;
 use crate::provider::{FakeProvider, KEY, Turn, calls, finish};
 use crate::support::{Team, TestServer};
 
-const DOCS: [(&str, &str); 3] = [
+pub(crate) const DOCS: [(&str, &str); 3] = [
     ("index.md", "# Kettle\n\nSee the [setup](setup.md).\n"),
     ("setup.md", "# Setup\n\nRun `kettle init`.\nIt takes a minute.\n"),
     ("AGENTS.md", "Write British English.\n"),
 ];
 
-async fn server(provider: &FakeProvider, format: Provider) -> (TestServer, Team) {
+pub(crate) async fn server(provider: &FakeProvider, format: Provider) -> (TestServer, Team) {
     server_with(provider, format, |_| {}).await
 }
 
-async fn server_with(
+pub(crate) async fn server_with(
     provider: &FakeProvider,
     format: Provider,
     shape: impl FnOnce(&mut server::Settings),
@@ -33,7 +33,7 @@ async fn server_with(
     (server, team)
 }
 
-async fn create(server: &TestServer, team: &Team, prompt: &str) -> Value {
+pub(crate) async fn create(server: &TestServer, team: &Team, prompt: &str) -> Value {
     let path = format!("/v2/agent/{}/job", team.project.id);
     let answer = server.post(&team.key, &path, &json!({ "prompt": prompt, "model": "fast" })).await;
     assert_eq!(answer.status, 201, "{answer}");
@@ -41,21 +41,21 @@ async fn create(server: &TestServer, team: &Team, prompt: &str) -> Value {
 }
 
 /// Runs what waits, and answers the job as it is then.
-async fn run(server: &TestServer, team: &Team, job: &Value) -> Value {
+pub(crate) async fn run(server: &TestServer, team: &Team, job: &Value) -> Value {
     server.run_queued_jobs().await;
     server.job(team, &job["id"]).await
 }
 
-async fn ended(server: &TestServer, team: &Team, job: &Value) -> Value {
+pub(crate) async fn ended(server: &TestServer, team: &Team, job: &Value) -> Value {
     server.events(team, &job["id"]).await.pop().unwrap()
 }
 
-async fn diff(server: &TestServer, team: &Team, job: &Value) -> String {
+pub(crate) async fn diff(server: &TestServer, team: &Team, job: &Value) -> String {
     let path = format!("/v2/agent/{}/job/{}/diff", team.project.id, job["id"].as_str().unwrap());
     server.get(&team.key, &path).await.body
 }
 
-fn edit(old: &str, new: &str) -> Turn {
+pub(crate) fn edit(old: &str, new: &str) -> Turn {
     calls("edit", json!({ "path": "setup.md", "old": old, "new": new }))
 }
 

@@ -6,6 +6,7 @@
 mod agent;
 mod bad_requests;
 mod bounds;
+mod choices;
 mod coding;
 mod collect;
 mod contract;

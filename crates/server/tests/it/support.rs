@@ -185,6 +185,8 @@ fn new_project(organization: &Organization, repository: &Path) -> NewProject {
         docs_path: None,
         sites: vec![],
         model: "offline".into(),
+        models: vec![],
+        allow_paths: vec![],
     }
 }
 

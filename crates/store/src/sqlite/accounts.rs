@@ -46,10 +46,12 @@ impl Accounts for SqliteStore {
             docs_path: new.docs_path,
             sites: new.sites,
             model: new.model,
+            models: new.models,
+            allow_paths: new.allow_paths,
             created_at: self.clock.now(),
         };
         let row = project.clone();
-        let insert = sqlx::query("INSERT INTO projects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
+        let insert = sqlx::query("INSERT INTO projects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
             .bind(row.id.0)
             .bind(row.organization.0)
             .bind(row.name)
@@ -58,7 +60,9 @@ impl Accounts for SqliteStore {
             .bind(row.docs_path)
             .bind(to_json(&row.sites))
             .bind(row.model)
-            .bind(row.created_at.as_millisecond());
+            .bind(row.created_at.as_millisecond())
+            .bind(to_json(&row.models))
+            .bind(to_json(&row.allow_paths));
         self.execute(insert).await?;
         Ok(project)
     }
@@ -159,8 +163,8 @@ async fn update_project(
     let Some(row) = found else { return Ok(None) };
     let mut project = project(&row)?;
     change.apply(&mut project);
-    let update = "UPDATE projects SET name = ?, repository = ?, ref = ?, docs_path = ?, sites = ?, model = ?
-        WHERE id = ?";
+    let update = "UPDATE projects SET name = ?, repository = ?, ref = ?, docs_path = ?, sites = ?, model = ?,
+        models = ?, allow_paths = ? WHERE id = ?";
     sqlx::query(update)
         .bind(&project.name)
         .bind(&project.repository)
@@ -168,6 +172,8 @@ async fn update_project(
         .bind(&project.docs_path)
         .bind(to_json(&project.sites))
         .bind(&project.model)
+        .bind(to_json(&project.models))
+        .bind(to_json(&project.allow_paths))
         .bind(&project.id.0)
         .execute(db)
         .await?;
@@ -192,6 +198,8 @@ fn project(row: &SqliteRow) -> Result<Project> {
         docs_path: row.try_get("docs_path")?,
         sites: from_json(row.try_get("sites")?)?,
         model: row.try_get("model")?,
+        models: from_json(row.try_get("models")?)?,
+        allow_paths: from_json(row.try_get("allow_paths")?)?,
         created_at: time(row, "created_at")?,
     })
 }

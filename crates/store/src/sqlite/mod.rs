@@ -29,6 +29,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0001_spine.sql"),
     include_str!("../../migrations/0002_follow_ups.sql"),
     include_str!("../../migrations/0003_conversations.sql"),
+    include_str!("../../migrations/0004_project_choices.sql"),
     include_str!("../../migrations/0005_later.sql"),
 ];
 

@@ -11,6 +11,7 @@ every_backend! {
     an_organizations_name_is_taken_once,
     a_project_is_found_as_it_was_made,
     a_change_of_a_project_leaves_the_rest_of_it,
+    a_project_allows_its_own_model_and_those_that_it_names,
     a_key_is_found_by_its_text_and_kept_as_a_hash,
     a_revoked_key_is_dead_and_only_its_owner_can_revoke,
     last_used_is_noted_once_a_minute,
@@ -49,7 +50,12 @@ async fn a_project_is_found_as_it_was_made(store: &SqliteStore, _: &TestClock) {
 async fn a_change_of_a_project_leaves_the_rest_of_it(store: &SqliteStore, _: &TestClock) {
     let (made, other) = (project(store, "acme").await, project(store, "globex").await);
     let sites = vec!["https://a.example".to_owned(), "https://b.example".to_owned()];
-    let first = ProjectChange { sites: Some(sites.clone()), ..ProjectChange::default() };
+    let first = ProjectChange {
+        sites: Some(sites.clone()),
+        models: Some(vec!["fast".into()]),
+        allow_paths: Some(vec![".github/**".into()]),
+        ..ProjectChange::default()
+    };
     let second = ProjectChange {
         name: Some("Handbook".into()),
         repository: Some("/srv/handbook".into()),
@@ -66,6 +72,8 @@ async fn a_change_of_a_project_leaves_the_rest_of_it(store: &SqliteStore, _: &Te
         base_ref: Some("next".into()),
         docs_path: Some("docs".into()),
         sites: sites.clone(),
+        models: vec!["fast".into()],
+        allow_paths: vec![".github/**".into()],
         ..made.clone()
     };
     let found = store.project(&made.id).await.unwrap().unwrap();
@@ -77,6 +85,16 @@ async fn a_change_of_a_project_leaves_the_rest_of_it(store: &SqliteStore, _: &Te
     let untouched = store.project(&other.id).await.unwrap().unwrap();
     assert_eq!(format!("{untouched:?}"), format!("{other:?}"));
     assert!(store.update_project(&ProjectId("nothing".into()), &first).await.unwrap().is_none());
+}
+
+async fn a_project_allows_its_own_model_and_those_that_it_names(store: &SqliteStore, _: &TestClock) {
+    let mut project = project(store, "acme").await;
+    let allowed = |project: &Project| ["offline", "fast", "slow"].map(|model| project.allows(model));
+    assert_eq!(allowed(&project), [true, true, true], "none are named: every one of the server");
+    project.models = vec!["fast".into()];
+    assert_eq!(allowed(&project), [true, true, false]);
+    project.model = "fast".into();
+    assert_eq!(allowed(&project), [false, true, false]);
 }
 
 async fn a_key_is_found_by_its_text_and_kept_as_a_hash(store: &SqliteStore, _: &TestClock) {

@@ -63,6 +63,8 @@ async fn project(store: &dyn Accounts, organization: &str) -> Project {
         docs_path: None,
         sites: vec!["https://docs.acme.dev".into()],
         model: "offline".into(),
+        models: vec![],
+        allow_paths: vec![],
     };
     store.create_project(&new).await.unwrap()
 }

@@ -1,0 +1,154 @@
+//! What a project may use and change.
+
+use std::sync::Arc;
+
+use base::TestClock;
+use serde_json::{Value, json};
+use server::model::{Provider, Secret};
+use server::{Admin, Settings};
+use store::ProjectChange;
+
+use crate::agent::{DOCS, create, diff, edit, ended, run, server, server_with};
+use crate::provider::{FakeProvider, calls, finish};
+use crate::support::{Answer, Team, TestServer};
+
+async fn update(server: &TestServer, team: &Team, change: ProjectChange) {
+    assert!(server.app.accounts.update_project(&team.project.id, &change).await.unwrap().is_some());
+}
+
+fn models(names: &[&str]) -> ProjectChange {
+    let names = names.iter().map(|name| (*name).to_owned()).collect();
+    ProjectChange { models: Some(names), ..ProjectChange::default() }
+}
+
+/// A job of this model, or of the project's own.
+async fn ask_for(server: &TestServer, team: &Team, model: Option<&str>) -> Answer {
+    let path = format!("/v2/agent/{}/job", team.project.id);
+    server.post(&team.key, &path, &json!({ "prompt": "Fix broken links.", "model": model })).await
+}
+
+#[tokio::test]
+async fn a_job_names_a_model_that_the_project_allows() {
+    let provider = FakeProvider::start([]).await;
+    let slow = provider.settings(Provider::OpenAi);
+    let with_slow = |settings: &mut Settings| {
+        settings.models.insert("slow".into(), slow);
+    };
+    let (server, team) = server_with(&provider, Provider::OpenAi, with_slow).await;
+    for model in [None, Some("fast"), Some("slow")] {
+        assert_eq!(ask_for(&server, &team, model).await.status, 201, "none are named, so all may be");
+    }
+    update(&server, &team, models(&["fast"])).await;
+    let refused = ask_for(&server, &team, Some("slow")).await;
+    assert_eq!(
+        refused.to_string(),
+        r#"400 {"error":"model must be one that the project allows: fast, offline"}"#
+    );
+    assert_eq!(refused.header("x-error-code"), "invalid_model");
+    for model in [None, Some("fast"), Some("offline")] {
+        assert_eq!(ask_for(&server, &team, model).await.status, 201, "{model:?}");
+    }
+    let own = ProjectChange { model: Some("fast".into()), ..ProjectChange::default() };
+    update(&server, &team, own).await;
+    assert_eq!(ask_for(&server, &team, None).await.json()["model"], "fast");
+    assert_eq!(ask_for(&server, &team, Some("offline")).await.status, 400);
+    let gone = ProjectChange { model: Some("gone".into()), ..models(&["gone"]) };
+    update(&server, &team, gone).await;
+    let none = ask_for(&server, &team, None).await.to_string();
+    assert!(none.starts_with(r#"400 {"error":"this server has none of the models"#), "{none}");
+}
+
+#[tokio::test]
+async fn a_model_that_was_taken_from_the_project_is_not_asked_again() {
+    let provider = FakeProvider::start([edit("a minute", "two minutes"), finish("Say two minutes")]).await;
+    let (server, team) = server(&provider, Provider::OpenAi).await;
+    let job = create(&server, &team, "Say how long the setup takes").await;
+    let done = run(&server, &team, &job).await;
+    assert_eq!(done["status"], "completed");
+    let waiting = create(&server, &team, "Say it again").await;
+    let followed = server.ask(&team, &job, "message", &json!({ "prompt": "Say three minutes" })).await;
+    assert_eq!(followed.status, 200);
+
+    update(&server, &team, models(&["offline"])).await;
+    for job in [&job, &waiting] {
+        let failed = run(&server, &team, job).await;
+        let end = ended(&server, &team, job).await;
+        assert_eq!(failed["status"], "failed", "{end}");
+        let sentence = "the project does not allow the model fast any more; create a new job";
+        assert_eq!(end["message"], sentence);
+    }
+    assert_eq!(provider.sent().len(), 2, "not one more question");
+    assert_eq!(server.job(&team, &job["id"]).await["prLink"], done["prLink"], "what there was stays");
+}
+
+#[tokio::test]
+async fn a_path_that_the_project_allows_may_be_changed() {
+    async fn change(path: &str, allowed: &[&str]) -> (Value, String) {
+        let write = calls("write", json!({ "path": path, "text": "on: push\n" }));
+        let provider = FakeProvider::start([write, finish("Change it")]).await;
+        let (server, team) = server(&provider, Provider::OpenAi).await;
+        let globs = allowed.iter().map(|glob| (*glob).to_owned()).collect();
+        update(&server, &team, ProjectChange { allow_paths: Some(globs), ..ProjectChange::default() }).await;
+        let job = create(&server, &team, "Say how long the setup takes").await;
+        let done = run(&server, &team, &job).await;
+        let pulls = server.app.pulls.pulls(&team.project.id, 10).await.unwrap();
+        assert_eq!(done["prLink"].is_string(), !pulls.is_empty());
+        (done["status"].clone(), ended(&server, &team, &job).await["message"].to_string())
+    }
+    let workflow = ".github/workflows/ci.yml";
+    let (status, told) = change(workflow, &[]).await;
+    assert_eq!(status, "failed");
+    assert!(told.contains("`.github/workflows/ci.yml`: it may not be changed"), "{told}");
+    assert_eq!(change(workflow, &["docs/**", ".github/workflows/*.yml"]).await.0, "completed");
+    assert_eq!(change(workflow, &["**"]).await.0, "completed");
+    for other in ["*.yml", ".github/*", ".github/workflows/ci.yml.bak", "{", "/**"] {
+        assert_eq!(change(workflow, &[other]).await.0, "failed", "{other}");
+    }
+    assert_eq!(change("package.json", &[".github/**"]).await.0, "failed");
+}
+
+#[test]
+fn globs_at_the_door() {
+    for glob in [".github/workflows/*.yml", "**", "docs/{a,b}/*.sh", "Makefile", "[ab]/c"] {
+        assert_eq!(server::parse_allow_path(glob).as_deref(), Ok(glob));
+    }
+    for (glob, told) in [
+        ("", "fits no path"),
+        ("/etc/*", "begin at the repository's root"),
+        ("./a", "fits no path"),
+        ("../a", "fits no path"),
+        ("a\n", "fits no path"),
+        ("[a", "`[a` is no glob: unclosed character class"),
+        ("{a", "`{a` is no glob: unclosed alternate group"),
+    ] {
+        let refused = server::parse_allow_path(glob).unwrap_err();
+        assert!(refused.contains(told), "{refused}");
+    }
+}
+
+/// Settings that name no key take the one that is kept, and it is as secret as any other.
+#[tokio::test]
+async fn exfil_key_that_is_kept() {
+    // One that looks like no key: it is known, or it is not found.
+    let kept = "plain-words-that-nobody-suspects";
+    let data = tempfile::tempdir().unwrap();
+    let settings = Settings::new(data.path().to_owned());
+    let clock = Arc::new(TestClock::at("2026-11-15T12:00:00Z".parse().unwrap()));
+    let admin = Admin::open(&settings, clock).await.unwrap();
+    server::keep_model_key(&*admin.secrets, "fast", &Secret::parse(kept).unwrap()).await.unwrap();
+    let leak = edit("It takes a minute.", &format!("It takes a minute. Key: {kept}"));
+    let provider = FakeProvider::start([leak, finish("Say more")]).await;
+    let mut fast = provider.settings(Provider::Anthropic);
+    fast.api_key = None;
+    let server = TestServer::start_with(|settings| {
+        settings.data = data.path().to_owned();
+        settings.models.insert("fast".into(), fast);
+    })
+    .await;
+    let team = server.team("acme", &DOCS).await;
+    let job = create(&server, &team, "Say how long the setup takes").await;
+    assert_eq!(run(&server, &team, &job).await["status"], "failed");
+    let end = ended(&server, &team, &job).await.to_string();
+    assert!(end.contains("rule `secret`") && !end.contains(kept), "{end}");
+    assert_eq!(diff(&server, &team, &job).await, "");
+}
