@@ -1,9 +1,9 @@
-//! The models that jobs can be given, by name: each stands for an editor.
+//! The models that jobs can be given, by name: each stands for an editor, and for what it costs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use agent::model::{self, Secret};
+use agent::model::{self, Prices, Secret};
 use agent::{Agent, Editor, Limits, Offline};
 use anyhow::{Context, anyhow};
 use store::{Project, Secrets};
@@ -15,6 +15,7 @@ const SEALED: &str = "model";
 
 pub struct Models {
     editors: BTreeMap<String, Arc<dyn Editor>>,
+    prices: BTreeMap<String, Prices>,
     /// The keys of all of them: none may be in what a job makes.
     pub(crate) keys: Vec<Secret>,
 }
@@ -26,7 +27,7 @@ impl Models {
         limits: Limits,
         secrets: &dyn Secrets,
     ) -> anyhow::Result<Self> {
-        let mut all = Self { editors: BTreeMap::new(), keys: Vec::new() };
+        let mut all = Self { editors: BTreeMap::new(), prices: BTreeMap::new(), keys: Vec::new() };
         all.editors.insert(OFFLINE.to_owned(), Arc::new(Offline));
         for (name, settings) in models {
             let mut settings = settings.clone();
@@ -36,6 +37,7 @@ impl Models {
             let model =
                 model::open(&settings).map_err(|why| anyhow!("the model `{name}` cannot be used: {why}"))?;
             all.editors.insert(name.clone(), Arc::new(Agent::new(model, limits)));
+            all.prices.extend(settings.prices.map(|prices| (name.clone(), prices)));
             all.keys.extend(settings.api_key);
         }
         Ok(all)
@@ -54,6 +56,11 @@ impl Models {
         }
         let gone = || format!("this server has no model named {name}; give the project another one");
         self.editors.get(name).cloned().ok_or_else(gone)
+    }
+
+    /// `None` when nobody said what it costs.
+    pub(crate) fn prices(&self, name: &str) -> Option<Prices> {
+        self.prices.get(name).copied()
     }
 }
 

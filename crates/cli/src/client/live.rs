@@ -4,6 +4,7 @@
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use wire::JobEvent;
 
@@ -59,7 +60,7 @@ impl View {
         match &self.screen {
             None => output::say(line(event)),
             Some(_) => {
-                let (kind, message) = (output::plain(&event.r#type), one_line(message(event)));
+                let (kind, message) = (output::plain(&event.r#type), one_line(&message(event)));
                 self.current = Some(Step { kind, message, since: Instant::now() });
                 self.draw();
             }
@@ -151,8 +152,19 @@ pub(super) fn line(event: &JobEvent) -> String {
     one_line(&format!("  {time}  {:<8}  {}", event.r#type, message(event)))
 }
 
-fn message(event: &JobEvent) -> &str {
-    event.data.get("message").and_then(|text| text.as_str()).unwrap_or_default()
+fn message(event: &JobEvent) -> String {
+    let words = event.data.get("message").and_then(Value::as_str).unwrap_or_default();
+    words.to_owned() + &figures(event.data.get("usage").unwrap_or(&Value::Null))
+}
+
+/// What a run that has ended took of its model, if it asked one.
+fn figures(usage: &Value) -> String {
+    let [input, output] = ["inputTokens", "outputTokens"].map(|name| usage[name].as_u64().unwrap_or(0));
+    if input == 0 && output == 0 {
+        return String::new();
+    }
+    let cost = usage["cost"].as_f64().map(|cost| format!(", cost {cost}")).unwrap_or_default();
+    format!(" ({input} tokens in, {output} out{cost})")
 }
 
 fn one_line(text: &str) -> String {
@@ -161,6 +173,8 @@ fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -179,6 +193,20 @@ mod tests {
         check("e\u{301}e\u{301}e\u{301}", 2, "e\u{301}…");
         check("x", 0, "");
         check("xy", 1, "…");
+    }
+
+    #[test]
+    fn the_end_of_a_run_tells_what_it_took() {
+        #[track_caller]
+        fn check(usage: Value, expected: &str) {
+            assert_eq!(figures(&usage), expected);
+        }
+        check(Value::Null, "");
+        check(json!({}), "");
+        check(json!({ "inputTokens": 0, "outputTokens": 0, "cost": 0.0 }), "");
+        check(json!({ "inputTokens": 300, "outputTokens": 30 }), " (300 tokens in, 30 out)");
+        let priced = json!({ "inputTokens": 1, "outputTokens": 0, "cost": 0.000_000_3 });
+        check(priced, " (1 tokens in, 0 out, cost 0.0000003)");
     }
 
     #[test]

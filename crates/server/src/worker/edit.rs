@@ -52,7 +52,7 @@ pub(super) async fn run(app: &App, lease: &Lease, job: Job, alive: &Cancellation
     let halt = alive.child_token();
     // When this future is dropped, the thread is told at its next step.
     let _halt_on_drop = halt.clone().drop_guard();
-    let spent = Spent { read: job.read, usage: Usage::default() };
+    let spent = spent_before(app, lease, &job);
     let steps = Steps { app: app.clone(), lease: lease.clone(), tell, halt: halt.clone(), count: 0, spent };
     let runtime = tokio::runtime::Handle::current();
     let editing = async move {
@@ -71,6 +71,13 @@ pub(super) async fn run(app: &App, lease: &Lease, job: Job, alive: &Cancellation
     editing.await.unwrap_or_else(|_| Err(Stop::failed("the editor broke off; the server's log has more")))
 }
 
+/// What a cut-off attempt at this run was answered is not asked again, and is part of what the run took.
+fn spent_before(app: &App, lease: &Lease, job: &Job) -> Spent {
+    let mut usage = Usage::default();
+    job.before.iter().filter(|said| said.this_run).for_each(|said| usage += said.usage);
+    Spent { read: job.read, usage, prices: app.models.prices(&lease.job.model) }
+}
+
 async fn edit(job: Job, mut steps: Steps) -> Result<Made, Stop> {
     let tree = Committed(job.snapshot);
     let mut files = Overlay::new(tree, job.docs_path.as_deref()).map_err(AgentError::from)?;
@@ -78,7 +85,7 @@ async fn edit(job: Job, mut steps: Steps) -> Result<Made, Stop> {
     let (report, ended) = match job.editor.edit(&task, &mut files, &mut steps).await {
         Ok(report) => (report, None),
         Err(AgentError::Ended(sentence)) => (Report::default(), Some(sentence)),
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(Stop::from(error).after(steps.spent)),
     };
     Ok(Made { report, ended, edits: files.edits().0, spent: steps.spent })
 }
@@ -116,9 +123,7 @@ impl Progress for Steps {
         let entry = serde_json::to_value(message).map_err(|_| AgentError::Cancelled)?;
         let Usage { input, output, cached } = usage;
         let said = self.app.queue.say(&self.lease, &entry, Tokens { input, output, cached }).await;
-        self.spent.usage.input += input;
-        self.spent.usage.output += output;
-        self.spent.usage.cached += cached;
+        self.spent.usage += usage;
         said.map_err(interrupted)
     }
 

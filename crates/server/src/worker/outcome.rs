@@ -1,7 +1,7 @@
 //! How a run can end, and the words for it.
 
 use agent::Report;
-use agent::model::Usage;
+use agent::model::{Prices, Usage};
 use agent::{plain_body, plain_title};
 use forge::{PullRequest, State};
 use serde_json::{Value, json};
@@ -20,16 +20,25 @@ pub(super) enum Stop {
     Ended { sentence: String, diff: String, spent: Spent },
 }
 
-/// What a run took in: tokens, and follow-ups up to this number.
+/// What a run took in: follow-ups up to this number, and tokens, with their prices if those are known.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Spent {
     pub(super) read: u32,
     pub(super) usage: Usage,
+    pub(super) prices: Option<Prices>,
 }
 
 impl Stop {
     pub(super) fn failed(sentence: impl Into<String>) -> Self {
         Self::Failed(sentence.into())
+    }
+
+    /// What was spent by then is told of a failure, too.
+    pub(super) fn after(self, spent: Spent) -> Self {
+        match self {
+            Self::Failed(sentence) => Self::Ended { sentence, diff: String::new(), spent },
+            other => other,
+        }
     }
 }
 
@@ -71,34 +80,39 @@ pub(super) fn completed(pull: Option<PullRequest>, mut report: Value) -> Ending 
 }
 
 pub(super) fn failed(sentence: String) -> Ending {
-    ended(sentence, None, Usage::default())
+    ended(sentence, None, Spent::default())
 }
 
 /// `diff`: what had been made by then.
-pub(super) fn ended(sentence: String, diff: Option<String>, used: Usage) -> Ending {
+pub(super) fn ended(sentence: String, diff: Option<String>, spent: Spent) -> Ending {
     Ending {
         outcome: Outcome::Failed,
         message: sentence,
         report: Value::Null,
         checks: json!([]),
-        usage: usage(used),
+        usage: usage(spent),
         diff: diff.filter(|diff| !diff.is_empty()),
     }
 }
 
-fn usage(Usage { input, output, cached }: Usage) -> Value {
-    json!({ "inputTokens": input, "outputTokens": output, "cachedTokens": cached })
+fn usage(Spent { usage, prices, .. }: Spent) -> Value {
+    let Usage { input, output, cached } = usage;
+    let mut told = json!({ "inputTokens": input, "outputTokens": output, "cachedTokens": cached });
+    if let Some(prices) = prices {
+        told["cost"] = json!(prices.cost(usage));
+    }
+    told
 }
 
 /// The agent's account as it stands in the `ended` event; what else that event has is taken out of it
 /// by [`completed`], and kept here because a run may be taken up after its change is made.
-pub(super) fn report(report: &Report, used: Usage) -> Value {
+pub(super) fn report(report: &Report, spent: Spent) -> Value {
     json!({
         "title": report.title,
         "summary": report.summary,
         "notes": report.notes,
         "checks": report.checks,
-        "usage": usage(used),
+        "usage": usage(spent),
     })
 }
 

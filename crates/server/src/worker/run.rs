@@ -57,7 +57,7 @@ async fn one_pass(app: &App, lease: &Lease, alive: &CancellationToken) -> Result
     match result {
         Err(Stop::Failed(sentence)) => Ok((failed(sentence), last(&waiting))),
         Err(Stop::Ended { sentence, diff, spent }) => {
-            Ok((ended(sentence, Some(diff), spent.usage), spent.read.max(last(&waiting))))
+            Ok((ended(sentence, Some(diff), spent), spent.read.max(last(&waiting))))
         }
         other => other,
     }
@@ -147,13 +147,17 @@ async fn pass(
     }
     let prompt = run.prompt(waiting);
     let made = run.edit(&base, &prompt, last(waiting), alive).await?;
-    let read = made.spent.read;
+    let spent = made.spent;
     if made.edits.is_empty() && made.ended.is_none() {
-        return Ok((completed(None, report(&made.report, made.spent.usage)), read));
+        return Ok((completed(None, report(&made.report, spent)), spent.read));
     }
-    let made = run.judge(&base, made).await?;
-    let change = run.commit(&base, &prompt, made, read).await?;
-    Ok((run.publish(&base_ref, &base, &change).await?, read))
+    let publishing = async {
+        let made = run.judge(&base, made).await?;
+        let change = run.commit(&base, &prompt, made, spent.read).await?;
+        run.publish(&base_ref, &base, &change).await
+    };
+    let ending = publishing.await.map_err(|stop: Stop| stop.after(spent))?;
+    Ok((ending, spent.read))
 }
 
 struct Run<'a> {
@@ -279,7 +283,7 @@ impl<'a> Run<'a> {
             head_commit: commit.to_string(),
             title: pull_title(&made.report, job),
             body: pull_body(&made.report, prompt, job),
-            report: report(&made.report, made.spent.usage),
+            report: report(&made.report, made.spent),
             diff: self.diff(base, &commit).await?,
         };
         self.app.queue.set_change(self.lease, &change, read).await?;

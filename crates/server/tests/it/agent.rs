@@ -162,6 +162,8 @@ async fn a_restarted_job_does_not_pay_twice() {
     assert!(diff(&server, &team, &job).await.contains("+It takes two minutes."));
     assert_eq!(provider.sent().len(), 3);
     assert_eq!(provider.sent()[1], provider.sent()[2], "the same question, once more");
+    let usage = ended(&server, &team, &job).await["usage"].clone();
+    assert_eq!(usage["inputTokens"], 200, "what the first attempt was answered is part of it");
 }
 
 // The rows of the attack list that end at the last wall, by name.

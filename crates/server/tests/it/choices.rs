@@ -1,15 +1,15 @@
-//! What a project may use and change.
+//! What a project may use and change, and what that costs.
 
 use std::sync::Arc;
 
 use base::TestClock;
 use serde_json::{Value, json};
-use server::model::{Provider, Secret};
+use server::model::{Prices, Provider, Secret};
 use server::{Admin, Settings};
 use store::ProjectChange;
 
 use crate::agent::{DOCS, create, diff, edit, ended, run, server, server_with};
-use crate::provider::{FakeProvider, calls, finish};
+use crate::provider::{FakeProvider, Turn, calls, finish};
 use crate::support::{Answer, Team, TestServer};
 
 async fn update(server: &TestServer, team: &Team, change: ProjectChange) {
@@ -60,7 +60,9 @@ async fn a_job_names_a_model_that_the_project_allows() {
 
 #[tokio::test]
 async fn a_model_that_was_taken_from_the_project_is_not_asked_again() {
-    let provider = FakeProvider::start([edit("a minute", "two minutes"), finish("Say two minutes")]).await;
+    let answers = [edit("a minute", "two minutes"), finish("Say two minutes")];
+    let never_heard = [finish("Say three minutes"), finish("Say it again")];
+    let provider = FakeProvider::start(answers.into_iter().chain(never_heard)).await;
     let (server, team) = server(&provider, Provider::OpenAi).await;
     let job = create(&server, &team, "Say how long the setup takes").await;
     let done = run(&server, &team, &job).await;
@@ -124,6 +126,43 @@ fn globs_at_the_door() {
         let refused = server::parse_allow_path(glob).unwrap_err();
         assert!(refused.contains(told), "{refused}");
     }
+}
+
+#[tokio::test]
+async fn a_run_of_a_model_with_prices_tells_its_cost() {
+    let prices = Prices { input: 3.0, output: 15.0, cached: 0.3 };
+    let turns = || [edit("a minute", "two minutes"), finish("Say two minutes")];
+    let priced = |settings: &mut Settings| {
+        settings.models.get_mut("fast").unwrap().prices = Some(prices);
+        settings.agent.turns = 2;
+    };
+    for (turns, status, tokens) in [
+        (turns().into(), "completed", 200),
+        (vec![edit("a minute", "two minutes"), edit("two", "three")], "failed", 200),
+        (vec![finish("Leave it as it is")], "completed", 100),
+        (vec![Turn::Status(401, "{}")], "failed", 0),
+    ] {
+        let provider = FakeProvider::start(turns).await;
+        let (server, team) = server_with(&provider, Provider::OpenAi, priced).await;
+        let job = create(&server, &team, "Say how long the setup takes").await;
+        assert_eq!(run(&server, &team, &job).await["status"], status);
+        let cost = f64::from(tokens) * 3.0 / 1e6 + f64::from(tokens) / 10.0 * 15.0 / 1e6;
+        let usage = ended(&server, &team, &job).await["usage"].clone();
+        assert_eq!(usage["inputTokens"], tokens);
+        assert!((usage["cost"].as_f64().unwrap() - cost).abs() < 1e-12, "{usage}");
+    }
+}
+
+/// What the model took is told of a change that could not be published, too.
+#[tokio::test]
+async fn a_failed_push_tells_what_the_model_took() {
+    let provider = FakeProvider::start([edit("a minute", "two minutes"), finish("Say two minutes")]).await;
+    let (server, team) = server(&provider, Provider::OpenAi).await;
+    let job = create(&server, &team, "Say how long the setup takes").await;
+    // A branch `docwright` leaves no room for one named `docwright/…`.
+    crate::support::git(&team.repository, &["branch", "docwright", "main"]);
+    assert_eq!(run(&server, &team, &job).await["status"], "failed");
+    assert_eq!(ended(&server, &team, &job).await["usage"]["inputTokens"], 200);
 }
 
 /// Settings that name no key take the one that is kept, and it is as secret as any other.

@@ -96,7 +96,7 @@ pub(crate) fn list_events() -> Operation {
                 json!(format!("id: 1\nevent: created\ndata: {}\n\n", event())),
             );
     about_a_job("listEvents", "See what happens")
-        .about("All events so far; or, with `Accept: text/event-stream`, events as they happen, until the job ends. The last one of a run is `ended`, with `reason`, `report`, `checks` and `usage`.")
+        .about("All events so far; or, with `Accept: text/event-stream`, events as they happen, until the job ends. The last one of a run is `ended`, with `reason`, `report`, `checks` and `usage`: tokens, and `cost` when the model was asked and has prices.")
         .parameter(header("Last-Event-ID", json!({ "type": "string" }), "Of a stream: go on after this number."))
         .answers(events)
 }
