@@ -16,13 +16,14 @@ mod tools;
 
 use async_trait::async_trait;
 use model::{Message, Usage};
-use pages::{Files, FilesError};
+use pages::{Edits, Files, FilesError};
 use serde_json::{Map, Value};
 
 pub use edit::{Edited, Missed, Near, Rung, edit};
 pub use guard::{Allow, Change, Objection, Policy, Rule, judge, plain_body, plain_title};
 pub use limits::Limits;
 pub use offline::Offline;
+pub use repository::MAX_INSTRUCTIONS;
 pub use run::Agent;
 
 /// What is asked of an editor.
@@ -121,6 +122,9 @@ pub trait Progress: Send {
     async fn keep(&mut self, message: &Message, usage: Usage) -> Result<u64, AgentError>;
     /// What people have asked since the run began and nobody has answered yet, each once.
     async fn asked(&mut self) -> Result<Vec<String>, AgentError>;
+    /// What [`judge`] has against the change as it stands, by what the operator allows and people have
+    /// asked for. An editor that hears it can mend it; whoever publishes judges again.
+    async fn objections(&mut self, edits: &Edits, report: &Report) -> Result<Vec<Objection>, AgentError>;
 }
 
 /// Something that can carry out a task on a tree of files.

@@ -14,7 +14,8 @@ pub(crate) const SYSTEM: &str = include_str!("system.md");
 
 const MAX_FOLDERS: usize = 60;
 const MAX_LIKELY: usize = 8;
-const MAX_INSTRUCTIONS: usize = 16 * 1024;
+/// Bytes of a file of instructions that are heeded.
+pub const MAX_INSTRUCTIONS: usize = 16 * 1024;
 const NAVIGATION: [&str; 8] = [
     "docs.json",
     "mint.json",
@@ -31,8 +32,11 @@ pub(crate) fn opening(task: &Task<'_>, files: &dyn Files) -> Result<String, File
     let all = files.list()?;
     let mut text = format!("<task>\n{}\n</task>\n", task.prompt.trim());
     for (path, said) in task.instructions {
-        let said: String = said.chars().take(MAX_INSTRUCTIONS).collect();
-        text += &format!("\n<instructions path={path:?}>\n{}\n</instructions>\n", fenced(said.trim()));
+        let (heeded, more) = heeded(said);
+        text += &format!("\n<instructions path={path:?}>\n{}\n</instructions>\n", fenced(heeded.trim()));
+        if more {
+            text += &format!("(The beginning of {path:?}; the rest is too long to be shown.)\n");
+        }
     }
     text += "\n<map>\n";
     let mut map = format!("{} files", all.len());
@@ -50,6 +54,15 @@ pub(crate) fn opening(task: &Task<'_>, files: &dyn Files) -> Result<String, File
         map += &format!("perhaps: {}\n", likely.join(", "));
     }
     Ok(text + &fenced(&map) + "</map>\n")
+}
+
+/// The lines of a file of instructions that are heeded, and whether it has more.
+pub(crate) fn heeded(text: &str) -> (&str, bool) {
+    if text.len() <= MAX_INSTRUCTIONS {
+        return (text, false);
+    }
+    let beginning = &text[..text.floor_char_boundary(MAX_INSTRUCTIONS)];
+    (beginning.rsplit_once('\n').map_or(beginning, |(lines, _)| lines), true)
 }
 
 /// What comes in later from people.

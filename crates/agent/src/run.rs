@@ -1,6 +1,7 @@
 //! The loop: ask the model, do what it calls for, tell it what came of that; until it is done, or a
 //! limit is reached, or it goes round in circles.
 
+mod finish;
 mod patience;
 
 use std::sync::Arc;
@@ -13,19 +14,18 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::limits::{Limits, Spent};
 use crate::model::{Call, Message, Model, ModelError, Reply, Stop, Tool, ToolCall, ToolResult, Turn, Usage};
-use crate::repository::{SYSTEM, follow_up, opening};
+use crate::repository::{MAX_INSTRUCTIONS, SYSTEM, follow_up, heeded, opening};
 use crate::talk::Talk;
-use crate::tools::{Done, Workbench, tools, verdict};
+use crate::tools::{Done, Workbench, tools};
 use crate::{AgentError, Editor, Progress, Report, StepKind, Task};
 
+use finish::titled;
 use patience::Patience;
 
 /// How often a provider in trouble is asked again, and how long at first is waited before that.
 const TRIES: u32 = 6;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
-/// How often the model is shown what its change made worse.
-const CHECK_ROUNDS: u32 = 2;
 const MAX_CALLS: usize = 32;
 const MAX_SHOWN: usize = 500;
 
@@ -99,12 +99,21 @@ impl Run<'_> {
         }
         if !task.before.iter().any(|said| said.this_run) {
             let first = match self.talk.messages.is_empty() {
-                true => opening(task, self.bench.files())?,
+                true => self.open(task)?,
                 false => follow_up(task.prompt),
             };
             self.say(Message::User(first), Usage::default()).await?;
         }
         Ok(unanswered)
+    }
+
+    fn open(&mut self, task: &Task<'_>) -> Result<String, AgentError> {
+        for (path, _) in task.instructions.iter().filter(|(_, said)| heeded(said).1) {
+            let most = MAX_INSTRUCTIONS / 1024;
+            self.progress
+                .step(StepKind::Note, format!("Read the first {most} KiB of {path}, which is longer"));
+        }
+        Ok(opening(task, self.bench.files())?)
     }
 
     /// Makes the edits of a cut-off attempt once more; what was told of them is known.
@@ -227,13 +236,13 @@ impl Run<'_> {
                 true => self.bench.carry_out(call)?,
                 false => Done::Failed(format!("at most {MAX_CALLS} calls at once; call again")),
             };
-            results.push(self.result(call, done, &mut report)?);
+            results.push(self.result(call, done, &mut report).await?);
         }
         self.say(Message::Results(results), Usage::default()).await?;
         Ok(report)
     }
 
-    fn result(
+    async fn result(
         &mut self,
         call: &ToolCall,
         done: Done,
@@ -259,59 +268,8 @@ impl Run<'_> {
                 self.patience.lost()?;
                 (why, true)
             }
-            Done::Finish { title, summary } => self.finish(title, summary, report)?,
+            Done::Finish { title, summary } => self.finish(title, summary, report).await?,
         };
         Ok(ToolResult { id: call.id.clone(), name: call.name.clone(), content, failed })
     }
-
-    /// The end, unless the change made something worse that the model has not been shown often enough.
-    fn finish(
-        &mut self,
-        title: String,
-        summary: String,
-        report: &mut Option<Report>,
-    ) -> Result<(String, bool), AgentError> {
-        let findings = self.bench.findings()?;
-        self.progress.step(StepKind::Check, verdict(findings.len()));
-        if !findings.is_empty() && self.rounds < CHECK_ROUNDS {
-            self.rounds += 1;
-            let shown: Vec<_> = findings.iter().take(20).map(String::as_str).collect();
-            return Ok((
-                format!(
-                    "Not yet: your change made this worse. Mend it and finish again.\n{}",
-                    shown.join("\n")
-                ),
-                true,
-            ));
-        }
-        *report = Some(Report { title, summary, notes: Vec::new(), checks: findings });
-        Ok(("finished".into(), false))
-    }
-
-    /// A model that only talks is reminded once; then its words are taken for the summary.
-    async fn no_calls(&mut self, turn: &Turn) -> Result<Option<Report>, AgentError> {
-        if turn == &Turn::default() {
-            return Ok(None); // cut off, and told so
-        }
-        if !self.patience.talked() {
-            self.nudge("Use the tools. When everything is done, call finish.").await?;
-            return Ok(None);
-        }
-        let checks = self.bench.findings()?;
-        self.progress.step(StepKind::Check, verdict(checks.len()));
-        Ok(Some(Report { title: String::new(), summary: turn.text.clone(), notes: Vec::new(), checks }))
-    }
-}
-
-/// A title that fits one line of a list, whatever the model said.
-fn titled(mut report: Report, prompt: &str) -> Report {
-    let line =
-        |text: &str| text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned();
-    let wanted = Some(line(&report.title)).filter(|title| !title.is_empty()).unwrap_or_else(|| line(prompt));
-    report.title = if wanted.chars().count() > 72 {
-        wanted.chars().take(71).collect::<String>().trim_end().to_owned() + "…"
-    } else {
-        wanted
-    };
-    report
 }

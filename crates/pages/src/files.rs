@@ -60,6 +60,10 @@ pub trait Tree: Send + Sync {
     fn read(&self, path: &str) -> Result<Vec<u8>, FilesError>;
 }
 
+/// The changed files by path: their new bytes, or `None` for a deleted one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Edits(pub BTreeMap<String, Option<Vec<u8>>>);
+
 /// One line that a search found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
@@ -89,6 +93,8 @@ pub trait Files {
     fn before(&self) -> Box<dyn Files + '_>;
     /// The paths that differ from [`Files::before`], in the order of their bytes.
     fn changed(&self) -> Vec<String>;
+    /// What differs from [`Files::before`], whole.
+    fn edits(&self) -> Edits;
 
     /// The lines that contain `text`, whatever its case, at most `limit` of them. Files that are no text are passed over.
     fn search(&self, text: &str, limit: usize) -> Result<Vec<Hit>, FilesError> {

@@ -8,7 +8,7 @@ mod before;
 use std::collections::BTreeMap;
 
 use crate::diff;
-use crate::files::{Entry, Files, FilesError, Kind, MAX_FILES, MAX_TEXT_BYTES, Tree};
+use crate::files::{Edits, Entry, Files, FilesError, Kind, MAX_FILES, MAX_TEXT_BYTES, Tree};
 use crate::names::Names;
 use crate::path;
 use before::Before;
@@ -17,10 +17,6 @@ use before::Before;
 const MAX_CHANGED_BYTES: usize = 64 * 1024 * 1024;
 /// As much of a patch as anybody reads.
 const MAX_DIFF_BYTES: usize = 2 * 1024 * 1024;
-
-/// The changed files by path: their new bytes, or `None` for a deleted one.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Edits(pub BTreeMap<String, Option<Vec<u8>>>);
 
 /// A commit's files with changes above them.
 pub struct Overlay<T: Tree> {
@@ -56,11 +52,6 @@ impl<T: Tree> Overlay<T> {
             return Err(FilesError::refused(&root, "there is no such folder in the repository"));
         }
         Ok(Self { tree, root, base, changes: Edits::default(), changed_bytes: 0, names })
-    }
-
-    /// What differs from the commit.
-    pub fn edits(&self) -> Edits {
-        self.changes.clone()
     }
 
     /// The changes as one patch, in the order of their paths. A longer one than 2 MiB
@@ -255,6 +246,10 @@ impl<T: Tree> Files for Overlay<T> {
 
     fn changed(&self) -> Vec<String> {
         self.changes.0.keys().cloned().collect()
+    }
+
+    fn edits(&self) -> Edits {
+        self.changes.clone()
     }
 }
 

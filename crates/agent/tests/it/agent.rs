@@ -138,6 +138,27 @@ async fn what_the_change_made_worse_is_shown_to_the_model_and_then_to_people() {
     assert_eq!((ran.report().title.as_str(), ran.report().checks.len(), ran.diff.as_str()), ("B", 0, ""));
 }
 
+/// The model is told what must not be published as often as what it made worse, and not more often.
+#[tokio::test]
+async fn what_must_not_be_published_is_told_to_the_model() {
+    let ci = || call("write", json!({ "path": ".github/workflows/ci.yml", "text": "on: push\n" }));
+    let undo = call("delete", json!({ "path": ".github/workflows/ci.yml" }));
+    let model = Script::of([ci(), finish("A"), undo, finish("B")]);
+    let ran = run(&model, Limits::default()).await;
+    let told = model.last_told(3);
+    assert!(
+        told.starts_with(
+            "FAILED Not allowed: undo this and finish again.\nThe change was stopped at `.github/"
+        ),
+        "{told}"
+    );
+    assert_eq!((ran.report().title.as_str(), ran.diff.as_str()), ("B", ""));
+
+    let model = Script::of([ci(), finish("A"), finish("B"), finish("C")]);
+    let ran = run(&model, Limits::default()).await;
+    assert_eq!((ran.report().title.as_str(), ran.stopped()), ("C", vec!["path".to_owned()]));
+}
+
 #[tokio::test]
 async fn a_follow_up_is_read_before_the_next_question() {
     let model = Script::of([call("edit", minute("It takes two minutes.")), finish("Say two")]);

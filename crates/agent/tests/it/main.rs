@@ -12,9 +12,9 @@ mod rest;
 mod script;
 
 use ::agent::model::{Message, Usage};
-use ::agent::{AgentError, Editor, Offline, Progress, Report, StepKind, Task};
+use ::agent::{AgentError, Editor, Objection, Offline, Progress, Report, StepKind, Task};
 use async_trait::async_trait;
-use pages::{MemoryTree, Overlay};
+use pages::{Edits, MemoryTree, Overlay};
 use serde_json::{Map, Value};
 
 /// Remembers the steps, and cancels when it has heard enough of them.
@@ -39,6 +39,10 @@ impl Progress for Steps {
     }
 
     async fn asked(&mut self) -> Result<Vec<String>, AgentError> {
+        Ok(Vec::new())
+    }
+
+    async fn objections(&mut self, _: &Edits, _: &Report) -> Result<Vec<Objection>, AgentError> {
         Ok(Vec::new())
     }
 }

@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex};
 use ::agent::model::{
     Arguments, Call, Heard, Message, Model, ModelError, Reply, Stop, ToolCall, Turn, Usage,
 };
-use ::agent::{Agent, AgentError, Limits, Progress, Report, Said, StepKind, Task};
+use ::agent::{
+    Agent, AgentError, Change, Limits, Objection, Policy, Progress, Report, Said, StepKind, Task, judge,
+};
 use async_trait::async_trait;
-use pages::{MemoryTree, Overlay};
+use pages::{Edits, Files, MemoryTree, Overlay};
 use serde_json::{Map, Value, json};
 
 type Line = Result<Reply, ModelError>;
@@ -107,6 +109,10 @@ pub(crate) struct Kept {
     pub(crate) follow_ups: Vec<(usize, &'static str)>,
     /// After so many messages were kept, the process dies.
     pub(crate) dies_after: Option<usize>,
+    /// What the change is judged by.
+    pub(crate) base: MemoryTree,
+    pub(crate) prompt: String,
+    pub(crate) secrets: &'static [&'static str],
 }
 
 #[async_trait]
@@ -132,11 +138,23 @@ impl Progress for Kept {
         let now: Vec<(usize, &'static str)> = now;
         Ok(now.into_iter().map(|(_, prompt)| prompt.to_owned()).collect())
     }
+
+    async fn objections(&mut self, edits: &Edits, report: &Report) -> Result<Vec<Objection>, AgentError> {
+        Ok(self.judge(edits, report))
+    }
+}
+
+impl Kept {
+    fn judge(&self, edits: &Edits, Report { title, summary, .. }: &Report) -> Vec<Objection> {
+        let change = Change { base: &self.base, edits: &edits.0, asked: &self.prompt, title, summary };
+        judge(&change, &Policy { secrets: self.secrets, ..Policy::default() })
+    }
 }
 
 pub(crate) struct Ran {
     pub(crate) outcome: Result<Report, AgentError>,
     pub(crate) kept: Kept,
+    pub(crate) edits: Edits,
     pub(crate) diff: String,
 }
 
@@ -144,6 +162,13 @@ impl Ran {
     #[track_caller]
     pub(crate) fn sentence(&self) -> String {
         self.outcome.as_ref().unwrap_err().to_string()
+    }
+
+    /// What the last wall would not let through.
+    pub(crate) fn stopped(&self) -> Vec<String> {
+        let report = self.outcome.as_ref().ok().cloned().unwrap_or_default();
+        let fatal = self.kept.judge(&self.edits, &report).into_iter().filter(|objection| objection.fatal);
+        fatal.map(|objection| objection.rule.as_str().to_owned()).collect()
     }
 
     #[track_caller]
@@ -176,7 +201,8 @@ pub(crate) async fn run_with(
     let mut task = Task { prompt: "Say how long the setup takes", instructions: &[], before: &before };
     shape(&mut task);
     let tree = MemoryTree::new(files.iter().map(|(path, text)| (*path, text.as_bytes().to_vec())));
+    (kept.base, kept.prompt) = (tree.clone(), task.prompt.to_owned());
     let mut overlay = Overlay::new(tree, None).unwrap();
     let outcome = Agent::new(model.clone(), limits).edit(&task, &mut overlay, &mut kept).await;
-    Ran { outcome, kept, diff: overlay.diff().unwrap() }
+    Ran { outcome, kept, edits: overlay.edits(), diff: overlay.diff().unwrap() }
 }

@@ -1,7 +1,7 @@
 //! The commit below an overlay, as if nothing had been changed.
 
 use super::Overlay;
-use crate::files::{Files, FilesError, Kind, Tree};
+use crate::files::{Edits, Files, FilesError, Kind, Tree};
 
 pub(super) struct Before<'a, T: Tree>(pub(super) &'a Overlay<T>);
 
@@ -38,6 +38,10 @@ impl<T: Tree> Files for Before<'_, T> {
 
     fn changed(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    fn edits(&self) -> Edits {
+        Edits::default()
     }
 }
 

@@ -1,28 +1,25 @@
 //! The agent's turn: a commit's files in, edits and a report out. Each step is told as it happens, and
 //! what the model said is kept before anything is done about it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agent::model::{Message, Usage};
-use agent::{AgentError, Editor, Progress, Report, Said, StepKind, Task};
+use agent::{AgentError, Editor, Objection, Progress, Report, Said, StepKind, Task};
 use async_trait::async_trait;
-use forge::Snapshot;
-use pages::Overlay;
+use pages::{Edits, Files, Overlay};
 use serde_json::{Map, Value};
-use store::{Lease, NewEvent, StoreError, Tokens};
+use store::{Lease, NewEvent, Project, StoreError, Tokens};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::outcome::{Spent, Stop};
 use super::tree::Committed;
+use super::{guard, said};
 use crate::app::App;
 
 /// Steps of one run that are kept; a run over thousands of pages is summed up after that.
 const MAX_STEPS: usize = 500;
-
-pub(super) type Edits = BTreeMap<String, Option<Vec<u8>>>;
 
 /// What the agent made. No edits: nothing had to be changed.
 pub(super) struct Made {
@@ -37,8 +34,8 @@ pub(super) struct Made {
 pub(super) struct Job {
     pub(super) editor: Arc<dyn Editor>,
     pub(super) prompt: String,
-    pub(super) snapshot: Snapshot,
-    pub(super) docs_path: Option<String>,
+    pub(super) tree: Committed,
+    pub(super) project: Project,
     pub(super) instructions: Vec<(String, String)>,
     pub(super) before: Vec<Said>,
     /// The last follow-up that the prompt holds.
@@ -53,7 +50,9 @@ pub(super) async fn run(app: &App, lease: &Lease, job: Job, alive: &Cancellation
     // When this future is dropped, the thread is told at its next step.
     let _halt_on_drop = halt.clone().drop_guard();
     let spent = spent_before(app, lease, &job);
-    let steps = Steps { app: app.clone(), lease: lease.clone(), tell, halt: halt.clone(), count: 0, spent };
+    let (project, base, halted) = (job.project.clone(), job.tree.clone(), halt.clone());
+    let steps =
+        Steps { app: app.clone(), lease: lease.clone(), project, base, tell, halt: halted, count: 0, spent };
     let runtime = tokio::runtime::Handle::current();
     let editing = async move {
         // A model may be silent for long; nobody waits for it once the job is stopped.
@@ -79,15 +78,14 @@ fn spent_before(app: &App, lease: &Lease, job: &Job) -> Spent {
 }
 
 async fn edit(job: Job, mut steps: Steps) -> Result<Made, Stop> {
-    let tree = Committed(job.snapshot);
-    let mut files = Overlay::new(tree, job.docs_path.as_deref()).map_err(AgentError::from)?;
+    let mut files = Overlay::new(job.tree, job.project.docs_path.as_deref()).map_err(AgentError::from)?;
     let task = Task { prompt: &job.prompt, instructions: &job.instructions, before: &job.before };
     let (report, ended) = match job.editor.edit(&task, &mut files, &mut steps).await {
         Ok(report) => (report, None),
         Err(AgentError::Ended(sentence)) => (Report::default(), Some(sentence)),
         Err(error) => return Err(Stop::from(error).after(steps.spent)),
     };
-    Ok(Made { report, ended, edits: files.edits().0, spent: steps.spent })
+    Ok(Made { report, ended, edits: files.edits(), spent: steps.spent })
 }
 
 /// Turns the editor's steps into events of the job. The channel has no bound of its own:
@@ -95,6 +93,8 @@ async fn edit(job: Job, mut steps: Steps) -> Result<Made, Stop> {
 struct Steps {
     app: App,
     lease: Lease,
+    project: Project,
+    base: Committed,
     tell: mpsc::UnboundedSender<NewEvent>,
     halt: CancellationToken,
     count: usize,
@@ -132,6 +132,11 @@ impl Progress for Steps {
         let new: Vec<_> = waiting.into_iter().filter(|message| message.number > self.spent.read).collect();
         self.spent.read = new.last().map_or(self.spent.read, |message| message.number);
         Ok(new.into_iter().map(|message| message.prompt).collect())
+    }
+
+    async fn objections(&mut self, edits: &Edits, report: &Report) -> Result<Vec<Objection>, AgentError> {
+        let asked = said::by_people(&self.app, &self.lease).await.map_err(interrupted)?;
+        Ok(guard::objections(&self.app, &self.project, &self.base, &asked, edits, report))
     }
 }
 

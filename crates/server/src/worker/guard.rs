@@ -1,13 +1,29 @@
 //! What an editor made, before it becomes a commit.
 
-use agent::{Allow, Change, Objection, Policy, Rule};
-use pages::{Files, Overlay};
+use agent::{Allow, Change, Objection, Policy, Report, Rule};
+use pages::{Edits, Files, Overlay};
 use store::Project;
 
-use super::edit::{Edits, Made};
+use super::edit::Made;
 use super::outcome::Stop;
 use super::tree::Committed;
 use crate::app::App;
+
+/// What is wrong with a change, by the rules of this installation and the words of people.
+pub(super) fn objections(
+    app: &App,
+    project: &Project,
+    base: &Committed,
+    asked: &str,
+    edits: &Edits,
+    report: &Report,
+) -> Vec<Objection> {
+    let keys: Vec<_> = app.models.keys.iter().map(|key| key.reveal()).collect();
+    let summary = [&report.summary].into_iter().chain(&report.notes).map(String::as_str);
+    let summary = summary.collect::<Vec<_>>().join("\n");
+    let change = Change { base, edits: &edits.0, asked, title: &report.title, summary: &summary };
+    agent::judge(&change, &Policy { allow: allow(project), secrets: &keys })
+}
 
 /// Fails with what must not be published, or with why the agent was ended; what a reviewer is to know
 /// becomes a note.
@@ -18,12 +34,7 @@ pub(super) fn judge(
     asked: &str,
     mut made: Made,
 ) -> Result<Made, Stop> {
-    let keys: Vec<_> = app.models.keys.iter().map(|key| key.reveal()).collect();
-    let report = &made.report;
-    let summary = [&report.summary].into_iter().chain(&report.notes).map(String::as_str);
-    let summary = summary.collect::<Vec<_>>().join("\n");
-    let change = Change { base: &tree, edits: &made.edits, asked, title: &report.title, summary: &summary };
-    let objections = agent::judge(&change, &Policy { allow: allow(project), secrets: &keys });
+    let objections = objections(app, project, &tree, asked, &made.edits, &made.report);
     let fatal = objections.iter().find(|objection| objection.fatal);
     let not_published = |fatal: &Objection| format!("the change was not published: {fatal}");
     if let Some(sentence) = made.ended.take().or_else(|| fatal.map(not_published)) {
@@ -60,7 +71,7 @@ pub fn parse_allow_path(text: &str) -> Result<String, String> {
 /// The change as a diff, for the people who are told why it was not published.
 fn shown(tree: Committed, docs_path: Option<&str>, edits: &Edits) -> String {
     let Ok(mut files) = Overlay::new(tree, docs_path) else { return String::new() };
-    for (path, text) in edits {
+    for (path, text) in &edits.0 {
         let _ = match text {
             Some(bytes) => files.write(path, String::from_utf8_lossy(bytes).into_owned()),
             None => files.delete(path),

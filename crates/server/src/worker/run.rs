@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use forge::{Cache, Host, Local, NewCommit, NewPull, Oid, Signature, State};
 use futures_util::FutureExt;
+use pages::Edits;
 use store::{Change, Ending, Job, Lease, Message, NewEvent, Outcome, Project, StoreError};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use super::edit::{self, Edits, Made};
+use super::edit::{self, Made};
 use super::outcome::{Stop, commit_message, completed, ended, failed, pull_body, pull_title, report};
 use super::tree::Committed;
 use super::{guard, pause, said};
@@ -148,7 +149,7 @@ async fn pass(
     let prompt = run.prompt(waiting);
     let made = run.edit(&base, &prompt, last(waiting), alive).await?;
     let spent = made.spent;
-    if made.edits.is_empty() && made.ended.is_none() {
+    if made.edits.0.is_empty() && made.ended.is_none() {
         return Ok((completed(None, report(&made.report, spent)), spent.read));
     }
     let publishing = async {
@@ -254,19 +255,19 @@ impl<'a> Run<'a> {
     ) -> Result<Made, Stop> {
         let model = &self.lease.job.model;
         let editor = self.app.models.editor(&self.project, model).map_err(Stop::Failed)?;
-        let snapshot = self.cache.snapshot(base)?;
-        let docs_path = self.project.docs_path.clone();
-        let instructions = said::instructions(&snapshot, docs_path.as_deref());
+        let tree = Committed::new(self.cache.snapshot(base)?);
+        let project = self.project.clone();
+        let instructions = said::instructions(&tree, project.docs_path.as_deref());
         let before = said::before(self.app, self.lease, base).await?;
         let prompt = prompt.to_owned();
-        let task = edit::Job { editor, prompt, snapshot, docs_path, instructions, before, read };
+        let task = edit::Job { editor, prompt, tree, project, instructions, before, read };
         edit::run(self.app, self.lease, task, alive).await
     }
 
     /// The last wall: whoever made it, what must not leave does not, and what a reviewer is to know is
     /// in the pull request.
     async fn judge(&self, base: &Oid, made: Made) -> Result<Made, Stop> {
-        let tree = Committed(self.cache.snapshot(base)?);
+        let tree = Committed::new(self.cache.snapshot(base)?);
         let asked = said::by_people(self.app, self.lease).await?;
         let (app, project) = (self.app.clone(), self.project.clone());
         // A change of thousands of pages takes its time.
@@ -309,7 +310,7 @@ impl<'a> Run<'a> {
             let (message, pin) = (&message, &pin);
             cache.commit(&NewCommit {
                 base: &base,
-                edits: &edits,
+                edits: &edits.0,
                 message,
                 author: AUTHOR,
                 time_seconds,

@@ -1,26 +1,26 @@
 //! What was said about a job: by people, by the repository, and with the model before.
 
-use agent::Said;
 use agent::model::Usage;
-use forge::{Oid, Snapshot};
-use store::Lease;
+use agent::{MAX_INSTRUCTIONS, Said};
+use forge::Oid;
+use pages::Tree;
+use store::{Lease, StoreError};
 
 use super::outcome::Stop;
+use super::tree::Committed;
 use crate::app::App;
-
-/// As much of the repository's instructions as is read.
-const MAX_INSTRUCTIONS: usize = 16 * 1024;
 
 /// `AGENTS.md` of the root, the docs folder, `.docwright/` and `.mintlify/`; of no other folder, which
 /// may be somebody else's.
-pub(super) fn instructions(snapshot: &Snapshot, docs_path: Option<&str>) -> Vec<(String, String)> {
+pub(super) fn instructions(tree: &Committed, docs_path: Option<&str>) -> Vec<(String, String)> {
     let mut paths: Vec<_> =
         ["AGENTS.md", ".docwright/AGENTS.md", ".mintlify/AGENTS.md"].map(String::from).into();
     paths.extend(docs_path.map(|folder| format!("{}/AGENTS.md", folder.trim_matches('/'))));
     let read = |path: String| {
-        let bytes = snapshot.read(&path).ok()??;
-        let text = String::from_utf8(bytes).ok().filter(|text| text.len() <= MAX_INSTRUCTIONS)?;
-        Some((path, text))
+        let mut bytes = tree.read(&path).ok()?;
+        // One more than is heeded says that there are more.
+        bytes.truncate(MAX_INSTRUCTIONS + 1);
+        Some((path, String::from_utf8_lossy(&bytes).into_owned()))
     };
     paths.into_iter().filter_map(read).collect()
 }
@@ -43,7 +43,7 @@ pub(super) async fn before(app: &App, lease: &Lease, base: &Oid) -> Result<Vec<S
 }
 
 /// Every word of people about this job: what they ask for, they may have.
-pub(super) async fn by_people(app: &App, lease: &Lease) -> Result<String, Stop> {
+pub(super) async fn by_people(app: &App, lease: &Lease) -> Result<String, StoreError> {
     let job = &lease.job;
     let events = app.jobs.events(&job.project, &job.id, 0).await?.unwrap_or_default();
     let messages = events.iter().filter(|event| event.kind == "message");

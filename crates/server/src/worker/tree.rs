@@ -1,9 +1,18 @@
 //! A commit of `forge` as a tree of `pages`: where the two meet.
 
+use std::sync::Arc;
+
 use forge::{Kind, Snapshot};
 use pages::{Entry, FilesError, Tree};
 
-pub(super) struct Committed(pub(super) Snapshot);
+#[derive(Clone)]
+pub(super) struct Committed(Arc<Snapshot>);
+
+impl Committed {
+    pub(super) fn new(snapshot: Snapshot) -> Self {
+        Self(Arc::new(snapshot))
+    }
+}
 
 impl Tree for Committed {
     fn list(&self) -> Result<Vec<Entry>, FilesError> {

@@ -166,12 +166,61 @@ async fn a_restarted_job_does_not_pay_twice() {
     assert_eq!(usage["inputTokens"], 200, "what the first attempt was answered is part of it");
 }
 
+/// What must not be published is told to the model, which can undo it, in words that hold no secret.
+#[tokio::test]
+async fn an_objection_goes_back_to_the_model() {
+    let leak = format!("It takes a minute. Key: {KEY}");
+    let provider = FakeProvider::start([
+        edit("It takes a minute.", &leak),
+        finish("Say more"),
+        edit(&leak, "It takes two minutes."),
+        finish("Say how long the setup takes"),
+    ])
+    .await;
+    let (server, team) = server(&provider, Provider::OpenAi).await;
+    let job = create(&server, &team, "Say how long the setup takes").await;
+    assert_eq!(run(&server, &team, &job).await["status"], "completed");
+    let told: Value = serde_json::from_str(&provider.sent()[2]).unwrap();
+    let told = told["messages"].as_array().unwrap().last().unwrap()["content"].to_string();
+    assert!(
+        told.contains(
+            "Not allowed: undo this and finish again.\\nThe change was stopped at `setup.md`, line 4"
+        ),
+        "{told}"
+    );
+    assert!(!told.contains(&KEY[..12]), "{told}");
+    assert_eq!(diff(&server, &team, &job).await.matches("+It takes two minutes.").count(), 1);
+    let steps = server.events(&team, &job["id"]).await;
+    let objected = |event: &&Value| event["message"].as_str().unwrap().starts_with("Not allowed: The change");
+    assert_eq!(steps.iter().filter(objected).count(), 1);
+}
+
+/// The beginning of an `AGENTS.md` that is too long is heeded, and people are told of the rest.
+#[tokio::test]
+async fn long_instructions_are_cut_at_a_line() {
+    let provider = FakeProvider::start([finish("Leave it")]).await;
+    let (server, _) = server(&provider, Provider::OpenAi).await;
+    let long = format!("Write British English.\n{}", "Be brief, and be kind. ü\n".repeat(1_000));
+    let team = server.team("wordy", &[("AGENTS.md", &long), ("index.md", "# Kettle\n")]).await;
+    let job = create(&server, &team, "Say how long the setup takes").await;
+    assert_eq!(run(&server, &team, &job).await["status"], "completed");
+    let sent = provider.sent().remove(0);
+    assert!(sent.contains("Write British English.\\nBe brief, and be kind. ü\\n"), "{sent}");
+    let end = "be kind. ü\\n</instructions>\\n(The beginning of \\\"AGENTS.md\\\"; the rest is too long to be shown.)";
+    assert!(sent.contains(end), "{sent}");
+    assert!((15_000..20_000).contains(&sent.find("</instructions>").unwrap()));
+    let events = server.events(&team, &job["id"]).await;
+    let told = "Read the first 16 KiB of AGENTS.md, which is longer";
+    assert_eq!(events.iter().filter(|event| event["message"] == told).count(), 1, "{events:?}");
+}
+
 // The rows of the attack list that end at the last wall, by name.
 
 #[tokio::test]
 async fn exfil_key() {
     let leak = format!("It takes a minute. Key: {KEY}");
-    let provider = FakeProvider::start([edit("It takes a minute.", &leak), finish("Say more")]).await;
+    let provider = FakeProvider::start([edit("It takes a minute.", &leak)]).await;
+    (0..3).for_each(|_| provider.say(finish("Say more")));
     let (server, team) = server(&provider, Provider::OpenAi).await;
     let job = create(&server, &team, "Say how long the setup takes").await;
     assert_eq!(run(&server, &team, &job).await["status"], "failed");
@@ -211,7 +260,8 @@ async fn an_answer_that_cannot_be_kept() {
 #[tokio::test]
 async fn workflow_edit() {
     let write = calls("write", json!({ "path": ".github/workflows/ci.yml", "text": "on: push\n" }));
-    let provider = FakeProvider::start([write, finish("Add a workflow")]).await;
+    let provider = FakeProvider::start([write]).await;
+    (0..3).for_each(|_| provider.say(finish("Add a workflow")));
     let (server, team) = server(&provider, Provider::Gemini).await;
     let job = create(&server, &team, "Say how long the setup takes").await;
     assert_eq!(run(&server, &team, &job).await["status"], "failed");

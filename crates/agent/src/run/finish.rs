@@ -1,0 +1,83 @@
+//! The end of a run: what the model says it has done, after it was shown what is wrong with that.
+
+use crate::model::Turn;
+use crate::repository::fenced;
+use crate::tools::verdict;
+use crate::{AgentError, Objection, Report, StepKind};
+
+use super::Run;
+
+/// How often the model is shown what its change made worse, and what must not be published of it.
+const ROUNDS: u32 = 2;
+const MAX_TOLD: usize = 20;
+
+impl Run<'_> {
+    /// The end, unless something is wrong with the change that the model has not been shown often enough.
+    pub(super) async fn finish(
+        &mut self,
+        title: String,
+        summary: String,
+        report: &mut Option<Report>,
+    ) -> Result<(String, bool), AgentError> {
+        let checks = self.bench.findings()?;
+        self.progress.step(StepKind::Check, verdict(checks.len()));
+        let made = Report { title, summary, notes: Vec::new(), checks };
+        let objections = self.objections(&made).await?;
+        let wrong = [
+            told("Not yet: your change made this worse. Mend it and finish again.", &made.checks),
+            told("Not allowed: undo this and finish again.", &objections),
+        ];
+        let wrong: Vec<_> = wrong.into_iter().flatten().collect();
+        if !wrong.is_empty() && self.rounds < ROUNDS {
+            self.rounds += 1;
+            return Ok((wrong.join("\n\n"), true));
+        }
+        *report = Some(made);
+        Ok(("finished".into(), false))
+    }
+
+    /// What would keep the change from being published, a sentence each. They name places, and never what
+    /// was found there.
+    async fn objections(&mut self, made: &Report) -> Result<Vec<String>, AgentError> {
+        let objections = self.progress.objections(&self.bench.files().edits(), made).await?;
+        let fatal = objections.iter().filter(|objection| objection.fatal).map(Objection::to_string);
+        let fatal: Vec<_> = fatal.collect();
+        if let Some(first) = fatal.first() {
+            self.progress.step(StepKind::Check, format!("Not allowed: {first}"));
+        }
+        Ok(fatal)
+    }
+
+    /// A model that only talks is reminded once; then its words are taken for the summary.
+    pub(super) async fn no_calls(&mut self, turn: &Turn) -> Result<Option<Report>, AgentError> {
+        if turn == &Turn::default() {
+            return Ok(None); // cut off, and told so
+        }
+        if !self.patience.talked() {
+            self.nudge("Use the tools. When everything is done, call finish.").await?;
+            return Ok(None);
+        }
+        let checks = self.bench.findings()?;
+        self.progress.step(StepKind::Check, verdict(checks.len()));
+        Ok(Some(Report { title: String::new(), summary: turn.text.clone(), notes: Vec::new(), checks }))
+    }
+}
+
+/// Something to be mended, under what is to be done about it. It quotes pages, so it is fenced.
+fn told(what: &str, lines: &[String]) -> Option<String> {
+    let shown: Vec<_> = lines.iter().take(MAX_TOLD).map(String::as_str).collect();
+    (!shown.is_empty()).then(|| format!("{what}\n{}", fenced(&shown.join("\n"))))
+}
+
+/// A title that fits one line of a list, whatever the model said.
+pub(super) fn titled(mut report: Report, prompt: &str) -> Report {
+    let line =
+        |text: &str| text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned();
+    let wanted = Some(line(&report.title)).filter(|title| !title.is_empty()).unwrap_or_else(|| line(prompt));
+    report.title = if wanted.chars().count() > 72 {
+        wanted.chars().take(71).collect::<String>().trim_end().to_owned() + "…"
+    } else {
+        wanted
+    };
+    report
+}
