@@ -24,7 +24,7 @@ fn show(found: &[Finding], json: bool) -> anyhow::Result<()> {
         return output::json(&json!({ "findings": found.iter().map(as_json).collect::<Vec<_>>() }));
     }
     for finding in found {
-        output::line(output::plain(&finding.to_string()).replace('\n', " "))?;
+        output::line(finding.to_string().replace('\n', " "))?;
     }
     output::say(match found.len() {
         0 => "nothing was found".to_owned(),

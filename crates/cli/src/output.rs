@@ -7,8 +7,14 @@ use std::io::{IsTerminal, Write};
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 
-/// A line of data. An error when nobody can read it, unlike `println!`, which would panic.
+/// A line of data, harmless whatever is in it. An error when nobody can read it, unlike `println!`,
+/// which would panic.
 pub(crate) fn line(text: impl Display) -> anyhow::Result<()> {
+    painted(plain(&text.to_string()))
+}
+
+/// A line with colours of ours in it; what came from anywhere else is [`plain`] already.
+pub(crate) fn painted(text: impl Display) -> anyhow::Result<()> {
     Ok(writeln!(std::io::stdout(), "{text}")?)
 }
 
@@ -24,7 +30,23 @@ pub(crate) fn say(text: impl Display) {
 }
 
 pub(crate) fn json<T: Serialize>(value: &T) -> anyhow::Result<()> {
-    line(serde_json::to_string_pretty(value)?)
+    json_text(&(serde_json::to_string_pretty(value)? + "\n"))
+}
+
+/// JSON for a program, and harmless on a terminal: what could steer one is escaped, as JSON allows.
+pub(crate) fn json_text(json: &str) -> anyhow::Result<()> {
+    bytes(escaped(json).as_bytes())
+}
+
+fn escaped(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    for c in json.chars() {
+        match steers(c) {
+            true => shown.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => shown.push(c),
+        }
+    }
+    shown
 }
 
 /// Columns that line up, no frame: easy to read and to cut.
@@ -58,7 +80,7 @@ pub(crate) fn diff(text: &str) -> anyhow::Result<()> {
         return bytes(text.as_bytes());
     }
     let in_colour = colour(&std::io::stdout());
-    text.lines().try_for_each(|row| line(diff_line(row, in_colour)))
+    text.lines().try_for_each(|row| painted(diff_line(row, in_colour)))
 }
 
 fn diff_line(row: &str, in_colour: bool) -> String {
@@ -75,8 +97,11 @@ fn diff_line(row: &str, in_colour: bool) -> String {
 
 /// Text that may come from anywhere must not steer the terminal, nor turn itself around.
 pub(crate) fn plain(text: &str) -> String {
-    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.chars().map(|c| if (c.is_control() && c != '\n') || turns(c) { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
+}
+
+fn steers(c: char) -> bool {
+    (c.is_control() && c != '\n') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Whether colours can be seen there, and are wanted.
@@ -118,6 +143,11 @@ mod tests {
         assert_eq!(super::diff_line("+a\t\x1b]0;x\x07", false), "+a\t\u{fffd}]0;x\u{fffd}");
         assert_eq!(super::diff_line("-a", true), "\x1b[31m-a\x1b[0m");
         assert_eq!(super::diff_line(" a", true), " a");
+        let (sent, shown) =
+            ("{\n\"a\": \"\u{9b}2J\u{202e}\"}", super::escaped("{\n\"a\": \"\u{9b}2J\u{202e}\"}"));
+        assert_eq!(shown, "{\n\"a\": \"\\u009b2J\\u202e\"}");
+        let read = |json: &str| serde_json::from_str::<serde_json::Value>(json).unwrap();
+        assert_eq!(read(&shown), read(sent), "the same to a program");
     }
 
     #[test]

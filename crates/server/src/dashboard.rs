@@ -20,7 +20,7 @@ use axum::response::{Html, IntoResponse, Response};
 use jiff::Timestamp;
 
 use crate::time::{relative, rfc3339};
-use view::{Link, Notice, Section, Shell, When};
+use view::{Link, Notice, Section, Shell, When, spelled_out};
 
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; script-src 'self'; \
     form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
@@ -62,7 +62,7 @@ fn page<T: Template>(template: &T) -> Response {
 
 fn page_with<T: Template>(status: StatusCode, template: &T) -> Response {
     match template.render() {
-        Ok(html) => (status, Html(html)).into_response(),
+        Ok(html) => (status, Html(spelled_out(&html))).into_response(),
         Err(error) => broken(&error.into()),
     }
 }

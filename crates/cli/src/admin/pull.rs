@@ -51,10 +51,10 @@ async fn view(sources: &Sources, args: OnePull) -> anyhow::Result<()> {
         return output::json(&object);
     }
     tell(&pull)?;
-    output::line(format!("\n{}\n", output::plain(pull.body.trim())))?;
+    output::line(format!("\n{}\n", pull.body.trim()))?;
     for commit in commits {
         let line = format!("{}  {}  ({})", short(commit.id.as_str()), commit.subject, commit.author);
-        output::line(output::plain(&line))?;
+        output::line(line)?;
     }
     output::line("")?;
     output::diff(&diff)?;

@@ -55,9 +55,9 @@ impl Report {
                 Status::Fail => ("fail", "31"),
             };
             let word = output::paint(word, code, in_colour);
-            output::line(format!("{word}  {:<15} {}", check.name, output::plain(&check.message)))?;
+            output::painted(format!("{word}  {:<15} {}", check.name, output::plain(&check.message)))?;
             if let Some(advice) = &check.advice {
-                output::line(format!("      {:<15} -> {}", "", output::plain(advice)))?;
+                output::line(format!("      {:<15} -> {advice}", ""))?;
             }
         }
         Ok(())

@@ -21,6 +21,25 @@ pub(crate) use rows::{
 /// Everything but what may stand in a path as it is.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
+/// The page with what a browser hides or obeys spelled out: text of others must not read otherwise than
+/// it is, nor do anything where it is copied to.
+pub(crate) fn spelled_out(html: &str) -> String {
+    let mut page = String::with_capacity(html.len());
+    for c in html.chars() {
+        match c {
+            '\n' | '\r' | '\t' => page.push(c),
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => page.push_str(&code_point(c)),
+            c if c.is_control() => page.push_str(&code_point(c)),
+            c => page.push(c),
+        }
+    }
+    page
+}
+
+fn code_point(c: char) -> String {
+    format!("⟨U+{:04X}⟩", u32::from(c))
+}
+
 /// What every page has around it.
 pub(crate) struct Shell {
     pub(crate) title: String,

@@ -5,6 +5,8 @@ mod words;
 
 use std::ops::Range;
 
+use super::code_point;
+
 /// More lines than this of one file are not shown.
 const MAX_FILE_LINES: usize = 400;
 /// More lines than this of all files together are not shown; the files are still listed.
@@ -296,9 +298,9 @@ fn visible(text: &str) -> String {
         match c {
             '\t' => shown.push(c),
             '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' => {
-                shown.push_str(&format!("⟨U+{:04X}⟩", u32::from(c)));
+                shown.push_str(&code_point(c));
             }
-            c if c.is_control() => shown.push_str(&format!("⟨U+{:04X}⟩", u32::from(c))),
+            c if c.is_control() => shown.push_str(&code_point(c)),
             c => shown.push(c),
         }
     }
