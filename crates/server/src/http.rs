@@ -21,6 +21,7 @@ mod query;
 mod request_id;
 mod script;
 mod site;
+mod transcript;
 mod watch;
 
 use axum::Router;
@@ -42,6 +43,7 @@ fn api() -> Api {
         .post("/v2/agent/{projectId}/job/{id}/archive", jobs::archive, does::archive_job())
         .get("/v2/agent/{projectId}/job/{id}/events", watch::events, does::list_events())
         .get("/v2/agent/{projectId}/job/{id}/diff", jobs::diff, does::get_diff())
+        .get("/v2/agent/{projectId}/job/{id}/transcript", transcript::show, does::get_transcript())
         .get("/v2/agent/{projectId}/jobs", jobs::list, does::list_jobs())
         .get("/v1/analytics/{projectId}/views", analytics::views, does::get_views())
         .post("/v1/analytics/{projectId}/events", events::take, does::send_events())

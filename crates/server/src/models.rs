@@ -13,6 +13,9 @@ pub const OFFLINE: &str = "offline";
 /// Whose the sealed keys of models are; each has its model's name.
 const SEALED: &str = "model";
 
+/// A shorter key, such as one for a model on the same machine, may be a word that pages have.
+const MIN_KEY: usize = 12;
+
 pub struct Models {
     editors: BTreeMap<String, Arc<dyn Editor>>,
     prices: BTreeMap<String, Prices>,
@@ -61,6 +64,21 @@ impl Models {
     /// `None` when nobody said what it costs.
     pub(crate) fn prices(&self, name: &str) -> Option<Prices> {
         self.prices.get(name).copied()
+    }
+
+    /// The text, or JSON, without the keys that somebody has put there; `None` when there is none.
+    pub(crate) fn without_keys(&self, text: &str) -> Option<String> {
+        let mut clean = None;
+        for key in self.keys.iter().map(Secret::reveal).filter(|key| key.len() >= MIN_KEY) {
+            let in_json = key.replace('\\', r"\\").replace('"', r#"\""#);
+            for spelling in [key, &in_json] {
+                let text = clean.as_deref().unwrap_or(text);
+                if text.contains(spelling) {
+                    clean = Some(text.replace(spelling, "[removed]"));
+                }
+            }
+        }
+        clean
     }
 }
 

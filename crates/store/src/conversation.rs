@@ -1,6 +1,7 @@
 //! What a job and its model said to each other, kept so that whoever takes the job up replays it
 //! instead of paying for it again.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{Result, StoreError};
@@ -30,6 +31,10 @@ pub struct Said {
     pub number: u32,
     pub entry: Value,
     pub tokens: Tokens,
+    /// `None` of entries that are older than this note.
+    pub at: Option<Timestamp>,
+    /// The last event that the job had by then.
+    pub after: u64,
 }
 
 /// The entry as it is kept. One that could not be read back must not get in: it would take the

@@ -181,6 +181,8 @@ pub trait JobStore: Send + Sync {
     async fn events(&self, project: &ProjectId, id: &JobId, after: u64) -> Result<Option<Vec<Event>>>;
     /// What the job and its model said to each other, of every run, in order.
     async fn conversation(&self, project: &ProjectId, id: &JobId) -> Result<Option<Vec<Said>>>;
+    /// The first entry of the conversation after this number: to read a long one without holding all of it.
+    async fn said_after(&self, project: &ProjectId, id: &JobId, number: u32) -> Result<Option<Said>>;
     /// The change as it stands, as a unified diff; empty when there is none. What a failed run had
     /// made stands in for it until a run makes a change or completes; what is published wins.
     async fn diff(&self, project: &ProjectId, id: &JobId) -> Result<Option<String>>;

@@ -1,10 +1,13 @@
 //! The JSON of the HTTP API: what the server writes and the command line reads. No I/O.
 
 mod schema;
+mod transcript;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
+
+pub use transcript::{JobCall, JobMessage, JobResult, JobUsage, TranscriptLine};
 
 /// What to do, and for those who need more than the project's defaults, where and how.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]

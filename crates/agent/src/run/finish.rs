@@ -39,7 +39,11 @@ impl Run<'_> {
     /// What would keep the change from being published, a sentence each. They name places, and never what
     /// was found there.
     async fn objections(&mut self, made: &Report) -> Result<Vec<String>, AgentError> {
-        let objections = self.progress.objections(&self.bench.files().edits(), made).await?;
+        let edits = self.bench.files().edits();
+        if edits.0.is_empty() {
+            return Ok(Vec::new()); // nothing is published then
+        }
+        let objections = self.progress.objections(&edits, made).await?;
         let fatal = objections.iter().filter(|objection| objection.fatal).map(Objection::to_string);
         let fatal: Vec<_> = fatal.collect();
         if let Some(first) = fatal.first() {

@@ -16,6 +16,8 @@ pub(crate) enum JobCommand {
     Archive(ArchiveJob),
     /// Prints what a job changed, as a diff
     Diff(DiffJob),
+    /// Prints what happened in a job and what was said to its model and by it, a line of JSON each
+    Transcript(OneJob),
 }
 
 /// Which job.

@@ -25,6 +25,7 @@ pub(crate) async fn run(sources: &Sources, command: JobCommand) -> anyhow::Resul
         JobCommand::List(args) => list(sources, args).await?,
         JobCommand::Archive(args) => archive(sources, args).await?,
         JobCommand::Diff(args) => diff(sources, args).await?,
+        JobCommand::Transcript(args) => transcript(sources, &args).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -97,6 +98,10 @@ async fn diff(sources: &Sources, args: DiffJob) -> anyhow::Result<()> {
         output::say("The job has changed nothing.");
     }
     output::diff(&diff)
+}
+
+async fn transcript(sources: &Sources, job: &OneJob) -> anyhow::Result<()> {
+    output::json_text(&Client::from_settings(sources)?.text(&path(job, "/transcript")).await?)
 }
 
 async fn list(sources: &Sources, args: ListJobs) -> anyhow::Result<()> {

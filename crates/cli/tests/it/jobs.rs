@@ -29,6 +29,10 @@ fn a_watched_job_tells_its_steps_and_how_it_ended() {
     assert!(!told.contains("The job was created"), "only what is new: {told}");
     let diff = client.job(&["diff", id]);
     assert!(String::from_utf8(diff.stdout).unwrap().contains("+eins zwei"));
+    let transcript = client.job(&["transcript", id]);
+    let transcript = String::from_utf8(transcript.stdout).unwrap();
+    let lines: Vec<Value> = transcript.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!((1..).zip(&lines).all(|(n, line)| line["kind"] == "event" && line["number"] == n), "{lines:?}");
 
     let nothing = client.job(&["create", "Replace \"none\" with \"x\".", "--watch"]);
     assert_eq!(nothing.status.code(), Some(5));

@@ -111,6 +111,6 @@ fn sent(event: Event) -> Sent {
     Sent::default().id(number).event(kind).data(data)
 }
 
-fn job_event(event: Event) -> JobEvent {
+pub(super) fn job_event(event: Event) -> JobEvent {
     JobEvent { number: event.number, at: rfc3339(event.at), r#type: event.kind, data: event.data }
 }

@@ -105,6 +105,7 @@ struct Steps {
 impl Progress for Steps {
     fn detailed(&mut self, kind: StepKind, message: String, details: Map<String, Value>) {
         self.count += 1;
+        let message = self.app.models.without_keys(&message).unwrap_or(message);
         let event = match self.count {
             ..MAX_STEPS => NewEvent::new(kind.as_str(), message),
             MAX_STEPS => NewEvent::new(kind.as_str(), "Further steps are not listed one by one"),
@@ -121,6 +122,7 @@ impl Progress for Steps {
 
     async fn keep(&mut self, message: &Message, usage: Usage) -> Result<u64, AgentError> {
         let entry = serde_json::to_value(message).map_err(|_| AgentError::Cancelled)?;
+        let entry = without_keys(&self.app, entry);
         let Usage { input, output, cached } = usage;
         let said = self.app.queue.say(&self.lease, &entry, Tokens { input, output, cached }).await;
         self.spent.usage += usage;
@@ -138,6 +140,12 @@ impl Progress for Steps {
         let asked = said::by_people(&self.app, &self.lease).await.map_err(interrupted)?;
         Ok(guard::objections(&self.app, &self.project, &self.base, &asked, edits, report))
     }
+}
+
+/// What is kept is shown to people, so a key that a model has come by is not kept.
+pub(super) fn without_keys(app: &App, entry: Value) -> Value {
+    let clean = app.models.without_keys(&entry.to_string());
+    clean.and_then(|clean| serde_json::from_str(&clean).ok()).unwrap_or(entry)
 }
 
 /// The job is not ours any more, or the store does not answer: it goes back as it was. What cannot be

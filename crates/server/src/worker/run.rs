@@ -150,7 +150,8 @@ async fn pass(
     let made = run.edit(&base, &prompt, last(waiting), alive).await?;
     let spent = made.spent;
     if made.edits.0.is_empty() && made.ended.is_none() {
-        return Ok((completed(None, report(&made.report, spent)), spent.read));
+        let report = edit::without_keys(app, report(&made.report, spent));
+        return Ok((completed(None, report), spent.read));
     }
     let publishing = async {
         let made = run.judge(&base, made).await?;

@@ -25,6 +25,7 @@ mod provider;
 mod raw;
 mod support;
 mod tenancy;
+mod transcript;
 mod views;
 mod walls;
 mod watch;

@@ -3,7 +3,7 @@
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
-use super::{from_json, from_ms};
+use super::{from_json, from_ms, time_or_none};
 use crate::{JobId, ProjectId, Result, Said, Tokens};
 
 /// Answers the tokens of the job's project this month, with these.
@@ -15,10 +15,12 @@ pub(super) async fn say(
     tokens: Tokens,
 ) -> Result<u64> {
     sqlx::query(
-        "INSERT INTO conversation (job, number, run, entry, input, output, cached)
-         SELECT id, 1 + coalesce((SELECT max(number) FROM conversation WHERE job = id), 0), run, ?, ?, ?, ?
+        "INSERT INTO conversation (job, number, run, after, at, entry, input, output, cached)
+         SELECT id, 1 + coalesce((SELECT max(number) FROM conversation WHERE job = id), 0), run, events,
+                ?, ?, ?, ?, ?
          FROM jobs WHERE id = ?",
     )
+    .bind(now)
     .bind(entry)
     .bind(kept(tokens.input))
     .bind(kept(tokens.output))
@@ -48,6 +50,12 @@ async fn spend(db: &mut SqliteConnection, job: &JobId, now: i64, tokens: Tokens)
 pub(super) async fn all(db: &mut SqliteConnection, job: &JobId) -> Result<Vec<Said>> {
     let rows = sqlx::query("SELECT * FROM conversation WHERE job = ? ORDER BY number");
     rows.bind(&job.0).fetch_all(db).await?.iter().map(said).collect()
+}
+
+pub(super) async fn after(db: &mut SqliteConnection, job: &JobId, number: u32) -> Result<Option<Said>> {
+    let next = "SELECT * FROM conversation WHERE job = ? AND number > ? ORDER BY number LIMIT 1";
+    let row = sqlx::query(next).bind(&job.0).bind(number).fetch_optional(db).await?;
+    row.as_ref().map(said).transpose()
 }
 
 pub(super) async fn forget_from(db: &mut SqliteConnection, job: JobId, number: u32) -> Result<()> {
@@ -80,5 +88,7 @@ fn said(row: &SqliteRow) -> Result<Said> {
         number: row.try_get("number")?,
         entry: from_json(row.try_get("entry")?)?,
         tokens: Tokens { input: count("input")?, output: count("output")?, cached: count("cached")? },
+        at: time_or_none(row, "at")?,
+        after: count("after")?,
     })
 }

@@ -59,6 +59,14 @@ impl JobStore for SqliteStore {
         }
     }
 
+    async fn said_after(&self, project: &ProjectId, id: &JobId, number: u32) -> Result<Option<Said>> {
+        let mut db = self.db.reads().acquire().await?;
+        match find(&mut db, project, id).await? {
+            Some(job) => conversation::after(&mut db, &job.id, number).await,
+            None => Ok(None),
+        }
+    }
+
     async fn diff(&self, project: &ProjectId, id: &JobId) -> Result<Option<String>> {
         let diff = sqlx::query_scalar(
             "SELECT coalesce(failed.diff, made.diff, '') FROM jobs

@@ -31,6 +31,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0003_conversations.sql"),
     include_str!("../../migrations/0004_project_choices.sql"),
     include_str!("../../migrations/0005_later.sql"),
+    include_str!("../../migrations/0006_when_it_was_said.sql"),
 ];
 
 #[derive(Clone)]

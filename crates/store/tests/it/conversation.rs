@@ -1,6 +1,6 @@
 //! What a job and its model said, and what it cost.
 
-use base::TestClock;
+use base::{Clock, TestClock};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 use sqlx::ConnectOptions;
@@ -45,7 +45,7 @@ async fn next_run(store: &SqliteStore, lease: Lease) -> Lease {
     leased(store).await
 }
 
-async fn what_is_said_is_numbered_over_all_runs(store: &SqliteStore, _: &TestClock) {
+async fn what_is_said_is_numbered_over_all_runs(store: &SqliteStore, clock: &TestClock) {
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
     let lease = leased(store).await;
@@ -55,13 +55,18 @@ async fn what_is_said_is_numbered_over_all_runs(store: &SqliteStore, _: &TestClo
     assert_eq!(store.say(&lease, &json!("two"), Tokens::default()).await.unwrap(), 110);
     let lease = next_run(store, lease).await;
     assert_eq!(say(store, &lease, "three").await, 220);
+    let at = Some(clock.now());
+    // After `created` and `started`; then `ended`, `message` and `started` came.
     let expected = [
-        Said { run: 1, number: 1, entry, tokens: COST },
-        Said { run: 1, number: 2, entry: json!("two"), tokens: Tokens::default() },
-        Said { run: 2, number: 3, entry: json!("three"), tokens: COST },
+        Said { run: 1, number: 1, entry, tokens: COST, at, after: 2 },
+        Said { run: 1, number: 2, entry: json!("two"), tokens: Tokens::default(), at, after: 2 },
+        Said { run: 2, number: 3, entry: json!("three"), tokens: COST, at, after: 5 },
     ];
     assert_eq!(said(store, &lease).await, expected);
     assert_eq!(JobStore::conversation(store, &project.id, &made.id).await.unwrap().unwrap(), expected);
+    for (number, entry) in (0..).zip(expected.map(Some).into_iter().chain([None])) {
+        assert_eq!(store.said_after(&project.id, &made.id, number).await.unwrap(), entry, "{number}");
+    }
 }
 
 async fn entries_are_numbered_without_gaps(store: &SqliteStore, _: &TestClock) {

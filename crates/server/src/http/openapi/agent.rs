@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use store::{PromptError, Usage};
-use wire::{AgentJob, CreateJob, FollowUp, JobEvent, JobList, Source};
+use wire::{AgentJob, CreateJob, FollowUp, JobEvent, JobList, JobMessage, Source, TranscriptLine};
 
 use super::answer::Answer;
 use super::operation::Operation;
@@ -12,7 +12,8 @@ use crate::http::error::ApiError;
 
 const TAG: &str = "Agent jobs";
 /// What can be done with a job whose id one has.
-const WITH_A_JOB: [&str; 5] = ["getJob", "messageJob", "archiveJob", "listEvents", "getDiff"];
+const WITH_A_JOB: [&str; 6] =
+    ["getJob", "messageJob", "archiveJob", "listEvents", "getDiff", "getTranscript"];
 
 pub(crate) fn create_job() -> Operation {
     let done = Answer::json::<AgentJob>(201, "The job, `active`; it is on disk.", job())
@@ -109,6 +110,24 @@ pub(crate) fn get_diff() -> Operation {
         "text/x-diff",
         diff,
     ))
+}
+
+pub(crate) fn get_transcript() -> Operation {
+    let said = JobMessage {
+        number: 1,
+        run: 1,
+        at: Some("2026-11-15T12:00:00.200Z".into()),
+        role: "user".into(),
+        content: "<task>\nFix the broken links in the guides\n</task>\n".into(),
+        ..JobMessage::default()
+    };
+    let mut event = event();
+    event["kind"] = json!("event");
+    let lines = format!("{event}\n{}\n", json!(TranscriptLine::Message(said)));
+    about_a_job("getTranscript", "Read what was said")
+        .about("Everything so far, a line of JSON each, in the order in which it was written down. `kind` is `event`, with the fields of an event; or `message`, with `number`, `run`, `at`, `role` (`user`, `assistant`, `tool`), and as there are `content`, `calls`, `results` and `usage`.")
+        .answers(Answer::text(200, "The transcript.", "application/x-ndjson", &lines))
+        .refuses([ApiError::Busy])
 }
 
 fn about_a_job(id: &'static str, summary: &'static str) -> Operation {
