@@ -6,6 +6,7 @@
 pub mod model;
 
 mod edit;
+mod fence;
 mod guard;
 mod limits;
 mod offline;
@@ -20,6 +21,7 @@ use pages::{Edits, Files, FilesError};
 use serde_json::{Map, Value};
 
 pub use edit::{Edited, Missed, Near, Rung, edit};
+pub use fence::{quoted, unquoted};
 pub use guard::{Allow, Change, Objection, Policy, Rule, judge, plain_body, plain_title};
 pub use limits::Limits;
 pub use offline::Offline;

@@ -1,13 +1,11 @@
 //! What the model is told before it begins: who it is, what is asked, and what the repository looks like.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
 use pages::{Files, FilesError};
-use regex::Regex;
 
 use crate::Task;
+use crate::fence::{self, fenced};
 
 /// The same for every job, so that providers can keep it.
 pub(crate) const SYSTEM: &str = include_str!("system.md");
@@ -30,7 +28,7 @@ const NAVIGATION: [&str; 8] = [
 /// The task with a map of the repository: where to begin without a look at everything.
 pub(crate) fn opening(task: &Task<'_>, files: &dyn Files) -> Result<String, FilesError> {
     let all = files.list()?;
-    let mut text = format!("<task>\n{}\n</task>\n", task.prompt.trim());
+    let mut text = fence::task(task.prompt);
     for (path, said) in task.instructions {
         let (heeded, more) = heeded(said);
         text += &format!("\n<instructions path={path:?}>\n{}\n</instructions>\n", fenced(heeded.trim()));
@@ -65,11 +63,6 @@ pub(crate) fn heeded(text: &str) -> (&str, bool) {
     (beginning.rsplit_once('\n').map_or(beginning, |(lines, _)| lines), true)
 }
 
-/// What comes in later from people.
-pub(crate) fn follow_up(prompt: &str) -> String {
-    format!("<task>\n{}\n</task>\n", prompt.trim())
-}
-
 /// Each folder with how many files it holds.
 fn outline(all: &[String]) -> String {
     let mut folders: BTreeMap<&str, usize> = BTreeMap::new();
@@ -101,14 +94,4 @@ fn likely<'a>(prompt: &str, all: &'a [String]) -> Vec<&'a str> {
         all.iter().map(|path| (score(&path), path.as_str())).filter(|(n, _)| *n > 0).collect();
     scored.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
     scored.into_iter().take(MAX_LIKELY).map(|(_, path)| path).collect()
-}
-
-/// Text of the repository cannot pass for what people say: its tags of ours are tags no more.
-pub(crate) fn fenced(text: &str) -> Cow<'_, str> {
-    static TAGS: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r"(?i)<(\s*/?\s*(?:task|instructions|map)\b)").ok());
-    match &*TAGS {
-        Some(tags) => tags.replace_all(text, "&lt;$1"),
-        None => Cow::Owned(text.replace('<', "&lt;")),
-    }
 }

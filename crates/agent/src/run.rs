@@ -12,9 +12,10 @@ use pages::Files;
 use serde_json::{Map, json};
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::fence::{self, fenced};
 use crate::limits::{Limits, Spent};
 use crate::model::{Call, Message, Model, ModelError, Reply, Stop, Tool, ToolCall, ToolResult, Turn, Usage};
-use crate::repository::{MAX_INSTRUCTIONS, SYSTEM, follow_up, heeded, opening};
+use crate::repository::{MAX_INSTRUCTIONS, SYSTEM, heeded, opening};
 use crate::talk::Talk;
 use crate::tools::{Done, Workbench, tools};
 use crate::{AgentError, Editor, Progress, Report, StepKind, Task};
@@ -100,7 +101,7 @@ impl Run<'_> {
         if !task.before.iter().any(|said| said.this_run) {
             let first = match self.talk.messages.is_empty() {
                 true => self.open(task)?,
-                false => follow_up(task.prompt),
+                false => fence::task(task.prompt),
             };
             self.say(Message::User(first), Usage::default()).await?;
         }
@@ -128,7 +129,7 @@ impl Run<'_> {
     async fn hear(&mut self) -> Result<(), AgentError> {
         for prompt in self.progress.asked().await? {
             self.progress.step(StepKind::Note, "Read a follow-up".into());
-            self.say(Message::User(follow_up(&prompt)), Usage::default()).await?;
+            self.say(Message::User(fence::task(&prompt)), Usage::default()).await?;
         }
         Ok(())
     }
@@ -270,6 +271,8 @@ impl Run<'_> {
             }
             Done::Finish { title, summary } => self.finish(title, summary, report).await?,
         };
+        // Whatever it says, it may quote the repository.
+        let content = fenced(&content).into_owned();
         Ok(ToolResult { id: call.id.clone(), name: call.name.clone(), content, failed })
     }
 }

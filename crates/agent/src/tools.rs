@@ -12,7 +12,6 @@ use serde_json::Value;
 
 use crate::limits::{Limits, ended};
 use crate::model::{Arguments, ToolCall};
-use crate::repository::fenced;
 use crate::{AgentError, StepKind};
 
 use arguments::{Change, Delete, Finish, List, Move, Plan, Read, Search, Write};
@@ -84,7 +83,7 @@ impl<'a> Workbench<'a> {
                 self.put(path, edited.text)?;
                 Ok(changed(format!("changed {path} at line {}", lines.join(", "))))
             }
-            Err(missed) => Ok(Done::Failed(fenced(&missed.to_string()).into_owned())),
+            Err(missed) => Ok(Done::Failed(missed.to_string())),
         }
     }
 
@@ -111,10 +110,7 @@ impl<'a> Workbench<'a> {
         for left in &moved.left {
             told += &format!("\n{left}");
         }
-        Ok(Done::Told {
-            content: fenced(&told).into_owned(),
-            step: Some((StepKind::Edit, format!("moved {from} to {to}"))),
-        })
+        Ok(Done::Told { content: told, step: Some((StepKind::Edit, format!("moved {from} to {to}"))) })
     }
 
     fn delete(&mut self, path: &str) -> Result<Done, FilesError> {
@@ -131,7 +127,7 @@ impl<'a> Workbench<'a> {
         let found = self.findings()?;
         let content = match found.is_empty() {
             true => "the change made nothing worse".to_owned(),
-            false => fenced(&found.join("\n")).into_owned(),
+            false => found.join("\n"),
         };
         Ok(Done::Told { content, step: Some((StepKind::Check, verdict(found.len()))) })
     }
@@ -176,7 +172,7 @@ fn parsed<T: DeserializeOwned>(
 }
 
 fn changed(what: String) -> Done {
-    Done::Told { content: fenced(&what).into_owned(), step: Some((StepKind::Edit, what)) }
+    Done::Told { content: what.clone(), step: Some((StepKind::Edit, what)) }
 }
 
 fn plan(steps: &[String]) -> Done {

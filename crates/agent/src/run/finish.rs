@@ -1,7 +1,6 @@
 //! The end of a run: what the model says it has done, after it was shown what is wrong with that.
 
 use crate::model::Turn;
-use crate::repository::fenced;
 use crate::tools::verdict;
 use crate::{AgentError, Objection, Report, StepKind};
 
@@ -67,10 +66,10 @@ impl Run<'_> {
     }
 }
 
-/// Something to be mended, under what is to be done about it. It quotes pages, so it is fenced.
+/// Something to be mended, under what is to be done about it.
 fn told(what: &str, lines: &[String]) -> Option<String> {
     let shown: Vec<_> = lines.iter().take(MAX_TOLD).map(String::as_str).collect();
-    (!shown.is_empty()).then(|| format!("{what}\n{}", fenced(&shown.join("\n"))))
+    (!shown.is_empty()).then(|| format!("{what}\n{}", shown.join("\n")))
 }
 
 /// A title that fits one line of a list, whatever the model said.

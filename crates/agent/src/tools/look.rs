@@ -7,7 +7,6 @@ use pages::{FilesError, Hit};
 
 use super::{Done, Read, Search, Workbench};
 use crate::StepKind;
-use crate::repository::fenced;
 
 const MAX_LISTED: usize = 200;
 const USUAL_LINES: usize = 200;
@@ -74,7 +73,7 @@ impl Workbench<'_> {
 }
 
 fn told(content: String, step: String) -> Done {
-    Done::Told { content: fenced(&content).into_owned(), step: Some((StepKind::Read, step)) }
+    Done::Told { content, step: Some((StepKind::Read, step)) }
 }
 
 /// Lines with their numbers, and the last one shown.

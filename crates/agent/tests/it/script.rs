@@ -15,25 +15,24 @@ use serde_json::{Map, Value, json};
 
 type Line = Result<Reply, ModelError>;
 
+#[derive(Default)]
 pub(crate) struct Script {
     lines: Mutex<VecDeque<Line>>,
     /// Said when there are no lines left.
     always: Option<fn() -> Line>,
     /// The conversation, as it was sent each time.
     pub(crate) sent: Mutex<Vec<Vec<Message>>>,
+    /// What each tool takes, as it was told.
+    pub(crate) tools: Mutex<String>,
 }
 
 impl Script {
     pub(crate) fn of(lines: impl IntoIterator<Item = Line>) -> Arc<Self> {
-        Arc::new(Self {
-            lines: Mutex::new(lines.into_iter().collect()),
-            always: None,
-            sent: Mutex::default(),
-        })
+        Arc::new(Self { lines: Mutex::new(lines.into_iter().collect()), ..Self::default() })
     }
 
     pub(crate) fn always(line: fn() -> Line) -> Arc<Self> {
-        Arc::new(Self { lines: Mutex::default(), always: Some(line), sent: Mutex::default() })
+        Arc::new(Self { always: Some(line), ..Self::default() })
     }
 
     pub(crate) fn asked(&self) -> usize {
@@ -63,6 +62,8 @@ pub(crate) fn told(message: &Message) -> String {
 impl Model for Script {
     async fn reply(&self, call: &Call<'_>, _: &mut Heard<'_>) -> Line {
         self.sent.lock().unwrap().push(call.messages.to_vec());
+        let tools: Vec<_> = call.tools.iter().map(|tool| json!({ tool.name: tool.parameters })).collect();
+        *self.tools.lock().unwrap() = json!(tools).to_string();
         let next = self.lines.lock().unwrap().pop_front();
         match (next, self.always) {
             (Some(line), _) => line,

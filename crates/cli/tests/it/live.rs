@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use rustix::fs::OFlags;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -11,7 +11,12 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use crate::support::{Client, Serving, home};
 
 /// What a terminal of this width is sent while the command's words go there.
-fn on_a_terminal(mut command: std::process::Command, columns: u16) -> (Option<i32>, String) {
+fn on_a_terminal(command: Command, columns: u16) -> (Option<i32>, String) {
+    shown(command, columns, false)
+}
+
+/// The same, with its data, when that goes there, too.
+pub(crate) fn shown(mut command: Command, columns: u16, data: bool) -> (Option<i32>, String) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&ours).and_then(|()| unlockpt(&ours)).unwrap();
     let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
@@ -19,7 +24,8 @@ fn on_a_terminal(mut command: std::process::Command, columns: u16) -> (Option<i3
     let name = ptsname(&ours, Vec::new()).unwrap();
     let flags = OFlags::RDWR | OFlags::NOCTTY;
     let theirs = rustix::fs::open(name.as_c_str(), flags, rustix::fs::Mode::empty()).unwrap();
-    let mut child = command.stdout(Stdio::null()).stderr(theirs).spawn().unwrap();
+    let data = if data { Stdio::from(theirs.try_clone().unwrap()) } else { Stdio::null() };
+    let mut child = command.stdout(data).stderr(theirs).spawn().unwrap();
     drop(command);
     let reading = std::thread::spawn(move || {
         let mut seen = Vec::new();

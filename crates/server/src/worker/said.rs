@@ -1,7 +1,7 @@
 //! What was said about a job: by people, by the repository, and with the model before.
 
 use agent::model::Usage;
-use agent::{MAX_INSTRUCTIONS, Said};
+use agent::{MAX_INSTRUCTIONS, Said, unquoted};
 use forge::Oid;
 use pages::Tree;
 use store::{Lease, StoreError};
@@ -42,12 +42,12 @@ pub(super) async fn before(app: &App, lease: &Lease, base: &Oid) -> Result<Vec<S
     Ok(said.into_iter().filter_map(kept).collect())
 }
 
-/// Every word of people about this job: what they ask for, they may have.
+/// Every word of people about this job, but for what they quote: what they ask for, they may have.
 pub(super) async fn by_people(app: &App, lease: &Lease) -> Result<String, StoreError> {
     let job = &lease.job;
     let events = app.jobs.events(&job.project, &job.id, 0).await?.unwrap_or_default();
     let messages = events.iter().filter(|event| event.kind == "message");
     let words = messages.filter_map(|event| event.data.get("prompt").and_then(|prompt| prompt.as_str()));
     let all = [job.prompt.as_str()].into_iter().chain(words);
-    Ok(all.collect::<Vec<_>>().join("\n\n"))
+    Ok(unquoted(&all.collect::<Vec<_>>().join("\n\n")))
 }

@@ -4,13 +4,13 @@ use reqwest::Method;
 
 use crate::support::{Answer, Team, TestServer, git, send};
 
-struct Browser<'a> {
+pub(crate) struct Browser<'a> {
     server: &'a TestServer,
     cookie: String,
 }
 
 impl<'a> Browser<'a> {
-    async fn signed_in(server: &'a TestServer, team: &Team) -> Self {
+    pub(crate) async fn signed_in(server: &'a TestServer, team: &Team) -> Self {
         let link = server.app.sessions.create_login(&team.organization.id).await.unwrap();
         let enter = server.request(Method::POST, "/login").form(&[("token", link.reveal())]);
         let answer = send(enter).await;
@@ -20,7 +20,7 @@ impl<'a> Browser<'a> {
         Self { server, cookie: cookie.split(';').next().unwrap().to_owned() }
     }
 
-    async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         send(self.server.request(Method::GET, path).header("cookie", &self.cookie)).await
     }
 
