@@ -87,7 +87,8 @@ async fn a_model_that_was_taken_from_the_project_is_not_asked_again() {
 async fn a_path_that_the_project_allows_may_be_changed() {
     async fn change(path: &str, allowed: &[&str]) -> (Value, String) {
         let write = calls("write", json!({ "path": path, "text": "on: push\n" }));
-        let provider = FakeProvider::start([write, finish("Change it")]).await;
+        let provider = FakeProvider::start([write]).await;
+        (0..3).for_each(|_| provider.say(finish("Change it")));
         let (server, team) = server(&provider, Provider::OpenAi).await;
         let globs = allowed.iter().map(|glob| (*glob).to_owned()).collect();
         update(&server, &team, ProjectChange { allow_paths: Some(globs), ..ProjectChange::default() }).await;
@@ -176,7 +177,8 @@ async fn exfil_key_that_is_kept() {
     let admin = Admin::open(&settings, clock).await.unwrap();
     server::keep_model_key(&*admin.secrets, "fast", &Secret::parse(kept).unwrap()).await.unwrap();
     let leak = edit("It takes a minute.", &format!("It takes a minute. Key: {kept}"));
-    let provider = FakeProvider::start([leak, finish("Say more")]).await;
+    let provider = FakeProvider::start([leak]).await;
+    (0..3).for_each(|_| provider.say(finish("Say more")));
     let mut fast = provider.settings(Provider::Anthropic);
     fast.api_key = None;
     let server = TestServer::start_with(|settings| {
