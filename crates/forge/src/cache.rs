@@ -7,7 +7,7 @@ use tokio::sync::Mutex;
 
 use crate::commit::{self, NewCommit};
 use crate::git::{self, Git};
-use crate::{Error, Oid, Remote, Result, Snapshot, bare, diff, snapshot, target, valid_branch};
+use crate::{Error, Oid, Remote, Result, Snapshot, bare, diff, smart, snapshot, target, valid_branch};
 
 /// A project's cached repository. Holds what was fetched and what was committed, one commit deep;
 /// pins, refs under `refs/docwright/pins/`, keep what is in use. Nothing in it is the only copy of
@@ -43,7 +43,7 @@ impl Cache {
             remake(&self.dir)?;
         }
         match self.fetch_once(remote, branch, &pin).await {
-            Err(Error::Git(cause) | Error::Damaged(cause)) if target::answers(remote, branch).await => {
+            Err(Error::Git(cause) | Error::Damaged(cause)) if self.answers(remote, branch).await => {
                 let dir = self.dir.display();
                 tracing::warn!("the repository cache at {dir} is made anew: {cause}");
                 remake(&self.dir)?;
@@ -54,10 +54,10 @@ impl Cache {
     }
 
     async fn fetch_once(&self, remote: &Remote, branch: &str, pin: &str) -> Result<Oid> {
-        target::fetch(&self.dir, remote, branch, pin).await?;
-        let commit = format!("{pin}^{{commit}}");
-        let tip = Git::at(&self.dir, "rev-parse").args(["--verify", &commit]).text().await?;
-        let tip = Oid::parse(tip.trim())?;
+        let tip = match remote {
+            Remote::File(file) => target::fetch(&self.dir, file, branch, pin).await?,
+            Remote::Http(http) => smart::fetch(&self.dir, http, branch, pin).await?,
+        };
         self.snapshot(&tip)?;
         Ok(tip)
     }
@@ -94,7 +94,10 @@ impl Cache {
         expected: Option<&Oid>,
     ) -> Result<()> {
         valid_branch(branch)?;
-        target::push(&self.dir, remote, commit, branch, expected).await
+        match remote {
+            Remote::File(file) => target::push(&self.dir, file, commit, branch, expected).await,
+            Remote::Http(http) => smart::push(&self.dir, http, commit, branch, expected).await,
+        }
     }
 
     /// What changed between two commits that are here, as git writes it; cut at 2 MiB.
@@ -105,7 +108,15 @@ impl Cache {
     /// Where `branch` is on the host just now; `None` when it is not there.
     pub async fn tip(&self, remote: &Remote, branch: &str) -> Result<Option<Oid>> {
         valid_branch(branch)?;
-        target::remote_tip(remote, branch).await
+        match remote {
+            Remote::File(file) => target::remote_tip(file, branch).await,
+            Remote::Http(http) => smart::tip(http, branch).await,
+        }
+    }
+
+    /// Whether the remote itself answers and has the branch.
+    async fn answers(&self, remote: &Remote, branch: &str) -> bool {
+        self.tip(remote, branch).await.is_ok_and(|tip| tip.is_some())
     }
 
     /// Packs what is pinned and drops what has not been for two weeks. For quiet hours.

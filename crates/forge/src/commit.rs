@@ -41,8 +41,13 @@ pub(crate) fn write(dir: &Path, new: &NewCommit<'_>, pin: &str) -> Result<Oid> {
         return Err(Error::Unchanged);
     }
     let id = write_commit(&repository, tree, new)?;
-    repository.reference(pin, id, PreviousValue::Any, "").map_err(unwritten)?;
+    set_pin(&repository, pin, id)?;
     Oid::parse(&id.to_string())
+}
+
+/// Keeps `id`, and all that it is made of, from being cleared away.
+pub(crate) fn set_pin(repository: &gix::Repository, pin: &str, id: ObjectId) -> Result<()> {
+    repository.reference(pin, id, PreviousValue::Any, "").map(|_| ()).map_err(unwritten)
 }
 
 /// Refuses what would quietly take away more than it says: a file put over a folder or a link, a
@@ -109,6 +114,9 @@ fn write_commit(repository: &gix::Repository, tree: ObjectId, new: &NewCommit<'_
 
 /// A full disk is no damage: what is there can be read.
 fn unwritten(cause: gix::Error) -> Error {
+    if cause.classify().is_corrupted() {
+        return damaged(cause);
+    }
     Error::Io(std::io::Error::other(printable(&cause.to_string())))
 }
 

@@ -55,6 +55,14 @@ pub enum Error {
     #[error("{0}")]
     Refused(String),
 
+    /// The host said no, and will say it again until somebody does what the sentence says.
+    #[error("{0}")]
+    Denied(String),
+
+    /// The host is in trouble, or wants to be left alone for a while: the same call works later.
+    #[error("{sentence}")]
+    Later { sentence: String, after: Option<std::time::Duration> },
+
     /// The cached repository is damaged. The next fetch makes it anew.
     #[error("the cached copy of the repository is damaged and is fetched anew next time: {0}")]
     Damaged(String),

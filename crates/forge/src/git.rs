@@ -11,7 +11,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::process::Command;
+use tokio::process::{Child, ChildStdin, Command};
 
 use crate::name::printable;
 use crate::{Error, Result};
@@ -24,6 +24,8 @@ pub(crate) const PATIENT: Duration = Duration::from_secs(600);
 /// Given on every command line, also to the far side of a local fetch or push, which is a process
 /// of its own and reads the configuration of the repository it serves.
 const SETTINGS: &[&str] = &[
+    // What is larger is not held in memory as a whole.
+    "core.bigFileThreshold=64m",
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.attributesFile=/dev/null",
@@ -48,6 +50,8 @@ const SETTINGS: &[&str] = &[
 ];
 
 const ENVIRONMENT: &[(&str, &str)] = &[
+    // A pack of a few bytes can make files of gigabytes.
+    ("GIT_ALLOC_LIMIT", "512m"),
     ("GIT_ALLOW_PROTOCOL", "file"),
     ("GIT_ASKPASS", ""),
     ("GIT_ATTR_NOSYSTEM", "1"),
@@ -121,17 +125,39 @@ impl Git {
 
     /// Runs it; what its exit code means is the caller's to say.
     pub(crate) async fn run(self) -> Result<Output> {
-        let mut child = self.command().spawn().map_err(not_started)?;
+        let child = self.command().spawn().map_err(not_started)?;
+        self.attend(child, async { Ok(()) }).await
+    }
+
+    /// Runs it with what `write` puts into its stdin. When that fails, so does this.
+    pub(crate) async fn fed<W>(self, write: impl FnOnce(ChildStdin) -> W) -> Result<Output>
+    where
+        W: Future<Output = Result<()>>,
+    {
+        let mut child = self.command().stdin(Stdio::piped()).spawn().map_err(not_started)?;
+        let write = child.stdin.take().map(write);
+        let write = async {
+            match write {
+                Some(write) => write.await,
+                None => Ok(()),
+            }
+        };
+        self.attend(child, write).await
+    }
+
+    async fn attend(self, mut child: Child, write: impl Future<Output = Result<()>>) -> Result<Output> {
         let group = Group(child.id());
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let work = async {
-            let ((stdout, cut), stderr) = tokio::join!(capped(stdout, self.max_output), drained(stderr));
-            (child.wait().await, stdout, cut, stderr)
+            let ((stdout, cut), stderr, fed) =
+                tokio::join!(capped(stdout, self.max_output), drained(stderr), write);
+            (child.wait().await, stdout, cut, stderr, fed)
         };
         let done = tokio::time::timeout(self.limit, work).await;
-        let (status, stdout, cut, stderr) = done.map_err(|_| self.too_slow())?;
+        let (status, stdout, cut, stderr, fed) = done.map_err(|_| self.too_slow())?;
         let status = status?;
         group.ended();
+        fed?;
         Ok(Output { code: status.code(), stdout, cut, stderr: clean(&stderr), name: self.name })
     }
 

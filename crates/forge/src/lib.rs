@@ -19,6 +19,7 @@ mod host;
 mod local;
 mod name;
 mod remote;
+mod smart;
 mod snapshot;
 mod target;
 
@@ -29,5 +30,5 @@ pub use git::check_program;
 pub use host::{Host, NewPull, Oid, PullRecord, PullRecords, PullRequest, State};
 pub use local::{CommitLine, Local};
 pub use name::{valid_branch, valid_path};
-pub use remote::Remote;
+pub use remote::{Credentials, FileRemote, HttpRemote, Remote};
 pub use snapshot::{Entry, Kind, Snapshot};

@@ -13,7 +13,7 @@ pub use compare::CommitLine;
 
 use crate::git::Git;
 use crate::host::{Host, NewPull, PullRecord, PullRecords, PullRequest, State};
-use crate::{Error, Oid, Remote, Result, remote, target, valid_branch};
+use crate::{Error, FileRemote, Oid, Remote, Result, remote, target, valid_branch};
 
 /// A repository on this machine, and its pull requests, which somebody else keeps.
 ///
@@ -23,7 +23,7 @@ pub struct Local {
     path: PathBuf,
     /// The git directory that all its working copies share.
     git_dir: PathBuf,
-    remote: Remote,
+    remote: FileRemote,
     records: Arc<dyn PullRecords>,
     link: String,
 }
@@ -37,7 +37,7 @@ impl Local {
         link: impl Into<String>,
     ) -> Result<Self> {
         let (path, git_dir) = locate::repository(repository).await?;
-        let remote = Remote::file(&git_dir)?;
+        let remote = FileRemote::new(&git_dir)?;
         Ok(Self { path, git_dir, remote, records, link: link.into() })
     }
 
@@ -151,7 +151,7 @@ impl Host for Local {
     }
 
     fn remote(&self) -> Remote {
-        self.remote.clone()
+        Remote::File(self.remote.clone())
     }
 
     fn web_url(&self) -> String {

@@ -3,19 +3,37 @@
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use net::Secret;
+use reqwest::Url;
 
 use crate::{Error, Result};
 
-/// The git directory of a repository on this machine, as an explicit URL.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remote {
-    path: PathBuf,
-    url: String,
+/// Where to fetch from and push to.
+#[derive(Clone)]
+pub enum Remote {
+    File(FileRemote),
+    Http(HttpRemote),
 }
 
 impl Remote {
     /// `path` must be absolute: what a relative one means would change with the working directory.
     pub fn file(path: &Path) -> Result<Self> {
+        FileRemote::new(path).map(Self::File)
+    }
+}
+
+/// The git directory of a repository on this machine, as an explicit URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileRemote {
+    path: PathBuf,
+    url: String,
+}
+
+impl FileRemote {
+    pub(crate) fn new(path: &Path) -> Result<Self> {
         let bytes = path.as_os_str().as_bytes();
         if !path.is_absolute() || bytes.contains(&b'\n') || bytes.contains(&0) {
             return Err(Error::BadName(
@@ -25,13 +43,45 @@ impl Remote {
         Ok(Self { path: path.to_owned(), url: file_url(path) })
     }
 
-    pub fn url(&self) -> &str {
+    pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// A repository on another machine, spoken to over smart HTTP by a client that `net` made.
+#[derive(Clone)]
+pub struct HttpRemote {
+    pub(crate) http: reqwest::Client,
+    /// Of the repository: `/info/refs` and the services are below it.
+    pub(crate) url: Url,
+    pub(crate) credentials: Arc<dyn Credentials>,
+    /// How much of it is fetched: bytes, packed.
+    pub(crate) max_pack: u64,
+}
+
+/// A documentation tree of this size, without its history, would be the largest anybody saw.
+const MAX_PACK: u64 = 2 << 30;
+
+impl HttpRemote {
+    pub fn new(http: reqwest::Client, url: Url, credentials: Arc<dyn Credentials>) -> Self {
+        Self { http, url, credentials, max_pack: MAX_PACK }
+    }
+
+    /// Refuses to fetch more than `bytes`, packed.
+    pub fn max_pack(self, bytes: u64) -> Self {
+        Self { max_pack: bytes, ..self }
+    }
+}
+
+/// Who knows the token of the moment: one of an app is good for an hour.
+#[async_trait]
+pub trait Credentials: Send + Sync {
+    /// `None` for a repository that everybody may read.
+    async fn token(&self) -> Result<Option<Secret>>;
 }
 
 /// With `file://`, unlike with a bare path, git transfers objects as from any other host: a depth
@@ -59,8 +109,8 @@ mod tests {
     fn urls() {
         #[track_caller]
         fn check(path: &str, expected: Option<&str>) {
-            let remote = Remote::file(Path::new(path)).ok();
-            assert_eq!(remote.as_ref().map(Remote::url), expected);
+            let remote = FileRemote::new(Path::new(path)).ok();
+            assert_eq!(remote.as_ref().map(FileRemote::url), expected);
         }
         check("/srv/docs.git", Some("file:///srv/docs.git"));
         check("/srv/a b%20'\"$x", Some("file:///srv/a%20b%2520%27%22%24x"));

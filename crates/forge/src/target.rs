@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::git::{self, Git, Output};
-use crate::{Error, Oid, Remote, Result};
+use crate::{Error, FileRemote, Oid, Result};
 
 /// The commit that `branch` is at.
 pub(crate) async fn tip(git_dir: &Path, branch: &str) -> Result<Option<Oid>> {
@@ -41,8 +41,9 @@ fn owner(list: &str, branch: &str) -> Option<PathBuf> {
     None
 }
 
-/// Fetches the tip of `branch`, without its history, to the ref `to` of the repository at `dir`.
-pub(crate) async fn fetch(dir: &Path, remote: &Remote, branch: &str, to: &str) -> Result<()> {
+/// Fetches the tip of `branch`, without its history, to the ref `to` of the repository at `dir`, and
+/// answers it.
+pub(crate) async fn fetch(dir: &Path, remote: &FileRemote, branch: &str, to: &str) -> Result<Oid> {
     let output = Git::at(dir, "fetch")
         .args(["--depth=1", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--quiet"])
         .args([format!("--upload-pack={}", git::service("upload-pack"))])
@@ -50,10 +51,11 @@ pub(crate) async fn fetch(dir: &Path, remote: &Remote, branch: &str, to: &str) -
         .limit(git::PATIENT)
         .run()
         .await?;
-    match output.code {
-        Some(0) => Ok(()),
-        _ => Err(fetch_failure(&output, branch)),
+    if output.code != Some(0) {
+        return Err(fetch_failure(&output, branch));
     }
+    let tip = Git::at(dir, "rev-parse").args(["--verify", &format!("{to}^{{commit}}")]).text().await?;
+    Oid::parse(tip.trim())
 }
 
 fn fetch_failure(output: &Output, branch: &str) -> Error {
@@ -66,13 +68,8 @@ fn fetch_failure(output: &Output, branch: &str) -> Error {
     output.failure()
 }
 
-/// Whether the remote itself answers and has the branch.
-pub(crate) async fn answers(remote: &Remote, branch: &str) -> bool {
-    remote_tip(remote, branch).await.is_ok_and(|tip| tip.is_some())
-}
-
 /// The commit that `branch` is at on the remote.
-pub(crate) async fn remote_tip(remote: &Remote, branch: &str) -> Result<Option<Oid>> {
+pub(crate) async fn remote_tip(remote: &FileRemote, branch: &str) -> Result<Option<Oid>> {
     // Outside of any repository, so that only the remote can be at fault.
     let output = Git::at(Path::new("/"), "ls-remote")
         .args(["--exit-code", "--quiet"])
@@ -92,7 +89,7 @@ pub(crate) async fn remote_tip(remote: &Remote, branch: &str) -> Result<Option<O
 /// `expected` (`None`: not there), or is at `commit` already.
 pub(crate) async fn push(
     dir: &Path,
-    remote: &Remote,
+    remote: &FileRemote,
     commit: &Oid,
     branch: &str,
     expected: Option<&Oid>,
@@ -117,7 +114,7 @@ pub(crate) async fn push(
 }
 
 /// Newer versions of git run hooks that the configuration names, whatever `core.hooksPath` says.
-async fn refuse_configured_hooks(remote: &Remote) -> Result<()> {
+async fn refuse_configured_hooks(remote: &FileRemote) -> Result<()> {
     let output =
         Git::at(remote.path(), "config").args(["--name-only", "--get-regexp", r"^hook\."]).run().await?;
     match output.code {

@@ -1,0 +1,73 @@
+//! Git over smart HTTP, spoken by ourselves.
+//!
+//! The git program never touches the network: it reads and writes packs, and what is between is
+//! here. So a token is in no argument, environment, file or URL; names are looked up by a client
+//! that `net` guards; and a fetch that finds nothing new is one request and no process.
+
+mod ask;
+mod fetch;
+mod packet;
+mod place;
+mod push;
+mod refs;
+mod shallow;
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::commit::set_pin;
+use crate::git::PATIENT;
+use crate::snapshot::{object_id, open_repository};
+use crate::{Error, HttpRemote, Oid, Result, Snapshot};
+
+const QUICK: Duration = Duration::from_secs(180);
+
+/// Brings the tip of `branch` into the repository at `dir`, without its history and without what is
+/// there already, and makes `pin` point to it.
+pub(crate) async fn fetch(dir: &Path, remote: &HttpRemote, branch: &str, pin: &str) -> Result<Oid> {
+    let no_branch = || Error::NoSuchBranch(branch.to_owned());
+    let tip = tip(remote, branch).await?.ok_or_else(no_branch)?;
+    if !has(dir, &tip) {
+        within(PATIENT, remote, fetch::bring(dir, remote, &tip)).await?;
+    }
+    set_pin(&open_repository(dir)?.to_thread_local(), pin, object_id(&tip)?)?;
+    Ok(tip)
+}
+
+/// The commit that `branch` is at; `None` when it is not there.
+pub(crate) async fn tip(remote: &HttpRemote, branch: &str) -> Result<Option<Oid>> {
+    within(QUICK, remote, refs::tip(remote, branch)).await
+}
+
+/// Pushes `commit` to exactly one branch, if that is still at `expected` (`None`: not there), or is
+/// at `commit` already. The host compares as well, at the very moment.
+pub(crate) async fn push(
+    dir: &Path,
+    remote: &HttpRemote,
+    commit: &Oid,
+    branch: &str,
+    expected: Option<&Oid>,
+) -> Result<()> {
+    let pushed = within(PATIENT, remote, push::push(dir, remote, commit, branch, expected)).await;
+    match pushed {
+        // It may be done, and only the answer lost; or another one did the same at the same time.
+        Err(Error::Later { .. } | Error::Moved { .. }) if is_at(remote, branch, commit).await => Ok(()),
+        done => done,
+    }
+}
+
+async fn is_at(remote: &HttpRemote, branch: &str, commit: &Oid) -> bool {
+    tip(remote, branch).await.is_ok_and(|tip| tip.as_ref() == Some(commit))
+}
+
+fn has(dir: &Path, commit: &Oid) -> bool {
+    Snapshot::open(dir, commit).is_ok()
+}
+
+async fn within<T>(limit: Duration, remote: &HttpRemote, work: impl Future<Output = Result<T>>) -> Result<T> {
+    tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
+        let (host, minutes) = (remote.url.authority(), limit.as_secs() / 60);
+        let sentence = format!("{host} was not done within {minutes} minutes");
+        Err(Error::Later { sentence, after: None })
+    })
+}
