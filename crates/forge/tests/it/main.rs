@@ -7,4 +7,5 @@ mod hostile;
 mod locate;
 mod merge;
 mod pulls;
+mod smart;
 mod support;

@@ -1,0 +1,324 @@
+//! Git over smart HTTP, against the real `git http-backend` behind a fake of a host.
+
+mod attacks;
+mod broken;
+mod refused;
+mod scripted;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use fakehost::{Access, Effect, FakeHost, Kind};
+use forge::{Cache, Credentials, Error, HttpRemote, Oid, Remote, Result};
+use net::{Reach, Secret};
+use tempfile::TempDir;
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::support::{commit, edits, git, script, tree};
+
+const CANARY: &str = "canary-3a9b15f-token";
+const NAME: &str = "acme/docs";
+const HEAD: &str = "docwright/job-1";
+
+/// Who has this token, or none.
+struct Bearer(Option<&'static str>);
+
+#[async_trait]
+impl Credentials for Bearer {
+    async fn token(&self) -> Result<Option<Secret>> {
+        Ok(self.0.and_then(Secret::parse))
+    }
+}
+
+fn remote(url: &str, token: Option<&'static str>) -> HttpRemote {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let http = net::client(Reach { private: true, proxy: false }).build().unwrap();
+    HttpRemote::new(http, url.parse().unwrap(), Arc::new(Bearer(token)))
+}
+
+/// A host with one repository, and a cache of it.
+struct Site {
+    host: FakeHost,
+    /// The repository, on the host's side.
+    git_dir: PathBuf,
+    room: TempDir,
+    cache: Cache,
+    remote: Remote,
+}
+
+impl Site {
+    async fn new() -> Self {
+        Self::with(&[("index.md", "# Home\n"), ("guides/install.md", "Run `npm i acme`.\n")]).await
+    }
+
+    async fn with(files: &[(&str, &str)]) -> Self {
+        let host = FakeHost::start(Kind::GitHub).await;
+        let repo = host.repository(NAME, files).await;
+        Self::of(host, repo).await
+    }
+
+    /// With everything that a repository of this machine has.
+    async fn mirror(from: &Path) -> Self {
+        let host = FakeHost::start(Kind::GitHub).await;
+        let repo = host.mirror(NAME, from).await;
+        Self::of(host, repo).await
+    }
+
+    async fn of(host: FakeHost, repo: fakehost::Repo) -> Self {
+        host.token(CANARY, Access::Full);
+        let room = tempfile::tempdir().unwrap();
+        let cache = Cache::open(&room.path().join("p.git")).await.unwrap();
+        let remote = Remote::Http(remote(&repo.clone_url, Some(CANARY)));
+        Self { host, git_dir: repo.git_dir, room, cache, remote }
+    }
+
+    fn dir(&self) -> PathBuf {
+        self.room.path().join("p.git")
+    }
+
+    async fn fetch(&self, pin: &str) -> Result<Oid> {
+        self.cache.fetch(&self.remote, "main", pin).await
+    }
+
+    async fn push(&self, commit: &Oid, branch: &str, expected: Option<&Oid>) -> Result<()> {
+        self.cache.push(&self.remote, commit, branch, expected).await
+    }
+
+    fn edit(&self, base: &Oid, text: &str) -> Oid {
+        commit(&self.cache, base, &edits(&[("guides/install.md", Some(text))])).unwrap()
+    }
+
+    fn tip(&self, branch: &str) -> Option<Oid> {
+        self.host.tip(NAME, branch).map(|tip| Oid::parse(&tip).unwrap())
+    }
+
+    /// What was asked since, as `METHOD what`.
+    fn asked(&self, since: u64) -> Vec<String> {
+        let short = |path: &str| path.trim_start_matches("/acme/docs.git/").to_owned();
+        let seen = self.host.requests().into_iter().skip(usize::try_from(since).unwrap());
+        seen.map(|seen| format!("{} {}", seen.method, short(&seen.path))).collect()
+    }
+
+    /// Sizes of the packs in the cache, the largest first.
+    fn packs(&self) -> Vec<u64> {
+        let entries = fs::read_dir(self.dir().join("objects/pack")).unwrap().map(|entry| entry.unwrap());
+        let packs = entries.filter(|entry| entry.path().extension().is_some_and(|kind| kind == "pack"));
+        let mut sizes: Vec<_> = packs.map(|pack| pack.metadata().unwrap().len()).collect();
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        sizes
+    }
+
+    /// That git itself finds nothing wrong, and that nothing is left lying about.
+    fn sound(&self) {
+        assert_eq!(git(&self.dir(), &["fsck", "--strict", "--no-dangling"]), "");
+        let left = fs::read_dir(self.dir().join("objects/pack")).unwrap();
+        let left = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let left: Vec<_> = left.filter(|name| name.starts_with("tmp_")).collect();
+        assert!(left.is_empty() && !self.dir().join("shallow.lock").exists(), "{left:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_edit_makes_the_round_trip() {
+    let site = Site::new().await;
+    site.host.push(NAME, "main", &[("index.md", "# Newer\n")]).await;
+    let base = site.fetch("job-1").await.unwrap();
+    assert_eq!(Some(&base), site.tip("main").as_ref());
+    let files = site.cache.snapshot(&base).unwrap();
+    assert_eq!(files.read("index.md").unwrap().unwrap(), b"# Newer\n");
+    assert_eq!(git(&site.dir(), &["rev-list", "--count", base.as_str()]), "1");
+
+    let new = site.edit(&base, "Run `pnpm add acme`.\n");
+    site.push(&new, HEAD, None).await.unwrap();
+    assert_eq!(site.tip(HEAD).as_ref(), Some(&new));
+    assert_eq!(site.cache.tip(&site.remote, HEAD).await.unwrap(), Some(new.clone()));
+    assert_eq!(git(&site.git_dir, &["show", &format!("{HEAD}:guides/install.md")]), "Run `pnpm add acme`.");
+    assert_eq!(git(&site.git_dir, &["fsck", "--strict", "--no-dangling"]), "");
+    site.sound();
+
+    // On top of what is there, and once more the same.
+    let more = site.edit(&new, "Run `pnpm add acme` twice.\n");
+    site.push(&more, HEAD, Some(&new)).await.unwrap();
+    site.push(&more, HEAD, Some(&new)).await.unwrap();
+    assert_eq!(site.tip(HEAD), Some(more));
+}
+
+#[tokio::test]
+async fn what_is_there_is_not_asked_for_again() {
+    let site = Site::new().await;
+    let base = site.fetch("job-1").await.unwrap();
+    assert_eq!(site.asked(0), ["POST git-upload-pack", "POST git-upload-pack"]);
+
+    let before = site.host.request_count();
+    assert_eq!(site.fetch("job-2").await.unwrap(), base);
+    assert_eq!(site.asked(before), ["POST git-upload-pack"]);
+    assert_eq!(git(&site.dir(), &["rev-parse", "refs/docwright/pins/job-2"]), base.as_str());
+
+    let before = site.host.request_count();
+    let new = site.edit(&base, "x");
+    site.push(&new, HEAD, None).await.unwrap();
+    let push = ["GET info/refs?service=git-receive-pack", "POST git-receive-pack"];
+    assert_eq!(site.asked(before), push);
+    // What was pushed from here is here: a follow-up fetches nothing.
+    let before = site.host.request_count();
+    assert_eq!(site.cache.fetch(&site.remote, HEAD, "job-1").await.unwrap(), new);
+    assert_eq!(site.asked(before), ["POST git-upload-pack"]);
+}
+
+/// Passes everything on, and answers how many connections there were.
+async fn counted(host: &str) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (count, host) = (Arc::new(AtomicUsize::new(0)), host.trim_start_matches("http://").to_owned());
+    let counter = Arc::clone(&count);
+    tokio::spawn(async move {
+        while let Ok((mut near, _)) = listener.accept().await {
+            counter.fetch_add(1, Ordering::Relaxed);
+            let mut far = TcpStream::connect(&host).await.unwrap();
+            tokio::spawn(async move { tokio::io::copy_bidirectional(&mut near, &mut far).await });
+        }
+    });
+    (url, count)
+}
+
+#[tokio::test]
+async fn one_connection_serves_a_whole_job() {
+    let site = Site::new().await;
+    let (url, count) = counted(site.host.url()).await;
+    let remote = Remote::Http(remote(&format!("{url}/{NAME}.git"), Some(CANARY)));
+    for n in 0..3 {
+        site.host.push(NAME, "main", &[("index.md", &format!("# {n}\n"))]).await;
+        let base = site.cache.fetch(&remote, "main", "job-1").await.unwrap();
+        let head = format!("docwright/{n}");
+        assert_eq!(site.cache.tip(&remote, &head).await.unwrap(), None);
+        let new = site.edit(&base, &head);
+        site.cache.push(&remote, &new, &head, None).await.unwrap();
+    }
+    assert_eq!(count.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn a_branch_that_moved_brings_only_what_is_new() {
+    let noise = |n: u32| format!("{n} {}\n", "Words that differ from page to page. ".repeat(n as usize % 9));
+    let texts: Vec<_> = (0..5000).map(|n| (format!("s{}/p{n}.md", n % 50), noise(n))).collect();
+    let files: Vec<_> = texts.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let site = Site::with(&files).await;
+    let first = site.fetch("job-1").await.unwrap();
+    assert_eq!(site.cache.snapshot(&first).unwrap().entries().unwrap().len(), 5000);
+
+    site.host.push(NAME, "main", &[("s1/p1.md", "Changed\n")]).await;
+    let second = site.fetch("job-2").await.unwrap();
+    assert_ne!(first, second);
+    let packs = site.packs();
+    assert!(packs.len() == 2 && packs[1] * 20 < packs[0], "{packs:?}");
+    let files = site.cache.snapshot(&second).unwrap();
+    assert_eq!(files.entries().unwrap().len(), 5000);
+    assert_eq!(files.read("s1/p1.md").unwrap().unwrap(), b"Changed\n");
+    site.sound();
+
+    // And a push sends no more than was changed: the blob, two trees, the commit.
+    let new = commit(&site.cache, &second, &edits(&[("s2/p2.md", Some("Mine\n"))])).unwrap();
+    site.push(&new, HEAD, None).await.unwrap();
+    let sent = site.host.requests().last().unwrap().body_bytes;
+    assert!(sent < 8 << 10, "{sent} bytes");
+    assert_eq!(tree(&site.dir(), &new), tree(&site.dir(), &second));
+}
+
+#[tokio::test]
+async fn a_tidied_cache_goes_on() {
+    let site = Site::new().await;
+    let first = site.fetch("job-1").await.unwrap();
+    let mine = site.edit(&first, "Mine\n");
+    site.cache.tidy().await.unwrap();
+    site.host.push(NAME, "main", &[("index.md", "# Newer\n")]).await;
+    let second = site.fetch("job-2").await.unwrap();
+    site.cache.tidy().await.unwrap();
+    assert!(site.cache.has(&second).await);
+    site.push(&mine, HEAD, None).await.unwrap();
+    assert_eq!(site.tip(HEAD), Some(mine));
+    site.sound();
+}
+
+#[tokio::test]
+async fn what_others_pushed_is_kept() {
+    let site = Site::new().await;
+    let base = site.fetch("job-1").await.unwrap();
+    let first = site.edit(&base, "1");
+    site.push(&first, HEAD, None).await.unwrap();
+    let theirs = site.host.push(NAME, HEAD, &[("theirs.md", "x")]).await;
+    let second = site.edit(&first, "2");
+    for expected in [None, Some(&first)] {
+        let refused = site.push(&second, HEAD, expected).await.unwrap_err();
+        assert!(matches!(refused, Error::Moved { .. }), "{refused}");
+    }
+    assert_eq!(site.host.tip(NAME, HEAD), Some(theirs));
+
+    // A follow-up starts from theirs.
+    let tip = site.cache.fetch(&site.remote, HEAD, "job-1").await.unwrap();
+    let third = site.edit(&tip, "3");
+    site.push(&third, HEAD, Some(&tip)).await.unwrap();
+    let files = git(&site.dir(), &["ls-tree", "-r", "--name-only", third.as_str()]);
+    assert_eq!(files, "guides/install.md\nindex.md\ntheirs.md");
+}
+
+/// Between the look at the branch and the push to it, somebody else was there.
+#[tokio::test]
+async fn the_host_itself_compares() {
+    let site = Site::new().await;
+    let base = site.fetch("job-1").await.unwrap();
+    let new = site.edit(&base, "x");
+    let hook = site.git_dir.join("hooks/update");
+    script(&hook, &format!("git update-ref refs/heads/{HEAD} {base}"));
+    let refused = site.push(&new, HEAD, None).await.unwrap_err();
+    assert!(matches!(refused, Error::Moved { .. }), "{refused}");
+    assert_eq!(site.tip(HEAD), Some(base));
+    // Or it was ourselves, with the same.
+    script(&hook, "git update-ref $1 $3");
+    site.push(&new, "docwright/other", None).await.unwrap();
+    assert_eq!(site.tip("docwright/other"), Some(new));
+}
+
+#[tokio::test]
+async fn an_answer_that_was_lost_is_found_out() {
+    let site = Site::new().await;
+    let base = site.fetch("job-1").await.unwrap();
+    let new = site.edit(&base, "x");
+    site.host.faults().next(1, "POST", "git-receive-pack", Effect::DropAfter);
+    site.push(&new, HEAD, None).await.unwrap();
+    assert_eq!(site.tip(HEAD), Some(new));
+
+    let other = site.edit(&base, "y");
+    site.host.faults().next(2, "POST", "git-receive-pack", Effect::DropBefore);
+    let lost = site.push(&other, "other", None).await.unwrap_err();
+    assert!(matches!(lost, Error::Later { .. }), "{lost}");
+    assert_eq!(site.tip("other"), None);
+}
+
+#[tokio::test]
+async fn a_damaged_cache_is_made_anew() {
+    let site = Site::new().await;
+    let tip = site.fetch("job-1").await.unwrap();
+    let dir = site.dir();
+    let damages: [&dyn Fn(); 5] = [
+        &|| fs::write(dir.join("shallow"), "garbage\n").unwrap(),
+        &|| fs::write(dir.join("packed-refs"), "garbage\n").unwrap(),
+        &|| fs::remove_dir_all(dir.join("objects")).unwrap(),
+        &|| fs::write(dir.join("config"), "[core").unwrap(),
+        &|| {
+            fs::remove_dir_all(dir.join("objects/pack")).unwrap();
+            fs::create_dir(dir.join("objects/pack")).unwrap();
+        },
+    ];
+    for (n, damage) in damages.iter().enumerate() {
+        damage();
+        site.host.push(NAME, "main", &[("index.md", &format!("# {n}\n"))]).await;
+        let tip = site.fetch("job-2").await.unwrap_or_else(|error| panic!("damage {n}: {error}"));
+        let read = site.cache.snapshot(&tip).unwrap().read("guides/install.md");
+        assert_eq!(read.unwrap().unwrap(), b"Run `npm i acme`.\n", "damage {n}");
+        site.sound();
+    }
+    assert_ne!(site.fetch("job-1").await.unwrap(), tip);
+}
