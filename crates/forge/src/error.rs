@@ -107,6 +107,8 @@ fn conflict_sentence(base: &str, files: &[String]) -> String {
     let named = files.iter().take(NAMED).map(|file| format!("`{file}`"));
     let list = named.collect::<Vec<_>>().join(", ");
     match files.len().saturating_sub(NAMED) {
+        // Hosts on the web do not tell.
+        0 if files.is_empty() => format!("the changes conflict with `{base}`"),
         0 => format!("the changes conflict with `{base}` in {list}"),
         more => format!("the changes conflict with `{base}` in {list} and {more} more"),
     }

@@ -69,6 +69,18 @@ pub struct NewPull {
     pub head_commit: Oid,
     pub base_commit: Oid,
     pub job: String,
+    /// To be shown as not finished yet, however the host does that.
+    pub draft: bool,
+}
+
+impl NewPull {
+    /// The title for hosts that know a draft by a word in front of it.
+    pub(crate) fn title_with(&self, mark: &str) -> String {
+        if self.draft && !self.title.starts_with(mark) {
+            return format!("{mark}{}", self.title);
+        }
+        self.title.clone()
+    }
 }
 
 /// Where a project's repository and its pull requests are.
@@ -80,6 +92,9 @@ pub trait Host: Send + Sync {
     /// Whether the repository can be read and has `branch`, or its default branch when none is
     /// named; answers the branch. Its errors are sentences for whoever sets the project up.
     async fn check(&self, branch: Option<&str>) -> Result<String>;
+
+    /// Whether `branch` has such a folder.
+    async fn has_folder(&self, branch: &str, folder: &str) -> Result<bool>;
 
     /// What to fetch from and push to.
     fn remote(&self) -> Remote;

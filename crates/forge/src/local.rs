@@ -50,15 +50,6 @@ impl Local {
         Ok(all)
     }
 
-    /// Whether `branch` has such a folder.
-    pub async fn has_folder(&self, branch: &str, folder: &str) -> Result<bool> {
-        valid_branch(branch)?;
-        crate::valid_path(folder)?;
-        let named = format!("refs/heads/{branch}:{folder}");
-        let output = Git::at(&self.git_dir, "cat-file").args(["-t", &named]).run().await?;
-        Ok(output.code == Some(0) && output.stdout.starts_with(b"tree"))
-    }
-
     /// Why a merge would be refused before it is tried, and how to do it by hand.
     pub async fn merge_by_hand(&self, pull: &PullRequest) -> Result<Option<String>> {
         let owner = target::checked_out(&self.git_dir, &pull.base).await?;
@@ -150,6 +141,14 @@ impl Host for Local {
         self.tip(branch).await.map(|_| branch.to_owned())
     }
 
+    async fn has_folder(&self, branch: &str, folder: &str) -> Result<bool> {
+        valid_branch(branch)?;
+        crate::valid_path(folder)?;
+        let named = format!("refs/heads/{branch}:{folder}");
+        let output = Git::at(&self.git_dir, "cat-file").args(["-t", &named]).run().await?;
+        Ok(output.code == Some(0) && output.stdout.starts_with(b"tree"))
+    }
+
     fn remote(&self) -> Remote {
         Remote::File(self.remote.clone())
     }
@@ -169,7 +168,9 @@ impl Host for Local {
     async fn open(&self, new: &NewPull) -> Result<PullRequest> {
         self.tip(&new.base).await?;
         self.tip(&new.head).await?;
-        let record = self.records.insert(new).await?;
+        // It has no drafts of its own; the word in front is understood everywhere.
+        let new = NewPull { title: new.title_with("Draft: "), ..new.clone() };
+        let record = self.records.insert(&new).await?;
         self.current(record).await
     }
 

@@ -215,5 +215,6 @@ pub(crate) fn new_pull(base: &Oid, head: &Oid) -> NewPull {
         head_commit: head.clone(),
         base_commit: base.clone(),
         job: "job-1".to_owned(),
+        draft: false,
     }
 }

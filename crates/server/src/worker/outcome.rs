@@ -120,12 +120,6 @@ pub(super) fn commit_message(report: &Report, job: &Job) -> String {
     format!("{}\n\nDocwright-Job: {}\n", plain_title(&report.title), job.id)
 }
 
-/// The embedded host has no drafts of its own; the word in front is understood everywhere.
-pub(super) fn pull_title(report: &Report, job: &Job) -> String {
-    let title = plain_title(&report.title);
-    if job.draft { format!("Draft: {title}") } else { title }
-}
-
 /// What a reviewer reads: what was done, what is left to them, what the checks say, and what was asked.
 pub(super) fn pull_body(report: &Report, prompt: &str, job: &Job) -> String {
     let mut body = plain_body(report.summary.trim());

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::edit::{self, Made};
-use super::outcome::{Stop, commit_message, completed, ended, failed, pull_body, pull_title, report};
+use super::outcome::{Stop, commit_message, completed, ended, failed, pull_body, report};
 use super::tree::Committed;
 use super::{guard, pause, said};
 use crate::app::App;
@@ -283,7 +283,7 @@ impl<'a> Run<'a> {
         let commit = self.write_commit(base, made.edits, commit_message(&made.report, job)).await?;
         let change = Change {
             head_commit: commit.to_string(),
-            title: pull_title(&made.report, job),
+            title: agent::plain_title(&made.report.title),
             body: pull_body(&made.report, prompt, job),
             report: report(&made.report, made.spent),
             diff: self.diff(base, &commit).await?,
@@ -337,6 +337,7 @@ impl<'a> Run<'a> {
             head_commit: head,
             base_commit: base.clone(),
             job: self.lease.job.id.0.clone(),
+            draft: self.lease.job.draft,
         };
         self.say(NewEvent::new("opening", "Opening the pull request")).await?;
         let pull = self.host.open(&new).await?;
