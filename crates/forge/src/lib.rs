@@ -2,7 +2,8 @@
 //!
 //! [`Cache`] is the host-side git of one project: a bare repository that fetches a branch, opens a
 //! [`Snapshot`] of a commit, writes a commit from edits, and pushes it. [`Host`] is where pull
-//! requests live; [`Local`] is the embedded one, over a repository on this machine.
+//! requests live; [`Local`] is the embedded one, over a repository on this machine, and [`Web`] is
+//! GitHub, GitLab, Gitea or Forgejo.
 //!
 //! Repository content is hostile. Nothing is ever checked out, and the git program runs only as
 //! `git.rs` describes: no hook, filter, driver or setting of a repository takes part.
@@ -22,6 +23,7 @@ mod remote;
 mod smart;
 mod snapshot;
 mod target;
+mod web;
 
 pub use cache::Cache;
 pub use commit::{NewCommit, Signature};
@@ -32,3 +34,6 @@ pub use local::{CommitLine, Local};
 pub use name::{valid_branch, valid_path};
 pub use remote::{Credentials, FileRemote, HttpRemote, Remote};
 pub use snapshot::{Entry, Kind, Snapshot};
+pub use web::{
+    AppKey, Credential, Hook, HookError, HookEvent, HostKind, Now, Web, WebLimits, WebSettings, read_hook,
+};

@@ -9,3 +9,4 @@ mod merge;
 mod pulls;
 mod smart;
 mod support;
+mod web;

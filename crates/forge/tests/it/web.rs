@@ -1,0 +1,211 @@
+//! The hosts on the web, against a fake of each that keeps state.
+
+mod app;
+mod errors;
+mod hooks;
+mod open;
+mod settle;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use fakehost::{Access, Effect, FakeHost, Kind};
+use forge::{
+    Cache, Credential, Error, Host as _, HostKind, NewPull, Oid, State, Web, WebLimits, WebSettings,
+};
+use net::{Reach, Secret};
+use serde_json::json;
+
+use crate::support::{commit, edits};
+
+pub(crate) const TOKEN: &str = "canary-token-7f3a";
+pub(crate) const DOCS: &str = "acme/docs";
+pub(crate) const HEAD: &str = "docwright/job-1";
+pub(crate) const KINDS: [Kind; 4] = [Kind::GitHub, Kind::GitLab, Kind::Gitea, Kind::Forgejo];
+
+/// A host with one repository, `acme/docs`, in which `docwright/job-1` is a change ahead of `main`.
+pub(crate) struct Site {
+    pub(crate) fake: FakeHost,
+    kind: Kind,
+    main: String,
+    head: String,
+    http: reqwest::Client,
+}
+
+impl Site {
+    pub(crate) async fn start(kind: Kind) -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let fake = FakeHost::start(kind).await;
+        let main = fake.repository(DOCS, &[("docs/index.md", "# Home\n")]).await.sha;
+        let head = fake.push(DOCS, HEAD, &[("docs/index.md", "# Docs\n")]).await;
+        fake.token(TOKEN, Access::Full);
+        Self { fake, kind, main, head, http: net::client(Reach::default()).build().unwrap() }
+    }
+
+    pub(crate) fn settings(&self) -> WebSettings {
+        let mut settings = WebSettings::new(format!("{}/{DOCS}", self.fake.url()));
+        settings.kind = Some(host_kind(self.kind));
+        settings.credential = Credential::Token(Secret::parse(TOKEN).unwrap());
+        settings.reach = Reach { private: true, proxy: false };
+        settings.limits = WebLimits {
+            pause: Duration::from_millis(1),
+            wait: Duration::from_secs(10),
+            ..WebLimits::default()
+        };
+        settings
+    }
+
+    pub(crate) async fn web(&self) -> Web {
+        Web::open(self.settings()).await.unwrap()
+    }
+
+    pub(crate) fn new_pull(&self, job: &str) -> NewPull {
+        NewPull {
+            title: "Use pnpm".to_owned(),
+            body: format!("As asked.\n\nDocwright-Job: {job}\n"),
+            head: HEAD.to_owned(),
+            base: "main".to_owned(),
+            head_commit: Oid::parse(&self.head).unwrap(),
+            base_commit: Oid::parse(&self.main).unwrap(),
+            job: job.to_owned(),
+            draft: false,
+        }
+    }
+
+    /// Opens one as anybody can, without a look at what is there.
+    pub(crate) async fn post_pull(&self, new: &NewPull) {
+        let url = match self.kind {
+            Kind::GitLab => format!("{}/projects/acme%2Fdocs/merge_requests", self.fake.api_url()),
+            _ => format!("{}/repos/acme/docs/pulls", self.fake.api_url()),
+        };
+        let body = json!({
+            "title": new.title, "body": new.body, "head": new.head, "base": new.base,
+            "description": new.body, "source_branch": new.head, "target_branch": new.base,
+        });
+        let answer = self.http.post(url).bearer_auth(TOKEN).json(&body).send().await.unwrap();
+        assert_eq!(answer.status().as_u16(), 201);
+    }
+
+    /// Its pull requests in the API, as faults know them.
+    pub(crate) fn pulls_path(&self) -> &'static str {
+        if self.kind == Kind::GitLab { "/merge_requests" } else { "/pulls" }
+    }
+
+    /// How many requests there were with this method and this at the end of the path.
+    pub(crate) fn count(&self, method: &str, end: &str) -> usize {
+        let seen = self.fake.requests();
+        seen.iter().filter(|seen| seen.method == method && seen.path.ends_with(end)).count()
+    }
+}
+
+pub(crate) fn host_kind(kind: Kind) -> HostKind {
+    match kind {
+        Kind::GitHub => HostKind::GitHub,
+        Kind::GitLab => HostKind::GitLab,
+        Kind::Gitea => HostKind::Gitea,
+        Kind::Forgejo => HostKind::Forgejo,
+    }
+}
+
+/// An answer of the host's that the fake does not have by itself.
+pub(crate) fn answer(status: u16, body: &str, headers: &[(&str, &str)]) -> Effect {
+    let mut all = BTreeMap::from([("content-type".to_owned(), "application/json".to_owned())]);
+    all.extend(headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    Effect::Status { status, body: body.to_owned(), headers: all }
+}
+
+#[tokio::test]
+async fn a_repository_is_looked_at_before_it_is_used() {
+    for kind in KINDS {
+        let site = Site::start(kind).await;
+        let web = site.web().await;
+        assert_eq!(web.default_branch().await.unwrap(), "main");
+        assert_eq!(web.check(None).await.unwrap(), "main");
+        assert_eq!(web.check(Some(HEAD)).await.unwrap(), HEAD);
+        assert!(matches!(web.check(Some("nope")).await, Err(Error::NoSuchBranch(_))));
+        assert!(matches!(web.check(Some("a/../b")).await, Err(Error::BadName(_))));
+        assert_eq!(web.web_url(), format!("{}/{DOCS}", site.fake.url()));
+
+        site.fake.set(DOCS, |settings| settings.archived = true);
+        let told = web.check(None).await.unwrap_err().to_string();
+        assert_eq!(
+            told,
+            "acme/docs is archived and takes no changes: unarchive it, or give the project another"
+        );
+    }
+}
+
+/// Fetched, changed, pushed, proposed and merged, over HTTP alone.
+pub(crate) async fn go_all_the_way(site: &Site, web: &Web) {
+    let room = tempfile::tempdir().unwrap();
+    let cache = Cache::open(&room.path().join("p.git")).await.unwrap();
+    let base = cache.fetch(&web.remote(), "main", "job-9").await.unwrap();
+    let head_commit = commit(&cache, &base, &edits(&[("docs/new.md", Some("New\n"))])).unwrap();
+    let head = "docwright/job-9".to_owned();
+    cache.push(&web.remote(), &head_commit, &head, None).await.unwrap();
+    let new = NewPull { head, head_commit: head_commit.clone(), ..site.new_pull("job-9") };
+    let pull = web.open(&new).await.unwrap();
+    assert_eq!(pull.head_commit, head_commit);
+    let merged = web.merge(pull.number, Some(&head_commit)).await.unwrap();
+    let tip = cache.tip(&web.remote(), "main").await.unwrap();
+    assert_eq!((merged.state, merged.merge_commit), (State::Merged, tip));
+}
+
+#[tokio::test]
+async fn a_change_goes_all_the_way() {
+    for kind in KINDS {
+        let site = Site::start(kind).await;
+        go_all_the_way(&site, &site.web().await).await;
+    }
+}
+
+#[tokio::test]
+async fn folders() {
+    for (kind, path, listed) in [
+        (Kind::GitHub, "/contents/docs/api?ref=main", r#"[{"name":"a.md"}]"#),
+        (Kind::GitLab, "/repository/tree?ref=main&path=docs%2Fapi", r#"[{"name":"a.md"}]"#),
+        (Kind::Gitea, "/contents/docs/api?ref=main", "[]"),
+    ] {
+        let site = Site::start(kind).await;
+        let web = site.web().await;
+        site.fake.faults().next(1, "GET", path, answer(200, listed, &[]));
+        assert!(web.has_folder("main", "docs/api").await.unwrap(), "{kind:?}");
+        // A file, or nothing.
+        let other = if kind == Kind::GitLab { "[]" } else { r#"{"type":"file"}"# };
+        site.fake.faults().next(1, "GET", path, answer(200, other, &[]));
+        assert!(!web.has_folder("main", "docs/api").await.unwrap());
+        site.fake.faults().next(1, "GET", path, answer(404, r#"{"message":"Not Found"}"#, &[]));
+        assert!(!web.has_folder("main", "docs/api").await.unwrap());
+        assert!(web.has_folder("main", "../x").await.is_err());
+    }
+}
+
+#[tokio::test]
+async fn a_host_is_asked_what_it_is() {
+    for kind in KINDS {
+        let site = Site::start(kind).await;
+        let meta = answer(200, r#"{"verifiable_password_authentication":false}"#, &[]);
+        if kind == Kind::GitHub {
+            site.fake.faults().next(1, "GET", "/api/v3/meta", meta);
+        }
+        let mut settings = site.settings();
+        settings.kind = None;
+        let web = Web::open(settings).await.unwrap();
+        assert_eq!((web.kind(), web.path()), (host_kind(kind), DOCS));
+        let sent = site.fake.requests();
+        assert!(sent.iter().all(|seen| seen.authorization.is_none()), "nobody is shown the token before");
+    }
+    let site = Site::start(Kind::GitHub).await;
+    let mut settings = site.settings();
+    settings.kind = None;
+    let told = Web::open(settings).await.unwrap_err().to_string();
+    assert!(
+        told.ends_with("does not say what it is: set the project's host to github, gitlab, gitea or forgejo")
+    );
+    // One that is not there at all says so.
+    let mut settings = site.settings();
+    settings.kind = None;
+    site.fake.faults().always("GET", "/api/", Effect::DropBefore);
+    let told = Web::open(settings).await.unwrap_err();
+    assert!(matches!(told, Error::Later { .. }), "{told:?}");
+}
