@@ -1,5 +1,6 @@
 //! The command line, as `--help` tells it.
 
+mod host;
 mod job;
 mod key;
 mod model;
@@ -12,12 +13,13 @@ use clap::{Args as Arguments, Parser, Subcommand};
 use clap_complete::Shell;
 use store::parse_name;
 
+pub(crate) use host::HostArgs;
 pub(crate) use job::{
     ArchiveJob, CreateJob, DiffJob, JobCommand, ListJobs, MessageJob, OneJob, ViewJob, Watching,
 };
 pub(crate) use key::{CreateKey, KeyCommand, RevokeKey};
 pub(crate) use model::{ListModels, ModelCommand, ModelKey, TestModel};
-pub(crate) use project::{Changes, CreateProject, ProjectCommand, UpdateProject, ViewProject};
+pub(crate) use project::{Changes, CreateProject, HookOfProject, ProjectCommand, UpdateProject, ViewProject};
 pub(crate) use pull::{ListPulls, MergePull, OnePull, PullCommand};
 
 use crate::{log, serve};

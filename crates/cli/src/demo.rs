@@ -109,6 +109,7 @@ async fn set_up(server: &Server, data: &std::path::Path) -> anyhow::Result<Shown
     output::say(format!("Made a sample docs repository of {} pages with faults in it", sample.pages.len()));
     let organization = app.accounts.create_organization("Demo").await?.id;
     let new = NewProject {
+        hosting: store::Hosting::default(),
         organization: organization.clone(),
         name: "Kettle docs".into(),
         repository: sample.repository.to_string_lossy().into_owned(),

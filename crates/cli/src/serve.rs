@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use base::SystemClock;
 use server::{ProxyHeader, Server, Settings};
 use tokio::signal::unix::{SignalKind, signal};
@@ -57,7 +57,7 @@ fn settings(sources: &Sources, args: &Serve) -> anyhow::Result<Settings> {
         number(sources, "workers", &args.workers, settings.workers as u32)?.min(1_000) as usize;
     settings.models = sources.models()?;
     settings.agent = sources.agent_limits()?;
-    settings.metrics = yes_or_no(sources, "metrics", args.metrics)?;
+    settings.metrics = sources.yes("metrics", args.metrics)?;
     Ok(settings)
 }
 
@@ -73,14 +73,6 @@ fn number(sources: &Sources, name: &str, flag: &Option<String>, default: u32) ->
 pub(crate) fn parse_number(text: &str) -> anyhow::Result<u32> {
     let number = text.parse().ok().filter(|number| *number > 0);
     number.context("it must be a whole number, at least 1")
-}
-
-fn yes_or_no(sources: &Sources, name: &str, flag: bool) -> anyhow::Result<bool> {
-    match sources.text(name, flag.then_some("true"))?.as_deref() {
-        None | Some("false") => Ok(false),
-        Some("true") => Ok(true),
-        Some(_) => bail!("{name} must be true or false"),
-    }
 }
 
 pub(crate) fn parse_proxy_header(text: &str) -> Result<ProxyHeader, String> {

@@ -6,7 +6,7 @@ mod models;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use server::Settings;
+use server::{Reach, Settings};
 
 pub(crate) use models::ModelTable;
 
@@ -29,6 +29,8 @@ const NAMES: &[&str] = &[
     "api_key",
     "models",
     "agent",
+    "hosts_allow_private",
+    "hosts_use_proxy",
 ];
 
 pub(crate) struct Sources {
@@ -86,6 +88,14 @@ impl Sources {
         }
     }
 
+    pub(crate) fn yes(&self, name: &str, flag: bool) -> anyhow::Result<bool> {
+        match self.text(name, flag.then_some("true"))?.as_deref() {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(_) => bail!("{name} must be true or false"),
+        }
+    }
+
     /// The settings of the admin commands: they need to know where the data is.
     pub(crate) fn data(&self, flag: Option<&Path>) -> anyhow::Result<Settings> {
         let data = match (flag, self.text("data", None)?) {
@@ -94,7 +104,11 @@ impl Sources {
             (None, None) => default_data()?,
         };
         let master_key_file = self.text("master_key_file", None)?.map(PathBuf::from);
-        Ok(Settings { master_key_file, ..Settings::new(data) })
+        let hosts = Reach {
+            private: self.yes("hosts_allow_private", false)?,
+            proxy: self.yes("hosts_use_proxy", false)?,
+        };
+        Ok(Settings { master_key_file, hosts, ..Settings::new(data) })
     }
 
     pub(crate) fn public_url(&self, flag: Option<&str>) -> anyhow::Result<Option<String>> {

@@ -17,7 +17,7 @@ use traffic::{SqliteViews, Views};
 
 use crate::address_limit::AddressLimit;
 use crate::bodies::{Bodies, Room};
-use crate::hosts::{self, Hosts, Repository};
+use crate::hosts::{self, Hosts, Repository, Wanted};
 use crate::metrics::{Counted, Metrics};
 use crate::models::Models;
 use crate::settings::{Limits, Proxies, Settings, USUAL_URL};
@@ -64,7 +64,6 @@ pub struct Admin {
     pub secrets: Arc<dyn Secrets>,
     /// Where the server of this data directory was last reached.
     pub url: Option<String>,
-    pulls: Arc<dyn Pulls>,
     hosts: Hosts,
 }
 
@@ -85,7 +84,14 @@ impl App {
         let store = Arc::new(store);
         let metrics = Arc::new(Metrics::new(clock.now()));
         Ok(Self {
-            hosts: Hosts::new(dir.repositories(), store.clone(), public_url),
+            hosts: Hosts::new(
+                dir.repositories(),
+                store.clone(),
+                store.clone(),
+                public_url,
+                settings.hosts,
+                clock.clone(),
+            ),
             accounts: store.clone(),
             sessions: store.clone(),
             secrets: store.clone(),
@@ -113,25 +119,24 @@ impl App {
 impl Admin {
     pub async fn open(settings: &Settings, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
         let dir = DataDir::open(&settings.data)?;
-        let store = open_beside(settings, &dir, clock).await?;
-        Ok(Self::over(Arc::new(store), &dir))
+        let store = open_beside(settings, &dir, clock.clone()).await?;
+        Ok(Self::over(Arc::new(store), &dir, settings, clock))
     }
 
     /// The same, but makes and changes nothing: for one that is there, of this version.
     pub async fn look(settings: &Settings, dir: &DataDir, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        let store = open_store(settings, dir, Schema::MustMatch, clock).await?;
-        Ok(Self::over(Arc::new(store), dir))
+        let store = open_store(settings, dir, Schema::MustMatch, clock.clone()).await?;
+        Ok(Self::over(Arc::new(store), dir, settings, clock))
     }
 
-    fn over(store: Arc<SqliteStore>, dir: &DataDir) -> Self {
+    fn over(store: Arc<SqliteStore>, dir: &DataDir, settings: &Settings, clock: Arc<dyn Clock>) -> Self {
         let url = dir.url();
         let base = url.as_deref().unwrap_or(USUAL_URL);
         Self {
-            hosts: Hosts::new(dir.repositories(), store.clone(), base),
+            hosts: Hosts::new(dir.repositories(), store.clone(), store.clone(), base, settings.hosts, clock),
             accounts: store.clone(),
             sessions: store.clone(),
             secrets: store.clone(),
-            pulls: store,
             url,
         }
     }
@@ -141,13 +146,8 @@ impl Admin {
         self.hosts.local(project).await
     }
 
-    pub async fn check_repository(
-        &self,
-        repository: &str,
-        base_ref: Option<&str>,
-        docs_path: Option<&str>,
-    ) -> anyhow::Result<Repository> {
-        hosts::check(self.pulls.clone(), repository, base_ref, docs_path).await
+    pub async fn check_repository(&self, wanted: Wanted<'_>) -> anyhow::Result<Repository> {
+        hosts::check(&self.hosts, wanted).await
     }
 }
 

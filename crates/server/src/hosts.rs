@@ -1,174 +1,176 @@
-//! Where a project's repository is, as `forge` sees it. The embedded host keeps its pull
-//! requests in our store; this is the joint between the two.
+//! Where a project's repository is, as `forge` sees it: on this machine, or on a host.
+
+mod check;
+mod records;
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use async_trait::async_trait;
-use forge::{Cache, Error, Host, Local, NewPull, Oid, PullRecord, PullRecords, State};
-use store::{Project, ProjectId, Pull, PullState, Pulls, StoreError};
+use base::Clock;
+use forge::{AppKey, Cache, Credential, Error, Host, HostKind, Local, Web, WebSettings};
+use net::{Reach, Secret};
+use store::{Hosting, Project, ProjectId, Pulls, Secrets};
+use zeroize::Zeroizing;
+
+pub(crate) use check::check;
+pub use check::{Repository, Wanted, parse_docs_path, parse_host_kind};
+use records::{Records, failed};
+
+/// What of a project is sealed: the token or the app's key for its host, and what the host signs with.
+pub const HOST_KEY: &str = "forge-token";
+pub const HOOK_SECRET: &str = "hook";
 
 #[derive(Clone)]
 pub struct Hosts {
     repositories: Arc<Path>,
     pulls: Arc<dyn Pulls>,
+    secrets: Arc<dyn Secrets>,
     public_url: Arc<str>,
+    reach: Reach,
+    clock: Arc<dyn Clock>,
     /// One cache a project in this process: it takes turns with itself.
     caches: Arc<Mutex<HashMap<ProjectId, Arc<Cache>>>>,
+    /// Those on the web, each with its connections, and the settings that it was opened with.
+    opened: Arc<Mutex<HashMap<ProjectId, Opened>>>,
+    fingerprint: RandomState,
+}
+
+struct Opened {
+    print: u64,
+    web: Arc<Web>,
 }
 
 impl Hosts {
-    pub(crate) fn new(repositories: PathBuf, pulls: Arc<dyn Pulls>, public_url: &str) -> Self {
+    pub(crate) fn new(
+        repositories: PathBuf,
+        pulls: Arc<dyn Pulls>,
+        secrets: Arc<dyn Secrets>,
+        public_url: &str,
+        reach: Reach,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         Self {
             repositories: repositories.into(),
             pulls,
+            secrets,
             public_url: public_url.into(),
+            reach,
+            clock,
             caches: Arc::default(),
+            opened: Arc::default(),
+            fingerprint: RandomState::new(),
         }
     }
 
     /// The repository's page on the web. A path of this machine is nobody else's business.
     pub(crate) fn web_url(&self, project: &Project) -> String {
+        match is_on_the_web(&project.repository) {
+            true => project.repository.clone(),
+            false => self.own_page(project),
+        }
+    }
+
+    fn own_page(&self, project: &Project) -> String {
         format!("{}/p/{}", self.public_url, project.id)
     }
 
+    pub(crate) async fn open(&self, project: &Project) -> forge::Result<Arc<dyn Host>> {
+        match is_on_the_web(&project.repository) {
+            true => Ok(self.web(project).await?),
+            false => Ok(Arc::new(self.local(project).await?)),
+        }
+    }
+
+    /// The embedded host, for what only it can do.
     pub(crate) async fn local(&self, project: &Project) -> forge::Result<Local> {
+        if is_on_the_web(&project.repository) {
+            let repository = &project.repository;
+            return Err(Error::Refused(format!("the pull requests of this project are at {repository}")));
+        }
         let records = Records { project: project.id.clone(), pulls: self.pulls.clone() };
-        let link = format!("{}/pulls/", self.web_url(project));
+        let link = format!("{}/pulls/", self.own_page(project));
         Local::open(Path::new(&project.repository), Arc::new(records), link).await
     }
 
+    /// Opened once, as long as nothing of it changes.
+    pub(crate) async fn web(&self, project: &Project) -> forge::Result<Arc<Web>> {
+        let key = self.key(&project.id).await?;
+        let print = (&project.repository, &project.hosting, key.as_ref().map(|key| key.reveal()));
+        let print = self.fingerprint.hash_one(print);
+        if let Some(opened) = locked(&self.opened).get(&project.id).filter(|opened| opened.print == print) {
+            return Ok(opened.web.clone());
+        }
+        let web = Arc::new(self.connect(&project.repository, &project.hosting, key.as_ref()).await?);
+        locked(&self.opened).insert(project.id.clone(), Opened { print, web: web.clone() });
+        Ok(web)
+    }
+
+    pub(crate) async fn connect(
+        &self,
+        repository: &str,
+        hosting: &Hosting,
+        key: Option<&HostKey>,
+    ) -> forge::Result<Web> {
+        let clock = self.clock.clone();
+        let settings = WebSettings {
+            kind: hosting.kind.as_deref().map(str::parse::<HostKind>).transpose()?,
+            credential: credential(hosting, key)?,
+            reach: self.reach,
+            labels: hosting.labels.clone(),
+            reviewers: hosting.reviewers.clone(),
+            now: Arc::new(move || clock.now().as_second()),
+            ..WebSettings::new(repository)
+        };
+        Web::open(settings).await
+    }
+
+    /// The token or key that the project's host knows us by.
+    pub(crate) async fn key(&self, project: &ProjectId) -> forge::Result<Option<HostKey>> {
+        let sealed = self.secrets.secret(&project.0, HOST_KEY).await.map_err(failed)?;
+        Ok(sealed.map(|bytes| HostKey::new(String::from_utf8_lossy(&bytes))))
+    }
+
     pub(crate) async fn cache(&self, project: &ProjectId) -> forge::Result<Arc<Cache>> {
-        if let Some(cache) = self.caches().get(project) {
+        if let Some(cache) = locked(&self.caches).get(project) {
             return Ok(cache.clone());
         }
         let opened = Arc::new(Cache::open(&self.repositories.join(format!("{project}.git"))).await?);
-        Ok(self.caches().entry(project.clone()).or_insert(opened).clone())
-    }
-
-    fn caches(&self) -> std::sync::MutexGuard<'_, HashMap<ProjectId, Arc<Cache>>> {
-        self.caches.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        Ok(locked(&self.caches).entry(project.clone()).or_insert(opened).clone())
     }
 }
 
-/// A repository that can be used, and the branch that its jobs start from.
-pub struct Repository {
-    pub path: String,
-    pub branch: String,
-}
+/// A token, or an app's key, which has many lines.
+#[derive(Clone)]
+pub struct HostKey(Zeroizing<String>);
 
-/// Looks at a repository before a project is made of it; its error says what to do.
-pub(crate) async fn check(
-    pulls: Arc<dyn Pulls>,
-    repository: &str,
-    base_ref: Option<&str>,
-    docs_path: Option<&str>,
-) -> anyhow::Result<Repository> {
-    if repository.contains("://") || repository.starts_with("git@") {
-        anyhow::bail!(
-            "only a repository on this machine can be used in this version: make one with `git clone --bare {repository}` and give its path"
-        );
-    }
-    let path = std::path::absolute(repository)?;
-    let path = path.to_str().ok_or_else(|| anyhow::anyhow!("the repository's path is not valid text"))?;
-    let records = Records { project: ProjectId(String::new()), pulls };
-    let host = Local::open(Path::new(path), Arc::new(records), String::new()).await?;
-    let branch = host.check(base_ref).await?;
-    if let Some(folder) = docs_path
-        && !host.has_folder(&branch, folder).await?
-    {
-        anyhow::bail!(
-            "there is no folder `{folder}` on the branch `{branch}`: name another with --docs-path"
-        );
-    }
-    Ok(Repository { branch, path: path.to_owned() })
-}
-
-/// A folder of a repository, without slashes around it.
-pub fn parse_docs_path(text: &str) -> anyhow::Result<String> {
-    let path = text.trim_matches('/');
-    forge::valid_path(path)?;
-    Ok(path.to_owned())
-}
-
-/// The embedded host's memory of one project's pull requests.
-struct Records {
-    project: ProjectId,
-    pulls: Arc<dyn Pulls>,
-}
-
-#[async_trait]
-impl PullRecords for Records {
-    async fn insert(&self, new: &NewPull) -> forge::Result<PullRecord> {
-        let new = store::NewPull {
-            job: new.job.clone(),
-            title: new.title.clone(),
-            body: new.body.clone(),
-            head: new.head.clone(),
-            base: new.base.clone(),
-            head_commit: new.head_commit.to_string(),
-            base_commit: new.base_commit.to_string(),
-        };
-        self.pulls.open_pull(&self.project, &new).await.map_err(failed).and_then(record)
+impl HostKey {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(Zeroizing::new(text.into()))
     }
 
-    async fn by_head(&self, head: &str) -> forge::Result<Vec<PullRecord>> {
-        let found = self.pulls.pulls_by_head(&self.project, head).await.map_err(failed)?;
-        found.into_iter().map(record).collect()
-    }
-
-    async fn get(&self, number: u64) -> forge::Result<Option<PullRecord>> {
-        let found = self.pulls.pull(&self.project, number).await.map_err(failed)?;
-        found.map(record).transpose()
-    }
-
-    async fn list(&self, limit: usize) -> forge::Result<Vec<PullRecord>> {
-        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-        let found = self.pulls.pulls(&self.project, limit).await.map_err(failed)?;
-        found.into_iter().map(record).collect()
-    }
-
-    async fn set_state(
-        &self,
-        number: u64,
-        to: State,
-        head_commit: &Oid,
-        merge_commit: Option<&Oid>,
-    ) -> forge::Result<bool> {
-        let state = match to {
-            State::Open => PullState::Open,
-            State::Merged => PullState::Merged,
-            State::Closed => PullState::Closed,
-        };
-        let merge = merge_commit.map(Oid::as_str);
-        self.pulls
-            .settle_pull(&self.project, number, state, head_commit.as_str(), merge)
-            .await
-            .map_err(failed)
+    pub fn reveal(&self) -> &str {
+        &self.0
     }
 }
 
-fn record(pull: Pull) -> forge::Result<PullRecord> {
-    Ok(PullRecord {
-        number: pull.number,
-        title: pull.title,
-        body: pull.body,
-        head: pull.head,
-        base: pull.base,
-        state: match pull.state {
-            PullState::Open => State::Open,
-            PullState::Merged => State::Merged,
-            PullState::Closed => State::Closed,
-        },
-        head_commit: Oid::parse(&pull.head_commit)?,
-        base_commit: Oid::parse(&pull.base_commit)?,
-        merge_commit: pull.merge_commit.as_deref().map(Oid::parse).transpose()?,
-        job: pull.job,
-        created_at: pull.created_at.as_millisecond(),
-    })
+fn credential(hosting: &Hosting, key: Option<&HostKey>) -> forge::Result<Credential> {
+    let Some(key) = key else { return Ok(Credential::None) };
+    if let Some(app) = &hosting.app {
+        let key = AppKey::parse(key.reveal())?;
+        return Ok(Credential::App { id: app.id.clone(), installation: app.installation, key });
+    }
+    let token = Secret::parse(key.reveal());
+    token
+        .map(Credential::Token)
+        .ok_or_else(|| Error::BadName("the token must be one line of letters, digits and signs".into()))
 }
 
-fn failed(error: StoreError) -> Error {
-    Error::Records(Box::new(error))
+fn is_on_the_web(repository: &str) -> bool {
+    repository.contains("://") || repository.starts_with("git@")
+}
+
+fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

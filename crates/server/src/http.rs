@@ -12,6 +12,7 @@ mod error;
 mod etag;
 mod events;
 mod health;
+mod hooks;
 mod idempotency;
 mod jobs;
 mod limits;
@@ -49,6 +50,7 @@ fn api() -> Api {
         .post("/v1/analytics/{projectId}/events", events::take, does::send_events())
         .post("/v1/collect/{projectId}", collect::take, does::collect())
         .options("/v1/collect/{projectId}", collect::preflight, does::preflight())
+        .post("/hooks/{provider}/{projectId}", hooks::take, does::hook())
         .get("/js/docwright.js", script::show, does::script())
         .get("/healthz", health::alive, does::alive())
         .get("/readyz", health::ready, does::ready())

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use ipnet::IpNet;
+use net::Reach;
 
 /// Where a server that was told nothing is reached.
 pub const USUAL_URL: &str = "http://127.0.0.1:4747";
@@ -29,6 +30,8 @@ pub struct Settings {
     pub models: BTreeMap<String, agent::model::Settings>,
     /// How much one run of a model may take.
     pub agent: agent::Limits,
+    /// What repository hosts may be reached.
+    pub hosts: Reach,
 }
 
 impl Settings {
@@ -45,6 +48,7 @@ impl Settings {
             metrics: false,
             models: BTreeMap::new(),
             agent: agent::Limits::default(),
+            hosts: Reach::default(),
         }
     }
 }

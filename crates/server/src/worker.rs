@@ -2,7 +2,9 @@
 
 mod edit;
 mod guard;
+mod later;
 mod outcome;
+mod passes;
 mod run;
 mod said;
 mod tree;
@@ -50,7 +52,7 @@ impl Worker {
     pub async fn drain(&self) -> Result<(), store::StoreError> {
         self.app.queue.beat(&self.id).await?;
         while let Some(lease) = self.app.queue.lease_next(&self.id).await? {
-            run::see_through(&self.app, lease, &CancellationToken::new()).await;
+            passes::see_through(&self.app, lease, &CancellationToken::new()).await;
         }
         Ok(())
     }
@@ -130,7 +132,7 @@ impl Running {
         self.halts.insert(id.clone(), halt.clone());
         let app = app.clone();
         self.jobs.spawn(async move {
-            run::see_through(&app, lease, &halt).await;
+            passes::see_through(&app, lease, &halt).await;
             id
         });
     }

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
 
 use crate::{ApiKey, KeyId, KeyText, NewKey, OrganizationId, ProjectId, Result, Token};
 
@@ -17,8 +18,9 @@ pub struct Project {
     pub id: ProjectId,
     pub organization: OrganizationId,
     pub name: String,
-    /// A path on this machine; later also a URL.
+    /// A path on this machine, or an address on a host.
     pub repository: String,
+    pub hosting: Hosting,
     /// The branch to start from and merge into; `None` is the host's default.
     pub base_ref: Option<String>,
     pub docs_path: Option<String>,
@@ -40,11 +42,40 @@ impl Project {
     }
 }
 
+/// What a host is to a project whose repository is on one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Hosting {
+    /// Which kind of host it is, by its name.
+    pub kind: Option<String>,
+    /// The app that the sealed key is of; `None`: it is a token.
+    pub app: Option<HostApp>,
+    /// Given to every pull request.
+    pub labels: Vec<String>,
+    pub reviewers: Vec<String>,
+    /// Whom commits are by; `None`: us.
+    pub author: Option<Author>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct HostApp {
+    pub id: String,
+    /// Looked up when it is not given.
+    pub installation: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Author {
+    pub name: String,
+    pub email: String,
+}
+
 #[derive(Debug, Clone)]
 pub struct NewProject {
     pub organization: OrganizationId,
     pub name: String,
     pub repository: String,
+    pub hosting: Hosting,
     pub base_ref: Option<String>,
     pub docs_path: Option<String>,
     pub sites: Vec<String>,
@@ -54,10 +85,16 @@ pub struct NewProject {
 }
 
 /// What to change of a project; what is `None` stays as it is.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProjectChange {
     pub name: Option<String>,
     pub repository: Option<String>,
+    pub host_kind: Option<Option<String>>,
+    pub host_app: Option<Option<HostApp>>,
+    pub labels: Option<Vec<String>>,
+    pub reviewers: Option<Vec<String>>,
+    /// `Some(None)`: us again.
+    pub author: Option<Option<Author>>,
     /// `Some(None)`: the host's default again.
     pub base_ref: Option<Option<String>>,
     /// `Some(None)`: all of the repository again.
@@ -69,7 +106,8 @@ pub struct ProjectChange {
 }
 
 impl ProjectChange {
-    pub(crate) fn apply(self, project: &mut Project) {
+    /// The project as it is with the change.
+    pub fn apply(self, project: &mut Project) {
         fn set<T>(field: &mut T, to: Option<T>) {
             if let Some(to) = to {
                 *field = to;
@@ -77,6 +115,11 @@ impl ProjectChange {
         }
         set(&mut project.name, self.name);
         set(&mut project.repository, self.repository);
+        set(&mut project.hosting.kind, self.host_kind);
+        set(&mut project.hosting.app, self.host_app);
+        set(&mut project.hosting.labels, self.labels);
+        set(&mut project.hosting.reviewers, self.reviewers);
+        set(&mut project.hosting.author, self.author);
         set(&mut project.base_ref, self.base_ref);
         set(&mut project.docs_path, self.docs_path);
         set(&mut project.sites, self.sites);

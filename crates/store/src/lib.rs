@@ -16,7 +16,9 @@ mod secret;
 mod sqlite;
 mod terms;
 
-pub use account::{Accounts, NewProject, Organization, Project, ProjectChange, Sessions};
+pub use account::{
+    Accounts, Author, HostApp, Hosting, NewProject, Organization, Project, ProjectChange, Sessions,
+};
 pub use conversation::{MAX_ENTRY_BYTES, Said, Tokens};
 pub use data_dir::{DataDir, DataDirError, Held};
 pub use id::{JobId, KeyId, OrganizationId, ProjectId, Token, WorkerId};

@@ -1,9 +1,9 @@
-//! Pull requests of the embedded host.
+//! Pull requests: what is known of any, and all that there is of the embedded host's.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use crate::{ProjectId, Result};
+use crate::{NewEvent, ProjectId, Result};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PullState {
@@ -19,6 +19,16 @@ impl PullState {
             Self::Merged => "merged",
             Self::Closed => "closed",
         }
+    }
+
+    /// As an event of the job.
+    pub(crate) fn event(self) -> NewEvent {
+        let message = match self {
+            Self::Open => "The pull request was reopened",
+            Self::Merged => "The pull request was merged",
+            Self::Closed => "The pull request was closed",
+        };
+        NewEvent::new("pull_request", message).with("state", self.as_str())
     }
 
     pub(crate) fn from_db(text: &str) -> Option<Self> {
@@ -64,7 +74,11 @@ pub trait Pulls: Send + Sync {
     async fn pulls_by_head(&self, project: &ProjectId, head: &str) -> Result<Vec<Pull>>;
     /// Newest first.
     async fn pulls(&self, project: &ProjectId, limit: u32) -> Result<Vec<Pull>>;
-    /// Moves an open pull request on; false, and nothing is written, when it is not open.
+    /// What became of the pull request at `link`, of whatever host: every job of the project that has
+    /// it gets an event, where that is news. Answers how many did.
+    async fn note_pull(&self, project: &ProjectId, link: &str, state: PullState) -> Result<usize>;
+    /// Moves an open pull request on, and tells its job; false, and nothing is written, when it is
+    /// not open.
     async fn settle_pull(
         &self,
         project: &ProjectId,

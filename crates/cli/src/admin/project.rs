@@ -2,10 +2,10 @@
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use server::OFFLINE;
+use server::{OFFLINE, Wanted};
 use store::{NewProject, Project, ProjectChange};
 
-use super::{open, organization, project};
+use super::{host, open, organization, project};
 use crate::args::{Changes, CreateProject, List, ProjectCommand, UpdateProject, ViewProject};
 use crate::output;
 use crate::settings::Sources;
@@ -16,17 +16,27 @@ pub(crate) async fn run(sources: &Sources, command: ProjectCommand) -> anyhow::R
         ProjectCommand::List(args) => list(sources, args).await,
         ProjectCommand::View(args) => view(sources, args).await,
         ProjectCommand::Update(args) => update(sources, args).await,
+        ProjectCommand::Hook(args) => host::hook(sources, args).await,
     }
 }
 
 async fn create(sources: &Sources, args: CreateProject) -> anyhow::Result<()> {
     let admin = open(sources, &args.data).await?;
-    let token = args.token_file.as_deref().map(read_token).transpose()?;
-    let (base_ref, docs_path) = (args.base_ref.as_deref(), args.docs_path.as_deref());
-    let repository = admin.check_repository(&args.repository, base_ref, docs_path).await?;
+    let (key, mut hosting) = (host::key(&args.host)?, host::hosting(&args.host));
+    let found = admin
+        .check_repository(Wanted {
+            repository: &args.repository,
+            base_ref: args.base_ref.as_deref(),
+            docs_path: args.docs_path.as_deref(),
+            hosting: &hosting,
+            key: key.as_ref(),
+        })
+        .await?;
+    hosting.kind = found.kind;
     let new = NewProject {
         name: args.name,
-        repository: repository.path,
+        repository: found.place,
+        hosting,
         base_ref: args.base_ref,
         docs_path: args.docs_path,
         sites: each_once(&args.site),
@@ -37,16 +47,14 @@ async fn create(sources: &Sources, args: CreateProject) -> anyhow::Result<()> {
         organization: organization(&admin, args.organization.as_deref()).await?.id,
     };
     let project = admin.accounts.create_project(&new).await?;
-    if let Some(token) = token {
-        admin.secrets.put_secret(&project.id.0, "forge-token", token.as_bytes()).await?;
-    }
+    host::keep(&admin, &project, key.as_ref()).await?;
     if args.json {
         return output::json(&shown(&project));
     }
     let (name, id) = (&project.name, &project.id);
     output::say(format!(
         "Made the project {name}: jobs start from {} of {}.",
-        repository.branch, project.repository
+        found.branch, project.repository
     ));
     output::say(format!("Next, a key: docwright key create --name CI --project {id}"));
     output::line(id)
@@ -64,7 +72,7 @@ async fn list(sources: &Sources, args: List) -> anyhow::Result<()> {
     }
     if projects.is_empty() {
         output::say(
-            "No projects yet. Make one: docwright project create --name \"My docs\" --repository PATH",
+            "No projects yet. Make one: docwright project create --name \"My docs\" --repository URL",
         );
         return Ok(());
     }
@@ -83,16 +91,18 @@ async fn view(sources: &Sources, args: ViewProject) -> anyhow::Result<()> {
 async fn update(sources: &Sources, args: UpdateProject) -> anyhow::Result<()> {
     let admin = open(sources, &args.data).await?;
     let before = project(&admin, &args.id).await?;
-    let mut change = parse_change(sources, &args.changes)?;
-    if change.repository.is_some() || change.base_ref.is_some() || change.docs_path.is_some() {
-        let path = change.repository.as_ref().unwrap_or(&before.repository);
-        let base_ref = change.base_ref.as_ref().unwrap_or(&before.base_ref);
-        let docs_path = change.docs_path.as_ref().unwrap_or(&before.docs_path);
-        let found = admin.check_repository(path, base_ref.as_deref(), docs_path.as_deref()).await?;
-        change.repository = change.repository.map(|_| found.path);
+    let key = host::key(&args.host)?;
+    let mut change = host::changed(&args.host, parse_change(sources, &args.changes)?);
+    ensure!(change != ProjectChange::default() || key.is_some(), "name what is to change: see --help");
+    if host::is_to_be_checked(&change) || key.is_some() {
+        let found = host::check(&admin, &before, &change, key.as_ref()).await?;
+        change.repository = change.repository.map(|_| found.place);
+        change.host_kind = Some(found.kind);
     }
     let after = admin.accounts.update_project(&before.id, &change).await?;
-    tell(&after.context("the project is gone")?, args.json)
+    let after = after.context("the project is gone")?;
+    host::keep(&admin, &after, key.as_ref()).await?;
+    tell(&after, args.json)
 }
 
 fn parse_change(sources: &Sources, changes: &Changes) -> anyhow::Result<ProjectChange> {
@@ -106,11 +116,12 @@ fn parse_change(sources: &Sources, changes: &Changes) -> anyhow::Result<ProjectC
         model: changes.model.as_deref().map(|name| parse_model(sources, name)).transpose()?,
         models: given(&changes.allow_model).map(|names| parse_models(sources, names)).transpose()?,
         allow_paths: given(&changes.allow_path).map(each_once),
+        ..ProjectChange::default()
     })
 }
 
 /// A list that is to take the place of another.
-fn given(all: &[String]) -> Option<&[String]> {
+pub(super) fn given(all: &[String]) -> Option<&[String]> {
     (!all.is_empty()).then_some(all)
 }
 
@@ -119,11 +130,16 @@ fn tell(project: &Project, json: bool) -> anyhow::Result<()> {
         return output::json(&shown(project));
     }
     let or = |all: &[String], none: &str| if all.is_empty() { none.to_owned() } else { all.join(", ") };
+    let author = project.hosting.author.as_ref().map(|one| format!("{} <{}>", one.name, one.email));
     output::fields(&[
         ("project", &project.id.0),
         ("name", &project.name),
         ("organization", &project.organization.0),
         ("repository", &project.repository),
+        ("host", project.hosting.kind.as_deref().unwrap_or("(this machine)")),
+        ("labels", &or(&project.hosting.labels, "(none)")),
+        ("reviewers", &or(&project.hosting.reviewers, "(none)")),
+        ("author", author.as_deref().unwrap_or("Docwright")),
         ("ref", project.base_ref.as_deref().unwrap_or("(the repository's default branch)")),
         ("docs path", project.docs_path.as_deref().unwrap_or("(all of it)")),
         ("sites", &or(&project.sites, "(none)")),
@@ -146,6 +162,10 @@ fn shown(project: &Project) -> Value {
         "name": project.name,
         "organization": project.organization.0,
         "repository": project.repository,
+        "host": project.hosting.kind,
+        "labels": project.hosting.labels,
+        "reviewers": project.hosting.reviewers,
+        "author": project.hosting.author,
         "ref": project.base_ref,
         "docsPath": project.docs_path,
         "sites": project.sites,
@@ -154,16 +174,6 @@ fn shown(project: &Project) -> Value {
         "allowedPaths": project.allow_paths,
         "createdAt": output::moment(project.created_at),
     })
-}
-
-fn read_token(path: &std::path::Path) -> anyhow::Result<String> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("--token-file {}", path.display()))?;
-    let token = text.trim();
-    ensure!(
-        !token.is_empty() && !token.contains(char::is_control),
-        "--token-file must hold one line with the token"
-    );
-    Ok(token.to_owned())
 }
 
 fn parse_model(sources: &Sources, name: &str) -> anyhow::Result<String> {
@@ -180,7 +190,7 @@ fn parse_models(sources: &Sources, names: &[String]) -> anyhow::Result<Vec<Strin
 }
 
 /// An empty one says that there is none.
-fn each_once(all: &[String]) -> Vec<String> {
+pub(super) fn each_once(all: &[String]) -> Vec<String> {
     let mut kept = Vec::new();
     for one in all.iter().filter(|one| !one.is_empty()) {
         if !kept.contains(one) {

@@ -1,15 +1,13 @@
 //! `docwright project …`, as `--help` tells it.
 
-use std::path::PathBuf;
-
 use clap::{Args as Arguments, Subcommand};
 use store::parse_name;
 
-use super::{Data, List};
+use super::{Data, HostArgs, List};
 
 #[derive(Subcommand)]
 pub(crate) enum ProjectCommand {
-    /// Makes a project from a git repository on this machine
+    /// Makes a project from a git repository, on a host or on this machine
     Create(CreateProject),
     /// Lists projects
     List(List),
@@ -18,6 +16,23 @@ pub(crate) enum ProjectCommand {
     /// Changes a project; the next job and the next page view go by it
     #[command(override_usage = "docwright project update [OPTIONS] <PROJECT>")]
     Update(UpdateProject),
+    /// Shows where a repository host is to send its events, and the secret to sign them with
+    Hook(HookOfProject),
+}
+
+#[derive(Arguments)]
+pub(crate) struct HookOfProject {
+    /// The project's id, as `docwright project list` shows it
+    #[arg(value_name = "PROJECT")]
+    pub(crate) id: String,
+    /// Make a new secret; the old one stops to work
+    #[arg(long)]
+    pub(crate) rotate: bool,
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// Print them as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Arguments)]
@@ -25,8 +40,8 @@ pub(crate) struct CreateProject {
     /// Its name
     #[arg(long, value_name = "NAME", value_parser = named)]
     pub(crate) name: String,
-    /// The docs repository: a path on this machine, bare or with files checked out
-    #[arg(long, value_name = "PATH")]
+    /// The docs repository: https://github.com/acme/docs, or a path on this machine
+    #[arg(long, value_name = "URL|PATH")]
     pub(crate) repository: String,
     /// The organization it belongs to; needed when there are several
     #[arg(long, value_name = "NAME")]
@@ -49,9 +64,8 @@ pub(crate) struct CreateProject {
     /// A glob of files that jobs may change although they are refused, such as .github/workflows/*.yml; can be given again
     #[arg(long, value_name = "GLOB", value_parser = parse_allow_path)]
     pub(crate) allow_path: Vec<String>,
-    /// A file with a token for the repository's host; kept encrypted
-    #[arg(long, value_name = "FILE")]
-    pub(crate) token_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
     #[command(flatten)]
     pub(crate) data: Data,
     /// Print the project as JSON
@@ -78,6 +92,9 @@ pub(crate) struct UpdateProject {
     pub(crate) id: String,
     #[command(flatten)]
     pub(crate) changes: Changes,
+    /// "" takes labels, reviewers, author or kind away
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
     #[command(flatten)]
     pub(crate) data: Data,
     /// Print the project as JSON
@@ -87,13 +104,12 @@ pub(crate) struct UpdateProject {
 
 /// What is not named stays as it is.
 #[derive(Arguments)]
-#[group(required = true, multiple = true)]
 pub(crate) struct Changes {
     /// A new name
     #[arg(long, value_name = "NAME", value_parser = named)]
     pub(crate) name: Option<String>,
     /// Where the docs repository is now
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "URL|PATH")]
     pub(crate) repository: Option<String>,
     /// The branch to start from and merge into; "" is the repository's default branch
     #[arg(long = "ref", value_name = "BRANCH")]

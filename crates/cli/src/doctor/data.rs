@@ -98,10 +98,9 @@ async fn contents(report: &mut Report, admin: &Admin) {
 }
 
 async fn repository(report: &mut Report, admin: &Admin, project: &Project) {
-    let (path, base_ref, docs) = (&project.repository, &project.base_ref, &project.docs_path);
-    match admin.check_repository(path, base_ref.as_deref(), docs.as_deref()).await {
+    match crate::admin::check_again(admin, project).await {
         Ok(found) => {
-            report.ok("repository", format!("{}: {} of {}", project.name, found.branch, found.path));
+            report.ok("repository", format!("{}: {} of {}", project.name, found.branch, found.place));
         }
         Err(error) => report.fail(
             "repository",

@@ -22,6 +22,11 @@ pub(crate) enum ApiError {
         "the API key is missing, unknown, revoked or expired; send a live one as `Authorization: Bearer dw_…`"
     )]
     Unauthorized,
+    // The same for a project that is not there, has another host, or waits for no hooks.
+    #[error(
+        "nobody waits for this hook, or it is not signed with the secret that `docwright project hook` shows"
+    )]
+    UnsignedHook,
     #[error("this API key may not be used from this address")]
     AddressNotAllowed,
     #[error("this API key may only read; use one with the scope write")]
@@ -60,6 +65,8 @@ pub(crate) enum ApiError {
     Invalid { code: &'static str, message: String, details: Vec<String> },
     #[error("the server cannot keep up; send this again a little later")]
     Busy,
+    #[error("the repository host does not answer just now; send this again a little later")]
+    NoHost,
     #[error("the server's store does not answer just now; send this again a little later")]
     Unavailable(#[source] StoreError),
     #[error("internal error; the server's log has the cause under this answer's X-Request-Id")]
@@ -74,7 +81,9 @@ impl ApiError {
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
-            Self::AddressNotAllowed | Self::ScopeTooSmall | Self::OriginNotAllowed => StatusCode::FORBIDDEN,
+            Self::AddressNotAllowed | Self::ScopeTooSmall | Self::OriginNotAllowed | Self::UnsignedHook => {
+                StatusCode::FORBIDDEN
+            }
             Self::NoSuchProject | Self::NoSuchJob | Self::NoSuchRoute => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::UnsupportedMediaType(_) | Self::UnsupportedCoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -84,7 +93,7 @@ impl ApiError {
             Self::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
             Self::LimitReached(_) | Self::TooManyBeacons(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::BadPrompt(_) | Self::Invalid { .. } => StatusCode::BAD_REQUEST,
-            Self::Busy | Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Busy | Self::NoHost | Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -92,6 +101,7 @@ impl ApiError {
     pub(super) fn code(&self) -> &'static str {
         match self {
             Self::Unauthorized => "unauthorized",
+            Self::UnsignedHook => "unsigned_hook",
             Self::AddressNotAllowed => "address_not_allowed",
             Self::ScopeTooSmall => "scope_too_small",
             Self::OriginNotAllowed => "origin_not_allowed",
@@ -108,6 +118,7 @@ impl ApiError {
             Self::BadPrompt(_) => "invalid_prompt",
             Self::Invalid { code, .. } => code,
             Self::Busy => "busy",
+            Self::NoHost => "no_host",
             Self::Unavailable(_) => "unavailable",
             Self::Internal(_) => "internal",
         }
@@ -155,7 +166,7 @@ impl IntoResponse for ApiError {
             Self::UnsupportedCoding => {
                 headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip, zstd"));
             }
-            Self::Busy | Self::Unavailable(_) => {
+            Self::Busy | Self::NoHost | Self::Unavailable(_) => {
                 headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
             }
             Self::LimitReached(usage) => limits::refused(headers, &usage),

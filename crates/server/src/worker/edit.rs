@@ -8,14 +8,15 @@ use agent::{AgentError, Editor, Objection, Progress, Report, Said, StepKind, Tas
 use async_trait::async_trait;
 use pages::{Edits, Files, Overlay};
 use serde_json::{Map, Value};
-use store::{Lease, NewEvent, Project, StoreError, Tokens};
+use store::{Lease, NewEvent, StoreError, Tokens};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use super::guard::{self, Law};
 use super::outcome::{Spent, Stop};
+use super::said;
 use super::tree::Committed;
-use super::{guard, said};
 use crate::app::App;
 
 /// Steps of one run that are kept; a run over thousands of pages is summed up after that.
@@ -35,7 +36,8 @@ pub(super) struct Job {
     pub(super) editor: Arc<dyn Editor>,
     pub(super) prompt: String,
     pub(super) tree: Committed,
-    pub(super) project: Project,
+    pub(super) docs_path: Option<String>,
+    pub(super) law: Law,
     pub(super) instructions: Vec<(String, String)>,
     pub(super) before: Vec<Said>,
     /// The last follow-up that the prompt holds.
@@ -50,9 +52,9 @@ pub(super) async fn run(app: &App, lease: &Lease, job: Job, alive: &Cancellation
     // When this future is dropped, the thread is told at its next step.
     let _halt_on_drop = halt.clone().drop_guard();
     let spent = spent_before(app, lease, &job);
-    let (project, base, halted) = (job.project.clone(), job.tree.clone(), halt.clone());
+    let (law, base, halted) = (job.law.clone(), job.tree.clone(), halt.clone());
     let steps =
-        Steps { app: app.clone(), lease: lease.clone(), project, base, tell, halt: halted, count: 0, spent };
+        Steps { app: app.clone(), lease: lease.clone(), law, base, tell, halt: halted, count: 0, spent };
     let runtime = tokio::runtime::Handle::current();
     let editing = async move {
         // A model may be silent for long; nobody waits for it once the job is stopped.
@@ -78,7 +80,7 @@ fn spent_before(app: &App, lease: &Lease, job: &Job) -> Spent {
 }
 
 async fn edit(job: Job, mut steps: Steps) -> Result<Made, Stop> {
-    let mut files = Overlay::new(job.tree, job.project.docs_path.as_deref()).map_err(AgentError::from)?;
+    let mut files = Overlay::new(job.tree, job.docs_path.as_deref()).map_err(AgentError::from)?;
     let task = Task { prompt: &job.prompt, instructions: &job.instructions, before: &job.before };
     let (report, ended) = match job.editor.edit(&task, &mut files, &mut steps).await {
         Ok(report) => (report, None),
@@ -93,7 +95,7 @@ async fn edit(job: Job, mut steps: Steps) -> Result<Made, Stop> {
 struct Steps {
     app: App,
     lease: Lease,
-    project: Project,
+    law: Law,
     base: Committed,
     tell: mpsc::UnboundedSender<NewEvent>,
     halt: CancellationToken,
@@ -138,7 +140,7 @@ impl Progress for Steps {
 
     async fn objections(&mut self, edits: &Edits, report: &Report) -> Result<Vec<Objection>, AgentError> {
         let asked = said::by_people(&self.app, &self.lease).await.map_err(interrupted)?;
-        Ok(guard::objections(&self.app, &self.project, &self.base, &asked, edits, report))
+        Ok(guard::objections(&self.law, &self.base, &asked, edits, report))
     }
 }
 

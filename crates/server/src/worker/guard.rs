@@ -1,5 +1,7 @@
 //! What an editor made, before it becomes a commit.
 
+use std::sync::Arc;
+
 use agent::{Allow, Change, Objection, Policy, Report, Rule};
 use pages::{Edits, Files, Overlay};
 use store::Project;
@@ -8,49 +10,60 @@ use super::edit::Made;
 use super::outcome::Stop;
 use super::tree::Committed;
 use crate::app::App;
+use crate::hosts::HostKey;
+use crate::models::Models;
+
+/// What the changes of a project's jobs are held to.
+#[derive(Clone)]
+pub(super) struct Law {
+    allow: Allow,
+    docs_path: Option<String>,
+    models: Arc<Models>,
+    host_key: Option<HostKey>,
+}
+
+impl Law {
+    pub(super) fn new(app: &App, project: &Project, host_key: Option<HostKey>) -> Self {
+        // They were read when they were set; if that cannot be done again, nothing more is allowed.
+        let allow = Allow::parse(project.allow_paths.iter().map(String::as_str)).unwrap_or_default();
+        Self { allow, docs_path: project.docs_path.clone(), models: app.models.clone(), host_key }
+    }
+
+    /// None of them may be in what leaves.
+    fn secrets(&self) -> Vec<&str> {
+        let models = self.models.keys.iter().map(|key| key.reveal());
+        models.chain(self.host_key.iter().map(HostKey::reveal)).collect()
+    }
+}
 
 /// What is wrong with a change, by the rules of this installation and the words of people.
 pub(super) fn objections(
-    app: &App,
-    project: &Project,
+    law: &Law,
     base: &Committed,
     asked: &str,
     edits: &Edits,
     report: &Report,
 ) -> Vec<Objection> {
-    let keys: Vec<_> = app.models.keys.iter().map(|key| key.reveal()).collect();
     let summary = [&report.summary].into_iter().chain(&report.notes).map(String::as_str);
     let summary = summary.collect::<Vec<_>>().join("\n");
     let change = Change { base, edits: &edits.0, asked, title: &report.title, summary: &summary };
-    agent::judge(&change, &Policy { allow: allow(project), secrets: &keys })
+    agent::judge(&change, &Policy { allow: law.allow.clone(), secrets: &law.secrets() })
 }
 
 /// Fails with what must not be published, or with why the agent was ended; what a reviewer is to know
 /// becomes a note.
-pub(super) fn judge(
-    app: &App,
-    project: &Project,
-    tree: Committed,
-    asked: &str,
-    mut made: Made,
-) -> Result<Made, Stop> {
-    let objections = objections(app, project, &tree, asked, &made.edits, &made.report);
+pub(super) fn judge(law: &Law, tree: Committed, asked: &str, mut made: Made) -> Result<Made, Stop> {
+    let objections = objections(law, &tree, asked, &made.edits, &made.report);
     let fatal = objections.iter().find(|objection| objection.fatal);
     let not_published = |fatal: &Objection| format!("the change was not published: {fatal}");
     if let Some(sentence) = made.ended.take().or_else(|| fatal.map(not_published)) {
         // A secret is not to be read in the job either.
         let secret = objections.iter().any(|objection| objection.rule == Rule::Secret);
-        let diff =
-            if secret { String::new() } else { shown(tree, project.docs_path.as_deref(), &made.edits) };
+        let diff = if secret { String::new() } else { shown(tree, law.docs_path.as_deref(), &made.edits) };
         return Err(Stop::Ended { sentence, diff, spent: made.spent });
     }
     made.report.notes.extend(objections.iter().map(ToString::to_string));
     Ok(made)
-}
-
-/// They were read when they were set; if that cannot be done again, nothing more is allowed.
-fn allow(project: &Project) -> Allow {
-    Allow::parse(project.allow_paths.iter().map(String::as_str)).unwrap_or_default()
 }
 
 /// A glob of paths that a project's jobs may change although they are refused by default. Paths are

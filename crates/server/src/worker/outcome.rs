@@ -1,5 +1,7 @@
 //! How a run can end, and the words for it.
 
+use std::time::Duration;
+
 use agent::Report;
 use agent::model::{Prices, Usage};
 use agent::{plain_body, plain_title};
@@ -14,6 +16,8 @@ pub(super) enum Stop {
     LeaseLost,
     /// The server stops, or the store does not answer: the job goes back as it was.
     GiveBack(String),
+    /// The host is in trouble, or wants to be left alone for a while.
+    Later { sentence: String, after: Option<Duration> },
     /// It cannot be done; the sentence is for whoever asked for it.
     Failed(String),
     /// The agent was ended before it was done; what it had made is worth a look.
@@ -56,6 +60,7 @@ impl From<forge::Error> for Stop {
         match error {
             // Ours, not the repository's fault.
             forge::Error::Records(cause) => Self::GiveBack(cause.to_string()),
+            forge::Error::Later { sentence, after } => Self::Later { sentence, after },
             busy @ forge::Error::NoRoom(_) => Self::GiveBack(busy.to_string()),
             other => Self::failed(other.to_string()),
         }

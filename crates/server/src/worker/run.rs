@@ -2,140 +2,25 @@
 //! whoever takes the job up after a crash goes on where it was cut off and repeats nothing
 //! that must not be repeated.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
-use forge::{Cache, Host, Local, NewCommit, NewPull, Oid, Signature, State};
-use futures_util::FutureExt;
+use forge::{Cache, Host, NewCommit, NewPull, Oid, Signature, State};
 use pages::Edits;
-use store::{Change, Ending, Job, Lease, Message, NewEvent, Outcome, Project, StoreError};
+use store::{Change, Ending, Lease, Message, NewEvent, Project, PullState};
 use tokio_util::sync::CancellationToken;
-use tracing::Instrument;
 
 use super::edit::{self, Made};
-use super::outcome::{Stop, commit_message, completed, ended, failed, pull_body, report};
+use super::guard::{self, Law};
+use super::outcome::{Stop, commit_message, completed, pull_body, report};
+use super::said;
 use super::tree::Committed;
-use super::{guard, pause, said};
 use crate::app::App;
-use crate::metrics::{Counter, Labels};
 
-/// How long to wait before the store is asked again.
-const AGAIN: Duration = Duration::from_secs(2);
-const AUTHOR: Signature<'static> = Signature { name: "Docwright", email: "docwright@localhost" };
-
-/// Runs the leased job to its end, or until `alive` is over.
-pub(super) async fn see_through(app: &App, lease: Lease, alive: &CancellationToken) {
-    let Job { id, project, attempt, .. } = &lease.job;
-    // Of the highest level, so that a log of errors alone still says which job.
-    let span = tracing::error_span!("job", job.id = %id, project.id = %project, attempt);
-    span.in_scope(|| tracing::info!("leased job {id}, attempt {attempt}"));
-    passes(app, lease, alive).instrument(span).await;
-}
-
-/// A follow-up that comes while it runs makes one pass more.
-async fn passes(app: &App, mut lease: Lease, alive: &CancellationToken) {
-    loop {
-        let (ending, read) = match one_pass(app, &lease, alive).await {
-            Ok(done) => done,
-            Err(other) => return let_go(app, &lease, other, alive).await,
-        };
-        match finish(app, &lease, ending, read, alive).await {
-            Some(next) => lease = next,
-            None => return,
-        }
-    }
-}
-
-/// A failure is an answer, too: to all that had been asked when the pass began.
-async fn one_pass(app: &App, lease: &Lease, alive: &CancellationToken) -> Result<(Ending, u32), Stop> {
-    let waiting = app.queue.unread(lease).await?;
-    // Dropping the pass kills the git program that it waits for.
-    let result = tokio::select! {
-        result = unbroken(pass(app, lease, &waiting, alive)) => result,
-        () = alive.cancelled() => Err(Stop::GiveBack("it was told to stop".into())),
-    };
-    match result {
-        Err(Stop::Failed(sentence)) => Ok((failed(sentence), last(&waiting))),
-        Err(Stop::Ended { sentence, diff, spent }) => {
-            Ok((ended(sentence, Some(diff), spent), spent.read.max(last(&waiting))))
-        }
-        other => other,
-    }
-}
-
-/// A panic ends the job: its process lives and beats on, so nobody else would ever take it up.
-async fn unbroken<T>(pass: impl Future<Output = Result<T, Stop>>) -> Result<T, Stop> {
-    let broke = "the run broke off by a fault of Docwright's own; the server's log has the cause";
-    AssertUnwindSafe(pass).catch_unwind().await.unwrap_or_else(|_| Err(Stop::Failed(broke.into())))
-}
-
-fn last(waiting: &[Message]) -> u32 {
-    waiting.last().map_or(0, |message| message.number)
-}
-
-async fn let_go(app: &App, lease: &Lease, why: Stop, alive: &CancellationToken) {
-    let id = &lease.job.id;
-    if let Stop::GiveBack(why) | Stop::Failed(why) = why {
-        tracing::info!("job {id} is given back: {why}");
-    }
-    // Also after a lost lease: if the job is to be archived, this is what the archive waits for.
-    match app.queue.release(lease).await {
-        Ok(()) => app.metrics.run_ended("given_back"),
-        Err(StoreError::LeaseLost(_)) => {
-            tracing::warn!("job {id} passed to another worker, or was stopped");
-            app.metrics.add(Counter::LeaseLosses, Labels::default(), 1);
-        }
-        Err(error) => tracing::warn!("job {id} will be taken up when its lease ends: {error}"),
-    }
-    // What went wrong is likely to go wrong again at once.
-    pause(alive, AGAIN).await;
-}
-
-/// The outcome is known; a store that does not answer must not lose it. Answers the next run,
-/// when a follow-up came in the meantime.
-async fn finish(
-    app: &App,
-    lease: &Lease,
-    ending: Ending,
-    read: u32,
-    alive: &CancellationToken,
-) -> Option<Lease> {
-    let id = &lease.job.id;
-    loop {
-        match app.queue.finish(lease, ending.clone(), read).await {
-            Ok(next) => {
-                // Not the ending's sentence: that may quote the prompt.
-                let outcome = how(&ending.outcome);
-                tracing::info!(outcome, "job {id} ended as {outcome}; its events say more");
-                app.metrics.run_ended(outcome);
-                app.metrics.spent(&lease.job.model, &ending.usage);
-                return next;
-            }
-            Err(StoreError::LeaseLost(_)) => {
-                let_go(app, lease, Stop::LeaseLost, alive).await;
-                return None;
-            }
-            Err(error) => tracing::error!("the end of job {id} was not kept: {error}"),
-        }
-        if alive.is_cancelled() {
-            return None;
-        }
-        pause(alive, AGAIN).await;
-    }
-}
-
-fn how(outcome: &Outcome) -> &'static str {
-    match outcome {
-        Outcome::Failed => "failed",
-        Outcome::Completed { pr_link: None } => "unchanged",
-        Outcome::Completed { pr_link: Some(_) } => "completed",
-    }
-}
+const US: Signature<'static> = Signature { name: "Docwright", email: "docwright@localhost" };
 
 /// From what is asked to the pull request. Answers the ending, and the number of the last message
 /// that it answers: none, for a change that an earlier attempt made before it looked at them.
-async fn pass(
+pub(super) async fn pass(
     app: &App,
     lease: &Lease,
     waiting: &[Message],
@@ -162,11 +47,17 @@ async fn pass(
     Ok((ending, spent.read))
 }
 
+/// The number of the last message that waits; 0 when none does.
+pub(super) fn last(waiting: &[Message]) -> u32 {
+    waiting.last().map_or(0, |message| message.number)
+}
+
 struct Run<'a> {
     app: &'a App,
     lease: &'a Lease,
     project: Project,
-    host: Local,
+    host: Arc<dyn Host>,
+    law: Law,
     cache: Arc<Cache>,
     pin: String,
 }
@@ -175,9 +66,10 @@ impl<'a> Run<'a> {
     async fn open(app: &'a App, lease: &'a Lease) -> Result<Self, Stop> {
         let project = app.accounts.project(&lease.job.project).await?;
         let project = project.ok_or_else(|| Stop::failed("the project is gone"))?;
-        let host = app.hosts.local(&project).await?;
+        let host = app.hosts.open(&project).await?;
+        let law = Law::new(app, &project, app.hosts.key(&project.id).await?);
         let cache = app.hosts.cache(&project.id).await?;
-        Ok(Self { app, lease, project, host, cache, pin: lease.job.id.0.clone() })
+        Ok(Self { app, lease, project, host, law, cache, pin: lease.job.id.0.clone() })
     }
 
     /// The branch to merge into and the commit to start from: those of an earlier attempt, as
@@ -212,7 +104,11 @@ impl<'a> Run<'a> {
         let pulls = self.host.find(&job.branch).await?;
         let own = pulls.iter().find(|pull| pull.job.as_deref() == Some(job.id.0.as_str()));
         if let Some(pull) = own.filter(|pull| pull.state != State::Open) {
-            let how = if pull.state == State::Merged { "merged" } else { "closed" };
+            let (how, state) = match pull.state {
+                State::Merged => ("merged", PullState::Merged),
+                _ => ("closed", PullState::Closed),
+            };
+            self.app.pulls.note_pull(&self.project.id, &pull.url, state).await?;
             return Err(Stop::failed(format!("pull request #{} was {how}; create a new job", pull.number)));
         }
         match self.fetch(&job.branch).await {
@@ -257,11 +153,11 @@ impl<'a> Run<'a> {
         let model = &self.lease.job.model;
         let editor = self.app.models.editor(&self.project, model).map_err(Stop::Failed)?;
         let tree = Committed::new(self.cache.snapshot(base)?);
-        let project = self.project.clone();
-        let instructions = said::instructions(&tree, project.docs_path.as_deref());
+        let (docs_path, law) = (self.project.docs_path.clone(), self.law.clone());
+        let instructions = said::instructions(&tree, docs_path.as_deref());
         let before = said::before(self.app, self.lease, base).await?;
         let prompt = prompt.to_owned();
-        let task = edit::Job { editor, prompt, tree, project, instructions, before, read };
+        let task = edit::Job { editor, prompt, tree, docs_path, law, instructions, before, read };
         edit::run(self.app, self.lease, task, alive).await
     }
 
@@ -270,9 +166,9 @@ impl<'a> Run<'a> {
     async fn judge(&self, base: &Oid, made: Made) -> Result<Made, Stop> {
         let tree = Committed::new(self.cache.snapshot(base)?);
         let asked = said::by_people(self.app, self.lease).await?;
-        let (app, project) = (self.app.clone(), self.project.clone());
+        let law = self.law.clone();
         // A change of thousands of pages takes its time.
-        let judging = move || guard::judge(&app, &project, tree, &asked, made);
+        let judging = move || guard::judge(&law, tree, &asked, made);
         let judged = tokio::task::spawn_blocking(judging).await;
         judged.map_err(|_| Stop::failed("the change could not be judged, so it was not published"))?
     }
@@ -305,6 +201,7 @@ impl<'a> Run<'a> {
 
     async fn write_commit(&self, base: &Oid, edits: Edits, message: String) -> Result<Oid, Stop> {
         let (cache, base, pin) = (self.cache.clone(), base.clone(), self.pin.clone());
+        let author = self.project.hosting.author.clone();
         // Not the time of day: a second attempt must make the same commit.
         let time_seconds = self.lease.job.created_at.as_second();
         let writing = tokio::task::spawn_blocking(move || {
@@ -313,7 +210,7 @@ impl<'a> Run<'a> {
                 base: &base,
                 edits: &edits.0,
                 message,
-                author: AUTHOR,
+                author: author.as_ref().map_or(US, |one| Signature { name: &one.name, email: &one.email }),
                 time_seconds,
                 pin,
             })
@@ -360,16 +257,4 @@ impl<'a> Run<'a> {
 
 fn short(commit: &Oid) -> &str {
     &commit.as_str()[..10]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_panic_fails_the_job() {
-        let broken = unbroken(async { if true { panic!("a fault") } else { Ok(()) } }).await;
-        assert!(matches!(broken, Err(Stop::Failed(_))));
-        assert!(unbroken(async { Ok(()) }).await.is_ok());
-    }
 }

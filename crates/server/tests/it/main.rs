@@ -15,6 +15,7 @@ mod crash;
 mod dates;
 mod described;
 mod follow_ups;
+mod hosts;
 mod jobs;
 mod keys;
 mod licences;

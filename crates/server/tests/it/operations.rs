@@ -68,6 +68,7 @@ fn nothing_else_is_open_to_everybody() {
     let known = [
         "sendView",
         "askToSendView",
+        "takeHook",
         "getScript",
         "alive",
         "ready",

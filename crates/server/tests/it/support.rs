@@ -178,6 +178,7 @@ impl Drop for TestServer {
 
 fn new_project(organization: &Organization, repository: &Path) -> NewProject {
     NewProject {
+        hosting: store::Hosting::default(),
         organization: organization.id.clone(),
         name: "Docs".into(),
         repository: repository.to_str().unwrap().to_owned(),

@@ -13,7 +13,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("forge", &["net"]),
     ("traffic", &["base"]),
     ("store", &["base"]),
-    ("server", &["agent", "base", "forge", "pages", "store", "traffic", "wire"]),
+    ("server", &["agent", "base", "forge", "net", "pages", "store", "traffic", "wire"]),
     ("cli", &["base", "pages", "server", "store", "wire"]),
     // For tests alone: it knows nobody, and nobody that is shipped knows it.
     ("fakehost", &[]),

@@ -42,6 +42,7 @@ impl Accounts for SqliteStore {
             organization: new.organization,
             name: new.name,
             repository: new.repository,
+            hosting: new.hosting,
             base_ref: new.base_ref,
             docs_path: new.docs_path,
             sites: new.sites,
@@ -51,7 +52,7 @@ impl Accounts for SqliteStore {
             created_at: self.clock.now(),
         };
         let row = project.clone();
-        let insert = sqlx::query("INSERT INTO projects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+        let insert = sqlx::query("INSERT INTO projects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
             .bind(row.id.0)
             .bind(row.organization.0)
             .bind(row.name)
@@ -62,7 +63,8 @@ impl Accounts for SqliteStore {
             .bind(row.model)
             .bind(row.created_at.as_millisecond())
             .bind(to_json(&row.models))
-            .bind(to_json(&row.allow_paths));
+            .bind(to_json(&row.allow_paths))
+            .bind(to_json(&row.hosting));
         self.execute(insert).await?;
         Ok(project)
     }
@@ -164,7 +166,7 @@ async fn update_project(
     let mut project = project(&row)?;
     change.apply(&mut project);
     let update = "UPDATE projects SET name = ?, repository = ?, ref = ?, docs_path = ?, sites = ?, model = ?,
-        models = ?, allow_paths = ? WHERE id = ?";
+        models = ?, allow_paths = ?, hosting = ? WHERE id = ?";
     sqlx::query(update)
         .bind(&project.name)
         .bind(&project.repository)
@@ -174,6 +176,7 @@ async fn update_project(
         .bind(&project.model)
         .bind(to_json(&project.models))
         .bind(to_json(&project.allow_paths))
+        .bind(to_json(&project.hosting))
         .bind(&project.id.0)
         .execute(db)
         .await?;
@@ -194,6 +197,7 @@ fn project(row: &SqliteRow) -> Result<Project> {
         organization: OrganizationId(row.try_get("organization")?),
         name: row.try_get("name")?,
         repository: row.try_get("repository")?,
+        hosting: from_json(row.try_get("hosting")?)?,
         base_ref: row.try_get("ref")?,
         docs_path: row.try_get("docs_path")?,
         sites: from_json(row.try_get("sites")?)?,

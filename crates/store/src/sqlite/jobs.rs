@@ -247,14 +247,8 @@ async fn refusal(db: &mut SqliteConnection, job: &Job) -> Result<Option<String>>
     if job.status == Status::Archived {
         return Ok(Some("the job is archived; create a new job".into()));
     }
-    let settled: Option<String> = sqlx::query_scalar(
-        "SELECT state FROM pulls WHERE project = ? AND head = ? AND job = ? AND state <> 'open'",
-    )
-    .bind(&job.project.0)
-    .bind(&job.branch)
-    .bind(&job.id.0)
-    .fetch_optional(db)
-    .await?;
+    let settled = "SELECT pr_state FROM jobs WHERE id = ? AND pr_state <> 'open'";
+    let settled: Option<String> = sqlx::query_scalar(settled).bind(&job.id.0).fetch_optional(db).await?;
     Ok(settled.map(|state| format!("the job's pull request is {state}; create a new job")))
 }
 

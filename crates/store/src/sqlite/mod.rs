@@ -32,6 +32,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0004_project_choices.sql"),
     include_str!("../../migrations/0005_later.sql"),
     include_str!("../../migrations/0006_when_it_was_said.sql"),
+    include_str!("../../migrations/0007_hosting.sql"),
 ];
 
 #[derive(Clone)]

@@ -3,6 +3,7 @@ use futures_util::FutureExt;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
+use super::jobs::append;
 use super::{SqliteStore, damaged, time};
 use crate::{JobId, NewPull, ProjectId, Pull, PullState, Pulls, Result, StoreError};
 
@@ -49,15 +50,58 @@ impl Pulls for SqliteStore {
         merge_commit: Option<&str>,
     ) -> Result<bool> {
         let settle = "UPDATE pulls SET state = ?, head_commit = ?, merge_commit = ?
-            WHERE project = ? AND number = ? AND state = 'open'";
-        let settle = sqlx::query(settle)
+            WHERE project = ? AND number = ? AND state = 'open' RETURNING job";
+        let settle = sqlx::query_scalar(settle)
             .bind(state.as_str())
-            .bind(head_commit)
-            .bind(merge_commit)
-            .bind(&project.0)
+            .bind(head_commit.to_owned())
+            .bind(merge_commit.map(str::to_owned))
+            .bind(project.0.clone())
             .bind(number as i64);
-        Ok(self.execute(settle).await? > 0)
+        let now = self.clock.now_ms();
+        let settled = self.db.write(move |db| {
+            async move {
+                let job: Option<String> = settle.fetch_optional(&mut *db).await?;
+                if let Some(job) = &job {
+                    tell(db, job, state, now).await?;
+                }
+                Ok(job.is_some())
+            }
+            .boxed()
+        });
+        let settled = settled.await;
+        self.news.notify_waiters();
+        settled
     }
+
+    async fn note_pull(&self, project: &ProjectId, link: &str, state: PullState) -> Result<usize> {
+        let (project, link, now) = (project.0.clone(), link.to_owned(), self.clock.now_ms());
+        let noted = self.db.write(move |db| {
+            async move {
+                let ids = "SELECT id FROM jobs WHERE project = ? AND pr_link = ?";
+                let ids: Vec<String> =
+                    sqlx::query_scalar(ids).bind(project).bind(link).fetch_all(&mut *db).await?;
+                let mut told = 0;
+                for id in ids {
+                    told += tell(db, &id, state, now).await?;
+                }
+                Ok(told)
+            }
+            .boxed()
+        });
+        let noted = noted.await;
+        self.news.notify_waiters();
+        noted
+    }
+}
+
+/// Tells the job what became of its pull request; 0 when it is known.
+async fn tell(db: &mut SqliteConnection, job: &str, state: PullState, now: i64) -> Result<usize> {
+    let set = "UPDATE jobs SET pr_state = ?1 WHERE id = ?2 AND pr_state IS NOT ?1";
+    let news = sqlx::query(set).bind(state.as_str()).bind(job).execute(&mut *db).await?.rows_affected();
+    if news > 0 {
+        append(db, job, now, state.event()).await?;
+    }
+    Ok(news as usize)
 }
 
 async fn insert(db: &mut SqliteConnection, project: String, new: NewPull, now: i64) -> Result<Pull> {

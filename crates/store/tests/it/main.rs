@@ -56,6 +56,7 @@ async fn open(dir: &TempDir, clock: Arc<TestClock>) -> SqliteStore {
 async fn project(store: &dyn Accounts, organization: &str) -> Project {
     let organization = store.create_organization(organization).await.unwrap().id;
     let new = NewProject {
+        hosting: store::Hosting::default(),
         organization,
         name: "Docs".into(),
         repository: "/srv/docs".into(),

@@ -123,8 +123,13 @@ impl Operation {
 
     /// A body in any of several forms; errors of reading it included.
     pub(super) fn content<T: ToSchema>(mut self, content: Value, most: &str, kinds: &'static str) -> Self {
-        self.body = Some(json!({ "required": true, "content": content }));
         self.types.extend(types::<T>());
+        self.untyped(content, most, kinds)
+    }
+
+    /// The same, of a body that somebody else describes.
+    pub(super) fn untyped(mut self, content: Value, most: &str, kinds: &'static str) -> Self {
+        self.body = Some(json!({ "required": true, "content": content }));
         let too_large = ApiError::TooLarge(format!("the body must be at most {most}"));
         let wrong_type = ApiError::UnsupportedMediaType(kinds);
         let invalid = ApiError::invalid(

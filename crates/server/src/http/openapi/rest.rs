@@ -57,3 +57,13 @@ pub(crate) fn metrics() -> Operation {
         .answers(done)
         .refuses([ApiError::NoSuchRoute])
 }
+
+pub(crate) fn hook() -> Operation {
+    let event = json!({ "action": "closed", "number": 1, "repository": { "full_name": "acme/docs" } });
+    let content = json!({ "application/json": { "schema": { "type": "object" }, "example": event } });
+    Operation::new(TAG, "takeHook", "Word from the repository host")
+        .about("What GitHub, GitLab, Gitea and Forgejo send when a pull request moves on. No key: signed with the secret that `docwright project hook` shows. At most 2 MiB.")
+        .untyped(content, "2 MiB", "application/json")
+        .answers(Answer::empty(204, "What is new is in the job's events."))
+        .refuses([ApiError::UnsignedHook, ApiError::NoHost, store_down()])
+}

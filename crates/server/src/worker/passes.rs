@@ -1,0 +1,143 @@
+//! Sees a leased job through to its end: pass after pass, and whatever becomes of one.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use store::{Ending, Job, Lease, Outcome, StoreError};
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use super::outcome::{Stop, ended, failed};
+use super::run::{last, pass};
+use super::{later, pause};
+use crate::app::App;
+use crate::metrics::{Counter, Labels};
+
+/// How long to wait before the store is asked again.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// Runs the leased job to its end, or until `alive` is over.
+pub(super) async fn see_through(app: &App, lease: Lease, alive: &CancellationToken) {
+    let Job { id, project, attempt, .. } = &lease.job;
+    // Of the highest level, so that a log of errors alone still says which job.
+    let span = tracing::error_span!("job", job.id = %id, project.id = %project, attempt);
+    span.in_scope(|| tracing::info!("leased job {id}, attempt {attempt}"));
+    passes(app, lease, alive).instrument(span).await;
+}
+
+/// A follow-up that comes while it runs makes one pass more.
+async fn passes(app: &App, mut lease: Lease, alive: &CancellationToken) {
+    loop {
+        let (ending, read) = match one_pass(app, &lease, alive).await {
+            Ok(done) => done,
+            Err(other) => return let_go(app, &lease, other, alive).await,
+        };
+        match finish(app, &lease, ending, read, alive).await {
+            Some(next) => lease = next,
+            None => return,
+        }
+    }
+}
+
+/// A failure is an answer, too: to all that had been asked when the pass began.
+async fn one_pass(app: &App, lease: &Lease, alive: &CancellationToken) -> Result<(Ending, u32), Stop> {
+    let waiting = app.queue.unread(lease).await?;
+    // Dropping the pass kills the git program that it waits for.
+    let result = tokio::select! {
+        result = unbroken(pass(app, lease, &waiting, alive)) => result,
+        () = alive.cancelled() => Err(Stop::GiveBack("it was told to stop".into())),
+    };
+    match result {
+        Err(Stop::Failed(sentence)) => Ok((failed(sentence), last(&waiting))),
+        Err(Stop::Ended { sentence, diff, spent }) => {
+            Ok((ended(sentence, Some(diff), spent), spent.read.max(last(&waiting))))
+        }
+        Err(Stop::Later { sentence, .. }) if lease.resume.put_off >= later::MOST => {
+            Ok((failed(format!("{sentence}; it was tried {} times", later::MOST)), last(&waiting)))
+        }
+        other => other,
+    }
+}
+
+/// A panic ends the job: its process lives and beats on, so nobody else would ever take it up.
+async fn unbroken<T>(pass: impl Future<Output = Result<T, Stop>>) -> Result<T, Stop> {
+    let broke = "the run broke off by a fault of Docwright's own; the server's log has the cause";
+    AssertUnwindSafe(pass).catch_unwind().await.unwrap_or_else(|_| Err(Stop::Failed(broke.into())))
+}
+
+async fn let_go(app: &App, lease: &Lease, why: Stop, alive: &CancellationToken) {
+    let id = &lease.job.id;
+    if let Stop::GiveBack(why) | Stop::Failed(why) | Stop::Later { sentence: why, .. } = &why {
+        tracing::info!("job {id} is given back: {why}");
+    }
+    if let Stop::Later { sentence, after } = &why
+        && later::put_off(app, lease, sentence, *after).await.is_ok()
+    {
+        return app.metrics.run_ended("put_off");
+    }
+    // Also after a lost lease: if the job is to be archived, this is what the archive waits for.
+    match app.queue.release(lease).await {
+        Ok(()) => app.metrics.run_ended("given_back"),
+        Err(StoreError::LeaseLost(_)) => {
+            tracing::warn!("job {id} passed to another worker, or was stopped");
+            app.metrics.add(Counter::LeaseLosses, Labels::default(), 1);
+        }
+        Err(error) => tracing::warn!("job {id} will be taken up when its lease ends: {error}"),
+    }
+    // What went wrong is likely to go wrong again at once.
+    pause(alive, AGAIN).await;
+}
+
+/// The outcome is known; a store that does not answer must not lose it. Answers the next run,
+/// when a follow-up came in the meantime.
+async fn finish(
+    app: &App,
+    lease: &Lease,
+    ending: Ending,
+    read: u32,
+    alive: &CancellationToken,
+) -> Option<Lease> {
+    let id = &lease.job.id;
+    loop {
+        match app.queue.finish(lease, ending.clone(), read).await {
+            Ok(next) => {
+                // Not the ending's sentence: that may quote the prompt.
+                let outcome = how(&ending.outcome);
+                tracing::info!(outcome, "job {id} ended as {outcome}; its events say more");
+                app.metrics.run_ended(outcome);
+                app.metrics.spent(&lease.job.model, &ending.usage);
+                return next;
+            }
+            Err(StoreError::LeaseLost(_)) => {
+                let_go(app, lease, Stop::LeaseLost, alive).await;
+                return None;
+            }
+            Err(error) => tracing::error!("the end of job {id} was not kept: {error}"),
+        }
+        if alive.is_cancelled() {
+            return None;
+        }
+        pause(alive, AGAIN).await;
+    }
+}
+
+fn how(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Failed => "failed",
+        Outcome::Completed { pr_link: None } => "unchanged",
+        Outcome::Completed { pr_link: Some(_) } => "completed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_fails_the_job() {
+        let broken = unbroken(async { if true { panic!("a fault") } else { Ok(()) } }).await;
+        assert!(matches!(broken, Err(Stop::Failed(_))));
+        assert!(unbroken(async { Ok(()) }).await.is_ok());
+    }
+}
