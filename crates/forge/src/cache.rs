@@ -69,7 +69,11 @@ impl Cache {
 
     /// Lets go of what `pin` kept. Fine when there is no such pin.
     pub async fn unpin(&self, pin: &str) -> Result<()> {
-        Git::at(&self.dir, "update-ref").args(["-d", &pin_ref(pin)?]).text().await.map(|_| ())
+        let repository = snapshot::open_repository(&self.dir)?.to_thread_local();
+        match repository.try_find_reference(&pin_ref(pin)?).map_err(snapshot::damaged)? {
+            Some(pin) => pin.delete().map_err(snapshot::damaged),
+            None => Ok(()),
+        }
     }
 
     /// Opens the files of `commit`. Costs nothing that grows with their number.
@@ -109,7 +113,7 @@ impl Cache {
     pub async fn tip(&self, remote: &Remote, branch: &str) -> Result<Option<Oid>> {
         valid_branch(branch)?;
         match remote {
-            Remote::File(file) => target::remote_tip(file, branch).await,
+            Remote::File(file) => target::tip(file.path(), branch).await,
             Remote::Http(http) => smart::tip(http, branch).await,
         }
     }

@@ -6,7 +6,8 @@
 //! the call. git's check that a repository belongs to its user stays on.
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -162,12 +163,12 @@ impl Git {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new("git");
-        let path = std::env::var_os("PATH");
+        let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+        let mut command = Command::new(program(&path));
         command
             .args(&self.args)
             .env_clear()
-            .env("PATH", path.unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into()))
+            .env("PATH", path)
             .envs(ENVIRONMENT.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -198,6 +199,17 @@ impl Output {
         let words = printable(line.unwrap_or("it said nothing"));
         Error::Git(format!("`git {}` failed: {words}", self.name))
     }
+}
+
+/// The first git in `path`. Looked up here, because the standard library starts a program that it has
+/// to look up in a changed environment from a copy of this whole process, which costs more than
+/// most calls of git.
+fn program(path: &OsStr) -> PathBuf {
+    let runs = |file: &PathBuf| {
+        file.is_absolute()
+            && file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    };
+    std::env::split_paths(path).map(|folder| folder.join("git")).find(runs).unwrap_or_else(|| "git".into())
 }
 
 /// The far side of a local transfer: `service` is `upload-pack` or `receive-pack`. git hands this
@@ -305,6 +317,22 @@ mod tests {
         check("git version 2.37.9\n", false);
         check("git version 1.99.1\n", false);
         check("", false);
+    }
+
+    #[test]
+    fn the_program_is_the_first_in_the_path_that_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = |name: &str, mode| {
+            let folder = dir.path().join(name);
+            std::fs::create_dir(&folder).unwrap();
+            std::fs::write(folder.join("git"), "").unwrap();
+            std::fs::set_permissions(folder.join("git"), std::fs::Permissions::from_mode(mode)).unwrap();
+            folder
+        };
+        let (data, first, second) = (folder("a", 0o644), folder("b", 0o755), folder("c", 0o755));
+        let path = std::env::join_paths([Path::new("."), dir.path(), &data, &first, &second]).unwrap();
+        assert_eq!(program(&path), first.join("git"));
+        assert_eq!(program(dir.path().as_os_str()), Path::new("git"));
     }
 
     #[test]

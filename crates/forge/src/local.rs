@@ -94,6 +94,9 @@ impl Local {
         let Some(base) = target::tip(&self.git_dir, &record.base).await? else {
             return Ok(false);
         };
+        if base == record.base_commit {
+            return Ok(false); // nothing came into the base since
+        }
         let head = &record.head_commit;
         // A head that was reset to where it started is in the base too, and was never merged.
         Ok(target::is_ancestor(&self.git_dir, head, &base).await?

@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::commit::set_pin;
 use crate::git::{self, Git, Output};
-use crate::{Error, FileRemote, Oid, Result};
+use crate::snapshot::{damaged, object_id, open_repository};
+use crate::{Error, FileRemote, Oid, Result, Snapshot};
 
 /// The commit that `branch` is at.
 pub(crate) async fn tip(git_dir: &Path, branch: &str) -> Result<Option<Oid>> {
@@ -41,9 +43,16 @@ fn owner(list: &str, branch: &str) -> Option<PathBuf> {
     None
 }
 
-/// Fetches the tip of `branch`, without its history, to the ref `to` of the repository at `dir`, and
-/// answers it.
+/// Fetches the tip of `branch`, without its history, to the ref `to` of the repository at `dir`. Most
+/// jobs start where the one before did: then the ref is all that is written.
 pub(crate) async fn fetch(dir: &Path, remote: &FileRemote, branch: &str, to: &str) -> Result<Oid> {
+    // What is wrong with the remote is for the fetch to say.
+    if let Ok(Some(tip)) = tip(remote.path(), branch).await
+        && Snapshot::open(dir, &tip).is_ok()
+    {
+        set_pin(&open_repository(dir)?.to_thread_local(), to, object_id(&tip)?)?;
+        return Ok(tip);
+    }
     let output = Git::at(dir, "fetch")
         .args(["--depth=1", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--quiet"])
         .args([format!("--upload-pack={}", git::service("upload-pack"))])
@@ -54,8 +63,14 @@ pub(crate) async fn fetch(dir: &Path, remote: &FileRemote, branch: &str, to: &st
     if output.code != Some(0) {
         return Err(fetch_failure(&output, branch));
     }
-    let tip = Git::at(dir, "rev-parse").args(["--verify", &format!("{to}^{{commit}}")]).text().await?;
-    Oid::parse(tip.trim())
+    pinned(dir, to)
+}
+
+/// The commit that a ref of ours keeps.
+fn pinned(dir: &Path, name: &str) -> Result<Oid> {
+    let repository = open_repository(dir)?.to_thread_local();
+    let mut found = repository.find_reference(name).map_err(damaged)?;
+    Oid::parse(&found.peel_to_commit().map_err(damaged)?.id.to_string())
 }
 
 fn fetch_failure(output: &Output, branch: &str) -> Error {
@@ -66,23 +81,6 @@ fn fetch_failure(output: &Output, branch: &str) -> Error {
         return Error::Repository("there is no git repository any more where the project's was".into());
     }
     output.failure()
-}
-
-/// The commit that `branch` is at on the remote.
-pub(crate) async fn remote_tip(remote: &FileRemote, branch: &str) -> Result<Option<Oid>> {
-    // Outside of any repository, so that only the remote can be at fault.
-    let output = Git::at(Path::new("/"), "ls-remote")
-        .args(["--exit-code", "--quiet"])
-        .args([format!("--upload-pack={}", git::service("upload-pack"))])
-        .args([remote.url(), &format!("refs/heads/{branch}")])
-        .run()
-        .await?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    match output.code {
-        Some(0) => Oid::parse(said.split('\t').next().unwrap_or_default()).map(Some),
-        Some(2) => Ok(None),
-        _ => Err(output.failure()),
-    }
 }
 
 /// Pushes `commit` from the repository at `dir` to exactly one branch, if that is still at

@@ -32,7 +32,9 @@ struct Layout {
 }
 
 async fn layout(path: &Path) -> Result<Layout> {
-    let asked = ["--git-common-dir", "--git-dir", "--is-inside-work-tree", "--show-object-format"];
+    // The last one has no answer, and fails the call, where there is no working copy.
+    let asked =
+        ["--git-common-dir", "--git-dir", "--is-inside-work-tree", "--show-object-format", "--show-toplevel"];
     let output = Git::at(path, "rev-parse").args(["--path-format=absolute"]).args(asked).run().await?;
     if output.stderr.contains("not a git repository") {
         let shown = path.display();
@@ -40,14 +42,21 @@ async fn layout(path: &Path) -> Result<Layout> {
     }
     let said = String::from_utf8_lossy(&output.stdout);
     let lines: Vec<&str> = said.lines().collect();
-    let [common, git_dir, inside, format] = lines[..] else { return Err(output.failure()) };
+    let (common, git_dir, format, top) = match lines[..] {
+        [common, git_dir, "true", format, top] => (common, git_dir, format, Some(top)),
+        [common, git_dir, "false", format] => (common, git_dir, format, None),
+        _ => return Err(output.failure()),
+    };
     if format != "sha1" {
         let why = format!("the repository names objects by {format}, and only sha1 can be used yet");
         return Err(Error::Repository(why));
     }
     let common = PathBuf::from(common).canonicalize()?;
     refuse_stranger(path, Path::new(git_dir), &common).await?;
-    let top = if inside == "true" { top(path).await? } else { owner_of(Path::new(git_dir)) };
+    let top = match top {
+        Some(top) => PathBuf::from(top).canonicalize()?,
+        None => owner_of(Path::new(git_dir)),
+    };
     Ok(Layout { top, common })
 }
 
@@ -87,11 +96,6 @@ fn linked_to(git_dir: &Path) -> Option<PathBuf> {
     let plain = file.symlink_metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_LINK_BYTES);
     let back = plain.then(|| std::fs::read_to_string(&file).ok()).flatten()?;
     Path::new(back.trim_end()).parent().map(Path::to_owned)
-}
-
-async fn top(path: &Path) -> Result<PathBuf> {
-    let said = Git::at(path, "rev-parse").args(["--path-format=absolute", "--show-toplevel"]).text().await?;
-    Ok(PathBuf::from(said.trim_end_matches('\n')).canonicalize()?)
 }
 
 /// A `.git` folder stands for the working copy around it; any other is a bare repository.
