@@ -20,7 +20,7 @@ from .common import Row, Server, admin, commit, free_port
 from .model import Model, Script
 
 WARM, JOBS, RUNS, IDLE = 3, 20, 3, 3
-POLL = 0.01
+POLL = 0.025
 
 
 class Task(NamedTuple):
