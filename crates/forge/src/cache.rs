@@ -153,7 +153,10 @@ fn pin_ref(pin: &str) -> Result<String> {
 }
 
 fn healthy(dir: &Path) -> bool {
-    bare::is_ours(dir) && !snapshot::is_suspect(dir) && snapshot::open_repository(dir).is_ok()
+    // The list of shallow commits, too: git reads it with every call, and we do not.
+    let opens =
+        |repository: gix::ThreadSafeRepository| repository.to_thread_local().shallow_commits().is_ok();
+    bare::is_ours(dir) && !snapshot::is_suspect(dir) && snapshot::open_repository(dir).is_ok_and(opens)
 }
 
 /// Puts an empty repository in the place of whatever is there.

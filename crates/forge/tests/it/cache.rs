@@ -54,6 +54,27 @@ async fn only_the_tip_is_fetched() {
 }
 
 #[tokio::test]
+async fn a_tip_that_is_here_is_not_fetched_again() {
+    let repo = Repo::new();
+    let cache = repo.cache().await;
+    let tip = cache.fetch(&repo.remote(), "main", "job-1").await.unwrap();
+    cache.unpin("job-1").await.unwrap();
+
+    // Whoever fetches is told that there is no such branch.
+    repo.git(&["config", "uploadpack.hideRefs", "refs/heads/main"]);
+    assert_eq!(cache.fetch(&repo.remote(), "main", "job-2").await.unwrap(), tip);
+    let dir = repo.beside("cache/p.git");
+    assert_eq!(git(&dir, &["rev-parse", "refs/docwright/pins/job-2"]), tip.as_str());
+    assert_eq!(cache.snapshot(&tip).unwrap().entries().unwrap().len(), 2);
+
+    repo.save("Newer");
+    let hidden = cache.fetch(&repo.remote(), "main", "job-3").await.unwrap_err();
+    assert!(matches!(hidden, Error::NoSuchBranch(_)), "{hidden}");
+    repo.git(&["config", "--unset", "uploadpack.hideRefs"]);
+    assert_eq!(cache.fetch(&repo.remote(), "main", "job-3").await.unwrap(), repo.tip("main"));
+}
+
+#[tokio::test]
 async fn a_pin_keeps_a_commit_and_unpinning_lets_go() {
     let repo = Repo::new();
     let cache = repo.cache().await;
@@ -139,6 +160,7 @@ async fn a_damaged_cache_is_made_anew() {
         damage();
         assert_eq!(cache.fetch(&repo.remote(), "main", "job-2").await.unwrap(), tip, "damage {n}");
         assert_eq!(cache.snapshot(&tip).unwrap().entries().unwrap().len(), 2);
+        assert_eq!(git(&dir, &["rev-list", "--count", "--all"]), "1", "damage {n}");
         damage();
         Cache::open(&dir).await.unwrap().fetch(&repo.remote(), "main", "job-3").await.unwrap();
     }
