@@ -85,7 +85,7 @@ pub struct NewProject {
 }
 
 /// What to change of a project; what is `None` stays as it is.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct ProjectChange {
     pub name: Option<String>,
     pub repository: Option<String>,

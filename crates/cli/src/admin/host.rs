@@ -15,16 +15,17 @@ use crate::settings::Sources;
 
 /// The token, or the key of an app, if one is named.
 pub(super) fn key(args: &HostArgs) -> anyhow::Result<Option<HostKey>> {
-    let path = args.token_file.as_deref().or(args.app_key_file.as_deref());
-    path.map(read_key).transpose()
+    let token = args.token_file.as_deref().map(|path| ("--token-file", path));
+    let named = token.or(args.app_key_file.as_deref().map(|path| ("--app-key-file", path)));
+    named.map(|(flag, path)| read_key(path).with_context(|| format!("{flag} {}", path.display()))).transpose()
 }
 
 fn read_key(path: &Path) -> anyhow::Result<HostKey> {
     let text = match path == Path::new("-") {
-        true => std::io::read_to_string(std::io::stdin()).context("standard input")?,
-        false => std::fs::read_to_string(path).with_context(|| path.display().to_string())?,
+        true => std::io::read_to_string(std::io::stdin())?,
+        false => std::fs::read_to_string(path)?,
     };
-    ensure!(!text.trim().is_empty(), "{} is empty: it must hold the token", path.display());
+    ensure!(!text.trim().is_empty(), "it must hold the token, and is empty");
     Ok(HostKey::new(text.trim()))
 }
 

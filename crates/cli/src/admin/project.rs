@@ -93,7 +93,6 @@ async fn update(sources: &Sources, args: UpdateProject) -> anyhow::Result<()> {
     let before = project(&admin, &args.id).await?;
     let key = host::key(&args.host)?;
     let mut change = host::changed(&args.host, parse_change(sources, &args.changes)?);
-    ensure!(change != ProjectChange::default() || key.is_some(), "name what is to change: see --help");
     if host::is_to_be_checked(&change) || key.is_some() {
         let found = host::check(&admin, &before, &change, key.as_ref()).await?;
         change.repository = change.repository.map(|_| found.place);

@@ -21,13 +21,13 @@ pub(crate) struct HostArgs {
     /// Its installation [default: the one that has the repository]
     #[arg(long, value_name = "NUMBER", requires = "app")]
     pub(crate) installation: Option<u64>,
-    /// The kind of host: github, gitlab, gitea or forgejo [default: what it turns out to be]
+    /// The kind of host: github, gitlab, gitea or forgejo [default: what it turns out to be]; "" finds out again
     #[arg(long, value_name = "KIND", value_parser = server::parse_host_kind)]
     pub(crate) host: Option<String>,
-    /// A label for every pull request; can be given again
+    /// A label for every pull request; can be given again, and "" is none
     #[arg(long, value_name = "LABEL")]
     pub(crate) label: Vec<String>,
-    /// Who is asked to review every pull request, or organization/team; can be given again
+    /// Who is asked to review every pull request, or organization/team; can be given again, and "" is nobody
     #[arg(long, value_name = "USER")]
     pub(crate) reviewer: Vec<String>,
     /// Whom commits are by, such as "Docs Bot <bot@acme.dev>" [default: Docwright]
@@ -46,9 +46,10 @@ fn parse_author(text: &str) -> Result<AuthorText, String> {
     }
     let author = text.strip_suffix('>').and_then(|text| text.split_once('<'));
     let author = author.map(|(name, email)| (name.trim(), email.trim()));
-    let plain = |text: &str| !text.is_empty() && !text.contains(|c: char| c.is_control() || "<>".contains(c));
+    let plain = |text: &str| !text.is_empty() && !text.contains(['<', '>']);
+    let is_one_line = text.len() <= 300 && !text.contains(char::is_control);
     match author {
-        Some((name, email)) if plain(name) && plain(email) && email.contains('@') && text.len() <= 300 => {
+        Some((name, email)) if plain(name) && plain(email) && email.contains('@') && is_one_line => {
             Ok(AuthorText(Some(Author { name: name.to_owned(), email: email.to_owned() })))
         }
         _ => Err("an author looks like \"Docs Bot <bot@acme.dev>\"".into()),

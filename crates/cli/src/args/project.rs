@@ -1,6 +1,6 @@
 //! `docwright project …`, as `--help` tells it.
 
-use clap::{Args as Arguments, Subcommand};
+use clap::{ArgGroup, Args as Arguments, Subcommand};
 use store::parse_name;
 
 use super::{Data, HostArgs, List};
@@ -86,13 +86,13 @@ pub(crate) struct ViewProject {
 }
 
 #[derive(Arguments)]
+#[command(group = ArgGroup::new("change").required(true).multiple(true).args(CHANGES))]
 pub(crate) struct UpdateProject {
     /// The project's id, as `docwright project list` shows it
     #[arg(value_name = "PROJECT")]
     pub(crate) id: String,
     #[command(flatten)]
     pub(crate) changes: Changes,
-    /// "" takes labels, reviewers, author or kind away
     #[command(flatten)]
     pub(crate) host: HostArgs,
     #[command(flatten)]
@@ -101,6 +101,24 @@ pub(crate) struct UpdateProject {
     #[arg(long)]
     pub(crate) json: bool,
 }
+
+/// At least one of these is to change.
+const CHANGES: [&str; 14] = [
+    "name",
+    "repository",
+    "base_ref",
+    "docs_path",
+    "site",
+    "model",
+    "allow_model",
+    "allow_path",
+    "token_file",
+    "app_key_file",
+    "host",
+    "label",
+    "reviewer",
+    "author",
+];
 
 /// What is not named stays as it is.
 #[derive(Arguments)]

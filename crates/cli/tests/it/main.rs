@@ -8,6 +8,7 @@ mod check;
 mod demo;
 mod doctor;
 mod exits;
+mod hosts;
 mod jobs;
 mod kill;
 mod live;

@@ -44,7 +44,11 @@ impl Address {
         match url.scheme() {
             "https" => {}
             "http" if private => {}
-            "http" => return refuse("must begin with https://: a token must not be sent in the clear"),
+            "http" => {
+                return refuse(
+                    "must begin with https://: a token must not be sent in the clear; for a host of your own network, set hosts_allow_private",
+                );
+            }
             _ => return refuse("must begin with https://"),
         }
         if url.port() == Some(0) || url.host_str().is_none_or(str::is_empty) {

@@ -66,7 +66,7 @@ const SIGNS: [(HostKind, &[&str]); 4] = [
 pub(super) async fn ask(line: &Line, origin: &Url) -> Result<HostKind> {
     let host = &line.host;
     let mut told = Error::Denied(format!(
-        "{host} does not say what it is: set the project's host to github, gitlab, gitea or forgejo"
+        "{host} does not say what it is: name its kind with --host, one of github, gitlab, gitea and forgejo"
     ));
     let mut unheard = 0;
     for (kind, path) in SIGNS {

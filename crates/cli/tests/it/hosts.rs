@@ -1,0 +1,108 @@
+//! `docwright project …` with a repository on a host: every fault is told at once, and a job opens its
+//! pull request there.
+
+use std::fs;
+use std::path::Path;
+
+use fakehost::{Access, FakeHost, Kind};
+use serde_json::{Value, json};
+
+use crate::models::settings;
+use crate::support::{Client, Serving, home, json, refusal, run};
+
+const TOKEN: &str = "tok-canary-0123456789abcdef";
+const NAME: &str = "acme/docs";
+
+/// A GitHub with one repository, and files with tokens for it; settings that let it be reached.
+async fn github(home: &Path) -> FakeHost {
+    settings(home, "hosts_allow_private = true\n");
+    let host = FakeHost::start(Kind::GitHub).await;
+    host.repository(NAME, &[("docs/a.md", "one two\n")]).await;
+    for (file, token, access) in [
+        ("good", TOKEN, Some(Access::Full)),
+        ("read", "tok-read", Some(Access::ReadOnly)),
+        ("bad", "tok-bad", None),
+    ] {
+        if let Some(access) = access {
+            host.token(token, access);
+        }
+        fs::write(home.join(file), format!("{token}\n")).unwrap();
+    }
+    fs::write(home.join("empty"), "\n").unwrap();
+    host
+}
+
+fn create(home: &Path, host: &FakeHost, token: &str, more: &[&str]) -> (i32, String) {
+    let (url, token) = (format!("{}/{NAME}", host.url()), home.join(token));
+    let token = token.to_str().unwrap();
+    let mut args = vec!["project", "create", "--name", "D", "--host", "github", "--token-file", token];
+    args.extend(["--repository", &url]);
+    args.extend(more.iter().copied());
+    refusal(home, &args)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_fault_of_a_host_is_told_at_once() {
+    let home = home();
+    let host = github(home.path()).await;
+    let told = |token: &str, more: &[&str]| {
+        let (code, told) = create(home.path(), &host, token, more);
+        assert_eq!(code, 1, "{told}");
+        assert!(!told.contains("tok-"), "{told}");
+        told
+    };
+    assert!(told("bad", &[]).contains("it is wrong, expired or revoked"));
+    assert!(told("read", &[]).contains("may not push"));
+    assert!(told("empty", &[]).contains("it must hold the token, and is empty"));
+    assert!(told("none", &[]).contains("No such file"));
+    assert!(told("good", &["--ref", "gone"]).contains("no branch `gone`"));
+    assert!(told("good", &["--docs-path", "gone"]).contains("no folder `gone`"));
+    host.set(NAME, |settings| settings.archived = true);
+    assert!(told("good", &[]).contains("archived"));
+    let (code, told) = create(home.path(), &host, "good", &["--author", "Bot"]);
+    assert!(code == 2 && told.contains("Docs Bot <bot@acme.dev>"), "{told}");
+    assert_eq!(json(home.path(), &["project", "list", "--json"]), json!([]), "nothing was made");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_opens_its_pull_request_on_the_host() {
+    let home = home();
+    let host = github(home.path()).await;
+    let (url, token) = (format!("{}/{NAME}", host.url()), home.path().join("good"));
+    let mut args = vec!["project", "create", "--name", "D", "--host", "github", "--json"];
+    args.extend(["--token-file", token.to_str().unwrap(), "--repository", &url]);
+    args.extend(["--label", "docs", "--author", "Docs Bot <bot@acme.dev>"]);
+    let project = json(home.path(), &args);
+    assert_eq!((&project["host"], &project["repository"]), (&json!("github"), &json!(url)));
+    let id = project["id"].as_str().unwrap().to_owned();
+
+    let hook = json(home.path(), &["project", "hook", &id, "--json"]);
+    assert!(hook["url"].as_str().unwrap().ends_with(&format!("/hooks/github/{id}")), "{hook}");
+    let again = json(home.path(), &["project", "hook", &id, "--json"]);
+    assert_eq!(hook, again, "it stays until somebody wants another");
+    assert_ne!(json(home.path(), &["project", "hook", &id, "--rotate", "--json"])["secret"], hook["secret"]);
+
+    let serving = Serving::start(home.path());
+    let mut client = Client::of(home.path(), &serving);
+    client.project = id.clone();
+    let done = client.job(&["create", "Replace \"one\" with \"eins\".", "--watch", "--json"]);
+    assert!(done.status.success(), "{done:?}");
+    let job: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let pulls = host.pulls(NAME);
+    assert_eq!((pulls.len(), &pulls[0].labels), (1, &vec!["docs".to_owned()]));
+    assert_eq!(job["prLink"], json!(format!("{url}/pull/{}", pulls[0].number)));
+    assert_eq!(job["source"]["repository"], json!(url));
+
+    // Its pull requests are the host's to show.
+    let (code, told) = refusal(home.path(), &["pull", "list", &id]);
+    assert!(code == 1 && told.contains(&format!("are at {url}")), "{told}");
+    // Another token takes the old one's place, and is looked at first.
+    let bad = home.path().join("bad");
+    let (code, told) =
+        refusal(home.path(), &["project", "update", &id, "--token-file", bad.to_str().unwrap()]);
+    assert!(code == 1 && told.contains("does not accept the token"), "{told}");
+    assert!(run(home.path(), &["project", "update", &id, "--label", ""]).status.success());
+    assert_eq!(json(home.path(), &["project", "view", &id, "--json"])["labels"], json!([]));
+    let log = serving.stop();
+    assert!(!log.contains("canary"), "{log}");
+}
