@@ -12,6 +12,11 @@ pub trait Clock: Send + Sync + 'static {
     fn now_ms(&self) -> i64 {
         self.now().as_millisecond()
     }
+
+    /// What a database with a clock of its own is told that the time is; `None`: its clock is right.
+    fn told(&self) -> Option<Timestamp> {
+        None
+    }
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -45,5 +50,9 @@ impl TestClock {
 impl Clock for TestClock {
     fn now(&self) -> Timestamp {
         *self.lock()
+    }
+
+    fn told(&self) -> Option<Timestamp> {
+        Some(self.now())
     }
 }

@@ -84,6 +84,26 @@ pub struct NewProject {
     pub allow_paths: Vec<String>,
 }
 
+impl NewProject {
+    pub(crate) fn project(&self, now: Timestamp) -> Project {
+        let new = self.clone();
+        Project {
+            id: ProjectId::random(),
+            organization: new.organization,
+            name: new.name,
+            repository: new.repository,
+            hosting: new.hosting,
+            base_ref: new.base_ref,
+            docs_path: new.docs_path,
+            sites: new.sites,
+            model: new.model,
+            models: new.models,
+            allow_paths: new.allow_paths,
+            created_at: now,
+        }
+    }
+}
+
 /// What to change of a project; what is `None` stays as it is.
 #[derive(Debug, Clone, Default)]
 pub struct ProjectChange {

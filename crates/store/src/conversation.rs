@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::kept::from_ms;
 use crate::{Result, StoreError};
 
 /// The longest JSON of one entry.
@@ -49,6 +50,11 @@ pub(crate) fn written(entry: &Value) -> Result<String> {
         Ok(_) => Ok(text),
         Err(_) => Err(StoreError::BadEntry("is nested too deeply".into())),
     }
+}
+
+/// The calendar month, UTC.
+pub(crate) fn month_of(now: i64) -> Result<String> {
+    Ok(from_ms(now)?.strftime("%Y-%m").to_string())
 }
 
 #[cfg(test)]

@@ -108,6 +108,29 @@ pub struct NewJob {
     pub draft: bool,
 }
 
+impl NewJob {
+    pub(crate) fn job(&self, now: Timestamp) -> Job {
+        let (id, new) = (JobId::random(), self.clone());
+        Job {
+            branch: new.branch.clone().unwrap_or_else(|| format!("docwright/{id}")),
+            id,
+            project: new.project,
+            status: Status::Active,
+            prompt: new.prompt.0,
+            model: new.model,
+            base_ref: new.base_ref,
+            adopts: new.branch.is_some(),
+            draft: new.draft,
+            run: 1,
+            pr_link: None,
+            created_at: now,
+            ended_at: None,
+            archived_at: None,
+            attempt: 0,
+        }
+    }
+}
+
 /// Something that happened to a job. Numbered from 1, without gaps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {

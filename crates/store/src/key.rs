@@ -223,6 +223,25 @@ pub struct NewKey {
     pub expiry: Expiry,
 }
 
+impl NewKey {
+    pub(crate) fn key(&self, text: &KeyText, now: Timestamp) -> ApiKey {
+        let new = self.clone();
+        ApiKey {
+            id: KeyId::random(),
+            organization: new.organization,
+            name: new.name,
+            hint: text.hint(),
+            scope: new.scope,
+            projects: new.projects,
+            allow: new.allow,
+            created_at: now,
+            expires_at: new.expiry.moment(now),
+            last_used_at: None,
+            revoked_at: None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,15 +1,17 @@
 //! What is kept: organizations, projects, keys, sessions, jobs with their events and
 //! conversations, pull requests of the embedded host, secrets. Domain types with their
-//! transitions, the traits that promise to keep them, and the SQLite that does. Knows no HTTP
-//! and no agent.
+//! transitions, the traits that promise to keep them, and the SQLite and the PostgreSQL that do.
+//! Knows no HTTP and no agent.
 
 mod account;
 mod conversation;
 mod data_dir;
 mod id;
 mod job;
+mod kept;
 mod key;
 mod name;
+mod postgres;
 mod pull;
 mod queue;
 mod secret;
@@ -28,11 +30,17 @@ pub use job::{
 };
 pub use key::{Allow, AllowError, ApiKey, Expiry, KeyText, NewKey, Scope};
 pub use name::parse_name;
+pub use postgres::{DatabaseUrl, PostgresStore};
 pub use pull::{NewPull, Pull, PullState, Pulls};
 pub use queue::{Change, Ending, LEASE, Lease, MAX_ATTEMPTS, Message, Outcome, Queue, Resume};
 pub use secret::{MasterKey, SecretError, Secrets};
 pub use sqlite::SqliteStore;
 pub use terms::{Limit, Once, Rates, Receipt, Render, Terms, Usage};
+
+/// All that a backend keeps.
+pub trait Store: Accounts + Sessions + Secrets + JobStore + Queue + Rates + Pulls {}
+
+impl<T: Accounts + Sessions + Secrets + JobStore + Queue + Rates + Pulls> Store for T {}
 
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
@@ -51,13 +59,20 @@ pub enum StoreError {
     Open(#[from] base::sqlite::OpenError),
     #[error(transparent)]
     Secret(#[from] SecretError),
+    /// Another write had to go first; the same one can be tried again.
+    #[error("the database broke the write off for the sake of another one")]
+    BrokenOff,
     #[error("the database did not answer: {0}")]
     Database(String),
 }
 
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
-        Self::Database(error.to_string())
+        // Of PostgreSQL: a serialization failure, a deadlock.
+        match error.as_database_error().and_then(|error| error.code()).as_deref() {
+            Some("40001" | "40P01") => Self::BrokenOff,
+            _ => Self::Database(error.to_string()),
+        }
     }
 }
 

@@ -74,9 +74,6 @@ pub trait Pulls: Send + Sync {
     async fn pulls_by_head(&self, project: &ProjectId, head: &str) -> Result<Vec<Pull>>;
     /// Newest first.
     async fn pulls(&self, project: &ProjectId, limit: u32) -> Result<Vec<Pull>>;
-    /// What became of the pull request at `link`, of whatever host: every job of the project that has
-    /// it gets an event, where that is news. Answers how many did.
-    async fn note_pull(&self, project: &ProjectId, link: &str, state: PullState) -> Result<usize>;
     /// Moves an open pull request on, and tells its job; false, and nothing is written, when it is
     /// not open.
     async fn settle_pull(
@@ -87,4 +84,7 @@ pub trait Pulls: Send + Sync {
         head_commit: &str,
         merge_commit: Option<&str>,
     ) -> Result<bool>;
+    /// What became of the pull request at `link`, of whatever host: every job of the project that has
+    /// it gets an event, where that is news. Answers how many did.
+    async fn note_pull(&self, project: &ProjectId, link: &str, state: PullState) -> Result<usize>;
 }

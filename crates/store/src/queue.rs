@@ -70,6 +70,20 @@ pub struct Ending {
 }
 
 impl Ending {
+    /// Of a job that has used up its attempts.
+    pub(crate) fn gave_up() -> Self {
+        Self {
+            outcome: Outcome::Failed,
+            message: format!(
+                "The job stopped its worker {MAX_ATTEMPTS} times and was given up; create a new job to try again"
+            ),
+            report: Value::Null,
+            checks: serde_json::json!([]),
+            usage: serde_json::json!({}),
+            diff: None,
+        }
+    }
+
     pub(crate) fn event(self) -> NewEvent {
         let reason = match self.outcome {
             Outcome::Completed { .. } => "completed",
@@ -121,8 +135,9 @@ pub trait Queue: Send + Sync {
     /// Gives the job back for a while, as one whose host is in trouble: nobody is given it before
     /// `until`, and the attempt is not held against it. `why` is for those who watch.
     async fn put_off(&self, lease: &Lease, until: Timestamp, why: NewEvent) -> Result<()>;
-    /// Frees every lease. For the one server that holds the data directory: whoever had a
-    /// lease is dead.
+    /// Frees every lease, on SQLite, for the one server that holds the data directory: whoever had
+    /// a lease is dead. On PostgreSQL other servers may be alive, and nothing happens: there a lease
+    /// ends by time alone.
     async fn void_leases(&self) -> Result<()>;
     /// Those of the worker's jobs that it must let go of.
     async fn to_stop(&self, worker: &WorkerId) -> Result<Vec<JobId>>;

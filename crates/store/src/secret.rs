@@ -13,6 +13,8 @@ use zeroize::Zeroizing;
 use crate::Result;
 
 const NONCE: usize = 24;
+/// A known value under a reserved name: opens only under the master key it was sealed with.
+pub(crate) const CHECK: (&str, &str) = ("docwright", "check");
 
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {

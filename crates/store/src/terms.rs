@@ -7,7 +7,13 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::id::sha256;
+use crate::kept::from_ms;
 use crate::{Job, Result};
+
+/// What limits are counted by, in milliseconds.
+pub(crate) const HOUR: i64 = 3_600_000;
+/// How long the answer to an idempotent request is kept.
+pub(crate) const KEPT: i64 = 24 * HOUR;
 
 /// An `Idempotency-Key` with what it stands for.
 #[derive(Debug, Clone)]
@@ -29,6 +35,18 @@ pub struct Limit {
     /// What is counted together, such as the jobs of one project.
     pub bucket: String,
     pub most: u32,
+}
+
+impl Limit {
+    pub(crate) fn usage(&self, used: u32, now: i64) -> Result<Usage> {
+        let end = (now / HOUR + 1) * HOUR;
+        Ok(Usage {
+            most: self.most,
+            left: self.most.saturating_sub(used),
+            resets_at: from_ms(end)?,
+            left_for: SignedDuration::from_millis(end - now),
+        })
+    }
 }
 
 /// How much of a limit is used up.

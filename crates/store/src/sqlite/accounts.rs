@@ -3,8 +3,9 @@ use futures_util::FutureExt;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
-use super::{SqliteStore, damaged, from_json, time, time_or_none, to_json};
+use super::{SqliteStore, time, time_or_none};
 use crate::account::LAST_USED;
+use crate::kept::{damaged, from_json, to_json};
 use crate::{
     Accounts, Allow, ApiKey, KeyId, KeyText, NewKey, NewProject, Organization, OrganizationId, Project,
     ProjectChange, ProjectId, Result, StoreError,
@@ -36,21 +37,7 @@ impl Accounts for SqliteStore {
     }
 
     async fn create_project(&self, new: &NewProject) -> Result<Project> {
-        let new = new.clone();
-        let project = Project {
-            id: ProjectId::random(),
-            organization: new.organization,
-            name: new.name,
-            repository: new.repository,
-            hosting: new.hosting,
-            base_ref: new.base_ref,
-            docs_path: new.docs_path,
-            sites: new.sites,
-            model: new.model,
-            models: new.models,
-            allow_paths: new.allow_paths,
-            created_at: self.clock.now(),
-        };
+        let project = new.project(self.clock.now());
         let row = project.clone();
         let insert = sqlx::query("INSERT INTO projects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
             .bind(row.id.0)
@@ -90,21 +77,7 @@ impl Accounts for SqliteStore {
 
     async fn create_key(&self, new: &NewKey) -> Result<(ApiKey, KeyText)> {
         let text = KeyText::random();
-        let now = self.clock.now();
-        let new = new.clone();
-        let key = ApiKey {
-            id: KeyId::random(),
-            organization: new.organization,
-            name: new.name,
-            hint: text.hint(),
-            scope: new.scope,
-            projects: new.projects,
-            allow: new.allow,
-            created_at: now,
-            expires_at: new.expiry.moment(now),
-            last_used_at: None,
-            revoked_at: None,
-        };
+        let key = new.key(&text, self.clock.now());
         let row = key.clone();
         let projects = row.projects.map(|ids| to_json(&ids.into_iter().map(|id| id.0).collect::<Vec<_>>()));
         let insert = sqlx::query("INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)")

@@ -3,7 +3,9 @@
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
-use super::{from_json, from_ms, time_or_none};
+use super::time_or_none;
+use crate::conversation::month_of;
+use crate::kept::{from_json, kept};
 use crate::{JobId, ProjectId, Result, Said, Tokens};
 
 /// Answers the tokens of the job's project this month, with these.
@@ -70,15 +72,6 @@ pub(super) async fn month(db: &mut SqliteConnection, project: &ProjectId, now: i
     let spent = sqlx::query_scalar("SELECT tokens FROM tokens_by_month WHERE project = ? AND month = ?");
     let spent: Option<i64> = spent.bind(&project.0).bind(month_of(now)?).fetch_optional(db).await?;
     Ok(spent.unwrap_or(0).unsigned_abs())
-}
-
-/// The calendar month, UTC.
-fn month_of(now: i64) -> Result<String> {
-    Ok(from_ms(now)?.strftime("%Y-%m").to_string())
-}
-
-fn kept(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 fn said(row: &SqliteRow) -> Result<Said> {

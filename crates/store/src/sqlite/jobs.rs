@@ -5,7 +5,8 @@ use sqlx::{Row, SqliteConnection};
 
 use super::line::live;
 use super::once::{self, Request};
-use super::{SqliteStore, conversation, damaged, from_json, time, time_or_none, to_json};
+use super::{SqliteStore, conversation, time, time_or_none};
+use crate::kept::{damaged, from_json, to_json};
 use crate::{
     Archived, Event, Filter, Job, JobCounts, JobId, JobStore, NewEvent, NewJob, Page, ProjectId, Prompt,
     Receipt, Result, Said, Status, Terms,
@@ -14,7 +15,7 @@ use crate::{
 #[async_trait]
 impl JobStore for SqliteStore {
     async fn insert(&self, new: &NewJob, terms: &Terms) -> Result<Receipt> {
-        let (job, terms) = (new_job(new, self.clock.now()), terms.clone());
+        let (job, terms) = (new.job(self.clock.now()), terms.clone());
         let receipt = self.db.write(move |db| async move { insert(db, job, &terms).await }.boxed()).await?;
         self.work.notify_one();
         Ok(receipt)
@@ -135,27 +136,6 @@ impl JobStore for SqliteStore {
 
     async fn event_came(&self) {
         self.news.notified().await;
-    }
-}
-
-fn new_job(new: &NewJob, now: jiff::Timestamp) -> Job {
-    let id = JobId::random();
-    Job {
-        branch: new.branch.clone().unwrap_or_else(|| format!("docwright/{id}")),
-        id,
-        project: new.project.clone(),
-        status: Status::Active,
-        prompt: new.prompt.as_str().to_owned(),
-        model: new.model.clone(),
-        base_ref: new.base_ref.clone(),
-        adopts: new.branch.is_some(),
-        draft: new.draft,
-        run: 1,
-        pr_link: None,
-        created_at: now,
-        ended_at: None,
-        archived_at: None,
-        attempt: 0,
     }
 }
 

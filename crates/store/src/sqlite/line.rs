@@ -1,12 +1,12 @@
 //! The line that jobs wait in, and what whoever takes one out of it gets.
 
-use serde_json::Value;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use super::jobs::{append, job, set_archived};
-use super::{from_json, leases};
-use crate::{Change, Ending, JobId, LEASE, Lease, MAX_ATTEMPTS, NewEvent, Outcome, Result, Resume, WorkerId};
+use super::leases;
+use crate::kept::from_json;
+use crate::{Change, Ending, JobId, LEASE, Lease, MAX_ATTEMPTS, NewEvent, Result, Resume, WorkerId};
 
 /// Whether somebody alive has the job.
 pub(super) async fn live(db: &mut SqliteConnection, id: &JobId, now: i64) -> Result<bool> {
@@ -48,7 +48,7 @@ pub(super) async fn lease(db: &mut SqliteConnection, worker: WorkerId, now: i64)
             continue;
         }
         if job.attempt >= MAX_ATTEMPTS {
-            leases::end(db, &job.id, now, gave_up()).await?;
+            leases::end(db, &job.id, now, Ending::gave_up()).await?;
             continue;
         }
         job.attempt += 1;
@@ -69,19 +69,6 @@ pub(super) async fn lease(db: &mut SqliteConnection, worker: WorkerId, now: i64)
         return Ok(Some(Lease { job, worker, fence, resume }));
     }
     Ok(None)
-}
-
-fn gave_up() -> Ending {
-    Ending {
-        outcome: Outcome::Failed,
-        message: format!(
-            "The job stopped its worker {MAX_ATTEMPTS} times and was given up; create a new job to try again"
-        ),
-        report: Value::Null,
-        checks: serde_json::json!([]),
-        usage: serde_json::json!({}),
-        diff: None,
-    }
 }
 
 pub(super) async fn resume(db: &mut SqliteConnection, row: &SqliteRow, run: u32) -> Result<Resume> {

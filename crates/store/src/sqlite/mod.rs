@@ -23,7 +23,8 @@ use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Row, Sqlite};
 use tokio::sync::Notify;
 
-use crate::{MasterKey, Result, StoreError};
+use crate::kept::from_ms;
+use crate::{MasterKey, Result};
 
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0001_spine.sql"),
@@ -67,21 +68,4 @@ fn time(row: &SqliteRow, column: &str) -> Result<Timestamp> {
 
 fn time_or_none(row: &SqliteRow, column: &str) -> Result<Option<Timestamp>> {
     row.try_get::<Option<i64>, _>(column)?.map(from_ms).transpose()
-}
-
-fn from_ms(ms: i64) -> Result<Timestamp> {
-    Timestamp::from_millisecond(ms).map_err(|_| damaged("a time"))
-}
-
-fn from_json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
-    serde_json::from_str(text).map_err(|_| damaged("a list"))
-}
-
-fn to_json<T: serde::Serialize>(value: &T) -> String {
-    // Lists and maps of strings cannot fail to become JSON.
-    serde_json::to_string(value).unwrap_or_default()
-}
-
-fn damaged(what: &str) -> StoreError {
-    StoreError::Database(format!("{what} in the database cannot be read; was it written by hand?"))
 }

@@ -3,10 +3,8 @@
 use sqlx::{Row, SqliteConnection};
 
 use super::rates;
+use crate::terms::KEPT;
 use crate::{Job, Once, ProjectId, Receipt, Result, Terms, Usage};
-
-/// How long the answer to an idempotent request is kept.
-const KEPT: i64 = 24 * 3_600_000;
 
 /// What a request is, within its project.
 pub(super) struct Request<'a> {

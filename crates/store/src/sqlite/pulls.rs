@@ -4,7 +4,8 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use super::jobs::append;
-use super::{SqliteStore, damaged, time};
+use super::{SqliteStore, time};
+use crate::kept::damaged;
 use crate::{JobId, NewPull, ProjectId, Pull, PullState, Pulls, Result, StoreError};
 
 #[async_trait]

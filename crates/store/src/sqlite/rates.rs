@@ -1,12 +1,10 @@
 use async_trait::async_trait;
 use futures_util::FutureExt;
-use jiff::SignedDuration;
 use sqlx::{Row, SqliteConnection};
 
-use super::{SqliteStore, from_ms};
+use super::SqliteStore;
+use crate::terms::HOUR;
 use crate::{Limit, Rates, Result, Usage};
-
-const HOUR: i64 = 3_600_000;
 
 #[async_trait]
 impl Rates for SqliteStore {
@@ -22,7 +20,7 @@ impl Rates for SqliteStore {
     async fn reached(&self, limit: &Limit) -> Result<Option<Usage>> {
         let now = self.clock.now_ms();
         let used = used(&mut *self.db.reads().acquire().await?, limit, now).await?;
-        (used >= limit.most).then(|| usage(limit, used, now)).transpose()
+        (used >= limit.most).then(|| limit.usage(used, now)).transpose()
     }
 }
 
@@ -34,7 +32,7 @@ pub(super) async fn count(
 ) -> Result<Result<Usage, Usage>> {
     let used = used(db, limit, now).await?;
     if used >= limit.most {
-        return Ok(Err(usage(limit, used, now)?));
+        return Ok(Err(limit.usage(used, now)?));
     }
     sqlx::query("INSERT OR REPLACE INTO rates VALUES (?, ?, ?)")
         .bind(&limit.bucket)
@@ -42,7 +40,7 @@ pub(super) async fn count(
         .bind(used + 1)
         .execute(db)
         .await?;
-    Ok(Ok(usage(limit, used + 1, now)?))
+    Ok(Ok(limit.usage(used + 1, now)?))
 }
 
 async fn used(db: &mut SqliteConnection, limit: &Limit, now: i64) -> Result<u32> {
@@ -52,14 +50,4 @@ async fn used(db: &mut SqliteConnection, limit: &Limit, now: i64) -> Result<u32>
         .fetch_optional(db)
         .await?;
     Ok(row.map(|row| row.try_get("used")).transpose()?.unwrap_or(0))
-}
-
-fn usage(limit: &Limit, used: u32, now: i64) -> Result<Usage> {
-    let end = (now / HOUR + 1) * HOUR;
-    Ok(Usage {
-        most: limit.most,
-        left: limit.most.saturating_sub(used),
-        resets_at: from_ms(end)?,
-        left_for: SignedDuration::from_millis(end - now),
-    })
 }

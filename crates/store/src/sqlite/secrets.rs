@@ -2,10 +2,8 @@ use async_trait::async_trait;
 use zeroize::Zeroizing;
 
 use super::SqliteStore;
+use crate::secret::CHECK;
 use crate::{Result, SecretError, Secrets};
-
-/// A known value under a reserved name: opens only under the master key it was sealed with.
-const CHECK: (&str, &str) = ("docwright", "check");
 
 impl SqliteStore {
     /// Refuses a master key other than the one this database was made with.

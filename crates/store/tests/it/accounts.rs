@@ -1,8 +1,7 @@
 use base::TestClock;
 use jiff::SignedDuration;
 use store::{
-    Accounts, Allow, Expiry, KeyText, NewKey, Project, ProjectChange, ProjectId, Scope, Sessions,
-    SqliteStore, StoreError, Token,
+    Allow, Expiry, KeyText, NewKey, Project, ProjectChange, ProjectId, Scope, Store, StoreError, Token,
 };
 
 use crate::{every_backend, project};
@@ -30,14 +29,14 @@ fn new_key(project: &Project) -> NewKey {
     }
 }
 
-async fn an_organizations_name_is_taken_once(store: &SqliteStore, _: &TestClock) {
+async fn an_organizations_name_is_taken_once(store: &dyn Store, _: &TestClock) {
     store.create_organization("acme").await.unwrap();
     let again = store.create_organization("acme").await;
     assert!(matches!(again, Err(StoreError::Taken(sentence)) if sentence.contains("acme already")));
     assert_eq!(store.organizations().await.unwrap().len(), 1);
 }
 
-async fn a_project_is_found_as_it_was_made(store: &SqliteStore, _: &TestClock) {
+async fn a_project_is_found_as_it_was_made(store: &dyn Store, _: &TestClock) {
     let made = project(store, "acme").await;
     let other = project(store, "globex").await;
     let found = store.project(&made.id).await.unwrap().unwrap();
@@ -47,7 +46,7 @@ async fn a_project_is_found_as_it_was_made(store: &SqliteStore, _: &TestClock) {
     assert_eq!(of(None).await.unwrap().len(), 2);
 }
 
-async fn a_change_of_a_project_leaves_the_rest_of_it(store: &SqliteStore, _: &TestClock) {
+async fn a_change_of_a_project_leaves_the_rest_of_it(store: &dyn Store, _: &TestClock) {
     let (made, other) = (project(store, "acme").await, project(store, "globex").await);
     let sites = vec!["https://a.example".to_owned(), "https://b.example".to_owned()];
     let first = ProjectChange {
@@ -87,7 +86,7 @@ async fn a_change_of_a_project_leaves_the_rest_of_it(store: &SqliteStore, _: &Te
     assert!(store.update_project(&ProjectId("nothing".into()), &first).await.unwrap().is_none());
 }
 
-async fn a_project_allows_its_own_model_and_those_that_it_names(store: &SqliteStore, _: &TestClock) {
+async fn a_project_allows_its_own_model_and_those_that_it_names(store: &dyn Store, _: &TestClock) {
     let mut project = project(store, "acme").await;
     let allowed = |project: &Project| ["offline", "fast", "slow"].map(|model| project.allows(model));
     assert_eq!(allowed(&project), [true, true, true], "none are named: every one of the server");
@@ -97,7 +96,7 @@ async fn a_project_allows_its_own_model_and_those_that_it_names(store: &SqliteSt
     assert_eq!(allowed(&project), [false, true, false]);
 }
 
-async fn a_key_is_found_by_its_text_and_kept_as_a_hash(store: &SqliteStore, _: &TestClock) {
+async fn a_key_is_found_by_its_text_and_kept_as_a_hash(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await;
     let (made, text) = store.create_key(&new_key(&project)).await.unwrap();
     let found = store.key(&text).await.unwrap().unwrap();
@@ -107,7 +106,7 @@ async fn a_key_is_found_by_its_text_and_kept_as_a_hash(store: &SqliteStore, _: &
     assert!(!format!("{found:?}").contains(&text.reveal()[8..]));
 }
 
-async fn a_revoked_key_is_dead_and_only_its_owner_can_revoke(store: &SqliteStore, clock: &TestClock) {
+async fn a_revoked_key_is_dead_and_only_its_owner_can_revoke(store: &dyn Store, clock: &TestClock) {
     use base::Clock;
     let (mine, theirs) = (project(store, "acme").await, project(store, "globex").await);
     let (key, text) = store.create_key(&new_key(&mine)).await.unwrap();
@@ -121,7 +120,7 @@ async fn a_revoked_key_is_dead_and_only_its_owner_can_revoke(store: &SqliteStore
     assert_eq!(store.key(&text).await.unwrap().unwrap().revoked_at, revoked.revoked_at);
 }
 
-async fn last_used_is_noted_once_a_minute(store: &SqliteStore, clock: &TestClock) {
+async fn last_used_is_noted_once_a_minute(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     let (key, text) = store.create_key(&new_key(&project)).await.unwrap();
     store.touch_key(&key).await.unwrap();
@@ -135,7 +134,7 @@ async fn last_used_is_noted_once_a_minute(store: &SqliteStore, clock: &TestClock
     assert!(store.key(&text).await.unwrap().unwrap().last_used_at > first.last_used_at);
 }
 
-async fn a_login_link_works_once_within_fifteen_minutes(store: &SqliteStore, clock: &TestClock) {
+async fn a_login_link_works_once_within_fifteen_minutes(store: &dyn Store, clock: &TestClock) {
     let organization = project(store, "acme").await.organization;
     let link = store.create_login(&organization).await.unwrap();
     // Looking at it, as a mail program's preview does, uses nothing up.
@@ -154,7 +153,7 @@ async fn a_login_link_works_once_within_fifteen_minutes(store: &SqliteStore, clo
     assert!(store.use_login(&Token::received("junk")).await.unwrap().is_none());
 }
 
-async fn a_session_ends(store: &SqliteStore, clock: &TestClock) {
+async fn a_session_ends(store: &dyn Store, clock: &TestClock) {
     let organization = project(store, "acme").await.organization;
     assert!(!store.anyone_signed_in().await.unwrap());
     let mut sessions = Vec::new();

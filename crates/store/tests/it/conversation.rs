@@ -5,7 +5,7 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 use sqlx::ConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
-use store::{JobStore, LEASE, Lease, MAX_ENTRY_BYTES, Queue, Said, SqliteStore, StoreError, Tokens};
+use store::{JobStore, LEASE, Lease, MAX_ENTRY_BYTES, Queue, Said, Store, StoreError, Tokens};
 
 use crate::follow_ups::{follow_up, leased};
 use crate::jobs::{MILLISECOND, done, job, worker};
@@ -25,7 +25,7 @@ every_backend! {
 
 const COST: Tokens = Tokens { input: 100, output: 10, cached: 60 };
 
-async fn said(store: &SqliteStore, lease: &Lease) -> Vec<Said> {
+async fn said(store: &dyn Store, lease: &Lease) -> Vec<Said> {
     Queue::conversation(store, lease).await.unwrap()
 }
 
@@ -34,18 +34,18 @@ fn lines(said: &[Said]) -> Vec<(u32, u32, &str)> {
     said.iter().map(|said| (said.run, said.number, said.entry.as_str().unwrap())).collect()
 }
 
-async fn say(store: &SqliteStore, lease: &Lease, text: &str) -> u64 {
+async fn say(store: &dyn Store, lease: &Lease, text: &str) -> u64 {
     store.say(lease, &json!(text), COST).await.unwrap()
 }
 
 /// The job's next run, as a follow-up starts it.
-async fn next_run(store: &SqliteStore, lease: Lease) -> Lease {
+async fn next_run(store: &dyn Store, lease: Lease) -> Lease {
     assert!(store.finish(&lease, done(None), 0).await.unwrap().is_none());
     follow_up(store, &lease.job, "More").await;
     leased(store).await
 }
 
-async fn what_is_said_is_numbered_over_all_runs(store: &SqliteStore, clock: &TestClock) {
+async fn what_is_said_is_numbered_over_all_runs(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
     let lease = leased(store).await;
@@ -69,7 +69,7 @@ async fn what_is_said_is_numbered_over_all_runs(store: &SqliteStore, clock: &Tes
     }
 }
 
-async fn entries_are_numbered_without_gaps(store: &SqliteStore, _: &TestClock) {
+async fn entries_are_numbered_without_gaps(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await;
     job(store, &project).await;
     job(store, &project).await;
@@ -83,7 +83,7 @@ async fn entries_are_numbered_without_gaps(store: &SqliteStore, _: &TestClock) {
     }
 }
 
-async fn a_lease_of_an_earlier_run_speaks_for_the_current_one(store: &SqliteStore, _: &TestClock) {
+async fn a_lease_of_an_earlier_run_speaks_for_the_current_one(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
     let lease = leased(store).await;
@@ -95,14 +95,14 @@ async fn a_lease_of_an_earlier_run_speaks_for_the_current_one(store: &SqliteStor
     assert_eq!(lines(&said(store, &lease).await), [(1, 1, "one"), (2, 2, "two")]);
 }
 
-async fn a_conversation_of_another_project_is_not_there(store: &SqliteStore, _: &TestClock) {
+async fn a_conversation_of_another_project_is_not_there(store: &dyn Store, _: &TestClock) {
     let (mine, theirs) = (project(store, "acme").await, project(store, "globex").await);
     let made = job(store, &mine).await;
     assert!(JobStore::conversation(store, &theirs.id, &made.id).await.unwrap().is_none());
     assert!(JobStore::conversation(store, &mine.id, &made.id).await.unwrap().unwrap().is_empty());
 }
 
-async fn a_lost_lease_says_nothing_and_counts_nothing(store: &SqliteStore, clock: &TestClock) {
+async fn a_lost_lease_says_nothing_and_counts_nothing(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     job(store, &project).await;
     let lost = leased(store).await;
@@ -121,7 +121,7 @@ async fn a_lost_lease_says_nothing_and_counts_nothing(store: &SqliteStore, clock
     assert_eq!(store.month(&project.id).await.unwrap(), 110);
 }
 
-async fn tokens_are_counted_by_project_and_calendar_month(store: &SqliteStore, clock: &TestClock) {
+async fn tokens_are_counted_by_project_and_calendar_month(store: &dyn Store, clock: &TestClock) {
     let (mine, theirs) = (project(store, "acme").await, project(store, "globex").await);
     job(store, &mine).await;
     let lease = leased(store).await;
@@ -143,7 +143,7 @@ async fn tokens_are_counted_by_project_and_calendar_month(store: &SqliteStore, c
     assert_eq!(store.month(&mine.id).await.unwrap(), 0);
 }
 
-async fn a_count_that_is_too_large_stays_the_largest(store: &SqliteStore, _: &TestClock) {
+async fn a_count_that_is_too_large_stays_the_largest(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await;
     job(store, &project).await;
     let lease = leased(store).await;
@@ -156,7 +156,7 @@ async fn a_count_that_is_too_large_stays_the_largest(store: &SqliteStore, _: &Te
     assert_eq!(said(store, &lease).await[0].tokens, Tokens { input: most, output: most, cached: most });
 }
 
-async fn an_entry_that_cannot_be_kept_costs_nothing(store: &SqliteStore, _: &TestClock) {
+async fn an_entry_that_cannot_be_kept_costs_nothing(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await;
     job(store, &project).await;
     let lease = leased(store).await;
@@ -171,7 +171,7 @@ async fn an_entry_that_cannot_be_kept_costs_nothing(store: &SqliteStore, _: &Tes
     assert!(said(store, &lease).await[0].entry == longest, "the longest entry came back as another");
 }
 
-async fn only_the_current_run_is_forgotten(store: &SqliteStore, _: &TestClock) {
+async fn only_the_current_run_is_forgotten(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await;
     job(store, &project).await;
     let lease = leased(store).await;

@@ -1,7 +1,7 @@
 //! What a failed run had made is there to see, until something better is.
 
 use base::TestClock;
-use store::{Change, Ending, Job, JobStore, LEASE, Outcome, Queue, SqliteStore, Status, StoreError};
+use store::{Change, Ending, Job, LEASE, Outcome, Status, Store, StoreError};
 
 use crate::follow_ups::{change, follow_up, leased};
 use crate::jobs::{done, job};
@@ -22,12 +22,12 @@ pub(crate) fn failed(diff: Option<&str>) -> Ending {
     Ending { outcome: Outcome::Failed, diff: diff.map(str::to_owned), ..done(None) }
 }
 
-async fn shown(store: &SqliteStore, job: &Job) -> String {
+async fn shown(store: &dyn Store, job: &Job) -> String {
     store.diff(&job.project, &job.id).await.unwrap().unwrap()
 }
 
 /// One run that notes `made`, if anything, and ends so.
-async fn run(store: &SqliteStore, made: Option<&str>, ending: Ending) {
+async fn run(store: &dyn Store, made: Option<&str>, ending: Ending) {
     let lease = leased(store).await;
     if let Some(diff) = made {
         store.set_change(&lease, &Change { diff: diff.into(), ..change() }, 9).await.unwrap();
@@ -36,14 +36,14 @@ async fn run(store: &SqliteStore, made: Option<&str>, ending: Ending) {
 }
 
 /// A job whose first run failed and left `first`.
-async fn failed_job(store: &SqliteStore) -> Job {
+async fn failed_job(store: &dyn Store) -> Job {
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
     run(store, None, failed(Some("first"))).await;
     made
 }
 
-async fn a_failed_run_shows_its_diff(store: &SqliteStore, _: &TestClock) {
+async fn a_failed_run_shows_its_diff(store: &dyn Store, _: &TestClock) {
     let made = failed_job(store).await;
     assert_eq!(shown(store, &made).await, "first");
     let found = store.find(&made.project, &made.id).await.unwrap().unwrap();
@@ -55,7 +55,7 @@ async fn a_failed_run_shows_its_diff(store: &SqliteStore, _: &TestClock) {
     assert_eq!(shown(store, &made).await, "first", "while the next run is on its way");
 }
 
-async fn a_later_failure_shows_its_own_diff_if_it_has_one(store: &SqliteStore, _: &TestClock) {
+async fn a_later_failure_shows_its_own_diff_if_it_has_one(store: &dyn Store, _: &TestClock) {
     let made = failed_job(store).await;
     for (left, expected) in [(None, "first"), (Some("third"), "third")] {
         follow_up(store, &made, "Again").await;
@@ -64,21 +64,21 @@ async fn a_later_failure_shows_its_own_diff_if_it_has_one(store: &SqliteStore, _
     }
 }
 
-async fn a_change_replaces_a_failed_diff(store: &SqliteStore, _: &TestClock) {
+async fn a_change_replaces_a_failed_diff(store: &dyn Store, _: &TestClock) {
     let made = failed_job(store).await;
     follow_up(store, &made, "Again").await;
     run(store, Some("second"), done(Some("https://x/pulls/1"))).await;
     assert_eq!(shown(store, &made).await, "second");
 }
 
-async fn a_run_that_changes_nothing_drops_a_failed_diff(store: &SqliteStore, _: &TestClock) {
+async fn a_run_that_changes_nothing_drops_a_failed_diff(store: &dyn Store, _: &TestClock) {
     let made = failed_job(store).await;
     follow_up(store, &made, "Never mind").await;
     run(store, None, done(None)).await;
     assert_eq!(shown(store, &made).await, "");
 }
 
-async fn a_published_change_is_not_hidden_by_a_failure(store: &SqliteStore, _: &TestClock) {
+async fn a_published_change_is_not_hidden_by_a_failure(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
     run(store, Some("published"), done(Some("https://x/pulls/1"))).await;
@@ -87,7 +87,7 @@ async fn a_published_change_is_not_hidden_by_a_failure(store: &SqliteStore, _: &
     assert_eq!(shown(store, &made).await, "published");
 }
 
-async fn a_change_that_was_not_published_gives_way_to_a_later_failure(store: &SqliteStore, _: &TestClock) {
+async fn a_change_that_was_not_published_gives_way_to_a_later_failure(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
     run(store, Some("not pushed"), failed(None)).await;
@@ -100,7 +100,7 @@ async fn a_change_that_was_not_published_gives_way_to_a_later_failure(store: &Sq
     assert_eq!(shown(store, &made).await, "third");
 }
 
-async fn a_failure_that_a_follow_up_passes_over_keeps_its_diff(store: &SqliteStore, _: &TestClock) {
+async fn a_failure_that_a_follow_up_passes_over_keeps_its_diff(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
     let lease = leased(store).await;
@@ -110,7 +110,7 @@ async fn a_failure_that_a_follow_up_passes_over_keeps_its_diff(store: &SqliteSto
     assert_eq!(shown(store, &made).await, "first");
 }
 
-async fn a_lost_lease_leaves_no_diff(store: &SqliteStore, clock: &TestClock) {
+async fn a_lost_lease_leaves_no_diff(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
     let lost = leased(store).await;

@@ -4,11 +4,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod accounts;
+mod cluster;
 mod conversation;
 mod data_dir;
 mod failed_diffs;
 mod follow_ups;
 mod jobs;
+mod postgres;
 mod pulls;
 mod secrets;
 
@@ -16,7 +18,7 @@ use std::sync::Arc;
 
 use base::TestClock;
 use base::sqlite::Schema;
-use store::{Accounts, MasterKey, NewProject, Project, SqliteStore};
+use store::{Accounts, DatabaseUrl, MasterKey, NewProject, PostgresStore, Project, SqliteStore};
 use tempfile::TempDir;
 
 /// A store of each kind with a clock that the test moves.
@@ -26,6 +28,14 @@ macro_rules! every_backend {
             $(#[tokio::test]
             async fn $test() {
                 let kept = crate::Kept::new().await;
+                super::$test(&kept.store, &kept.clock).await;
+            })+
+        }
+
+        mod postgres {
+            $(#[tokio::test]
+            async fn $test() {
+                let Some(kept) = crate::OnPostgres::new().await else { return };
                 super::$test(&kept.store, &kept.clock).await;
             })+
         }
@@ -46,6 +56,34 @@ impl Kept {
         let store = open(&dir, clock.clone()).await;
         Self { store, clock, dir }
     }
+}
+
+struct OnPostgres {
+    store: PostgresStore,
+    clock: Arc<TestClock>,
+    dir: TempDir,
+    database: cluster::Database,
+}
+
+impl OnPostgres {
+    /// `None` where there is no PostgreSQL.
+    async fn new() -> Option<Self> {
+        let database = cluster::Database::create()?;
+        let dir = tempfile::tempdir().unwrap();
+        let clock = Arc::new(TestClock::at("2026-11-15T12:00:00Z".parse().unwrap()));
+        let store = open_postgres(&database, &dir, clock.clone()).await.unwrap();
+        Some(Self { store, clock, dir, database })
+    }
+}
+
+async fn open_postgres(
+    database: &cluster::Database,
+    dir: &TempDir,
+    clock: Arc<TestClock>,
+) -> store::Result<PostgresStore> {
+    let url: DatabaseUrl = database.url().parse().unwrap();
+    let master = MasterKey::load_or_create(&dir.path().join("master.key")).unwrap();
+    PostgresStore::open(&url, Schema::Migrate, master, clock).await
 }
 
 async fn open(dir: &TempDir, clock: Arc<TestClock>) -> SqliteStore {

@@ -1,5 +1,5 @@
 use base::TestClock;
-use store::{NewPull, PullState, Pulls, SqliteStore};
+use store::{NewPull, PullState, Store};
 
 use crate::{every_backend, project};
 
@@ -17,7 +17,7 @@ fn new(head: &str) -> NewPull {
     }
 }
 
-async fn a_job_has_one_pull_request_ever(store: &SqliteStore, _: &TestClock) {
+async fn a_job_has_one_pull_request_ever(store: &dyn Store, _: &TestClock) {
     let (mine, theirs) = (project(store, "acme").await.id, project(store, "globex").await.id);
     let first = store.open_pull(&mine, &new("docwright/1")).await.unwrap();
     let again =
@@ -42,7 +42,7 @@ async fn a_job_has_one_pull_request_ever(store: &SqliteStore, _: &TestClock) {
     assert_eq!(listed, [2, 1]);
 }
 
-async fn an_open_one_is_adopted_by_the_next_job(store: &SqliteStore, _: &TestClock) {
+async fn an_open_one_is_adopted_by_the_next_job(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await.id;
     let first = store.open_pull(&project, &new("topic")).await.unwrap();
     let next = NewPull { job: "job-2".into(), ..new("topic") };
@@ -53,7 +53,7 @@ async fn an_open_one_is_adopted_by_the_next_job(store: &SqliteStore, _: &TestClo
     assert_eq!(store.open_pull(&project, &new("topic")).await.unwrap().number, 1);
 }
 
-async fn a_settled_pull_request_stays_settled(store: &SqliteStore, _: &TestClock) {
+async fn a_settled_pull_request_stays_settled(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await.id;
     store.open_pull(&project, &new("docwright/1")).await.unwrap();
     assert!(store.settle_pull(&project, 1, PullState::Merged, "d00d", Some("5ea1")).await.unwrap());

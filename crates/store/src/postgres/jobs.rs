@@ -1,0 +1,294 @@
+use async_trait::async_trait;
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row};
+
+use super::line::live;
+use super::once::{self, Request};
+use super::{PostgresStore, now, number, text, time, time_or_none, undone, write};
+use crate::kept::{damaged, from_json, from_ms, kept, to_json};
+use crate::{
+    Archived, Event, Filter, Job, JobCounts, JobId, JobStore, NewEvent, NewJob, Page, ProjectId, Prompt,
+    Receipt, Result, Said, Status, Terms,
+};
+
+#[async_trait]
+impl JobStore for PostgresStore {
+    async fn insert(&self, new: &NewJob, terms: &Terms) -> Result<Receipt> {
+        let receipt = write(|| self.insert_one(new, terms)).await?;
+        self.bells.work();
+        Ok(receipt)
+    }
+
+    async fn find(&self, project: &ProjectId, id: &JobId) -> Result<Option<Job>> {
+        let find = sqlx::query("SELECT * FROM jobs WHERE id = $1 AND project = $2");
+        let row = self.row(find.bind(text(&id.0)).bind(text(&project.0))).await?;
+        row.as_ref().map(job).transpose()
+    }
+
+    async fn list(&self, project: &ProjectId, filter: &Filter) -> Result<Page<Job>> {
+        let list = sqlx::query(
+            "SELECT * FROM jobs WHERE project = $1 AND ($2::text IS NULL OR status = $2)
+             ORDER BY created_at DESC, id DESC LIMIT $3 OFFSET $4",
+        )
+        .bind(text(&project.0))
+        .bind(filter.status.map(Status::as_str))
+        .bind(i64::from(filter.limit) + 1)
+        .bind(kept(filter.offset));
+        let rows = self.rows(list).await?;
+        let has_more = rows.len() > filter.limit as usize;
+        let items = rows.iter().take(filter.limit as usize).map(job).collect::<Result<_>>()?;
+        Ok(Page { items, has_more })
+    }
+
+    async fn events(&self, project: &ProjectId, id: &JobId, after: u64) -> Result<Option<Vec<Event>>> {
+        if self.find(project, id).await?.is_none() {
+            return Ok(None);
+        }
+        let events = sqlx::query("SELECT * FROM job_events WHERE job = $1 AND number > $2 ORDER BY number");
+        let rows = self.rows(events.bind(&id.0).bind(kept(after))).await?;
+        rows.iter().map(event).collect::<Result<_>>().map(Some)
+    }
+
+    async fn conversation(&self, project: &ProjectId, id: &JobId) -> Result<Option<Vec<Said>>> {
+        match self.find(project, id).await? {
+            Some(job) => self.said(&job.id).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn said_after(&self, project: &ProjectId, id: &JobId, number: u32) -> Result<Option<Said>> {
+        match self.find(project, id).await? {
+            Some(job) => self.next_said(&job.id, number).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn diff(&self, project: &ProjectId, id: &JobId) -> Result<Option<String>> {
+        let diff = sqlx::query(
+            "SELECT coalesce(failed.diff, made.diff, '') AS diff FROM jobs
+             LEFT JOIN failed_diffs failed ON failed.job = id LEFT JOIN job_changes made ON made.job = id
+             WHERE id = $1 AND project = $2",
+        );
+        let row = self.row(diff.bind(text(&id.0)).bind(text(&project.0))).await?;
+        Ok(row.map(|row| row.try_get("diff")).transpose()?)
+    }
+
+    async fn message(
+        &self,
+        project: &ProjectId,
+        id: &JobId,
+        prompt: &Prompt,
+        terms: &Terms,
+    ) -> Result<Option<Receipt>> {
+        let receipt = write(|| self.follow_up(project, id, prompt, terms)).await?;
+        self.bells.work();
+        self.bells.news();
+        Ok(receipt)
+    }
+
+    async fn archive(&self, project: &ProjectId, id: &JobId) -> Result<Option<Archived>> {
+        let archived = write(|| self.archive_one(project, id)).await?;
+        self.bells.work();
+        self.bells.news();
+        Ok(archived)
+    }
+
+    async fn counts(&self) -> Result<JobCounts> {
+        // Grouped first: that is what an index has. A sum is a decimal here until it is told otherwise.
+        let counts = sqlx::query(
+            "SELECT coalesce(sum(n) FILTER (WHERE status = 'active'), 0)::bigint active,
+                    coalesce(sum(n) FILTER (WHERE status = 'completed'), 0)::bigint completed,
+                    coalesce(sum(n) FILTER (WHERE status = 'failed'), 0)::bigint failed,
+                    coalesce(sum(n) FILTER (WHERE status = 'archived'), 0)::bigint archived,
+                    (SELECT count(*) FROM jobs JOIN workers ON workers.id = jobs.worker
+                     WHERE status = 'active' AND alive_until > (SELECT docwright_now_ms())) running
+             FROM (SELECT status, count(*) n FROM jobs GROUP BY project, status) grouped",
+        );
+        let Some(row) = self.row(counts).await? else { return Ok(JobCounts::default()) };
+        Ok(JobCounts {
+            active: number(&row, "active")?,
+            completed: number(&row, "completed")?,
+            failed: number(&row, "failed")?,
+            archived: number(&row, "archived")?,
+            running: number(&row, "running")?,
+        })
+    }
+
+    async fn event_came(&self) {
+        self.bells.news_came().await;
+    }
+}
+
+impl PostgresStore {
+    async fn insert_one(&self, new: &NewJob, terms: &Terms) -> Result<Receipt> {
+        let mut tx = self.begin().await?;
+        let now = now(&mut tx).await?;
+        let mut job = new.job(from_ms(now)?);
+        job.prompt = text(&job.prompt).into_owned();
+        let request = Request { project: &job.project, operation: "create", terms, now };
+        let usage = match once::admit(&mut tx, &request).await? {
+            Ok(usage) => usage,
+            Err(receipt) => return undone(tx, Ok(receipt)).await,
+        };
+        sqlx::query(
+            "INSERT INTO jobs (id, project, status, prompt, branch, model, base_ref, adopts, draft, created_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        )
+        .bind(&job.id.0)
+        .bind(&job.project.0)
+        .bind(job.status.as_str())
+        .bind(&job.prompt)
+        .bind(&job.branch)
+        .bind(&job.model)
+        .bind(&job.base_ref)
+        .bind(job.adopts)
+        .bind(job.draft)
+        .bind(now)
+        .execute(&mut *tx)
+        .await?;
+        append(&mut tx, &job.id, now, &NewEvent::new("created", "The job was created")).await?;
+        once::keep(&mut tx, &request, &job).await?;
+        tx.commit().await?;
+        Ok(Receipt::Done { job: Box::new(job), usage })
+    }
+
+    async fn follow_up(
+        &self,
+        project: &ProjectId,
+        id: &JobId,
+        prompt: &Prompt,
+        terms: &Terms,
+    ) -> Result<Option<Receipt>> {
+        let mut tx = self.begin().await?;
+        let Some(found) = locked(&mut tx, project, id).await? else { return Ok(None) };
+        let (operation, now) = (format!("message {id}"), now(&mut tx).await?);
+        let request = Request { project, operation: &operation, terms, now };
+        if let Some(refused) = refusal(&mut tx, &found).await? {
+            // A replay of one that was taken before is still answered.
+            let free = Terms { limit: None, ..terms.clone() };
+            let seen = once::admit(&mut tx, &Request { terms: &free, ..request }).await?;
+            return undone(tx, Ok(Some(seen.err().unwrap_or(Receipt::Refused(refused))))).await;
+        }
+        let usage = match once::admit(&mut tx, &request).await? {
+            Ok(usage) => usage,
+            Err(receipt) => return undone(tx, Ok(Some(receipt))).await,
+        };
+        keep_message(&mut tx, &found, &text(prompt.as_str()), now).await?;
+        let Some(job) = locked(&mut tx, project, id).await? else { return Ok(None) };
+        once::keep(&mut tx, &request, &job).await?;
+        tx.commit().await?;
+        Ok(Some(Receipt::Done { job: Box::new(job), usage }))
+    }
+
+    async fn archive_one(&self, project: &ProjectId, id: &JobId) -> Result<Option<Archived>> {
+        let mut tx = self.begin().await?;
+        let Some(found) = locked(&mut tx, project, id).await? else { return Ok(None) };
+        if found.status == Status::Archived {
+            return undone(tx, Ok(Some(Archived::Done(Box::new(found))))).await;
+        }
+        let now = now(&mut tx).await?;
+        let waits = live(&mut tx, id, now).await?;
+        if waits {
+            let ask = "UPDATE jobs SET archive_asked_at = coalesce(archive_asked_at, $1) WHERE id = $2";
+            sqlx::query(ask).bind(now).bind(&id.0).execute(&mut *tx).await?;
+        } else {
+            set_archived(&mut tx, id, now).await?;
+        }
+        let job = locked(&mut tx, project, id).await?;
+        tx.commit().await?;
+        if waits { Ok(Some(Archived::Waiting)) } else { Ok(job.map(|job| Archived::Done(Box::new(job)))) }
+    }
+}
+
+/// The job, which nobody else changes before the end of the transaction.
+async fn locked(db: &mut PgConnection, project: &ProjectId, id: &JobId) -> Result<Option<Job>> {
+    let row = sqlx::query("SELECT * FROM jobs WHERE id = $1 AND project = $2 FOR UPDATE")
+        .bind(text(&id.0))
+        .bind(text(&project.0))
+        .fetch_optional(db)
+        .await?;
+    row.as_ref().map(job).transpose()
+}
+
+async fn keep_message(db: &mut PgConnection, job: &Job, prompt: &str, now: i64) -> Result<()> {
+    sqlx::query(
+        "INSERT INTO messages (job, number, prompt, created_at)
+         SELECT $1, 1 + coalesce(max(number), 0), $2, $3 FROM messages WHERE job = $1",
+    )
+    .bind(&job.id.0)
+    .bind(prompt)
+    .bind(now)
+    .execute(&mut *db)
+    .await?;
+    if job.status.may_become(Status::Active) {
+        let wake = "UPDATE jobs
+            SET status = 'active', run = run + 1, attempt = 0, ended_at = NULL, base_commit = NULL WHERE id = $1";
+        sqlx::query(wake).bind(&job.id.0).execute(&mut *db).await?;
+    }
+    let event = NewEvent::new("message", "A follow-up was asked for").with("prompt", prompt);
+    append(db, &job.id, now, &event).await
+}
+
+/// Why a job takes no follow-up any more.
+async fn refusal(db: &mut PgConnection, job: &Job) -> Result<Option<String>> {
+    if job.status == Status::Archived {
+        return Ok(Some("the job is archived; create a new job".into()));
+    }
+    let settled = "SELECT pr_state FROM jobs WHERE id = $1 AND pr_state <> 'open'";
+    let settled: Option<String> = sqlx::query_scalar(settled).bind(&job.id.0).fetch_optional(db).await?;
+    Ok(settled.map(|state| format!("the job's pull request is {state}; create a new job")))
+}
+
+pub(super) async fn set_archived(db: &mut PgConnection, id: &JobId, now: i64) -> Result<()> {
+    sqlx::query("UPDATE jobs SET status = 'archived', archived_at = $1, worker = NULL WHERE id = $2")
+        .bind(now)
+        .bind(&id.0)
+        .execute(&mut *db)
+        .await?;
+    append(db, id, now, &NewEvent::new("archived", "The job was archived")).await
+}
+
+/// The one place that numbers events, so that there are no gaps: the count is the job's, and its
+/// row is locked with it.
+pub(super) async fn append(db: &mut PgConnection, id: &JobId, now: i64, event: &NewEvent) -> Result<()> {
+    sqlx::query(
+        "WITH counted AS (UPDATE jobs SET events = events + 1 WHERE id = $1 RETURNING events)
+         INSERT INTO job_events SELECT $1, events, $2, $3, $4 FROM counted",
+    )
+    .bind(&id.0)
+    .bind(now)
+    .bind(event.kind)
+    .bind(to_json(&event.data))
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+pub(super) fn job(row: &PgRow) -> Result<Job> {
+    Ok(Job {
+        id: JobId(row.try_get("id")?),
+        project: ProjectId(row.try_get("project")?),
+        status: Status::parse(row.try_get("status")?).ok_or_else(|| damaged("a job's status"))?,
+        prompt: row.try_get("prompt")?,
+        branch: row.try_get("branch")?,
+        model: row.try_get("model")?,
+        base_ref: row.try_get("base_ref")?,
+        adopts: row.try_get("adopts")?,
+        draft: row.try_get("draft")?,
+        run: number(row, "run")?,
+        pr_link: row.try_get("pr_link")?,
+        created_at: time(row, "created_at")?,
+        ended_at: time_or_none(row, "ended_at")?,
+        archived_at: time_or_none(row, "archived_at")?,
+        attempt: number(row, "attempt")?,
+    })
+}
+
+fn event(row: &PgRow) -> Result<Event> {
+    Ok(Event {
+        number: number(row, "number")?,
+        at: time(row, "at")?,
+        kind: row.try_get("kind")?,
+        data: from_json(row.try_get("data")?)?,
+    })
+}

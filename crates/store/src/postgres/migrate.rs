@@ -1,0 +1,78 @@
+//! Ordered migrations, embedded in the program and counted in the table `docwright_schema`. Whoever
+//! uses a database says so by a lock that its connection holds, so that nobody changes the schema
+//! under a running server.
+
+use base::sqlite::{OpenError, Schema};
+use sqlx::{Connection, PgConnection};
+
+use super::lock_number;
+use super::url::DatabaseUrl;
+
+const MIGRATIONS: &[&str] = &[include_str!("../../migrations/postgres/0001_store.sql")];
+/// Held while the schema is looked at or changed.
+const SCHEMA: &[&str] = &["schema"];
+/// Shared by all who use the database, as long as they do.
+const IN_USE: &[&str] = &["in use"];
+
+/// Brings the schema up to date, or says why not. All or nothing.
+pub(super) async fn run(db: &mut PgConnection, url: &DatabaseUrl, schema: Schema) -> Result<(), OpenError> {
+    let unusable = |source| OpenError::Unusable { path: url.to_string(), source };
+    let (path, known) = (url.to_string(), MIGRATIONS.len());
+    let mut change = db.begin().await.map_err(unusable)?;
+    lock(&mut change).await.map_err(unusable)?;
+    let found = version(&mut change).await.map_err(unusable)?;
+    if found > known {
+        return Err(OpenError::Newer { path, found, known });
+    }
+    if found < known {
+        if schema == Schema::MustMatch || is_in_use(&mut change).await.map_err(unusable)? {
+            return Err(OpenError::Older { path, found, known });
+        }
+        apply(&mut change, found).await.map_err(unusable)?;
+    }
+    change.commit().await.map_err(unusable)
+}
+
+/// Says that this connection's owner uses the database, at the schema that this program knows.
+pub(super) async fn hold(db: &mut PgConnection) -> Result<(), sqlx::Error> {
+    let mut look = db.begin().await?;
+    lock(&mut look).await?;
+    if version(&mut look).await? != MIGRATIONS.len() {
+        return Err(sqlx::Error::Configuration("another version of Docwright changed its schema".into()));
+    }
+    let hold = sqlx::query("SELECT pg_advisory_lock_shared($1)");
+    hold.bind(lock_number(IN_USE)).execute(&mut *look).await?;
+    look.commit().await
+}
+
+async fn lock(db: &mut PgConnection) -> Result<(), sqlx::Error> {
+    let lock = sqlx::query("SELECT pg_advisory_xact_lock($1)");
+    lock.bind(lock_number(SCHEMA)).execute(db).await.map(|_| ())
+}
+
+async fn is_in_use(db: &mut PgConnection) -> Result<bool, sqlx::Error> {
+    let free = sqlx::query_scalar("SELECT pg_try_advisory_xact_lock($1)");
+    free.bind(lock_number(IN_USE)).fetch_one(db).await.map(|free: bool| !free)
+}
+
+async fn version(db: &mut PgConnection) -> Result<usize, sqlx::Error> {
+    let made = "SELECT to_regclass('docwright_schema') IS NOT NULL";
+    if !sqlx::query_scalar::<_, bool>(made).fetch_one(&mut *db).await? {
+        return Ok(0);
+    }
+    let found: i64 = sqlx::query_scalar("SELECT version FROM docwright_schema").fetch_one(db).await?;
+    Ok(usize::try_from(found).unwrap_or(usize::MAX))
+}
+
+async fn apply(db: &mut PgConnection, from: usize) -> Result<(), sqlx::Error> {
+    if from == 0 {
+        let make = "CREATE TABLE docwright_schema (version BIGINT NOT NULL);
+            INSERT INTO docwright_schema VALUES (0)";
+        sqlx::raw_sql(make).execute(&mut *db).await?;
+    }
+    for migration in &MIGRATIONS[from..] {
+        sqlx::raw_sql(*migration).execute(&mut *db).await?;
+    }
+    let done = sqlx::query("UPDATE docwright_schema SET version = $1").bind(MIGRATIONS.len() as i64);
+    done.execute(db).await.map(|_| ())
+}
