@@ -42,7 +42,7 @@ pub(crate) async fn check_again(admin: &Admin, project: &Project) -> anyhow::Res
 }
 
 pub(crate) async fn open(sources: &Sources, data: &Data) -> anyhow::Result<Admin> {
-    Admin::open(&sources.data(data.data.as_deref())?, Arc::new(SystemClock)).await
+    Admin::open(&sources.data(data)?, Arc::new(SystemClock)).await
 }
 
 async fn project(admin: &Admin, id: &str) -> anyhow::Result<Project> {

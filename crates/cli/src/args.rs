@@ -107,11 +107,15 @@ fn checked<T, E>(parse: fn(&str) -> Result<T, E>) -> impl Fn(&str) -> Result<Str
 }
 
 /// Where the data is.
-#[derive(Arguments)]
+#[derive(Arguments, Default)]
 pub(crate) struct Data {
     /// The data directory [default: docwright in the XDG data directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
+    /// A PostgreSQL database for everything but page views; one with a password goes into
+    /// DOCWRIGHT_DATABASE_URL [default: SQLite in the data directory]
+    #[arg(long, value_name = "URL")]
+    pub(crate) database_url: Option<String>,
 }
 
 #[derive(Arguments)]

@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use store::DataDir;
 
+use crate::args::Data;
 use crate::settings::Sources;
 pub(crate) use refusal::exit_code;
 
@@ -30,7 +31,7 @@ pub(crate) struct Client {
 impl Client {
     /// The server that was named, else the one of this machine's data directory.
     pub(crate) fn from_settings(sources: &Sources) -> anyhow::Result<Self> {
-        let here = || DataDir::find(&sources.data(None).ok()?.data).ok()?.url();
+        let here = || DataDir::find(&sources.data(&Data::default()).ok()?.data).ok()?.url();
         let base = sources.text("url", None)?.or_else(here).unwrap_or_else(|| server::USUAL_URL.into());
         let key = sources.text("api_key", None)?;
         let key =

@@ -15,7 +15,7 @@ use crate::settings::Sources;
 use report::Report;
 
 pub(crate) async fn run(sources: &Sources, args: Doctor) -> anyhow::Result<ExitCode> {
-    let settings = sources.data(args.data.data.as_deref())?;
+    let settings = sources.data(&args.data)?;
     let mut report = Report::default();
     machine::git(&mut report).await;
     machine::clock(&mut report);

@@ -5,8 +5,11 @@ mod models;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use server::{Reach, Settings};
+use store::DatabaseUrl;
+
+use crate::args::Data;
 
 pub(crate) use models::ModelTable;
 
@@ -14,6 +17,7 @@ pub(crate) use models::ModelTable;
 const NAMES: &[&str] = &[
     "listen",
     "data",
+    "database_url",
     "public_url",
     "trusted_proxies",
     "proxy_header",
@@ -97,18 +101,28 @@ impl Sources {
     }
 
     /// The settings of the admin commands: they need to know where the data is.
-    pub(crate) fn data(&self, flag: Option<&Path>) -> anyhow::Result<Settings> {
-        let data = match (flag, self.text("data", None)?) {
-            (Some(path), _) => path.to_owned(),
+    pub(crate) fn data(&self, flags: &Data) -> anyhow::Result<Settings> {
+        let data = match (&flags.data, self.text("data", None)?) {
+            (Some(path), _) => path.clone(),
             (None, Some(path)) => PathBuf::from(path),
             (None, None) => default_data()?,
         };
         let master_key_file = self.text("master_key_file", None)?.map(PathBuf::from);
+        let database_url = self.database_url(flags.database_url.as_deref())?;
         let hosts = Reach {
             private: self.yes("hosts_allow_private", false)?,
             proxy: self.yes("hosts_use_proxy", false)?,
         };
-        Ok(Settings { master_key_file, hosts, ..Settings::new(data) })
+        Ok(Settings { master_key_file, database_url, hosts, ..Settings::new(data) })
+    }
+
+    fn database_url(&self, flag: Option<&str>) -> anyhow::Result<Option<DatabaseUrl>> {
+        ensure!(
+            !flag.is_some_and(DatabaseUrl::tells_password),
+            "a password does not belong on a command line, where everybody sees it: set DOCWRIGHT_DATABASE_URL, or DOCWRIGHT_DATABASE_URL_FILE"
+        );
+        let url = self.text("database_url", flag)?;
+        url.map(|url| url.parse()).transpose().map_err(anyhow::Error::msg)
     }
 
     pub(crate) fn public_url(&self, flag: Option<&str>) -> anyhow::Result<Option<String>> {

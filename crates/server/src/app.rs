@@ -8,8 +8,8 @@ use base::Clock;
 use base::sqlite::{OpenError, Schema};
 use forge::Local;
 use store::{
-    Accounts, DataDir, Held, JobStore, MasterKey, Project, Pulls, Queue, Rates, Secrets, Sessions,
-    SqliteStore, StoreError,
+    Accounts, DataDir, Held, JobStore, MasterKey, PostgresStore, Project, Pulls, Queue, Rates, SecretError,
+    Secrets, Sessions, SqliteStore, Store, StoreError,
 };
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -68,8 +68,8 @@ pub struct Admin {
 }
 
 impl App {
-    /// Opens everything under the data directory. The lock says that the caller is the only
-    /// server, so whatever leases there are belong to the dead.
+    /// Opens the store, and everything under the data directory. The lock says that the caller is
+    /// the only server of that directory, so whatever leases are in it belong to the dead.
     pub async fn open(
         settings: &Settings,
         dir: &DataDir,
@@ -78,10 +78,11 @@ impl App {
         clock: Arc<dyn Clock>,
     ) -> anyhow::Result<Self> {
         let store = open_store(settings, dir, Schema::Migrate, clock.clone()).await?;
-        let models = Models::open(&settings.models, settings.agent, &store).await?;
-        store.void_leases().await?;
+        let models = Models::open(&settings.models, settings.agent, &*store).await?;
+        if settings.database_url.is_none() {
+            store.void_leases().await?;
+        }
         let views = SqliteViews::open(&dir.views(), clock.clone()).await?;
-        let store = Arc::new(store);
         let metrics = Arc::new(Metrics::new(clock.now()));
         Ok(Self {
             hosts: Hosts::new(
@@ -120,16 +121,16 @@ impl Admin {
     pub async fn open(settings: &Settings, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
         let dir = DataDir::open(&settings.data)?;
         let store = open_beside(settings, &dir, clock.clone()).await?;
-        Ok(Self::over(Arc::new(store), &dir, settings, clock))
+        Ok(Self::over(store, &dir, settings, clock))
     }
 
     /// The same, but makes and changes nothing: for one that is there, of this version.
     pub async fn look(settings: &Settings, dir: &DataDir, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let store = open_store(settings, dir, Schema::MustMatch, clock.clone()).await?;
-        Ok(Self::over(Arc::new(store), dir, settings, clock))
+        Ok(Self::over(store, dir, settings, clock))
     }
 
-    fn over(store: Arc<SqliteStore>, dir: &DataDir, settings: &Settings, clock: Arc<dyn Clock>) -> Self {
+    fn over(store: Arc<dyn Store>, dir: &DataDir, settings: &Settings, clock: Arc<dyn Clock>) -> Self {
         let url = dir.url();
         let base = url.as_deref().unwrap_or(USUAL_URL);
         Self {
@@ -157,7 +158,11 @@ async fn open_beside(
     settings: &Settings,
     dir: &DataDir,
     clock: Arc<dyn Clock>,
-) -> anyhow::Result<SqliteStore> {
+) -> anyhow::Result<Arc<dyn Store>> {
+    if settings.database_url.is_some() {
+        // Who uses it is known to the database, which other machines may use, too.
+        return Ok(open_store(settings, dir, Schema::Migrate, clock).await?);
+    }
     for _ in 0..ANOTHER_COMMAND {
         let held = dir.hold().ok();
         let schema = if held.is_some() { Schema::Migrate } else { Schema::MustMatch };
@@ -174,8 +179,13 @@ async fn open_store(
     dir: &DataDir,
     schema: Schema,
     clock: Arc<dyn Clock>,
-) -> Result<SqliteStore, StoreError> {
+) -> Result<Arc<dyn Store>, StoreError> {
+    if let Some(url) = &settings.database_url {
+        let key_file = settings.master_key_file.as_ref().ok_or(SecretError::NotNamed)?;
+        let master = MasterKey::load(key_file)?;
+        return Ok(Arc::new(PostgresStore::open(url, schema, master, clock).await?));
+    }
     let key_file = settings.master_key_file.clone().unwrap_or_else(|| dir.master_key());
     let master = MasterKey::load_or_create(&key_file)?;
-    SqliteStore::open(&dir.database(), schema, master, clock).await
+    Ok(Arc::new(SqliteStore::open(&dir.database(), schema, master, clock).await?))
 }

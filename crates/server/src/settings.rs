@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use ipnet::IpNet;
 use net::Reach;
+use store::DatabaseUrl;
 
 /// Where a server that was told nothing is reached.
 pub const USUAL_URL: &str = "http://127.0.0.1:4747";
@@ -15,6 +16,8 @@ pub const USUAL_URL: &str = "http://127.0.0.1:4747";
 pub struct Settings {
     pub listen: SocketAddr,
     pub data: PathBuf,
+    /// PostgreSQL; `None`: SQLite, in the data directory.
+    pub database_url: Option<DatabaseUrl>,
     /// How this server is reached from outside, without a slash at its end. `None`: the
     /// address that it listens on.
     pub public_url: Option<String>,
@@ -39,6 +42,7 @@ impl Settings {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 4747)),
             data,
+            database_url: None,
             public_url: None,
             proxies: Proxies::default(),
             master_key_file: None,

@@ -22,6 +22,10 @@ pub enum SecretError {
         "the master key does not fit this database: point DOCWRIGHT_MASTER_KEY_FILE at the one it was made with"
     )]
     WrongKey,
+    #[error(
+        "servers on PostgreSQL share one master key: name its file with DOCWRIGHT_MASTER_KEY_FILE (`openssl rand -hex 32` makes a key)"
+    )]
+    NotNamed,
     #[error("the master key file {path} cannot be used: {why}")]
     BadFile { path: PathBuf, why: String },
     #[error("the secret could not be sealed")]
@@ -50,6 +54,13 @@ impl MasterKey {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => create(path).map_err(bad),
             Err(error) => Err(bad(error.to_string())),
         }
+    }
+
+    /// One that is there already.
+    pub fn load(path: &Path) -> Result<Self, SecretError> {
+        let bad =
+            |error: std::io::Error| SecretError::BadFile { path: path.to_owned(), why: error.to_string() };
+        Self::from_file(path, Zeroizing::new(fs::read(path).map_err(bad)?))
     }
 
     /// 64 hexadecimal digits, as `openssl rand -hex 32` prints them.

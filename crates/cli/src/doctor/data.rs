@@ -15,12 +15,17 @@ use super::report::Report;
 const A_LITTLE: SignedDuration = SignedDuration::from_mins(1);
 const RESTORE: &str = "restore it from its backup, or point DOCWRIGHT_MASTER_KEY_FILE at it: sealed secrets are lost without it";
 
+const LOOK_AGAIN: &str = "then look again: docwright doctor";
+
 pub(super) fn master_key(report: &mut Report, settings: &Settings, dir: &DataDir) {
+    if settings.database_url.is_some() && settings.master_key_file.is_none() {
+        return report.fail("master key", SecretError::NotNamed.to_string(), LOOK_AGAIN);
+    }
     let path = settings.master_key_file.clone().unwrap_or_else(|| dir.master_key());
     let shown = path.display();
     let Ok(found) = std::fs::metadata(&path) else {
         let told = format!("{shown} is not there");
-        return match dir.database().exists() {
+        return match settings.database_url.is_some() || dir.database().exists() {
             true => report.fail("master key", told, RESTORE),
             false => report.warn("master key", told, "`docwright serve` makes it; back it up then"),
         };
@@ -40,7 +45,7 @@ pub(super) fn master_key(report: &mut Report, settings: &Settings, dir: &DataDir
 
 pub(super) async fn database(report: &mut Report, settings: &Settings, dir: &DataDir) {
     let path = dir.database();
-    if !path.exists() {
+    if settings.database_url.is_none() && !path.exists() {
         let told = format!("{} is not there", path.display());
         return report.warn(
             "database",
@@ -69,13 +74,15 @@ fn unreadable(report: &mut Report, error: StoreError, held: bool) {
             "back it up; the next start of `docwright serve` brings it up to date",
         ),
         // Said above, and the database is none the worse for it.
-        StoreError::Secret(SecretError::BadFile { .. }) => {}
+        StoreError::Secret(SecretError::BadFile { .. } | SecretError::NotNamed) => {}
         // These say what to do themselves.
         error @ (StoreError::Open(OpenError::Older { .. } | OpenError::Newer { .. })
         | StoreError::Secret(SecretError::WrongKey)) => {
-            report.fail("database", error.to_string(), "then look again: docwright doctor");
+            report.fail("database", error.to_string(), LOOK_AGAIN);
         }
-        error => report.fail("database", error.to_string(), "check its files, or restore a backup"),
+        error => {
+            report.fail("database", error.to_string(), "check its files or its address, or restore a backup")
+        }
     }
 }
 

@@ -60,10 +60,11 @@ fn read(path: &Path) -> anyhow::Result<Secret> {
 
 /// Where keys are kept, if there is such a place: who looks for one makes no data directory.
 pub(super) async fn kept(sources: &Sources, data: &Data) -> anyhow::Result<Option<Arc<dyn Secrets>>> {
-    let dir = DataDir::find(&sources.data(data.data.as_deref())?.data).ok();
-    match dir.filter(|dir| dir.database().exists()) {
-        Some(_) => Ok(Some(admin::open(sources, data).await?.secrets)),
-        None => Ok(None),
+    let settings = sources.data(data)?;
+    let here = || DataDir::find(&settings.data).is_ok_and(|dir| dir.database().exists());
+    match settings.database_url.is_some() || here() {
+        true => Ok(Some(admin::open(sources, data).await?.secrets)),
+        false => Ok(None),
     }
 }
 

@@ -65,6 +65,8 @@ async fn version(db: &mut PgConnection) -> Result<usize, sqlx::Error> {
 }
 
 async fn apply(db: &mut PgConnection, from: usize) -> Result<(), sqlx::Error> {
+    // A table of years takes its time.
+    sqlx::raw_sql("SET LOCAL statement_timeout = 0").execute(&mut *db).await?;
     if from == 0 {
         let make = "CREATE TABLE docwright_schema (version BIGINT NOT NULL);
             INSERT INTO docwright_schema VALUES (0)";

@@ -63,7 +63,8 @@ impl PostgresStore {
         let options = url.options();
         // Not through the pool, which tries again and again and does not say what the trouble was.
         let connecting = timeout(ACQUIRE, PgConnection::connect_with(&options)).await;
-        let mut first = connecting.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map_err(unusable)?;
+        let late = || Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into()));
+        let mut first = connecting.unwrap_or_else(|_| late()).map_err(unusable)?;
         migrate::run(&mut first, url, schema).await?;
         let ear = Ear::open(&options).await.map_err(unusable)?;
         let _ = first.close().await;
@@ -187,4 +188,30 @@ fn time(row: &PgRow, column: &str) -> Result<Timestamp> {
 
 fn time_or_none(row: &PgRow, column: &str) -> Result<Option<Timestamp>> {
     row.try_get::<Option<i64>, _>(column)?.map(from_ms).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_write_that_was_broken_off_is_tried_again() {
+        let tried = Cell::new(0);
+        let fails = |times| {
+            let tried = &tried;
+            move || async move {
+                tried.set(tried.get() + 1);
+                if tried.get() <= times { Err(StoreError::BrokenOff) } else { Ok(tried.get()) }
+            }
+        };
+        assert_eq!(write(fails(TRIES - 1)).await.unwrap(), TRIES);
+        tried.set(0);
+        assert!(matches!(write(fails(100)).await, Err(StoreError::BrokenOff)));
+        assert_eq!(tried.get(), TRIES);
+        tried.set(0);
+        let other = || async { Err::<(), _>(StoreError::Database(String::new())) };
+        assert!(matches!(write(other).await, Err(StoreError::Database(_))));
+    }
 }

@@ -42,6 +42,14 @@ impl FromStr for DatabaseUrl {
 }
 
 impl DatabaseUrl {
+    /// Whether a URL that may be wrong in any way has a password in it.
+    pub fn tells_password(url: &str) -> bool {
+        let (address, parameters) = url.split_once('?').unwrap_or((url, ""));
+        let user = address.split_once("://").map_or(address, |(_, rest)| rest);
+        let user = user.rsplit_once('@').map_or("", |(user, _)| user);
+        user.contains(':') || parameters.split('&').any(|pair| pair.starts_with("password="))
+    }
+
     pub(super) fn options(&self) -> PgConnectOptions {
         self.0.clone().application_name("docwright").options(TIMES).disable_statement_logging()
     }
@@ -91,5 +99,13 @@ mod tests {
         check("postgres://dw:s3cret@db:port/docs", Err(unread));
         let unknown = "the database URL has a parameter `pasword`; known are sslmode, sslrootcert, sslcert, sslkey, host, port, dbname, user, password";
         check("postgres://dw@db/docs?pasword=s3cret", Err(unknown));
+    }
+
+    #[test]
+    fn passwords() {
+        let with = ["postgres://dw:x@db/docs", "postgres://dw@db/docs?user=x&password=y", "dw:a@b@db"];
+        assert!(with.iter().all(|url| DatabaseUrl::tells_password(url)));
+        let without = ["postgres://dw@db:5432/docs", "postgres://db/docs?sslmode=require", "", "postgres://"];
+        assert!(!without.iter().any(|url| DatabaseUrl::tells_password(url)));
     }
 }

@@ -249,3 +249,18 @@ async fn a_text_with_nul_is_kept_without_and_finds_nothing() {
     assert!(kept.store.find(&project.id, &JobId("\0".into())).await.unwrap().is_none());
     assert!(kept.store.project(&ProjectId("prj\0".into())).await.unwrap().is_none());
 }
+
+#[tokio::test]
+async fn what_the_database_breaks_off_is_known_by_its_code() {
+    use sqlx::Connection;
+    let Some(database) = cluster::Database::create() else { return };
+    let mut db = sqlx::PgConnection::connect(&database.url()).await.unwrap();
+    for (raise, again) in [
+        ("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40P01'; END $$", true),
+        ("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40001'; END $$", true),
+        ("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '23505'; END $$", false),
+    ] {
+        let error = StoreError::from(sqlx::raw_sql(raise).execute(&mut db).await.unwrap_err());
+        assert_eq!(matches!(error, StoreError::BrokenOff), again, "{error}");
+    }
+}
