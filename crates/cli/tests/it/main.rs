@@ -5,6 +5,8 @@
 mod admin;
 mod ansi;
 mod check;
+#[path = "../../../store/tests/it/cluster.rs"]
+mod cluster;
 mod demo;
 mod doctor;
 mod exits;
@@ -16,5 +18,6 @@ mod log;
 mod manual;
 mod model_keys;
 mod models;
+mod postgres;
 mod pulls;
 mod support;

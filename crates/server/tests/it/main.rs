@@ -8,6 +8,8 @@ mod attacks;
 mod bad_requests;
 mod bounds;
 mod choices;
+#[path = "../../../store/tests/it/cluster.rs"]
+mod cluster;
 mod coding;
 mod collect;
 mod contract;
@@ -23,6 +25,7 @@ mod metrics;
 mod operations;
 mod order;
 mod pages;
+mod postgres;
 mod provider;
 mod raw;
 mod support;

@@ -6,7 +6,12 @@ use serde_json::Value;
 use crate::support::TestServer;
 
 /// Reads a stream to its end: `(id, event, number in the data)` of each.
-async fn watch(server: &TestServer, key: &str, path: &str, last: Option<&str>) -> Vec<(String, String, u64)> {
+pub(crate) async fn watch(
+    server: &TestServer,
+    key: &str,
+    path: &str,
+    last: Option<&str>,
+) -> Vec<(String, String, u64)> {
     let mut request =
         server.request(Method::GET, path).bearer_auth(key).header("accept", "text/event-stream");
     if let Some(last) = last {

@@ -1,0 +1,84 @@
+//! The same server on PostgreSQL: its whole way once, and what it says when the database is gone.
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::cluster::Database;
+use crate::support::{Team, TestServer};
+use crate::watch::watch;
+
+/// A server on a database of its own; `None` where there is no PostgreSQL. What is first ends first.
+pub(crate) async fn on_postgres() -> Option<(TestServer, Database, TempDir)> {
+    let (database, keys) = (Database::create()?, tempfile::tempdir().unwrap());
+    let server = serve(&database, &keys).await;
+    Some((server, database, keys))
+}
+
+async fn serve(database: &Database, keys: &TempDir) -> TestServer {
+    let file = keys.path().join("master.key");
+    std::fs::write(&file, "5ea1".repeat(16)).unwrap();
+    TestServer::start_with(|settings| {
+        settings.database_url = Some(database.url().parse().unwrap());
+        settings.master_key_file = Some(file);
+    })
+    .await
+}
+
+fn path(team: &Team, job: &serde_json::Value, what: &str) -> String {
+    format!("/v2/agent/{}/job/{}/{what}", team.project.id, job["id"].as_str().unwrap())
+}
+
+#[tokio::test]
+async fn a_job_goes_its_whole_way() {
+    let Some((server, database, _keys)) = on_postgres().await else { return };
+    let team = server.team("acme", &[("a.md", "one two\n")]).await;
+    let job = server.create_job(&team, "Replace \"one\" with \"eins\".").await;
+    let events = path(&team, &job, "events");
+    let (told, ()) = tokio::join!(watch(&server, &team.key, &events, None), server.run_queued_jobs());
+    assert!(told.iter().map(|event| event.2).eq(1..=told.len() as u64));
+    assert_eq!((told[0].1.as_str(), told.last().unwrap().1.as_str()), ("created", "ended"));
+    let first = server.job(&team, &job["id"]).await;
+    assert_eq!(first["status"], "completed", "{:?}", server.events(&team, &job["id"]).await.last());
+    assert!(first["prLink"].as_str().unwrap().ends_with("/pulls/1"), "{first}");
+
+    let more = json!({ "prompt": "Replace \"two\" with \"zwei\"." });
+    assert_eq!(server.ask(&team, &job, "message", &more).await.status, 200);
+    server.run_queued_jobs().await;
+    assert_eq!(server.job(&team, &job["id"]).await["prLink"], first["prLink"]);
+    let diff = server.get(&team.key, &path(&team, &job, "diff")).await.body;
+    assert!(diff.contains("-one two\n+eins zwei\n"), "{diff}");
+    let archived = server.ask(&team, &job, "archive", &json!({})).await;
+    assert_eq!(archived.json()["status"], "archived", "{archived}");
+    assert_eq!(server.ask(&team, &job, "message", &more).await.status, 409);
+    assert_eq!(database.sql("SELECT count(*), min(state) FROM pulls"), "1|open");
+}
+
+#[tokio::test]
+async fn two_servers_share_their_jobs_but_no_data_directory() {
+    let Some((here, database, keys)) = on_postgres().await else { return };
+    let there = serve(&database, &keys).await;
+    assert_ne!(here.data(), there.data());
+    let team = here.team("acme", &[("a.md", "one\n")]).await;
+    let job = here.create_job(&team, "Replace \"one\" with \"eins\".").await;
+    let events = path(&team, &job, "events");
+    let (told, ()) = tokio::join!(watch(&here, &team.key, &events, None), there.run_queued_jobs());
+    assert_eq!(told.last().unwrap().1, "ended");
+    assert_eq!(there.job(&team, &job["id"]).await["status"], "completed");
+}
+
+#[tokio::test]
+async fn a_database_that_is_gone_is_a_503_and_an_odd_path_a_404() {
+    let Some((server, database, _keys)) = on_postgres().await else { return };
+    let team = server.team("acme", &[("a.md", "one\n")]).await;
+    let jobs = format!("/v2/agent/{}/jobs", team.project.id);
+    assert_eq!(server.get(&team.key, "/v2/agent/%00/jobs").await.status, 404);
+    let odd = format!("/v2/agent/{}/job/%00", team.project.id);
+    assert_eq!(server.get(&team.key, &odd).await.status, 404);
+    database.close();
+    let answer = server.get(&team.key, &jobs).await;
+    assert_eq!((answer.status, answer.header("retry-after")), (503, "1"), "{answer}");
+    assert_eq!(
+        answer.to_string(),
+        r#"503 {"error":"the server's store does not answer just now; send this again a little later"}"#
+    );
+}
