@@ -8,13 +8,14 @@ use base::SystemClock;
 use base::sqlite::Schema;
 use futures_util::future::join_all;
 use store::{
-    Accounts, DatabaseUrl, Job, JobId, JobStore, Limit, MasterKey, NewJob, Once, PostgresStore, ProjectId,
-    Prompt, Queue, Rates, Receipt, Render, Secrets, Status, StoreError, Terms,
+    Accounts, DatabaseUrl, Job, JobId, JobStore, Limit, MasterKey, NewEvent, NewJob, Once, PostgresStore,
+    ProjectId, Prompt, PullState, Pulls, Queue, Rates, Receipt, Render, Secrets, Status, StoreError, Terms,
 };
 use tokio::time::timeout;
 
 use crate::follow_ups::{follow_up, leased};
 use crate::jobs::{done, job, new_job, page, worker};
+use crate::pulls::{LINK, published, told};
 use crate::{OnPostgres, cluster, open_postgres, project};
 
 /// Far longer than anything here takes.
@@ -89,6 +90,29 @@ async fn a_message_is_never_lost_to_an_end_at_the_same_time() {
         let events = store.events(&project.id, &made.id, 0).await.unwrap().unwrap();
         assert!(events.iter().map(|event| event.number).eq(1..=events.len() as u64));
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_same_news_many_times_at_once_are_one_event() {
+    let Some(kept) = OnPostgres::new().await else { return };
+    let other = open_postgres(&kept.database, &kept.dir, kept.clock.clone()).await.unwrap();
+    let project = project(&kept.store, "acme").await;
+    let job = published(&kept.store, &project).await;
+    published(&kept.store, &project).await;
+    follow_up(&kept.store, &job, "More").await;
+    let lease = leased(&kept.store).await;
+    let working = async {
+        for _ in 0..20 {
+            kept.store.record(&lease, vec![NewEvent::new("step", "One more")]).await.unwrap();
+        }
+    };
+    let noted = (0..8).map(|n| {
+        let store = if n % 2 == 0 { &kept.store } else { &other };
+        store.note_pull(&project.id, LINK, PullState::Merged)
+    });
+    let (noted, ()) = tokio::join!(join_all(noted), working);
+    assert_eq!(noted.into_iter().map(Result::unwrap).sum::<usize>(), 2, "each of two jobs once");
+    assert_eq!(told(&kept.store, &job).await, ["merged"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -210,7 +234,7 @@ async fn a_wrong_master_key_is_refused_and_a_secret_is_kept_sealed() {
 #[tokio::test]
 async fn a_wrong_password_is_a_sentence_without_it() {
     let Some(database) = cluster::Database::create() else { return };
-    database.sql("DO $$ BEGIN CREATE ROLE guarded LOGIN PASSWORD 'right'; EXCEPTION WHEN duplicate_object THEN NULL; END $$");
+    database.sql("DO $$ BEGIN CREATE ROLE guarded LOGIN PASSWORD 'right'; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$");
     let url: DatabaseUrl = database.url_of("guarded:s3cret").parse().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let master = MasterKey::load_or_create(&dir.path().join("master.key")).unwrap();

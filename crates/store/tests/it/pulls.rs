@@ -1,9 +1,21 @@
 use base::TestClock;
-use store::{NewPull, PullState, Store};
+use store::{Job, NewPull, Project, PullState, Receipt, Store};
 
+use crate::follow_ups::{follow_up, leased};
+use crate::jobs::{done, job};
 use crate::{every_backend, project};
 
-every_backend! { a_job_has_one_pull_request_ever, an_open_one_is_adopted_by_the_next_job, a_settled_pull_request_stays_settled }
+every_backend! {
+    a_job_has_one_pull_request_ever,
+    an_open_one_is_adopted_by_the_next_job,
+    a_settled_pull_request_stays_settled,
+    news_of_a_pull_request_are_told_once_to_every_job_that_has_it,
+    a_settled_pull_request_tells_its_own_job,
+    a_run_that_ends_after_the_merge_changes_nothing_of_it,
+    a_reopened_pull_request_takes_follow_ups_again,
+}
+
+pub(crate) const LINK: &str = "https://git.example/acme/docs/pulls/7";
 
 fn new(head: &str) -> NewPull {
     NewPull {
@@ -61,4 +73,86 @@ async fn a_settled_pull_request_stays_settled(store: &dyn Store, _: &TestClock) 
     let kept = store.open_pull(&project, &new("docwright/1")).await.unwrap();
     assert_eq!((kept.state, kept.merge_commit.as_deref()), (PullState::Merged, Some("5ea1")));
     assert_eq!(kept.head_commit, "d00d");
+}
+
+/// A job that ended with the pull request at [`LINK`].
+pub(crate) async fn published(store: &dyn Store, project: &Project) -> Job {
+    let made = job(store, project).await;
+    assert!(store.finish(&leased(store).await, done(Some(LINK)), 0).await.unwrap().is_none());
+    made
+}
+
+/// What the job was told of its pull request. Its events must have no gap.
+pub(crate) async fn told(store: &dyn Store, job: &Job) -> Vec<String> {
+    let events = store.events(&job.project, &job.id, 0).await.unwrap().unwrap();
+    assert!(events.iter().map(|event| event.number).eq(1..=events.len() as u64), "{events:?}");
+    let of_pulls = events.iter().filter(|event| event.kind == "pull_request");
+    of_pulls.map(|event| event.data["state"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn refused(store: &dyn Store, job: &Job) -> String {
+    match follow_up(store, job, "More").await {
+        Receipt::Refused(sentence) => sentence,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn news_of_a_pull_request_are_told_once_to_every_job_that_has_it(store: &dyn Store, _: &TestClock) {
+    let (mine, theirs) = (project(store, "acme").await, project(store, "globex").await);
+    let (first, second) = (published(store, &mine).await, published(store, &mine).await);
+    let foreign = published(store, &theirs).await;
+    let without = job(store, &mine).await;
+    let note = async |link: &str, state| store.note_pull(&mine.id, link, state).await.unwrap();
+    assert_eq!(note(LINK, PullState::Open).await, 0, "that it is open is known since it was opened");
+    assert_eq!(note(LINK, PullState::Closed).await, 2);
+    assert_eq!(note(LINK, PullState::Closed).await, 0, "a replay is no news");
+    assert_eq!(note(LINK, PullState::Merged).await, 2);
+    assert_eq!(note("https://git.example/acme/docs/pulls/8", PullState::Merged).await, 0);
+    for job in [&first, &second] {
+        assert_eq!(told(store, job).await, ["closed", "merged"]);
+    }
+    for job in [&foreign, &without] {
+        assert!(told(store, job).await.is_empty());
+    }
+    assert_eq!(refused(store, &first).await, "the job's pull request is merged; create a new job");
+    assert!(matches!(follow_up(store, &foreign, "More").await, Receipt::Done { .. }));
+}
+
+async fn a_settled_pull_request_tells_its_own_job(store: &dyn Store, _: &TestClock) {
+    let project = project(store, "acme").await;
+    let (own, adopting) = (published(store, &project).await, published(store, &project).await);
+    let of = |job: &Job| NewPull { job: job.id.to_string(), ..new("topic") };
+    store.open_pull(&project.id, &of(&own)).await.unwrap();
+    store.open_pull(&project.id, &of(&adopting)).await.unwrap();
+    let settle = async || store.settle_pull(&project.id, 1, PullState::Merged, "d00d", Some("5ea1")).await;
+    assert!(settle().await.unwrap());
+    assert!(!settle().await.unwrap());
+    assert_eq!(told(store, &own).await, ["merged"]);
+    assert!(told(store, &adopting).await.is_empty());
+    // The host's own word for it comes later, and is news to the other one alone.
+    assert_eq!(store.note_pull(&project.id, LINK, PullState::Merged).await.unwrap(), 1);
+    assert_eq!(told(store, &own).await, ["merged"]);
+    assert_eq!(told(store, &adopting).await, ["merged"]);
+}
+
+async fn a_run_that_ends_after_the_merge_changes_nothing_of_it(store: &dyn Store, _: &TestClock) {
+    let project = project(store, "acme").await;
+    let job = published(store, &project).await;
+    assert!(matches!(follow_up(store, &job, "More").await, Receipt::Done { .. }));
+    let lease = leased(store).await;
+    assert_eq!(store.note_pull(&project.id, LINK, PullState::Merged).await.unwrap(), 1);
+    store.record(&lease, vec![]).await.unwrap();
+    assert!(store.finish(&lease, done(Some(LINK)), 1).await.unwrap().is_none());
+    assert_eq!(told(store, &job).await, ["merged"]);
+    assert_eq!(refused(store, &job).await, "the job's pull request is merged; create a new job");
+}
+
+async fn a_reopened_pull_request_takes_follow_ups_again(store: &dyn Store, _: &TestClock) {
+    let project = project(store, "acme").await;
+    let job = published(store, &project).await;
+    for (state, news) in [(PullState::Closed, 1), (PullState::Open, 1), (PullState::Open, 0)] {
+        assert_eq!(store.note_pull(&project.id, LINK, state).await.unwrap(), news);
+    }
+    assert!(matches!(follow_up(store, &job, "More").await, Receipt::Done { .. }));
+    assert_eq!(told(store, &job).await, ["closed", "open"]);
 }
