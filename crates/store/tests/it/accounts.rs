@@ -1,7 +1,8 @@
 use base::TestClock;
 use jiff::SignedDuration;
 use store::{
-    Allow, Expiry, KeyText, NewKey, Project, ProjectChange, ProjectId, Scope, Store, StoreError, Token,
+    Allow, Author, Expiry, HostApp, Hosting, KeyText, NewKey, Project, ProjectChange, ProjectId, Scope,
+    Store, StoreError, Token,
 };
 
 use crate::{every_backend, project};
@@ -49,8 +50,11 @@ async fn a_project_is_found_as_it_was_made(store: &dyn Store, _: &TestClock) {
 async fn a_change_of_a_project_leaves_the_rest_of_it(store: &dyn Store, _: &TestClock) {
     let (made, other) = (project(store, "acme").await, project(store, "globex").await);
     let sites = vec!["https://a.example".to_owned(), "https://b.example".to_owned()];
+    let app = HostApp { id: "7".into(), installation: Some(u64::MAX) };
+    let author = Author { name: "Docs Bot".into(), email: "bot@acme.dev".into() };
     let first = ProjectChange {
         sites: Some(sites.clone()),
+        labels: Some(vec!["docs".into()]),
         models: Some(vec!["fast".into()]),
         allow_paths: Some(vec![".github/**".into()]),
         ..ProjectChange::default()
@@ -58,6 +62,8 @@ async fn a_change_of_a_project_leaves_the_rest_of_it(store: &dyn Store, _: &Test
     let second = ProjectChange {
         name: Some("Handbook".into()),
         repository: Some("/srv/handbook".into()),
+        host_app: Some(Some(app.clone())),
+        author: Some(Some(author.clone())),
         base_ref: Some(Some("next".into())),
         docs_path: Some(Some("docs".into())),
         ..ProjectChange::default()
@@ -68,6 +74,12 @@ async fn a_change_of_a_project_leaves_the_rest_of_it(store: &dyn Store, _: &Test
     let expected = Project {
         name: "Handbook".into(),
         repository: "/srv/handbook".into(),
+        hosting: Hosting {
+            app: Some(app),
+            labels: vec!["docs".into()],
+            author: Some(author),
+            ..made.hosting.clone()
+        },
         base_ref: Some("next".into()),
         docs_path: Some("docs".into()),
         sites: sites.clone(),

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use base::TestClock;
 use base::sqlite::Schema;
-use store::{Accounts, DatabaseUrl, MasterKey, NewProject, PostgresStore, Project, SqliteStore};
+use store::{Accounts, DatabaseUrl, Hosting, MasterKey, NewProject, PostgresStore, Project, SqliteStore};
 use tempfile::TempDir;
 
 /// A store of each kind with a clock that the test moves.
@@ -94,7 +94,7 @@ async fn open(dir: &TempDir, clock: Arc<TestClock>) -> SqliteStore {
 async fn project(store: &dyn Accounts, organization: &str) -> Project {
     let organization = store.create_organization(organization).await.unwrap().id;
     let new = NewProject {
-        hosting: store::Hosting::default(),
+        hosting: Hosting { kind: Some("gitea".into()), reviewers: vec!["ada".into()], ..Hosting::default() },
         organization,
         name: "Docs".into(),
         repository: "/srv/docs".into(),
