@@ -173,7 +173,7 @@ pub trait Accounts: Send + Sync {
 
     /// The only time that the key's text is seen. It is kept as its SHA-256.
     async fn create_key(&self, new: &NewKey) -> Result<(ApiKey, KeyText)>;
-    /// Also a revoked or expired one: whether it is live is for the caller's clock to say.
+    /// Also a revoked or expired one, which is not live.
     async fn key(&self, text: &KeyText) -> Result<Option<ApiKey>>;
     /// Newest first; of every organization when none is named.
     async fn keys(&self, organization: Option<&OrganizationId>) -> Result<Vec<ApiKey>>;

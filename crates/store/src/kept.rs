@@ -1,5 +1,7 @@
 //! How things are written down, the same in every backend.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 use crate::{Result, StoreError};
@@ -20,6 +22,11 @@ pub(crate) fn to_json<T: serde::Serialize>(value: &T) -> String {
 /// Numbers are kept with a sign: one that is too large stays the largest.
 pub(crate) fn kept(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// The end of a wait; one that is too long never ends.
+pub(crate) fn end_of(wait: Duration, now: i64) -> i64 {
+    now.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX))
 }
 
 pub(crate) fn damaged(what: &str) -> StoreError {

@@ -200,13 +200,16 @@ pub struct ApiKey {
     pub expires_at: Option<Timestamp>,
     pub last_used_at: Option<Timestamp>,
     pub revoked_at: Option<Timestamp>,
+    /// Neither revoked nor expired when it was read, by the store's clock.
+    pub is_live: bool,
+}
+
+/// Whether a key that ends then, or was revoked then, works now.
+pub(crate) fn is_live(expires_at: Option<Timestamp>, revoked_at: Option<Timestamp>, now: Timestamp) -> bool {
+    revoked_at.is_none() && expires_at.is_none_or(|end| now < end)
 }
 
 impl ApiKey {
-    pub fn is_live(&self, now: Timestamp) -> bool {
-        self.revoked_at.is_none() && self.expires_at.is_none_or(|end| now < end)
-    }
-
     pub fn reaches(&self, project: &ProjectId) -> bool {
         self.projects.as_ref().is_none_or(|some| some.contains(project))
     }
@@ -226,6 +229,7 @@ pub struct NewKey {
 impl NewKey {
     pub(crate) fn key(&self, text: &KeyText, now: Timestamp) -> ApiKey {
         let new = self.clone();
+        let expires_at = new.expiry.moment(now);
         ApiKey {
             id: KeyId::random(),
             organization: new.organization,
@@ -235,9 +239,10 @@ impl NewKey {
             projects: new.projects,
             allow: new.allow,
             created_at: now,
-            expires_at: new.expiry.moment(now),
+            expires_at,
             last_used_at: None,
             revoked_at: None,
+            is_live: is_live(expires_at, None, now),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Jobs, as workers see them: leased, fenced, and never lost.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use serde_json::Value;
 
 use crate::{Job, JobId, NewEvent, ProjectId, Result, Said, Tokens, WorkerId};
@@ -132,9 +134,9 @@ pub trait Queue: Send + Sync {
     /// Gives the job back unharmed, as a server does that is asked to stop: the attempt is
     /// not held against the job. One that is to be archived is archived now.
     async fn release(&self, lease: &Lease) -> Result<()>;
-    /// Gives the job back for a while, as one whose host is in trouble: nobody is given it before
-    /// `until`, and the attempt is not held against it. `why` is for those who watch.
-    async fn put_off(&self, lease: &Lease, until: Timestamp, why: NewEvent) -> Result<()>;
+    /// Gives the job back for a while, as one whose host is in trouble: nobody is given it for as
+    /// long as `wait`, and the attempt is not held against it. `why` is for those who watch.
+    async fn put_off(&self, lease: &Lease, wait: Duration, why: NewEvent) -> Result<()>;
     /// Frees every lease, on SQLite, for the one server that holds the data directory: whoever had
     /// a lease is dead. On PostgreSQL other servers may be alive, and nothing happens: there a lease
     /// ends by time alone.

@@ -86,10 +86,9 @@ async fn list(sources: &Sources, args: List) -> anyhow::Result<()> {
         output::say("No keys yet. Make one: docwright key create --name CI");
         return Ok(());
     }
-    let now = jiff::Timestamp::now();
     let row = |key: ApiKey| {
         let moment = |at: Option<jiff::Timestamp>| at.map_or_else(|| "never".into(), output::moment);
-        let state = if key.is_live(now) { "live" } else { "ended" };
+        let state = if key.is_live { "live" } else { "ended" };
         [
             key.id.0.clone(),
             key.name.clone(),

@@ -3,7 +3,6 @@
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
-use jiff::SignedDuration;
 use store::{Lease, NewEvent, StoreError};
 
 use crate::app::App;
@@ -21,10 +20,9 @@ pub(super) async fn put_off(
     told: Option<Duration>,
 ) -> Result<(), StoreError> {
     let wait = told.unwrap_or_else(|| spread(doubled(lease.resume.put_off)));
-    let until = app.clock.now() + SignedDuration::try_from(wait).unwrap_or(SignedDuration::MAX);
     let seconds = wait.as_secs().max(1);
     let event = NewEvent::new("waiting", format!("{sentence}; trying again in {seconds} s"));
-    app.queue.put_off(lease, until, event.with("seconds", seconds)).await
+    app.queue.put_off(lease, wait, event.with("seconds", seconds)).await
 }
 
 fn doubled(times: u32) -> Duration {

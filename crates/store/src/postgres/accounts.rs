@@ -5,6 +5,7 @@ use sqlx::postgres::PgRow;
 use super::{PostgresStore, text, time, time_or_none, write};
 use crate::account::LAST_USED;
 use crate::kept::{damaged, from_json, from_ms, to_json};
+use crate::key::is_live;
 use crate::{
     Accounts, Allow, ApiKey, KeyId, KeyText, NewKey, NewProject, Organization, OrganizationId, Project,
     ProjectChange, ProjectId, Result, StoreError,
@@ -88,13 +89,14 @@ impl Accounts for PostgresStore {
     }
 
     async fn key(&self, text: &KeyText) -> Result<Option<ApiKey>> {
-        let row = self.row(sqlx::query("SELECT * FROM keys WHERE hash = $1").bind(text.hash())).await?;
+        let find = sqlx::query("SELECT *, docwright_now_ms() AS now FROM keys WHERE hash = $1");
+        let row = self.row(find.bind(text.hash())).await?;
         row.as_ref().map(key).transpose()
     }
 
     async fn keys(&self, organization: Option<&OrganizationId>) -> Result<Vec<ApiKey>> {
-        let select =
-            "SELECT * FROM keys WHERE $1::text IS NULL OR organization = $1 ORDER BY created_at DESC, id";
+        let select = "SELECT *, docwright_now_ms() AS now FROM keys
+            WHERE $1::text IS NULL OR organization = $1 ORDER BY created_at DESC, id";
         let rows = self.rows(sqlx::query(select).bind(organization.map(|o| &o.0))).await?;
         rows.iter().map(key).collect()
     }
@@ -173,6 +175,7 @@ fn key(row: &PgRow) -> Result<ApiKey> {
     let allow: Vec<String> = from_json(row.try_get("allow")?)?;
     let projects: Option<Vec<String>> =
         row.try_get::<Option<&str>, _>("projects")?.map(from_json).transpose()?;
+    let (expires_at, revoked_at) = (time_or_none(row, "expires_at")?, time_or_none(row, "revoked_at")?);
     Ok(ApiKey {
         id: KeyId(row.try_get("id")?),
         organization: OrganizationId(row.try_get("organization")?),
@@ -182,8 +185,9 @@ fn key(row: &PgRow) -> Result<ApiKey> {
         projects: projects.map(|ids| ids.into_iter().map(ProjectId).collect()),
         allow: Allow::parse(allow.iter().map(String::as_str)).map_err(|_| damaged("an allowlist"))?,
         created_at: time(row, "created_at")?,
-        expires_at: time_or_none(row, "expires_at")?,
+        expires_at,
         last_used_at: time_or_none(row, "last_used_at")?,
-        revoked_at: time_or_none(row, "revoked_at")?,
+        revoked_at,
+        is_live: is_live(expires_at, revoked_at, time(row, "now")?),
     })
 }

@@ -1,5 +1,6 @@
+use std::time::Duration;
+
 use async_trait::async_trait;
-use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Postgres, Row, Transaction};
@@ -8,6 +9,7 @@ use super::jobs::{append, job, set_archived};
 use super::line::{Look, beat, resume};
 use super::{PostgresStore, conversation, in_time, number, text, undone, write};
 use crate::conversation::{month_of, written};
+use crate::kept::end_of;
 use crate::{
     Change, Ending, JobId, Lease, Message, NewEvent, Outcome, ProjectId, Queue, Result, Said, Status,
     StoreError, Tokens, WorkerId,
@@ -129,14 +131,14 @@ impl Queue for PostgresStore {
         done
     }
 
-    async fn put_off(&self, lease: &Lease, until: Timestamp, why: NewEvent) -> Result<()> {
+    async fn put_off(&self, lease: &Lease, wait: Duration, why: NewEvent) -> Result<()> {
         let done = write(|| async {
             let (mut tx, now) = self.fenced(lease).await?;
             append(&mut tx, &lease.job.id, now, &why).await?;
             give_back(&mut tx, &lease.job.id).await?;
-            let wait = "UPDATE jobs SET not_before = $1, put_off = put_off + 1 WHERE id = $2";
-            let wait = sqlx::query(wait).bind(until.as_millisecond()).bind(&lease.job.id.0);
-            wait.execute(&mut *tx).await?;
+            let later = "UPDATE jobs SET not_before = $1, put_off = put_off + 1 WHERE id = $2";
+            let later = sqlx::query(later).bind(end_of(wait, now)).bind(&lease.job.id.0);
+            later.execute(&mut *tx).await?;
             Ok(tx.commit().await?)
         });
         self.told(done.await)

@@ -1,11 +1,13 @@
 use async_trait::async_trait;
 use futures_util::FutureExt;
+use jiff::Timestamp;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use super::{SqliteStore, time, time_or_none};
 use crate::account::LAST_USED;
 use crate::kept::{damaged, from_json, to_json};
+use crate::key::is_live;
 use crate::{
     Accounts, Allow, ApiKey, KeyId, KeyText, NewKey, NewProject, Organization, OrganizationId, Project,
     ProjectChange, ProjectId, Result, StoreError,
@@ -100,13 +102,13 @@ impl Accounts for SqliteStore {
             .bind(text.hash())
             .fetch_optional(self.db.reads())
             .await?;
-        row.as_ref().map(key).transpose()
+        row.map(|row| key(&row, self.clock.now())).transpose()
     }
 
     async fn keys(&self, organization: Option<&OrganizationId>) -> Result<Vec<ApiKey>> {
         let select = "SELECT * FROM keys WHERE ?1 IS NULL OR organization = ?1 ORDER BY created_at DESC, id";
         let rows = sqlx::query(select).bind(organization.map(|o| &o.0)).fetch_all(self.db.reads()).await?;
-        rows.iter().map(key).collect()
+        rows.iter().map(|row| key(row, self.clock.now())).collect()
     }
 
     async fn revoke_key(&self, organization: &OrganizationId, id: &KeyId) -> Result<bool> {
@@ -181,10 +183,11 @@ fn project(row: &SqliteRow) -> Result<Project> {
     })
 }
 
-fn key(row: &SqliteRow) -> Result<ApiKey> {
+fn key(row: &SqliteRow, now: Timestamp) -> Result<ApiKey> {
     let allow: Vec<String> = from_json(row.try_get("allow")?)?;
     let projects: Option<Vec<String>> =
         row.try_get::<Option<&str>, _>("projects")?.map(from_json).transpose()?;
+    let (expires_at, revoked_at) = (time_or_none(row, "expires_at")?, time_or_none(row, "revoked_at")?);
     Ok(ApiKey {
         id: KeyId(row.try_get("id")?),
         organization: OrganizationId(row.try_get("organization")?),
@@ -194,8 +197,9 @@ fn key(row: &SqliteRow) -> Result<ApiKey> {
         projects: projects.map(|ids| ids.into_iter().map(ProjectId).collect()),
         allow: Allow::parse(allow.iter().map(String::as_str)).map_err(|_| damaged("an allowlist"))?,
         created_at: time(row, "created_at")?,
-        expires_at: time_or_none(row, "expires_at")?,
+        expires_at,
         last_used_at: time_or_none(row, "last_used_at")?,
-        revoked_at: time_or_none(row, "revoked_at")?,
+        revoked_at,
+        is_live: is_live(expires_at, revoked_at, now),
     })
 }

@@ -1,7 +1,8 @@
+use std::time::Duration;
+
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
@@ -10,6 +11,7 @@ use super::jobs::{append, job, set_archived};
 use super::line::{beat, lease, next_in_line, resume};
 use super::{SqliteStore, conversation};
 use crate::conversation::written;
+use crate::kept::end_of;
 use crate::{
     Change, Ending, JobId, Lease, Message, NewEvent, Outcome, ProjectId, Queue, Result, Said, Status,
     StoreError, Tokens, WorkerId,
@@ -149,14 +151,13 @@ impl Queue for SqliteStore {
         released
     }
 
-    async fn put_off(&self, lease: &Lease, until: Timestamp, why: NewEvent) -> Result<()> {
-        let until = until.as_millisecond();
+    async fn put_off(&self, lease: &Lease, wait: Duration, why: NewEvent) -> Result<()> {
         self.fenced(lease, move |db, id, now| {
             async move {
                 append(db, &id.0, now, why).await?;
                 give_back(db, &id).await?;
-                let wait = "UPDATE jobs SET not_before = ?, put_off = put_off + 1 WHERE id = ?";
-                sqlx::query(wait).bind(until).bind(&id.0).execute(db).await?;
+                let later = "UPDATE jobs SET not_before = ?, put_off = put_off + 1 WHERE id = ?";
+                sqlx::query(later).bind(end_of(wait, now)).bind(&id.0).execute(db).await?;
                 Ok(())
             }
             .boxed()

@@ -5,6 +5,7 @@ use store::{
     Store, StoreError, Token,
 };
 
+use crate::jobs::MILLISECOND;
 use crate::{every_backend, project};
 
 every_backend! {
@@ -14,6 +15,7 @@ every_backend! {
     a_project_allows_its_own_model_and_those_that_it_names,
     a_key_is_found_by_its_text_and_kept_as_a_hash,
     a_revoked_key_is_dead_and_only_its_owner_can_revoke,
+    a_key_ends_by_the_stores_clock,
     last_used_is_noted_once_a_minute,
     a_login_link_works_once_within_fifteen_minutes,
     a_session_ends,
@@ -119,17 +121,29 @@ async fn a_key_is_found_by_its_text_and_kept_as_a_hash(store: &dyn Store, _: &Te
 }
 
 async fn a_revoked_key_is_dead_and_only_its_owner_can_revoke(store: &dyn Store, clock: &TestClock) {
-    use base::Clock;
     let (mine, theirs) = (project(store, "acme").await, project(store, "globex").await);
     let (key, text) = store.create_key(&new_key(&mine)).await.unwrap();
     assert!(!store.revoke_key(&theirs.organization, &key.id).await.unwrap());
-    assert!(store.key(&text).await.unwrap().unwrap().is_live(clock.now()));
+    assert!(key.is_live && store.key(&text).await.unwrap().unwrap().is_live);
     assert!(store.revoke_key(&mine.organization, &key.id).await.unwrap());
     let revoked = store.key(&text).await.unwrap().unwrap();
-    assert!(!revoked.is_live(clock.now()));
+    assert!(!revoked.is_live);
     clock.advance(SignedDuration::from_secs(1));
     assert!(store.revoke_key(&mine.organization, &key.id).await.unwrap());
     assert_eq!(store.key(&text).await.unwrap().unwrap().revoked_at, revoked.revoked_at);
+}
+
+async fn a_key_ends_by_the_stores_clock(store: &dyn Store, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    let (_, text) = store.create_key(&new_key(&project)).await.unwrap();
+    let is_live = async || {
+        let listed = store.keys(None).await.unwrap()[0].is_live;
+        (store.key(&text).await.unwrap().unwrap().is_live, listed)
+    };
+    clock.advance(SignedDuration::from_hours(24 * 7) - MILLISECOND);
+    assert_eq!(is_live().await, (true, true));
+    clock.advance(MILLISECOND);
+    assert_eq!(is_live().await, (false, false));
 }
 
 async fn last_used_is_noted_once_a_minute(store: &dyn Store, clock: &TestClock) {
