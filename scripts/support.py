@@ -1,4 +1,4 @@
-"""What the scripts share: a debug build, a server of their own, tools installed beside the build."""
+"""What the scripts share: a debug build, a server of their own and its API, tools installed beside the build."""
 
 import contextlib
 import json
@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 import venv
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -23,9 +24,11 @@ NO_LIMITS = {
 }
 
 
-def build():
+def build(*packages):
+    """These packages, or the program itself."""
     environment = {**os.environ, "CARGO_TARGET_DIR": str(TARGET)}
-    subprocess.run(["cargo", "build", "--locked"], cwd=ROOT, env=environment, check=True)
+    named = [flag for package in packages for flag in ("--package", package)]
+    subprocess.run(["cargo", "build", "--locked", *named], cwd=ROOT, env=environment, check=True)
 
 
 def python_with(name, *packages):
@@ -94,3 +97,20 @@ def address(server, log):
             break
         time.sleep(0.1)
     sys.exit("the server did not start:\n" + log.read_text())
+
+
+def ask(url, key, method, path, body=None):
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    request = urllib.request.Request(url + path, body and json.dumps(body).encode(), headers, method=method)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        text = answer.read()
+        return json.loads(text) if "json" in answer.headers["Content-Type"] else text.decode()
+
+
+def settled(url, key, path):
+    for _ in range(600):
+        job = ask(url, key, "GET", path)
+        if job["status"] != "active":
+            return job
+        time.sleep(0.05)
+    sys.exit(f"{path} did not end")

@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::faults::Fault;
@@ -18,6 +19,7 @@ pub(crate) const CONTROL: &str = "/_fake/";
 pub(crate) fn routes() -> Router<Arc<Host>> {
     Router::new()
         .route("/_fake/faults", post(add_fault).get(faults).delete(clear_faults))
+        .route("/_fake/hooks", post(add_hook))
         .route("/_fake/state", get(state))
 }
 
@@ -33,6 +35,18 @@ async fn faults(State(host): State<Arc<Host>>) -> Json<Vec<Fault>> {
 
 async fn clear_faults(State(host): State<Arc<Host>>) -> StatusCode {
     host.faults.clear();
+    StatusCode::NO_CONTENT
+}
+
+#[derive(Deserialize)]
+struct NewHook {
+    url: String,
+    secret: String,
+}
+
+/// `POST /_fake/hooks`: as the flag `--hook`, once the secret is known.
+async fn add_hook(State(host): State<Arc<Host>>, Json(new): Json<NewHook>) -> StatusCode {
+    host.hooks.add(&new.url, &new.secret);
     StatusCode::NO_CONTENT
 }
 

@@ -4,6 +4,7 @@ mod app;
 mod errors;
 mod hooks;
 mod open;
+mod running;
 mod settle;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,56 @@
+//! A host that somebody else has started: `scripts/hosts` names it, and holds what it was asked against
+//! what hosts publish of their API.
+
+use forge::{Credential, Host as _, NewPull, Oid, State, Web, WebSettings};
+use net::{Reach, Secret};
+
+/// The branches must be there, each a change ahead of `main`.
+const MERGED: &str = "docwright/merged";
+const CLOSED: &str = "docwright/closed";
+
+fn named(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| panic!("{name} is to name a host: run scripts/hosts"))
+}
+
+fn new_pull(head: &str, body: &str) -> NewPull {
+    let nobody_asks = Oid::parse(&"0".repeat(40)).unwrap();
+    NewPull {
+        title: "Use pnpm".to_owned(),
+        body: format!("{body}\n\nDocwright-Job: {head}\n"),
+        head: head.to_owned(),
+        base: "main".to_owned(),
+        head_commit: nobody_asks.clone(),
+        base_commit: nobody_asks,
+        job: head.to_owned(),
+        draft: false,
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs a host, as scripts/hosts starts them"]
+async fn a_running_host_takes_everything() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut settings = WebSettings::new(named("HOST_URL"));
+    settings.kind = Some(named("HOST_KIND").parse().unwrap());
+    settings.credential = Credential::Token(Secret::parse(&named("HOST_TOKEN")).unwrap());
+    settings.reach = Reach { private: true, proxy: false };
+    let web = Web::open(settings).await.unwrap();
+
+    assert_eq!(web.check(None).await.unwrap(), "main");
+    assert_eq!(web.check(Some(MERGED)).await.unwrap(), MERGED);
+    assert!(web.check(Some("docwright/nothing")).await.is_err());
+    for head in [MERGED, CLOSED] {
+        assert_eq!(web.find(head).await.unwrap(), []);
+        let opened = web.open(&new_pull(head, "As asked.")).await.unwrap();
+        let adopted = web.open(&new_pull(head, "And more.")).await.unwrap();
+        assert_eq!(adopted.number, opened.number);
+        let found = web.find(head).await.unwrap();
+        assert_eq!((found.len(), found[0].job.as_deref()), (1, Some(head)));
+        assert!(found[0].body.contains("As asked.") && found[0].body.contains("And more."));
+        let done = match head {
+            MERGED => web.merge(opened.number, Some(&found[0].head_commit)).await.unwrap(),
+            _ => web.close(opened.number).await.unwrap(),
+        };
+        assert_eq!(done.state, if head == MERGED { State::Merged } else { State::Closed });
+    }
+}

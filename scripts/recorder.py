@@ -1,0 +1,64 @@
+"""A proxy of this machine that remembers what went through it: called by scripts/hosts."""
+
+import http.client
+import http.server
+import json
+import threading
+
+
+def recorder(port):
+    """Before the server at this port, in a thread of its own; `seen` has what was asked and answered."""
+    made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    made.behind, made.seen = port, []
+    threading.Thread(target=made.serve_forever, daemon=True).start()
+    return made
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    # Small answers in several writes would wait for the client's acknowledgement otherwise.
+    disable_nagle_algorithm = True
+
+    def log_message(self, *_):
+        pass
+
+    def forward(self):
+        body = self.body()
+        headers = {name: value for name, value in self.headers.items() if name.lower() != "transfer-encoding"}
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.behind, timeout=60)
+        connection.request(self.command, self.path, body, {**headers, "Content-Length": str(len(body))})
+        answer = connection.getresponse()
+        text = answer.read()
+        connection.close()
+        self.note(body, answer, text)
+        self.send_response_only(answer.status)
+        for name, value in answer.getheaders():
+            if name.lower() not in ("transfer-encoding", "content-length", "connection"):
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = forward
+
+    def body(self):
+        if self.headers["Transfer-Encoding"] != "chunked":
+            return self.rfile.read(int(self.headers["Content-Length"] or 0))
+        pieces = []
+        while size := int(self.rfile.readline(), 16):
+            pieces.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(pieces)
+
+    def note(self, body, answer, text):
+        is_json = lambda kind: "json" in (kind or "")
+        kind = self.headers["Content-Type"]
+        self.server.seen.append({
+            "method": self.command,
+            "path": self.path,
+            "type": kind,
+            "body": json.loads(body) if body and is_json(kind) else None,
+            "status": answer.status,
+            "answer": json.loads(text) if text and is_json(answer.getheader("Content-Type")) else None,
+        })
