@@ -5,11 +5,14 @@ import http.server
 import json
 import threading
 
+# Of a message, which is handed on in one piece.
+LENGTH = ("transfer-encoding", "content-length", "connection")
 
-def recorder(port):
-    """Before the server at this port, in a thread of its own; `seen` has what was asked and answered."""
+
+def recorder(port, strip=""):
+    """Before the server at this port, whose paths are without `strip`; `seen` has what was asked and answered."""
     made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    made.behind, made.seen = port, []
+    made.behind, made.strip, made.seen = port, strip, []
     threading.Thread(target=made.serve_forever, daemon=True).start()
     return made
 
@@ -24,16 +27,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def forward(self):
         body = self.body()
-        headers = {name: value for name, value in self.headers.items() if name.lower() != "transfer-encoding"}
+        headers = {name: value for name, value in self.headers.items() if name.lower() not in LENGTH}
         connection = http.client.HTTPConnection("127.0.0.1", self.server.behind, timeout=60)
-        connection.request(self.command, self.path, body, {**headers, "Content-Length": str(len(body))})
+        connection.request(self.command, self.path.removeprefix(self.server.strip), body, {**headers, "Content-Length": str(len(body))})
         answer = connection.getresponse()
         text = answer.read()
         connection.close()
         self.note(body, answer, text)
         self.send_response_only(answer.status)
         for name, value in answer.getheaders():
-            if name.lower() not in ("transfer-encoding", "content-length", "connection"):
+            if name.lower() not in LENGTH:
                 self.send_header(name, value)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
