@@ -28,8 +28,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def forward(self):
         body = self.body()
         headers = {name: value for name, value in self.headers.items() if name.lower() not in LENGTH}
+        path = self.path.removeprefix(self.server.strip)
         connection = http.client.HTTPConnection("127.0.0.1", self.server.behind, timeout=60)
-        connection.request(self.command, self.path.removeprefix(self.server.strip), body, {**headers, "Content-Length": str(len(body))})
+        connection.request(self.command, path, body, {**headers, "Content-Length": str(len(body))})
         answer = connection.getresponse()
         text = answer.read()
         connection.close()

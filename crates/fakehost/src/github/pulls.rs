@@ -174,7 +174,8 @@ pub(super) async fn request_reviewers(
     reviewers.dedup();
     let change = Change { reviewers: Some(reviewers), ..Change::default() };
     let pull = changed(&host, repository, number, change)?;
-    Ok((StatusCode::CREATED, shown(&host, repository, &pull).await))
+    // As lists have it, without what git would have to tell.
+    Ok((StatusCode::CREATED, Json(pull_json(&host, repository, &pull))))
 }
 
 /// Both shapes that GitHub takes.
