@@ -1,0 +1,235 @@
+"""From the lease of a job to its open pull request, on a repository host that is reached over HTTP, beside scripts of
+git commands that do the same: read two pages, edit both, push, open the pull request.
+
+The host is `fakehost` with GitHub's API and git's own server. The model answers at once. What ours takes is told by the
+job's own events, from `started` to `ended`, each written by the server as it happens, in milliseconds; the pull
+request is open before the latter. Warm ones come in pairs: after somebody else pushed to main, and after nobody did.
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import tempfile
+import time
+from datetime import datetime
+from typing import NamedTuple
+
+from . import by_git
+from .agent import TASK, Failed, hold_to_the_task
+from .common import TARGET, Row, Server, admin, cargo, free_port, timed
+from .model import Model, Script
+
+SIZES = (100, 5_000, 50_000)
+FIRST, WARM, SYNCS = 3, 9, 50
+WORDS = "The acme service keeps every order until it is paid, and tells whoever asked for it."
+OTHER = "docs/part-0000/page-00.md"
+
+
+def repository(folder, files):
+    """Pages of some hundred bytes, fifty a folder; one stream, since so many files would take longer."""
+    pages = {path: f"# Acme\n\n```sh\n{TASK.old}\n```\n\n{WORDS}\n" for path in TASK.files}
+    for number in range(files - len(pages)):
+        page = f"---\ntitle: Page {number}\n---\n\n# Page {number}\n\n{WORDS}\n\n{WORDS} It is number {number}.\n"
+        pages[f"docs/part-{number // 50:04}/page-{number % 50:02}.md"] = page
+    stream = ["commit refs/heads/main\ncommitter bench <bench@example.com> 1700000000 +0000\ndata 5\nBegin\n"]
+    stream += [f"M 100644 inline {path}\ndata {len(page)}\n{page}\n" for path, page in pages.items()]
+    by_git.git("/", "init", "-q", "--bare", "-b", "main", folder)
+    by_git.git(folder, "fast-import", "--quiet", given="".join(stream).encode())
+    # As a host keeps it: one pack, with a bitmap.
+    by_git.git(folder, "repack", "-adqb")
+    return folder
+
+
+@contextlib.contextmanager
+def host(repositories):
+    """A host with these repositories, by its address."""
+    cargo("build", "--release", "--locked", "-p", "fakehost")
+    flags = [flag for name, path in repositories.items() for flag in ("--repository", f"{name}={path}")]
+    start = [TARGET / "release/fakehost", "--kind", "github", "--token", by_git.TOKEN, "--rate-limit", "1000000"]
+    process = subprocess.Popen([*start, *flags], stdout=subprocess.PIPE, text=True)
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def asked(url):
+    """How many requests the host has had."""
+    connection = http.client.HTTPConnection(url.removeprefix("http://"))
+    connection.request("GET", "/_fake/state")
+    count = json.loads(connection.getresponse().read())["count"]
+    connection.close()
+    return count
+
+
+def script():
+    read = [("read", {"path": path}) for path in TASK.files]
+    edit = [("edit", {"path": path, "old": TASK.old, "new": TASK.new}) for path in TASK.files]
+    return Script(read + edit + [("finish", {"title": "Use pnpm", "summary": "Both pages use pnpm."})])
+
+
+class Took(NamedTuple):
+    """Milliseconds of a job, and of its parts; the commit is in the edit."""
+
+    whole: float
+    fetch: float
+    edit: float
+    push: float
+    open: float
+
+
+class Jobs:
+    """Jobs of one project, each followed as it happens: a client that asks again and again would be measured, too."""
+
+    def __init__(self, server, project, key):
+        self.server, self.key, self.path = server, key, f"/v2/agent/{project}/job"
+
+    def run(self):
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port)
+        status, job = self.server.ask(connection, "POST", self.path, self.key, {"prompt": TASK.prompt})
+        assert status == 201, job
+        job = json.loads(job)
+        headers = {"Authorization": f"Bearer {self.key}", "Accept": "text/event-stream"}
+        connection.request("GET", f"{self.path}/{job['id']}/events", headers=headers)
+        lines = connection.getresponse().read().decode().splitlines()
+        events = [json.loads(line.removeprefix("data:")) for line in lines if line.startswith("data:")]
+        if not any(event["type"] == "opening" for event in events):
+            raise Failed(events[-1]["message"])
+        return took(events), job["source"]["ref"]
+
+
+def took(events):
+    at = {event["type"]: datetime.fromisoformat(event["at"]).timestamp() * 1000 for event in events}
+    points = [at[name] for name in ("started", "fetched", "pushing", "opening", "ended")]
+    return Took(points[-1] - points[0], *(after - before for before, after in zip(points, points[1:])))
+
+
+class Docs:
+    """One repository, and all who work on it in turn, so that whatever else the machine does meets them all."""
+
+    def __init__(self, folder, url, name, jobs):
+        folder = pathlib.Path(folder) / f"at-{name.replace('/', '-')}"
+        folder.mkdir()
+        self.host, self.jobs, self.number, self.requests = url, jobs, 0, []
+        place = folder, f"{url}/{name}", TASK
+        self.somebody = by_git.Mirror(*place, "somebody")
+        self.clone, self.mirror = by_git.Clone(*place), by_git.Mirror(*place)
+
+    def ours(self, jobs):
+        before = asked(self.host)
+        took, branch = jobs.run()
+        self.requests.append(asked(self.host) - before)
+        self.check(branch)
+        return took
+
+    def script(self, script):
+        self.number += 1
+        branch = f"script-{self.number}"
+        started = time.perf_counter()
+        script.run(branch)
+        wall = (time.perf_counter() - started) * 1000
+        script.clean()
+        self.check(branch)
+        return wall
+
+    def check(self, branch):
+        """The two pages were changed, from where main is."""
+        self.somebody.fetch(branch)
+        place = self.somebody.dir
+        changed = by_git.text(place, "diff", "--name-only", "main", branch).split()
+        hold_to_the_task(str(place), changed, lambda path: by_git.git(place, "show", f"{branch}:{path}").decode())
+
+    def first(self):
+        """First jobs of projects of their own, and clones."""
+        return medians([(self.ours(jobs), self.script(self.clone)) for jobs in self.jobs])
+
+    def warm(self):
+        """Jobs of one project, and runs of a mirror: after a push of somebody else, and after none."""
+        self.requests.clear()
+        moved, still = [], []
+        for _ in range(WARM):
+            self.somebody.move_main(OTHER)
+            for rounds in (moved, still):
+                rounds.append((self.ours(self.jobs[0]), self.script(self.mirror)))
+        return medians(moved), medians(still)
+
+
+def medians(rounds):
+    ours, theirs = zip(*rounds)
+    return Took(*(statistics.median(column) for column in zip(*ours))), statistics.median(theirs)
+
+
+def sync(folder):
+    """Milliseconds until a page of a file is on this disk."""
+    with open(f"{folder}/sync", "wb", buffering=0) as file:
+
+        def write():
+            file.write(bytes(4096))
+            os.fsync(file.fileno())
+
+        return statistics.median(timed(SYNCS, write))
+
+
+@contextlib.contextmanager
+def serving(folder, url, names):
+    """A server that has projects of its own for each first job, by the repository."""
+    with Model(script()) as model:
+        config, token, data = f"{folder}/docwright.toml", f"{folder}/token", f"{folder}/data"
+        table = {"provider": "compatible", "model": "scripted", "base_url": model.url, "allow_private": True}
+        lines = [f"{name} = {json.dumps(value)}" for name, value in table.items()]
+        pathlib.Path(config).write_text("\n".join(["hosts_allow_private = true", "[models.bench]", *lines]))
+        pathlib.Path(token).write_text(by_git.TOKEN)
+        flags = ["--host", "github", "--token-file", token, "--model", "bench", "--config", config]
+        new = ["project", "create", "--name", "B", *flags, "--repository"]
+        projects = {name: [admin(data, *new, f"{url}/{name}")["id"] for _ in range(FIRST)] for name in names}
+        key = admin(data, "key", "create", "--name", "B")["key"]
+        with Server(data, free_port(), "--config", config) as server:
+            yield {name: [Jobs(server, one, key) for one in ids] for name, ids in projects.items()}
+
+
+def run():
+    with tempfile.TemporaryDirectory() as folder:
+        yield Row("fsync of this disk, median", sync(folder), "ms")
+        sources = {f"acme/docs-{files}": repository(f"{folder}/{files}.git", files) for files in SIZES}
+        with host(sources) as url, serving(folder, url, sources) as jobs:
+            try:
+                yield from measured(folder, url, jobs)
+            except Failed as why:
+                yield Row("a job on a host", f"failed: {why}")
+
+
+def measured(folder, url, jobs):
+    warm = {}
+    for files, name in zip(SIZES, jobs):
+        docs = Docs(folder, url, name, jobs[name])
+        (first, clone), size = docs.first(), f"{files:,} files"
+        (moved, mirror), (still, mirror_still) = docs.warm()
+        warm[files] = moved.whole, clone, mirror
+        yield Row(f"{size}: clone script", clone, "ms")
+        yield from rows(f"{size}: first job", first)
+        yield from rows(f"{size}: warm job, main moved", moved)
+        yield Row(f"{size}: mirror script, main moved", mirror, "ms")
+        yield from rows(f"{size}: warm job, main as it was", still)
+        yield Row(f"{size}: mirror script, main as it was", mirror_still, "ms")
+        yield Row(f"{size}: requests of a warm job to the host", statistics.mean(docs.requests))
+        yield Row(f"{size}: first job, to the clone script's", first.whole / clone, "x", 1)
+    yield from targets(warm)
+
+
+def rows(what, took):
+    yield Row(what, took.whole, "ms")
+    for part in Took._fields[1:]:
+        yield Row(f"  of it: {part}", getattr(took, part), "ms")
+
+
+def targets(warm):
+    few, some, many = (warm[files] for files in SIZES)
+    ours, clone, mirror = some
+    yield Row(f"warm job, {SIZES[2]:,} files to {SIZES[0]:,}", many[0] / few[0], "x", 1.5)
+    yield Row(f"{SIZES[1]:,} files: clone script to a warm job", clone / ours, "x", 20, least=True)
+    yield Row(f"{SIZES[1]:,} files: warm job to the mirror script", ours / mirror, "x", 1.5)
