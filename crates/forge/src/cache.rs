@@ -87,20 +87,18 @@ impl Cache {
         commit::write(&self.dir, new, &pin_ref(new.pin)?)
     }
 
-    /// Pushes `commit` to exactly one branch, if that is still at `expected` (`None`: it must not
-    /// be there). Fine when the branch is at `commit` already. Runs no hook of the target, and
-    /// refuses a branch that is checked out there.
-    pub async fn push(
-        &self,
-        remote: &Remote,
-        commit: &Oid,
-        branch: &str,
-        expected: Option<&Oid>,
-    ) -> Result<()> {
+    /// Pushes `commit` to exactly one branch, if that is not there or still at `from`. Fine when the
+    /// branch is at `commit` already. Runs no hook of the target, and refuses a branch that is
+    /// checked out there.
+    pub async fn push(&self, remote: &Remote, commit: &Oid, branch: &str, from: Option<&Oid>) -> Result<()> {
         valid_branch(branch)?;
         match remote {
-            Remote::File(file) => target::push(&self.dir, file, commit, branch, expected).await,
-            Remote::Http(http) => smart::push(&self.dir, http, commit, branch, expected).await,
+            Remote::File(file) => {
+                let there = target::tip(file.path(), branch).await?;
+                let from = there.as_ref().filter(|tip| Some(*tip) == from);
+                target::push(&self.dir, file, commit, branch, from).await
+            }
+            Remote::Http(http) => smart::push(&self.dir, http, commit, branch, from).await,
         }
     }
 

@@ -39,16 +39,16 @@ pub(crate) async fn tip(remote: &HttpRemote, branch: &str) -> Result<Option<Oid>
     within(QUICK, remote, refs::tip(remote, branch)).await
 }
 
-/// Pushes `commit` to exactly one branch, if that is still at `expected` (`None`: not there), or is
-/// at `commit` already. The host compares as well, at the very moment.
+/// Pushes `commit` to exactly one branch, if that is not there, is still at `from`, or is at `commit`
+/// already. The host compares as well, at the very moment.
 pub(crate) async fn push(
     dir: &Path,
     remote: &HttpRemote,
     commit: &Oid,
     branch: &str,
-    expected: Option<&Oid>,
+    from: Option<&Oid>,
 ) -> Result<()> {
-    let pushed = within(PATIENT, remote, push::push(dir, remote, commit, branch, expected)).await;
+    let pushed = within(PATIENT, remote, push::push(dir, remote, commit, branch, from)).await;
     match pushed {
         // It may be done, and only the answer lost; or another one did the same at the same time.
         Err(Error::Later { .. } | Error::Moved { .. }) if is_at(remote, branch, commit).await => Ok(()),

@@ -25,17 +25,17 @@ pub(super) async fn push(
     remote: &HttpRemote,
     commit: &Oid,
     branch: &str,
-    expected: Option<&Oid>,
+    from: Option<&Oid>,
 ) -> Result<()> {
     let there = refs::advertised(remote, branch).await?;
     if there.tip.as_ref() == Some(commit) {
         return Ok(());
     }
-    if there.tip.as_ref() != expected {
+    if there.tip.is_some() && there.tip.as_ref() != from {
         return Err(Error::Moved { branch: branch.to_owned() });
     }
     let mut request = command(&there, commit, branch);
-    request.extend(pack(dir, commit, expected).await?);
+    request.extend(pack(dir, commit, there.tip.as_ref()).await?);
     let mut answer = ask::post(remote, Service::ReceivePack, request, MAX_REPORT).await?;
     let report = Report::read(&mut answer, there.can("side-band-64k")).await?;
     report.verdict(&answer, branch)?;
@@ -52,8 +52,8 @@ fn command(there: &Advertised, commit: &Oid, branch: &str) -> Vec<u8> {
 }
 
 /// The objects of `commit` that the host does not have.
-async fn pack(dir: &Path, commit: &Oid, expected: Option<&Oid>) -> Result<Vec<u8>> {
-    let base = Shallow::read(dir)?.base_of(commit, expected)?;
+async fn pack(dir: &Path, commit: &Oid, there: Option<&Oid>) -> Result<Vec<u8>> {
+    let base = Shallow::read(dir)?.base_of(commit, there)?;
     let without = base.map(|base| format!("^{base}\n")).unwrap_or_default();
     let wanted = format!("{commit}\n{without}");
     let git = Git::at(dir, "pack-objects")

@@ -200,8 +200,8 @@ async fn pushing_twice_is_fine_and_what_others_pushed_is_kept() {
     repo.git(&["checkout", "-q", "--detach", branch]);
     let theirs = repo.save("Mine");
     repo.git(&["update-ref", "refs/heads/docwright/job-1", theirs.as_str()]);
-    for expected in [None, Some(&second)] {
-        let refused = push.push(&remote, &first, branch, expected).await.unwrap_err();
+    for from in [None, Some(&second)] {
+        let refused = push.push(&remote, &first, branch, from).await.unwrap_err();
         assert!(matches!(refused, Error::Moved { .. }), "{refused}");
     }
     assert_eq!(repo.tip(branch), theirs);

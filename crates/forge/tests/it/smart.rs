@@ -83,8 +83,8 @@ impl Site {
         self.cache.fetch(&self.remote, "main", pin).await
     }
 
-    async fn push(&self, commit: &Oid, branch: &str, expected: Option<&Oid>) -> Result<()> {
-        self.cache.push(&self.remote, commit, branch, expected).await
+    async fn push(&self, commit: &Oid, branch: &str, from: Option<&Oid>) -> Result<()> {
+        self.cache.push(&self.remote, commit, branch, from).await
     }
 
     fn edit(&self, base: &Oid, text: &str) -> Oid {
@@ -250,8 +250,8 @@ async fn what_others_pushed_is_kept() {
     site.push(&first, HEAD, None).await.unwrap();
     let theirs = site.host.push(NAME, HEAD, &[("theirs.md", "x")]).await;
     let second = site.edit(&first, "2");
-    for expected in [None, Some(&first)] {
-        let refused = site.push(&second, HEAD, expected).await.unwrap_err();
+    for from in [None, Some(&first)] {
+        let refused = site.push(&second, HEAD, from).await.unwrap_err();
         assert!(matches!(refused, Error::Moved { .. }), "{refused}");
     }
     assert_eq!(site.host.tip(NAME, HEAD), Some(theirs));
@@ -262,6 +262,19 @@ async fn what_others_pushed_is_kept() {
     site.push(&third, HEAD, Some(&tip)).await.unwrap();
     let files = git(&site.dir(), &["ls-tree", "-r", "--name-only", third.as_str()]);
     assert_eq!(files, "guides/install.md\nindex.md\ntheirs.md");
+}
+
+/// By somebody who thought it was done with, while more was made on top of it.
+#[tokio::test]
+async fn a_branch_that_was_deleted_is_made_again() {
+    let site = Site::new().await;
+    let base = site.fetch("job-1").await.unwrap();
+    let first = site.edit(&base, "1");
+    site.push(&first, HEAD, None).await.unwrap();
+    site.host.delete_branch(NAME, HEAD).await;
+    let second = site.edit(&first, "2");
+    site.push(&second, HEAD, Some(&first)).await.unwrap();
+    assert_eq!(site.tip(HEAD), Some(second));
 }
 
 /// Between the look at the branch and the push to it, somebody else was there.

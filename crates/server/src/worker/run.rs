@@ -224,8 +224,7 @@ impl<'a> Run<'a> {
         let (remote, branch) = (self.host.remote(), &self.lease.job.branch);
         self.say(NewEvent::new("pushing", format!("Pushing {} to {branch}", short(&head)))).await?;
         // A branch may be moved on from where this run found it, and from nowhere else.
-        let there = self.cache.tip(&remote, branch).await?;
-        self.cache.push(&remote, &head, branch, there.as_ref().filter(|tip| *tip == base)).await?;
+        self.cache.push(&remote, &head, branch, Some(base)).await?;
         let new = NewPull {
             title: change.title.clone(),
             body: change.body.clone(),

@@ -224,6 +224,19 @@ async fn the_story_on_forgejo() {
     story(&Place::on(Kind::Forgejo).await).await;
 }
 
+/// Each is a way to the host and back, and it may be far away.
+#[tokio::test]
+async fn a_host_is_asked_nothing_twice() {
+    let place = Place::on(Kind::GitHub).await;
+    place.completed(&place.create("Replace \"two\" with \"zwei\".").await).await;
+    let short = |path: &str| path.split("acme/docs").nth(1).unwrap().split('?').next().unwrap().to_owned();
+    let seen = place.fake().requests().into_iter();
+    let asked: Vec<_> = seen.map(|seen| format!("{} {}", seen.method, short(&seen.path))).collect();
+    let start = "GET , POST .git/git-upload-pack, POST .git/git-upload-pack, ";
+    let end = "GET .git/info/refs, POST .git/git-receive-pack, GET /pulls, POST /pulls";
+    assert_eq!(asked.join(", "), format!("{start}{end}"));
+}
+
 /// Every request that a job makes loses its answer once, after the host has done what was asked.
 async fn every_reply_dropped(kind: Kind) {
     let place = Place::on(kind).await;
