@@ -6,7 +6,8 @@
 //! GitHub, GitLab, Gitea or Forgejo.
 //!
 //! Repository content is hostile. Nothing is ever checked out, and the git program runs only as
-//! `git.rs` describes: no hook, filter, driver or setting of a repository takes part.
+//! `git.rs` describes: no hook, filter, driver or setting of a repository takes part. Most of what
+//! a repository on this machine is asked needs no program (`near.rs`).
 //!
 //! Knows no database, no agent and no HTTP server.
 
@@ -19,6 +20,7 @@ mod git;
 mod host;
 mod local;
 mod name;
+mod near;
 mod remote;
 mod smart;
 mod snapshot;

@@ -5,10 +5,13 @@ use std::path::{Path, PathBuf};
 use crate::commit::set_pin;
 use crate::git::{self, Git, Output};
 use crate::snapshot::{damaged, object_id, open_repository};
-use crate::{Error, FileRemote, Oid, Result, Snapshot};
+use crate::{Error, FileRemote, Oid, Result, Snapshot, near};
 
 /// The commit that `branch` is at.
 pub(crate) async fn tip(git_dir: &Path, branch: &str) -> Result<Option<Oid>> {
+    if let Some(tip) = near::tip(git_dir, branch) {
+        return Ok(tip);
+    }
     let commit = format!("refs/heads/{branch}^{{commit}}");
     let output = Git::at(git_dir, "rev-parse").args(["--verify", "--quiet", &commit]).run().await?;
     match output.code {
@@ -27,6 +30,9 @@ pub(crate) async fn is_ancestor(git_dir: &Path, old: &Oid, new: &Oid) -> Result<
 
 /// The working copy, the repository's own or a linked one, that has `branch` checked out.
 pub(crate) async fn checked_out(git_dir: &Path, branch: &str) -> Result<Option<PathBuf>> {
+    if near::is_free(git_dir, branch).is_some() {
+        return Ok(None);
+    }
     let list = Git::at(git_dir, "worktree").args(["list", "--porcelain", "-z"]).text().await?;
     Ok(owner(&list, branch))
 }
@@ -92,6 +98,9 @@ pub(crate) async fn push(
     branch: &str,
     expected: Option<&Oid>,
 ) -> Result<()> {
+    if push_nearby(dir, remote, commit, branch, expected).await? {
+        return Ok(());
+    }
     refuse_configured_hooks(remote).await?;
     if let Some(worktree) = checked_out(remote.path(), branch).await? {
         return Err(Error::CheckedOut { branch: branch.to_owned(), worktree, merge: None });
@@ -109,6 +118,21 @@ pub(crate) async fn push(
         Some(0) => Ok(()),
         _ => Err(push_failure(&output, branch)),
     }
+}
+
+/// Whether it could be done without the git program; it waits for the disk.
+async fn push_nearby(
+    dir: &Path,
+    remote: &FileRemote,
+    commit: &Oid,
+    branch: &str,
+    expected: Option<&Oid>,
+) -> Result<bool> {
+    let (dir, git_dir, commit) = (dir.to_owned(), remote.path().to_owned(), commit.clone());
+    let (branch, expected) = (branch.to_owned(), expected.cloned());
+    let pushing = move || near::push(&dir, &git_dir, &commit, &branch, expected.as_ref());
+    let pushed = tokio::task::spawn_blocking(pushing).await;
+    Ok(pushed.map_err(std::io::Error::other)?.is_some())
 }
 
 /// Newer versions of git run hooks that the configuration names, whatever `core.hooksPath` says.

@@ -1,9 +1,10 @@
 //! Finds the repository behind a path that an operator gave, and its default branch.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::git::Git;
-use crate::{Error, Remote, Result, target};
+use crate::{Error, Remote, Result, near, target};
 
 /// The length of a path, with room to spare.
 const MAX_LINK_BYTES: u64 = 8 << 10;
@@ -18,7 +19,10 @@ pub(super) async fn repository(path: &Path) -> Result<(PathBuf, PathBuf)> {
     if !path.is_dir() {
         return Err(Error::Repository(format!("{shown} is a file, not a repository")));
     }
-    let layout = layout(&path).await?;
+    let layout = match usual(&path) {
+        Some(layout) => layout,
+        None => layout(&path).await?,
+    };
     if layout.top != path {
         let top = layout.top.display();
         return Err(Error::Repository(format!("{shown} is inside a repository: give its top, {top}")));
@@ -29,6 +33,18 @@ pub(super) async fn repository(path: &Path) -> Result<(PathBuf, PathBuf)> {
 struct Layout {
     top: PathBuf,
     common: PathBuf,
+}
+
+/// What most paths are: the top of a working copy with its repository in it, or a bare repository.
+fn usual(path: &Path) -> Option<Layout> {
+    let inner = path.join(".git");
+    let bare = inner.symlink_metadata().is_err_and(|cause| cause.kind() == ErrorKind::NotFound);
+    let common = if bare { path.to_owned() } else { inner };
+    let repository = near::open(&common)?;
+    let config = repository.config_snapshot();
+    let says_so = config.boolean("core.bare") == Some(bare) && config.string("core.worktree").is_none();
+    let named_so = !bare || path.file_name() != Some(".git".as_ref());
+    (says_so && named_so && near::is_own_folder(path)).then(|| Layout { top: path.to_owned(), common })
 }
 
 async fn layout(path: &Path) -> Result<Layout> {
@@ -108,15 +124,14 @@ fn owner_of(git_dir: &Path) -> PathBuf {
 
 /// What `HEAD` names, or the one of `main` and `master` that is there when it names no branch.
 pub(super) async fn default_branch(git_dir: &Path) -> Result<String> {
-    let head = Git::at(git_dir, "symbolic-ref").args(["--quiet", "HEAD"]).run().await?;
-    if !matches!(head.code, Some(0 | 1)) {
-        return Err(head.failure());
-    }
-    let named = String::from_utf8_lossy(&head.stdout);
-    if let Some(branch) = named.trim().strip_prefix("refs/heads/")
-        && target::tip(git_dir, branch).await?.is_some()
+    let named = match near::head_branch(git_dir) {
+        Some(named) => named,
+        None => head_branch(git_dir).await?,
+    };
+    if let Some(branch) = named
+        && target::tip(git_dir, &branch).await?.is_some()
     {
-        return Ok(branch.to_owned());
+        return Ok(branch);
     }
     let main = target::tip(git_dir, "main").await?.is_some();
     let master = target::tip(git_dir, "master").await?.is_some();
@@ -125,6 +140,15 @@ pub(super) async fn default_branch(git_dir: &Path) -> Result<String> {
         (false, true) => Ok("master".to_owned()),
         _ => Err(no_default(git_dir).await?),
     }
+}
+
+async fn head_branch(git_dir: &Path) -> Result<Option<String>> {
+    let head = Git::at(git_dir, "symbolic-ref").args(["--quiet", "HEAD"]).run().await?;
+    if !matches!(head.code, Some(0 | 1)) {
+        return Err(head.failure());
+    }
+    let named = String::from_utf8_lossy(&head.stdout);
+    Ok(named.trim().strip_prefix("refs/heads/").map(str::to_owned))
 }
 
 async fn no_default(git_dir: &Path) -> Result<Error> {
