@@ -11,6 +11,7 @@ use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use zeroize::Zeroizing;
 
 use crate::Result;
+use crate::id::random_base62;
 
 const NONCE: usize = 24;
 /// A known value under a reserved name: opens only under the master key it was sealed with.
@@ -48,12 +49,10 @@ pub struct MasterKey(XChaCha20Poly1305);
 impl MasterKey {
     /// Reads the key; makes the file, readable by its owner alone, when it is not there.
     pub fn load_or_create(path: &Path) -> Result<Self, SecretError> {
-        let bad = |why: String| SecretError::BadFile { path: path.to_owned(), why };
-        match fs::read(path) {
-            Ok(bytes) => Self::from_file(path, Zeroizing::new(bytes)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => create(path).map_err(bad),
-            Err(error) => Err(bad(error.to_string())),
+        if !path.exists() {
+            create(path).map_err(|why| SecretError::BadFile { path: path.to_owned(), why })?;
         }
+        Self::load(path)
     }
 
     /// One that is there already.
@@ -100,13 +99,29 @@ fn row_id(owner: &str, name: &str) -> String {
     format!("{}:{owner}/{name}", owner.len())
 }
 
-fn create(path: &Path) -> Result<MasterKey, String> {
+/// Makes the file, whole or not at all: somebody may be reading, or making it, at this moment. Who is
+/// first wins.
+fn create(path: &Path) -> Result<(), String> {
     let mut key = Zeroizing::new([0u8; 32]);
     getrandom::fill(&mut *key).map_err(|error| error.to_string())?;
     let text = Zeroizing::new(key.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + "\n");
-    let mut file = private_file(path).map_err(|error| error.to_string())?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| error.to_string())?;
-    Ok(MasterKey(XChaCha20Poly1305::new(&(*key).into())))
+    let draft = path.with_extension(random_base62(16));
+    let written = private_file(&draft).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        place(&draft, path)
+    });
+    written.map_err(|error| error.to_string())
+}
+
+fn place(draft: &Path, path: &Path) -> std::io::Result<()> {
+    match fs::hard_link(draft, path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+            // There are no links on this filesystem.
+            fs::rename(draft, path)
+        }
+        _ => fs::remove_file(draft),
+    }
 }
 
 fn private_file(path: &Path) -> std::io::Result<fs::File> {

@@ -67,3 +67,16 @@ fn the_master_key_file_is_private_and_junk_in_it_is_refused() {
         assert!(refused.contains("64 hexadecimal digits"), "{refused}");
     }
 }
+
+#[test]
+fn many_who_make_the_master_key_at_once_have_one_and_leave_nothing_else() {
+    for _ in 0..50 {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("master.key");
+        std::thread::scope(|scope| {
+            let makers: Vec<_> = (0..8).map(|_| scope.spawn(|| MasterKey::load_or_create(&path))).collect();
+            makers.into_iter().for_each(|maker| drop(maker.join().unwrap().unwrap()));
+        });
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+}
