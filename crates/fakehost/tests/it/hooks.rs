@@ -94,3 +94,13 @@ async fn gitlab_sends_its_token_and_gitea_its_signature() {
     let body: Value = serde_json::from_str(&body).unwrap();
     assert_eq!((&body["action"], &body["pull_request"]["state"]), (&json!("closed"), &json!("closed")));
 }
+
+#[tokio::test]
+async fn another_process_can_ask_for_events() {
+    let host = host(Kind::GitHub).await;
+    let hook = json!({ "url": "http://127.0.0.1:1/hooks", "secret": SECRET });
+    assert_eq!(ask(&host, Method::POST, "/_fake/hooks", hook).await.status, 204);
+    host.push("acme/docs", "edit", &[("a.md", "eins\n")]).await;
+    let sent = host.deliveries().await;
+    assert_eq!(sent[0].url, "http://127.0.0.1:1/hooks");
+}
