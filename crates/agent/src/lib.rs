@@ -119,8 +119,8 @@ pub trait Progress: Send {
     fn detailed(&mut self, kind: StepKind, message: String, details: Map<String, Value>);
     /// Asked between files; an editor that hears `true` stops with [`AgentError::Cancelled`].
     fn cancelled(&self) -> bool;
-    /// Keeps what was said, before anything is done about it, so that nobody pays for it twice. Answers
-    /// the tokens that the project has used this month.
+    /// Keeps what was said, before anything is done about it, so that nobody pays for it twice; results, which
+    /// can be made again, may be kept a little later. Answers the tokens that the project has used this month.
     async fn keep(&mut self, message: &Message, usage: Usage) -> Result<u64, AgentError>;
     /// What people have asked since the run began and nobody has answered yet, each once.
     async fn asked(&mut self) -> Result<Vec<String>, AgentError>;

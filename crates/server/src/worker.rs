@@ -5,6 +5,7 @@ mod guard;
 mod later;
 mod outcome;
 mod passes;
+mod record;
 mod run;
 mod said;
 mod tree;

@@ -11,6 +11,7 @@ mod job;
 mod kept;
 mod key;
 mod name;
+mod note;
 mod postgres;
 mod pull;
 mod queue;
@@ -30,6 +31,7 @@ pub use job::{
 };
 pub use key::{Allow, AllowError, ApiKey, Expiry, KeyText, NewKey, Scope};
 pub use name::parse_name;
+pub use note::Note;
 pub use postgres::{DatabaseUrl, PostgresStore};
 pub use pull::{NewPull, Pull, PullState, Pulls};
 pub use queue::{Change, Ending, LEASE, Lease, MAX_ATTEMPTS, Message, Outcome, Queue, Resume};

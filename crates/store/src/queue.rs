@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use jiff::SignedDuration;
 use serde_json::Value;
 
-use crate::{Job, JobId, NewEvent, ProjectId, Result, Said, Tokens, WorkerId};
+use crate::{Job, JobId, NewEvent, Note, ProjectId, Result, Said, Tokens, WorkerId};
 
 /// How long a worker is believed to be alive after its last heartbeat.
 pub const LEASE: SignedDuration = SignedDuration::from_secs(15);
@@ -109,18 +109,25 @@ pub trait Queue: Send + Sync {
     /// works on either. The attempt is counted before it returns; a job that has used up its
     /// attempts is failed instead, with a sentence.
     async fn lease_next(&self, worker: &WorkerId) -> Result<Option<Lease>>;
-    async fn record(&self, lease: &Lease, events: Vec<NewEvent>) -> Result<()>;
+    /// Keeps all of these, in their order, in one step. Answers the tokens of the job's project this month after
+    /// the last [`Note::Said`] among them, or 0 without one. An entry of the conversation that is longer than
+    /// [`crate::MAX_ENTRY_BYTES`], or nested too deeply to be read back, is a [`crate::StoreError::BadEntry`], and
+    /// nothing is kept.
+    async fn note(&self, lease: &Lease, notes: Vec<Note>) -> Result<u64>;
+    async fn record(&self, lease: &Lease, events: Vec<NewEvent>) -> Result<()> {
+        self.note(lease, events.into_iter().map(Note::Event).collect()).await.map(drop)
+    }
     /// The follow-ups that no change has answered yet, oldest first.
     async fn unread(&self, lease: &Lease) -> Result<Vec<Message>>;
-    /// Notes what the run starts from, before it starts.
-    async fn set_base(&self, lease: &Lease, base_ref: &str, commit: &str) -> Result<()>;
-    /// Notes the change, before it is pushed; it answers the messages up to number `read`.
-    async fn set_change(&self, lease: &Lease, change: &Change, read: u32) -> Result<()>;
-    /// Adds an entry to the job's conversation, as one of its current run, and what it cost to the
-    /// project's calendar month (UTC). Answers the tokens of that month so far. An entry longer than
-    /// [`crate::MAX_ENTRY_BYTES`], or nested too deeply to be read back, is a
-    /// [`crate::StoreError::BadEntry`].
-    async fn say(&self, lease: &Lease, entry: &Value, tokens: Tokens) -> Result<u64>;
+    async fn set_base(&self, lease: &Lease, base_ref: &str, commit: &str) -> Result<()> {
+        self.note(lease, vec![Note::Base(base_ref.to_owned(), commit.to_owned())]).await.map(drop)
+    }
+    async fn set_change(&self, lease: &Lease, change: &Change, read: u32) -> Result<()> {
+        self.note(lease, vec![Note::Change(Box::new(change.clone()), read)]).await.map(drop)
+    }
+    async fn say(&self, lease: &Lease, entry: &Value, tokens: Tokens) -> Result<u64> {
+        self.note(lease, vec![Note::Said(entry.clone(), tokens)]).await
+    }
     /// All that was said, of every run, in order.
     async fn conversation(&self, lease: &Lease) -> Result<Vec<Said>>;
     /// Drops the current run's entries from this number on; what they cost stays counted.

@@ -8,13 +8,13 @@ use agent::{AgentError, Editor, Objection, Progress, Report, Said, StepKind, Tas
 use async_trait::async_trait;
 use pages::{Edits, Files, Overlay};
 use serde_json::{Map, Value};
-use store::{Lease, NewEvent, StoreError, Tokens};
-use tokio::sync::mpsc;
+use store::{Lease, NewEvent, Note, StoreError, Tokens};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::guard::{self, Law};
 use super::outcome::{Spent, Stop};
+use super::record::{self, Tell};
 use super::said;
 use super::tree::Committed;
 use crate::app::App;
@@ -47,14 +47,23 @@ pub(super) struct Job {
 /// Runs the editor on a thread of its own, since it may compute for long, and records its
 /// steps meanwhile.
 pub(super) async fn run(app: &App, lease: &Lease, job: Job, alive: &CancellationToken) -> Result<Made, Stop> {
-    let (tell, mut told) = mpsc::unbounded_channel();
+    let (tell, notes) = record::channel();
     let halt = alive.child_token();
     // When this future is dropped, the thread is told at its next step.
     let _halt_on_drop = halt.clone().drop_guard();
     let spent = spent_before(app, lease, &job);
     let (law, base, halted) = (job.law.clone(), job.tree.clone(), halt.clone());
-    let steps =
-        Steps { app: app.clone(), lease: lease.clone(), law, base, tell, halt: halted, count: 0, spent };
+    let steps = Steps {
+        app: app.clone(),
+        lease: lease.clone(),
+        law,
+        base,
+        tell,
+        halt: halted,
+        count: 0,
+        spent,
+        month: 0,
+    };
     let runtime = tokio::runtime::Handle::current();
     let editing = async move {
         // A model may be silent for long; nobody waits for it once the job is stopped.
@@ -65,10 +74,7 @@ pub(super) async fn run(app: &App, lease: &Lease, job: Job, alive: &Cancellation
     };
     let editing = editing.in_current_span();
     let editing = tokio::task::spawn_blocking(move || runtime.block_on(editing));
-    let mut events = Vec::new();
-    while told.recv_many(&mut events, 64).await > 0 {
-        app.queue.record(lease, std::mem::take(&mut events)).await?;
-    }
+    notes.keep(app, lease).await?;
     editing.await.unwrap_or_else(|_| Err(Stop::failed("the editor broke off; the server's log has more")))
 }
 
@@ -90,17 +96,18 @@ async fn edit(job: Job, mut steps: Steps) -> Result<Made, Stop> {
     Ok(Made { report, ended, edits: files.edits(), spent: steps.spent })
 }
 
-/// Turns the editor's steps into events of the job. The channel has no bound of its own:
-/// [`MAX_STEPS`] is its bound.
+/// Turns the editor's steps into events of the job, at most [`MAX_STEPS`] of them.
 struct Steps {
     app: App,
     lease: Lease,
     law: Law,
     base: Committed,
-    tell: mpsc::UnboundedSender<NewEvent>,
+    tell: Tell,
     halt: CancellationToken,
     count: usize,
     spent: Spent,
+    /// The tokens that the project has used this month, as it was last told.
+    month: u64,
 }
 
 #[async_trait]
@@ -114,8 +121,7 @@ impl Progress for Steps {
             _ => return,
         };
         let event = details.into_iter().fold(event, |event, (name, value)| event.with(&name, value));
-        // A receiver that is gone has stopped the run; `cancelled` says so, too.
-        let _ = self.tell.send(event);
+        self.tell.event(event);
     }
 
     fn cancelled(&self) -> bool {
@@ -124,11 +130,17 @@ impl Progress for Steps {
 
     async fn keep(&mut self, message: &Message, usage: Usage) -> Result<u64, AgentError> {
         let entry = serde_json::to_value(message).map_err(|_| AgentError::Cancelled)?;
-        let entry = without_keys(&self.app, entry);
         let Usage { input, output, cached } = usage;
-        let said = self.app.queue.say(&self.lease, &entry, Tokens { input, output, cached }).await;
+        let said = Note::Said(without_keys(&self.app, entry), Tokens { input, output, cached });
         self.spent.usage += usage;
-        said.map_err(interrupted)
+        if let Message::Results(_) = message {
+            // Whoever takes the job up makes them again, of the turn that they answer.
+            self.tell.soon(said);
+            return Ok(self.month);
+        }
+        let kept = self.tell.now(said).await.ok_or(AgentError::Cancelled)?;
+        self.month = kept.map_err(interrupted)?;
+        Ok(self.month)
     }
 
     async fn asked(&mut self) -> Result<Vec<String>, AgentError> {

@@ -50,6 +50,8 @@ impl From<StoreError> for Stop {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::LeaseLost(_) => Self::LeaseLost,
+            // It would be made, and paid for, again and again.
+            StoreError::BadEntry(_) => Self::Failed(format!("what was said cannot be kept: {error}")),
             other => Self::GiveBack(other.to_string()),
         }
     }

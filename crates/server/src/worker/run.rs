@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use forge::{Cache, Host, NewCommit, NewPull, Oid, Signature, State};
 use pages::Edits;
-use store::{Change, Ending, Lease, Message, NewEvent, Project, PullState};
+use store::{Change, Ending, Lease, Message, NewEvent, Note, Project, PullState};
 use tokio_util::sync::CancellationToken;
 
 use super::edit::{self, Made};
@@ -29,6 +29,7 @@ pub(super) async fn pass(
     let run = Run::open(app, lease).await?;
     let (base_ref, base) = run.base().await?;
     if let Some(change) = run.change_so_far().await {
+        run.note(vec![run.pushing(&change)]).await?;
         return Ok((run.publish(&base_ref, &base, &change).await?, 0));
     }
     let prompt = run.prompt(waiting);
@@ -92,8 +93,8 @@ impl<'a> Run<'a> {
             Some(tip) => (&job.branch, tip),
             None => (&name, self.fetch(&name).await?),
         };
-        self.app.queue.set_base(self.lease, &name, commit.as_str()).await?;
-        self.say(NewEvent::new("fetched", format!("Fetched {from} at {}", short(&commit)))).await?;
+        let fetched = NewEvent::new("fetched", format!("Fetched {from} at {}", short(&commit)));
+        self.note(vec![Note::Base(name.clone(), commit.to_string()), Note::Event(fetched)]).await?;
         Ok((name, commit))
     }
 
@@ -173,7 +174,8 @@ impl<'a> Run<'a> {
         judged.map_err(|_| Stop::failed("the change could not be judged, so it was not published"))?
     }
 
-    /// The commit is written and noted before anything of it leaves this machine.
+    /// The commit is written and noted, and that it is about to be pushed, before anything of it leaves this
+    /// machine.
     async fn commit(&self, base: &Oid, prompt: &str, made: Made, read: u32) -> Result<Change, Stop> {
         let job = &self.lease.job;
         let commit = self.write_commit(base, made.edits, commit_message(&made.report, job)).await?;
@@ -184,8 +186,13 @@ impl<'a> Run<'a> {
             report: report(&made.report, made.spent),
             diff: self.diff(base, &commit).await?,
         };
-        self.app.queue.set_change(self.lease, &change, read).await?;
+        self.note(vec![Note::Change(Box::new(change.clone()), read), self.pushing(&change)]).await?;
         Ok(change)
+    }
+
+    fn pushing(&self, change: &Change) -> Note {
+        let (head, branch) = (&change.head_commit, &self.lease.job.branch);
+        Note::Event(NewEvent::new("pushing", format!("Pushing {head:.10} to {branch}")))
     }
 
     /// The change as it stands: since the job began, as long as that can be told.
@@ -222,7 +229,6 @@ impl<'a> Run<'a> {
     async fn publish(&self, base_ref: &str, base: &Oid, change: &Change) -> Result<Ending, Stop> {
         let head = Oid::parse(&change.head_commit)?;
         let (remote, branch) = (self.host.remote(), &self.lease.job.branch);
-        self.say(NewEvent::new("pushing", format!("Pushing {} to {branch}", short(&head)))).await?;
         // A branch may be moved on from where this run found it, and from nowhere else.
         self.cache.push(&remote, &head, branch, Some(base)).await?;
         let new = NewPull {
@@ -235,7 +241,7 @@ impl<'a> Run<'a> {
             job: self.lease.job.id.0.clone(),
             draft: self.lease.job.draft,
         };
-        self.say(NewEvent::new("opening", "Opening the pull request")).await?;
+        self.note(vec![Note::Event(NewEvent::new("opening", "Opening the pull request"))]).await?;
         let pull = self.host.open(&new).await?;
         self.unpin().await;
         Ok(completed(Some(pull), change.report.clone()))
@@ -249,8 +255,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    async fn say(&self, event: NewEvent) -> Result<(), Stop> {
-        Ok(self.app.queue.record(self.lease, vec![event]).await?)
+    async fn note(&self, notes: Vec<Note>) -> Result<(), Stop> {
+        self.app.queue.note(self.lease, notes).await?;
+        Ok(())
     }
 }
 

@@ -1,18 +1,18 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde_json::Value;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Postgres, Row, Transaction};
 
 use super::jobs::{append, job, set_archived};
 use super::line::{Look, beat, resume};
-use super::{PostgresStore, conversation, in_time, number, text, undone, write};
-use crate::conversation::{month_of, written};
+use super::{PostgresStore, conversation, in_time, notes, number, text, undone, write};
+use crate::conversation::month_of;
 use crate::kept::end_of;
+use crate::note::checked;
 use crate::{
-    Change, Ending, JobId, Lease, Message, NewEvent, Outcome, ProjectId, Queue, Result, Said, Status,
-    StoreError, Tokens, WorkerId,
+    Ending, JobId, Lease, Message, NewEvent, Note, Outcome, ProjectId, Queue, Result, Said, Status,
+    StoreError, WorkerId,
 };
 
 #[async_trait]
@@ -31,17 +31,6 @@ impl Queue for PostgresStore {
         }
     }
 
-    async fn record(&self, lease: &Lease, events: Vec<NewEvent>) -> Result<()> {
-        let done = write(|| async {
-            let (mut tx, now) = self.fenced(lease).await?;
-            for event in &events {
-                append(&mut tx, &lease.job.id, now, event).await?;
-            }
-            Ok(tx.commit().await?)
-        });
-        self.told(done.await)
-    }
-
     async fn unread(&self, lease: &Lease) -> Result<Vec<Message>> {
         let unread =
             sqlx::query("SELECT number, prompt FROM messages WHERE job = $1 AND NOT read ORDER BY number");
@@ -51,36 +40,13 @@ impl Queue for PostgresStore {
         rows.iter().map(message).collect()
     }
 
-    async fn set_base(&self, lease: &Lease, base_ref: &str, commit: &str) -> Result<()> {
-        let done = write(|| async {
-            let (mut tx, _) = self.fenced(lease).await?;
-            let set =
-                "UPDATE jobs SET base_ref = $1, base_commit = $2, origin = coalesce(origin, $2), put_off = 0
-                WHERE id = $3";
-            sqlx::query(set).bind(base_ref).bind(commit).bind(&lease.job.id.0).execute(&mut *tx).await?;
-            Ok(tx.commit().await?)
-        });
-        self.told(done.await)
-    }
-
-    async fn set_change(&self, lease: &Lease, change: &Change, read: u32) -> Result<()> {
-        let done = write(|| async {
-            let (mut tx, _) = self.fenced(lease).await?;
-            mark_read(&mut tx, &lease.job.id, read).await?;
-            drop_diff(&mut tx, &lease.job.id).await?;
-            keep_change(&mut tx, lease, change).await?;
-            Ok(tx.commit().await?)
-        });
-        self.told(done.await)
-    }
-
-    async fn say(&self, lease: &Lease, entry: &Value, tokens: Tokens) -> Result<u64> {
-        let entry = written(entry)?;
+    async fn note(&self, lease: &Lease, notes: Vec<Note>) -> Result<u64> {
+        let notes = checked(notes)?;
         let done = write(|| async {
             let (mut tx, now) = self.fenced(lease).await?;
-            let spent = conversation::say(&mut tx, &lease.job.id, now, &entry, tokens).await?;
+            let month = notes::keep(&mut tx, lease, now, &notes).await?;
             tx.commit().await?;
-            Ok(spent)
+            Ok(month)
         });
         self.told(done.await)
     }
@@ -236,27 +202,9 @@ async fn give_back(db: &mut PgConnection, id: &JobId) -> Result<()> {
     Ok(())
 }
 
-async fn mark_read(db: &mut PgConnection, id: &JobId, read: u32) -> Result<()> {
+pub(super) async fn mark_read(db: &mut PgConnection, id: &JobId, read: u32) -> Result<()> {
     let mark = "UPDATE messages SET read = true WHERE job = $1 AND number <= $2 AND NOT read";
     sqlx::query(mark).bind(&id.0).bind(i64::from(read)).execute(db).await?;
-    Ok(())
-}
-
-async fn keep_change(db: &mut PgConnection, lease: &Lease, change: &Change) -> Result<()> {
-    let keep = "INSERT INTO job_changes VALUES ($1, $2, $3, $4, $5, $6, $7)
-        ON CONFLICT (job) DO UPDATE
-        SET head_commit = excluded.head_commit, title = excluded.title, body = excluded.body,
-            report = excluded.report, diff = excluded.diff, run = excluded.run";
-    sqlx::query(keep)
-        .bind(&lease.job.id.0)
-        .bind(&change.head_commit)
-        .bind(text(&change.title))
-        .bind(text(&change.body))
-        .bind(change.report.to_string())
-        .bind(text(&change.diff))
-        .bind(i64::from(lease.job.run))
-        .execute(db)
-        .await?;
     Ok(())
 }
 
@@ -275,7 +223,7 @@ async fn keep_diff(db: &mut PgConnection, id: &JobId, ending: &Ending) -> Result
     }
 }
 
-async fn drop_diff(db: &mut PgConnection, id: &JobId) -> Result<()> {
+pub(super) async fn drop_diff(db: &mut PgConnection, id: &JobId) -> Result<()> {
     sqlx::query("DELETE FROM failed_diffs WHERE job = $1").bind(&id.0).execute(db).await?;
     Ok(())
 }

@@ -9,6 +9,7 @@ mod jobs;
 mod leases;
 mod line;
 mod migrate;
+mod notes;
 mod once;
 mod pulls;
 mod rates;

@@ -11,7 +11,7 @@ use crate::{JobId, ProjectId, Result, Said, Tokens};
 /// Answers the tokens of the job's project this month, with these.
 pub(super) async fn say(
     db: &mut SqliteConnection,
-    job: JobId,
+    job: &JobId,
     now: i64,
     entry: String,
     tokens: Tokens,
@@ -30,7 +30,7 @@ pub(super) async fn say(
     .bind(&job.0)
     .execute(&mut *db)
     .await?;
-    spend(db, &job, now, tokens).await
+    spend(db, job, now, tokens).await
 }
 
 async fn spend(db: &mut SqliteConnection, job: &JobId, now: i64, tokens: Tokens) -> Result<u64> {

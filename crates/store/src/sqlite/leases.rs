@@ -3,18 +3,17 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use serde_json::Value;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use super::jobs::{append, job, set_archived};
 use super::line::{beat, lease, next_in_line, resume};
-use super::{SqliteStore, conversation};
-use crate::conversation::written;
+use super::{SqliteStore, conversation, notes};
 use crate::kept::end_of;
+use crate::note::checked;
 use crate::{
-    Change, Ending, JobId, Lease, Message, NewEvent, Outcome, ProjectId, Queue, Result, Said, Status,
-    StoreError, Tokens, WorkerId,
+    Ending, JobId, Lease, Message, NewEvent, Note, Outcome, ProjectId, Queue, Result, Said, Status,
+    StoreError, WorkerId,
 };
 
 #[async_trait]
@@ -33,19 +32,6 @@ impl Queue for SqliteStore {
         self.db.write(move |db| async move { lease(db, worker, clock.now_ms()).await }.boxed()).await
     }
 
-    async fn record(&self, lease: &Lease, events: Vec<NewEvent>) -> Result<()> {
-        self.fenced(lease, move |db, id, now| {
-            async move {
-                for event in events {
-                    append(db, &id.0, now, event).await?;
-                }
-                Ok(())
-            }
-            .boxed()
-        })
-        .await
-    }
-
     async fn unread(&self, lease: &Lease) -> Result<Vec<Message>> {
         let rows =
             sqlx::query("SELECT number, prompt FROM messages WHERE job = ? AND read = 0 ORDER BY number")
@@ -57,46 +43,9 @@ impl Queue for SqliteStore {
         rows.iter().map(message).collect()
     }
 
-    async fn set_base(&self, lease: &Lease, base_ref: &str, commit: &str) -> Result<()> {
-        let (base_ref, commit) = (base_ref.to_owned(), commit.to_owned());
-        self.fenced(lease, move |db, id, _| {
-            async move {
-                let set = "UPDATE jobs SET base_ref = ?1, base_commit = ?2, origin = coalesce(origin, ?2), put_off = 0
-                    WHERE id = ?3";
-                sqlx::query(set).bind(base_ref).bind(commit).bind(id.0).execute(db).await?;
-                Ok(())
-            }
-            .boxed()
-        })
-        .await
-    }
-
-    async fn set_change(&self, lease: &Lease, change: &Change, read: u32) -> Result<()> {
-        let (change, run) = (change.clone(), lease.job.run);
-        self.fenced(lease, move |db, id, _| {
-            async move {
-                mark_read(db, &id, read).await?;
-                drop_diff(db, &id).await?;
-                sqlx::query("INSERT OR REPLACE INTO job_changes VALUES (?, ?, ?, ?, ?, ?, ?)")
-                    .bind(id.0)
-                    .bind(change.head_commit)
-                    .bind(change.title)
-                    .bind(change.body)
-                    .bind(change.report.to_string())
-                    .bind(change.diff)
-                    .bind(run)
-                    .execute(db)
-                    .await?;
-                Ok(())
-            }
-            .boxed()
-        })
-        .await
-    }
-
-    async fn say(&self, lease: &Lease, entry: &Value, tokens: Tokens) -> Result<u64> {
-        let entry = written(entry)?;
-        self.fenced(lease, move |db, id, now| conversation::say(db, id, now, entry, tokens).boxed()).await
+    async fn note(&self, lease: &Lease, notes: Vec<Note>) -> Result<u64> {
+        let (notes, run) = (checked(notes)?, lease.job.run);
+        self.fenced(lease, move |db, id, now| notes::keep(db, id, now, run, notes).boxed()).await
     }
 
     async fn conversation(&self, lease: &Lease) -> Result<Vec<Said>> {
@@ -259,7 +208,7 @@ async fn next_run(db: &mut SqliteConnection, id: &JobId) -> Result<SqliteRow> {
     Ok(sqlx::query(next).bind(&id.0).fetch_one(db).await?)
 }
 
-async fn mark_read(db: &mut SqliteConnection, id: &JobId, read: u32) -> Result<()> {
+pub(super) async fn mark_read(db: &mut SqliteConnection, id: &JobId, read: u32) -> Result<()> {
     let mark = "UPDATE messages SET read = 1 WHERE job = ? AND number <= ?";
     sqlx::query(mark).bind(&id.0).bind(read).execute(db).await?;
     Ok(())
@@ -280,7 +229,7 @@ async fn keep_diff(db: &mut SqliteConnection, id: &JobId, ending: &Ending) -> Re
     }
 }
 
-async fn drop_diff(db: &mut SqliteConnection, id: &JobId) -> Result<()> {
+pub(super) async fn drop_diff(db: &mut SqliteConnection, id: &JobId) -> Result<()> {
     sqlx::query("DELETE FROM failed_diffs WHERE job = ?").bind(&id.0).execute(db).await?;
     Ok(())
 }

@@ -5,6 +5,7 @@ mod conversation;
 mod jobs;
 mod leases;
 mod line;
+mod notes;
 mod once;
 mod pulls;
 mod rates;

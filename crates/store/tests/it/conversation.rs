@@ -5,7 +5,9 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 use sqlx::ConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
-use store::{JobStore, LEASE, Lease, MAX_ENTRY_BYTES, Queue, Said, Store, StoreError, Tokens};
+use store::{
+    JobStore, LEASE, Lease, MAX_ENTRY_BYTES, NewEvent, Note, Queue, Said, Store, StoreError, Tokens,
+};
 
 use crate::follow_ups::{follow_up, leased};
 use crate::jobs::{MILLISECOND, done, job, worker};
@@ -21,6 +23,7 @@ every_backend! {
     a_count_that_is_too_large_stays_the_largest,
     an_entry_that_cannot_be_kept_costs_nothing,
     only_the_current_run_is_forgotten,
+    notes_are_kept_in_their_order_or_not_at_all,
 }
 
 const COST: Tokens = Tokens { input: 100, output: 10, cached: 60 };
@@ -236,4 +239,30 @@ async fn a_conversation_goes_with_its_project() {
         assert_eq!(sqlx::query_scalar::<_, i64>(count).fetch_one(&mut db).await.unwrap(), 1, "{count}");
     }
     assert_eq!(store.month(&stays.id).await.unwrap(), 110);
+}
+
+async fn notes_are_kept_in_their_order_or_not_at_all(store: &dyn Store, _: &TestClock) {
+    let project = project(store, "acme").await;
+    let made = job(store, &project).await;
+    let lease = leased(store).await;
+    let notes = |last: Value| {
+        vec![
+            Note::Said(json!("one"), COST),
+            Note::Event(NewEvent::new("step", "first")),
+            Note::Event(NewEvent::new("step", "second")),
+            Note::Said(last, COST),
+        ]
+    };
+    let nested = (0..200).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
+    assert!(matches!(store.note(&lease, notes(nested)).await, Err(StoreError::BadEntry(_))));
+    assert!(said(store, &lease).await.is_empty());
+
+    assert_eq!(store.note(&lease, notes(json!("two"))).await.unwrap(), 220);
+    assert_eq!(store.note(&lease, vec![]).await.unwrap(), 0);
+    let all = said(store, &lease).await;
+    assert_eq!(lines(&all), [(1, 1, "one"), (1, 2, "two")]);
+    assert_eq!([all[0].after, all[1].after], [2, 4], "the events came between them");
+    let events = store.events(&project.id, &made.id, 2).await.unwrap().unwrap();
+    let told: Vec<_> = events.iter().map(|event| event.data["message"].as_str().unwrap()).collect();
+    assert_eq!(told, ["first", "second"]);
 }
