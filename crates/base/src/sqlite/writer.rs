@@ -66,11 +66,12 @@ impl Writer {
 
 async fn commit(connection: &mut SqliteConnection, group: impl Iterator<Item = Work>) {
     let mut answers = Vec::new();
-    let outcome = match execute(connection, "BEGIN IMMEDIATE").await {
+    let outcome = match execute(connection, "BEGIN IMMEDIATE; SAVEPOINT one").await {
         Ok(()) => run_group(connection, group, &mut answers).await,
         Err(error) => {
             // Nothing ran. Dropping the work tells each caller so.
             tracing::error!("no write transaction could be started: {error}");
+            let _ = execute(connection, "ROLLBACK").await;
             return;
         }
     };
@@ -83,22 +84,24 @@ async fn commit(connection: &mut SqliteConnection, group: impl Iterator<Item = W
     }
 }
 
+/// Each statement is a message to SQLite's thread and back, so those that follow each other go as one.
 async fn run_group(
     connection: &mut SqliteConnection,
     group: impl Iterator<Item = Work>,
     answers: &mut Vec<Answer>,
 ) -> Result<(), WriteError> {
     for work in group {
-        execute(connection, "SAVEPOINT one").await?;
+        if !answers.is_empty() {
+            execute(connection, "RELEASE one; SAVEPOINT one").await?;
+        }
         // A panic is undone like an error: it must not take the writer with it.
         let ran = AssertUnwindSafe(work(connection)).catch_unwind().await.ok();
         if !ran.as_ref().is_some_and(|ran| ran.keep) {
             execute(connection, "ROLLBACK TO one").await?;
         }
-        execute(connection, "RELEASE one").await?;
         answers.extend(ran.map(|ran| ran.answer));
     }
-    execute(connection, "COMMIT").await
+    execute(connection, "RELEASE one; COMMIT").await
 }
 
 async fn execute(connection: &mut SqliteConnection, sql: &'static str) -> Result<(), WriteError> {
