@@ -27,7 +27,8 @@ pub struct Overlay<T: Tree> {
     /// True differences only: a file written back as it was is taken out again.
     changes: Edits,
     changed_bytes: usize,
-    names: Names,
+    /// Made when a file is added: most changes add none, and it is every path once more.
+    names: Option<Names>,
 }
 
 impl<T: Tree> Overlay<T> {
@@ -35,7 +36,6 @@ impl<T: Tree> Overlay<T> {
     pub fn new(tree: T, docs_path: Option<&str>) -> Result<Self, FilesError> {
         let root = docs_root(docs_path)?;
         let mut base = BTreeMap::new();
-        let mut names = Names::default();
         for entry in tree.list()? {
             refuse_linked_root(&root, &entry)?;
             // A name that could not be written is not shown either: nobody could use it.
@@ -45,13 +45,12 @@ impl<T: Tree> Overlay<T> {
             if base.len() == MAX_FILES {
                 return Err(FilesError::TooManyFiles);
             }
-            names.add(&entry.path);
             base.insert(entry.path.clone(), entry);
         }
         if base.is_empty() && !root.is_empty() {
             return Err(FilesError::refused(&root, "there is no such folder in the repository"));
         }
-        Ok(Self { tree, root, base, changes: Edits::default(), changed_bytes: 0, names })
+        Ok(Self { tree, root, base, changes: Edits::default(), changed_bytes: 0, names: None })
     }
 
     /// The changes as one patch, in the order of their paths. A longer one than 2 MiB
@@ -127,17 +126,28 @@ impl<T: Tree> Overlay<T> {
         Ok(())
     }
 
-    fn check_new(&self, path: &str) -> Result<(), FilesError> {
+    fn check_new(&mut self, path: &str) -> Result<(), FilesError> {
         if let Some(file) = path::ancestors(path).find(|folder| self.exists(folder)) {
             return Err(FilesError::refused(path, format!("{file:?} is a file, not a folder")));
         }
         if self.has_files_below(path) {
             return Err(FilesError::refused(path, "it is a folder"));
         }
-        match self.names.clash(path) {
+        match self.names().clash(path) {
             Some(other) => Err(FilesError::refused(path, format!("it differs from {other:?} by case alone"))),
             None => Ok(()),
         }
+    }
+
+    fn names(&mut self) -> &mut Names {
+        let (base, changes) = (&self.base, &self.changes.0);
+        self.names.get_or_insert_with(|| {
+            let kept = base.keys().filter(|path| !changes.contains_key(*path));
+            let changed = changes.iter().filter(|(_, change)| change.is_some()).map(|(path, _)| path);
+            let mut names = Names::default();
+            kept.chain(changed).for_each(|path| names.add(path));
+            names
+        })
     }
 
     fn bytes(&self, path: &str) -> Result<Vec<u8>, FilesError> {
@@ -161,7 +171,7 @@ impl<T: Tree> Overlay<T> {
         }
         self.changed_bytes = total;
         if !exists {
-            self.names.add(path);
+            self.names().add(path);
         }
         if unchanged {
             self.changes.0.remove(path);
@@ -231,7 +241,9 @@ impl<T: Tree> Files for Overlay<T> {
         if !self.exists(path) {
             return Err(FilesError::NotFound(path.to_owned()));
         }
-        self.names.remove(path);
+        if let Some(names) = &mut self.names {
+            names.remove(path);
+        }
         let before = match self.base.contains_key(path) {
             true => self.changes.0.insert(path.to_owned(), None),
             false => self.changes.0.remove(path),

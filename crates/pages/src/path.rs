@@ -61,6 +61,10 @@ fn has_drive_letter(path: &str) -> bool {
 /// `.git` as any file system may read it: HFS+ drops ignorable characters, NTFS knows short names
 /// (`git~1`), stream suffixes (`.git::$INDEX_ALLOCATION`) and drops dots and spaces at the end.
 fn is_git_folder(name: &str) -> bool {
+    // Almost no name is worth folding.
+    if name.is_ascii() && !name.starts_with(['.', 'g', 'G']) {
+        return false;
+    }
     let folded = fold(name);
     let base = folded.split(':').next().unwrap_or_default();
     let base = base.trim_end_matches(['.', ' ']);

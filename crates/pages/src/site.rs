@@ -231,7 +231,12 @@ impl Site {
 
 /// Every folder, by its own name and without numbers, and every page that is a program.
 fn folders(files: &BTreeSet<String>) -> HashSet<String> {
-    let named = files.iter().flat_map(|file| path::ancestors(file).chain(places::component(file)));
+    let mut parents: Vec<&str> = files.iter().map(|file| path::parent(file)).collect();
+    // Files of one folder mostly follow each other, so that few are left.
+    parents.dedup();
+    let above = parents.iter().flat_map(|folder| path::ancestors(folder).chain([*folder]));
+    let named = above.chain(files.iter().filter_map(|file| places::component(file)));
+    let named = named.filter(|folder| !folder.is_empty());
     named.flat_map(|folder| [folder.to_owned(), route::without_numbers(folder)]).collect()
 }
 
