@@ -10,7 +10,7 @@ use crate::{Error, Oid, Result};
 
 const MAX_ENTRIES: usize = 200_000;
 const MAX_DEPTH: usize = 200;
-const MAX_FILE: u64 = 16 << 20;
+const MAX_FILE: usize = 16 << 20;
 /// What gix may allocate for one object. Above any tree or commit that is meant seriously.
 const ALLOC_LIMIT: &str = "gitoxide.objects.allocLimit=67108864";
 /// Left in a repository in which something could not be read.
@@ -36,8 +36,6 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     pub path: String,
-    /// Bytes; 0 for a submodule.
-    pub size: u64,
     pub kind: Kind,
 }
 
@@ -58,12 +56,13 @@ impl Snapshot {
     }
 
     /// The content of a file. `None` when there is none at `path`, or something else is: a folder,
-    /// a link, a submodule.
-    pub fn read(&self, path: &str) -> Result<Option<Vec<u8>>> {
+    /// a link, a submodule. A file of more than `at_most` bytes, or of more than 16 MiB, is
+    /// [`Error::TooLarge`], and is not loaded.
+    pub fn read(&self, path: &str, at_most: usize) -> Result<Option<Vec<u8>>> {
         let repository = self.repository.to_thread_local();
         match self.noticing(lookup(&repository, self.tree, path))? {
             Some((EntryKind::Blob | EntryKind::BlobExecutable, id)) => {
-                self.noticing(blob(&repository, id, path)).map(Some)
+                self.noticing(blob(&repository, id, path, at_most)).map(Some)
             }
             _ => Ok(None),
         }
@@ -139,17 +138,14 @@ fn named(entries: TreeRefIter<'_>, name: &str) -> Result<Option<(EntryKind, Obje
     Ok(None)
 }
 
-fn blob(repository: &gix::Repository, id: ObjectId, path: &str) -> Result<Vec<u8>> {
+fn blob(repository: &gix::Repository, id: ObjectId, path: &str, at_most: usize) -> Result<Vec<u8>> {
+    let limit = MAX_FILE.min(at_most);
     // Asked before the content is, so that a huge file costs nothing.
-    if size(repository, id)? > MAX_FILE {
+    if repository.find_header(id).map_err(damaged)?.size() > limit as u64 {
         let path = crate::name::printable(path);
-        return Err(Error::TooLarge(format!("`{path}` is larger than 16 MiB and is not read")));
+        return Err(Error::TooLarge(format!("`{path}` is larger than {limit} bytes and is not read")));
     }
     Ok(repository.find_blob(id).map_err(damaged)?.take_data())
-}
-
-fn size(repository: &gix::Repository, id: ObjectId) -> Result<u64> {
-    Ok(repository.find_header(id).map_err(damaged)?.size())
 }
 
 struct Walk<'a> {
@@ -186,9 +182,7 @@ impl Walk<'_> {
             EntryKind::Link => Kind::Symlink,
             EntryKind::Commit => Kind::Submodule,
         };
-        // A submodule's commit is in another repository.
-        let size = if kind == Kind::Submodule { 0 } else { size(self.repository, id)? };
-        self.entries.push(Entry { path, size, kind });
+        self.entries.push(Entry { path, kind });
         Ok(())
     }
 }

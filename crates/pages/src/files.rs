@@ -19,6 +19,8 @@ pub enum FilesError {
     /// The file is there but is no text an editor can work on; it can be left out.
     #[error("{path:?} cannot be read as text: {why}")]
     NotText { path: String, why: &'static str },
+    #[error("{0:?} is too large")]
+    TooLarge(String),
     #[error("{path:?} cannot be used: {why}")]
     Refused { path: String, why: String },
     #[error("the repository has more than {MAX_FILES} files; set a narrower docs folder")]
@@ -48,7 +50,6 @@ pub enum Kind {
 pub struct Entry {
     /// Relative to the root of the repository, separated by `/`.
     pub path: String,
-    pub size: u64,
     pub kind: Kind,
 }
 
@@ -56,8 +57,9 @@ pub struct Entry {
 pub trait Tree: Send + Sync {
     /// Every file, symbolic link and submodule, in the order of their paths' bytes.
     fn list(&self) -> Result<Vec<Entry>, FilesError>;
-    /// The bytes of a regular file; [`FilesError::NotFound`] when there is none at `path`.
-    fn read(&self, path: &str) -> Result<Vec<u8>, FilesError>;
+    /// The bytes of a regular file; [`FilesError::NotFound`] when there is none at `path`. A file of more than
+    /// `at_most` bytes is a [`FilesError::TooLarge`], and is not loaded.
+    fn read(&self, path: &str, at_most: usize) -> Result<Vec<u8>, FilesError>;
 }
 
 /// The changed files by path: their new bytes, or `None` for a deleted one.
@@ -150,16 +152,14 @@ impl MemoryTree {
 
 impl Tree for MemoryTree {
     fn list(&self) -> Result<Vec<Entry>, FilesError> {
-        let entry = |(path, (kind, bytes)): (&String, &(Kind, Vec<u8>))| Entry {
-            path: path.clone(),
-            size: bytes.len() as u64,
-            kind: *kind,
-        };
+        let entry =
+            |(path, (kind, _)): (&String, &(Kind, Vec<u8>))| Entry { path: path.clone(), kind: *kind };
         Ok(self.0.iter().map(entry).collect())
     }
 
-    fn read(&self, path: &str) -> Result<Vec<u8>, FilesError> {
+    fn read(&self, path: &str, at_most: usize) -> Result<Vec<u8>, FilesError> {
         match self.0.get(path) {
+            Some((_, bytes)) if bytes.len() > at_most => Err(FilesError::TooLarge(path.to_owned())),
             Some((Kind::File, bytes)) => Ok(bytes.clone()),
             _ => Err(FilesError::NotFound(path.to_owned())),
         }

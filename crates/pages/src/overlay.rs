@@ -23,7 +23,7 @@ pub struct Overlay<T: Tree> {
     tree: T,
     root: String,
     /// What the commit holds under `root`.
-    base: BTreeMap<String, Entry>,
+    base: BTreeMap<String, Kind>,
     /// True differences only: a file written back as it was is taken out again.
     changes: Edits,
     changed_bytes: usize,
@@ -45,7 +45,7 @@ impl<T: Tree> Overlay<T> {
             if base.len() == MAX_FILES {
                 return Err(FilesError::TooManyFiles);
             }
-            base.insert(entry.path.clone(), entry);
+            base.insert(entry.path, entry.kind);
         }
         if base.is_empty() && !root.is_empty() {
             return Err(FilesError::refused(&root, "there is no such folder in the repository"));
@@ -58,7 +58,7 @@ impl<T: Tree> Overlay<T> {
     pub fn diff(&self) -> Result<String, FilesError> {
         let mut patch = String::new();
         for (path, new) in &self.changes.0 {
-            let old = self.base_bytes(path)?;
+            let old = self.base_bytes(path, usize::MAX)?;
             patch.push_str(&diff::of_bytes(path, old.as_deref(), new.as_deref()));
             if patch.len() > MAX_DIFF_BYTES {
                 patch.truncate(patch.floor_char_boundary(MAX_DIFF_BYTES));
@@ -70,21 +70,22 @@ impl<T: Tree> Overlay<T> {
         Ok(patch)
     }
 
-    fn base_bytes(&self, path: &str) -> Result<Option<Vec<u8>>, FilesError> {
+    fn base_bytes(&self, path: &str, at_most: usize) -> Result<Option<Vec<u8>>, FilesError> {
         match self.base.get(path) {
-            Some(entry) if entry.kind == Kind::File => self.tree.read(path).map(Some),
+            Some(Kind::File) => self.tree.read(path, at_most).map(Some),
             _ => Ok(None),
         }
     }
 
     fn base_text(&self, path: &str) -> Result<String, FilesError> {
-        let too_large = |entry: &Entry| entry.size > MAX_TEXT_BYTES as u64;
-        // Judged by the listed size, so that a huge file is never loaded.
-        if self.base.get(path).is_some_and(too_large) {
-            return Err(FilesError::NotText { path: path.to_owned(), why: "it is larger than 2 MiB" });
+        match self.base_bytes(path, MAX_TEXT_BYTES) {
+            Ok(Some(bytes)) => text_of(path, bytes),
+            Ok(None) => Err(FilesError::NotFound(path.to_owned())),
+            Err(FilesError::TooLarge(path)) => {
+                Err(FilesError::NotText { path, why: "it is larger than 2 MiB" })
+            }
+            Err(error) => Err(error),
         }
-        let bytes = self.base_bytes(path)?;
-        text_of(path, bytes.ok_or_else(|| FilesError::NotFound(path.to_owned()))?)
     }
 
     /// Whether a file stands at `path` now; links and submodules count, since nothing else can.
@@ -113,7 +114,7 @@ impl<T: Tree> Overlay<T> {
             ));
         }
         for place in path::ancestors(path).chain([path]) {
-            match self.base.get(place).map(|entry| entry.kind) {
+            match self.base.get(place) {
                 Some(Kind::Symlink) => {
                     return Err(FilesError::refused(path, "it is or goes through a symbolic link"));
                 }
@@ -154,7 +155,7 @@ impl<T: Tree> Overlay<T> {
         let missing = || FilesError::NotFound(path.to_owned());
         match self.changes.0.get(path) {
             Some(change) => change.clone().ok_or_else(missing),
-            None => self.base_bytes(path)?.ok_or_else(missing),
+            None => self.base_bytes(path, MAX_CHANGED_BYTES)?.ok_or_else(missing),
         }
     }
 
@@ -182,11 +183,10 @@ impl<T: Tree> Overlay<T> {
     }
 
     fn same_as_base(&self, path: &str, bytes: &[u8]) -> Result<bool, FilesError> {
-        let same_size = |entry: &Entry| entry.size == bytes.len() as u64;
-        if !self.base.get(path).is_some_and(same_size) {
-            return Ok(false);
+        match self.base_bytes(path, bytes.len()) {
+            Err(FilesError::TooLarge(_)) => Ok(false),
+            base => Ok(base?.as_deref() == Some(bytes)),
         }
-        Ok(self.base_bytes(path)?.as_deref() == Some(bytes))
     }
 }
 
@@ -196,10 +196,12 @@ impl<T: Tree> Files for Overlay<T> {
     }
 
     fn list(&self) -> Result<Vec<String>, FilesError> {
-        let unchanged =
-            self.base.values().filter(|e| e.kind == Kind::File && !self.changes.0.contains_key(&e.path));
+        let unchanged = self
+            .base
+            .iter()
+            .filter(|(path, kind)| **kind == Kind::File && !self.changes.0.contains_key(*path));
         let changed = self.changes.0.iter().filter(|(_, change)| change.is_some()).map(|(path, _)| path);
-        let mut paths: Vec<String> = unchanged.map(|entry| &entry.path).chain(changed).cloned().collect();
+        let mut paths: Vec<String> = unchanged.map(|(path, _)| path).chain(changed).cloned().collect();
         paths.sort_unstable();
         Ok(paths)
     }
@@ -223,14 +225,13 @@ impl<T: Tree> Files for Overlay<T> {
     fn rename(&mut self, from: &str, to: &str) -> Result<(), FilesError> {
         self.check(from)?;
         self.check(to)?;
-        let too_large = |entry: &Entry| entry.size > MAX_CHANGED_BYTES as u64;
-        if self.base.get(from).is_some_and(too_large) {
-            return Err(FilesError::refused(from, "it is too large to be moved"));
-        }
         if self.exists(to) {
             return Err(FilesError::refused(to, "there is a file already"));
         }
-        let bytes = self.bytes(from)?;
+        let bytes = self.bytes(from).map_err(|error| match error {
+            FilesError::TooLarge(_) => FilesError::refused(from, "it is too large to be moved"),
+            other => other,
+        })?;
         // Taken away first: a move may change nothing but case, or turn a file into a folder of that name.
         self.delete(from)?;
         self.put(to, bytes.clone()).or_else(|refusal| self.put(from, bytes).and(Err(refusal)))

@@ -132,7 +132,7 @@ impl<'a> Added<'a> {
 /// A file that cannot be read counts as new: all of it is judged.
 fn before<'a>(change: &Change<'a>) -> BTreeMap<&'a str, String> {
     let read = |path: &'a String| {
-        let bytes = change.base.read(path).ok()?;
+        let bytes = change.base.read(path, usize::MAX).ok()?;
         Some((path.as_str(), readable(&bytes).into_owned()))
     };
     change.edits.keys().filter_map(read).collect()

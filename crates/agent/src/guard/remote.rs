@@ -17,7 +17,7 @@ use super::url::{self, Load};
 use super::{Change, Finding, Rule};
 
 /// As much of the tree as is read to learn what it loads already.
-const MAX_TREE_BYTES: u64 = 64 * 1024 * 1024;
+const MAX_TREE_BYTES: usize = 64 * 1024 * 1024;
 
 /// So many of a kind are told of one file; nobody reads more.
 const MAX_TOLD: usize = 20;
@@ -94,12 +94,11 @@ impl Hosts<'_, '_> {
         self.used.insert((Kind::Frame, String::new()), true);
         let mut room = MAX_TREE_BYTES;
         for entry in self.change.base.list().unwrap_or_default() {
-            let fits = entry.kind == FileKind::File && entry.size <= (MAX_TEXT_BYTES as u64).min(room);
-            if !fits || !may_load(&entry.path) {
+            if entry.kind != FileKind::File || !may_load(&entry.path) {
                 continue;
             }
-            room -= entry.size;
-            let bytes = self.change.base.read(&entry.path).unwrap_or_default();
+            let bytes = self.change.base.read(&entry.path, MAX_TEXT_BYTES.min(room)).unwrap_or_default();
+            room -= bytes.len();
             let Ok(text) = std::str::from_utf8(&bytes) else { continue };
             for embed in Markup::of(&entry.path, text).embeds {
                 self.used.extend(url::host(&embed.address).map(|host| ((embed.kind, host), true)));

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use pages::{Entry, FilesError, Kind, MAX_FILES, MAX_TEXT_BYTES, Tree};
+use pages::{Entry, FilesError, Kind, MAX_FILES, Tree};
 use rustix::fs::{Mode, OFlags};
 
 /// Folders that hold what others wrote, and what git keeps for itself.
@@ -51,13 +51,19 @@ impl Tree for Folder {
         Ok(entries)
     }
 
-    fn read(&self, path: &str) -> Result<Vec<u8>, FilesError> {
+    fn read(&self, path: &str, at_most: usize) -> Result<Vec<u8>, FilesError> {
         // The file may have been exchanged for a link, or may grow, since it was listed.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = rustix::fs::open(self.0.join(path), flags, Mode::empty()).map_err(unreadable)?;
         let mut bytes = Vec::new();
-        File::from(file).take(MAX_TEXT_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-        Ok(bytes)
+        File::from(file)
+            .take((at_most as u64).saturating_add(1))
+            .read_to_end(&mut bytes)
+            .map_err(unreadable)?;
+        match bytes.len() > at_most {
+            true => Err(FilesError::TooLarge(path.to_owned())),
+            false => Ok(bytes),
+        }
     }
 }
 
@@ -73,7 +79,7 @@ fn listed(entry: &DirEntry, path: String) -> std::io::Result<Option<Entry>> {
         kind if kind.is_file() => Kind::File,
         _ => return Ok(None),
     };
-    Ok(Some(Entry { path, size: about.len(), kind }))
+    Ok(Some(Entry { path, kind }))
 }
 
 fn unreadable(error: impl Error + Send + Sync + 'static) -> FilesError {

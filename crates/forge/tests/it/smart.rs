@@ -128,7 +128,7 @@ async fn an_edit_makes_the_round_trip() {
     let base = site.fetch("job-1").await.unwrap();
     assert_eq!(Some(&base), site.tip("main").as_ref());
     let files = site.cache.snapshot(&base).unwrap();
-    assert_eq!(files.read("index.md").unwrap().unwrap(), b"# Newer\n");
+    assert_eq!(files.read("index.md", usize::MAX).unwrap().unwrap(), b"# Newer\n");
     assert_eq!(git(&site.dir(), &["rev-list", "--count", base.as_str()]), "1");
 
     let new = site.edit(&base, "Run `pnpm add acme`.\n");
@@ -216,7 +216,7 @@ async fn a_branch_that_moved_brings_only_what_is_new() {
     assert!(packs.len() == 2 && packs[1] * 20 < packs[0], "{packs:?}");
     let files = site.cache.snapshot(&second).unwrap();
     assert_eq!(files.entries().unwrap().len(), 5000);
-    assert_eq!(files.read("s1/p1.md").unwrap().unwrap(), b"Changed\n");
+    assert_eq!(files.read("s1/p1.md", usize::MAX).unwrap().unwrap(), b"Changed\n");
     site.sound();
 
     // And a push sends no more than was changed: the blob, two trees, the commit.
@@ -329,7 +329,7 @@ async fn a_damaged_cache_is_made_anew() {
         damage();
         site.host.push(NAME, "main", &[("index.md", &format!("# {n}\n"))]).await;
         let tip = site.fetch("job-2").await.unwrap_or_else(|error| panic!("damage {n}: {error}"));
-        let read = site.cache.snapshot(&tip).unwrap().read("guides/install.md");
+        let read = site.cache.snapshot(&tip).unwrap().read("guides/install.md", usize::MAX);
         assert_eq!(read.unwrap().unwrap(), b"Run `npm i acme`.\n", "damage {n}");
         site.sound();
     }

@@ -11,8 +11,8 @@ impl<T: Tree> Files for Before<'_, T> {
     }
 
     fn list(&self) -> Result<Vec<String>, FilesError> {
-        let files = self.0.base.values().filter(|entry| entry.kind == Kind::File);
-        Ok(files.map(|entry| entry.path.clone()).collect())
+        let files = self.0.base.iter().filter(|(_, kind)| **kind == Kind::File);
+        Ok(files.map(|(path, _)| path.clone()).collect())
     }
 
     fn read(&self, path: &str) -> Result<String, FilesError> {

@@ -17,7 +17,7 @@ pub(super) fn instructions(tree: &Committed, docs_path: Option<&str>) -> Vec<(St
         ["AGENTS.md", ".docwright/AGENTS.md", ".mintlify/AGENTS.md"].map(String::from).into();
     paths.extend(docs_path.map(|folder| format!("{}/AGENTS.md", folder.trim_matches('/'))));
     let read = |path: String| {
-        let mut bytes = tree.read(&path).ok()?;
+        let mut bytes = tree.read(&path, usize::MAX).ok()?;
         // One more than is heeded says that there are more.
         bytes.truncate(MAX_INSTRUCTIONS + 1);
         Some((path, String::from_utf8_lossy(&bytes).into_owned()))

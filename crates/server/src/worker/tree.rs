@@ -19,7 +19,6 @@ impl Tree for Committed {
         let entries = self.0.entries().map_err(unreadable)?;
         let entry = |entry: forge::Entry| Entry {
             path: entry.path,
-            size: entry.size,
             kind: match entry.kind {
                 Kind::File | Kind::Executable => pages::Kind::File,
                 Kind::Symlink => pages::Kind::Symlink,
@@ -29,8 +28,12 @@ impl Tree for Committed {
         Ok(entries.into_iter().map(entry).collect())
     }
 
-    fn read(&self, path: &str) -> Result<Vec<u8>, FilesError> {
-        self.0.read(path).map_err(unreadable)?.ok_or_else(|| FilesError::NotFound(path.to_owned()))
+    fn read(&self, path: &str, at_most: usize) -> Result<Vec<u8>, FilesError> {
+        match self.0.read(path, at_most) {
+            Ok(bytes) => bytes.ok_or_else(|| FilesError::NotFound(path.to_owned())),
+            Err(forge::Error::TooLarge(_)) => Err(FilesError::TooLarge(path.to_owned())),
+            Err(error) => Err(unreadable(error)),
+        }
     }
 }
 

@@ -37,7 +37,8 @@ proptest! {
     }
 }
 
-/// Four times the text must not take much more than four times the time: a ratio, because machines differ.
+/// Four times the text must not take much more than four times the time: a ratio, because machines differ, and
+/// five tries, because they are busy.
 #[test]
 fn time_is_linear() {
     for unit in [
@@ -72,9 +73,8 @@ fn time_is_linear() {
             plain_body(&text);
             start.elapsed()
         };
-        let (small, large) = (time(PAGE / 4), time(PAGE));
-        let bound = small.max(Duration::from_millis(20)) * 10;
-        assert!(large < bound, "{unit:?}: {small:?} for a quarter of {PAGE} bytes, {large:?} for all");
+        let linear = |_| time(PAGE) < time(PAGE / 4).max(Duration::from_millis(20)) * 10;
+        assert!((0..5).any(linear), "{unit:?}: {PAGE} bytes take over 10 times as long as a quarter of them");
     }
 }
 
