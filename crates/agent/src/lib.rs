@@ -13,6 +13,7 @@ mod offline;
 mod repository;
 mod run;
 mod talk;
+mod told;
 mod tools;
 
 use async_trait::async_trait;
@@ -27,6 +28,7 @@ pub use limits::Limits;
 pub use offline::Offline;
 pub use repository::MAX_INSTRUCTIONS;
 pub use run::Agent;
+pub use told::{joined, told};
 
 /// What is asked of an editor.
 #[derive(Debug, Clone, Copy, Default)]

@@ -32,8 +32,8 @@ pub(super) async fn pass(
         run.note(vec![run.pushing(&change)]).await?;
         return Ok((run.publish(&base_ref, &base, &change).await?, 0));
     }
-    let prompt = run.prompt(waiting);
-    let made = run.edit(&base, &prompt, last(waiting), alive).await?;
+    let prompt = agent::joined(&run.prompts(waiting));
+    let made = run.edit(&base, waiting, alive).await?;
     let spent = made.spent;
     if made.edits.0.is_empty() && made.ended.is_none() {
         let report = edit::without_keys(app, report(&made.report, spent));
@@ -137,27 +137,20 @@ impl<'a> Run<'a> {
     }
 
     /// The prompt of a first run, and every follow-up that has no answer yet.
-    fn prompt(&self, waiting: &[Message]) -> String {
+    fn prompts<'m>(&'m self, waiting: &'m [Message]) -> Vec<&'m str> {
         let first = (self.lease.job.run == 1).then_some(self.lease.job.prompt.as_str());
-        let all: Vec<_> =
-            first.into_iter().chain(waiting.iter().map(|message| message.prompt.as_str())).collect();
-        all.join("\n\n")
+        first.into_iter().chain(waiting.iter().map(|message| message.prompt.as_str())).collect()
     }
 
-    async fn edit(
-        &self,
-        base: &Oid,
-        prompt: &str,
-        read: u32,
-        alive: &CancellationToken,
-    ) -> Result<Made, Stop> {
+    async fn edit(&self, base: &Oid, waiting: &[Message], alive: &CancellationToken) -> Result<Made, Stop> {
         let model = &self.lease.job.model;
         let editor = self.app.models.editor(&self.project, model).map_err(Stop::Failed)?;
         let tree = Committed::new(self.cache.snapshot(base)?);
         let (docs_path, law) = (self.project.docs_path.clone(), self.law.clone());
         let instructions = said::instructions(&tree, docs_path.as_deref());
         let before = said::before(self.app, self.lease, base).await?;
-        let prompt = prompt.to_owned();
+        let prompts = self.prompts(waiting);
+        let (prompt, read) = (agent::joined(&prompts), last(said::heard(&before, &prompts, waiting)));
         let task = edit::Job { editor, prompt, tree, docs_path, law, instructions, before, read };
         edit::run(self.app, self.lease, task, alive).await
     }

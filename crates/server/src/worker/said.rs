@@ -4,7 +4,7 @@ use agent::model::Usage;
 use agent::{MAX_INSTRUCTIONS, Said, unquoted};
 use forge::Oid;
 use pages::Tree;
-use store::{Lease, StoreError};
+use store::{Lease, Message, StoreError};
 
 use super::outcome::Stop;
 use super::tree::Committed;
@@ -40,6 +40,16 @@ pub(super) async fn before(app: &App, lease: &Lease, base: &Oid) -> Result<Vec<S
         Some(Said { this_run: entry.run == lease.job.run, message, usage: Usage { input, output, cached } })
     };
     Ok(said.into_iter().filter_map(kept).collect())
+}
+
+/// Those of the waiting follow-ups, the last of `prompts`, that a run begins with: all, unless it goes on with a
+/// conversation, which has those that it was told.
+pub(super) fn heard<'m>(before: &[Said], prompts: &[&str], waiting: &'m [Message]) -> &'m [Message] {
+    if !before.iter().any(|said| said.this_run) {
+        return waiting;
+    }
+    let told = agent::told(before, prompts).saturating_sub(prompts.len() - waiting.len());
+    &waiting[..told]
 }
 
 /// Every word of people about this job, but for what they quote: what they ask for, they may have.

@@ -139,9 +139,8 @@ async fn what_is_wrong_with_a_model_is_said_in_a_sentence() {
     check(Turn::Status(200, "<html>Welcome</html>"), "is no API").await;
 }
 
-/// Killed in the middle of a run, the next attempt asks the model for nothing that it had answered.
-#[tokio::test]
-async fn a_restarted_job_does_not_pay_twice() {
+/// A job whose worker is stopped while its model says nothing to the second question.
+async fn cut_off() -> (FakeProvider, TestServer, Team, Value) {
     let provider = FakeProvider::start([edit("a minute", "two minutes"), Turn::Silence]).await;
     let (server, team) = server(&provider, Provider::Anthropic).await;
     let job = create(&server, &team, "Say how long the setup takes").await;
@@ -156,6 +155,13 @@ async fn a_restarted_job_does_not_pay_twice() {
     }
     stop.cancel();
     working.await.unwrap();
+    (provider, server, team, job)
+}
+
+/// Killed in the middle of a run, the next attempt asks the model for nothing that it had answered.
+#[tokio::test]
+async fn a_restarted_job_does_not_pay_twice() {
+    let (provider, server, team, job) = cut_off().await;
     provider.say(finish("Say two minutes"));
     let done = run(&server, &team, &job).await;
     assert_eq!(done["status"], "completed", "{}", ended(&server, &team, &job).await);
@@ -164,6 +170,20 @@ async fn a_restarted_job_does_not_pay_twice() {
     assert_eq!(provider.sent()[1], provider.sent()[2], "the same question, once more");
     let usage = ended(&server, &team, &job).await["usage"].clone();
     assert_eq!(usage["inputTokens"], 200, "what the first attempt was answered is part of it");
+}
+
+/// A follow-up that came between two attempts at a run is told to the model, although the conversation that is gone on
+/// with began without it.
+#[tokio::test]
+async fn a_restarted_job_hears_what_came_meanwhile() {
+    let (provider, server, team, job) = cut_off().await;
+    server.ask(&team, &job, "message", &json!({ "prompt": "It is three" })).await;
+    provider.say(edit("two minutes", "three minutes"));
+    provider.say(finish("Say three minutes"));
+    let done = run(&server, &team, &job).await;
+    assert_eq!(done["status"], "completed", "{}", ended(&server, &team, &job).await);
+    assert_eq!(provider.sent().pop().unwrap().matches("It is three").count(), 1);
+    assert!(diff(&server, &team, &job).await.contains("+It takes three minutes."));
 }
 
 /// What must not be published is told to the model, which can undo it, in words that hold no secret.
