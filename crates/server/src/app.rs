@@ -82,6 +82,9 @@ impl App {
         if settings.database_url.is_none() {
             store.void_leases().await?;
         }
+        if let Err(error) = forge::clear_leavings(&dir.repositories()) {
+            tracing::warn!("the repository caches keep what a killed server left in them: {error}");
+        }
         let views = SqliteViews::open(&dir.views(), clock.clone()).await?;
         let metrics = Arc::new(Metrics::new(clock.now()));
         Ok(Self {
