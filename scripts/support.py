@@ -24,11 +24,11 @@ NO_LIMITS = {
 }
 
 
-def build(*packages):
+def build(*packages, features=""):
     """These packages, or the program itself."""
     environment = {**os.environ, "CARGO_TARGET_DIR": str(TARGET)}
     named = [flag for package in packages for flag in ("--package", package)]
-    subprocess.run(["cargo", "build", "--locked", *named], cwd=ROOT, env=environment, check=True)
+    subprocess.run(["cargo", "build", "--locked", "--features", features, *named], cwd=ROOT, env=environment, check=True)
 
 
 def python_with(name, *packages):

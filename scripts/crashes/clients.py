@@ -9,7 +9,6 @@ from .world import Gone
 
 PATIENCE = 120
 PAUSE = 0.05
-MOST_ACTIVE = 12
 BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
 
 
@@ -32,8 +31,8 @@ class Seen:
 class Clients:
     """`makers` threads that ask for things, and one that looks; all by one seed."""
 
-    def __init__(self, world, seed, makers=3, archives=True):
-        self.world, self.random, self.archives = world, random.Random(seed), archives
+    def __init__(self, world, seed, makers=3, active=12):
+        self.world, self.random, self.most_active = world, random.Random(seed), active
         self.jobs, self.views, self.wrong, self.lock = {}, 0, [], threading.Lock()
         self.made, self.answers, self.retries = 0, 0, 0
         self.resting = threading.Event()
@@ -85,18 +84,13 @@ class Clients:
         return [seen for seen in list(self.jobs.values()) if seen.status == "active"]
 
     def make(self):
-        if self.resting.is_set():
+        if self.resting.is_set() or len(self.active()) >= self.most_active:
             return time.sleep(PAUSE)
         dice, known = self.random.random(), list(self.jobs.values())
         if dice < 0.6 or not known:
-            if len(self.active()) >= MOST_ACTIVE:
-                return time.sleep(PAUSE)
             return self.create()
         seen = self.random.choice(known[-30:])
-        if dice < 0.9:
-            return self.follow_up(seen)
-        if self.archives:
-            self.archive(seen)
+        self.follow_up(seen) if dice < 0.9 else self.archive(seen)
 
     def create(self):
         note = self.new_note()

@@ -16,10 +16,10 @@ PATIENCE = {"sqlite": 90, "postgres": 150}
 class Round:
     """One world and its clients, and when it was killed."""
 
-    def __init__(self, backend, seed, servers=1, database=None, keep=False):
+    def __init__(self, backend, seed, servers=1, database=None, keep=False, active=12):
         self.backend, self.seed, self.random = backend, seed, random.Random(seed)
         self.world = World(servers, database, keep=keep)
-        self.clients = Clients(self.world, seed)
+        self.clients = Clients(self.world, seed, active=active)
         self.kills, self.refusals, self.verdict = [], 0, None
 
     def __enter__(self):

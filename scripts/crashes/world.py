@@ -19,14 +19,17 @@ from .model import Model
 
 TOKEN = "tok-0123456789abcdef"
 NAME = "acme/docs"
-BINARY = TARGET / "debug/docwright"
+BINARY = TARGET / "debug/docwright-failpoints"
 HOST = TARGET / "debug/fakehost"
 PAGES = {"index.md": "# Kettle\n\nPress one, then two, then three.\n", "guide.md": "# Guide\n\nWords.\n"}
 START = 60
 
 
 def build_all():
-    build("docwright", "fakehost")
+    """With failpoints, under a name of its own: the program without them is built to the same place."""
+    build("docwright", "fakehost", features="docwright/failpoints")
+    BINARY.unlink(missing_ok=True)
+    BINARY.hardlink_to(TARGET / "debug/docwright")
 
 
 def free_port():
@@ -128,7 +131,7 @@ class World:
     def start_host(self):
         docs = repository(self.folder / "docs", PAGES)
         (self.folder / "host").mkdir()
-        flags = ["--kind", "github", "--token", TOKEN, "--repository", f"{NAME}={docs}", "--rate-limit", "100000000"]
+        flags = ["--kind", "github", "--token", TOKEN, "--repository", f"{NAME}={docs}", "--rate-limit", "100000000", "--user", "noor"]
         environment = {**os.environ, "TMPDIR": str(self.folder / "host")}
         process = subprocess.Popen([HOST, *flags], env=environment, stdout=subprocess.PIPE, text=True)
         return process.stdout.readline().strip(), process
@@ -153,7 +156,7 @@ class World:
         token = self.folder / "token"
         token.write_text(TOKEN)
         place = ["--host", "github", "--repository", f"{self.host_url}/{NAME}", "--token-file", str(token)]
-        return [*place, "--model", "scripted", "--label", "docs"]
+        return [*place, "--model", "scripted", "--label", "docs", "--reviewer", "noor"]
 
     def admin(self, *arguments):
         environment = {**self.environment, "DOCWRIGHT_DATA": str(self.servers[0].data)}
@@ -171,9 +174,9 @@ class World:
         return next((self.folder / "host").rglob("*.git"))
 
     def start(self):
+        """One after the other: the first has the page views."""
         for server in self.servers:
             server.start()
-        for server in self.servers:
             server.ready()
 
     def end(self):

@@ -13,6 +13,7 @@ mod tree;
 use std::collections::HashMap;
 use std::time::Duration;
 
+use failpoints::around;
 use store::{JobId, LEASE, Lease, WorkerId};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
@@ -65,7 +66,7 @@ impl Worker {
             // The lease counts from when the store was asked, not from when it answered, and a
             // store that does not answer at all must not keep us from letting go.
             let asked = Instant::now();
-            match timeout_at(heard + LET_GO, self.app.queue.beat(&self.id)).await {
+            match timeout_at(heard + LET_GO, around("beat", self.app.queue.beat(&self.id))).await {
                 Ok(Ok(())) => heard = asked,
                 Ok(Err(error)) => tracing::warn!("the heartbeat was not taken: {error}"),
                 Err(_) => tracing::warn!("the heartbeat was not answered"),
@@ -97,7 +98,7 @@ impl Worker {
 
     async fn fill(&self, running: &mut Running, alive: &CancellationToken) {
         while running.jobs.len() < self.slots && !alive.is_cancelled() {
-            match self.app.queue.lease_next(&self.id).await {
+            match around("lease", self.app.queue.lease_next(&self.id)).await {
                 Ok(Some(lease)) => running.start(&self.app, lease, alive.child_token()),
                 Ok(None) => return,
                 Err(error) => {

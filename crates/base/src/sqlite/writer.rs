@@ -3,6 +3,7 @@
 
 use std::panic::AssertUnwindSafe;
 
+use failpoints::around;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use sqlx::SqliteConnection;
@@ -101,7 +102,7 @@ async fn run_group(
         }
         answers.extend(ran.map(|ran| ran.answer));
     }
-    execute(connection, "RELEASE one; COMMIT").await
+    around("sqlite", execute(connection, "RELEASE one; COMMIT")).await
 }
 
 async fn execute(connection: &mut SqliteConnection, sql: &'static str) -> Result<(), WriteError> {

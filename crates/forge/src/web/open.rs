@@ -5,6 +5,7 @@
 //! told that there is one, or told nothing, looks again for a while; and only when the host shows
 //! none even then is it asked once more.
 
+use failpoints::around;
 use tokio::time::sleep;
 
 use super::Web;
@@ -26,7 +27,7 @@ pub(super) async fn open(web: &Web, new: &NewPull) -> Result<PullRequest> {
     let mut unheard = false;
     let mut tried = 1;
     loop {
-        match web.dialect.create(new).await {
+        match around("create", web.dialect.create(new)).await {
             Ok(Created::Now(pull)) => return Ok(dressed(web, pull).await),
             Ok(Created::There) => return known(web, new).await,
             Ok(Created::NotYet(_)) if tried < PUSHED => sleep(web.line.pause(tried)).await,
@@ -54,7 +55,7 @@ async fn missing(web: &Web, new: &NewPull, error: Error) -> Error {
 
 /// The one that can be adopted.
 async fn look(web: &Web, new: &NewPull) -> Result<Option<PullRequest>> {
-    Ok(adopted(web.dialect.find(&new.head, Some(&new.base)).await?, new))
+    Ok(adopted(around("look", web.dialect.find(&new.head, Some(&new.base))).await?, new))
 }
 
 async fn wait_for(web: &Web, new: &NewPull, looks: u32) -> Result<Option<PullRequest>> {
@@ -87,7 +88,7 @@ async fn follow_up(web: &Web, there: PullRequest, new: &NewPull) -> Result<PullR
     // Lists may show what was there a while ago.
     let now = web.dialect.get(there.number).await?.unwrap_or(there);
     let Some(body) = added(&now.body, &new.body, web.dialect.longest_body()) else { return Ok(now) };
-    web.dialect.set_body(now.number, &body).await?;
+    around("body", web.dialect.set_body(now.number, &body)).await?;
     Ok(PullRequest { body, ..now })
 }
 
@@ -95,12 +96,12 @@ async fn follow_up(web: &Web, there: PullRequest, new: &NewPull) -> Result<PullR
 async fn dressed(web: &Web, pull: PullRequest) -> PullRequest {
     let number = pull.number;
     if !web.labels.is_empty()
-        && let Err(error) = web.dialect.add_labels(number, &web.labels).await
+        && let Err(error) = around("labels", web.dialect.add_labels(number, &web.labels)).await
     {
         tracing::warn!("pull request #{number} of {} has not all its labels: {error}", web.web_url);
     }
     if !web.reviewers.is_empty()
-        && let Err(error) = web.dialect.ask_for_review(number, &web.reviewers).await
+        && let Err(error) = around("reviewers", web.dialect.ask_for_review(number, &web.reviewers)).await
     {
         tracing::warn!("pull request #{number} of {} has not all its reviewers: {error}", web.web_url);
     }

@@ -3,6 +3,7 @@
 use axum::Json as Answer;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
+use failpoints::around;
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use traffic::{Event, RawEvent};
@@ -34,7 +35,7 @@ pub(super) async fn take(
     let (parsed, _room) = app.bodies.work(move || (parse(&body, lines, now), body.into_room())).await?;
     let (events, rejected) = parsed?;
     app.metrics.add(Counter::ViewsRejected, Labels::default(), rejected.len() as u64);
-    let receipt = app.views.take(&caller.project.id.0, events).await?;
+    let receipt = around("views", app.views.take(&caller.project.id.0, events)).await?;
     let taken = Taken { accepted: receipt.accepted, duplicates: receipt.duplicates, rejected };
     Ok((StatusCode::ACCEPTED, Answer(taken)))
 }

@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use failpoints::around;
 use store::{Archived, Filter, Job, NewJob, Once, Project, Prompt, Receipt, Render, Status, Terms};
 use wire::{AgentJob, CreateJob, FollowUp, JobList, Source};
 
@@ -34,7 +35,7 @@ pub(super) async fn create(
 ) -> Result<Response, ApiError> {
     let new = new_job(&app, &caller.project, body)?;
     let terms = terms(&app, &caller.project, &headers, &bytes)?;
-    let receipt = app.jobs.insert(&new, &terms).await?;
+    let receipt = around("insert", app.jobs.insert(&new, &terms)).await?;
     let mut response = answer(&app, &caller.project, receipt, StatusCode::CREATED)?;
     if let Some(id) = response.extensions_mut().remove::<store::JobId>() {
         let location = format!("/v2/agent/{}/job/{id}", caller.project.id);
@@ -83,7 +84,7 @@ pub(super) async fn message(
 ) -> Result<Response, ApiError> {
     let prompt = Prompt::parse(&body.prompt)?;
     let terms = terms(&app, &caller.project, &headers, &bytes)?;
-    let receipt = app.jobs.message(&caller.project.id, &id, &prompt, &terms).await?;
+    let receipt = around("message", app.jobs.message(&caller.project.id, &id, &prompt, &terms)).await?;
     answer(&app, &caller.project, receipt.ok_or(ApiError::NoSuchJob)?, StatusCode::OK)
 }
 
@@ -94,7 +95,8 @@ pub(super) async fn archive(
     JobPath(id): JobPath,
 ) -> Result<Answer<AgentJob>, ApiError> {
     for _ in 0..ARCHIVE_LOOKS {
-        match app.jobs.archive(&caller.project.id, &id).await?.ok_or(ApiError::NoSuchJob)? {
+        let archived = around("archive", app.jobs.archive(&caller.project.id, &id)).await?;
+        match archived.ok_or(ApiError::NoSuchJob)? {
             Archived::Done(job) => return Ok(Answer(agent_job(&app, &caller.project, &job))),
             Archived::Waiting => tokio::time::sleep(ARCHIVE_LOOK).await,
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use agent::model::{Message, Usage};
 use agent::{AgentError, Editor, Objection, Progress, Report, Said, StepKind, Task};
 use async_trait::async_trait;
+use failpoints::around;
 use pages::{Edits, Files, Overlay};
 use serde_json::{Map, Value};
 use store::{Lease, NewEvent, Note, StoreError, Tokens};
@@ -138,7 +139,7 @@ impl Progress for Steps {
             self.tell.soon(said);
             return Ok(self.month);
         }
-        let kept = self.tell.now(said).await.ok_or(AgentError::Cancelled)?;
+        let kept = around("said", self.tell.now(said)).await.ok_or(AgentError::Cancelled)?;
         self.month = kept.map_err(interrupted)?;
         Ok(self.month)
     }

@@ -3,6 +3,7 @@
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
+use failpoints::around;
 use store::{Lease, NewEvent, StoreError};
 
 use crate::app::App;
@@ -22,7 +23,7 @@ pub(super) async fn put_off(
     let wait = told.unwrap_or_else(|| spread(doubled(lease.resume.put_off)));
     let seconds = wait.as_secs().max(1);
     let event = NewEvent::new("waiting", format!("{sentence}; trying again in {seconds} s"));
-    app.queue.put_off(lease, wait, event.with("seconds", seconds)).await
+    around("put-off", app.queue.put_off(lease, wait, event.with("seconds", seconds))).await
 }
 
 fn doubled(times: u32) -> Duration {

@@ -3,6 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
+use failpoints::around;
 use futures_util::FutureExt;
 use store::{Ending, Job, Lease, Outcome, StoreError};
 use tokio_util::sync::CancellationToken;
@@ -77,7 +78,7 @@ async fn let_go(app: &App, lease: &Lease, why: Stop, alive: &CancellationToken) 
         return app.metrics.run_ended("put_off");
     }
     // Also after a lost lease: if the job is to be archived, this is what the archive waits for.
-    match app.queue.release(lease).await {
+    match around("release", app.queue.release(lease)).await {
         Ok(()) => app.metrics.run_ended("given_back"),
         Err(StoreError::LeaseLost(_)) => {
             tracing::warn!("job {id} passed to another worker, or was stopped");
@@ -100,7 +101,7 @@ async fn finish(
 ) -> Option<Lease> {
     let id = &lease.job.id;
     loop {
-        match app.queue.finish(lease, ending.clone(), read).await {
+        match around("finish", app.queue.finish(lease, ending.clone(), read)).await {
             Ok(next) => {
                 // Not the ending's sentence: that may quote the prompt.
                 let outcome = how(&ending.outcome);

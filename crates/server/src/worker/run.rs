@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use failpoints::around;
 use forge::{Cache, Host, NewCommit, NewPull, Oid, Signature, State};
 use pages::Edits;
 use store::{Change, Ending, Lease, Message, NewEvent, Note, Project, PullState};
@@ -29,7 +30,7 @@ pub(super) async fn pass(
     let run = Run::open(app, lease).await?;
     let (base_ref, base) = run.base().await?;
     if let Some(change) = run.change_so_far().await {
-        run.note(vec![run.pushing(&change)]).await?;
+        around("pushing", run.note(vec![run.pushing(&change)])).await?;
         return Ok((run.publish(&base_ref, &base, &change).await?, 0));
     }
     let prompt = agent::joined(&run.prompts(waiting));
@@ -94,7 +95,8 @@ impl<'a> Run<'a> {
             None => (&name, self.fetch(&name).await?),
         };
         let fetched = NewEvent::new("fetched", format!("Fetched {from} at {}", short(&commit)));
-        self.note(vec![Note::Base(name.clone(), commit.to_string()), Note::Event(fetched)]).await?;
+        let base = Note::Base(name.clone(), commit.to_string());
+        around("base", self.note(vec![base, Note::Event(fetched)])).await?;
         Ok((name, commit))
     }
 
@@ -102,7 +104,7 @@ impl<'a> Run<'a> {
     /// closed is not gone on with.
     async fn branch_so_far(&self) -> Result<Option<Oid>, Stop> {
         let job = &self.lease.job;
-        let pulls = self.host.find(&job.branch).await?;
+        let pulls = around("find", self.host.find(&job.branch)).await?;
         let own = pulls.iter().find(|pull| pull.job.as_deref() == Some(job.id.0.as_str()));
         if let Some(pull) = own.filter(|pull| pull.state != State::Open) {
             let (how, state) = match pull.state {
@@ -122,7 +124,8 @@ impl<'a> Run<'a> {
     async fn fetch(&self, branch: &str) -> forge::Result<Oid> {
         // The first one stays, to compare with.
         let pin = if self.lease.resume.origin.is_none() { "base" } else { "start" };
-        self.cache.fetch(&self.host.remote(), branch, &format!("{}-{pin}", self.pin)).await
+        let (remote, pin) = (self.host.remote(), format!("{}-{pin}", self.pin));
+        around("fetch", self.cache.fetch(&remote, branch, &pin)).await
     }
 
     /// What an earlier attempt committed, if the commit is still to be had here or on the host.
@@ -171,7 +174,8 @@ impl<'a> Run<'a> {
     /// machine.
     async fn commit(&self, base: &Oid, prompt: &str, made: Made, read: u32) -> Result<Change, Stop> {
         let job = &self.lease.job;
-        let commit = self.write_commit(base, made.edits, commit_message(&made.report, job)).await?;
+        let message = commit_message(&made.report, job);
+        let commit = around("commit", self.write_commit(base, made.edits, message)).await?;
         let change = Change {
             head_commit: commit.to_string(),
             title: agent::plain_title(&made.report.title),
@@ -179,7 +183,8 @@ impl<'a> Run<'a> {
             report: report(&made.report, made.spent),
             diff: self.diff(base, &commit).await?,
         };
-        self.note(vec![Note::Change(Box::new(change.clone()), read), self.pushing(&change)]).await?;
+        let notes = vec![Note::Change(Box::new(change.clone()), read), self.pushing(&change)];
+        around("change", self.note(notes)).await?;
         Ok(change)
     }
 
@@ -223,7 +228,7 @@ impl<'a> Run<'a> {
         let head = Oid::parse(&change.head_commit)?;
         let (remote, branch) = (self.host.remote(), &self.lease.job.branch);
         // A branch may be moved on from where this run found it, and from nowhere else.
-        self.cache.push(&remote, &head, branch, Some(base)).await?;
+        around("push", self.cache.push(&remote, &head, branch, Some(base))).await?;
         let new = NewPull {
             title: change.title.clone(),
             body: change.body.clone(),
@@ -234,8 +239,9 @@ impl<'a> Run<'a> {
             job: self.lease.job.id.0.clone(),
             draft: self.lease.job.draft,
         };
-        self.note(vec![Note::Event(NewEvent::new("opening", "Opening the pull request"))]).await?;
-        let pull = self.host.open(&new).await?;
+        let opening = NewEvent::new("opening", "Opening the pull request");
+        around("opening", self.note(vec![Note::Event(opening)])).await?;
+        let pull = around("open", self.host.open(&new)).await?;
         self.unpin().await;
         Ok(completed(Some(pull), change.report.clone()))
     }
@@ -243,7 +249,7 @@ impl<'a> Run<'a> {
     /// The host has the commit now, so the cache need not keep it; what the job started from
     /// stays pinned, to compare with.
     async fn unpin(&self) {
-        if let Err(error) = self.cache.unpin(&self.pin).await {
+        if let Err(error) = around("unpin", self.cache.unpin(&self.pin)).await {
             tracing::warn!("the cache keeps {}: {error}", self.pin);
         }
     }

@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 /// Who may know whom. What is not here is a wall.
 const DOORS: &[(&str, &[&str])] = &[
     ("wire", &[]),
-    ("base", &[]),
+    ("failpoints", &[]),
+    ("base", &["failpoints"]),
     ("pages", &[]),
     ("net", &[]),
-    ("agent", &["net", "pages"]),
-    ("forge", &["net"]),
+    ("agent", &["failpoints", "net", "pages"]),
+    ("forge", &["failpoints", "net"]),
     ("traffic", &["base"]),
     ("store", &["base"]),
-    ("server", &["agent", "base", "forge", "net", "pages", "store", "traffic", "wire"]),
-    ("cli", &["base", "pages", "server", "store", "wire"]),
+    ("server", &["agent", "base", "failpoints", "forge", "net", "pages", "store", "traffic", "wire"]),
+    ("cli", &["base", "failpoints", "pages", "server", "store", "wire"]),
     // For tests alone: it knows nobody, and nobody that is shipped knows it.
     ("fakehost", &[]),
 ];

@@ -1,0 +1,75 @@
+"""Failpoints: every place before and after a step that leaves a mark, each of them reached and died at."""
+
+import collections
+import re
+import sys
+import time
+
+from support import ROOT
+
+from .rounds import Round
+
+CALL = re.compile(r'\baround\(\s*"([a-z-]+)"')
+# Seconds until a place must have been reached, and until a killed job has got on before the next one is killed.
+REACHED, MENDED = 20, 5
+# What a job does not come by, unless it is told to.
+ERRORS = {"put-off": {"path": "/pulls", "effect": {"status": {"status": 502}}, "times": 12}}
+# Nobody comes by for certain: a pull request that was opened while its job was archived.
+RARE = ("close",)
+
+
+def names():
+    """As they stand in the sources, so that none can be forgotten."""
+    texts = (file.read_text() for file in sorted(ROOT.glob("crates/*/src/**/*.rs")))
+    found = [name for text in texts for name in CALL.findall(text)]
+    twice = [name for name, count in collections.Counter(found).items() if count > 1]
+    if twice:
+        sys.exit(f"these failpoints are in two places: {', '.join(twice)}")
+    return found
+
+
+def places(backend):
+    known = [name for name in names() if backend == "sqlite" or name != "sqlite"]
+    return [f"{name}.{when}" for name in known for when in ("before", "after")]
+
+
+def each(backend, seed, **options):
+    """Every place once, in an order of the seed's. Answers the round, and the places that nobody came by."""
+    with Round(backend, seed, active=4, **options) as this:
+        order, missed = places(backend), []
+        this.random.shuffle(order)
+        for place in order:
+            if not die_at(this, place) and not place.startswith(RARE):
+                missed.append(place)
+        this.judge()
+        this.verdict.add("other", (f"nobody came by the failpoint {place}" for place in missed))
+        return this
+
+
+def die_at(this, place):
+    world = this.world
+    if fault := ERRORS.get(place.partition(".")[0]):
+        world.ask_host("POST", "/_fake/faults", fault)
+    arm(world, place)
+    until = time.monotonic() + (2 if place.startswith(RARE) else REACHED)
+    while not (dead := [server for server in world.servers if server.dead()]) and time.monotonic() < until:
+        time.sleep(0.005)
+    world.failpoint.unlink(missing_ok=True)
+    world.ask_host("DELETE", "/_fake/faults")
+    if dead:
+        this.kills.append(time.time())
+        harmed = this.clients.active()
+        dead[0].start()
+        dead[0].ready()
+        # On PostgreSQL their leases must run out first, and others get on meanwhile.
+        until = time.monotonic() + (MENDED if this.backend == "sqlite" else 0)
+        while any(seen.status == "active" for seen in harmed) and time.monotonic() < until:
+            time.sleep(0.01)
+    return bool(dead)
+
+
+def arm(world, place):
+    """In one step: a name that is half written is no place."""
+    new = world.failpoint.with_suffix(".new")
+    new.write_text(place)
+    new.rename(world.failpoint)
