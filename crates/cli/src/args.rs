@@ -53,6 +53,8 @@ pub(crate) enum Command {
     Demo(Demo),
     /// Runs the server: API, pages and worker
     Serve(Serve),
+    /// Works off jobs beside servers that share a PostgreSQL database, and serves nothing
+    Worker(WorkOnly),
     /// Prints a link that signs a browser in, once, within 15 minutes
     Login(Login),
     /// Organizations keep projects and keys apart
@@ -159,9 +161,13 @@ pub(crate) struct Serve {
     /// Page views that browsers at one address may send within a minute [default: 300]
     #[arg(long, value_name = "N", value_parser = checked(serve::parse_number))]
     pub(crate) beacons_per_minute: Option<String>,
-    /// Jobs that run at once [default: 4]
-    #[arg(long, value_name = "N", value_parser = checked(serve::parse_number))]
+    /// Jobs that run at once; 0 leaves them all to others on the same database [default: 4]
+    #[arg(long, value_name = "N", value_parser = checked(serve::parse_count))]
     pub(crate) workers: Option<String>,
+    /// Whether page views are kept here, of several servers on one database: yes or no
+    /// [default: yes, unless another one keeps them]
+    #[arg(long, value_name = "YES|NO", value_parser = checked(serve::parse_wish))]
+    pub(crate) page_views: Option<String>,
     /// What is logged: a level, or a list such as info,access=off [default: info]
     #[arg(long, value_name = "FILTER", value_parser = checked(log::parse_filter))]
     pub(crate) log: Option<String>,
@@ -171,6 +177,24 @@ pub(crate) struct Serve {
     /// Serve counts for Prometheus at /metrics, to everybody who can reach the server
     #[arg(long)]
     pub(crate) metrics: bool,
+}
+
+#[derive(Arguments)]
+pub(crate) struct WorkOnly {
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// How the servers are reached from outside, for links to pull requests of repositories that are paths
+    #[arg(long, value_name = "URL", value_parser = checked(server::parse_public_url))]
+    pub(crate) public_url: Option<String>,
+    /// Jobs that run at once [default: 4]
+    #[arg(long, value_name = "N", value_parser = checked(serve::parse_number))]
+    pub(crate) workers: Option<String>,
+    /// What is logged: a level, or a list [default: info]
+    #[arg(long, value_name = "FILTER", value_parser = checked(log::parse_filter))]
+    pub(crate) log: Option<String>,
+    /// How it is logged: text or json [default: text on a terminal, else json]
+    #[arg(long, value_name = "FORMAT", value_parser = checked(log::parse_format))]
+    pub(crate) log_format: Option<String>,
 }
 
 #[derive(Arguments)]

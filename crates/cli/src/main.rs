@@ -13,6 +13,7 @@ mod model;
 mod output;
 mod serve;
 mod settings;
+mod worker;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -54,6 +55,7 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Command::Demo(args) => demo::run(&sources, args).await?,
         Command::Serve(args) => serve::run(&sources, args).await?,
+        Command::Worker(args) => worker::run(&sources, &args).await?,
         Command::Login(args) => admin::login(&sources, args).await?,
         Command::Org { command } => admin::org::run(&sources, command).await?,
         Command::Project { command } => admin::project::run(&sources, command).await?,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow};
 use base::SystemClock;
 use server::{ProxyHeader, Server, Settings};
+use store::ViewsWish;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +22,11 @@ pub(crate) async fn run(sources: &Sources, args: Serve) -> anyhow::Result<()> {
     let settings = settings(sources, &args)?;
     let server = Server::open(&settings, Arc::new(SystemClock)).await?;
     log::tell(&format!("Docwright serves {} (data in {})", server.app.public_url, settings.data.display()));
+    if settings.workers == 0 && settings.database_url.is_none() {
+        log::tell(
+            "No job is worked off here: with --workers 0 that is left to others on a PostgreSQL database",
+        );
+    }
     greet(&server).await?;
     server.run(stop_on_signal()?).await
 }
@@ -53,12 +59,22 @@ fn settings(sources: &Sources, args: &Serve) -> anyhow::Result<Settings> {
     settings.limits.reads = number(sources, "reads_per_hour", &args.reads_per_hour, settings.limits.reads)?;
     settings.limits.beacons =
         number(sources, "beacons_per_minute", &args.beacons_per_minute, settings.limits.beacons)?;
-    settings.workers =
-        number(sources, "workers", &args.workers, settings.workers as u32)?.min(1_000) as usize;
-    settings.models = sources.models()?;
-    settings.agent = sources.agent_limits()?;
+    if let Some(wish) = sources.text("page_views", args.page_views.as_deref())? {
+        settings.page_views = parse_wish(&wish).map_err(anyhow::Error::msg)?;
+    }
+    work(sources, &mut settings, args.workers.as_deref())?;
     settings.metrics = sources.yes("metrics", args.metrics)?;
     Ok(settings)
+}
+
+/// What whoever works off jobs is told.
+pub(crate) fn work(sources: &Sources, settings: &mut Settings, workers: Option<&str>) -> anyhow::Result<()> {
+    if let Some(text) = sources.text("workers", workers)? {
+        settings.workers = parse_count(&text).context("workers")?.min(1_000) as usize;
+    }
+    settings.models = sources.models()?;
+    settings.agent = sources.agent_limits()?;
+    Ok(())
 }
 
 pub(crate) fn parse_listen(text: &str) -> anyhow::Result<SocketAddr> {
@@ -73,6 +89,18 @@ fn number(sources: &Sources, name: &str, flag: &Option<String>, default: u32) ->
 pub(crate) fn parse_number(text: &str) -> anyhow::Result<u32> {
     let number = text.parse().ok().filter(|number| *number > 0);
     number.context("it must be a whole number, at least 1")
+}
+
+pub(crate) fn parse_count(text: &str) -> anyhow::Result<u32> {
+    text.parse().ok().context("it must be a whole number, or 0")
+}
+
+pub(crate) fn parse_wish(text: &str) -> Result<ViewsWish, String> {
+    match text {
+        "yes" | "true" => Ok(ViewsWish::Take),
+        "no" | "false" => Ok(ViewsWish::Leave),
+        _ => Err("page_views is yes or no".into()),
+    }
 }
 
 pub(crate) fn parse_proxy_header(text: &str) -> Result<ProxyHeader, String> {

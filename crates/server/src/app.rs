@@ -17,6 +17,7 @@ use traffic::{SqliteViews, Views};
 
 use crate::address_limit::AddressLimit;
 use crate::bodies::{Bodies, Room};
+use crate::chores::Home;
 use crate::hosts::{self, Hosts, Repository, Wanted};
 use crate::metrics::{Counted, Metrics};
 use crate::models::Models;
@@ -40,6 +41,7 @@ pub struct App {
     pub(crate) beacons: Arc<AddressLimit>,
     pub pulls: Arc<dyn Pulls>,
     pub views: Arc<dyn Views>,
+    pub(crate) home: Home,
     pub hosts: Hosts,
     pub clock: Arc<dyn Clock>,
     pub public_url: Arc<str>,
@@ -73,7 +75,7 @@ impl App {
     pub async fn open(
         settings: &Settings,
         dir: &DataDir,
-        _held: &Held,
+        held: &Held,
         public_url: &str,
         clock: Arc<dyn Clock>,
     ) -> anyhow::Result<Self> {
@@ -86,6 +88,7 @@ impl App {
             tracing::warn!("the repository caches keep what a killed server left in them: {error}");
         }
         let views = SqliteViews::open(&dir.views(), clock.clone()).await?;
+        let home = Home::settle(store.clone(), &dir.id(held)?, settings.page_views).await?;
         let metrics = Arc::new(Metrics::new(clock.now()));
         Ok(Self {
             hosts: Hosts::new(
@@ -105,6 +108,7 @@ impl App {
             limits: settings.limits,
             beacons: Arc::new(AddressLimit::new(settings.limits.beacons, clock.clone())),
             pulls: store,
+            home,
             views: Arc::new(Counted { views, metrics: metrics.clone() }),
             clock,
             public_url: public_url.into(),
@@ -117,6 +121,11 @@ impl App {
             metrics,
             serves_metrics: settings.metrics,
         })
+    }
+
+    /// Whether page views are kept by this server, and not by another one on the same database.
+    pub fn keeps_views(&self) -> bool {
+        self.home.is_here()
     }
 }
 

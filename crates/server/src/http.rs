@@ -12,6 +12,7 @@ mod error;
 mod etag;
 mod events;
 mod health;
+mod home;
 mod hooks;
 mod idempotency;
 mod jobs;
@@ -92,6 +93,7 @@ pub(crate) fn router(app: App) -> Router {
         .merge(pages)
         .fallback(error::no_such_route)
         .method_not_allowed_fallback(error::method_not_allowed)
+        .layer(from_fn_with_state(app.clone(), home::layer))
         .layer(from_fn_with_state(app.clone(), bounds::layer))
         .layer(from_fn_with_state(app.clone(), access::layer))
         .layer(from_fn(request_id::layer))

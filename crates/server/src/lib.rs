@@ -3,6 +3,7 @@
 mod address_limit;
 mod app;
 mod bodies;
+mod chores;
 mod connections;
 mod dashboard;
 mod hosts;
@@ -23,7 +24,7 @@ pub use http::openapi;
 pub use models::{OFFLINE, keep_model_key, model_key, remove_model_key};
 pub use net::Reach;
 pub use origin::parse_site;
-pub use serve::Server;
+pub use serve::{Server, Workshop};
 pub use settings::{Bounds, Limits, Proxies, ProxyHeader, Settings, USUAL_URL, parse_public_url};
 pub use worker::{Worker, parse_allow_path};
 

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use base::Clock;
-use store::{DataDir, Held};
+use store::{DataDir, Held, ViewsWish};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::settings::Settings;
+use crate::settings::{Settings, USUAL_URL};
 use crate::worker::Worker;
-use crate::{connections, http};
+use crate::{chores, connections, http};
 
 /// A server that has its data directory, its database and its port, and does not serve yet.
 pub struct Server {
@@ -48,13 +48,15 @@ impl Server {
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let app = App { stop: stop.clone(), ..self.app };
         let worker = (self.workers > 0).then(|| Worker::new(app.clone(), self.workers));
-        let serving = connections::serve(self.listener, http::router(app), self.connections, stop.clone());
+        let chores = chores::go_on(&app, &stop);
+        let router = http::router(app.clone());
+        let serving = connections::serve(self.listener, router, self.connections, stop.clone());
         let working = async {
             if let Some(worker) = &worker {
-                worker.work(stop).await;
+                worker.work(stop.clone()).await;
             }
         };
-        tokio::join!(serving, working);
+        tokio::join!(serving, working, chores);
         Ok(())
     }
 
@@ -69,5 +71,32 @@ impl Server {
         };
         let link = self.app.sessions.create_login(&organization.id).await?;
         Ok(Some(format!("{}/login?token={}", self.app.public_url, link.reveal())))
+    }
+}
+
+/// A process that works off jobs and serves nothing, beside servers on the same database.
+pub struct Workshop {
+    worker: Worker,
+    _held: Held,
+}
+
+impl Workshop {
+    pub async fn open(settings: &Settings, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
+        anyhow::ensure!(
+            settings.database_url.is_some(),
+            "a worker shares a PostgreSQL database with a server: set DOCWRIGHT_DATABASE_URL. On SQLite, `docwright serve` works off its jobs itself"
+        );
+        forge::check_program().await?;
+        let dir = DataDir::open(&settings.data)?;
+        let held = dir.hold()?;
+        let settings = Settings { page_views: ViewsWish::Leave, ..settings.clone() };
+        let public_url = settings.public_url.as_deref().unwrap_or(USUAL_URL);
+        let app = App::open(&settings, &dir, &held, public_url, clock).await?;
+        Ok(Self { worker: Worker::new(app, settings.workers), _held: held })
+    }
+
+    /// Works until `stop`; then gives jobs back, and returns.
+    pub async fn run(self, stop: CancellationToken) {
+        self.worker.work(stop).await;
     }
 }

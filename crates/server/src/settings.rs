@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use ipnet::IpNet;
 use net::Reach;
-use store::DatabaseUrl;
+use store::{DatabaseUrl, ViewsWish};
 
 /// Where a server that was told nothing is reached.
 pub const USUAL_URL: &str = "http://127.0.0.1:4747";
@@ -27,6 +27,8 @@ pub struct Settings {
     pub bounds: Bounds,
     /// Jobs at once; with 0 this server runs none.
     pub workers: usize,
+    /// Whether this server is to keep page views, of several on one database.
+    pub page_views: ViewsWish,
     /// Whether `/metrics` is there.
     pub metrics: bool,
     /// By the name that a project gives; `offline` is there without being named.
@@ -49,6 +51,7 @@ impl Settings {
             limits: Limits::default(),
             bounds: Bounds::default(),
             workers: 4,
+            page_views: ViewsWish::default(),
             metrics: false,
             models: BTreeMap::new(),
             agent: agent::Limits::default(),

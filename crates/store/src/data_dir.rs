@@ -4,6 +4,8 @@ use std::fs::{self, File, TryLockError};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::id::random_base62;
+
 #[derive(Debug, thiserror::Error)]
 pub enum DataDirError {
     #[error("another Docwright server is using {0}: stop it, or choose another directory with --data")]
@@ -50,6 +52,19 @@ impl DataDir {
             Err(TryLockError::WouldBlock) => Err(DataDirError::InUse(self.0.clone())),
             Err(TryLockError::Error(source)) => Err(unusable(source)),
         }
+    }
+
+    /// The directory's own name, made once, by which servers that share a database tell their
+    /// directories apart.
+    pub fn id(&self, _held: &Held) -> Result<String, DataDirError> {
+        let path = self.0.join("id");
+        match fs::read_to_string(&path) {
+            Ok(id) if !id.is_empty() => return Ok(id),
+            _ => {}
+        }
+        let id = random_base62(16);
+        fs::write(&path, &id).map_err(|source| DataDirError::Unusable { path, source })?;
+        Ok(id)
     }
 
     pub fn path(&self) -> &Path {

@@ -6,6 +6,7 @@
 mod account;
 mod conversation;
 mod data_dir;
+mod home;
 mod id;
 mod job;
 mod kept;
@@ -24,6 +25,7 @@ pub use account::{
 };
 pub use conversation::{MAX_ENTRY_BYTES, Said, Tokens};
 pub use data_dir::{DataDir, DataDirError, Held};
+pub use home::{ViewsHome, ViewsWish};
 pub use id::{JobId, KeyId, OrganizationId, ProjectId, Token, WorkerId};
 pub use job::{
     Archived, Event, Filter, Job, JobCounts, JobStore, MAX_PROMPT_CHARS, NewEvent, NewJob, Page, Prompt,
@@ -40,9 +42,9 @@ pub use sqlite::SqliteStore;
 pub use terms::{Limit, Once, Rates, Receipt, Render, Terms, Usage};
 
 /// All that a backend keeps.
-pub trait Store: Accounts + Sessions + Secrets + JobStore + Queue + Rates + Pulls {}
+pub trait Store: Accounts + Sessions + Secrets + JobStore + Queue + Rates + Pulls + ViewsHome {}
 
-impl<T: Accounts + Sessions + Secrets + JobStore + Queue + Rates + Pulls> Store for T {}
+impl<T: Accounts + Sessions + Secrets + JobStore + Queue + Rates + Pulls + ViewsHome> Store for T {}
 
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 

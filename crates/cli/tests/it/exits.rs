@@ -120,7 +120,8 @@ fn a_bad_value_is_wrong_usage_as_a_flag_and_an_error_elsewhere() {
         ("serve", "--public-url", "docs", "https://docs-tools.example.com"),
         ("serve", "--trusted-proxy", "10.0.0.0/8,me", "`me` is no address"),
         ("serve", "--proxy-header", "Via", "X-Forwarded-For"),
-        ("serve", "--workers", "0", "a whole number, at least 1"),
+        ("serve", "--workers", "some", "a whole number, or 0"),
+        ("serve", "--page-views", "maybe", "yes or no"),
         ("serve", "--jobs-per-hour", "many", "a whole number, at least 1"),
         ("login", "--public-url", "docs", "https://docs-tools.example.com"),
         ("org create", "--name", " ", "needs a name"),
@@ -132,7 +133,13 @@ fn a_bad_value_is_wrong_usage_as_a_flag_and_an_error_elsewhere() {
         let (code, said) = refusal(home.path(), &args);
         assert!(code == 2 && said.contains(told) && said.contains(flag), "{args:?}: {code} {said}");
     }
-    for (name, value) in [("LISTEN", "foo"), ("WORKERS", "0"), ("PUBLIC_URL", "docs"), ("LOG", "loud")] {
+    for (name, value) in [
+        ("LISTEN", "foo"),
+        ("WORKERS", "some"),
+        ("PAGE_VIEWS", "maybe"),
+        ("PUBLIC_URL", "docs"),
+        ("LOG", "loud"),
+    ] {
         let output =
             docwright(home.path()).env(format!("DOCWRIGHT_{name}"), value).arg("serve").output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{name}: {output:?}");

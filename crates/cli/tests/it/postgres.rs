@@ -1,7 +1,7 @@
 //! `docwright` on PostgreSQL: several servers on one database, and what it says when it cannot.
 
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -58,6 +58,51 @@ fn a_job_of_one_server_is_seen_through_by_any() {
 }
 
 #[test]
+fn a_server_without_workers_leaves_its_jobs_to_a_worker() {
+    let Some(database) = Database::create() else { return };
+    let keys = home();
+    let key = master_key(&keys, "5ea1");
+    let homes = [home_on(&database.url(), &key), home_on(&database.url(), &key)];
+    let serving = Serving::start_with(homes[0].path(), "127.0.0.1:0", |serve| {
+        serve.args(["--workers", "0"]);
+    });
+    let client = Client::of(homes[0].path(), &serving);
+    let made = client.json(&["create", "Replace \"one\" with \"eins\".", "--json"]);
+    let id = made["id"].as_str().unwrap();
+    assert_eq!(client.json(&["view", id, "--json"])["status"], "active");
+
+    let worker = Working::start(homes[1].path());
+    let mut watch = client.docwright();
+    let watched = watch.args(["job", "view", &client.project, id, "--watch", "--json"]).output().unwrap();
+    assert_eq!(watched.status.code(), Some(0), "{watched:?}");
+    assert_eq!(database.sql("SELECT count(*) FROM pulls"), "1");
+    // It asks for nothing but jobs: page views stay where they are.
+    assert_eq!(database.sql("SELECT count(*) FROM views_home"), "1");
+    worker.stop();
+}
+
+/// A worker; killed when the test lets go of it.
+struct Working(Child);
+
+impl Working {
+    fn start(home: &Path) -> Self {
+        Self(docwright(home).arg("worker").stderr(Stdio::null()).spawn().unwrap())
+    }
+
+    fn stop(mut self) {
+        let told = Command::new("kill").arg(self.0.id().to_string()).status().unwrap();
+        assert!(told.success() && self.0.wait().unwrap().success());
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
 fn each_way_to_be_wrong_is_a_sentence() {
     let Some(database) = Database::create() else { return };
     let keys = home();
@@ -70,6 +115,7 @@ fn each_way_to_be_wrong_is_a_sentence() {
     }
     let serve = ["serve", "--listen", "127.0.0.1:0"];
     let with = |url: &str, key: &Path| run(home_on(url, key).path(), &serve);
+    check(&run(home().path(), &["worker"]), "a worker shares a PostgreSQL database");
     check(&with("mysql://dw:s3cret@db/docs", &right), "a database URL looks like postgres://");
     check(&with("postgres://dw:s3cret@127.0.0.1:1/docs", &right), "Connection refused");
     database.sql("DO $$ BEGIN CREATE ROLE guarded LOGIN PASSWORD 'right'; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$");

@@ -65,6 +65,10 @@ pub(crate) enum ApiError {
     Invalid { code: &'static str, message: String, details: Vec<String> },
     #[error("the server cannot keep up; send this again a little later")]
     Busy,
+    #[error(
+        "page views are kept by another server of this installation: send this there, or have this one keep them with `--page-views yes`"
+    )]
+    ViewsElsewhere,
     #[error("the repository host does not answer just now; send this again a little later")]
     NoHost,
     #[error("the server's store does not answer just now; send this again a little later")]
@@ -93,7 +97,9 @@ impl ApiError {
             Self::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
             Self::LimitReached(_) | Self::TooManyBeacons(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::BadPrompt(_) | Self::Invalid { .. } => StatusCode::BAD_REQUEST,
-            Self::Busy | Self::NoHost | Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Busy | Self::ViewsElsewhere | Self::NoHost | Self::Unavailable(_) => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -117,6 +123,7 @@ impl ApiError {
             Self::LimitReached(_) | Self::TooManyBeacons(_) => "rate_limited",
             Self::BadPrompt(_) => "invalid_prompt",
             Self::Invalid { code, .. } => code,
+            Self::ViewsElsewhere => "views_elsewhere",
             Self::Busy => "busy",
             Self::NoHost => "no_host",
             Self::Unavailable(_) => "unavailable",
@@ -166,7 +173,7 @@ impl IntoResponse for ApiError {
             Self::UnsupportedCoding => {
                 headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip, zstd"));
             }
-            Self::Busy | Self::NoHost | Self::Unavailable(_) => {
+            Self::Busy | Self::ViewsElsewhere | Self::NoHost | Self::Unavailable(_) => {
                 headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
             }
             Self::LimitReached(usage) => limits::refused(headers, &usage),

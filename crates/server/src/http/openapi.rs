@@ -20,7 +20,9 @@ use axum::response::Response;
 use axum::routing::{MethodRouter, get, options, post};
 use serde_json::{Map, Value, json};
 
+use super::error::ApiError;
 use super::etag;
+use super::home::is_of_views;
 use crate::app::App;
 
 pub(super) use agent::*;
@@ -67,6 +69,8 @@ impl Api {
     }
 
     fn add(mut self, method: &str, path: &str, route: MethodRouter<App>, does: Operation) -> Self {
+        let elsewhere = is_of_views(path).then_some(ApiError::ViewsElsewhere);
+        let does = does.refuses(elsewhere);
         let at_path = self.paths.entry(path).or_insert_with(|| json!({}));
         at_path[method] = does.describe(path, &mut self.schemas);
         self.router = self.router.route(path, route);

@@ -67,6 +67,28 @@ async fn two_servers_share_their_jobs_but_no_data_directory() {
 }
 
 #[tokio::test]
+async fn one_server_keeps_page_views_and_the_others_say_so() {
+    let Some((here, database, keys)) = on_postgres().await else { return };
+    let there = serve(&database, &keys).await;
+    let team = here.team("acme", &[]).await;
+    let views = format!("/v1/analytics/{}/views", team.project.id);
+    let events = format!("/v1/analytics/{}/events", team.project.id);
+    assert_eq!(here.get(&team.key, &views).await.status, 200);
+    assert_eq!(here.post(&team.key, &events, &json!([{ "path": "/" }])).await.status, 202);
+    for refused in [
+        there.get(&team.key, &views).await,
+        there.post(&team.key, &events, &json!([{ "path": "/" }])).await,
+        there.post("", &format!("/v1/collect/{}", team.project.id), &json!({ "path": "/" })).await,
+    ] {
+        assert_eq!((refused.status, refused.header("retry-after")), (503, "1"), "{refused}");
+        assert_eq!(refused.header("x-error-code"), "views_elsewhere");
+        assert!(refused.body.contains("page views are kept by another server"), "{refused}");
+    }
+    assert_eq!(there.get(&team.key, "/v1/nothing").await.status, 404);
+    assert_eq!(there.get(&team.key, &format!("/v2/agent/{}/jobs", team.project.id)).await.status, 200);
+}
+
+#[tokio::test]
 async fn a_database_that_is_gone_is_a_503_and_an_odd_path_a_404() {
     let Some((server, database, _keys)) = on_postgres().await else { return };
     let team = server.team("acme", &[("a.md", "one\n")]).await;

@@ -8,7 +8,10 @@ use sqlx::{Connection, PgConnection};
 use super::lock_number;
 use super::url::DatabaseUrl;
 
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/postgres/0001_store.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/postgres/0001_store.sql"),
+    include_str!("../../migrations/postgres/0002_engine.sql"),
+];
 /// Held while the schema is looked at or changed.
 const SCHEMA: &[&str] = &["schema"];
 /// Shared by all who use the database, as long as they do.

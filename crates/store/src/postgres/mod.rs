@@ -5,6 +5,7 @@
 mod accounts;
 mod bells;
 mod conversation;
+mod home;
 mod jobs;
 mod leases;
 mod line;

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod conversation;
+mod home;
 mod jobs;
 mod leases;
 mod line;

@@ -9,6 +9,7 @@ mod conversation;
 mod data_dir;
 mod failed_diffs;
 mod follow_ups;
+mod home;
 mod jobs;
 mod postgres;
 mod pulls;

@@ -1,0 +1,11 @@
+use async_trait::async_trait;
+
+use super::SqliteStore;
+use crate::{Result, ViewsHome, ViewsWish};
+
+#[async_trait]
+impl ViewsHome for SqliteStore {
+    async fn settle_views(&self, _dir: &str, wish: ViewsWish) -> Result<bool> {
+        Ok(wish != ViewsWish::Leave)
+    }
+}
