@@ -28,6 +28,8 @@ pub enum Effect {
     DropBefore,
     /// Everything is done, then the connection is closed without an answer.
     DropAfter,
+    /// Everything is done, and the answer never comes.
+    Hang,
     /// In milliseconds, before anything is done.
     Delay(u64),
     /// This answer, and nothing is done.

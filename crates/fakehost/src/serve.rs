@@ -83,10 +83,13 @@ async fn meet(
         Some(Effect::Lag(requests)) => drop(request.extensions_mut().insert(Lag(requests))),
         Some(Effect::Delay(milliseconds)) => tokio::time::sleep(Duration::from_millis(milliseconds)).await,
         Some(Effect::DropBefore) => return Err(Dropped),
-        Some(Effect::DropAfter) => {
+        Some(effect @ (Effect::DropAfter | Effect::Hang)) => {
             let answer = router.call(request).await.map_err(|never| match never {})?;
             // To its end: a push is done when its answer is.
             answer.into_body().into_data_stream().for_each(|_| std::future::ready(())).await;
+            if effect == Effect::Hang {
+                std::future::pending::<()>().await;
+            }
             return Err(Dropped);
         }
         Some(Effect::Status { status, body, headers }) => return scripted(status, body, &headers),

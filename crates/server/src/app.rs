@@ -9,7 +9,7 @@ use base::sqlite::{OpenError, Schema};
 use forge::Local;
 use store::{
     Accounts, DataDir, Held, JobStore, MasterKey, PostgresStore, Project, Pulls, Queue, Rates, SecretError,
-    Secrets, Sessions, SqliteStore, Store, StoreError,
+    Secrets, Sessions, SqliteStore, Store, StoreError, Sweeps,
 };
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -40,6 +40,7 @@ pub struct App {
     /// What browsers send without a key.
     pub(crate) beacons: Arc<AddressLimit>,
     pub pulls: Arc<dyn Pulls>,
+    pub sweeps: Arc<dyn Sweeps>,
     pub views: Arc<dyn Views>,
     pub(crate) home: Home,
     pub hosts: Hosts,
@@ -107,6 +108,7 @@ impl App {
             rates: store.clone(),
             limits: settings.limits,
             beacons: Arc::new(AddressLimit::new(settings.limits.beacons, clock.clone())),
+            sweeps: store.clone(),
             pulls: store,
             home,
             views: Arc::new(Counted { views, metrics: metrics.clone() }),

@@ -8,6 +8,7 @@ mod passes;
 mod record;
 mod run;
 mod said;
+mod sweep;
 mod tree;
 
 use std::collections::HashMap;
@@ -46,7 +47,7 @@ impl Worker {
     pub async fn work(&self, stop: CancellationToken) {
         while !stop.is_cancelled() {
             let alive = stop.child_token();
-            tokio::join!(self.beat(&alive), self.take_jobs(&alive));
+            tokio::join!(self.beat(&alive), self.take_jobs(&alive), sweep::go_on(&self.app, &alive));
         }
     }
 
@@ -56,6 +57,7 @@ impl Worker {
         while let Some(lease) = self.app.queue.lease_next(&self.id).await? {
             passes::see_through(&self.app, lease, &CancellationToken::new()).await;
         }
+        sweep::all_due(&self.app).await;
         Ok(())
     }
 

@@ -18,6 +18,7 @@ mod pull;
 mod queue;
 mod secret;
 mod sqlite;
+mod sweep;
 mod terms;
 
 pub use account::{
@@ -39,12 +40,16 @@ pub use pull::{NewPull, Pull, PullState, Pulls};
 pub use queue::{Change, Ending, LEASE, Lease, MAX_ATTEMPTS, Message, Outcome, Queue, Resume};
 pub use secret::{MasterKey, SecretError, Secrets};
 pub use sqlite::SqliteStore;
+pub use sweep::{Sweep, Sweeps};
 pub use terms::{Limit, Once, Rates, Receipt, Render, Terms, Usage};
 
 /// All that a backend keeps.
-pub trait Store: Accounts + Sessions + Secrets + JobStore + Queue + Rates + Pulls + ViewsHome {}
+pub trait Store:
+    Accounts + Sessions + Secrets + JobStore + Queue + Rates + Pulls + Sweeps + ViewsHome
+{
+}
 
-impl<T: Accounts + Sessions + Secrets + JobStore + Queue + Rates + Pulls + ViewsHome> Store for T {}
+impl<T: Accounts + Sessions + Secrets + JobStore + Queue + Rates + Pulls + Sweeps + ViewsHome> Store for T {}
 
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 

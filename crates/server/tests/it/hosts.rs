@@ -13,33 +13,33 @@ use store::Hosting;
 
 use crate::support::{Team, TestServer, git, send};
 
-const NAME: &str = "acme/docs";
-const TOKEN: &str = "tok-canary-5d41402abc4b2a76b9719d911017c592";
+pub(crate) const NAME: &str = "acme/docs";
+pub(crate) const TOKEN: &str = "tok-canary-5d41402abc4b2a76b9719d911017c592";
 const PAGES: [(&str, &str); 2] = [("a.md", "one two three\n"), ("b.md", "b\n")];
-const WEB: [Kind; 4] = [Kind::GitHub, Kind::GitLab, Kind::Gitea, Kind::Forgejo];
+pub(crate) const WEB: [Kind; 4] = [Kind::GitHub, Kind::GitLab, Kind::Gitea, Kind::Forgejo];
 
 /// A team, and the host that its repository is on; `None` for the embedded one.
-struct Place {
-    server: TestServer,
-    team: Team,
+pub(crate) struct Place {
+    pub(crate) server: TestServer,
+    pub(crate) team: Team,
     host: Option<FakeHost>,
 }
 
 /// What there is of a pull request, whoever keeps it.
-struct Pull {
+pub(crate) struct Pull {
     number: u64,
-    is_open: bool,
+    pub(crate) is_open: bool,
     body: String,
 }
 
 impl Place {
-    async fn local() -> Self {
+    pub(crate) async fn local() -> Self {
         let server = TestServer::start().await;
         let team = server.team("acme", &PAGES).await;
         Self { server, team, host: None }
     }
 
-    async fn on(kind: Kind) -> Self {
+    pub(crate) async fn on(kind: Kind) -> Self {
         let server = TestServer::start_with(|settings| settings.hosts.private = true).await;
         let host = FakeHost::start(kind).await;
         host.set_time(server.clock.now());
@@ -58,11 +58,11 @@ impl Place {
         Self { server, team, host: Some(host) }
     }
 
-    fn fake(&self) -> &FakeHost {
+    pub(crate) fn fake(&self) -> &FakeHost {
         self.host.as_ref().unwrap()
     }
 
-    async fn pulls(&self) -> Vec<Pull> {
+    pub(crate) async fn pulls(&self) -> Vec<Pull> {
         match &self.host {
             Some(host) => host
                 .pulls(NAME)
@@ -102,11 +102,11 @@ impl Place {
         }
     }
 
-    fn file(&self, branch: &str, name: &str) -> String {
+    pub(crate) fn file(&self, branch: &str, name: &str) -> String {
         git(&self.team.repository, &["show", &format!("{branch}:{name}")])
     }
 
-    async fn create(&self, prompt: &str) -> Value {
+    pub(crate) async fn create(&self, prompt: &str) -> Value {
         self.server.create_job(&self.team, prompt).await
     }
 
@@ -128,11 +128,11 @@ impl Place {
         panic!("it did not end: {:?}", self.events(job).await.last())
     }
 
-    async fn events(&self, job: &Value) -> Vec<Value> {
+    pub(crate) async fn events(&self, job: &Value) -> Vec<Value> {
         self.server.events(&self.team, &job["id"]).await
     }
 
-    async fn completed(&self, job: &Value) -> Value {
+    pub(crate) async fn completed(&self, job: &Value) -> Value {
         let done = self.settle(job).await;
         assert_eq!(done["status"], "completed", "{:?}", self.events(job).await.last());
         done

@@ -240,11 +240,11 @@ async fn refusal(db: &mut PgConnection, job: &Job) -> Result<Option<String>> {
 }
 
 pub(super) async fn set_archived(db: &mut PgConnection, id: &JobId, now: i64) -> Result<()> {
-    sqlx::query("UPDATE jobs SET status = 'archived', archived_at = $1, worker = NULL WHERE id = $2")
-        .bind(now)
-        .bind(&id.0)
-        .execute(&mut *db)
-        .await?;
+    // A change that was noted may be on its way to the host, and a pull request with it.
+    let archive = "UPDATE jobs SET status = 'archived', archived_at = $1, worker = NULL,
+          sweep_at = CASE WHEN pr_link IS NULL AND EXISTS (SELECT 1 FROM job_changes WHERE job = $2) THEN $1 END
+        WHERE id = $2";
+    sqlx::query(archive).bind(now).bind(&id.0).execute(&mut *db).await?;
     append(db, id, now, &NewEvent::new("archived", "The job was archived")).await
 }
 

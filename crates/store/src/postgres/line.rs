@@ -17,9 +17,9 @@ macro_rules! in_line {
             " status = 'active'
                AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = jobs.worker AND alive_until > $1)
                AND (not_before IS NULL OR not_before <= $1)
-               AND (NOT adopts OR NOT EXISTS (
+               AND NOT EXISTS (
                  SELECT 1 FROM jobs other JOIN workers ON workers.id = other.worker AND alive_until > $1
-                 WHERE other.project = jobs.project AND other.branch = jobs.branch AND other.status = 'active')) ",
+                 WHERE other.project = jobs.project AND other.branch = jobs.branch AND other.status = 'active') ",
             $after
         )
     };
@@ -82,9 +82,7 @@ async fn first_in_line(db: &mut PgConnection) -> Result<Option<Job>> {
 /// The first look saw the others as they were when it began; this one sees all that was written
 /// before the locks were there. Whoever wants the same branch waits for its turn.
 async fn still_in_line(db: &mut PgConnection, first: &Job) -> Result<Option<(PgRow, i64)>> {
-    if first.adopts {
-        one_at_a_time(db, &["branch", &first.project.0, &first.branch]).await?;
-    }
+    one_at_a_time(db, &["branch", &first.project.0, &first.branch]).await?;
     let now = now(db).await?;
     let still = sqlx::query(in_line!("SELECT * FROM jobs WHERE id = $2 AND", ""));
     let row = still.bind(now).bind(&first.id.0).fetch_optional(db).await?;

@@ -16,6 +16,7 @@ mod pulls;
 mod rates;
 mod secrets;
 mod sessions;
+mod sweeps;
 mod url;
 
 use std::borrow::Cow;

@@ -252,11 +252,11 @@ async fn archive(
 }
 
 pub(super) async fn set_archived(db: &mut SqliteConnection, id: &JobId, now: i64) -> Result<()> {
-    sqlx::query("UPDATE jobs SET status = 'archived', archived_at = ?, worker = NULL WHERE id = ?")
-        .bind(now)
-        .bind(&id.0)
-        .execute(&mut *db)
-        .await?;
+    // A change that was noted may be on its way to the host, and a pull request with it.
+    let archive = "UPDATE jobs SET status = 'archived', archived_at = ?1, worker = NULL,
+          sweep_at = iif(pr_link IS NULL AND EXISTS (SELECT 1 FROM job_changes WHERE job = ?2), ?1, NULL)
+        WHERE id = ?2";
+    sqlx::query(archive).bind(now).bind(&id.0).execute(&mut *db).await?;
     append(db, &id.0, now, NewEvent::new("archived", "The job was archived")).await
 }
 

@@ -23,9 +23,9 @@ pub(super) async fn next_in_line(db: &mut SqliteConnection, now: i64) -> Result<
         "SELECT * FROM jobs WHERE status = 'active'
            AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = jobs.worker AND alive_until > ?1)
            AND (not_before IS NULL OR not_before <= ?1)
-           AND (adopts = 0 OR NOT EXISTS (
+           AND NOT EXISTS (
              SELECT 1 FROM jobs other JOIN workers ON workers.id = other.worker AND alive_until > ?1
-             WHERE other.project = jobs.project AND other.branch = jobs.branch AND other.status = 'active'))
+             WHERE other.project = jobs.project AND other.branch = jobs.branch AND other.status = 'active')
          ORDER BY created_at, id LIMIT 1",
     );
     Ok(next.bind(now).fetch_optional(db).await?)

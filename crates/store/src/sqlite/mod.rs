@@ -12,6 +12,7 @@ mod pulls;
 mod rates;
 mod secrets;
 mod sessions;
+mod sweeps;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -36,6 +37,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0005_later.sql"),
     include_str!("../../migrations/0006_when_it_was_said.sql"),
     include_str!("../../migrations/0007_hosting.sql"),
+    include_str!("../../migrations/0008_engine.sql"),
 ];
 
 #[derive(Clone)]

@@ -22,6 +22,7 @@ every_backend! {
     a_running_job_is_archived_when_its_workers_lease_ends,
     a_settled_pull_request_takes_no_follow_up,
     jobs_on_one_branch_run_one_at_a_time,
+    a_job_on_its_own_branch_waits_for_one_that_adopted_it,
 }
 
 pub(crate) async fn follow_up(store: &dyn Store, job: &Job, prompt: &str) -> Receipt {
@@ -223,4 +224,19 @@ async fn jobs_on_one_branch_run_one_at_a_time(store: &dyn Store, _: &TestClock) 
     assert!(store.lease_next(&worker(1)).await.unwrap().is_none());
     assert!(store.finish(&first, done(None), 0).await.unwrap().is_none());
     assert_eq!(leased(store).await.job.branch, "topic");
+}
+
+async fn a_job_on_its_own_branch_waits_for_one_that_adopted_it(store: &dyn Store, _: &TestClock) {
+    let project = project(store, "acme").await;
+    let own = job(store, &project).await;
+    let first = leased(store).await;
+    assert!(store.finish(&first, done(None), 0).await.unwrap().is_none());
+    let adopts = NewJob { branch: Some(own.branch.clone()), ..new_job(&project) };
+    store.insert(&adopts, &Terms::default()).await.unwrap();
+    let adopting = leased(store).await;
+    assert_eq!((adopting.job.branch.as_str(), adopting.job.adopts), (own.branch.as_str(), true));
+    follow_up(store, &own, "And images").await;
+    assert!(store.lease_next(&worker(1)).await.unwrap().is_none(), "its branch is somebody's");
+    assert!(store.finish(&adopting, done(None), 0).await.unwrap().is_none());
+    assert_eq!(leased(store).await.job.id, own.id);
 }

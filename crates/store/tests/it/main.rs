@@ -14,6 +14,7 @@ mod jobs;
 mod postgres;
 mod pulls;
 mod secrets;
+mod sweeps;
 
 use std::sync::Arc;
 

@@ -1,0 +1,79 @@
+//! What an archived job may have left on its host is looked for, by one at a time.
+
+use std::time::Duration;
+
+use base::TestClock;
+use jiff::SignedDuration;
+use store::{Archived, Job, NewEvent, PullState, Store};
+
+use crate::follow_ups::{change, leased};
+use crate::jobs::{done, job};
+use crate::{every_backend, project};
+
+every_backend! {
+    an_archive_leaves_a_look_at_the_host_when_a_change_was_noted,
+    whoever_looks_too_long_has_lost_it,
+    what_is_not_found_is_looked_for_again,
+}
+
+/// Archived while its worker was publishing.
+async fn cut_off(store: &dyn Store) -> Job {
+    let project = project(store, "acme").await;
+    let made = job(store, &project).await;
+    let lease = leased(store).await;
+    store.set_change(&lease, &change(), 0).await.unwrap();
+    assert!(matches!(store.archive(&project.id, &made.id).await.unwrap(), Some(Archived::Waiting)));
+    store.release(&lease).await.unwrap();
+    made
+}
+
+async fn an_archive_leaves_a_look_at_the_host_when_a_change_was_noted(store: &dyn Store, _: &TestClock) {
+    let made = cut_off(store).await;
+    let sweep = store.next_sweep().await.unwrap().unwrap();
+    assert_eq!((&sweep.job.id, sweep.tries), (&made.id, 1));
+    assert!(store.next_sweep().await.unwrap().is_none(), "it is given to one at a time");
+    let event = NewEvent::new("pull_request", "It was closed");
+    store.swept(&sweep, Some(("https://x/pulls/1", PullState::Closed)), Some(event)).await.unwrap();
+    let after = store.find(&made.project, &made.id).await.unwrap().unwrap();
+    assert_eq!(after.pr_link.as_deref(), Some("https://x/pulls/1"));
+    assert_eq!(after.status.as_str(), "archived");
+    let events = store.events(&made.project, &made.id, 0).await.unwrap().unwrap();
+    assert_eq!(events.last().unwrap().kind, "pull_request");
+    assert!(events.iter().map(|event| event.number).eq(1..=events.len() as u64));
+
+    // Nothing was made, or it is known: nobody asks.
+    let project = store.project(&made.project).await.unwrap().unwrap();
+    let (idle, known) = (job(store, &project).await, job(store, &project).await);
+    assert!(matches!(store.archive(&project.id, &idle.id).await.unwrap(), Some(Archived::Done(_))));
+    let lease = leased(store).await;
+    store.set_change(&lease, &change(), 0).await.unwrap();
+    store.finish(&lease, done(Some("https://x/pulls/2")), 0).await.unwrap();
+    assert!(matches!(store.archive(&project.id, &known.id).await.unwrap(), Some(Archived::Done(_))));
+    assert!(store.next_sweep().await.unwrap().is_none());
+}
+
+async fn whoever_looks_too_long_has_lost_it(store: &dyn Store, clock: &TestClock) {
+    let made = cut_off(store).await;
+    let slow = store.next_sweep().await.unwrap().unwrap();
+    clock.advance(SignedDuration::from_mins(1));
+    let next = store.next_sweep().await.unwrap().unwrap();
+    assert_eq!(next.tries, 2);
+    let late = NewEvent::new("pull_request", "late");
+    store.swept(&slow, Some(("https://x/late", PullState::Closed)), Some(late)).await.unwrap();
+    store.sweep_again(&slow, Duration::ZERO).await.unwrap();
+    assert!(store.next_sweep().await.unwrap().is_none(), "it is the second one's");
+    store.swept(&next, None, None).await.unwrap();
+    assert_eq!(store.find(&made.project, &made.id).await.unwrap().unwrap().pr_link, None);
+    clock.advance(SignedDuration::from_hours(24));
+    assert!(store.next_sweep().await.unwrap().is_none(), "it is over");
+}
+
+async fn what_is_not_found_is_looked_for_again(store: &dyn Store, clock: &TestClock) {
+    cut_off(store).await;
+    let first = store.next_sweep().await.unwrap().unwrap();
+    store.sweep_again(&first, Duration::from_secs(300)).await.unwrap();
+    clock.advance(SignedDuration::from_secs(299));
+    assert!(store.next_sweep().await.unwrap().is_none());
+    clock.advance(SignedDuration::from_secs(1));
+    assert_eq!(store.next_sweep().await.unwrap().unwrap().tries, 2);
+}
