@@ -161,6 +161,15 @@ pub(crate) struct Serve {
     /// Page views that browsers at one address may send within a minute [default: 300]
     #[arg(long, value_name = "N", value_parser = checked(serve::parse_number))]
     pub(crate) beacons_per_minute: Option<String>,
+    /// Days for which raw page views are kept; counts by the hour stay [default: 396]
+    #[arg(long, value_name = "N", value_parser = checked(serve::parse_number))]
+    pub(crate) views_days: Option<String>,
+    /// Megabytes of page views in memory, of all projects together [default: 256]
+    #[arg(long, value_name = "N", value_parser = checked(serve::parse_number))]
+    pub(crate) views_memory: Option<String>,
+    /// Pages that may be new to a project within a day; more are counted as one [default: 100000]
+    #[arg(long, value_name = "N", value_parser = checked(serve::parse_number))]
+    pub(crate) new_pages_per_day: Option<String>,
     /// Jobs that run at once; 0 leaves them all to others on the same database [default: 4]
     #[arg(long, value_name = "N", value_parser = checked(serve::parse_count))]
     pub(crate) workers: Option<String>,

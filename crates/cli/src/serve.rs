@@ -59,6 +59,11 @@ fn settings(sources: &Sources, args: &Serve) -> anyhow::Result<Settings> {
     settings.limits.reads = number(sources, "reads_per_hour", &args.reads_per_hour, settings.limits.reads)?;
     settings.limits.beacons =
         number(sources, "beacons_per_minute", &args.beacons_per_minute, settings.limits.beacons)?;
+    let views = &mut settings.views;
+    views.raw_days = number(sources, "views_days", &args.views_days, views.raw_days)?;
+    views.new_pages = number(sources, "new_pages_per_day", &args.new_pages_per_day, views.new_pages)?;
+    let memory = number(sources, "views_memory", &args.views_memory, (views.memory >> 20) as u32)?;
+    views.memory = (memory as usize) << 20;
     if let Some(wish) = sources.text("page_views", args.page_views.as_deref())? {
         settings.page_views = parse_wish(&wish).map_err(anyhow::Error::msg)?;
     }

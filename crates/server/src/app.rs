@@ -88,7 +88,7 @@ impl App {
         if let Err(error) = forge::clear_leavings(&dir.repositories()) {
             tracing::warn!("the repository caches keep what a killed server left in them: {error}");
         }
-        let views = SqliteViews::open(&dir.views(), clock.clone()).await?;
+        let views = SqliteViews::open_with(&dir.views(), clock.clone(), settings.views).await?;
         let home = Home::settle(store.clone(), &dir.id(held)?, settings.page_views).await?;
         let metrics = Arc::new(Metrics::new(clock.now()));
         Ok(Self {

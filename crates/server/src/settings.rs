@@ -24,6 +24,8 @@ pub struct Settings {
     pub proxies: Proxies,
     pub master_key_file: Option<PathBuf>,
     pub limits: Limits,
+    /// How much there may be of page views, and for how long.
+    pub views: traffic::Limits,
     pub bounds: Bounds,
     /// Jobs at once; with 0 this server runs none.
     pub workers: usize,
@@ -49,6 +51,7 @@ impl Settings {
             proxies: Proxies::default(),
             master_key_file: None,
             limits: Limits::default(),
+            views: traffic::Limits::default(),
             bounds: Bounds::default(),
             workers: 4,
             page_views: ViewsWish::default(),

@@ -65,6 +65,8 @@ pub struct Event {
     /// Host and path of the page that linked here.
     pub(crate) referrer: Option<String>,
     pub(crate) event_id: Option<String>,
+    /// Never on disk: a visitor is made of it when the event is taken in.
+    pub(crate) address: Option<IpAddr>,
 }
 
 impl Event {
@@ -92,12 +94,12 @@ impl Event {
     }
 }
 
-/// Makes an event of what arrived at `received`. The address is checked and forgotten.
+/// Makes an event of what arrived at `received`.
 pub fn parse(raw: RawEvent, received: Timestamp) -> Result<Event, Rejection> {
     let Page { path, markdown } = requested_page(&raw)?;
     let at = time(raw.timestamp, received)?;
     check_status(raw.status)?;
-    check_ip(given(raw.ip).as_deref())?;
+    let address = address(given(raw.ip).as_deref())?;
     check_event_id(raw.event_id.as_deref())?;
     let kind = kind(raw.method.as_deref(), raw.status, &path);
     let markdown = !raw.scripted && (markdown || raw.accept.as_deref().is_some_and(prefers_markdown));
@@ -105,7 +107,7 @@ pub fn parse(raw: RawEvent, received: Timestamp) -> Result<Event, Rejection> {
     let class = classify(user_agent.as_deref(), markdown);
     let referrer = given(raw.referrer).and_then(|text| host_and_path(&text));
     let (status, event_id) = (raw.status, raw.event_id);
-    Ok(Event { at, path, markdown, kind, class, status, user_agent, referrer, event_id })
+    Ok(Event { at, path, markdown, kind, class, status, user_agent, referrer, event_id, address })
 }
 
 fn requested_page(raw: &RawEvent) -> Result<Page, Rejection> {
@@ -135,11 +137,9 @@ fn check_status(status: Option<u16>) -> Result<(), Rejection> {
     }
 }
 
-fn check_ip(ip: Option<&str>) -> Result<(), Rejection> {
-    match ip.map(|ip| ip.trim().parse::<IpAddr>()) {
-        Some(Err(_)) => Err(Rejection("ip must be an IPv4 or IPv6 address".into())),
-        _ => Ok(()),
-    }
+fn address(ip: Option<&str>) -> Result<Option<IpAddr>, Rejection> {
+    let address = ip.map(|ip| ip.trim().parse::<IpAddr>()).transpose();
+    address.map_err(|_| Rejection("ip must be an IPv4 or IPv6 address".into()))
 }
 
 fn check_event_id(id: Option<&str>) -> Result<(), Rejection> {

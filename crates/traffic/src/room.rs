@@ -7,17 +7,30 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 const KIB: usize = 1024;
 
-/// The most that may be in flight at one time. A browser's view is a batch of its own, so many
-/// small ones must fit; large ones are held by their bytes.
+/// How much there may be of page views, and for how long.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
+    /// Batches in flight at one time. A browser's view is one, so many small ones must fit;
     pub batches: usize,
+    /// large ones are held by their bytes.
     pub bytes: usize,
+    /// Pages of a project that can get a name of their own on one day.
+    pub new_pages: u32,
+    /// For how many days raw events are kept.
+    pub raw_days: u32,
+    /// Bytes of what is in memory of all projects together.
+    pub memory: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { batches: 1024, bytes: 64 * KIB * KIB }
+        Self {
+            batches: 1024,
+            bytes: 64 * KIB * KIB,
+            new_pages: 100_000,
+            raw_days: 396,
+            memory: 256 * KIB * KIB,
+        }
     }
 }
 
@@ -57,7 +70,7 @@ mod tests {
 
     #[test]
     fn batches_and_bytes_are_bounded() {
-        let room = Room::new(Limits { batches: 2, bytes: 10 * KIB });
+        let room = Room::new(Limits { batches: 2, bytes: 10 * KIB, ..Limits::default() });
         let first = room.enter(6 * KIB).unwrap();
         assert!(room.enter(5 * KIB).is_none());
         let second = room.enter(1).unwrap();

@@ -1,28 +1,48 @@
-//! Page views in one SQLite file, a row an event.
+//! Page views in one SQLite file. Events are kept in blocks, reads in cells of hours and days, and
+//! what a question needs of them in memory.
 
+mod convert;
 mod count;
+mod fold;
+mod forget;
+mod keeper;
+mod load;
+mod parts;
+mod project;
+mod retention;
+mod salts;
+mod seen;
 mod take;
+mod visitors;
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use base::Clock;
 use base::sqlite::{Database, OpenError, Schema, WriteError};
-use futures_util::FutureExt;
-use sqlx::SqliteConnection;
+use tokio::sync::{mpsc, oneshot};
 
+use crate::bytes::Damaged;
 use crate::event::Event;
 use crate::range::Range;
 use crate::room::{Limits, Room};
-use crate::views::{Counts, Failure, Receipt, TakeError, Views};
+use crate::views::{Counts, Failure, Receipt, TakeError, Views, Visitors};
+use count::Portion;
+use keeper::{Ask, Batch, Keeper};
+use project::{InMemory, Shared};
+use salts::Salts;
 
-const MIGRATIONS: &[&str] = &[include_str!("sqlite/schema.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("sqlite/schema.sql"), include_str!("sqlite/blocks.sql")];
+/// Messages that may wait for the keeper; batches are bounded before that.
+const QUEUE: usize = 4096;
 
 pub struct SqliteViews {
     database: Database,
-    clock: Arc<dyn Clock>,
     room: Room,
+    memory: Arc<InMemory>,
+    keeper: mpsc::Sender<Ask>,
 }
 
 impl SqliteViews {
@@ -33,7 +53,46 @@ impl SqliteViews {
 
     pub async fn open_with(path: &Path, clock: Arc<dyn Clock>, limits: Limits) -> Result<Self, OpenError> {
         let database = Database::open(path, MIGRATIONS, Schema::Migrate).await?;
-        Ok(Self { database, clock, room: Room::new(limits) })
+        convert::convert(&database).await.map_err(|failure| OpenError::Unusable {
+            path: path.display().to_string(),
+            source: sqlx::Error::Decode(keeper::because(&failure).into()),
+        })?;
+        let (asks, queue) = mpsc::channel(QUEUE);
+        let memory = Arc::new(InMemory::default());
+        let keeper = Keeper {
+            database: database.clone(),
+            clock,
+            limits,
+            memory: memory.clone(),
+            seen: HashMap::new(),
+            salts: Salts::default(),
+        };
+        tokio::spawn(keeper.run(queue));
+        Ok(Self { database, room: Room::new(limits), memory, keeper: asks })
+    }
+
+    /// Sorts what came in and lets go of what is too old, which otherwise happens when a minute
+    /// has passed or much has come.
+    pub async fn tidy(&self) -> Result<(), Failure> {
+        self.ask(Ask::Tidy).await
+    }
+
+    async fn ask<T>(
+        &self,
+        ask: impl FnOnce(oneshot::Sender<Result<T, Failure>>) -> Ask,
+    ) -> Result<T, Failure> {
+        let gone = || Failure::new("the keeper of the page views has stopped");
+        let (answer, answered) = oneshot::channel();
+        self.keeper.send(ask(answer)).await.map_err(|_| gone())?;
+        answered.await.unwrap_or_else(|_| Err(gone()))
+    }
+
+    /// A project with the sums of its days.
+    async fn whole(&self, project: &str) -> Result<Option<Arc<Shared>>, Failure> {
+        match self.memory.get(project) {
+            Some(shared) if shared.read().index.is_some() => Ok(Some(shared)),
+            _ => self.ask(|answer| Ask::Load(project.to_owned(), answer)).await,
+        }
     }
 }
 
@@ -45,29 +104,35 @@ impl Views for SqliteViews {
         }
         let weight = events.iter().map(Event::weight).sum();
         let place = self.room.enter(weight).ok_or(TakeError::Busy)?;
-        let (project, now) = (project.to_owned(), self.clock.now_ms());
-        let taken = self.database.write(move |connection| {
-            async move {
-                // Left when the batch is written, also if its sender is gone by then.
-                let _place = place;
-                take::take(connection, &project, events, now).await.map_err(Failure::new)
-            }
-            .boxed()
-        });
-        Ok(taken.await?)
+        let project = project.to_owned();
+        Ok(self.ask(|answer| Ask::Take(Batch { project, events, answer, _place: place })).await?)
     }
 
     async fn count(&self, project: &str, range: &Range, limit: u32, offset: u64) -> Result<Counts, Failure> {
-        let question = count::Question { project, range, limit, offset };
-        question.answer(self.database.reads()).await.map_err(Failure::new)
+        loop {
+            let Some(shared) = self.whole(project).await? else { return Ok(Counts::default()) };
+            let portion = Portion { limit, offset };
+            if let Some(counts) = count::count(self.database.reads(), &shared, range, portion).await? {
+                return Ok(counts);
+            }
+        }
+    }
+
+    async fn visitors(
+        &self,
+        project: &str,
+        range: &Range,
+        limit: u32,
+        offset: u64,
+    ) -> Result<Visitors, Failure> {
+        let shared = self.ask(|answer| Ask::Fold(project.to_owned(), answer)).await?;
+        let Some(shared) = shared else { return Ok(Visitors::default()) };
+        let days = visitors::days(range);
+        visitors::answer(&self.database, &shared, days, Portion { limit, offset }).await
     }
 
     async fn forget(&self, project: &str) -> Result<(), Failure> {
-        let project = project.to_owned();
-        let forgotten = self.database.write(move |connection| {
-            async move { forget(connection, &project).await.map_err(Failure::new) }.boxed()
-        });
-        forgotten.await
+        self.ask(|answer| Ask::Forget(project.to_owned(), answer)).await
     }
 }
 
@@ -77,14 +142,20 @@ impl From<WriteError> for Failure {
     }
 }
 
-async fn forget(connection: &mut SqliteConnection, project: &str) -> Result<(), sqlx::Error> {
-    for statement in [
-        "DELETE FROM event WHERE project = (SELECT id FROM project WHERE name = ?)",
-        "DELETE FROM word WHERE project = (SELECT id FROM project WHERE name = ?)",
-        "DELETE FROM seen WHERE project = (SELECT id FROM project WHERE name = ?)",
-        "DELETE FROM project WHERE name = ?",
-    ] {
-        sqlx::query(statement).bind(project).execute(&mut *connection).await?;
+impl From<sqlx::Error> for Failure {
+    fn from(error: sqlx::Error) -> Self {
+        Self::new(error)
     }
-    Ok(())
+}
+
+impl From<Damaged> for Failure {
+    fn from(damaged: Damaged) -> Self {
+        Self::new(damaged)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::new(error)
+    }
 }

@@ -2,6 +2,7 @@
 //! `tests/it/views.rs`: a promise is written here once and tested there once.
 
 use std::error::Error;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -19,6 +20,16 @@ pub trait Views: Send + Sync {
     /// of their path; a page that nobody counted as human or AI read is not among them. The
     /// totals are the site's and not the page's of the list, and both are of one instant.
     async fn count(&self, project: &str, range: &Range, limit: u32, offset: u64) -> Result<Counts, Failure>;
+
+    /// Counts the distinct readers of each UTC day that begins in `range`, and adds the days up:
+    /// who comes on two days is two. Pages come as in [`Views::count`].
+    async fn visitors(
+        &self,
+        project: &str,
+        range: &Range,
+        limit: u32,
+        offset: u64,
+    ) -> Result<Visitors, Failure>;
 
     /// Leaves nothing of a project, its event ids included.
     async fn forget(&self, project: &str) -> Result<(), Failure>;
@@ -42,6 +53,16 @@ impl Tally {
     pub fn total(&self) -> u64 {
         self.human + self.ai
     }
+
+    pub(crate) fn add(&mut self, human: u64, ai: u64) {
+        self.human += human;
+        self.ai += ai;
+    }
+
+    pub(crate) fn take(&mut self, human: u64, ai: u64) {
+        self.human -= human;
+        self.ai -= ai;
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +79,29 @@ pub struct Counts {
     pub has_more: bool,
 }
 
+/// Distinct readers. Someone who is a human and an AI reader is one of `total`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Readers {
+    pub human: u64,
+    pub ai: u64,
+    pub total: u64,
+}
+
+impl Readers {
+    pub(crate) fn add(&mut self, other: &Readers) {
+        self.human += other.human;
+        self.ai += other.ai;
+        self.total += other.total;
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Visitors {
+    pub totals: Readers,
+    pub pages: Vec<(String, Readers)>,
+    pub has_more: bool,
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum TakeError {
     /// Nothing of the batch was kept; the sender may try again.
@@ -68,12 +112,12 @@ pub enum TakeError {
 }
 
 /// The disk or the database failed. The cause is for the operator.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[error("the page views could not be read or written")]
-pub struct Failure(#[source] Box<dyn Error + Send + Sync>);
+pub struct Failure(#[source] Arc<dyn Error + Send + Sync>);
 
 impl Failure {
     pub(crate) fn new(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self(cause.into())
+        Self(Arc::from(cause.into()))
     }
 }

@@ -48,7 +48,8 @@ async fn keep(app: &App, site: &Site, address: Option<IpAddr>, request: Request)
     }
     let headers = request.headers().clone();
     let body = read(app, request, MAX_BYTES).await?;
-    let view = event(app, &headers, &body).map_err(|message| ApiError::invalid("invalid_body", message))?;
+    let view =
+        event(app, &headers, address, &body).map_err(|message| ApiError::invalid("invalid_body", message))?;
     if !is_prefetch(&headers) {
         app.views.take(&site.project.id.0, vec![view]).await?;
     }
@@ -56,7 +57,7 @@ async fn keep(app: &App, site: &Site, address: Option<IpAddr>, request: Request)
 }
 
 /// Who read it and when is the request's to say, and not the page's.
-fn event(app: &App, headers: &HeaderMap, body: &[u8]) -> Result<Event, String> {
+fn event(app: &App, headers: &HeaderMap, address: Option<IpAddr>, body: &[u8]) -> Result<Event, String> {
     let view: BrowserView = object(body)?;
     let user_agent = headers.get(USER_AGENT).map(|value| String::from_utf8_lossy(value.as_bytes()));
     let raw = RawEvent {
@@ -65,6 +66,7 @@ fn event(app: &App, headers: &HeaderMap, body: &[u8]) -> Result<Event, String> {
         referrer: view.referrer,
         event_id: view.event_id,
         user_agent: user_agent.map(|text| text.into_owned()),
+        ip: address.map(|address| address.to_string()),
         scripted: true,
         ..RawEvent::default()
     };

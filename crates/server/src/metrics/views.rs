@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use traffic::{Counts, Event, Failure, Range, Receipt, TakeError, Views};
+use traffic::{Counts, Event, Failure, Range, Receipt, TakeError, Views, Visitors};
 
 use super::{Counter, Labels, Metrics};
 
@@ -30,6 +30,16 @@ impl<V: Views> Views for Counted<V> {
 
     async fn count(&self, project: &str, range: &Range, limit: u32, offset: u64) -> Result<Counts, Failure> {
         self.views.count(project, range, limit, offset).await
+    }
+
+    async fn visitors(
+        &self,
+        project: &str,
+        range: &Range,
+        limit: u32,
+        offset: u64,
+    ) -> Result<Visitors, Failure> {
+        self.views.visitors(project, range, limit, offset).await
     }
 
     async fn forget(&self, project: &str) -> Result<(), Failure> {

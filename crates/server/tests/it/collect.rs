@@ -10,7 +10,7 @@ use reqwest::header::{CONTENT_TYPE, ORIGIN, USER_AGENT};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use store::ProjectId;
-use traffic::{Counts, Event, Failure, Range, Receipt, TakeError, Views};
+use traffic::{Counts, Event, Failure, Range, Receipt, TakeError, Views, Visitors};
 
 use crate::support::{Answer, Team, TestServer, send};
 
@@ -307,6 +307,10 @@ impl Views for Full {
 
     async fn count(&self, _: &str, _: &Range, _: u32, _: u64) -> Result<Counts, Failure> {
         Ok(Counts::default())
+    }
+
+    async fn visitors(&self, _: &str, _: &Range, _: u32, _: u64) -> Result<Visitors, Failure> {
+        Ok(Visitors::default())
     }
 
     async fn forget(&self, _: &str) -> Result<(), Failure> {

@@ -1,76 +1,150 @@
 //! Counting reads.
 
-use sqlx::{SqliteConnection, SqlitePool};
+use std::cmp::{Ordering, Reverse};
 
+use sqlx::SqlitePool;
+
+use super::parts::{Parts, Span};
+use super::project::{Project, Shared};
+use crate::block::{Read, each_read};
+use crate::cells::each_cell;
+use crate::classify::Class;
+use crate::pages::Pages;
 use crate::range::Range;
-use crate::views::{Counts, PageCount, Tally};
+use crate::views::{Counts, Failure, PageCount, Tally};
 
-// Kind 0 is a read; class 0 is a human and class 1 an assistant.
-const TOTALS: &str = "
-    SELECT COALESCE(SUM(class = 0), 0), COALESCE(SUM(class = 1), 0)
-    FROM event
-    WHERE project = (SELECT id FROM project WHERE name = ?)
-      AND kind = 0 AND at >= ? AND at < ? AND class <= 1";
-
-const PAGES: &str = "
-    SELECT word.text, page.human, page.ai
-    FROM (
-        SELECT path, SUM(class = 0) AS human, SUM(class = 1) AS ai
-        FROM event
-        WHERE project = (SELECT id FROM project WHERE name = ?)
-          AND kind = 0 AND at >= ? AND at < ? AND class <= 1
-        GROUP BY path
-    ) AS page
-    JOIN word ON word.id = page.path
-    ORDER BY page.human + page.ai DESC, word.text
-    LIMIT ? OFFSET ?";
-
-pub(super) struct Question<'a> {
-    pub(super) project: &'a str,
-    pub(super) range: &'a Range,
+/// Which part of the pages is asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Portion {
     pub(super) limit: u32,
     pub(super) offset: u64,
 }
 
-impl Question<'_> {
-    pub(super) async fn answer(&self, reads: &SqlitePool) -> Result<Counts, sqlx::Error> {
-        // One snapshot, so that the pages add up to the totals while events come in.
-        let mut snapshot = reads.begin().await?;
-        let totals = self.totals(&mut snapshot).await?;
-        let mut pages = self.pages(&mut snapshot).await?;
-        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
-        let has_more = pages.len() > limit;
-        pages.truncate(limit);
-        Ok(Counts { totals, pages, has_more })
+/// `None` when the project's views were sorted anew meanwhile: then ask again.
+pub(super) async fn count(
+    reads: &SqlitePool,
+    shared: &Shared,
+    range: &Range,
+    portion: Portion,
+) -> Result<Option<Counts>, Failure> {
+    let (id, folds, parts) = {
+        let project = shared.read();
+        (project.id, project.folds, Parts::of(range, project.raw_from))
+    };
+    let mut edges = Edges::default();
+    edges.add_hours(reads, id, &parts.hours).await?;
+    edges.add_bits(reads, id, &parts.bits).await?;
+    let project = shared.read();
+    if project.folds != folds {
+        return Ok(None);
+    }
+    Ok(sum(&project, &parts, &edges).map(|pages| counts(&project.pages, &pages, portion)))
+}
+
+/// Reads at the ends of a range that are folded, from the disk.
+#[derive(Default)]
+struct Edges(Vec<(u32, Tally)>);
+
+impl Edges {
+    async fn add_hours(&mut self, reads: &SqlitePool, project: i64, spans: &[Span]) -> Result<(), Failure> {
+        for (from, to) in spans {
+            let cells: Vec<Vec<u8>> =
+                sqlx::query_scalar("SELECT cells FROM hour WHERE project = ? AND hour >= ? AND hour < ?")
+                    .bind(project)
+                    .bind(from)
+                    .bind(to)
+                    .fetch_all(reads)
+                    .await?;
+            for cells in cells {
+                each_cell(&cells, |page, cell| {
+                    self.0.push((page, Tally { human: cell[0], ai: cell[1] }));
+                })?;
+            }
+        }
+        Ok(())
     }
 
-    async fn totals(&self, connection: &mut SqliteConnection) -> Result<Tally, sqlx::Error> {
-        let (from, to) = self.bounds();
-        let (human, ai): (i64, i64) =
-            sqlx::query_as(TOTALS).bind(self.project).bind(from).bind(to).fetch_one(connection).await?;
-        Ok(Tally { human: human.unsigned_abs(), ai: ai.unsigned_abs() })
+    async fn add_bits(&mut self, reads: &SqlitePool, project: i64, spans: &[Span]) -> Result<(), Failure> {
+        for (from, to) in spans {
+            let blocks: Vec<Vec<u8>> =
+                sqlx::query_scalar("SELECT block FROM block WHERE project = ? AND last >= ? AND first < ?")
+                    .bind(project)
+                    .bind(from)
+                    .bind(to)
+                    .fetch_all(reads)
+                    .await?;
+            for block in blocks {
+                each_read(&block, |read, _| {
+                    if (*from..*to).contains(&read.at) {
+                        self.0.push((read.page, tally(read)));
+                    }
+                })?;
+            }
+        }
+        Ok(())
     }
+}
 
-    /// One page more than asked for, which tells whether there are more.
-    async fn pages(&self, connection: &mut SqliteConnection) -> Result<Vec<PageCount>, sqlx::Error> {
-        let (from, to) = self.bounds();
-        let rows: Vec<(String, i64, i64)> = sqlx::query_as(PAGES)
-            .bind(self.project)
-            .bind(from)
-            .bind(to)
-            .bind(i64::from(self.limit) + 1)
-            .bind(i64::try_from(self.offset).unwrap_or(i64::MAX))
-            .fetch_all(connection)
-            .await?;
-        let page = |(path, human, ai): (String, i64, i64)| PageCount {
-            path,
-            human: human.unsigned_abs(),
-            ai: ai.unsigned_abs(),
-        };
-        Ok(rows.into_iter().map(page).collect())
-    }
+fn tally(read: Read) -> Tally {
+    let one = |class| u64::from(read.class == class);
+    Tally { human: one(Class::Human), ai: one(Class::Assistant) }
+}
 
-    fn bounds(&self) -> (i64, i64) {
-        (self.range.from().unwrap_or(i64::MIN), self.range.to().unwrap_or(i64::MAX))
+/// Reads by page. What is not folded is in the index as well, but not on disk.
+fn sum(project: &Project, parts: &Parts, edges: &Edges) -> Option<Vec<Tally>> {
+    let mut pages = vec![Tally::default(); project.pages.len()];
+    project.index.as_ref()?.sum(parts.days.0, parts.days.1, &mut pages);
+    let mut add = |page: u32, reads: Tally| {
+        if let Some(sum) = pages.get_mut(page as usize) {
+            sum.add(reads.human, reads.ai);
+        }
+    };
+    edges.0.iter().for_each(|(page, reads)| add(*page, *reads));
+    if !parts.edges.is_empty() {
+        let inside = |at: i64| parts.edges.iter().any(|(from, to)| (*from..*to).contains(&at));
+        project.recent.iter().filter(|read| inside(read.at)).for_each(|read| add(read.page, tally(*read)));
     }
+    Some(pages)
+}
+
+fn counts(names: &Pages, pages: &[Tally], portion: Portion) -> Counts {
+    let mut totals = Tally::default();
+    pages.iter().for_each(|page| totals.add(page.human, page.ai));
+    let (top, has_more) = top(names, portion, pages.len(), |page| pages[page as usize].total());
+    let page = |number: u32| {
+        let Tally { human, ai } = pages[number as usize];
+        PageCount { path: names.path(number).to_owned(), human, ai }
+    };
+    Counts { totals, pages: top.into_iter().map(page).collect(), has_more }
+}
+
+/// The pages of a portion: those with most first, then by path; none that has nothing. Only the
+/// portion is sorted, so that the whole costs one look a page.
+pub(super) fn top(
+    names: &Pages,
+    portion: Portion,
+    pages: usize,
+    total: impl Fn(u32) -> u64,
+) -> (Vec<u32>, bool) {
+    let order = |one: &u32, other: &u32| -> Ordering {
+        let by_total = Reverse(total(*one)).cmp(&Reverse(total(*other)));
+        by_total.then_with(|| names.path(*one).cmp(names.path(*other)))
+    };
+    let mut some: Vec<u32> = (0..pages as u32).filter(|page| total(*page) > 0).collect();
+    let offset = usize::try_from(portion.offset).unwrap_or(usize::MAX);
+    let end = offset.saturating_add(portion.limit as usize);
+    let has_more = some.len() > end;
+    if has_more {
+        some.select_nth_unstable_by(end, order);
+        some.truncate(end);
+    }
+    if offset >= some.len() {
+        return (Vec::new(), has_more);
+    }
+    if offset > 0 {
+        some.select_nth_unstable_by(offset, order);
+    }
+    let mut portion = some.split_off(offset);
+    portion.sort_unstable_by(order);
+    (portion, has_more)
 }

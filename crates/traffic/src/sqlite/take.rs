@@ -1,174 +1,187 @@
-//! Taking in a batch. It runs in one savepoint of the writer: an error undoes all of it.
+//! What a group of batches adds to one project: made ready, written, and then known in memory.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
+use sqlx::{QueryBuilder, Sqlite, SqliteConnection, SqlitePool};
 
-use crate::event::Event;
-use crate::views::Receipt;
+use super::keeper::Batch;
+use super::project::{DAY, Shared};
+use super::salts::Salts;
+use super::seen::Seen;
+use crate::block::{Block, Hash, Place, Read, Row};
+use crate::event::{Event, Kind};
+use crate::views::{Failure, Receipt};
 
-/// How long an event id is remembered.
-const REMEMBERED_MS: i64 = 7 * 24 * 60 * 60 * 1000;
+/// Quick rather than small: a fold packs it again.
+const LEVEL: i32 = 1;
 /// Rows a statement: enough that statements cost little, few enough for SQLite's 32,766 values.
 const CHUNK: usize = 500;
 
-/// Half of SHA-256: ids come from outside, so nobody must be able to make two that collide.
-type Hash = [u8; 16];
-type Words = HashMap<String, i64>;
-
-pub(super) async fn take(
-    connection: &mut SqliteConnection,
-    project: &str,
-    events: Vec<Event>,
+pub(super) struct Addition {
+    pub(super) shared: Arc<Shared>,
+    pub(super) batches: Vec<Batch>,
+    pub(super) receipts: Vec<Receipt>,
+    reads: Vec<Read>,
+    ids: HashSet<Hash>,
+    /// How many pages there were before.
+    known_pages: usize,
     now: i64,
-) -> Result<Receipt, sqlx::Error> {
-    let accepted = events.len();
-    let project = project_id(connection, project).await?;
-    prune(connection, accepted, now).await?;
-    let fresh = without_duplicates(connection, project, events, now).await?;
-    let words = words(connection, project, &fresh).await?;
-    for chunk in fresh.chunks(CHUNK) {
-        insert(connection, project, chunk, &words, now).await?;
-    }
-    let duplicates = accepted - fresh.len();
-    Ok(Receipt { accepted: accepted as u64, duplicates: duplicates as u64 })
 }
 
-async fn project_id(connection: &mut SqliteConnection, name: &str) -> Result<i64, sqlx::Error> {
-    sqlx::query("INSERT INTO project (name) VALUES (?) ON CONFLICT DO NOTHING")
-        .bind(name)
-        .execute(&mut *connection)
-        .await?;
-    sqlx::query_scalar("SELECT id FROM project WHERE name = ?").bind(name).fetch_one(connection).await
-}
-
-/// Forgets old ids, a bounded number at a time: more than this batch can add, so that they do
-/// not pile up, and few enough that nobody waits for it.
-async fn prune(connection: &mut SqliteConnection, batch: usize, now: i64) -> Result<(), sqlx::Error> {
-    let most = i64::try_from(2 * batch + CHUNK).unwrap_or(i64::MAX);
-    sqlx::query(
-        "DELETE FROM seen WHERE (project, hash) IN
-            (SELECT project, hash FROM seen WHERE received < ? ORDER BY received LIMIT ?)",
-    )
-    .bind(now - REMEMBERED_MS)
-    .bind(most)
-    .execute(connection)
-    .await?;
-    Ok(())
-}
-
-async fn without_duplicates(
-    connection: &mut SqliteConnection,
+/// The rows of an addition, for the writer.
+pub(super) struct Writing {
     project: i64,
-    mut events: Vec<Event>,
     now: i64,
-) -> Result<Vec<Event>, sqlx::Error> {
-    let distinct: HashSet<Hash> = events.iter().filter_map(hash).collect();
-    let distinct: Vec<Hash> = distinct.into_iter().collect();
-    let mut new = HashSet::with_capacity(distinct.len());
-    for chunk in distinct.chunks(CHUNK) {
-        new.extend(remember(connection, project, chunk, now).await?);
-    }
-    // The first event that bears a new id uses it up.
-    events.retain(|event| hash(event).is_none_or(|hash| new.remove(hash.as_slice())));
-    Ok(events)
+    events: usize,
+    block: Vec<u8>,
+    pages: Vec<(u32, Arc<str>)>,
 }
 
-/// Answers those of `hashes` that were not remembered, or that were too long ago.
-async fn remember(
-    connection: &mut SqliteConnection,
-    project: i64,
-    hashes: &[Hash],
-    now: i64,
-) -> Result<Vec<Vec<u8>>, sqlx::Error> {
-    let mut query = QueryBuilder::<Sqlite>::new("INSERT INTO seen (project, hash, received) ");
-    query.push_values(hashes, |mut row, hash| {
-        row.push_bind(project).push_bind(hash.as_slice()).push_bind(now);
-    });
-    query
-        .push(" ON CONFLICT DO UPDATE SET received = excluded.received WHERE seen.received < ")
-        .push_bind(now - REMEMBERED_MS)
-        .push(" RETURNING hash");
-    query.build_query_scalar().fetch_all(connection).await
+/// What the keeper knows while it makes a group ready.
+pub(super) struct Desk<'a> {
+    pub(super) reads: &'a SqlitePool,
+    pub(super) salts: &'a Salts,
+    pub(super) new_pages: u32,
+    pub(super) now: i64,
+}
+
+impl Desk<'_> {
+    pub(super) async fn ready(
+        &self,
+        shared: Arc<Shared>,
+        seen: &Seen,
+        mut batches: Vec<Batch>,
+    ) -> Result<(Addition, Writing), (Failure, Vec<Batch>)> {
+        let events: Vec<Vec<Event>> =
+            batches.iter_mut().map(|batch| std::mem::take(&mut batch.events)).collect();
+        let hashes: Vec<Vec<Option<Hash>>> =
+            events.iter().map(|batch| batch.iter().map(hash).collect()).collect();
+        let asked = hashes.iter().flatten().flatten().copied();
+        let known = match seen.known(self.reads, asked, self.now).await {
+            Ok(known) => known,
+            Err(failure) => return Err((failure, batches)),
+        };
+        let known_pages = shared.read().pages.len();
+        let mut addition = Addition {
+            shared,
+            batches,
+            receipts: Vec::new(),
+            reads: Vec::new(),
+            ids: HashSet::new(),
+            known_pages,
+            now: self.now,
+        };
+        let block = self.rows(&mut addition, events, &hashes, &known);
+        match addition.writing(&block) {
+            Ok(writing) => Ok((addition, writing)),
+            Err(failure) => {
+                addition.undo();
+                Err((failure, addition.batches))
+            }
+        }
+    }
+
+    fn rows(
+        &self,
+        addition: &mut Addition,
+        events: Vec<Vec<Event>>,
+        hashes: &[Vec<Option<Hash>>],
+        known: &HashSet<Hash>,
+    ) -> Block {
+        let shared = addition.shared.clone();
+        let mut project = shared.write();
+        let today = self.now.div_euclid(DAY);
+        let mut block = Block::default();
+        for (events, hashes) in events.into_iter().zip(hashes) {
+            let mut receipt = Receipt { accepted: events.len() as u64, duplicates: 0 };
+            for (event, hash) in events.into_iter().zip(hashes) {
+                // The first event that bears a new id uses it up.
+                if hash.is_some_and(|hash| known.contains(&hash) || !addition.ids.insert(hash)) {
+                    receipt.duplicates += 1;
+                    continue;
+                }
+                let place = match event.kind {
+                    Kind::Read => Place::Page(project.pages.number(&event.path, today, self.new_pages)),
+                    _ => Place::Text(block.texts.number(&event.path)),
+                };
+                let visitor = self.salts.visitor(project.id, &event, today);
+                let mut text =
+                    |text: &Option<String>| text.as_ref().map_or(0, |text| block.texts.number(text));
+                let (agent, referrer) = (text(&event.user_agent), text(&event.referrer));
+                block.rows.push(Row {
+                    at: event.at,
+                    place,
+                    kind: event.kind,
+                    class: event.class,
+                    markdown: event.markdown,
+                    status: event.status.unwrap_or_default(),
+                    agent,
+                    referrer,
+                    visitor,
+                    id: *hash,
+                });
+            }
+            addition.receipts.push(receipt);
+        }
+        addition.reads = block.rows.iter().filter_map(Row::read).collect();
+        block
+    }
+}
+
+impl Addition {
+    fn writing(&self, block: &Block) -> Result<Writing, Failure> {
+        let project = self.shared.read();
+        let new = project.pages.since(self.known_pages);
+        Ok(Writing {
+            project: project.id,
+            now: self.now,
+            events: block.rows.len(),
+            block: block.encode(&block.rows, LEVEL)?,
+            pages: new.map(|(number, path)| (number, path.clone())).collect(),
+        })
+    }
+
+    /// It is on disk: now it counts, and its senders are told.
+    pub(super) fn done(self, seen: &mut Seen) {
+        self.shared.write().add(self.reads.into_iter());
+        seen.recent.extend(self.ids.into_iter().map(|hash| (hash, self.now)));
+        for (batch, receipt) in self.batches.into_iter().zip(self.receipts) {
+            batch.tell(Ok(receipt));
+        }
+    }
+
+    pub(super) fn undo(&self) {
+        self.shared.write().pages.truncate(self.known_pages);
+    }
+}
+
+impl Writing {
+    pub(super) async fn write(self, connection: &mut SqliteConnection) -> Result<(), Failure> {
+        if self.events == 0 {
+            return Ok(());
+        }
+        let day = self.now.div_euclid(DAY);
+        for chunk in self.pages.chunks(CHUNK) {
+            let mut query = QueryBuilder::<Sqlite>::new("INSERT INTO page (project, number, path, day) ");
+            query.push_values(chunk, |mut row, (number, path)| {
+                row.push_bind(self.project).push_bind(*number).push_bind(&**path).push_bind(day);
+            });
+            query.build().execute(&mut *connection).await?;
+        }
+        sqlx::query("INSERT INTO journal (project, received, events, block) VALUES (?, ?, ?, ?)")
+            .bind(self.project)
+            .bind(self.now)
+            .bind(self.events as i64)
+            .bind(self.block)
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
 }
 
 fn hash(event: &Event) -> Option<Hash> {
     let digest = Sha256::digest(event.event_id.as_ref()?);
     digest.first_chunk().copied()
-}
-
-/// The numbers of all paths, user agents and referrers of a batch.
-async fn words(
-    connection: &mut SqliteConnection,
-    project: i64,
-    events: &[Event],
-) -> Result<Words, sqlx::Error> {
-    let texts: HashSet<&str> = events.iter().flat_map(texts).collect();
-    let texts: Vec<&str> = texts.into_iter().collect();
-    let mut words = Words::with_capacity(texts.len());
-    for chunk in texts.chunks(CHUNK) {
-        add_words(connection, project, chunk).await?;
-        words.extend(find_words(connection, project, chunk).await?);
-    }
-    Ok(words)
-}
-
-fn texts(event: &Event) -> impl Iterator<Item = &str> {
-    let optional = [&event.user_agent, &event.referrer];
-    std::iter::once(event.path.as_str()).chain(optional.into_iter().flatten().map(String::as_str))
-}
-
-async fn add_words(
-    connection: &mut SqliteConnection,
-    project: i64,
-    texts: &[&str],
-) -> Result<(), sqlx::Error> {
-    let mut query = QueryBuilder::<Sqlite>::new("INSERT INTO word (project, text) ");
-    query.push_values(texts, |mut row, text| {
-        row.push_bind(project).push_bind(*text);
-    });
-    query.push(" ON CONFLICT DO NOTHING").build().execute(connection).await?;
-    Ok(())
-}
-
-async fn find_words(
-    connection: &mut SqliteConnection,
-    project: i64,
-    texts: &[&str],
-) -> Result<Vec<(String, i64)>, sqlx::Error> {
-    let mut query = QueryBuilder::<Sqlite>::new("SELECT text, id FROM word WHERE project = ");
-    query.push_bind(project).push(" AND text IN (");
-    let mut list = query.separated(", ");
-    for text in texts {
-        list.push_bind(*text);
-    }
-    query.push(")").build_query_as().fetch_all(connection).await
-}
-
-async fn insert(
-    connection: &mut SqliteConnection,
-    project: i64,
-    events: &[Event],
-    words: &Words,
-    now: i64,
-) -> Result<(), sqlx::Error> {
-    let word = |text: &Option<String>| text.as_ref().and_then(|text| words.get(text)).copied();
-    let mut query = QueryBuilder::<Sqlite>::new(
-        "INSERT INTO event (project, at, received, path, agent, referrer, status, kind, class, markdown) ",
-    );
-    query.push_values(events, |mut row, event| {
-        row.push_bind(project)
-            .push_bind(event.at)
-            .push_bind(now)
-            .push_bind(words.get(&event.path).copied())
-            .push_bind(word(&event.user_agent))
-            .push_bind(word(&event.referrer))
-            .push_bind(event.status)
-            .push_bind(event.kind as u8)
-            .push_bind(event.class.code())
-            .push_bind(event.markdown);
-    });
-    query.build().execute(connection).await?;
-    Ok(())
 }

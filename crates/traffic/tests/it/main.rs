@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod old;
 mod random;
 mod sqlite;
 mod user_agents;

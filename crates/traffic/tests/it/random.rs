@@ -1,53 +1,146 @@
-//! Whatever comes in, a count is a recount of it.
+//! Whatever comes in, in whatever order, and whatever happens to the server meanwhile: a count is
+//! a recount of it.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
 
-use base::Clock;
-use jiff::Timestamp;
+use base::{Clock, TestClock};
+use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use traffic::{Class, Counts, Event, Kind, PageCount, Range, RawEvent, Tally, Views};
+use traffic::{
+    Class, Counts, Event, Kind, Limits, PageCount, Range, RawEvent, Readers, SqliteViews, Tally, Views,
+    Visitors, parse,
+};
 
-use crate::views::{CLAUDE, FIREFOX, GPTBOT, clock, event, open};
+use crate::views::{CLAUDE, FIREFOX, GPTBOT, clock, event};
 
-/// Few values, so that events meet on pages, on ids and at the ends of ranges.
-fn any_event() -> impl Strategy<Value = (Event, Option<u8>)> {
+const HOUR: i64 = 3_600_000;
+const DAY: i64 = 24 * HOUR;
+const LIMITS: fn() -> Limits = || Limits { raw_days: 3, memory: 0, ..Limits::default() };
+
+/// Few values, so that events meet on pages, on ids, in visitors and at the ends of ranges.
+#[derive(Debug, Clone)]
+struct Sent {
+    path: &'static str,
+    agent: &'static str,
+    status: Option<u16>,
+    ago: i64,
+    id: Option<u8>,
+    ip: Option<&'static str>,
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Take(Vec<Sent>),
+    Tidy,
+    Restart,
+    Wait(i64),
+    Forget,
+}
+
+fn any_sent() -> impl Strategy<Value = Sent> {
     let path = prop::sample::select(vec!["/", "/a", "/a.md", "/a/b", "/é", "/index.html", "/x.png"]);
     let agent = prop::sample::select(vec![FIREFOX, FIREFOX, CLAUDE, GPTBOT, "curl/8.5.0", ""]);
     let status = prop::option::of(prop::sample::select(vec![200, 304, 301, 404, 500]));
-    let id = prop::option::of(0..20_u8);
-    (path, agent, status, 0..40_i64, id).prop_map(|(path, agent, status, at, id)| {
-        let raw = RawEvent {
-            path: Some(path.into()),
-            user_agent: Some(agent.into()),
-            status,
-            timestamp: Some(clock().now() - jiff::SignedDuration::from_millis(at)),
-            event_id: id.map(|id| id.to_string()),
-            ..RawEvent::default()
-        };
-        (event(raw), id)
-    })
+    let ip = prop::option::of(prop::sample::select(vec!["192.0.2.1", "192.0.2.2", "2001:db8::1"]));
+    (path, agent, status, any_ago(), prop::option::of(0..20_u8), ip)
+        .prop_map(|(path, agent, status, ago, id, ip)| Sent { path, agent, status, ago, id, ip })
 }
 
-fn any_range() -> impl Strategy<Value = Range> {
-    let end = || prop::option::of(-42..3_i64);
-    (end(), end()).prop_map(|(from, to)| {
-        let now = clock().now().as_millisecond();
-        let (from, to) = (from.map(|ms| now + ms), to.map(|ms| now + ms));
-        Range::new(from, to).or_else(|_| Range::new(to, from)).unwrap()
-    })
+/// From a day ahead to some days ago, and often just about a full hour.
+fn any_ago() -> impl Strategy<Value = i64> {
+    (-24..6 * 24_i64, prop::sample::select(vec![0, 0, 1, HOUR - 1, HOUR / 2]))
+        .prop_map(|(hours, more)| hours * HOUR + more)
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => prop::collection::vec(any_sent(), 0..25).prop_map(Step::Take),
+        2 => Just(Step::Tidy),
+        1 => Just(Step::Restart),
+        2 => any_ago().prop_map(|ago| Step::Wait(ago.max(0))),
+        1 => prop::bool::weighted(0.1).prop_map(|forget| if forget { Step::Forget } else { Step::Tidy }),
+    ]
+}
+
+/// What is kept, the slow way: every event that counts, and who it was.
+#[derive(Default)]
+struct Model {
+    events: Vec<(Event, String)>,
+    ids: HashMap<u8, i64>,
+}
+
+impl Model {
+    /// Answers how many were known already.
+    fn take(&mut self, sent: &[Sent], clock: &TestClock) -> (Vec<Event>, u64) {
+        let (now, mut events, mut duplicates) = (clock.now_ms(), Vec::new(), 0);
+        for sent in sent {
+            let event = parse(raw(sent, clock), clock.now()).unwrap();
+            events.push(event.clone());
+            let known = sent.id.and_then(|id| self.ids.get(&id)).is_some_and(|first| now - first <= 7 * DAY);
+            if known {
+                duplicates += 1;
+                continue;
+            }
+            sent.id.map(|id| self.ids.insert(id, now));
+            let (day, today) = (event.at().div_euclid(DAY), now.div_euclid(DAY));
+            let visitor = format!("{} {} {:?} {}", day, day.max(today), sent.ip, sent.agent);
+            self.events.push((event, visitor));
+        }
+        (events, duplicates)
+    }
+
+    fn count(&self, range: &Range) -> (Tally, Vec<PageCount>) {
+        let events: Vec<&Event> = self.events.iter().map(|(event, _)| event).collect();
+        recount(&events, range)
+    }
+
+    fn visitors(&self, range: &Range) -> (Readers, Vec<(String, Readers)>) {
+        let mut pages = BTreeMap::<(i64, &str), BTreeMap<&str, (bool, bool)>>::new();
+        for (event, visitor) in &self.events {
+            let day = event.at().div_euclid(DAY);
+            let who = (event.class() == Class::Human, event.class() == Class::Assistant);
+            if event.kind() != Kind::Read || !range.contains(day * DAY) || who == (false, false) {
+                continue;
+            }
+            for page in ["", event.path()] {
+                let seen = pages.entry((day, page)).or_default().entry(visitor).or_default();
+                *seen = (seen.0 | who.0, seen.1 | who.1);
+            }
+        }
+        let mut sums = BTreeMap::<&str, Readers>::new();
+        for ((_, page), visitors) in pages {
+            let sum = sums.entry(page).or_default();
+            sum.human += visitors.values().filter(|(human, _)| *human).count() as u64;
+            sum.ai += visitors.values().filter(|(_, ai)| *ai).count() as u64;
+            sum.total += visitors.len() as u64;
+        }
+        let site = sums.remove("").unwrap_or_default();
+        let mut pages: Vec<_> = sums.into_iter().map(|(path, sum)| (path.to_owned(), sum)).collect();
+        pages.sort_by_key(|(_, readers)| Reverse(readers.total));
+        (site, pages)
+    }
+}
+
+fn raw(sent: &Sent, clock: &TestClock) -> RawEvent {
+    RawEvent {
+        path: Some(sent.path.into()),
+        user_agent: Some(sent.agent.into()),
+        status: sent.status,
+        timestamp: Some(clock.now() - SignedDuration::from_millis(sent.ago)),
+        event_id: sent.id.map(|id| id.to_string()),
+        ip: sent.ip.map(str::to_owned),
+        ..RawEvent::default()
+    }
 }
 
 /// Counts the slow way, from the events themselves.
-fn recount(events: &[(Event, Option<u8>)], range: &Range) -> (Tally, Vec<PageCount>) {
-    let mut ids = HashSet::new();
+fn recount(events: &[&Event], range: &Range) -> (Tally, Vec<PageCount>) {
     let mut pages = BTreeMap::<&str, Tally>::new();
     let mut totals = Tally::default();
-    for (event, id) in events {
-        let first = id.is_none_or(|id| ids.insert(id));
-        if !first || event.kind() != Kind::Read || !range.contains(event.at()) {
-            continue;
-        }
+    for event in events.iter().filter(|event| event.kind() == Kind::Read && range.contains(event.at())) {
         let counted = match event.class() {
             Class::Human => Tally { human: 1, ai: 0 },
             Class::Assistant => Tally { human: 0, ai: 1 },
@@ -78,28 +171,86 @@ async fn every_portion(views: &dyn Views, range: &Range, limit: u32) -> (Tally, 
     }
 }
 
+async fn every_visitor(views: &dyn Views, range: &Range, limit: u32) -> (Readers, Vec<(String, Readers)>) {
+    let mut all = Vec::new();
+    loop {
+        let Visitors { totals, pages, has_more } =
+            views.visitors("acme", range, limit, all.len() as u64).await.unwrap();
+        all.extend(pages);
+        if !has_more {
+            return (totals, all);
+        }
+    }
+}
+
+/// A range of two moments. Where raw events may be gone, both are full hours.
+fn range(ends: &(Option<i64>, Option<i64>), clock: &TestClock) -> Range {
+    let now = clock.now_ms();
+    let raw_from = (now.div_euclid(DAY) - 3) * DAY;
+    let end =
+        |ago: i64| Some(now - ago).map(|at| if at < raw_from { at.div_euclid(HOUR) * HOUR } else { at });
+    let (from, to) = (ends.0.and_then(end), ends.1.and_then(end));
+    Range::new(from, to).or_else(|_| Range::new(to, from)).unwrap()
+}
+
+/// The same from the first day whose raw events are all there.
+fn with_raw(range: &Range, clock: &TestClock) -> Range {
+    let raw_from = (clock.now_ms().div_euclid(DAY) - 3) * DAY;
+    let from = range.from().unwrap_or(raw_from).max(raw_from);
+    Range::new(Some(from), range.to().map(|to| to.max(from))).unwrap()
+}
+
+async fn open(file: &Path, clock: &Arc<TestClock>) -> SqliteViews {
+    SqliteViews::open_with(file, clock.clone(), LIMITS()).await.unwrap()
+}
+
+async fn live(steps: &[Step], ranges: &[(Option<i64>, Option<i64>)], limit: u32) {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, clock) = (folder.path().join("views.db"), clock());
+    let mut views = open(&file, &clock).await;
+    let mut model = Model::default();
+    for step in steps {
+        match step {
+            Step::Take(sent) => {
+                let (events, duplicates) = model.take(sent, &clock);
+                // Another project comes and goes, so that this one is let go of from memory.
+                views.take("globex", events.clone()).await.unwrap();
+                let receipt = views.take("acme", events).await.unwrap();
+                assert_eq!((receipt.accepted, receipt.duplicates), (sent.len() as u64, duplicates));
+            }
+            Step::Tidy => views.tidy().await.unwrap(),
+            Step::Restart => {
+                drop(views);
+                views = open(&file, &clock).await;
+            }
+            Step::Wait(ms) => clock.advance(SignedDuration::from_millis(*ms)),
+            Step::Forget => {
+                views.forget("acme").await.unwrap();
+                model = Model::default();
+            }
+        }
+        for ends in ranges {
+            let range = range(ends, &clock);
+            assert_eq!(every_portion(&views, &range, limit).await, model.count(&range), "{range:?}");
+        }
+    }
+    for ends in ranges {
+        let range = with_raw(&range(ends, &clock), &clock);
+        assert_eq!(every_visitor(&views, &range, limit).await, model.visitors(&range), "{range:?}");
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn a_count_is_a_recount(
-        batches in prop::collection::vec(prop::collection::vec(any_event(), 0..25), 0..5),
-        ranges in prop::collection::vec(any_range(), 1..6),
+        steps in prop::collection::vec(any_step(), 0..12),
+        ranges in prop::collection::vec((prop::option::of(any_ago()), prop::option::of(any_ago())), 1..6),
         limit in 1..4_u32,
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let folder = tempfile::tempdir().unwrap();
-            let views = open(&folder.path().join("views.db"), &clock()).await;
-            for batch in &batches {
-                let events = batch.iter().map(|(event, _)| event.clone()).collect();
-                views.take("acme", events).await.unwrap();
-            }
-            let events = batches.concat();
-            for range in &ranges {
-                assert_eq!(every_portion(&views, range, limit).await, recount(&events, range));
-            }
-        });
+        runtime.block_on(live(&steps, &ranges, limit));
     }
 }
 
@@ -112,10 +263,10 @@ fn a_recount_agrees_with_a_count_by_hand() {
             timestamp: Some(Timestamp::from_second(1_700_000_000).unwrap()),
             ..RawEvent::default()
         };
-        (event(raw), None)
+        event(raw)
     };
     let events = [at("/b", FIREFOX), at("/a", CLAUDE), at("/a", GPTBOT), at("/b", CLAUDE)];
-    let (totals, pages) = recount(&events, &Range::default());
+    let (totals, pages) = recount(&events.iter().collect::<Vec<_>>(), &Range::default());
     assert_eq!(totals, Tally { human: 1, ai: 2 });
     let expected = [("/b", 1, 1), ("/a", 0, 1)];
     assert_eq!(pages, expected.map(|(path, human, ai)| PageCount { path: path.into(), human, ai }));

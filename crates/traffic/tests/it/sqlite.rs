@@ -1,8 +1,8 @@
 //! What only a backend with a file and a bounded queue can show.
 
 use base::sqlite::OpenError;
-use sqlx::{ConnectOptions, Connection, sqlite::SqliteConnectOptions};
-use traffic::{Counts, Limits, Receipt, SqliteViews, TakeError, Views};
+use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
+use traffic::{Limits, Range, Receipt, SqliteViews, TakeError, Views};
 
 use crate::views::{CLAUDE, FIREFOX, all, clock, open, page, view, with_id};
 
@@ -41,64 +41,62 @@ async fn a_full_queue_refuses_and_keeps_nothing() {
 }
 
 #[tokio::test]
-async fn a_batch_that_fails_half_way_leaves_nothing() {
+async fn a_write_that_fails_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let (file, clock) = (folder.path().join("views.db"), clock());
     let views = open(&file, &clock).await;
+    views.take("acme", vec![with_id("/a", "1")]).await.unwrap();
+    let before = all(&views, "acme").await;
     let mut beside = SqliteConnectOptions::new().filename(&file).connect().await.unwrap();
-    sqlx::raw_sql(
-        "CREATE TRIGGER fail BEFORE INSERT ON event
-         WHEN (SELECT text FROM word WHERE id = NEW.path) = '/bad'
-         BEGIN SELECT RAISE(ABORT, 'disk on fire'); END",
-    )
-    .execute(&mut beside)
-    .await
-    .unwrap();
-    let broken = vec![with_id("/a", "1"), with_id("/bad", "2")];
-    let (failed, good) =
-        tokio::join!(views.take("acme", broken), views.take("globex", vec![view("/a", FIREFOX)]),);
+    let broken =
+        "CREATE TRIGGER fail BEFORE INSERT ON journal BEGIN SELECT RAISE(ABORT, 'disk on fire'); END";
+    sqlx::raw_sql(broken).execute(&mut beside).await.unwrap();
+    let failed = views.take("acme", vec![with_id("/b", "2"), with_id("/c", "3")]).await;
     assert!(matches!(failed, Err(TakeError::Failed(_))));
-    assert_eq!(good.unwrap().accepted, 1, "others in the same commit are not undone");
-    assert_eq!(all(&views, "acme").await, Counts::default());
-    let left: (i64, i64) = sqlx::query_as(
-        "SELECT (SELECT COUNT(*) FROM seen), (SELECT COUNT(*) FROM project WHERE name = 'acme')",
-    )
-    .fetch_one(&mut beside)
-    .await
-    .unwrap();
-    assert_eq!(left, (0, 0));
-    beside.close().await.unwrap();
-    assert_eq!(views.take("acme", vec![with_id("/a", "1")]).await.unwrap().duplicates, 0);
+    assert_eq!(all(&views, "acme").await, before);
+    let pages: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM page").fetch_one(&mut beside).await.unwrap();
+    assert_eq!(pages, 1);
+
+    sqlx::raw_sql("DROP TRIGGER fail").execute(&mut beside).await.unwrap();
+    let again = views.take("acme", vec![with_id("/c", "3"), with_id("/b", "2")]).await.unwrap();
+    assert_eq!(again.duplicates, 0, "what was not written was not seen");
+    assert_eq!(all(&views, "acme").await.pages, [page("/a", 1, 0), page("/b", 1, 0), page("/c", 1, 0)]);
 }
 
 #[tokio::test]
-async fn old_event_ids_are_pruned() {
+async fn old_event_ids_are_let_go() {
     let folder = tempfile::tempdir().unwrap();
     let (file, clock) = (folder.path().join("views.db"), clock());
     let views = open(&file, &clock).await;
     let ids = |from: u32| (from..from + 10).map(|id| with_id("/a", &id.to_string())).collect();
     views.take("acme", ids(0)).await.unwrap();
+    views.tidy().await.unwrap();
     clock.advance(jiff::SignedDuration::from_hours(8 * 24));
     views.take("globex", ids(100)).await.unwrap();
+    views.tidy().await.unwrap();
     let mut beside = SqliteConnectOptions::new().filename(&file).connect().await.unwrap();
-    let seen: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM seen").fetch_one(&mut beside).await.unwrap();
-    assert_eq!(seen, 10);
+    let seen: (i64, i64) = sqlx::query_as("SELECT SUM(ids), (SELECT COUNT(*) FROM seen_page) FROM seen")
+        .fetch_one(&mut beside)
+        .await
+        .unwrap();
+    assert_eq!(seen, (10, 1));
 }
 
 #[tokio::test]
-async fn counting_reads_the_index_alone() {
+async fn a_damaged_piece_is_an_error_and_not_a_wrong_count() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("views.db");
-    let _views = open(&file, &clock()).await;
+    let (file, clock) = (folder.path().join("views.db"), clock());
+    let views = open(&file, &clock).await;
+    views.take("acme", vec![view("/a", FIREFOX)]).await.unwrap();
+    views.tidy().await.unwrap();
+    drop(views);
     let mut beside = SqliteConnectOptions::new().filename(&file).connect().await.unwrap();
-    let plan: Vec<(i64, i64, i64, String)> = sqlx::query_as(
-        "EXPLAIN QUERY PLAN SELECT path, SUM(class = 0) FROM event
-         WHERE project = 1 AND kind = 0 AND at >= 0 AND at < 9 AND class <= 1 GROUP BY path",
-    )
-    .fetch_all(&mut beside)
-    .await
-    .unwrap();
-    assert!(plan.iter().any(|step| step.3.contains("COVERING INDEX event_count")), "{plan:?}");
+    sqlx::raw_sql("UPDATE day SET cells = zeroblob(20)").execute(&mut beside).await.unwrap();
+    let views = open(&file, &clock).await;
+    let failure = views.count("acme", &Range::default(), 50, 0).await.unwrap_err();
+    let cause = std::error::Error::source(&failure).unwrap().to_string();
+    assert!(cause.starts_with("a piece of the page views on disk is damaged"), "{cause}");
+    views.take("acme", vec![view("/a", FIREFOX)]).await.unwrap();
 }
 
 #[tokio::test]

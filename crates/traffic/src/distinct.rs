@@ -1,0 +1,157 @@
+//! Distinct readers of one day: of the site by class, and of each page.
+
+use std::collections::BTreeMap;
+
+use crate::block::Read;
+use crate::bytes::{Bytes, Damaged, pack, put, put_slice, unpack};
+use crate::cells::CLASSES;
+use crate::classify::Class;
+use crate::views::Readers;
+
+/// Someone read a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Visit {
+    page: u32,
+    visitor: u64,
+    class: Class,
+}
+
+impl Visit {
+    pub(crate) fn new(read: Read, visitor: u64) -> Self {
+        Self { page: read.page, visitor, class: read.class }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Distinct {
+    /// Readers of any page, by class.
+    classes: [u64; CLASSES],
+    /// Those of them that are human or AI, each once.
+    union: u64,
+    pages: BTreeMap<u32, Readers>,
+}
+
+impl Distinct {
+    pub(crate) fn of(mut visits: Vec<Visit>) -> Self {
+        visits.sort_unstable();
+        visits.dedup();
+        let mut distinct = Self::default();
+        for page in visits.chunk_by(|one, next| one.page == next.page) {
+            let readers = readers(page);
+            if readers.total > 0 {
+                distinct.pages.insert(page[0].page, readers);
+            }
+        }
+        visits.iter_mut().for_each(|visit| visit.page = 0);
+        visits.sort_unstable();
+        visits.dedup();
+        visits.iter().for_each(|visit| distinct.classes[usize::from(visit.class.code())] += 1);
+        distinct.union = readers(&visits).total;
+        distinct
+    }
+
+    /// Others, of whom none is among these.
+    pub(crate) fn add(&mut self, others: &Distinct) {
+        self.classes.iter_mut().zip(others.classes).for_each(|(sum, more)| *sum += more);
+        self.union += others.union;
+        for (page, readers) in &others.pages {
+            self.pages.entry(*page).or_default().add(readers);
+        }
+    }
+
+    pub(crate) fn site(&self) -> Readers {
+        Readers { human: self.classes[0], ai: self.classes[1], total: self.union }
+    }
+
+    pub(crate) fn pages(&self) -> impl Iterator<Item = (u32, &Readers)> {
+        self.pages.iter().map(|(page, readers)| (*page, readers))
+    }
+
+    pub(crate) fn encode(&self) -> std::io::Result<Vec<u8>> {
+        let mut columns: [Vec<u8>; 4] = Default::default();
+        let [pages, humans, ais, totals] = &mut columns;
+        let mut before = 0;
+        for (page, readers) in &self.pages {
+            put(pages, u64::from(page - before));
+            before = *page;
+            put(humans, readers.human);
+            put(ais, readers.ai);
+            put(totals, readers.total);
+        }
+        let mut plain = Vec::new();
+        self.classes.iter().for_each(|count| put(&mut plain, *count));
+        put(&mut plain, self.union);
+        put(&mut plain, self.pages.len() as u64);
+        columns.iter().for_each(|column| put_slice(&mut plain, column));
+        pack(&plain, 3)
+    }
+
+    pub(crate) fn decode(packed: &[u8]) -> Result<Self, Damaged> {
+        let plain = unpack(packed)?;
+        let mut bytes = Bytes(&plain);
+        let mut distinct = Self::default();
+        for count in &mut distinct.classes {
+            *count = bytes.number()?;
+        }
+        distinct.union = bytes.number()?;
+        let pages = bytes.number()?;
+        let [mut numbers, mut humans, mut ais, mut totals] = [Bytes(&[]); 4];
+        for column in [&mut numbers, &mut humans, &mut ais, &mut totals] {
+            *column = Bytes(bytes.slice()?);
+        }
+        let mut page = 0_u32;
+        for _ in 0..pages {
+            page = page.checked_add(numbers.small()?).ok_or(Damaged("a number is too large"))?;
+            let readers = Readers { human: humans.number()?, ai: ais.number()?, total: totals.number()? };
+            distinct.pages.insert(page, readers);
+        }
+        Ok(distinct)
+    }
+}
+
+/// The readers of visits that are sorted by visitor, each of them once a class.
+fn readers(visits: &[Visit]) -> Readers {
+    let mut sum = Readers::default();
+    for reader in visits.chunk_by(|one, next| one.visitor == next.visitor) {
+        let is = |class| u64::from(reader.iter().any(|visit| visit.class == class));
+        let (human, ai) = (is(Class::Human), is(Class::Assistant));
+        sum.add(&Readers { human, ai, total: human | ai });
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn visit(page: u32, visitor: u64, class: Class) -> Visit {
+        Visit { page, visitor, class }
+    }
+
+    #[test]
+    fn a_reader_counts_once() {
+        use Class::{Assistant, Bot, Human};
+        let visits = vec![
+            visit(1, 7, Human),
+            visit(1, 7, Human),
+            visit(2, 7, Human),
+            visit(2, 7, Assistant),
+            visit(2, 8, Assistant),
+            visit(3, 9, Bot),
+        ];
+        let distinct = Distinct::of(visits);
+        assert_eq!(distinct.site(), Readers { human: 1, ai: 2, total: 2 });
+        assert_eq!(distinct.classes, [1, 2, 0, 0, 0, 0, 1]);
+        let pages: Vec<_> = distinct.pages().map(|(page, readers)| (page, *readers)).collect();
+        let second = Readers { human: 1, ai: 2, total: 2 };
+        assert_eq!(pages, [(1, Readers { human: 1, ai: 0, total: 1 }), (2, second)]);
+        assert_eq!(Distinct::decode(&distinct.encode().unwrap()), Ok(distinct));
+    }
+
+    #[test]
+    fn junk_is_refused() {
+        assert!(Distinct::decode(b"junk").is_err());
+        let many = pack(&[0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0x7f, 0, 0, 0, 0], 1).unwrap();
+        assert!(Distinct::decode(&many).is_err());
+    }
+}

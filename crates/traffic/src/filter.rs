@@ -1,0 +1,81 @@
+//! Tells of most ids that they are not among many, with two bytes an id and one look into memory.
+
+use crate::block::Hash;
+
+/// 512 bits: what a processor fetches at once.
+type Line = [u64; 8];
+/// Lines are filled so that two bytes an id are enough for one wrong guess in some thousands.
+const IDS_A_LINE: usize = 32;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Filter(Vec<Line>);
+
+impl Filter {
+    pub(crate) fn of<'a>(hashes: impl ExactSizeIterator<Item = &'a Hash>) -> Self {
+        let mut filter = Self(vec![[0; 8]; hashes.len().div_ceil(IDS_A_LINE).max(1)]);
+        for hash in hashes {
+            let line = filter.line(hash);
+            bits(hash).for_each(|(word, bit)| filter.0[line][word] |= bit);
+        }
+        filter
+    }
+
+    /// `false` is certain.
+    pub(crate) fn may_have(&self, hash: &Hash) -> bool {
+        let line = self.0.get(self.line(hash));
+        line.is_some_and(|line| bits(hash).all(|(word, bit)| line[word] & bit != 0))
+    }
+
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        self.0.iter().flatten().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
+        let (words, _) = bytes.as_chunks::<8>();
+        let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        Self(words.as_chunks::<8>().0.to_vec())
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(self.0.as_slice())
+    }
+
+    fn line(&self, hash: &Hash) -> usize {
+        let (low, _) = halves(hash);
+        ((u128::from(low) * self.0.len() as u128) >> 64) as usize
+    }
+}
+
+/// One bit in each word of a line.
+fn bits(hash: &Hash) -> impl Iterator<Item = (usize, u64)> {
+    let (_, high) = halves(hash);
+    (0..8).map(move |word| (word, 1 << (high >> (6 * word) & 63)))
+}
+
+fn halves(hash: &Hash) -> (u64, u64) {
+    let both = u128::from_le_bytes(*hash);
+    (both as u64, (both >> 64) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use sha2::{Digest, Sha256};
+
+    use super::*;
+
+    fn hash(number: u32) -> Hash {
+        *Sha256::digest(number.to_le_bytes()).first_chunk().unwrap()
+    }
+
+    #[test]
+    fn none_is_missed_and_few_are_guessed_wrong() {
+        let inside: Vec<Hash> = (0..10_000).map(hash).collect();
+        let filter = Filter::of(inside.iter());
+        let filter = Filter::from_bytes(&filter.to_bytes());
+        assert!(inside.iter().all(|hash| filter.may_have(hash)));
+        let wrong = (10_000..110_000).filter(|number| filter.may_have(&hash(*number))).count();
+        assert!(wrong < 300, "{wrong} of 100,000");
+        assert!(filter.bytes() <= 10_000 * 2 + 64);
+        assert!(!Filter::from_bytes(b"junk").may_have(&hash(1)));
+    }
+}

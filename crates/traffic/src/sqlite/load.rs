@@ -1,0 +1,78 @@
+//! A project from the disk into memory.
+
+use std::sync::Arc;
+
+use sqlx::{SqliteConnection, SqliteExecutor, SqlitePool};
+
+use super::project::{Project, Shared};
+use super::seen::{Ids, Seen};
+use crate::block::{Block, Row};
+use crate::cells::each_cell;
+use crate::classify::Class;
+use crate::index::Index;
+use crate::pages::Pages;
+use crate::views::Failure;
+
+pub(super) async fn project_id(reads: &SqlitePool, name: &str) -> Result<Option<i64>, Failure> {
+    Ok(sqlx::query_scalar("SELECT id FROM project WHERE name = ?").bind(name).fetch_optional(reads).await?)
+}
+
+pub(super) async fn create(connection: &mut SqliteConnection, name: &str) -> Result<(), Failure> {
+    let create = "INSERT INTO project (name) VALUES (?) ON CONFLICT DO NOTHING";
+    sqlx::query(create).bind(name).execute(connection).await?;
+    Ok(())
+}
+
+/// All but the sums of its days, which only those who ask need.
+pub(super) async fn project(reads: &SqlitePool, id: i64) -> Result<(Arc<Shared>, Seen), Failure> {
+    let raw_from =
+        sqlx::query_scalar("SELECT raw_from FROM project WHERE id = ?").bind(id).fetch_one(reads).await?;
+    let mut project =
+        Project { id, raw_from, pages: pages(reads, id).await?, recent: Vec::new(), index: None, folds: 0 };
+    let journal: Vec<(i64, Vec<u8>)> =
+        sqlx::query_as("SELECT received, block FROM journal WHERE project = ? ORDER BY id")
+            .bind(id)
+            .fetch_all(reads)
+            .await?;
+    let mut ids = Ids::new();
+    for (received, block) in journal {
+        let rows = Block::decode(&block)?.rows;
+        ids.extend(rows.iter().filter_map(|row| Some((row.id?, received))));
+        project.add(rows.iter().filter_map(Row::read));
+    }
+    Ok((Shared::new(project), Seen::load(reads, id, ids).await?))
+}
+
+pub(super) async fn pages<'e>(from: impl SqliteExecutor<'e>, project: i64) -> Result<Pages, Failure> {
+    let mut pages = Pages::new();
+    let rows: Vec<(String, i64)> =
+        sqlx::query_as("SELECT path, day FROM page WHERE project = ? ORDER BY number")
+            .bind(project)
+            .fetch_all(from)
+            .await?;
+    for (path, day) in rows {
+        pages.add(path.into(), day);
+    }
+    Ok(pages)
+}
+
+/// The sums of a project's days, of all that is folded.
+pub(super) async fn index(reads: &SqlitePool, project: i64) -> Result<Index, Failure> {
+    let days: Vec<(i64, Vec<u8>)> =
+        sqlx::query_as("SELECT day, cells FROM day WHERE project = ? ORDER BY day")
+            .bind(project)
+            .fetch_all(reads)
+            .await?;
+    let mut index = Index::default();
+    for (day, cells) in days {
+        each_cell(&cells, |page, cell| {
+            for class in [Class::Human, Class::Assistant] {
+                let reads = cell[usize::from(class.code())];
+                if reads > 0 {
+                    index.add(day, page, class, reads);
+                }
+            }
+        })?;
+    }
+    Ok(index)
+}

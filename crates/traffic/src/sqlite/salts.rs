@@ -1,0 +1,64 @@
+//! What makes a visitor of an address and a user agent. A day has a salt that is thrown away when
+//! the day is over, so that nobody can tell afterwards who a visitor was, or find one again on
+//! another day.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use sha2::{Digest, Sha256};
+use sqlx::SqliteConnection;
+
+use super::project::DAY;
+use crate::event::Event;
+use crate::views::Failure;
+
+type Salt = [u8; 32];
+
+#[derive(Default)]
+pub(super) struct Salts(HashMap<i64, Salt>);
+
+impl Salts {
+    /// Whether those are there that a view received on this day can need.
+    pub(super) fn ready(&self, today: i64) -> bool {
+        self.0.len() == 2 && self.0.contains_key(&today) && self.0.contains_key(&(today + 1))
+    }
+
+    /// Views are of today, of tomorrow where clocks are ahead, or late: then they are counted under
+    /// the salt of the day on which they came.
+    pub(super) async fn turn(connection: &mut SqliteConnection, today: i64) -> Result<Self, Failure> {
+        sqlx::query("DELETE FROM salt WHERE day < ? OR day > ? + 1")
+            .bind(today)
+            .bind(today)
+            .execute(&mut *connection)
+            .await?;
+        for day in [today, today + 1] {
+            let mut salt = Salt::default();
+            getrandom::fill(&mut salt).map_err(|error| Failure::new(error.to_string()))?;
+            sqlx::query("INSERT INTO salt (day, salt) VALUES (?, ?) ON CONFLICT DO NOTHING")
+                .bind(day)
+                .bind(salt.as_slice())
+                .execute(&mut *connection)
+                .await?;
+        }
+        let kept: Vec<(i64, Vec<u8>)> =
+            sqlx::query_as("SELECT day, salt FROM salt").fetch_all(connection).await?;
+        let salt = |(day, salt): (i64, Vec<u8>)| Some((day, salt.try_into().ok()?));
+        Ok(Self(kept.into_iter().filter_map(salt).collect()))
+    }
+
+    /// A sender that tells no address has as many visitors as user agents.
+    pub(super) fn visitor(&self, project: i64, event: &Event, today: i64) -> Option<u64> {
+        let day = event.at.div_euclid(DAY);
+        let salt = self.0.get(&day.max(today))?;
+        let mut hash = Sha256::new_with_prefix(salt);
+        hash.update(project.to_le_bytes());
+        hash.update(day.to_le_bytes());
+        hash.update(match event.address {
+            Some(IpAddr::V4(address)) => address.to_ipv6_mapped().octets(),
+            Some(IpAddr::V6(address)) => address.octets(),
+            None => [0; 16],
+        });
+        hash.update(event.user_agent.as_deref().unwrap_or_default());
+        hash.finalize().first_chunk().copied().map(u64::from_le_bytes)
+    }
+}

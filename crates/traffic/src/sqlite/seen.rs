@@ -1,0 +1,220 @@
+//! Which event ids were seen within seven days. Those since the last fold are in memory; the others
+//! lie on disk, sorted, by the day of their receipt, and a filter in memory tells of most ids that
+//! they are not among them.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use sqlx::{Row as _, SqliteConnection, SqlitePool};
+
+use super::project::DAY;
+use crate::block::Hash;
+use crate::filter::Filter;
+use crate::views::Failure;
+
+/// How long an event id is remembered.
+const REMEMBERED: i64 = 7 * DAY;
+/// Ids in one segment: what comes later on the same day is sorted into it until then.
+const SEGMENT: usize = 500_000;
+/// Ids in one page of a segment, which is what a look at the disk reads.
+const PAGE: usize = 1024;
+/// A hash and the millisecond of its day.
+const ENTRY: usize = size_of::<Hash>() + size_of::<u32>();
+
+/// Hashes with the time of their receipt.
+pub(super) type Ids = HashMap<Hash, i64>;
+
+#[derive(Default)]
+pub(super) struct Seen {
+    /// Not folded yet.
+    pub(super) recent: Ids,
+    segments: Vec<Segment>,
+}
+
+pub(super) struct Segment {
+    id: i64,
+    day: i64,
+    filter: Filter,
+}
+
+impl Seen {
+    pub(super) async fn load(reads: &SqlitePool, project: i64, recent: Ids) -> Result<Self, Failure> {
+        let rows = sqlx::query("SELECT id, day, filter FROM seen WHERE project = ? ORDER BY id")
+            .bind(project)
+            .fetch_all(reads)
+            .await?;
+        let segment = |row: sqlx::sqlite::SqliteRow| Segment {
+            id: row.get(0),
+            day: row.get(1),
+            filter: Filter::from_bytes(row.get(2)),
+        };
+        Ok(Self { recent, segments: rows.into_iter().map(segment).collect() })
+    }
+
+    /// Those of some hashes that were received within seven days.
+    pub(super) async fn known(
+        &self,
+        reads: &SqlitePool,
+        hashes: impl IntoIterator<Item = Hash>,
+        now: i64,
+    ) -> Result<HashSet<Hash>, Failure> {
+        let fresh = |received: i64| now - received <= REMEMBERED;
+        let (mut known, mut others) = (HashSet::new(), Vec::new());
+        for hash in hashes {
+            if self.recent.get(&hash).is_some_and(|received| fresh(*received)) {
+                known.insert(hash);
+            } else {
+                others.push(hash);
+            }
+        }
+        // In order, so that those of one page are looked up together.
+        others.sort_unstable();
+        for segment in self.segments.iter().filter(|segment| fresh((segment.day + 1) * DAY)) {
+            let mut page = Page(Vec::new());
+            for hash in others.iter().filter(|hash| segment.filter.may_have(hash)) {
+                if page.last().is_none_or(|last| hash > last) {
+                    page = Page::find(reads, segment.id, hash).await?;
+                }
+                if page.received(hash, segment.day).is_some_and(fresh) {
+                    known.insert(*hash);
+                }
+            }
+        }
+        Ok(known)
+    }
+
+    /// Takes the recent ones for folded, into these segments.
+    pub(super) fn folded(&mut self, segments: Vec<(Option<i64>, Segment)>) {
+        self.recent = Ids::new();
+        for (instead_of, segment) in segments {
+            self.segments.retain(|old| Some(old.id) != instead_of);
+            self.segments.push(segment);
+        }
+    }
+
+    pub(super) fn forget_before(&mut self, day: i64) {
+        self.segments.retain(|segment| segment.day >= day);
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let filters: usize = self.segments.iter().map(|segment| segment.filter.bytes()).sum();
+        filters + self.recent.capacity() * 32
+    }
+}
+
+/// The first day whose ids are still remembered.
+pub(super) fn first_day(now: i64) -> i64 {
+    (now - REMEMBERED).div_euclid(DAY)
+}
+
+/// A page of a segment: entries, sorted by hash.
+struct Page(Vec<u8>);
+
+impl Page {
+    async fn find(reads: &SqlitePool, segment: i64, hash: &Hash) -> Result<Self, Failure> {
+        let found: Option<Vec<u8>> = sqlx::query_scalar(
+            "SELECT ids FROM seen_page WHERE seen = ? AND first <= ? ORDER BY first DESC LIMIT 1",
+        )
+        .bind(segment)
+        .bind(hash.as_slice())
+        .fetch_optional(reads)
+        .await?;
+        Ok(Self(found.unwrap_or_default()))
+    }
+
+    fn last(&self) -> Option<&Hash> {
+        self.0.as_chunks::<ENTRY>().0.last()?.first_chunk()
+    }
+
+    fn received(&self, hash: &Hash, day: i64) -> Option<i64> {
+        let entries = self.0.as_chunks::<ENTRY>().0;
+        let found = entries.binary_search_by(|entry| entry[..hash.len()].cmp(hash)).ok()?;
+        let millisecond = entries[found].last_chunk().copied().map(u32::from_le_bytes)?;
+        Some(day * DAY + i64::from(millisecond))
+    }
+}
+
+/// Sorts ids into segments of their days. Answers each with the one that it stands for, if it does.
+pub(super) async fn write(
+    connection: &mut SqliteConnection,
+    project: i64,
+    ids: Ids,
+) -> Result<Vec<(Option<i64>, Segment)>, Failure> {
+    let mut days: BTreeMap<i64, Vec<[u8; ENTRY]>> = BTreeMap::new();
+    for (hash, received) in ids {
+        days.entry(received.div_euclid(DAY)).or_default().push(entry(hash, received));
+    }
+    let mut written = Vec::new();
+    for (day, mut entries) in days {
+        let open = open_segment(connection, project, day).await?;
+        if let Some(id) = open {
+            entries.extend(take_back(connection, id).await?);
+        }
+        entries.sort_unstable();
+        entries.dedup_by(|later, first| later[..16] == first[..16]);
+        written.push((open, insert(connection, project, day, &entries).await?));
+    }
+    Ok(written)
+}
+
+fn entry(hash: Hash, received: i64) -> [u8; ENTRY] {
+    let mut entry = [0; ENTRY];
+    let (start, end) = entry.split_at_mut(hash.len());
+    start.copy_from_slice(&hash);
+    end.copy_from_slice(&(received.rem_euclid(DAY) as u32).to_le_bytes());
+    entry
+}
+
+async fn open_segment(
+    connection: &mut SqliteConnection,
+    project: i64,
+    day: i64,
+) -> Result<Option<i64>, Failure> {
+    let open = "SELECT id FROM seen WHERE project = ? AND day = ? AND ids < ? ORDER BY id DESC LIMIT 1";
+    let open = sqlx::query_scalar(open).bind(project).bind(day).bind(SEGMENT as i64);
+    Ok(open.fetch_optional(connection).await?)
+}
+
+async fn take_back(connection: &mut SqliteConnection, segment: i64) -> Result<Vec<[u8; ENTRY]>, Failure> {
+    let pages: Vec<Vec<u8>> = sqlx::query_scalar("SELECT ids FROM seen_page WHERE seen = ? ORDER BY first")
+        .bind(segment)
+        .fetch_all(&mut *connection)
+        .await?;
+    sqlx::query("DELETE FROM seen_page WHERE seen = ?").bind(segment).execute(&mut *connection).await?;
+    sqlx::query("DELETE FROM seen WHERE id = ?").bind(segment).execute(connection).await?;
+    Ok(pages.iter().flat_map(|page| page.as_chunks::<ENTRY>().0).copied().collect())
+}
+
+async fn insert(
+    connection: &mut SqliteConnection,
+    project: i64,
+    day: i64,
+    entries: &[[u8; ENTRY]],
+) -> Result<Segment, Failure> {
+    let hashes: Vec<Hash> = entries.iter().filter_map(|entry| entry.first_chunk().copied()).collect();
+    let filter = Filter::of(hashes.iter());
+    let id = sqlx::query("INSERT INTO seen (project, day, ids, filter) VALUES (?, ?, ?, ?)")
+        .bind(project)
+        .bind(day)
+        .bind(entries.len() as i64)
+        .bind(filter.to_bytes())
+        .execute(&mut *connection)
+        .await?
+        .last_insert_rowid();
+    for page in entries.chunks(PAGE) {
+        sqlx::query("INSERT INTO seen_page (seen, first, ids) VALUES (?, ?, ?)")
+            .bind(id)
+            .bind(&page[0][..size_of::<Hash>()])
+            .bind(page.as_flattened())
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(Segment { id, day, filter })
+}
+
+/// Forgets the ids of the days before this one, in all projects.
+pub(super) async fn prune(connection: &mut SqliteConnection, day: i64) -> Result<(), Failure> {
+    let pages = "DELETE FROM seen_page WHERE seen IN (SELECT id FROM seen WHERE day < ?)";
+    sqlx::query(pages).bind(day).execute(&mut *connection).await?;
+    sqlx::query("DELETE FROM seen WHERE day < ?").bind(day).execute(connection).await?;
+    Ok(())
+}

@@ -1,0 +1,174 @@
+//! Distinct readers by day. A day's numbers are kept until a read of that day comes in, and then
+//! counted again from its raw events, a part of the visitors at a time, so that they are exact and
+//! the memory for them is bounded, however many there are.
+
+use std::collections::BTreeMap;
+
+use base::sqlite::Database;
+use futures_util::{FutureExt, TryStreamExt};
+use sqlx::{SqliteConnection, SqlitePool};
+
+use super::count::{Portion, top};
+use super::parts::Span;
+use super::project::{DAY, Shared};
+use crate::block::{Row, each_read};
+use crate::distinct::{Distinct, Visit};
+use crate::range::Range;
+use crate::views::{Failure, Readers, Visitors};
+
+/// Events whose visitors are held in memory at once.
+const MOST: i64 = 1 << 21;
+
+/// Days that begin in a range.
+pub(super) fn days(range: &Range) -> Span {
+    let next = |at: i64| at.div_euclid(DAY) + i64::from(at.rem_euclid(DAY) > 0);
+    (range.from().map_or(i64::MIN, next), range.to().map_or(i64::MAX, next))
+}
+
+/// The readers of a project whose views are all folded.
+pub(super) async fn answer(
+    database: &Database,
+    shared: &Shared,
+    days: Span,
+    portion: Portion,
+) -> Result<Visitors, Failure> {
+    let id = shared.read().id;
+    let kept = loop {
+        recount(database, id, days).await?;
+        if let Some(kept) = kept(database.reads(), id, days).await? {
+            break kept;
+        }
+    };
+    let (mut totals, mut pages) = (Readers::default(), BTreeMap::<u32, Readers>::new());
+    for day in kept {
+        let day = Distinct::decode(&day)?;
+        totals.add(&day.site());
+        day.pages().for_each(|(page, readers)| pages.entry(page).or_default().add(readers));
+    }
+    let project = shared.read();
+    let readers = |page: u32| pages.get(&page).copied().unwrap_or_default();
+    let (top, has_more) = top(&project.pages, portion, project.pages.len(), |page| readers(page).total);
+    let page = |page: u32| (project.pages.path(page).to_owned(), readers(page));
+    Ok(Visitors { totals, pages: top.into_iter().map(page).collect(), has_more })
+}
+
+/// The numbers of some days, unless one of them has changed since they were counted.
+async fn kept(reads: &SqlitePool, project: i64, days: Span) -> Result<Option<Vec<Vec<u8>>>, Failure> {
+    let kept: Vec<Option<Vec<u8>>> =
+        sqlx::query_scalar("SELECT visitors FROM day WHERE project = ? AND day >= ? AND day < ?")
+            .bind(project)
+            .bind(days.0)
+            .bind(days.1)
+            .fetch_all(reads)
+            .await?;
+    Ok(kept.into_iter().collect())
+}
+
+/// Counts the readers of the days that have changed, and keeps the numbers.
+pub(super) async fn recount(database: &Database, project: i64, days: Span) -> Result<(), Failure> {
+    let stale: Vec<(i64, i64)> = sqlx::query_as(
+        "SELECT day, folds FROM day WHERE project = ? AND day >= ? AND day < ? AND visitors IS NULL",
+    )
+    .bind(project)
+    .bind(days.0)
+    .bind(days.1)
+    .fetch_all(database.reads())
+    .await?;
+    let mut counted = Vec::new();
+    for (day, folds) in stale {
+        counted.push((day, folds, of_day(database.reads(), project, day).await?.encode()?));
+    }
+    if counted.is_empty() {
+        return Ok(());
+    }
+    let kept = database.write(move |connection| {
+        async move {
+            for (day, folds, visitors) in counted {
+                // Not if the day has changed since it was counted.
+                sqlx::query("UPDATE day SET visitors = ? WHERE project = ? AND day = ? AND folds = ?")
+                    .bind(visitors)
+                    .bind(project)
+                    .bind(day)
+                    .bind(folds)
+                    .execute(&mut *connection)
+                    .await?;
+            }
+            Ok::<_, Failure>(())
+        }
+        .boxed()
+    });
+    kept.await
+}
+
+async fn of_day(reads: &SqlitePool, project: i64, day: i64) -> Result<Distinct, Failure> {
+    let (from, to) = (day * DAY, (day + 1) * DAY);
+    let events = "SELECT COALESCE(SUM(events), 0) FROM block WHERE project = ? AND last >= ? AND first < ?";
+    let events: i64 = sqlx::query_scalar(events).bind(project).bind(from).bind(to).fetch_one(reads).await?;
+    let passes = (events / MOST + 1).unsigned_abs();
+    let mut distinct = Distinct::default();
+    for pass in 0..passes {
+        let mut visits = Vec::new();
+        let mut blocks = sqlx::query_scalar::<_, Vec<u8>>(
+            "SELECT block FROM block WHERE project = ? AND last >= ? AND first < ?",
+        )
+        .bind(project)
+        .bind(from)
+        .bind(to)
+        .fetch(reads);
+        while let Some(block) = blocks.try_next().await? {
+            each_read(&block, |read, visitor| {
+                let visitor =
+                    visitor.filter(|visitor| (from..to).contains(&read.at) && visitor % passes == pass);
+                visits.extend(visitor.map(|visitor| Visit::new(read, visitor)));
+            })?;
+        }
+        distinct.add(&Distinct::of(visits));
+    }
+    Ok(distinct)
+}
+
+/// The readers of rows, by day.
+pub(super) fn of_rows<'a>(rows: impl Iterator<Item = &'a Row>) -> BTreeMap<i64, Distinct> {
+    let mut days = BTreeMap::<i64, Vec<Visit>>::new();
+    for (read, visitor) in rows.filter_map(|row| Some((row.read()?, row.visitor?))) {
+        days.entry(read.at.div_euclid(DAY)).or_default().push(Visit::new(read, visitor));
+    }
+    days.into_iter().map(|(day, visits)| (day, Distinct::of(visits))).collect()
+}
+
+/// Adds readers to days whose raw events are gone. They were hashed with another salt, so that
+/// none of them is known there.
+pub(super) async fn add(
+    connection: &mut SqliteConnection,
+    project: i64,
+    days: BTreeMap<i64, Distinct>,
+) -> Result<(), Failure> {
+    for (day, mut distinct) in days {
+        let kept: Option<Vec<u8>> =
+            sqlx::query_scalar("SELECT visitors FROM day WHERE project = ? AND day = ?")
+                .bind(project)
+                .bind(day)
+                .fetch_one(&mut *connection)
+                .await?;
+        if let Some(kept) = kept {
+            distinct.add(&Distinct::decode(&kept)?);
+        }
+        sqlx::query("UPDATE day SET visitors = ? WHERE project = ? AND day = ?")
+            .bind(distinct.encode()?)
+            .bind(project)
+            .bind(day)
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn recount_later(
+    connection: &mut SqliteConnection,
+    project: i64,
+    day: i64,
+) -> Result<(), Failure> {
+    let stale = "UPDATE day SET visitors = NULL WHERE project = ? AND day = ?";
+    sqlx::query(stale).bind(project).bind(day).execute(connection).await?;
+    Ok(())
+}
