@@ -36,6 +36,16 @@ impl Cache {
     /// moves if it was there. One fetch at a time.
     pub async fn fetch(&self, remote: &Remote, branch: &str, pin: &str) -> Result<Oid> {
         valid_branch(branch)?;
+        Ok(self.fetch_any(remote, Some(branch), pin).await?.1)
+    }
+
+    /// The same with the default branch, whose name is answered, too. A remote that does not tell which it is, as
+    /// one on this machine, has [`Error::NoSuchBranch`]: its host can be asked.
+    pub async fn fetch_default(&self, remote: &Remote, pin: &str) -> Result<(String, Oid)> {
+        self.fetch_any(remote, None, pin).await
+    }
+
+    async fn fetch_any(&self, remote: &Remote, branch: Option<&str>, pin: &str) -> Result<(String, Oid)> {
         let pin = pin_ref(pin)?;
         let _turn = self.turn.lock().await;
         let _alone = self.lock().await?;
@@ -53,13 +63,16 @@ impl Cache {
         }
     }
 
-    async fn fetch_once(&self, remote: &Remote, branch: &str, pin: &str) -> Result<Oid> {
-        let tip = match remote {
-            Remote::File(file) => target::fetch(&self.dir, file, branch, pin).await?,
+    async fn fetch_once(&self, remote: &Remote, branch: Option<&str>, pin: &str) -> Result<(String, Oid)> {
+        let fetched = match remote {
             Remote::Http(http) => smart::fetch(&self.dir, http, branch, pin).await?,
+            Remote::File(file) => {
+                let branch = branch.ok_or_else(|| Error::NoSuchBranch("HEAD".to_owned()))?;
+                (branch.to_owned(), target::fetch(&self.dir, file, branch, pin).await?)
+            }
         };
-        self.snapshot(&tip)?;
-        Ok(tip)
+        self.snapshot(&fetched.1)?;
+        Ok(fetched)
     }
 
     /// Whether `commit` is here, to be read and pushed.
@@ -102,6 +115,22 @@ impl Cache {
         }
     }
 
+    /// The same for a branch that is likely not there yet, which is then quicker. Whether it is there is seen all
+    /// the same.
+    pub async fn push_new(
+        &self,
+        remote: &Remote,
+        commit: &Oid,
+        branch: &str,
+        from: Option<&Oid>,
+    ) -> Result<()> {
+        valid_branch(branch)?;
+        match remote {
+            Remote::File(_) => self.push(remote, commit, branch, from).await,
+            Remote::Http(http) => smart::push_new(&self.dir, http, commit, branch, from).await,
+        }
+    }
+
     /// What changed between two commits that are here, as git writes it; cut at 2 MiB.
     pub async fn diff(&self, from: &Oid, to: &Oid) -> Result<String> {
         diff::between(&self.dir, from, to).await
@@ -116,9 +145,10 @@ impl Cache {
         }
     }
 
-    /// Whether the remote itself answers and has the branch.
-    async fn answers(&self, remote: &Remote, branch: &str) -> bool {
-        self.tip(remote, branch).await.is_ok_and(|tip| tip.is_some())
+    /// Whether the remote itself answers, and has the branch if one is named.
+    async fn answers(&self, remote: &Remote, branch: Option<&str>) -> bool {
+        let tip = self.tip(remote, branch.unwrap_or("HEAD")).await;
+        tip.is_ok_and(|tip| tip.is_some() || branch.is_none())
     }
 
     /// Packs what is pinned and drops what has not been for two weeks. For quiet hours.

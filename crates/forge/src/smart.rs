@@ -22,16 +22,24 @@ use crate::{Error, HttpRemote, Oid, Result, Snapshot};
 
 const QUICK: Duration = Duration::from_secs(180);
 
-/// Brings the tip of `branch` into the repository at `dir`, without its history and without what is
-/// there already, and makes `pin` point to it.
-pub(crate) async fn fetch(dir: &Path, remote: &HttpRemote, branch: &str, pin: &str) -> Result<Oid> {
-    let no_branch = || Error::NoSuchBranch(branch.to_owned());
-    let tip = tip(remote, branch).await?.ok_or_else(no_branch)?;
+/// Brings the tip of `branch`, or of the default one, into the repository at `dir`, without its history and
+/// without what is there already, and makes `pin` point to it. Answers which branch it was.
+pub(crate) async fn fetch(
+    dir: &Path,
+    remote: &HttpRemote,
+    branch: Option<&str>,
+    pin: &str,
+) -> Result<(String, Oid)> {
+    let found = match branch {
+        Some(branch) => tip(remote, branch).await?.map(|tip| (branch.to_owned(), tip)),
+        None => within(QUICK, remote, refs::head(remote)).await?,
+    };
+    let (branch, tip) = found.ok_or_else(|| Error::NoSuchBranch(branch.unwrap_or("HEAD").to_owned()))?;
     if !has(dir, &tip) {
         within(PATIENT, remote, fetch::bring(dir, remote, &tip)).await?;
     }
     set_pin(&open_repository(dir)?.to_thread_local(), pin, object_id(&tip)?)?;
-    Ok(tip)
+    Ok((branch, tip))
 }
 
 /// The commit that `branch` is at; `None` when it is not there.
@@ -49,6 +57,22 @@ pub(crate) async fn push(
     from: Option<&Oid>,
 ) -> Result<()> {
     let pushed = within(PATIENT, remote, push::push(dir, remote, commit, branch, from)).await;
+    settled(pushed, remote, commit, branch).await
+}
+
+/// The same, one request shorter where the branch is not there.
+pub(crate) async fn push_new(
+    dir: &Path,
+    remote: &HttpRemote,
+    commit: &Oid,
+    branch: &str,
+    from: Option<&Oid>,
+) -> Result<()> {
+    let pushed = within(PATIENT, remote, push::push_new(dir, remote, commit, branch, from)).await;
+    settled(pushed, remote, commit, branch).await
+}
+
+async fn settled(pushed: Result<()>, remote: &HttpRemote, commit: &Oid, branch: &str) -> Result<()> {
     match pushed {
         // It may be done, and only the answer lost; or another one did the same at the same time.
         Err(Error::Later { .. } | Error::Moved { .. }) if is_at(remote, branch, commit).await => Ok(()),

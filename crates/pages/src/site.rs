@@ -6,6 +6,7 @@
 pub(crate) mod lead;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 
 use crate::destination::Destination;
 use crate::explicit;
@@ -44,8 +45,8 @@ const MAX_SERVED_BELOW: usize = 2;
 /// Every page of a tree, with what links can refer to in it.
 pub struct Site {
     pub(crate) root: String,
-    files: BTreeSet<String>,
-    folders: HashSet<String>,
+    files: Arc<BTreeSet<String>>,
+    folders: Arc<HashSet<String>>,
     pub(crate) index: Index,
     pub(crate) pages: BTreeMap<String, PageInfo>,
     places: Places,
@@ -83,13 +84,27 @@ impl Site {
     /// A site of which the files are known by name alone. Until a page is added, links to it are good,
     /// whatever their anchor.
     pub(crate) fn sketch(files: &dyn Files) -> Result<Self, FilesError> {
-        let root = files.root().to_owned();
         let paths: BTreeSet<String> = files.list()?.into_iter().collect();
         let folders = folders(&paths);
-        let bases = bases(&root, &folders);
-        let (index, pages, places) = (Index::default(), BTreeMap::new(), Places::default());
+        let bases = bases(files.root(), &folders);
+        Ok(Self::unread(files.root(), Arc::new(paths), Arc::new(folders), bases))
+    }
+
+    /// A sketch of a site that has the same files: their names are many, and are not gone through again.
+    pub(crate) fn sketch_again(&self) -> Self {
+        Self::unread(&self.root, self.files.clone(), self.folders.clone(), self.bases.clone())
+    }
+
+    fn unread(
+        root: &str,
+        files: Arc<BTreeSet<String>>,
+        folders: Arc<HashSet<String>>,
+        bases: Vec<String>,
+    ) -> Self {
+        let (root, index, pages, places) =
+            (root.to_owned(), Index::default(), BTreeMap::new(), Places::default());
         let (targets, unjudged) = (HashSet::new(), 0);
-        Ok(Self { root, files: paths, folders, index, pages, places, targets, bases, unjudged })
+        Self { root, files, folders, index, pages, places, targets, bases, unjudged }
     }
 
     /// Decides whether absolute links can be judged, once all pages are added.

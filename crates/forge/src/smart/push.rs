@@ -34,7 +34,25 @@ pub(super) async fn push(
     if there.tip.is_some() && there.tip.as_ref() != from {
         return Err(Error::Moved { branch: branch.to_owned() });
     }
-    let mut request = command(&there, commit, branch);
+    send(dir, remote, commit, branch, &there).await
+}
+
+/// To a branch that is likely not there yet, so that the host is not asked first; it compares.
+pub(super) async fn push_new(
+    dir: &Path,
+    remote: &HttpRemote,
+    commit: &Oid,
+    branch: &str,
+    from: Option<&Oid>,
+) -> Result<()> {
+    match send(dir, remote, commit, branch, &Advertised::likely()).await {
+        Err(Error::Moved { .. } | Error::Denied(_)) => push(dir, remote, commit, branch, from).await,
+        done => done,
+    }
+}
+
+async fn send(dir: &Path, remote: &HttpRemote, commit: &Oid, branch: &str, there: &Advertised) -> Result<()> {
+    let mut request = command(there, commit, branch);
     request.extend(pack(dir, commit, there.tip.as_ref()).await?);
     let mut answer = ask::post(remote, Service::ReceivePack, request, MAX_REPORT).await?;
     let report = Report::read(&mut answer, there.can("side-band-64k")).await?;

@@ -3,7 +3,7 @@
 
 use super::ask::{self, Answer, Service};
 use super::packet::{Packet, Request, text};
-use crate::{Error, HttpRemote, Oid, Result};
+use crate::{Error, HttpRemote, Oid, Result, valid_branch};
 
 /// Hundreds of thousands of branches. None is kept but the one that is looked for.
 const MAX_LIST: u64 = 32 << 20;
@@ -11,13 +11,27 @@ const MAX_LIST: u64 = 32 << 20;
 /// Asked at once, without asking first what the host can do: there is one request less then, and
 /// every host of the last years can.
 pub(super) async fn tip(remote: &HttpRemote, branch: &str) -> Result<Option<Oid>> {
-    let request = Request::default().line("command=ls-refs").delim();
-    let request = request.line(&format!("ref-prefix refs/heads/{branch}")).flush();
+    find(remote, &format!("refs/heads/{branch}"), |line| named(line, branch)).await
+}
+
+/// The default branch and the commit that it is at; `None` when the host does not tell.
+pub(super) async fn head(remote: &HttpRemote) -> Result<Option<(String, Oid)>> {
+    find(remote, "HEAD", pointed).await
+}
+
+/// The first of the refs that begin with `prefix` in which `look` sees something.
+async fn find<T>(
+    remote: &HttpRemote,
+    prefix: &str,
+    look: impl Fn(&str) -> Result<Option<T>>,
+) -> Result<Option<T>> {
+    let request = Request::default().line("command=ls-refs").delim().line("symrefs");
+    let request = request.line(&format!("ref-prefix {prefix}")).flush();
     let mut answer = ask::post(remote, Service::UploadPack, request, MAX_LIST).await?;
-    match listed(&mut answer, branch).await {
-        Ok(tip) => {
+    match listed(&mut answer, look).await {
+        Ok(found) => {
             answer.done().await;
-            Ok(tip)
+            Ok(found)
         }
         Err(error) if answer.heard() => Err(error),
         // An older host does not know what to say.
@@ -26,15 +40,26 @@ pub(super) async fn tip(remote: &HttpRemote, branch: &str) -> Result<Option<Oid>
 }
 
 /// Other branches may begin the same.
-async fn listed(answer: &mut Answer, branch: &str) -> Result<Option<Oid>> {
-    let mut tip = None;
+async fn listed<T>(answer: &mut Answer, look: impl Fn(&str) -> Result<Option<T>>) -> Result<Option<T>> {
+    let mut found = None;
     loop {
         match answer.packet().await? {
-            Packet::Data(line) => tip = tip.or(named(&text(&line), branch)?),
-            Packet::Flush => return Ok(tip),
+            Packet::Data(line) => found = found.or(look(&text(&line))?),
+            Packet::Flush => return Ok(found),
             _ => return Err(answer.strange()),
         }
     }
+}
+
+/// The branch that a line says `HEAD` to point to. One that cannot be meant is none.
+fn pointed(line: &str) -> Result<Option<(String, Oid)>> {
+    let mut words = line.split(' ');
+    let (id, name) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let branch = words.find_map(|word| word.strip_prefix("symref-target:refs/heads/"));
+    let Some(branch) = branch.filter(|branch| name == "HEAD" && valid_branch(branch).is_ok()) else {
+        return Ok(None);
+    };
+    Ok(Some((branch.to_owned(), parsed(id)?)))
 }
 
 fn named(line: &str, branch: &str) -> Result<Option<Oid>> {
@@ -43,8 +68,12 @@ fn named(line: &str, branch: &str) -> Result<Option<Oid>> {
     if name.strip_prefix("refs/heads/") != Some(branch) {
         return Ok(None);
     }
+    parsed(id).map(Some)
+}
+
+fn parsed(id: &str) -> Result<Oid> {
     let odd = || Error::Repository("the repository names its commits in a way not known here".to_owned());
-    Oid::parse(id).map(Some).map_err(|_| odd())
+    Oid::parse(id).map_err(|_| odd())
 }
 
 /// Why a host answered nothing, if that is its age or its kind.
@@ -73,12 +102,18 @@ async fn old_host(remote: &HttpRemote) -> Result<Option<Error>> {
 }
 
 /// What a push has to know before.
+#[derive(Default)]
 pub(super) struct Advertised {
     pub(super) tip: Option<Oid>,
     capabilities: String,
 }
 
 impl Advertised {
+    /// What is so where the branch is not there, on every host of the last years.
+    pub(super) fn likely() -> Self {
+        Self { tip: None, capabilities: "report-status side-band-64k".to_owned() }
+    }
+
     pub(super) fn can(&self, what: &str) -> bool {
         self.capabilities.split(' ').any(|one| one == what)
     }
@@ -90,7 +125,7 @@ pub(super) async fn advertised(remote: &HttpRemote, branch: &str) -> Result<Adve
     if answer.packet().await? != service || answer.packet().await? != Packet::Flush {
         return Err(answer.strange());
     }
-    let mut found = Advertised { tip: None, capabilities: String::new() };
+    let mut found = Advertised::default();
     loop {
         match answer.packet().await? {
             Packet::Data(line) => {

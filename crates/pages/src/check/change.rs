@@ -26,11 +26,18 @@ const HIDDEN: &[&str] =
 
 /// Everything that is wrong now and was not before; see [`worse`].
 pub fn made_worse(files: &dyn Files) -> Result<Vec<Finding>, FilesError> {
-    let before = files.before();
+    let unchanged = files.before();
     let changed = files.changed();
+    let before = Side::new(&*unchanged, Site::sketch(&*unchanged)?);
+    let was_there =
+        |(path, new): (&String, &Option<Vec<u8>>)| new.is_some() && before.site.files().contains(path);
+    let site = match files.edits().0.iter().all(was_there) {
+        true => before.site.sketch_again(),
+        false => Site::sketch(files)?,
+    };
     let mut change = Change {
-        before: Side::new(&*before)?,
-        after: Side::new(files)?,
+        before,
+        after: Side::new(files, site),
         judged: changed.iter().filter(|path| route::is_page(path)).cloned().collect(),
         changed,
     };
@@ -54,8 +61,8 @@ struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    fn new(files: &'a dyn Files) -> Result<Self, FilesError> {
-        Ok(Self { files, site: Site::sketch(files)?, own: Vec::new() })
+    fn new(files: &'a dyn Files, site: Site) -> Self {
+        Self { files, site, own: Vec::new() }
     }
 
     fn text(&self, path: &str) -> Result<Option<String>, FilesError> {

@@ -1,12 +1,12 @@
 //! Where a link leads, to the file, and by which reading of it.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::{Found, Site, bases, folders, normalise};
 use crate::frontmatter::FrontMatter;
-use crate::index::Index;
 use crate::path;
-use crate::places::{self, Places};
+use crate::places;
 
 /// What stands where a link leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,15 +42,13 @@ pub(crate) struct Lead {
 impl Site {
     /// A site that knows its pages by name and by address. It can follow links, but has none of its own.
     pub(crate) fn of_names(root: &str, files: BTreeSet<String>, texts: &BTreeMap<&str, &str>) -> Self {
-        let root = root.to_owned();
         let folders = folders(&files);
-        let bases = bases(&root, &folders);
-        let mut places = Places::default();
+        let bases = bases(root, &folders);
+        let mut site = Self::unread(root, Arc::new(files), Arc::new(folders), bases);
         for (file, text) in texts {
-            places.add(&root, file, text, &FrontMatter::parse(text));
+            site.places.add(root, file, text, &FrontMatter::parse(text));
         }
-        let (index, pages, targets) = (Index::default(), BTreeMap::new(), HashSet::new());
-        Self { root, files, folders, index, pages, places, targets, bases, unjudged: 0 }
+        site
     }
 
     /// What a path leads to from the page that it stands in; nothing also when that cannot be known.

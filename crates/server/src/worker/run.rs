@@ -84,16 +84,16 @@ impl<'a> Run<'a> {
             }
         }
         let job = &self.lease.job;
-        let name = match job.base_ref.as_ref().or(self.project.base_ref.as_ref()) {
-            Some(name) => name.clone(),
-            None => self.host.default_branch().await?,
+        let named = job.base_ref.as_ref().or(self.project.base_ref.as_ref());
+        let own = if self.is_new() { None } else { self.branch_so_far().await? };
+        let goes_on = own.is_some();
+        let (name, commit) = match (named, own) {
+            (Some(name), Some(tip)) => (name.clone(), tip),
+            (None, Some(tip)) => (self.host.default_branch().await?, tip),
+            (Some(name), None) => (name.clone(), self.fetch(name).await?),
+            (None, None) => self.fetch_default().await?,
         };
-        // A first run has a branch of its own to make; any other goes on where its branch is.
-        let own = if job.run > 1 || job.adopts { self.branch_so_far().await? } else { None };
-        let (from, commit) = match own {
-            Some(tip) => (&job.branch, tip),
-            None => (&name, self.fetch(&name).await?),
-        };
+        let from = if goes_on { &job.branch } else { &name };
         let fetched = NewEvent::new("fetched", format!("Fetched {from} at {}", short(&commit)));
         let base = Note::Base(name.clone(), commit.to_string());
         around("base", self.note(vec![base, Note::Event(fetched)])).await?;
@@ -121,11 +121,31 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// A first run has a branch of its own to make; any other goes on where its branch is.
+    fn is_new(&self) -> bool {
+        self.lease.job.run == 1 && !self.lease.job.adopts
+    }
+
     async fn fetch(&self, branch: &str) -> forge::Result<Oid> {
-        // The first one stays, to compare with.
-        let pin = if self.lease.resume.origin.is_none() { "base" } else { "start" };
-        let (remote, pin) = (self.host.remote(), format!("{}-{pin}", self.pin));
-        around("fetch", self.cache.fetch(&remote, branch, &pin)).await
+        around("fetch", self.cache.fetch(&self.host.remote(), branch, &self.base_pin())).await
+    }
+
+    async fn fetch_default(&self) -> forge::Result<(String, Oid)> {
+        let (remote, pin) = (self.host.remote(), self.base_pin());
+        match around("fetch-default", self.cache.fetch_default(&remote, &pin)).await {
+            Err(forge::Error::NoSuchBranch(_)) => {
+                let name = self.host.default_branch().await?;
+                let tip = self.fetch(&name).await?;
+                Ok((name, tip))
+            }
+            done => done,
+        }
+    }
+
+    /// The first one stays, to compare with.
+    fn base_pin(&self) -> String {
+        let which = if self.lease.resume.origin.is_none() { "base" } else { "start" };
+        format!("{}-{which}", self.pin)
     }
 
     /// What an earlier attempt committed, if the commit is still to be had here or on the host.
@@ -228,7 +248,10 @@ impl<'a> Run<'a> {
         let head = Oid::parse(&change.head_commit)?;
         let (remote, branch) = (self.host.remote(), &self.lease.job.branch);
         // A branch may be moved on from where this run found it, and from nowhere else.
-        around("push", self.cache.push(&remote, &head, branch, Some(base))).await?;
+        match self.is_new() {
+            true => around("push-new", self.cache.push_new(&remote, &head, branch, Some(base))).await?,
+            false => around("push", self.cache.push(&remote, &head, branch, Some(base))).await?,
+        }
         let new = NewPull {
             title: change.title.clone(),
             body: change.body.clone(),
