@@ -173,6 +173,9 @@ pub(crate) struct Serve {
     /// Jobs that run at once; 0 leaves them all to others on the same database [default: 4]
     #[arg(long, value_name = "N", value_parser = checked(serve::parse_count))]
     pub(crate) workers: Option<String>,
+    /// Jobs of one project that run at once, on all servers together [default: as many as run]
+    #[arg(long, value_name = "N", value_parser = checked(serve::parse_number))]
+    pub(crate) project_jobs: Option<String>,
     /// Whether page views are kept here, of several servers on one database: yes or no
     /// [default: yes, unless another one keeps them]
     #[arg(long, value_name = "YES|NO", value_parser = checked(serve::parse_wish))]
@@ -198,6 +201,9 @@ pub(crate) struct WorkOnly {
     /// Jobs that run at once [default: 4]
     #[arg(long, value_name = "N", value_parser = checked(serve::parse_number))]
     pub(crate) workers: Option<String>,
+    /// Jobs of one project that run at once, on all servers together [default: as many as run]
+    #[arg(long, value_name = "N", value_parser = checked(serve::parse_number))]
+    pub(crate) project_jobs: Option<String>,
     /// What is logged: a level, or a list [default: info]
     #[arg(long, value_name = "FILTER", value_parser = checked(log::parse_filter))]
     pub(crate) log: Option<String>,

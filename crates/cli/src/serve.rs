@@ -67,14 +67,20 @@ fn settings(sources: &Sources, args: &Serve) -> anyhow::Result<Settings> {
     if let Some(wish) = sources.text("page_views", args.page_views.as_deref())? {
         settings.page_views = parse_wish(&wish).map_err(anyhow::Error::msg)?;
     }
-    work(sources, &mut settings, args.workers.as_deref())?;
+    work(sources, &mut settings, &args.workers, &args.project_jobs)?;
     settings.metrics = sources.yes("metrics", args.metrics)?;
     Ok(settings)
 }
 
 /// What whoever works off jobs is told.
-pub(crate) fn work(sources: &Sources, settings: &mut Settings, workers: Option<&str>) -> anyhow::Result<()> {
-    if let Some(text) = sources.text("workers", workers)? {
+pub(crate) fn work(
+    sources: &Sources,
+    settings: &mut Settings,
+    workers: &Option<String>,
+    project_jobs: &Option<String>,
+) -> anyhow::Result<()> {
+    settings.project_jobs = number(sources, "project_jobs", project_jobs, settings.project_jobs)?;
+    if let Some(text) = sources.text("workers", workers.as_deref())? {
         settings.workers = parse_count(&text).context("workers")?.min(1_000) as usize;
     }
     settings.models = sources.models()?;

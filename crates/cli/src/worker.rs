@@ -15,7 +15,7 @@ pub(crate) async fn run(sources: &Sources, args: &WorkOnly) -> anyhow::Result<()
     log::start(filter.as_deref(), format.as_deref(), "info")?;
     let mut settings = sources.data(&args.data)?;
     settings.public_url = sources.public_url(args.public_url.as_deref())?;
-    serve::work(sources, &mut settings, args.workers.as_deref())?;
+    serve::work(sources, &mut settings, &args.workers, &args.project_jobs)?;
     let workshop = Workshop::open(&settings, Arc::new(SystemClock)).await?;
     log::tell(&format!("Docwright works off jobs (caches in {})", settings.data.display()));
     workshop.run(serve::stop_on_signal()?).await;

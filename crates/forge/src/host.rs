@@ -71,6 +71,9 @@ pub struct NewPull {
     pub job: String,
     /// To be shown as not finished yet, however the host does that.
     pub draft: bool,
+    /// Of the job's first run: when its pull request is there, an earlier attempt opened it, and may
+    /// have been cut off before it had its labels and reviewers.
+    pub is_first: bool,
 }
 
 impl NewPull {

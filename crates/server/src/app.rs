@@ -37,6 +37,8 @@ pub struct App {
     pub queue: Arc<dyn Queue>,
     pub rates: Arc<dyn Rates>,
     pub limits: Limits,
+    /// Of one project at once.
+    pub project_jobs: u32,
     /// What browsers send without a key.
     pub(crate) beacons: Arc<AddressLimit>,
     pub pulls: Arc<dyn Pulls>,
@@ -97,7 +99,7 @@ impl App {
                 store.clone(),
                 store.clone(),
                 public_url,
-                settings.hosts,
+                settings,
                 clock.clone(),
             ),
             accounts: store.clone(),
@@ -107,6 +109,7 @@ impl App {
             queue: store.clone(),
             rates: store.clone(),
             limits: settings.limits,
+            project_jobs: settings.project_jobs,
             beacons: Arc::new(AddressLimit::new(settings.limits.beacons, clock.clone())),
             sweeps: store.clone(),
             pulls: store,
@@ -148,7 +151,7 @@ impl Admin {
         let url = dir.url();
         let base = url.as_deref().unwrap_or(USUAL_URL);
         Self {
-            hosts: Hosts::new(dir.repositories(), store.clone(), store.clone(), base, settings.hosts, clock),
+            hosts: Hosts::new(dir.repositories(), store.clone(), store.clone(), base, settings, clock),
             accounts: store.clone(),
             sessions: store.clone(),
             secrets: store.clone(),

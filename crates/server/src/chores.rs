@@ -10,6 +10,8 @@ use tokio_util::sync::CancellationToken;
 use crate::app::App;
 
 const EVERY: Duration = Duration::from_secs(5);
+/// A job that was not begun after so long is told that it waits.
+const LONG: Duration = Duration::from_secs(5);
 
 /// Whether page views are kept here; another server may take them over.
 #[derive(Clone)]
@@ -53,4 +55,15 @@ pub(crate) async fn go_on(app: &App, stop: &CancellationToken) {
 
 async fn once(app: &App) {
     app.home.look().await;
+    tell_waiting(app).await;
+}
+
+async fn tell_waiting(app: &App) {
+    loop {
+        match app.queue.tell_waiting(LONG).await {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => return tracing::warn!("jobs that wait are not told so: {error}"),
+        }
+    }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use base::Clock;
-use forge::{AppKey, Cache, Credential, Error, Host, HostKind, Local, Web, WebSettings};
+use forge::{AppKey, Cache, Credential, Error, Host, HostKind, Local, Web, WebLimits, WebSettings};
 use net::{Reach, Secret};
 use store::{Hosting, Project, ProjectId, Pulls, Secrets};
 use zeroize::Zeroizing;
@@ -17,6 +17,8 @@ use zeroize::Zeroizing;
 pub(crate) use check::check;
 pub use check::{Repository, Wanted, parse_docs_path, parse_host_kind};
 use records::{Records, failed};
+
+use crate::settings::Settings;
 
 /// What of a project is sealed: the token or the app's key for its host, and what the host signs with.
 pub const HOST_KEY: &str = "forge-token";
@@ -29,6 +31,7 @@ pub struct Hosts {
     secrets: Arc<dyn Secrets>,
     public_url: Arc<str>,
     reach: Reach,
+    limits: WebLimits,
     clock: Arc<dyn Clock>,
     /// One cache a project in this process: it takes turns with itself.
     caches: Arc<Mutex<HashMap<ProjectId, Arc<Cache>>>>,
@@ -48,7 +51,7 @@ impl Hosts {
         pulls: Arc<dyn Pulls>,
         secrets: Arc<dyn Secrets>,
         public_url: &str,
-        reach: Reach,
+        settings: &Settings,
         clock: Arc<dyn Clock>,
     ) -> Self {
         Self {
@@ -56,7 +59,8 @@ impl Hosts {
             pulls,
             secrets,
             public_url: public_url.into(),
-            reach,
+            reach: settings.hosts,
+            limits: WebLimits { pause: settings.host_pause, ..WebLimits::default() },
             clock,
             caches: Arc::default(),
             opened: Arc::default(),
@@ -118,6 +122,7 @@ impl Hosts {
             kind: hosting.kind.as_deref().map(str::parse::<HostKind>).transpose()?,
             credential: credential(hosting, key)?,
             reach: self.reach,
+            limits: self.limits,
             labels: hosting.labels.clone(),
             reviewers: hosting.reviewers.clone(),
             now: Arc::new(move || clock.now().as_second()),

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
+use forge::WebLimits;
 use ipnet::IpNet;
 use net::Reach;
 use store::{DatabaseUrl, ViewsWish};
@@ -29,6 +31,8 @@ pub struct Settings {
     pub bounds: Bounds,
     /// Jobs at once; with 0 this server runs none.
     pub workers: usize,
+    /// Jobs of one project at once, on all servers together.
+    pub project_jobs: u32,
     /// Whether this server is to keep page views, of several on one database.
     pub page_views: ViewsWish,
     /// Whether `/metrics` is there.
@@ -39,6 +43,8 @@ pub struct Settings {
     pub agent: agent::Limits,
     /// What repository hosts may be reached.
     pub hosts: Reach,
+    /// How long one that fails is left alone first; twice as long each time after.
+    pub host_pause: Duration,
 }
 
 impl Settings {
@@ -54,11 +60,13 @@ impl Settings {
             views: traffic::Limits::default(),
             bounds: Bounds::default(),
             workers: 4,
+            project_jobs: u32::MAX,
             page_views: ViewsWish::default(),
             metrics: false,
             models: BTreeMap::new(),
             agent: agent::Limits::default(),
             hosts: Reach::default(),
+            host_pause: WebLimits::default().pause,
         }
     }
 }

@@ -54,11 +54,15 @@ impl Worker {
     /// Runs jobs, one after the other, until none is waiting: for tests.
     pub async fn drain(&self) -> Result<(), store::StoreError> {
         self.app.queue.beat(&self.id).await?;
-        while let Some(lease) = self.app.queue.lease_next(&self.id).await? {
+        while let Some(lease) = self.lease().await? {
             passes::see_through(&self.app, lease, &CancellationToken::new()).await;
         }
         sweep::all_due(&self.app).await;
         Ok(())
+    }
+
+    async fn lease(&self) -> Result<Option<Lease>, store::StoreError> {
+        self.app.queue.lease_within(&self.id, self.app.project_jobs).await
     }
 
     /// Says that we are alive; when that could not be said in time, we are not.
@@ -100,7 +104,7 @@ impl Worker {
 
     async fn fill(&self, running: &mut Running, alive: &CancellationToken) {
         while running.jobs.len() < self.slots && !alive.is_cancelled() {
-            match around("lease", self.app.queue.lease_next(&self.id)).await {
+            match around("lease", self.lease()).await {
                 Ok(Some(lease)) => running.start(&self.app, lease, alive.child_token()),
                 Ok(None) => return,
                 Err(error) => {

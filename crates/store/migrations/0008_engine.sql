@@ -4,3 +4,20 @@ ALTER TABLE jobs ADD COLUMN sweep_at INTEGER;
 ALTER TABLE jobs ADD COLUMN sweeps INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX jobs_to_sweep ON jobs (sweep_at) WHERE sweep_at IS NOT NULL;
 CREATE INDEX jobs_by_pull ON jobs (project, pr_link) WHERE pr_link IS NOT NULL;
+
+-- The line: jobs that wait for a worker, a project's in order of arrival; jobs that wait for a host in
+-- trouble; jobs that somebody has. A project's turn counts up whenever a job of it is leased.
+ALTER TABLE jobs ADD COLUMN queued_at INTEGER NOT NULL DEFAULT 0;
+UPDATE jobs SET queued_at = created_at;
+ALTER TABLE jobs ADD COLUMN told INTEGER NOT NULL DEFAULT 0;    -- 1: it was told that it waits
+DROP INDEX jobs_in_line;
+CREATE INDEX jobs_in_line ON jobs (project, queued_at, id, told)
+    WHERE status = 'active' AND worker IS NULL AND not_before IS NULL;
+CREATE INDEX jobs_put_off ON jobs (not_before) WHERE status = 'active' AND not_before IS NOT NULL;
+CREATE INDEX jobs_held ON jobs (worker, project, branch) WHERE status = 'active' AND worker IS NOT NULL;
+CREATE TABLE turns (
+    project TEXT PRIMARY KEY REFERENCES projects ON DELETE CASCADE,
+    turn    INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+ALTER TABLE job_changes ADD COLUMN pushed INTEGER NOT NULL DEFAULT 0;   -- 1: it is on its branch

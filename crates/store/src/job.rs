@@ -151,6 +151,11 @@ impl NewEvent {
         Self { kind, data: Map::from_iter([("message".to_owned(), Value::String(message.into()))]) }
     }
 
+    /// Of a job that is not put off by its host, but has to wait for its turn.
+    pub(crate) fn waits() -> Self {
+        Self::new("waiting", "Waiting for its turn: every worker is busy, or other jobs come first")
+    }
+
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.data.insert(name.to_owned(), value.into());
         self

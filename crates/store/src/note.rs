@@ -16,6 +16,8 @@ pub enum Note {
     Base(String, String),
     /// The change, noted before it is pushed, and the number of the last message that it answers.
     Change(Box<Change>, u32),
+    /// The change is on its branch, where others may add to it from now on.
+    Pushed,
 }
 
 /// A [`Note`] that can be kept.
@@ -24,6 +26,7 @@ pub(crate) enum Checked {
     Said(String, Tokens),
     Base(String, String),
     Change(Box<Change>, u32),
+    Pushed,
 }
 
 /// Fails before anything is written.
@@ -34,6 +37,7 @@ pub(crate) fn checked(notes: Vec<Note>) -> Result<Vec<Checked>> {
             Note::Said(entry, tokens) => Checked::Said(written(&entry)?, tokens),
             Note::Base(base_ref, commit) => Checked::Base(base_ref, commit),
             Note::Change(change, read) => Checked::Change(change, read),
+            Note::Pushed => Checked::Pushed,
         })
     };
     notes.into_iter().map(check).collect()

@@ -12,6 +12,8 @@ use crate::{Job, JobId, NewEvent, Note, ProjectId, Result, Said, Tokens, WorkerI
 pub const LEASE: SignedDuration = SignedDuration::from_secs(15);
 /// A job that took down its worker this many times is failed for good.
 pub const MAX_ATTEMPTS: u32 = 3;
+/// How many jobs that were put off are put back in line at once, and how many that wait are told so.
+pub(crate) const WAKE: u32 = 200;
 
 /// The change that a run made, kept before anything of it is pushed: whoever takes the job
 /// up goes on from here instead of asking the agent again.
@@ -33,6 +35,8 @@ pub struct Resume {
     pub base: Option<(String, String)>,
     /// What this run has made so far.
     pub change: Option<Change>,
+    /// Whether that is on its branch already.
+    pub pushed: bool,
     /// How often the job was put off since it last got on.
     pub put_off: u32,
 }
@@ -105,10 +109,18 @@ impl Ending {
 pub trait Queue: Send + Sync {
     /// The worker process is alive for another [`LEASE`].
     async fn beat(&self, worker: &WorkerId) -> Result<()>;
-    /// Leases the oldest active job that nobody alive works on, and whose branch nobody alive
-    /// works on either. The attempt is counted before it returns; a job that has used up its
-    /// attempts is failed instead, with a sentence.
-    async fn lease_next(&self, worker: &WorkerId) -> Result<Option<Lease>>;
+    /// Leases an active job that nobody alive works on, and whose branch nobody alive works on
+    /// either: projects take turns, and a project's jobs come in the order in which they were asked
+    /// for. No project has more than `most` at once. The attempt is counted before it returns; a job
+    /// that has used up its attempts is failed instead, with a sentence.
+    async fn lease_within(&self, worker: &WorkerId, most: u32) -> Result<Option<Lease>>;
+    /// The same, however many jobs of one project run.
+    async fn lease_next(&self, worker: &WorkerId) -> Result<Option<Lease>> {
+        self.lease_within(worker, u32::MAX).await
+    }
+    /// Tells jobs that have waited for a worker for so long that they wait, each once. Answers
+    /// whether there may be more of them.
+    async fn tell_waiting(&self, long: Duration) -> Result<bool>;
     /// Keeps all of these, in their order, in one step. Answers the tokens of the job's project this month after
     /// the last [`Note::Said`] among them, or 0 without one. An entry of the conversation that is longer than
     /// [`crate::MAX_ENTRY_BYTES`], or nested too deeply to be read back, is a [`crate::StoreError::BadEntry`], and

@@ -87,9 +87,14 @@ async fn follow_up(web: &Web, there: PullRequest, new: &NewPull) -> Result<PullR
     }
     // Lists may show what was there a while ago.
     let now = web.dialect.get(there.number).await?.unwrap_or(there);
-    let Some(body) = added(&now.body, &new.body, web.dialect.longest_body()) else { return Ok(now) };
-    around("body", web.dialect.set_body(now.number, &body)).await?;
-    Ok(PullRequest { body, ..now })
+    let now = match added(&now.body, &new.body, web.dialect.longest_body()) {
+        Some(body) => {
+            around("body", web.dialect.set_body(now.number, &body)).await?;
+            PullRequest { body, ..now }
+        }
+        None => now,
+    };
+    if new.is_first { Ok(dressed(web, now).await) } else { Ok(now) }
 }
 
 /// With labels and reviewers. They are a courtesy: a job does not fail for them.

@@ -216,5 +216,6 @@ pub(crate) fn new_pull(base: &Oid, head: &Oid) -> NewPull {
         base_commit: base.clone(),
         job: "job-1".to_owned(),
         draft: false,
+        is_first: true,
     }
 }

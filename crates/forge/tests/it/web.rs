@@ -70,6 +70,7 @@ impl Site {
             base_commit: Oid::parse(&self.main).unwrap(),
             job: job.to_owned(),
             draft: false,
+            is_first: true,
         }
     }
 

@@ -28,6 +28,9 @@ pub(super) async fn pass(
     alive: &CancellationToken,
 ) -> Result<(Ending, u32), Stop> {
     let run = Run::open(app, lease).await?;
+    if let Some((base_ref, base, change)) = run.pushed_so_far()? {
+        return Ok((run.open_pull(&base_ref, &base, change).await?, 0));
+    }
     let (base_ref, base) = run.base().await?;
     if let Some(change) = run.change_so_far().await {
         around("pushing", run.note(vec![run.pushing(&change)])).await?;
@@ -148,6 +151,18 @@ impl<'a> Run<'a> {
         format!("{}-{which}", self.pin)
     }
 
+    /// What an earlier attempt pushed. It is on the host, with whatever people have added to it since,
+    /// so nothing is fetched or pushed any more.
+    fn pushed_so_far(&self) -> Result<Option<(String, Oid, &Change)>, Stop> {
+        let resume = &self.lease.resume;
+        match (&resume.base, &resume.change) {
+            (Some((name, base)), Some(change)) if resume.pushed => {
+                Ok(Some((name.clone(), Oid::parse(base)?, change)))
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// What an earlier attempt committed, if the commit is still to be had here or on the host.
     async fn change_so_far(&self) -> Option<Change> {
         let change = self.lease.resume.change.clone()?;
@@ -252,18 +267,24 @@ impl<'a> Run<'a> {
             true => around("push-new", self.cache.push_new(&remote, &head, branch, Some(base))).await?,
             false => around("push", self.cache.push(&remote, &head, branch, Some(base))).await?,
         }
+        let opening = NewEvent::new("opening", "Opening the pull request");
+        around("pushed", self.note(vec![Note::Pushed, Note::Event(opening)])).await?;
+        self.open_pull(base_ref, base, change).await
+    }
+
+    async fn open_pull(&self, base_ref: &str, base: &Oid, change: &Change) -> Result<Ending, Stop> {
+        let job = &self.lease.job;
         let new = NewPull {
             title: change.title.clone(),
             body: change.body.clone(),
-            head: branch.clone(),
+            head: job.branch.clone(),
             base: base_ref.to_owned(),
-            head_commit: head,
+            head_commit: Oid::parse(&change.head_commit)?,
             base_commit: base.clone(),
-            job: self.lease.job.id.0.clone(),
-            draft: self.lease.job.draft,
+            job: job.id.0.clone(),
+            draft: job.draft,
+            is_first: job.run == 1,
         };
-        let opening = NewEvent::new("opening", "Opening the pull request");
-        around("opening", self.note(vec![Note::Event(opening)])).await?;
         let pull = around("open", self.host.open(&new)).await?;
         self.unpin().await;
         Ok(completed(Some(pull), change.report.clone()))

@@ -112,7 +112,8 @@ async fn a_pull_request_of_somebody_else_stays_open() {
     place.fake().push(NAME, "topic", &[("a.md", "one by hand\n")]).await;
     let own = json!({ "title": "By hand", "head": "topic", "base": "main", "body": "" });
     let url = format!("{}/repos/{NAME}/pulls", place.fake().api_url());
-    let opened = reqwest::Client::new().post(url).bearer_auth(TOKEN).json(&own).send().await.unwrap();
+    let opened = reqwest::Client::new().post(url).header("user-agent", "ada").bearer_auth(TOKEN).json(&own);
+    let opened = opened.send().await.unwrap();
     assert_eq!(opened.status().as_u16(), 201);
     let path = format!("/v2/agent/{}/job", place.team.project.id);
     let body = json!({ "prompt": "Replace \"one\" with \"eins\".", "branch": "topic" });

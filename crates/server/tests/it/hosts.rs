@@ -2,6 +2,7 @@
 //! stateful API in front of it (`fakehost`).
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use base::Clock as _;
 use fakehost::{Access, Effect, FakeHost, Fault, Kind, PullState};
@@ -29,7 +30,7 @@ pub(crate) struct Place {
 pub(crate) struct Pull {
     number: u64,
     pub(crate) is_open: bool,
-    body: String,
+    pub(crate) body: String,
 }
 
 impl Place {
@@ -40,7 +41,11 @@ impl Place {
     }
 
     pub(crate) async fn on(kind: Kind) -> Self {
-        let server = TestServer::start_with(|settings| settings.hosts.private = true).await;
+        let server = TestServer::start_with(|settings| {
+            settings.hosts.private = true;
+            settings.host_pause = Duration::from_millis(1);
+        })
+        .await;
         let host = FakeHost::start(kind).await;
         host.set_time(server.clock.now());
         host.token(TOKEN, Access::Full);
@@ -148,7 +153,7 @@ fn name(kind: Kind) -> &'static str {
     }
 }
 
-fn branch(job: &Value) -> &str {
+pub(crate) fn branch(job: &Value) -> &str {
     job["source"]["ref"].as_str().unwrap()
 }
 

@@ -29,6 +29,7 @@ mod pages;
 mod postgres;
 mod provider;
 mod raw;
+mod steps;
 mod support;
 mod tenancy;
 mod transcript;

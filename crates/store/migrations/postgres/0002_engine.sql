@@ -9,3 +9,20 @@ CREATE TABLE views_home (
 ALTER TABLE jobs ADD COLUMN sweep_at BIGINT, ADD COLUMN sweeps BIGINT NOT NULL DEFAULT 0;
 CREATE INDEX jobs_to_sweep ON jobs (sweep_at) WHERE sweep_at IS NOT NULL;
 CREATE INDEX jobs_by_pull ON jobs (project, pr_link) WHERE pr_link IS NOT NULL;
+
+-- The line: jobs that wait for a worker, a project's in order of arrival; jobs that wait for a host in
+-- trouble; jobs that somebody has. A project's turn counts up whenever a job of it is leased.
+ALTER TABLE jobs ADD COLUMN queued_at BIGINT NOT NULL DEFAULT 0,
+                 ADD COLUMN told BOOLEAN NOT NULL DEFAULT false;    -- whether it was told that it waits
+UPDATE jobs SET queued_at = created_at;
+DROP INDEX jobs_in_line;
+CREATE INDEX jobs_in_line ON jobs (project, queued_at, id)
+    WHERE status = 'active' AND worker IS NULL AND not_before IS NULL;
+CREATE INDEX jobs_put_off ON jobs (not_before) WHERE status = 'active' AND not_before IS NOT NULL;
+CREATE INDEX jobs_held ON jobs (worker, project, branch) WHERE status = 'active' AND worker IS NOT NULL;
+CREATE TABLE turns (
+    project TEXT COLLATE "C" PRIMARY KEY REFERENCES projects ON DELETE CASCADE,
+    turn    BIGINT NOT NULL
+);
+
+ALTER TABLE job_changes ADD COLUMN pushed BOOLEAN NOT NULL DEFAULT false;   -- it is on its branch

@@ -101,7 +101,7 @@ impl JobStore for PostgresStore {
                     coalesce(sum(n) FILTER (WHERE status = 'failed'), 0)::bigint failed,
                     coalesce(sum(n) FILTER (WHERE status = 'archived'), 0)::bigint archived,
                     (SELECT count(*) FROM jobs JOIN workers ON workers.id = jobs.worker
-                     WHERE status = 'active' AND alive_until > (SELECT docwright_now_ms())) running
+                     WHERE status = 'active' AND jobs.worker IS NOT NULL AND alive_until > (SELECT docwright_now_ms())) running
              FROM (SELECT status, count(*) n FROM jobs GROUP BY project, status) grouped",
         );
         let Some(row) = self.row(counts).await? else { return Ok(JobCounts::default()) };
@@ -131,8 +131,8 @@ impl PostgresStore {
             Err(receipt) => return undone(tx, Ok(receipt)).await,
         };
         sqlx::query(
-            "INSERT INTO jobs (id, project, status, prompt, branch, model, base_ref, adopts, draft, created_at)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+            "INSERT INTO jobs (id, project, status, prompt, branch, model, base_ref, adopts, draft, created_at, queued_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)",
         )
         .bind(&job.id.0)
         .bind(&job.project.0)
@@ -222,8 +222,10 @@ async fn keep_message(db: &mut PgConnection, job: &Job, prompt: &str, now: i64) 
     .await?;
     if job.status.may_become(Status::Active) {
         let wake = "UPDATE jobs
-            SET status = 'active', run = run + 1, attempt = 0, ended_at = NULL, base_commit = NULL WHERE id = $1";
-        sqlx::query(wake).bind(&job.id.0).execute(&mut *db).await?;
+            SET status = 'active', run = run + 1, attempt = 0, ended_at = NULL, base_commit = NULL,
+                queued_at = $1, told = false
+            WHERE id = $2";
+        sqlx::query(wake).bind(now).bind(&job.id.0).execute(&mut *db).await?;
     }
     let event = NewEvent::new("message", "A follow-up was asked for").with("prompt", prompt);
     append(db, &job.id, now, &event).await

@@ -5,11 +5,12 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Postgres, Row, Transaction};
 
 use super::jobs::{append, job, set_archived};
-use super::line::{Look, beat, resume};
+use super::line::{Look, beat, resume, tell_waiting};
 use super::{PostgresStore, conversation, in_time, notes, number, text, undone, write};
 use crate::conversation::month_of;
 use crate::kept::end_of;
 use crate::note::checked;
+use crate::queue::WAKE;
 use crate::{
     Ending, JobId, Lease, Message, NewEvent, Note, Outcome, ProjectId, Queue, Result, Said, Status,
     StoreError, WorkerId,
@@ -21,14 +22,28 @@ impl Queue for PostgresStore {
         in_time(async { beat(&mut *self.pool.acquire().await?, worker).await }).await
     }
 
-    async fn lease_next(&self, worker: &WorkerId) -> Result<Option<Lease>> {
+    async fn lease_within(&self, worker: &WorkerId, most: u32) -> Result<Option<Lease>> {
         loop {
-            match write(|| self.look(worker)).await? {
+            match write(|| self.look(worker, most)).await? {
                 Look::Leased(lease) => return Ok(Some(*lease)),
                 Look::Again => {}
                 Look::Nothing => return Ok(None),
             }
         }
+    }
+
+    async fn tell_waiting(&self, long: Duration) -> Result<bool> {
+        let told = write(|| async {
+            let mut tx = self.begin().await?;
+            let told = tell_waiting(&mut tx, end_of(long, 0), WAKE).await?;
+            tx.commit().await?;
+            Ok(told)
+        });
+        let told = told.await?;
+        if told > 0 {
+            self.bells.news();
+        }
+        Ok(told == WAKE as usize)
     }
 
     async fn unread(&self, lease: &Lease) -> Result<Vec<Message>> {

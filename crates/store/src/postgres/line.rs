@@ -1,25 +1,67 @@
 //! The line that jobs wait in, and what whoever takes one out of it gets.
+//!
+//! Every look is answered by three small indexes: the jobs that wait, a project's in order; those
+//! that are put off; those that somebody has. How many wait does not matter.
 
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
 use super::jobs::{append, job, set_archived};
-use super::{PostgresStore, leases, now, number, one_at_a_time};
+use super::{PostgresStore, leases, number, one_at_a_time};
 use crate::kept::from_json;
+use crate::queue::WAKE;
 use crate::{Change, Ending, Job, JobId, LEASE, Lease, MAX_ATTEMPTS, NewEvent, Result, Resume, WorkerId};
 
-/// Of jobs: active, nobody's who is alive, not put off, and its branch is nobody's who is alive
-/// either, since jobs on one head run one at a time. `$1` is now.
+/// The projects that have a job in line: one step of the index each. Whose turn is longest ago is
+/// first; who has as many jobs at once as it may is left out.
+const PROJECTS: &str = "
+    WITH RECURSIVE waiting (project) AS (
+      (SELECT project FROM jobs WHERE status = 'active' AND worker IS NULL AND not_before IS NULL
+       ORDER BY project LIMIT 1)
+      UNION ALL
+      SELECT (SELECT next.project FROM jobs next
+              WHERE next.status = 'active' AND next.worker IS NULL AND next.not_before IS NULL
+                AND next.project > waiting.project ORDER BY next.project LIMIT 1)
+      FROM waiting WHERE project IS NOT NULL)
+    SELECT waiting.project FROM waiting LEFT JOIN turns ON turns.project = waiting.project
+    WHERE waiting.project IS NOT NULL
+      AND (SELECT count(*) FROM jobs held
+           WHERE held.status = 'active' AND held.worker IS NOT NULL AND held.project = waiting.project) < $1
+    ORDER BY turn NULLS FIRST, waiting.project";
+
+/// Of jobs: it waits for a worker, and its branch is nobody's: jobs on one head run one at a time.
 macro_rules! in_line {
     ($before:literal, $after:literal) => {
         concat!(
             $before,
-            " status = 'active'
-               AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = jobs.worker AND alive_until > $1)
-               AND (not_before IS NULL OR not_before <= $1)
-               AND NOT EXISTS (
-                 SELECT 1 FROM jobs other JOIN workers ON workers.id = other.worker AND alive_until > $1
-                 WHERE other.project = jobs.project AND other.branch = jobs.branch AND other.status = 'active') ",
+            " project = $1 AND status = 'active' AND worker IS NULL AND not_before IS NULL
+               AND branch NOT IN (SELECT held.branch FROM jobs held
+                 WHERE held.status = 'active' AND held.worker IS NOT NULL AND held.project = $1) ",
+            $after
+        )
+    };
+}
+
+/// Jobs whose worker is dead.
+macro_rules! dead {
+    ($before:literal, $after:literal) => {
+        concat!(
+            $before,
+            " FROM jobs WHERE status = 'active' AND worker IS NOT NULL
+                AND NOT EXISTS (SELECT 1 FROM workers
+                  WHERE workers.id = jobs.worker AND alive_until > (SELECT docwright_now_ms())) ",
+            $after
+        )
+    };
+}
+
+/// Jobs that have been put off long enough.
+macro_rules! due {
+    ($before:literal, $after:literal) => {
+        concat!(
+            $before,
+            " FROM jobs WHERE status = 'active' AND not_before IS NOT NULL
+                AND not_before <= (SELECT docwright_now_ms()) ",
             $after
         )
     };
@@ -51,12 +93,15 @@ pub(super) async fn beat(db: &mut PgConnection, worker: &WorkerId) -> Result<()>
 impl PostgresStore {
     /// Takes the first in line. A transaction each time: no two of its locks are ever waited for
     /// at once.
-    pub(super) async fn look(&self, worker: &WorkerId) -> Result<Look> {
+    pub(super) async fn look(&self, worker: &WorkerId, most: u32) -> Result<Look> {
         let mut tx = self.begin().await?;
-        let Some(first) = first_in_line(&mut tx).await? else { return Ok(Look::Nothing) };
-        let look = match still_in_line(&mut tx, &first).await? {
-            Some((row, now)) => take(&mut tx, &row, worker, now).await?,
-            None => Look::Again,
+        put_back(&mut tx).await?;
+        let look = match first_in_line(&mut tx, most).await? {
+            Some(first) => match still_in_line(&mut tx, &first, most).await? {
+                Some((row, now)) => take(&mut tx, &row, worker, now).await?,
+                None => Look::Again,
+            },
+            None => Look::Nothing,
         };
         tx.commit().await?;
         Ok(look)
@@ -69,24 +114,57 @@ impl PostgresStore {
     }
 }
 
+/// Puts back in line what the dead had, and what has waited long enough. What is locked is somebody's.
+async fn put_back(db: &mut PgConnection) -> Result<()> {
+    let dead = sqlx::query(dead!("SELECT 1", "LIMIT 1")).fetch_optional(&mut *db).await?;
+    if dead.is_some() {
+        let free =
+            dead!("UPDATE jobs SET worker = NULL WHERE id IN (SELECT id", "FOR UPDATE OF jobs SKIP LOCKED)");
+        sqlx::query(free).execute(&mut *db).await?;
+    }
+    let due = sqlx::query(due!("SELECT 1", "LIMIT 1")).fetch_optional(&mut *db).await?;
+    if due.is_some() {
+        let wake = due!(
+            "UPDATE jobs SET not_before = NULL WHERE id IN (SELECT id",
+            "ORDER BY not_before LIMIT $1 FOR UPDATE SKIP LOCKED)"
+        );
+        sqlx::query(wake).bind(i64::from(WAKE)).execute(db).await?;
+    }
+    Ok(())
+}
+
 /// Locked, unless it is locked already: then whoever locked it is dealing with it.
-async fn first_in_line(db: &mut PgConnection) -> Result<Option<Job>> {
-    let now = now(db).await?;
-    let first = sqlx::query(in_line!(
-        "SELECT * FROM jobs WHERE",
-        "ORDER BY created_at, id LIMIT 1 FOR UPDATE SKIP LOCKED"
-    ));
-    first.bind(now).fetch_optional(db).await?.as_ref().map(job).transpose()
+async fn first_in_line(db: &mut PgConnection, most: u32) -> Result<Option<Job>> {
+    let projects: Vec<String> =
+        sqlx::query_scalar(PROJECTS).bind(i64::from(most)).fetch_all(&mut *db).await?;
+    for project in projects {
+        let first = sqlx::query(in_line!(
+            "SELECT * FROM jobs WHERE",
+            "ORDER BY queued_at, id LIMIT 1 FOR UPDATE SKIP LOCKED"
+        ));
+        if let Some(row) = first.bind(project).fetch_optional(&mut *db).await? {
+            return job(&row).map(Some);
+        }
+    }
+    Ok(None)
 }
 
 /// The first look saw the others as they were when it began; this one sees all that was written
-/// before the locks were there. Whoever wants the same branch waits for its turn.
-async fn still_in_line(db: &mut PgConnection, first: &Job) -> Result<Option<(PgRow, i64)>> {
+/// before the locks were there. Whoever wants the same branch waits for its turn, and where a
+/// project's jobs are counted, whoever wants another of them.
+async fn still_in_line(db: &mut PgConnection, first: &Job, most: u32) -> Result<Option<(PgRow, i64)>> {
+    if most < u32::MAX {
+        one_at_a_time(db, &["project", &first.project.0]).await?;
+    }
     one_at_a_time(db, &["branch", &first.project.0, &first.branch]).await?;
-    let now = now(db).await?;
-    let still = sqlx::query(in_line!("SELECT * FROM jobs WHERE id = $2 AND", ""));
-    let row = still.bind(now).bind(&first.id.0).fetch_optional(db).await?;
-    Ok(row.map(|row| (row, now)))
+    let still = sqlx::query(in_line!(
+        "SELECT *, docwright_now_ms() AS now FROM jobs WHERE id = $2 AND",
+        "AND (SELECT count(*) FROM jobs held
+              WHERE held.status = 'active' AND held.worker IS NOT NULL AND held.project = $1) < $3"
+    ));
+    let still = still.bind(&first.project.0).bind(&first.id.0).bind(i64::from(most));
+    let row = still.fetch_optional(db).await?;
+    row.map(|row| Ok((row.try_get("now")?, row))).transpose().map(|found| found.map(|(now, row)| (row, now)))
 }
 
 async fn take(db: &mut PgConnection, row: &PgRow, worker: &WorkerId, now: i64) -> Result<Look> {
@@ -101,7 +179,7 @@ async fn take(db: &mut PgConnection, row: &PgRow, worker: &WorkerId, now: i64) -
     }
     job.attempt += 1;
     let fence = row.try_get::<i64, _>("lease")? + 1;
-    sqlx::query("UPDATE jobs SET attempt = $1, lease = $2, worker = $3, not_before = NULL WHERE id = $4")
+    sqlx::query("UPDATE jobs SET attempt = $1, lease = $2, worker = $3 WHERE id = $4")
         .bind(i64::from(job.attempt))
         .bind(fence)
         .bind(&worker.0)
@@ -114,7 +192,27 @@ async fn take(db: &mut PgConnection, row: &PgRow, worker: &WorkerId, now: i64) -
     let started = NewEvent::new("started", format!("Attempt {} began", job.attempt));
     append(db, &job.id, now, &started.with("attempt", job.attempt)).await?;
     let resume = resume(db, row, job.run).await?;
+    let turn = "INSERT INTO turns SELECT $1, 1 + coalesce(max(turn), 0) FROM turns
+        ON CONFLICT (project) DO UPDATE SET turn = excluded.turn";
+    sqlx::query(turn).bind(&job.project.0).execute(&mut *db).await?;
     Ok(Look::Leased(Box::new(Lease { job, worker: worker.clone(), fence, resume })))
+}
+
+/// Tells those that have waited for `long` milliseconds, each once.
+pub(super) async fn tell_waiting(db: &mut PgConnection, long: i64, most: u32) -> Result<usize> {
+    let untold = sqlx::query(
+        "UPDATE jobs SET told = true WHERE id IN (
+           SELECT id FROM jobs
+           WHERE status = 'active' AND worker IS NULL AND not_before IS NULL AND NOT told
+             AND queued_at <= (SELECT docwright_now_ms()) - $1
+           LIMIT $2 FOR UPDATE SKIP LOCKED)
+         RETURNING id, docwright_now_ms() AS now",
+    );
+    let told = untold.bind(long).bind(i64::from(most)).fetch_all(&mut *db).await?;
+    for row in &told {
+        append(db, &JobId(row.try_get("id")?), row.try_get("now")?, &NewEvent::waits()).await?;
+    }
+    Ok(told.len())
 }
 
 pub(super) async fn resume(db: &mut PgConnection, row: &PgRow, run: u32) -> Result<Resume> {
@@ -125,6 +223,7 @@ pub(super) async fn resume(db: &mut PgConnection, row: &PgRow, run: u32) -> Resu
     Ok(Resume {
         origin: row.try_get("origin")?,
         base: name.zip(commit),
+        pushed: change.as_ref().map(|row| row.try_get("pushed")).transpose()?.unwrap_or(false),
         change: change.as_ref().map(change_from).transpose()?,
         put_off: number(row, "put_off")?,
     })

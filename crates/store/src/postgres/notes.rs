@@ -18,6 +18,7 @@ pub(super) async fn keep(db: &mut PgConnection, lease: &Lease, now: i64, notes: 
             Checked::Said(entry, tokens) => month = conversation::say(db, job, now, entry, *tokens).await?,
             Checked::Base(base_ref, commit) => set_base(db, job, base_ref, commit).await?,
             Checked::Change(change, read) => set_change(db, lease, change, *read).await?,
+            Checked::Pushed => set_pushed(db, job).await?,
         }
     }
     Ok(month)
@@ -30,13 +31,18 @@ async fn set_base(db: &mut PgConnection, job: &JobId, base_ref: &str, commit: &s
     Ok(())
 }
 
+async fn set_pushed(db: &mut PgConnection, job: &JobId) -> Result<()> {
+    sqlx::query("UPDATE job_changes SET pushed = true WHERE job = $1").bind(&job.0).execute(db).await?;
+    Ok(())
+}
+
 async fn set_change(db: &mut PgConnection, lease: &Lease, change: &Change, read: u32) -> Result<()> {
     mark_read(db, &lease.job.id, read).await?;
     drop_diff(db, &lease.job.id).await?;
     let keep = "INSERT INTO job_changes VALUES ($1, $2, $3, $4, $5, $6, $7)
         ON CONFLICT (job) DO UPDATE
         SET head_commit = excluded.head_commit, title = excluded.title, body = excluded.body,
-            report = excluded.report, diff = excluded.diff, run = excluded.run";
+            report = excluded.report, diff = excluded.diff, run = excluded.run, pushed = false";
     sqlx::query(keep)
         .bind(&lease.job.id.0)
         .bind(&change.head_commit)

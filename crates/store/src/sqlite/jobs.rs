@@ -120,7 +120,7 @@ impl JobStore for SqliteStore {
                     coalesce(sum(n) FILTER (WHERE status = 'failed'), 0) failed,
                     coalesce(sum(n) FILTER (WHERE status = 'archived'), 0) archived,
                     (SELECT count(*) FROM jobs JOIN workers ON workers.id = jobs.worker AND alive_until > ?
-                     WHERE status = 'active') running
+                     WHERE status = 'active' AND jobs.worker IS NOT NULL) running
              FROM (SELECT status, count(*) n FROM jobs GROUP BY project, status)",
         );
         let row = row.bind(self.clock.now_ms()).fetch_one(self.db.reads()).await?;
@@ -147,8 +147,8 @@ async fn insert(db: &mut SqliteConnection, job: Job, terms: &Terms) -> Result<Re
         Err(receipt) => return Ok(receipt),
     };
     sqlx::query(
-        "INSERT INTO jobs (id, project, status, prompt, branch, model, base_ref, adopts, draft, created_at)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO jobs (id, project, status, prompt, branch, model, base_ref, adopts, draft, created_at, queued_at)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?10, ?10)",
     )
     .bind(&job.id.0)
     .bind(&job.project.0)
@@ -208,9 +208,11 @@ async fn message(
     .await?;
     if found.status.may_become(Status::Active) {
         sqlx::query(
-            "UPDATE jobs SET status = 'active', run = run + 1, attempt = 0, ended_at = NULL, base_commit = NULL
+            "UPDATE jobs SET status = 'active', run = run + 1, attempt = 0, ended_at = NULL, base_commit = NULL,
+               queued_at = ?, told = 0
              WHERE id = ?",
         )
+        .bind(now)
         .bind(&id.0)
         .execute(&mut *db)
         .await?;

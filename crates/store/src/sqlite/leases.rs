@@ -7,10 +7,11 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use super::jobs::{append, job, set_archived};
-use super::line::{beat, lease, next_in_line, resume};
+use super::line::{beat, is_work, lease, resume, tell, untold};
 use super::{SqliteStore, conversation, notes};
 use crate::kept::end_of;
 use crate::note::checked;
+use crate::queue::WAKE;
 use crate::{
     Ending, JobId, Lease, Message, NewEvent, Note, Outcome, ProjectId, Queue, Result, Said, Status,
     StoreError, WorkerId,
@@ -23,13 +24,26 @@ impl Queue for SqliteStore {
         self.db.write(move |db| async move { beat(db, &worker, clock.now_ms()).await }.boxed()).await
     }
 
-    async fn lease_next(&self, worker: &WorkerId) -> Result<Option<Lease>> {
+    async fn lease_within(&self, worker: &WorkerId, most: u32) -> Result<Option<Lease>> {
         // Most looks find nothing; those need no write and no fsync.
-        if next_in_line(&mut *self.db.reads().acquire().await?, self.clock.now_ms()).await?.is_none() {
+        if !is_work(&mut *self.db.reads().acquire().await?, self.clock.now_ms(), most).await? {
             return Ok(None);
         }
         let (worker, clock) = (worker.clone(), self.clock.clone());
-        self.db.write(move |db| async move { lease(db, worker, clock.now_ms()).await }.boxed()).await
+        self.db.write(move |db| async move { lease(db, worker, most, clock.now_ms()).await }.boxed()).await
+    }
+
+    async fn tell_waiting(&self, long: Duration) -> Result<bool> {
+        let now = self.clock.now_ms();
+        let since = now.saturating_sub(end_of(long, 0));
+        let ids = untold(&mut *self.db.reads().acquire().await?, since, WAKE).await?;
+        if ids.is_empty() {
+            return Ok(false);
+        }
+        let are_more = ids.len() == WAKE as usize;
+        self.db.write(move |db| async move { tell(db, ids, now).await }.boxed()).await?;
+        self.news.notify_waiters();
+        Ok(are_more)
     }
 
     async fn unread(&self, lease: &Lease) -> Result<Vec<Message>> {
@@ -121,7 +135,8 @@ impl Queue for SqliteStore {
 
     async fn to_stop(&self, worker: &WorkerId) -> Result<Vec<JobId>> {
         let ids = sqlx::query_scalar(
-            "SELECT id FROM jobs WHERE worker = ? AND status = 'active' AND archive_asked_at IS NOT NULL",
+            "SELECT id FROM jobs INDEXED BY jobs_held
+             WHERE worker = ? AND status = 'active' AND archive_asked_at IS NOT NULL",
         );
         let ids: Vec<String> = ids.bind(&worker.0).fetch_all(self.db.reads()).await?;
         Ok(ids.into_iter().map(JobId).collect())

@@ -1,4 +1,7 @@
 //! The line that jobs wait in, and what whoever takes one out of it gets.
+//!
+//! Every look is answered by three small indexes: the jobs that wait, a project's in order; those
+//! that are put off; those that somebody has. How many wait does not matter.
 
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
@@ -6,7 +9,57 @@ use sqlx::{Row, SqliteConnection};
 use super::jobs::{append, job, set_archived};
 use super::leases;
 use crate::kept::from_json;
+use crate::queue::WAKE;
 use crate::{Change, Ending, JobId, LEASE, Lease, MAX_ATTEMPTS, NewEvent, Result, Resume, WorkerId};
+
+/// The projects that have a job in line: one step of the index each. Whose turn is longest ago is
+/// first; who has as many jobs at once as it may is left out.
+const PROJECTS: &str = "
+    WITH RECURSIVE waiting (project) AS (
+      SELECT min(project) FROM jobs INDEXED BY jobs_in_line
+      WHERE status = 'active' AND worker IS NULL AND not_before IS NULL
+      UNION ALL
+      SELECT (SELECT min(next.project) FROM jobs next INDEXED BY jobs_in_line
+              WHERE next.status = 'active' AND next.worker IS NULL AND next.not_before IS NULL
+                AND next.project > waiting.project)
+      FROM waiting WHERE project IS NOT NULL)
+    SELECT waiting.project FROM waiting LEFT JOIN turns ON turns.project = waiting.project
+    WHERE waiting.project IS NOT NULL
+      AND (SELECT count(*) FROM jobs held INDEXED BY jobs_held
+           WHERE held.status = 'active' AND held.worker IS NOT NULL AND held.project = waiting.project) < ?
+    ORDER BY turn IS NOT NULL, turn, waiting.project";
+
+/// A project's first in line whose branch is nobody's: jobs on one head run one at a time.
+const FIRST: &str = "
+    SELECT * FROM jobs INDEXED BY jobs_in_line
+    WHERE project = ?1 AND status = 'active' AND worker IS NULL AND not_before IS NULL
+      AND branch NOT IN (SELECT held.branch FROM jobs held INDEXED BY jobs_held
+                         WHERE held.status = 'active' AND held.worker IS NOT NULL AND held.project = ?1)
+    ORDER BY queued_at, id LIMIT 1";
+
+/// Jobs whose worker is dead. `?1` is now.
+macro_rules! dead {
+    ($before:literal, $after:literal) => {
+        concat!(
+            $before,
+            " FROM jobs INDEXED BY jobs_held WHERE status = 'active' AND worker IS NOT NULL
+                AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = jobs.worker AND alive_until > ?1) ",
+            $after
+        )
+    };
+}
+
+/// Jobs that have been put off long enough. `?1` is now.
+macro_rules! due {
+    ($before:literal, $after:literal) => {
+        concat!(
+            $before,
+            " FROM jobs INDEXED BY jobs_put_off
+              WHERE status = 'active' AND not_before IS NOT NULL AND not_before <= ?1 ",
+            $after
+        )
+    };
+}
 
 /// Whether somebody alive has the job.
 pub(super) async fn live(db: &mut SqliteConnection, id: &JobId, now: i64) -> Result<bool> {
@@ -16,19 +69,31 @@ pub(super) async fn live(db: &mut SqliteConnection, id: &JobId, now: i64) -> Res
     Ok(live.bind(&id.0).bind(now).fetch_optional(db).await?.is_some())
 }
 
-/// The oldest active job that nobody alive has, and whose branch is nobody's who is alive:
-/// jobs on one head run one at a time.
-pub(super) async fn next_in_line(db: &mut SqliteConnection, now: i64) -> Result<Option<SqliteRow>> {
-    let next = sqlx::query(
-        "SELECT * FROM jobs WHERE status = 'active'
-           AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = jobs.worker AND alive_until > ?1)
-           AND (not_before IS NULL OR not_before <= ?1)
-           AND NOT EXISTS (
-             SELECT 1 FROM jobs other JOIN workers ON workers.id = other.worker AND alive_until > ?1
-             WHERE other.project = jobs.project AND other.branch = jobs.branch AND other.status = 'active')
-         ORDER BY created_at, id LIMIT 1",
-    );
-    Ok(next.bind(now).fetch_optional(db).await?)
+/// Whether a lease could be had; changes nothing.
+pub(super) async fn is_work(db: &mut SqliteConnection, now: i64, most: u32) -> Result<bool> {
+    let dead = sqlx::query(dead!("SELECT 1", "LIMIT 1")).bind(now).fetch_optional(&mut *db).await?;
+    let due = sqlx::query(due!("SELECT 1", "LIMIT 1")).bind(now).fetch_optional(&mut *db).await?;
+    Ok(dead.is_some() || due.is_some() || next_in_line(db, most).await?.is_some())
+}
+
+async fn next_in_line(db: &mut SqliteConnection, most: u32) -> Result<Option<SqliteRow>> {
+    let projects: Vec<String> = sqlx::query_scalar(PROJECTS).bind(most).fetch_all(&mut *db).await?;
+    for project in projects {
+        if let Some(row) = sqlx::query(FIRST).bind(project).fetch_optional(&mut *db).await? {
+            return Ok(Some(row));
+        }
+    }
+    Ok(None)
+}
+
+/// Puts back in line what the dead had, and what has waited long enough.
+async fn put_back(db: &mut SqliteConnection, now: i64) -> Result<()> {
+    let free = dead!("UPDATE jobs SET worker = NULL WHERE id IN (SELECT id", ")");
+    sqlx::query(free).bind(now).execute(&mut *db).await?;
+    let wake =
+        due!("UPDATE jobs SET not_before = NULL WHERE id IN (SELECT id", "ORDER BY not_before LIMIT ?2)");
+    sqlx::query(wake).bind(now).bind(WAKE).execute(db).await?;
+    Ok(())
 }
 
 pub(super) async fn beat(db: &mut SqliteConnection, worker: &WorkerId, now: i64) -> Result<()> {
@@ -40,8 +105,14 @@ pub(super) async fn beat(db: &mut SqliteConnection, worker: &WorkerId, now: i64)
     Ok(())
 }
 
-pub(super) async fn lease(db: &mut SqliteConnection, worker: WorkerId, now: i64) -> Result<Option<Lease>> {
-    while let Some(row) = next_in_line(db, now).await? {
+pub(super) async fn lease(
+    db: &mut SqliteConnection,
+    worker: WorkerId,
+    most: u32,
+    now: i64,
+) -> Result<Option<Lease>> {
+    put_back(db, now).await?;
+    while let Some(row) = next_in_line(db, most).await? {
         let mut job = job(&row)?;
         if row.try_get::<Option<i64>, _>("archive_asked_at")?.is_some() {
             set_archived(db, &job.id, now).await?;
@@ -53,13 +124,15 @@ pub(super) async fn lease(db: &mut SqliteConnection, worker: WorkerId, now: i64)
         }
         job.attempt += 1;
         let fence = row.try_get::<i64, _>("lease")? + 1;
-        sqlx::query("UPDATE jobs SET attempt = ?, lease = ?, worker = ?, not_before = NULL WHERE id = ?")
+        sqlx::query("UPDATE jobs SET attempt = ?, lease = ?, worker = ? WHERE id = ?")
             .bind(job.attempt)
             .bind(fence)
             .bind(&worker.0)
             .bind(&job.id.0)
             .execute(&mut *db)
             .await?;
+        let turn = "INSERT OR REPLACE INTO turns SELECT ?, 1 + coalesce(max(turn), 0) FROM turns";
+        sqlx::query(turn).bind(&job.project.0).execute(&mut *db).await?;
         // Whoever leases is alive. Without this a worker whose heartbeat is late would lease the
         // same job again and again, and use up its attempts.
         beat(db, &worker, now).await?;
@@ -71,17 +144,40 @@ pub(super) async fn lease(db: &mut SqliteConnection, worker: WorkerId, now: i64)
     Ok(None)
 }
 
+/// Those that have waited since `since` or longer and were not told so.
+pub(super) async fn untold(db: &mut SqliteConnection, since: i64, most: u32) -> Result<Vec<String>> {
+    let untold = sqlx::query_scalar(
+        "SELECT id FROM jobs INDEXED BY jobs_in_line
+         WHERE status = 'active' AND worker IS NULL AND not_before IS NULL AND told = 0 AND queued_at <= ?
+         LIMIT ?",
+    );
+    Ok(untold.bind(since).bind(most).fetch_all(db).await?)
+}
+
+pub(super) async fn tell(db: &mut SqliteConnection, ids: Vec<String>, now: i64) -> Result<()> {
+    for id in ids {
+        let tell =
+            "UPDATE jobs SET told = 1 WHERE id = ? AND status = 'active' AND worker IS NULL AND told = 0";
+        if sqlx::query(tell).bind(&id).execute(&mut *db).await?.rows_affected() > 0 {
+            append(db, &id, now, NewEvent::waits()).await?;
+        }
+    }
+    Ok(())
+}
+
 pub(super) async fn resume(db: &mut SqliteConnection, row: &SqliteRow, run: u32) -> Result<Resume> {
     let name: Option<String> = row.try_get("base_ref")?;
     let commit: Option<String> = row.try_get("base_commit")?;
     let id: String = row.try_get("id")?;
     let change = sqlx::query("SELECT * FROM job_changes WHERE job = ? AND run = ?").bind(id).bind(run);
     let change = change.fetch_optional(db).await?;
+    let pushed = change.as_ref().map(|row| row.try_get("pushed")).transpose()?;
     let change = change.as_ref().map(change_from).transpose()?;
     Ok(Resume {
         origin: row.try_get("origin")?,
         base: name.zip(commit),
         change,
+        pushed: pushed.unwrap_or(false),
         put_off: row.try_get("put_off")?,
     })
 }

@@ -23,6 +23,7 @@ pub(super) async fn keep(
             Checked::Said(entry, tokens) => month = conversation::say(db, &job, now, entry, tokens).await?,
             Checked::Base(base_ref, commit) => set_base(db, &job, base_ref, commit).await?,
             Checked::Change(change, read) => set_change(db, &job, *change, read, run).await?,
+            Checked::Pushed => set_pushed(db, &job).await?,
         }
     }
     Ok(month)
@@ -35,6 +36,11 @@ async fn set_base(db: &mut SqliteConnection, job: &JobId, base_ref: String, comm
     Ok(())
 }
 
+async fn set_pushed(db: &mut SqliteConnection, job: &JobId) -> Result<()> {
+    sqlx::query("UPDATE job_changes SET pushed = 1 WHERE job = ?").bind(&job.0).execute(db).await?;
+    Ok(())
+}
+
 async fn set_change(
     db: &mut SqliteConnection,
     job: &JobId,
@@ -44,7 +50,7 @@ async fn set_change(
 ) -> Result<()> {
     mark_read(db, job, read).await?;
     drop_diff(db, job).await?;
-    sqlx::query("INSERT OR REPLACE INTO job_changes VALUES (?, ?, ?, ?, ?, ?, ?)")
+    sqlx::query("INSERT OR REPLACE INTO job_changes VALUES (?, ?, ?, ?, ?, ?, ?, 0)")
         .bind(&job.0)
         .bind(change.head_commit)
         .bind(change.title)

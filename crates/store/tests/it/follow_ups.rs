@@ -99,7 +99,8 @@ async fn a_follow_up_wakes_an_ended_job_and_starts_a_new_run(store: &dyn Store, 
     assert_eq!((job.status, job.run, job.attempt), (Status::Active, 2, 0));
     assert_eq!(job.pr_link.as_deref(), Some("https://x/pulls/1"), "the link is kept during a follow-up");
     let second = leased(store).await;
-    let expected = Resume { origin: Some("ba5e".into()), base: None, change: None, put_off: 0 };
+    let expected =
+        Resume { origin: Some("ba5e".into()), base: None, change: None, pushed: false, put_off: 0 };
     assert_eq!(second.resume, expected);
     let unread = store.unread(&second).await.unwrap();
     assert_eq!(unread.iter().map(|m| (m.number, m.prompt.as_str())).collect::<Vec<_>>(), [(1, "And images")]);
@@ -120,7 +121,10 @@ async fn an_unread_message_keeps_a_run_from_ending(store: &dyn Store, _: &TestCl
     let next = store.finish(&lease, done(None), 0).await.unwrap().unwrap();
     assert_eq!((next.job.status, next.job.run), (Status::Active, 2));
     // It starts from what is on the branch by then, and knows what the job began with.
-    assert_eq!(next.resume, Resume { origin: Some("ba5e".into()), base: None, change: None, put_off: 0 });
+    assert_eq!(
+        next.resume,
+        Resume { origin: Some("ba5e".into()), base: None, change: None, pushed: false, put_off: 0 }
+    );
     assert_eq!(store.unread(&next).await.unwrap().len(), 1);
     assert!(store.finish(&next, done(None), 1).await.unwrap().is_none());
     assert_eq!(store.find(&project.id, &made.id).await.unwrap().unwrap().status, Status::Completed);

@@ -281,7 +281,8 @@ async fn a_take_up_finds_what_was_done(store: &dyn Store, clock: &TestClock) {
     store.beat(&worker(2)).await.unwrap();
     let next = store.lease_next(&worker(2)).await.unwrap().unwrap();
     let base = Some(("main".into(), "ba5e".into()));
-    let expected = Resume { origin: Some("ba5e".into()), base, change: Some(change), put_off: 0 };
+    let expected =
+        Resume { origin: Some("ba5e".into()), base, change: Some(change), pushed: false, put_off: 0 };
     assert_eq!(next.resume, expected);
 }
 

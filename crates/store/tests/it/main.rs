@@ -11,6 +11,7 @@ mod failed_diffs;
 mod follow_ups;
 mod home;
 mod jobs;
+mod line;
 mod postgres;
 mod pulls;
 mod secrets;

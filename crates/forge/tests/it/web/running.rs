@@ -31,6 +31,7 @@ fn new_pull(head: &str, body: &str) -> NewPull {
         base_commit: nobody_asks,
         job: head.to_owned(),
         draft: false,
+        is_first: true,
     }
 }
 

@@ -1,0 +1,154 @@
+//! The line that jobs wait in: fair between projects, in order within one, and as fast as it is long.
+
+use std::time::Duration;
+
+use base::TestClock;
+use jiff::SignedDuration;
+use store::{JobStore, Lease, NewEvent, Queue, Store, Terms};
+
+use crate::follow_ups::{follow_up, leased};
+use crate::jobs::{MILLISECOND, done, job, new_job, worker};
+use crate::{every_backend, project};
+
+every_backend! {
+    projects_take_turns,
+    a_follow_up_comes_after_what_was_asked_before_it,
+    a_project_has_no_more_jobs_at_once_than_it_may,
+    a_job_that_waits_is_told_so_once,
+    a_crowd_that_was_put_off_comes_back_in_order,
+}
+
+async fn projects_take_turns(store: &dyn Store, clock: &TestClock) {
+    let (many, few) = (project(store, "acme").await, project(store, "globex").await);
+    for project in [&many, &many, &many, &many, &few, &few] {
+        clock.advance(MILLISECOND);
+        job(store, project).await;
+    }
+    let mut order = Vec::new();
+    for _ in 0..6 {
+        order.push(leased(store).await.job.project);
+    }
+    assert_ne!(order[0], order[1]);
+    assert_eq!(order[..2], order[2..4], "they take turns: {order:?}");
+    assert_eq!(order[4..], [many.id.clone(), many.id]);
+    // Who comes back after a while does not have to wait for all that the other one still has.
+    job(store, &few).await;
+    assert_eq!(leased(store).await.job.project, few.id);
+}
+
+async fn a_follow_up_comes_after_what_was_asked_before_it(store: &dyn Store, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    let old = job(store, &project).await;
+    let lease = leased(store).await;
+    assert!(store.finish(&lease, done(None), 0).await.unwrap().is_none());
+    clock.advance(MILLISECOND);
+    let (second, third) = (job(store, &project).await, job(store, &project).await);
+    clock.advance(MILLISECOND);
+    follow_up(store, &old, "And images").await;
+    clock.advance(MILLISECOND);
+    let last = job(store, &project).await;
+    for expected in [&second, &third, &old, &last] {
+        assert_eq!(leased(store).await.job.id, expected.id);
+    }
+}
+
+async fn within(store: &dyn Store, most: u32) -> Option<Lease> {
+    store.beat(&worker(1)).await.unwrap();
+    store.lease_within(&worker(1), most).await.unwrap()
+}
+
+async fn a_project_has_no_more_jobs_at_once_than_it_may(store: &dyn Store, _: &TestClock) {
+    let (greedy, other) = (project(store, "acme").await, project(store, "globex").await);
+    for _ in 0..4 {
+        job(store, &greedy).await;
+    }
+    let first = within(store, 2).await.unwrap();
+    assert!(within(store, 2).await.is_some());
+    assert!(within(store, 2).await.is_none());
+    let free = job(store, &other).await;
+    assert_eq!(within(store, 2).await.unwrap().job.id, free.id, "others are not held up");
+    assert!(store.finish(&first, done(None), 0).await.unwrap().is_none());
+    assert_eq!(within(store, 2).await.unwrap().job.project, greedy.id);
+    assert!(within(store, 2).await.is_none());
+}
+
+async fn kinds(store: &dyn Store, job: &store::Job) -> Vec<String> {
+    let events = store.events(&job.project, &job.id, 0).await.unwrap().unwrap();
+    events.into_iter().map(|event| event.kind).collect()
+}
+
+async fn a_job_that_waits_is_told_so_once(store: &dyn Store, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    let (runs, waits) = (job(store, &project).await, job(store, &project).await);
+    let lease = leased(store).await;
+    let long = Duration::from_secs(5);
+    store.tell_waiting(long).await.unwrap();
+    assert_eq!(kinds(store, &waits).await, ["created"], "not yet");
+    clock.advance(SignedDuration::from_secs(5));
+    store.tell_waiting(long).await.unwrap();
+    store.tell_waiting(long).await.unwrap();
+    assert_eq!(kinds(store, &waits).await, ["created", "waiting"]);
+    assert_eq!(kinds(store, &runs).await, ["created", "started"]);
+
+    // A follow-up waits anew.
+    store.beat(&worker(1)).await.unwrap();
+    assert!(store.finish(&lease, done(None), 0).await.unwrap().is_none());
+    follow_up(store, &runs, "And images").await;
+    clock.advance(SignedDuration::from_secs(6));
+    store.tell_waiting(long).await.unwrap();
+    assert_eq!(kinds(store, &runs).await.last().unwrap(), "waiting");
+    assert_eq!(kinds(store, &waits).await, ["created", "waiting"]);
+}
+
+async fn a_crowd_that_was_put_off_comes_back_in_order(store: &dyn Store, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    let mut made = Vec::new();
+    for _ in 0..5 {
+        clock.advance(MILLISECOND);
+        made.push(job(store, &project).await.id);
+    }
+    for n in 0..5 {
+        let lease = leased(store).await;
+        let why = NewEvent::new("waiting", "The host is down");
+        store.put_off(&lease, Duration::from_secs(60 - n), why).await.unwrap();
+    }
+    assert!(store.lease_next(&worker(1)).await.unwrap().is_none());
+    clock.advance(SignedDuration::from_secs(60));
+    for expected in made {
+        assert_eq!(leased(store).await.job.id, expected);
+    }
+}
+
+/// What counts is how many rows are looked at, not how long that takes here.
+#[tokio::test]
+async fn a_long_line_is_not_walked_along() {
+    let Some(kept) = crate::OnPostgres::new().await else { return };
+    let made = project(&kept.store, "acme").await;
+    kept.database.sql(&format!(
+        "INSERT INTO jobs (id, project, status, prompt, branch, model, draft, adopts, created_at, queued_at)
+         SELECT 'job-' || n, '{}', 'active', 'x', 'b' || n, 'offline', false, false, n, n
+         FROM generate_series(1, 10000) n",
+        made.id
+    ));
+    kept.database.sql("ANALYZE jobs");
+    let looked_at = || -> i64 {
+        let seen = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_user_tables WHERE relname = 'jobs'";
+        kept.database.sql(seen).parse().unwrap()
+    };
+    let before = looked_at();
+    for _ in 0..10 {
+        let lease = leased(&kept.store).await;
+        assert!(kept.store.to_stop(&worker(1)).await.unwrap().is_empty());
+        kept.store.insert(&new_job(&made), &Terms::default()).await.unwrap();
+        kept.store.find(&made.id, &lease.job.id).await.unwrap().unwrap();
+    }
+    // A connection tells what it looked at when it ends.
+    let ours = "SELECT string_agg(pid::text, ',') FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    let ours = kept.database.sql(ours);
+    let of = |what: &str| format!("SELECT count({what}) FROM pg_stat_activity WHERE pid IN ({ours})");
+    kept.database.sql(&of("pg_terminate_backend(pid)"));
+    while kept.database.sql(&of("*")) != "0" {}
+    let seen = looked_at() - before;
+    assert!((30..3_000).contains(&seen), "{seen} rows were looked at");
+}
