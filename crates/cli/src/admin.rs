@@ -1,5 +1,6 @@
 //! Commands on the data directory itself; they work beside a running server.
 
+mod delete;
 mod host;
 pub(crate) mod key;
 pub(crate) mod org;

@@ -19,7 +19,9 @@ pub(crate) use job::{
 };
 pub(crate) use key::{CreateKey, KeyCommand, RevokeKey};
 pub(crate) use model::{ListModels, ModelCommand, ModelKey, TestModel};
-pub(crate) use project::{Changes, CreateProject, HookOfProject, ProjectCommand, UpdateProject, ViewProject};
+pub(crate) use project::{
+    Changes, CreateProject, DeleteProject, HookOfProject, ProjectCommand, UpdateProject, ViewProject,
+};
 pub(crate) use pull::{ListPulls, MergePull, OnePull, PullCommand};
 
 use crate::{log, serve};
@@ -176,6 +178,9 @@ pub(crate) struct Serve {
     /// Jobs of one project that run at once, on all servers together [default: as many as run]
     #[arg(long, value_name = "N", value_parser = checked(serve::parse_number))]
     pub(crate) project_jobs: Option<String>,
+    /// Days for which transcripts and single steps of ended jobs are kept; 0: for ever [default: 90]
+    #[arg(long, value_name = "N", value_parser = checked(serve::parse_count))]
+    pub(crate) transcript_days: Option<String>,
     /// Whether page views are kept here, of several servers on one database: yes or no
     /// [default: yes, unless another one keeps them]
     #[arg(long, value_name = "YES|NO", value_parser = checked(serve::parse_wish))]
@@ -233,6 +238,8 @@ pub(crate) enum OrgCommand {
     Create(CreateOrganization),
     /// Lists organizations
     List(ListOrganizations),
+    /// Deletes an organization with its projects, keys and sessions, for good
+    Delete(DeleteOrganization),
 }
 
 #[derive(Arguments)]
@@ -245,6 +252,18 @@ pub(crate) struct CreateOrganization {
     /// Print the organization as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Arguments)]
+pub(crate) struct DeleteOrganization {
+    /// Its name, or its id
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// Really: there is no way back
+    #[arg(long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) data: Data,
 }
 
 #[derive(Arguments)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use base::SystemClock;
-use server::{ProxyHeader, Server, Settings};
+use server::{DAY, ProxyHeader, Server, Settings};
 use store::ViewsWish;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -66,6 +66,10 @@ fn settings(sources: &Sources, args: &Serve) -> anyhow::Result<Settings> {
     views.memory = (memory as usize) << 20;
     if let Some(wish) = sources.text("page_views", args.page_views.as_deref())? {
         settings.page_views = parse_wish(&wish).map_err(anyhow::Error::msg)?;
+    }
+    if let Some(text) = sources.text("transcript_days", args.transcript_days.as_deref())? {
+        let days = parse_count(&text).context("transcript_days")?;
+        settings.transcripts = (days > 0).then(|| DAY.saturating_mul(days));
     }
     work(sources, &mut settings, &args.workers, &args.project_jobs)?;
     settings.metrics = sources.yes("metrics", args.metrics)?;

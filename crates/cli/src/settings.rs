@@ -23,6 +23,7 @@ const NAMES: &[&str] = &[
     "proxy_header",
     "master_key_file",
     "workers",
+    "transcript_days",
     "project_jobs",
     "page_views",
     "jobs_per_hour",

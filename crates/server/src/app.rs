@@ -9,7 +9,7 @@ use base::sqlite::{OpenError, Schema};
 use forge::Local;
 use store::{
     Accounts, DataDir, Held, JobStore, MasterKey, PostgresStore, Project, Pulls, Queue, Rates, SecretError,
-    Secrets, Sessions, SqliteStore, Store, StoreError, Sweeps,
+    Secrets, Sessions, SqliteStore, Store, StoreError, Sweeps, Upkeep,
 };
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -43,6 +43,9 @@ pub struct App {
     pub(crate) beacons: Arc<AddressLimit>,
     pub pulls: Arc<dyn Pulls>,
     pub sweeps: Arc<dyn Sweeps>,
+    pub upkeep: Arc<dyn Upkeep>,
+    /// How long transcripts are kept.
+    pub(crate) transcripts: Option<Duration>,
     pub views: Arc<dyn Views>,
     pub(crate) home: Home,
     pub hosts: Hosts,
@@ -67,6 +70,7 @@ pub struct Admin {
     pub accounts: Arc<dyn Accounts>,
     pub sessions: Arc<dyn Sessions>,
     pub secrets: Arc<dyn Secrets>,
+    pub upkeep: Arc<dyn Upkeep>,
     /// Where the server of this data directory was last reached.
     pub url: Option<String>,
     hosts: Hosts,
@@ -112,6 +116,8 @@ impl App {
             project_jobs: settings.project_jobs,
             beacons: Arc::new(AddressLimit::new(settings.limits.beacons, clock.clone())),
             sweeps: store.clone(),
+            upkeep: store.clone(),
+            transcripts: settings.transcripts,
             pulls: store,
             home,
             views: Arc::new(Counted { views, metrics: metrics.clone() }),
@@ -155,6 +161,7 @@ impl Admin {
             accounts: store.clone(),
             sessions: store.clone(),
             secrets: store.clone(),
+            upkeep: store,
             url,
         }
     }

@@ -49,13 +49,41 @@ impl Home {
 /// Until `stop`.
 pub(crate) async fn go_on(app: &App, stop: &CancellationToken) {
     while stop.run_until_cancelled(tokio::time::sleep(EVERY)).await.is_some() {
-        stop.run_until_cancelled(once(app)).await;
+        stop.run_until_cancelled(do_chores(app)).await;
     }
 }
 
-async fn once(app: &App) {
+/// All that is due just now. Each can be cut off, and is gone on with the next time.
+pub async fn do_chores(app: &App) {
     app.home.look().await;
     tell_waiting(app).await;
+    for (what, done) in [("old transcripts", trim(app).await), ("what was deleted", purge(app).await)] {
+        if let Err(error) = done {
+            tracing::warn!("{what} could not be removed, and will be later: {error:#}");
+        }
+    }
+}
+
+async fn trim(app: &App) -> anyhow::Result<()> {
+    let Some(after) = app.transcripts else { return Ok(()) };
+    while app.upkeep.trim(after).await? {}
+    Ok(())
+}
+
+/// Deleted projects, by the server that has their page views. A cache of theirs on
+/// another server's disk is left to its operator.
+async fn purge(app: &App) -> anyhow::Result<()> {
+    if !app.keeps_views() {
+        return Ok(());
+    }
+    for project in app.upkeep.to_purge().await? {
+        while app.upkeep.purge_jobs(&project).await? {}
+        app.views.forget(&project.0).await?;
+        app.hosts.forget(&project).await?;
+        app.upkeep.purge_project(&project).await?;
+        tracing::info!("all that project {project} had is removed");
+    }
+    Ok(())
 }
 
 async fn tell_waiting(app: &App) {

@@ -137,6 +137,16 @@ impl Hosts {
         Ok(sealed.map(|bytes| HostKey::new(String::from_utf8_lossy(&bytes))))
     }
 
+    /// Leaves nothing of a project that is gone.
+    pub(crate) async fn forget(&self, project: &ProjectId) -> std::io::Result<()> {
+        locked(&self.opened).remove(project);
+        locked(&self.caches).remove(project);
+        let (cache, lock) = (format!("{project}.git"), format!("{project}.git.lock"));
+        let (cache, lock) = (self.repositories.join(cache), self.repositories.join(lock));
+        gone(tokio::fs::remove_dir_all(cache).await)?;
+        gone(tokio::fs::remove_file(lock).await)
+    }
+
     pub(crate) async fn cache(&self, project: &ProjectId) -> forge::Result<Arc<Cache>> {
         if let Some(cache) = locked(&self.caches).get(project) {
             return Ok(cache.clone());
@@ -170,6 +180,11 @@ fn credential(hosting: &Hosting, key: Option<&HostKey>) -> forge::Result<Credent
     token
         .map(Credential::Token)
         .ok_or_else(|| Error::BadName("the token must be one line of letters, digits and signs".into()))
+}
+
+/// What is not there need not be removed.
+fn gone(removed: std::io::Result<()>) -> std::io::Result<()> {
+    removed.or_else(|error| if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
 fn is_on_the_web(repository: &str) -> bool {

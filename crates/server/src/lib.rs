@@ -19,13 +19,14 @@ mod worker;
 
 pub use app::{Admin, App};
 pub use bodies::{Bodies, Room};
+pub use chores::do_chores;
 pub use hosts::{HOOK_SECRET, HOST_KEY, HostKey, Repository, Wanted, parse_docs_path, parse_host_kind};
 pub use http::openapi;
 pub use models::{OFFLINE, keep_model_key, model_key, remove_model_key};
 pub use net::Reach;
 pub use origin::parse_site;
 pub use serve::{Server, Workshop};
-pub use settings::{Bounds, Limits, Proxies, ProxyHeader, Settings, USUAL_URL, parse_public_url};
+pub use settings::{Bounds, DAY, Limits, Proxies, ProxyHeader, Settings, USUAL_URL, parse_public_url};
 pub use worker::{Worker, parse_allow_path};
 
 pub use agent::Limits as AgentLimits;

@@ -14,6 +14,8 @@ use store::{DatabaseUrl, ViewsWish};
 /// Where a server that was told nothing is reached.
 pub const USUAL_URL: &str = "http://127.0.0.1:4747";
 
+pub const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub listen: SocketAddr,
@@ -33,6 +35,8 @@ pub struct Settings {
     pub workers: usize,
     /// Jobs of one project at once, on all servers together.
     pub project_jobs: u32,
+    /// How long the conversations and single steps of ended jobs are kept; `None`: for ever.
+    pub transcripts: Option<Duration>,
     /// Whether this server is to keep page views, of several on one database.
     pub page_views: ViewsWish,
     /// Whether `/metrics` is there.
@@ -61,6 +65,7 @@ impl Settings {
             bounds: Bounds::default(),
             workers: 4,
             project_jobs: u32::MAX,
+            transcripts: Some(DAY * 90),
             page_views: ViewsWish::default(),
             metrics: false,
             models: BTreeMap::new(),

@@ -21,3 +21,14 @@ CREATE TABLE turns (
 ) STRICT, WITHOUT ROWID;
 
 ALTER TABLE job_changes ADD COLUMN pushed INTEGER NOT NULL DEFAULT 0;   -- 1: it is on its branch
+
+-- 1: its conversation and its single steps are no longer kept.
+ALTER TABLE jobs ADD COLUMN trimmed INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX jobs_to_trim ON jobs (coalesce(archived_at, ended_at)) WHERE status <> 'active' AND trimmed = 0;
+
+-- Projects and organizations that are not there for anybody any more, and since when. What they had goes
+-- piece by piece; their own row is the last.
+CREATE TABLE deletions (
+    id TEXT PRIMARY KEY,
+    at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

@@ -20,6 +20,7 @@ mod secret;
 mod sqlite;
 mod sweep;
 mod terms;
+mod upkeep;
 
 pub use account::{
     Accounts, Author, HostApp, Hosting, NewProject, Organization, Project, ProjectChange, Sessions,
@@ -42,14 +43,18 @@ pub use secret::{MasterKey, SecretError, Secrets};
 pub use sqlite::SqliteStore;
 pub use sweep::{Sweep, Sweeps};
 pub use terms::{Limit, Once, Rates, Receipt, Render, Terms, Usage};
+pub use upkeep::Upkeep;
 
 /// All that a backend keeps.
 pub trait Store:
-    Accounts + Sessions + Secrets + JobStore + Queue + Rates + Pulls + Sweeps + ViewsHome
+    Accounts + Sessions + Secrets + JobStore + Queue + Rates + Pulls + Sweeps + Upkeep + ViewsHome
 {
 }
 
-impl<T: Accounts + Sessions + Secrets + JobStore + Queue + Rates + Pulls + Sweeps + ViewsHome> Store for T {}
+impl<T: Accounts + Sessions + Secrets + JobStore + Queue + Rates + Pulls + Sweeps + Upkeep + ViewsHome> Store
+    for T
+{
+}
 
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use store::Organization;
 
-use super::open;
+use super::{delete, open};
 use crate::args::{CreateOrganization, ListOrganizations, OrgCommand};
 use crate::output;
 use crate::settings::Sources;
@@ -12,6 +12,7 @@ pub(crate) async fn run(sources: &Sources, command: OrgCommand) -> anyhow::Resul
     match command {
         OrgCommand::Create(args) => create(sources, args).await,
         OrgCommand::List(args) => list(sources, args).await,
+        OrgCommand::Delete(args) => delete::organization(sources, args).await,
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use server::{OFFLINE, Wanted};
 use store::{NewProject, Project, ProjectChange};
 
-use super::{host, open, organization, project};
+use super::{delete, host, open, organization, project};
 use crate::args::{Changes, CreateProject, List, ProjectCommand, UpdateProject, ViewProject};
 use crate::output;
 use crate::settings::Sources;
@@ -16,6 +16,7 @@ pub(crate) async fn run(sources: &Sources, command: ProjectCommand) -> anyhow::R
         ProjectCommand::List(args) => list(sources, args).await,
         ProjectCommand::View(args) => view(sources, args).await,
         ProjectCommand::Update(args) => update(sources, args).await,
+        ProjectCommand::Delete(args) => delete::project(sources, args).await,
         ProjectCommand::Hook(args) => host::hook(sources, args).await,
     }
 }

@@ -16,8 +16,22 @@ pub(crate) enum ProjectCommand {
     /// Changes a project; the next job and the next page view go by it
     #[command(override_usage = "docwright project update [OPTIONS] <PROJECT>")]
     Update(UpdateProject),
+    /// Deletes a project with its jobs, page views and secrets, for good; its repository stays as it is
+    Delete(DeleteProject),
     /// Shows where a repository host is to send its events, and the secret to sign them with
     Hook(HookOfProject),
+}
+
+#[derive(Arguments)]
+pub(crate) struct DeleteProject {
+    /// The project's id, as `docwright project list` shows it
+    #[arg(value_name = "PROJECT")]
+    pub(crate) id: String,
+    /// Really: there is no way back
+    #[arg(long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) data: Data,
 }
 
 #[derive(Arguments)]

@@ -16,6 +16,7 @@ mod collect;
 mod contract;
 mod crash;
 mod dates;
+mod deletion;
 mod described;
 mod follow_ups;
 mod hosts;

@@ -26,3 +26,14 @@ CREATE TABLE turns (
 );
 
 ALTER TABLE job_changes ADD COLUMN pushed BOOLEAN NOT NULL DEFAULT false;   -- it is on its branch
+
+-- Whether its conversation and its single steps are no longer kept.
+ALTER TABLE jobs ADD COLUMN trimmed BOOLEAN NOT NULL DEFAULT false;
+CREATE INDEX jobs_to_trim ON jobs (coalesce(archived_at, ended_at)) WHERE status <> 'active' AND NOT trimmed;
+
+-- Projects and organizations that are not there for anybody any more, and since when. What they had goes
+-- piece by piece; their own row is the last.
+CREATE TABLE deletions (
+    id TEXT COLLATE "C" PRIMARY KEY,
+    at BIGINT NOT NULL
+);

@@ -25,7 +25,7 @@ impl Accounts for PostgresStore {
     }
 
     async fn organizations(&self) -> Result<Vec<Organization>> {
-        let rows = self.rows(sqlx::query("SELECT * FROM organizations ORDER BY created_at, id")).await?;
+        let rows = self.rows(sqlx::query("SELECT * FROM organizations WHERE id NOT IN (SELECT id FROM deletions) ORDER BY created_at, id")).await?;
         rows.iter().map(organization).collect()
     }
 
@@ -53,13 +53,18 @@ impl Accounts for PostgresStore {
     }
 
     async fn project(&self, id: &ProjectId) -> Result<Option<Project>> {
-        let row = self.row(sqlx::query("SELECT * FROM projects WHERE id = $1").bind(text(&id.0))).await?;
+        let row = self
+            .row(
+                sqlx::query("SELECT * FROM projects WHERE id = $1 AND id NOT IN (SELECT id FROM deletions)")
+                    .bind(text(&id.0)),
+            )
+            .await?;
         row.as_ref().map(project).transpose()
     }
 
     async fn projects(&self, organization: Option<&OrganizationId>) -> Result<Vec<Project>> {
-        let select =
-            "SELECT * FROM projects WHERE $1::text IS NULL OR organization = $1 ORDER BY created_at, id";
+        let select = "SELECT * FROM projects WHERE ($1::text IS NULL OR organization = $1)
+             AND id NOT IN (SELECT id FROM deletions) ORDER BY created_at, id";
         let rows = self.rows(sqlx::query(select).bind(organization.map(|o| &o.0))).await?;
         rows.iter().map(project).collect()
     }
@@ -119,10 +124,12 @@ impl PostgresStore {
     async fn update(&self, id: &ProjectId, change: &ProjectChange) -> Result<Option<Project>> {
         let mut tx = self.begin().await?;
         // Jobs can come in meanwhile: they need the project to stay, not to stay as it is.
-        let found = sqlx::query("SELECT * FROM projects WHERE id = $1 FOR NO KEY UPDATE")
-            .bind(text(&id.0))
-            .fetch_optional(&mut *tx)
-            .await?;
+        let found = sqlx::query(
+            "SELECT * FROM projects WHERE id = $1 AND id NOT IN (SELECT id FROM deletions) FOR NO KEY UPDATE",
+        )
+        .bind(text(&id.0))
+        .fetch_optional(&mut *tx)
+        .await?;
         let Some(row) = found else { return Ok(None) };
         let mut project = project(&row)?;
         change.clone().apply(&mut project);

@@ -17,6 +17,7 @@ mod rates;
 mod secrets;
 mod sessions;
 mod sweeps;
+mod upkeep;
 mod url;
 
 use std::borrow::Cow;

@@ -32,9 +32,11 @@ impl Accounts for SqliteStore {
     }
 
     async fn organizations(&self) -> Result<Vec<Organization>> {
-        let rows = sqlx::query("SELECT * FROM organizations ORDER BY created_at, id")
-            .fetch_all(self.db.reads())
-            .await?;
+        let rows = sqlx::query(
+            "SELECT * FROM organizations WHERE id NOT IN (SELECT id FROM deletions) ORDER BY created_at, id",
+        )
+        .fetch_all(self.db.reads())
+        .await?;
         rows.iter().map(organization).collect()
     }
 
@@ -59,7 +61,7 @@ impl Accounts for SqliteStore {
     }
 
     async fn project(&self, id: &ProjectId) -> Result<Option<Project>> {
-        let row = sqlx::query("SELECT * FROM projects WHERE id = ?")
+        let row = sqlx::query("SELECT * FROM projects WHERE id = ? AND id NOT IN (SELECT id FROM deletions)")
             .bind(&id.0)
             .fetch_optional(self.db.reads())
             .await?;
@@ -67,7 +69,8 @@ impl Accounts for SqliteStore {
     }
 
     async fn projects(&self, organization: Option<&OrganizationId>) -> Result<Vec<Project>> {
-        let select = "SELECT * FROM projects WHERE ?1 IS NULL OR organization = ?1 ORDER BY created_at, id";
+        let select = "SELECT * FROM projects WHERE (?1 IS NULL OR organization = ?1)
+            AND id NOT IN (SELECT id FROM deletions) ORDER BY created_at, id";
         let rows = sqlx::query(select).bind(organization.map(|o| &o.0)).fetch_all(self.db.reads()).await?;
         rows.iter().map(project).collect()
     }
@@ -135,8 +138,10 @@ async fn update_project(
     id: ProjectId,
     change: ProjectChange,
 ) -> Result<Option<Project>> {
-    let found =
-        sqlx::query("SELECT * FROM projects WHERE id = ?").bind(id.0).fetch_optional(&mut *db).await?;
+    let found = sqlx::query("SELECT * FROM projects WHERE id = ? AND id NOT IN (SELECT id FROM deletions)")
+        .bind(id.0)
+        .fetch_optional(&mut *db)
+        .await?;
     let Some(row) = found else { return Ok(None) };
     let mut project = project(&row)?;
     change.apply(&mut project);

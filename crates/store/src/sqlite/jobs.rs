@@ -209,7 +209,7 @@ async fn message(
     if found.status.may_become(Status::Active) {
         sqlx::query(
             "UPDATE jobs SET status = 'active', run = run + 1, attempt = 0, ended_at = NULL, base_commit = NULL,
-               queued_at = ?, told = 0
+               queued_at = ?, told = 0, trimmed = 0
              WHERE id = ?",
         )
         .bind(now)

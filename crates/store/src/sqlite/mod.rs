@@ -13,6 +13,7 @@ mod rates;
 mod secrets;
 mod sessions;
 mod sweeps;
+mod upkeep;
 
 use std::path::Path;
 use std::sync::Arc;

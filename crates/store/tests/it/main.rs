@@ -16,6 +16,7 @@ mod postgres;
 mod pulls;
 mod secrets;
 mod sweeps;
+mod upkeep;
 
 use std::sync::Arc;
 

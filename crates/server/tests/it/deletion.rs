@@ -1,0 +1,45 @@
+//! A project that is deleted leaves nothing behind, wherever its server was stopped meanwhile.
+
+use jiff::SignedDuration;
+use serde_json::json;
+use server::do_chores;
+
+use crate::support::TestServer;
+
+#[tokio::test]
+async fn a_deleted_project_is_not_there_and_then_not_anywhere() {
+    let server = TestServer::start().await;
+    let (gone, stays) =
+        (server.team("acme", &[("a.md", "one\n")]).await, server.team("globex", &[("a.md", "one\n")]).await);
+    let mut views = Vec::new();
+    for team in [&gone, &stays] {
+        server.create_job(team, "Replace \"one\" with \"two\".").await;
+        let events = format!("/v1/analytics/{}/events", team.project.id);
+        let read = json!([{ "path": "/", "userAgent": "Claude-User/1.0" }]);
+        assert_eq!(server.post(&team.key, &events, &read).await.status, 202);
+        views.push(format!("/v1/analytics/{}/views", team.project.id));
+    }
+    server.run_queued_jobs().await;
+    let cache = |id: &store::ProjectId| server.data().join(format!("repos/{id}.git"));
+    assert!(cache(&gone.project.id).is_dir());
+
+    assert!(server.app.upkeep.delete_project(&gone.project.id).await.unwrap());
+    assert_eq!(server.get(&gone.key, &views[0]).await.to_string(), r#"404 {"error":"no such project"}"#);
+    do_chores(&server.app).await;
+    assert!(cache(&gone.project.id).is_dir(), "somebody may still be using it");
+    server.clock.advance(SignedDuration::from_mins(2));
+    do_chores(&server.app).await;
+    assert!(!cache(&gone.project.id).exists());
+    let repos = std::fs::read_dir(server.data().join("repos")).unwrap();
+    let left: Vec<_> = repos.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(left.iter().all(|name| !name.contains(&gone.project.id.0)), "{left:?}");
+    let range = traffic::Range::new(None, None).unwrap();
+    let count = server.app.views.count(&gone.project.id.0, &range, 10, 0).await.unwrap();
+    assert_eq!(count.totals.total(), 0);
+    assert!(server.has_no_jobs(&gone.project.id).await);
+    assert!(gone.repository.is_dir(), "the repository is not ours to delete");
+
+    let kept = server.get(&stays.key, &views[1]).await.json();
+    assert_eq!(kept["totals"]["total"], 1);
+    assert!(!server.has_no_jobs(&stays.project.id).await && cache(&stays.project.id).is_dir());
+}

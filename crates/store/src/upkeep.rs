@@ -1,0 +1,38 @@
+//! What goes: old transcripts, and all of a project or an organization that was deleted.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::{OrganizationId, ProjectId, Result};
+
+/// How long after its deletion a project is still left alone: requests that had found it have ended by
+/// then, and workers have let go of its jobs.
+pub(crate) const REST: Duration = Duration::from_secs(120);
+/// Jobs at a time, so that nobody has to wait for long.
+pub(crate) const PIECE: u32 = 100;
+/// What stays of a step that is no longer kept.
+pub(crate) const TRIMMED: &str = r#"{"message":"No longer kept"}"#;
+
+/// Nothing here has to be done in one go: whoever is cut off goes on where it was.
+#[async_trait]
+pub trait Upkeep: Send + Sync {
+    /// Forgets the conversations and the single steps of some jobs that ended so long ago; what was
+    /// asked, what came of it and the change stay. Answers whether there may be more of them.
+    async fn trim(&self, after: Duration) -> Result<bool>;
+
+    /// From now on the project is not there for anybody, its jobs stop, and keys for it alone are
+    /// gone. `false` when there was none.
+    async fn delete_project(&self, id: &ProjectId) -> Result<bool>;
+    /// The same with all its projects, keys and sessions. Its name is free again.
+    async fn delete_organization(&self, id: &OrganizationId) -> Result<bool>;
+
+    /// Deleted projects that nobody can be using any more.
+    async fn to_purge(&self) -> Result<Vec<ProjectId>>;
+    /// Removes some of a deleted project's jobs, with all that belongs to them. Answers whether there
+    /// may be more of them.
+    async fn purge_jobs(&self, id: &ProjectId) -> Result<bool>;
+    /// Removes the rest of a deleted project, and its organization if that was deleted with it and
+    /// this was its last one.
+    async fn purge_project(&self, id: &ProjectId) -> Result<()>;
+}
