@@ -21,3 +21,4 @@ mod models;
 mod postgres;
 mod pulls;
 mod support;
+mod trouble;

@@ -1,0 +1,112 @@
+//! What a start says that cannot be, and what a server does whose disk is full: one sentence, exit 1 and
+//! nothing changed; or 503 until there is room again.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use base::sqlite::{Database, Schema};
+use serde_json::{Value, json};
+
+use crate::support::{Serving, docwright, home, json, refusal, repository};
+
+const SERVE: [&str; 3] = ["serve", "--listen", "127.0.0.1:0"];
+
+#[track_caller]
+fn check((code, told): (i32, String), sentence: &str) {
+    assert!(code == 1 && told.contains(sentence), "{sentence}: {code} {told}");
+    assert_eq!(told.trim().lines().count(), 1, "{told}");
+}
+
+#[test]
+fn a_start_that_cannot_be_is_one_sentence_and_changes_nothing() {
+    let home = home();
+    json(home.path(), &["org", "create", "--name", "Acme", "--json"]);
+    let before = json(home.path(), &["org", "list", "--json"]);
+
+    let wrong = home.path().join("wrong.key");
+    std::fs::write(&wrong, "bad1".repeat(16)).unwrap();
+    let with_key =
+        docwright(home.path()).env("DOCWRIGHT_MASTER_KEY_FILE", &wrong).args(SERVE).output().unwrap();
+    let told = String::from_utf8(with_key.stderr).unwrap();
+    check((with_key.status.code().unwrap(), told), "the master key does not fit this database");
+    check(refusal(home.path(), &[&SERVE[..], &["--data", "/proc/docwright"]].concat()), "cannot be used");
+    let file = home.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    check(
+        refusal(home.path(), &[&SERVE[..], &["--data", file.to_str().unwrap()]].concat()),
+        "cannot be used",
+    );
+    assert_eq!(json(home.path(), &["org", "list", "--json"]), before);
+
+    // As one has it that a version with many more migrations has opened.
+    const NEWER: &[&str] = &["SELECT 1"; 1_000];
+    let path = home.path().join(".local/share/docwright/docwright.db");
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(Database::open(&path, NEWER, Schema::Migrate)).unwrap();
+    drop(runtime);
+    check(refusal(home.path(), &SERVE), "was written by a newer version of Docwright");
+    check(refusal(home.path(), &["org", "list"]), "was written by a newer version of Docwright");
+}
+
+/// Every file of the server ends at so many blocks of 512 bytes, as on a disk that is full.
+fn limited(home: &Path, blocks: &str, args: &[&str]) -> Command {
+    let program = docwright(home);
+    let mut command = Command::new("sh");
+    // A signal would come before the error, and end the server.
+    command.args(["-c", &format!("trap '' XFSZ; ulimit -S -f {blocks}; exec \"$@\""), "sh"]);
+    command.arg(program.get_program()).args(args).current_dir(home).env_clear();
+    command.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command
+}
+
+#[test]
+fn a_start_on_a_full_disk_is_one_sentence() {
+    let home = home();
+    let output = limited(home.path(), "8", &SERVE).output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert_eq!(told.trim().lines().count(), 1, "{told}");
+    // With room, it starts as if nothing had been.
+    Serving::start(home.path()).stop();
+}
+
+#[test]
+fn a_server_whose_disk_is_full_says_503_and_goes_on_when_there_is_room() {
+    let home = home();
+    let repository = repository(home.path(), &[("a.md".into(), "one\n".into())]);
+    let project =
+        json(home.path(), &["project", "create", "--name", "D", "--repository", &repository, "--json"]);
+    let key = json(home.path(), &["key", "create", "--name", "K", "--json"]);
+    let serving = Serving::start_with(home.path(), "127.0.0.1:0", |serve| {
+        *serve = limited(home.path(), "unlimited", &SERVE);
+        serve.stderr(Stdio::piped()).stdout(Stdio::null());
+    });
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let http = reqwest::blocking::Client::new();
+    let url = format!("{}/v2/agent/{}/job", serving.url, project["id"].as_str().unwrap());
+    let create = |prompt: &str| {
+        let request = http.post(&url).bearer_auth(key["key"].as_str().unwrap());
+        request.json(&json!({ "prompt": prompt })).send().unwrap()
+    };
+    let fill = |bytes: &str| {
+        let pid = serving.child.id().to_string();
+        let set = Command::new("prlimit").args(["--pid", &pid, &format!("--fsize={bytes}")]).status();
+        assert!(set.unwrap().success());
+    };
+    fill("1024:unlimited");
+    let refused = create("Replace \"one\" with \"two\".");
+    assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"]), (503, &"1".parse().unwrap()));
+    fill("unlimited:unlimited");
+    let made = create("Replace \"one\" with \"two\".");
+    assert_eq!(made.status().as_u16(), 201);
+    let job: Value = made.json().unwrap();
+    let job = format!("{url}/{}", job["id"].as_str().unwrap());
+    loop {
+        let now = http.get(&job).bearer_auth(key["key"].as_str().unwrap()).send().unwrap();
+        let now: Value = now.json().unwrap();
+        if now["status"] != "active" {
+            assert_eq!(now["status"], "completed", "{now}");
+            return;
+        }
+    }
+}
