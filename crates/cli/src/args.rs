@@ -181,6 +181,9 @@ pub(crate) struct Serve {
     /// Days for which transcripts and single steps of ended jobs are kept; 0: for ever [default: 90]
     #[arg(long, value_name = "N", value_parser = checked(serve::parse_count))]
     pub(crate) transcript_days: Option<String>,
+    /// Days after which a job's own branch goes, if its pull request is merged or closed; 0: never [default: 90]
+    #[arg(long, value_name = "N", value_parser = checked(serve::parse_count))]
+    pub(crate) branch_days: Option<String>,
     /// Whether page views are kept here, of several servers on one database: yes or no
     /// [default: yes, unless another one keeps them]
     #[arg(long, value_name = "YES|NO", value_parser = checked(serve::parse_wish))]

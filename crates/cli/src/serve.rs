@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use base::SystemClock;
@@ -67,10 +68,8 @@ fn settings(sources: &Sources, args: &Serve) -> anyhow::Result<Settings> {
     if let Some(wish) = sources.text("page_views", args.page_views.as_deref())? {
         settings.page_views = parse_wish(&wish).map_err(anyhow::Error::msg)?;
     }
-    if let Some(text) = sources.text("transcript_days", args.transcript_days.as_deref())? {
-        let days = parse_count(&text).context("transcript_days")?;
-        settings.transcripts = (days > 0).then(|| DAY.saturating_mul(days));
-    }
+    settings.transcripts = days(sources, "transcript_days", &args.transcript_days, settings.transcripts)?;
+    settings.branches = days(sources, "branch_days", &args.branch_days, settings.branches)?;
     work(sources, &mut settings, &args.workers, &args.project_jobs)?;
     settings.metrics = sources.yes("metrics", args.metrics)?;
     Ok(settings)
@@ -99,6 +98,18 @@ pub(crate) fn parse_listen(text: &str) -> anyhow::Result<SocketAddr> {
 fn number(sources: &Sources, name: &str, flag: &Option<String>, default: u32) -> anyhow::Result<u32> {
     let Some(text) = sources.text(name, flag.as_deref())? else { return Ok(default) };
     parse_number(&text).with_context(|| name.to_owned())
+}
+
+/// 0 is for ever.
+fn days(
+    sources: &Sources,
+    name: &str,
+    flag: &Option<String>,
+    default: Option<Duration>,
+) -> anyhow::Result<Option<Duration>> {
+    let Some(text) = sources.text(name, flag.as_deref())? else { return Ok(default) };
+    let days = parse_count(&text).with_context(|| name.to_owned())?;
+    Ok((days > 0).then(|| DAY.saturating_mul(days)))
 }
 
 pub(crate) fn parse_number(text: &str) -> anyhow::Result<u32> {

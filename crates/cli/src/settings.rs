@@ -24,6 +24,7 @@ const NAMES: &[&str] = &[
     "master_key_file",
     "workers",
     "transcript_days",
+    "branch_days",
     "project_jobs",
     "page_views",
     "jobs_per_hour",

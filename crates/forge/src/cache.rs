@@ -131,6 +131,31 @@ impl Cache {
         }
     }
 
+    /// Fetches a commit that was the tip of a branch once, and pins it as `pin`. Hosts keep what has
+    /// been merged; what has not may be gone.
+    pub async fn fetch_commit(&self, remote: &Remote, commit: &Oid, pin: &str) -> Result<()> {
+        let pin = pin_ref(pin)?;
+        let _turn = self.turn.lock().await;
+        let _alone = self.lock().await?;
+        if !healthy(&self.dir) {
+            remake(&self.dir)?;
+        }
+        match remote {
+            Remote::File(file) => target::fetch_commit(&self.dir, file, commit, &pin).await?,
+            Remote::Http(http) => smart::fetch_commit(&self.dir, http, commit, &pin).await?,
+        }
+        self.snapshot(commit).map(|_| ())
+    }
+
+    /// Removes a branch of the remote, if it is still at `at`. Fine when it is not there.
+    pub async fn delete_branch(&self, remote: &Remote, branch: &str, at: &Oid) -> Result<()> {
+        valid_branch(branch)?;
+        match remote {
+            Remote::File(file) => target::delete(file, branch, at).await,
+            Remote::Http(http) => smart::delete(http, branch, at).await,
+        }
+    }
+
     /// What changed between two commits that are here, as git writes it; cut at 2 MiB.
     pub async fn diff(&self, from: &Oid, to: &Oid) -> Result<String> {
         diff::between(&self.dir, from, to).await

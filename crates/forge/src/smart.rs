@@ -80,6 +80,16 @@ async fn settled(pushed: Result<()>, remote: &HttpRemote, commit: &Oid, branch: 
     }
 }
 
+/// Brings exactly this commit, be it the tip of a branch or not.
+pub(crate) async fn fetch_commit(dir: &Path, remote: &HttpRemote, commit: &Oid, pin: &str) -> Result<()> {
+    within(PATIENT, remote, fetch::bring(dir, remote, commit)).await?;
+    set_pin(&open_repository(dir)?.to_thread_local(), pin, object_id(commit)?)
+}
+
+pub(crate) async fn delete(remote: &HttpRemote, branch: &str, at: &Oid) -> Result<()> {
+    within(QUICK, remote, push::delete(remote, branch, at)).await
+}
+
 async fn is_at(remote: &HttpRemote, branch: &str, commit: &Oid) -> bool {
     tip(remote, branch).await.is_ok_and(|tip| tip.as_ref() == Some(commit))
 }

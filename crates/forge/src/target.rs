@@ -72,6 +72,31 @@ pub(crate) async fn fetch(dir: &Path, remote: &FileRemote, branch: &str, to: &st
     pinned(dir, to)
 }
 
+/// Fetches exactly this commit, without its history, to the ref `to`.
+pub(crate) async fn fetch_commit(dir: &Path, remote: &FileRemote, commit: &Oid, to: &str) -> Result<()> {
+    let fetch = Git::at(dir, "fetch")
+        .args(["--depth=1", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--quiet"])
+        .args([format!("--upload-pack={}", git::service("upload-pack"))])
+        .args([remote.url(), &format!("+{commit}:{to}")]);
+    fetch.limit(git::PATIENT).text().await.map(|_| ())
+}
+
+/// Removes a branch that is still at `at`, unless somebody has it checked out.
+pub(crate) async fn delete(remote: &FileRemote, branch: &str, at: &Oid) -> Result<()> {
+    match tip(remote.path(), branch).await? {
+        None => return Ok(()),
+        Some(tip) if tip == *at => {}
+        Some(_) => return Err(Error::Moved { branch: branch.to_owned() }),
+    }
+    refuse_configured_hooks(remote).await?;
+    if let Some(worktree) = checked_out(remote.path(), branch).await? {
+        return Err(Error::CheckedOut { branch: branch.to_owned(), worktree, merge: None });
+    }
+    let name = format!("refs/heads/{branch}");
+    let delete = Git::at(remote.path(), "update-ref").args(["--no-deref", "-d", &name, at.as_str()]);
+    delete.text().await.map(|_| ())
+}
+
 /// The commit that a ref of ours keeps.
 fn pinned(dir: &Path, name: &str) -> Result<Oid> {
     let repository = open_repository(dir)?.to_thread_local();

@@ -44,8 +44,9 @@ pub struct App {
     pub pulls: Arc<dyn Pulls>,
     pub sweeps: Arc<dyn Sweeps>,
     pub upkeep: Arc<dyn Upkeep>,
-    /// How long transcripts are kept.
+    /// How long transcripts are kept, and branches of settled pull requests.
     pub(crate) transcripts: Option<Duration>,
+    pub(crate) branches: Option<Duration>,
     pub views: Arc<dyn Views>,
     pub(crate) home: Home,
     pub hosts: Hosts,
@@ -118,6 +119,7 @@ impl App {
             sweeps: store.clone(),
             upkeep: store.clone(),
             transcripts: settings.transcripts,
+            branches: settings.branches,
             pulls: store,
             home,
             views: Arc::new(Counted { views, metrics: metrics.clone() }),

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use store::{ViewsHome, ViewsWish};
+use forge::State;
+use store::{Job, ViewsHome, ViewsWish};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
@@ -57,7 +58,8 @@ pub(crate) async fn go_on(app: &App, stop: &CancellationToken) {
 pub async fn do_chores(app: &App) {
     app.home.look().await;
     tell_waiting(app).await;
-    for (what, done) in [("old transcripts", trim(app).await), ("what was deleted", purge(app).await)] {
+    let old = [("old transcripts", trim(app).await), ("old branches", prune(app).await)];
+    for (what, done) in old.into_iter().chain([("what was deleted", purge(app).await)]) {
         if let Err(error) = done {
             tracing::warn!("{what} could not be removed, and will be later: {error:#}");
         }
@@ -68,6 +70,29 @@ async fn trim(app: &App) -> anyhow::Result<()> {
     let Some(after) = app.transcripts else { return Ok(()) };
     while app.upkeep.trim(after).await? {}
     Ok(())
+}
+
+async fn prune(app: &App) -> anyhow::Result<()> {
+    let Some(after) = app.branches else { return Ok(()) };
+    while let Some(job) = app.upkeep.next_settled(after).await? {
+        if let Err(error) = remove_branch(app, &job).await {
+            tracing::info!("the branch {} of job {} stays: {error:#}", job.branch, job.id);
+        }
+    }
+    Ok(())
+}
+
+/// Only as it was when its pull request was settled: what people pushed to it since is theirs.
+async fn remove_branch(app: &App, job: &Job) -> anyhow::Result<()> {
+    let project = app.accounts.project(&job.project).await?;
+    let Some(project) = project else { return Ok(()) };
+    let host = app.hosts.open(&project).await?;
+    let pulls = host.find(&job.branch).await?;
+    anyhow::ensure!(pulls.iter().all(|pull| pull.state != State::Open), "a pull request is open on it");
+    let own = pulls.iter().find(|pull| pull.job.as_deref() == Some(job.id.0.as_str()));
+    let Some(own) = own else { anyhow::bail!("its pull request is not to be found") };
+    let cache = app.hosts.cache(&project.id).await?;
+    Ok(cache.delete_branch(&host.remote(), &job.branch, &own.head_commit).await?)
 }
 
 /// Deleted projects, by the server that has their page views. A cache of theirs on

@@ -37,6 +37,8 @@ pub struct Settings {
     pub project_jobs: u32,
     /// How long the conversations and single steps of ended jobs are kept; `None`: for ever.
     pub transcripts: Option<Duration>,
+    /// How long the branches of settled pull requests are kept; `None`: for ever.
+    pub branches: Option<Duration>,
     /// Whether this server is to keep page views, of several on one database.
     pub page_views: ViewsWish,
     /// Whether `/metrics` is there.
@@ -66,6 +68,7 @@ impl Settings {
             workers: 4,
             project_jobs: u32::MAX,
             transcripts: Some(DAY * 90),
+            branches: Some(DAY * 90),
             page_views: ViewsWish::default(),
             metrics: false,
             models: BTreeMap::new(),

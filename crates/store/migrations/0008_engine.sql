@@ -32,3 +32,8 @@ CREATE TABLE deletions (
     id TEXT PRIMARY KEY,
     at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- 1: the branch of its own was removed, or was not there to be removed.
+ALTER TABLE jobs ADD COLUMN branch_gone INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX jobs_settled ON jobs (coalesce(archived_at, ended_at))
+    WHERE status <> 'active' AND pr_state <> 'open' AND adopts = 0 AND branch_gone = 0;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::{OrganizationId, ProjectId, Result};
+use crate::{Job, OrganizationId, ProjectId, Result};
 
 /// How long after its deletion a project is still left alone: requests that had found it have ended by
 /// then, and workers have let go of its jobs.
@@ -20,6 +20,10 @@ pub trait Upkeep: Send + Sync {
     /// Forgets the conversations and the single steps of some jobs that ended so long ago; what was
     /// asked, what came of it and the change stay. Answers whether there may be more of them.
     async fn trim(&self, after: Duration) -> Result<bool>;
+
+    /// A job that ended so long ago, with a branch of its own whose pull request is known to be merged
+    /// or closed. Each is answered once.
+    async fn next_settled(&self, after: Duration) -> Result<Option<Job>>;
 
     /// From now on the project is not there for anybody, its jobs stop, and keys for it alone are
     /// gone. `false` when there was none.

@@ -236,3 +236,27 @@ fn what_a_project_may_use_and_change() {
     assert_eq!(made["allowedModels"], json!(["offline", "fast"]));
     assert_eq!(made["allowedPaths"], json!(["Makefile"]));
 }
+
+#[test]
+fn what_is_deleted_is_gone_for_good_and_only_when_it_is_said_twice() {
+    let home = home();
+    let repository = repository(home.path(), &files());
+    let serving = Serving::start(home.path());
+    let create = ["project", "create", "--name", "Docs", "--repository", &repository, "--json"];
+    let project = json(home.path(), &create);
+    let id = project["id"].as_str().unwrap();
+    let (code, told) = refusal(home.path(), &["project", "delete", id]);
+    assert!(code == 1 && told.contains("say --yes"), "{told}");
+    assert_eq!(json(home.path(), &["project", "list", "--json"])[0]["id"], id);
+    assert!(run(home.path(), &["project", "delete", id, "--yes"]).status.success());
+    assert_eq!(json(home.path(), &["project", "list", "--json"]), json!([]));
+    let (code, told) = refusal(home.path(), &["project", "delete", id, "--yes"]);
+    assert!(code == 1 && told.contains("there is no project"), "{told}");
+
+    let (code, told) = refusal(home.path(), &["org", "delete", "Default"]);
+    assert!(code == 1 && told.contains("say --yes"), "{told}");
+    assert!(run(home.path(), &["org", "delete", "Default", "--yes"]).status.success());
+    assert_eq!(json(home.path(), &["org", "list", "--json"]), json!([]));
+    assert!(std::path::Path::new(&repository).is_dir());
+    serving.stop();
+}

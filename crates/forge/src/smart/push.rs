@@ -34,7 +34,7 @@ pub(super) async fn push(
     if there.tip.is_some() && there.tip.as_ref() != from {
         return Err(Error::Moved { branch: branch.to_owned() });
     }
-    send(dir, remote, commit, branch, &there).await
+    carry(dir, remote, commit, branch, &there).await
 }
 
 /// To a branch that is likely not there yet, so that the host is not asked first; it compares.
@@ -45,15 +45,34 @@ pub(super) async fn push_new(
     branch: &str,
     from: Option<&Oid>,
 ) -> Result<()> {
-    match send(dir, remote, commit, branch, &Advertised::likely()).await {
+    match carry(dir, remote, commit, branch, &Advertised::likely()).await {
         Err(Error::Moved { .. } | Error::Denied(_)) => push(dir, remote, commit, branch, from).await,
         done => done,
     }
 }
 
-async fn send(dir: &Path, remote: &HttpRemote, commit: &Oid, branch: &str, there: &Advertised) -> Result<()> {
-    let mut request = command(there, commit, branch);
+async fn carry(
+    dir: &Path,
+    remote: &HttpRemote,
+    commit: &Oid,
+    branch: &str,
+    there: &Advertised,
+) -> Result<()> {
+    let mut request = command(there, commit.as_str(), branch);
     request.extend(pack(dir, commit, there.tip.as_ref()).await?);
+    send(remote, there, branch, request).await
+}
+
+pub(super) async fn delete(remote: &HttpRemote, branch: &str, at: &Oid) -> Result<()> {
+    let there = refs::advertised(remote, branch).await?;
+    match &there.tip {
+        None => Ok(()),
+        Some(tip) if tip == at => send(remote, &there, branch, command(&there, NOBODY, branch)).await,
+        Some(_) => Err(Error::Moved { branch: branch.to_owned() }),
+    }
+}
+
+async fn send(remote: &HttpRemote, there: &Advertised, branch: &str, request: Vec<u8>) -> Result<()> {
     let mut answer = ask::post(remote, Service::ReceivePack, request, MAX_REPORT).await?;
     let report = Report::read(&mut answer, there.can("side-band-64k")).await?;
     report.verdict(&answer, branch)?;
@@ -62,11 +81,11 @@ async fn send(dir: &Path, remote: &HttpRemote, commit: &Oid, branch: &str, there
 }
 
 /// What the branch is to be moved from and to. Only what the host offers is asked of it.
-fn command(there: &Advertised, commit: &Oid, branch: &str) -> Vec<u8> {
+fn command(there: &Advertised, to: &str, branch: &str) -> Vec<u8> {
     let from = there.tip.as_ref().map_or(NOBODY, Oid::as_str);
     let asked = ["report-status", "side-band-64k"].into_iter().filter(|what| there.can(what));
     let asked: Vec<_> = asked.collect();
-    Request::default().line(&format!("{from} {commit} refs/heads/{branch}\0{}", asked.join(" "))).flush()
+    Request::default().line(&format!("{from} {to} refs/heads/{branch}\0{}", asked.join(" "))).flush()
 }
 
 /// The objects of `commit` that the host does not have.

@@ -82,7 +82,7 @@ impl<'a> Run<'a> {
     async fn base(&self) -> Result<(String, Oid), Stop> {
         if let Some((name, commit)) = &self.lease.resume.base {
             let commit = Oid::parse(commit)?;
-            if self.cache.has(&commit).await {
+            if self.cache.has(&commit).await || self.is_fetched(&commit).await? {
                 return Ok((name.clone(), commit));
             }
         }
@@ -101,6 +101,16 @@ impl<'a> Run<'a> {
         let base = Note::Base(name.clone(), commit.to_string());
         around("base", self.note(vec![base, Note::Event(fetched)])).await?;
         Ok((name, commit))
+    }
+
+    /// Another machine began the run: what its model said is good for this commit and no other.
+    async fn is_fetched(&self, commit: &Oid) -> Result<bool, Stop> {
+        let pin = format!("{}-start", self.pin);
+        match self.cache.fetch_commit(&self.host.remote(), commit, &pin).await {
+            Ok(()) => Ok(true),
+            Err(later @ forge::Error::Later { .. }) => Err(later.into()),
+            Err(_) => Ok(false),
+        }
     }
 
     /// Where the job's branch is, with whatever others have added to it. What was merged or

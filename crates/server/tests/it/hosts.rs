@@ -23,7 +23,7 @@ pub(crate) const WEB: [Kind; 4] = [Kind::GitHub, Kind::GitLab, Kind::Gitea, Kind
 pub(crate) struct Place {
     pub(crate) server: TestServer,
     pub(crate) team: Team,
-    host: Option<FakeHost>,
+    pub(crate) host: Option<FakeHost>,
 }
 
 /// What there is of a pull request, whoever keeps it.

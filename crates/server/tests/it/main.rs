@@ -30,6 +30,7 @@ mod pages;
 mod postgres;
 mod provider;
 mod raw;
+mod retention;
 mod steps;
 mod support;
 mod tenancy;

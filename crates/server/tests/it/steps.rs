@@ -7,6 +7,7 @@ use server::Worker;
 use store::ProjectChange;
 
 use crate::hosts::{NAME, Place, branch};
+use crate::support::git;
 
 /// Runs the job until the host is asked for this; there the worker dies, and whoever waits for its
 /// lease to end finds the job.
@@ -96,4 +97,20 @@ async fn another_machine_goes_on_with_what_was_pushed() {
         (fetches, &place.server.job(&place.team, &job["id"]).await["status"]),
         (1, &json!("completed"))
     );
+}
+
+/// What a model said is good for one commit: the branch may have moved on, the run has not.
+#[tokio::test]
+async fn another_machine_goes_on_from_the_same_commit() {
+    for kind in [Kind::GitHub, Kind::GitLab] {
+        let place = Place::on(kind).await;
+        let base = place.fake().tip(NAME, "main").unwrap();
+        let job = place.create("Replace \"one\" with \"eins\".").await;
+        dies_at(&place, "GET", "service=git-receive-pack").await;
+        std::fs::remove_dir_all(place.server.data().join("repos")).unwrap();
+        place.fake().push(NAME, "main", &[("b.md", "main moved on\n")]).await;
+        place.completed(&job).await;
+        let parent = git(&place.team.repository, &["rev-parse", &format!("{}^", branch(&job))]);
+        assert_eq!(parent, base, "{kind:?}");
+    }
 }

@@ -37,3 +37,8 @@ CREATE TABLE deletions (
     id TEXT COLLATE "C" PRIMARY KEY,
     at BIGINT NOT NULL
 );
+
+-- Whether the branch of its own was removed, or was not there to be removed.
+ALTER TABLE jobs ADD COLUMN branch_gone BOOLEAN NOT NULL DEFAULT false;
+CREATE INDEX jobs_settled ON jobs (coalesce(archived_at, ended_at))
+    WHERE status <> 'active' AND pr_state <> 'open' AND NOT adopts AND NOT branch_gone;

@@ -3,10 +3,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sqlx::{PgConnection, Row};
 
+use super::jobs::job;
 use super::{PostgresStore, text, write};
 use crate::kept::end_of;
 use crate::upkeep::{PIECE, REST, TRIMMED};
-use crate::{OrganizationId, ProjectId, Result, Upkeep};
+use crate::{Job, OrganizationId, ProjectId, Result, Upkeep};
 
 #[async_trait]
 impl Upkeep for PostgresStore {
@@ -21,6 +22,18 @@ impl Upkeep for PostgresStore {
             write(|| self.trim_one(&id)).await?;
         }
         Ok(rows.len() == PIECE as usize)
+    }
+
+    async fn next_settled(&self, after: Duration) -> Result<Option<Job>> {
+        let next = sqlx::query(
+            "UPDATE jobs SET branch_gone = true WHERE id = (
+               SELECT id FROM jobs
+               WHERE status <> 'active' AND pr_state <> 'open' AND NOT adopts AND NOT branch_gone
+                 AND coalesce(archived_at, ended_at) <= (SELECT docwright_now_ms()) - $1
+               LIMIT 1 FOR UPDATE SKIP LOCKED)
+             RETURNING *",
+        );
+        self.row(next.bind(end_of(after, 0))).await?.as_ref().map(job).transpose()
     }
 
     async fn delete_project(&self, id: &ProjectId) -> Result<bool> {

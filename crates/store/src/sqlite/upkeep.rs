@@ -5,9 +5,10 @@ use futures_util::FutureExt;
 use sqlx::SqliteConnection;
 
 use super::SqliteStore;
+use super::jobs::job;
 use crate::kept::end_of;
 use crate::upkeep::{PIECE, REST, TRIMMED};
-use crate::{OrganizationId, ProjectId, Result, Upkeep};
+use crate::{Job, OrganizationId, ProjectId, Result, StoreError, Upkeep};
 
 #[async_trait]
 impl Upkeep for SqliteStore {
@@ -23,6 +24,23 @@ impl Upkeep for SqliteStore {
             self.db.write(move |db| trim(db, id).boxed()).await?;
         }
         Ok(are_more)
+    }
+
+    async fn next_settled(&self, after: Duration) -> Result<Option<Job>> {
+        let before = self.clock.now_ms().saturating_sub(end_of(after, 0));
+        let next = "SELECT id FROM jobs INDEXED BY jobs_settled
+            WHERE status <> 'active' AND pr_state <> 'open' AND adopts = 0 AND branch_gone = 0
+              AND coalesce(archived_at, ended_at) <= ? LIMIT 1";
+        let next: Option<String> =
+            sqlx::query_scalar(next).bind(before).fetch_optional(self.db.reads()).await?;
+        let Some(id) = next else { return Ok(None) };
+        let take = "UPDATE jobs SET branch_gone = 1 WHERE id = ? AND status <> 'active' RETURNING *";
+        let take = sqlx::query(take).bind(id);
+        let row = self
+            .db
+            .write(|db| async move { Ok::<_, StoreError>(take.fetch_optional(db).await?) }.boxed())
+            .await?;
+        row.as_ref().map(job).transpose()
     }
 
     async fn delete_project(&self, id: &ProjectId) -> Result<bool> {
