@@ -22,6 +22,8 @@ pub(crate) async fn run(sources: &Sources, args: Serve) -> anyhow::Result<()> {
     log::start(filter.as_deref(), format.as_deref(), "info")?;
     let settings = settings(sources, &args)?;
     let server = Server::open(&settings, Arc::new(SystemClock)).await?;
+    // Before anybody is told that it serves: whoever hears that may ask it to stop.
+    let stop = stop_on_signal()?;
     log::tell(&format!("Docwright serves {} (data in {})", server.app.public_url, settings.data.display()));
     if settings.workers == 0 && settings.database_url.is_none() {
         log::tell(
@@ -29,7 +31,7 @@ pub(crate) async fn run(sources: &Sources, args: Serve) -> anyhow::Result<()> {
         );
     }
     greet(&server).await?;
-    server.run(stop_on_signal()?).await
+    server.run(stop).await
 }
 
 /// The link is a secret: it is shown to a person, and not to a log.
@@ -82,6 +84,9 @@ pub(crate) fn work(
     workers: &Option<String>,
     project_jobs: &Option<String>,
 ) -> anyhow::Result<()> {
+    if let Some(text) = sources.text("cache_gib", None)? {
+        settings.caches = u64::from(parse_count(&text).context("cache_gib")?) << 30;
+    }
     settings.project_jobs = number(sources, "project_jobs", project_jobs, settings.project_jobs)?;
     if let Some(text) = sources.text("workers", workers.as_deref())? {
         settings.workers = parse_count(&text).context("workers")?.min(1_000) as usize;

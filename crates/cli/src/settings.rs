@@ -25,6 +25,7 @@ const NAMES: &[&str] = &[
     "workers",
     "transcript_days",
     "branch_days",
+    "cache_gib",
     "project_jobs",
     "page_views",
     "jobs_per_hour",

@@ -17,7 +17,8 @@ pub(crate) async fn run(sources: &Sources, args: &WorkOnly) -> anyhow::Result<()
     settings.public_url = sources.public_url(args.public_url.as_deref())?;
     serve::work(sources, &mut settings, &args.workers, &args.project_jobs)?;
     let workshop = Workshop::open(&settings, Arc::new(SystemClock)).await?;
+    let stop = serve::stop_on_signal()?;
     log::tell(&format!("Docwright works off jobs (caches in {})", settings.data.display()));
-    workshop.run(serve::stop_on_signal()?).await;
+    workshop.run(stop).await;
     Ok(())
 }

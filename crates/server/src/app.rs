@@ -47,6 +47,8 @@ pub struct App {
     /// How long transcripts are kept, and branches of settled pull requests.
     pub(crate) transcripts: Option<Duration>,
     pub(crate) branches: Option<Duration>,
+    /// Bytes of all caches together.
+    pub(crate) caches: u64,
     pub views: Arc<dyn Views>,
     pub(crate) home: Home,
     pub hosts: Hosts,
@@ -120,6 +122,7 @@ impl App {
             upkeep: store.clone(),
             transcripts: settings.transcripts,
             branches: settings.branches,
+            caches: settings.caches,
             pulls: store,
             home,
             views: Arc::new(Counted { views, metrics: metrics.clone() }),

@@ -11,6 +11,8 @@ use tokio_util::sync::CancellationToken;
 use crate::app::App;
 
 const EVERY: Duration = Duration::from_secs(5);
+/// In rounds.
+const AN_HOUR: u32 = 60 * 60 / EVERY.as_secs() as u32;
 /// A job that was not begun after so long is told that it waits.
 const LONG: Duration = Duration::from_secs(5);
 
@@ -49,8 +51,20 @@ impl Home {
 
 /// Until `stop`.
 pub(crate) async fn go_on(app: &App, stop: &CancellationToken) {
+    let mut rounds = 0_u32;
     while stop.run_until_cancelled(tokio::time::sleep(EVERY)).await.is_some() {
         stop.run_until_cancelled(do_chores(app)).await;
+        rounds = rounds.wrapping_add(1);
+        if rounds % AN_HOUR == 1 {
+            stop.run_until_cancelled(make_room(app)).await;
+        }
+    }
+}
+
+/// Of the disk. It looks at every file of every cache, so it is not done all the time.
+pub async fn make_room(app: &App) {
+    if let Err(error) = app.hosts.make_room(app.caches).await {
+        tracing::warn!("the caches of repositories cannot be made smaller: {error}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Where a project's repository is, as `forge` sees it: on this machine, or on a host.
 
+mod caches;
 mod check;
 mod records;
 

@@ -19,7 +19,7 @@ mod worker;
 
 pub use app::{Admin, App};
 pub use bodies::{Bodies, Room};
-pub use chores::do_chores;
+pub use chores::{do_chores, make_room};
 pub use hosts::{HOOK_SECRET, HOST_KEY, HostKey, Repository, Wanted, parse_docs_path, parse_host_kind};
 pub use http::openapi;
 pub use models::{OFFLINE, keep_model_key, model_key, remove_model_key};

@@ -76,6 +76,7 @@ impl Server {
 
 /// A process that works off jobs and serves nothing, beside servers on the same database.
 pub struct Workshop {
+    app: App,
     worker: Worker,
     _held: Held,
 }
@@ -92,11 +93,11 @@ impl Workshop {
         let settings = Settings { page_views: ViewsWish::Leave, ..settings.clone() };
         let public_url = settings.public_url.as_deref().unwrap_or(USUAL_URL);
         let app = App::open(&settings, &dir, &held, public_url, clock).await?;
-        Ok(Self { worker: Worker::new(app, settings.workers), _held: held })
+        Ok(Self { worker: Worker::new(app.clone(), settings.workers), app, _held: held })
     }
 
     /// Works until `stop`; then gives jobs back, and returns.
     pub async fn run(self, stop: CancellationToken) {
-        self.worker.work(stop).await;
+        tokio::join!(self.worker.work(stop.clone()), chores::go_on(&self.app, &stop));
     }
 }

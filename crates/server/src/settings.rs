@@ -39,6 +39,8 @@ pub struct Settings {
     pub transcripts: Option<Duration>,
     /// How long the branches of settled pull requests are kept; `None`: for ever.
     pub branches: Option<Duration>,
+    /// What the caches of repositories may take on the disk, in bytes.
+    pub caches: u64,
     /// Whether this server is to keep page views, of several on one database.
     pub page_views: ViewsWish,
     /// Whether `/metrics` is there.
@@ -69,6 +71,7 @@ impl Settings {
             project_jobs: u32::MAX,
             transcripts: Some(DAY * 90),
             branches: Some(DAY * 90),
+            caches: 20 << 30,
             page_views: ViewsWish::default(),
             metrics: false,
             models: BTreeMap::new(),

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use serde_json::json;
-use server::do_chores;
+use server::{do_chores, make_room};
 
 use crate::support::TestServer;
 
@@ -42,4 +42,21 @@ async fn a_deleted_project_is_not_there_and_then_not_anywhere() {
     let kept = server.get(&stays.key, &views[1]).await.json();
     assert_eq!(kept["totals"]["total"], 1);
     assert!(!server.has_no_jobs(&stays.project.id).await && cache(&stays.project.id).is_dir());
+}
+
+#[tokio::test]
+async fn caches_that_take_too_much_room_go_and_come_back() {
+    let server = TestServer::start_with(|settings| settings.caches = 0).await;
+    let team = server.team("acme", &[("a.md", "one two\n")]).await;
+    let cache = server.data().join(format!("repos/{}.git", team.project.id));
+    let job = server.create_job(&team, "Replace \"one\" with \"eins\".").await;
+    server.run_queued_jobs().await;
+    assert!(cache.is_dir());
+    make_room(&server.app).await;
+    assert!(!cache.exists());
+    let more = json!({ "prompt": "Replace \"two\" with \"zwei\"." });
+    assert_eq!(server.ask(&team, &job, "message", &more).await.status, 200);
+    server.run_queued_jobs().await;
+    assert_eq!(server.job(&team, &job["id"]).await["status"], "completed");
+    assert!(cache.is_dir());
 }

@@ -1,7 +1,9 @@
 //! The same server on PostgreSQL: its whole way once, and what it says when the database is gone.
 
 use serde_json::json;
+use server::Worker;
 use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
 
 use crate::cluster::Database;
 use crate::support::{Team, TestServer};
@@ -103,4 +105,25 @@ async fn a_database_that_is_gone_is_a_503_and_an_odd_path_a_404() {
         answer.to_string(),
         r#"503 {"error":"the server's store does not answer just now; send this again a little later"}"#
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn work_goes_on_when_the_database_is_back() {
+    let Some((server, database, _keys)) = on_postgres().await else { return };
+    let team = server.team("acme", &[("a.md", "one\n")]).await;
+    let (worker, stop) = (Worker::new(server.app.clone(), 1), CancellationToken::new());
+    let working = tokio::spawn({
+        let stop = stop.clone();
+        async move { worker.work(stop).await }
+    });
+    let jobs = format!("/v2/agent/{}/jobs", team.project.id);
+    database.close();
+    assert_eq!(server.get(&team.key, &jobs).await.status, 503);
+    database.open_again();
+    while server.get(&team.key, &jobs).await.status != 200 {}
+    let job = server.create_job(&team, "Replace \"one\" with \"eins\".").await;
+    while server.job(&team, &job["id"]).await["status"] == "active" {}
+    assert_eq!(server.job(&team, &job["id"]).await["status"], "completed");
+    stop.cancel();
+    working.await.unwrap();
 }

@@ -14,7 +14,9 @@ use crate::{Change, Ending, JobId, LEASE, Lease, MAX_ATTEMPTS, NewEvent, Result,
 
 /// The projects that have a job in line: one step of the index each. Whose turn is longest ago is
 /// first; who has as many jobs at once as it may is left out.
-const PROJECTS: &str = "
+macro_rules! projects {
+    () => {
+        "
     WITH RECURSIVE waiting (project) AS (
       SELECT min(project) FROM jobs INDEXED BY jobs_in_line
       WHERE status = 'active' AND worker IS NULL AND not_before IS NULL
@@ -27,15 +29,21 @@ const PROJECTS: &str = "
     WHERE waiting.project IS NOT NULL
       AND (SELECT count(*) FROM jobs held INDEXED BY jobs_held
            WHERE held.status = 'active' AND held.worker IS NOT NULL AND held.project = waiting.project) < ?
-    ORDER BY turn IS NOT NULL, turn, waiting.project";
+    ORDER BY turn IS NOT NULL, turn, waiting.project"
+    };
+}
 
 /// A project's first in line whose branch is nobody's: jobs on one head run one at a time.
-const FIRST: &str = "
+macro_rules! first {
+    () => {
+        "
     SELECT * FROM jobs INDEXED BY jobs_in_line
     WHERE project = ?1 AND status = 'active' AND worker IS NULL AND not_before IS NULL
       AND branch NOT IN (SELECT held.branch FROM jobs held INDEXED BY jobs_held
                          WHERE held.status = 'active' AND held.worker IS NOT NULL AND held.project = ?1)
-    ORDER BY queued_at, id LIMIT 1";
+    ORDER BY queued_at, id LIMIT 1"
+    };
+}
 
 /// Jobs whose worker is dead. `?1` is now.
 macro_rules! dead {
@@ -77,9 +85,9 @@ pub(super) async fn is_work(db: &mut SqliteConnection, now: i64, most: u32) -> R
 }
 
 async fn next_in_line(db: &mut SqliteConnection, most: u32) -> Result<Option<SqliteRow>> {
-    let projects: Vec<String> = sqlx::query_scalar(PROJECTS).bind(most).fetch_all(&mut *db).await?;
+    let projects: Vec<String> = sqlx::query_scalar(projects!()).bind(most).fetch_all(&mut *db).await?;
     for project in projects {
-        if let Some(row) = sqlx::query(FIRST).bind(project).fetch_optional(&mut *db).await? {
+        if let Some(row) = sqlx::query(first!()).bind(project).fetch_optional(&mut *db).await? {
             return Ok(Some(row));
         }
     }
@@ -190,4 +198,39 @@ fn change_from(row: &SqliteRow) -> Result<Change> {
         report: from_json(row.try_get("report")?)?,
         diff: row.try_get("diff")?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use base::SystemClock;
+    use base::sqlite::Schema;
+
+    use super::*;
+    use crate::{MasterKey, SqliteStore};
+
+    /// How each statement finds its rows: a step of an index at a time, and never along all that wait.
+    #[tokio::test]
+    async fn no_look_walks_along_the_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let master = MasterKey::load_or_create(&dir.path().join("master.key")).unwrap();
+        let path = dir.path().join("docwright.db");
+        let store = SqliteStore::open(&path, Schema::Migrate, master, Arc::new(SystemClock)).await.unwrap();
+        let plan = async |sql: &'static str| -> String {
+            let rows = sqlx::query(sql).fetch_all(store.db.reads()).await.unwrap();
+            rows.iter().map(|row| row.get::<String, _>("detail") + "\n").collect()
+        };
+        let projects = plan(concat!("EXPLAIN QUERY PLAN ", projects!())).await;
+        assert!(projects.contains("SEARCH next USING INDEX jobs_in_line (project>?)"), "{projects}");
+        assert!(projects.contains("held USING COVERING INDEX jobs_held"), "{projects}");
+        let first = plan(concat!("EXPLAIN QUERY PLAN ", first!())).await;
+        assert!(first.contains("SEARCH jobs USING INDEX jobs_in_line (project=?)"), "{first}");
+        assert!(!first.contains("TEMP B-TREE FOR ORDER BY"), "{first}");
+        let due = plan(due!("EXPLAIN QUERY PLAN SELECT id", "ORDER BY not_before LIMIT 1")).await;
+        assert!(
+            due.contains("INDEX jobs_put_off (not_before>? AND not_before<?)") && !due.contains("TEMP"),
+            "{due}"
+        );
+    }
 }

@@ -73,6 +73,12 @@ impl Database {
             ),
         );
     }
+
+    /// As it was before [`Self::close`].
+    #[allow(dead_code, reason = "not every test binary cuts it off for a while")]
+    pub(crate) fn open_again(&self) {
+        self.cluster.sql("postgres", &format!("ALTER DATABASE {} ALLOW_CONNECTIONS true", self.name));
+    }
 }
 
 impl Drop for Database {

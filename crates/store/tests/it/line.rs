@@ -152,3 +152,21 @@ async fn a_long_line_is_not_walked_along() {
     let seen = looked_at() - before;
     assert!((30..3_000).contains(&seen), "{seen} rows were looked at");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_many_who_look_at_once_no_more_than_may_get_a_job_of_one_project() {
+    let Some(kept) = crate::OnPostgres::new().await else { return };
+    let made = project(&kept.store, "acme").await;
+    for _ in 0..20 {
+        job(&kept.store, &made).await;
+    }
+    let looks = (0..8).map(|n| {
+        let store = kept.store.clone();
+        tokio::spawn(async move { store.lease_within(&worker(n), 3).await.unwrap() })
+    });
+    let mut leased = 0;
+    for look in looks.collect::<Vec<_>>() {
+        leased += usize::from(look.await.unwrap().is_some());
+    }
+    assert_eq!(leased, 3);
+}

@@ -81,7 +81,7 @@ async fn a_deleted_project_is_gone_at_once_and_whole(store: &dyn Store, clock: &
     assert!(store.projects(None).await.unwrap().iter().all(|one| one.id != gone.id));
     assert!(store.key(&alone).await.unwrap().is_none());
     let narrowed = store.key(&both).await.unwrap().unwrap().projects.unwrap();
-    assert_eq!(narrowed, [stays.id.clone()]);
+    assert_eq!(narrowed, std::slice::from_ref(&stays.id));
     assert!(store.secret(&gone.id.0, "forge-token").await.unwrap().is_none());
     if running.job.project == gone.id {
         assert!(store.record(&running, vec![NewEvent::new("step", "late")]).await.is_err());
@@ -89,9 +89,10 @@ async fn a_deleted_project_is_gone_at_once_and_whole(store: &dyn Store, clock: &
     assert!(store.to_purge().await.unwrap().is_empty(), "somebody may still be using it");
 
     clock.advance(SignedDuration::from_mins(2));
-    assert_eq!(store.to_purge().await.unwrap(), [gone.id.clone()]);
+    assert_eq!(store.to_purge().await.unwrap(), std::slice::from_ref(&gone.id));
     while store.purge_jobs(&gone.id).await.unwrap() {}
-    assert_eq!(store.to_purge().await.unwrap(), [gone.id.clone()], "cut off here, it is gone on with");
+    let again = store.to_purge().await.unwrap();
+    assert_eq!(again, std::slice::from_ref(&gone.id), "cut off here, it is gone on with");
     store.purge_project(&gone.id).await.unwrap();
     store.purge_project(&gone.id).await.unwrap();
     assert!(store.to_purge().await.unwrap().is_empty());
