@@ -11,6 +11,20 @@ from .world import World
 
 # Seconds until everything has ended after the last kill; on PostgreSQL a lease must run out first.
 PATIENCE = {"sqlite": 90, "postgres": 150}
+NO = {"status": {"status": 422, "body": '{"message":"Validation Failed"}'}}
+CONFLICT = {"status": {"status": 409, "body": '{"message":"Conflict"}'}}
+FAULTS = [
+    {"effect": {"delay": 300}, "times": 5},
+    {"method": "POST", "path": "/pulls", "effect": "drop-after"},
+    {"method": "POST", "path": "/pulls", "effect": "drop-before"},
+    {"method": "POST", "path": "/pulls", "effect": {"status": {"status": 502}}},
+    {"method": "POST", "path": "/pulls", "effect": NO},
+    {"method": "POST", "path": "/pulls", "effect": CONFLICT},
+    {"method": "GET", "path": "/pulls", "effect": {"lag": 3}},
+    {"method": "POST", "path": "git-receive-pack", "effect": "drop-after"},
+    {"method": "POST", "path": "git-receive-pack", "effect": {"delay": 500}},
+    {"method": "POST", "path": "git-upload-pack", "effect": "drop-before"},
+]
 
 
 class Round:
@@ -75,6 +89,43 @@ def at_random(backend, seed, kills, trouble=None, **options):
             this.kill(server)
             server.start()
         this.judge()
+        return this
+
+
+def host_trouble(this, number):
+    """A host that is slow, loses answers, or says no, for a request or two."""
+    if this.random.random() < 0.7:
+        return
+    fault = dict(this.random.choice(FAULTS))
+    this.refusals += fault["effect"] in (NO, CONFLICT)
+    this.world.ask_host("POST", "/_fake/faults", {"times": 1, **fault})
+
+
+def database_trouble(this, number):
+    """PostgreSQL dies and comes back, or every connection is cut."""
+    host_trouble(this, number)
+    if number % 25 == 12:
+        this.world.database.cluster.restart(this.random.uniform(0, 2))
+    elif number % 5 == 2:
+        this.world.database.cut()
+
+
+def in_turn(seed, jobs, every, minutes, **options):
+    """A few workers on one database, one of them killed at each stroke, while so many jobs come."""
+    with Round("postgres", seed, **options) as this:
+        until = time.monotonic() + minutes * 60
+        number = 0
+        while time.monotonic() < until:
+            time.sleep(every)
+            if len(this.clients.jobs) >= jobs:
+                this.clients.resting.set()
+            server = this.world.servers[number % len(this.world.servers)]
+            this.kill(server)
+            server.start()
+            number += 1
+        this.judge()
+        if len(this.clients.jobs) < jobs:
+            this.verdict.add("other", [f"only {len(this.clients.jobs)} jobs were made"])
         return this
 
 
