@@ -59,6 +59,12 @@ class Round:
             server.ready()
         self.clients.rest(PATIENCE[self.backend])
         self.clients.stop()
+        if self.world.database:
+            # A job may have ended at another server than the one that has its leavings; that one looks when it starts.
+            for server in self.world.servers:
+                server.stop()
+                server.start()
+                server.ready()
         self.verdict = promises.judge(self.world, self.clients, self.refusals)
         return self.verdict
 

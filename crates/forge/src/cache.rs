@@ -9,6 +9,8 @@ use crate::commit::{self, NewCommit};
 use crate::git::{self, Git};
 use crate::{Error, Oid, Remote, Result, Snapshot, bare, diff, smart, snapshot, target, valid_branch};
 
+const PINS: &str = "refs/docwright/pins/";
+
 /// A project's cached repository. Holds what was fetched and what was committed, one commit deep;
 /// pins, refs under `refs/docwright/pins/`, keep what is in use. Nothing in it is the only copy of
 /// anything: when it is damaged, the next fetch makes it anew.
@@ -87,6 +89,16 @@ impl Cache {
             Some(pin) => pin.delete().map_err(snapshot::damaged),
             None => Ok(()),
         }
+    }
+
+    /// The names of all pins.
+    pub fn pins(&self) -> Result<Vec<String>> {
+        let repository = snapshot::open_repository(&self.dir)?.to_thread_local();
+        let references = repository.references().map_err(snapshot::damaged)?;
+        let pins = references.prefixed(PINS).map_err(snapshot::damaged)?.flatten();
+        Ok(pins
+            .filter_map(|pin| Some(pin.name().as_bstr().to_string().strip_prefix(PINS)?.to_owned()))
+            .collect())
     }
 
     /// Opens the files of `commit`. Costs nothing that grows with their number.
@@ -202,7 +214,7 @@ impl Cache {
 
 fn pin_ref(pin: &str) -> Result<String> {
     valid_branch(pin)?;
-    Ok(format!("refs/docwright/pins/{pin}"))
+    Ok(format!("{PINS}{pin}"))
 }
 
 fn healthy(dir: &Path) -> bool {

@@ -148,6 +148,13 @@ impl Hosts {
         gone(tokio::fs::remove_file(lock).await)
     }
 
+    /// The projects that have a cache.
+    pub(crate) fn cached(&self) -> Vec<ProjectId> {
+        let entries = std::fs::read_dir(&self.repositories).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        names.filter_map(|name| Some(ProjectId(name.strip_suffix(".git")?.to_owned()))).collect()
+    }
+
     pub(crate) async fn cache(&self, project: &ProjectId) -> forge::Result<Arc<Cache>> {
         if let Some(cache) = locked(&self.caches).get(project) {
             return Ok(cache.clone());

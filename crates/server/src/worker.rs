@@ -5,6 +5,7 @@ mod guard;
 mod later;
 mod outcome;
 mod passes;
+mod pins;
 mod record;
 mod run;
 mod said;
@@ -45,6 +46,7 @@ impl Worker {
 
     /// Works until it is told to stop, then gives back what it holds, unharmed.
     pub async fn work(&self, stop: CancellationToken) {
+        pins::drop_old(&self.app).await;
         while !stop.is_cancelled() {
             let alive = stop.child_token();
             tokio::join!(self.beat(&alive), self.take_jobs(&alive), sweep::go_on(&self.app, &alive));

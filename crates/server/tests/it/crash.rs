@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use store::{NewEvent, WorkerId};
+use tokio_util::sync::CancellationToken;
 
 use crate::support::{Team, TestServer, git};
 
@@ -110,6 +111,27 @@ async fn a_message_that_came_before_a_cut_off_end_is_answered_on_top_of_it() {
     let path = format!("/v2/agent/{}/job/{}/diff", team.project.id, job["id"].as_str().unwrap());
     let diff = server.get(&team.key, &path).await.body;
     assert!(diff.contains("-one and more\n+two and less\n"), "the whole change: {diff}");
+}
+
+#[tokio::test]
+async fn a_pin_of_a_job_that_another_worker_ended_is_dropped_at_the_next_start() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", FILES).await;
+    let job = server.create_job(&team, PROMPT).await;
+    server.run_queued_jobs().await;
+    let job = job["id"].as_str().unwrap();
+    let pins = server.data().join(format!("repos/{}.git/refs/docwright/pins", team.project.id));
+    let (pin, base) = (pins.join(job), pins.join(format!("{job}-base")));
+    std::fs::copy(&base, &pin).unwrap();
+    let (worker, stop) = (server::Worker::new(server.app.clone(), 1), CancellationToken::new());
+    let working = async {
+        while pin.exists() {
+            tokio::task::yield_now().await;
+        }
+        stop.cancel();
+    };
+    tokio::join!(worker.work(stop.clone()), working);
+    assert!(base.exists(), "what it started from stays, to compare with");
 }
 
 async fn raw_store(server: &TestServer) -> sqlx::SqlitePool {
