@@ -49,7 +49,9 @@ impl Worker {
         pins::drop_old(&self.app).await;
         while !stop.is_cancelled() {
             let alive = stop.child_token();
-            tokio::join!(self.beat(&alive), self.take_jobs(&alive), sweep::go_on(&self.app, &alive));
+            // Under a new name each time: what could not be given back under the old one must run out.
+            let anew = Self::new(self.app.clone(), self.slots);
+            tokio::join!(anew.beat(&alive), anew.take_jobs(&alive), sweep::go_on(&self.app, &alive));
         }
     }
 

@@ -78,7 +78,7 @@ async fn let_go(app: &App, lease: &Lease, why: Stop, alive: &CancellationToken) 
         return app.metrics.run_ended("put_off");
     }
     // Also after a lost lease: if the job is to be archived, this is what the archive waits for.
-    match around("release", app.queue.release(lease)).await {
+    match until_answered(alive, || around("release", app.queue.release(lease))).await {
         Ok(()) => app.metrics.run_ended("given_back"),
         Err(StoreError::LeaseLost(_)) => {
             tracing::warn!("job {id} passed to another worker, or was stopped");
@@ -88,6 +88,26 @@ async fn let_go(app: &App, lease: &Lease, why: Stop, alive: &CancellationToken) 
     }
     // What went wrong is likely to go wrong again at once.
     pause(alive, AGAIN).await;
+}
+
+/// Asks until the store answers, or the lease is to run out: as long as this worker is believed to be alive, nobody
+/// else takes up what it holds, whether it works on it or not.
+async fn until_answered<F>(
+    alive: &CancellationToken,
+    mut release: impl FnMut() -> F,
+) -> Result<(), StoreError>
+where
+    F: Future<Output = Result<(), StoreError>>,
+{
+    loop {
+        match release().await {
+            Err(error) if !matches!(error, StoreError::LeaseLost(_)) && !alive.is_cancelled() => {
+                tracing::warn!("the job is not given back yet: {error}");
+            }
+            answered => return answered,
+        }
+        pause(alive, AGAIN).await;
+    }
 }
 
 /// The outcome is known; a store that does not answer must not lose it. Answers the next run,
@@ -134,6 +154,22 @@ fn how(outcome: &Outcome) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_job_is_given_back_however_long_the_store_does_not_answer() {
+        let (alive, down) = (CancellationToken::new(), || Err(StoreError::Database("it is down".into())));
+        let mut asked = 0;
+        let release = || {
+            asked += 1;
+            let answer = if asked < 5 { down() } else { Ok(()) };
+            async { answer }
+        };
+        assert!(until_answered(&alive, release).await.is_ok());
+        assert_eq!(asked, 5);
+        // Whoever is not believed to be alive any more need not say so.
+        alive.cancel();
+        assert!(until_answered(&alive, || async { down() }).await.is_err());
+    }
 
     #[tokio::test]
     async fn a_panic_fails_the_job() {
