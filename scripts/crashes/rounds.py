@@ -34,7 +34,7 @@ class Round:
         self.backend, self.seed, self.random = backend, seed, random.Random(seed)
         self.world = World(servers, database, keep=keep)
         self.clients = Clients(self.world, seed, active=active)
-        self.kills, self.refusals, self.verdict = [], 0, None
+        self.kills, self.refusals, self.verdict, self.timed = [], 0, None, True
 
     def __enter__(self):
         self.world.start()
@@ -71,7 +71,7 @@ class Round:
     def recoveries(self):
         """Seconds from a kill to the next end of a job; of kills in a row, from the last one."""
         ends = [event["at"] for seen in self.clients.jobs.values() for event in promises.ends(seen)]
-        moments = [(at, True) for at in self.kills]
+        moments = [(at, True) for at in self.kills if self.timed]
         moments += [(datetime.fromisoformat(at).timestamp(), False) for at in ends]
         last, found = None, []
         for at, is_kill in sorted(moments):
@@ -116,9 +116,21 @@ def database_trouble(this, number):
         this.world.database.cut()
 
 
+def outages(seed, seconds, **options):
+    """PostgreSQL is away for each of these times. No server is killed, so nobody but they themselves can mend it."""
+    with Round("postgres", seed, **options) as this:
+        for away in seconds:
+            time.sleep(3)
+            this.world.database.cluster.restart(away)
+            this.kills.append(time.time())
+            this.world.database.cut()
+        this.judge()
+        return this
+
+
 def in_turn(seed, jobs, every, minutes, **options):
     """A few workers on one database, one of them killed at each stroke, while so many jobs come."""
-    with Round("postgres", seed, **options) as this:
+    with Round("postgres", seed, active=24, **options) as this:
         until = time.monotonic() + minutes * 60
         number = 0
         while time.monotonic() < until:
