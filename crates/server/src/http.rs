@@ -48,6 +48,7 @@ fn api() -> Api {
         .get("/v2/agent/{projectId}/job/{id}/transcript", transcript::show, does::get_transcript())
         .get("/v2/agent/{projectId}/jobs", jobs::list, does::list_jobs())
         .get("/v1/analytics/{projectId}/views", analytics::views, does::get_views())
+        .get("/v1/analytics/{projectId}/visitors", analytics::visitors, does::get_visitors())
         .post("/v1/analytics/{projectId}/events", events::take, does::send_events())
         .post("/v1/collect/{projectId}", collect::take, does::collect())
         .options("/v1/collect/{projectId}", collect::preflight, does::preflight())

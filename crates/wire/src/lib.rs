@@ -103,6 +103,18 @@ pub struct PageViews {
     pub has_more: bool,
 }
 
+/// How many readers pages had, a day; days are added up.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PageVisitors {
+    /// Over all pages, whatever `limit` and `offset` are.
+    pub totals: Totals,
+    /// Most readers first, then by path.
+    pub visitors: Vec<PageView>,
+    /// Whether there are more after this page.
+    pub has_more: bool,
+}
+
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Totals {
     pub human: u64,

@@ -13,6 +13,7 @@ mod exits;
 mod hosts;
 mod jobs;
 mod kill;
+mod kill_views;
 mod live;
 mod log;
 mod manual;

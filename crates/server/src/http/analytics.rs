@@ -1,11 +1,12 @@
-//! Page views: site totals and counts a page, human and AI apart.
+//! Page views and visitors: site totals and counts a page, human and AI apart.
 
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::{IntoResponse, Response};
-use traffic::{Counts, Range, bound};
-use wire::{PageView, PageViews, Totals};
+use store::Usage;
+use traffic::{Counts, Range, Readers, Visitors, bound};
+use wire::{PageView, PageViews, PageVisitors, Totals};
 
 use super::caller::Caller;
 use super::error::ApiError;
@@ -15,20 +16,57 @@ use crate::app::App;
 
 /// `GET /v1/analytics/{projectId}/views`
 pub(super) async fn views(State(app): State<App>, caller: Caller, uri: Uri) -> Result<Response, ApiError> {
-    let reads = limits::reads(&app, &caller.project);
-    limits::room(&app, &reads).await?;
-    let mut query = Query::of(&uri);
-    let limit = query.whole("limit", 1, 250, 50);
-    let offset = query.whole("offset", 0, i64::MAX, 0);
-    let range = range(&mut query)?;
-    let usage = app.rates.count(&reads).await?.map_err(ApiError::LimitReached)?;
-    let counts = app.views.count(&caller.project.id.0, &range, limit as u32, offset.unsigned_abs()).await;
+    let asked = Asked::of(&app, &caller, &uri).await?;
+    let counts = app.views.count(&caller.project.id.0, &asked.range, asked.limit(), asked.offset()).await;
     let views = page_views(counts.map_err(anyhow::Error::from)?);
     let has_more = views.has_more;
-    let mut response = Answer(views).into_response();
-    query.link(response.headers_mut(), limit, offset, has_more);
-    limits::told(response.headers_mut(), &usage);
-    Ok(response)
+    Ok(asked.answer(Answer(views), has_more))
+}
+
+/// `GET /v1/analytics/{projectId}/visitors`
+pub(super) async fn visitors(State(app): State<App>, caller: Caller, uri: Uri) -> Result<Response, ApiError> {
+    let asked = Asked::of(&app, &caller, &uri).await?;
+    let counts = app.views.visitors(&caller.project.id.0, &asked.range, asked.limit(), asked.offset()).await;
+    let visitors = page_visitors(counts.map_err(anyhow::Error::from)?);
+    let has_more = visitors.has_more;
+    Ok(asked.answer(Answer(visitors), has_more))
+}
+
+/// What questions about pages have in common: when, and which part of the pages. Asking one counts.
+struct Asked<'a> {
+    query: Query<'a>,
+    range: Range,
+    limit: i64,
+    offset: i64,
+    usage: Usage,
+}
+
+impl<'a> Asked<'a> {
+    async fn of(app: &App, caller: &Caller, uri: &'a Uri) -> Result<Self, ApiError> {
+        let reads = limits::reads(app, &caller.project);
+        limits::room(app, &reads).await?;
+        let mut query = Query::of(uri);
+        let limit = query.whole("limit", 1, 250, 50);
+        let offset = query.whole("offset", 0, i64::MAX, 0);
+        let range = range(&mut query)?;
+        let usage = app.rates.count(&reads).await?.map_err(ApiError::LimitReached)?;
+        Ok(Self { query, range, limit, offset, usage })
+    }
+
+    fn limit(&self) -> u32 {
+        self.limit as u32
+    }
+
+    fn offset(&self) -> u64 {
+        self.offset.unsigned_abs()
+    }
+
+    fn answer(&self, body: impl IntoResponse, has_more: bool) -> Response {
+        let mut response = body.into_response();
+        self.query.link(response.headers_mut(), self.limit, self.offset, has_more);
+        limits::told(response.headers_mut(), &self.usage);
+        response
+    }
 }
 
 /// `dateFrom` and `dateTo`, and with them whatever else was wrong with the query.
@@ -63,6 +101,16 @@ fn page_views(counts: Counts) -> PageViews {
         },
         views: counts.pages.into_iter().map(view).collect(),
         has_more: counts.has_more,
+    }
+}
+
+fn page_visitors(visitors: Visitors) -> PageVisitors {
+    let page = |(path, Readers { human, ai, total })| PageView { path, human, ai, total };
+    let Readers { human, ai, total } = visitors.totals;
+    PageVisitors {
+        totals: Totals { human, ai, total },
+        visitors: visitors.pages.into_iter().map(page).collect(),
+        has_more: visitors.has_more,
     }
 }
 

@@ -120,3 +120,39 @@ async fn one_projects_readers_are_not_anothers() {
     assert_eq!(views(&server, &mine, "").await["totals"]["total"], 1);
     assert_eq!(views(&server, &theirs, "").await["totals"]["total"], 0);
 }
+
+#[tokio::test]
+async fn a_reader_counts_once_a_day() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[]).await;
+    let read = |path: &str, at: &str, agent: &str, ip: &str| json!({ "path": path, "timestamp": at, "userAgent": agent, "ip": ip });
+    let events = json!([
+        read("/guide", "2026-03-01T08:00:00Z", CHROME, "192.0.2.1"),
+        read("/guide", "2026-03-01T09:00:00Z", CHROME, "192.0.2.1"),
+        read("/guide.md", "2026-03-01T09:00:00Z", CHROME, "192.0.2.1"),
+        read("/", "2026-03-01T09:00:00Z", CHROME, "192.0.2.1"),
+        read("/", "2026-03-01T09:00:00Z", CHATGPT, "192.0.2.1"),
+        read("/", "2026-03-01T09:00:00Z", CHROME, "2001:db8::1"),
+        read("/", "2026-03-02T09:00:00Z", CHROME, "192.0.2.1"),
+        read("/", "2026-03-02T09:00:00Z", "Googlebot/2.1", "192.0.2.9"),
+    ]);
+    assert_eq!(report(&server, &team, events).await.status, 202);
+    let visitors = async |query: &str| {
+        server.get(&team.key, &format!("/v1/analytics/{}/visitors?{query}", team.project.id)).await.json()
+    };
+    let expected = json!({
+        "totals": { "human": 2, "ai": 2, "total": 3 },
+        "visitors": [
+            { "path": "/", "human": 2, "ai": 1, "total": 3 },
+            { "path": "/guide", "human": 1, "ai": 1, "total": 1 },
+        ],
+        "hasMore": false,
+    });
+    assert_eq!(visitors("dateFrom=2026-03-01&dateTo=2026-03-02").await, expected);
+    let all = visitors("limit=1").await;
+    assert_eq!(all["totals"], json!({ "human": 3, "ai": 2, "total": 4 }));
+    assert_eq!(all["visitors"], json!([{ "path": "/", "human": 3, "ai": 1, "total": 4 }]));
+    assert_eq!(all["hasMore"], true);
+    let empty = json!({ "totals": { "human": 0, "ai": 0, "total": 0 }, "visitors": [], "hasMore": false });
+    assert_eq!(visitors("dateFrom=2026-03-01T00:00:00.001Z&dateTo=2026-03-02").await, empty);
+}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use wire::{BrowserView, PageView, PageViews, Taken, Totals, ViewEvent};
+use wire::{BrowserView, PageView, PageViews, PageVisitors, Taken, Totals, ViewEvent};
 
 use super::agent::{bad_query, limit_reached};
 use super::answer::Answer;
@@ -25,6 +25,26 @@ pub(crate) fn get_views() -> Operation {
         .with_key()
         .parameter(query("dateFrom", moment(), "From this moment on; a date is its midnight in UTC, a time without an offset is UTC."))
         .parameter(query("dateTo", moment(), "Before this moment; not before `dateFrom`."))
+        .parameter(limit)
+        .parameter(offset)
+        .answers(done)
+        .refuses([bad_query(250), limit_reached(1_000)])
+}
+
+pub(crate) fn get_visitors() -> Operation {
+    let [limit, offset] = pages(250, 50);
+    let done = Answer::json::<PageVisitors>(
+        200,
+        "Totals of the range, and the pages, most readers first.",
+        visitors(),
+    )
+    .header("Link")
+    .counted();
+    Operation::new(TAG, "getVisitors", "Ask how many read")
+        .about("Distinct readers of each UTC day that begins in the range, added up: who comes on two days is two. Somebody who reads both as `human` and as `ai` is one of `total`.")
+        .with_key()
+        .parameter(query("dateFrom", moment(), "Days that begin at this moment or later."))
+        .parameter(query("dateTo", moment(), "Days that begin before this moment; not before `dateFrom`."))
         .parameter(limit)
         .parameter(offset)
         .answers(done)
@@ -95,6 +115,14 @@ fn moment() -> Value {
     json!({
         "anyOf": [{ "type": "string", "format": "date" }, { "type": "string", "format": "date-time" }],
         "examples": ["2026-03-01", "2026-03-01T12:00:00+05:30"],
+    })
+}
+
+fn visitors() -> Value {
+    json!(PageVisitors {
+        totals: Totals { human: 70, ai: 20, total: 88 },
+        visitors: vec![PageView { path: "/guide".into(), human: 50, ai: 12, total: 61 }],
+        has_more: true,
     })
 }
 
