@@ -85,6 +85,10 @@ impl Texts {
         number
     }
 
+    fn bytes(&self) -> usize {
+        self.list.iter().map(|text| text.len() + 64).sum()
+    }
+
     pub(crate) fn get(&self, number: u32) -> Option<&str> {
         let index = (number as usize).checked_sub(1)?;
         self.list.get(index).map(|text| &**text)
@@ -111,6 +115,11 @@ impl Block {
             },
             ..row
         }));
+    }
+
+    /// What it holds in memory, in bytes.
+    pub(crate) fn weight(&self) -> usize {
+        self.rows.len() * size_of::<Row>() + self.texts.bytes()
     }
 
     /// Some of its rows, as bytes, with the texts that they need and no others.

@@ -60,8 +60,8 @@ impl Tally {
     }
 
     pub(crate) fn take(&mut self, human: u64, ai: u64) {
-        self.human -= human;
-        self.ai -= ai;
+        self.human = self.human.saturating_sub(human);
+        self.ai = self.ai.saturating_sub(ai);
     }
 }
 

@@ -24,8 +24,8 @@ use crate::views::{Failure, Receipt};
 /// Messages that are taken together.
 const GROUP: usize = 2048;
 const UPKEEP: Duration = Duration::from_secs(60);
-/// Reads and ids that wait to be sorted at most; the memory for them is some ten megabytes.
-const MOST_RECENT: usize = 1 << 19;
+/// What may wait to be sorted: half a million events, or fewer with long texts.
+const MOST_WAITING: usize = 64 << 20;
 
 type Answer<T> = oneshot::Sender<Result<T, Failure>>;
 
@@ -218,7 +218,7 @@ impl Keeper {
             let shared = addition.shared.clone();
             let seen = self.seen.entry(name.clone()).or_default();
             addition.done(seen);
-            if shared.read().recent.len().max(seen.recent.len()) >= MOST_RECENT {
+            if shared.read().waiting >= MOST_WAITING {
                 full.push(name);
             }
         }
@@ -242,6 +242,7 @@ impl Keeper {
         let segments = folded.await?;
         let mut project = shared.write();
         project.recent = Vec::new();
+        project.waiting = 0;
         project.folds += 1;
         self.seen.entry(name.to_owned()).or_default().folded(segments);
         Ok(())
@@ -249,7 +250,7 @@ impl Keeper {
 
     async fn folded(&mut self, name: &str) -> Result<Option<Arc<Shared>>, Failure> {
         let Some(shared) = self.load(name).await? else { return Ok(None) };
-        if !shared.read().recent.is_empty() {
+        if shared.read().waiting > 0 {
             self.fold(name).await?;
         }
         Ok(Some(shared))

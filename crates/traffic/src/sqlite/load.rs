@@ -27,8 +27,15 @@ pub(super) async fn create(connection: &mut SqliteConnection, name: &str) -> Res
 pub(super) async fn project(reads: &SqlitePool, id: i64) -> Result<(Arc<Shared>, Seen), Failure> {
     let raw_from =
         sqlx::query_scalar("SELECT raw_from FROM project WHERE id = ?").bind(id).fetch_one(reads).await?;
-    let mut project =
-        Project { id, raw_from, pages: pages(reads, id).await?, recent: Vec::new(), index: None, folds: 0 };
+    let mut project = Project {
+        id,
+        raw_from,
+        pages: pages(reads, id).await?,
+        recent: Vec::new(),
+        waiting: 0,
+        index: None,
+        folds: 0,
+    };
     let journal: Vec<(i64, Vec<u8>)> =
         sqlx::query_as("SELECT received, block FROM journal WHERE project = ? ORDER BY id")
             .bind(id)
@@ -36,7 +43,9 @@ pub(super) async fn project(reads: &SqlitePool, id: i64) -> Result<(Arc<Shared>,
             .await?;
     let mut ids = Ids::new();
     for (received, block) in journal {
-        let rows = Block::decode(&block)?.rows;
+        let block = Block::decode(&block)?;
+        project.waiting += block.weight();
+        let rows = block.rows;
         ids.extend(rows.iter().filter_map(|row| Some((row.id?, received))));
         project.add(rows.iter().filter_map(Row::read));
     }

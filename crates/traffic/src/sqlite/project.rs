@@ -19,6 +19,8 @@ pub(super) struct Project {
     pub(super) pages: Pages,
     /// Reads since the last fold, as they came.
     pub(super) recent: Vec<Read>,
+    /// What the journal holds, in bytes, when it is read.
+    pub(super) waiting: usize,
     pub(super) index: Option<Index>,
     /// How often what is on disk was sorted anew: who looks at both looks whether it changed.
     pub(super) folds: u64,

@@ -24,6 +24,7 @@ pub(super) struct Addition {
     pub(super) batches: Vec<Batch>,
     pub(super) receipts: Vec<Receipt>,
     reads: Vec<Read>,
+    weight: usize,
     ids: HashSet<Hash>,
     /// How many pages there were before.
     known_pages: usize,
@@ -69,6 +70,7 @@ impl Desk<'_> {
             batches,
             receipts: Vec::new(),
             reads: Vec::new(),
+            weight: 0,
             ids: HashSet::new(),
             known_pages,
             now: self.now,
@@ -125,6 +127,7 @@ impl Desk<'_> {
             }
             addition.receipts.push(receipt);
         }
+        addition.weight = block.weight();
         addition.reads = block.rows.iter().filter_map(Row::read).collect();
         block
     }
@@ -145,7 +148,10 @@ impl Addition {
 
     /// It is on disk: now it counts, and its senders are told.
     pub(super) fn done(self, seen: &mut Seen) {
-        self.shared.write().add(self.reads.into_iter());
+        let mut project = self.shared.write();
+        project.waiting += self.weight;
+        project.add(self.reads.into_iter());
+        drop(project);
         seen.recent.extend(self.ids.into_iter().map(|hash| (hash, self.now)));
         for (batch, receipt) in self.batches.into_iter().zip(self.receipts) {
             batch.tell(Ok(receipt));
