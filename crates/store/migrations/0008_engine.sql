@@ -14,7 +14,7 @@ DROP INDEX jobs_in_line;
 CREATE INDEX jobs_in_line ON jobs (project, queued_at, id, told)
     WHERE status = 'active' AND worker IS NULL AND not_before IS NULL;
 CREATE INDEX jobs_put_off ON jobs (not_before) WHERE status = 'active' AND not_before IS NOT NULL;
-CREATE INDEX jobs_held ON jobs (worker, project, branch) WHERE status = 'active' AND worker IS NOT NULL;
+CREATE INDEX jobs_held ON jobs (project, branch, worker) WHERE status = 'active' AND worker IS NOT NULL;
 CREATE TABLE turns (
     project TEXT PRIMARY KEY REFERENCES projects ON DELETE CASCADE,
     turn    INTEGER NOT NULL

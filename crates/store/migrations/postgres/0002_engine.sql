@@ -19,7 +19,7 @@ DROP INDEX jobs_in_line;
 CREATE INDEX jobs_in_line ON jobs (project, queued_at, id)
     WHERE status = 'active' AND worker IS NULL AND not_before IS NULL;
 CREATE INDEX jobs_put_off ON jobs (not_before) WHERE status = 'active' AND not_before IS NOT NULL;
-CREATE INDEX jobs_held ON jobs (worker, project, branch) WHERE status = 'active' AND worker IS NOT NULL;
+CREATE INDEX jobs_held ON jobs (project, branch, worker) WHERE status = 'active' AND worker IS NOT NULL;
 CREATE TABLE turns (
     project TEXT COLLATE "C" PRIMARY KEY REFERENCES projects ON DELETE CASCADE,
     turn    BIGINT NOT NULL

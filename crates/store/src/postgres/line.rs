@@ -13,7 +13,7 @@ use crate::queue::WAKE;
 use crate::{Change, Ending, Job, JobId, LEASE, Lease, MAX_ATTEMPTS, NewEvent, Result, Resume, WorkerId};
 
 /// The projects that have a job in line: one step of the index each. Whose turn is longest ago is
-/// first; who has as many jobs at once as it may is left out.
+/// first; who has as many jobs at once as it may (the largest number: any) is left out.
 const PROJECTS: &str = "
     WITH RECURSIVE waiting (project) AS (
       (SELECT project FROM jobs WHERE status = 'active' AND worker IS NULL AND not_before IS NULL
@@ -25,8 +25,9 @@ const PROJECTS: &str = "
       FROM waiting WHERE project IS NOT NULL)
     SELECT waiting.project FROM waiting LEFT JOIN turns ON turns.project = waiting.project
     WHERE waiting.project IS NOT NULL
-      AND (SELECT count(*) FROM jobs held
-           WHERE held.status = 'active' AND held.worker IS NOT NULL AND held.project = waiting.project) < $1
+      AND ($1 = 4294967295 OR $1 > (
+        SELECT count(*) FROM jobs held
+        WHERE held.status = 'active' AND held.worker IS NOT NULL AND held.project = waiting.project))
     ORDER BY turn NULLS FIRST, waiting.project";
 
 /// Of jobs: it waits for a worker, and its branch is nobody's: jobs on one head run one at a time.

@@ -129,7 +129,8 @@ impl Queue for SqliteStore {
     }
 
     async fn void_leases(&self) -> Result<()> {
-        self.execute(sqlx::query("UPDATE jobs SET worker = NULL WHERE worker IS NOT NULL")).await?;
+        let free = "UPDATE jobs SET worker = NULL WHERE status = 'active' AND worker IS NOT NULL";
+        self.execute(sqlx::query(free)).await?;
         self.execute(sqlx::query("DELETE FROM workers")).await.map(|_| ())
     }
 

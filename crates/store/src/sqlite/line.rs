@@ -13,7 +13,7 @@ use crate::queue::WAKE;
 use crate::{Change, Ending, JobId, LEASE, Lease, MAX_ATTEMPTS, NewEvent, Result, Resume, WorkerId};
 
 /// The projects that have a job in line: one step of the index each. Whose turn is longest ago is
-/// first; who has as many jobs at once as it may is left out.
+/// first; who has as many jobs at once as it may (the largest number: any) is left out.
 macro_rules! projects {
     () => {
         "
@@ -27,8 +27,9 @@ macro_rules! projects {
       FROM waiting WHERE project IS NOT NULL)
     SELECT waiting.project FROM waiting LEFT JOIN turns ON turns.project = waiting.project
     WHERE waiting.project IS NOT NULL
-      AND (SELECT count(*) FROM jobs held INDEXED BY jobs_held
-           WHERE held.status = 'active' AND held.worker IS NOT NULL AND held.project = waiting.project) < ?
+      AND (?1 = 4294967295 OR ?1 > (
+        SELECT count(*) FROM jobs held INDEXED BY jobs_held
+        WHERE held.status = 'active' AND held.worker IS NOT NULL AND held.project = waiting.project))
     ORDER BY turn IS NOT NULL, turn, waiting.project"
     };
 }

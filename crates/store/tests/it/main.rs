@@ -14,6 +14,7 @@ mod jobs;
 mod line;
 mod postgres;
 mod pulls;
+mod races;
 mod secrets;
 mod sweeps;
 mod upkeep;
