@@ -78,13 +78,15 @@ class Bench:
 
 def measured(name, bench, one_connection, times_one, recovery):
     with bench.server(workers=0) as server:
-        alone = one_connection(bench)
+        alone, before = one_connection(bench), measure.cpu(server.process.pid)[0]
         made = bench.create(server)
+        spent = measure.cpu(server.process.pid)[0] - before
         yield Row(f"{name}: creates a second, one connection", alone)
         yield Row(f"{name}: creates a second, {CLIENTS} clients", made.a_second)
         yield Row(f"{name}: {CLIENTS} clients to one connection", made.a_second / alone, "x", times_one, least=True)
         yield Row(f"{name}: create at {CLIENTS} clients, median", made.median, "ms")
         yield Row(f"{name}: create at {CLIENTS} clients, 99th", made.slow, "ms")
+        yield Row(f"{name}: processor time of a create", spent * 1000 / made.requests, "ms")
         yield Row(f"{name}: creates that were refused", made.bad, "", 0)
         yield from polled(name, bench, server)
         count = made.requests

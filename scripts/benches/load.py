@@ -18,7 +18,7 @@ end
 """
 CREATE = """
 wrk.method = "POST"
-wrk.body = '{body}'
+wrk.body = [[{body}]]
 """
 # Each client comes again after a pause of its own, so that so many requests come a second, and not all at once.
 POLL = """

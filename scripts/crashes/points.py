@@ -3,6 +3,7 @@
 import collections
 import re
 import sys
+import threading
 import time
 
 from support import ROOT
@@ -51,6 +52,8 @@ def die_at(this, place):
     if fault := ERRORS.get(place.partition(".")[0]):
         world.ask_host("POST", "/_fake/faults", fault)
     arm(world, place)
+    if place.startswith("release"):
+        threading.Thread(target=this.clients.archive_one, daemon=True).start()
     until = time.monotonic() + (2 if place.startswith(RARE) else REACHED)
     while not (dead := [server for server in world.servers if server.dead()]) and time.monotonic() < until:
         time.sleep(0.005)
