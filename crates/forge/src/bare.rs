@@ -26,13 +26,14 @@ pub(crate) fn make(dir: &Path) -> std::io::Result<()> {
 /// Whether `dir` is one that [`make`] made, with nothing added to its configuration since.
 pub(crate) fn is_ours(dir: &Path) -> bool {
     let same = |file: &str, text: &str| fs::read(dir.join(file)).is_ok_and(|is| is == text.as_bytes());
-    let plain = |sub: &str| dir.join(sub).symlink_metadata().is_ok_and(|meta| meta.is_dir());
+    let plain = |dir: &Path| dir.symlink_metadata().is_ok_and(|meta| meta.is_dir());
     // Either would make it read from, or write to, somewhere else.
     let elsewhere = ["commondir", "objects/info/alternates"];
-    same("config", CONFIG)
+    plain(dir)
+        && same("config", CONFIG)
         && same("HEAD", HEAD)
-        && plain("refs")
-        && plain("objects")
+        && plain(&dir.join("refs"))
+        && plain(&dir.join("objects"))
         && !elsewhere.iter().any(|file| dir.join(file).exists())
 }
 

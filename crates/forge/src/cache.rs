@@ -1,6 +1,7 @@
 //! One bare repository a project, on our side, through which everything passes.
 
 use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use tokio::sync::Mutex;
@@ -204,7 +205,10 @@ impl Cache {
             if let Some(parent) = Path::new(&path).parent() {
                 fs::create_dir_all(parent)?;
             }
-            let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+            // Its name can be guessed, so a link that somebody put there is not followed.
+            let no_link = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
+            let mut options = OpenOptions::new();
+            let file = options.create(true).truncate(false).write(true).custom_flags(no_link).open(path)?;
             file.lock()?;
             Ok::<_, std::io::Error>(file)
         });

@@ -1,9 +1,10 @@
 //! Repositories that try to be more than data.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-use forge::{Error, Host as _, Kind, State};
+use forge::{Cache, Error, Host as _, Kind, State};
 
 use crate::support::{Repo, commit, edits, git, host, propose, script};
 
@@ -257,6 +258,28 @@ async fn a_huge_file_is_listed_and_not_read() {
     assert!(files.entries().unwrap().iter().any(|entry| entry.path == "huge.md"));
     assert!(matches!(files.read("index.md", 6), Err(Error::TooLarge(_))));
     assert_eq!(files.read("index.md", 7).unwrap().unwrap(), b"# Home\n");
+}
+
+#[tokio::test]
+async fn tmp_symlink() {
+    let (repo, room) = (Repo::new(), tempfile::tempdir().unwrap());
+    let (elsewhere, dir) = (room.path().join("elsewhere"), room.path().join("cache.git"));
+    fs::create_dir(&elsewhere).unwrap();
+    fs::write(elsewhere.join("keep"), "kept").unwrap();
+    let lock = room.path().join("cache.git.lock");
+    symlink(elsewhere.join("made"), &lock).unwrap();
+    assert!(Cache::open(&dir).await.is_err());
+    fs::remove_file(&lock).unwrap();
+
+    // A whole repository of ours, but behind a link.
+    drop(Cache::open(&elsewhere.join("theirs.git")).await.unwrap());
+    symlink(elsewhere.join("theirs.git"), &dir).unwrap();
+    let cache = Cache::open(&dir).await.unwrap();
+    cache.fetch(&repo.remote(), "main", "job-1").await.unwrap();
+    assert!(dir.symlink_metadata().unwrap().is_dir());
+    assert!(!elsewhere.join("made").exists());
+    assert_eq!(fs::read(elsewhere.join("keep")).unwrap(), b"kept");
+    assert_eq!(fs::read_dir(elsewhere.join("theirs.git/objects/pack")).unwrap().count(), 0);
 }
 
 #[tokio::test]
