@@ -116,11 +116,6 @@ class Clients:
         else:
             self.wrong.append(f"an archive was answered with {status}: {job}")
 
-    def archive_one(self):
-        """Of those that are worked on."""
-        if active := self.active():
-            self.archive(active[0])
-
     def view(self):
         """Page views belong to one server."""
         time.sleep(PAUSE)

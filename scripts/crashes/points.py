@@ -53,7 +53,9 @@ def die_at(this, place):
         world.ask_host("POST", "/_fake/faults", fault)
     arm(world, place)
     if place.startswith("release"):
-        threading.Thread(target=this.clients.archive_one, daemon=True).start()
+        # One of them is worked on, and let go of.
+        for seen in this.clients.active():
+            threading.Thread(target=this.clients.archive, args=(seen,), daemon=True).start()
     until = time.monotonic() + (2 if place.startswith(RARE) else REACHED)
     while not (dead := [server for server in world.servers if server.dead()]) and time.monotonic() < until:
         time.sleep(0.005)
