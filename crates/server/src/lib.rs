@@ -15,6 +15,7 @@ mod path;
 mod serve;
 mod settings;
 mod time;
+mod together;
 mod worker;
 
 pub use app::{Admin, App};

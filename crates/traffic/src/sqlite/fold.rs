@@ -15,9 +15,9 @@ use crate::event::Kind;
 use crate::views::Failure;
 
 /// Events in a block: few enough that an edge of a range reads little, enough to pack well.
-const BLOCK: usize = 16_384;
+const BLOCK: usize = 8_192;
 /// A newest block that is smaller than this is packed anew with what came.
-const SMALL: i64 = 8_192;
+const SMALL: i64 = 4_096;
 const LEVEL: i32 = 3;
 
 /// The projects whose journal is not empty.

@@ -7,10 +7,10 @@ use sha2::{Digest, Sha256};
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection, SqlitePool};
 
 use super::keeper::Batch;
-use super::project::{DAY, Shared};
+use super::project::{DAY, Project, Shared};
 use super::salts::Salts;
 use super::seen::Seen;
-use crate::block::{Block, Hash, Place, Read, Row};
+use crate::block::{Block, Hash, Place, Read, Row, Texts};
 use crate::event::{Event, Kind};
 use crate::views::{Failure, Receipt};
 
@@ -75,7 +75,7 @@ impl Desk<'_> {
             known_pages,
             now: self.now,
         };
-        let block = self.rows(&mut addition, events, &hashes, &known);
+        let block = self.rows(&mut addition, &events, &hashes, &known);
         match addition.writing(&block) {
             Ok(writing) => Ok((addition, writing)),
             Err(failure) => {
@@ -88,48 +88,50 @@ impl Desk<'_> {
     fn rows(
         &self,
         addition: &mut Addition,
-        events: Vec<Vec<Event>>,
+        events: &[Vec<Event>],
         hashes: &[Vec<Option<Hash>>],
         known: &HashSet<Hash>,
     ) -> Block {
         let shared = addition.shared.clone();
         let mut project = shared.write();
-        let today = self.now.div_euclid(DAY);
         let mut block = Block::default();
-        for (events, hashes) in events.into_iter().zip(hashes) {
+        for (events, hashes) in events.iter().zip(hashes) {
             let mut receipt = Receipt { accepted: events.len() as u64, duplicates: 0 };
-            for (event, hash) in events.into_iter().zip(hashes) {
+            for (event, hash) in events.iter().zip(hashes) {
                 // The first event that bears a new id uses it up.
                 if hash.is_some_and(|hash| known.contains(&hash) || !addition.ids.insert(hash)) {
                     receipt.duplicates += 1;
-                    continue;
+                } else {
+                    let row = self.row(&mut project, &mut block.texts, event, *hash);
+                    block.rows.push(row);
                 }
-                let place = match event.kind {
-                    Kind::Read => Place::Page(project.pages.number(&event.path, today, self.new_pages)),
-                    _ => Place::Text(block.texts.number(&event.path)),
-                };
-                let visitor = self.salts.visitor(project.id, &event, today);
-                let mut text =
-                    |text: &Option<String>| text.as_ref().map_or(0, |text| block.texts.number(text));
-                let (agent, referrer) = (text(&event.user_agent), text(&event.referrer));
-                block.rows.push(Row {
-                    at: event.at,
-                    place,
-                    kind: event.kind,
-                    class: event.class,
-                    markdown: event.markdown,
-                    status: event.status.unwrap_or_default(),
-                    agent,
-                    referrer,
-                    visitor,
-                    id: *hash,
-                });
             }
             addition.receipts.push(receipt);
         }
         addition.weight = block.weight();
         addition.reads = block.rows.iter().filter_map(Row::read).collect();
         block
+    }
+
+    fn row(&self, project: &mut Project, texts: &mut Texts, event: &Event, id: Option<Hash>) -> Row {
+        let today = self.now.div_euclid(DAY);
+        let place = match event.kind {
+            Kind::Read => Place::Page(project.pages.number(&event.path, today, self.new_pages)),
+            _ => Place::Text(texts.number(&event.path)),
+        };
+        let mut text = |text: &Option<String>| text.as_ref().map_or(0, |text| texts.number(text));
+        Row {
+            at: event.at,
+            place,
+            kind: event.kind,
+            class: event.class,
+            markdown: event.markdown,
+            status: event.status.unwrap_or_default(),
+            agent: text(&event.user_agent),
+            referrer: text(&event.referrer),
+            visitor: self.salts.visitor(project.id, event, today),
+            id,
+        }
     }
 }
 
