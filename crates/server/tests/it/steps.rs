@@ -12,7 +12,11 @@ use crate::support::git;
 /// Runs the job until the host is asked for this; there the worker dies, and whoever waits for its
 /// lease to end finds the job.
 async fn dies_at(place: &Place, method: &str, path: &str) {
-    place.fake().faults().next(1, method, path, Effect::Hang);
+    dies_of(place, method, path, Effect::Hang).await;
+}
+
+async fn dies_of(place: &Place, method: &str, path: &str, effect: Effect) {
+    place.fake().faults().next(1, method, path, effect);
     let worker = Worker::new(place.server.app.clone(), 1);
     let working = tokio::spawn(async move { worker.drain().await });
     while !place.fake().faults().waiting().is_empty() {
@@ -106,7 +110,8 @@ async fn another_machine_goes_on_from_the_same_commit() {
         let place = Place::on(kind).await;
         let base = place.fake().tip(NAME, "main").unwrap();
         let job = place.create("Replace \"one\" with \"eins\".").await;
-        dies_at(&place, "GET", "service=git-receive-pack").await;
+        let before_the_push = Effect::Delay(3_600_000);
+        dies_of(&place, "POST", "git-receive-pack", before_the_push).await;
         std::fs::remove_dir_all(place.server.data().join("repos")).unwrap();
         place.fake().push(NAME, "main", &[("b.md", "main moved on\n")]).await;
         place.completed(&job).await;
