@@ -4,6 +4,7 @@
 //! added to the rest of its run and to the runs after it.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::classify::Class;
 use crate::views::Tally;
@@ -36,7 +37,7 @@ impl Index {
         }
         let mut later = self.runs.range_mut(number..).map(|(_, run)| run);
         if let Some(run) = later.next() {
-            run.add(day.rem_euclid(DAYS) as usize, page, side, reads);
+            run.add(day.rem_euclid(DAYS) as usize..DAYS as usize, page, side, reads);
         }
         later.for_each(|run| run.add_before(page, side, reads));
     }
@@ -78,14 +79,52 @@ impl Index {
     }
 }
 
+/// Reads by day, in any order, of which an index is made when all of them are there: that takes
+/// one look at each row, where adding them one by one would take one for every day after.
+#[derive(Default)]
+pub(crate) struct Days(Index);
+
+impl Days {
+    pub(crate) fn add(&mut self, day: i64, page: u32, class: Class, reads: u64) {
+        let Some(side) = side(class) else { return };
+        let row = day.rem_euclid(DAYS) as usize;
+        let run = self.0.runs.entry(day.div_euclid(DAYS)).or_default();
+        run.add(row..row + 1, page as usize, side, reads);
+    }
+
+    pub(crate) fn index(mut self) -> Index {
+        let mut before = Vec::<[u64; 2]>::new();
+        for run in self.0.runs.values_mut() {
+            run.sum_up();
+            run.before = before.clone();
+            before.resize(before.len().max(run.width), [0; 2]);
+            let last = &run.sums[run.sums.len() - run.width..];
+            for (sums, reads) in before.iter_mut().zip(last) {
+                *sums = [sums[0] + u64::from(reads[0]), sums[1] + u64::from(reads[1])];
+            }
+        }
+        self.0
+    }
+}
+
 impl Run {
-    fn add(&mut self, day: usize, page: usize, side: usize, reads: u64) {
+    fn add(&mut self, days: Range<usize>, page: usize, side: usize, reads: u64) {
         if page >= self.width {
             self.widen(page + 1);
         }
         let reads = u32::try_from(reads).unwrap_or(u32::MAX);
-        for row in self.sums.chunks_exact_mut(self.width).skip(day) {
+        for row in self.sums.chunks_exact_mut(self.width).take(days.end).skip(days.start) {
             row[page][side] = row[page][side].saturating_add(reads);
+        }
+    }
+
+    /// Makes sums since the run began of rows that are a day each.
+    fn sum_up(&mut self) {
+        for day in 1..DAYS as usize {
+            let (done, rest) = self.sums.split_at_mut(day * self.width);
+            for (row, before) in rest.iter_mut().zip(&done[(day - 1) * self.width..]) {
+                *row = [row[0].saturating_add(before[0]), row[1].saturating_add(before[1])];
+            }
         }
     }
 
@@ -124,10 +163,15 @@ mod tests {
         #[test]
         fn a_sum_is_a_recount(
             reads in prop::collection::vec((-40..80_i64, 0..40_u32, 0..3_usize, 1..4_u64), 0..60),
+            kept: prop::sample::Index,
             ranges in prop::collection::vec((-50..90_i64, -50..90_i64), 1..8),
         ) {
-            let mut index = Index::default();
-            for (day, page, class, count) in &reads {
+            let (mut days, kept) = (Days::default(), kept.index(reads.len() + 1));
+            for (day, page, class, count) in &reads[..kept] {
+                days.add(*day, *page, Class::ALL[*class], *count);
+            }
+            let mut index = days.index();
+            for (day, page, class, count) in &reads[kept..] {
                 index.add(*day, *page, Class::ALL[*class], *count);
             }
             for (from, to) in ranges {

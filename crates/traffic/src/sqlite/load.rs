@@ -9,7 +9,7 @@ use super::seen::{Ids, Seen};
 use crate::block::{Block, Row};
 use crate::cells::each_cell;
 use crate::classify::Class;
-use crate::index::Index;
+use crate::index::{Days, Index};
 use crate::pages::Pages;
 use crate::views::Failure;
 
@@ -72,16 +72,16 @@ pub(super) async fn index(reads: &SqlitePool, project: i64) -> Result<Index, Fai
             .bind(project)
             .fetch_all(reads)
             .await?;
-    let mut index = Index::default();
+    let mut sums = Days::default();
     for (day, cells) in days {
         each_cell(&cells, |page, cell| {
             for class in [Class::Human, Class::Assistant] {
                 let reads = cell[usize::from(class.code())];
                 if reads > 0 {
-                    index.add(day, page, class, reads);
+                    sums.add(day, page, class, reads);
                 }
             }
         })?;
     }
-    Ok(index)
+    Ok(sums.index())
 }
