@@ -11,6 +11,7 @@ from .world import World
 
 # Seconds until everything has ended after the last kill; on PostgreSQL a lease must run out first.
 PATIENCE = {"sqlite": 90, "postgres": 150}
+MOST_KILLS = 300
 NO = {"status": {"status": 422, "body": '{"message":"Validation Failed"}'}}
 CONFLICT = {"status": {"status": 409, "body": '{"message":"Conflict"}'}}
 FAULTS = [
@@ -131,9 +132,8 @@ def outages(seed, seconds, **options):
 def in_turn(seed, jobs, every, minutes, **options):
     """A few workers on one database, one of them killed at each stroke, while so many jobs come."""
     with Round("postgres", seed, active=24, **options) as this:
-        until = time.monotonic() + minutes * 60
-        number = 0
-        while time.monotonic() < until:
+        until, number = time.monotonic() + minutes * 60, 0
+        while time.monotonic() < until or len(this.clients.jobs) < jobs and number < MOST_KILLS:
             time.sleep(every)
             if len(this.clients.jobs) >= jobs:
                 this.clients.resting.set()
