@@ -9,7 +9,6 @@ import http.client
 import json
 import os
 import pathlib
-import shutil
 import sqlite3
 import subprocess
 import tempfile
@@ -99,9 +98,9 @@ def measured(name, bench, one_connection, times_one, recovery):
 
 def one_on_sqlite(bench):
     """The rows of a create, in a copy of the server's own database, committed one by one."""
-    copy = f"{bench.folder}/copy.db"
-    shutil.copy(f"{bench.data}/docwright.db", copy)
-    db = sqlite3.connect(copy, isolation_level=None)
+    db = sqlite3.connect(f"{bench.folder}/copy.db", isolation_level=None)
+    with contextlib.closing(sqlite3.connect(f"{bench.data}/docwright.db")) as original:
+        original.backup(db)
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = FULL")
     made, until, started = 0, time.perf_counter() + 3, time.perf_counter()
