@@ -22,9 +22,6 @@ use args::{Args, Command};
 use clap::Parser;
 use settings::Sources;
 
-/// Jobs at once, and what else takes a thread for a while: each job has one, which mostly waits for its model.
-const MOST_THREADS: usize = 8192;
-
 fn main() -> ExitCode {
     let args = Args::parse();
     let done = start(args);
@@ -40,8 +37,7 @@ fn main() -> ExitCode {
 fn start(args: Args) -> anyhow::Result<ExitCode> {
     // One TLS provider, chosen before the first client is made.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    let runtime = runtime.max_blocking_threads(MOST_THREADS).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let done = runtime.block_on(run(args));
     // An editor in the middle of a page must not keep a stopped server alive.
     runtime.shutdown_timeout(Duration::from_secs(1));

@@ -1,15 +1,21 @@
 //! The agent's turn: a commit's files in, edits and a report out. Each step is told as it happens, and
 //! what the model said is kept before anything is done about it.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use agent::model::{Message, Usage};
 use agent::{AgentError, Editor, Objection, Progress, Report, Said, StepKind, Task};
 use async_trait::async_trait;
 use failpoints::around;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use pages::{Edits, Files, Overlay};
 use serde_json::{Map, Value};
 use store::{Lease, NewEvent, Note, StoreError, Tokens};
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::block_in_place;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -45,8 +51,7 @@ pub(super) struct Job {
     pub(super) read: u32,
 }
 
-/// Runs the editor on a thread of its own, since it may compute for long, and records its
-/// steps meanwhile.
+/// Runs the editor beside us, since it may compute for long, and records its steps meanwhile.
 pub(super) async fn run(app: &App, lease: &Lease, job: Job, alive: &CancellationToken) -> Result<Made, Stop> {
     let (tell, notes) = record::channel();
     let halt = alive.child_token();
@@ -65,7 +70,6 @@ pub(super) async fn run(app: &App, lease: &Lease, job: Job, alive: &Cancellation
         spent,
         month: 0,
     };
-    let runtime = tokio::runtime::Handle::current();
     let editing = async move {
         // A model may be silent for long; nobody waits for it once the job is stopped.
         tokio::select! {
@@ -73,10 +77,24 @@ pub(super) async fn run(app: &App, lease: &Lease, job: Job, alive: &Cancellation
             () = halt.cancelled() => Err(AgentError::Cancelled.into()),
         }
     };
-    let editing = editing.in_current_span();
-    let editing = tokio::task::spawn_blocking(move || runtime.block_on(editing));
+    let editing = tokio::spawn(AtLength(editing.in_current_span().boxed()));
     notes.keep(app, lease).await?;
     editing.await.unwrap_or_else(|_| Err(Stop::failed("the editor broke off; the server's log has more")))
+}
+
+/// A future that may compute for long whenever it goes on. While it waits, for a model perhaps, it holds no thread:
+/// a thousand of them can.
+struct AtLength<T>(BoxFuture<'static, T>);
+
+impl<T> Future for AtLength<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        match Handle::current().runtime_flavor() {
+            RuntimeFlavor::MultiThread => block_in_place(|| self.0.as_mut().poll(context)),
+            _ => self.0.as_mut().poll(context),
+        }
+    }
 }
 
 /// What a cut-off attempt at this run was answered is not asked again, and is part of what the run took.
