@@ -124,12 +124,11 @@ fn a_lock_that_a_killed_server_left_in_the_cache_is_nobodys() {
     let (api, repository) = set_up(home.path());
     let mut serving = Serving::start(home.path());
     let job = api.create(&serving.url);
-    api.wait_for(&serving.url, &job, "started");
+    api.wait_for(&serving.url, &job, "fetched");
     serving.signal("-KILL");
     serving.child.wait().unwrap();
     let pins =
         home.path().join(format!(".local/share/docwright/repos/{}.git/refs/docwright/pins", api.project));
-    std::fs::create_dir_all(&pins).unwrap();
     std::fs::write(pins.join(format!("{job}.lock")), "").unwrap();
     let serving = Serving::start(home.path());
     check_the_end(&api, &serving.url, &repository, &[job]);
