@@ -9,6 +9,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
+use crate::account::LAST_USED;
 use crate::id::{base62_crc, random_base62, sha256};
 use crate::{KeyId, OrganizationId, ProjectId};
 
@@ -200,8 +201,10 @@ pub struct ApiKey {
     pub expires_at: Option<Timestamp>,
     pub last_used_at: Option<Timestamp>,
     pub revoked_at: Option<Timestamp>,
-    /// Neither revoked nor expired when it was read, by the store's clock.
+    /// Neither revoked nor expired when it was read.
     pub is_live: bool,
+    /// By the store's clock.
+    pub(crate) read_at: Timestamp,
 }
 
 /// Whether a key that ends then, or was revoked then, works now.
@@ -210,6 +213,11 @@ pub(crate) fn is_live(expires_at: Option<Timestamp>, revoked_at: Option<Timestam
 }
 
 impl ApiKey {
+    /// Whether its use is to be noted: not with every poll.
+    pub(crate) fn is_news(&self) -> bool {
+        self.last_used_at.is_none_or(|last| self.read_at.duration_since(last) >= LAST_USED)
+    }
+
     pub fn reaches(&self, project: &ProjectId) -> bool {
         self.projects.as_ref().is_none_or(|some| some.contains(project))
     }
@@ -243,6 +251,7 @@ impl NewKey {
             last_used_at: None,
             revoked_at: None,
             is_live: is_live(expires_at, None, now),
+            read_at: now,
         }
     }
 }

@@ -3,7 +3,6 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use super::{PostgresStore, text, time, time_or_none, write};
-use crate::account::LAST_USED;
 use crate::kept::{damaged, from_json, from_ms, to_json};
 use crate::key::is_live;
 use crate::{
@@ -114,9 +113,11 @@ impl Accounts for PostgresStore {
     }
 
     async fn touch_key(&self, key: &ApiKey) -> Result<()> {
-        let touch = "UPDATE keys SET last_used_at = docwright_now_ms()
-            WHERE id = $1 AND (last_used_at IS NULL OR last_used_at <= docwright_now_ms() - $2)";
-        self.execute(sqlx::query(touch).bind(&key.id.0).bind(LAST_USED.as_millis() as i64)).await.map(|_| ())
+        if !key.is_news() {
+            return Ok(());
+        }
+        let touch = "UPDATE keys SET last_used_at = docwright_now_ms() WHERE id = $1";
+        self.execute(sqlx::query(touch).bind(&key.id.0)).await.map(|_| ())
     }
 }
 
@@ -183,6 +184,7 @@ fn key(row: &PgRow) -> Result<ApiKey> {
     let projects: Option<Vec<String>> =
         row.try_get::<Option<&str>, _>("projects")?.map(from_json).transpose()?;
     let (expires_at, revoked_at) = (time_or_none(row, "expires_at")?, time_or_none(row, "revoked_at")?);
+    let now = time(row, "now")?;
     Ok(ApiKey {
         id: KeyId(row.try_get("id")?),
         organization: OrganizationId(row.try_get("organization")?),
@@ -195,6 +197,7 @@ fn key(row: &PgRow) -> Result<ApiKey> {
         expires_at,
         last_used_at: time_or_none(row, "last_used_at")?,
         revoked_at,
-        is_live: is_live(expires_at, revoked_at, time(row, "now")?),
+        is_live: is_live(expires_at, revoked_at, now),
+        read_at: now,
     })
 }

@@ -42,6 +42,8 @@ pub use url::DatabaseUrl;
 const CONNECTIONS: u32 = 16;
 /// How long a connection is waited for.
 const ACQUIRE: Duration = Duration::from_secs(5);
+/// A connection that nobody used for longer is looked at first.
+const FRESH: Duration = Duration::from_secs(1);
 /// How long anything at all may take; the database ends a statement of its own accord before that.
 const ANSWER: Duration = Duration::from_secs(15);
 /// How often a write is tried that the database broke off for the sake of another one.
@@ -110,9 +112,16 @@ fn pool(options: PgConnectOptions, clock: Arc<dyn Clock>) -> PgPool {
             let told = clock.told();
             Box::pin(async move { tell_time(db, told).await })
         })
-        .before_acquire(move |db, _| {
+        // One that was asked a moment ago need not be asked whether it is there: that took as long as most answers.
+        .test_before_acquire(false)
+        .before_acquire(move |db, about| {
             let told = again.told();
-            Box::pin(async move { tell_time(db, told).await.map(|()| true) })
+            Box::pin(async move {
+                if about.idle_for > FRESH {
+                    db.ping().await?;
+                }
+                tell_time(db, told).await.map(|()| true)
+            })
         })
         // Whoever was cut off left an answer to come. If it does not come, the connection is lost, and
         // must not take its place in the pool with it.

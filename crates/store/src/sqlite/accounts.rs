@@ -5,7 +5,6 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use super::{SqliteStore, time, time_or_none};
-use crate::account::LAST_USED;
 use crate::kept::{damaged, from_json, to_json};
 use crate::key::is_live;
 use crate::{
@@ -122,12 +121,11 @@ impl Accounts for SqliteStore {
     }
 
     async fn touch_key(&self, key: &ApiKey) -> Result<()> {
-        let now = self.clock.now();
-        if key.last_used_at.is_some_and(|last| now.duration_since(last) < LAST_USED) {
+        if !key.is_news() {
             return Ok(());
         }
         let touch = sqlx::query("UPDATE keys SET last_used_at = ? WHERE id = ?")
-            .bind(now.as_millisecond())
+            .bind(self.clock.now_ms())
             .bind(key.id.0.clone());
         self.execute(touch).await.map(|_| ())
     }
@@ -206,5 +204,6 @@ fn key(row: &SqliteRow, now: Timestamp) -> Result<ApiKey> {
         last_used_at: time_or_none(row, "last_used_at")?,
         revoked_at,
         is_live: is_live(expires_at, revoked_at, now),
+        read_at: now,
     })
 }
