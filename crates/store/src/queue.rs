@@ -63,6 +63,15 @@ pub enum Outcome {
     Failed,
 }
 
+impl Outcome {
+    pub(crate) fn pr_link(&self) -> Option<&str> {
+        match self {
+            Self::Completed { pr_link } => pr_link.as_deref(),
+            Self::Failed => None,
+        }
+    }
+}
+
 /// How a run ended; written as the run's last event in the same transaction as the status.
 #[derive(Debug, Clone)]
 pub struct Ending {

@@ -76,7 +76,10 @@ pub(super) async fn check(
     if change.repository.is_some() && change.host_kind.is_none() {
         after.hosting.kind = None;
     }
-    let kept = if key.is_none() { kept(admin, before).await? } else { None };
+    let kept = match key.is_none() && !moves(before, change) {
+        true => kept(admin, before).await?,
+        false => None,
+    };
     let wanted = Wanted {
         repository: &after.repository,
         base_ref: after.base_ref.as_deref(),
@@ -85,6 +88,17 @@ pub(super) async fn check(
         key: key.or(kept.as_ref()),
     };
     admin.check_repository(wanted).await
+}
+
+/// Whether the repository will be on another host: a token is for the one that it was given for.
+pub(super) fn moves(before: &Project, change: &ProjectChange) -> bool {
+    change.repository.as_ref().is_some_and(|after| origin(after) != origin(&before.repository))
+}
+
+/// Scheme, host and port; nothing of a path on this machine.
+fn origin(repository: &str) -> Option<String> {
+    let (scheme, rest) = repository.split_once("://")?;
+    Some(format!("{scheme}://{}", rest.split('/').next().unwrap_or_default()).to_lowercase())
 }
 
 /// The key that the project has.
@@ -97,6 +111,12 @@ pub(super) async fn keep(admin: &Admin, project: &Project, key: Option<&HostKey>
     if let Some(key) = key {
         admin.secrets.put_secret(&project.id.0, HOST_KEY, key.reveal().as_bytes()).await?;
     }
+    Ok(())
+}
+
+/// Of a host that the repository is no longer on.
+pub(super) async fn forget(admin: &Admin, project: &Project) -> anyhow::Result<()> {
+    admin.secrets.remove_secret(&project.id.0, HOST_KEY).await?;
     Ok(())
 }
 

@@ -94,10 +94,14 @@ async fn update(sources: &Sources, args: UpdateProject) -> anyhow::Result<()> {
     let before = project(&admin, &args.id).await?;
     let key = host::key(&args.host)?;
     let mut change = host::changed(&args.host, parse_change(sources, &args.changes)?);
+    let moves = host::moves(&before, &change);
     if host::is_to_be_checked(&change) || key.is_some() {
         let found = host::check(&admin, &before, &change, key.as_ref()).await?;
         change.repository = change.repository.map(|_| found.place);
         change.host_kind = Some(found.kind);
+    }
+    if moves {
+        host::forget(&admin, &before).await?;
     }
     let after = admin.accounts.update_project(&before.id, &change).await?;
     let after = after.context("the project is gone")?;

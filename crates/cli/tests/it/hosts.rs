@@ -8,7 +8,7 @@ use fakehost::{Access, FakeHost, Kind};
 use serde_json::{Value, json};
 
 use crate::models::settings;
-use crate::support::{Client, Serving, home, json, refusal, run};
+use crate::support::{Client, Serving, home, json, refusal, repository, run};
 
 const TOKEN: &str = "tok-canary-0123456789abcdef";
 const NAME: &str = "acme/docs";
@@ -62,6 +62,33 @@ async fn every_fault_of_a_host_is_told_at_once() {
     let (code, told) = create(home.path(), &host, "good", &["--author", "Bot"]);
     assert!(code == 2 && told.contains("Docs Bot <bot@acme.dev>"), "{told}");
     assert_eq!(json(home.path(), &["project", "list", "--json"]), json!([]), "nothing was made");
+}
+
+/// A token is for the host that it was given for, however the project gets to another one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_does_not_move_to_another_host() {
+    let home = home();
+    let host = github(home.path()).await;
+    let other = FakeHost::start(Kind::GitHub).await;
+    other.repository(NAME, &[("docs/a.md", "one two\n")]).await;
+    other.token(TOKEN, Access::Full);
+    let (url, token) = (format!("{}/{NAME}", host.url()), home.path().join("good"));
+    let mut args = vec!["project", "create", "--name", "D", "--host", "github", "--json"];
+    args.extend(["--token-file", token.to_str().unwrap(), "--repository", &url]);
+    let project = json(home.path(), &args)["id"].as_str().unwrap().to_owned();
+
+    let elsewhere = format!("{}/{NAME}", other.url());
+    let moved = ["project", "update", &project, "--host", "github", "--repository", &elsewhere];
+    let (code, told) = refusal(home.path(), &moved);
+    assert!(code == 1 && told.contains("token"), "{told}");
+    assert!(other.requests().iter().all(|seen| seen.authorization.is_none()));
+
+    let docs = repository(home.path(), &[("a.md".to_owned(), "one".to_owned())]);
+    let here = ["project", "update", &project, "--repository", &docs, "--host", ""];
+    run(home.path(), &here);
+    let (code, told) = refusal(home.path(), &moved);
+    assert!(code == 1 && told.contains("token"), "{told}");
+    assert!(other.requests().iter().all(|seen| seen.authorization.is_none()));
 }
 
 #[tokio::test(flavor = "multi_thread")]

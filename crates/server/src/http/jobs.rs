@@ -122,6 +122,11 @@ fn new_job(app: &App, project: &Project, body: CreateJob) -> Result<NewJob, ApiE
             return Err(ApiError::invalid("invalid_branch", format!("{name}: {error}")));
         }
     }
+    let base = body.r#ref.as_ref().or(project.base_ref.as_ref());
+    if body.branch.is_some() && body.branch.as_ref() == base {
+        let sentence = "branch: it is the one to merge into; a pull request needs a branch of its own";
+        return Err(ApiError::invalid("invalid_branch", sentence.to_owned()));
+    }
     let model = body.model.unwrap_or_else(|| project.model.clone());
     let allowed = app.models.allowed(project);
     if !allowed.contains(&model.as_str()) {

@@ -69,20 +69,30 @@ impl From<forge::Error> for Stop {
     }
 }
 
-/// The agent finished. `report` is its own account, as [`report`] wrote it.
-pub(super) fn completed(pull: Option<PullRequest>, mut report: Value) -> Ending {
-    let message = match &pull {
-        // One that an earlier attempt opened may have been settled by a person since.
-        Some(pull) => match pull.state {
-            State::Open => format!("Pull request #{} is open", pull.number),
-            State::Merged => format!("Pull request #{} was merged", pull.number),
-            State::Closed => format!("Pull request #{} was closed", pull.number),
-        },
-        None => "Nothing had to be changed, so there is no pull request".to_owned(),
+/// The agent found nothing to do.
+pub(super) fn unchanged(job: &Job, report: Value) -> Ending {
+    let message = match job.pr_link {
+        Some(_) => "Nothing more had to be changed; the pull request is as it was",
+        None => "Nothing had to be changed, so there is no pull request",
     };
+    done(message.to_owned(), None, report)
+}
+
+/// The agent finished. `report` is its own account, as [`report`] wrote it.
+pub(super) fn completed(pull: PullRequest, report: Value) -> Ending {
+    // One that an earlier attempt opened may have been settled by a person since.
+    let message = match pull.state {
+        State::Open => format!("Pull request #{} is open", pull.number),
+        State::Merged => format!("Pull request #{} was merged", pull.number),
+        State::Closed => format!("Pull request #{} was closed", pull.number),
+    };
+    done(message, Some(pull.url), report)
+}
+
+fn done(message: String, pr_link: Option<String>, mut report: Value) -> Ending {
     let mut take = |name: &str| report.as_object_mut().and_then(|all| all.remove(name)).unwrap_or_default();
     let (checks, usage) = (take("checks"), take("usage"));
-    let outcome = Outcome::Completed { pr_link: pull.map(|pull| pull.url) };
+    let outcome = Outcome::Completed { pr_link };
     Ending { outcome, message, report, checks, usage, diff: None }
 }
 

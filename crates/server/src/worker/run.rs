@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::edit::{self, Made};
 use super::guard::{self, Law};
-use super::outcome::{Stop, commit_message, completed, pull_body, report};
+use super::outcome::{Stop, commit_message, completed, pull_body, report, unchanged};
 use super::said;
 use super::tree::Committed;
 use crate::app::App;
@@ -41,7 +41,7 @@ pub(super) async fn pass(
     let spent = made.spent;
     if made.edits.0.is_empty() && made.ended.is_none() {
         let report = edit::without_keys(app, report(&made.report, spent));
-        return Ok((completed(None, report), spent.read));
+        return Ok((unchanged(&lease.job, report), spent.read));
     }
     let publishing = async {
         let made = run.judge(&base, made).await?;
@@ -88,6 +88,7 @@ impl<'a> Run<'a> {
         }
         let job = &self.lease.job;
         let named = job.base_ref.as_ref().or(self.project.base_ref.as_ref());
+        self.refuse_what_is_merged_into(named).await?;
         let own = if self.is_new() { None } else { self.branch_so_far().await? };
         let goes_on = own.is_some();
         let (name, commit) = match (named, own) {
@@ -111,6 +112,17 @@ impl<'a> Run<'a> {
             Err(later @ forge::Error::Later { .. }) => Err(later.into()),
             Err(_) => Ok(false),
         }
+    }
+
+    /// Nothing is changed without a pull request, so a branch that was asked for is neither the base nor the default.
+    async fn refuse_what_is_merged_into(&self, base: Option<&String>) -> Result<(), Stop> {
+        let branch = &self.lease.job.branch;
+        if !self.lease.job.adopts || (base != Some(branch) && self.host.default_branch().await? != *branch) {
+            return Ok(());
+        }
+        Err(Stop::failed(format!(
+            "{branch} is a branch that is merged into; a pull request needs one of its own, so create a new job"
+        )))
     }
 
     /// Where the job's branch is, with whatever others have added to it. What was merged or
@@ -297,7 +309,7 @@ impl<'a> Run<'a> {
         };
         let pull = around("open", self.host.open(&new)).await?;
         self.unpin().await;
-        Ok(completed(Some(pull), change.report.clone()))
+        Ok(completed(pull, change.report.clone()))
     }
 
     /// The host has the commit now, so the cache need not keep it; what the job started from

@@ -229,6 +229,26 @@ async fn the_story_on_forgejo() {
     story(&Place::on(Kind::Forgejo).await).await;
 }
 
+/// Whatever a job is told to work on, what people have is changed by pull request alone.
+#[tokio::test]
+async fn nothing_is_pushed_to_a_branch_that_is_merged_into() {
+    for place in [Place::local().await, Place::on(Kind::GitHub).await, Place::on(Kind::GitLab).await] {
+        let before = git(&place.team.repository, &["rev-parse", "main"]);
+        let path = format!("/v2/agent/{}/job", place.team.project.id);
+        for more in [json!({}), json!({ "ref": "dev" })] {
+            let mut body = json!({ "prompt": "Replace \"one\" with \"eins\".", "branch": "main" });
+            body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let job = place.server.post(&place.team.key, &path, &body).await.json();
+            assert_eq!(place.settle(&job).await["status"], "failed");
+            let last = place.events(&job).await.pop().unwrap();
+            assert!(last["message"].as_str().unwrap().contains("one of its own"), "{last}");
+        }
+        let both = json!({ "prompt": "Anything.", "branch": "dev", "ref": "dev" });
+        assert_eq!(place.server.post(&place.team.key, &path, &both).await.status, 400);
+        assert_eq!(git(&place.team.repository, &["rev-parse", "main"]), before);
+    }
+}
+
 /// Each is a way to the host and back, and it may be far away.
 #[tokio::test]
 async fn a_host_is_asked_nothing_twice() {

@@ -204,8 +204,11 @@ async fn finish(
         return Ok(None);
     }
     // What comes next starts from what is on the branch by then.
-    let next = "UPDATE jobs SET run = run + 1, base_commit = NULL, put_off = 0 WHERE id = $1 RETURNING *";
-    let row = sqlx::query(next).bind(&id.0).fetch_one(&mut *db).await?;
+    let next =
+        "UPDATE jobs SET run = run + 1, base_commit = NULL, put_off = 0, pr_link = coalesce($1, pr_link),
+          pr_state = coalesce(pr_state, CASE WHEN $1 IS NULL THEN NULL ELSE 'open' END)
+        WHERE id = $2 RETURNING *";
+    let row = sqlx::query(next).bind(ending.outcome.pr_link()).bind(&id.0).fetch_one(&mut *db).await?;
     let job = job(&row)?;
     let resume = resume(db, &row, job.run).await?;
     Ok(Some(Lease { job, worker: lease.worker.clone(), fence: lease.fence, resume }))

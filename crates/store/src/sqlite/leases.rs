@@ -85,7 +85,7 @@ impl Queue for SqliteStore {
                     end(db, &id, now, ending).await?;
                     return Ok(None);
                 }
-                let row = next_run(db, &id).await?;
+                let row = next_run(db, &id, ending.outcome.pr_link()).await?;
                 let job = job(&row)?;
                 let resume = resume(db, &row, job.run).await?;
                 Ok(Some(Lease { job, worker, fence, resume }))
@@ -219,9 +219,12 @@ async fn give_back(db: &mut SqliteConnection, id: &JobId) -> Result<()> {
 }
 
 /// What comes next starts from what is on the branch by then.
-async fn next_run(db: &mut SqliteConnection, id: &JobId) -> Result<SqliteRow> {
-    let next = "UPDATE jobs SET run = run + 1, base_commit = NULL, put_off = 0 WHERE id = ? RETURNING *";
-    Ok(sqlx::query(next).bind(&id.0).fetch_one(db).await?)
+async fn next_run(db: &mut SqliteConnection, id: &JobId, pr_link: Option<&str>) -> Result<SqliteRow> {
+    let next =
+        "UPDATE jobs SET run = run + 1, base_commit = NULL, put_off = 0, pr_link = coalesce(?1, pr_link),
+          pr_state = coalesce(pr_state, iif(?1 IS NULL, NULL, 'open'))
+        WHERE id = ?2 RETURNING *";
+    Ok(sqlx::query(next).bind(pr_link).bind(&id.0).fetch_one(db).await?)
 }
 
 pub(super) async fn mark_read(db: &mut SqliteConnection, id: &JobId, read: u32) -> Result<()> {

@@ -118,8 +118,9 @@ async fn an_unread_message_keeps_a_run_from_ending(store: &dyn Store, _: &TestCl
     store.set_base(&lease, "main", "ba5e").await.unwrap();
     store.set_change(&lease, &change(), 0).await.unwrap();
     follow_up(store, &made, "And images").await;
-    let next = store.finish(&lease, done(None), 0).await.unwrap().unwrap();
+    let next = store.finish(&lease, done(Some("https://host/pulls/1")), 0).await.unwrap().unwrap();
     assert_eq!((next.job.status, next.job.run), (Status::Active, 2));
+    assert_eq!(next.job.pr_link.as_deref(), Some("https://host/pulls/1"));
     // It starts from what is on the branch by then, and knows what the job began with.
     assert_eq!(
         next.resume,
@@ -127,7 +128,8 @@ async fn an_unread_message_keeps_a_run_from_ending(store: &dyn Store, _: &TestCl
     );
     assert_eq!(store.unread(&next).await.unwrap().len(), 1);
     assert!(store.finish(&next, done(None), 1).await.unwrap().is_none());
-    assert_eq!(store.find(&project.id, &made.id).await.unwrap().unwrap().status, Status::Completed);
+    let ended = store.find(&project.id, &made.id).await.unwrap().unwrap();
+    assert_eq!((ended.status, ended.pr_link), (Status::Completed, next.job.pr_link));
 }
 
 async fn a_message_is_unread_until_its_change_is_noted(store: &dyn Store, clock: &TestClock) {
