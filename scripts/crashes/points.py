@@ -15,8 +15,9 @@ CALL = re.compile(r'\baround\(\s*"([a-z-]+)"')
 REACHED, MENDED = 20, 5
 # What a job does not come by, unless it is told to.
 ERRORS = {"put-off": {"path": "/pulls", "effect": {"status": {"status": 502}}, "times": 12}}
-# Nobody comes by for certain: a pull request that was opened while its job was archived.
-RARE = ("close",)
+# Nobody comes by for certain: a pull request that was opened while its job was archived, a change that was noted and
+# not pushed.
+RARE = ("close", "pushing")
 
 
 def names():
