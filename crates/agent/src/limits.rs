@@ -87,7 +87,9 @@ impl Spent {
         } else if self.began.elapsed() >= time {
             self.too_late()
         } else if let Some(month) = month.filter(|month| self.month >= *month) {
-            format!("the project's limit of {month} tokens a month")
+            return Err(AgentError::Ended(format!(
+                "the project has used its {month} tokens of this month; raise tokens_a_month, or wait for the next month"
+            )));
         } else {
             return Ok(());
         };
@@ -101,6 +103,14 @@ impl Spent {
     fn too_late(&self) -> String {
         format!("the limit of {} minutes", self.limits.time.as_secs().div_ceil(60))
     }
+}
+
+/// What a provider says that an answer took, as far as it can be: a token is a byte or more of what was sent, and an
+/// answer ends where it was told to.
+pub(crate) fn plausible(said: Usage, sent: usize, received: usize, answer: u32) -> Usage {
+    let input = said.input.min(2 * sent as u64);
+    let output = said.output.min(u64::from(answer).max(received as u64));
+    Usage { input, output, cached: said.cached.min(input) }
 }
 
 pub(crate) fn ended(reached: &str) -> AgentError {

@@ -14,11 +14,11 @@ use serde_json::{Map, json};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::fence::{self, fenced};
-use crate::limits::{Limits, Spent};
+use crate::limits::{Limits, Spent, plausible};
 use crate::model::{Call, Message, Model, ModelError, Reply, Stop, Tool, ToolCall, ToolResult, Turn, Usage};
 use crate::repository::{MAX_INSTRUCTIONS, SYSTEM, heeded, opening};
-use crate::talk::Talk;
-use crate::tools::{Done, Workbench, tools};
+use crate::talk::{Talk, turn_size};
+use crate::tools::{Done, Workbench, reason, tools};
 use crate::{AgentError, Editor, Progress, Report, StepKind, Task};
 
 use finish::titled;
@@ -30,6 +30,8 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 const MAX_CALLS: usize = 32;
 const MAX_SHOWN: usize = 500;
+/// Bytes of a question beside the conversation: the rules, the tools, and what holds it together.
+const OVERHEAD: usize = 16 * 1024;
 
 /// The editor that asks a model.
 pub struct Agent {
@@ -66,7 +68,7 @@ impl Editor for Agent {
             if let Some(turn) = turn.take()
                 && let Some(report) = run.act(&turn).await?
             {
-                return Ok(titled(report, task.prompt));
+                return run.worth(titled(report, task.prompt));
             }
             run.hear().await?;
             turn = Some(run.ask().await?);
@@ -194,6 +196,8 @@ impl Run<'_> {
     /// Kept before anything is done about it: it is paid for.
     async fn heard(&mut self, reply: Reply, took: Duration) -> Result<Turn, AgentError> {
         let Reply { turn, usage, stop } = reply;
+        let (sent, answer) = (OVERHEAD + self.talk.bytes(), self.agent.limits.answer);
+        let usage = plausible(usage, sent, turn_size(&turn), answer);
         self.spent.asked(usage);
         let message = format!("Asked the model: {} tokens in, {} out", usage.input, usage.output);
         let figures = [
@@ -269,6 +273,8 @@ impl Run<'_> {
                 )
             }
             Done::Failed(why) => {
+                let told = format!("{} was refused: {}", call.name, reason(&why));
+                self.progress.step(StepKind::Note, told.chars().take(MAX_SHOWN).collect());
                 self.patience.lost()?;
                 (why, true)
             }

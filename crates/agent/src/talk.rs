@@ -1,6 +1,6 @@
 //! The conversation with the model: what was said, and what is left out when it grows too long.
 
-use crate::model::{Arguments, Message, ToolResult};
+use crate::model::{Arguments, Message, ToolResult, Turn};
 
 /// Results that are never left out, counted from the end: the model is working with them.
 const FRESH: usize = 6;
@@ -39,6 +39,12 @@ impl Talk {
         self.bytes < before
     }
 
+    /// Whether the model has ever used a tool.
+    pub(crate) fn has_calls(&self) -> bool {
+        let calls = |message: &Message| matches!(message, Message::Assistant(turn) if !turn.calls.is_empty());
+        self.messages.iter().any(calls)
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -47,12 +53,14 @@ impl Talk {
 fn size(message: &Message) -> usize {
     match message {
         Message::User(text) => text.len(),
-        Message::Assistant(turn) => {
-            let calls = turn.calls.iter().map(|call| call.name.len() + argument_size(&call.arguments));
-            turn.text.len() + calls.sum::<usize>()
-        }
+        Message::Assistant(turn) => turn_size(turn),
         Message::Results(results) => results.iter().map(|ToolResult { content, .. }| content.len()).sum(),
     }
+}
+
+pub(crate) fn turn_size(turn: &Turn) -> usize {
+    let calls = turn.calls.iter().map(|call| call.name.len() + argument_size(&call.arguments));
+    turn.text.len() + calls.sum::<usize>()
 }
 
 fn argument_size(arguments: &Arguments) -> usize {

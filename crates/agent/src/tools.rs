@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::limits::{Limits, ended};
 use crate::model::{Arguments, ToolCall};
-use crate::{AgentError, StepKind};
+use crate::{AgentError, Missed, StepKind};
 
 use arguments::{Change, Delete, Finish, List, Move, Plan, Read, Search, Write};
 
@@ -35,11 +35,14 @@ pub(crate) struct Workbench<'a> {
     /// Files whose text the model has seen: only those may be replaced as a whole.
     seen: BTreeSet<String>,
     written: usize,
+    /// Why the last change was not made, as long as none was.
+    refused: Option<String>,
+    made: bool,
 }
 
 impl<'a> Workbench<'a> {
     pub(crate) fn new(files: &'a mut (dyn Files + Send), limits: Limits) -> Self {
-        Self { files, limits, seen: BTreeSet::new(), written: 0 }
+        Self { files, limits, seen: BTreeSet::new(), written: 0, refused: None, made: false }
     }
 
     pub(crate) fn files(&self) -> &dyn Files {
@@ -73,6 +76,20 @@ impl<'a> Workbench<'a> {
             Err(error) => Ok(Done::Failed(error.to_string())),
         }
         .and_then(|done| self.within_limits(done))
+        .inspect(|done| self.remember(call, done))
+    }
+
+    fn remember(&mut self, call: &ToolCall, done: &Done) {
+        match done {
+            Done::Told { step: Some((StepKind::Edit, _)), .. } => self.made = true,
+            Done::Failed(why) if describe::changes(&call.name) => self.refused = Some(reason(why).to_owned()),
+            _ => {}
+        }
+    }
+
+    /// Why a run that ends now has nothing to show, if it meant to change something.
+    pub(crate) fn refused(&self) -> Option<&str> {
+        self.refused.as_deref().filter(|_| !self.made)
     }
 
     fn edit(&mut self, Change { path, old, new, all }: &Change) -> Result<Done, FilesError> {
@@ -83,6 +100,7 @@ impl<'a> Workbench<'a> {
                 self.put(path, edited.text)?;
                 Ok(changed(format!("changed {path} at line {}", lines.join(", "))))
             }
+            Err(so @ Missed::AlreadySo { .. }) => Ok(Done::Told { content: so.to_string(), step: None }),
             Err(missed) => Ok(Done::Failed(missed.to_string())),
         }
     }
@@ -151,6 +169,12 @@ impl<'a> Workbench<'a> {
         }
         Ok(done)
     }
+}
+
+/// Why a call was not carried out, for whoever watches: the advice after it is for the model.
+pub(crate) fn reason(why: &str) -> &str {
+    let line = why.lines().next().unwrap_or_default();
+    line.split_once("; nothing was changed").map_or(line, |(reason, _)| reason)
 }
 
 pub(crate) fn verdict(findings: usize) -> String {

@@ -60,9 +60,24 @@ impl Run<'_> {
             self.nudge("Use the tools. When everything is done, call finish.").await?;
             return Ok(None);
         }
+        if !self.talk.has_calls() {
+            return Err(AgentError::Ended(
+                "the model answered in words and used none of its tools; another model may do better".into(),
+            ));
+        }
         let checks = self.bench.findings()?;
         self.progress.step(StepKind::Check, verdict(checks.len()));
         Ok(Some(Report { title: String::new(), summary: turn.text.clone(), notes: Vec::new(), checks }))
+    }
+
+    /// The report, unless the model says that it is done and none of its changes was made.
+    pub(super) fn worth(&self, report: Report) -> Result<Report, AgentError> {
+        match self.bench.refused() {
+            Some(why) if self.bench.files().changed().is_empty() => Err(AgentError::Ended(format!(
+                "nothing was changed, since what the model wanted to change was refused: {why}"
+            ))),
+            _ => Ok(report),
+        }
     }
 }
 

@@ -51,6 +51,11 @@ pub(crate) fn tools() -> Vec<Tool> {
     ]
 }
 
+/// Whether the tool of this name changes files.
+pub(super) fn changes(name: &str) -> bool {
+    matches!(name, "edit" | "write" | "move" | "delete")
+}
+
 pub(super) fn names() -> String {
     tools().iter().map(|tool| tool.name).collect::<Vec<_>>().join(", ")
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ::agent::model::{Arguments, ModelError, Stop, ToolCall, Turn};
+use ::agent::model::{Arguments, ModelError, Reply, Stop, ToolCall, Turn, Usage};
 use ::agent::{AgentError, Limits, Said};
 use serde_json::{Value, json};
 
@@ -59,7 +59,7 @@ async fn every_limit_ends_a_model_that_never_does() {
     check(|limits| limits.output = 50, "the limit of 50 tokens written").await;
     check(|limits| limits.files = 4, "the limit of 4 files changed").await;
     check(|limits| limits.bytes = 1_000, "the limit of 1000 bytes written").await;
-    check(|limits| limits.month = Some(700), "the project's limit of 700 tokens a month").await;
+    check(|limits| limits.month = Some(700), "has used its 700 tokens of this month").await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -219,11 +219,41 @@ async fn a_follow_up_goes_on_with_the_same_conversation() {
 
 #[tokio::test]
 async fn a_model_that_only_talks_is_reminded_once() {
-    let model = Script::of([says("I would say two minutes."), says("Two minutes, I said.")]);
+    let model = Script::of([
+        call("read", json!({ "path": "docs/setup.md" })),
+        says("I would say two minutes."),
+        says("Two minutes, I said."),
+    ]);
     let ran = run(&model, Limits::default()).await;
-    assert_eq!(model.last_told(2), "Use the tools. When everything is done, call finish.");
+    assert_eq!(model.last_told(3), "Use the tools. When everything is done, call finish.");
     assert_eq!(ran.report().summary, "Two minutes, I said.");
     assert_eq!((ran.report().title.as_str(), ran.diff.as_str()), ("Say how long the setup takes", ""));
+}
+
+#[tokio::test]
+async fn a_model_that_knows_no_tools_has_not_done_anything() {
+    let model = Script::of([says("I would say two minutes."), says("Two minutes, I said.")]);
+    assert!(run(&model, Limits::default()).await.sentence().contains("used none of its tools"));
+}
+
+#[tokio::test]
+async fn a_run_whose_changes_were_all_refused_is_no_success() {
+    let refused = || call("write", json!({ "path": "../etc/passwd", "text": "x" }));
+    let ran = run(&Script::of([refused(), finish("Done")]), Limits::default()).await;
+    assert!(ran.sentence().starts_with("nothing was changed, since"), "{}", ran.sentence());
+    assert!(
+        ran.kept.steps.iter().any(|step| step.starts_with("note: write was refused: ")),
+        "{:?}",
+        ran.kept.steps
+    );
+    // What one has changed in the end is what counts.
+    let ran =
+        run(&Script::of([refused(), call("edit", minute("two")), finish("Done")]), Limits::default()).await;
+    assert!(ran.outcome.is_ok() && !ran.diff.is_empty());
+    // There is nothing to change where it reads as it should already.
+    let same = json!({ "path": "docs/setup.md", "old": "It  takes a minute.", "new": "It takes a minute." });
+    let ran = run(&Script::of([call("edit", same), finish("Done")]), Limits::default()).await;
+    assert!(ran.outcome.is_ok() && ran.diff.is_empty(), "{:?}", ran.outcome);
 }
 
 #[tokio::test]
@@ -234,6 +264,29 @@ async fn a_cut_off_or_refused_answer() {
     assert_eq!(model.last_told(2), "Your answer was cut off. Go on, in smaller steps.");
     let model = Script::of([reply(Turn::default(), Stop::Refused)]);
     assert!(run(&model, Limits::default()).await.sentence().contains("the model will not do this"));
+}
+
+/// A provider that says it read more than it was sent would use up the project's month.
+#[tokio::test]
+async fn tokens_that_cannot_have_been_are_not_counted() {
+    let usage = Usage { input: u64::MAX, output: u64::MAX, cached: u64::MAX };
+    let turn = Turn { text: "Let me see.".into(), ..Turn::default() };
+    let model = Script::of([Ok(Reply { turn, usage, stop: Stop::Done }), finish("Done")]);
+    let ran = run(&model, Limits { month: Some(1_000_000), ..Limits::default() }).await;
+    assert!(ran.outcome.is_ok(), "{}", ran.sentence());
+    assert!(ran.kept.month < 100_000, "{}", ran.kept.month);
+}
+
+#[tokio::test]
+async fn a_month_that_is_used_up_says_what_to_do() {
+    let kept = Kept { month: 1_000, ..Kept::default() };
+    let limits = Limits { month: Some(1_000), ..Limits::default() };
+    let ran = run_with(&Script::of([]), limits, &DOCS, kept, |_| {}).await;
+    assert!(
+        ran.sentence().contains("raise tokens_a_month, or wait for the next month"),
+        "{}",
+        ran.sentence()
+    );
 }
 
 #[tokio::test]
