@@ -9,13 +9,22 @@ use store::ProjectId;
 
 use super::{Hosts, locked};
 
+/// Every fetch leaves a pack and every job some loose objects; one with more files than this is packed anew.
+const MANY: usize = 1_000;
+
 /// A cache as it lies on the disk.
 struct Found {
     project: ProjectId,
     path: PathBuf,
+    size: Size,
+}
+
+#[derive(Default)]
+struct Size {
     bytes: u64,
+    files: usize,
     /// When something was last fetched or committed.
-    used: SystemTime,
+    used: Option<SystemTime>,
 }
 
 impl Hosts {
@@ -25,19 +34,29 @@ impl Hosts {
         let repositories = self.repositories.clone();
         let looking = tokio::task::spawn_blocking(move || look(&repositories)).await;
         let mut found = looking.map_err(std::io::Error::other)??;
-        found.sort_by_key(|cache| cache.used);
-        let mut bytes: u64 = found.iter().map(|cache| cache.bytes).sum();
+        found.sort_by_key(|cache| cache.size.used);
+        let mut bytes: u64 = found.iter().map(|cache| cache.size.bytes).sum();
         for cache in found {
             if bytes <= most {
-                break;
-            }
-            if let Some(gone) = self.put_aside(&cache)? {
+                self.tidy(&cache).await;
+            } else if let Some(gone) = self.put_aside(&cache)? {
                 tracing::info!("the cache {} is removed to make room", cache.path.display());
                 tokio::fs::remove_dir_all(gone).await?;
-                bytes -= cache.bytes;
+                bytes -= cache.size.bytes;
             }
         }
         Ok(())
+    }
+
+    /// Jobs of the project wait meanwhile; one that runs goes on.
+    async fn tidy(&self, Found { project, size, .. }: &Found) {
+        if size.files < MANY {
+            return;
+        }
+        let tidied = async { self.cache(project).await?.tidy().await };
+        if let Err(error) = tidied.await {
+            tracing::warn!("the cache of {project} cannot be packed: {error}");
+        }
     }
 
     /// Out of the way of whoever opens it next, unless somebody holds it.
@@ -63,22 +82,23 @@ fn look(repositories: &Path) -> std::io::Result<Vec<Found>> {
         let path = entry?.path();
         let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".git"));
         let Some(name) = name else { continue };
-        let (mut bytes, mut used) = (0, SystemTime::UNIX_EPOCH);
-        measure(&path, &mut bytes, &mut used);
-        found.push(Found { project: ProjectId(name.to_owned()), path, bytes, used });
+        let mut size = Size::default();
+        measure(&path, &mut size);
+        found.push(Found { project: ProjectId(name.to_owned()), path, size });
     }
     Ok(found)
 }
 
 /// What vanishes while it is looked at is not counted.
-fn measure(dir: &Path, bytes: &mut u64, used: &mut SystemTime) {
+fn measure(dir: &Path, size: &mut Size) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let Ok(meta) = entry.metadata() else { continue };
         if meta.is_dir() {
-            measure(&entry.path(), bytes, used);
+            measure(&entry.path(), size);
         } else {
-            *bytes += meta.len();
-            *used = meta.modified().map_or(*used, |at| at.max(*used));
+            size.bytes += meta.len();
+            size.files += 1;
+            size.used = size.used.max(meta.modified().ok());
         }
     }
 }

@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use serde_json::json;
 use server::{do_chores, make_room};
 
-use crate::support::TestServer;
+use crate::support::{TestServer, git};
 
 #[tokio::test]
 async fn a_deleted_project_is_not_there_and_then_not_anywhere() {
@@ -42,6 +42,32 @@ async fn a_deleted_project_is_not_there_and_then_not_anywhere() {
     let kept = server.get(&stays.key, &views[1]).await.json();
     assert_eq!(kept["totals"]["total"], 1);
     assert!(!server.has_no_jobs(&stays.project.id).await && cache(&stays.project.id).is_dir());
+}
+
+#[tokio::test]
+async fn a_cache_of_very_many_files_is_packed() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[("a.md", "one two\n")]).await;
+    let cache = server.data().join(format!("repos/{}.git", team.project.id));
+    server.create_job(&team, "Replace \"one\" with \"eins\".").await;
+    server.run_queued_jobs().await;
+    let loose = server.data().join("loose");
+    std::fs::create_dir(&loose).unwrap();
+    for n in 0..1_000 {
+        std::fs::write(loose.join(n.to_string()), n.to_string()).unwrap();
+    }
+    let names: Vec<_> = (0..1_000).map(|n| loose.join(n.to_string()).display().to_string()).collect();
+    git(
+        &cache,
+        &[&["hash-object", "-w"], &names.iter().map(String::as_str).collect::<Vec<_>>()[..]].concat(),
+    );
+    let count = || git(&cache, &["count-objects"]).split(' ').next().unwrap().parse::<u32>().unwrap();
+    assert!(count() >= 1_000);
+    make_room(&server.app).await;
+    assert_eq!(count(), 0);
+    let job = server.create_job(&team, "Replace \"two\" with \"zwei\".").await;
+    server.run_queued_jobs().await;
+    assert_eq!(server.job(&team, &job["id"]).await["status"], "completed");
 }
 
 #[tokio::test]
