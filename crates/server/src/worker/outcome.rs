@@ -6,8 +6,14 @@ use agent::Report;
 use agent::model::{Prices, Usage};
 use agent::{plain_body, plain_title};
 use forge::{PullRequest, State};
+use pages::Edits;
 use serde_json::{Value, json};
 use store::{Ending, Job, Outcome, StoreError};
+
+use super::edit::Made;
+
+/// Files that are named in a pull request; a host shows them all.
+const MAX_FILES: usize = 50;
 
 /// Why a run did not come to its own end.
 #[derive(Debug)]
@@ -137,18 +143,34 @@ pub(super) fn commit_message(report: &Report, job: &Job) -> String {
     format!("{}\n\nDocwright-Job: {}\n", plain_title(&report.title), job.id)
 }
 
-/// What a reviewer reads: what was done, what is left to them, what the checks say, and what was asked.
-pub(super) fn pull_body(report: &Report, prompt: &str, job: &Job) -> String {
+/// What a reviewer reads: what was done and where, what is left to them, what the checks say, and what was asked.
+pub(super) fn pull_body(made: &Made, prompt: &str, job: &Job) -> String {
+    let Made { report, edits, spent, .. } = made;
     let mut body = plain_body(report.summary.trim());
-    for (title, lines) in [("Left to you", &report.notes), ("Checks", &report.checks)] {
-        if !lines.is_empty() {
-            body += &format!("\n\n## {title}\n");
-            lines.iter().for_each(|line| body += &format!("\n- {}", plain_body(line)));
-        }
+    let lists = [("Files", &files(edits)), ("Left to you", &report.notes), ("Checks", &report.checks)];
+    for (title, lines) in lists.into_iter().filter(|(_, lines)| !lines.is_empty()) {
+        body += &format!("\n\n## {title}\n");
+        lines.iter().for_each(|line| body += &format!("\n- {}", plain_body(line)));
     }
     body += "\n\n## The prompt\n";
     for line in plain_body(prompt).lines() {
         body += &format!("\n> {line}");
     }
+    let Usage { input, output, .. } = spent.usage;
+    if input + output > 0 {
+        body += &format!("\n\nThe model read {input} tokens and wrote {output}.");
+    }
     body + &format!("\n\nDocwright-Job: {}\n", job.id)
+}
+
+fn files(edits: &Edits) -> Vec<String> {
+    let line = |(path, text): (&String, &Option<Vec<u8>>)| match text {
+        Some(_) => format!("`{path}`"),
+        None => format!("`{path}`, deleted"),
+    };
+    let mut lines: Vec<_> = edits.0.iter().take(MAX_FILES).map(line).collect();
+    if edits.0.len() > MAX_FILES {
+        lines.push(format!("and {} more", edits.0.len() - MAX_FILES));
+    }
+    lines
 }

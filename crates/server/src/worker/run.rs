@@ -231,12 +231,12 @@ impl<'a> Run<'a> {
     /// machine.
     async fn commit(&self, base: &Oid, prompt: &str, made: Made, read: u32) -> Result<Change, Stop> {
         let job = &self.lease.job;
-        let message = commit_message(&made.report, job);
+        let (message, body) = (commit_message(&made.report, job), pull_body(&made, prompt, job));
         let commit = around("commit", self.write_commit(base, made.edits, message)).await?;
         let change = Change {
             head_commit: commit.to_string(),
             title: agent::plain_title(&made.report.title),
-            body: pull_body(&made.report, prompt, job),
+            body,
             report: report(&made.report, made.spent),
             diff: self.diff(base, &commit).await?,
         };

@@ -79,6 +79,12 @@ async fn every_wire_format_ends_in_a_pull_request_and_goes_on_with_it() {
         assert!(done["prLink"].as_str().unwrap().ends_with("/pulls/1"));
         assert_eq!(end["usage"], json!({ "inputTokens": 300, "outputTokens": 30, "cachedTokens": 0 }));
         assert!(diff(&server, &team, &job).await.contains("+It takes two minutes."));
+        let pull = server.app.pulls.pull(&team.project.id, 1).await.unwrap().unwrap();
+        assert!(pull.body.contains("## Files\n\n- `setup.md`\n"), "{}", pull.body);
+        assert!(
+            pull.body
+                .contains("\n> Say how long the setup takes\n\nThe model read 300 tokens and wrote 30.\n")
+        );
         assert!(provider.sent()[0].contains("Write British English."), "the repository's instructions");
 
         provider.say(edit("two minutes", "three minutes"));
