@@ -111,7 +111,7 @@ fn checked<T, E>(parse: fn(&str) -> Result<T, E>) -> impl Fn(&str) -> Result<Str
 }
 
 /// Where the data is.
-#[derive(Arguments, Default)]
+#[derive(Arguments, Clone, Default)]
 pub(crate) struct Data {
     /// The data directory [default: docwright in the XDG data directory]
     #[arg(long, value_name = "DIR")]
@@ -138,7 +138,7 @@ pub(crate) struct Demo {
     pub(crate) data: Option<PathBuf>,
 }
 
-#[derive(Arguments)]
+#[derive(Arguments, Default)]
 pub(crate) struct Serve {
     /// The address to listen on [default: 127.0.0.1:4747]
     #[arg(long, value_name = "ADDRESS", value_parser = checked(serve::parse_listen))]
@@ -200,6 +200,7 @@ pub(crate) struct Serve {
 }
 
 #[derive(Arguments)]
+#[command(mut_arg("database_url", |url| url.help("The PostgreSQL database that the servers share; one with a password goes into DOCWRIGHT_DATABASE_URL")))]
 pub(crate) struct WorkOnly {
     #[command(flatten)]
     pub(crate) data: Data,

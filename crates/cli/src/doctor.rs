@@ -5,6 +5,7 @@ mod data;
 mod machine;
 mod report;
 mod running;
+mod settings;
 
 use std::process::ExitCode;
 
@@ -20,6 +21,7 @@ pub(crate) async fn run(sources: &Sources, args: Doctor) -> anyhow::Result<ExitC
     machine::git(&mut report).await;
     machine::clock(&mut report);
     machine::open_files(&mut report);
+    settings::settings(&mut report, sources, &args.data).await;
     match DataDir::find(&settings.data) {
         Ok(dir) => {
             machine::directory(&mut report, dir.path());

@@ -1,6 +1,6 @@
 //! `docwright model …`: which models there are, whether they answer, and the keys that are kept for them.
 
-mod key;
+pub(crate) mod key;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

@@ -46,7 +46,7 @@ async fn greet(server: &Server) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn settings(sources: &Sources, args: &Serve) -> anyhow::Result<Settings> {
+pub(crate) fn settings(sources: &Sources, args: &Serve) -> anyhow::Result<Settings> {
     let mut settings = sources.data(&args.data)?;
     if let Some(listen) = sources.text("listen", args.listen.as_deref())? {
         settings.listen = parse_listen(&listen)?;

@@ -59,7 +59,7 @@ fn read(path: &Path) -> anyhow::Result<Secret> {
 }
 
 /// Where keys are kept, if there is such a place: who looks for one makes no data directory.
-pub(super) async fn kept(sources: &Sources, data: &Data) -> anyhow::Result<Option<Arc<dyn Secrets>>> {
+pub(crate) async fn kept(sources: &Sources, data: &Data) -> anyhow::Result<Option<Arc<dyn Secrets>>> {
     let settings = sources.data(data)?;
     let here = || DataDir::find(&settings.data).is_ok_and(|dir| dir.database().exists());
     match settings.database_url.is_some() || here() {
@@ -80,7 +80,7 @@ pub(super) async fn place(
     Ok(if of(kept, name).await?.is_some() { "store" } else { "none" })
 }
 
-pub(super) async fn of(kept: Option<&dyn Secrets>, name: &str) -> anyhow::Result<Option<Secret>> {
+pub(crate) async fn of(kept: Option<&dyn Secrets>, name: &str) -> anyhow::Result<Option<Secret>> {
     match kept {
         Some(secrets) => server::model_key(secrets, name).await,
         None => Ok(None),

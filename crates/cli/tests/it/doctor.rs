@@ -94,6 +94,30 @@ fn what_is_wrong_is_named_with_what_to_do() {
 }
 
 #[test]
+fn settings_that_serve_refuses_are_no_secret_to_the_doctor() {
+    fn check(toml: &str, name: &str, expected: &str) {
+        let home = home();
+        let config = home.path().join("docwright.toml");
+        std::fs::write(&config, toml).unwrap();
+        let told = |command: &str| {
+            let output = docwright(home.path()).arg("--config").arg(&config).arg(command).output().unwrap();
+            let text = [output.stdout, output.stderr].concat();
+            (output.status.code().unwrap(), String::from_utf8(text).unwrap())
+        };
+        let (code, words) = told("doctor");
+        assert!(code == 1 && words.contains(&format!("fail  {name}")) && words.contains(expected), "{words}");
+        let (code, words) = told("serve");
+        assert!(code == 1 && words.contains(expected), "{words}");
+    }
+    let model =
+        "[models.fast]\nprovider = \"compatible\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:1/v1\"\n";
+    check("workers = \"many\"\n", "settings", "it must be a whole number");
+    check(&format!("{model}api_key_env = \"NOT_SET\"\n"), "settings", "the variable NOT_SET is not set");
+    check(&format!("{model}prices = {{ input = -1.0, output = 1.0 }}\n"), "settings", "prices are numbers");
+    check(model, "models", "allow_private");
+}
+
+#[test]
 fn without_git_the_doctor_says_so() {
     let home = home();
     let output = docwright(home.path()).env("PATH", "").arg("doctor").output().unwrap();
