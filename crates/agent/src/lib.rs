@@ -16,6 +16,8 @@ mod talk;
 mod told;
 mod tools;
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use model::{Message, Usage};
 use pages::{Edits, Files, FilesError};
@@ -74,6 +76,10 @@ pub enum AgentError {
     Ended(String),
     #[error("the job was cancelled")]
     Cancelled,
+    /// The model cannot be asked for a while, and whoever runs the editor does not wait for it here: the same
+    /// once more, with what was kept, goes on from there. `after` is how long the provider wants to be left alone.
+    #[error("{sentence}")]
+    Later { sentence: String, after: Option<Duration> },
     #[error(transparent)]
     Files(#[from] FilesError),
 }
@@ -121,6 +127,10 @@ pub trait Progress: Send {
     fn detailed(&mut self, kind: StepKind, message: String, details: Map<String, Value>);
     /// Asked between files; an editor that hears `true` stops with [`AgentError::Cancelled`].
     fn cancelled(&self) -> bool;
+    /// Whether the editor may wait so long for its model; one that hears `false` stops with [`AgentError::Later`].
+    fn waits(&self, _long: Duration) -> bool {
+        true
+    }
     /// Keeps what was said, before anything is done about it, so that nobody pays for it twice; results, which
     /// can be made again, may be kept a little later. Answers the tokens that the project has used this month.
     async fn keep(&mut self, message: &Message, usage: Usage) -> Result<u64, AgentError>;

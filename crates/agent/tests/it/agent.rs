@@ -97,6 +97,26 @@ async fn trouble_at_the_provider_is_waited_out() {
     assert_eq!(wrong.asked(), 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_long_wait_is_left_to_whoever_runs_it() {
+    async fn check(after: Option<u64>, asked: usize) {
+        let after = after.map(Duration::from_secs);
+        let again = || Err(ModelError::Again { sentence: "the provider is busy".into(), after });
+        let busy = Script::of((0..10).map(|_| again()));
+        let kept = Kept { waits: Some(Duration::from_secs(5)), ..Kept::default() };
+        let ran = run_with(&busy, Limits::default(), &DOCS, kept, |_| {}).await;
+        let Err(AgentError::Later { sentence, after: told }) = ran.outcome else {
+            panic!("{:?}", ran.outcome)
+        };
+        assert_eq!((sentence.as_str(), told), ("the provider is busy", after));
+        assert_eq!(busy.asked(), asked);
+        assert_eq!(ran.kept.said.len(), 1, "what was said is kept");
+    }
+    check(Some(6), 1).await;
+    // After one, two and four seconds it would be eight.
+    check(None, 4).await;
+}
+
 #[tokio::test]
 async fn a_conversation_that_grows_too_long_forgets_what_it_read_first() {
     let long = "word ".repeat(20_000);

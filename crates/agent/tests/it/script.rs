@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use ::agent::model::{
     Arguments, Call, Heard, Message, Model, ModelError, Reply, Stop, ToolCall, Turn, Usage,
@@ -110,6 +111,8 @@ pub(crate) struct Kept {
     pub(crate) follow_ups: Vec<(usize, &'static str)>,
     /// After so many messages were kept, the process dies.
     pub(crate) dies_after: Option<usize>,
+    /// Whoever runs it waits no longer than this for the model.
+    pub(crate) waits: Option<Duration>,
     /// What the change is judged by.
     pub(crate) base: MemoryTree,
     pub(crate) prompt: String,
@@ -124,6 +127,10 @@ impl Progress for Kept {
 
     fn cancelled(&self) -> bool {
         self.dies_after.is_some_and(|most| self.said.len() >= most)
+    }
+
+    fn waits(&self, long: Duration) -> bool {
+        self.waits.is_none_or(|most| long <= most)
     }
 
     async fn keep(&mut self, message: &Message, usage: Usage) -> Result<u64, AgentError> {

@@ -4,6 +4,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use agent::model::{Message, Usage};
 use agent::{AgentError, Editor, Objection, Progress, Report, Said, StepKind, Task};
@@ -20,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::guard::{self, Law};
+use super::later;
 use super::outcome::{Spent, Stop};
 use super::record::{self, Tell};
 use super::said;
@@ -28,6 +30,8 @@ use crate::app::App;
 
 /// Steps of one run that are kept; a run over thousands of pages is summed up after that.
 const MAX_STEPS: usize = 500;
+/// A model that wants to be left alone for longer is not waited for: the job is put off.
+const SHORT: Duration = Duration::from_secs(5);
 
 /// What the agent made. No edits: nothing had to be changed.
 pub(super) struct Made {
@@ -147,6 +151,11 @@ impl Progress for Steps {
         self.halt.is_cancelled()
     }
 
+    /// Others have use for the worker meanwhile. What was put off for hours is ended here, with what it made.
+    fn waits(&self, long: Duration) -> bool {
+        long <= SHORT || self.lease.resume.put_off >= later::MOST
+    }
+
     async fn keep(&mut self, message: &Message, usage: Usage) -> Result<u64, AgentError> {
         let entry = serde_json::to_value(message).map_err(|_| AgentError::Cancelled)?;
         let Usage { input, output, cached } = usage;
@@ -195,6 +204,9 @@ impl From<AgentError> for Stop {
     fn from(error: AgentError) -> Self {
         match error {
             AgentError::Cancelled => Self::GiveBack("the server is stopping".into()),
+            AgentError::Later { sentence, after } => {
+                Self::Later { sentence: format!("waiting for the model: {sentence}"), after }
+            }
             other => Self::failed(other.to_string()),
         }
     }

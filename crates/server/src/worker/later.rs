@@ -1,19 +1,22 @@
-//! A host in trouble delays a job and does not fail it: the job goes back in line and waits.
+//! A host or a model in trouble delays a job and does not fail it: the job goes back in line and waits, and holds
+//! no worker meanwhile.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
 use failpoints::around;
+use jiff::Timestamp;
 use store::{Lease, NewEvent, StoreError};
 
 use crate::app::App;
+use crate::time::rfc3339;
 
 const FIRST: Duration = Duration::from_secs(5);
 const LONGEST: Duration = Duration::from_secs(5 * 60);
 /// About four hours of trouble without getting on.
 pub(super) const MOST: u32 = 50;
 
-/// Gives the job back until the host may be better.
+/// Gives the job back until they may be better.
 pub(super) async fn put_off(
     app: &App,
     lease: &Lease,
@@ -22,8 +25,10 @@ pub(super) async fn put_off(
 ) -> Result<(), StoreError> {
     let wait = told.unwrap_or_else(|| spread(doubled(lease.resume.put_off)));
     let seconds = wait.as_secs().max(1);
+    let until = app.clock.now().saturating_add(wait).unwrap_or(Timestamp::MAX);
     let event = NewEvent::new("waiting", format!("{sentence}; trying again in {seconds} s"));
-    around("put-off", app.queue.put_off(lease, wait, event.with("seconds", seconds))).await
+    let event = event.with("seconds", seconds).with("until", rfc3339(until));
+    around("put-off", app.queue.put_off(lease, wait, event)).await
 }
 
 fn doubled(times: u32) -> Duration {

@@ -22,7 +22,7 @@ pub(super) enum Stop {
     LeaseLost,
     /// The server stops, or the store does not answer: the job goes back as it was.
     GiveBack(String),
-    /// The host is in trouble, or wants to be left alone for a while.
+    /// The host or the model is in trouble, or wants to be left alone for a while.
     Later { sentence: String, after: Option<Duration> },
     /// It cannot be done; the sentence is for whoever asked for it.
     Failed(String),

@@ -178,6 +178,35 @@ async fn a_restarted_job_does_not_pay_twice() {
     assert_eq!(usage["inputTokens"], 200, "what the first attempt was answered is part of it");
 }
 
+/// One worker is enough for two projects, however long the model of one wants to be left alone.
+#[tokio::test]
+async fn a_job_that_waits_for_its_model_holds_up_nobody() {
+    let provider = FakeProvider::start([edit("a minute", "two minutes"), Turn::Busy(60)]).await;
+    let (server, team) = server(&provider, Provider::OpenAi).await;
+    let other = server.team("globex", &DOCS).await;
+    let job = create(&server, &team, "Say how long the setup takes").await;
+    let quick = server.create_job(&other, "Replace \"a minute\" with \"an hour\".").await;
+    server.run_queued_jobs().await;
+    assert_eq!(server.job(&other, &quick["id"]).await["status"], "completed");
+    assert_eq!(server.job(&team, &job["id"]).await["status"], "active");
+    let waits = ended(&server, &team, &job).await;
+    let sentence = waits["message"].as_str().unwrap();
+    assert!(sentence.starts_with("waiting for the model: 127.0.0.1:"), "{sentence}");
+    assert!(sentence.ends_with("takes no more requests for now; trying again in 60 s"), "{sentence}");
+    let until = (&waits["type"], &waits["seconds"], &waits["until"]);
+    assert_eq!(until, (&json!("waiting"), &json!(60), &json!("2026-11-15T12:01:00.000Z")));
+
+    provider.say(finish("Say two minutes"));
+    server.clock.advance(jiff::SignedDuration::from_secs(59));
+    assert_eq!(run(&server, &team, &job).await["status"], "active");
+    assert_eq!(provider.sent().len(), 2);
+    server.clock.advance(jiff::SignedDuration::from_secs(1));
+    assert_eq!(run(&server, &team, &job).await["status"], "completed");
+    assert_eq!(provider.sent().len(), 3, "asked once more, and nothing is paid twice");
+    assert_eq!(ended(&server, &team, &job).await["usage"]["inputTokens"], 200);
+    assert!(diff(&server, &team, &job).await.contains("+It takes two minutes."));
+}
+
 /// A follow-up that came between two attempts at a run is told to the model, although the conversation that is gone on
 /// with began without it.
 #[tokio::test]

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::Uri;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use server::model::{Provider, Secret, Settings};
@@ -17,6 +17,8 @@ use server::model::{Provider, Secret, Settings};
 pub(crate) enum Turn {
     Calls(Vec<(&'static str, Value)>),
     Status(u16, &'static str),
+    /// 429, to come again after so many seconds.
+    Busy(u64),
     /// The headers come, and then nothing.
     Silence,
 }
@@ -75,8 +77,9 @@ async fn answer(State(provider): State<FakeProvider>, uri: Uri, body: Bytes) -> 
         Some(Turn::Calls(calls)) => {
             ([(CONTENT_TYPE, "text/event-stream")], stream(uri.path(), &calls)).into_response()
         }
-        Some(Turn::Status(status, body)) => {
-            (axum::http::StatusCode::from_u16(status).unwrap(), body).into_response()
+        Some(Turn::Status(status, body)) => (StatusCode::from_u16(status).unwrap(), body).into_response(),
+        Some(Turn::Busy(seconds)) => {
+            (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, seconds.to_string())]).into_response()
         }
         Some(Turn::Silence) | None => std::future::pending().await,
     }

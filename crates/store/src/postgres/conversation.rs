@@ -30,6 +30,8 @@ pub(super) async fn say(
     .bind(&job.0)
     .execute(&mut *db)
     .await?;
+    let got_on = "UPDATE jobs SET put_off = 0 WHERE id = $1 AND put_off > 0";
+    sqlx::query(got_on).bind(&job.0).execute(&mut *db).await?;
     spend(db, job, now, tokens).await
 }
 

@@ -3,7 +3,7 @@ use jiff::SignedDuration;
 use serde_json::json;
 use store::{
     Change, Ending, Filter, Job, JobCounts, LEASE, MAX_ATTEMPTS, NewEvent, NewJob, Outcome, Project,
-    ProjectId, Prompt, Queue, Receipt, Resume, Status, Store, StoreError, Terms, WorkerId,
+    ProjectId, Prompt, Queue, Receipt, Resume, Status, Store, StoreError, Terms, Tokens, WorkerId,
 };
 
 use crate::{Kept, every_backend, project};
@@ -221,8 +221,14 @@ async fn a_job_that_is_put_off_waits_and_keeps_its_attempts(store: &dyn Store, c
     let lease = store.lease_next(&worker(1)).await.unwrap().unwrap();
     store.set_base(&lease, "main", "ba5e").await.unwrap();
     let why = NewEvent::new("waiting", "The host is in trouble".to_owned());
-    store.put_off(&lease, minute.unsigned_abs(), why).await.unwrap();
+    store.put_off(&lease, minute.unsigned_abs(), why.clone()).await.unwrap();
     assert_eq!(store.lease_next(&worker(1)).await.unwrap().unwrap().job.id, other.id);
+    clock.advance(minute);
+    let lease = store.lease_next(&worker(1)).await.unwrap().unwrap();
+    assert_eq!(lease.resume.put_off, 1);
+    // So is an answer of the model.
+    store.say(&lease, &json!("hello"), Tokens::default()).await.unwrap();
+    store.put_off(&lease, minute.unsigned_abs(), why).await.unwrap();
     clock.advance(minute);
     assert_eq!(store.lease_next(&worker(1)).await.unwrap().unwrap().resume.put_off, 1);
 }
