@@ -1,8 +1,9 @@
 //! What the model is told before it begins: who it is, what is asked, and what the repository looks like.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use pages::{Files, FilesError};
+use pages::Files;
+use regex::RegexSetBuilder;
 
 use crate::Task;
 use crate::fence::{self, fenced};
@@ -12,6 +13,8 @@ pub(crate) const SYSTEM: &str = include_str!("system.md");
 
 const MAX_FOLDERS: usize = 60;
 const MAX_LIKELY: usize = 8;
+/// Of a prompt, that are looked for in names.
+const MAX_WORDS: usize = 200;
 /// Bytes of a file of instructions that are heeded.
 pub const MAX_INSTRUCTIONS: usize = 16 * 1024;
 const NAVIGATION: [&str; 8] = [
@@ -26,8 +29,9 @@ const NAVIGATION: [&str; 8] = [
 ];
 
 /// The task with a map of the repository: where to begin without a look at everything.
-pub(crate) fn opening(task: &Task<'_>, files: &dyn Files) -> Result<String, FilesError> {
-    let all = files.list()?;
+pub(crate) fn opening(task: &Task<'_>, files: &dyn Files) -> String {
+    let paths = files.paths();
+    let all = &paths.files;
     let mut text = fence::task(task.prompt);
     for (path, said) in task.instructions {
         let (heeded, more) = heeded(said);
@@ -42,16 +46,16 @@ pub(crate) fn opening(task: &Task<'_>, files: &dyn Files) -> Result<String, File
         map += &format!(", all under {:?}", files.root());
     }
     map += ":\n";
-    map += &outline(&all);
+    map += &outline(all);
     let navigation: Vec<_> = all.iter().filter(|path| is_navigation(path)).map(String::as_str).collect();
     if !navigation.is_empty() {
         map += &format!("navigation: {}\n", navigation.join(", "));
     }
-    let likely = likely(task.prompt, &all);
+    let likely = likely(task.prompt, all);
     if !likely.is_empty() {
         map += &format!("perhaps: {}\n", likely.join(", "));
     }
-    Ok(text + &fenced(&map) + "</map>\n")
+    text + &fenced(&map) + "</map>\n"
 }
 
 /// The lines of a file of instructions that are heeded, and whether it has more.
@@ -63,11 +67,13 @@ pub(crate) fn heeded(text: &str) -> (&str, bool) {
     (beginning.rsplit_once('\n').map_or(beginning, |(lines, _)| lines), true)
 }
 
-/// Each folder with how many files it holds.
-fn outline(all: &[String]) -> String {
+/// Each folder with how many files it holds. Those of one mostly follow each other.
+fn outline(all: &BTreeSet<String>) -> String {
     let mut folders: BTreeMap<&str, usize> = BTreeMap::new();
-    for path in all {
-        *folders.entry(path.rsplit_once('/').map_or("", |(folder, _)| folder)).or_default() += 1;
+    let folder = |path: &String| path.rsplit_once('/').map_or(0, |(folder, _)| folder.len());
+    let all: Vec<_> = all.iter().map(|path| &path[..folder(path)]).collect();
+    for together in all.chunk_by(|a, b| a == b) {
+        *folders.entry(together[0]).or_default() += together.len();
     }
     let line = |(folder, count): (&&str, &usize)| format!("{folder}/ {count}\n");
     let mut text: String = folders.iter().take(MAX_FOLDERS).map(line).collect();
@@ -82,16 +88,15 @@ fn is_navigation(path: &str) -> bool {
 }
 
 /// The pages whose names share the most words with the prompt.
-fn likely<'a>(prompt: &str, all: &'a [String]) -> Vec<&'a str> {
+fn likely<'a>(prompt: &str, all: &'a BTreeSet<String>) -> Vec<&'a str> {
     let prompt = prompt.to_lowercase();
     let words: Vec<_> =
         prompt.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() > 3).collect();
-    let score = |path: &&String| {
-        let path = path.to_lowercase();
-        words.iter().filter(|word| path.contains(**word)).count()
-    };
-    let mut scored: Vec<_> =
-        all.iter().map(|path| (score(&path), path.as_str())).filter(|(n, _)| *n > 0).collect();
+    let words: Vec<_> = words.into_iter().take(MAX_WORDS).map(regex::escape).collect();
+    let Ok(words) = RegexSetBuilder::new(words).case_insensitive(true).build() else { return Vec::new() };
+    // Most names have none of them.
+    let named = all.iter().filter(|path| words.is_match(path));
+    let mut scored: Vec<_> = named.map(|path| (words.matches(path).iter().count(), path.as_str())).collect();
     scored.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
     scored.into_iter().take(MAX_LIKELY).map(|(_, path)| path).collect()
 }

@@ -103,7 +103,7 @@ impl Run<'_> {
         }
         if !task.before.iter().any(|said| said.this_run) {
             let first = match self.talk.messages.is_empty() {
-                true => self.open(task)?,
+                true => self.open(task),
                 false => fence::task(task.prompt),
             };
             self.say(Message::User(first), Usage::default()).await?;
@@ -111,13 +111,13 @@ impl Run<'_> {
         Ok(unanswered)
     }
 
-    fn open(&mut self, task: &Task<'_>) -> Result<String, AgentError> {
+    fn open(&mut self, task: &Task<'_>) -> String {
         for (path, _) in task.instructions.iter().filter(|(_, said)| heeded(said).1) {
             let most = MAX_INSTRUCTIONS / 1024;
             self.progress
                 .step(StepKind::Note, format!("Read the first {most} KiB of {path}, which is longer"));
         }
-        Ok(opening(task, self.bench.files())?)
+        opening(task, self.bench.files())
     }
 
     /// Makes the edits of a cut-off attempt once more; what was told of them is known.

@@ -37,7 +37,7 @@ pub use leavings::clear_leavings;
 pub use local::{CommitLine, Local};
 pub use name::{valid_branch, valid_path};
 pub use remote::{Credentials, FileRemote, HttpRemote, Remote};
-pub use snapshot::{Entry, Kind, Snapshot};
+pub use snapshot::{Entry, Kind, Snapshot, TreeId};
 pub use web::{
     AppKey, Credential, Hook, HookError, HookEvent, HostKind, Now, Web, WebLimits, WebSettings, read_hook,
 };

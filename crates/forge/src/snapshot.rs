@@ -23,6 +23,10 @@ pub struct Snapshot {
     tree: ObjectId,
 }
 
+/// The files of a commit as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TreeId(ObjectId);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     File,
@@ -53,6 +57,17 @@ impl Snapshot {
         let mut walk = Walk { repository: &repository, entries: Vec::new(), seen: 0 };
         self.noticing(walk.folder(self.tree, "", 0))?;
         Ok(walk.entries)
+    }
+
+    /// What tells whether another commit has the same files.
+    pub fn tree(&self) -> TreeId {
+        TreeId(self.tree)
+    }
+
+    /// Whether there is the same under the same names as in another tree, whatever it says; false also when that
+    /// cannot be told. Only folders in which something differs are read.
+    pub fn has_names_of(&self, tree: TreeId) -> bool {
+        same_names(&self.repository.to_thread_local(), self.tree, tree.0, &mut 0).unwrap_or(false)
     }
 
     /// The content of a file. `None` when there is none at `path`, or something else is: a folder,
@@ -136,6 +151,28 @@ fn named(entries: TreeRefIter<'_>, name: &str) -> Result<Option<(EntryKind, Obje
         }
     }
     Ok(None)
+}
+
+fn same_names(repository: &gix::Repository, a: ObjectId, b: ObjectId, seen: &mut usize) -> Result<bool> {
+    if a == b {
+        return Ok(true);
+    }
+    let hash = repository.object_hash();
+    let (a, b) = (repository.find_tree(a).map_err(damaged)?, repository.find_tree(b).map_err(damaged)?);
+    let (mut a, mut b) = (TreeRefIter::from_bytes(&a.data, hash), TreeRefIter::from_bytes(&b.data, hash));
+    loop {
+        let (a, b) = match (a.next().transpose().map_err(damaged)?, b.next().transpose().map_err(damaged)?) {
+            (Some(a), Some(b)) => (a, b),
+            (a, b) => return Ok(a.is_none() && b.is_none()),
+        };
+        *seen += 1;
+        // Trees that repeat themselves could be compared for ever.
+        let same = a.filename == b.filename && a.mode == b.mode && *seen <= MAX_ENTRIES;
+        let is_folder = a.mode.kind() == EntryKind::Tree;
+        if !same || is_folder && !same_names(repository, a.oid.to_owned(), b.oid.to_owned(), seen)? {
+            return Ok(false);
+        }
+    }
 }
 
 fn blob(repository: &gix::Repository, id: ObjectId, path: &str, at_most: usize) -> Result<Vec<u8>> {

@@ -24,9 +24,9 @@ const IMAGES: &[&str] = &["png", "jpg", "jpeg", "gif", "svg", "webp", "avif", "i
 
 /// Everything that is wrong, by page and line.
 pub fn check(files: &dyn Files) -> Result<Vec<Finding>, FilesError> {
-    let mut site = Site::sketch(files)?;
+    let mut site = Site::sketch(files);
     let mut found = Vec::new();
-    for file in route::pages(files)? {
+    for file in route::pages(files) {
         let Some(text) = files::text(files, &file)? else { continue };
         let page = site.add(&file, &text);
         found.extend(of_page(&file, &text, &page));

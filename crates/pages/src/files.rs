@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::sync::Arc;
 
 use regex::RegexBuilder;
+
+use crate::ground::Paths;
 
 /// A larger file is never read as text: no page is that long.
 pub const MAX_TEXT_BYTES: usize = 2 * 1024 * 1024;
@@ -82,8 +85,8 @@ pub struct Hit {
 pub trait Files {
     /// The folder that the docs live in, which `/` of the site stands for; empty for the whole repository.
     fn root(&self) -> &str;
-    /// Every regular file as it is now, in the order of their paths' bytes.
-    fn list(&self) -> Result<Vec<String>, FilesError>;
+    /// Every regular file as it is now.
+    fn paths(&self) -> Arc<Paths>;
     /// The text of a file as it is now. Refuses what is not UTF-8 or is larger than [`MAX_TEXT_BYTES`].
     fn read(&self, path: &str) -> Result<String, FilesError>;
     /// Makes or replaces a file.
@@ -98,14 +101,19 @@ pub trait Files {
     /// What differs from [`Files::before`], whole.
     fn edits(&self) -> Edits;
 
+    /// Every regular file as it is now, in the order of their paths' bytes.
+    fn list(&self) -> Vec<String> {
+        self.paths().files.iter().cloned().collect()
+    }
+
     /// The lines that contain `text`, whatever its case, at most `limit` of them. Files that are no text are passed over.
     fn search(&self, text: &str, limit: usize) -> Result<Vec<Hit>, FilesError> {
         let mut hits = Vec::new();
         let Ok(pattern) = RegexBuilder::new(&regex::escape(text)).case_insensitive(true).build() else {
             return Err(FilesError::refused("", "the text to search for is too long"));
         };
-        for path in self.list()? {
-            let found = match self.read(&path) {
+        for path in &self.paths().files {
+            let found = match self.read(path) {
                 Err(FilesError::NotText { .. }) => continue,
                 other => other?,
             };

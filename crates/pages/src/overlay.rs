@@ -5,10 +5,11 @@
 
 mod before;
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::diff;
-use crate::files::{Edits, Entry, Files, FilesError, Kind, MAX_FILES, MAX_TEXT_BYTES, Tree};
+use crate::files::{Edits, Files, FilesError, Kind, MAX_TEXT_BYTES, Tree};
+use crate::ground::{Ground, Paths};
 use crate::names::Names;
 use crate::path;
 use before::Before;
@@ -21,9 +22,7 @@ const MAX_DIFF_BYTES: usize = 2 * 1024 * 1024;
 /// A commit's files with changes above them.
 pub struct Overlay<T: Tree> {
     tree: T,
-    root: String,
-    /// What the commit holds under `root`.
-    base: BTreeMap<String, Kind>,
+    ground: Arc<Ground>,
     /// True differences only: a file written back as it was is taken out again.
     changes: Edits,
     changed_bytes: usize,
@@ -34,23 +33,13 @@ pub struct Overlay<T: Tree> {
 impl<T: Tree> Overlay<T> {
     /// Only paths under `docs_path` are seen or can be written; `None` is the whole repository.
     pub fn new(tree: T, docs_path: Option<&str>) -> Result<Self, FilesError> {
-        let root = docs_root(docs_path)?;
-        let mut base = BTreeMap::new();
-        for entry in tree.list()? {
-            refuse_linked_root(&root, &entry)?;
-            // A name that could not be written is not shown either: nobody could use it.
-            if path::below(&entry.path, &root).is_none() || path::check(&entry.path).is_err() {
-                continue;
-            }
-            if base.len() == MAX_FILES {
-                return Err(FilesError::TooManyFiles);
-            }
-            base.insert(entry.path, entry.kind);
-        }
-        if base.is_empty() && !root.is_empty() {
-            return Err(FilesError::refused(&root, "there is no such folder in the repository"));
-        }
-        Ok(Self { tree, root, base, changes: Edits::default(), changed_bytes: 0, names: None })
+        let ground = Arc::new(Ground::new(&tree, docs_path)?);
+        Ok(Self::over(tree, ground))
+    }
+
+    /// The same, where the names in the tree are known to be these.
+    pub fn over(tree: T, ground: Arc<Ground>) -> Self {
+        Self { tree, ground, changes: Edits::default(), changed_bytes: 0, names: None }
     }
 
     /// The changes as one patch, in the order of their paths. A longer one than 2 MiB
@@ -71,7 +60,7 @@ impl<T: Tree> Overlay<T> {
     }
 
     fn base_bytes(&self, path: &str, at_most: usize) -> Result<Option<Vec<u8>>, FilesError> {
-        match self.base.get(path) {
+        match self.ground.kinds.get(path) {
             Some(Kind::File) => self.tree.read(path, at_most).map(Some),
             _ => Ok(None),
         }
@@ -92,7 +81,7 @@ impl<T: Tree> Overlay<T> {
     fn exists(&self, path: &str) -> bool {
         match self.changes.0.get(path) {
             Some(change) => change.is_some(),
-            None => self.base.contains_key(path),
+            None => self.ground.kinds.contains_key(path),
         }
     }
 
@@ -100,21 +89,21 @@ impl<T: Tree> Overlay<T> {
         let prefix = format!("{folder}/");
         let below = |path: &&String| path.starts_with(&prefix);
         let changed = self.changes.0.range(prefix.clone()..).take_while(|(path, _)| below(path));
-        let base = self.base.range(prefix.clone()..).take_while(|(path, _)| below(path));
+        let base = self.ground.kinds.range(prefix.clone()..).take_while(|(path, _)| below(path));
         changed.map(|(path, _)| path).chain(base.map(|(path, _)| path)).any(|path| self.exists(path))
     }
 
     /// The checks that every path passes, whatever is done with it.
     fn check(&self, path: &str) -> Result<(), FilesError> {
         path::check(path).map_err(|why| FilesError::refused(path, why))?;
-        if path::below(path, &self.root).is_none() {
+        if path::below(path, &self.ground.root).is_none() {
             return Err(FilesError::refused(
                 path,
-                format!("it is outside of the docs folder {:?}", self.root),
+                format!("it is outside of the docs folder {:?}", self.ground.root),
             ));
         }
         for place in path::ancestors(path).chain([path]) {
-            match self.base.get(place) {
+            match self.ground.kinds.get(place) {
                 Some(Kind::Symlink) => {
                     return Err(FilesError::refused(path, "it is or goes through a symbolic link"));
                 }
@@ -141,7 +130,7 @@ impl<T: Tree> Overlay<T> {
     }
 
     fn names(&mut self) -> &mut Names {
-        let (base, changes) = (&self.base, &self.changes.0);
+        let (base, changes) = (&self.ground.kinds, &self.changes.0);
         self.names.get_or_insert_with(|| {
             let kept = base.keys().filter(|path| !changes.contains_key(*path));
             let changed = changes.iter().filter(|(_, change)| change.is_some()).map(|(path, _)| path);
@@ -192,18 +181,20 @@ impl<T: Tree> Overlay<T> {
 
 impl<T: Tree> Files for Overlay<T> {
     fn root(&self) -> &str {
-        &self.root
+        &self.ground.root
     }
 
-    fn list(&self) -> Result<Vec<String>, FilesError> {
-        let unchanged = self
-            .base
-            .iter()
-            .filter(|(path, kind)| **kind == Kind::File && !self.changes.0.contains_key(*path));
+    fn paths(&self) -> Arc<Paths> {
+        let is_as_it_was = |(path, change): (&String, &Option<Vec<u8>>)| {
+            change.is_some() && self.ground.kinds.get(path) == Some(&Kind::File)
+        };
+        let before = self.ground.paths();
+        if self.changes.0.iter().all(is_as_it_was) {
+            return before;
+        }
+        let kept = before.files.iter().filter(|path| !self.changes.0.contains_key(*path));
         let changed = self.changes.0.iter().filter(|(_, change)| change.is_some()).map(|(path, _)| path);
-        let mut paths: Vec<String> = unchanged.map(|(path, _)| path).chain(changed).cloned().collect();
-        paths.sort_unstable();
-        Ok(paths)
+        Arc::new(Paths::new(kept.chain(changed).cloned().collect()))
     }
 
     fn read(&self, path: &str) -> Result<String, FilesError> {
@@ -245,7 +236,7 @@ impl<T: Tree> Files for Overlay<T> {
         if let Some(names) = &mut self.names {
             names.remove(path);
         }
-        let before = match self.base.contains_key(path) {
+        let before = match self.ground.kinds.contains_key(path) {
             true => self.changes.0.insert(path.to_owned(), None),
             false => self.changes.0.remove(path),
         };
@@ -272,21 +263,4 @@ fn text_of(path: &str, bytes: Vec<u8>) -> Result<String, FilesError> {
         return Err(refuse("it is a binary file"));
     }
     String::from_utf8(bytes).map_err(|_| refuse("it is not UTF-8"))
-}
-
-fn docs_root(docs_path: Option<&str>) -> Result<String, FilesError> {
-    let root = docs_path.unwrap_or_default().trim_start_matches("./").trim_matches('/');
-    if root.is_empty() || root == "." {
-        return Ok(String::new());
-    }
-    path::check(root).map_err(|why| FilesError::refused(root, why))?;
-    Ok(root.to_owned())
-}
-
-fn refuse_linked_root(root: &str, entry: &Entry) -> Result<(), FilesError> {
-    let holds_root = root == entry.path || path::below(root, &entry.path).is_some();
-    if holds_root && !root.is_empty() {
-        return Err(FilesError::refused(root, "it is not a folder of the repository itself"));
-    }
-    Ok(())
 }

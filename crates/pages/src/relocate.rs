@@ -44,7 +44,7 @@ pub fn relocate(files: &mut dyn Files, from: &str, to: &str) -> Result<Relocated
 }
 
 fn rewrite(files: &mut dyn Files, from: &str, to: &str) -> Result<Relocated, FilesError> {
-    let paths: BTreeSet<String> = files.list()?.into_iter().collect();
+    let paths = files.paths().files.clone();
     let texts = read(files, &paths, to)?;
     let plan = Plan::new(files.root(), from, to, paths, &texts);
     let mut served = Served::default();

@@ -1,6 +1,6 @@
 //! Which files are pages, and at which path of the site a page is served.
 
-use crate::files::{Files, FilesError};
+use crate::files::Files;
 use crate::path;
 
 /// The extensions of pages, with their dots.
@@ -16,10 +16,10 @@ pub fn is_page(file: &str) -> bool {
 }
 
 /// Every page, in the order of their paths' bytes.
-pub fn pages(files: &dyn Files) -> Result<Vec<String>, FilesError> {
-    let mut paths = files.list()?;
+pub fn pages(files: &dyn Files) -> Vec<String> {
+    let mut paths = files.list();
     paths.retain(|file| is_page(file));
-    Ok(paths)
+    paths
 }
 
 /// The path of the site that a page is served at: `docs/guide/index.md` under `docs` is `/guide`.
@@ -29,10 +29,10 @@ pub fn route(file: &str, root: &str) -> Option<String> {
 }
 
 /// The page served at a path of the site, if there is one; the other way round of [`route`].
-pub fn page_at(files: &dyn Files, site_path: &str) -> Result<Option<String>, FilesError> {
+pub fn page_at(files: &dyn Files, site_path: &str) -> Option<String> {
     let wanted = format!("/{}", site_path.trim_matches('/'));
     let root = files.root();
-    Ok(pages(files)?.into_iter().find(|file| route(file, root).as_deref() == Some(wanted.as_str())))
+    pages(files).into_iter().find(|file| route(file, root).as_deref() == Some(wanted.as_str()))
 }
 
 /// A page's path without extension; an index page is its folder.

@@ -12,6 +12,7 @@ use crate::destination::Destination;
 use crate::explicit;
 use crate::files::{self, Files, FilesError};
 use crate::frontmatter::FrontMatter;
+use crate::ground::Paths;
 use crate::index::Index;
 use crate::known::{self, PageInfo};
 use crate::markdown::Page;
@@ -45,8 +46,7 @@ const MAX_SERVED_BELOW: usize = 2;
 /// Every page of a tree, with what links can refer to in it.
 pub struct Site {
     pub(crate) root: String,
-    files: Arc<BTreeSet<String>>,
-    folders: Arc<HashSet<String>>,
+    paths: Arc<Paths>,
     pub(crate) index: Index,
     pub(crate) pages: BTreeMap<String, PageInfo>,
     places: Places,
@@ -70,9 +70,9 @@ pub(crate) enum Found {
 impl Site {
     /// Reads every page. Pages that are no text are left out; links to them are good.
     pub fn read(files: &dyn Files) -> Result<Self, FilesError> {
-        let mut site = Self::sketch(files)?;
-        site.files.iter().for_each(|file| site.index.add_file(file));
-        for file in route::pages(files)? {
+        let mut site = Self::sketch(files);
+        site.paths.files.iter().for_each(|file| site.index.add_file(file));
+        for file in route::pages(files) {
             let Some(text) = files::text(files, &file)? else { continue };
             let page = site.add(&file, &text);
             site.index.add_page(&file, page.title(&text).as_deref(), &page.headings);
@@ -83,28 +83,21 @@ impl Site {
 
     /// A site of which the files are known by name alone. Until a page is added, links to it are good,
     /// whatever their anchor.
-    pub(crate) fn sketch(files: &dyn Files) -> Result<Self, FilesError> {
-        let paths: BTreeSet<String> = files.list()?.into_iter().collect();
-        let folders = folders(&paths);
-        let bases = bases(files.root(), &folders);
-        Ok(Self::unread(files.root(), Arc::new(paths), Arc::new(folders), bases))
+    pub(crate) fn sketch(files: &dyn Files) -> Self {
+        Self::unread(files.root(), files.paths())
     }
 
-    /// A sketch of a site that has the same files: their names are many, and are not gone through again.
-    pub(crate) fn sketch_again(&self) -> Self {
-        Self::unread(&self.root, self.files.clone(), self.folders.clone(), self.bases.clone())
-    }
-
-    fn unread(
-        root: &str,
-        files: Arc<BTreeSet<String>>,
-        folders: Arc<HashSet<String>>,
-        bases: Vec<String>,
-    ) -> Self {
-        let (root, index, pages, places) =
-            (root.to_owned(), Index::default(), BTreeMap::new(), Places::default());
-        let (targets, unjudged) = (HashSet::new(), 0);
-        Self { root, files, folders, index, pages, places, targets, bases, unjudged }
+    fn unread(root: &str, paths: Arc<Paths>) -> Self {
+        Self {
+            bases: bases(root, &paths.folders),
+            root: root.to_owned(),
+            paths,
+            index: Index::default(),
+            pages: BTreeMap::new(),
+            places: Places::default(),
+            targets: HashSet::new(),
+            unjudged: 0,
+        }
     }
 
     /// Decides whether absolute links can be judged, once all pages are added.
@@ -126,11 +119,11 @@ impl Site {
     }
 
     pub(crate) fn files(&self) -> &BTreeSet<String> {
-        &self.files
+        &self.paths.files
     }
 
     pub(crate) fn has_folder(&self, folder: &str) -> bool {
-        self.folders.contains(folder)
+        self.paths.folders.contains(folder)
     }
 
     pub(crate) fn has_anchor(&self, page: &str, anchor: &str) -> bool {
@@ -179,7 +172,7 @@ impl Site {
     /// Whether `/api/…` may be made from somewhere else than pages: no folder of that name is there.
     pub(crate) fn is_perhaps_generated(&self, path: &str) -> bool {
         let is_api = path == "/api" || path.starts_with("/api/");
-        is_api && !self.bases.iter().any(|base| self.folders.contains(&path::join(base, "api")))
+        is_api && !self.bases.iter().any(|base| self.paths.folders.contains(&path::join(base, "api")))
     }
 
     /// The places in the repository that a path may mean; `None` is one outside of what can be seen.
@@ -211,7 +204,7 @@ impl Site {
 
     /// What stands at a place of the repository, in any way that sites spell it.
     pub(crate) fn at(&self, place: &str) -> Found {
-        if self.files.contains(place) {
+        if self.paths.files.contains(place) {
             return if route::is_page(place) { Found::Page(place.to_owned()) } else { Found::Other };
         }
         let bare = place.strip_suffix(".html").or_else(|| place.strip_suffix(".htm"));
@@ -219,11 +212,11 @@ impl Site {
         if let Some(file) = self.page_named(bare) {
             return Found::Page(file);
         }
-        if self.folders.contains(bare) || bare.is_empty() { Found::Other } else { Found::Nothing }
+        if self.paths.folders.contains(bare) || bare.is_empty() { Found::Other } else { Found::Nothing }
     }
 
     fn page_named(&self, place: &str) -> Option<String> {
-        let is_folder = |folder: &str| folder.is_empty() || self.folders.contains(folder);
+        let is_folder = |folder: &str| folder.is_empty() || self.paths.folders.contains(folder);
         // Most links that lead nowhere are done with here, before any spelling of them is tried.
         let named = [""].iter().filter(|_| is_folder(path::parent(place)));
         let index = ["/index", "/README", "/readme", "/_index", "/Readme"].iter();
@@ -232,7 +225,7 @@ impl Site {
         });
         let file = spelled
             .map(|file| file.trim_start_matches('/').to_owned())
-            .find(|file| self.files.contains(file));
+            .find(|file| self.paths.files.contains(file));
         file.or_else(|| self.places.page_at(place).cloned())
     }
 
@@ -242,17 +235,6 @@ impl Site {
             path::name(path).contains('.') && route::stem(path).is_none() && !path.ends_with(".html");
         path.starts_with('/') && !self.root.is_empty() && is_asset
     }
-}
-
-/// Every folder, by its own name and without numbers, and every page that is a program.
-fn folders(files: &BTreeSet<String>) -> HashSet<String> {
-    let mut parents: Vec<&str> = files.iter().map(|file| path::parent(file)).collect();
-    // Files of one folder mostly follow each other, so that few are left.
-    parents.dedup();
-    let above = parents.iter().flat_map(|folder| path::ancestors(folder).chain([*folder]));
-    let named = above.chain(files.iter().filter_map(|file| places::component(file)));
-    let named = named.filter(|folder| !folder.is_empty());
-    named.flat_map(|folder| [folder.to_owned(), route::without_numbers(folder)]).collect()
 }
 
 fn bases(root: &str, folders: &HashSet<String>) -> Vec<String> {

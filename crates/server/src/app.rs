@@ -23,6 +23,7 @@ use crate::metrics::{Counted, Metrics};
 use crate::models::Models;
 use crate::settings::{Limits, Proxies, Settings, USUAL_URL};
 use crate::together::Together;
+use crate::worker::Grounds;
 
 /// How often, and how long each time, a command waits for another one.
 const ANOTHER_COMMAND: u32 = 60;
@@ -55,6 +56,7 @@ pub struct App {
     pub views: Arc<dyn Views>,
     pub(crate) home: Home,
     pub hosts: Hosts,
+    pub(crate) grounds: Arc<Grounds>,
     pub clock: Arc<dyn Clock>,
     pub public_url: Arc<str>,
     pub proxies: Arc<Proxies>,
@@ -104,6 +106,7 @@ impl App {
         let home = Home::settle(store.clone(), &dir.id(held)?, settings.page_views).await?;
         let metrics = Arc::new(Metrics::new(clock.now()));
         Ok(Self {
+            grounds: Arc::default(),
             hosts: Hosts::new(
                 dir.repositories(),
                 store.clone(),

@@ -1,6 +1,7 @@
 //! Takes jobs from the store and sees them through. Meets `http` only in the store.
 
 mod edit;
+mod grounds;
 mod guard;
 mod later;
 mod outcome;
@@ -23,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 
+pub(crate) use grounds::Grounds;
 pub use guard::parse_allow_path;
 
 /// How often to look for work that nobody rang the bell for, such as a lease that ran out.

@@ -27,7 +27,7 @@ impl<'a> Run<'a> {
         progress: &'a mut dyn Progress,
     ) -> Result<Self, AgentError> {
         let mut run = Self { pages: Vec::new(), notes: Vec::new(), files, progress };
-        for page in pages::pages(run.files)? {
+        for page in pages::pages(run.files) {
             run.check_cancelled()?;
             match run.files.read(&page) {
                 Ok(_) => run.pages.push(page),

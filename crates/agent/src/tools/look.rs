@@ -21,8 +21,8 @@ impl Workbench<'_> {
         let under = |path: &&String| {
             folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
         };
-        let all = self.files.list()?;
-        let found: Vec<_> = all.iter().filter(under).map(String::as_str).collect();
+        let paths = self.files.paths();
+        let found: Vec<_> = paths.files.iter().filter(under).map(String::as_str).collect();
         if found.is_empty() {
             return Ok(Done::Failed(format!("there is no folder {folder:?}")));
         }

@@ -43,6 +43,10 @@ pub(super) async fn bring(dir: &Path, remote: &HttpRemote, tip: &Oid) -> Result<
     Ok(())
 }
 
+/// Where something is here already, the commits after it are sent, too, when they are no more than this: a host that
+/// cannot see how the two are related goes through both as a whole.
+const DEEP: u32 = 32;
+
 /// `thin-pack` is what makes a host leave out the files that are here: without it, it would leave
 /// out commits only, and of those there is one.
 fn request(tip: &Oid, haves: &[&Oid]) -> Vec<u8> {
@@ -53,7 +57,7 @@ fn request(tip: &Oid, haves: &[&Oid]) -> Vec<u8> {
         .line("ofs-delta")
         .line("no-progress")
         .lines(haves.iter().map(|have| format!("shallow {have}")))
-        .line("deepen 1")
+        .line(&format!("deepen {}", if haves.is_empty() { 1 } else { DEEP }))
         .line(&format!("want {tip}"))
         .lines(haves.iter().map(|have| format!("have {have}")))
         .line("done")

@@ -99,6 +99,39 @@ async fn a_pin_keeps_a_commit_and_unpinning_lets_go() {
 }
 
 #[tokio::test]
+async fn two_commits_with_the_same_names_are_told_from_others() {
+    let repo = Repo::new();
+    repo.write("docs/deep/a.md", "one");
+    repo.save("One");
+    let cache = repo.cache().await;
+    let at = async || {
+        let tip = cache.fetch(&repo.remote(), "main", "job").await.unwrap();
+        cache.snapshot(&tip).unwrap()
+    };
+    let first = at().await;
+    let differs = async |same: bool| {
+        repo.save("Next");
+        let next = at().await;
+        assert_eq!((next.has_names_of(first.tree()), first.has_names_of(next.tree())), (same, same));
+        assert_eq!(next.entries().unwrap() == first.entries().unwrap(), same);
+        repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    };
+    assert!(first.has_names_of(first.tree()));
+    repo.write("docs/deep/a.md", "two");
+    differs(true).await;
+    repo.write("docs/deep/b.md", "one");
+    differs(false).await;
+    repo.git(&["mv", "docs/deep/a.md", "docs/deep/c.md"]);
+    differs(false).await;
+    repo.git(&["rm", "-q", "docs/deep/a.md"]);
+    repo.write("docs/deep", "a file now");
+    differs(false).await;
+    std::fs::remove_file(repo.path().join("docs/deep/a.md")).unwrap();
+    std::os::unix::fs::symlink("one", repo.path().join("docs/deep/a.md")).unwrap();
+    differs(false).await;
+}
+
+#[tokio::test]
 async fn concurrent_fetches_take_turns() {
     let repo = Repo::new();
     let cache = Arc::new(repo.cache().await);

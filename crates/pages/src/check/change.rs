@@ -28,16 +28,10 @@ const HIDDEN: &[&str] =
 pub fn made_worse(files: &dyn Files) -> Result<Vec<Finding>, FilesError> {
     let unchanged = files.before();
     let changed = files.changed();
-    let before = Side::new(&*unchanged, Site::sketch(&*unchanged)?);
-    let was_there =
-        |(path, new): (&String, &Option<Vec<u8>>)| new.is_some() && before.site.files().contains(path);
-    let site = match files.edits().0.iter().all(was_there) {
-        true => before.site.sketch_again(),
-        false => Site::sketch(files)?,
-    };
+    let before = Side::new(&*unchanged, Site::sketch(&*unchanged));
     let mut change = Change {
         before,
-        after: Side::new(files, site),
+        after: Side::new(files, Site::sketch(files)),
         judged: changed.iter().filter(|path| route::is_page(path)).cloned().collect(),
         changed,
     };

@@ -103,11 +103,8 @@ type Reader = fn(&str, &str) -> Option<Nav>;
 
 fn reader(file: &str) -> Option<Reader> {
     let (name, folder) = (path::name(file), path::parent(file));
-    if file.split('/').any(|part| part == "node_modules") {
-        return None;
-    }
     let is_script = [".js", ".ts", ".mjs", ".mts", ".cjs", ".cts"].iter().any(|end| name.ends_with(end));
-    match name {
+    let reader: Option<Reader> = match name {
         "docs.json" | "mint.json" => Some(mintlify::read),
         "mkdocs.yml" | "mkdocs.yaml" => Some(mkdocs::read),
         "SUMMARY.md" => Some(summary),
@@ -119,7 +116,8 @@ fn reader(file: &str) -> Option<Reader> {
         }
         _ if is_script && path::name(folder) == ".vitepress" => Some(literals::vitepress),
         _ => None,
-    }
+    };
+    reader.filter(|_| !file.split('/').any(|part| part == "node_modules"))
 }
 
 /// The list of chapters of a book. Where its entries lead is judged as of any link.

@@ -1,18 +1,20 @@
 //! The commit below an overlay, as if nothing had been changed.
 
+use std::sync::Arc;
+
 use super::Overlay;
-use crate::files::{Edits, Files, FilesError, Kind, Tree};
+use crate::files::{Edits, Files, FilesError, Tree};
+use crate::ground::Paths;
 
 pub(super) struct Before<'a, T: Tree>(pub(super) &'a Overlay<T>);
 
 impl<T: Tree> Files for Before<'_, T> {
     fn root(&self) -> &str {
-        &self.0.root
+        &self.0.ground.root
     }
 
-    fn list(&self) -> Result<Vec<String>, FilesError> {
-        let files = self.0.base.iter().filter(|(_, kind)| **kind == Kind::File);
-        Ok(files.map(|(path, _)| path.clone()).collect())
+    fn paths(&self) -> Arc<Paths> {
+        self.0.ground.paths()
     }
 
     fn read(&self, path: &str) -> Result<String, FilesError> {

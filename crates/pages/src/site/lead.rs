@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Found, Site, bases, folders, normalise};
+use super::{Found, Site, normalise};
 use crate::frontmatter::FrontMatter;
+use crate::ground::Paths;
 use crate::path;
 use crate::places;
 
@@ -42,9 +43,7 @@ pub(crate) struct Lead {
 impl Site {
     /// A site that knows its pages by name and by address. It can follow links, but has none of its own.
     pub(crate) fn of_names(root: &str, files: BTreeSet<String>, texts: &BTreeMap<&str, &str>) -> Self {
-        let folders = folders(&files);
-        let bases = bases(root, &folders);
-        let mut site = Self::unread(root, Arc::new(files), Arc::new(folders), bases);
+        let mut site = Self::unread(root, Arc::new(Paths::new(files)));
         for (file, text) in texts {
             site.places.add(root, file, text, &FrontMatter::parse(text));
         }
@@ -81,7 +80,7 @@ impl Site {
     pub(crate) fn target(&self, place: &str) -> Option<Target> {
         match self.at(place) {
             Found::Page(page) => Some(Target::File(page)),
-            Found::Other if self.files.contains(place) => Some(Target::File(place.to_owned())),
+            Found::Other if self.paths.files.contains(place) => Some(Target::File(place.to_owned())),
             Found::Other => Some(Target::Folder(place.to_owned())),
             Found::Nothing => None,
         }
@@ -91,8 +90,8 @@ impl Site {
     pub(crate) fn import(&self, from: &str, path: &str) -> Option<Lead> {
         let place = normalise(path::parent(from), path).filter(|_| path.starts_with('.'))?;
         let named = format!("{place}.");
-        let mut longer = self.files.range(named.clone()..).take_while(|file| file.starts_with(&named));
-        let file = self.files.get(&place).or_else(|| longer.next())?;
+        let mut longer = self.paths.files.range(named.clone()..).take_while(|file| file.starts_with(&named));
+        let file = self.paths.files.get(&place).or_else(|| longer.next())?;
         Some(Lead { target: Target::File(file.clone()), place, way: Way::Beside, is_guess: false })
     }
 

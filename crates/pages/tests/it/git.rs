@@ -66,7 +66,7 @@ fn git_applies_the_patch() {
     git(folder.path(), &["apply", "--whitespace=nowarn", ".patch"]);
     fs::remove_file(patch).unwrap();
 
-    for path in files.list().unwrap() {
+    for path in files.list() {
         assert_eq!(
             fs::read_to_string(folder.path().join(&path)).unwrap(),
             files.read(&path).unwrap(),

@@ -109,7 +109,9 @@ fn spent_before(app: &App, lease: &Lease, job: &Job) -> Spent {
 }
 
 async fn edit(job: Job, mut steps: Steps) -> Result<Made, Stop> {
-    let mut files = Overlay::new(job.tree, job.docs_path.as_deref()).map_err(AgentError::from)?;
+    let (project, docs_path) = (&steps.lease.job.project, job.docs_path.as_deref());
+    let ground = steps.app.grounds.of(project, docs_path, &job.tree).map_err(AgentError::from)?;
+    let mut files = Overlay::over(job.tree, ground);
     let task = Task { prompt: &job.prompt, instructions: &job.instructions, before: &job.before };
     let (report, ended) = match job.editor.edit(&task, &mut files, &mut steps).await {
         Ok(report) => (report, None),

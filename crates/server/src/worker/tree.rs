@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use forge::{Kind, Snapshot};
+use forge::{Kind, Snapshot, TreeId};
 use pages::{Entry, FilesError, Tree};
 
 #[derive(Clone)]
@@ -11,6 +11,14 @@ pub(super) struct Committed(Arc<Snapshot>);
 impl Committed {
     pub(super) fn new(snapshot: Snapshot) -> Self {
         Self(Arc::new(snapshot))
+    }
+
+    pub(super) fn id(&self) -> TreeId {
+        self.0.tree()
+    }
+
+    pub(super) fn has_names_of(&self, tree: TreeId) -> bool {
+        self.0.has_names_of(tree)
     }
 }
 

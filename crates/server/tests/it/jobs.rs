@@ -54,6 +54,25 @@ async fn a_job_that_changes_nothing_leaves_no_branch_and_no_pull_request() {
 }
 
 #[tokio::test]
+async fn a_job_sees_the_files_that_came_and_went_since_the_last_one() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[("a.md", "npm\n"), ("b.md", "npm\n")]).await;
+    let changed = async |prompt: &str| {
+        let job = server.create_job(&team, prompt).await;
+        server.run_queued_jobs().await;
+        let branch = format!("docwright/{}", job["id"].as_str().unwrap());
+        git(&team.repository, &["diff", "--name-only", "main", &branch])
+    };
+    assert_eq!(changed("Replace \"npm\" with \"pnpm\".").await, "a.md\nb.md");
+    let work = tempfile::tempdir().unwrap();
+    git(work.path(), &["clone", "-q", team.repository.to_str().unwrap(), "."]);
+    git(work.path(), &["mv", "b.md", "c.md"]);
+    git(work.path(), &["commit", "-q", "-m", "Move"]);
+    git(work.path(), &["push", "-q", "origin", "main"]);
+    assert_eq!(changed("Replace \"npm\" with \"yarn\".").await, "a.md\nc.md");
+}
+
+#[tokio::test]
 async fn a_prompt_that_is_not_understood_fails_with_a_sentence() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[("index.md", "npm\n")]).await;
