@@ -12,6 +12,7 @@ mod distinct;
 mod event;
 mod filter;
 mod guess;
+pub mod import;
 mod index;
 mod pages;
 mod path;
