@@ -15,6 +15,7 @@ mod health;
 mod home;
 mod hooks;
 mod idempotency;
+mod imports;
 mod jobs;
 mod limits;
 mod metrics;
@@ -50,6 +51,7 @@ fn api() -> Api {
         .get("/v1/analytics/{projectId}/views", analytics::views, does::get_views())
         .get("/v1/analytics/{projectId}/visitors", analytics::visitors, does::get_visitors())
         .post("/v1/analytics/{projectId}/events", events::take, does::send_events())
+        .get("/v1/analytics/{projectId}/imports/{file}", imports::show, does::get_import())
         .post("/v1/collect/{projectId}", collect::take, does::collect())
         .options("/v1/collect/{projectId}", collect::preflight, does::preflight())
         .post("/hooks/{provider}/{projectId}", hooks::take, does::hook())

@@ -30,4 +30,6 @@ pub use path::{BadPath, Page, page};
 pub use range::{BadDate, BadRange, Range, bound, moment};
 pub use room::Limits;
 pub use sqlite::SqliteViews;
-pub use views::{Counts, Failure, PageCount, Readers, Receipt, TakeError, Tally, Views, Visitors};
+pub use views::{
+    Counts, Failure, PageCount, Part, Progress, Readers, Receipt, TakeError, Tally, Views, Visitors,
+};

@@ -6,6 +6,7 @@ mod count;
 mod fold;
 mod forget;
 mod keeper;
+mod ledger;
 mod load;
 mod parts;
 mod project;
@@ -28,13 +29,17 @@ use crate::bytes::Damaged;
 use crate::event::Event;
 use crate::range::Range;
 use crate::room::{Limits, Room};
-use crate::views::{Counts, Failure, Receipt, TakeError, Views, Visitors};
+use crate::views::{Counts, Failure, Part, Progress, Receipt, TakeError, Views, Visitors};
 use count::Portion;
 use keeper::{Ask, Batch, Keeper};
 use project::{InMemory, Shared};
 use salts::Salts;
 
-const MIGRATIONS: &[&str] = &[include_str!("sqlite/schema.sql"), include_str!("sqlite/blocks.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("sqlite/schema.sql"),
+    include_str!("sqlite/blocks.sql"),
+    include_str!("sqlite/imports.sql"),
+];
 /// Messages that may wait for the keeper; batches are bounded before that.
 const QUEUE: usize = 4096;
 
@@ -77,6 +82,19 @@ impl SqliteViews {
         self.ask(Ask::Tidy).await
     }
 
+    async fn batch(
+        &self,
+        project: &str,
+        part: Option<Part>,
+        events: Vec<Event>,
+    ) -> Result<Receipt, TakeError> {
+        let weight = events.iter().map(Event::weight).sum();
+        let place = self.room.enter(weight).ok_or(TakeError::Busy)?;
+        let project = project.to_owned();
+        let taken = self.ask(|answer| Ask::Take(Batch { project, part, events, answer, _place: place }));
+        taken.await?.map_err(TakeError::NotNext)
+    }
+
     async fn ask<T>(
         &self,
         ask: impl FnOnce(oneshot::Sender<Result<T, Failure>>) -> Ask,
@@ -99,13 +117,18 @@ impl SqliteViews {
 #[async_trait]
 impl Views for SqliteViews {
     async fn take(&self, project: &str, events: Vec<Event>) -> Result<Receipt, TakeError> {
-        if events.is_empty() {
-            return Ok(Receipt::default());
+        match events.is_empty() {
+            true => Ok(Receipt::default()),
+            false => self.batch(project, None, events).await,
         }
-        let weight = events.iter().map(Event::weight).sum();
-        let place = self.room.enter(weight).ok_or(TakeError::Busy)?;
-        let project = project.to_owned();
-        Ok(self.ask(|answer| Ask::Take(Batch { project, events, answer, _place: place })).await?)
+    }
+
+    async fn take_part(&self, project: &str, part: Part, events: Vec<Event>) -> Result<Receipt, TakeError> {
+        self.batch(project, Some(part), events).await
+    }
+
+    async fn progress(&self, project: &str, file: &str) -> Result<Option<Progress>, Failure> {
+        ledger::progress(self.database.reads(), project, file).await
     }
 
     async fn count(&self, project: &str, range: &Range, limit: u32, offset: u64) -> Result<Counts, Failure> {

@@ -16,6 +16,13 @@ pub trait Views: Send + Sync {
     /// one batch. Events without an id always count.
     async fn take(&self, project: &str, events: Vec<Event>) -> Result<Receipt, TakeError>;
 
+    /// Takes a batch as [`Views::take`] does, and notes with it that the part of the file that it
+    /// is made of was read. Refuses every part but the next one of its file.
+    async fn take_part(&self, project: &str, part: Part, events: Vec<Event>) -> Result<Receipt, TakeError>;
+
+    /// Up to where a file was read; `None` if nothing of it was.
+    async fn progress(&self, project: &str, file: &str) -> Result<Option<Progress>, Failure>;
+
     /// Counts the reads in `range`. Pages come by total, the largest first, then by the bytes
     /// of their path; a page that nobody counted as human or AI read is not among them. The
     /// totals are the site's and not the page's of the list, and both are of one instant.
@@ -31,7 +38,7 @@ pub trait Views: Send + Sync {
         offset: u64,
     ) -> Result<Visitors, Failure>;
 
-    /// Leaves nothing of a project, its event ids included.
+    /// Leaves nothing of a project, its event ids and files included.
     async fn forget(&self, project: &str) -> Result<(), Failure>;
 }
 
@@ -40,6 +47,22 @@ pub trait Views: Send + Sync {
 pub struct Receipt {
     pub accepted: u64,
     pub duplicates: u64,
+}
+
+/// How much of a file was read, and the hash of that much.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    pub bytes: u64,
+    pub hash: String,
+}
+
+/// A part of a file, from a byte to where its reader will be then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// By which the file's reader knows it again, whatever its name is.
+    pub file: String,
+    pub from: u64,
+    pub to: Progress,
 }
 
 /// Reads by people, and by assistants acting for them.
@@ -107,6 +130,9 @@ pub enum TakeError {
     /// Nothing of the batch was kept; the sender may try again.
     #[error("too many page views are waiting to be written: try again in a moment")]
     Busy,
+    /// Nothing of the batch was kept: it is not the next part of its file.
+    #[error("the file was read up to byte {0}")]
+    NotNext(u64),
     #[error(transparent)]
     Failed(#[from] Failure),
 }

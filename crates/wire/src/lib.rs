@@ -195,6 +195,16 @@ pub struct Rejected {
     pub message: String,
 }
 
+/// How far a file was imported.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ImportProgress {
+    /// How many of its bytes, unpacked; 0 when nothing of it was.
+    pub bytes: u64,
+    /// The SHA-256 of these bytes.
+    #[schema(required)]
+    pub hash: Option<String>,
+}
+
 /// The one shape of an error: a sentence that a person can act on.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Error {

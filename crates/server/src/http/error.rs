@@ -142,9 +142,14 @@ impl From<TakeError> for ApiError {
     fn from(error: TakeError) -> Self {
         match error {
             TakeError::Busy => Self::Busy,
+            TakeError::NotNext(bytes) => not_next(bytes),
             failed => Self::Internal(failed.into()),
         }
     }
+}
+
+pub(super) fn not_next(bytes: u64) -> ApiError {
+    ApiError::Conflict(format!("this file was read up to byte {bytes}: send what comes after that"))
 }
 
 impl IntoResponse for ApiError {

@@ -12,6 +12,7 @@ use wire::{Rejected, Taken, ViewEvent};
 use super::body::{is_json, media_type, object, read, shown};
 use super::caller::Caller;
 use super::error::ApiError;
+use super::imports::part;
 use crate::app::App;
 use crate::metrics::{Counter, Labels};
 
@@ -24,7 +25,7 @@ pub(super) async fn take(
     caller: Caller,
     request: Request,
 ) -> Result<(StatusCode, Answer<Taken>), ApiError> {
-    let kind = media_type(request.headers());
+    let (kind, uri) = (media_type(request.headers()), request.uri().clone());
     let lines = kind.as_deref().map(Lines::of).ok_or(WRONG_TYPE)?.ok_or(WRONG_TYPE)?;
     let body = read(&app, request, MAX_BYTES).await.inspect_err(|error| {
         if matches!(error, ApiError::Busy) {
@@ -34,8 +35,16 @@ pub(super) async fn take(
     let now = app.clock.now();
     let (parsed, _room) = app.bodies.work(move || (parse(&body, lines, now), body.into_room())).await?;
     let (events, rejected) = parsed?;
+    let part = part(&uri)?;
     app.metrics.add(Counter::ViewsRejected, Labels::default(), rejected.len() as u64);
-    let receipt = around("views", app.views.take(&caller.project.id.0, events)).await?;
+    let project = &caller.project.id.0;
+    let receipt = around("views", async {
+        match part {
+            Some(part) => app.views.take_part(project, part, events).await,
+            None => app.views.take(project, events).await,
+        }
+    });
+    let receipt = receipt.await?;
     let taken = Taken { accepted: receipt.accepted, duplicates: receipt.duplicates, rejected };
     Ok((StatusCode::ACCEPTED, Answer(taken)))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use traffic::{Counts, Event, Failure, Range, Receipt, TakeError, Views, Visitors};
+use traffic::{Counts, Event, Failure, Part, Progress, Range, Receipt, TakeError, Views, Visitors};
 
 use super::{Counter, Labels, Metrics};
 
@@ -12,10 +12,8 @@ pub(crate) struct Counted<V> {
     pub(crate) metrics: Arc<Metrics>,
 }
 
-#[async_trait]
-impl<V: Views> Views for Counted<V> {
-    async fn take(&self, project: &str, events: Vec<Event>) -> Result<Receipt, TakeError> {
-        let taken = self.views.take(project, events).await;
+impl<V> Counted<V> {
+    fn told(&self, taken: Result<Receipt, TakeError>) -> Result<Receipt, TakeError> {
         let count = |counter, n| self.metrics.add(counter, Labels::default(), n);
         match &taken {
             Ok(receipt) => {
@@ -23,9 +21,24 @@ impl<V: Views> Views for Counted<V> {
                 count(Counter::ViewsDuplicate, receipt.duplicates);
             }
             Err(TakeError::Busy) => count(Counter::IntakeRefused, 1),
-            Err(TakeError::Failed(_)) => {}
+            Err(TakeError::NotNext(_) | TakeError::Failed(_)) => {}
         }
         taken
+    }
+}
+
+#[async_trait]
+impl<V: Views> Views for Counted<V> {
+    async fn take(&self, project: &str, events: Vec<Event>) -> Result<Receipt, TakeError> {
+        self.told(self.views.take(project, events).await)
+    }
+
+    async fn take_part(&self, project: &str, part: Part, events: Vec<Event>) -> Result<Receipt, TakeError> {
+        self.told(self.views.take_part(project, part, events).await)
+    }
+
+    async fn progress(&self, project: &str, file: &str) -> Result<Option<Progress>, Failure> {
+        self.views.progress(project, file).await
     }
 
     async fn count(&self, project: &str, range: &Range, limit: u32, offset: u64) -> Result<Counts, Failure> {

@@ -10,7 +10,7 @@ use reqwest::header::{CONTENT_TYPE, ORIGIN, USER_AGENT};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use store::ProjectId;
-use traffic::{Counts, Event, Failure, Range, Receipt, TakeError, Views, Visitors};
+use traffic::{Counts, Event, Failure, Part, Progress, Range, Receipt, TakeError, Views, Visitors};
 
 use crate::support::{Answer, Team, TestServer, send};
 
@@ -303,6 +303,14 @@ pub(crate) struct Full;
 impl Views for Full {
     async fn take(&self, _: &str, _: Vec<Event>) -> Result<Receipt, TakeError> {
         Err(TakeError::Busy)
+    }
+
+    async fn take_part(&self, _: &str, _: Part, _: Vec<Event>) -> Result<Receipt, TakeError> {
+        Err(TakeError::Busy)
+    }
+
+    async fn progress(&self, _: &str, _: &str) -> Result<Option<Progress>, Failure> {
+        Ok(None)
     }
 
     async fn count(&self, _: &str, _: &Range, _: u32, _: u64) -> Result<Counts, Failure> {

@@ -20,6 +20,7 @@ mod deletion;
 mod described;
 mod follow_ups;
 mod hosts;
+mod imports;
 mod jobs;
 mod keys;
 mod licences;

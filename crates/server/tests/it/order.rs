@@ -110,7 +110,10 @@ async fn the_first_thing_wrong_is_told() {
     let (used_up, fresh) = (House::open(1, 1).await, House::open(1_000, 1_000).await);
     let mut told = 0;
     for operation in Operation::with_key() {
-        for (first, expected) in ORDER.into_iter().filter(|(_, expected)| operation.answers(expected)) {
+        // Both are a 400, and the body comes first.
+        let hidden = |expected| expected == "400 invalid_query" && operation.answers("400 invalid_body");
+        let known = |expected| operation.answers(expected) && !hidden(expected);
+        for (first, expected) in ORDER.into_iter().filter(|(_, expected)| known(expected)) {
             let house = if first <= Wrong::Limit { &used_up } else { &fresh };
             let answer = house.ask(&operation, first).await;
             check(&operation.id, operation.method.as_str(), &answer, expected);

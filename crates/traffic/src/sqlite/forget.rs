@@ -14,6 +14,7 @@ pub(super) async fn forget(connection: &mut SqliteConnection, project: &str) -> 
         "DELETE FROM seen_page WHERE seen IN
             (SELECT seen.id FROM seen JOIN project ON project.id = seen.project WHERE project.name = ?)",
         "DELETE FROM seen WHERE project = (SELECT id FROM project WHERE name = ?)",
+        "DELETE FROM import WHERE project = (SELECT id FROM project WHERE name = ?)",
         "DELETE FROM project WHERE name = ?",
     ] {
         sqlx::query(statement).bind(project).execute(&mut *connection).await?;

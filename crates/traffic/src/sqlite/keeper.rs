@@ -16,10 +16,10 @@ use super::project::{DAY, InMemory, Shared};
 use super::salts::Salts;
 use super::seen::Seen;
 use super::take::{Addition, Desk};
-use super::{fold, forget, load};
+use super::{fold, forget, ledger, load};
 use crate::event::Event;
 use crate::room::{Limits, Place};
-use crate::views::{Failure, Receipt};
+use crate::views::{Failure, Part, Receipt};
 
 /// Messages that are taken together.
 const GROUP: usize = 2048;
@@ -39,16 +39,20 @@ pub(super) enum Ask {
     Tidy(Answer<()>),
 }
 
+/// What was taken, or up to which byte the file of a batch was read that is not its next part.
+pub(super) type Taken = Result<Receipt, u64>;
+
 pub(super) struct Batch {
     pub(super) project: String,
+    pub(super) part: Option<Part>,
     pub(super) events: Vec<Event>,
-    pub(super) answer: Answer<Receipt>,
+    pub(super) answer: Answer<Taken>,
     /// Left when the batch is written, also if its sender is gone by then.
     pub(super) _place: Place,
 }
 
 impl Batch {
-    pub(super) fn tell(self, result: Result<Receipt, Failure>) {
+    pub(super) fn tell(self, result: Result<Taken, Failure>) {
         // A sender that went away does not need its answer.
         let _ = self.answer.send(result);
     }
@@ -144,6 +148,8 @@ impl Keeper {
             Ok(shared) => shared,
             Err(failure) => return Err((failure, batches)),
         };
+        let project = shared.read().id;
+        let batches = ledger::in_turn(self.database.reads(), project, batches).await?;
         let desk =
             Desk { reads: self.database.reads(), salts: &self.salts, new_pages: self.limits.new_pages, now };
         let none = Seen::default();

@@ -7,12 +7,13 @@ use sha2::{Digest, Sha256};
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection, SqlitePool};
 
 use super::keeper::Batch;
+use super::ledger;
 use super::project::{DAY, Project, Shared};
 use super::salts::Salts;
 use super::seen::Seen;
 use crate::block::{Block, Hash, Place, Read, Row, Texts};
 use crate::event::{Event, Kind};
-use crate::views::{Failure, Receipt};
+use crate::views::{Failure, Part, Receipt};
 
 /// Quick rather than small: a fold packs it again.
 const LEVEL: i32 = 1;
@@ -38,6 +39,7 @@ pub(super) struct Writing {
     events: usize,
     block: Vec<u8>,
     pages: Vec<(u32, Arc<str>)>,
+    parts: Vec<Part>,
 }
 
 /// What the keeper knows while it makes a group ready.
@@ -145,6 +147,7 @@ impl Addition {
             events: block.rows.len(),
             block: block.encode(&block.rows, LEVEL)?,
             pages: new.map(|(number, path)| (number, path.clone())).collect(),
+            parts: self.batches.iter().filter_map(|batch| batch.part.clone()).collect(),
         })
     }
 
@@ -156,7 +159,7 @@ impl Addition {
         drop(project);
         seen.recent.extend(self.ids.into_iter().map(|hash| (hash, self.now)));
         for (batch, receipt) in self.batches.into_iter().zip(self.receipts) {
-            batch.tell(Ok(receipt));
+            batch.tell(Ok(Ok(receipt)));
         }
     }
 
@@ -167,6 +170,9 @@ impl Addition {
 
 impl Writing {
     pub(super) async fn write(self, connection: &mut SqliteConnection) -> Result<(), Failure> {
+        for part in &self.parts {
+            ledger::note(connection, self.project, part, self.now).await?;
+        }
         if self.events == 0 {
             return Ok(());
         }

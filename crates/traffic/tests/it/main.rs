@@ -4,6 +4,7 @@
 
 mod kept;
 mod old;
+mod parts;
 mod random;
 mod sqlite;
 mod user_agents;

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use wire::{BrowserView, PageView, PageViews, PageVisitors, Taken, Totals, ViewEvent};
+use wire::{BrowserView, ImportProgress, PageView, PageViews, PageVisitors, Taken, Totals, ViewEvent};
 
 use super::agent::{bad_query, limit_reached};
 use super::answer::Answer;
 use super::operation::{Operation, reference, store_down};
 use super::parameters::{pages, query, required_header};
 use crate::address_limit::TooOften;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, not_next};
 
 const TAG: &str = "Page views";
 
@@ -65,7 +65,32 @@ pub(crate) fn send_events() -> Operation {
         .with_key()
         .writes()
         .content::<ViewEvent>(content, "8 MiB", "application/json (an array) or application/x-ndjson (one event a line)")
+        .parameter(query("file", digest(), "The events are a part of this file: it is noted with them, and must be the next one. The SHA-256 of what its reader knows it by."))
+        .parameter(query("from", byte(), "With `file`: the byte, unpacked, that the part begins at."))
+        .parameter(query("to", byte(), "With `file`: the byte that the next part will begin at."))
+        .parameter(query("hash", digest(), "With `file`: the SHA-256 of the file up to `to`."))
         .answers(Answer::json::<Taken>(202, "Everything that was accepted is on disk.", taken))
+        .refuses([bad_part(), not_next(52_428_800)])
+}
+
+pub(crate) fn get_import() -> Operation {
+    let progress = json!(ImportProgress { bytes: 52_428_800, hash: Some("9f".repeat(32)) });
+    Operation::new(TAG, "getImport", "Ask how far a file was imported")
+        .about("What `docwright import` asks before it sends a file, so that nothing of it counts twice.")
+        .with_key()
+        .answers(Answer::json::<ImportProgress>(200, "0 bytes, if nothing of it was.", progress))
+}
+
+fn bad_part() -> ApiError {
+    ApiError::invalid("invalid_query", "from must be there when file is")
+}
+
+fn digest() -> Value {
+    json!({ "type": "string", "pattern": "^[0-9a-f]{64}$" })
+}
+
+fn byte() -> Value {
+    json!({ "type": "integer", "format": "int64", "minimum": 0, "maximum": i64::MAX })
 }
 
 pub(crate) fn collect() -> Operation {

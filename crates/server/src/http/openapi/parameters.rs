@@ -14,6 +14,7 @@ fn described(name: &str) -> &'static str {
     match name {
         "projectId" => "The project; its id is on the API keys page and in `docwright project list`.",
         "id" => "The job.",
+        "file" => "The SHA-256 of what the reader of the file knows it by.",
         "provider" => "The kind of host: `github`, `gitlab`, `gitea` or `forgejo`.",
         _ => "",
     }
