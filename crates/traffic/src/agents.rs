@@ -6,6 +6,7 @@
 //! a shorter one (`Applebot-Extended`, `Applebot`), and the first in the string beats the rest.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, Match};
@@ -24,31 +25,55 @@ pub(crate) enum Kind {
     Tool,
 }
 
-struct Agent {
-    kind: Kind,
+/// A row of the table.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Agent {
+    pub(crate) kind: Kind,
+    /// What it is called: its token, as the first of the rows writes it that differ in case alone.
+    pub(crate) product: &'static str,
+    operator: &'static str,
     /// The token must stand as a word of its own.
     whole: bool,
 }
 
 struct Table {
     agents: Vec<Agent>,
+    /// By product.
+    operators: HashMap<&'static str, &'static str>,
     /// `None` only if the tokens could not be compiled, which a test rules out.
     tokens: Option<AhoCorasick>,
 }
 
 /// What the table knows of this user-agent string.
-pub(crate) fn find(user_agent: &str) -> Option<Kind> {
+pub(crate) fn find(user_agent: &str) -> Option<&'static Agent> {
     TABLE.find(user_agent)
 }
 
+/// Who runs a product of the table.
+pub(crate) fn operator(product: &str) -> Option<&'static str> {
+    TABLE.operators.get(product).copied()
+}
+
+/// The day on which the table was last changed. It is the table's version: what was classified by
+/// another one is classified anew by `docwright reclassify`.
+pub fn agents_version() -> &'static str {
+    let version = ROWS.lines().find_map(|line| line.strip_prefix("# version: "));
+    version.unwrap_or_default()
+}
+
 impl Table {
-    fn parse(rows: &str) -> Self {
-        let (tokens, agents): (Vec<&str>, Vec<Agent>) = rows.lines().filter_map(row).unzip();
+    fn parse(rows: &'static str) -> Self {
+        let (tokens, mut agents): (Vec<&str>, Vec<Agent>) = rows.lines().filter_map(row).unzip();
         let tokens = AhoCorasick::builder().ascii_case_insensitive(true).build(tokens).ok();
-        Self { agents, tokens }
+        let mut spellings = HashMap::new();
+        for agent in &mut agents {
+            agent.product = *spellings.entry(agent.product.to_ascii_lowercase()).or_insert(agent.product);
+        }
+        let operators = agents.iter().map(|agent| (agent.product, agent.operator)).collect();
+        Self { agents, operators, tokens }
     }
 
-    fn find(&self, user_agent: &str) -> Option<Kind> {
+    fn find(&self, user_agent: &str) -> Option<&Agent> {
         let text = user_agent.as_bytes();
         self.tokens
             .as_ref()?
@@ -60,15 +85,16 @@ impl Table {
                 let named = agent.kind != Kind::Tool;
                 (!in_link(text, found), named, found.len(), Reverse(found.start()))
             })
-            .map(|(_, agent)| agent.kind)
+            .map(|(_, agent)| agent)
     }
 }
 
 /// A line of the table; `None` for comments, the heading and what never appears in a string.
-fn row(line: &str) -> Option<(&str, Agent)> {
+fn row(line: &'static str) -> Option<(&'static str, Agent)> {
     let mut columns = line.split('\t');
     let token = columns.next().filter(|token| !token.is_empty())?;
-    let kind = match columns.nth(1)? {
+    let (product, operator) = (token.trim_end_matches('/'), columns.next()?);
+    let kind = match columns.next()? {
         "tool" => Kind::Tool,
         class => Kind::Known(Class::from_name(class)?),
     };
@@ -77,7 +103,7 @@ fn row(line: &str) -> Option<(&str, Agent)> {
         "product-token" => true,
         _ => return None,
     };
-    Some((token, Agent { kind, whole }))
+    Some((token, Agent { kind, product, operator, whole }))
 }
 
 /// `Code/` in `Code/1.2` and `(Code/1.2)`, but not in `VSCode/1.2`; `Devin` not in `Devinci`.
@@ -116,6 +142,31 @@ mod tests {
     }
 
     #[test]
+    fn the_table_has_a_version_and_its_sources_have_dates() {
+        let days: Vec<&str> = agents_version().split('-').collect();
+        assert!(matches!(days[..], [year, month, day] if (year.len(), month.len(), day.len()) == (4, 2, 2)));
+        let dated: Vec<&str> = ROWS.lines().filter_map(|line| line.strip_prefix("# source: ")).collect();
+        for line in ROWS.lines().filter(|line| !line.starts_with('#')).skip(1) {
+            let source = line.split('\t').nth(5).unwrap_or_default();
+            let told = dated.iter().any(|told| told.starts_with(&format!("{source}, 20")));
+            assert!(told, "no date of {source}");
+        }
+    }
+
+    #[test]
+    fn products_and_their_operators() {
+        let product = |user_agent| find(user_agent).map(|agent| agent.product);
+        assert_eq!(product("claude-code/2.1"), product("Claude-Code"), "one product, however it is written");
+        assert_eq!(product("Mozilla/5.0 Code/1.96.0 Chrome/128"), Some("Code"));
+        assert_eq!(operator("ChatGPT-User"), Some("OpenAI"));
+        assert_eq!(operator("Code"), Some("Microsoft/GitHub"));
+        assert_eq!(operator("(browsers)"), None);
+        for agent in &TABLE.agents {
+            assert!(!agent.operator.is_empty() && operator(agent.product).is_some(), "{}", agent.product);
+        }
+    }
+
+    #[test]
     fn no_token_stands_twice() {
         let mut tokens: Vec<String> =
             ROWS.lines().filter_map(row).map(|(token, _)| token.to_lowercase()).collect();
@@ -129,7 +180,7 @@ mod tests {
     fn which_row_wins() {
         #[track_caller]
         fn check(user_agent: &str, expected: Option<Kind>) {
-            assert_eq!(find(user_agent), expected, "{user_agent}");
+            assert_eq!(find(user_agent).map(|agent| agent.kind), expected, "{user_agent}");
         }
         let known = |class| Some(Kind::Known(class));
         check("Applebot/0.1", known(Class::AiSearch));

@@ -1,7 +1,10 @@
 //! Who read a page. The vocabulary is the API's; the rules are its truth table:
 //! the agent decides first, and then whether HTML or Markdown was read.
 
+use std::sync::{LazyLock, Mutex, PoisonError};
+
 use crate::agents::{self, Kind};
+use crate::cache::Cache;
 use crate::guess::{self, Guess};
 
 /// The reader of a page. The numbers are on disk: none may change its meaning.
@@ -51,20 +54,53 @@ impl Class {
     }
 }
 
+/// What a user-agent string says, whatever is read with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Who {
+    kind: Kind,
+    product: &'static str,
+}
+
+/// Few strings come often, and a string costs more to look at than to find again.
+static KNOWN: LazyLock<Mutex<Cache<Who>>> = LazyLock::new(|| Mutex::new(Cache::new(4096, 512 * 1024)));
+
 /// `markdown`: the page's Markdown twin was read, or Markdown was asked for.
 pub fn classify(user_agent: Option<&str>, markdown: bool) -> Class {
-    let user_agent = user_agent.unwrap_or_default().trim();
-    let kind = agents::find(user_agent).unwrap_or_else(|| match guess::guess(user_agent) {
-        Guess::Browser => Kind::Known(Class::Human),
-        Guess::Tool => Kind::Tool,
-        Guess::Bot => Kind::Known(Class::Bot),
-    });
-    match (kind, markdown) {
+    match (who(user_agent).kind, markdown) {
         // Nobody reads Markdown in a browser: an agent borrowed its name.
         (Kind::Known(Class::Human) | Kind::Tool, true) => Class::Assistant,
         (Kind::Tool, false) => Class::Bot,
         (Kind::Known(class), _) => class,
     }
+}
+
+/// What reads: the name of a row of the table, or in parentheses what a string of no row is taken for.
+pub(crate) fn product(user_agent: Option<&str>) -> &'static str {
+    who(user_agent).product
+}
+
+fn who(user_agent: Option<&str>) -> Who {
+    let user_agent = user_agent.unwrap_or_default().trim();
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(who) = known().get(user_agent) {
+        return who;
+    }
+    let who = look(user_agent);
+    known().insert(user_agent, who);
+    who
+}
+
+fn look(user_agent: &str) -> Who {
+    if let Some(agent) = agents::find(user_agent) {
+        return Who { kind: agent.kind, product: agent.product };
+    }
+    let (kind, product) = match guess::guess(user_agent) {
+        Guess::Browser => (Kind::Known(Class::Human), "(browsers)"),
+        Guess::Bot => (Kind::Known(Class::Bot), "(other bots)"),
+        Guess::Tool if matches!(user_agent, "" | "-") => (Kind::Tool, "(no user agent)"),
+        Guess::Tool => (Kind::Tool, "(other tools)"),
+    };
+    Who { kind, product }
 }
 
 #[cfg(test)]
@@ -96,6 +132,25 @@ mod tests {
         check(Some("UptimeRobot/2.0"), Class::Bot, Class::Bot);
         check(Some("lychee/0.15"), Class::Bot, Class::Bot);
         check(Some("UnheardOfBot/0.1"), Class::Bot, Class::Bot);
+    }
+
+    #[test]
+    fn what_reads() {
+        let claude = "Claude-User (claude-code/2.1.86; +https://support.anthropic.com/)";
+        assert_eq!(product(Some(claude)), "Claude-Code");
+        assert_eq!(product(Some("Mozilla/5.0 (X11; Linux) Gecko/20100101 Firefox/99.0")), "(browsers)");
+        assert_eq!(product(Some("UnheardOfBot/0.1")), "(other bots)");
+        assert_eq!(product(Some("MyTool/1.0")), "(other tools)");
+        assert_eq!([product(None), product(Some(" ")), product(Some("-"))], ["(no user agent)"; 3]);
+    }
+
+    #[test]
+    fn a_flood_of_strings_does_not_grow_the_cache() {
+        for n in 0..20_000 {
+            classify(Some(&format!("Flood/{n} {}", "x".repeat(n % 1000))), false);
+        }
+        let (entries, bytes) = KNOWN.lock().unwrap().size();
+        assert!(entries <= 2 * 4096 && bytes <= 2 * 512 * 1024, "{entries} entries, {bytes} bytes");
     }
 
     #[test]

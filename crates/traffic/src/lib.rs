@@ -6,6 +6,7 @@ mod agents;
 mod asset;
 mod block;
 mod bytes;
+mod cache;
 mod cells;
 mod classify;
 mod distinct;
