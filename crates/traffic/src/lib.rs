@@ -15,20 +15,31 @@ mod filter;
 mod guess;
 pub mod import;
 mod index;
+mod interval;
+mod names;
 mod pages;
 mod path;
+mod portion;
 mod range;
+mod reports;
 mod room;
 mod sqlite;
 mod views;
 
 pub use accept::prefers_markdown;
+pub use agents::agents_version;
 pub use asset::is_asset;
 pub use classify::{Class, classify};
 pub use event::{Event, Kind, RawEvent, Rejection, parse};
+pub use interval::Interval;
+pub use names::OTHER_NAMES;
 pub use pages::OTHER_PAGES;
 pub use path::{BadPath, Page, page};
+pub use portion::{Portion, Sort};
 pub use range::{BadDate, BadRange, Range, bound, moment};
+pub use reports::{
+    AgentCount, Agents, Live, Missing, NotFound, Point, Referrers, Reports, Series, SeriesError,
+};
 pub use room::Limits;
 pub use sqlite::SqliteViews;
 pub use views::{

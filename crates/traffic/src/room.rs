@@ -34,7 +34,7 @@ impl Default for Limits {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Room {
     batches: Arc<Semaphore>,
     kibs: Arc<Semaphore>,

@@ -7,12 +7,16 @@ mod fold;
 mod forget;
 mod keeper;
 mod ledger;
+mod live;
 mod load;
+mod names;
 mod parts;
 mod project;
+mod reports;
 mod retention;
 mod salts;
 mod seen;
+mod series;
 mod take;
 mod visitors;
 
@@ -23,14 +27,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use base::Clock;
 use base::sqlite::{Database, OpenError, Schema, WriteError};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
 
 use crate::bytes::Damaged;
 use crate::event::Event;
+use crate::portion::Portion;
 use crate::range::Range;
 use crate::room::{Limits, Room};
 use crate::views::{Counts, Failure, Part, Progress, Receipt, TakeError, Views, Visitors};
-use count::Portion;
 use keeper::{Ask, Batch, Keeper};
 use project::{InMemory, Shared};
 use salts::Salts;
@@ -39,13 +43,21 @@ const MIGRATIONS: &[&str] = &[
     include_str!("sqlite/schema.sql"),
     include_str!("sqlite/blocks.sql"),
     include_str!("sqlite/imports.sql"),
+    include_str!("sqlite/names.sql"),
 ];
 /// Messages that may wait for the keeper; batches are bounded before that.
 const QUEUE: usize = 4096;
+/// A report can look at much that is on disk; the others wait for their turn.
+const REPORTS: usize = 2;
 
+/// Cheap to clone.
+#[derive(Clone)]
 pub struct SqliteViews {
     database: Database,
+    clock: Arc<dyn Clock>,
     room: Room,
+    /// Reports that may be made at once.
+    reports: Arc<Semaphore>,
     memory: Arc<InMemory>,
     keeper: mpsc::Sender<Ask>,
 }
@@ -66,14 +78,15 @@ impl SqliteViews {
         let memory = Arc::new(InMemory::default());
         let keeper = Keeper {
             database: database.clone(),
-            clock,
+            clock: clock.clone(),
             limits,
             memory: memory.clone(),
             seen: HashMap::new(),
             salts: Salts::default(),
         };
         tokio::spawn(keeper.run(queue));
-        Ok(Self { database, room: Room::new(limits), memory, keeper: asks })
+        let (room, reports) = (Room::new(limits), Arc::new(Semaphore::new(REPORTS)));
+        Ok(Self { database, clock, room, reports, memory, keeper: asks })
     }
 
     /// Sorts what came in and lets go of what is too old, which otherwise happens when a minute
@@ -105,6 +118,11 @@ impl SqliteViews {
         answered.await.unwrap_or_else(|_| Err(gone()))
     }
 
+    /// A place among those whose report is being made.
+    async fn turn(&self) -> Result<SemaphorePermit<'_>, Failure> {
+        self.reports.acquire().await.map_err(Failure::new)
+    }
+
     /// A project with the sums of its days.
     async fn whole(&self, project: &str) -> Result<Option<Arc<Shared>>, Failure> {
         match self.memory.get(project) {
@@ -131,27 +149,20 @@ impl Views for SqliteViews {
         ledger::progress(self.database.reads(), project, file).await
     }
 
-    async fn count(&self, project: &str, range: &Range, limit: u32, offset: u64) -> Result<Counts, Failure> {
+    async fn count(&self, project: &str, range: &Range, portion: &Portion) -> Result<Counts, Failure> {
         loop {
             let Some(shared) = self.whole(project).await? else { return Ok(Counts::default()) };
-            let portion = Portion { limit, offset };
             if let Some(counts) = count::count(self.database.reads(), &shared, range, portion).await? {
                 return Ok(counts);
             }
         }
     }
 
-    async fn visitors(
-        &self,
-        project: &str,
-        range: &Range,
-        limit: u32,
-        offset: u64,
-    ) -> Result<Visitors, Failure> {
+    async fn visitors(&self, project: &str, range: &Range, portion: &Portion) -> Result<Visitors, Failure> {
         let shared = self.ask(|answer| Ask::Fold(project.to_owned(), answer)).await?;
         let Some(shared) = shared else { return Ok(Visitors::default()) };
         let days = visitors::days(range);
-        visitors::answer(&self.database, &shared, days, Portion { limit, offset }).await
+        visitors::answer(&self.database, &shared, days, portion).await
     }
 
     async fn forget(&self, project: &str) -> Result<(), Failure> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::event::Event;
+use crate::portion::Portion;
 use crate::range::Range;
 
 #[async_trait]
@@ -23,20 +24,16 @@ pub trait Views: Send + Sync {
     /// Up to where a file was read; `None` if nothing of it was.
     async fn progress(&self, project: &str, file: &str) -> Result<Option<Progress>, Failure>;
 
-    /// Counts the reads in `range`. Pages come by total, the largest first, then by the bytes
-    /// of their path; a page that nobody counted as human or AI read is not among them. The
-    /// totals are the site's and not the page's of the list, and both are of one instant.
-    async fn count(&self, project: &str, range: &Range, limit: u32, offset: u64) -> Result<Counts, Failure>;
+    /// Counts the reads in `range`. Pages come by total, if nothing else is asked for, the largest
+    /// first, then by the bytes of their path; a page that nobody counted as human or AI read is not
+    /// among them. The totals are those of every page that the portion's path fits, and not of the
+    /// list's, and both are of one instant.
+    async fn count(&self, project: &str, range: &Range, portion: &Portion) -> Result<Counts, Failure>;
 
     /// Counts the distinct readers of each UTC day that begins in `range`, and adds the days up:
-    /// who comes on two days is two. Pages come as in [`Views::count`].
-    async fn visitors(
-        &self,
-        project: &str,
-        range: &Range,
-        limit: u32,
-        offset: u64,
-    ) -> Result<Visitors, Failure>;
+    /// who comes on two days is two. Pages come as in [`Views::count`]; the totals are the site's,
+    /// whatever path is asked for, because readers of several pages cannot be added up.
+    async fn visitors(&self, project: &str, range: &Range, portion: &Portion) -> Result<Visitors, Failure>;
 
     /// Leaves nothing of a project, its event ids and files included.
     async fn forget(&self, project: &str) -> Result<(), Failure>;

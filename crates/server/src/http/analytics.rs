@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::Uri;
 use axum::response::{IntoResponse, Response};
 use store::Usage;
-use traffic::{Counts, Range, Readers, Visitors, bound};
+use traffic::{Counts, Portion, Range, Readers, Visitors, bound};
 use wire::{PageView, PageViews, PageVisitors, Totals};
 
 use super::caller::Caller;
@@ -17,7 +17,7 @@ use crate::app::App;
 /// `GET /v1/analytics/{projectId}/views`
 pub(super) async fn views(State(app): State<App>, caller: Caller, uri: Uri) -> Result<Response, ApiError> {
     let asked = Asked::of(&app, &caller, &uri).await?;
-    let counts = app.views.count(&caller.project.id.0, &asked.range, asked.limit(), asked.offset()).await;
+    let counts = app.views.count(&caller.project.id.0, &asked.range, &asked.portion()).await;
     let views = page_views(counts.map_err(anyhow::Error::from)?);
     let has_more = views.has_more;
     Ok(asked.answer(Answer(views), has_more))
@@ -26,7 +26,7 @@ pub(super) async fn views(State(app): State<App>, caller: Caller, uri: Uri) -> R
 /// `GET /v1/analytics/{projectId}/visitors`
 pub(super) async fn visitors(State(app): State<App>, caller: Caller, uri: Uri) -> Result<Response, ApiError> {
     let asked = Asked::of(&app, &caller, &uri).await?;
-    let counts = app.views.visitors(&caller.project.id.0, &asked.range, asked.limit(), asked.offset()).await;
+    let counts = app.views.visitors(&caller.project.id.0, &asked.range, &asked.portion()).await;
     let visitors = page_visitors(counts.map_err(anyhow::Error::from)?);
     let has_more = visitors.has_more;
     Ok(asked.answer(Answer(visitors), has_more))
@@ -53,12 +53,8 @@ impl<'a> Asked<'a> {
         Ok(Self { query, range, limit, offset, usage })
     }
 
-    fn limit(&self) -> u32 {
-        self.limit as u32
-    }
-
-    fn offset(&self) -> u64 {
-        self.offset.unsigned_abs()
+    fn portion(&self) -> Portion {
+        Portion::new(self.limit as u32, self.offset.unsigned_abs())
     }
 
     fn answer(&self, body: impl IntoResponse, has_more: bool) -> Response {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use traffic::{Counts, Event, Failure, Part, Progress, Range, Receipt, TakeError, Views, Visitors};
+use traffic::{Counts, Event, Failure, Part, Portion, Progress, Range, Receipt, TakeError, Views, Visitors};
 
 use super::{Counter, Labels, Metrics};
 
@@ -41,18 +41,12 @@ impl<V: Views> Views for Counted<V> {
         self.views.progress(project, file).await
     }
 
-    async fn count(&self, project: &str, range: &Range, limit: u32, offset: u64) -> Result<Counts, Failure> {
-        self.views.count(project, range, limit, offset).await
+    async fn count(&self, project: &str, range: &Range, portion: &Portion) -> Result<Counts, Failure> {
+        self.views.count(project, range, portion).await
     }
 
-    async fn visitors(
-        &self,
-        project: &str,
-        range: &Range,
-        limit: u32,
-        offset: u64,
-    ) -> Result<Visitors, Failure> {
-        self.views.visitors(project, range, limit, offset).await
+    async fn visitors(&self, project: &str, range: &Range, portion: &Portion) -> Result<Visitors, Failure> {
+        self.views.visitors(project, range, portion).await
     }
 
     async fn forget(&self, project: &str) -> Result<(), Failure> {

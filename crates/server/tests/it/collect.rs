@@ -10,7 +10,7 @@ use reqwest::header::{CONTENT_TYPE, ORIGIN, USER_AGENT};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use store::ProjectId;
-use traffic::{Counts, Event, Failure, Part, Progress, Range, Receipt, TakeError, Views, Visitors};
+use traffic::{Counts, Event, Failure, Part, Portion, Progress, Range, Receipt, TakeError, Views, Visitors};
 
 use crate::support::{Answer, Team, TestServer, send};
 
@@ -313,11 +313,11 @@ impl Views for Full {
         Ok(None)
     }
 
-    async fn count(&self, _: &str, _: &Range, _: u32, _: u64) -> Result<Counts, Failure> {
+    async fn count(&self, _: &str, _: &Range, _: &Portion) -> Result<Counts, Failure> {
         Ok(Counts::default())
     }
 
-    async fn visitors(&self, _: &str, _: &Range, _: u32, _: u64) -> Result<Visitors, Failure> {
+    async fn visitors(&self, _: &str, _: &Range, _: &Portion) -> Result<Visitors, Failure> {
         Ok(Visitors::default())
     }
 

@@ -10,22 +10,16 @@ use crate::block::{Read, each_read};
 use crate::cells::each_cell;
 use crate::classify::Class;
 use crate::pages::Pages;
+use crate::portion::Portion;
 use crate::range::Range;
-use crate::views::{Counts, Failure, PageCount, Tally};
-
-/// Which part of the pages is asked for.
-#[derive(Clone, Copy)]
-pub(super) struct Portion {
-    pub(super) limit: u32,
-    pub(super) offset: u64,
-}
+use crate::views::{Counts, Failure, PageCount, Readers, Tally};
 
 /// `None` when the project's views were sorted anew meanwhile: then ask again.
 pub(super) async fn count(
     reads: &SqlitePool,
     shared: &Shared,
     range: &Range,
-    portion: Portion,
+    portion: &Portion,
 ) -> Result<Option<Counts>, Failure> {
     let (id, folds, parts) = {
         let project = shared.read();
@@ -85,7 +79,7 @@ impl Edges {
     }
 }
 
-fn tally(read: Read) -> Tally {
+pub(super) fn tally(read: Read) -> Tally {
     let one = |class| u64::from(read.class == class);
     Tally { human: one(Class::Human), ai: one(Class::Assistant) }
 }
@@ -107,10 +101,14 @@ fn sum(project: &Project, parts: &Parts, edges: &Edges) -> Option<Vec<Tally>> {
     Some(pages)
 }
 
-fn counts(names: &Pages, pages: &[Tally], portion: Portion) -> Counts {
+fn counts(names: &Pages, pages: &[Tally], portion: &Portion) -> Counts {
     let mut totals = Tally::default();
-    pages.iter().for_each(|page| totals.add(page.human, page.ai));
-    let (top, has_more) = top(names, portion, pages.len(), |page| pages[page as usize].total());
+    let wanted = (0..).zip(pages).filter(|(page, _)| portion.wants(|| names.path(*page)));
+    wanted.for_each(|(_, page)| totals.add(page.human, page.ai));
+    let (top, has_more) = top(names, portion, pages.len(), |page| {
+        let Tally { human, ai } = pages[page as usize];
+        Readers { human, ai, total: human + ai }
+    });
     let page = |number: u32| {
         let Tally { human, ai } = pages[number as usize];
         PageCount { path: names.path(number).to_owned(), human, ai }
@@ -122,15 +120,20 @@ fn counts(names: &Pages, pages: &[Tally], portion: Portion) -> Counts {
 /// portion is sorted, so that the whole costs one look a page.
 pub(super) fn top(
     names: &Pages,
-    portion: Portion,
+    portion: &Portion,
     pages: usize,
-    total: impl Fn(u32) -> u64,
+    numbers: impl Fn(u32) -> Readers,
 ) -> (Vec<u32>, bool) {
-    let order = |one: &u32, other: &u32| -> Ordering {
-        let by_total = Reverse(total(*one)).cmp(&Reverse(total(*other)));
-        by_total.then_with(|| names.path(*one).cmp(names.path(*other)))
+    let key = |page: u32| {
+        let Readers { human, ai, total } = numbers(page);
+        portion.sort.key(human, ai, total)
     };
-    let mut some: Vec<u32> = (0..pages as u32).filter(|page| total(*page) > 0).collect();
+    let order = |one: &u32, other: &u32| -> Ordering {
+        let by_key = Reverse(key(*one)).cmp(&Reverse(key(*other)));
+        by_key.then_with(|| names.path(*one).cmp(names.path(*other)))
+    };
+    let listed = |page: &u32| numbers(*page).total > 0 && portion.wants(|| names.path(*page));
+    let mut some: Vec<u32> = (0..pages as u32).filter(listed).collect();
     let offset = usize::try_from(portion.offset).unwrap_or(usize::MAX);
     let end = offset.saturating_add(portion.limit as usize);
     let has_more = some.len() > end;

@@ -1,5 +1,5 @@
 //! Sorting what came in: the journal's events into blocks by time, their reads into the cells of
-//! hours and days, their ids among those of the last seven days. It is one transaction, so that an
+//! hours and days, who came with which name by day, their ids among those of the last seven days. It is one transaction, so that an
 //! event is either in the journal or in all the rest.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use sqlx::{SqliteConnection, SqlitePool};
 
 use super::project::{DAY, HOUR};
 use super::seen::{self, Ids, Segment};
-use super::visitors;
+use super::{names, visitors};
 use crate::block::{Block, Row};
 use crate::cells::Cells;
 use crate::event::Kind;
@@ -34,8 +34,10 @@ pub(super) async fn fold(
 ) -> Result<Vec<(Option<i64>, Segment)>, Failure> {
     let (mut block, ids) = take_journal(connection, project).await?;
     let hours = cells_of_hours(&block);
+    let names = names::of_rows(&block);
     let late = visitors::of_rows(block.rows.iter().filter(|row| row.at < raw_from));
     add_cells(connection, project, raw_from, hours).await?;
+    names::add(connection, project, names).await?;
     visitors::add(connection, project, late).await?;
     block.rows.retain(|row| row.at >= raw_from);
     if !block.rows.is_empty() {

@@ -10,6 +10,7 @@ pub(super) async fn forget(connection: &mut SqliteConnection, project: &str) -> 
         "DELETE FROM journal WHERE project = (SELECT id FROM project WHERE name = ?)",
         "DELETE FROM block WHERE project = (SELECT id FROM project WHERE name = ?)",
         "DELETE FROM hour WHERE project = (SELECT id FROM project WHERE name = ?)",
+        "DELETE FROM named WHERE project = (SELECT id FROM project WHERE name = ?)",
         "DELETE FROM day WHERE project = (SELECT id FROM project WHERE name = ?)",
         "DELETE FROM seen_page WHERE seen IN
             (SELECT seen.id FROM seen JOIN project ON project.id = seen.project WHERE project.name = ?)",

@@ -22,10 +22,17 @@ pub(super) struct Parts {
 impl Parts {
     /// Before `raw_from` there are hours and nothing smaller: ends there count from the next full one.
     pub(super) fn of(range: &Range, raw_from: i64) -> Self {
-        let end = |end: i64| if end < raw_from { next(end, HOUR).saturating_mul(HOUR) } else { end };
-        let from = end(range.from().unwrap_or(i64::MIN / DAY * DAY));
-        let to = end(range.to().unwrap_or(i64::MAX / DAY * DAY));
-        let (days, edges) = whole((from, to), DAY);
+        Self::between(ends(range), raw_from)
+    }
+
+    /// The same where there are days and nothing smaller.
+    pub(super) fn of_days(range: &Range, raw_from: i64) -> Self {
+        let (from, to) = ends(range);
+        Self::between((kept(from, DAY, raw_from), kept(to, DAY, raw_from)), raw_from)
+    }
+
+    pub(super) fn between((from, to): Span, raw_from: i64) -> Self {
+        let (days, edges) = whole((kept(from, HOUR, raw_from), kept(to, HOUR, raw_from)), DAY);
         let (mut hours, mut bits) = (Vec::new(), Vec::new());
         for edge in &edges {
             let (span, rest) = whole(*edge, HOUR);
@@ -34,6 +41,21 @@ impl Parts {
         }
         Self { days, edges, hours, bits }
     }
+
+    /// All whole hours, those of whole days included.
+    pub(super) fn all_hours(&self) -> Vec<Span> {
+        let of_days = (self.days.0.saturating_mul(24), self.days.1.saturating_mul(24));
+        self.hours.iter().copied().chain([of_days]).collect()
+    }
+}
+
+fn ends(range: &Range) -> Span {
+    (range.from().unwrap_or(i64::MIN / DAY * DAY), range.to().unwrap_or(i64::MAX / DAY * DAY))
+}
+
+/// An end, where there may be nothing smaller than a unit before `raw_from`.
+fn kept(end: i64, unit: i64, raw_from: i64) -> i64 {
+    if end < raw_from { next(end, unit).saturating_mul(unit) } else { end }
 }
 
 /// The whole units of a span, and what is left of it at its ends.
@@ -82,5 +104,14 @@ mod tests {
         assert_eq!((range.hours, range.bits), (vec![(25, 27)], vec![]));
         let range = parts(Some(DAY + 7), Some(DAY + 9), 9 * DAY);
         assert_eq!(range.edges, []);
+    }
+
+    #[test]
+    fn where_there_are_only_days_ends_count_from_the_next_one() {
+        let range = Range::new(Some(DAY + 7), Some(9 * DAY + HOUR)).unwrap();
+        let parts = Parts::of_days(&range, 5 * DAY);
+        assert_eq!((parts.days, parts.edges), ((2, 9), vec![(9 * DAY, 9 * DAY + HOUR)]));
+        assert_eq!(parts.hours, [(9 * 24, 9 * 24 + 1)]);
+        assert_eq!(Parts::of_days(&range, 0).all_hours(), [(25, 48), (216, 217), (48, 216)]);
     }
 }

@@ -8,11 +8,12 @@ use base::sqlite::Database;
 use futures_util::{FutureExt, TryStreamExt};
 use sqlx::{SqliteConnection, SqlitePool};
 
-use super::count::{Portion, top};
+use super::count::top;
 use super::parts::Span;
 use super::project::{DAY, Shared};
 use crate::block::{Row, each_read};
 use crate::distinct::{Distinct, Visit};
+use crate::portion::Portion;
 use crate::range::Range;
 use crate::views::{Failure, Readers, Visitors};
 
@@ -30,7 +31,7 @@ pub(super) async fn answer(
     database: &Database,
     shared: &Shared,
     days: Span,
-    portion: Portion,
+    portion: &Portion,
 ) -> Result<Visitors, Failure> {
     let id = shared.read().id;
     let kept = loop {
@@ -47,7 +48,7 @@ pub(super) async fn answer(
     }
     let project = shared.read();
     let readers = |page: u32| pages.get(&page).copied().unwrap_or_default();
-    let (top, has_more) = top(&project.pages, portion, project.pages.len(), |page| readers(page).total);
+    let (top, has_more) = top(&project.pages, portion, project.pages.len(), readers);
     let page = |page: u32| (project.pages.path(page).to_owned(), readers(page));
     Ok(Visitors { totals, pages: top.into_iter().map(page).collect(), has_more })
 }

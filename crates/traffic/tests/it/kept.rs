@@ -6,7 +6,9 @@ use std::sync::Arc;
 use base::{Clock, TestClock};
 use jiff::SignedDuration;
 use sqlx::{ConnectOptions, Connection, SqliteConnection, sqlite::SqliteConnectOptions};
-use traffic::{Event, Limits, OTHER_PAGES, Range, RawEvent, Readers, SqliteViews, Views, bound, parse};
+use traffic::{
+    Event, Limits, OTHER_PAGES, Portion, Range, RawEvent, Readers, SqliteViews, Views, bound, parse,
+};
 
 use crate::views::{FIREFOX, all, clock, page, raw, view};
 
@@ -23,11 +25,11 @@ fn read(clock: &TestClock, at: &str, ip: &str) -> Event {
 
 async fn human(views: &SqliteViews, from: &str, to: &str) -> u64 {
     let range = Range::new(Some(bound(from).unwrap()), Some(bound(to).unwrap())).unwrap();
-    views.count("acme", &range, 50, 0).await.unwrap().totals.human
+    views.count("acme", &range, &Portion::new(50, 0)).await.unwrap().totals.human
 }
 
 async fn readers(views: &SqliteViews) -> u64 {
-    let visitors = views.visitors("acme", &Range::default(), 50, 0).await.unwrap();
+    let visitors = views.visitors("acme", &Range::default(), &Portion::new(50, 0)).await.unwrap();
     assert_eq!(visitors.pages, [("/a".to_owned(), visitors.totals)]);
     visitors.totals.total
 }
@@ -142,7 +144,7 @@ async fn who_tells_no_address_has_as_many_readers_as_user_agents() {
         .take("acme", vec![view("/a", FIREFOX), view("/b", FIREFOX), view("/a", "Firefox/1.0")])
         .await
         .unwrap();
-    let visitors = views.visitors("acme", &Range::default(), 50, 0).await.unwrap();
+    let visitors = views.visitors("acme", &Range::default(), &Portion::new(50, 0)).await.unwrap();
     assert_eq!(visitors.totals.total, visitors.totals.human);
     assert_eq!(visitors.pages[1], ("/b".to_owned(), Readers { human: 1, ai: 0, total: 1 }));
 }

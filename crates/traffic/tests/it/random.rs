@@ -10,10 +10,11 @@ use base::{Clock, TestClock};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use traffic::{
-    Class, Counts, Event, Kind, Limits, PageCount, Range, RawEvent, Readers, SqliteViews, Tally, Views,
-    Visitors, parse,
+    Class, Counts, Event, Kind, Limits, PageCount, Portion, Range, RawEvent, Readers, SqliteViews, Tally,
+    Views, Visitors, parse,
 };
 
+use crate::recount;
 use crate::views::{CLAUDE, FIREFOX, GPTBOT, clock, event};
 
 const HOUR: i64 = 3_600_000;
@@ -22,13 +23,14 @@ const LIMITS: fn() -> Limits = || Limits { raw_days: 3, memory: 0, ..Limits::def
 
 /// Few values, so that events meet on pages, on ids, in visitors and at the ends of ranges.
 #[derive(Debug, Clone)]
-struct Sent {
+pub(crate) struct Sent {
     path: &'static str,
-    agent: &'static str,
+    pub(crate) agent: &'static str,
     status: Option<u16>,
     ago: i64,
     id: Option<u8>,
     ip: Option<&'static str>,
+    pub(crate) referrer: Option<&'static str>,
 }
 
 #[derive(Debug, Clone)]
@@ -45,8 +47,14 @@ fn any_sent() -> impl Strategy<Value = Sent> {
     let agent = prop::sample::select(vec![FIREFOX, FIREFOX, CLAUDE, GPTBOT, "curl/8.5.0", ""]);
     let status = prop::option::of(prop::sample::select(vec![200, 304, 301, 404, 500]));
     let ip = prop::option::of(prop::sample::select(vec!["192.0.2.1", "192.0.2.2", "2001:db8::1"]));
-    (path, agent, status, any_ago(), prop::option::of(0..20_u8), ip)
-        .prop_map(|(path, agent, status, ago, id, ip)| Sent { path, agent, status, ago, id, ip })
+    let referrer = prop::option::of(prop::sample::select(vec![
+        "https://chatgpt.com/",
+        "https://duck.example/a?q=1",
+        "https://duck.example/b",
+    ]));
+    (path, agent, status, any_ago(), prop::option::of(0..20_u8), ip, referrer).prop_map(
+        |(path, agent, status, ago, id, ip, referrer)| Sent { path, agent, status, ago, id, ip, referrer },
+    )
 }
 
 /// From a day ahead to some days ago, and often just about a full hour.
@@ -65,10 +73,17 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What is kept, the slow way: every event that counts, and who it was.
+/// An event that counts, and who it was.
+pub(crate) struct Kept {
+    pub(crate) event: Event,
+    pub(crate) sent: Sent,
+    pub(crate) visitor: String,
+}
+
+/// What is kept, the slow way.
 #[derive(Default)]
 struct Model {
-    events: Vec<(Event, String)>,
+    events: Vec<Kept>,
     ids: HashMap<u8, i64>,
 }
 
@@ -87,19 +102,19 @@ impl Model {
             sent.id.map(|id| self.ids.insert(id, now));
             let (day, today) = (event.at().div_euclid(DAY), now.div_euclid(DAY));
             let visitor = format!("{} {} {:?} {}", day, day.max(today), sent.ip, sent.agent);
-            self.events.push((event, visitor));
+            self.events.push(Kept { event, sent: sent.clone(), visitor });
         }
         (events, duplicates)
     }
 
     fn count(&self, range: &Range) -> (Tally, Vec<PageCount>) {
-        let events: Vec<&Event> = self.events.iter().map(|(event, _)| event).collect();
+        let events: Vec<&Event> = self.events.iter().map(|kept| &kept.event).collect();
         recount(&events, range)
     }
 
     fn visitors(&self, range: &Range) -> (Readers, Vec<(String, Readers)>) {
         let mut pages = BTreeMap::<(i64, &str), BTreeMap<&str, (bool, bool)>>::new();
-        for (event, visitor) in &self.events {
+        for Kept { event, visitor, .. } in &self.events {
             let day = event.at().div_euclid(DAY);
             let who = (event.class() == Class::Human, event.class() == Class::Assistant);
             if event.kind() != Kind::Read || !range.contains(day * DAY) || who == (false, false) {
@@ -132,6 +147,7 @@ fn raw(sent: &Sent, clock: &TestClock) -> RawEvent {
         timestamp: Some(clock.now() - SignedDuration::from_millis(sent.ago)),
         event_id: sent.id.map(|id| id.to_string()),
         ip: sent.ip.map(str::to_owned),
+        referrer: sent.referrer.map(str::to_owned),
         ..RawEvent::default()
     }
 }
@@ -162,7 +178,7 @@ async fn every_portion(views: &dyn Views, range: &Range, limit: u32) -> (Tally, 
     let mut all = Vec::new();
     loop {
         let Counts { totals, pages, has_more } =
-            views.count("acme", range, limit, all.len() as u64).await.unwrap();
+            views.count("acme", range, &Portion::new(limit, all.len() as u64)).await.unwrap();
         assert!(!has_more || pages.len() == limit as usize);
         all.extend(pages);
         if !has_more {
@@ -175,7 +191,7 @@ async fn every_visitor(views: &dyn Views, range: &Range, limit: u32) -> (Readers
     let mut all = Vec::new();
     loop {
         let Visitors { totals, pages, has_more } =
-            views.visitors("acme", range, limit, all.len() as u64).await.unwrap();
+            views.visitors("acme", range, &Portion::new(limit, all.len() as u64)).await.unwrap();
         all.extend(pages);
         if !has_more {
             return (totals, all);
@@ -198,6 +214,13 @@ fn with_raw(range: &Range, clock: &TestClock) -> Range {
     let raw_from = (clock.now_ms().div_euclid(DAY) - 3) * DAY;
     let from = range.from().unwrap_or(raw_from).max(raw_from);
     Range::new(Some(from), range.to().map(|to| to.max(from))).unwrap()
+}
+
+/// The same with full days for ends where raw events may be gone.
+fn of_days(range: &Range, clock: &TestClock) -> Range {
+    let raw_from = (clock.now_ms().div_euclid(DAY) - 3) * DAY;
+    let end = |at: i64| if at < raw_from { at.div_euclid(DAY) * DAY } else { at };
+    Range::new(range.from().map(end), range.to().map(end)).unwrap()
 }
 
 async fn open(file: &Path, clock: &Arc<TestClock>) -> SqliteViews {
@@ -238,6 +261,13 @@ async fn live(steps: &[Step], ranges: &[(Option<i64>, Option<i64>)], limit: u32)
         let range = with_raw(&range(ends, &clock), &clock);
         assert_eq!(every_visitor(&views, &range, limit).await, model.visitors(&range), "{range:?}");
     }
+    for ends in ranges {
+        let range = range(ends, &clock);
+        recount::check_series(&views, &range, &model.events).await;
+        let range = of_days(&range, &clock);
+        recount::check_names(&views, &range, &model.events, limit).await;
+    }
+    recount::check_live(&views, clock.now_ms(), &model.events).await;
 }
 
 proptest! {

@@ -2,7 +2,7 @@
 
 use base::sqlite::OpenError;
 use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
-use traffic::{Limits, Range, Receipt, SqliteViews, TakeError, Views};
+use traffic::{Limits, Portion, Range, Receipt, SqliteViews, TakeError, Views};
 
 use crate::views::{CLAUDE, FIREFOX, all, clock, open, page, view, with_id};
 
@@ -93,7 +93,7 @@ async fn a_damaged_piece_is_an_error_and_not_a_wrong_count() {
     let mut beside = SqliteConnectOptions::new().filename(&file).connect().await.unwrap();
     sqlx::raw_sql("UPDATE day SET cells = zeroblob(20)").execute(&mut beside).await.unwrap();
     let views = open(&file, &clock).await;
-    let failure = views.count("acme", &Range::default(), 50, 0).await.unwrap_err();
+    let failure = views.count("acme", &Range::default(), &Portion::new(50, 0)).await.unwrap_err();
     let cause = std::error::Error::source(&failure).unwrap().to_string();
     assert!(cause.starts_with("a piece of the page views on disk is damaged"), "{cause}");
     views.take("acme", vec![view("/a", FIREFOX)]).await.unwrap();

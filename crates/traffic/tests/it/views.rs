@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use base::{Clock, TestClock};
 use jiff::{SignedDuration, Timestamp};
-use traffic::{Counts, Event, PageCount, Range, RawEvent, Receipt, SqliteViews, Tally, Views, bound, parse};
+use traffic::{
+    Counts, Event, PageCount, Portion, Range, RawEvent, Receipt, SqliteViews, Tally, Views, bound, parse,
+};
 
 pub(crate) const FIREFOX: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0";
 pub(crate) const CLAUDE: &str = "Claude-User (claude-code/2.1.86; +https://support.anthropic.com/)";
@@ -82,7 +84,7 @@ pub(crate) fn page(path: &str, human: u64, ai: u64) -> PageCount {
 }
 
 pub(crate) async fn all(views: &dyn Views, project: &str) -> Counts {
-    views.count(project, &Range::default(), 250, 0).await.unwrap()
+    views.count(project, &Range::default(), &Portion::new(250, 0)).await.unwrap()
 }
 
 async fn total(views: &dyn Views, project: &str) -> u64 {
@@ -126,7 +128,7 @@ async fn a_range_includes_its_start_and_not_its_end(views: &dyn Views, _: &TestC
     views.take("acme", batch.map(at).to_vec()).await.unwrap();
     let check = async |from: Option<&str>, to: Option<&str>, expected: u64| {
         let range = Range::new(from.map(|day| bound(day).unwrap()), to.map(|day| bound(day).unwrap()));
-        let counts = views.count("acme", &range.unwrap(), 50, 0).await.unwrap();
+        let counts = views.count("acme", &range.unwrap(), &Portion::new(50, 0)).await.unwrap();
         assert_eq!(counts.totals.human, expected, "{from:?} to {to:?}");
         assert_eq!(counts.pages.iter().map(|page| page.human).sum::<u64>(), expected);
     };
@@ -151,7 +153,7 @@ async fn pages_are_handed_out_in_portions(views: &dyn Views, _: &TestClock) {
     let batch = (0..5).map(|number| view(&format!("/{number}"), FIREFOX)).collect();
     views.take("acme", batch).await.unwrap();
     let check = async |limit: u32, offset: u64, first: Option<&str>, length: usize, more: bool| {
-        let counts = views.count("acme", &Range::default(), limit, offset).await.unwrap();
+        let counts = views.count("acme", &Range::default(), &Portion::new(limit, offset)).await.unwrap();
         let found = counts.pages.first().map(|page| page.path.as_str());
         assert_eq!((found, counts.pages.len(), counts.has_more), (first, length, more));
         assert_eq!(counts.totals, Tally { human: 5, ai: 0 }, "totals are the site's");

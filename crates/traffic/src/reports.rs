@@ -1,0 +1,109 @@
+//! More questions about page views than how often a page was read, and what they are answered with.
+//! Every backend passes `tests/it/random.rs`: an answer is a recount of the events.
+
+use async_trait::async_trait;
+
+use crate::classify::Class;
+use crate::interval::Interval;
+use crate::portion::Portion;
+use crate::range::Range;
+use crate::views::{Failure, PageCount, Readers, Tally};
+
+#[async_trait]
+pub trait Reports: Send + Sync {
+    /// Reads by step of time, of pages whose path begins with `path`, with a point for every step of
+    /// the range; an open end is where the reads end. As exact as [`Views::count`](crate::Views::count).
+    async fn series(
+        &self,
+        project: &str,
+        range: &Range,
+        interval: Interval,
+        path: Option<&str>,
+    ) -> Result<Series, SeriesError>;
+
+    /// Reads by product and class, of every class. This one and the next two are exact to the
+    /// millisecond while raw events are kept, and to the day before that.
+    async fn agents(&self, project: &str, range: &Range, portion: &Portion) -> Result<Agents, Failure>;
+
+    /// Reads by the host that linked there.
+    async fn referrers(&self, project: &str, range: &Range, portion: &Portion) -> Result<Referrers, Failure>;
+
+    /// Who looked for pages that are not there, and where they came from.
+    async fn not_found(&self, project: &str, range: &Range, portion: &Portion) -> Result<NotFound, Failure>;
+
+    /// The last thirty minutes by the backend's clock, this one included.
+    async fn live(&self, project: &str) -> Result<Live, Failure>;
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Series {
+    pub totals: Tally,
+    pub points: Vec<Point>,
+}
+
+/// Reads of one step of time, which began at this moment, in milliseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Point {
+    pub at: i64,
+    pub reads: Tally,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SeriesError {
+    #[error("interval={} makes more than {most} points of this range: choose a longer one, or fewer days", .interval.as_str())]
+    TooManyPoints { interval: Interval, most: usize },
+    #[error(transparent)]
+    Failed(#[from] Failure),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Agents {
+    /// Every class, in the order of the API.
+    pub classes: Vec<(Class, u64)>,
+    /// Most reads first, then by product and class.
+    pub agents: Vec<AgentCount>,
+    pub has_more: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentCount {
+    /// `None` of whoever is in no table.
+    pub operator: Option<&'static str>,
+    pub product: String,
+    pub class: Class,
+    pub reads: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Referrers {
+    pub totals: Tally,
+    /// Most reads first, then by host.
+    pub hosts: Vec<(String, Tally)>,
+    pub has_more: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NotFound {
+    /// Of the pages that were asked for.
+    pub totals: Tally,
+    pub pages: Vec<Missing>,
+    pub has_more: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    pub path: String,
+    pub looks: Tally,
+    /// The pages that sent most there, and how many; a few of them.
+    pub referrers: Vec<(String, u64)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Live {
+    /// Distinct ones of all thirty minutes.
+    pub readers: Readers,
+    pub totals: Tally,
+    pub minutes: Vec<Point>,
+    /// Most read first; a few of them.
+    pub pages: Vec<PageCount>,
+}

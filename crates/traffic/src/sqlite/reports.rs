@@ -1,0 +1,167 @@
+//! Questions that names answer: who reads with what, from where, and what they do not find.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use sqlx::SqlitePool;
+
+use super::names::{self, About};
+use super::parts::Parts;
+use super::project::Shared;
+use super::{Ask, SqliteViews, live, series};
+use crate::agents::operator;
+use crate::cells::{CLASSES, Cell};
+use crate::classify::Class;
+use crate::interval::Interval;
+use crate::names::Names;
+use crate::portion::Portion;
+use crate::range::Range;
+use crate::reports::{AgentCount, Agents, Live, Missing, NotFound, Referrers, Reports, Series, SeriesError};
+use crate::views::{Failure, Tally};
+
+/// Pages that are named as the way to one that is not there.
+const REFERRERS: usize = 5;
+
+#[async_trait]
+impl Reports for SqliteViews {
+    async fn series(
+        &self,
+        project: &str,
+        range: &Range,
+        interval: Interval,
+        path: Option<&str>,
+    ) -> Result<Series, SeriesError> {
+        let _turn = self.turn().await?;
+        loop {
+            let Some(shared) = self.whole(project).await? else { return Ok(Series::default()) };
+            let asked = series::Asked { range, interval, path };
+            if let Some(series) = series::series(self.database.reads(), &shared, &asked).await? {
+                return Ok(series);
+            }
+        }
+    }
+
+    async fn agents(&self, project: &str, range: &Range, portion: &Portion) -> Result<Agents, Failure> {
+        Ok(agents(&self.names(project, range, About::Agents).await?, portion))
+    }
+
+    async fn referrers(&self, project: &str, range: &Range, portion: &Portion) -> Result<Referrers, Failure> {
+        Ok(referrers(&self.names(project, range, About::Hosts).await?, portion))
+    }
+
+    async fn not_found(&self, project: &str, range: &Range, portion: &Portion) -> Result<NotFound, Failure> {
+        Ok(not_found(&self.names(project, range, About::Missing).await?, portion))
+    }
+
+    async fn live(&self, project: &str) -> Result<Live, Failure> {
+        let _turn = self.turn().await?;
+        let now = self.clock.now_ms();
+        match self.ask(|answer| Ask::Fold(project.to_owned(), answer)).await? {
+            Some(shared) => live::live(self.database.reads(), &shared, now).await,
+            None => Ok(live::nobody(now)),
+        }
+    }
+}
+
+impl SqliteViews {
+    /// The names of a range, of all views that are taken in by now.
+    async fn names(&self, project: &str, range: &Range, about: About) -> Result<Names, Failure> {
+        let _turn = self.turn().await?;
+        loop {
+            let shared = self.ask(|answer| Ask::Fold(project.to_owned(), answer)).await?;
+            let Some(shared) = shared else { return Ok(Names::with_room(0)) };
+            if let Some(names) = names_of(self.database.reads(), &shared, range, about).await? {
+                return Ok(names);
+            }
+        }
+    }
+}
+
+/// `None` when raw events were let go of meanwhile: then ask again.
+async fn names_of(
+    reads: &SqlitePool,
+    shared: &Shared,
+    range: &Range,
+    about: About,
+) -> Result<Option<Names>, Failure> {
+    let (id, raw_from) = {
+        let project = shared.read();
+        (project.id, project.raw_from)
+    };
+    let parts = Parts::of_days(range, raw_from);
+    let names = names::sum(reads, id, about, parts.days, &parts.edges).await?;
+    Ok((shared.read().raw_from == raw_from).then_some(names))
+}
+
+fn agents(names: &Names, portion: &Portion) -> Agents {
+    let mut classes: [u64; CLASSES] = [0; CLASSES];
+    let mut all = Vec::new();
+    for (product, cell) in names.iter() {
+        for (class, reads) in Class::ALL.into_iter().zip(*cell).filter(|(_, reads)| *reads > 0) {
+            classes[usize::from(class.code())] += reads;
+            all.push((product, class, reads));
+        }
+    }
+    all.sort_unstable_by_key(|(product, class, reads)| (Reverse(*reads), *product, *class));
+    let (some, has_more) = portion.of(all);
+    let agent = |(product, class, reads): (&str, Class, u64)| AgentCount {
+        operator: operator(product),
+        product: product.to_owned(),
+        class,
+        reads,
+    };
+    Agents {
+        classes: Class::ALL.into_iter().zip(classes).collect(),
+        agents: some.into_iter().map(agent).collect(),
+        has_more,
+    }
+}
+
+fn referrers(names: &Names, portion: &Portion) -> Referrers {
+    let mut hosts: Vec<(&str, Tally)> = names.iter().map(|(host, cell)| (host, tally(cell))).collect();
+    let totals = sum(hosts.iter().map(|(_, reads)| reads));
+    hosts.sort_unstable_by_key(|(host, reads)| (Reverse(reads.total()), *host));
+    let (some, has_more) = portion.of(hosts);
+    let hosts = some.into_iter().map(|(host, reads)| (host.to_owned(), reads)).collect();
+    Referrers { totals, hosts, has_more }
+}
+
+fn not_found(names: &Names, portion: &Portion) -> NotFound {
+    let mut pages = BTreeMap::<&str, (Tally, Vec<(&str, u64)>)>::new();
+    for (name, cell) in names.iter() {
+        let (path, referrer) = name.split_once('\t').unwrap_or((name, ""));
+        if portion.wants(|| path) {
+            let (looks, referrers) = pages.entry(path).or_default();
+            let from_here = tally(cell);
+            looks.add(from_here.human, from_here.ai);
+            referrers.extend((!referrer.is_empty()).then_some((referrer, from_here.total())));
+        }
+    }
+    let totals = sum(pages.values().map(|(looks, _)| looks));
+    let mut pages: Vec<_> = pages.into_iter().collect();
+    let key = |looks: &Tally| portion.sort.key(looks.human, looks.ai, looks.total());
+    pages.sort_by_key(|(path, (looks, _))| (Reverse(key(looks)), *path));
+    let (some, has_more) = portion.of(pages);
+    let pages = some.into_iter().map(|(path, (looks, referrers))| missing(path, looks, referrers)).collect();
+    NotFound { totals, pages, has_more }
+}
+
+fn missing(path: &str, looks: Tally, mut referrers: Vec<(&str, u64)>) -> Missing {
+    referrers.sort_unstable_by_key(|(referrer, times)| (Reverse(*times), *referrer));
+    referrers.truncate(REFERRERS);
+    let referrers = referrers.into_iter().map(|(referrer, times)| (referrer.to_owned(), times)).collect();
+    Missing { path: path.to_owned(), looks, referrers }
+}
+
+fn tally(cell: &Cell) -> Tally {
+    let of = |class: Class| cell[usize::from(class.code())];
+    Tally { human: of(Class::Human), ai: of(Class::Assistant) }
+}
+
+fn sum<'a>(tallies: impl Iterator<Item = &'a Tally>) -> Tally {
+    tallies.fold(Tally::default(), |mut sum, tally| {
+        sum.add(tally.human, tally.ai);
+        sum
+    })
+}
