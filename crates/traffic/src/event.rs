@@ -86,6 +86,20 @@ impl Event {
         self.class
     }
 
+    /// The same view as another table of agents has it: what reclassifying is there for.
+    #[must_use]
+    pub fn classified(mut self, class: Class) -> Self {
+        self.class = class;
+        self
+    }
+
+    /// The same view by the present table.
+    #[must_use]
+    pub fn reclassified(self) -> Self {
+        let class = classify(self.user_agent.as_deref(), self.markdown);
+        self.classified(class)
+    }
+
     /// What it holds in memory, in bytes.
     pub(crate) fn weight(&self) -> usize {
         let texts = [&self.user_agent, &self.referrer, &self.event_id];

@@ -38,7 +38,7 @@ pub use path::{BadPath, Page, page};
 pub use portion::{Portion, Sort};
 pub use range::{BadDate, BadRange, Range, bound, moment};
 pub use reports::{
-    AgentCount, Agents, Live, Missing, NotFound, Point, Referrers, Reports, Series, SeriesError,
+    AgentCount, Agents, Live, Missing, NotFound, Point, Reclassified, Referrers, Reports, Series, SeriesError,
 };
 pub use room::Limits;
 pub use sqlite::SqliteViews;

@@ -33,6 +33,10 @@ pub trait Reports: Send + Sync {
 
     /// The last thirty minutes by the backend's clock, this one included.
     async fn live(&self, project: &str) -> Result<Live, Failure>;
+
+    /// Applies the present table of agents to the raw events from the day of a moment on, as far as
+    /// one piece goes; all that is asked later is answered by it. May be cut off and asked for again.
+    async fn reclassify(&self, project: &str, from: i64) -> Result<Reclassified, Failure>;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -96,6 +100,24 @@ pub struct Missing {
     pub looks: Tally,
     /// The pages that sent most there, and how many; a few of them.
     pub referrers: Vec<(String, u64)>,
+}
+
+/// What a piece of reclassifying came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reclassified {
+    /// Events that were looked at.
+    pub events: u64,
+    /// Those of them whose class is another one now.
+    pub changed: u64,
+    /// Where to go on, in milliseconds since 1970; `None` when all is done.
+    pub next: Option<i64>,
+}
+
+impl Reclassified {
+    pub(crate) fn add(&mut self, more: Reclassified) {
+        self.events += more.events;
+        self.changed += more.changed;
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

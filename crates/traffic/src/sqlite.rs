@@ -12,6 +12,7 @@ mod load;
 mod names;
 mod parts;
 mod project;
+mod reclassify;
 mod reports;
 mod retention;
 mod salts;

@@ -18,7 +18,7 @@ use crate::views::Failure;
 const BLOCK: usize = 8_192;
 /// A newest block that is smaller than this is packed anew with what came.
 const SMALL: i64 = 4_096;
-const LEVEL: i32 = 3;
+pub(super) const LEVEL: i32 = 3;
 
 /// The projects whose journal is not empty.
 pub(super) async fn waiting(reads: &SqlitePool) -> Result<Vec<String>, Failure> {
@@ -64,7 +64,7 @@ async fn take_journal(connection: &mut SqliteConnection, project: i64) -> Result
     Ok((all, ids))
 }
 
-fn cells_of_hours(block: &Block) -> BTreeMap<i64, Cells> {
+pub(super) fn cells_of_hours(block: &Block) -> BTreeMap<i64, Cells> {
     let mut reads: Vec<_> = block
         .rows
         .iter()
@@ -80,7 +80,7 @@ fn cells_of_hours(block: &Block) -> BTreeMap<i64, Cells> {
     hours
 }
 
-async fn add_cells(
+pub(super) async fn add_cells(
     connection: &mut SqliteConnection,
     project: i64,
     raw_from: i64,

@@ -18,6 +18,7 @@ use super::seen::Seen;
 use super::take::{Addition, Desk};
 use super::{fold, forget, ledger, load};
 use crate::event::Event;
+use crate::reports::Reclassified;
 use crate::room::{Limits, Place};
 use crate::views::{Failure, Part, Receipt};
 
@@ -35,6 +36,8 @@ pub(super) enum Ask {
     Load(String, Answer<Option<Arc<Shared>>>),
     /// The project when all of its views are sorted, if there is one.
     Fold(String, Answer<Option<Arc<Shared>>>),
+    /// Classifies a project's events anew, from a day on.
+    Reclassify(String, i64, Answer<Reclassified>),
     Forget(String, Answer<()>),
     Tidy(Answer<()>),
 }
@@ -102,6 +105,9 @@ impl Keeper {
                 Ask::Take(_) => {}
                 Ask::Load(name, answer) => drop(answer.send(self.load_whole(&name).await)),
                 Ask::Fold(name, answer) => drop(answer.send(self.folded(&name).await)),
+                Ask::Reclassify(name, from, answer) => {
+                    drop(answer.send(self.reclassify(&name, from).await));
+                }
                 Ask::Forget(name, answer) => drop(answer.send(self.forget(&name).await)),
                 Ask::Tidy(answer) => drop(answer.send(self.tidy().await)),
             }
@@ -254,7 +260,7 @@ impl Keeper {
         Ok(())
     }
 
-    async fn folded(&mut self, name: &str) -> Result<Option<Arc<Shared>>, Failure> {
+    pub(super) async fn folded(&mut self, name: &str) -> Result<Option<Arc<Shared>>, Failure> {
         let Some(shared) = self.load(name).await? else { return Ok(None) };
         if shared.read().waiting > 0 {
             self.fold(name).await?;

@@ -8,7 +8,7 @@ use sqlx::SqlitePool;
 
 use super::names::{self, About};
 use super::parts::Parts;
-use super::project::Shared;
+use super::project::{DAY, Shared};
 use super::{Ask, SqliteViews, live, series};
 use crate::agents::operator;
 use crate::cells::{CLASSES, Cell};
@@ -17,7 +17,9 @@ use crate::interval::Interval;
 use crate::names::Names;
 use crate::portion::Portion;
 use crate::range::Range;
-use crate::reports::{AgentCount, Agents, Live, Missing, NotFound, Referrers, Reports, Series, SeriesError};
+use crate::reports::{
+    AgentCount, Agents, Live, Missing, NotFound, Reclassified, Referrers, Reports, Series, SeriesError,
+};
 use crate::views::{Failure, Tally};
 
 /// Pages that are named as the way to one that is not there.
@@ -61,6 +63,11 @@ impl Reports for SqliteViews {
             Some(shared) => live::live(self.database.reads(), &shared, now).await,
             None => Ok(live::nobody(now)),
         }
+    }
+
+    async fn reclassify(&self, project: &str, from: i64) -> Result<Reclassified, Failure> {
+        let day = from.div_euclid(DAY);
+        self.ask(|answer| Ask::Reclassify(project.to_owned(), day, answer)).await
     }
 }
 

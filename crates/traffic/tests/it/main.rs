@@ -6,6 +6,7 @@ mod kept;
 mod old;
 mod parts;
 mod random;
+mod reclassify;
 mod recount;
 mod sqlite;
 mod user_agents;

@@ -10,8 +10,8 @@ use base::{Clock, TestClock};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use traffic::{
-    Class, Counts, Event, Kind, Limits, PageCount, Portion, Range, RawEvent, Readers, SqliteViews, Tally,
-    Views, Visitors, parse,
+    Class, Counts, Event, Kind, Limits, PageCount, Portion, Range, RawEvent, Readers, Reports, SqliteViews,
+    Tally, Views, Visitors, parse,
 };
 
 use crate::recount;
@@ -31,6 +31,8 @@ pub(crate) struct Sent {
     id: Option<u8>,
     ip: Option<&'static str>,
     pub(crate) referrer: Option<&'static str>,
+    /// What another table of agents would call it.
+    class: Option<Class>,
 }
 
 #[derive(Debug, Clone)]
@@ -39,6 +41,7 @@ enum Step {
     Tidy,
     Restart,
     Wait(i64),
+    Reclassify,
     Forget,
 }
 
@@ -52,8 +55,19 @@ fn any_sent() -> impl Strategy<Value = Sent> {
         "https://duck.example/a?q=1",
         "https://duck.example/b",
     ]));
-    (path, agent, status, any_ago(), prop::option::of(0..20_u8), ip, referrer).prop_map(
-        |(path, agent, status, ago, id, ip, referrer)| Sent { path, agent, status, ago, id, ip, referrer },
+    let class = prop::sample::select(vec![Class::Human, Class::Assistant, Class::Bot]);
+    let class = prop::option::weighted(0.2, class);
+    (path, agent, status, any_ago(), prop::option::of(0..20_u8), ip, referrer, class).prop_map(
+        |(path, agent, status, ago, id, ip, referrer, class)| Sent {
+            path,
+            agent,
+            status,
+            ago,
+            id,
+            ip,
+            referrer,
+            class,
+        },
     )
 }
 
@@ -68,6 +82,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         6 => prop::collection::vec(any_sent(), 0..25).prop_map(Step::Take),
         2 => Just(Step::Tidy),
         1 => Just(Step::Restart),
+        1 => Just(Step::Reclassify),
         2 => any_ago().prop_map(|ago| Step::Wait(ago.max(0))),
         1 => prop::bool::weighted(0.1).prop_map(|forget| if forget { Step::Forget } else { Step::Tidy }),
     ]
@@ -93,6 +108,8 @@ impl Model {
         let (now, mut events, mut duplicates) = (clock.now_ms(), Vec::new(), 0);
         for sent in sent {
             let event = parse(raw(sent, clock), clock.now()).unwrap();
+            let class = sent.class.unwrap_or(event.class());
+            let event = event.classified(class);
             events.push(event.clone());
             let known = sent.id.and_then(|id| self.ids.get(&id)).is_some_and(|first| now - first <= 7 * DAY);
             if known {
@@ -105,6 +122,17 @@ impl Model {
             self.events.push(Kept { event, sent: sent.clone(), visitor });
         }
         (events, duplicates)
+    }
+
+    /// Answers how many have another class now. Events of days whose raw ones may be gone stay.
+    fn reclassify(&mut self, clock: &TestClock) -> u64 {
+        let (from, mut changed) = ((clock.now_ms().div_euclid(DAY) - 3) * DAY, 0);
+        for kept in self.events.iter_mut().filter(|kept| kept.event.at() >= from) {
+            let class = kept.event.class();
+            kept.event = kept.event.clone().reclassified();
+            changed += u64::from(kept.event.class() != class);
+        }
+        changed
     }
 
     fn count(&self, range: &Range) -> (Tally, Vec<PageCount>) {
@@ -247,6 +275,10 @@ async fn live(steps: &[Step], ranges: &[(Option<i64>, Option<i64>)], limit: u32)
                 views = open(&file, &clock).await;
             }
             Step::Wait(ms) => clock.advance(SignedDuration::from_millis(*ms)),
+            Step::Reclassify => {
+                let done = views.reclassify("acme", 0).await.unwrap();
+                assert_eq!((done.changed, done.next), (model.reclassify(&clock), None));
+            }
             Step::Forget => {
                 views.forget("acme").await.unwrap();
                 model = Model::default();

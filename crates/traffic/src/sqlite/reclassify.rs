@@ -1,0 +1,134 @@
+//! The present table of agents, applied to raw events that another one classified. A day is one
+//! transaction: its events are written back, and what was counted of them is counted anew, as a fold
+//! would. Whoever is cut off half-way has done some days, and is run again.
+
+use base::sqlite::Database;
+use futures_util::FutureExt;
+use sqlx::{SqliteConnection, SqlitePool};
+
+use super::keeper::Keeper;
+use super::project::DAY;
+use super::{fold, names};
+use crate::block::Block;
+use crate::cells::Cells;
+use crate::classify::classify;
+use crate::reports::Reclassified;
+use crate::views::Failure;
+
+/// Events after which it is somebody else's turn: views wait to be taken in meanwhile.
+const A_PIECE: u64 = 500_000;
+
+impl Keeper {
+    /// From a day on, as far as one piece goes.
+    pub(super) async fn reclassify(&mut self, name: &str, from: i64) -> Result<Reclassified, Failure> {
+        let mut done = Reclassified::default();
+        let Some(shared) = self.folded(name).await? else { return Ok(done) };
+        let (id, raw_from) = {
+            let project = shared.read();
+            (project.id, project.raw_from.div_euclid(DAY))
+        };
+        // Of days before that, some events may be gone: what was counted of them stays as it is.
+        let kept_from = self.clock.now_ms().div_euclid(DAY) - i64::from(self.limits.raw_days);
+        let mut from = from.max(raw_from).max(kept_from);
+        while let Some(day) = next_day(self.database.reads(), id, from).await? {
+            if done.events >= A_PIECE {
+                done.next = Some(day * DAY);
+                break;
+            }
+            done.add(anew(&self.database, id, day).await?);
+            from = day + 1;
+        }
+        let mut project = shared.write();
+        project.index = None;
+        project.folds += 1;
+        Ok(done)
+    }
+}
+
+/// The first day from this one on that has events.
+async fn next_day(reads: &SqlitePool, project: i64, from: i64) -> Result<Option<i64>, Failure> {
+    let first: Option<i64> =
+        sqlx::query_scalar("SELECT MIN(first) FROM block WHERE project = ? AND last >= ?")
+            .bind(project)
+            .bind(from.saturating_mul(DAY))
+            .fetch_one(reads)
+            .await?;
+    Ok(first.map(|first| first.div_euclid(DAY).max(from)))
+}
+
+async fn anew(database: &Database, project: i64, day: i64) -> Result<Reclassified, Failure> {
+    let written =
+        database.write(move |connection| async move { write_day(connection, project, day).await }.boxed());
+    written.await
+}
+
+async fn write_day(
+    connection: &mut SqliteConnection,
+    project: i64,
+    day: i64,
+) -> Result<Reclassified, Failure> {
+    let (from, to) = (day * DAY, (day + 1) * DAY);
+    empty_day(connection, project, day).await?;
+    let blocks: Vec<i64> =
+        sqlx::query_scalar("SELECT id FROM block WHERE project = ? AND last >= ? AND first < ? ORDER BY id")
+            .bind(project)
+            .bind(from)
+            .bind(to)
+            .fetch_all(&mut *connection)
+            .await?;
+    let mut done = Reclassified::default();
+    for id in blocks {
+        let mut block = read_block(connection, id).await?;
+        let changed = reclassify(&mut block, from, to);
+        if changed > 0 {
+            let packed = block.encode(&block.rows, fold::LEVEL)?;
+            let write = "UPDATE block SET block = ? WHERE id = ?";
+            sqlx::query(write).bind(packed).bind(id).execute(&mut *connection).await?;
+        }
+        block.rows.retain(|row| (from..to).contains(&row.at));
+        fold::add_cells(connection, project, i64::MIN, fold::cells_of_hours(&block)).await?;
+        names::add(connection, project, names::of_rows(&block)).await?;
+        done.add(Reclassified { events: block.rows.len() as u64, changed, next: None });
+    }
+    Ok(done)
+}
+
+/// The rows of a time, by the present table; how many changed.
+fn reclassify(block: &mut Block, from: i64, to: i64) -> u64 {
+    let mut changed = 0;
+    for row in block.rows.iter_mut().filter(|row| (from..to).contains(&row.at)) {
+        let class = classify(block.texts.get(row.agent), row.markdown);
+        changed += u64::from(class != row.class);
+        row.class = class;
+    }
+    changed
+}
+
+async fn read_block(connection: &mut SqliteConnection, id: i64) -> Result<Block, Failure> {
+    let packed: Vec<u8> =
+        sqlx::query_scalar("SELECT block FROM block WHERE id = ?").bind(id).fetch_one(connection).await?;
+    Ok(Block::decode(&packed)?)
+}
+
+/// Leaves nothing of what was counted of a day.
+async fn empty_day(connection: &mut SqliteConnection, project: i64, day: i64) -> Result<(), Failure> {
+    sqlx::query("DELETE FROM hour WHERE project = ? AND hour >= ? AND hour < ?")
+        .bind(project)
+        .bind(day * 24)
+        .bind((day + 1) * 24)
+        .execute(&mut *connection)
+        .await?;
+    sqlx::query("DELETE FROM named WHERE project = ? AND day = ?")
+        .bind(project)
+        .bind(day)
+        .execute(&mut *connection)
+        .await?;
+    // The row stays: it knows how often the day has changed.
+    sqlx::query("UPDATE day SET cells = ?, visitors = NULL WHERE project = ? AND day = ?")
+        .bind(Cells::default().encode()?)
+        .bind(project)
+        .bind(day)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
