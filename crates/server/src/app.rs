@@ -22,7 +22,6 @@ use crate::hosts::{self, Hosts, Repository, Wanted};
 use crate::metrics::{Counted, Metrics};
 use crate::models::Models;
 use crate::settings::{Limits, Proxies, Settings, USUAL_URL};
-use crate::together::Together;
 use crate::worker::Grounds;
 
 /// How often, and how long each time, a command waits for another one.
@@ -43,8 +42,6 @@ pub struct App {
     pub project_jobs: u32,
     /// What browsers send without a key.
     pub(crate) beacons: Arc<AddressLimit>,
-    /// The projects that they are for.
-    pub(crate) visited: Together,
     pub pulls: Arc<dyn Pulls>,
     pub sweeps: Arc<dyn Sweeps>,
     pub upkeep: Arc<dyn Upkeep>,
@@ -129,7 +126,6 @@ impl App {
             transcripts: settings.transcripts,
             branches: settings.branches,
             caches: settings.caches,
-            visited: Together::start(store.clone()),
             pulls: store,
             home,
             views: Arc::new(Counted { views, metrics: metrics.clone() }),

@@ -15,7 +15,6 @@ mod path;
 mod serve;
 mod settings;
 mod time;
-mod together;
 mod worker;
 
 pub use app::{Admin, App};

@@ -151,6 +151,10 @@ impl NewEvent {
         Self { kind, data: Map::from_iter([("message".to_owned(), Value::String(message.into()))]) }
     }
 
+    pub(crate) fn created() -> Self {
+        Self::new("created", "The job was created")
+    }
+
     /// Of a job that is not put off by its host, but has to wait for its turn.
     pub(crate) fn waits() -> Self {
         Self::new("waiting", "Waiting for its turn: every worker is busy, or other jobs come first")

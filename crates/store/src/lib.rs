@@ -17,6 +17,7 @@ mod postgres;
 mod pull;
 mod queue;
 mod secret;
+mod shared;
 mod sqlite;
 mod sweep;
 mod terms;

@@ -1,8 +1,6 @@
 //! Whose page a browser has open: no key, but the origin that the browser itself tells, which
 //! must be a site of the project. 404 and 403, in that order.
 
-use std::sync::Arc;
-
 use axum::extract::FromRequestParts;
 use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue, ORIGIN, VARY};
 use axum::http::request::Parts;
@@ -16,7 +14,7 @@ use crate::origin::parse_site;
 
 /// The project of the path, and the site of it that the request is from.
 pub(super) struct Site {
-    pub(super) project: Arc<Project>,
+    pub(super) project: Project,
     origin: HeaderValue,
 }
 
@@ -25,7 +23,7 @@ impl FromRequestParts<App> for Site {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let id = ProjectId(visible_project_id(parts).ok_or(ApiError::NoSuchProject)?);
-        let project = app.visited.project(&id).await?.ok_or(ApiError::NoSuchProject)?;
+        let project = app.accounts.project(&id).await?.ok_or(ApiError::NoSuchProject)?;
         let origin = parts.headers.get(ORIGIN).filter(|origin| is_of(&project, origin)).cloned();
         Ok(Self { origin: origin.ok_or(ApiError::OriginNotAllowed)?, project })
     }

@@ -1,8 +1,8 @@
 use async_trait::async_trait;
-use sqlx::Row;
 use sqlx::postgres::PgRow;
+use sqlx::{PgPool, Row};
 
-use super::{PostgresStore, text, time, time_or_none, write};
+use super::{PostgresStore, in_time, text, time, time_or_none, write};
 use crate::kept::{damaged, from_json, from_ms, to_json};
 use crate::key::is_live;
 use crate::{
@@ -52,13 +52,7 @@ impl Accounts for PostgresStore {
     }
 
     async fn project(&self, id: &ProjectId) -> Result<Option<Project>> {
-        let row = self
-            .row(
-                sqlx::query("SELECT * FROM projects WHERE id = $1 AND id NOT IN (SELECT id FROM deletions)")
-                    .bind(text(&id.0)),
-            )
-            .await?;
-        row.as_ref().map(project).transpose()
+        self.projects.read(id.clone()).await
     }
 
     async fn projects(&self, organization: Option<&OrganizationId>) -> Result<Vec<Project>> {
@@ -93,9 +87,7 @@ impl Accounts for PostgresStore {
     }
 
     async fn key(&self, text: &KeyText) -> Result<Option<ApiKey>> {
-        let find = sqlx::query("SELECT *, docwright_now_ms() AS now FROM keys WHERE hash = $1");
-        let row = self.row(find.bind(text.hash())).await?;
-        row.as_ref().map(key).transpose()
+        self.keys.read(text.hash()).await
     }
 
     async fn keys(&self, organization: Option<&OrganizationId>) -> Result<Vec<ApiKey>> {
@@ -119,6 +111,19 @@ impl Accounts for PostgresStore {
         let touch = "UPDATE keys SET last_used_at = docwright_now_ms() WHERE id = $1";
         self.execute(sqlx::query(touch).bind(&key.id.0)).await.map(|_| ())
     }
+}
+
+pub(super) async fn key_of(pool: PgPool, hash: Vec<u8>) -> Result<Option<ApiKey>> {
+    let find = sqlx::query("SELECT *, docwright_now_ms() AS now FROM keys WHERE hash = $1").bind(hash);
+    let row = in_time(async { Ok(find.fetch_optional(&pool).await?) }).await?;
+    row.as_ref().map(key).transpose()
+}
+
+pub(super) async fn project_of(pool: PgPool, id: ProjectId) -> Result<Option<Project>> {
+    let find = "SELECT * FROM projects WHERE id = $1 AND id NOT IN (SELECT id FROM deletions)";
+    let find = sqlx::query(find).bind(text(&id.0));
+    let row = in_time(async { Ok(find.fetch_optional(&pool).await?) }).await?;
+    row.as_ref().map(project).transpose()
 }
 
 impl PostgresStore {

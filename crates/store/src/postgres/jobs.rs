@@ -4,8 +4,10 @@ use sqlx::{PgConnection, Row};
 
 use super::line::live;
 use super::once::{self, Request};
+use super::rates::Counts;
 use super::{PostgresStore, now, number, text, time, time_or_none, undone, write};
-use crate::kept::{damaged, from_json, from_ms, kept, to_json};
+use crate::kept::{damaged, from_json, kept, to_json};
+use crate::shared::told;
 use crate::{
     Archived, Event, Filter, Job, JobCounts, JobId, JobStore, NewEvent, NewJob, Page, ProjectId, Prompt,
     Receipt, Result, Said, Status, Terms,
@@ -14,7 +16,8 @@ use crate::{
 #[async_trait]
 impl JobStore for PostgresStore {
     async fn insert(&self, new: &NewJob, terms: &Terms) -> Result<Receipt> {
-        let receipt = write(|| self.insert_one(new, terms)).await?;
+        let asked = (new.clone(), terms.clone());
+        let receipt = told(self.creates.ask(new.project.clone(), asked).await)?;
         self.bells.work();
         Ok(receipt)
     }
@@ -120,38 +123,6 @@ impl JobStore for PostgresStore {
 }
 
 impl PostgresStore {
-    async fn insert_one(&self, new: &NewJob, terms: &Terms) -> Result<Receipt> {
-        let mut tx = self.begin().await?;
-        let now = now(&mut tx).await?;
-        let mut job = new.job(from_ms(now)?);
-        job.prompt = text(&job.prompt).into_owned();
-        let request = Request { project: &job.project, operation: "create", terms, now };
-        let usage = match once::admit(&mut tx, &request).await? {
-            Ok(usage) => usage,
-            Err(receipt) => return undone(tx, Ok(receipt)).await,
-        };
-        sqlx::query(
-            "INSERT INTO jobs (id, project, status, prompt, branch, model, base_ref, adopts, draft, created_at, queued_at)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)",
-        )
-        .bind(&job.id.0)
-        .bind(&job.project.0)
-        .bind(job.status.as_str())
-        .bind(&job.prompt)
-        .bind(&job.branch)
-        .bind(&job.model)
-        .bind(&job.base_ref)
-        .bind(job.adopts)
-        .bind(job.draft)
-        .bind(now)
-        .execute(&mut *tx)
-        .await?;
-        append(&mut tx, &job.id, now, &NewEvent::new("created", "The job was created")).await?;
-        once::keep(&mut tx, &request, &job).await?;
-        tx.commit().await?;
-        Ok(Receipt::Done { job: Box::new(job), usage })
-    }
-
     async fn follow_up(
         &self,
         project: &ProjectId,
@@ -161,21 +132,24 @@ impl PostgresStore {
     ) -> Result<Option<Receipt>> {
         let mut tx = self.begin().await?;
         let Some(found) = locked(&mut tx, project, id).await? else { return Ok(None) };
-        let (operation, now) = (format!("message {id}"), now(&mut tx).await?);
+        let (operation, mut counts) = (format!("message {id}"), Counts::default());
+        once::lock(&mut tx, &operation, [(project, terms)]).await?;
+        let now = now(&mut tx).await?;
         let request = Request { project, operation: &operation, terms, now };
         if let Some(refused) = refusal(&mut tx, &found).await? {
             // A replay of one that was taken before is still answered.
             let free = Terms { limit: None, ..terms.clone() };
-            let seen = once::admit(&mut tx, &Request { terms: &free, ..request }).await?;
+            let seen = once::admit(&mut tx, &Request { terms: &free, ..request }, &mut counts).await?;
             return undone(tx, Ok(Some(seen.err().unwrap_or(Receipt::Refused(refused))))).await;
         }
-        let usage = match once::admit(&mut tx, &request).await? {
+        let usage = match once::admit(&mut tx, &request, &mut counts).await? {
             Ok(usage) => usage,
             Err(receipt) => return undone(tx, Ok(Some(receipt))).await,
         };
         keep_message(&mut tx, &found, &text(prompt.as_str()), now).await?;
         let Some(job) = locked(&mut tx, project, id).await? else { return Ok(None) };
         once::keep(&mut tx, &request, &job).await?;
+        counts.keep(&mut tx).await?;
         tx.commit().await?;
         Ok(Some(Receipt::Done { job: Box::new(job), usage }))
     }

@@ -5,6 +5,7 @@
 mod accounts;
 mod bells;
 mod conversation;
+mod create;
 mod home;
 mod jobs;
 mod leases;
@@ -34,7 +35,8 @@ use tokio::time::timeout;
 
 use crate::id::sha256;
 use crate::kept::{damaged, from_ms};
-use crate::{MasterKey, Result, StoreError};
+use crate::shared::Shared;
+use crate::{ApiKey, MasterKey, Project, ProjectId, Result, StoreError};
 use bells::{Bells, Ear};
 pub use url::DatabaseUrl;
 
@@ -53,6 +55,10 @@ const TRIES: u32 = 5;
 pub struct PostgresStore {
     pool: PgPool,
     master: MasterKey,
+    keys: Shared<Vec<u8>, Option<ApiKey>>,
+    projects: Shared<ProjectId, Option<Project>>,
+    rates: Shared<String, (u32, i64)>,
+    creates: create::Creates,
     bells: Arc<Bells>,
 }
 
@@ -75,10 +81,23 @@ impl PostgresStore {
         let ear = Ear::open(&options).await.map_err(unusable)?;
         let _ = first.close().await;
         let pool = pool(options.clone(), clock);
-        let store = Self { bells: Bells::hang(pool.clone(), options, ear), pool, master };
+        let store = Self::over(pool.clone(), master, Bells::hang(pool, options, ear));
         store.check_master_key().await?;
         store.forget_workers().await?;
         Ok(store)
+    }
+
+    fn over(pool: PgPool, master: MasterKey, bells: Arc<Bells>) -> Self {
+        let [keys, projects, rates] = [pool.clone(), pool.clone(), pool.clone()];
+        Self {
+            keys: Shared::new(move |hash| accounts::key_of(keys.clone(), hash)),
+            projects: Shared::new(move |id| accounts::project_of(projects.clone(), id)),
+            rates: Shared::new(move |bucket| rates::used_of(rates.clone(), bucket)),
+            creates: create::creates(pool.clone()),
+            pool,
+            master,
+            bells,
+        }
     }
 
     async fn rows(&self, query: Query<'_, Postgres, PgArguments>) -> Result<Vec<PgRow>> {

@@ -1,8 +1,11 @@
 //! A request on its terms: seen before, over the limit, or to be carried out.
 
+use std::collections::BTreeSet;
+
 use sqlx::{PgConnection, Row};
 
-use super::{one_at_a_time, rates};
+use super::one_at_a_time;
+use super::rates::Counts;
 use crate::terms::KEPT;
 use crate::{Job, Once, ProjectId, Receipt, Result, Terms, Usage};
 
@@ -18,10 +21,26 @@ pub(super) struct Request<'a> {
     pub(super) now: i64,
 }
 
+/// Whoever sends the same at the same time waits here for the answer of the first. Before anything is counted, and
+/// in one order, so that no two wait for each other.
+pub(super) async fn lock<'a>(
+    db: &mut PgConnection,
+    operation: &str,
+    requests: impl IntoIterator<Item = (&'a ProjectId, &'a Terms)>,
+) -> Result<()> {
+    let keys =
+        requests.into_iter().filter_map(|(project, terms)| Some((project, &terms.once.as_ref()?.0.key)));
+    for (project, key) in keys.collect::<BTreeSet<_>>() {
+        one_at_a_time(db, &["once", &project.0, operation, key]).await?;
+    }
+    Ok(())
+}
+
 /// `Err` when the request must not be carried out; otherwise how much of its limit is used.
 pub(super) async fn admit(
     db: &mut PgConnection,
     request: &Request<'_>,
+    counts: &mut Counts,
 ) -> Result<Result<Option<Usage>, Receipt>> {
     if let Some((once, _)) = &request.terms.once
         && let Some(receipt) = seen(db, request, once).await?
@@ -29,15 +48,13 @@ pub(super) async fn admit(
         return Ok(Err(receipt));
     }
     let Some(limit) = &request.terms.limit else { return Ok(Ok(None)) };
-    Ok(match rates::count(db, limit, request.now).await? {
+    Ok(match counts.one_more(db, limit, request.now).await? {
         Ok(usage) => Ok(Some(usage)),
         Err(usage) => Err(Receipt::LimitReached(usage)),
     })
 }
 
-/// Whoever sends the same at the same time waits here for the answer of the first.
 async fn seen(db: &mut PgConnection, request: &Request<'_>, once: &Once) -> Result<Option<Receipt>> {
-    one_at_a_time(db, &["once", &request.project.0, request.operation, &once.key]).await?;
     sweep(db, request.now - KEPT).await?;
     let row = sqlx::query(
         "SELECT request, answer FROM answers

@@ -1,8 +1,11 @@
+use std::sync::Arc;
+
 use async_trait::async_trait;
+use base::Clock;
 use futures_util::FutureExt;
 use jiff::Timestamp;
 use sqlx::sqlite::SqliteRow;
-use sqlx::{Row, SqliteConnection};
+use sqlx::{Row, SqliteConnection, SqlitePool};
 
 use super::{SqliteStore, time, time_or_none};
 use crate::kept::{damaged, from_json, to_json};
@@ -60,11 +63,7 @@ impl Accounts for SqliteStore {
     }
 
     async fn project(&self, id: &ProjectId) -> Result<Option<Project>> {
-        let row = sqlx::query("SELECT * FROM projects WHERE id = ? AND id NOT IN (SELECT id FROM deletions)")
-            .bind(&id.0)
-            .fetch_optional(self.db.reads())
-            .await?;
-        row.as_ref().map(project).transpose()
+        self.projects.read(id.clone()).await
     }
 
     async fn projects(&self, organization: Option<&OrganizationId>) -> Result<Vec<Project>> {
@@ -100,11 +99,7 @@ impl Accounts for SqliteStore {
     }
 
     async fn key(&self, text: &KeyText) -> Result<Option<ApiKey>> {
-        let row = sqlx::query("SELECT * FROM keys WHERE hash = ?")
-            .bind(text.hash())
-            .fetch_optional(self.db.reads())
-            .await?;
-        row.map(|row| key(&row, self.clock.now())).transpose()
+        self.keys.read(text.hash()).await
     }
 
     async fn keys(&self, organization: Option<&OrganizationId>) -> Result<Vec<ApiKey>> {
@@ -129,6 +124,21 @@ impl Accounts for SqliteStore {
             .bind(key.id.0.clone());
         self.execute(touch).await.map(|_| ())
     }
+}
+
+pub(super) async fn key_of(
+    reads: SqlitePool,
+    hash: Vec<u8>,
+    clock: Arc<dyn Clock>,
+) -> Result<Option<ApiKey>> {
+    let row = sqlx::query("SELECT * FROM keys WHERE hash = ?").bind(hash).fetch_optional(&reads).await?;
+    row.map(|row| key(&row, clock.now())).transpose()
+}
+
+pub(super) async fn project_of(reads: SqlitePool, id: ProjectId) -> Result<Option<Project>> {
+    let find = "SELECT * FROM projects WHERE id = ? AND id NOT IN (SELECT id FROM deletions)";
+    let row = sqlx::query(find).bind(id.0).fetch_optional(&reads).await?;
+    row.as_ref().map(project).transpose()
 }
 
 async fn update_project(

@@ -5,8 +5,10 @@ use sqlx::{Row, SqliteConnection};
 
 use super::line::live;
 use super::once::{self, Request};
+use super::rates::Counts;
 use super::{SqliteStore, conversation, time, time_or_none};
 use crate::kept::{damaged, from_json, to_json};
+use crate::shared::told;
 use crate::{
     Archived, Event, Filter, Job, JobCounts, JobId, JobStore, NewEvent, NewJob, Page, ProjectId, Prompt,
     Receipt, Result, Said, Status, Terms,
@@ -15,8 +17,8 @@ use crate::{
 #[async_trait]
 impl JobStore for SqliteStore {
     async fn insert(&self, new: &NewJob, terms: &Terms) -> Result<Receipt> {
-        let (job, terms) = (new.job(self.clock.now()), terms.clone());
-        let receipt = self.db.write(move |db| async move { insert(db, job, &terms).await }.boxed()).await?;
+        let asked = (new.job(self.clock.now()), terms.clone());
+        let receipt = told(self.creates.ask(new.project.clone(), asked).await)?;
         self.work.notify_one();
         Ok(receipt)
     }
@@ -139,34 +141,6 @@ impl JobStore for SqliteStore {
     }
 }
 
-async fn insert(db: &mut SqliteConnection, job: Job, terms: &Terms) -> Result<Receipt> {
-    let now = job.created_at.as_millisecond();
-    let request = Request { project: &job.project, operation: "create", terms, now };
-    let usage = match once::admit(db, &request).await? {
-        Ok(usage) => usage,
-        Err(receipt) => return Ok(receipt),
-    };
-    sqlx::query(
-        "INSERT INTO jobs (id, project, status, prompt, branch, model, base_ref, adopts, draft, created_at, queued_at)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?10, ?10)",
-    )
-    .bind(&job.id.0)
-    .bind(&job.project.0)
-    .bind(job.status.as_str())
-    .bind(&job.prompt)
-    .bind(&job.branch)
-    .bind(&job.model)
-    .bind(&job.base_ref)
-    .bind(job.adopts)
-    .bind(job.draft)
-    .bind(now)
-    .execute(&mut *db)
-    .await?;
-    append(db, &job.id.0, now, NewEvent::new("created", "The job was created")).await?;
-    once::keep(db, &request, &job).await?;
-    Ok(Receipt::Done { job: Box::new(job), usage })
-}
-
 async fn find(db: &mut SqliteConnection, project: &ProjectId, id: &JobId) -> Result<Option<Job>> {
     let row = sqlx::query("SELECT * FROM jobs WHERE id = ? AND project = ?")
         .bind(&id.0)
@@ -185,15 +159,15 @@ async fn message(
     now: i64,
 ) -> Result<Option<Receipt>> {
     let Some(found) = find(db, project, id).await? else { return Ok(None) };
-    let operation = format!("message {id}");
+    let (operation, mut counts) = (format!("message {id}"), Counts::default());
     let request = Request { project, operation: &operation, terms, now };
     if let Some(refused) = refusal(db, &found).await? {
         // A replay of one that was taken before is still answered.
-        let seen =
-            once::admit(db, &Request { terms: &Terms { limit: None, ..terms.clone() }, ..request }).await?;
+        let free = Terms { limit: None, ..terms.clone() };
+        let seen = once::admit(db, &Request { terms: &free, ..request }, &mut counts).await?;
         return Ok(Some(seen.err().unwrap_or(Receipt::Refused(refused))));
     }
-    let usage = match once::admit(db, &request).await? {
+    let usage = match once::admit(db, &request, &mut counts).await? {
         Ok(usage) => usage,
         Err(receipt) => return Ok(Some(receipt)),
     };
@@ -221,6 +195,7 @@ async fn message(
     append(db, &id.0, now, event).await?;
     let Some(job) = find(db, project, id).await? else { return Ok(None) };
     once::keep(db, &request, &job).await?;
+    counts.keep(db).await?;
     Ok(Some(Receipt::Done { job: Box::new(job), usage }))
 }
 

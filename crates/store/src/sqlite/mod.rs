@@ -2,6 +2,7 @@
 
 mod accounts;
 mod conversation;
+mod create;
 mod home;
 mod jobs;
 mod leases;
@@ -28,7 +29,8 @@ use sqlx::{Row, Sqlite};
 use tokio::sync::Notify;
 
 use crate::kept::from_ms;
-use crate::{MasterKey, Result};
+use crate::shared::Shared;
+use crate::{ApiKey, MasterKey, Project, ProjectId, Result};
 
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0001_spine.sql"),
@@ -46,6 +48,10 @@ pub struct SqliteStore {
     db: Database,
     clock: Arc<dyn Clock>,
     master: MasterKey,
+    keys: Shared<Vec<u8>, Option<ApiKey>>,
+    projects: Shared<ProjectId, Option<Project>>,
+    rates: Shared<rates::Window, u32>,
+    creates: create::Creates,
     /// Rung when a job comes in, so that a worker starts it at once.
     work: Arc<Notify>,
     /// Rung when a job may have an event more, for those who watch it.
@@ -55,9 +61,29 @@ pub struct SqliteStore {
 impl SqliteStore {
     pub async fn open(path: &Path, schema: Schema, master: MasterKey, clock: Arc<dyn Clock>) -> Result<Self> {
         let db = Database::open(path, MIGRATIONS, schema).await?;
-        let store = Self { db, clock, master, work: Arc::new(Notify::new()), news: Arc::new(Notify::new()) };
+        let store = Self::over(db, clock, master);
         store.check_master_key().await?;
         Ok(store)
+    }
+
+    fn over(db: Database, clock: Arc<dyn Clock>, master: MasterKey) -> Self {
+        let (reads, time) = (db.reads().clone(), clock.clone());
+        let keys = move |hash| accounts::key_of(reads.clone(), hash, time.clone());
+        let reads = db.reads().clone();
+        let projects = move |id| accounts::project_of(reads.clone(), id);
+        let reads = db.reads().clone();
+        let rates = move |window| rates::used_of(reads.clone(), window);
+        Self {
+            keys: Shared::new(keys),
+            projects: Shared::new(projects),
+            rates: Shared::new(rates),
+            creates: create::creates(db.clone()),
+            work: Arc::new(Notify::new()),
+            news: Arc::new(Notify::new()),
+            db,
+            clock,
+            master,
+        }
     }
 
     /// A write of one statement; answers how many rows it touched.

@@ -2,7 +2,7 @@
 
 use sqlx::{Row, SqliteConnection};
 
-use super::rates;
+use super::rates::Counts;
 use crate::terms::KEPT;
 use crate::{Job, Once, ProjectId, Receipt, Result, Terms, Usage};
 
@@ -19,6 +19,7 @@ pub(super) struct Request<'a> {
 pub(super) async fn admit(
     db: &mut SqliteConnection,
     request: &Request<'_>,
+    counts: &mut Counts,
 ) -> Result<Result<Option<Usage>, Receipt>> {
     if let Some((once, _)) = &request.terms.once
         && let Some(receipt) = seen(db, request, once).await?
@@ -26,7 +27,7 @@ pub(super) async fn admit(
         return Ok(Err(receipt));
     }
     let Some(limit) = &request.terms.limit else { return Ok(Ok(None)) };
-    Ok(match rates::count(db, limit, request.now).await? {
+    Ok(match counts.one_more(db, limit, request.now).await? {
         Ok(usage) => Ok(Some(usage)),
         Err(usage) => Err(Receipt::LimitReached(usage)),
     })

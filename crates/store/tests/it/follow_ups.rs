@@ -1,11 +1,14 @@
 //! Requests on their terms, follow-ups and archive.
 
+use std::collections::BTreeMap;
+
 use base::TestClock;
+use futures_util::future::join_all;
 use jiff::SignedDuration;
 use serde_json::json;
 use store::{
-    Archived, Change, Job, LEASE, Limit, NewJob, Once, Project, Prompt, Receipt, Render, Resume, Status,
-    Store, StoreError, Terms,
+    Archived, Change, Job, LEASE, Limit, NewJob, Once, Project, ProjectId, Prompt, Receipt, Render, Resume,
+    Status, Store, StoreError, Terms,
 };
 
 use crate::jobs::{MILLISECOND, done, job, new_job, page, worker};
@@ -14,6 +17,7 @@ use crate::{every_backend, project};
 every_backend! {
     an_idempotent_request_is_answered_once_and_again,
     a_limit_is_counted_with_what_it_limits,
+    jobs_that_are_asked_for_at_once_are_each_on_their_own_terms,
     a_follow_up_wakes_an_ended_job_and_starts_a_new_run,
     an_unread_message_keeps_a_run_from_ending,
     a_message_is_unread_until_its_change_is_noted,
@@ -70,6 +74,45 @@ async fn a_limit_is_counted_with_what_it_limits(store: &dyn Store, clock: &TestC
     assert_eq!(store.list(&project.id, &page(10, 0)).await.unwrap().items.len(), 2);
     clock.advance(SignedDuration::from_hours(1));
     assert_eq!(store.count(&limit).await.unwrap().unwrap().left, 1);
+}
+
+/// More than go into one statement. One is first, and the others are kept together.
+async fn jobs_that_are_asked_for_at_once_are_each_on_their_own_terms(store: &dyn Store, _: &TestClock) {
+    let (project, other) = (project(store, "acme").await, crate::project(store, "globex").await);
+    let limit = Limit { bucket: "jobs".into(), most: 50 };
+    let limited = |terms: Terms| Terms { limit: Some(limit.clone()), ..terms };
+    let gone = NewJob { project: ProjectId("prj_gone".into()), ..new_job(&project) };
+    let terms = |n: u32| match n {
+        ..20 => once(&format!("key {}", n / 2), "body"),
+        20 => once("key 0", "another body"),
+        _ => Terms::default(),
+    };
+    let asked = (0..80).map(async |n| store.insert(&new_job(&project), &limited(terms(n))).await.unwrap());
+    let beside = async { store.insert(&new_job(&other), &Terms::default()).await };
+    let lost = async { store.insert(&gone, &Terms::default()).await };
+    let (receipts, beside, lost) = tokio::join!(join_all(asked), beside, lost);
+    assert!(matches!(beside, Ok(Receipt::Done { .. })), "{beside:?}");
+    assert!(lost.is_err(), "{lost:?}");
+    let count = |is: fn(&Receipt) -> bool| receipts.iter().filter(|receipt| is(receipt)).count();
+    assert_eq!(count(|receipt| matches!(receipt, Receipt::Replayed(_))), 10);
+    assert_eq!(count(|receipt| matches!(receipt, Receipt::KeyReused)), 1);
+    assert_eq!(count(|receipt| matches!(receipt, Receipt::LimitReached(_))), 19);
+    let done = receipts.iter().filter_map(|receipt| match receipt {
+        Receipt::Done { job, usage } => Some((usage.unwrap().left, job)),
+        _ => None,
+    });
+    let done: BTreeMap<_, _> = done.collect();
+    assert!(done.keys().copied().eq(0..50), "each is counted once");
+    assert_eq!(store.list(&project.id, &page(100, 0)).await.unwrap().items.len(), 50);
+    for told in done.values() {
+        let kept = store.find(&project.id, &told.id).await.unwrap().unwrap();
+        assert_eq!(format!("{kept:?}"), format!("{told:?}"));
+        let events = store.events(&project.id, &told.id, 0).await.unwrap().unwrap();
+        assert_eq!(
+            events.iter().map(|event| (event.number, &*event.kind)).collect::<Vec<_>>(),
+            [(1, "created")]
+        );
+    }
 }
 
 pub(crate) async fn leased(store: &dyn Store) -> store::Lease {

@@ -1,0 +1,48 @@
+//! What every request asks for, read once for all who ask at the same time. Nothing is remembered: a read begins
+//! after it was asked for, so a key that was revoked is refused on its next request.
+
+use std::hash::Hash;
+
+use base::Together;
+use futures_util::FutureExt;
+
+use crate::{Result, StoreError};
+
+/// An answer that can be given to many; an error in the words of [`StoreError::Database`].
+type Told<V> = std::result::Result<V, String>;
+
+#[derive(Clone)]
+pub(crate) struct Shared<K, V>(Together<K, (), Told<V>>);
+
+impl<K, V> Shared<K, V>
+where
+    K: Clone + Eq + Hash + Send + Sync + 'static,
+    V: Clone + Send + 'static,
+{
+    pub(crate) fn new<F>(read: impl Fn(K) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<V>> + Send + 'static,
+    {
+        Self(Together::new(move |of, asked| {
+            let read = read(of);
+            async move { vec![read.await.map_err(words); asked.len()] }.boxed()
+        }))
+    }
+
+    pub(crate) async fn read(&self, of: K) -> Result<V> {
+        told(self.0.ask(of, ()).await)
+    }
+}
+
+pub(crate) fn words(error: StoreError) -> String {
+    match error {
+        StoreError::Database(words) => words,
+        other => other.to_string(),
+    }
+}
+
+/// What was shared, as one of those who asked for it sees it.
+pub(crate) fn told<V>(answer: Option<Told<V>>) -> Result<V> {
+    let broken = || Err("the work broke off; the server's log has the cause".to_owned());
+    answer.unwrap_or_else(broken).map_err(StoreError::Database)
+}

@@ -1,0 +1,77 @@
+//! New jobs. Those of a project that are asked for at once are kept together: a statement is a message to SQLite's
+//! thread and back, so a few for all of them.
+
+use base::Together;
+use base::sqlite::Database;
+use futures_util::FutureExt;
+use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
+
+use super::once::{self, Request};
+use super::rates::Counts;
+use crate::kept::to_json;
+use crate::shared::words;
+use crate::{Job, NewEvent, ProjectId, Receipt, Result, Terms};
+
+/// Rows of one statement: there is one for each number of them that is kept prepared.
+const ROWS: usize = 32;
+
+pub(super) type Creates = Together<ProjectId, (Job, Terms), std::result::Result<Receipt, String>>;
+
+pub(super) fn creates(db: Database) -> Creates {
+    Together::new(move |_, asked| {
+        let (db, count) = (db.clone(), asked.len());
+        async move {
+            match db.write(move |db| async move { insert(db, &asked).await }.boxed()).await {
+                Ok(receipts) => receipts.into_iter().map(Ok).collect(),
+                // Their project is gone, or the disk is full: it is the same for all of them.
+                Err(error) => vec![Err(words(error)); count],
+            }
+        }
+        .boxed()
+    })
+}
+
+/// Each on its own terms: what is refused is refused alone.
+async fn insert(db: &mut SqliteConnection, asked: &[(Job, Terms)]) -> Result<Vec<Receipt>> {
+    let (mut counts, mut receipts, mut new) = (Counts::default(), Vec::new(), Vec::new());
+    for (job, terms) in asked {
+        let now = job.created_at.as_millisecond();
+        let request = Request { project: &job.project, operation: "create", terms, now };
+        receipts.push(match once::admit(db, &request, &mut counts).await? {
+            Ok(usage) => {
+                once::keep(db, &request, job).await?;
+                new.push(job);
+                Receipt::Done { job: Box::new(job.clone()), usage }
+            }
+            Err(receipt) => receipt,
+        });
+    }
+    for some in new.chunks(ROWS) {
+        add(db, some).await?;
+    }
+    counts.keep(db).await?;
+    Ok(receipts)
+}
+
+/// With their first event, so that it need not be numbered.
+async fn add(db: &mut SqliteConnection, jobs: &[&Job]) -> Result<()> {
+    let mut rows = QueryBuilder::<Sqlite>::new(
+        "INSERT INTO jobs (id, project, status, prompt, branch, model, base_ref, adopts, draft, created_at,
+           queued_at, events) ",
+    );
+    rows.push_values(jobs, |mut row, job| {
+        let now = job.created_at.as_millisecond();
+        row.push_bind(&job.id.0).push_bind(&job.project.0).push_bind(job.status.as_str());
+        row.push_bind(&job.prompt).push_bind(&job.branch).push_bind(&job.model).push_bind(&job.base_ref);
+        row.push_bind(job.adopts).push_bind(job.draft).push_bind(now).push_bind(now).push_bind(1);
+    });
+    rows.build().execute(&mut *db).await?;
+    let created = NewEvent::created();
+    let mut rows = QueryBuilder::<Sqlite>::new("INSERT INTO job_events ");
+    rows.push_values(jobs, |mut row, job| {
+        row.push_bind(&job.id.0).push_bind(1).push_bind(job.created_at.as_millisecond());
+        row.push_bind(created.kind).push_bind(to_json(&created.data));
+    });
+    rows.build().execute(db).await?;
+    Ok(())
+}
