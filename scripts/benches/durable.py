@@ -5,6 +5,7 @@ On SQLite, and on a PostgreSQL of our own where that is installed; both wait for
 
 import asyncio
 import contextlib
+import hashlib
 import http.client
 import json
 import os
@@ -35,7 +36,7 @@ def run():
         if programs():
             with Cluster() as own, on_postgres(folder, own.database()) as database:
                 bench = Bench(folder, docs, "postgres")
-                yield from measured("PostgreSQL", bench, lambda _: one_on_postgres(folder, database), None, 20)
+                yield from measured("PostgreSQL", bench, lambda bench: one_on_postgres(bench, database), None, 20)
         yield from slow_model(folder, docs)
 
 
@@ -77,7 +78,8 @@ class Bench:
 
 def measured(name, bench, one_connection, times_one, recovery):
     with bench.server(workers=0) as server:
-        alone, before = one_connection(bench), measure.cpu(server.process.pid)[0]
+        alone, cost = one_connection(bench)
+        before = measure.cpu(server.process.pid)[0]
         made = bench.create(server)
         spent = measure.cpu(server.process.pid)[0] - before
         yield Row(f"{name}: creates a second, one connection", alone)
@@ -86,6 +88,8 @@ def measured(name, bench, one_connection, times_one, recovery):
         yield Row(f"{name}: create at {CLIENTS} clients, median", made.median, "ms")
         yield Row(f"{name}: create at {CLIENTS} clients, 99th", made.slow, "ms")
         yield Row(f"{name}: processor time of a create", spent * 1000 / made.requests, "ms")
+        if cost is not None:
+            yield Row(f"{name}:   by the one connection, in Python", cost, "ms")
         yield Row(f"{name}: creates that were refused", made.bad, "", 0)
         yield from polled(name, bench, server)
         count = made.requests
@@ -97,37 +101,53 @@ def measured(name, bench, one_connection, times_one, recovery):
 
 
 def one_on_sqlite(bench):
-    """The rows of a create, in a copy of the server's own database, committed one by one."""
+    """What a create reads and writes, in a copy of the server's own database, committed one by one. Answers how many
+    a second, and the processor time of one in milliseconds."""
     db = sqlite3.connect(f"{bench.folder}/copy.db", isolation_level=None)
     with contextlib.closing(sqlite3.connect(f"{bench.data}/docwright.db")) as original:
         original.backup(db)
-    db.execute("PRAGMA journal_mode = WAL")
-    db.execute("PRAGMA synchronous = FULL")
-    made, until, started = 0, time.perf_counter() + 3, time.perf_counter()
-    while time.perf_counter() < until:
+    for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+        db.execute(f"PRAGMA {setting}")
+    key, made = hashlib.sha256(bench.key.encode()).digest(), 0
+    spent, started = time.process_time(), time.perf_counter()
+    while time.perf_counter() < started + 3:
         made += 1
-        row = (f"job-{made}", bench.project, PROMPT["prompt"], f"docwright/job-{made}", made)
-        db.execute("BEGIN IMMEDIATE")
-        db.execute("INSERT INTO jobs (id, project, status, prompt, branch, model, created_at, adopts, draft, events)"
-                   " VALUES (?, ?, 'active', ?, ?, 'offline', ?, 0, 0, 1)", row)
-        db.execute("INSERT INTO job_events VALUES (?, 1, ?, 'created', '{}')", (row[0], made))
-        db.execute("COMMIT")
+        create_on_sqlite(db, bench.project, key, made)
+    took, spent = time.perf_counter() - started, time.process_time() - spent
     db.close()
-    return made / (time.perf_counter() - started)
+    return made / took, spent * 1000 / made
 
 
-def one_on_postgres(folder, database):
-    """The same by pgbench, in tables of the same shape."""
-    tables = "CREATE TABLE j (id text PRIMARY KEY, project text, status text, prompt text, at bigint);"
-    database.cluster.sql(database.name, tables + "CREATE TABLE e (job text, number int, data text, PRIMARY KEY (job, number));")
-    script = pathlib.Path(folder) / "create.sql"
-    script.write_text("\\set n random(1, 1000000000000)\nBEGIN;\n"
-                      "INSERT INTO j VALUES ('job-' || :n, 'p', 'active', 'Replace one with another.', :n);\n"
-                      "INSERT INTO e VALUES ('job-' || :n, 1, '{}');\nCOMMIT;\n")
+def create_on_sqlite(db, project, key, n):
+    db.execute("SELECT * FROM keys WHERE hash = ?", (key,)).fetchone()
+    db.execute("SELECT * FROM projects WHERE id = ? AND id NOT IN (SELECT id FROM deletions)", (project,)).fetchone()
+    db.execute("BEGIN IMMEDIATE")
+    used = db.execute("SELECT used FROM rates WHERE bucket = ? AND window = 1", (project,)).fetchone() or (0,)
+    db.execute("INSERT OR REPLACE INTO rates VALUES (?, 1, ?)", (project, used[0] + 1))
+    row = (f"job-{n}", project, PROMPT["prompt"], f"docwright/job-{n}", n, n)
+    db.execute("INSERT INTO jobs (id, project, status, prompt, branch, model, created_at, queued_at, adopts, draft,"
+               " events) VALUES (?, ?, 'active', ?, ?, 'offline', ?, ?, 0, 0, 1)", row)
+    db.execute("INSERT INTO job_events VALUES (?, 1, ?, 'created', '{}')", (row[0], n))
+    db.execute("COMMIT")
+
+
+def one_on_postgres(bench, database):
+    """The same by pgbench, in the server's own tables, as jobs that have ended."""
+    script, key = pathlib.Path(bench.folder) / "create.sql", hashlib.sha256(bench.key.encode()).hexdigest()
+    script.write_text(f"""\\set n random(1, 1000000000000)
+SELECT * FROM keys WHERE hash = '\\x{key}';
+SELECT * FROM projects WHERE id = '{bench.project}' AND id NOT IN (SELECT id FROM deletions);
+BEGIN;
+INSERT INTO rates VALUES ('peer', 1, 1) ON CONFLICT (bucket) DO UPDATE SET used = rates.used + 1 RETURNING used;
+INSERT INTO jobs (id, project, status, prompt, branch, model, created_at, queued_at, adopts, draft, events)
+  VALUES ('job-' || :n, '{bench.project}', 'archived', '{PROMPT["prompt"]}', 'b', 'offline', 1, 1, false, false, 1);
+INSERT INTO job_events VALUES ('job-' || :n, 1, 1, 'created', '{{}}');
+COMMIT;
+""")
     command = [database.cluster.programs / "pgbench", "-n", "-c", "1", "-T", "3", "-M", "prepared", "-f", script,
                "-U", "postgres", "-h", database.cluster.data, database.name]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return float(told.split("tps = ")[1].split()[0])
+    return float(told.split("tps = ")[1].split()[0]), None
 
 
 def polled(name, bench, server):

@@ -8,7 +8,7 @@ import time
 from .model import path as note_path
 from .world import NAME
 
-GAVE_UP = "The job stopped its worker"
+GAVE_UP = "The job was given up: "
 # How long what is left behind may stay: a git whose reader was killed, a pull request of an archived job.
 GRACE = 20
 

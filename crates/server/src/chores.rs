@@ -89,8 +89,9 @@ async fn trim(app: &App) -> anyhow::Result<()> {
 async fn prune(app: &App) -> anyhow::Result<()> {
     let Some(after) = app.branches else { return Ok(()) };
     while let Some(job) = app.upkeep.next_settled(after).await? {
-        if let Err(error) = remove_branch(app, &job).await {
-            tracing::info!("the branch {} of job {} stays: {error:#}", job.branch, job.id);
+        match remove_branch(app, &job).await {
+            Ok(()) => app.upkeep.branch_is_gone(&job.id).await?,
+            Err(error) => tracing::info!("the branch {} of job {} stays: {error:#}", job.branch, job.id),
         }
     }
     Ok(())

@@ -90,7 +90,8 @@ impl Ending {
         Self {
             outcome: Outcome::Failed,
             message: format!(
-                "The job stopped its worker {MAX_ATTEMPTS} times and was given up; create a new job to try again"
+                "The job was given up: the worker that had it stopped {MAX_ATTEMPTS} times without a word. Look \
+                 into the server's log for the cause, then create a new job"
             ),
             report: Value::Null,
             checks: serde_json::json!([]),

@@ -4,13 +4,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::{Job, OrganizationId, ProjectId, Result};
+use crate::{Job, JobId, OrganizationId, ProjectId, Result};
 
 /// How long after its deletion a project is still left alone: requests that had found it have ended by
 /// then, and workers have let go of its jobs.
 pub(crate) const REST: Duration = Duration::from_secs(120);
 /// Jobs at a time, so that nobody has to wait for long.
 pub(crate) const PIECE: u32 = 100;
+/// How often the branch of a settled pull request is named for removal, and in what steps.
+pub(crate) const BRANCH_TRIES: u32 = 5;
+pub(crate) const BRANCH_AGAIN: Duration = Duration::from_secs(60 * 60);
 /// What stays of a step that is no longer kept.
 pub(crate) const TRIMMED: &str = r#"{"message":"No longer kept"}"#;
 
@@ -22,8 +25,9 @@ pub trait Upkeep: Send + Sync {
     async fn trim(&self, after: Duration) -> Result<bool>;
 
     /// A job that ended so long ago, with a branch of its own whose pull request is known to be merged
-    /// or closed. Each is answered once.
+    /// or closed. It is answered again an hour later, some times, until [`Self::branch_is_gone`].
     async fn next_settled(&self, after: Duration) -> Result<Option<Job>>;
+    async fn branch_is_gone(&self, id: &JobId) -> Result<()>;
 
     /// From now on the project is not there for anybody, its jobs stop, and keys for it alone are
     /// gone. `false` when there was none.

@@ -197,7 +197,7 @@ async fn keep_message(db: &mut PgConnection, job: &Job, prompt: &str, now: i64) 
     if job.status.may_become(Status::Active) {
         let wake = "UPDATE jobs
             SET status = 'active', run = run + 1, attempt = 0, ended_at = NULL, base_commit = NULL,
-                queued_at = $1, told = false, trimmed = false
+                queued_at = $1, told = false, trimmed = false, put_off = 0, not_before = NULL
             WHERE id = $2";
         sqlx::query(wake).bind(now).bind(&job.id.0).execute(&mut *db).await?;
     }
@@ -217,7 +217,7 @@ async fn refusal(db: &mut PgConnection, job: &Job) -> Result<Option<String>> {
 
 pub(super) async fn set_archived(db: &mut PgConnection, id: &JobId, now: i64) -> Result<()> {
     // A change that was noted may be on its way to the host, and a pull request with it.
-    let archive = "UPDATE jobs SET status = 'archived', archived_at = $1, worker = NULL,
+    let archive = "UPDATE jobs SET status = 'archived', archived_at = $1, worker = NULL, put_off = 0, not_before = NULL,
           sweep_at = CASE WHEN pr_link IS NULL AND EXISTS (SELECT 1 FROM job_changes WHERE job = $2) THEN $1 END
         WHERE id = $2";
     sqlx::query(archive).bind(now).bind(&id.0).execute(&mut *db).await?;

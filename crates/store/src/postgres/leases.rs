@@ -252,7 +252,7 @@ pub(super) async fn end(db: &mut PgConnection, id: &JobId, now: i64, ending: End
         Outcome::Failed => (Status::Failed, None),
     };
     sqlx::query(
-        "UPDATE jobs SET status = $1, pr_link = coalesce($2, pr_link), ended_at = $3, worker = NULL,
+        "UPDATE jobs SET status = $1, pr_link = coalesce($2, pr_link), ended_at = $3, worker = NULL, put_off = 0,
            pr_state = coalesce(pr_state, CASE WHEN $2 IS NULL THEN NULL ELSE 'open' END) WHERE id = $4",
     )
     .bind(status.as_str())

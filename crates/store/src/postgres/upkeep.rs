@@ -6,8 +6,8 @@ use sqlx::{PgConnection, Row};
 use super::jobs::job;
 use super::{PostgresStore, text, write};
 use crate::kept::end_of;
-use crate::upkeep::{PIECE, REST, TRIMMED};
-use crate::{Job, OrganizationId, ProjectId, Result, Upkeep};
+use crate::upkeep::{BRANCH_AGAIN, BRANCH_TRIES, PIECE, REST, TRIMMED};
+use crate::{Job, JobId, OrganizationId, ProjectId, Result, Upkeep};
 
 #[async_trait]
 impl Upkeep for PostgresStore {
@@ -26,14 +26,23 @@ impl Upkeep for PostgresStore {
 
     async fn next_settled(&self, after: Duration) -> Result<Option<Job>> {
         let next = sqlx::query(
-            "UPDATE jobs SET branch_gone = true WHERE id = (
+            "UPDATE jobs SET put_off = put_off + 1, not_before = docwright_now_ms() + $2,
+                             branch_gone = put_off + 1 >= $3
+             WHERE id = (
                SELECT id FROM jobs
                WHERE status <> 'active' AND pr_state <> 'open' AND NOT adopts AND NOT branch_gone
                  AND coalesce(archived_at, ended_at) <= (SELECT docwright_now_ms()) - $1
+                 AND coalesce(not_before, 0) <= (SELECT docwright_now_ms())
                LIMIT 1 FOR UPDATE SKIP LOCKED)
              RETURNING *",
         );
-        self.row(next.bind(end_of(after, 0))).await?.as_ref().map(job).transpose()
+        let next = next.bind(end_of(after, 0)).bind(end_of(BRANCH_AGAIN, 0)).bind(i64::from(BRANCH_TRIES));
+        self.row(next).await?.as_ref().map(job).transpose()
+    }
+
+    async fn branch_is_gone(&self, id: &JobId) -> Result<()> {
+        let gone = sqlx::query("UPDATE jobs SET branch_gone = true WHERE id = $1").bind(&id.0);
+        self.execute(gone).await.map(drop)
     }
 
     async fn delete_project(&self, id: &ProjectId) -> Result<bool> {

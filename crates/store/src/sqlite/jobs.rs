@@ -183,7 +183,7 @@ async fn message(
     if found.status.may_become(Status::Active) {
         sqlx::query(
             "UPDATE jobs SET status = 'active', run = run + 1, attempt = 0, ended_at = NULL, base_commit = NULL,
-               queued_at = ?, told = 0, trimmed = 0
+               queued_at = ?, told = 0, trimmed = 0, put_off = 0, not_before = NULL
              WHERE id = ?",
         )
         .bind(now)
@@ -230,7 +230,7 @@ async fn archive(
 
 pub(super) async fn set_archived(db: &mut SqliteConnection, id: &JobId, now: i64) -> Result<()> {
     // A change that was noted may be on its way to the host, and a pull request with it.
-    let archive = "UPDATE jobs SET status = 'archived', archived_at = ?1, worker = NULL,
+    let archive = "UPDATE jobs SET status = 'archived', archived_at = ?1, worker = NULL, put_off = 0, not_before = NULL,
           sweep_at = iif(pr_link IS NULL AND EXISTS (SELECT 1 FROM job_changes WHERE job = ?2), ?1, NULL)
         WHERE id = ?2";
     sqlx::query(archive).bind(now).bind(&id.0).execute(&mut *db).await?;

@@ -259,7 +259,7 @@ pub(super) async fn end(db: &mut SqliteConnection, id: &JobId, now: i64, ending:
         Outcome::Failed => (Status::Failed, None),
     };
     sqlx::query(
-        "UPDATE jobs SET status = ?1, pr_link = coalesce(?2, pr_link), ended_at = ?3, worker = NULL,
+        "UPDATE jobs SET status = ?1, pr_link = coalesce(?2, pr_link), ended_at = ?3, worker = NULL, put_off = 0,
            pr_state = coalesce(pr_state, iif(?2 IS NULL, NULL, 'open')) WHERE id = ?4",
     )
     .bind(status.as_str())

@@ -7,8 +7,8 @@ use sqlx::SqliteConnection;
 use super::SqliteStore;
 use super::jobs::job;
 use crate::kept::end_of;
-use crate::upkeep::{PIECE, REST, TRIMMED};
-use crate::{Job, OrganizationId, ProjectId, Result, StoreError, Upkeep};
+use crate::upkeep::{BRANCH_AGAIN, BRANCH_TRIES, PIECE, REST, TRIMMED};
+use crate::{Job, JobId, OrganizationId, ProjectId, Result, StoreError, Upkeep};
 
 #[async_trait]
 impl Upkeep for SqliteStore {
@@ -27,20 +27,26 @@ impl Upkeep for SqliteStore {
     }
 
     async fn next_settled(&self, after: Duration) -> Result<Option<Job>> {
-        let before = self.clock.now_ms().saturating_sub(end_of(after, 0));
+        let now = self.clock.now_ms();
         let next = "SELECT id FROM jobs INDEXED BY jobs_settled
             WHERE status <> 'active' AND pr_state <> 'open' AND adopts = 0 AND branch_gone = 0
-              AND coalesce(archived_at, ended_at) <= ? LIMIT 1";
-        let next: Option<String> =
-            sqlx::query_scalar(next).bind(before).fetch_optional(self.db.reads()).await?;
+              AND coalesce(archived_at, ended_at) <= ? AND coalesce(not_before, 0) <= ? LIMIT 1";
+        let next = sqlx::query_scalar(next).bind(now.saturating_sub(end_of(after, 0))).bind(now);
+        let next: Option<String> = next.fetch_optional(self.db.reads()).await?;
         let Some(id) = next else { return Ok(None) };
-        let take = "UPDATE jobs SET branch_gone = 1 WHERE id = ? AND status <> 'active' RETURNING *";
-        let take = sqlx::query(take).bind(id);
+        let take = "UPDATE jobs SET put_off = put_off + 1, not_before = ?, branch_gone = put_off + 1 >= ?
+            WHERE id = ? AND status <> 'active' RETURNING *";
+        let take = sqlx::query(take).bind(end_of(BRANCH_AGAIN, now)).bind(BRANCH_TRIES).bind(id);
         let row = self
             .db
             .write(|db| async move { Ok::<_, StoreError>(take.fetch_optional(db).await?) }.boxed())
             .await?;
         row.as_ref().map(job).transpose()
+    }
+
+    async fn branch_is_gone(&self, id: &JobId) -> Result<()> {
+        let gone = sqlx::query("UPDATE jobs SET branch_gone = 1 WHERE id = ?").bind(id.0.clone());
+        self.execute(gone).await.map(drop)
     }
 
     async fn delete_project(&self, id: &ProjectId) -> Result<bool> {

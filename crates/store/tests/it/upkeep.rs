@@ -17,7 +17,7 @@ every_backend! {
     a_transcript_goes_and_its_job_stays,
     a_deleted_project_is_gone_at_once_and_whole,
     a_deleted_organization_takes_everything_with_it,
-    a_settled_branch_is_named_once_when_its_time_has_come,
+    a_settled_branch_is_named_until_it_is_gone,
 }
 
 const QUARTER: Duration = Duration::from_secs(90 * 24 * 60 * 60);
@@ -130,7 +130,7 @@ async fn a_deleted_organization_takes_everything_with_it(store: &dyn Store, cloc
     assert!(store.organizations().await.unwrap().is_empty());
 }
 
-async fn a_settled_branch_is_named_once_when_its_time_has_come(store: &dyn Store, clock: &TestClock) {
+async fn a_settled_branch_is_named_until_it_is_gone(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     let link = |n: usize| format!("https://x/pulls/{n}");
     let mut made = Vec::new();
@@ -150,4 +150,13 @@ async fn a_settled_branch_is_named_once_when_its_time_has_come(store: &dyn Store
     assert!(store.next_settled(QUARTER).await.unwrap().is_none());
     store.note_pull(&project.id, &link(1), PullState::Closed).await.unwrap();
     assert_eq!(store.next_settled(QUARTER).await.unwrap().unwrap().id, made[1]);
+    // The first is removed, the second cannot be.
+    store.branch_is_gone(&made[0]).await.unwrap();
+    for _ in 0..4 {
+        assert!(store.next_settled(QUARTER).await.unwrap().is_none());
+        clock.advance(SignedDuration::from_hours(1));
+        assert_eq!(store.next_settled(QUARTER).await.unwrap().unwrap().id, made[1]);
+    }
+    clock.advance(SignedDuration::from_hours(1));
+    assert!(store.next_settled(QUARTER).await.unwrap().is_none(), "it was tried often enough");
 }
