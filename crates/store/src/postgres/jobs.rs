@@ -23,9 +23,7 @@ impl JobStore for PostgresStore {
     }
 
     async fn find(&self, project: &ProjectId, id: &JobId) -> Result<Option<Job>> {
-        let find = sqlx::query("SELECT * FROM jobs WHERE id = $1 AND project = $2");
-        let row = self.row(find.bind(text(&id.0)).bind(text(&project.0))).await?;
-        row.as_ref().map(job).transpose()
+        told(self.finds.ask((), (project.clone(), id.clone())).await)
     }
 
     async fn list(&self, project: &ProjectId, filter: &Filter) -> Result<Page<Job>> {

@@ -6,6 +6,7 @@ mod accounts;
 mod bells;
 mod conversation;
 mod create;
+mod find;
 mod home;
 mod jobs;
 mod leases;
@@ -58,6 +59,7 @@ pub struct PostgresStore {
     keys: Shared<Vec<u8>, Option<ApiKey>>,
     projects: Shared<ProjectId, Option<Project>>,
     rates: Shared<String, (u32, i64)>,
+    finds: find::Finds,
     creates: create::Creates,
     bells: Arc<Bells>,
 }
@@ -93,6 +95,7 @@ impl PostgresStore {
             keys: Shared::new(move |hash| accounts::key_of(keys.clone(), hash)),
             projects: Shared::new(move |id| accounts::project_of(projects.clone(), id)),
             rates: Shared::new(move |bucket| rates::used_of(rates.clone(), bucket)),
+            finds: find::finds(pool.clone()),
             creates: create::creates(pool.clone()),
             pool,
             master,
