@@ -13,7 +13,7 @@ use store::{
 };
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use traffic::{SqliteViews, Views};
+use traffic::{Reports, SqliteViews, Views};
 
 use crate::address_limit::AddressLimit;
 use crate::bodies::{Bodies, Room};
@@ -51,6 +51,7 @@ pub struct App {
     /// Bytes of all caches together.
     pub(crate) caches: u64,
     pub views: Arc<dyn Views>,
+    pub reports: Arc<dyn Reports>,
     pub(crate) home: Home,
     pub hosts: Hosts,
     pub(crate) grounds: Arc<Grounds>,
@@ -128,6 +129,7 @@ impl App {
             caches: settings.caches,
             pulls: store,
             home,
+            reports: Arc::new(views.clone()),
             views: Arc::new(Counted { views, metrics: metrics.clone() }),
             clock,
             public_url: public_url.into(),

@@ -3,11 +3,13 @@
 mod access;
 mod address;
 mod analytics;
+mod asked;
 mod body;
 mod bounds;
 mod caller;
 mod coding;
 mod collect;
+mod csv;
 mod error;
 mod etag;
 mod events;
@@ -21,6 +23,7 @@ mod limits;
 mod metrics;
 mod openapi;
 mod query;
+mod reports;
 mod request_id;
 mod script;
 mod site;
@@ -50,6 +53,12 @@ fn api() -> Api {
         .get("/v2/agent/{projectId}/jobs", jobs::list, does::list_jobs())
         .get("/v1/analytics/{projectId}/views", analytics::views, does::get_views())
         .get("/v1/analytics/{projectId}/visitors", analytics::visitors, does::get_visitors())
+        .get("/v1/analytics/{projectId}/series", reports::series, does::get_series())
+        .get("/v1/analytics/{projectId}/agents", reports::agents, does::get_agents())
+        .get("/v1/analytics/{projectId}/referrers", reports::referrers, does::get_referrers())
+        .get("/v1/analytics/{projectId}/not-found", reports::not_found, does::get_not_found())
+        .get("/v1/analytics/{projectId}/live", reports::live, does::get_live())
+        .post("/v1/analytics/{projectId}/reclassify", reports::reclassify, does::reclassify())
         .post("/v1/analytics/{projectId}/events", events::take, does::send_events())
         .get("/v1/analytics/{projectId}/imports/{file}", imports::show, does::get_import())
         .post("/v1/collect/{projectId}", collect::take, does::collect())

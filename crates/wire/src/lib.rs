@@ -1,5 +1,6 @@
 //! The JSON of the HTTP API: what the server writes and the command line reads. No I/O.
 
+mod reports;
 mod schema;
 mod transcript;
 
@@ -7,6 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+pub use reports::{
+    AgentViews, Agents, ClassViews, Live, MissingPage, NotFound, Point, Reclassified, Referrer, Referrers,
+    SentFrom, Series,
+};
 pub use transcript::{JobCall, JobMessage, JobResult, JobUsage, TranscriptLine};
 
 /// What to do, and for those who need more than the project's defaults, where and how.

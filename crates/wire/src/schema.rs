@@ -35,6 +35,11 @@ pub(crate) fn status() -> Object {
     text("Poll until it is no longer `active`.").enum_values(Some(known)).build()
 }
 
+pub(crate) fn class() -> Object {
+    let known = ["human", "assistant", "ai-search", "ai-training", "ai-other", "search-engine", "bot"];
+    text("Who reads.").enum_values(Some(known)).build()
+}
+
 fn branch(description: &str) -> Object {
     let or_null = SchemaType::from_iter([Type::String, Type::Null]);
     text(description).schema_type(or_null).max_length(Some(200)).pattern(Some(BRANCH)).build()

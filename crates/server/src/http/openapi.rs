@@ -8,6 +8,7 @@ mod answer;
 mod operation;
 mod page;
 mod parameters;
+mod reports;
 mod rest;
 
 use std::sync::Arc;
@@ -29,6 +30,7 @@ pub(super) use agent::*;
 pub(super) use analytics::*;
 pub(super) use operation::Operation;
 pub(super) use page::show as docs;
+pub(super) use reports::*;
 pub(super) use rest::*;
 
 /// Routes and, for each of them, what it does.

@@ -31,6 +31,7 @@ mod pages;
 mod postgres;
 mod provider;
 mod raw;
+mod reports;
 mod retention;
 mod steps;
 mod support;

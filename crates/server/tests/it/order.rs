@@ -80,7 +80,7 @@ impl House {
         let path = operation.path(project, job);
         send(
             self,
-            &format!("{} {path}?limit=junk", operation.method),
+            &format!("{} {path}?limit=junk&dateFrom=junk", operation.method),
             &format!("authorization: Bearer {key}"),
             first,
         )

@@ -9,15 +9,17 @@ use super::agent::{bad_query, limit_reached};
 use super::answer::Answer;
 use super::operation::{Operation, reference, store_down};
 use super::parameters::{pages, query, required_header};
+use super::reports::{form, of_path, order};
 use crate::address_limit::TooOften;
 use crate::http::error::{ApiError, not_next};
 
-const TAG: &str = "Page views";
+pub(super) const TAG: &str = "Page views";
 
 pub(crate) fn get_views() -> Operation {
     let [limit, offset] = pages(250, 50);
     let done =
         Answer::json::<PageViews>(200, "Totals of the range, and the pages, most read first.", views())
+            .csv("path,human,ai,total\r\n/guide,80,30,110\r\n")
             .header("Link")
             .counted();
     Operation::new(TAG, "getViews", "Ask who reads")
@@ -25,8 +27,11 @@ pub(crate) fn get_views() -> Operation {
         .with_key()
         .parameter(query("dateFrom", moment(), "From this moment on; a date is its midnight in UTC, a time without an offset is UTC."))
         .parameter(query("dateTo", moment(), "Before this moment; not before `dateFrom`."))
+        .parameter(of_path())
+        .parameter(order())
         .parameter(limit)
         .parameter(offset)
+        .parameter(form())
         .answers(done)
         .refuses([bad_query(250), limit_reached(1_000)])
 }
@@ -38,6 +43,7 @@ pub(crate) fn get_visitors() -> Operation {
         "Totals of the range, and the pages, most readers first.",
         visitors(),
     )
+    .csv("path,human,ai,total\r\n/guide,50,12,61\r\n")
     .header("Link")
     .counted();
     Operation::new(TAG, "getVisitors", "Ask how many read")
@@ -45,8 +51,11 @@ pub(crate) fn get_visitors() -> Operation {
         .with_key()
         .parameter(query("dateFrom", moment(), "Days that begin at this moment or later."))
         .parameter(query("dateTo", moment(), "Days that begin before this moment; not before `dateFrom`."))
+        .parameter(of_path())
+        .parameter(order())
         .parameter(limit)
         .parameter(offset)
+        .parameter(form())
         .answers(done)
         .refuses([bad_query(250), limit_reached(1_000)])
 }
@@ -136,7 +145,7 @@ fn origin() -> Value {
     )
 }
 
-fn moment() -> Value {
+pub(super) fn moment() -> Value {
     json!({
         "anyOf": [{ "type": "string", "format": "date" }, { "type": "string", "format": "date-time" }],
         "examples": ["2026-03-01", "2026-03-01T12:00:00+05:30"],

@@ -57,6 +57,11 @@ impl Answer {
         self
     }
 
+    /// The same as a file for spreadsheets.
+    pub(super) fn csv(self, example: &str) -> Self {
+        self.content("text/csv", json!({ "type": "string" }), json!(example)).header("Content-Disposition")
+    }
+
     pub(super) fn header(mut self, name: &'static str) -> Self {
         self.headers.push(name);
         self
@@ -148,6 +153,7 @@ pub(super) fn headers() -> Value {
         "Location": text("Where the job is; not on a replay."),
         "ETag": required(text("Send it as `If-None-Match` and get 304 as long as nothing changes.")),
         "Link": text("The neighbouring pages: `rel=\"next\"`, `rel=\"prev\"`."),
+        "Content-Disposition": text("The file's name, of CSV."),
         "Retry-After": number("Seconds to wait."),
         "WWW-Authenticate": required(text("`Bearer`")),
         "Idempotent-Replay": text("`true` when this is the answer of an earlier request."),
