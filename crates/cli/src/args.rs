@@ -6,6 +6,7 @@ mod key;
 mod model;
 mod project;
 mod pull;
+mod views;
 
 use std::path::PathBuf;
 
@@ -23,6 +24,9 @@ pub(crate) use project::{
     Changes, CreateProject, DeleteProject, HookOfProject, ProjectCommand, UpdateProject, ViewProject,
 };
 pub(crate) use pull::{ListPulls, MergePull, OnePull, PullCommand};
+pub(crate) use views::{
+    Form, LiveReport, Part, Reclassify, Report, ReportCommand, SeriesReport, Views, When,
+};
 
 use crate::{log, serve};
 
@@ -91,6 +95,15 @@ pub(crate) enum Command {
     },
     /// Page views, over HTTP: needs DOCWRIGHT_API_KEY, and DOCWRIGHT_URL for another server
     Views(Views),
+    /// Distinct readers a day, over HTTP as `views`
+    Visitors(Views),
+    /// More questions about readers, over HTTP as `views`
+    Report {
+        #[command(subcommand)]
+        command: ReportCommand,
+    },
+    /// Applies this version's table of agents to the raw views that are kept, over HTTP: needs a key that writes
+    Reclassify(Reclassify),
     /// Prints the API's description, OpenAPI 3.1, as a server here would serve it
     Openapi(Openapi),
     /// Checks the pages of a folder: links, anchors, images, front matter, navigation, Markdown and MDX
@@ -287,28 +300,6 @@ pub(crate) struct List {
     #[command(flatten)]
     pub(crate) data: Data,
     /// Print a JSON array
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Arguments)]
-pub(crate) struct Views {
-    /// The project's id
-    #[arg(value_name = "PROJECT")]
-    pub(crate) project: String,
-    /// From this day or moment on: 2026-03-01, 2026-03-01T12:00:00Z
-    #[arg(long, value_name = "DATE")]
-    pub(crate) from: Option<String>,
-    /// Before this day or moment
-    #[arg(long, value_name = "DATE")]
-    pub(crate) to: Option<String>,
-    /// Pages to list, 1 to 250
-    #[arg(long, value_name = "N")]
-    pub(crate) limit: Option<u32>,
-    /// Pages to skip
-    #[arg(long, value_name = "N")]
-    pub(crate) offset: Option<u64>,
-    /// Print the answer as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -56,13 +56,25 @@ impl Client {
         path: &str,
         query: &[(&str, String)],
     ) -> anyhow::Result<T> {
-        let request = self.request(Method::GET, path);
-        self.ask(if query.is_empty() { request } else { request.query(query) }).await
+        self.ask(with(self.request(Method::GET, path), query)).await
     }
 
     /// An answer that is no JSON.
     pub(crate) async fn text(&self, path: &str) -> anyhow::Result<String> {
-        self.read(self.request(Method::GET, path)).await
+        self.text_of(path, &[]).await
+    }
+
+    pub(crate) async fn text_of(&self, path: &str, query: &[(&str, String)]) -> anyhow::Result<String> {
+        self.read(with(self.request(Method::GET, path), query)).await
+    }
+
+    /// An act that needs no body.
+    pub(crate) async fn act<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, String)],
+    ) -> anyhow::Result<T> {
+        self.ask(with(self.request(Method::POST, path), query)).await
     }
 
     pub(crate) async fn post<T: DeserializeOwned>(
@@ -92,6 +104,11 @@ impl Client {
         let answer = request.send().await.map_err(|error| refusal::no_answer(&self.base, error))?;
         if answer.status().is_success() { Ok(answer) } else { Err(refusal::refused(answer).await) }
     }
+}
+
+/// No question mark where there is nothing after it.
+fn with(request: RequestBuilder, query: &[(&str, String)]) -> RequestBuilder {
+    if query.is_empty() { request } else { request.query(query) }
 }
 
 /// What to ask with, and the address without a slash at its end.

@@ -31,6 +31,10 @@ fn exit_codes() {
     check(run(&["views", "nowhere"]), 1, "see `docwright project list`");
     check(run(&["job", "view", project, "nothing"]), 1, "see `docwright job list PROJECT`");
     check(run(&["views", project, "--limit", "0"]), 1, "limit must be between 1 and 250, got 0\n");
+    check(run(&["report", "series", project, "--interval", "year"]), 1, "interval must be one of hour,");
+    check(run(&["views", project, "--csv", "--json"]), 2, "cannot be used with");
+    let file = run(&["report", "not-found", project, "--csv"]);
+    assert_eq!(String::from_utf8(file.stdout).unwrap(), "path,human,ai,total,referrers\r\n");
     check(run(&[]), 2, "Usage: docwright");
     check(run(&["views"]), 2, "<PROJECT>");
     check(run(&["job", "list", project, "--status", "done"]), 2, "possible values: active");
@@ -68,6 +72,13 @@ fn every_list_is_one_json_value_and_nothing_piped_has_escapes() {
         &["pull", "list", project],
         &["pull", "view", project, "1"],
         &["views", project],
+        &["visitors", project, "--sort", "path"],
+        &["report", "series", project, "--interval", "week"],
+        &["report", "agents", project],
+        &["report", "referrers", project],
+        &["report", "not-found", project, "--path", "/guides"],
+        &["report", "live", project],
+        &["reclassify", project],
         &["login"],
         &["doctor"],
     ] {
