@@ -93,13 +93,6 @@ impl Event {
         self
     }
 
-    /// The same view by the present table.
-    #[must_use]
-    pub fn reclassified(self) -> Self {
-        let class = classify(self.user_agent.as_deref(), self.markdown);
-        self.classified(class)
-    }
-
     /// What it holds in memory, in bytes.
     pub(crate) fn weight(&self) -> usize {
         let texts = [&self.user_agent, &self.referrer, &self.event_id];

@@ -134,7 +134,12 @@ proptest! {
     }
 
     #[test]
-    fn nothing_panics(input in any::<String>()) {
-        let _ = page(&input);
+    fn nothing_panics_and_whatever_is_a_page_means_itself(input in any::<String>()) {
+        for input in [input.clone(), format!("/{input}"), format!("https://docs.acme.dev/{input}")] {
+            if let Ok(first) = page(&input) {
+                prop_assert!(first.path.starts_with('/') && first.path.len() <= MAX_PATH);
+                prop_assert_eq!(page(&first.path).map(|page| page.path), Ok(first.path));
+            }
+        }
     }
 }

@@ -113,13 +113,6 @@ pub struct Reclassified {
     pub next: Option<i64>,
 }
 
-impl Reclassified {
-    pub(crate) fn add(&mut self, more: Reclassified) {
-        self.events += more.events;
-        self.changed += more.changed;
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Live {
     /// Distinct ones of all thirty minutes.

@@ -36,7 +36,7 @@ pub(super) enum Ask {
     Load(String, Answer<Option<Arc<Shared>>>),
     /// The project when all of its views are sorted, if there is one.
     Fold(String, Answer<Option<Arc<Shared>>>),
-    /// Classifies a project's events anew, from a day on.
+    /// Classifies the events of a day anew, the first from a moment on.
     Reclassify(String, i64, Answer<Reclassified>),
     Forget(String, Answer<()>),
     Tidy(Answer<()>),

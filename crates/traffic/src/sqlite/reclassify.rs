@@ -8,40 +8,52 @@ use sqlx::{SqliteConnection, SqlitePool};
 
 use super::keeper::Keeper;
 use super::project::DAY;
-use super::{fold, names};
+use super::{Ask, SqliteViews, fold, names};
 use crate::block::Block;
 use crate::cells::Cells;
 use crate::classify::classify;
 use crate::reports::Reclassified;
 use crate::views::Failure;
 
-/// Events after which it is somebody else's turn: views wait to be taken in meanwhile.
+/// Events that one answer is for.
 const A_PIECE: u64 = 500_000;
 
+impl SqliteViews {
+    /// Day by day, so that views are taken in between them.
+    pub(super) async fn reclassify_piece(&self, project: &str, from: i64) -> Result<Reclassified, Failure> {
+        let mut done = Reclassified { next: Some(from), ..Reclassified::default() };
+        while let Some(from) = done.next.filter(|_| done.events < A_PIECE) {
+            let day = self.ask(|answer| Ask::Reclassify(project.to_owned(), from, answer)).await?;
+            done = Reclassified {
+                events: done.events + day.events,
+                changed: done.changed + day.changed,
+                next: day.next,
+            };
+        }
+        Ok(done)
+    }
+}
+
 impl Keeper {
-    /// From a day on, as far as one piece goes.
+    /// The first day from a moment on that has events; what is after it is left to do.
     pub(super) async fn reclassify(&mut self, name: &str, from: i64) -> Result<Reclassified, Failure> {
-        let mut done = Reclassified::default();
-        let Some(shared) = self.folded(name).await? else { return Ok(done) };
+        let nothing = Reclassified::default();
+        let Some(shared) = self.folded(name).await? else { return Ok(nothing) };
         let (id, raw_from) = {
             let project = shared.read();
             (project.id, project.raw_from.div_euclid(DAY))
         };
         // Of days before that, some events may be gone: what was counted of them stays as it is.
         let kept_from = self.clock.now_ms().div_euclid(DAY) - i64::from(self.limits.raw_days);
-        let mut from = from.max(raw_from).max(kept_from);
-        while let Some(day) = next_day(self.database.reads(), id, from).await? {
-            if done.events >= A_PIECE {
-                done.next = Some(day * DAY);
-                break;
-            }
-            done.add(anew(&self.database, id, day).await?);
-            from = day + 1;
-        }
+        let from = from.div_euclid(DAY).max(raw_from).max(kept_from);
+        let Some(day) = next_day(self.database.reads(), id, from).await? else { return Ok(nothing) };
+        let (events, changed) = anew(&self.database, id, day).await?;
         let mut project = shared.write();
-        project.index = None;
+        if changed > 0 {
+            project.index = None;
+        }
         project.folds += 1;
-        Ok(done)
+        Ok(Reclassified { events, changed, next: Some((day + 1) * DAY) })
     }
 }
 
@@ -56,17 +68,16 @@ async fn next_day(reads: &SqlitePool, project: i64, from: i64) -> Result<Option<
     Ok(first.map(|first| first.div_euclid(DAY).max(from)))
 }
 
-async fn anew(database: &Database, project: i64, day: i64) -> Result<Reclassified, Failure> {
+/// A day's events, and how many of them changed.
+type Done = (u64, u64);
+
+async fn anew(database: &Database, project: i64, day: i64) -> Result<Done, Failure> {
     let written =
         database.write(move |connection| async move { write_day(connection, project, day).await }.boxed());
     written.await
 }
 
-async fn write_day(
-    connection: &mut SqliteConnection,
-    project: i64,
-    day: i64,
-) -> Result<Reclassified, Failure> {
+async fn write_day(connection: &mut SqliteConnection, project: i64, day: i64) -> Result<Done, Failure> {
     let (from, to) = (day * DAY, (day + 1) * DAY);
     empty_day(connection, project, day).await?;
     let blocks: Vec<i64> =
@@ -76,7 +87,7 @@ async fn write_day(
             .bind(to)
             .fetch_all(&mut *connection)
             .await?;
-    let mut done = Reclassified::default();
+    let mut done = (0, 0);
     for id in blocks {
         let mut block = read_block(connection, id).await?;
         let changed = reclassify(&mut block, from, to);
@@ -88,7 +99,7 @@ async fn write_day(
         block.rows.retain(|row| (from..to).contains(&row.at));
         fold::add_cells(connection, project, i64::MIN, fold::cells_of_hours(&block)).await?;
         names::add(connection, project, names::of_rows(&block)).await?;
-        done.add(Reclassified { events: block.rows.len() as u64, changed, next: None });
+        done = (done.0 + block.rows.len() as u64, done.1 + changed);
     }
     Ok(done)
 }

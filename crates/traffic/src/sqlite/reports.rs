@@ -8,7 +8,7 @@ use sqlx::SqlitePool;
 
 use super::names::{self, About};
 use super::parts::Parts;
-use super::project::{DAY, Shared};
+use super::project::Shared;
 use super::{Ask, SqliteViews, live, series};
 use crate::agents::operator;
 use crate::cells::{CLASSES, Cell};
@@ -66,8 +66,7 @@ impl Reports for SqliteViews {
     }
 
     async fn reclassify(&self, project: &str, from: i64) -> Result<Reclassified, Failure> {
-        let day = from.div_euclid(DAY);
-        self.ask(|answer| Ask::Reclassify(project.to_owned(), day, answer)).await
+        self.reclassify_piece(project, from).await
     }
 }
 

@@ -93,6 +93,8 @@ pub(crate) struct Kept {
     pub(crate) event: Event,
     pub(crate) sent: Sent,
     pub(crate) visitor: String,
+    /// What the present table calls it.
+    truth: Class,
 }
 
 /// What is kept, the slow way.
@@ -108,8 +110,8 @@ impl Model {
         let (now, mut events, mut duplicates) = (clock.now_ms(), Vec::new(), 0);
         for sent in sent {
             let event = parse(raw(sent, clock), clock.now()).unwrap();
-            let class = sent.class.unwrap_or(event.class());
-            let event = event.classified(class);
+            let truth = event.class();
+            let event = event.classified(sent.class.unwrap_or(truth));
             events.push(event.clone());
             let known = sent.id.and_then(|id| self.ids.get(&id)).is_some_and(|first| now - first <= 7 * DAY);
             if known {
@@ -119,7 +121,7 @@ impl Model {
             sent.id.map(|id| self.ids.insert(id, now));
             let (day, today) = (event.at().div_euclid(DAY), now.div_euclid(DAY));
             let visitor = format!("{} {} {:?} {}", day, day.max(today), sent.ip, sent.agent);
-            self.events.push(Kept { event, sent: sent.clone(), visitor });
+            self.events.push(Kept { event, sent: sent.clone(), visitor, truth });
         }
         (events, duplicates)
     }
@@ -128,9 +130,8 @@ impl Model {
     fn reclassify(&mut self, clock: &TestClock) -> u64 {
         let (from, mut changed) = ((clock.now_ms().div_euclid(DAY) - 3) * DAY, 0);
         for kept in self.events.iter_mut().filter(|kept| kept.event.at() >= from) {
-            let class = kept.event.class();
-            kept.event = kept.event.clone().reclassified();
-            changed += u64::from(kept.event.class() != class);
+            changed += u64::from(kept.event.class() != kept.truth);
+            kept.event = kept.event.clone().classified(kept.truth);
         }
         changed
     }
