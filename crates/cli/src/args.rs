@@ -1,6 +1,7 @@
 //! The command line, as `--help` tells it.
 
 mod host;
+mod import;
 mod job;
 mod key;
 mod model;
@@ -15,6 +16,7 @@ use clap_complete::Shell;
 use store::parse_name;
 
 pub(crate) use host::HostArgs;
+pub(crate) use import::Import;
 pub(crate) use job::{
     ArchiveJob, CreateJob, DiffJob, JobCommand, ListJobs, MessageJob, OneJob, ViewJob, Watching,
 };
@@ -104,6 +106,9 @@ pub(crate) enum Command {
     },
     /// Applies this version's table of agents to the raw views that are kept, over HTTP: needs a key that writes
     Reclassify(Reclassify),
+    /// Sends in logs of web servers, over HTTP: each line counts once, however often it is imported
+    #[command(after_help = import::HELP)]
+    Import(Import),
     /// Prints the API's description, OpenAPI 3.1, as a server here would serve it
     Openapi(Openapi),
     /// Checks the pages of a folder: links, anchors, images, front matter, navigation, Markdown and MDX

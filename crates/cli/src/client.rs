@@ -1,5 +1,6 @@
 //! A client of the HTTP API: what a script of yours would do, done for you.
 
+pub(crate) mod import;
 pub(crate) mod job;
 mod live;
 mod refusal;
@@ -96,7 +97,7 @@ impl Client {
     }
 
     async fn read(&self, request: RequestBuilder) -> anyhow::Result<String> {
-        self.send(request).await?.text().await.context("the answer was cut off; try again")
+        self.send(request).await?.text().await.map_err(|_| refusal::cut_off())
     }
 
     /// An answer that is the one asked for; any other is an error that says what to do.

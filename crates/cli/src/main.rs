@@ -67,6 +67,7 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Visitors(args) => client::views::visitors(&sources, args).await?,
         Command::Report { command } => client::views::report(&sources, command).await?,
         Command::Reclassify(args) => client::views::reclassify(&sources, args).await?,
+        Command::Import(args) => return client::import::run(&sources, args).await,
         Command::Openapi(args) => manual::openapi(&sources, &args)?,
         Command::Check(args) => return check::run(&args),
         Command::Doctor(args) => return doctor::run(&sources, args).await,

@@ -117,7 +117,7 @@ impl Screen {
 }
 
 /// As much of the text as there is room for, in columns.
-fn fit(text: &str, columns: usize, cut: &str) -> String {
+pub(super) fn fit(text: &str, columns: usize, cut: &str) -> String {
     if text.width() <= columns {
         return text.to_owned();
     }
@@ -130,7 +130,7 @@ fn fit(text: &str, columns: usize, cut: &str) -> String {
     if columns == 0 { String::new() } else { kept + cut }
 }
 
-fn width() -> usize {
+pub(super) fn width() -> usize {
     let size = rustix::termios::tcgetwinsize(std::io::stderr());
     size.map(|size| usize::from(size.ws_col)).ok().filter(|columns| *columns > 0).unwrap_or(USUAL_WIDTH)
 }

@@ -1,6 +1,8 @@
 //! What a server's no, or its silence, means to whoever typed the command.
 
-use reqwest::header::LOCATION;
+use std::time::Duration;
+
+use reqwest::header::{LOCATION, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
 
 use crate::output;
@@ -13,6 +15,7 @@ const BAD_KEY: &str = "the server does not take the key in DOCWRIGHT_API_KEY: it
 struct Refused {
     status: StatusCode,
     sentence: String,
+    retry_after: Option<u64>,
 }
 
 impl std::fmt::Display for Refused {
@@ -50,6 +53,16 @@ pub(super) fn may_pass(error: &anyhow::Error, was_there: bool) -> bool {
     error.downcast_ref::<Refused>().is_some_and(busy) || (was_there && error.is::<NoAnswer>())
 }
 
+/// How long to wait before it is tried again.
+pub(super) fn wait(error: &anyhow::Error) -> Duration {
+    let told = error.downcast_ref::<Refused>().and_then(|refused| refused.retry_after);
+    Duration::from_secs(told.unwrap_or(1).clamp(1, 60))
+}
+
+pub(super) fn is_conflict(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<Refused>().is_some_and(|refused| refused.status == StatusCode::CONFLICT)
+}
+
 pub(super) fn no_answer(base: &str, error: reqwest::Error) -> anyhow::Error {
     let cause = output::root_cause(&error);
     let what = if error.is_timeout() { "does not answer in time" } else { "cannot be reached" };
@@ -58,10 +71,15 @@ pub(super) fn no_answer(base: &str, error: reqwest::Error) -> anyhow::Error {
     )))
 }
 
+pub(super) fn cut_off() -> anyhow::Error {
+    anyhow::Error::new(NoAnswer("the answer was cut off; try again".into()))
+}
+
 pub(super) async fn refused(answer: Response) -> anyhow::Error {
     let status = answer.status();
     let header = |name| answer.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let (code, location) = (header("x-error-code").unwrap_or_default(), header(LOCATION.as_str()));
+    let retry_after = header(RETRY_AFTER.as_str()).and_then(|seconds| seconds.parse().ok());
     let told = answer.text().await.unwrap_or_default();
     let sentence = match (serde_json::from_str::<wire::Error>(&told), location) {
         (Ok(_), _) if code == "unauthorized" => BAD_KEY.to_owned(),
@@ -73,7 +91,7 @@ pub(super) async fn refused(answer: Response) -> anyhow::Error {
             format!("the server answered {status}, which Docwright does not; is DOCWRIGHT_URL right?")
         }
     };
-    anyhow::Error::new(Refused { status, sentence: output::plain(&sentence) })
+    anyhow::Error::new(Refused { status, sentence: output::plain(&sentence), retry_after })
 }
 
 /// The sentence, and every detail that it does not hold already.

@@ -11,6 +11,7 @@ mod demo;
 mod doctor;
 mod exits;
 mod hosts;
+mod import;
 mod jobs;
 mod kill;
 mod kill_views;

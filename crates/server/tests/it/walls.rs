@@ -15,7 +15,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("traffic", &["base"]),
     ("store", &["base"]),
     ("server", &["agent", "base", "failpoints", "forge", "net", "pages", "store", "traffic", "wire"]),
-    ("cli", &["base", "failpoints", "pages", "server", "store", "wire"]),
+    ("cli", &["base", "failpoints", "pages", "server", "store", "traffic", "wire"]),
     // For tests alone: it knows nobody, and nobody that is shipped knows it.
     ("fakehost", &[]),
 ];
