@@ -56,7 +56,16 @@ impl Format {
         if lines.peek().is_some_and(|first| Columns::named(first).is_some()) {
             return Some(Self::Csv);
         }
-        lines.find_map(|line| Self::ALL.into_iter().find(|format| matches!(format.event(&line), Ok(Some(_)))))
+        lines.find_map(|line| Self::ALL.into_iter().find(|format| format.fits(&line)))
+    }
+
+    /// Any object may be something else that Caddy or Vercel logs; what has the shape of a line of
+    /// nginx is one, whatever was asked for.
+    fn fits(self, line: &str) -> bool {
+        match self.event(line) {
+            Ok(event) => event.is_some() || self == Self::Combined,
+            Err(_) => false,
+        }
     }
 
     /// What a line alone says; one of CSV's says nothing alone.

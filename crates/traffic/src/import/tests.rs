@@ -215,12 +215,27 @@ fn a_format_is_known_by_its_first_lines() {
     check("{\"msg\":\"serving\"}\n{\"ts\":1,\"request\":{\"uri\":\"/\"}}", Some(Format::Caddy));
     check("{\"source\":\"build\"}\n{\"proxy\":{\"path\":\"/\"}}", Some(Format::Vercel));
     check("{\"ClientRequestPath\":\"/\",\"ClientRequestURI\":\"/\"}", Some(Format::Cloudflare));
+    check("a - - [15/Nov/2026:13:55:36 +0000] \"-\" 400 0 \"-\" \"-\"", Some(Format::Combined));
     check("path,time", Some(Format::Csv));
     check("\n\u{feff}\"URL\";\"time\"", Some(Format::Csv));
     check("", None);
     check("{\"a\":1}\n[]\nhello", None);
     check("\u{1}\u{2}", None);
     assert!(Format::ALL.iter().all(|format| Format::named(format.name()) == Some(*format)));
+}
+
+#[test]
+fn the_examples_of_the_docs_are_good() {
+    let docs = include_str!("../../../../docs/import.md");
+    for format in Format::ALL {
+        let (_, section) = docs.split_once(&format!("\n### {}:", format.name())).unwrap();
+        let (_, example) = section.split_once("```log\n").unwrap();
+        let lines: Vec<_> = example.split_once("\n```").unwrap().0.lines().collect();
+        assert_eq!(Format::of(lines.iter().map(|line| line.as_bytes())), Some(format));
+        let mut parser = Parser::new(format);
+        let parsed: Vec<_> = lines.iter().map(|line| parser.line(line.as_bytes()).unwrap()).collect();
+        assert!(parsed.last().unwrap().is_some(), "{format:?}");
+    }
 }
 
 proptest! {

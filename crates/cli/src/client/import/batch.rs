@@ -57,7 +57,9 @@ impl Opened {
     pub(super) fn open(path: &Path, format: Option<Format>) -> io::Result<Option<Self>> {
         let source = Source::open(path)?;
         let lines = || source.head.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-        let Some(format) = format.or_else(|| Format::of(lines())) else { return Ok(None) };
+        // An empty file, as a rotation leaves it, is of any format.
+        let empty = lines().next().is_none().then_some(Format::Combined);
+        let Some(format) = format.or_else(|| Format::of(lines())).or(empty) else { return Ok(None) };
         // Every CSV begins with the same names.
         let telling = if format == Format::Csv { 2 } else { 1 };
         let mut hash = Sha256::new();
