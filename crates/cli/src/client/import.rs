@@ -160,7 +160,7 @@ async fn open(path: &Path, format: Option<Format>) -> anyhow::Result<Result<Open
 }
 
 async fn sent(opened: Opened, mut sending: Sending<'_>, mut report: Report) -> anyhow::Result<Report> {
-    let mut bar = Bar::new(&report.file, opened.meter.clone());
+    let mut bar = Bar::new(&report.file, &opened.meter);
     let (tell, mut batches) = tokio::sync::mpsc::channel(AHEAD);
     let reading = tokio::task::spawn_blocking(move || opened.read(&tell));
     while let Some(mut batch) = batches.recv().await {
@@ -175,7 +175,7 @@ async fn sent(opened: Opened, mut sending: Sending<'_>, mut report: Report) -> a
             batch.problem(batch.numbers.get(index).copied().unwrap_or_default(), refused.message);
         }
         report.take_up(&batch, &bar);
-        bar.draw(report.lines());
+        bar.draw(report.lines(), batch.read);
     }
     let Rest { batch, broken } = reading.await.context("a line could not be read")?;
     report.take_up(&batch, &bar);

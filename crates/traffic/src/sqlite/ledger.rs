@@ -37,19 +37,24 @@ pub(super) async fn in_turn(
     };
     let mut kept = Vec::with_capacity(batches.len());
     for batch in batches {
-        let place = batch.part.as_ref().and_then(|part| places.get_mut(&part.file));
-        match (&batch.part, place) {
-            (Some(part), Some(place)) if *place != part.from => {
-                let place = *place;
-                batch.tell(Ok(Err(place)));
-                continue;
-            }
-            (Some(part), Some(place)) => *place = part.to.bytes,
-            _ => {}
+        match out_of_turn(batch.part.as_ref(), &mut places) {
+            Some(place) => batch.tell(Ok(Err(place))),
+            None => kept.push(batch),
         }
-        kept.push(batch);
     }
     Ok(kept)
+}
+
+/// Where the part's file is, if the part does not begin there. One that does moves it on, for those
+/// that come after it in the group.
+fn out_of_turn(part: Option<&Part>, places: &mut HashMap<String, u64>) -> Option<u64> {
+    let part = part?;
+    let place = places.entry(part.file.clone()).or_default();
+    if *place != part.from {
+        return Some(*place);
+    }
+    *place = part.to.bytes;
+    None
 }
 
 async fn places(

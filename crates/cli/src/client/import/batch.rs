@@ -38,6 +38,8 @@ pub(super) struct Batch {
     pub(super) numbers: Vec<u64>,
     pub(super) from: u64,
     pub(super) to: Option<Progress>,
+    /// How much of the file, as it is on disk, was read by then.
+    pub(super) read: u64,
     pub(super) malformed: u64,
     /// Lines that rightly tell of no view.
     pub(super) other: u64,
@@ -133,7 +135,7 @@ impl Opened {
     }
 
     fn ended(&self, batch: Batch) -> Batch {
-        Batch { to: Some(self.lines.place()), ..batch }
+        Batch { to: Some(self.lines.place()), read: self.meter.read(), ..batch }
     }
 }
 

@@ -22,16 +22,8 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    pub(super) fn of(size: Option<u64>) -> Self {
-        Self { read: Arc::default(), size }
-    }
-
     pub(super) fn read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn note(&self, bytes: u64) {
-        self.read.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
@@ -58,7 +50,7 @@ impl Source {
                 (Box::new(file), Some(about.len()).filter(|_| about.is_file()))
             }
         };
-        let meter = Meter::of(size);
+        let meter = Meter { read: Arc::default(), size };
         let mut rest = unpacked(Metered { file, meter: meter.clone() })?;
         let mut head = Vec::new();
         let broken = rest.by_ref().take(HEAD).read_to_end(&mut head).err();
@@ -90,7 +82,7 @@ struct Metered {
 impl Read for Metered {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let bytes = self.file.read(into)?;
-        self.meter.note(bytes as u64);
+        self.meter.read.fetch_add(bytes as u64, Ordering::Relaxed);
         Ok(bytes)
     }
 }
