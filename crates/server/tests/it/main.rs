@@ -23,6 +23,7 @@ mod hosts;
 mod imports;
 mod jobs;
 mod keys;
+mod large;
 mod licences;
 mod metrics;
 mod operations;
