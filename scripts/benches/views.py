@@ -7,6 +7,7 @@ import http.client
 import json
 import pathlib
 import random
+import statistics
 import subprocess
 import tempfile
 import time
@@ -33,10 +34,19 @@ def python():
     return home / "bin/python"
 
 
-def work(act, *arguments):
+def begin(act, *arguments):
     script = pathlib.Path(__file__).with_name("views_work.py")
-    done = subprocess.run([python(), script, act], input=json.dumps(arguments), stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout)
+    working = subprocess.Popen([python(), script, act], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    working.stdin.write(json.dumps(arguments))
+    working.stdin.close()
+    return working
+
+
+def work(act, *arguments):
+    with begin(act, *arguments) as working:
+        told = working.stdout.read()
+    assert working.returncode == 0, f"{act} failed"
+    return json.loads(told)
 
 
 def written(ms):
@@ -105,8 +115,9 @@ def intake(docs, count, end):
 
 
 def beside(docs, count, end, asked):
-    whole, cut = spans(asked, end, DAY, 1), spans(max(asked // 4, 5), end, 1, 2)
-    asks = [("daily", *span) for span in whole] + [("raw", *span) for span in cut]
+    few = max(asked // 4, 5)
+    whole, cut, busy = spans(asked, end, DAY, 1), spans(few, end, 1, 2), spans(few, end, DAY, 5)
+    asks = [("daily", *span) for span in whole + busy] + [("raw", *span) for span in cut]
     theirs = work("peers", count, PAGES, DAYS, end, asks)
     for table, ranges in (("daily", whole), ("raw", cut)):
         ours, answers = docs.cost(ranges)
@@ -119,6 +130,25 @@ def beside(docs, count, end, asked):
             yield Row(f"  the same by {name}, {table} table", told["ms"], "ms")
         best = min(theirs[f"{name} {table}"]["ms"] for name in ("DuckDB", "ClickHouse"))
         yield Row(f"  the better of them to ours, {kind}", best / ours, "x", 10, least=True)
+    told = theirs["DuckDB daily"]["answers"][len(whole) :]
+    yield Row("question while views come in, by the clock", meanwhile(docs, count, end, busy, told), "ms")
+
+
+def meanwhile(docs, count, end, ranges, told):
+    """The median of questions about the year before, while views of the day after it are taken in."""
+    server = docs.server
+    to = server.port, docs.key, docs.project, server.process.pid, count
+    sending = begin("send", count // 10, PAGES, 1, end + DAY, *to)
+    took = []
+    for span, expected in zip(ranges, told):
+        started = time.perf_counter()
+        answer = docs.ask(*span)
+        took.append((time.perf_counter() - started) * 1000)
+        assert same(answer, expected), "an answer changed while views came in"
+    with sending:
+        assert json.loads(sending.stdout.read())["seconds"] > 0
+    assert docs.ask(end)["totals"]["total"] == count // 10
+    return statistics.median(took)
 
 
 def kept(docs, count, end):
@@ -200,7 +230,7 @@ def run(quick=False):
         try:
             yield from intake(docs, count, end)
             yield from beside(docs, count, end, asked)
-            yield from kept(docs, count, end)
+            yield from kept(docs, count + count // 10, end)
         finally:
             docs.server.process.kill()
             docs.server.process.wait()

@@ -30,7 +30,8 @@ def path(page):
 class Events:
     """The same events for the same arguments, in the order of their time."""
 
-    def __init__(self, count, pages, days, end):
+    def __init__(self, count, pages, days, end, first=0):
+        self.first = first
         random = numpy.random.default_rng(7)
         self.at = numpy.sort(random.integers(end - days * DAY, end, count))
         self.page = (pages * random.random(count) ** 2.5).astype("int32")
@@ -43,7 +44,7 @@ class Events:
         """Of some of them, a batch each, as they are sent."""
         times = numpy.datetime_as_string(self.at[first:last].astype("datetime64[ms]")).tolist()
         rows = zip(
-            range(first, last), times, self.page[first:last].tolist(), self.human[first:last].tolist(),
+            range(self.first + first, self.first + last), times, self.page[first:last].tolist(), self.human[first:last].tolist(),
             self.agent[first:last].tolist(), self.address[first:last].tolist(), self.named[first:last].tolist(),
         )
         lines = [
@@ -76,9 +77,9 @@ def post(port, key, project, bodies):
         assert not json.loads(text)["rejected"], text
 
 
-def send(count, pages, days, end, port, key, project, pid):
-    """Sends all events; only the sending is timed, but all of the server's work."""
-    events, took, began = Events(count, pages, days, end), 0.0, cpu(pid)
+def send(count, pages, days, end, port, key, project, pid, first=0):
+    """Sends all events; only the sending is timed, but all of the server's work. Their ids count from `first`."""
+    events, took, began = Events(count, pages, days, end, first), 0.0, cpu(pid)
     for first in range(0, count, ROUND):
         bodies = events.bodies(first, min(first + ROUND, count))[::-1]
         threads = [threading.Thread(target=post, args=(port, key, project, bodies)) for _ in range(SENDERS)]
