@@ -18,6 +18,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("cli", &["base", "failpoints", "pages", "server", "store", "traffic", "wire"]),
     // For tests alone: it knows nobody, and nobody that is shipped knows it.
     ("fakehost", &[]),
+    ("browser", &[]),
 ];
 
 fn crates() -> PathBuf {

@@ -1,0 +1,70 @@
+//! Every page there is: what axe says of it, how heavy it is, and what it looks like.
+
+use crate::support::{Browser, Look, Site, installed};
+
+/// Cold: with nothing kept from before.
+const HEAVIEST: u64 = 100 * 1000;
+
+/// Pages of a project that has a job in every state, by the name of their pictures. A new page gets a row.
+const PAGES: &[(&str, &str)] = &[
+    ("home", "/"),
+    ("jobs", "/p/{project}/jobs"),
+    ("job", "/p/{project}/jobs/{changed}"),
+    ("job-unchanged", "/p/{project}/jobs/{unchanged}"),
+    ("pulls", "/p/{project}/pulls"),
+    ("pull", "/p/{project}/pulls/1"),
+    ("keys", "/p/{project}/keys"),
+    ("docs", "/docs"),
+    ("missing", "/p/nowhere/jobs"),
+];
+
+#[tokio::test]
+async fn every_page_is_for_everybody_and_light() {
+    if !installed() {
+        return;
+    }
+    let site = Site::start().await;
+    let names = site.fill().await;
+    let browser = Browser::signed_in(&site).await;
+    let mut wrong = Vec::new();
+    for (name, path) in PAGES {
+        let path = names.iter().fold((*path).to_owned(), |path, (from, to)| path.replace(from, to));
+        wrong.extend(looked_at(&browser, name, &path).await);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test]
+async fn a_stranger_sees_pages_that_are_for_everybody_too() {
+    if !installed() {
+        return;
+    }
+    let site = Site::start().await;
+    let browser = Browser::start(&site).await;
+    let mut wrong = looked_at(&browser, "login-needed", "/").await;
+    wrong.extend(looked_at(&browser, "login", &site.login_link().await).await);
+    wrong.extend(looked_at(&browser, "login-over", "/login?token=x").await);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What is wrong with the page, however it is looked at.
+async fn looked_at(browser: &Browser<'_>, name: &str, path: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for look in Look::ALL {
+        browser.look(look).await;
+        browser.forget_files().await;
+        browser.open(path).await;
+        let weight = browser.transferred().await;
+        if weight > HEAVIEST {
+            wrong.push(format!("{name}: {weight} bytes"));
+        }
+        let wide = browser.ask("return document.documentElement.scrollWidth > innerWidth").await;
+        if wide.as_bool().unwrap() {
+            wrong.push(format!("{name}, {}: wider than the screen", look.name));
+        }
+        let found = browser.violations().await;
+        wrong.extend(found.iter().map(|found| format!("{name}, {}: {found}", look.name)));
+        browser.screenshot(name, look).await;
+    }
+    wrong
+}

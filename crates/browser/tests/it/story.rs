@@ -1,0 +1,64 @@
+//! From a prompt to a merged pull request, by mouse, by keyboard, and without a script.
+
+use thirtyfour::Key;
+
+use crate::support::{Browser, Site, git, installed};
+
+const PROMPT: &str = "Replace \"e-mail\" with \"email\".";
+
+#[tokio::test]
+async fn from_a_link_to_a_merged_pull_request_by_clicks() {
+    if !installed() {
+        return;
+    }
+    let site = Site::start().await;
+    let browser = Browser::signed_in(&site).await;
+    browser.click(".projects a").await;
+    browser.write("#prompt", PROMPT).await;
+    browser.click(".ask button.main").await;
+    browser.read("main .chip", "running").await;
+    site.run_queued_jobs().await;
+    browser.click("header.page a.main").await;
+    browser.click(".decide button.main").await;
+    browser.read("main .chip", "merged").await;
+    assert!(git(&site.repository, &["show", "main:quickstart.md"]).contains("an email"));
+    browser.transferred().await;
+}
+
+#[tokio::test]
+async fn without_javascript_everything_works() {
+    if !installed() {
+        return;
+    }
+    let site = Site::start().await;
+    let browser = Browser::start_with(&site, false).await;
+    browser.sign_in().await;
+    browser.open(&site.page("/keys")).await;
+    assert!(browser.see("button[data-copy]").await.text().await.unwrap().is_empty(), "no script showed it");
+    browser.open(&site.page("/jobs")).await;
+    browser.write("#prompt", PROMPT).await;
+    browser.click(".ask button.main").await;
+    browser.read("main .chip", "running").await;
+    site.run_queued_jobs().await;
+    browser.click("header.page a.main").await;
+    browser.click(".decide button.main").await;
+    browser.read("main .chip", "merged").await;
+    browser.transferred().await;
+}
+
+#[tokio::test]
+async fn the_keyboard_alone_creates_a_job() {
+    if !installed() {
+        return;
+    }
+    let site = Site::start().await;
+    let browser = Browser::signed_in(&site).await;
+    browser.tab_to(".projects h2 a").await;
+    browser.press(Key::Enter).await;
+    browser.see("#prompt").await;
+    browser.tab_to("#prompt").await.send_keys(PROMPT).await.unwrap();
+    browser.tab_to(".ask button.main").await;
+    browser.press(Key::Enter).await;
+    browser.read("main .chip", "running").await;
+    assert!(browser.path().await.starts_with(&site.page("/jobs/")));
+}

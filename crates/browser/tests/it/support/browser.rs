@@ -1,0 +1,192 @@
+//! Somebody at a browser: opens, types, clicks, looks. Every request of theirs must be one to the site.
+
+use std::mem::ManuallyDrop;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use thirtyfour::extensions::query::{ElementQueryable, ElementWaitable};
+use thirtyfour::{By, Capabilities, Key, WebDriver, WebElement};
+
+use super::driver::{self, Driver};
+use super::requests::Requests;
+use super::site::Site;
+
+/// Longer than anything takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// How a page is looked at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Look {
+    pub(crate) name: &'static str,
+    width: u32,
+    height: u32,
+    scheme: &'static str,
+}
+
+impl Look {
+    pub(crate) const LIGHT: Self = Self { name: "light", width: 1280, height: 900, scheme: "light" };
+    pub(crate) const DARK: Self = Self { name: "dark", width: 1280, height: 900, scheme: "dark" };
+    pub(crate) const PHONE: Self = Self { name: "phone", width: 390, height: 844, scheme: "light" };
+    pub(crate) const ALL: [Self; 3] = [Self::LIGHT, Self::DARK, Self::PHONE];
+}
+
+pub(crate) struct Browser<'a> {
+    /// Never told that it is over, which would hold up the server of this very thread: [`Driver`] ends it.
+    driver: ManuallyDrop<WebDriver>,
+    site: &'a Site,
+    _driver: Driver,
+}
+
+impl<'a> Browser<'a> {
+    pub(crate) async fn start(site: &'a Site) -> Self {
+        Self::start_with(site, true).await
+    }
+
+    pub(crate) async fn start_with(site: &'a Site, javascript: bool) -> Self {
+        let running = Driver::start();
+        let mut wishes = Capabilities::new();
+        wishes.set("browserName", json!("chrome")).unwrap();
+        wishes.set("goog:chromeOptions", running.options(javascript)).unwrap();
+        wishes.set("goog:loggingPrefs", json!({ "performance": "ALL" })).unwrap();
+        let driver = WebDriver::new(running.url.clone(), wishes).await.unwrap();
+        Self { driver: ManuallyDrop::new(driver), site, _driver: running }
+    }
+
+    pub(crate) async fn signed_in(site: &'a Site) -> Self {
+        let browser = Self::start(site).await;
+        browser.sign_in().await;
+        browser
+    }
+
+    /// As a person does it: by the link, then by its button.
+    pub(crate) async fn sign_in(&self) {
+        self.open(&self.site.login_link().await).await;
+        self.click("main button").await;
+        self.see(".projects").await;
+    }
+
+    pub(crate) async fn open(&self, path: &str) {
+        self.driver.goto(format!("{}{path}", self.site.url)).await.unwrap();
+    }
+
+    /// The path of the page that is shown.
+    pub(crate) async fn path(&self) -> String {
+        self.driver.current_url().await.unwrap().path().to_owned()
+    }
+
+    /// Waits until there is such an element.
+    pub(crate) async fn see(&self, selector: &str) -> WebElement {
+        let query = self.driver.query(By::Css(selector)).wait(PATIENCE, GLANCE);
+        let seen = query.first().await;
+        match seen {
+            Ok(element) => element,
+            Err(_) => panic!("no {selector} on {}: {}", self.path().await, self.text().await),
+        }
+    }
+
+    /// Waits until an element says this.
+    pub(crate) async fn read(&self, selector: &str, words: &str) {
+        let query = self.driver.query(By::Css(selector)).with_text(words_in(words)).wait(PATIENCE, GLANCE);
+        if query.first().await.is_err() {
+            panic!("no {selector} says {words:?} on {}: {}", self.path().await, self.text().await);
+        }
+    }
+
+    pub(crate) async fn click(&self, selector: &str) {
+        let element = self.see(selector).await;
+        element.wait_until().wait(PATIENCE, GLANCE).clickable().await.unwrap();
+        element.click().await.unwrap();
+    }
+
+    pub(crate) async fn write(&self, selector: &str, words: &str) {
+        self.see(selector).await.send_keys(words).await.unwrap();
+    }
+
+    /// Goes on with the Tab key until the element has the focus, as somebody without a mouse does.
+    pub(crate) async fn tab_to(&self, selector: &str) -> WebElement {
+        for _ in 0..60 {
+            let focused = self.driver.active_element().await.unwrap();
+            if self.is(&focused, selector).await {
+                return focused;
+            }
+            self.press(Key::Tab).await;
+        }
+        panic!("60 presses of Tab do not lead to {selector} on {}", self.path().await);
+    }
+
+    pub(crate) async fn press(&self, key: Key) {
+        self.driver.action_chain().send_keys(key).perform().await.unwrap();
+    }
+
+    pub(crate) async fn text(&self) -> String {
+        self.driver.find(By::Css("body")).await.unwrap().text().await.unwrap()
+    }
+
+    /// What a script answers that runs in the page.
+    pub(crate) async fn ask(&self, script: &str) -> Value {
+        self.driver.execute(script, Vec::new()).await.unwrap().json().clone()
+    }
+
+    /// From now on the screen is like this, and so are the wishes of whoever sits before it.
+    pub(crate) async fn look(&self, look: Look) {
+        let feature = json!({ "name": "prefers-color-scheme", "value": look.scheme });
+        let media = json!({ "features": [feature] });
+        self.tell("Emulation.setEmulatedMedia", media).await;
+        let screen =
+            json!({ "width": look.width, "height": look.height, "deviceScaleFactor": 1, "mobile": false });
+        self.tell("Emulation.setDeviceMetricsOverride", screen).await;
+    }
+
+    /// The whole page as a picture, in the folder of pictures.
+    pub(crate) async fn screenshot(&self, name: &str, look: Look) {
+        let whole = json!({ "captureBeyondViewport": true, "format": "png" });
+        let picture = self.tell("Page.captureScreenshot", whole).await;
+        let folder = driver::screenshots();
+        std::fs::create_dir_all(&folder).unwrap();
+        let bytes = base64::Engine::decode(
+            &base64::engine::general_purpose::STANDARD,
+            picture["data"].as_str().unwrap(),
+        );
+        std::fs::write(folder.join(format!("{name}-{}.png", look.name)), bytes.unwrap()).unwrap();
+    }
+
+    /// What axe finds wrong with the page, a line each.
+    pub(crate) async fn violations(&self) -> Vec<String> {
+        let axe = std::fs::read_to_string(driver::axe()).unwrap();
+        self.driver.execute(axe, Vec::new()).await.unwrap();
+        let run = "const done = arguments[0];
+            axe.run({ resultTypes: ['violations'] }).then((found) => done(found.violations.flatMap((rule) =>
+                rule.nodes.map((node) => `${rule.id}: ${node.target} ${node.failureSummary}`))));";
+        let found = self.driver.execute_async(run, Vec::new()).await.unwrap();
+        found.convert().unwrap()
+    }
+
+    /// Bytes that came since this was last asked. None of the requests left the site.
+    pub(crate) async fn transferred(&self) -> u64 {
+        let requests = Requests::since(&self.driver).await;
+        let own = format!("{}/", self.site.url);
+        let strays: Vec<_> = requests.urls.values().filter(|url| !url.starts_with(&own)).collect();
+        assert!(strays.is_empty(), "{strays:?}");
+        requests.transferred
+    }
+
+    /// As somebody who was never here: nothing is kept from before.
+    pub(crate) async fn forget_files(&self) {
+        self.tell("Network.clearBrowserCache", json!({})).await;
+    }
+
+    async fn tell(&self, command: &str, details: Value) -> Value {
+        self.driver.cdp().send_raw(command, details).await.unwrap()
+    }
+
+    async fn is(&self, element: &WebElement, selector: &str) -> bool {
+        let asked = vec![element.to_json().unwrap(), json!(selector)];
+        let answer = self.driver.execute("return arguments[0].matches(arguments[1])", asked).await.unwrap();
+        answer.json() == &Value::Bool(true)
+    }
+}
+
+fn words_in(words: &str) -> thirtyfour::stringmatch::StringMatch {
+    thirtyfour::stringmatch::StringMatch::new(words).partial()
+}

@@ -1,0 +1,140 @@
+//! A server with a team on it. Its jobs run when the test says so.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use base::SystemClock;
+use server::{App, Server, Settings, Worker};
+use store::{Hosting, NewJob, NewProject, Organization, Project, Prompt, Receipt, Terms};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+const DOCS: &[(&str, &str)] = &[
+    ("index.md", "---\ntitle: Acme\n---\n# Acme\n\nStart with the [quickstart](quickstart.md).\n"),
+    ("quickstart.md", "# Quickstart\n\nRun `npm install acme`, then send us an e-mail.\n\n- one\n- two\n"),
+    (
+        "guides/deploy.md",
+        "# Deploy\n\nWe answer every e-mail.\n\n| step | what |\n|---|---|\n| 1 | build |\n",
+    ),
+];
+
+pub(crate) struct Site {
+    pub(crate) app: App,
+    pub(crate) url: String,
+    pub(crate) organization: Organization,
+    pub(crate) project: Project,
+    pub(crate) repository: PathBuf,
+    stop: CancellationToken,
+    _dir: TempDir,
+}
+
+impl Site {
+    pub(crate) async fn start() -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let dir = tempfile::tempdir().unwrap();
+        let mut settings = Settings::new(dir.path().join("data"));
+        settings.listen = "127.0.0.1:0".parse().unwrap();
+        settings.workers = 0;
+        let server = Server::open(&settings, Arc::new(SystemClock)).await.unwrap();
+        let (app, stop) = (server.app.clone(), CancellationToken::new());
+        tokio::spawn(server.run(stop.clone()));
+        let repository = dir.path().join("docs.git");
+        bare_repository(&repository);
+        let organization = app.accounts.create_organization("Acme").await.unwrap();
+        let project = app.accounts.create_project(&new_project(&organization, &repository)).await.unwrap();
+        Self { url: app.public_url.to_string(), app, organization, project, repository, stop, _dir: dir }
+    }
+
+    /// The address of a page of the project.
+    pub(crate) fn page(&self, path: &str) -> String {
+        format!("/p/{}{path}", self.project.id)
+    }
+
+    /// A link that signs in, once.
+    pub(crate) async fn login_link(&self) -> String {
+        let token = self.app.sessions.create_login(&self.organization.id).await.unwrap();
+        format!("/login?token={}", token.reveal())
+    }
+
+    /// Jobs in every state; answers the words of paths, and what stands for them here.
+    pub(crate) async fn fill(&self) -> Vec<(&'static str, String)> {
+        let changed = self.job("Replace \"e-mail\" with \"email\".").await;
+        let unchanged = self.job("Replace \"nothing that is there\" with \"something\".").await;
+        self.run_queued_jobs().await;
+        let waiting = self.job("Fix broken links and anchors.\n\nIn every page that there is.").await;
+        vec![
+            ("{project}", self.project.id.0.clone()),
+            ("{changed}", changed),
+            ("{unchanged}", unchanged),
+            ("{waiting}", waiting),
+        ]
+    }
+
+    pub(crate) async fn job(&self, prompt: &str) -> String {
+        let new = NewJob {
+            project: self.project.id.clone(),
+            prompt: Prompt::parse(prompt).unwrap(),
+            model: self.project.model.clone(),
+            base_ref: None,
+            branch: None,
+            draft: false,
+        };
+        match self.app.jobs.insert(&new, &Terms::default()).await.unwrap() {
+            Receipt::Done { job, .. } => job.id.0,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The worker, run until the queue is empty.
+    pub(crate) async fn run_queued_jobs(&self) {
+        Worker::new(self.app.clone(), 1).drain().await.unwrap();
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+fn new_project(organization: &Organization, repository: &Path) -> NewProject {
+    NewProject {
+        hosting: Hosting::default(),
+        organization: organization.id.clone(),
+        name: "Acme Docs".into(),
+        repository: repository.to_str().unwrap().to_owned(),
+        base_ref: None,
+        docs_path: None,
+        sites: vec![],
+        model: "offline".into(),
+        models: vec![],
+        allow_paths: vec![],
+    }
+}
+
+fn bare_repository(path: &Path) {
+    let work = tempfile::tempdir().unwrap();
+    for (name, text) in DOCS {
+        let file = work.path().join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    }
+    git(work.path(), &["init", "-q", "-b", "main"]);
+    git(work.path(), &["add", "-A"]);
+    git(work.path(), &["commit", "-q", "-m", "Begin"]);
+    git(work.path(), &["clone", "-q", "--bare", ".", path.to_str().unwrap()]);
+}
+
+pub(crate) fn git(dir: &Path, args: &[&str]) -> String {
+    let output = Command::new("git")
+        .args(["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "protocol.file.allow=always"])
+        .args(args)
+        .current_dir(dir)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
