@@ -38,7 +38,7 @@ pub use key::{Allow, AllowError, ApiKey, Expiry, KeyText, NewKey, Scope};
 pub use name::parse_name;
 pub use note::Note;
 pub use postgres::{DatabaseUrl, PostgresStore};
-pub use pull::{NewPull, Pull, PullState, Pulls};
+pub use pull::{Merge, NewPull, Pull, PullState, Pulls};
 pub use queue::{Change, Ending, LEASE, Lease, MAX_ATTEMPTS, Message, Outcome, Queue, Resume};
 pub use secret::{MasterKey, SecretError, Secrets};
 pub use sqlite::SqliteStore;

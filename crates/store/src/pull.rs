@@ -1,9 +1,11 @@
 //! Pull requests: what is known of any, and all that there is of the embedded host's.
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use crate::{NewEvent, ProjectId, Result};
+use crate::{JobId, NewEvent, ProjectId, Result};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PullState {
@@ -62,6 +64,22 @@ pub struct NewPull {
     pub base_commit: String,
 }
 
+/// That a job's pull request was merged, on whatever host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Merge {
+    pub at: Timestamp,
+    pub job: JobId,
+    pub title: String,
+    pub link: String,
+}
+
+/// Several jobs can share a pull request: the one that was told first stands for it.
+pub(crate) fn each_once(mut merges: Vec<Merge>) -> Vec<Merge> {
+    let mut known = HashSet::new();
+    merges.retain(|merge| known.insert(merge.link.clone()));
+    merges
+}
+
 #[async_trait]
 pub trait Pulls: Send + Sync {
     /// Numbered from 1 in each project. If the job has one with this head, in whatever state,
@@ -87,4 +105,13 @@ pub trait Pulls: Send + Sync {
     /// What became of the pull request at `link`, of whatever host: every job of the project that has
     /// it gets an event, where that is news. Answers how many did.
     async fn note_pull(&self, project: &ProjectId, link: &str, state: PullState) -> Result<usize>;
+    /// Pull requests that are merged, and were from one moment on and before another; the first of
+    /// them, oldest first, at most `limit` jobs' worth.
+    async fn merges(
+        &self,
+        project: &ProjectId,
+        from: Timestamp,
+        to: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<Merge>>;
 }

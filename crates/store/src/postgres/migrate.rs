@@ -11,6 +11,7 @@ use super::url::DatabaseUrl;
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0001_store.sql"),
     include_str!("../../migrations/postgres/0002_engine.sql"),
+    include_str!("../../migrations/postgres/0003_merges.sql"),
 ];
 /// Held while the schema is looked at or changed.
 const SCHEMA: &[&str] = &["schema"];

@@ -1,11 +1,13 @@
 use async_trait::async_trait;
+use jiff::Timestamp;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
 use super::jobs::append;
 use super::{PostgresStore, now, number, text, time, write};
 use crate::kept::damaged;
-use crate::{JobId, NewPull, ProjectId, Pull, PullState, Pulls, Result, StoreError};
+use crate::pull::each_once;
+use crate::{JobId, Merge, NewPull, ProjectId, Pull, PullState, Pulls, Result, StoreError};
 
 #[async_trait]
 impl Pulls for PostgresStore {
@@ -76,6 +78,24 @@ impl Pulls for PostgresStore {
         self.ring();
         noted
     }
+
+    async fn merges(
+        &self,
+        project: &ProjectId,
+        from: Timestamp,
+        to: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<Merge>> {
+        let find = sqlx::query(
+            "SELECT id, merged_at, pr_link, coalesce(title, '') AS title FROM jobs
+             LEFT JOIN job_changes ON job_changes.job = jobs.id
+             WHERE project = $1 AND merged_at >= $2 AND merged_at < $3 AND pr_link IS NOT NULL
+             ORDER BY merged_at, id LIMIT $4",
+        );
+        let find = find.bind(text(&project.0)).bind(from.as_millisecond()).bind(to.as_millisecond());
+        let rows = self.rows(find.bind(i64::from(limit))).await?;
+        Ok(each_once(rows.iter().map(merge).collect::<Result<_>>()?))
+    }
 }
 
 impl PostgresStore {
@@ -105,10 +125,12 @@ impl PostgresStore {
 /// Tells the job what became of its pull request; 0 when it is known. Of two who bring the same
 /// news, the second waits for the first, and then looks again.
 async fn tell(db: &mut PgConnection, job: &JobId, state: PullState) -> Result<usize> {
-    let set = "UPDATE jobs SET pr_state = $1 WHERE id = $2 AND pr_state IS DISTINCT FROM $1";
-    let news = sqlx::query(set).bind(state.as_str()).bind(&job.0).execute(&mut *db).await?.rows_affected();
+    let now = now(db).await?;
+    let set = "UPDATE jobs SET pr_state = $1, merged_at = CASE WHEN $1 = 'merged' THEN $3 END
+        WHERE id = $2 AND pr_state IS DISTINCT FROM $1";
+    let set = sqlx::query(set).bind(state.as_str()).bind(&job.0).bind(now);
+    let news = set.execute(&mut *db).await?.rows_affected();
     if news > 0 {
-        let now = now(db).await?;
         append(db, job, now, &state.event()).await?;
     }
     Ok(news as usize)
@@ -173,6 +195,15 @@ async fn adopted(db: &mut PgConnection, project: &ProjectId, new: &NewPull) -> R
     .fetch_optional(db)
     .await?;
     row.as_ref().map(pull).transpose()
+}
+
+fn merge(row: &PgRow) -> Result<Merge> {
+    Ok(Merge {
+        at: time(row, "merged_at")?,
+        job: JobId(row.try_get("id")?),
+        title: row.try_get("title")?,
+        link: row.try_get("pr_link")?,
+    })
 }
 
 fn pull(row: &PgRow) -> Result<Pull> {

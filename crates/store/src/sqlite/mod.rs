@@ -41,6 +41,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0006_when_it_was_said.sql"),
     include_str!("../../migrations/0007_hosting.sql"),
     include_str!("../../migrations/0008_engine.sql"),
+    include_str!("../../migrations/0009_merges.sql"),
 ];
 
 #[derive(Clone)]

@@ -1,12 +1,14 @@
 use async_trait::async_trait;
 use futures_util::FutureExt;
+use jiff::Timestamp;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use super::jobs::append;
 use super::{SqliteStore, time};
 use crate::kept::damaged;
-use crate::{JobId, NewPull, ProjectId, Pull, PullState, Pulls, Result, StoreError};
+use crate::pull::each_once;
+use crate::{JobId, Merge, NewPull, ProjectId, Pull, PullState, Pulls, Result, StoreError};
 
 #[async_trait]
 impl Pulls for SqliteStore {
@@ -93,12 +95,36 @@ impl Pulls for SqliteStore {
         self.news.notify_waiters();
         noted
     }
+
+    async fn merges(
+        &self,
+        project: &ProjectId,
+        from: Timestamp,
+        to: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<Merge>> {
+        let rows = sqlx::query(
+            "SELECT id, merged_at, pr_link, coalesce(title, '') AS title FROM jobs
+             LEFT JOIN job_changes ON job_changes.job = jobs.id
+             WHERE project = ? AND merged_at >= ? AND merged_at < ? AND pr_link IS NOT NULL
+             ORDER BY merged_at, id LIMIT ?",
+        )
+        .bind(&project.0)
+        .bind(from.as_millisecond())
+        .bind(to.as_millisecond())
+        .bind(limit)
+        .fetch_all(self.db.reads())
+        .await?;
+        Ok(each_once(rows.iter().map(merge).collect::<Result<_>>()?))
+    }
 }
 
 /// Tells the job what became of its pull request; 0 when it is known.
 async fn tell(db: &mut SqliteConnection, job: &str, state: PullState, now: i64) -> Result<usize> {
-    let set = "UPDATE jobs SET pr_state = ?1 WHERE id = ?2 AND pr_state IS NOT ?1";
-    let news = sqlx::query(set).bind(state.as_str()).bind(job).execute(&mut *db).await?.rows_affected();
+    let set = "UPDATE jobs SET pr_state = ?1, merged_at = iif(?1 = 'merged', ?3, NULL)
+        WHERE id = ?2 AND pr_state IS NOT ?1";
+    let set = sqlx::query(set).bind(state.as_str()).bind(job).bind(now);
+    let news = set.execute(&mut *db).await?.rows_affected();
     if news > 0 {
         append(db, job, now, state.event()).await?;
     }
@@ -166,6 +192,15 @@ async fn adopted(db: &mut SqliteConnection, project: &str, new: &NewPull) -> Res
     .fetch_optional(db)
     .await?;
     row.as_ref().map(pull).transpose()
+}
+
+fn merge(row: &SqliteRow) -> Result<Merge> {
+    Ok(Merge {
+        at: time(row, "merged_at")?,
+        job: JobId(row.try_get("id")?),
+        title: row.try_get("title")?,
+        link: row.try_get("pr_link")?,
+    })
 }
 
 fn pull(row: &SqliteRow) -> Result<Pull> {

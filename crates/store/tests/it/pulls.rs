@@ -1,5 +1,6 @@
-use base::TestClock;
-use store::{Job, NewPull, Project, PullState, Receipt, Store};
+use base::{Clock, TestClock};
+use jiff::SignedDuration;
+use store::{Job, Merge, NewPull, Project, PullState, Receipt, Store};
 
 use crate::follow_ups::{follow_up, leased};
 use crate::jobs::{done, job};
@@ -13,6 +14,7 @@ every_backend! {
     a_settled_pull_request_tells_its_own_job,
     a_run_that_ends_after_the_merge_changes_nothing_of_it,
     a_reopened_pull_request_takes_follow_ups_again,
+    merges_are_known_by_when_they_were,
 }
 
 pub(crate) const LINK: &str = "https://git.example/acme/docs/pulls/7";
@@ -155,4 +157,24 @@ async fn a_reopened_pull_request_takes_follow_ups_again(store: &dyn Store, _: &T
     }
     assert!(matches!(follow_up(store, &job, "More").await, Receipt::Done { .. }));
     assert_eq!(told(store, &job).await, ["closed", "open"]);
+}
+
+async fn merges_are_known_by_when_they_were(store: &dyn Store, clock: &TestClock) {
+    let (mine, theirs) = (project(store, "acme").await, project(store, "globex").await);
+    // Two jobs have one pull request: it is merged once.
+    let jobs = [published(store, &mine).await.id, published(store, &mine).await.id];
+    let (hour, start) = (SignedDuration::from_hours(1), clock.now());
+    clock.advance(hour);
+    store.note_pull(&mine.id, LINK, PullState::Merged).await.unwrap();
+    let merges = async |of: &Project, from: i32, to: i32| {
+        store.merges(&of.id, start + hour * from, start + hour * to, 10).await.unwrap()
+    };
+    let found = merges(&mine, 1, 2).await;
+    let [Merge { at, job, link, .. }] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((*at, link.as_str()), (start + hour, LINK));
+    assert!(jobs.contains(job));
+    assert!(merges(&mine, 0, 1).await.is_empty() && merges(&mine, 2, 3).await.is_empty());
+    assert!(merges(&theirs, 0, 9).await.is_empty());
+    store.note_pull(&mine.id, LINK, PullState::Open).await.unwrap();
+    assert!(merges(&mine, 0, 9).await.is_empty());
 }
