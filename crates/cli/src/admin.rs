@@ -12,8 +12,8 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use base::SystemClock;
 use serde_json::json;
-use server::{Admin, Repository};
-use store::{Organization, Project, ProjectChange, ProjectId, StoreError};
+use server::Admin;
+use store::{Organization, Project, ProjectId, StoreError};
 
 use crate::args::{Data, Login};
 use crate::output;
@@ -35,11 +35,6 @@ pub(crate) async fn login(sources: &Sources, args: Login) -> anyhow::Result<()> 
     }
     output::say(format!("This link signs in to {}, once, within 15 minutes:", organization.name));
     output::line(url)
-}
-
-/// Whether a project's repository is still to be used.
-pub(crate) async fn check_again(admin: &Admin, project: &Project) -> anyhow::Result<Repository> {
-    host::check(admin, project, &ProjectChange::default(), None).await
 }
 
 pub(crate) async fn open(sources: &Sources, data: &Data) -> anyhow::Result<Admin> {

@@ -8,8 +8,8 @@ use base::Clock;
 use base::sqlite::{OpenError, Schema};
 use forge::Local;
 use store::{
-    Accounts, DataDir, Held, JobStore, MasterKey, PostgresStore, Project, Pulls, Queue, Rates, SecretError,
-    Secrets, Sessions, SqliteStore, Store, StoreError, Sweeps, Upkeep,
+    Accounts, DataDir, Held, JobStore, MasterKey, PostgresStore, Project, ProjectChange, Pulls, Queue, Rates,
+    SecretError, Secrets, Sessions, SqliteStore, Store, StoreError, Sweeps, Upkeep,
 };
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +18,7 @@ use traffic::{Reports, SqliteViews, Views};
 use crate::address_limit::AddressLimit;
 use crate::bodies::{Bodies, Room};
 use crate::chores::Home;
-use crate::hosts::{self, Hosts, Repository, Wanted};
+use crate::hosts::{self, HostKey, Hosts, Repository, Wanted};
 use crate::metrics::{Counted, Metrics};
 use crate::models::Models;
 use crate::settings::{Limits, Proxies, Settings, USUAL_URL};
@@ -183,6 +183,26 @@ impl Admin {
 
     pub async fn check_repository(&self, wanted: Wanted<'_>) -> anyhow::Result<Repository> {
         hosts::check(&self.hosts, wanted).await
+    }
+
+    /// Changes the project, once its repository has been found to be of use.
+    pub async fn update_project(
+        &self,
+        before: &Project,
+        change: ProjectChange,
+        key: Option<&HostKey>,
+    ) -> anyhow::Result<Project> {
+        hosts::update(&self.hosts, &*self.accounts, before, change, key).await
+    }
+
+    /// Whether a project's repository is still to be used.
+    pub async fn check_project(&self, project: &Project) -> anyhow::Result<Repository> {
+        hosts::check_change(&self.hosts, project, &ProjectChange::default(), None).await
+    }
+
+    /// Keeps what the project's host knows us by.
+    pub async fn keep_host_key(&self, project: &Project, key: Option<&HostKey>) -> anyhow::Result<()> {
+        hosts::keep_key(&self.hosts, project, key).await
     }
 }
 

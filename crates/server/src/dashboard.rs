@@ -7,6 +7,7 @@ pub(crate) mod keys;
 pub(crate) mod login;
 pub(crate) mod pulls;
 mod session;
+pub(crate) mod settings;
 mod view;
 
 use askama::Template;
@@ -23,6 +24,7 @@ use crate::time::{relative, rfc3339};
 use view::{Link, Notice, Section, Shell, When, spelled_out};
 
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; script-src 'self'; \
+    connect-src 'self'; \
     form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// Around every page: no form from elsewhere comes in, nothing of a page is kept or framed.

@@ -1,6 +1,7 @@
 //! Where a project's repository is, as `forge` sees it: on this machine, or on a host.
 
 mod caches;
+mod change;
 mod check;
 mod records;
 
@@ -15,6 +16,7 @@ use net::{Reach, Secret};
 use store::{Hosting, Project, ProjectId, Pulls, Secrets};
 use zeroize::Zeroizing;
 
+pub(crate) use change::{check_change, keep_key, update};
 pub(crate) use check::check;
 pub use check::{Repository, Wanted, parse_docs_path, parse_host_kind};
 use records::{Records, failed};

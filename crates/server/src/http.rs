@@ -91,6 +91,12 @@ pub(crate) fn router(app: App) -> Router {
         .route("/p/{projectId}/pulls/{n}", get(dashboard::pulls::show))
         .route("/p/{projectId}/pulls/{n}/merge", post(dashboard::pulls::merge))
         .route("/p/{projectId}/pulls/{n}/close", post(dashboard::pulls::close))
+        .route("/p/{projectId}/settings", get(dashboard::settings::show))
+        .route("/p/{projectId}/settings/arrived", get(dashboard::settings::arrived))
+        .route("/p/{projectId}/settings/repository", post(dashboard::settings::repository))
+        .route("/p/{projectId}/settings/jobs", post(dashboard::settings::jobs))
+        .route("/p/{projectId}/settings/readers", post(dashboard::settings::readers))
+        .route("/p/{projectId}/settings/delete", post(dashboard::settings::delete))
         .layer(from_fn(dashboard::guard));
 
     let assets =

@@ -46,6 +46,10 @@ impl Models {
         Ok(all)
     }
 
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.editors.keys().map(String::as_str).collect()
+    }
+
     /// What the project's jobs may name, of what this server has.
     pub(crate) fn allowed(&self, project: &Project) -> Vec<&str> {
         self.editors.keys().map(String::as_str).filter(|name| project.allows(name)).collect()

@@ -1,5 +1,7 @@
 //! Organizations, their projects and keys, and who is signed in.
 
+use std::str::FromStr;
+
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -32,7 +34,38 @@ pub struct Project {
     pub models: Vec<String>,
     /// Globs of paths that jobs may change although the guard refuses them.
     pub allow_paths: Vec<String>,
+    pub human_reads: HumanReads,
     pub created_at: Timestamp,
+}
+
+/// Who is believed about human readers: the script on the page and the log of the web server both see them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum HumanReads {
+    /// For a site that has one of the two.
+    #[default]
+    Both,
+    Beacon,
+    Server,
+}
+
+impl HumanReads {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Both => "both",
+            Self::Beacon => "beacon",
+            Self::Server => "server",
+        }
+    }
+}
+
+impl FromStr for HumanReads {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let all = [Self::Both, Self::Beacon, Self::Server];
+        let found = all.into_iter().find(|one| one.as_str() == text);
+        found.ok_or_else(|| "human reads are counted from beacon, server or both".into())
+    }
 }
 
 impl Project {
@@ -99,6 +132,7 @@ impl NewProject {
             model: new.model,
             models: new.models,
             allow_paths: new.allow_paths,
+            human_reads: HumanReads::default(),
             created_at: now,
         }
     }
@@ -123,6 +157,7 @@ pub struct ProjectChange {
     pub model: Option<String>,
     pub models: Option<Vec<String>>,
     pub allow_paths: Option<Vec<String>>,
+    pub human_reads: Option<HumanReads>,
 }
 
 impl ProjectChange {
@@ -146,6 +181,7 @@ impl ProjectChange {
         set(&mut project.model, self.model);
         set(&mut project.models, self.models);
         set(&mut project.allow_paths, self.allow_paths);
+        set(&mut project.human_reads, self.human_reads);
     }
 }
 

@@ -24,7 +24,8 @@ mod terms;
 mod upkeep;
 
 pub use account::{
-    Accounts, Author, HostApp, Hosting, NewProject, Organization, Project, ProjectChange, Sessions,
+    Accounts, Author, HostApp, Hosting, HumanReads, NewProject, Organization, Project, ProjectChange,
+    Sessions,
 };
 pub use conversation::{MAX_ENTRY_BYTES, Said, Tokens};
 pub use data_dir::{DataDir, DataDirError, Held};

@@ -93,6 +93,15 @@ impl Event {
         self
     }
 
+    /// The same view, kept but in no count if it is a read by a human: somebody else tells of those.
+    #[must_use]
+    pub fn without_human_read(mut self) -> Self {
+        if self.class == Class::Human && self.kind == Kind::Read {
+            self.kind = Kind::Other;
+        }
+        self
+    }
+
     /// What it holds in memory, in bytes.
     pub(crate) fn weight(&self) -> usize {
         let texts = [&self.user_agent, &self.referrer, &self.event_id];

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context, ensure};
 use serde_json::json;
-use server::{Admin, HOOK_SECRET, HOST_KEY, HostKey, Repository, Wanted};
-use store::{HostApp, Hosting, Project, ProjectChange, Token};
+use server::{HOOK_SECRET, HostKey};
+use store::{HostApp, Hosting, ProjectChange, Token};
 
 use super::project::{each_once, given};
 use super::{open, project};
@@ -55,69 +55,6 @@ pub(super) fn changed(args: &HostArgs, change: ProjectChange) -> ProjectChange {
         author: args.author.clone().map(|author| author.0),
         ..change
     }
-}
-
-pub(super) fn is_to_be_checked(change: &ProjectChange) -> bool {
-    change.repository.is_some()
-        || change.base_ref.is_some()
-        || change.docs_path.is_some()
-        || change.host_kind.is_some()
-}
-
-/// The repository as it will be used.
-pub(super) async fn check(
-    admin: &Admin,
-    before: &Project,
-    change: &ProjectChange,
-    key: Option<&HostKey>,
-) -> anyhow::Result<Repository> {
-    let mut after = before.clone();
-    change.clone().apply(&mut after);
-    if change.repository.is_some() && change.host_kind.is_none() {
-        after.hosting.kind = None;
-    }
-    let kept = match key.is_none() && !moves(before, change) {
-        true => kept(admin, before).await?,
-        false => None,
-    };
-    let wanted = Wanted {
-        repository: &after.repository,
-        base_ref: after.base_ref.as_deref(),
-        docs_path: after.docs_path.as_deref(),
-        hosting: &after.hosting,
-        key: key.or(kept.as_ref()),
-    };
-    admin.check_repository(wanted).await
-}
-
-/// Whether the repository will be on another host: a token is for the one that it was given for.
-pub(super) fn moves(before: &Project, change: &ProjectChange) -> bool {
-    change.repository.as_ref().is_some_and(|after| origin(after) != origin(&before.repository))
-}
-
-/// Scheme, host and port; nothing of a path on this machine.
-fn origin(repository: &str) -> Option<String> {
-    let (scheme, rest) = repository.split_once("://")?;
-    Some(format!("{scheme}://{}", rest.split('/').next().unwrap_or_default()).to_lowercase())
-}
-
-/// The key that the project has.
-async fn kept(admin: &Admin, project: &Project) -> anyhow::Result<Option<HostKey>> {
-    let sealed = admin.secrets.secret(&project.id.0, HOST_KEY).await?;
-    Ok(sealed.map(|bytes| HostKey::new(String::from_utf8_lossy(&bytes))))
-}
-
-pub(super) async fn keep(admin: &Admin, project: &Project, key: Option<&HostKey>) -> anyhow::Result<()> {
-    if let Some(key) = key {
-        admin.secrets.put_secret(&project.id.0, HOST_KEY, key.reveal().as_bytes()).await?;
-    }
-    Ok(())
-}
-
-/// Of a host that the repository is no longer on.
-pub(super) async fn forget(admin: &Admin, project: &Project) -> anyhow::Result<()> {
-    admin.secrets.remove_secret(&project.id.0, HOST_KEY).await?;
-    Ok(())
 }
 
 /// `docwright project hook`

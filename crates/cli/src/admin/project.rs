@@ -1,6 +1,6 @@
 //! `docwright project …`
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use serde_json::{Value, json};
 use server::{OFFLINE, Wanted};
 use store::{NewProject, Project, ProjectChange};
@@ -48,7 +48,7 @@ async fn create(sources: &Sources, args: CreateProject) -> anyhow::Result<()> {
         organization: organization(&admin, args.organization.as_deref()).await?.id,
     };
     let project = admin.accounts.create_project(&new).await?;
-    host::keep(&admin, &project, key.as_ref()).await?;
+    admin.keep_host_key(&project, key.as_ref()).await?;
     if args.json {
         return output::json(&shown(&project));
     }
@@ -93,20 +93,8 @@ async fn update(sources: &Sources, args: UpdateProject) -> anyhow::Result<()> {
     let admin = open(sources, &args.data).await?;
     let before = project(&admin, &args.id).await?;
     let key = host::key(&args.host)?;
-    let mut change = host::changed(&args.host, parse_change(sources, &args.changes)?);
-    let moves = host::moves(&before, &change);
-    if host::is_to_be_checked(&change) || key.is_some() {
-        let found = host::check(&admin, &before, &change, key.as_ref()).await?;
-        change.repository = change.repository.map(|_| found.place);
-        change.host_kind = Some(found.kind);
-    }
-    if moves {
-        host::forget(&admin, &before).await?;
-    }
-    let after = admin.accounts.update_project(&before.id, &change).await?;
-    let after = after.context("the project is gone")?;
-    host::keep(&admin, &after, key.as_ref()).await?;
-    tell(&after, args.json)
+    let change = host::changed(&args.host, parse_change(sources, &args.changes)?);
+    tell(&admin.update_project(&before, change, key.as_ref()).await?, args.json)
 }
 
 fn parse_change(sources: &Sources, changes: &Changes) -> anyhow::Result<ProjectChange> {
@@ -120,6 +108,7 @@ fn parse_change(sources: &Sources, changes: &Changes) -> anyhow::Result<ProjectC
         model: changes.model.as_deref().map(|name| parse_model(sources, name)).transpose()?,
         models: given(&changes.allow_model).map(|names| parse_models(sources, names)).transpose()?,
         allow_paths: given(&changes.allow_path).map(each_once),
+        human_reads: changes.human_reads,
         ..ProjectChange::default()
     })
 }
@@ -150,6 +139,7 @@ fn tell(project: &Project, json: bool) -> anyhow::Result<()> {
         ("model", &project.model),
         ("allowed models", &or(&allowed(project), "(every one of the server)")),
         ("allowed paths", &or(&project.allow_paths, "(none)")),
+        ("human reads", project.human_reads.as_str()),
         ("created", &output::moment(project.created_at)),
     ])
 }
@@ -176,6 +166,7 @@ fn shown(project: &Project) -> Value {
         "model": project.model,
         "allowedModels": allowed(project),
         "allowedPaths": project.allow_paths,
+        "humanReads": project.human_reads.as_str(),
         "createdAt": output::moment(project.created_at),
     })
 }

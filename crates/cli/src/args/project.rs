@@ -1,7 +1,7 @@
 //! `docwright project …`, as `--help` tells it.
 
 use clap::{ArgGroup, Args as Arguments, Subcommand};
-use store::parse_name;
+use store::{HumanReads, parse_name};
 
 use super::{Data, HostArgs, List};
 
@@ -117,7 +117,7 @@ pub(crate) struct UpdateProject {
 }
 
 /// At least one of these is to change.
-const CHANGES: [&str; 14] = [
+const CHANGES: [&str; 15] = [
     "name",
     "repository",
     "base_ref",
@@ -126,6 +126,7 @@ const CHANGES: [&str; 14] = [
     "model",
     "allow_model",
     "allow_path",
+    "human_reads",
     "token_file",
     "app_key_file",
     "host",
@@ -161,6 +162,9 @@ pub(crate) struct Changes {
     /// A glob of files that jobs may change although they are refused; can be given again. These take the place of all there were; "" is none
     #[arg(long, value_name = "GLOB", value_parser = parse_allow_path)]
     pub(crate) allow_path: Vec<String>,
+    /// Who is believed about human readers, so that none counts twice: beacon, server or both
+    #[arg(long, value_name = "WHO")]
+    pub(crate) human_reads: Option<HumanReads>,
 }
 
 fn named(text: &str) -> Result<String, String> {

@@ -105,7 +105,7 @@ async fn contents(report: &mut Report, admin: &Admin) {
 }
 
 async fn repository(report: &mut Report, admin: &Admin, project: &Project) {
-    match crate::admin::check_again(admin, project).await {
+    match admin.check_project(project).await {
         Ok(found) => {
             report.ok("repository", format!("{}: {} of {}", project.name, found.branch, found.place));
         }

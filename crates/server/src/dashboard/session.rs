@@ -103,6 +103,22 @@ impl Fields {
     pub(super) fn get(&self, name: &str) -> &str {
         self.0.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
     }
+
+    /// Every value of a field that can be given more than once.
+    pub(super) fn all(&self, name: &str) -> Vec<String> {
+        self.0.iter().filter(|(key, _)| key == name).map(|(_, value)| value.clone()).collect()
+    }
+
+    /// The lines of a field, trimmed, each once; empty ones are none.
+    pub(super) fn lines(&self, name: &str) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        for line in self.get(name).lines().map(str::trim).filter(|line| !line.is_empty()) {
+            if !lines.iter().any(|known| known == line) {
+                lines.push(line.to_owned());
+            }
+        }
+        lines
+    }
 }
 
 impl Fields {

@@ -5,6 +5,7 @@
 mod diff;
 mod prose;
 mod rows;
+mod settings;
 #[cfg(test)]
 mod tests;
 
@@ -16,6 +17,10 @@ pub(crate) use prose::{Block, blocks, headline};
 pub(crate) use rows::{
     Commit, Ended, Expiry, ExpiryKind, JobRow, JobState, KeyForm, KeyRow, NewKey, ProjectRow, PullRef,
     PullRow, PullState, Step,
+};
+
+pub(crate) use settings::{
+    Arrived, Card, JobsForm, ModelChoice, ReadersForm, RepositoryForm, Said, Settings, Spark,
 };
 
 /// Everything but what may stand in a path as it is.
@@ -84,6 +89,7 @@ pub(crate) enum Section {
     Jobs,
     Pulls,
     Keys,
+    Settings,
     /// A page that is in no navigation: signing in, an error.
     Elsewhere,
 }

@@ -50,9 +50,7 @@ async fn usable(
     if let Some(folder) = wanted.docs_path
         && !host.has_folder(&branch, folder).await?
     {
-        anyhow::bail!(
-            "there is no folder `{folder}` on the branch `{branch}`: name another with --docs-path"
-        );
+        anyhow::bail!("there is no folder `{folder}` on the branch `{branch}`: name another docs path");
     }
     Ok(Repository { place, kind, branch })
 }

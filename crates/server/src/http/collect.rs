@@ -8,6 +8,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
+use store::HumanReads;
 use traffic::{Event, RawEvent};
 use wire::BrowserView;
 
@@ -50,6 +51,10 @@ async fn keep(app: &App, site: &Site, address: Option<IpAddr>, request: Request)
     let body = read(app, request, MAX_BYTES).await?;
     let view =
         event(app, &headers, address, &body).map_err(|message| ApiError::invalid("invalid_body", message))?;
+    let view = match site.project.human_reads {
+        HumanReads::Server => view.without_human_read(),
+        HumanReads::Beacon | HumanReads::Both => view,
+    };
     if !is_prefetch(&headers) {
         app.views.take(&site.project.id.0, vec![view]).await?;
     }

@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use failpoints::around;
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+use store::HumanReads;
 use traffic::{Event, RawEvent};
 use wire::{Rejected, Taken, ViewEvent};
 
@@ -34,7 +35,10 @@ pub(super) async fn take(
     })?;
     let now = app.clock.now();
     let (parsed, _room) = app.bodies.work(move || (parse(&body, lines, now), body.into_room())).await?;
-    let (events, rejected) = parsed?;
+    let (mut events, rejected) = parsed?;
+    if caller.project.human_reads == HumanReads::Beacon {
+        events = events.into_iter().map(Event::without_human_read).collect();
+    }
     let part = part(&uri)?;
     app.metrics.add(Counter::ViewsRejected, Labels::default(), rejected.len() as u64);
     let project = &caller.project.id.0;

@@ -34,6 +34,7 @@ mod provider;
 mod raw;
 mod reports;
 mod retention;
+mod settings;
 mod steps;
 mod support;
 mod tenancy;

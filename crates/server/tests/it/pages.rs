@@ -24,7 +24,7 @@ impl<'a> Browser<'a> {
         send(self.server.request(Method::GET, path).header("cookie", &self.cookie)).await
     }
 
-    async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+    pub(crate) async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
         let csrf = self.csrf().await;
         let fields: Vec<_> = fields.iter().copied().chain([("csrf", csrf.as_str())]).collect();
         send(self.server.request(Method::POST, path).header("cookie", &self.cookie).form(&fields)).await

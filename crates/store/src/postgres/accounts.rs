@@ -140,7 +140,8 @@ impl PostgresStore {
         let mut project = project(&row)?;
         change.clone().apply(&mut project);
         let update = "UPDATE projects SET name = $1, repository = $2, ref = $3, docs_path = $4, sites = $5,
-            model = $6, models = $7, allow_paths = $8, hosting = $9 WHERE id = $10";
+            model = $6, models = $7, allow_paths = $8, hosting = $9, human_reads = $10
+            WHERE id = $11";
         sqlx::query(update)
             .bind(&project.name)
             .bind(&project.repository)
@@ -151,6 +152,7 @@ impl PostgresStore {
             .bind(to_json(&project.models))
             .bind(to_json(&project.allow_paths))
             .bind(to_json(&project.hosting))
+            .bind(project.human_reads.as_str())
             .bind(&project.id.0)
             .execute(&mut *tx)
             .await?;
@@ -180,6 +182,7 @@ fn project(row: &PgRow) -> Result<Project> {
         model: row.try_get("model")?,
         models: from_json(row.try_get("models")?)?,
         allow_paths: from_json(row.try_get("allow_paths")?)?,
+        human_reads: row.try_get::<&str, _>("human_reads")?.parse().map_err(|_| damaged("human reads"))?,
         created_at: time(row, "created_at")?,
     })
 }

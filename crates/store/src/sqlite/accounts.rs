@@ -45,7 +45,8 @@ impl Accounts for SqliteStore {
     async fn create_project(&self, new: &NewProject) -> Result<Project> {
         let project = new.project(self.clock.now());
         let row = project.clone();
-        let insert = sqlx::query("INSERT INTO projects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+        let insert = sqlx::query("INSERT INTO projects (id, organization, name, repository, ref, docs_path, sites, model, created_at,
+                models, allow_paths, hosting) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
             .bind(row.id.0)
             .bind(row.organization.0)
             .bind(row.name)
@@ -154,7 +155,7 @@ async fn update_project(
     let mut project = project(&row)?;
     change.apply(&mut project);
     let update = "UPDATE projects SET name = ?, repository = ?, ref = ?, docs_path = ?, sites = ?, model = ?,
-        models = ?, allow_paths = ?, hosting = ? WHERE id = ?";
+        models = ?, allow_paths = ?, hosting = ?, human_reads = ? WHERE id = ?";
     sqlx::query(update)
         .bind(&project.name)
         .bind(&project.repository)
@@ -165,6 +166,7 @@ async fn update_project(
         .bind(to_json(&project.models))
         .bind(to_json(&project.allow_paths))
         .bind(to_json(&project.hosting))
+        .bind(project.human_reads.as_str())
         .bind(&project.id.0)
         .execute(db)
         .await?;
@@ -192,6 +194,7 @@ fn project(row: &SqliteRow) -> Result<Project> {
         model: row.try_get("model")?,
         models: from_json(row.try_get("models")?)?,
         allow_paths: from_json(row.try_get("allow_paths")?)?,
+        human_reads: row.try_get::<&str, _>("human_reads")?.parse().map_err(|_| damaged("human reads"))?,
         created_at: time(row, "created_at")?,
     })
 }

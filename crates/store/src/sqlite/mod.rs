@@ -42,6 +42,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0007_hosting.sql"),
     include_str!("../../migrations/0008_engine.sql"),
     include_str!("../../migrations/0009_merges.sql"),
+    include_str!("../../migrations/0010_people.sql"),
 ];
 
 #[derive(Clone)]

@@ -1,8 +1,8 @@
 use base::TestClock;
 use jiff::SignedDuration;
 use store::{
-    Allow, Author, Expiry, HostApp, Hosting, KeyText, NewKey, Project, ProjectChange, ProjectId, Scope,
-    Store, StoreError, Token,
+    Allow, Author, Expiry, HostApp, Hosting, HumanReads, KeyText, NewKey, Project, ProjectChange, ProjectId,
+    Scope, Store, StoreError, Token,
 };
 
 use crate::jobs::MILLISECOND;
@@ -68,6 +68,7 @@ async fn a_change_of_a_project_leaves_the_rest_of_it(store: &dyn Store, _: &Test
         author: Some(Some(author.clone())),
         base_ref: Some(Some("next".into())),
         docs_path: Some(Some("docs".into())),
+        human_reads: Some(HumanReads::Beacon),
         ..ProjectChange::default()
     };
     let (one, two) =
@@ -87,6 +88,7 @@ async fn a_change_of_a_project_leaves_the_rest_of_it(store: &dyn Store, _: &Test
         sites: sites.clone(),
         models: vec!["fast".into()],
         allow_paths: vec![".github/**".into()],
+        human_reads: HumanReads::Beacon,
         ..made.clone()
     };
     let found = store.project(&made.id).await.unwrap().unwrap();

@@ -1,12 +1,14 @@
 //! The small parts that the pages are made of: a row of a list, a state with its word and colour.
 
 use super::prose::{Span, spans};
-use super::{Block, ProjectNav, When};
+use super::{Block, ProjectNav, Spark, When};
 
 /// A project on the first page, with its newest job.
 pub(crate) struct ProjectRow {
     pub(crate) project: ProjectNav,
     pub(crate) latest: Option<JobRow>,
+    /// `None` where another server keeps page views.
+    pub(crate) spark: Option<Spark>,
 }
 
 /// An API key in the list. The secret itself is not known any more.

@@ -10,7 +10,8 @@ pub(super) const HOSTILE: &str =
 
 /// The pages by name, rendered.
 pub(super) fn pages(text: &str) -> Vec<(&'static str, String)> {
-    vec![
+    let mut all = super::accounts::pages(text);
+    all.extend(vec![
         (
             "login",
             Login { shell: outside(text, "Sign in to Docwright"), token: say(text, "one-time") }
@@ -37,10 +38,11 @@ pub(super) fn pages(text: &str) -> Vec<(&'static str, String)> {
         ("pull", pull(text, PullState::Open, true).render().unwrap()),
         ("pull-by-hand", pull(text, PullState::Open, false).render().unwrap()),
         ("pull-merged", pull(text, PullState::Merged, false).render().unwrap()),
-    ]
+    ]);
+    all
 }
 
-fn say(text: &str, ordinary: &str) -> String {
+pub(super) fn say(text: &str, ordinary: &str) -> String {
     if text == ORDINARY { ordinary.to_owned() } else { text.to_owned() }
 }
 
@@ -58,7 +60,7 @@ fn outside(text: &str, title: &str) -> Shell {
     }
 }
 
-fn shell(text: &str, title: &str, current: Section, inside: bool) -> Shell {
+pub(super) fn shell(text: &str, title: &str, current: Section, inside: bool) -> Shell {
     let project = inside.then(|| project(text, "Kettle docs"));
     Shell { title: say(text, title), project, current, signed_in: true, csrf: say(text, "c5rf") }
 }
@@ -81,8 +83,12 @@ fn notice(text: &str) -> Notice {
 fn home(text: &str) -> Home {
     let latest = job_rows(text).into_iter().next();
     let projects = vec![
-        ProjectRow { project: project(text, "Kettle docs"), latest },
-        ProjectRow { project: project(text, "Handbook"), latest: None },
+        ProjectRow {
+            project: project(text, "Kettle docs"),
+            latest,
+            spark: Some(Spark::new(&[(1, 2), (7, 3)])),
+        },
+        ProjectRow { project: project(text, "Handbook"), latest: None, spark: None },
     ];
     Home { shell: shell(text, "Projects", Section::Projects, false), projects }
 }
