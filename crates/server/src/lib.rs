@@ -6,6 +6,7 @@ mod bodies;
 mod chores;
 mod connections;
 mod dashboard;
+mod files;
 mod hosts;
 mod http;
 mod metrics;

@@ -86,14 +86,24 @@ impl Distinct {
         pack(&plain, 3)
     }
 
-    pub(crate) fn decode(packed: &[u8]) -> Result<Self, Damaged> {
-        let plain = unpack(packed)?;
-        let mut bytes = Bytes(&plain);
+    /// Without its pages, of which there may be many.
+    pub(crate) fn decode_site(packed: &[u8]) -> Result<Self, Damaged> {
+        Self::read_site(&mut Bytes(&unpack(packed)?))
+    }
+
+    fn read_site(bytes: &mut Bytes<'_>) -> Result<Self, Damaged> {
         let mut distinct = Self::default();
         for count in &mut distinct.classes {
             *count = bytes.number()?;
         }
         distinct.union = bytes.number()?;
+        Ok(distinct)
+    }
+
+    pub(crate) fn decode(packed: &[u8]) -> Result<Self, Damaged> {
+        let plain = unpack(packed)?;
+        let mut bytes = Bytes(&plain);
+        let mut distinct = Self::read_site(&mut bytes)?;
         let pages = bytes.number()?;
         let [mut numbers, mut humans, mut ais, mut totals] = [Bytes(&[]); 4];
         for column in [&mut numbers, &mut humans, &mut ais, &mut totals] {
@@ -145,6 +155,8 @@ mod tests {
         let pages: Vec<_> = distinct.pages().map(|(page, readers)| (page, *readers)).collect();
         let second = Readers { human: 1, ai: 2, total: 2 };
         assert_eq!(pages, [(1, Readers { human: 1, ai: 0, total: 1 }), (2, second)]);
+        let site = Distinct::decode_site(&distinct.encode().unwrap()).unwrap();
+        assert_eq!((site.site(), site.pages().count()), (distinct.site(), 0));
         assert_eq!(Distinct::decode(&distinct.encode().unwrap()), Ok(distinct));
     }
 

@@ -64,7 +64,7 @@ pub enum SeriesError {
 pub struct Agents {
     /// Every class, in the order of the API.
     pub classes: Vec<(Class, u64)>,
-    /// Most reads first, then by product and class.
+    /// Most reads first, if nothing else is asked for, then by product and class.
     pub agents: Vec<AgentCount>,
     pub has_more: bool,
 }
@@ -81,7 +81,7 @@ pub struct AgentCount {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Referrers {
     pub totals: Tally,
-    /// Most reads first, then by host.
+    /// Most reads first, if nothing else is asked for, then by host.
     pub hosts: Vec<(String, Tally)>,
     pub has_more: bool,
 }

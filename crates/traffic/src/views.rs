@@ -32,7 +32,8 @@ pub trait Views: Send + Sync {
 
     /// Counts the distinct readers of each UTC day that begins in `range`, and adds the days up:
     /// who comes on two days is two. Pages come as in [`Views::count`]; the totals are the site's,
-    /// whatever path is asked for, because readers of several pages cannot be added up.
+    /// whatever path is asked for, because readers of several pages cannot be added up. Totals alone,
+    /// with no page, cost much less.
     async fn visitors(&self, project: &str, range: &Range, portion: &Portion) -> Result<Visitors, Failure>;
 
     /// Leaves nothing of a project, its event ids and files included.

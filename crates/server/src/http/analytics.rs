@@ -9,11 +9,9 @@ use wire::{PageView, PageViews, PageVisitors, Totals};
 
 use super::asked::{Asked, pages};
 use super::caller::Caller;
-use super::csv;
 use super::error::ApiError;
 use crate::app::App;
-
-const COLUMNS: [&str; 4] = ["path", "human", "ai", "total"];
+use crate::files;
 
 /// `GET /v1/analytics/{projectId}/views`
 pub(super) async fn views(
@@ -50,12 +48,8 @@ pub(super) async fn visitors(
 }
 
 fn file(app: &App, name: &str, pages: Vec<PageView>) -> Result<Response, ApiError> {
-    let bytes = pages.iter().map(|page| size_of::<PageView>() + page.path.len()).sum();
-    csv::answer(app, name, &COLUMNS, pages.into_iter().map(row), bytes)
-}
-
-fn row(page: PageView) -> Vec<String> {
-    vec![page.path, page.human.to_string(), page.ai.to_string(), page.total.to_string()]
+    let rows = pages.into_iter().map(|page| (page.path, [page.human, page.ai, page.total]));
+    files::counts(app, name, "path", rows.collect()).ok_or(ApiError::Busy)
 }
 
 pub(super) fn totals(tally: Tally) -> Totals {

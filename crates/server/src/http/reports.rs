@@ -15,14 +15,11 @@ use wire::{
 use super::analytics::{page_view, totals};
 use super::asked::{self, Asked};
 use super::caller::Caller;
-use super::csv;
 use super::error::ApiError;
 use super::query::Query;
 use crate::app::App;
+use crate::files;
 use crate::time::rfc3339;
-
-/// What a row takes in memory beside its texts.
-const ROW: usize = 128;
 
 /// `GET /v1/analytics/{projectId}/series`
 pub(super) async fn series(
@@ -57,21 +54,17 @@ pub(super) async fn agents(
     let (asked, portion) = Asked::of(&app, &caller, (&uri, &headers), asked::portion).await?;
     let found = app.reports.agents(&caller.project.id.0, &asked.range, &portion).await;
     let found = found.map_err(anyhow::Error::from)?;
+    if asked.csv {
+        let file = files::agents(&app, found.agents).ok_or(ApiError::Busy)?;
+        return Ok(asked.part(file, &portion, found.has_more));
+    }
     let agent = |agent: traffic::AgentCount| AgentViews {
         operator: agent.operator.map(str::to_owned),
         product: agent.product,
         class: agent.class.as_str().into(),
         views: agent.reads,
     };
-    let agents: Vec<AgentViews> = found.agents.into_iter().map(agent).collect();
-    if asked.csv {
-        let row = |agent: AgentViews| {
-            vec![agent.operator.unwrap_or_default(), agent.product, agent.class, agent.views.to_string()]
-        };
-        let (columns, bytes) = (["operator", "product", "class", "views"], agents.len() * 2 * ROW);
-        let file = csv::answer(&app, "agents", &columns, agents.into_iter().map(row), bytes)?;
-        return Ok(asked.part(file, &portion, found.has_more));
-    }
+    let agents = found.agents.into_iter().map(agent).collect();
     let class = |(class, views): (traffic::Class, u64)| ClassViews { class: class.as_str().into(), views };
     let classes = found.classes.into_iter().map(class).collect();
     let answer = Agents { classes, agents, has_more: found.has_more };
@@ -89,12 +82,7 @@ pub(super) async fn referrers(
     let found = app.reports.referrers(&caller.project.id.0, &asked.range, &portion).await;
     let found = found.map_err(anyhow::Error::from)?;
     if asked.csv {
-        let bytes = found.hosts.iter().map(|(host, _)| host.len() + ROW).sum();
-        let row = |(host, reads): (String, traffic::Tally)| {
-            vec![host, reads.human.to_string(), reads.ai.to_string(), reads.total().to_string()]
-        };
-        let columns = ["host", "human", "ai", "total"];
-        let file = csv::answer(&app, "referrers", &columns, found.hosts.into_iter().map(row), bytes)?;
+        let file = files::referrers(&app, found.hosts).ok_or(ApiError::Busy)?;
         return Ok(asked.part(file, &portion, found.has_more));
     }
     let referrer = |(host, reads): (String, traffic::Tally)| {
@@ -119,16 +107,11 @@ pub(super) async fn not_found(
     let (asked, portion) = Asked::of(&app, &caller, (&uri, &headers), asked::pages).await?;
     let found = app.reports.not_found(&caller.project.id.0, &asked.range, &portion).await;
     let found = found.map_err(anyhow::Error::from)?;
-    let pages: Vec<MissingPage> = found.pages.into_iter().map(missing_page).collect();
     if asked.csv {
-        let text = |page: &MissingPage| {
-            page.path.len() + page.referrers.iter().map(|from| from.referrer.len() + ROW).sum::<usize>()
-        };
-        let bytes = pages.iter().map(|page| text(page) + ROW).sum();
-        let columns = ["path", "human", "ai", "total", "referrers"];
-        let file = csv::answer(&app, "not-found", &columns, pages.into_iter().map(missing_row), bytes)?;
+        let file = files::not_found(&app, found.pages).ok_or(ApiError::Busy)?;
         return Ok(asked.part(file, &portion, found.has_more));
     }
+    let pages = found.pages.into_iter().map(missing_page).collect();
     let answer = NotFound { totals: totals(found.totals), not_found: pages, has_more: found.has_more };
     Ok(asked.part(Answer(answer), &portion, found.has_more))
 }
@@ -188,10 +171,8 @@ fn point(point: traffic::Point) -> Point {
 }
 
 fn points_file(app: &App, name: &str, points: Vec<Point>) -> Result<Response, ApiError> {
-    let (columns, bytes) = (["at", "human", "ai", "total"], points.len() * ROW);
-    let row =
-        |point: Point| vec![point.at, point.human.to_string(), point.ai.to_string(), point.total.to_string()];
-    csv::answer(app, name, &columns, points.into_iter().map(row), bytes)
+    let rows = points.into_iter().map(|point| (point.at, [point.human, point.ai, point.total]));
+    files::counts(app, name, "at", rows.collect()).ok_or(ApiError::Busy)
 }
 
 fn missing_page(page: traffic::Missing) -> MissingPage {
@@ -199,10 +180,4 @@ fn missing_page(page: traffic::Missing) -> MissingPage {
     let referrers = page.referrers.into_iter();
     let referrers = referrers.map(|(referrer, views)| SentFrom { referrer, views }).collect();
     MissingPage { path: page.path, human, ai, total, referrers }
-}
-
-fn missing_row(page: MissingPage) -> Vec<String> {
-    let from: Vec<String> = page.referrers.into_iter().map(|from| from.referrer).collect();
-    let numbers = [page.human, page.ai, page.total].map(|number| number.to_string());
-    [vec![page.path], numbers.to_vec(), vec![from.join(" ")]].concat()
 }

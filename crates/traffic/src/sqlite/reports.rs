@@ -109,7 +109,11 @@ fn agents(names: &Names, portion: &Portion) -> Agents {
             all.push((product, class, reads));
         }
     }
-    all.sort_unstable_by_key(|(product, class, reads)| (Reverse(*reads), *product, *class));
+    let key = |class: Class, reads: u64| {
+        let of = |asked: Class| if class == asked { reads } else { 0 };
+        (Reverse(portion.sort.key(of(Class::Human), of(Class::Assistant), reads)), Reverse(reads))
+    };
+    all.sort_unstable_by_key(|(product, class, reads)| (key(*class, *reads), *product, *class));
     let (some, has_more) = portion.of(all);
     let agent = |(product, class, reads): (&str, Class, u64)| AgentCount {
         operator: operator(product),
@@ -127,7 +131,8 @@ fn agents(names: &Names, portion: &Portion) -> Agents {
 fn referrers(names: &Names, portion: &Portion) -> Referrers {
     let mut hosts: Vec<(&str, Tally)> = names.iter().map(|(host, cell)| (host, tally(cell))).collect();
     let totals = sum(hosts.iter().map(|(_, reads)| reads));
-    hosts.sort_unstable_by_key(|(host, reads)| (Reverse(reads.total()), *host));
+    let key = |reads: &Tally| Reverse(portion.sort.key(reads.human, reads.ai, reads.total()));
+    hosts.sort_unstable_by_key(|(host, reads)| (key(reads), *host));
     let (some, has_more) = portion.of(hosts);
     let hosts = some.into_iter().map(|(host, reads)| (host.to_owned(), reads)).collect();
     Referrers { totals, hosts, has_more }

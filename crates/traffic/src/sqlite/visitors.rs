@@ -42,7 +42,8 @@ pub(super) async fn answer(
     };
     let (mut totals, mut pages) = (Readers::default(), BTreeMap::<u32, Readers>::new());
     for day in kept {
-        let day = Distinct::decode(&day)?;
+        let no_pages = portion.limit == 0;
+        let day = if no_pages { Distinct::decode_site(&day)? } else { Distinct::decode(&day)? };
         totals.add(&day.site());
         day.pages().for_each(|(page, readers)| pages.entry(page).or_default().add(readers));
     }
