@@ -38,3 +38,24 @@ for (const place of document.querySelectorAll("[data-poll]")) {
   };
   setTimeout(look, 3000);
 }
+
+// Readers. What was not counted in time comes as soon as it is; who reads just now is asked again while
+// somebody looks.
+async function take(href, parts) {
+  const answer = await fetch(href);
+  if (!answer.ok) return;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  for (const part of parts) {
+    const fresh = page.getElementById(part.id);
+    if (fresh) part.replaceWith(fresh);
+  }
+}
+
+const late = [...document.querySelectorAll("[data-later]")];
+if (late.length > 0) take(late[0].dataset.later, late).catch(() => {});
+if (document.getElementById("live")) {
+  setInterval(() => {
+    const line = document.getElementById("live");
+    if (line.dataset.again && !document.hidden) take(line.dataset.again, [line]).catch(() => {});
+  }, 30_000);
+}

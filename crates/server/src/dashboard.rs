@@ -6,6 +6,7 @@ pub(crate) mod jobs;
 pub(crate) mod keys;
 pub(crate) mod login;
 pub(crate) mod pulls;
+pub(crate) mod readers;
 mod session;
 pub(crate) mod settings;
 mod view;
@@ -24,8 +25,7 @@ use crate::time::{relative, rfc3339};
 use view::{Link, Notice, Section, Shell, When, spelled_out};
 
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; script-src 'self'; \
-    connect-src 'self'; \
-    form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+    connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// Around every page: no form from elsewhere comes in, nothing of a page is kept or framed.
 pub(crate) async fn guard(request: Request, next: Next) -> Response {

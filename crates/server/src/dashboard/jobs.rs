@@ -6,6 +6,7 @@ use axum::http::Uri;
 use axum::response::{IntoResponse, Redirect, Response};
 use store::{Event, Filter, Job, JobId, NewJob, Project, Prompt, Pull, Receipt, Status, Terms};
 
+use super::readers::evidence;
 use super::session::{Fields, InProject, Named, nav};
 use super::view::{
     self, Ended, JobRow, JobState, Jobs, PullRef, PullState, Section, Step, When, blocks, diff_files,
@@ -27,7 +28,7 @@ pub(crate) async fn to_list(at: InProject) -> Redirect {
 pub(crate) async fn list(State(app): State<App>, at: InProject, uri: Uri) -> Result<Response, Oops> {
     // Only our own links have one; what is no number is the first page.
     let offset = query_value(&uri, "offset").parse().unwrap_or(0);
-    let jobs = jobs_page(&app, &at, offset).await?;
+    let jobs = Jobs { prompt: evidence::prompt(&uri), ..jobs_page(&app, &at, offset).await? };
     Ok(page(&jobs))
 }
 

@@ -2,8 +2,10 @@
 //! template of the same name. Nothing here reads a clock, a store or a request; dates arrive
 //! written out, and every text is escaped by the template.
 
+mod chart;
 mod diff;
 mod prose;
+mod readers;
 mod rows;
 mod settings;
 #[cfg(test)]
@@ -12,8 +14,12 @@ mod tests;
 use askama::Template;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+pub(crate) use chart::Chart;
 pub(crate) use diff::{DiffFile, diff_files};
 pub(crate) use prose::{Block, blocks, headline};
+pub(crate) use readers::{
+    Choice, Filter, LiveLine, MergeRow, NoReaders, Panel, Picker, ReaderList, Readers, Row, Tile,
+};
 pub(crate) use rows::{
     Commit, Ended, Expiry, ExpiryKind, JobRow, JobState, KeyForm, KeyRow, NewKey, ProjectRow, PullRef,
     PullRow, PullState, Step,
@@ -86,6 +92,7 @@ impl ProjectNav {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Section {
     Projects,
+    Readers,
     Jobs,
     Pulls,
     Keys,

@@ -32,6 +32,7 @@ mod pages;
 mod postgres;
 mod provider;
 mod raw;
+mod readers;
 mod reports;
 mod retention;
 mod settings;

@@ -35,7 +35,7 @@ impl<'a> Browser<'a> {
     }
 
     /// As the button on the page does it: with the commit that the page showed.
-    async fn merge(&self, pull: &str) -> Answer {
+    pub(crate) async fn merge(&self, pull: &str) -> Answer {
         let seen = hidden(&self.get(pull).await.body, "seen");
         self.post(&format!("{pull}/merge"), &[("seen", &seen)]).await
     }

@@ -6,6 +6,7 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::cluster::Database;
+use crate::pages::Browser;
 use crate::support::{Team, TestServer};
 use crate::watch::watch;
 
@@ -86,6 +87,8 @@ async fn one_server_keeps_page_views_and_the_others_say_so() {
         assert_eq!(refused.header("x-error-code"), "views_elsewhere");
         assert!(refused.body.contains("page views are kept by another server"), "{refused}");
     }
+    let page = Browser::signed_in(&there, &team).await.get(&format!("/p/{}/readers", team.project.id)).await;
+    assert_eq!((page.status, page.body.contains("kept by another server")), (503, true), "{page}");
     assert_eq!(there.get(&team.key, "/v1/nothing").await.status, 404);
     assert_eq!(there.get(&team.key, &format!("/v2/agent/{}/jobs", team.project.id)).await.status, 200);
 }
