@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::{JobId, ProjectId, Receipt, Result, Said, Terms};
+use crate::{JobId, ProjectId, PullState, Receipt, Result, Said, Terms};
 
 pub const MAX_PROMPT_CHARS: usize = 100_000;
 
@@ -90,6 +90,13 @@ pub struct Job {
     /// Counts up with every follow-up after an end.
     pub run: u32,
     pub pr_link: Option<String>,
+    /// What is known of its pull request, of whatever host.
+    pub pr_state: Option<PullState>,
+    /// Lines of its change.
+    pub added: u64,
+    pub removed: u64,
+    /// Tokens of all runs.
+    pub tokens: u64,
     pub created_at: Timestamp,
     pub ended_at: Option<Timestamp>,
     pub archived_at: Option<Timestamp>,
@@ -123,6 +130,10 @@ impl NewJob {
             draft: new.draft,
             run: 1,
             pr_link: None,
+            pr_state: None,
+            added: 0,
+            removed: 0,
+            tokens: 0,
             created_at: now,
             ended_at: None,
             archived_at: None,
@@ -176,8 +187,19 @@ pub struct Page<T> {
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     pub status: Option<Status>,
+    /// What became of their pull request; `Some(None)`: those that have none.
+    pub pull: Option<Option<PullState>>,
+    /// Words in the prompt, in whatever case as far as they are Latin; none: any.
+    pub words: String,
     pub limit: u32,
     pub offset: u64,
+}
+
+impl Filter {
+    /// As it is asked of a database: the state of a pull request, or `none`.
+    pub(crate) fn pull(&self) -> Option<&'static str> {
+        self.pull.map(|state| state.map_or("none", PullState::as_str))
+    }
 }
 
 /// What became of a wish to archive.

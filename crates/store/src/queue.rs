@@ -26,6 +26,23 @@ pub struct Change {
     pub diff: String,
 }
 
+impl Change {
+    /// How many lines its diff adds and removes.
+    pub(crate) fn lines(&self) -> (u64, u64) {
+        let (mut added, mut removed, mut in_hunks) = (0, 0, false);
+        for line in self.diff.lines() {
+            match line.as_bytes().first() {
+                Some(b'd') => in_hunks = false,
+                Some(b'@') => in_hunks = true,
+                Some(b'+') if in_hunks => added += 1,
+                Some(b'-') if in_hunks => removed += 1,
+                _ => {}
+            }
+        }
+        (added, removed)
+    }
+}
+
 /// What earlier runs and attempts left behind.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Resume {

@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::hosts::{self, HostKey, parse_docs_path};
 use crate::origin::parse_site;
 use crate::path::query_value;
-use crate::worker::parse_allow_path;
+use crate::parse_allow_path;
 
 /// What can be in a list of a form.
 const MOST: usize = 100;

@@ -64,8 +64,12 @@ pub(super) async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> Re
     let offset = query.whole("offset", 0, i64::MAX, 0);
     let status = query.one_of("status", &["active", "completed", "archived", "failed"]);
     query.done()?;
-    let filter =
-        Filter { status: status.and_then(Status::parse), limit: limit as u32, offset: offset.unsigned_abs() };
+    let filter = Filter {
+        status: status.and_then(Status::parse),
+        limit: limit as u32,
+        offset: offset.unsigned_abs(),
+        ..Filter::default()
+    };
     let page = app.jobs.list(&caller.project.id, &filter).await?;
     let jobs = page.items.iter().map(|job| agent_job(&app, &caller.project, job)).collect();
     let mut response = Answer(JobList { jobs, has_more: page.has_more }).into_response();

@@ -10,7 +10,7 @@ use crate::kept::{damaged, from_json, kept, to_json};
 use crate::shared::told;
 use crate::{
     Archived, Event, Filter, Job, JobCounts, JobId, JobStore, NewEvent, NewJob, Page, ProjectId, Prompt,
-    Receipt, Result, Said, Status, Terms,
+    PullState, Receipt, Result, Said, Status, Terms,
 };
 
 #[async_trait]
@@ -29,10 +29,14 @@ impl JobStore for PostgresStore {
     async fn list(&self, project: &ProjectId, filter: &Filter) -> Result<Page<Job>> {
         let list = sqlx::query(
             "SELECT * FROM jobs WHERE project = $1 AND ($2::text IS NULL OR status = $2)
-             ORDER BY created_at DESC, id DESC LIMIT $3 OFFSET $4",
+               AND ($3::text IS NULL OR coalesce(pr_state, 'none') = $3)
+               AND ($4 = '' OR position(lower($4) IN lower(prompt)) > 0)
+             ORDER BY created_at DESC, id DESC LIMIT $5 OFFSET $6",
         )
         .bind(text(&project.0))
         .bind(filter.status.map(Status::as_str))
+        .bind(filter.pull())
+        .bind(text(&filter.words))
         .bind(i64::from(filter.limit) + 1)
         .bind(kept(filter.offset));
         let rows = self.rows(list).await?;
@@ -251,6 +255,10 @@ pub(super) fn job(row: &PgRow) -> Result<Job> {
         draft: row.try_get("draft")?,
         run: number(row, "run")?,
         pr_link: row.try_get("pr_link")?,
+        pr_state: row.try_get::<Option<&str>, _>("pr_state")?.and_then(PullState::from_db),
+        added: number(row, "added")?,
+        removed: number(row, "removed")?,
+        tokens: number(row, "tokens")?,
         created_at: time(row, "created_at")?,
         ended_at: time_or_none(row, "ended_at")?,
         archived_at: time_or_none(row, "archived_at")?,

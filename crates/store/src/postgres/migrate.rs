@@ -13,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0002_engine.sql"),
     include_str!("../../migrations/postgres/0003_merges.sql"),
     include_str!("../../migrations/postgres/0004_people.sql"),
+    include_str!("../../migrations/postgres/0005_figures.sql"),
 ];
 /// Held while the schema is looked at or changed.
 const SCHEMA: &[&str] = &["schema"];

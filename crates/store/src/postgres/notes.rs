@@ -5,6 +5,7 @@ use sqlx::PgConnection;
 use super::jobs::append;
 use super::leases::{drop_diff, mark_read};
 use super::{conversation, text};
+use crate::kept::kept;
 use crate::note::Checked;
 use crate::{Change, JobId, Lease, Result};
 
@@ -39,6 +40,9 @@ async fn set_pushed(db: &mut PgConnection, job: &JobId) -> Result<()> {
 async fn set_change(db: &mut PgConnection, lease: &Lease, change: &Change, read: u32) -> Result<()> {
     mark_read(db, &lease.job.id, read).await?;
     drop_diff(db, &lease.job.id).await?;
+    let (added, removed) = change.lines();
+    let figures = sqlx::query("UPDATE jobs SET added = $1, removed = $2 WHERE id = $3");
+    figures.bind(kept(added)).bind(kept(removed)).bind(&lease.job.id.0).execute(&mut *db).await?;
     let keep = "INSERT INTO job_changes VALUES ($1, $2, $3, $4, $5, $6, $7)
         ON CONFLICT (job) DO UPDATE
         SET head_commit = excluded.head_commit, title = excluded.title, body = excluded.body,

@@ -30,8 +30,9 @@ pub(super) async fn say(
     .bind(&job.0)
     .execute(&mut *db)
     .await?;
-    let got_on = "UPDATE jobs SET put_off = 0 WHERE id = ? AND put_off > 0";
-    sqlx::query(got_on).bind(&job.0).execute(&mut *db).await?;
+    let got_on = "UPDATE jobs SET put_off = 0, tokens = min(tokens, 9223372036854775807 - ?1) + ?1
+        WHERE id = ?2 AND (put_off > 0 OR ?1 > 0)";
+    sqlx::query(got_on).bind(kept(tokens.total())).bind(&job.0).execute(&mut *db).await?;
     spend(db, job, now, tokens).await
 }
 

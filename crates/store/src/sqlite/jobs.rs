@@ -11,7 +11,7 @@ use crate::kept::{damaged, from_json, to_json};
 use crate::shared::told;
 use crate::{
     Archived, Event, Filter, Job, JobCounts, JobId, JobStore, NewEvent, NewJob, Page, ProjectId, Prompt,
-    Receipt, Result, Said, Status, Terms,
+    PullState, Receipt, Result, Said, Status, Terms,
 };
 
 #[async_trait]
@@ -30,10 +30,14 @@ impl JobStore for SqliteStore {
     async fn list(&self, project: &ProjectId, filter: &Filter) -> Result<Page<Job>> {
         let rows = sqlx::query(
             "SELECT * FROM jobs WHERE project = ?1 AND (?2 IS NULL OR status = ?2)
-             ORDER BY created_at DESC, id DESC LIMIT ?3 OFFSET ?4",
+               AND (?3 IS NULL OR coalesce(pr_state, 'none') = ?3)
+               AND (?4 = '' OR instr(lower(prompt), lower(?4)) > 0)
+             ORDER BY created_at DESC, id DESC LIMIT ?5 OFFSET ?6",
         )
         .bind(&project.0)
         .bind(filter.status.map(Status::as_str))
+        .bind(filter.pull())
+        .bind(&filter.words)
         .bind(i64::from(filter.limit) + 1)
         .bind(i64::try_from(filter.offset).unwrap_or(i64::MAX))
         .fetch_all(self.db.reads())
@@ -267,6 +271,10 @@ pub(super) fn job(row: &SqliteRow) -> Result<Job> {
         draft: row.try_get("draft")?,
         run: row.try_get("run")?,
         pr_link: row.try_get("pr_link")?,
+        pr_state: row.try_get::<Option<&str>, _>("pr_state")?.and_then(PullState::from_db),
+        added: row.try_get::<i64, _>("added")?.unsigned_abs(),
+        removed: row.try_get::<i64, _>("removed")?.unsigned_abs(),
+        tokens: row.try_get::<i64, _>("tokens")?.unsigned_abs(),
         created_at: time(row, "created_at")?,
         ended_at: time_or_none(row, "ended_at")?,
         archived_at: time_or_none(row, "archived_at")?,

@@ -43,6 +43,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0008_engine.sql"),
     include_str!("../../migrations/0009_merges.sql"),
     include_str!("../../migrations/0010_people.sql"),
+    include_str!("../../migrations/0011_figures.sql"),
 ];
 
 #[derive(Clone)]

@@ -5,6 +5,7 @@ use sqlx::SqliteConnection;
 use super::conversation;
 use super::jobs::append;
 use super::leases::{drop_diff, mark_read};
+use crate::kept::kept;
 use crate::note::Checked;
 use crate::{Change, JobId, Result};
 
@@ -50,6 +51,9 @@ async fn set_change(
 ) -> Result<()> {
     mark_read(db, job, read).await?;
     drop_diff(db, job).await?;
+    let (added, removed) = change.lines();
+    let figures = sqlx::query("UPDATE jobs SET added = ?, removed = ? WHERE id = ?");
+    figures.bind(kept(added)).bind(kept(removed)).bind(&job.0).execute(&mut *db).await?;
     sqlx::query("INSERT OR REPLACE INTO job_changes VALUES (?, ?, ?, ?, ?, ?, ?, 0)")
         .bind(&job.0)
         .bind(change.head_commit)

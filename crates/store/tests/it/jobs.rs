@@ -2,8 +2,8 @@ use base::TestClock;
 use jiff::SignedDuration;
 use serde_json::json;
 use store::{
-    Change, Ending, Filter, Job, JobCounts, LEASE, MAX_ATTEMPTS, NewEvent, NewJob, Outcome, Project,
-    ProjectId, Prompt, Queue, Receipt, Resume, Status, Store, StoreError, Terms, Tokens, WorkerId,
+    Change, Ending, Filter, Job, JobCounts, LEASE, MAX_ATTEMPTS, NewEvent, NewJob, Note, Outcome, Project,
+    ProjectId, Prompt, PullState, Queue, Receipt, Resume, Status, Store, StoreError, Terms, Tokens, WorkerId,
 };
 
 use crate::{Kept, every_backend, project};
@@ -26,6 +26,8 @@ every_backend! {
     finishing_sets_status_link_and_last_event_in_one,
     events_are_numbered_without_gaps,
     a_list_can_be_of_one_status,
+    a_list_can_be_of_one_state_of_pull_requests_and_of_words,
+    a_job_knows_the_size_of_its_change_and_its_tokens,
     jobs_are_counted_over_all_projects,
 }
 
@@ -52,7 +54,7 @@ pub(crate) fn new_job(project: &Project) -> NewJob {
 }
 
 pub(crate) fn page(limit: u32, offset: u64) -> Filter {
-    Filter { status: None, limit, offset }
+    Filter { limit, offset, ..Filter::default() }
 }
 
 pub(crate) fn done(link: Option<&str>) -> Ending {
@@ -333,6 +335,52 @@ async fn a_list_can_be_of_one_status(store: &dyn Store, _: &TestClock) {
         let listed = store.list(&project.id, &filter).await.unwrap();
         assert_eq!(listed.items.iter().map(|job| &job.id).collect::<Vec<_>>(), [expected]);
     }
+}
+
+async fn a_list_can_be_of_one_state_of_pull_requests_and_of_words(store: &dyn Store, _: &TestClock) {
+    let project = project(store, "acme").await;
+    for (prompt, link) in
+        [("Fix LINKS", Some("https://x/1")), ("100% of it", None), ("fix typos", Some("https://x/2"))]
+    {
+        let new = NewJob { prompt: Prompt::parse(prompt).unwrap(), ..new_job(&project) };
+        store.insert(&new, &Terms::default()).await.unwrap();
+        store.beat(&worker(1)).await.unwrap();
+        let lease = store.lease_next(&worker(1)).await.unwrap().unwrap();
+        store.finish(&lease, done(link), 0).await.unwrap();
+    }
+    store.note_pull(&project.id, "https://x/2", PullState::Merged).await.unwrap();
+    let listed = async |pull, words: &str| {
+        let filter = Filter { pull, words: words.into(), ..page(10, 0) };
+        let jobs = store.list(&project.id, &filter).await.unwrap().items;
+        jobs.into_iter().map(|job| job.prompt).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(Some(Some(PullState::Open)), "").await, ["Fix LINKS"]);
+    assert_eq!(listed(Some(Some(PullState::Merged)), "").await, ["fix typos"]);
+    assert_eq!(listed(Some(None), "").await, ["100% of it"]);
+    assert_eq!(listed(None, "fix l").await, ["Fix LINKS"]);
+    assert_eq!(listed(None, "%").await, ["100% of it"]);
+    assert!(listed(Some(Some(PullState::Closed)), "fix").await.is_empty());
+}
+
+async fn a_job_knows_the_size_of_its_change_and_its_tokens(store: &dyn Store, _: &TestClock) {
+    let project = project(store, "acme").await;
+    let made = job(store, &project).await;
+    store.beat(&worker(1)).await.unwrap();
+    let lease = store.lease_next(&worker(1)).await.unwrap().unwrap();
+    let diff =
+        "diff --git a/a.md b/a.md\n--- a/a.md\n+++ b/a.md\n@@ -1,2 +1,3 @@\n-one\n+two\n+++ three\n kept\n";
+    let change = Change {
+        head_commit: "c0ffee".into(),
+        title: "T".into(),
+        body: String::new(),
+        report: json!({}),
+        diff: diff.into(),
+    };
+    let tokens = |input| Tokens { input, output: 5, cached: 0 };
+    let said = |input| Note::Said(json!({}), tokens(input));
+    store.note(&lease, vec![said(10), Note::Change(Box::new(change), 0), said(u64::MAX)]).await.unwrap();
+    let job = store.find(&project.id, &made.id).await.unwrap().unwrap();
+    assert_eq!((job.added, job.removed, job.tokens), (2, 1, i64::MAX as u64));
 }
 
 async fn jobs_are_counted_over_all_projects(store: &dyn Store, clock: &TestClock) {
