@@ -59,3 +59,44 @@ if (document.getElementById("live")) {
     if (line.dataset.again && !document.hidden) take(line.dataset.again, [line]).catch(() => {});
   }, 30_000);
 }
+
+// Jobs. An active one tells when there is news; then the page is fetched again, and what is new in it is taken over:
+// lists grow, and parts are swapped, but for one that somebody is in. Without this file the page reloads itself.
+const watched = document.querySelector("[data-watch]");
+if (watched) watch(new EventSource(watched.dataset.watch));
+
+function watch(source) {
+  let news = false;
+  let busy = false;
+  source.onmessage = async () => {
+    news = true;
+    if (busy) return;
+    for (busy = true; news; ) {
+      news = false;
+      await takeOver(source).catch(() => source.close());
+    }
+    busy = false;
+  };
+  source.onerror = () => {
+    if (source.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 5000);
+  };
+}
+
+async function takeOver(source) {
+  const answer = await fetch(location.href);
+  if (!answer.ok) return;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  // Asked first: what is taken over is gone from where it was.
+  if (!page.querySelector("[data-watch]")) source.close();
+  for (const item of page.querySelectorAll("[data-grow] > [id]")) {
+    if (!document.getElementById(item.id)) document.getElementById(item.parentElement.id)?.append(item);
+  }
+  for (const part of page.querySelectorAll("[data-live]")) {
+    const old = document.getElementById(part.id);
+    if (old && !inUse(old) && old.innerHTML !== part.innerHTML) old.replaceWith(part);
+  }
+}
+
+function inUse(part) {
+  return part.contains(document.activeElement) || [...part.querySelectorAll("textarea")].some((field) => field.value);
+}

@@ -2,6 +2,7 @@
 
 pub(crate) mod assets;
 pub(crate) mod home;
+pub(crate) mod job;
 pub(crate) mod jobs;
 pub(crate) mod keys;
 pub(crate) mod login;

@@ -16,6 +16,8 @@ mod path;
 mod serve;
 mod settings;
 mod time;
+mod transcript;
+mod watch;
 mod worker;
 
 pub use app::{Admin, App};

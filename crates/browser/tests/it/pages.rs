@@ -9,7 +9,11 @@ const HEAVIEST: u64 = 100 * 1000;
 const PAGES: &[(&str, &str)] = &[
     ("home", "/"),
     ("jobs", "/p/{project}/jobs"),
+    ("jobs-none", "/p/{project}/jobs?state=closed&q=nothing"),
     ("job", "/p/{project}/jobs/{changed}"),
+    ("job-waiting", "/p/{project}/jobs/{waiting}"),
+    ("job-failed", "/p/{project}/jobs/{failed}"),
+    ("job-archived", "/p/{project}/jobs/{archived}"),
     ("job-unchanged", "/p/{project}/jobs/{unchanged}"),
     ("pulls", "/p/{project}/pulls"),
     ("pull", "/p/{project}/pulls/1"),

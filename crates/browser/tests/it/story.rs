@@ -16,9 +16,17 @@ async fn from_a_link_to_a_merged_pull_request_by_clicks() {
     browser.click(".projects a").await;
     browser.write("#prompt", PROMPT).await;
     browser.click(".ask button.main").await;
-    browser.read("main .chip", "running").await;
+    browser.read("#pace", "waiting for a worker").await;
+    // A page that was reloaded would not know it any more.
+    browser.ask("window.since = 'the beginning'").await;
+    browser.write("#follow-up", "typed, not sent").await;
     site.run_queued_jobs().await;
-    browser.click("header.page a.main").await;
+    browser.read("#steps-so-far", "Opening the pull request").await;
+    browser.read("main .chip", "review needed").await;
+    browser.read("#change", "quickstart.md").await;
+    assert_eq!(browser.ask("return window.since").await, "the beginning");
+    assert_eq!(browser.ask("return document.querySelector('#follow-up').value").await, "typed, not sent");
+    browser.click("#actions a.main").await;
     browser.click(".decide button.main").await;
     browser.read("main .chip", "merged").await;
     assert!(git(&site.repository, &["show", "main:quickstart.md"]).contains("an email"));
@@ -40,7 +48,7 @@ async fn without_javascript_everything_works() {
     browser.click(".ask button.main").await;
     browser.read("main .chip", "running").await;
     site.run_queued_jobs().await;
-    browser.click("header.page a.main").await;
+    browser.click("#actions a.main").await;
     browser.click(".decide button.main").await;
     browser.read("main .chip", "merged").await;
     browser.transferred().await;

@@ -19,7 +19,7 @@ pub(crate) async fn show(State(app): State<App>, visitor: SignedIn) -> Result<Re
     let mut projects = Vec::new();
     for project in app.accounts.projects(Some(&visitor.organization)).await? {
         let latest = app.jobs.list(&project.id, &Filter { limit: 1, ..Filter::default() }).await?.items;
-        let latest = jobs::rows(&app, &project, &latest).await?.pop();
+        let latest = jobs::rows(&app, &project, &latest).pop();
         let spark = spark(&app, &project).await?;
         projects.push(ProjectRow { project: nav(&project), latest, spark });
     }

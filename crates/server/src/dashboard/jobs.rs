@@ -1,21 +1,18 @@
-//! Jobs: what was asked, what happened, what came of it.
+//! The jobs of a project: asked for, found again, counted.
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::Uri;
 use axum::response::{IntoResponse, Redirect, Response};
-use store::{Event, Filter, Job, JobId, NewJob, Project, Prompt, Pull, Receipt, Status, Terms};
+use store::{Filter, Job, JobId, NewJob, Project, Prompt, Receipt, Status, Terms};
 
 use super::readers::evidence;
-use super::session::{Fields, InProject, Named, nav};
-use super::view::{
-    self, Ended, JobRow, JobState, Jobs, PullRef, PullState, Section, Step, When, blocks, diff_files,
-    headline,
-};
+use super::session::{Fields, InProject, nav};
+use super::view::{JobRow, JobState, Jobs, PullRef, PullState, Section, headline};
 use super::{Oops, missing, page, page_with, when};
 use crate::app::App;
 use crate::path::query_value;
-use crate::time::{duration, rfc3339};
+use crate::time::duration;
 
 const PER_PAGE: u32 = 20;
 
@@ -24,11 +21,14 @@ pub(crate) async fn to_list(at: InProject) -> Redirect {
     Redirect::to(&format!("{}/jobs", at.root()))
 }
 
-/// `GET /p/{projectId}/jobs`
+/// `GET /p/{projectId}/jobs?state&q&offset`: what is none of our words is no filter.
 pub(crate) async fn list(State(app): State<App>, at: InProject, uri: Uri) -> Result<Response, Oops> {
-    // Only our own links have one; what is no number is the first page.
-    let offset = query_value(&uri, "offset").parse().unwrap_or(0);
-    let jobs = Jobs { prompt: evidence::prompt(&uri), ..jobs_page(&app, &at, offset).await? };
+    let wanted = Wanted {
+        state: JobState::named(&query_value(&uri, "state")),
+        words: query_value(&uri, "q").trim().to_owned(),
+        offset: query_value(&uri, "offset").parse().unwrap_or(0),
+    };
+    let jobs = Jobs { prompt: evidence::prompt(&uri), ..jobs_page(&app, &at, wanted).await? };
     Ok(page(&jobs))
 }
 
@@ -37,7 +37,7 @@ pub(crate) async fn create(State(app): State<App>, at: InProject, fields: Fields
     let prompt = match Prompt::parse(fields.get("prompt")) {
         Ok(prompt) => prompt,
         Err(error) => {
-            let jobs = jobs_page(&app, &at, 0).await?;
+            let jobs = jobs_page(&app, &at, Wanted::default()).await?;
             let refused =
                 Jobs { error: Some(error.to_string()), prompt: fields.get("prompt").into(), ..jobs };
             return Ok(page_with(StatusCode::BAD_REQUEST, &refused));
@@ -51,120 +51,165 @@ pub(crate) async fn create(State(app): State<App>, at: InProject, fields: Fields
         branch: None,
         draft: false,
     };
-    match app.jobs.insert(&new, &Terms::default()).await? {
+    start(&app, &at, &new).await
+}
+
+/// Leads to the page of the new job.
+pub(super) async fn start(app: &App, at: &InProject, new: &NewJob) -> Result<Response, Oops> {
+    match app.jobs.insert(new, &Terms::default()).await? {
         Receipt::Done { job, .. } => Ok(Redirect::to(&href(&at.project, &job.id)).into_response()),
         _ => Ok(missing("job")),
     }
 }
 
-/// `GET /p/{projectId}/jobs/{id}`
-pub(crate) async fn show(State(app): State<App>, at: InProject, Named(id): Named) -> Result<Response, Oops> {
-    let id = JobId(id);
-    let project = &at.project;
-    let found = app.jobs.find(&project.id, &id).await?.zip(app.jobs.events(&project.id, &id, 0).await?);
-    let Some((job, events)) = found else { return Ok(missing("job")) };
-    let diff = app.jobs.diff(&project.id, &id).await?.unwrap_or_default();
-    let pulls = app.pulls.pulls_by_head(&project.id, &job.branch).await?;
-    let now = app.clock.now();
-    Ok(page(&view::Job {
-        shell: at.shell(&headline(&job.prompt), Section::Jobs),
-        id: job.id.0.clone(),
-        state: state(&job),
-        branch: job.branch.clone(),
-        base: job.base_ref.clone(),
-        model: job.model.clone(),
-        when: when(job.created_at, now),
-        duration: took(&job),
-        prompt: job.prompt.clone(),
-        steps: events.iter().filter(|event| event.kind != "ended").map(|event| step(event, &job)).collect(),
-        diff: diff_files(&diff),
-        ended: events.iter().rev().find(|event| event.kind == "ended").map(ended),
-        pull: pulls.iter().find(|pull| pull.job == job.id.0).map(|pull| pull_ref(project, pull)),
-    }))
+/// Which part of which list.
+#[derive(Default)]
+struct Wanted {
+    state: Option<JobState>,
+    words: String,
+    offset: u64,
 }
 
-async fn jobs_page(app: &App, at: &InProject, offset: u64) -> Result<Jobs, Oops> {
-    let jobs =
-        app.jobs.list(&at.project.id, &Filter { limit: PER_PAGE, offset, ..Filter::default() }).await?;
-    let turn = |offset: u64| format!("{}/jobs?offset={offset}", at.root());
-    let per_page = u64::from(PER_PAGE);
+impl Wanted {
+    fn filter(&self) -> Filter {
+        let completed = |pull| (Some(Status::Completed), Some(pull));
+        let (status, pull) = match self.state {
+            None => (None, None),
+            Some(JobState::Running) => (Some(Status::Active), None),
+            Some(JobState::Review) => completed(Some(store::PullState::Open)),
+            Some(JobState::Merged) => completed(Some(store::PullState::Merged)),
+            Some(JobState::Closed) => completed(Some(store::PullState::Closed)),
+            Some(JobState::NoChange) => completed(None),
+            Some(JobState::Failed) => (Some(Status::Failed), None),
+            Some(JobState::Archived) => (Some(Status::Archived), None),
+        };
+        Filter { status, pull, words: self.words.clone(), limit: PER_PAGE, offset: self.offset }
+    }
+
+    /// The address of the list that is like this one, but for its state and where it begins.
+    fn href(&self, root: &str, state: Option<JobState>, offset: u64) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        if let Some(state) = state {
+            query.append_pair("state", state.name());
+        }
+        if !self.words.is_empty() {
+            query.append_pair("q", &self.words);
+        }
+        if offset > 0 {
+            query.append_pair("offset", &offset.to_string());
+        }
+        match query.finish() {
+            none if none.is_empty() => format!("{root}/jobs"),
+            query => format!("{root}/jobs?{query}"),
+        }
+    }
+}
+
+async fn jobs_page(app: &App, at: &InProject, wanted: Wanted) -> Result<Jobs, Oops> {
+    let jobs = app.jobs.list(&at.project.id, &wanted.filter()).await?;
+    let (root, per_page, offset) = (at.root(), u64::from(PER_PAGE), wanted.offset);
+    let turn = |offset| wanted.href(&root, wanted.state, offset);
+    let states = std::iter::once(None).chain(JobState::ALL.map(Some));
     Ok(Jobs {
         shell: at.shell("Jobs", Section::Jobs),
-        jobs: rows(app, &at.project, &jobs.items).await?,
+        jobs: rows(app, &at.project, &jobs.items),
+        states: states.map(|state| (state, wanted.href(&root, state, 0))).collect(),
         newer: (offset > 0).then(|| turn(offset.saturating_sub(per_page))),
         older: jobs.has_more.then(|| turn(offset.saturating_add(per_page))),
         error: None,
         prompt: String::new(),
+        state: wanted.state,
+        words: wanted.words,
     })
 }
 
-pub(super) async fn rows(app: &App, project: &Project, jobs: &[Job]) -> Result<Vec<JobRow>, Oops> {
+pub(super) fn rows(app: &App, project: &Project, jobs: &[Job]) -> Vec<JobRow> {
     let now = app.clock.now();
-    let mut rows = Vec::with_capacity(jobs.len());
-    for job in jobs {
-        let pulls = app.pulls.pulls_by_head(&project.id, &job.branch).await?;
-        rows.push(JobRow {
-            href: href(project, &job.id),
-            state: state(job),
-            title: headline(&job.prompt),
-            branch: job.branch.clone(),
-            pull: pulls.iter().find(|pull| pull.job == job.id.0).map(|pull| pull_ref(project, pull)),
-            when: when(job.created_at, now),
-            duration: took(job),
-        });
-    }
-    Ok(rows)
+    let row = |job: &Job| JobRow {
+        href: href(project, &job.id),
+        state: state(job),
+        title: headline(&job.prompt),
+        branch: job.branch.clone(),
+        pull: pull_ref(app, job),
+        added: job.added,
+        removed: job.removed,
+        tokens: (job.tokens > 0).then(|| with_commas(job.tokens)),
+        when: when(job.created_at, now),
+        duration: took(job),
+    };
+    jobs.iter().map(row).collect()
 }
 
 pub(super) fn href(project: &Project, id: &JobId) -> String {
     format!("{}/jobs/{id}", nav(project).root())
 }
 
-pub(super) fn pull_state(state: store::PullState) -> PullState {
-    match state {
+/// Its number is the last part of its link, on whatever host. A link of our own leads on from where one is, since a
+/// server may be known by more names than one.
+pub(super) fn pull_ref(app: &App, job: &Job) -> Option<PullRef> {
+    let link = job.pr_link.as_deref()?;
+    let own = link.strip_prefix(&*app.public_url).filter(|path| path.starts_with('/'));
+    let href =
+        own.or_else(|| (link.starts_with("https://") || link.starts_with("http://")).then_some(link))?;
+    let state = match job.pr_state? {
         store::PullState::Open => PullState::Open,
         store::PullState::Merged => PullState::Merged,
         store::PullState::Closed => PullState::Closed,
+    };
+    Some(PullRef { href: href.to_owned(), number: link.rsplit('/').next()?.parse().ok()?, state })
+}
+
+/// A completed job is where its pull request is; the API's four words do not tell.
+pub(super) fn state(job: &Job) -> JobState {
+    match (job.status, job.pr_state) {
+        (Status::Active, _) => JobState::Running,
+        (Status::Failed, _) => JobState::Failed,
+        (Status::Archived, _) => JobState::Archived,
+        (Status::Completed, None) => JobState::NoChange,
+        (Status::Completed, Some(store::PullState::Open)) => JobState::Review,
+        (Status::Completed, Some(store::PullState::Merged)) => JobState::Merged,
+        (Status::Completed, Some(store::PullState::Closed)) => JobState::Closed,
     }
 }
 
-fn pull_ref(project: &Project, pull: &Pull) -> PullRef {
-    let href = format!("{}/pulls/{}", nav(project).root(), pull.number);
-    PullRef { href, number: pull.number, state: pull_state(pull.state) }
-}
-
-fn state(job: &Job) -> JobState {
-    match job.status {
-        Status::Active => JobState::Running,
-        Status::Completed if job.pr_link.is_none() => JobState::NoChange,
-        Status::Completed => JobState::Completed,
-        Status::Failed => JobState::Failed,
-        Status::Archived => JobState::Archived,
-    }
-}
-
-fn took(job: &Job) -> Option<String> {
+pub(super) fn took(job: &Job) -> Option<String> {
     job.ended_at.map(|end| duration(end.duration_since(job.created_at)))
 }
 
-/// Timed from the moment it was asked for: that is what one waits from.
-fn step(event: &Event, job: &Job) -> Step {
-    let since = duration(event.at.duration_since(job.created_at));
-    let when = When { iso: rfc3339(event.at), text: since };
-    Step { number: event.number, kind: event.kind.clone(), text: text(event, "message"), when }
-}
-
-fn ended(event: &Event) -> Ended {
-    let report = event.data.get("report");
-    let notes = report.and_then(|report| report.get("notes")?.as_array().cloned()).unwrap_or_default();
-    let summary = report.and_then(|report| report.get("summary")?.as_str()).unwrap_or_default();
-    Ended {
-        reason: text(event, "message"),
-        summary: blocks(summary),
-        notes: notes.iter().filter_map(|note| note.as_str().map(str::to_owned)).collect(),
+/// `18204` as people write it: `18,204`.
+pub(super) fn with_commas(number: u64) -> String {
+    let digits = number.to_string();
+    let mut written = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.char_indices() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            written.push(',');
+        }
+        written.push(digit);
     }
+    written
 }
 
-fn text(event: &Event, field: &str) -> String {
-    event.data.get(field).and_then(|value| value.as_str()).unwrap_or_default().to_owned()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers() {
+        for (number, written) in
+            [(0, "0"), (999, "999"), (1_000, "1,000"), (18_204, "18,204"), (123_456_789, "123,456,789")]
+        {
+            assert_eq!(with_commas(number), written);
+        }
+    }
+
+    #[test]
+    fn a_list_keeps_what_it_was_narrowed_to() {
+        let wanted = Wanted { state: None, words: "a & b".into(), offset: 40 };
+        assert_eq!(wanted.href("/p/x", None, 0), "/p/x/jobs?q=a+%26+b");
+        assert_eq!(
+            wanted.href("/p/x", Some(JobState::Review), 20),
+            "/p/x/jobs?state=review&q=a+%26+b&offset=20"
+        );
+        assert_eq!(Wanted::default().href("/p/x", None, 0), "/p/x/jobs");
+    }
 }

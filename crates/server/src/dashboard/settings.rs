@@ -14,8 +14,8 @@ use super::{Oops, page, page_with};
 use crate::app::App;
 use crate::hosts::{self, HostKey, parse_docs_path};
 use crate::origin::parse_site;
-use crate::path::query_value;
 use crate::parse_allow_path;
+use crate::path::query_value;
 
 /// What can be in a list of a form.
 const MOST: usize = 100;

@@ -4,6 +4,8 @@
 
 mod chart;
 mod diff;
+mod job;
+mod preview;
 mod prose;
 mod readers;
 mod rows;
@@ -15,7 +17,8 @@ use askama::Template;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 pub(crate) use chart::Chart;
-pub(crate) use diff::{DiffFile, diff_files};
+pub(crate) use diff::{DiffFile, diff_files, fit};
+pub(crate) use job::Job;
 pub(crate) use prose::{Block, blocks, headline};
 pub(crate) use readers::{
     Choice, Filter, LiveLine, MergeRow, NoReaders, Panel, Picker, ReaderList, Readers, Row, Tile,
@@ -180,6 +183,10 @@ impl Keys {
 pub(crate) struct Jobs {
     pub(crate) shell: Shell,
     pub(crate) jobs: Vec<JobRow>,
+    /// What the list can be narrowed to, `None` to nothing, and where.
+    pub(crate) states: Vec<(Option<JobState>, String)>,
+    pub(crate) state: Option<JobState>,
+    pub(crate) words: String,
     /// Addresses of the neighbouring pages of the list, where there are any.
     pub(crate) newer: Option<String>,
     pub(crate) older: Option<String>,
@@ -189,6 +196,10 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
+    fn narrowed(&self) -> bool {
+        self.state.is_some() || !self.words.is_empty()
+    }
+
     /// Prompts that do something useful on any documentation tree, without a model.
     fn examples(&self) -> [&'static str; 3] {
         [
@@ -197,25 +208,6 @@ impl Jobs {
             "Replace \"e-mail\" with \"email\" everywhere.",
         ]
     }
-}
-
-/// `/p/{projectId}/jobs/{id}`
-#[derive(Template)]
-#[template(path = "job.html")]
-pub(crate) struct Job {
-    pub(crate) shell: Shell,
-    pub(crate) id: String,
-    pub(crate) state: JobState,
-    pub(crate) branch: String,
-    pub(crate) base: Option<String>,
-    pub(crate) model: String,
-    pub(crate) when: When,
-    pub(crate) duration: Option<String>,
-    pub(crate) prompt: String,
-    pub(crate) steps: Vec<Step>,
-    pub(crate) diff: Vec<DiffFile>,
-    pub(crate) ended: Option<Ended>,
-    pub(crate) pull: Option<PullRef>,
 }
 
 /// `/p/{projectId}/pulls`

@@ -169,8 +169,8 @@ async fn from_a_prompt_to_a_merge_by_clicks() {
     let job = started.header("location").to_owned();
     assert!(browser.get(&job).await.body.contains("running"));
     server.run_queued_jobs().await;
-    assert!(browser.get(&job).await.body.contains("completed"));
-    assert!(browser.get(&format!("{root}/jobs")).await.body.contains("completed"));
+    assert!(browser.get(&job).await.body.contains("review needed"));
+    assert!(browser.get(&format!("{root}/jobs")).await.body.contains("review needed"));
     assert!(browser.get(&format!("{root}/pulls")).await.body.contains("#1"));
 
     let pull = browser.get(&format!("{root}/pulls/1")).await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base::SystemClock;
 use server::{App, Server, Settings, Worker};
-use store::{Hosting, NewJob, NewProject, Organization, Project, Prompt, Receipt, Terms};
+use store::{Hosting, JobId, NewJob, NewProject, Organization, Project, Prompt, Receipt, Terms};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -61,6 +61,9 @@ impl Site {
     pub(crate) async fn fill(&self) -> Vec<(&'static str, String)> {
         let changed = self.job("Replace \"e-mail\" with \"email\".").await;
         let unchanged = self.job("Replace \"nothing that is there\" with \"something\".").await;
+        let failed = self.job("Rewrite the quickstart for people who are in a hurry.").await;
+        let archived = self.job("Fix common misspellings.").await;
+        self.app.jobs.archive(&self.project.id, &JobId(archived.clone())).await.unwrap();
         self.run_queued_jobs().await;
         let waiting = self.job("Fix broken links and anchors.\n\nIn every page that there is.").await;
         vec![
@@ -68,6 +71,8 @@ impl Site {
             ("{changed}", changed),
             ("{unchanged}", unchanged),
             ("{waiting}", waiting),
+            ("{failed}", failed),
+            ("{archived}", archived),
         ]
     }
 

@@ -14,6 +14,10 @@ const MAX_LINES: usize = 4_000;
 /// More characters than this of one line are not shown.
 const MAX_LINE_CHARS: usize = 2_000;
 
+/// What the lines of a light page may take, and what a row takes beside its text, which a preview repeats.
+const LIGHT: usize = 40_000;
+const ROW: usize = 90;
+
 /// What a change does to one file.
 #[derive(Debug, Default)]
 pub(crate) struct DiffFile {
@@ -104,6 +108,22 @@ pub(crate) fn diff_files(unified: &str) -> Vec<DiffFile> {
         mark_changes(&mut file.lines);
     }
     reader.files
+}
+
+/// Leaves out lines until the page is light; answers whether any had to be. The files are still listed.
+pub(crate) fn fit(files: &mut [DiffFile]) -> bool {
+    let (mut room, mut cut) = (LIGHT, false);
+    for file in files {
+        let fits = file.lines.iter().take_while(|line| {
+            room = room.saturating_sub(ROW + line.text.len());
+            room > 0
+        });
+        let fits = fits.count();
+        file.hidden += file.lines.len() - fits;
+        cut |= file.lines.len() > fits;
+        file.lines.truncate(fits);
+    }
+    cut
 }
 
 #[derive(Default)]

@@ -94,7 +94,10 @@ impl Default for KeyForm {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JobState {
     Running,
-    Completed,
+    /// Completed with a pull request that is open.
+    Review,
+    Merged,
+    Closed,
     /// Completed without a difference, and so without a pull request.
     NoChange,
     Failed,
@@ -102,10 +105,35 @@ pub(crate) enum JobState {
 }
 
 impl JobState {
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Running,
+        Self::Review,
+        Self::Merged,
+        Self::Closed,
+        Self::NoChange,
+        Self::Failed,
+        Self::Archived,
+    ];
+
+    /// As it stands in an address.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Review => "review",
+            Self::NoChange => "unchanged",
+            other => other.label(),
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.name() == name)
+    }
+
     pub(super) fn label(self) -> &'static str {
         match self {
             Self::Running => "running",
-            Self::Completed => "completed",
+            Self::Review => "review needed",
+            Self::Merged => "merged",
+            Self::Closed => "closed",
             Self::NoChange => "no change",
             Self::Failed => "failed",
             Self::Archived => "archived",
@@ -115,13 +143,14 @@ impl JobState {
     pub(super) fn class(self) -> &'static str {
         match self {
             Self::Running => "run",
-            Self::Completed => "good",
-            Self::NoChange | Self::Archived => "plain",
+            Self::Review => "wait",
+            Self::Merged => "done",
+            Self::Closed | Self::NoChange | Self::Archived => "plain",
             Self::Failed => "bad",
         }
     }
 
-    pub(super) fn active(self) -> bool {
+    pub(crate) fn active(self) -> bool {
         self == Self::Running
     }
 }
@@ -134,6 +163,11 @@ pub(crate) struct JobRow {
     pub(crate) title: String,
     pub(crate) branch: String,
     pub(crate) pull: Option<PullRef>,
+    /// Lines of its change.
+    pub(crate) added: u64,
+    pub(crate) removed: u64,
+    /// Written with commas; `None` where no model was asked.
+    pub(crate) tokens: Option<String>,
     pub(crate) when: When,
     pub(crate) duration: Option<String>,
 }
@@ -159,11 +193,17 @@ pub(crate) struct Ended {
     pub(crate) summary: Vec<Block>,
     /// What was not certain and is left to a person.
     pub(crate) notes: Vec<String>,
+    /// What was checked, and found.
+    pub(crate) checks: Vec<String>,
 }
 
 impl Ended {
     pub(super) fn note_spans(&self) -> Vec<Vec<Span>> {
         self.notes.iter().map(|note| spans(note)).collect()
+    }
+
+    pub(super) fn check_spans(&self) -> Vec<Vec<Span>> {
+        self.checks.iter().map(|check| spans(check)).collect()
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn pages(text: &str) -> Vec<(&'static str, String)> {
         ("jobs-empty", jobs(text, Vec::new()).render().unwrap()),
         ("jobs", jobs(text, job_rows(text)).render().unwrap()),
         ("job-running", job(text, JobState::Running).render().unwrap()),
-        ("job", job(text, JobState::Completed).render().unwrap()),
+        ("job", job(text, JobState::Review).render().unwrap()),
         ("job-failed", job(text, JobState::Failed).render().unwrap()),
         ("pulls", pulls(text).render().unwrap()),
         ("pull", pull(text, PullState::Open, true).render().unwrap()),
@@ -153,14 +153,17 @@ fn job_rows(text: &str) -> Vec<JobRow> {
         title: say(text, title),
         branch: say(text, "docwright/0199e1c2"),
         pull: pull.map(|state| PullRef { href: say(text, "/p/kettle-docs/pulls/3"), number: 3, state }),
+        added: 14,
+        removed: 9,
+        tokens: Some(say(text, "18,204")),
         when: when(text, "2 minutes ago"),
         duration: took.map(|took| say(text, took)),
     };
     vec![
         row(JobState::Running, "Fix common misspellings.", None, None),
-        row(JobState::Completed, "Fix broken links and anchors.", Some(PullState::Open), Some("1.2 s")),
+        row(JobState::Review, "Fix broken links and anchors.", Some(PullState::Open), Some("1.2 s")),
         row(
-            JobState::Completed,
+            JobState::Merged,
             "Bump the version from 1.4.2 to 1.5.0.",
             Some(PullState::Merged),
             Some("0.8 s"),
@@ -182,6 +185,12 @@ fn jobs(text: &str, rows: Vec<JobRow>) -> Jobs {
     Jobs {
         shell: shell(text, "Jobs", Section::Jobs, true),
         jobs: rows,
+        states: vec![
+            (None, say(text, "/p/kettle-docs/jobs")),
+            (Some(JobState::Review), say(text, "/p/kettle-docs/jobs?state=review")),
+        ],
+        state: None,
+        words: if text == ORDINARY { String::new() } else { text.to_owned() },
         newer: None,
         older,
         error,
@@ -197,17 +206,23 @@ pub(super) fn job(text: &str, state: JobState) -> Job {
         text: say(text, what),
         when: when(text, "0.2 s"),
     };
-    let completed = state == JobState::Completed;
+    let completed = state == JobState::Review;
     Job {
         shell: shell(text, &headline(&prompt), Section::Jobs, true),
         id: say(text, "0199e1c2-7d4b-7c11-9a2f-3b5d8e6f0a12"),
+        href: say(text, "/p/kettle-docs/jobs/0199"),
         state,
         branch: say(text, "docwright/0199e1c2"),
         base: Some(say(text, "main")),
         model: say(text, "offline"),
         when: when(text, "2 minutes ago"),
         duration: completed.then(|| say(text, "1.2 s")),
+        usage: Some(say(text, "18,204 tokens, $0.07")),
         prompt,
+        waiting: false,
+        whole: Some(say(text, "/p/kettle-docs/jobs/0199?all=1")),
+        error: (text != ORDINARY).then(|| text.to_owned()),
+        follow_up: text.to_owned(),
         steps: vec![
             step(1, "read", "Read 23 pages"),
             step(2, "edit", "`quickstart.md:12`: `/docker` → `/guides/docker`"),
@@ -232,7 +247,12 @@ fn ended(text: &str, completed: bool) -> Ended {
     if !completed {
         let reason =
             "The offline editor cannot follow “Rewrite the quickstart for people who are in a hurry”.";
-        return Ended { reason: say(text, reason), summary: Vec::new(), notes: Vec::new() };
+        return Ended {
+            reason: say(text, reason),
+            summary: Vec::new(),
+            notes: Vec::new(),
+            checks: Vec::new(),
+        };
     }
     Ended {
         reason: say(text, "Mended 11 links in 8 pages."),
@@ -244,6 +264,7 @@ fn ended(text: &str, completed: bool) -> Ended {
             format!("`{}`: no page is like it.", say(text, "/guides/ldap")),
             say(text, "`concepts/environments.md:40`: no heading is like `#archiving-by-schedule`."),
         ],
+        checks: vec![say(text, "Links and anchors: nothing is worse than before.")],
     }
 }
 

@@ -1,0 +1,138 @@
+//! The pages of jobs: the list with its filters, and what can be done on the page of one.
+
+use reqwest::Method;
+
+use crate::pages::Browser;
+use crate::support::{Team, TestServer, send};
+
+const DOCS: &[(&str, &str)] =
+    &[("a.md", "# Title\n\none <script>alert(1)</script> ![p](https://evil.example/x.png)\n")];
+const CHANGE: &str = "Replace \"one\" with \"two\".";
+
+fn root(team: &Team) -> String {
+    format!("/p/{}/jobs", team.project.id)
+}
+
+async fn job(server: &TestServer, team: &Team, prompt: &str) -> String {
+    let made = server.create_job(team, prompt).await;
+    format!("{}/{}", root(team), made["id"].as_str().unwrap())
+}
+
+#[tokio::test]
+async fn the_list_shows_what_became_of_each_and_can_be_narrowed() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", DOCS).await;
+    let browser = Browser::signed_in(&server, &team).await;
+    job(&server, &team, CHANGE).await;
+    job(&server, &team, "Replace \"nowhere\" with \"there\".").await;
+    server.run_queued_jobs().await;
+    job(&server, &team, "Fix <b>typos</b>").await;
+    let shown = async |query: &str| {
+        let page = browser.get(&format!("{}?{query}", root(&team))).await;
+        assert_eq!(page.status, 200);
+        ["two", "there", "typos"].map(|word| page.body.contains(&format!("{word}&#"))).map(u8::from)
+    };
+    assert_eq!(shown("").await, [1, 1, 1]);
+    assert_eq!(shown("state=review").await, [1, 0, 0]);
+    assert_eq!(shown("state=unchanged").await, [0, 1, 0]);
+    assert_eq!(shown("state=running").await, [0, 0, 1]);
+    assert_eq!(shown("state=merged").await, [0, 0, 0]);
+    assert_eq!(shown("q=REPLACE").await, [1, 1, 0]);
+    assert_eq!(shown("q=replace&state=review").await, [1, 0, 0]);
+    assert_eq!(shown("state=%ff%00&offset=x").await, [1, 1, 1]);
+
+    let page = browser.get(&root(&team)).await.body;
+    assert!(page.contains("+1<span") && page.contains("−1<span"), "lines of the change");
+    browser.merge(&format!("/p/{}/pulls/1", team.project.id)).await;
+    assert_eq!(shown("state=merged").await, [1, 0, 0]);
+    let none = browser.get(&format!("{}?q=%22%3E%3Cscript%3E", root(&team))).await.body;
+    assert!(none.contains("No job is like that") && !none.contains("\"><script>"));
+}
+
+#[tokio::test]
+async fn a_change_has_a_preview_in_which_nothing_of_the_page_lives() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", DOCS).await;
+    let browser = Browser::signed_in(&server, &team).await;
+    let job = job(&server, &team, CHANGE).await;
+    server.run_queued_jobs().await;
+    let page = browser.get(&job).await.body;
+    assert!(page.contains("<p class=\"title level-1\">Title</p>"), "{page}");
+    assert!(!page.contains("<script>alert") && !page.contains("<img"));
+    assert!(page.contains("Read the change below"));
+}
+
+#[tokio::test]
+async fn a_follow_up_goes_on_and_junk_is_refused_with_what_was_typed() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", DOCS).await;
+    let browser = Browser::signed_in(&server, &team).await;
+    let job = job(&server, &team, CHANGE).await;
+    server.run_queued_jobs().await;
+    let message = format!("{job}/message");
+    let empty = browser.post(&message, &[("prompt", " \n")]).await;
+    assert_eq!(empty.status, 400);
+    assert!(empty.body.contains("prompt must not be empty"));
+    let more = browser.post(&message, &[("prompt", "Replace \"two\" with \"three\".")]).await;
+    assert_eq!((more.status, more.header("location")), (303, job.as_str()));
+    assert!(browser.get(&job).await.body.contains("Asked for more"));
+    server.run_queued_jobs().await;
+    browser.merge(&format!("/p/{}/pulls/1", team.project.id)).await;
+    let late = browser.post(&message, &[("prompt", "kept & typed")]).await;
+    assert_eq!(late.status, 409);
+    assert!(late.body.contains("pull request is merged; create a new job"));
+}
+
+#[tokio::test]
+async fn a_job_is_archived_and_retried_by_buttons() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", DOCS).await;
+    let browser = Browser::signed_in(&server, &team).await;
+    let job = job(&server, &team, CHANGE).await;
+    assert!(browser.get(&job).await.body.contains("Stop and archive"));
+    assert_eq!(browser.post(&format!("{job}/archive"), &[]).await.status, 303);
+    let page = browser.get(&job).await.body;
+    assert!(page.contains("archived") && !page.contains("Archive for good") && !page.contains("Follow up"));
+    let again = browser.post(&format!("{job}/retry"), &[]).await;
+    let new = again.header("location").to_owned();
+    assert!(again.status == 303 && new != job, "{again}");
+    server.run_queued_jobs().await;
+    assert!(browser.get(&new).await.body.contains("review needed"));
+}
+
+#[tokio::test]
+async fn a_page_is_told_of_news_until_the_job_ends() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", DOCS).await;
+    let browser = Browser::signed_in(&server, &team).await;
+    let job = job(&server, &team, CHANGE).await;
+    let path = format!("{job}/events?after=1");
+    let (told, ()) = tokio::join!(browser.get(&path), server.run_queued_jobs());
+    assert!(told.header("content-type").starts_with("text/event-stream"));
+    assert!(told.body.starts_with("id: 2\ndata: news\n\n"), "{}", told.body);
+    let transcript = browser.get(&format!("{job}/transcript")).await;
+    assert!(transcript.header("content-disposition").starts_with("attachment"));
+    assert!(transcript.body.lines().count() > 3);
+}
+
+#[tokio::test]
+async fn jobs_of_others_are_not_there_and_stale_forms_change_nothing() {
+    let server = TestServer::start().await;
+    let (team, other) = (server.team("acme", DOCS).await, server.team("globex", DOCS).await);
+    let browser = Browser::signed_in(&server, &team).await;
+    let theirs = job(&server, &other, CHANGE).await;
+    let id = theirs.rsplit('/').next().unwrap();
+    for job in [theirs.clone(), format!("{}/{id}", root(&team)), format!("{}/%ff", root(&team))] {
+        for what in ["", "/events", "/transcript"] {
+            assert_eq!(browser.get(&format!("{job}{what}")).await.status, 404, "{job}{what}");
+        }
+        for what in ["/message", "/archive", "/retry"] {
+            let answer = browser.post(&format!("{job}{what}"), &[("prompt", "x")]).await;
+            assert_eq!(answer.status, 404, "{job}{what}");
+        }
+    }
+    for what in ["message", "archive", "retry"] {
+        let stranger = server.request(Method::POST, &format!("{theirs}/{what}")).form(&[("csrf", "x")]);
+        assert_eq!(send(stranger).await.status, 401);
+    }
+}
