@@ -16,6 +16,7 @@ const PAGES: &[(&str, &str)] = &[
     ("job-archived", "/p/{project}/jobs/{archived}"),
     ("job-unchanged", "/p/{project}/jobs/{unchanged}"),
     ("pulls", "/p/{project}/pulls"),
+    ("pulls-none", "/p/{project}/pulls?state=closed"),
     ("pull", "/p/{project}/pulls/1"),
     ("keys", "/p/{project}/keys"),
     ("docs", "/docs"),

@@ -1,21 +1,23 @@
 //! Pull requests of the embedded host.
 
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
 use forge::{Host, Local, Oid, PullRequest, State as PullIs};
 use jiff::Timestamp;
 use store::JobId;
 
 use super::session::{Fields, InProject, Named};
-use super::view::{self, Commit, Link, PullRow, PullState, Pulls, Section, blocks, diff_files};
+use super::view::{self, Commit, Link, PullRow, PullState, Pulls, Section, blocks, diff_files, fit};
 use super::{Oops, jobs, missing, notice, page, page_with, when};
 use crate::app::App;
+use crate::path::query_value;
 
 const LISTED: usize = 100;
 
-/// `GET /p/{projectId}/pulls`
-pub(crate) async fn list(State(app): State<App>, at: InProject) -> Result<Response, Oops> {
+/// `GET /p/{projectId}/pulls?state`: what is none of our words is no filter.
+pub(crate) async fn list(State(app): State<App>, at: InProject, uri: Uri) -> Result<Response, Oops> {
+    let wanted = PullState::named(&query_value(&uri, "state"));
     let host = host(&app, &at).await?;
     let now = app.clock.now();
     let row = |pull: PullRequest| PullRow {
@@ -27,9 +29,11 @@ pub(crate) async fn list(State(app): State<App>, at: InProject) -> Result<Respon
         head: pull.head,
         base: pull.base,
     };
-    let rows = host.list(LISTED).await.map_err(unreachable_repository)?.into_iter().map(row).collect();
+    let newest = host.list(LISTED).await.map_err(unreachable_repository)?;
+    let cut = newest.len() == LISTED;
+    let rows = newest.into_iter().map(row).filter(|row| wanted.is_none_or(|wanted| row.state == wanted));
     let shell = at.shell("Pull requests", Section::Pulls);
-    Ok(page(&Pulls { shell, rows, newer: None, older: None }))
+    Ok(page(&Pulls { shell, rows: rows.collect(), state: wanted, cut }))
 }
 
 /// `GET /p/{projectId}/pulls/{n}`: what `prLink` names.
@@ -37,11 +41,15 @@ pub(crate) async fn show(
     State(app): State<App>,
     at: InProject,
     Named(number): Named,
+    uri: Uri,
 ) -> Result<Response, Oops> {
     let host = host(&app, &at).await?;
     let Some(pull) = host.get(parse(&number)).await? else { return Ok(missing("pull request")) };
-    let pull = pull_page(&app, &at, &host, &pull, None).await?;
-    Ok(page(&pull))
+    let mut page_of = pull_page(&app, &at, &host, &pull, None).await?;
+    if query_value(&uri, "all") != "1" && fit(&mut page_of.files) {
+        page_of.whole = Some(format!("{}/pulls/{}?all=1", at.root(), pull.number));
+    }
+    Ok(page(&page_of))
 }
 
 /// `POST /p/{projectId}/pulls/{n}/merge`
@@ -133,7 +141,10 @@ async fn pull_page(
         (Err(gone), _) | (_, Err(gone)) => (Vec::new(), String::new(), error.or(Some(gone.to_string()))),
     };
     let by_hand = match pull.state {
-        PullIs::Open => host.merge_by_hand(pull).await?,
+        PullIs::Open => match host.merge_by_hand(pull).await? {
+            None => conflict(host, pull).await,
+            by_hand => by_hand,
+        },
         _ => None,
     };
     Ok(view::Pull {
@@ -148,10 +159,17 @@ async fn pull_page(
         body: blocks(&pull.body),
         commits: commits.into_iter().map(commit).collect(),
         files: diff_files(&diff),
+        whole: None,
         can_merge: pull.state == PullIs::Open && by_hand.is_none(),
         merge_hint: by_hand,
         error,
     })
+}
+
+/// Said before somebody tries; a head that cannot be read is said elsewhere on the page.
+async fn conflict(host: &Local, pull: &PullRequest) -> Option<String> {
+    let why = host.conflict(pull).await.ok().flatten()?;
+    Some(format!("{why}\n\nAsk its job for it in a follow-up, or push a merge to `{}` yourself.", pull.head))
 }
 
 fn opened(pull: &PullRequest) -> Timestamp {

@@ -216,8 +216,16 @@ impl Jobs {
 pub(crate) struct Pulls {
     pub(crate) shell: Shell,
     pub(crate) rows: Vec<PullRow>,
-    pub(crate) newer: Option<String>,
-    pub(crate) older: Option<String>,
+    /// What the list is narrowed to.
+    pub(crate) state: Option<PullState>,
+    /// Older ones are not among those that were looked at.
+    pub(crate) cut: bool,
+}
+
+impl Pulls {
+    fn is(&self, state: &PullState) -> bool {
+        self.state == Some(*state)
+    }
 }
 
 /// `/p/{projectId}/pulls/{n}`
@@ -237,6 +245,8 @@ pub(crate) struct Pull {
     pub(crate) body: Vec<Block>,
     pub(crate) commits: Vec<Commit>,
     pub(crate) files: Vec<DiffFile>,
+    /// Where all of the change is, when some of it is left out here.
+    pub(crate) whole: Option<String>,
     pub(crate) can_merge: bool,
     /// How to merge by hand, when it cannot be done here. Commands go between backticks or fences.
     pub(crate) merge_hint: Option<String>,

@@ -116,6 +116,45 @@ async fn a_page_is_told_of_news_until_the_job_ends() {
 }
 
 #[tokio::test]
+async fn pull_requests_are_narrowed_by_state_and_a_conflict_is_said_before_the_merge() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", DOCS).await;
+    let browser = Browser::signed_in(&server, &team).await;
+    job(&server, &team, CHANGE).await;
+    job(&server, &team, "Replace \"one\" with \"three\".").await;
+    server.run_queued_jobs().await;
+    let pulls = format!("/p/{}/pulls", team.project.id);
+    browser.merge(&format!("{pulls}/1")).await;
+    let listed = async |state: &str| {
+        let page = browser.get(&format!("{pulls}?state={state}")).await.body;
+        ["#1", "#2"].map(|number| page.contains(&format!(">{number}<"))).map(u8::from)
+    };
+    assert_eq!(listed("").await, [1, 1]);
+    assert_eq!(listed("open").await, [0, 1]);
+    assert_eq!(listed("merged").await, [1, 0]);
+    assert_eq!(listed("closed").await, [0, 0]);
+    let page = browser.get(&format!("{pulls}/2")).await.body;
+    assert!(page.contains("conflict") && !page.contains("Merge into"), "{page}");
+}
+
+#[tokio::test]
+async fn a_heavy_change_is_cut_and_shown_whole_on_request() {
+    let server = TestServer::start().await;
+    let long = "one line of a page that goes on and on\n".repeat(1_000);
+    let team = server.team("acme", &[("a.md", long.as_str())]).await;
+    let browser = Browser::signed_in(&server, &team).await;
+    let job = job(&server, &team, CHANGE).await;
+    server.run_queued_jobs().await;
+    for path in [job, format!("/p/{}/pulls/1", team.project.id)] {
+        let light = browser.get(&path).await.body;
+        assert!(light.len() < 80_000, "{}", light.len());
+        assert!(light.contains("Show the whole change"));
+        let whole = browser.get(&format!("{path}?all=1")).await.body;
+        assert!(whole.len() > light.len() && !whole.contains("Show the whole change"));
+    }
+}
+
+#[tokio::test]
 async fn jobs_of_others_are_not_there_and_stale_forms_change_nothing() {
     let server = TestServer::start().await;
     let (team, other) = (server.team("acme", DOCS).await, server.team("globex", DOCS).await);

@@ -314,8 +314,8 @@ fn pulls(text: &str) -> Pulls {
     Pulls {
         shell: shell(text, "Pull requests", Section::Pulls, true),
         rows,
-        newer: Some(say(text, "?offset=0")),
-        older: Some(say(text, "?offset=40")),
+        state: Some(PullState::Open),
+        cut: true,
     }
 }
 
@@ -342,6 +342,7 @@ fn pull(text: &str, state: PullState, can_merge: bool) -> Pull {
             when: when(text, "2 minutes ago"),
         }],
         files: files(text),
+        whole: Some(say(text, "?all=1")),
         can_merge,
         merge_hint: (!can_merge && state.open()).then(|| say(text, hint)),
         error: (text != ORDINARY).then(|| text.to_owned()),
