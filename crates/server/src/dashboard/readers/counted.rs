@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use store::{Merge, ProjectId};
+use tokio::runtime::Handle;
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
-use traffic::{
-    Agents, Counts, Failure, Live, NotFound, Portion, Range, Referrers, Series, SeriesError, Tally,
-};
+use traffic::{Agents, Counts, Failure, Live, NotFound, Portion, Range, Referrers, Series, Tally};
 
 use super::asked::{Asked, start};
 use crate::app::App;
@@ -33,33 +33,33 @@ pub(super) struct Counted {
 }
 
 pub(super) async fn count(app: &App, id: &ProjectId, asked: &Asked) -> Result<Counted, Oops> {
-    let (now, before, some, project) = (asked.now(), asked.before(), asked.portion(SOME), &*id.0);
-    let none = asked.portion(0);
+    let (now, before, project) = (asked.now(), asked.before(), &*id.0);
+    let (some, none) = (asked.portion(SOME), asked.portion(0));
     let deadline = (!asked.wait).then(|| Instant::now() + MOMENT);
-    let (counts, before_counts, series, merges, visitors, not_found, agents, referrers, live) = tokio::join!(
+    let (counts, counts_before, series, merges) = tokio::join!(
         app.views.count(project, &now, &some),
         app.views.count(project, &before, &none),
         app.reports.series(project, &now, asked.interval(), asked.path.as_deref()),
         app.pulls.merges(id, start(asked.from), start(asked.to), MOST_MERGES),
-        soon(deadline, visitors(app, project, &now, &before)),
-        soon(deadline, not_found(app, project, (&now, &some), (&before, &none))),
-        soon(deadline, app.reports.agents(project, &now, &some)),
-        soon(deadline, app.reports.referrers(project, &now, &some)),
-        soon(deadline, app.reports.live(project)),
     );
+    let disk = Disk { app: app.clone(), project: project.to_owned(), now, before, some, none };
+    let (visitors, not_found, agents, referrers, live) = tokio::try_join!(
+        soon(deadline, disk.clone().visitors()),
+        soon(deadline, disk.clone().not_found()),
+        soon(deadline, disk.clone().agents()),
+        soon(deadline, disk.clone().referrers()),
+        soon(deadline, disk.live()),
+    )?;
     Ok(Counted {
         counts: counts?,
-        before: before_counts?.totals,
-        series: series.map_err(|error| match error {
-            SeriesError::Failed(failure) => Oops::from(failure),
-            other => Oops::from(other),
-        })?,
+        before: counts_before?.totals,
+        series: series?,
         merges: merges?,
-        visitors: visitors?,
-        not_found: not_found?,
-        agents: agents?,
-        referrers: referrers?,
-        live: live?,
+        visitors,
+        not_found,
+        agents,
+        referrers,
+        live,
     })
 }
 
@@ -68,29 +68,54 @@ pub(super) async fn is_new(app: &App, id: &ProjectId) -> Result<bool, Failure> {
     Ok(app.views.count(&id.0, &Range::default(), &Portion::new(0, 0)).await?.totals.total() == 0)
 }
 
-async fn soon<T>(
+/// On a thread of its own, so that nobody's counting keeps the others' pages waiting.
+async fn soon<T: Send + 'static>(
     deadline: Option<Instant>,
-    asked: impl Future<Output = Result<T, Failure>>,
-) -> Result<Option<T>, Failure> {
-    match deadline {
-        None => asked.await.map(Some),
-        Some(deadline) => timeout_at(deadline, asked).await.ok().transpose(),
+    asked: impl Future<Output = Result<T, Failure>> + Send + 'static,
+) -> Result<Option<T>, Oops> {
+    let Some(deadline) = deadline else { return Ok(Some(asked.await?)) };
+    let runtime = Handle::current();
+    let counting = spawn_blocking(move || runtime.block_on(timeout_at(deadline, asked)));
+    match timeout_at(deadline, counting).await {
+        Ok(counted) => Ok(counted?.ok().transpose()?),
+        Err(_) => Ok(None),
     }
 }
 
-/// Of the whole site: readers of several pages cannot be added up.
-async fn visitors(app: &App, project: &str, now: &Range, before: &Range) -> Result<(u64, u64), Failure> {
-    let none = Portion::new(0, 0);
-    let now = app.views.visitors(project, now, &none).await?.totals.total;
-    Ok((now, app.views.visitors(project, before, &none).await?.totals.total))
+/// Questions that are answered from disk.
+#[derive(Clone)]
+struct Disk {
+    app: App,
+    project: String,
+    now: Range,
+    before: Range,
+    some: Portion,
+    none: Portion,
 }
 
-async fn not_found(
-    app: &App,
-    project: &str,
-    (now, some): (&Range, &Portion),
-    (before, none): (&Range, &Portion),
-) -> Result<(NotFound, Tally), Failure> {
-    let found = app.reports.not_found(project, now, some).await?;
-    Ok((found, app.reports.not_found(project, before, none).await?.totals))
+impl Disk {
+    /// Of the whole site: readers of several pages cannot be added up.
+    async fn visitors(self) -> Result<(u64, u64), Failure> {
+        let (views, none) = (&self.app.views, Portion::new(0, 0));
+        let now = views.visitors(&self.project, &self.now, &none).await?.totals.total;
+        Ok((now, views.visitors(&self.project, &self.before, &none).await?.totals.total))
+    }
+
+    async fn not_found(self) -> Result<(NotFound, Tally), Failure> {
+        let reports = &self.app.reports;
+        let now = reports.not_found(&self.project, &self.now, &self.some).await?;
+        Ok((now, reports.not_found(&self.project, &self.before, &self.none).await?.totals))
+    }
+
+    async fn agents(self) -> Result<Agents, Failure> {
+        self.app.reports.agents(&self.project, &self.now, &self.some).await
+    }
+
+    async fn referrers(self) -> Result<Referrers, Failure> {
+        self.app.reports.referrers(&self.project, &self.now, &self.some).await
+    }
+
+    async fn live(self) -> Result<Live, Failure> {
+        self.app.reports.live(&self.project).await
+    }
 }
