@@ -6,6 +6,7 @@ pub(crate) mod key;
 pub(crate) mod org;
 pub(crate) mod project;
 pub(crate) mod pull;
+pub(crate) mod user;
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use anyhow::{Context, bail};
 use base::SystemClock;
 use serde_json::json;
 use server::Admin;
-use store::{Organization, Project, ProjectId, StoreError};
+use store::{NewDeed, Organization, OrganizationId, Project, ProjectId, StoreError};
 
 use crate::args::{Data, Login};
 use crate::output;
@@ -35,6 +36,15 @@ pub(crate) async fn login(sources: &Sources, args: Login) -> anyhow::Result<()> 
     }
     output::say(format!("This link signs in to {}, once, within 15 minutes:", organization.name));
     output::line(url)
+}
+
+/// As whom the audit log knows these commands.
+const COMMAND_LINE: &str = "command line";
+
+async fn note(admin: &Admin, organization: &OrganizationId, what: &str, about: &str) -> anyhow::Result<()> {
+    let (who, what, about) = (COMMAND_LINE.into(), what.into(), about.into());
+    let deed = NewDeed { organization: organization.clone(), who, what, about };
+    Ok(admin.people.note_deed(&deed).await?)
 }
 
 pub(crate) async fn open(sources: &Sources, data: &Data) -> anyhow::Result<Admin> {

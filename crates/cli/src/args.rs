@@ -7,6 +7,7 @@ mod key;
 mod model;
 mod project;
 mod pull;
+mod user;
 mod views;
 
 use std::path::PathBuf;
@@ -26,6 +27,7 @@ pub(crate) use project::{
     Changes, CreateProject, DeleteProject, HookOfProject, ProjectCommand, UpdateProject, ViewProject,
 };
 pub(crate) use pull::{ListPulls, MergePull, OnePull, PullCommand};
+pub(crate) use user::{Audit, InviteUser, RemoveUser, UserCommand, UserPassword};
 pub(crate) use views::{
     Form, LiveReport, Part, Reclassify, Report, ReportCommand, SeriesReport, Views, When,
 };
@@ -80,6 +82,13 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: KeyCommand,
     },
+    /// People with an account: who they are, invited, removed
+    User {
+        #[command(subcommand)]
+        command: UserCommand,
+    },
+    /// Who did what: sign-ins, keys, people, settings, merges
+    Audit(Audit),
     /// The models that the settings name
     Model {
         #[command(subcommand)]

@@ -128,6 +128,7 @@ async fn set_up(server: &Server, data: &std::path::Path) -> anyhow::Result<Shown
         projects: None,
         allow: Allow::default(),
         expiry: Expiry::Days(7),
+        creator: None,
     };
     let (_, key) = app.accounts.create_key(&key).await?;
     let link = app.sessions.create_login(&organization).await?;

@@ -60,6 +60,8 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Org { command } => admin::org::run(&sources, command).await?,
         Command::Project { command } => admin::project::run(&sources, command).await?,
         Command::Key { command } => admin::key::run(&sources, command).await?,
+        Command::User { command } => admin::user::run(&sources, command).await?,
+        Command::Audit(args) => admin::user::audit(&sources, args).await?,
         Command::Pull { command } => admin::pull::run(&sources, command).await?,
         Command::Model { command } => return model::run(&sources, command).await,
         Command::Job { command } => return client::job::run(&sources, command).await,

@@ -14,6 +14,7 @@ use governor::nanos::Nanos;
 use governor::state::keyed::HashMapStateStore;
 use governor::{Quota, RateLimiter};
 use jiff::Timestamp;
+use sha2::{Digest, Sha256};
 
 /// Addresses that are remembered at once: about 4 MiB of them.
 const MOST: usize = 64 * 1024;
@@ -69,6 +70,30 @@ impl AddressLimit {
     fn lock(&self) -> MutexGuard<'_, Limiter> {
         self.limiter.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Passwords that are tried within a minute: from one address, and for one name.
+pub(crate) struct Tries {
+    by_address: AddressLimit,
+    by_name: AddressLimit,
+}
+
+impl Tries {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { by_address: AddressLimit::new(20, clock.clone()), by_name: AddressLimit::new(5, clock) }
+    }
+
+    pub(crate) fn count(&self, address: Option<IpAddr>, name: &str) -> Result<(), TooOften> {
+        self.by_address.count(address)?;
+        self.by_name.count(Some(place(name)))
+    }
+}
+
+/// A name is counted as if it were a network: by 64 bits of its hash.
+fn place(name: &str) -> IpAddr {
+    let hash = Sha256::digest(name.as_bytes());
+    let network = hash.first_chunk::<8>().map_or(0, |first| u64::from_be_bytes(*first));
+    Ipv6Addr::from_bits(u128::from(network) << 64).into()
 }
 
 fn fresh(per_minute: NonZeroU32, clock: &Arc<dyn Clock>) -> Limiter {

@@ -8,19 +8,20 @@ use base::Clock;
 use base::sqlite::{OpenError, Schema};
 use forge::Local;
 use store::{
-    Accounts, DataDir, Held, JobStore, MasterKey, PostgresStore, Project, ProjectChange, Pulls, Queue, Rates,
-    SecretError, Secrets, Sessions, SqliteStore, Store, StoreError, Sweeps, Upkeep,
+    Accounts, DataDir, Held, JobStore, MasterKey, People, PostgresStore, Project, ProjectChange, Pulls,
+    Queue, Rates, SecretError, Secrets, Sessions, SqliteStore, Store, StoreError, Sweeps, Upkeep,
 };
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use traffic::{Reports, SqliteViews, Views};
 
-use crate::address_limit::AddressLimit;
+use crate::address_limit::{AddressLimit, Tries};
 use crate::bodies::{Bodies, Room};
 use crate::chores::Home;
 use crate::hosts::{self, HostKey, Hosts, Repository, Wanted};
 use crate::metrics::{Counted, Metrics};
 use crate::models::Models;
+use crate::passwords::Passwords;
 use crate::settings::{Limits, Proxies, Settings, USUAL_URL};
 use crate::worker::Grounds;
 
@@ -33,6 +34,10 @@ const A_MOMENT: Duration = Duration::from_millis(50);
 pub struct App {
     pub accounts: Arc<dyn Accounts>,
     pub sessions: Arc<dyn Sessions>,
+    pub people: Arc<dyn People>,
+    pub passwords: Passwords,
+    /// Tries to sign in, by address and by name.
+    pub(crate) tries: Arc<Tries>,
     pub secrets: Arc<dyn Secrets>,
     pub jobs: Arc<dyn JobStore>,
     pub queue: Arc<dyn Queue>,
@@ -75,6 +80,7 @@ pub struct App {
 pub struct Admin {
     pub accounts: Arc<dyn Accounts>,
     pub sessions: Arc<dyn Sessions>,
+    pub people: Arc<dyn People>,
     pub secrets: Arc<dyn Secrets>,
     pub upkeep: Arc<dyn Upkeep>,
     /// Where the server of this data directory was last reached.
@@ -115,6 +121,9 @@ impl App {
             ),
             accounts: store.clone(),
             sessions: store.clone(),
+            people: store.clone(),
+            passwords: Passwords::new(),
+            tries: Arc::new(Tries::new(clock.clone())),
             secrets: store.clone(),
             jobs: store.clone(),
             queue: store.clone(),
@@ -170,6 +179,7 @@ impl Admin {
             hosts: Hosts::new(dir.repositories(), store.clone(), store.clone(), base, settings, clock),
             accounts: store.clone(),
             sessions: store.clone(),
+            people: store.clone(),
             secrets: store.clone(),
             upkeep: store,
             url,

@@ -1,11 +1,14 @@
 //! The pages: server-rendered, working without JavaScript, behind a strict content policy.
 
 pub(crate) mod assets;
+pub(crate) mod audit;
 pub(crate) mod home;
 pub(crate) mod job;
 pub(crate) mod jobs;
+pub(crate) mod join;
 pub(crate) mod keys;
 pub(crate) mod login;
+pub(crate) mod people;
 pub(crate) mod pulls;
 pub(crate) mod readers;
 mod session;

@@ -197,7 +197,7 @@ fn gone(removed: std::io::Result<()>) -> std::io::Result<()> {
     removed.or_else(|error| if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
-fn is_on_the_web(repository: &str) -> bool {
+pub(crate) fn is_on_the_web(repository: &str) -> bool {
     repository.contains("://") || repository.starts_with("git@")
 }
 

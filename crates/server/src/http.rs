@@ -1,7 +1,6 @@
 //! The whole URL map on one screen. One file a resource under `http/`; pages under `dashboard/`.
 
 mod access;
-mod address;
 mod analytics;
 mod asked;
 mod body;
@@ -82,6 +81,13 @@ pub(crate) fn router(app: App) -> Router {
         .route("/", get(dashboard::home::show))
         .route("/login", get(dashboard::login::show).post(dashboard::login::enter))
         .route("/logout", post(dashboard::login::leave))
+        .route("/logout/everywhere", post(dashboard::login::leave_everywhere))
+        .route("/join", get(dashboard::join::show).post(dashboard::join::enter))
+        .route("/people", get(dashboard::people::list))
+        .route("/people/invite", post(dashboard::people::invite))
+        .route("/people/password", post(dashboard::people::password))
+        .route("/people/{id}/remove", post(dashboard::people::remove))
+        .route("/audit", get(dashboard::audit::list))
         .route("/p/{projectId}", get(dashboard::jobs::to_list))
         .route("/p/{projectId}/keys", get(dashboard::keys::list).post(dashboard::keys::create))
         .route("/p/{projectId}/keys/{id}/revoke", post(dashboard::keys::revoke))

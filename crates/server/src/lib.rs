@@ -1,5 +1,6 @@
 //! The running Docwright: HTTP, pages and worker over the parts that `app` puts together.
 
+mod address;
 mod address_limit;
 mod app;
 mod bodies;
@@ -12,6 +13,7 @@ mod http;
 mod metrics;
 mod models;
 mod origin;
+mod passwords;
 mod path;
 mod serve;
 mod settings;
@@ -28,6 +30,7 @@ pub use http::openapi;
 pub use models::{OFFLINE, keep_model_key, model_key, remove_model_key};
 pub use net::Reach;
 pub use origin::parse_site;
+pub use passwords::{Passwords, parse_password};
 pub use serve::{Server, Workshop};
 pub use settings::{Bounds, DAY, Limits, Proxies, ProxyHeader, Settings, USUAL_URL, parse_public_url};
 pub use worker::{Worker, parse_allow_path};

@@ -6,7 +6,9 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::{ApiKey, KeyId, KeyText, NewKey, OrganizationId, ProjectId, Result, Token};
+use crate::{
+    ApiKey, KeyId, KeyText, NewKey, OrganizationId, Person, PersonId, ProjectId, Result, Role, Token,
+};
 
 #[derive(Debug, Clone)]
 pub struct Organization {
@@ -219,6 +221,22 @@ pub trait Accounts: Send + Sync {
     async fn touch_key(&self, key: &ApiKey) -> Result<()>;
 }
 
+/// Whom a browser speaks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    pub organization: OrganizationId,
+    /// `None`: whoever had a link that was made on the server's machine.
+    pub person: Option<Person>,
+    /// It began with such a link, so there is someone who has the machine.
+    pub operator: bool,
+}
+
+impl Session {
+    pub fn is_owner(&self) -> bool {
+        self.person.as_ref().is_none_or(|person| person.role == Role::Owner)
+    }
+}
+
 /// Signing in to the web face, by links that work once.
 #[async_trait]
 pub trait Sessions: Send + Sync {
@@ -228,9 +246,15 @@ pub trait Sessions: Send + Sync {
     async fn login_works(&self, link: &Token) -> Result<bool>;
     /// Uses the link up and starts a session; `None` when it is unknown, used or too old.
     async fn use_login(&self, link: &Token) -> Result<Option<Token>>;
-    /// The organization that the session is signed in to.
-    async fn session(&self, session: &Token) -> Result<Option<OrganizationId>>;
+    /// Starts a session of a person; `None` when there is no such person any more.
+    async fn start_session(&self, person: &PersonId) -> Result<Option<Token>>;
+    /// Makes a session the person's, under a new token; `None` when it has ended, or the person is of
+    /// another organization.
+    async fn hand_over(&self, session: &Token, person: &PersonId) -> Result<Option<Token>>;
+    async fn session(&self, session: &Token) -> Result<Option<Session>>;
     async fn end_session(&self, session: &Token) -> Result<()>;
+    /// Ends every session of the same person; of nobody, those that are nobody's in the organization.
+    async fn end_sessions(&self, of: &Session) -> Result<()>;
     /// Whether any session is live: when not, a server that starts says how to sign in.
     async fn anyone_signed_in(&self) -> Result<bool>;
 }

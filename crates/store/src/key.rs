@@ -197,6 +197,8 @@ pub struct ApiKey {
     /// `None`: every project of the organization, also those to come.
     pub projects: Option<Vec<ProjectId>>,
     pub allow: Allow,
+    /// Who made it, where that is known.
+    pub creator: Option<String>,
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
     pub last_used_at: Option<Timestamp>,
@@ -232,6 +234,8 @@ pub struct NewKey {
     pub projects: Option<Vec<ProjectId>>,
     pub allow: Allow,
     pub expiry: Expiry,
+    /// Who makes it, as people are named.
+    pub creator: Option<String>,
 }
 
 impl NewKey {
@@ -246,6 +250,7 @@ impl NewKey {
             scope: new.scope,
             projects: new.projects,
             allow: new.allow,
+            creator: new.creator,
             created_at: now,
             expires_at,
             last_used_at: None,

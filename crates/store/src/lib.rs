@@ -13,6 +13,7 @@ mod kept;
 mod key;
 mod name;
 mod note;
+mod people;
 mod postgres;
 mod pull;
 mod queue;
@@ -25,12 +26,12 @@ mod upkeep;
 
 pub use account::{
     Accounts, Author, HostApp, Hosting, HumanReads, NewProject, Organization, Project, ProjectChange,
-    Sessions,
+    Session, Sessions,
 };
 pub use conversation::{MAX_ENTRY_BYTES, Said, Tokens};
 pub use data_dir::{DataDir, DataDirError, Held};
 pub use home::{ViewsHome, ViewsWish};
-pub use id::{JobId, KeyId, OrganizationId, ProjectId, Token, WorkerId};
+pub use id::{JobId, KeyId, OrganizationId, PersonId, ProjectId, Token, WorkerId};
 pub use job::{
     Archived, Event, Filter, Job, JobCounts, JobStore, MAX_PROMPT_CHARS, NewEvent, NewJob, Page, Prompt,
     PromptError, Status,
@@ -38,6 +39,7 @@ pub use job::{
 pub use key::{Allow, AllowError, ApiKey, Expiry, KeyText, NewKey, Scope};
 pub use name::parse_name;
 pub use note::Note;
+pub use people::{Deed, Invite, NewDeed, NewPerson, PasswordHash, People, Person, Role, parse_person_name};
 pub use postgres::{DatabaseUrl, PostgresStore};
 pub use pull::{Merge, NewPull, Pull, PullState, Pulls};
 pub use queue::{Change, Ending, LEASE, Lease, MAX_ATTEMPTS, Message, Outcome, Queue, Resume};
@@ -49,12 +51,13 @@ pub use upkeep::Upkeep;
 
 /// All that a backend keeps.
 pub trait Store:
-    Accounts + Sessions + Secrets + JobStore + Queue + Rates + Pulls + Sweeps + Upkeep + ViewsHome
+    Accounts + Sessions + People + Secrets + JobStore + Queue + Rates + Pulls + Sweeps + Upkeep + ViewsHome
 {
 }
 
-impl<T: Accounts + Sessions + Secrets + JobStore + Queue + Rates + Pulls + Sweeps + Upkeep + ViewsHome> Store
-    for T
+impl<
+    T: Accounts + Sessions + People + Secrets + JobStore + Queue + Rates + Pulls + Sweeps + Upkeep + ViewsHome,
+> Store for T
 {
 }
 

@@ -2,7 +2,7 @@
 
 use anyhow::ensure;
 
-use super::open;
+use super::{note, open};
 use crate::args::{DeleteOrganization, DeleteProject};
 use crate::output;
 use crate::settings::Sources;
@@ -19,6 +19,7 @@ pub(crate) async fn project(sources: &Sources, args: DeleteProject) -> anyhow::R
         project.name
     );
     admin.upkeep.delete_project(&project.id).await?;
+    note(&admin, &project.organization, "deleted the project", &project.name).await?;
     output::say(format!("Deleted the project {}. {LATER}", project.name));
     Ok(())
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use server::Admin;
 use store::{Allow, ApiKey, NewKey, ProjectId};
 
-use super::{open, organization, project};
+use super::{note, open, organization, project};
 use crate::args::{CreateKey, KeyCommand, List, RevokeKey};
 use crate::output;
 use crate::settings::Sources;
@@ -28,8 +28,10 @@ async fn create(sources: &Sources, args: CreateKey) -> anyhow::Result<()> {
         projects,
         allow: Allow::parse(args.allow.iter().map(String::as_str))?,
         expiry: args.expires,
+        creator: Some(super::COMMAND_LINE.into()),
     };
     let (key, text) = admin.accounts.create_key(&new).await?;
+    note(&admin, &key.organization, "made the key", &key.name).await?;
     if let Err(error) = show(&args, &key, text.reveal()) {
         // A key that nobody has seen must not be left to work.
         admin.accounts.revoke_key(&key.organization, &key.id).await?;
@@ -112,6 +114,7 @@ async fn revoke(sources: &Sources, args: RevokeKey) -> anyhow::Result<()> {
     };
     let key = find().await?;
     admin.accounts.revoke_key(&key.organization, &key.id).await?;
+    note(&admin, &key.organization, "revoked the key", &key.name).await?;
     if args.json {
         return output::json(&shown(&find().await?));
     }
@@ -128,6 +131,7 @@ fn shown(key: &ApiKey) -> Value {
         "scope": key.scope.as_str(),
         "projects": key.projects.as_ref().map(|all| all.iter().map(|id| id.0.clone()).collect::<Vec<_>>()),
         "allow": key.allow.entries().collect::<Vec<_>>(),
+        "creator": key.creator,
         "createdAt": output::moment(key.created_at),
         "expiresAt": key.expires_at.map(output::moment),
         "lastUsedAt": key.last_used_at.map(output::moment),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use server::{OFFLINE, Wanted};
 use store::{NewProject, Project, ProjectChange};
 
-use super::{delete, host, open, organization, project};
+use super::{delete, host, note, open, organization, project};
 use crate::args::{Changes, CreateProject, List, ProjectCommand, UpdateProject, ViewProject};
 use crate::output;
 use crate::settings::Sources;
@@ -94,7 +94,9 @@ async fn update(sources: &Sources, args: UpdateProject) -> anyhow::Result<()> {
     let before = project(&admin, &args.id).await?;
     let key = host::key(&args.host)?;
     let change = host::changed(&args.host, parse_change(sources, &args.changes)?);
-    tell(&admin.update_project(&before, change, key.as_ref()).await?, args.json)
+    let after = admin.update_project(&before, change, key.as_ref()).await?;
+    note(&admin, &after.organization, "changed the settings of", &after.name).await?;
+    tell(&after, args.json)
 }
 
 fn parse_change(sources: &Sources, changes: &Changes) -> anyhow::Result<ProjectChange> {

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use server::{CommitLine, Host, Local, PullRequest, PullState};
 
-use super::{open, project};
+use super::{note, open, project};
 use crate::args::{ListPulls, MergePull, OnePull, PullCommand};
 use crate::output;
 use crate::settings::Sources;
@@ -86,11 +86,19 @@ async fn merge(sources: &Sources, args: MergePull) -> anyhow::Result<()> {
         check_seen(&host, &pull, seen).await?;
     }
     let merged = host.merge(number, Some(&pull.head_commit)).await?;
+    noted(sources, &args.pull, &merged).await?;
     if args.pull.json {
         return output::json(&shown(&merged));
     }
     output::say(format!("Merged pull request #{number} into {}.", merged.base));
     Ok(())
+}
+
+async fn noted(sources: &Sources, args: &OnePull, merged: &PullRequest) -> anyhow::Result<()> {
+    let admin = open(sources, &args.data).await?;
+    let project = project(&admin, &args.project).await?;
+    let about = format!("{} #{}", project.name, merged.number);
+    note(&admin, &project.organization, "merged the pull request", &about).await
 }
 
 /// Nobody merges what they have not looked at, nor by digits that could mean an older commit.

@@ -260,3 +260,41 @@ fn what_is_deleted_is_gone_for_good_and_only_when_it_is_said_twice() {
     assert!(std::path::Path::new(&repository).is_dir());
     serving.stop();
 }
+
+#[test]
+fn people_are_invited_listed_given_a_password_and_removed() {
+    let home = home();
+    let serving = Serving::start(home.path());
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let link = json(home.path(), &["user", "invite", "--role", "owner", "--json"]);
+    let link = link["inviteUrl"].as_str().unwrap();
+    assert!(link.starts_with(&format!("{}/join?token=", serving.url)), "{link}");
+    assert_eq!(json(home.path(), &["user", "list", "--json"]), json!([]));
+    assert!(
+        refusal(home.path(), &["user", "remove", "ada@acme.dev"])
+            .1
+            .contains("nobody has the name ada@acme.dev")
+    );
+
+    let http =
+        reqwest::blocking::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+    let post = |path: &str, form: String| {
+        let request = http.post(format!("{}{path}", serving.url)).body(form);
+        request.header("content-type", "application/x-www-form-urlencoded").send().unwrap().status().as_u16()
+    };
+    let token = link.split_once('=').unwrap().1;
+    assert_eq!(post("/join", format!("token={token}&name=ada@acme.dev&password=correct+horse")), 303);
+    assert_eq!(json(home.path(), &["user", "list", "--json"])[0]["role"], "owner");
+    std::fs::write(home.path().join("short"), "short\n").unwrap();
+    std::fs::write(home.path().join("long"), "another long one\n").unwrap();
+    let password = |file| ["user", "password", "ada@acme.dev", "--password-file", file];
+    assert!(refusal(home.path(), &password("short")).1.contains("at least 10"));
+    assert!(run(home.path(), &password("long")).status.success());
+    let sign_in = |password: &str| post("/login", format!("name=ada@acme.dev&password={password}"));
+    assert_eq!((sign_in("correct+horse"), sign_in("another+long+one")), (401, 303));
+    assert!(run(home.path(), &["user", "remove", "ADA@acme.dev"]).status.success());
+    assert_eq!(sign_in("another+long+one"), 401);
+    let log = json(home.path(), &["audit", "--json"]);
+    let told: Vec<_> = log.as_array().unwrap().iter().map(|deed| deed["what"].as_str().unwrap()).collect();
+    assert_eq!(told, ["removed", "signed in", "set the password of", "signed in", "invited"]);
+}

@@ -1,44 +1,109 @@
-//! Signing in by a one-time link. A GET, as link previews make it, uses nothing up.
+//! Signing in, by a one-time link or with a name and a password; and out.
 
-use axum::extract::{Request, State};
+use std::net::IpAddr;
+
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::header::{HeaderValue, RETRY_AFTER};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
-use store::Token;
+use store::{NewDeed, Session, Token, parse_person_name};
 
-use super::session::{Fields, SignedIn, cookie, set_cookie};
-use super::view::{Login, Section, Shell};
-use super::{Oops, notice, page};
+use super::session::{BY_LINK, Fields, SignedIn, cookie, outside, set_cookie};
+use super::view::{Login, LoginNeeded};
+use super::{Oops, notice, page, page_with};
+use crate::address::ClientAddress;
+use crate::address_limit::TooOften;
 use crate::app::App;
 use crate::path::query_value;
 
 /// Nobody is signed in here, so nobody may send much.
-const MAX_TOKEN_FORM: usize = 4096;
+pub(super) const MAX_FORM: usize = 4096;
 
-/// `GET /login?token=…`: a button.
+/// `GET /login?token=…`: a button, since a GET, as link previews make it, must use nothing up. Without a
+/// token: where to type a name and a password.
 pub(crate) async fn show(State(app): State<App>, uri: Uri) -> Result<Response, Oops> {
     let token = query_value(&uri, "token");
+    if token.is_empty() {
+        return Ok(sign_in_page(StatusCode::OK, "", None));
+    }
     if !app.sessions.login_works(&Token::received(&token)).await? {
         return Ok(used_up());
     }
-    let shell = Shell {
-        title: "Sign in".into(),
-        project: None,
-        current: Section::Elsewhere,
-        signed_in: false,
-        csrf: String::new(),
-    };
-    Ok(page(&Login { shell, token }))
+    Ok(page(&Login { shell: outside("Sign in"), token }))
 }
 
-/// `POST /login`: uses the link up.
+/// `POST /login`: uses the link up, or tries the password.
 pub(crate) async fn enter(State(app): State<App>, request: Request) -> Result<Response, Oops> {
-    let fields = Fields::read(&app, request, MAX_TOKEN_FORM).await.map_err(Oops)?;
-    let Some(session) = app.sessions.use_login(&Token::received(fields.get("token"))).await? else {
-        return Ok(used_up());
+    let (mut parts, body) = request.into_parts();
+    let Ok(ClientAddress(address)) = ClientAddress::from_request_parts(&mut parts, &app).await;
+    let before = cookie(&parts.headers, &app);
+    let fields = Fields::read(&app, Request::from_parts(parts, body), MAX_FORM).await.map_err(Oops)?;
+    let session = match fields.get("token") {
+        "" => match by_password(&app, &fields, address).await? {
+            Ok(session) => session,
+            Err(refused) => return Ok(refused),
+        },
+        token => match app.sessions.use_login(&Token::received(token)).await? {
+            Some(session) => session,
+            None => return Ok(used_up()),
+        },
     };
+    begin(&app, before, &session).await
+}
+
+/// The answer that a session begins with. One that the browser had before is over.
+pub(super) async fn begin(app: &App, before: Option<Token>, session: &Token) -> Result<Response, Oops> {
+    if let Some(before) = before {
+        app.sessions.end_session(&before).await?;
+    }
+    if let Some(begun) = app.sessions.session(session).await? {
+        note(app, &begun, "signed in").await?;
+    }
     let mut response = Redirect::to("/").into_response();
-    set_cookie(&mut response, &app, Some(&session));
+    set_cookie(&mut response, app, Some(session));
     Ok(response)
+}
+
+async fn note(app: &App, session: &Session, what: &str) -> Result<(), Oops> {
+    let who = session.person.as_ref().map_or(BY_LINK, |person| person.name.as_str());
+    let organization = session.organization.clone();
+    let deed = NewDeed { organization, who: who.into(), what: what.into(), about: String::new() };
+    Ok(app.people.note_deed(&deed).await?)
+}
+
+/// A name that nobody has is answered like a wrong password, and as late.
+async fn by_password(
+    app: &App,
+    fields: &Fields,
+    address: Option<IpAddr>,
+) -> Result<Result<Token, Response>, Oops> {
+    let typed = fields.get("name");
+    let name = parse_person_name(typed).unwrap_or_default();
+    if let Err(too_often) = app.tries.count(address, &name) {
+        return Ok(Err(wait(typed, too_often)));
+    }
+    let found = app.people.person_named(&name).await?;
+    let kept = found.as_ref().map(|(_, hash)| hash);
+    let fits = app.passwords.fits(fields.get("password"), kept).await?;
+    let session = match found.filter(|_| fits) {
+        Some((person, _)) => app.sessions.start_session(&person.id).await?,
+        None => None,
+    };
+    let wrong = || sign_in_page(StatusCode::UNAUTHORIZED, typed, Some("The name or the password is wrong."));
+    Ok(session.ok_or_else(wrong))
+}
+
+fn wait(name: &str, too_often: TooOften) -> Response {
+    let seconds = too_often.wait.as_secs() + 1;
+    let sentence = format!("That was tried too often. Try again in {seconds} seconds.");
+    let mut response = sign_in_page(StatusCode::TOO_MANY_REQUESTS, name, Some(&sentence));
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    response
+}
+
+fn sign_in_page(status: StatusCode, name: &str, error: Option<&str>) -> Response {
+    let error = error.map(str::to_owned);
+    page_with(status, &LoginNeeded { shell: outside("Sign in"), name: name.into(), error })
 }
 
 /// `POST /logout`
@@ -51,9 +116,24 @@ pub(crate) async fn leave(
     if let Some(session) = cookie(&headers, &app) {
         app.sessions.end_session(&session).await?;
     }
+    Ok(left(&app))
+}
+
+/// `POST /logout/everywhere`
+pub(crate) async fn leave_everywhere(
+    State(app): State<App>,
+    who: SignedIn,
+    _checked: Fields,
+) -> Result<Response, Oops> {
+    app.sessions.end_sessions(&who.session).await?;
+    who.note(&app, "signed out everywhere", "").await?;
+    Ok(left(&app))
+}
+
+fn left(app: &App) -> Response {
     let mut response = Redirect::to("/").into_response();
-    set_cookie(&mut response, &app, None);
-    Ok(response)
+    set_cookie(&mut response, app, None);
+    response
 }
 
 fn used_up() -> Response {

@@ -65,6 +65,9 @@ pub(crate) async fn merge(
         Ok(seen) => host.merge(parse(&number), Some(&seen)).await,
         Err(error) => Err(error),
     };
+    if merged.is_ok() {
+        at.visitor.note(&app, "merged the pull request", &format!("{} #{number}", at.project.name)).await?;
+    }
     settled(&app, &at, &host, parse(&number), merged).await
 }
 

@@ -8,11 +8,11 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use sha2::{Digest, Sha256};
-use store::{OrganizationId, Project, ProjectId, Token};
+use store::{NewDeed, OrganizationId, Project, ProjectId, Session, Token};
 use subtle::ConstantTimeEq;
 
 use super::view::{LoginNeeded, ProjectNav, Section, Shell};
-use super::{broken, missing, notice, page_with};
+use super::{Oops, broken, missing, notice, page_with};
 use crate::app::App;
 use crate::bodies::Unread;
 use crate::path::segment;
@@ -24,16 +24,38 @@ const NAMED: usize = 4;
 /// The longest prompt, each character encoded the longest way.
 const MAX_FORM: usize = 2 * 1024 * 1024;
 const FORTNIGHT: &str = "1209600";
+/// Whoever signed in by a link of `docwright login` and has no name here.
+pub(super) const BY_LINK: &str = "login link";
 
 /// Somebody with a live session.
 pub(crate) struct SignedIn {
     pub(super) organization: OrganizationId,
+    pub(super) session: Session,
     csrf: String,
 }
 
 impl SignedIn {
     pub(super) fn shell(&self, title: &str, current: Section) -> Shell {
         Shell { title: title.into(), project: None, current, signed_in: true, csrf: self.csrf.clone() }
+    }
+
+    /// As it is told to others.
+    pub(super) fn who(&self) -> String {
+        let name = self.session.person.as_ref().map(|person| person.name.clone());
+        name.unwrap_or_else(|| BY_LINK.to_owned())
+    }
+
+    pub(super) fn must_own(&self) -> Result<(), Oops> {
+        let message = "Nothing was changed. Ask an owner of the organization to do it.";
+        let refused = || Oops(notice(StatusCode::FORBIDDEN, "Only an owner may do that", message));
+        if self.session.is_owner() { Ok(()) } else { Err(refused()) }
+    }
+
+    /// For those who ask later who it was.
+    pub(super) async fn note(&self, app: &App, what: &str, about: &str) -> Result<(), Oops> {
+        let (organization, who) = (self.organization.clone(), self.who());
+        let deed = NewDeed { organization, who, what: what.into(), about: about.into() };
+        Ok(app.people.note_deed(&deed).await?)
     }
 }
 
@@ -42,9 +64,9 @@ impl FromRequestParts<App> for SignedIn {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
         let token = cookie(&parts.headers, app).ok_or_else(login_needed)?;
-        let owner = app.sessions.session(&token).await.map_err(|error| broken(&error.into()))?;
-        let organization = owner.ok_or_else(login_needed)?;
-        Ok(Self { organization, csrf: csrf(&token) })
+        let found = app.sessions.session(&token).await.map_err(|error| broken(&error.into()))?;
+        let session = found.ok_or_else(login_needed)?;
+        Ok(Self { organization: session.organization.clone(), session, csrf: csrf(&token) })
     }
 }
 
@@ -162,14 +184,19 @@ fn stale() -> Response {
 }
 
 fn login_needed() -> Response {
-    let shell = Shell {
-        title: "Sign in".into(),
+    let shell = outside("Sign in");
+    page_with(StatusCode::UNAUTHORIZED, &LoginNeeded { shell, name: String::new(), error: None })
+}
+
+/// Around a page for whoever is not signed in.
+pub(super) fn outside(title: &str) -> Shell {
+    Shell {
+        title: title.into(),
         project: None,
         current: Section::Elsewhere,
         signed_in: false,
         csrf: String::new(),
-    };
-    page_with(StatusCode::UNAUTHORIZED, &LoginNeeded { shell })
+    }
 }
 
 fn csrf(session: &Token) -> String {

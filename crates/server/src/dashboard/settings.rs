@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
-use store::{HumanReads, Project, ProjectChange, parse_name};
+use store::{HumanReads, Project, ProjectChange, Session, parse_name};
 use traffic::{Portion, Range};
 
 use super::session::{Fields, InProject};
@@ -12,7 +12,7 @@ use super::view::{
 };
 use super::{Oops, page, page_with};
 use crate::app::App;
-use crate::hosts::{self, HostKey, parse_docs_path};
+use crate::hosts::{self, HostKey, is_on_the_web, parse_docs_path};
 use crate::origin::parse_site;
 use crate::parse_allow_path;
 use crate::path::query_value;
@@ -44,9 +44,10 @@ pub(crate) async fn repository(
     at: InProject,
     fields: Fields,
 ) -> Result<Response, Oops> {
+    at.visitor.must_own()?;
     let token = fields.get("token").trim();
     let key = (!token.is_empty()).then(|| HostKey::new(token));
-    let saved = match repository_change(&fields) {
+    let saved = match repository_change(&at, &fields) {
         Ok(change) if fields.get("test") == "true" => {
             let found = hosts::check_change(&app.hosts, &at.project, &change, key.as_ref()).await;
             found.map(|found| Some(format!("It works: jobs start from {} of {}.", found.branch, found.place)))
@@ -57,7 +58,7 @@ pub(crate) async fn repository(
         Err(sentence) => Err(anyhow::Error::msg(sentence)),
     };
     let (good, sentence) = match saved {
-        Ok(None) => return Ok(done(&at, "repository")),
+        Ok(None) => return done(&app, &at, "repository").await,
         Ok(Some(sentence)) => (true, sentence),
         Err(error) => (false, error.to_string()),
     };
@@ -71,20 +72,35 @@ pub(crate) async fn repository(
     Ok(answered(settings, Card::Repository, good, sentence))
 }
 
-fn repository_change(fields: &Fields) -> Result<ProjectChange, String> {
+fn repository_change(at: &InProject, fields: &Fields) -> Result<ProjectChange, String> {
     let given = |name| Some(fields.get(name).trim().to_owned()).filter(|text| !text.is_empty());
+    let place = given("repository").ok_or("say where the repository is")?;
+    if place != at.project.repository {
+        may_name(&at.visitor.session, &place)?;
+    }
     let folder = given("folder").map(|folder| parse_docs_path(&folder)).transpose();
     Ok(ProjectChange {
         name: Some(parse_name("a project", fields.get("name"))?),
-        repository: Some(given("repository").ok_or("say where the repository is")?),
+        repository: Some(place),
         base_ref: Some(given("branch")),
         docs_path: Some(folder.map_err(|error| error.to_string())?),
         ..ProjectChange::default()
     })
 }
 
+/// A path of the server's machine is for who has that machine: other organizations have theirs there, too.
+pub(super) fn may_name(session: &Session, repository: &str) -> Result<(), String> {
+    match session.operator || is_on_the_web(repository) {
+        true => Ok(()),
+        false => Err("name an address such as https://github.com/acme/docs: a path of the server's machine \
+            can be set by who signs in with a link of `docwright login`"
+            .into()),
+    }
+}
+
 /// `POST /p/{projectId}/settings/jobs`
 pub(crate) async fn jobs(State(app): State<App>, at: InProject, fields: Fields) -> Result<Response, Oops> {
+    at.visitor.must_own()?;
     match jobs_change(&app, &at.project, &fields) {
         Ok(change) => save(&app, &at, &change, "jobs").await,
         Err(sentence) => {
@@ -112,6 +128,7 @@ fn jobs_change(app: &App, project: &Project, fields: &Fields) -> Result<ProjectC
 
 /// `POST /p/{projectId}/settings/readers`
 pub(crate) async fn readers(State(app): State<App>, at: InProject, fields: Fields) -> Result<Response, Oops> {
+    at.visitor.must_own()?;
     match readers_change(&fields) {
         Ok(change) => save(&app, &at, &change, "readers").await,
         Err(sentence) => {
@@ -141,21 +158,24 @@ fn few(lines: Vec<String>) -> Result<Vec<String>, String> {
 
 /// `POST /p/{projectId}/settings/delete`
 pub(crate) async fn delete(State(app): State<App>, at: InProject, fields: Fields) -> Result<Response, Oops> {
+    at.visitor.must_own()?;
     if fields.get("typed").trim() != at.project.name {
         let sentence = "That is not the name of this project. Nothing was deleted.".to_owned();
         return Ok(answered(settings_page(&app, &at).await?, Card::Danger, false, sentence));
     }
     app.upkeep.delete_project(&at.project.id).await?;
+    at.visitor.note(&app, "deleted the project", &at.project.name).await?;
     Ok(Redirect::to("/").into_response())
 }
 
 async fn save(app: &App, at: &InProject, change: &ProjectChange, card: &str) -> Result<Response, Oops> {
     app.accounts.update_project(&at.project.id, change).await?;
-    Ok(done(at, card))
+    done(app, at, card).await
 }
 
-fn done(at: &InProject, card: &str) -> Response {
-    Redirect::to(&format!("{}/settings?saved={card}#{card}", at.root())).into_response()
+async fn done(app: &App, at: &InProject, card: &str) -> Result<Response, Oops> {
+    at.visitor.note(app, &format!("changed the settings ({card}) of"), &at.project.name).await?;
+    Ok(Redirect::to(&format!("{}/settings?saved={card}#{card}", at.root())).into_response())
 }
 
 fn answered(settings: Settings, card: Card, good: bool, sentence: String) -> Response {
@@ -188,6 +208,7 @@ async fn settings_page(app: &App, at: &InProject) -> Result<Settings, Oops> {
         },
         snippet: format!("<script defer src=\"{base}/js/docwright.js\" data-project=\"{id}\"></script>"),
         arrived: views_so_far(app, project).await?,
+        owner: at.visitor.session.is_owner(),
         said: None,
     })
 }

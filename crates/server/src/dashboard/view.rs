@@ -5,6 +5,7 @@
 mod chart;
 mod diff;
 mod job;
+mod people;
 mod preview;
 mod prose;
 mod readers;
@@ -19,13 +20,14 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 pub(crate) use chart::Chart;
 pub(crate) use diff::{DiffFile, diff_files, fit};
 pub(crate) use job::Job;
+pub(crate) use people::{DeedRow, Deeds, Form, Join, Me, Outcome, PeoplePage, PersonRow};
 pub(crate) use prose::{Block, blocks, headline};
 pub(crate) use readers::{
     Choice, Filter, LiveLine, MergeRow, NoReaders, Panel, Picker, ReaderList, Readers, Row, Tile,
 };
 pub(crate) use rows::{
-    Commit, Ended, Expiry, ExpiryKind, JobRow, JobState, KeyForm, KeyRow, NewKey, ProjectRow, PullRef,
-    PullRow, PullState, Step,
+    Commit, Ended, Expiry, ExpiryKind, JobRow, JobState, KeyForm, KeyRow, NewKey, OtherProject, ProjectRow,
+    PullRef, PullRow, PullState, Step,
 };
 
 pub(crate) use settings::{
@@ -100,6 +102,7 @@ pub(crate) enum Section {
     Pulls,
     Keys,
     Settings,
+    People,
     /// A page that is in no navigation: signing in, an error.
     Elsewhere,
 }
@@ -131,6 +134,9 @@ pub(crate) struct Login {
 #[template(path = "login_needed.html")]
 pub(crate) struct LoginNeeded {
     pub(crate) shell: Shell,
+    /// What was typed, kept when it was refused.
+    pub(crate) name: String,
+    pub(crate) error: Option<String>,
 }
 
 /// An answer that is not a page of its own: not found, an expired link, a conflict.
@@ -158,6 +164,7 @@ pub(crate) struct Keys {
     pub(crate) shell: Shell,
     pub(crate) project_id: String,
     pub(crate) keys: Vec<KeyRow>,
+    pub(crate) others: Vec<OtherProject>,
     /// The key that was just made: the only time its secret is on a page.
     pub(crate) created: Option<NewKey>,
     pub(crate) error: Option<String>,

@@ -19,8 +19,8 @@ use hyper::body::{Frame, SizeHint};
 use store::ApiKey;
 use tracing::Span;
 
-use super::address::ClientAddress;
 use super::error::{ApiError, ERROR_CODE};
+use crate::address::ClientAddress;
 use crate::app::App;
 use crate::metrics::{Counter, Labels, Metrics};
 
@@ -34,7 +34,7 @@ const LEFT: u16 = 499;
 
 pub(super) async fn layer(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let client = request.extract_parts_with_state::<ClientAddress, App>(&app).await;
-    let client = client.ok().and_then(|ClientAddress(address)| address);
+    let Ok(ClientAddress(client)) = client;
     let mut access = Access::begin(&app, &request, client);
     let answer = AssertUnwindSafe(next.run(request)).catch_unwind().await;
     let response =

@@ -8,8 +8,8 @@ use axum::http::request::Parts;
 use store::{ApiKey, JobId, KeyText, Project, ProjectId, Scope};
 
 use super::access;
-use super::address::ClientAddress;
 use super::error::ApiError;
+use crate::address::ClientAddress;
 use crate::app::App;
 use crate::path::segment;
 
@@ -27,7 +27,7 @@ impl FromRequestParts<App> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let key = live_key(parts, app).await?;
-        let ClientAddress(address) = ClientAddress::from_request_parts(parts, app).await?;
+        let Ok(ClientAddress(address)) = ClientAddress::from_request_parts(parts, app).await;
         if !key.allow.is_empty() && !address.is_some_and(|address| key.allow.permits(address)) {
             return Err(ApiError::AddressNotAllowed);
         }

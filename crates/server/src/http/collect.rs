@@ -12,10 +12,10 @@ use store::HumanReads;
 use traffic::{Event, RawEvent};
 use wire::BrowserView;
 
-use super::address::ClientAddress;
 use super::body::{is_json, media_type, object, read};
 use super::error::ApiError;
 use super::site::Site;
+use crate::address::ClientAddress;
 use crate::app::App;
 
 const MAX_BYTES: usize = 8 * 1024;

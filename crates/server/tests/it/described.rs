@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::{Answer, TestServer};
 
 /// Not the API: pages for people, which their own tests look at.
-const PAGES: [&str; 4] = ["/login", "/logout", "/p/", "/assets/"];
+const PAGES: [&str; 8] = ["/login", "/logout", "/join", "/welcome", "/people", "/audit", "/p/", "/assets/"];
 
 fn document() -> &'static Value {
     static DOCUMENT: OnceLock<Value> = OnceLock::new();

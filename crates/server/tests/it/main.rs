@@ -30,6 +30,7 @@ mod metrics;
 mod operations;
 mod order;
 mod pages;
+mod people;
 mod postgres;
 mod provider;
 mod raw;

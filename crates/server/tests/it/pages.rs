@@ -14,10 +14,23 @@ impl<'a> Browser<'a> {
         let link = server.app.sessions.create_login(&team.organization.id).await.unwrap();
         let enter = server.request(Method::POST, "/login").form(&[("token", link.reveal())]);
         let answer = send(enter).await;
+        Self::with(server, &answer)
+    }
+
+    /// With the session that an answer begins.
+    pub(crate) fn with(server: &'a TestServer, answer: &Answer) -> Self {
         assert_eq!((answer.status, answer.header("location")), (303, "/"));
+        Self::with_cookie(server, answer)
+    }
+
+    pub(crate) fn with_cookie(server: &'a TestServer, answer: &Answer) -> Self {
         let cookie = answer.header("set-cookie").to_owned();
         assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax"), "{cookie}");
         Self { server, cookie: cookie.split(';').next().unwrap().to_owned() }
+    }
+
+    pub(crate) fn cookie(&self) -> &str {
+        &self.cookie
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
@@ -63,7 +76,7 @@ async fn a_login_link_shows_a_button_and_works_once() {
     assert_eq!(send(enter()).await.status, 303);
     assert_eq!(send(enter()).await.status, 410);
     assert_eq!(send(server.request(Method::GET, &path)).await.status, 410);
-    assert_eq!(send(server.request(Method::GET, "/login")).await.status, 410);
+    assert_eq!(send(server.request(Method::GET, "/login?token=x")).await.status, 410);
 }
 
 #[tokio::test]

@@ -109,6 +109,7 @@ impl TestServer {
             projects: None,
             allow: Allow::default(),
             expiry: Expiry::Days(7),
+            creator: None,
         };
         shape(&mut new);
         self.app.accounts.create_key(&new).await.unwrap().1.reveal().to_owned()

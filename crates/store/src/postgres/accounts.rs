@@ -71,7 +71,7 @@ impl Accounts for PostgresStore {
         let key = new.key(&text, from_ms(self.now().await?)?);
         let ids = |ids: &Vec<ProjectId>| to_json(&ids.iter().map(|id| &id.0).collect::<Vec<_>>());
         let insert =
-            sqlx::query("INSERT INTO keys VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULL, NULL)")
+            sqlx::query("INSERT INTO keys VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULL, NULL, $11)")
                 .bind(&key.id.0)
                 .bind(&key.organization.0)
                 .bind(&key.name)
@@ -81,7 +81,8 @@ impl Accounts for PostgresStore {
                 .bind(key.projects.as_ref().map(ids))
                 .bind(to_json(&key.allow.entries().collect::<Vec<_>>()))
                 .bind(key.created_at.as_millisecond())
-                .bind(key.expires_at.map(|at| at.as_millisecond()));
+                .bind(key.expires_at.map(|at| at.as_millisecond()))
+                .bind(&key.creator);
         self.execute(insert).await?;
         Ok((key, text))
     }
@@ -201,6 +202,7 @@ fn key(row: &PgRow) -> Result<ApiKey> {
         scope: row.try_get::<&str, _>("scope")?.parse().map_err(|_| damaged("a key's scope"))?,
         projects: projects.map(|ids| ids.into_iter().map(ProjectId).collect()),
         allow: Allow::parse(allow.iter().map(String::as_str)).map_err(|_| damaged("an allowlist"))?,
+        creator: row.try_get("creator")?,
         created_at: time(row, "created_at")?,
         expires_at,
         last_used_at: time_or_none(row, "last_used_at")?,

@@ -14,6 +14,7 @@ mod line;
 mod migrate;
 mod notes;
 mod once;
+mod people;
 mod pulls;
 mod rates;
 mod secrets;

@@ -84,7 +84,7 @@ impl Accounts for SqliteStore {
         let key = new.key(&text, self.clock.now());
         let row = key.clone();
         let projects = row.projects.map(|ids| to_json(&ids.into_iter().map(|id| id.0).collect::<Vec<_>>()));
-        let insert = sqlx::query("INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)")
+        let insert = sqlx::query("INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, ?)")
             .bind(row.id.0)
             .bind(row.organization.0)
             .bind(row.name)
@@ -94,7 +94,8 @@ impl Accounts for SqliteStore {
             .bind(projects)
             .bind(to_json(&row.allow.entries().collect::<Vec<_>>()))
             .bind(row.created_at.as_millisecond())
-            .bind(row.expires_at.map(|at| at.as_millisecond()));
+            .bind(row.expires_at.map(|at| at.as_millisecond()))
+            .bind(row.creator);
         self.execute(insert).await?;
         Ok((key, text))
     }
@@ -212,6 +213,7 @@ fn key(row: &SqliteRow, now: Timestamp) -> Result<ApiKey> {
         scope: row.try_get::<&str, _>("scope")?.parse().map_err(|_| damaged("a key's scope"))?,
         projects: projects.map(|ids| ids.into_iter().map(ProjectId).collect()),
         allow: Allow::parse(allow.iter().map(String::as_str)).map_err(|_| damaged("an allowlist"))?,
+        creator: row.try_get("creator")?,
         created_at: time(row, "created_at")?,
         expires_at,
         last_used_at: time_or_none(row, "last_used_at")?,

@@ -9,6 +9,7 @@ mod leases;
 mod line;
 mod notes;
 mod once;
+mod people;
 mod pulls;
 mod rates;
 mod secrets;

@@ -1,10 +1,11 @@
 use async_trait::async_trait;
 use futures_util::FutureExt;
-use sqlx::SqliteConnection;
+use sqlx::{Row, SqliteConnection};
 
 use super::SqliteStore;
+use super::people::person;
 use crate::account::{LOGIN_LINK, SESSION};
-use crate::{OrganizationId, Result, Sessions, Token};
+use crate::{OrganizationId, PersonId, Result, Session, Sessions, Token};
 
 #[async_trait]
 impl Sessions for SqliteStore {
@@ -34,17 +35,52 @@ impl Sessions for SqliteStore {
         Ok(used.then_some(session))
     }
 
-    async fn session(&self, session: &Token) -> Result<Option<OrganizationId>> {
-        let owner = sqlx::query_scalar("SELECT organization FROM sessions WHERE hash = ? AND expires_at > ?")
+    async fn start_session(&self, person: &PersonId) -> Result<Option<Token>> {
+        let (session, now) = (Token::random(), self.clock.now_ms());
+        let insert = "INSERT INTO sessions (hash, organization, created_at, expires_at, person, operator)
+            SELECT ?, organization, ?, ?, id, 0 FROM people WHERE id = ?";
+        let insert = sqlx::query(insert)
             .bind(session.hash())
-            .bind(self.clock.now_ms())
-            .fetch_optional(self.db.reads())
-            .await?;
-        Ok(owner.map(OrganizationId))
+            .bind(now)
+            .bind(now + SESSION.as_millis() as i64)
+            .bind(person.0.clone());
+        Ok((self.execute(insert).await? > 0).then_some(session))
+    }
+
+    async fn hand_over(&self, session: &Token, person: &PersonId) -> Result<Option<Token>> {
+        let new = Token::random();
+        let update = "UPDATE sessions SET hash = ?1, person = ?2 WHERE hash = ?3 AND expires_at > ?4
+            AND organization = (SELECT organization FROM people WHERE id = ?2)";
+        let update = sqlx::query(update)
+            .bind(new.hash())
+            .bind(person.0.clone())
+            .bind(session.hash())
+            .bind(self.clock.now_ms());
+        Ok((self.execute(update).await? > 0).then_some(new))
+    }
+
+    async fn session(&self, session: &Token) -> Result<Option<Session>> {
+        let find = "SELECT sessions.organization AS signed_in, operator, people.* FROM sessions
+            LEFT JOIN people ON people.id = person WHERE hash = ? AND expires_at > ?";
+        let find = sqlx::query(find).bind(session.hash()).bind(self.clock.now_ms());
+        let Some(row) = find.fetch_optional(self.db.reads()).await? else { return Ok(None) };
+        let is_somebodys = row.try_get::<Option<&str>, _>("id")?.is_some();
+        Ok(Some(Session {
+            organization: OrganizationId(row.try_get("signed_in")?),
+            person: is_somebodys.then(|| person(&row)).transpose()?,
+            operator: row.try_get("operator")?,
+        }))
     }
 
     async fn end_session(&self, session: &Token) -> Result<()> {
         let delete = sqlx::query("DELETE FROM sessions WHERE hash = ?").bind(session.hash());
+        self.execute(delete).await.map(|_| ())
+    }
+
+    async fn end_sessions(&self, of: &Session) -> Result<()> {
+        let delete = sqlx::query("DELETE FROM sessions WHERE organization = ? AND person IS ?")
+            .bind(of.organization.0.clone())
+            .bind(of.person.as_ref().map(|person| person.id.0.clone()));
         self.execute(delete).await.map(|_| ())
     }
 
@@ -64,7 +100,7 @@ async fn trade(db: &mut SqliteConnection, link: Vec<u8>, session: Vec<u8>, now: 
             .fetch_optional(&mut *db)
             .await?;
     let Some(owner) = owner else { return Ok(false) };
-    sqlx::query("INSERT INTO sessions VALUES (?, ?, ?, ?)")
+    sqlx::query("INSERT INTO sessions (hash, organization, created_at, expires_at) VALUES (?, ?, ?, ?)")
         .bind(session)
         .bind(owner)
         .bind(now)

@@ -135,6 +135,9 @@ async fn delete_organization(db: &mut SqliteConnection, id: &str, now: i64) -> R
         "DELETE FROM keys WHERE organization = ?1",
         "DELETE FROM sessions WHERE organization = ?1",
         "DELETE FROM login_links WHERE organization = ?1",
+        "DELETE FROM people WHERE organization = ?1",
+        "DELETE FROM invites WHERE organization = ?1",
+        "DELETE FROM deeds WHERE organization = ?1",
         "DELETE FROM rates WHERE bucket LIKE '% ' || ?1",
         "UPDATE organizations SET name = 'deleted ' || id WHERE id = ?1",
     ] {

@@ -29,6 +29,7 @@ fn new_key(project: &Project) -> NewKey {
         projects: Some(vec![project.id.clone()]),
         allow: Allow::parse(["192.0.2.0/24"]).unwrap(),
         expiry: Expiry::Days(7),
+        creator: Some("ada@acme.dev".into()),
     }
 }
 
@@ -171,7 +172,9 @@ async fn a_login_link_works_once_within_fifteen_minutes(store: &dyn Store, clock
         assert!(store.login_works(&link).await.unwrap());
     }
     let session = store.use_login(&link).await.unwrap().unwrap();
-    assert_eq!(store.session(&session).await.unwrap(), Some(organization.clone()));
+    let signed_in = store.session(&session).await.unwrap().unwrap();
+    assert_eq!((&signed_in.organization, &signed_in.person), (&organization, &None));
+    assert!(signed_in.operator && signed_in.is_owner());
     assert!(!store.login_works(&link).await.unwrap());
     assert!(store.use_login(&link).await.unwrap().is_none());
 

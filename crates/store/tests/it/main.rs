@@ -12,6 +12,7 @@ mod follow_ups;
 mod home;
 mod jobs;
 mod line;
+mod people;
 mod postgres;
 mod pulls;
 mod races;

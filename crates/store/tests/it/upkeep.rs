@@ -61,6 +61,7 @@ async fn key(store: &dyn Store, of: &[&Project]) -> store::KeyText {
         projects: Some(of.iter().map(|project| project.id.clone()).collect()),
         allow: Allow::default(),
         expiry: Expiry::Days(7),
+        creator: None,
     };
     store.create_key(&new).await.unwrap().1
 }

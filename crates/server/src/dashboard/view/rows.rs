@@ -25,6 +25,15 @@ pub(crate) struct KeyRow {
     pub(crate) expiry: Expiry,
     pub(crate) last_used: Option<When>,
     pub(crate) created: When,
+    /// Who made it, where that is known.
+    pub(crate) creator: Option<String>,
+}
+
+/// Another project that a new key can be for.
+pub(crate) struct OtherProject {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) chosen: bool,
 }
 
 impl KeyRow {
@@ -74,6 +83,10 @@ pub(crate) struct KeyForm {
     /// `7d`, `30d`, `60d`, `90d` or `never`.
     pub(crate) expires: String,
     pub(crate) only_this_project: bool,
+    /// Ids of projects that it is for beside this one.
+    pub(crate) also: Vec<String>,
+    /// A date, which goes before `expires`.
+    pub(crate) until: String,
     /// Addresses and CIDR ranges, one a line.
     pub(crate) allow: String,
 }
@@ -85,6 +98,8 @@ impl Default for KeyForm {
             scope: "write".to_owned(),
             expires: "90d".to_owned(),
             only_this_project: true,
+            also: Vec::new(),
+            until: String::new(),
             allow: String::new(),
         }
     }

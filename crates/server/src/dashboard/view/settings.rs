@@ -21,6 +21,8 @@ pub(crate) struct Settings {
     /// What a site puts on its pages.
     pub(crate) snippet: String,
     pub(crate) arrived: Arrived,
+    /// Whether the visitor may change any of it.
+    pub(crate) owner: bool,
     pub(crate) said: Option<Said>,
 }
 

@@ -62,7 +62,12 @@ fn every_form_of_a_signed_in_page_carries_the_token() {
                 continue;
             }
             assert!(form.contains("method=\"post\""), "{name}");
-            assert!(form.contains("name=\"csrf\" value=\"") || form.contains("action=\"/login\""), "{name}");
+            assert!(
+                form.contains("name=\"csrf\" value=\"")
+                    || form.contains("action=\"/login\"")
+                    || form.contains("action=\"/join\""),
+                "{name}"
+            );
         }
     }
 }

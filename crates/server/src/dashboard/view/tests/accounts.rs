@@ -1,11 +1,68 @@
 //! The pages about projects and people, filled in as those of `samples`.
 
 use super::super::*;
-use super::samples::{say, shell};
+use super::samples::{outside, say, shell, when};
 use askama::Template;
 
 pub(super) fn pages(text: &str) -> Vec<(&'static str, String)> {
-    vec![("settings", settings(text).render().unwrap())]
+    vec![
+        ("settings", settings(text).render().unwrap()),
+        ("people", people(text).render().unwrap()),
+        (
+            "people-empty",
+            PeoplePage { people: Vec::new(), link: None, me: None, ..people(text) }.render().unwrap(),
+        ),
+        ("join", join(text).render().unwrap()),
+        ("audit", audit(text).render().unwrap()),
+    ]
+}
+
+fn people(text: &str) -> PeoplePage {
+    let row = |name: &str, role, is_me| PersonRow {
+        id: say(text, "per_1"),
+        name: say(text, name),
+        role,
+        since: when(text, "12 March"),
+        is_me,
+    };
+    PeoplePage {
+        shell: shell(text, "People", Section::People, false),
+        me: Some(Me { name: say(text, "ada@acme.dev"), role: "owner" }),
+        owner: true,
+        people: vec![row("ada@acme.dev", "owner", true), row("bob@acme.dev", "member", false)],
+        link: Some(say(text, "https://dw.kettle.example/join?token=3xAmPlE")),
+        outcome: Some(Outcome { form: Form::Password, good: false, sentence: say(text, "That is not it.") }),
+    }
+}
+
+fn join(text: &str) -> Join {
+    Join {
+        shell: outside(text, "Join"),
+        organization: say(text, "Kettle"),
+        role: "member",
+        token: say(text, "3xAmPlE"),
+        name: say(text, "bob@acme.dev"),
+        error: Some(say(text, "a password has at least 10 characters")),
+    }
+}
+
+fn audit(text: &str) -> Deeds {
+    let row = |who: &str, what: &str, about: &str| DeedRow {
+        when: when(text, "2 minutes ago"),
+        who: say(text, who),
+        what: say(text, what),
+        about: say(text, about),
+    };
+    Deeds {
+        shell: shell(text, "Audit log", Section::People, false),
+        rows: vec![
+            row("ada@acme.dev", "merged the pull request", "Kettle docs #12"),
+            row("login link", "revoked the key", "Old laptop"),
+            row("bob@acme.dev", "signed in", ""),
+        ],
+        newer: None,
+        older: Some(say(text, "/audit?before=3")),
+    }
 }
 
 fn settings(text: &str) -> Settings {
@@ -33,6 +90,7 @@ fn settings(text: &str) -> Settings {
             "<script defer src=\"https://dw.kettle.example/js/docwright.js\" data-project=\"kettle-docs\"></script>",
         ),
         arrived: Arrived { total: 40_219, lately: 12 },
+        owner: true,
         said: Some(Said {
             card: Card::Repository,
             good: false,

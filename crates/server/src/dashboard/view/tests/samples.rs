@@ -18,7 +18,10 @@ pub(super) fn pages(text: &str) -> Vec<(&'static str, String)> {
                 .render()
                 .unwrap(),
         ),
-        ("login-needed", LoginNeeded { shell: outside(text, "You are signed out") }.render().unwrap()),
+        (
+            "login-needed",
+            LoginNeeded { shell: outside(text, "Sign in"), name: text.into(), error: None }.render().unwrap(),
+        ),
         ("notice", notice(text).render().unwrap()),
         (
             "home-empty",
@@ -46,11 +49,11 @@ pub(super) fn say(text: &str, ordinary: &str) -> String {
     if text == ORDINARY { ordinary.to_owned() } else { text.to_owned() }
 }
 
-fn when(text: &str, ordinary: &str) -> When {
+pub(super) fn when(text: &str, ordinary: &str) -> When {
     When { iso: say(text, "2026-03-14T09:26:53.589Z"), text: say(text, ordinary) }
 }
 
-fn outside(text: &str, title: &str) -> Shell {
+pub(super) fn outside(text: &str, title: &str) -> Shell {
     Shell {
         title: say(text, title),
         project: None,
@@ -104,6 +107,7 @@ fn key(text: &str, name: &str, kind: ExpiryKind, expiry: &str, used: Option<&str
         expiry: Expiry { text: say(text, expiry), kind },
         last_used: used.map(|used| when(text, used)),
         created: when(text, "12 March"),
+        creator: Some(say(text, "ada@acme.dev")),
     }
 }
 
@@ -119,6 +123,7 @@ fn keys(text: &str) -> Keys {
             key(text, "Old laptop", ExpiryKind::Expired, "expired", Some("3 months ago")),
             key(text, "Leaked", ExpiryKind::Revoked, "revoked", Some("last year")),
         ],
+        others: vec![OtherProject { id: say(text, "handbook"), name: say(text, "Handbook"), chosen: true }],
         created: Some(NewKey {
             secret: say(text, "dw_8Kd2vN0qfQh1xYz3Wb7RcT5uJmE9aLsPgKoD4iVtXn2B"),
             curl: say(text, curl),
@@ -129,6 +134,8 @@ fn keys(text: &str) -> Keys {
             scope: "read".into(),
             expires: "30d".into(),
             only_this_project: true,
+            also: Vec::new(),
+            until: String::new(),
             allow: say(text, "0.0.0.0/0"),
         },
     }
@@ -140,6 +147,7 @@ fn keys_empty(text: &str) -> Keys {
         shell,
         project_id: say(text, "kettle-docs"),
         keys: Vec::new(),
+        others: Vec::new(),
         created: None,
         error: None,
         form: KeyForm::default(),

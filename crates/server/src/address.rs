@@ -1,12 +1,12 @@
 //! The client's address: the connection's, unless a proxy that the operator trusts says more.
 
+use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 
 use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 
-use super::error::ApiError;
 use crate::app::App;
 use crate::settings::{Proxies, ProxyHeader};
 
@@ -15,12 +15,11 @@ use crate::settings::{Proxies, ProxyHeader};
 pub(crate) struct ClientAddress(pub(crate) Option<IpAddr>);
 
 impl FromRequestParts<App> for ClientAddress {
-    type Rejection = ApiError;
+    type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
-        let peer = peer.ok_or_else(|| anyhow::anyhow!("the connection has no address"))?.0.ip();
-        Ok(Self(client(peer, &parts.headers, &app.proxies)))
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Infallible> {
+        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
+        Ok(Self(peer.and_then(|peer| client(peer, &parts.headers, &app.proxies))))
     }
 }
 

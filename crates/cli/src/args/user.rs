@@ -1,0 +1,74 @@
+//! `docwright user …` and `docwright audit`, as `--help` tells it.
+
+use std::path::PathBuf;
+
+use clap::{Args as Arguments, Subcommand};
+use store::{Role, parse_person_name};
+
+use super::{Data, List, checked};
+
+#[derive(Subcommand)]
+pub(crate) enum UserCommand {
+    /// Lists the people who have an account
+    List(List),
+    /// Prints a link by which one person joins, within seven days
+    Invite(InviteUser),
+    /// Removes a person and ends their sessions
+    Remove(RemoveUser),
+    /// Sets a person's password anew and ends their sessions
+    Password(UserPassword),
+}
+
+#[derive(Arguments)]
+pub(crate) struct InviteUser {
+    /// What they may do: member or owner
+    #[arg(long, value_name = "ROLE", default_value = "member")]
+    pub(crate) role: Role,
+    /// The organization; needed when there are several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) organization: Option<String>,
+    /// How the server is reached from outside [default: as it was last started]
+    #[arg(long, value_name = "URL", value_parser = checked(server::parse_public_url))]
+    pub(crate) public_url: Option<String>,
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// Print {"inviteUrl"} as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Arguments)]
+pub(crate) struct RemoveUser {
+    /// Whom, by the name they sign in with
+    #[arg(value_name = "NAME", value_parser = parse_person_name)]
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) data: Data,
+}
+
+#[derive(Arguments)]
+pub(crate) struct UserPassword {
+    /// Whose, by the name they sign in with
+    #[arg(value_name = "NAME", value_parser = parse_person_name)]
+    pub(crate) name: String,
+    /// A file that holds the new password; - is standard input
+    #[arg(long, value_name = "FILE", default_value = "-")]
+    pub(crate) password_file: PathBuf,
+    #[command(flatten)]
+    pub(crate) data: Data,
+}
+
+#[derive(Arguments)]
+pub(crate) struct Audit {
+    /// The organization; needed when there are several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) organization: Option<String>,
+    /// How many, newest first
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) limit: u32,
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// Print a JSON array
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,74 @@
+//! Where an invitation leads: a name and a password, and one is in.
+
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, Uri};
+use axum::response::Response;
+use store::{Invite, StoreError, Token, parse_person_name};
+
+use super::login::{MAX_FORM, begin};
+use super::session::{Fields, cookie, outside};
+use super::view::Join;
+use super::{Oops, notice, page_with};
+use crate::app::App;
+use crate::passwords::parse_password;
+use crate::path::query_value;
+
+/// `GET /join?token=…`: uses nothing up.
+pub(crate) async fn show(State(app): State<App>, uri: Uri) -> Result<Response, Oops> {
+    let token = query_value(&uri, "token");
+    match app.people.invite(&Token::received(&token)).await? {
+        Some(invite) => join_page(&app, &invite, (&token, ""), None).await,
+        None => Ok(used_up()),
+    }
+}
+
+/// `POST /join`
+pub(crate) async fn enter(State(app): State<App>, request: Request) -> Result<Response, Oops> {
+    let before = cookie(request.headers(), &app);
+    let fields = Fields::read(&app, request, MAX_FORM).await.map_err(Oops)?;
+    let link = Token::received(fields.get("token"));
+    // Before the password costs us anything.
+    let Some(invite) = app.people.invite(&link).await? else { return Ok(used_up()) };
+    let typed = (fields.get("token"), fields.get("name"));
+    let parsed = parse_person_name(fields.get("name"));
+    let parsed = parsed.and_then(|name| Ok((name, parse_password(fields.get("password"))?)));
+    let (name, password) = match parsed {
+        Ok(parsed) => parsed,
+        Err(sentence) => return join_page(&app, &invite, typed, Some(sentence)).await,
+    };
+    let hash = app.passwords.hash(password).await?;
+    let person = match app.people.accept_invite(&link, &name, &hash).await {
+        Err(StoreError::Taken(sentence)) => return join_page(&app, &invite, typed, Some(sentence)).await,
+        accepted => accepted?,
+    };
+    let Some(person) = person else { return Ok(used_up()) };
+    match app.sessions.start_session(&person.id).await? {
+        Some(session) => begin(&app, before, &session).await,
+        None => Ok(used_up()),
+    }
+}
+
+async fn join_page(
+    app: &App,
+    invite: &Invite,
+    (token, name): (&str, &str),
+    error: Option<String>,
+) -> Result<Response, Oops> {
+    let all = app.accounts.organizations().await?;
+    let organization = all.into_iter().find(|one| one.id == invite.organization);
+    let status = if error.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
+    let join = Join {
+        shell: outside("Join"),
+        organization: organization.map(|one| one.name).unwrap_or_default(),
+        role: invite.role.as_str(),
+        token: token.into(),
+        name: name.into(),
+        error,
+    };
+    Ok(page_with(status, &join))
+}
+
+fn used_up() -> Response {
+    let message = "An invitation works once, for seven days. Ask an owner of the organization for a new one.";
+    notice(StatusCode::GONE, "That invitation does not work any more", message)
+}

@@ -1,0 +1,156 @@
+//! The people of an organization: what they may do, how they come in, and what they did.
+
+use std::fmt;
+use std::str::FromStr;
+
+use async_trait::async_trait;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{OrganizationId, PersonId, Result, Token};
+
+const MAX_NAME: usize = 100;
+/// How long an invitation works.
+pub(crate) const INVITE: SignedDuration = SignedDuration::from_hours(24 * 7);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Everything.
+    Owner,
+    /// Everything but people, settings of projects and their end.
+    Member,
+}
+
+impl Role {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Owner => "owner",
+            Self::Member => "member",
+        }
+    }
+}
+
+impl FromStr for Role {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        match text {
+            "owner" => Ok(Self::Owner),
+            "member" => Ok(Self::Member),
+            _ => Err("a role is owner or member".into()),
+        }
+    }
+}
+
+/// The name that a person signs in with, as it is kept: like an address of mail, in lower case.
+pub fn parse_person_name(text: &str) -> std::result::Result<String, String> {
+    let name = text.trim().to_lowercase();
+    let sane = |c: char| !c.is_control() && !c.is_whitespace();
+    let (user, host) = name.split_once('@').unwrap_or_default();
+    match name.chars().count() <= MAX_NAME && name.chars().all(sane) && !user.is_empty() && !host.is_empty() {
+        true => Ok(name),
+        false => Err("sign in with an address such as ada@acme.dev".into()),
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person {
+    pub id: PersonId,
+    pub organization: OrganizationId,
+    pub name: String,
+    pub role: Role,
+    pub created_at: Timestamp,
+}
+
+/// What Argon2id made of a password. Not for a log, either.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PasswordHash(pub String);
+
+impl fmt::Debug for PasswordHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PasswordHash(…)")
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct NewPerson {
+    pub organization: OrganizationId,
+    /// As [`parse_person_name`] has it.
+    pub name: String,
+    pub role: Role,
+    pub password: PasswordHash,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invite {
+    pub organization: OrganizationId,
+    pub role: Role,
+}
+
+/// Something that somebody did, for those who ask who it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewDeed {
+    pub organization: OrganizationId,
+    pub who: String,
+    /// A verb, such as `revoked the key`.
+    pub what: String,
+    pub about: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deed {
+    /// Counts up, with gaps.
+    pub number: u64,
+    pub at: Timestamp,
+    pub who: String,
+    pub what: String,
+    pub about: String,
+}
+
+#[async_trait]
+pub trait People: Send + Sync {
+    /// [`crate::StoreError::Taken`] when somebody has the name, in whatever organization.
+    async fn create_person(&self, new: &NewPerson) -> Result<Person>;
+    /// By name; of every organization when none is given.
+    async fn people(&self, organization: Option<&OrganizationId>) -> Result<Vec<Person>>;
+    async fn person_named(&self, name: &str) -> Result<Option<(Person, PasswordHash)>>;
+    /// Ends the person's sessions, too. False when there is no such person.
+    async fn set_password(&self, person: &PersonId, password: &PasswordHash) -> Result<bool>;
+    /// With all sessions. False when this organization has no such person.
+    async fn remove_person(&self, organization: &OrganizationId, person: &PersonId) -> Result<bool>;
+
+    /// A link that makes one person of the organization, within seven days.
+    async fn create_invite(&self, organization: &OrganizationId, role: Role) -> Result<Token>;
+    /// What the link is for, while it works. Uses nothing up.
+    async fn invite(&self, link: &Token) -> Result<Option<Invite>>;
+    /// Uses the link up; `None` when it is unknown, used or too old. A name that is taken
+    /// ([`crate::StoreError::Taken`]) leaves it as it was.
+    async fn accept_invite(
+        &self,
+        link: &Token,
+        name: &str,
+        password: &PasswordHash,
+    ) -> Result<Option<Person>>;
+
+    async fn note_deed(&self, deed: &NewDeed) -> Result<()>;
+    /// Newest first, those before the number if one is given.
+    async fn deeds(
+        &self,
+        organization: &OrganizationId,
+        before: Option<u64>,
+        limit: u32,
+    ) -> Result<Vec<Deed>>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_people() {
+        assert_eq!(parse_person_name(" Ada@Acme.dev ").unwrap(), "ada@acme.dev");
+        for bad in ["", "ada", "@acme.dev", "ada@", "a da@acme.dev", "ada@acme\u{7}.dev"] {
+            assert!(parse_person_name(bad).is_err(), "{bad}");
+        }
+        assert!(parse_person_name(&format!("{}@x", "a".repeat(99))).is_err());
+    }
+}

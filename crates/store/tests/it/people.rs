@@ -1,0 +1,165 @@
+use base::TestClock;
+use jiff::SignedDuration;
+use store::{
+    NewDeed, NewPerson, OrganizationId, PasswordHash, Person, PersonId, Role, Store, StoreError, Token,
+};
+
+use crate::jobs::MILLISECOND;
+use crate::{every_backend, project};
+
+every_backend! {
+    a_name_is_one_persons,
+    an_invitation_makes_one_person_within_seven_days,
+    a_name_that_is_taken_does_not_use_up_the_invitation,
+    a_session_is_a_persons_and_ends_with_them,
+    a_session_that_is_handed_over_has_a_new_token,
+    a_new_password_and_a_sign_out_end_sessions_everywhere,
+    deeds_are_told_newest_first_to_their_organization,
+    a_deleted_organization_keeps_nobody,
+}
+
+fn hash() -> PasswordHash {
+    PasswordHash("not a real one".into())
+}
+
+async fn person(store: &dyn Store, organization: &OrganizationId, name: &str) -> Person {
+    let new = NewPerson {
+        organization: organization.clone(),
+        name: name.into(),
+        role: Role::Member,
+        password: hash(),
+    };
+    store.create_person(&new).await.unwrap()
+}
+
+async fn signed_in(store: &dyn Store, session: &Token) -> Option<String> {
+    store.session(session).await.unwrap().and_then(|session| session.person).map(|person| person.name)
+}
+
+async fn a_name_is_one_persons(store: &dyn Store, _: &TestClock) {
+    let (acme, globex) =
+        (project(store, "acme").await.organization, project(store, "globex").await.organization);
+    let ada = person(store, &acme, "ada@acme.dev").await;
+    assert_eq!(store.person_named("ada@acme.dev").await.unwrap(), Some((ada.clone(), hash())));
+    assert!(!format!("{:?}", hash()).contains("real"));
+    let again = NewPerson {
+        organization: globex.clone(),
+        name: "ada@acme.dev".into(),
+        role: Role::Owner,
+        password: hash(),
+    };
+    assert!(matches!(store.create_person(&again).await, Err(StoreError::Taken(_))));
+    let bob = person(store, &globex, "bob@globex.dev").await;
+    assert_eq!(store.people(Some(&acme)).await.unwrap(), [ada.clone()]);
+    assert_eq!(store.people(None).await.unwrap(), [ada.clone(), bob.clone()]);
+    assert!(!store.remove_person(&acme, &bob.id).await.unwrap());
+    assert!(store.remove_person(&acme, &ada.id).await.unwrap());
+    assert!(store.person_named("ada@acme.dev").await.unwrap().is_none());
+}
+
+async fn an_invitation_makes_one_person_within_seven_days(store: &dyn Store, clock: &TestClock) {
+    let acme = project(store, "acme").await.organization;
+    let link = store.create_invite(&acme, Role::Owner).await.unwrap();
+    let late = store.create_invite(&acme, Role::Member).await.unwrap();
+    for _ in 0..2 {
+        assert_eq!(store.invite(&link).await.unwrap().unwrap().role, Role::Owner);
+    }
+    let made = store.accept_invite(&link, "ada@acme.dev", &hash()).await.unwrap().unwrap();
+    assert_eq!((&made.organization, made.role), (&acme, Role::Owner));
+    assert!(store.accept_invite(&link, "eve@acme.dev", &hash()).await.unwrap().is_none());
+    assert!(store.invite(&link).await.unwrap().is_none());
+
+    clock.advance(SignedDuration::from_hours(24 * 7) - MILLISECOND);
+    assert!(store.invite(&late).await.unwrap().is_some());
+    clock.advance(MILLISECOND);
+    assert!(store.invite(&late).await.unwrap().is_none());
+    assert!(store.accept_invite(&late, "eve@acme.dev", &hash()).await.unwrap().is_none());
+}
+
+async fn a_name_that_is_taken_does_not_use_up_the_invitation(store: &dyn Store, _: &TestClock) {
+    let acme = project(store, "acme").await.organization;
+    person(store, &acme, "ada@acme.dev").await;
+    let link = store.create_invite(&acme, Role::Member).await.unwrap();
+    let taken = store.accept_invite(&link, "ada@acme.dev", &hash()).await;
+    assert!(matches!(taken, Err(StoreError::Taken(_))));
+    assert!(store.accept_invite(&link, "bob@acme.dev", &hash()).await.unwrap().is_some());
+}
+
+async fn a_session_is_a_persons_and_ends_with_them(store: &dyn Store, clock: &TestClock) {
+    let acme = project(store, "acme").await.organization;
+    let ada = person(store, &acme, "ada@acme.dev").await;
+    let token = store.start_session(&ada.id).await.unwrap().unwrap();
+    let session = store.session(&token).await.unwrap().unwrap();
+    assert_eq!(session.person, Some(ada.clone()));
+    assert!(!session.operator && !session.is_owner());
+    let other = store.start_session(&ada.id).await.unwrap().unwrap();
+    clock.advance(SignedDuration::from_hours(24 * 14));
+    assert!(store.session(&other).await.unwrap().is_none());
+    let token = store.start_session(&ada.id).await.unwrap().unwrap();
+    assert!(store.remove_person(&acme, &ada.id).await.unwrap());
+    assert!(store.session(&token).await.unwrap().is_none());
+    assert!(store.start_session(&ada.id).await.unwrap().is_none());
+}
+
+async fn a_session_that_is_handed_over_has_a_new_token(store: &dyn Store, _: &TestClock) {
+    let (acme, globex) =
+        (project(store, "acme").await.organization, project(store, "globex").await.organization);
+    let (ada, eve) =
+        (person(store, &acme, "ada@acme.dev").await, person(store, &globex, "eve@globex.dev").await);
+    let link = store.create_login(&acme).await.unwrap();
+    let before = store.use_login(&link).await.unwrap().unwrap();
+    assert!(store.hand_over(&before, &eve.id).await.unwrap().is_none());
+    let after = store.hand_over(&before, &ada.id).await.unwrap().unwrap();
+    assert!(store.session(&before).await.unwrap().is_none());
+    let session = store.session(&after).await.unwrap().unwrap();
+    assert!(session.operator && session.person == Some(ada));
+}
+
+async fn a_new_password_and_a_sign_out_end_sessions_everywhere(store: &dyn Store, _: &TestClock) {
+    let acme = project(store, "acme").await.organization;
+    let (ada, bob) = (person(store, &acme, "ada@acme.dev").await, person(store, &acme, "bob@acme.dev").await);
+    let link = store.create_login(&acme).await.unwrap();
+    let nobodys = store.use_login(&link).await.unwrap().unwrap();
+    let of = async |person: &Person| store.start_session(&person.id).await.unwrap().unwrap();
+    let (first, second, bobs) = (of(&ada).await, of(&ada).await, of(&bob).await);
+    assert!(store.set_password(&ada.id, &PasswordHash("another".into())).await.unwrap());
+    assert_eq!(store.person_named("ada@acme.dev").await.unwrap().unwrap().1, PasswordHash("another".into()));
+    assert_eq!((signed_in(store, &first).await, signed_in(store, &second).await), (None, None));
+    assert!(!store.set_password(&PersonId("nobody".into()), &hash()).await.unwrap());
+
+    let again = of(&ada).await;
+    store.end_sessions(&store.session(&again).await.unwrap().unwrap()).await.unwrap();
+    assert!(store.session(&again).await.unwrap().is_none());
+    assert_eq!(signed_in(store, &bobs).await.as_deref(), Some("bob@acme.dev"));
+    store.end_sessions(&store.session(&nobodys).await.unwrap().unwrap()).await.unwrap();
+    assert!(store.session(&nobodys).await.unwrap().is_none());
+    assert_eq!(signed_in(store, &bobs).await.as_deref(), Some("bob@acme.dev"));
+}
+
+async fn deeds_are_told_newest_first_to_their_organization(store: &dyn Store, clock: &TestClock) {
+    let (acme, globex) =
+        (project(store, "acme").await.organization, project(store, "globex").await.organization);
+    for (organization, about) in [(&acme, "one"), (&globex, "theirs"), (&acme, "two"), (&acme, "three\0")] {
+        clock.advance(SignedDuration::from_secs(1));
+        let deed = NewDeed {
+            organization: organization.clone(),
+            who: "ada@acme.dev".into(),
+            what: "revoked the key".into(),
+            about: about.into(),
+        };
+        store.note_deed(&deed).await.unwrap();
+    }
+    let newest = store.deeds(&acme, None, 2).await.unwrap();
+    assert!(newest[0].about.starts_with("three") && newest[1].about == "two" && newest[0].at > newest[1].at);
+    let older = store.deeds(&acme, Some(newest[1].number), 2).await.unwrap();
+    assert_eq!(older.iter().map(|deed| deed.about.as_str()).collect::<Vec<_>>(), ["one"]);
+}
+
+async fn a_deleted_organization_keeps_nobody(store: &dyn Store, _: &TestClock) {
+    let acme = project(store, "acme").await.organization;
+    person(store, &acme, "ada@acme.dev").await;
+    let link = store.create_invite(&acme, Role::Member).await.unwrap();
+    assert!(store.delete_organization(&acme).await.unwrap());
+    assert!(store.person_named("ada@acme.dev").await.unwrap().is_none());
+    assert!(store.invite(&link).await.unwrap().is_none());
+}
