@@ -11,6 +11,7 @@ mod client;
 mod draft;
 mod events;
 mod gemini;
+mod probe;
 mod refusal;
 mod responses;
 mod settings;
@@ -26,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub use net::Secret;
+pub use probe::{Probe, probe};
 pub use settings::{Limits, Prices, Provider, Settings};
 
 /// Is told of text as it streams.

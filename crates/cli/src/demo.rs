@@ -2,7 +2,6 @@
 //! the project goes over HTTP, as it would from a script.
 
 mod readers;
-mod sample;
 
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +11,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail, ensure};
 use base::{Clock, SystemClock};
 use serde_json::json;
-use server::{Server, Settings};
+use server::{Server, Settings, sample};
 use store::{Allow, Expiry, NewKey, NewProject, Project, Scope};
 use tempfile::TempDir;
 use wire::{AgentJob, Taken};
@@ -104,17 +103,18 @@ async fn open(args: &Demo, data: PathBuf) -> anyhow::Result<Server> {
 
 async fn set_up(server: &Server, data: &std::path::Path) -> anyhow::Result<Shown> {
     let app = &server.app;
-    let data = data.to_owned();
-    let sample = tokio::task::spawn_blocking(move || sample::create(&data)).await??;
-    output::say(format!("Made a sample docs repository of {} pages with faults in it", sample.pages.len()));
+    let (repository, pages) = (data.join("sample-docs.git"), sample::pages());
+    let place = repository.to_string_lossy().into_owned();
+    tokio::task::spawn_blocking(move || sample::create(&repository)).await??;
+    output::say(format!("Made a sample docs repository of {} pages with faults in it", pages.len()));
     let organization = app.accounts.create_organization("Demo").await?.id;
     let new = NewProject {
         hosting: store::Hosting::default(),
         organization: organization.clone(),
         name: "Kettle docs".into(),
-        repository: sample.repository.to_string_lossy().into_owned(),
+        repository: place,
         base_ref: None,
-        docs_path: Some("docs".into()),
+        docs_path: Some(sample::DOCS.into()),
         sites: vec!["https://docs.kettle.example".into()],
         model: "offline".into(),
         models: vec![],
@@ -138,7 +138,7 @@ async fn set_up(server: &Server, data: &std::path::Path) -> anyhow::Result<Shown
         login_url: format!("{}/login?token={}", client.base(), link.reveal()),
         client,
         key: key.reveal().to_owned(),
-        pages: sample.pages,
+        pages,
     })
 }
 

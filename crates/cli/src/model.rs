@@ -7,15 +7,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use serde_json::json;
-use server::model::{self, Call, Message, Prices, Reply, Stop, Tool};
+use server::model::{self, Prices, Probe, Reply, probe};
 
 use crate::args::{ListModels, ModelCommand, TestModel};
 use crate::output;
 use crate::settings::{ModelTable, Sources};
 
 const OFFLINE: &str = "offline";
-/// Enough for a model that thinks before it does what it is told.
-const MAX_OUTPUT: u32 = 2_000;
 
 pub(crate) async fn run(sources: &Sources, command: ModelCommand) -> anyhow::Result<ExitCode> {
     match command {
@@ -67,34 +65,10 @@ async fn test(sources: &Sources, args: TestModel) -> anyhow::Result<ExitCode> {
     told(&args, &ask(&*model).await, settings.prices)
 }
 
-/// Jobs live by tools, so the one small thing is to call one.
 async fn ask(model: &dyn model::Model) -> Tried {
-    let messages = [Message::User("Call the tool `ready`, and say nothing else.".into())];
-    let parameters = json!({ "type": "object", "properties": {} });
-    let tools = [Tool { name: "ready", description: "Says that you are ready.", parameters }];
-    let call = Call { system: "This is a test.", messages: &messages, tools: &tools, max_output: MAX_OUTPUT };
     let start = Instant::now();
-    let reply = model.reply(&call, &mut |_: &str| {}).await;
-    let took = start.elapsed();
-    let (ok, sentence) = match &reply {
-        Err(error) => (false, error.to_string()),
-        Ok(reply) => judge(reply),
-    };
-    Tried { ok, sentence, took, reply: reply.ok() }
-}
-
-fn judge(reply: &Reply) -> (bool, String) {
-    let called = reply.turn.calls.iter().any(|call| call.name == "ready");
-    match reply.stop {
-        _ if called => (true, "it answers, and calls tools".into()),
-        Stop::Refused => (false, "it answers, but refused to do what it was asked".into()),
-        Stop::TooLong => (false, format!("it answers, but came to no end within {MAX_OUTPUT} tokens")),
-        Stop::Done | Stop::Calls => (
-            false,
-            "it answers, but did not call the tool that it was asked to: a job needs a model that does"
-                .into(),
-        ),
-    }
+    let Probe { ok, sentence, reply } = probe(model).await;
+    Tried { ok, sentence, took: start.elapsed(), reply }
 }
 
 fn told(args: &TestModel, tried: &Tried, prices: Option<Prices>) -> anyhow::Result<ExitCode> {

@@ -1,6 +1,7 @@
 //! The parts of a running Docwright. This is the only place that names a concrete backend;
 //! everything else holds a trait.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,6 +62,7 @@ pub struct App {
     pub hosts: Hosts,
     pub(crate) grounds: Arc<Grounds>,
     pub clock: Arc<dyn Clock>,
+    pub(crate) data: Arc<Path>,
     pub public_url: Arc<str>,
     pub proxies: Arc<Proxies>,
     pub bodies: Bodies,
@@ -141,6 +143,7 @@ impl App {
             reports: Arc::new(views.clone()),
             views: Arc::new(Counted { views, metrics: metrics.clone() }),
             clock,
+            data: std::path::absolute(&settings.data)?.into(),
             public_url: public_url.into(),
             proxies: Arc::new(settings.proxies.clone()),
             bodies: Bodies::new(settings.bounds.bodies),

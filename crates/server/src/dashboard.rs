@@ -14,6 +14,7 @@ pub(crate) mod readers;
 mod session;
 pub(crate) mod settings;
 mod view;
+pub(crate) mod welcome;
 
 use askama::Template;
 use axum::extract::Request;

@@ -15,6 +15,7 @@ mod models;
 mod origin;
 mod passwords;
 mod path;
+pub mod sample;
 mod serve;
 mod settings;
 mod time;

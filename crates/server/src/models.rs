@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use agent::model::{self, Prices, Secret};
+use agent::model::{self, Model, Prices, Secret};
 use agent::{Agent, Editor, Limits, Offline};
 use anyhow::{Context, anyhow};
 use store::{Project, Secrets};
@@ -18,7 +18,10 @@ const MIN_KEY: usize = 12;
 
 pub struct Models {
     editors: BTreeMap<String, Arc<dyn Editor>>,
+    models: BTreeMap<String, Arc<dyn Model>>,
     prices: BTreeMap<String, Prices>,
+    /// Tokens that a project may use in a month.
+    pub(crate) month: Option<u64>,
     /// The keys of all of them: none may be in what a job makes.
     pub(crate) keys: Vec<Secret>,
 }
@@ -30,7 +33,13 @@ impl Models {
         limits: Limits,
         secrets: &dyn Secrets,
     ) -> anyhow::Result<Self> {
-        let mut all = Self { editors: BTreeMap::new(), prices: BTreeMap::new(), keys: Vec::new() };
+        let mut all = Self {
+            editors: BTreeMap::new(),
+            models: BTreeMap::new(),
+            month: limits.month,
+            prices: BTreeMap::new(),
+            keys: Vec::new(),
+        };
         all.editors.insert(OFFLINE.to_owned(), Arc::new(Offline));
         for (name, settings) in models {
             let mut settings = settings.clone();
@@ -39,6 +48,7 @@ impl Models {
             }
             let model =
                 model::open(&settings).map_err(|why| anyhow!("the model `{name}` cannot be used: {why}"))?;
+            all.models.insert(name.clone(), model.clone());
             all.editors.insert(name.clone(), Arc::new(Agent::new(model, limits)));
             all.prices.extend(settings.prices.map(|prices| (name.clone(), prices)));
             all.keys.extend(settings.api_key);
@@ -48,6 +58,17 @@ impl Models {
 
     pub(crate) fn names(&self) -> Vec<&str> {
         self.editors.keys().map(String::as_str).collect()
+    }
+
+    /// Whether the model answers as jobs need it, and a sentence about that.
+    pub(crate) async fn probe(&self, name: &str) -> (bool, String) {
+        match self.models.get(name) {
+            Some(model) => {
+                let tried = model::probe(&**model).await;
+                (tried.ok, self.without_keys(&tried.sentence).unwrap_or(tried.sentence))
+            }
+            None => (true, "needs no model and no network: it always works".into()),
+        }
     }
 
     /// What the project's jobs may name, of what this server has.

@@ -180,7 +180,7 @@ fn expiry(key: &ApiKey, now: Timestamp) -> Expiry {
 }
 
 /// A command that works with this very key: one that may only read is shown how to read.
-fn curl(app: &App, project: &Project, key: &NewKey, secret: &str) -> String {
+pub(super) fn curl(app: &App, project: &Project, key: &NewKey, secret: &str) -> String {
     let (base, id) = (&app.public_url, &project.id);
     match key.scope {
         store::Scope::Read => {

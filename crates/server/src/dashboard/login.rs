@@ -56,10 +56,14 @@ pub(super) async fn begin(app: &App, before: Option<Token>, session: &Token) -> 
     if let Some(before) = before {
         app.sessions.end_session(&before).await?;
     }
+    let mut place = "/";
     if let Some(begun) = app.sessions.session(session).await? {
         note(app, &begun, "signed in").await?;
+        if begun.is_owner() && app.accounts.projects(Some(&begun.organization)).await?.is_empty() {
+            place = "/welcome";
+        }
     }
-    let mut response = Redirect::to("/").into_response();
+    let mut response = Redirect::to(place).into_response();
     set_cookie(&mut response, app, Some(session));
     Ok(response)
 }

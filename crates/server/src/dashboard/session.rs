@@ -45,6 +45,7 @@ impl SignedIn {
         name.unwrap_or_else(|| BY_LINK.to_owned())
     }
 
+    #[expect(clippy::result_large_err, reason = "the refusal is a whole page, made once")]
     pub(super) fn must_own(&self) -> Result<(), Oops> {
         let message = "Nothing was changed. Ask an owner of the organization to do it.";
         let refused = || Oops(notice(StatusCode::FORBIDDEN, "Only an owner may do that", message));

@@ -106,7 +106,8 @@ pub(crate) async fn jobs(State(app): State<App>, at: InProject, fields: Fields) 
         Err(sentence) => {
             let (model, allowed) = (fields.get("model"), fields.all("allow_model"));
             let models = choices(&app, &at.project, model, &allowed);
-            let typed = JobsForm { models, allow_paths: fields.get("allow_paths").into() };
+            let typed =
+                JobsForm { models, allow_paths: fields.get("allow_paths").into(), budget: app.models.month };
             let settings = Settings { jobs: typed, ..settings_page(&app, &at).await? };
             Ok(answered(settings, Card::Jobs, false, sentence))
         }
@@ -201,6 +202,7 @@ async fn settings_page(app: &App, at: &InProject) -> Result<Settings, Oops> {
         jobs: JobsForm {
             models: choices(app, project, &project.model, &project.models),
             allow_paths: project.allow_paths.join("\n"),
+            budget: app.models.month,
         },
         readers: ReadersForm {
             sites: project.sites.join("\n"),

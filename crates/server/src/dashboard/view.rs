@@ -13,6 +13,7 @@ mod rows;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod welcome;
 
 use askama::Template;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -33,6 +34,8 @@ pub(crate) use rows::{
 pub(crate) use settings::{
     Arrived, Card, JobsForm, ModelChoice, ReadersForm, RepositoryForm, Said, Settings, Spark,
 };
+
+pub(crate) use welcome::{NewProjectForm, OneModel, Welcome, WelcomeDone, WelcomeModel, WelcomeRepository};
 
 /// Everything but what may stand in a path as it is.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');

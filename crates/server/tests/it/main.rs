@@ -45,3 +45,4 @@ mod transcript;
 mod views;
 mod walls;
 mod watch;
+mod welcome;

@@ -71,6 +71,14 @@ pub(crate) struct JobsForm {
     pub(crate) models: Vec<ModelChoice>,
     /// Globs, one a line.
     pub(crate) allow_paths: String,
+    /// Tokens a month, as the operator has set them.
+    pub(crate) budget: Option<u64>,
+}
+
+impl JobsForm {
+    fn budget(&self) -> Option<String> {
+        self.budget.map(grouped)
+    }
 }
 
 /// A model of the server, or one that it has no more and the project still names.
@@ -96,6 +104,16 @@ pub(crate) struct Arrived {
     pub(crate) lately: u64,
 }
 
+impl Arrived {
+    fn so_far(&self) -> String {
+        grouped(self.total)
+    }
+
+    fn of_late(&self) -> String {
+        grouped(self.lately)
+    }
+}
+
 /// Seven days of reads, as two lines of a small drawing.
 pub(crate) struct Spark {
     pub(crate) human: u64,
@@ -106,6 +124,14 @@ pub(crate) struct Spark {
 }
 
 impl Spark {
+    pub(super) fn human_reads(&self) -> String {
+        grouped(self.human)
+    }
+
+    pub(super) fn ai_reads(&self) -> String {
+        grouped(self.ai)
+    }
+
     /// Of the reads of each day, human and AI, oldest first.
     pub(crate) fn new(days: &[(u64, u64)]) -> Self {
         let most = days.iter().map(|(human, ai)| *human.max(ai)).max().unwrap_or(0).max(1);
@@ -122,6 +148,19 @@ impl Spark {
     }
 }
 
+/// `19,832`
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 const WIDTH: f64 = 140.0;
 const HEIGHT: f64 = 32.0;
 const EDGE: f64 = 2.0;
@@ -134,7 +173,14 @@ fn point(at: usize, of: usize, count: u64, most: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Spark;
+    use super::{Spark, grouped};
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(grouped(number), text);
+        }
+    }
 
     #[test]
     fn a_spark_fills_its_field_and_nothing_is_a_flat_line() {

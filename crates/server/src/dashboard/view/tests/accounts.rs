@@ -14,6 +14,10 @@ pub(super) fn pages(text: &str) -> Vec<(&'static str, String)> {
         ),
         ("join", join(text).render().unwrap()),
         ("audit", audit(text).render().unwrap()),
+        ("welcome", welcome(text).render().unwrap()),
+        ("welcome-repository", welcome_repository(text).render().unwrap()),
+        ("welcome-model", welcome_model(text).render().unwrap()),
+        ("welcome-done", welcome_done(text).render().unwrap()),
     ]
 }
 
@@ -65,6 +69,51 @@ fn audit(text: &str) -> Deeds {
     }
 }
 
+fn welcome(text: &str) -> Welcome {
+    let error = (text != super::samples::ORDINARY).then(|| text.to_owned());
+    Welcome { shell: shell(text, "Welcome", Section::Elsewhere, false), name: text.into(), error }
+}
+
+fn welcome_repository(text: &str) -> WelcomeRepository {
+    WelcomeRepository {
+        shell: shell(text, "Your docs", Section::Elsewhere, false),
+        form: NewProjectForm {
+            name: say(text, "Kettle docs"),
+            repository: say(text, "https://github.com/kettle/docs"),
+            branch: text.into(),
+            folder: say(text, "docs"),
+        },
+        operator: true,
+        error: Some(say(text, "The token may not push to this repository.")),
+    }
+}
+
+fn welcome_model(text: &str) -> WelcomeModel {
+    let one = |name: &str, chosen| OneModel { name: say(text, name), chosen };
+    WelcomeModel {
+        shell: shell(text, "A model", Section::Elsewhere, true),
+        models: vec![one("offline", true), one("sonnet", false)],
+        said: Some(Said {
+            card: Card::Jobs,
+            good: true,
+            sentence: say(text, "sonnet: it answers, and calls tools"),
+        }),
+    }
+}
+
+fn welcome_done(text: &str) -> WelcomeDone {
+    let curl =
+        "curl -X POST http://127.0.0.1:4747/v2/agent/kettle-docs/job -d '{\"prompt\":\"Fix broken links\"}'";
+    WelcomeDone {
+        shell: shell(text, "Ready", Section::Elsewhere, true),
+        project_id: say(text, "kettle-docs"),
+        key: NewKey {
+            secret: say(text, "dw_8Kd2vN0qfQh1xYz3Wb7RcT5uJmE9aLsPgKoD4iVtXn2B"),
+            curl: say(text, curl),
+        },
+    }
+}
+
 fn settings(text: &str) -> Settings {
     let choice =
         |name: &str, usual| ModelChoice { name: say(text, name), usual, allowed: !usual, gone: !usual };
@@ -83,6 +132,7 @@ fn settings(text: &str) -> Settings {
         jobs: JobsForm {
             models: vec![choice("offline", true), choice("sonnet", false)],
             allow_paths: say(text, ".github/workflows/*.yml"),
+            budget: Some(50_000_000),
         },
         readers: ReadersForm { sites: say(text, "https://docs.kettle.example"), human_reads: "both".into() },
         snippet: say(

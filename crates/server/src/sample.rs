@@ -1,7 +1,7 @@
 //! The sample docs repository: compiled in, laid out as a bare git repository.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
@@ -9,23 +9,19 @@ use include_dir::{Dir, include_dir};
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/sample");
 
-pub(super) struct Sample {
-    pub(super) repository: PathBuf,
-    /// The paths of its pages on the site.
-    pub(super) pages: Vec<String>,
-}
+/// The folder of it that holds the docs.
+pub const DOCS: &str = "docs";
 
-/// Bare, so that no branch is checked out and a pull request can be merged by a click.
-pub(super) fn create(data: &Path) -> anyhow::Result<Sample> {
-    let repository = data.join("sample-docs.git");
-    let files = tempfile::tempdir_in(data)?;
+/// Makes it at that path. Bare, so that no branch is checked out and a pull request can be merged by a click.
+pub fn create(repository: &Path) -> anyhow::Result<()> {
+    let folder = repository.parent().context("a repository is in a folder")?;
+    let files = tempfile::tempdir_in(folder)?;
     FILES.extract(files.path()).context("the sample could not be written")?;
     git(files.path(), &["init", "--quiet", "--template=", "--initial-branch=main"])?;
     git(files.path(), &["add", "--all"])?;
     git(files.path(), &["commit", "--quiet", "--message=Document Kettle 1.4.2"])?;
     git(files.path(), &["config", "core.bare", "true"])?;
-    fs::rename(files.path().join(".git"), &repository)?;
-    Ok(Sample { repository, pages: pages() })
+    Ok(fs::rename(files.path().join(".git"), repository)?)
 }
 
 fn git(files: &Path, args: &[&str]) -> anyhow::Result<()> {
@@ -43,9 +39,10 @@ fn git(files: &Path, args: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn pages() -> Vec<String> {
+/// The paths of its pages on the site.
+pub fn pages() -> Vec<String> {
     let mut pages = Vec::new();
-    if let Some(docs) = FILES.get_dir("docs") {
+    if let Some(docs) = FILES.get_dir(DOCS) {
         collect(docs, &mut pages);
     }
     pages.sort();
@@ -57,7 +54,7 @@ fn collect(dir: &Dir<'_>, pages: &mut Vec<String>) {
         let path = file.path().with_extension("");
         let kind = file.path().extension().and_then(|kind| kind.to_str());
         if let (Some("md" | "mdx"), Some(path)) = (kind, path.to_str()) {
-            let page = path.trim_start_matches("docs").trim_end_matches("index").trim_end_matches('/');
+            let page = path.trim_start_matches(DOCS).trim_end_matches("index").trim_end_matches('/');
             pages.push(if page.is_empty() { "/".to_owned() } else { page.to_owned() });
         }
     }
