@@ -4,9 +4,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use base::SystemClock;
+use base::{Clock as _, SystemClock};
+use jiff::Timestamp;
+use reqwest::Client;
+use serde_json::json;
 use server::{App, Server, Settings, Worker};
-use store::{Hosting, JobId, NewJob, NewProject, Organization, Project, Prompt, Receipt, Terms};
+use store::{
+    Allow, Expiry, Hosting, JobId, NewJob, NewKey, NewProject, Organization, Project, Prompt, Receipt, Scope,
+    Terms,
+};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -65,15 +71,48 @@ impl Site {
         let archived = self.job("Fix common misspellings.").await;
         self.app.jobs.archive(&self.project.id, &JobId(archived.clone())).await.unwrap();
         self.run_queued_jobs().await;
+        self.read().await;
+        let new = new_project(&self.organization, &self.repository);
+        let new = self.app.accounts.create_project(&NewProject { name: "New".into(), ..new }).await.unwrap();
         let waiting = self.job("Fix broken links and anchors.\n\nIn every page that there is.").await;
         vec![
             ("{project}", self.project.id.0.clone()),
+            ("{new}", new.id.0),
             ("{changed}", changed),
             ("{unchanged}", unchanged),
             ("{waiting}", waiting),
             ("{failed}", failed),
             ("{archived}", archived),
         ]
+    }
+
+    /// People and assistants read for three weeks, and some look for what is not there.
+    async fn read(&self) {
+        let now = SystemClock.now().as_second();
+        let chrome = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36";
+        let view = |n: i64| {
+            let (path, agent) = (
+                ["/", "/quickstart", "/guides/deploy"][n as usize % 3],
+                ["GPTBot/1.2", "Claude-User/1.0", chrome, chrome, chrome][n as usize % 5],
+            );
+            let at = Timestamp::from_second(now - n * n % (21 * 24) * 3_600 - n).unwrap();
+            json!({ "path": path, "timestamp": at.to_string(), "userAgent": agent, "ip": format!("192.0.2.{}", n % 200),
+                "status": if n % 17 == 0 { 404 } else { 200 }, "referrer": "https://chatgpt.com/" })
+        };
+        let new = NewKey {
+            organization: self.organization.id.clone(),
+            name: "Log".into(),
+            scope: Scope::Write,
+            projects: None,
+            allow: Allow::default(),
+            expiry: Expiry::Days(7),
+            creator: None,
+        };
+        let (_, key) = self.app.accounts.create_key(&new).await.unwrap();
+        let url = format!("{}/v1/analytics/{}/events", self.url, self.project.id);
+        let events: Vec<_> = (0..900).map(view).collect();
+        let sent = Client::new().post(url).bearer_auth(key.reveal()).json(&events).send().await.unwrap();
+        assert_eq!(sent.status(), 202);
     }
 
     pub(crate) async fn job(&self, prompt: &str) -> String {
