@@ -1,10 +1,11 @@
 //! Start, serve, stop. Nothing that was acknowledged is lost by any of them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use base::Clock;
-use store::{DataDir, Held, ViewsWish};
+use store::{DataDir, DataDirError, Held, ViewsWish};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -12,6 +13,10 @@ use crate::app::App;
 use crate::settings::{Settings, USUAL_URL};
 use crate::worker::Worker;
 use crate::{chores, connections, http};
+
+/// How often, and how long each time, a lock is waited for that somebody else has.
+const MOMENTS: u32 = 20;
+const A_MOMENT: Duration = Duration::from_millis(50);
 
 /// A server that has its data directory, its database and its port, and does not serve yet.
 pub struct Server {
@@ -27,7 +32,7 @@ impl Server {
     pub async fn open(settings: &Settings, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
         forge::check_program().await?;
         let dir = DataDir::open(&settings.data)?;
-        let held = dir.hold()?;
+        let held = hold(&dir).await?;
         let listen = settings.listen;
         let listener = TcpListener::bind(listen).await.with_context(|| {
             format!("{listen} cannot be listened on: stop what uses it, or choose another with --listen")
@@ -89,7 +94,7 @@ impl Workshop {
         );
         forge::check_program().await?;
         let dir = DataDir::open(&settings.data)?;
-        let held = dir.hold()?;
+        let held = hold(&dir).await?;
         let settings = Settings { page_views: ViewsWish::Leave, ..settings.clone() };
         let public_url = settings.public_url.as_deref().unwrap_or(USUAL_URL);
         let app = App::open(&settings, &dir, &held, public_url, clock).await?;
@@ -99,5 +104,35 @@ impl Workshop {
     /// Works until `stop`; then gives jobs back, and returns.
     pub async fn run(self, stop: CancellationToken) {
         tokio::join!(self.worker.work(stop.clone()), chores::go_on(&self.app, &stop));
+    }
+}
+
+/// A command may have the lock for a moment, and so may a program that a killed server was about to begin.
+async fn hold(dir: &DataDir) -> Result<Held, DataDirError> {
+    for _ in 0..MOMENTS {
+        match dir.hold() {
+            Err(DataDirError::InUse(_)) => tokio::time::sleep(A_MOMENT).await,
+            done => return done,
+        }
+    }
+    dir.hold()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lock_that_is_let_go_of_in_a_moment_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = DataDir::open(folder.path()).unwrap();
+        let held = dir.hold().unwrap();
+        let moment = async {
+            tokio::time::sleep(A_MOMENT * 3).await;
+            drop(held);
+        };
+        let (taken, ()) = tokio::join!(hold(&dir), moment);
+        let _taken = taken.unwrap();
+        assert!(matches!(hold(&dir).await, Err(DataDirError::InUse(_))));
     }
 }
