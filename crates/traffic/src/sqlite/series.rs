@@ -155,13 +155,15 @@ impl Steps {
 
     fn add_days(&mut self, project: &Project, days: Span) {
         let Some(index) = &project.index else { return };
-        let mut pages = vec![Tally::default(); self.wanted.len()];
+        let mut totals = index.totals(&self.wanted);
         for (start, step) in &mut self.reads {
-            let (from, to) = (start / DAY, self.interval.next(*start) / DAY);
-            pages.fill(Tally::default());
-            index.sum(from.max(days.0), to.min(days.1), &mut pages);
-            let wanted = pages.iter().zip(&self.wanted).filter(|(_, wanted)| **wanted);
-            wanted.for_each(|(page, _)| step.add(page.human, page.ai));
+            let from = (start / DAY).max(days.0);
+            let to = (self.interval.next(*start) / DAY).min(days.1);
+            if from < to {
+                let (before, mut reads) = (totals.before(from), totals.before(to));
+                reads.take(before.human, before.ai);
+                step.add(reads.human, reads.ai);
+            }
         }
     }
 
