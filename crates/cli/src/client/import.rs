@@ -81,6 +81,9 @@ impl Report {
             bar.say(format!("{}, line {line}: {why}", self.file));
             self.shown += 1;
         }
+        if let Some(line) = batch.left {
+            bar.say(format!("{}, line {line}: {NO_END}", self.file));
+        }
     }
 
     fn lines(&self) -> u64 {
@@ -144,6 +147,7 @@ async fn begun<'a>(
     }
 }
 
+const NO_END: &str = "it has no line end yet, so that it is left for the next time";
 const SHORTER: &str = "it ends before where one that begins like it was read to, so that it is taken for \
     an older copy and nothing is added; with --distinct it is another file";
 const ON_STDIN: &str = "it begins like something that was imported before and goes on differently; \

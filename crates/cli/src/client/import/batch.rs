@@ -44,6 +44,8 @@ pub(super) struct Batch {
     /// Lines that rightly tell of no view.
     pub(super) other: u64,
     pub(super) problems: Vec<(u64, String)>,
+    /// The last line, which has no end yet.
+    pub(super) left: Option<u64>,
 }
 
 /// What is left when all batches are sent.
@@ -119,12 +121,15 @@ impl Opened {
             Next::TooLong => batch.problem(self.lines.number, "longer than 256 KiB".into()),
             Next::Line => batch.add(self.lines.number, self.parser.line(self.lines.line())),
             Next::Last => {
-                let parsed = self.parser.line(self.lines.line());
-                // One that is being written at this moment is read next time.
-                if parsed.is_ok() {
-                    self.lines.pass();
+                // It may be being written at this moment, and only what is JSON tells whether there is more of it.
+                let json = matches!(self.format, Format::Caddy | Format::Vercel | Format::Cloudflare);
+                match self.parser.line(self.lines.line()) {
+                    Ok(event) if json => {
+                        self.lines.pass();
+                        batch.add(self.lines.number, Ok(event));
+                    }
+                    _ => batch.left = Some(self.lines.number),
                 }
-                batch.add(self.lines.number, parsed);
             }
         }
         Ok(true)
