@@ -115,7 +115,8 @@ pub trait People: Send + Sync {
     async fn person_named(&self, name: &str) -> Result<Option<(Person, PasswordHash)>>;
     /// Ends the person's sessions, too. False when there is no such person.
     async fn set_password(&self, person: &PersonId, password: &PasswordHash) -> Result<bool>;
-    /// With all sessions. False when this organization has no such person.
+    /// With all sessions, and with every invitation of the organization that is not used: who was removed may
+    /// have kept one. False when this organization has no such person.
     async fn remove_person(&self, organization: &OrganizationId, person: &PersonId) -> Result<bool>;
 
     /// A link that makes one person of the organization, within seven days.

@@ -47,8 +47,12 @@ impl People for PostgresStore {
     }
 
     async fn remove_person(&self, organization: &OrganizationId, id: &PersonId) -> Result<bool> {
-        let delete = sqlx::query("DELETE FROM people WHERE organization = $1 AND id = $2");
-        Ok(self.execute(delete.bind(&organization.0).bind(text(&id.0))).await? > 0)
+        let delete = sqlx::query(
+            "WITH gone AS (DELETE FROM people WHERE organization = $1 AND id = $2 RETURNING 1),
+                void AS (DELETE FROM invites WHERE organization = $1 AND EXISTS (SELECT FROM gone))
+            SELECT FROM gone",
+        );
+        Ok(self.row(delete.bind(&organization.0).bind(text(&id.0))).await?.is_some())
     }
 
     async fn create_invite(&self, organization: &OrganizationId, role: Role) -> Result<Token> {

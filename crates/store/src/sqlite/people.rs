@@ -36,10 +36,8 @@ impl People for SqliteStore {
     }
 
     async fn remove_person(&self, organization: &OrganizationId, id: &PersonId) -> Result<bool> {
-        let delete = sqlx::query("DELETE FROM people WHERE organization = ? AND id = ?")
-            .bind(organization.0.clone())
-            .bind(id.0.clone());
-        Ok(self.execute(delete).await? > 0)
+        let (organization, id) = (organization.0.clone(), id.0.clone());
+        self.db.write(move |db| remove(db, organization, id).boxed()).await
     }
 
     async fn create_invite(&self, organization: &OrganizationId, role: Role) -> Result<Token> {
@@ -116,6 +114,16 @@ async fn set_password(db: &mut SqliteConnection, id: String, password: String) -
     let update = sqlx::query("UPDATE people SET password = ? WHERE id = ?").bind(password).bind(&id);
     let known = update.execute(&mut *db).await?.rows_affected() > 0;
     sqlx::query("DELETE FROM sessions WHERE person = ?").bind(&id).execute(db).await?;
+    Ok(known)
+}
+
+async fn remove(db: &mut SqliteConnection, organization: String, id: String) -> Result<bool> {
+    let delete =
+        sqlx::query("DELETE FROM people WHERE organization = ? AND id = ?").bind(&organization).bind(id);
+    let known = delete.execute(&mut *db).await?.rows_affected() > 0;
+    if known {
+        sqlx::query("DELETE FROM invites WHERE organization = ?").bind(organization).execute(db).await?;
+    }
     Ok(known)
 }
 

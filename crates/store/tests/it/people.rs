@@ -52,8 +52,15 @@ async fn a_name_is_one_persons(store: &dyn Store, _: &TestClock) {
     let bob = person(store, &globex, "bob@globex.dev").await;
     assert_eq!(store.people(Some(&acme)).await.unwrap(), std::slice::from_ref(&ada));
     assert_eq!(store.people(None).await.unwrap(), [ada.clone(), bob.clone()]);
+    let (kept, theirs) = (
+        store.create_invite(&acme, Role::Owner).await.unwrap(),
+        store.create_invite(&globex, Role::Owner).await.unwrap(),
+    );
     assert!(!store.remove_person(&acme, &bob.id).await.unwrap());
+    assert!(store.invite(&kept).await.unwrap().is_some());
     assert!(store.remove_person(&acme, &ada.id).await.unwrap());
+    assert!(store.invite(&kept).await.unwrap().is_none(), "who was removed comes back by it");
+    assert!(store.invite(&theirs).await.unwrap().is_some());
     assert!(store.person_named("ada@acme.dev").await.unwrap().is_none());
 }
 
