@@ -23,9 +23,9 @@ impl Prompt {
     pub fn parse(text: &str) -> Result<Self, PromptError> {
         match text.trim() {
             unseen if unseen.chars().all(says_nothing) => Err(PromptError::Empty),
-            // A character takes four bytes at most, so a short text need not be counted.
-            long if long.len() > MAX_PROMPT_CHARS && long.chars().count() > MAX_PROMPT_CHARS => {
-                Err(PromptError::TooLong(long.chars().count()))
+            // As it was sent: that is what a schema counts. A text of fewer bytes need not be counted.
+            _ if text.len() > MAX_PROMPT_CHARS && text.chars().count() > MAX_PROMPT_CHARS => {
+                Err(PromptError::TooLong(text.chars().count()))
             }
             prompt => Ok(Self(prompt.to_owned())),
         }

@@ -13,7 +13,7 @@ const BRANCH: &str = concat!(
 );
 
 pub(crate) fn prompt() -> Object {
-    text("What the agent shall do, in plain words. White space at the ends does not count.")
+    text("What the agent shall do, in plain words. White space at the ends is left out.")
         .min_length(Some(1))
         .max_length(Some(MAX_PROMPT_CHARS))
         .pattern(Some(SAYS_SOMETHING))
