@@ -25,8 +25,8 @@ fn every_class_of_a_page_is_styled() {
 
 #[test]
 fn the_assets_are_small() {
-    assert!(css().len() < 48_000);
-    assert!(ASSETS[1].1.len() < 16_000);
+    assert!(css().len() < 31_000);
+    assert!(ASSETS[1].1.len() < 4_500);
 }
 
 /// WCAG AA: text 4.5 to 1 on every ground it stands on, edges of controls 3 to 1.
