@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 const PROGRAM: &str = "chromedriver";
+const STARTS: usize = 20;
 
 /// Whether there is a browser to test with, and axe to look at pages with. In CI there is: a missing one fails there.
 pub(crate) fn installed() -> bool {
@@ -47,14 +48,23 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
+    /// Chromedriver takes a port that is free on `::1`, then the same one on 127.0.0.1, and ends when a server of
+    /// another test has that: one more start, then, and one more port.
     pub(crate) fn start() -> Self {
+        (0..STARTS).find_map(|_| Self::once()).expect("chromedriver starts, and says on which port")
+    }
+
+    fn once() -> Option<Self> {
         let mut command = Command::new(PROGRAM);
-        command.arg("--port=0").process_group(0).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.arg("--port=0").process_group(0).stdout(Stdio::piped());
         let mut process = command.spawn().unwrap();
         let mut words = BufReader::new(process.stdout.take().unwrap());
-        let port = port(&mut words);
+        let Some(port) = port(&mut words) else {
+            process.wait().unwrap(); // it said all it had to say: it is ending
+            return None;
+        };
         let profile = tempfile::tempdir().unwrap();
-        Self { url: format!("http://127.0.0.1:{port}"), process, _words: words, profile }
+        Some(Self { url: format!("http://127.0.0.1:{port}"), process, _words: words, profile })
     }
 
     /// What to ask chromedriver for.
@@ -85,13 +95,12 @@ impl Drop for Driver {
 }
 
 /// It says which one it took.
-fn port(words: &mut BufReader<ChildStdout>) -> u16 {
+fn port(words: &mut BufReader<ChildStdout>) -> Option<u16> {
     let mut said = words.lines().map_while(Result::ok);
-    let port = said.find_map(|line| {
+    said.find_map(|line| {
         let (_, port) = line.split_once("successfully on port ")?;
         port.trim_end_matches('.').parse().ok()
-    });
-    port.expect("chromedriver says which port it listens on")
+    })
 }
 
 /// Where pictures of pages go, beside whatever else a build makes.
