@@ -1,6 +1,7 @@
 //! The parts of a running Docwright. This is the only place that names a concrete backend;
 //! everything else holds a trait.
 
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,9 +31,13 @@ use crate::worker::Grounds;
 const ANOTHER_COMMAND: u32 = 60;
 const A_MOMENT: Duration = Duration::from_millis(50);
 
-/// What handlers and the worker share. Cheap to clone.
+/// What handlers and the worker share. A request clones it at every layer that it passes, so that is one count and
+/// not one for each part: those were half of what a request cost.
 #[derive(Clone)]
-pub struct App {
+pub struct App(Arc<Parts>);
+
+#[derive(Clone)]
+pub struct Parts {
     pub accounts: Arc<dyn Accounts>,
     pub sessions: Arc<dyn Sessions>,
     pub people: Arc<dyn People>,
@@ -90,6 +95,21 @@ pub struct Admin {
     hosts: Hosts,
 }
 
+impl Deref for App {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
+/// For its holder alone: clones of before stay as they were.
+impl DerefMut for App {
+    fn deref_mut(&mut self) -> &mut Parts {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
 impl App {
     /// Opens the store, and everything under the data directory. The lock says that the caller is
     /// the only server of that directory, so whatever leases are in it belong to the dead.
@@ -111,7 +131,7 @@ impl App {
         let views = SqliteViews::open_with(&dir.views(), clock.clone(), settings.views).await?;
         let home = Home::settle(store.clone(), &dir.id(held)?, settings.page_views).await?;
         let metrics = Arc::new(Metrics::new(clock.now()));
-        Ok(Self {
+        Ok(Self(Arc::new(Parts {
             grounds: Arc::default(),
             hosts: Hosts::new(
                 dir.repositories(),
@@ -153,7 +173,7 @@ impl App {
             models: Arc::new(models),
             metrics,
             serves_metrics: settings.metrics,
-        })
+        })))
     }
 
     /// Whether page views are kept by this server, and not by another one on the same database.

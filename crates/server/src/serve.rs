@@ -51,7 +51,8 @@ impl Server {
 
     /// Serves until `stop`; then lets requests end, gives jobs back, and returns.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
-        let app = App { stop: stop.clone(), ..self.app };
+        let mut app = self.app;
+        app.stop = stop.clone();
         let worker = (self.workers > 0).then(|| Worker::new(app.clone(), self.workers));
         let chores = chores::go_on(&app, &stop);
         let router = http::router(app.clone());
