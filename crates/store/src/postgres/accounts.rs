@@ -1,8 +1,9 @@
 use async_trait::async_trait;
+use sqlx::Row;
 use sqlx::postgres::PgRow;
-use sqlx::{PgPool, Row};
 
-use super::{PostgresStore, in_time, text, time, time_or_none, write};
+use super::reads::Reads;
+use super::{PostgresStore, text, time, time_or_none, write};
 use crate::kept::{damaged, from_json, from_ms, to_json};
 use crate::key::is_live;
 use crate::{
@@ -114,17 +115,14 @@ impl Accounts for PostgresStore {
     }
 }
 
-pub(super) async fn key_of(pool: PgPool, hash: Vec<u8>) -> Result<Option<ApiKey>> {
+pub(super) async fn key_of(reads: Reads, hash: Vec<u8>) -> Result<Option<ApiKey>> {
     let find = sqlx::query("SELECT *, docwright_now_ms() AS now FROM keys WHERE hash = $1").bind(hash);
-    let row = in_time(async { Ok(find.fetch_optional(&pool).await?) }).await?;
-    row.as_ref().map(key).transpose()
+    reads.row(find).await?.as_ref().map(key).transpose()
 }
 
-pub(super) async fn project_of(pool: PgPool, id: ProjectId) -> Result<Option<Project>> {
+pub(super) async fn project_of(reads: Reads, id: ProjectId) -> Result<Option<Project>> {
     let find = "SELECT * FROM projects WHERE id = $1 AND id NOT IN (SELECT id FROM deletions)";
-    let find = sqlx::query(find).bind(text(&id.0));
-    let row = in_time(async { Ok(find.fetch_optional(&pool).await?) }).await?;
-    row.as_ref().map(project).transpose()
+    reads.row(sqlx::query(find).bind(text(&id.0))).await?.as_ref().map(project).transpose()
 }
 
 impl PostgresStore {

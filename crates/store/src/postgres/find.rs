@@ -5,21 +5,21 @@ use std::collections::HashMap;
 
 use base::Together;
 use futures_util::FutureExt;
-use sqlx::PgPool;
 
 use super::jobs::job;
-use super::{in_time, text};
+use super::reads::Reads;
+use super::text;
 use crate::shared::words;
 use crate::{Job, JobId, ProjectId, Result};
 
 type Asked = (ProjectId, JobId);
 pub(super) type Finds = Together<(), Asked, std::result::Result<Option<Job>, String>>;
 
-pub(super) fn finds(pool: PgPool) -> Finds {
+pub(super) fn finds(reads: Reads) -> Finds {
     Together::new(move |(), asked: Vec<Asked>| {
-        let pool = pool.clone();
+        let reads = reads.clone();
         async move {
-            match in_time(all_of(&pool, &asked)).await {
+            match all_of(&reads, &asked).await {
                 Ok(found) => asked.iter().map(|asked| Ok(of_project(&found, asked))).collect(),
                 Err(error) => vec![Err(words(error)); asked.len()],
             }
@@ -28,9 +28,9 @@ pub(super) fn finds(pool: PgPool) -> Finds {
     })
 }
 
-async fn all_of(pool: &PgPool, asked: &[Asked]) -> Result<HashMap<JobId, Job>> {
+async fn all_of(reads: &Reads, asked: &[Asked]) -> Result<HashMap<JobId, Job>> {
     let ids: Vec<_> = asked.iter().map(|(_, id)| text(&id.0)).collect();
-    let rows = sqlx::query("SELECT * FROM jobs WHERE id = ANY($1)").bind(ids).fetch_all(pool).await?;
+    let rows = reads.rows(sqlx::query("SELECT * FROM jobs WHERE id = ANY($1)").bind(ids)).await?;
     let jobs = rows.iter().map(job).collect::<Result<Vec<_>>>()?;
     Ok(jobs.into_iter().map(|job| (job.id.clone(), job)).collect())
 }

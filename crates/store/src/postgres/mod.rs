@@ -17,6 +17,7 @@ mod once;
 mod people;
 mod pulls;
 mod rates;
+mod reads;
 mod secrets;
 mod sessions;
 mod sweeps;
@@ -40,6 +41,7 @@ use crate::kept::{damaged, from_ms};
 use crate::shared::Shared;
 use crate::{ApiKey, MasterKey, Project, ProjectId, Result, StoreError};
 use bells::{Bells, Ear};
+use reads::Reads;
 pub use url::DatabaseUrl;
 
 /// Of one process; each holds a connection of the database's, of which there are about a hundred.
@@ -83,20 +85,21 @@ impl PostgresStore {
         migrate::run(&mut first, url, schema).await?;
         let ear = Ear::open(&options).await.map_err(unusable)?;
         let _ = first.close().await;
-        let pool = pool(options.clone(), clock);
-        let store = Self::over(pool.clone(), master, Bells::hang(pool, options, ear));
+        let pool = pool(options.clone(), clock.clone());
+        let reads = Reads::new(pool.clone(), clock);
+        let store = Self::over(pool.clone(), reads, master, Bells::hang(pool, options, ear));
         store.check_master_key().await?;
         store.forget_workers().await?;
         Ok(store)
     }
 
-    fn over(pool: PgPool, master: MasterKey, bells: Arc<Bells>) -> Self {
-        let [keys, projects, rates] = [pool.clone(), pool.clone(), pool.clone()];
+    fn over(pool: PgPool, reads: Reads, master: MasterKey, bells: Arc<Bells>) -> Self {
+        let [keys, projects, rates] = [reads.clone(), reads.clone(), reads.clone()];
         Self {
             keys: Shared::new(move |hash| accounts::key_of(keys.clone(), hash)),
             projects: Shared::new(move |id| accounts::project_of(projects.clone(), id)),
             rates: Shared::new(move |bucket| rates::used_of(rates.clone(), bucket)),
-            finds: find::finds(pool.clone()),
+            finds: find::finds(reads),
             creates: create::creates(pool.clone()),
             pool,
             master,

@@ -1,9 +1,11 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use sqlx::{PgConnection, PgPool, Row};
+use sqlx::{PgConnection, Row};
 
-use super::{PostgresStore, in_time, now, number, write};
+use super::reads::Reads;
+use super::{PostgresStore, now, number, write};
+use crate::kept::damaged;
 use crate::terms::HOUR;
 use crate::{Limit, Rates, Result, Usage};
 
@@ -32,14 +34,12 @@ impl Rates for PostgresStore {
 }
 
 /// How much of this hour is used, and what the time is.
-pub(super) async fn used_of(pool: PgPool, bucket: String) -> Result<(u32, i64)> {
+pub(super) async fn used_of(reads: Reads, bucket: String) -> Result<(u32, i64)> {
     let used = "SELECT docwright_now_ms() AS now,
         coalesce((SELECT used FROM rates WHERE bucket = $1 AND hour = docwright_now_ms() / $2), 0) AS used";
-    in_time(async {
-        let row = sqlx::query(used).bind(bucket).bind(HOUR).fetch_one(&pool).await?;
-        Ok((number(&row, "used")?, row.try_get("now")?))
-    })
-    .await
+    let row =
+        reads.row(sqlx::query(used).bind(bucket).bind(HOUR)).await?.ok_or_else(|| damaged("a count"))?;
+    Ok((number(&row, "used")?, row.try_get("now")?))
 }
 
 /// What one transaction counts: each bucket is read and locked once, so that no two counts are the same one, and
