@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::cells::Cell;
 use crate::classify::Class;
 use crate::views::Tally;
 
@@ -120,11 +121,25 @@ impl Totals<'_> {
 pub(crate) struct Days(Index);
 
 impl Days {
-    pub(crate) fn add(&mut self, day: i64, page: u32, class: Class, reads: u64) {
+    /// Reads of a day by page, of which the last has the highest number: its place is made once, and no wider.
+    pub(crate) fn add_day(&mut self, day: i64, pages: &[(u32, Cell)]) {
+        let Some((last, _)) = pages.last() else { return };
+        self.run(day).widen(*last as usize + 1);
+        for (page, cell) in pages {
+            for class in [Class::Human, Class::Assistant] {
+                self.add(day, *page, class, cell[usize::from(class.code())]);
+            }
+        }
+    }
+
+    fn add(&mut self, day: i64, page: u32, class: Class, reads: u64) {
         let Some(side) = side(class) else { return };
         let row = day.rem_euclid(DAYS) as usize;
-        let run = self.0.runs.entry(day.div_euclid(DAYS)).or_default();
-        run.add(row..row + 1, page as usize, side, reads);
+        self.run(day).add(row..row + 1, page as usize, side, reads);
+    }
+
+    fn run(&mut self, day: i64) -> &mut Run {
+        self.0.runs.entry(day.div_euclid(DAYS)).or_default()
     }
 
     pub(crate) fn index(mut self) -> Index {
@@ -145,7 +160,8 @@ impl Days {
 impl Run {
     fn add(&mut self, days: Range<usize>, page: usize, side: usize, reads: u64) {
         if page >= self.width {
-            self.widen(page + 1);
+            // Some more than needed, because pages come one by one and each time all rows move.
+            self.widen(page + page / 16 + 16);
         }
         let reads = u32::try_from(reads).unwrap_or(u32::MAX);
         for row in self.sums.chunks_exact_mut(self.width).take(days.end).skip(days.start) {
@@ -168,9 +184,10 @@ impl Run {
         self.before[page][side] += reads;
     }
 
-    /// Some more than needed, because pages come one by one and each time all rows move.
-    fn widen(&mut self, least: usize) {
-        let width = if self.width == 0 { least } else { least + least / 16 + 16 };
+    fn widen(&mut self, width: usize) {
+        if width <= self.width {
+            return;
+        }
         let mut sums = vec![[0; 2]; width * DAYS as usize];
         if self.width > 0 {
             let rows = sums.chunks_exact_mut(width).zip(self.sums.chunks_exact(self.width));
@@ -203,7 +220,9 @@ mod tests {
         ) {
             let (mut days, kept) = (Days::default(), kept.index(reads.len() + 1));
             for (day, page, class, count) in &reads[..kept] {
-                days.add(*day, *page, Class::ALL[*class], *count);
+                let mut cell = Cell::default();
+                cell[*class] = *count;
+                days.add_day(*day, &[(*page, cell)]);
             }
             let mut index = days.index();
             for (day, page, class, count) in &reads[kept..] {

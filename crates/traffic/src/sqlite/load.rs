@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use futures_util::TryStreamExt;
 use sqlx::{SqliteConnection, SqliteExecutor, SqlitePool};
 
 use super::project::{Project, Shared};
 use super::seen::{Ids, Seen};
 use crate::block::{Block, Row};
 use crate::cells::each_cell;
-use crate::classify::Class;
 use crate::index::{Days, Index};
 use crate::pages::Pages;
 use crate::views::Failure;
@@ -67,21 +67,14 @@ pub(super) async fn pages<'e>(from: impl SqliteExecutor<'e>, project: i64) -> Re
 
 /// The sums of a project's days, of all that is folded.
 pub(super) async fn index(reads: &SqlitePool, project: i64) -> Result<Index, Failure> {
-    let days: Vec<(i64, Vec<u8>)> =
-        sqlx::query_as("SELECT day, cells FROM day WHERE project = ? ORDER BY day")
-            .bind(project)
-            .fetch_all(reads)
-            .await?;
-    let mut sums = Days::default();
-    for (day, cells) in days {
-        each_cell(&cells, |page, cell| {
-            for class in [Class::Human, Class::Assistant] {
-                let reads = cell[usize::from(class.code())];
-                if reads > 0 {
-                    sums.add(day, page, class, reads);
-                }
-            }
-        })?;
+    let select = "SELECT day, cells FROM day WHERE project = ? ORDER BY day";
+    // One after the other: all of them together are as large as the index.
+    let mut days = sqlx::query_as::<_, (i64, Vec<u8>)>(select).bind(project).fetch(reads);
+    let (mut sums, mut pages) = (Days::default(), Vec::new());
+    while let Some((day, cells)) = days.try_next().await? {
+        pages.clear();
+        each_cell(&cells, |page, cell| pages.push((page, *cell)))?;
+        sums.add_day(day, &pages);
     }
     Ok(sums.index())
 }
