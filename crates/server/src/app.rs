@@ -3,12 +3,13 @@
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use base::Clock;
 use base::sqlite::{OpenError, Schema};
 use forge::Local;
+use serde_json::Value;
 use store::{
     Accounts, DataDir, Held, JobStore, MasterKey, People, PostgresStore, Project, ProjectChange, Pulls,
     Queue, Rates, SecretError, Secrets, Sessions, SqliteStore, Store, StoreError, Sweeps, Upkeep,
@@ -69,6 +70,8 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     pub(crate) data: Arc<Path>,
     pub public_url: Arc<str>,
+    /// Of the API, once somebody has asked for it.
+    pub(crate) description: Arc<OnceLock<Value>>,
     pub proxies: Arc<Proxies>,
     pub bodies: Bodies,
     /// For large answers, until they are read.
@@ -165,6 +168,7 @@ impl App {
             clock,
             data: std::path::absolute(&settings.data)?.into(),
             public_url: public_url.into(),
+            description: Arc::default(),
             proxies: Arc::new(settings.proxies.clone()),
             bodies: Bodies::new(settings.bounds.bodies),
             answers: Room::new(settings.bounds.answers),

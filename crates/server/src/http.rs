@@ -2,6 +2,7 @@
 
 mod access;
 mod analytics;
+mod around;
 mod asked;
 mod body;
 mod bounds;
@@ -124,15 +125,12 @@ pub(crate) fn router(app: App) -> Router {
     // Pages go out as they are: they have secrets in them beside words that a visitor may have been
     // lured into sending, and how well that compresses tells one from the other.
     api()
-        .router(&app.public_url)
+        .router()
         .merge(assets)
-        .layer(from_fn_with_state(app.clone(), coding::layer))
+        .layer(from_fn_with_state(app.clone(), around::api))
         .merge(pages)
         .fallback(error::no_such_route)
         .method_not_allowed_fallback(error::method_not_allowed)
-        .layer(from_fn_with_state(app.clone(), home::layer))
-        .layer(from_fn_with_state(app.clone(), bounds::layer))
-        .layer(from_fn_with_state(app.clone(), access::layer))
-        .layer(from_fn(request_id::layer))
+        .layer(from_fn_with_state(app.clone(), around::all))
         .with_state(app)
 }

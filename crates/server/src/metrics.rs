@@ -4,12 +4,12 @@
 //! registry that belongs to one server, not to the process, lets every test count alone. What a
 //! library brings besides is a dozen crates more to build and a task that must tidy up after it.
 
+mod requests;
 mod text;
 mod views;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
-use std::time::Duration;
 
 use jiff::Timestamp;
 use store::JobCounts;
@@ -18,15 +18,12 @@ pub(crate) use text::Labels;
 pub(crate) use views::Counted;
 
 use crate::models::OFFLINE;
+use requests::Requests;
 use text::Text;
-
-/// Upper bounds in seconds: from what a poll takes to what makes people leave.
-const BOUNDS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
 /// Everything that only goes up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Counter {
-    Requests,
     JobRuns,
     LeaseLosses,
     ModelTokens,
@@ -40,7 +37,6 @@ impl Counter {
     /// The name, and what it says to who looks at it for the first time.
     fn told(self) -> (&'static str, &'static str) {
         match self {
-            Self::Requests => ("docwright_http_requests_total", "Requests answered."),
             Self::JobRuns => ("docwright_job_runs_total", "Runs of jobs that came to an end here."),
             Self::LeaseLosses => ("docwright_lease_losses_total", "Runs that another worker took over."),
             Self::ModelTokens => ("docwright_model_tokens_total", "Tokens that models read and wrote."),
@@ -57,8 +53,7 @@ impl Counter {
         }
     }
 
-    const ALL: [Self; 8] = [
-        Self::Requests,
+    const ALL: [Self; 7] = [
         Self::JobRuns,
         Self::LeaseLosses,
         Self::ModelTokens,
@@ -73,13 +68,13 @@ impl Counter {
 pub(crate) struct Metrics {
     started: Timestamp,
     counts: Mutex<BTreeMap<(Counter, Labels), u64>>,
-    seconds: Mutex<BTreeMap<Labels, Histogram>>,
+    pub(crate) requests: Requests,
 }
 
 impl Metrics {
     /// What can be known beforehand stands at 0, so that the first failure is a rise, too.
     pub(crate) fn new(started: Timestamp) -> Self {
-        let metrics = Self { started, counts: Mutex::default(), seconds: Mutex::default() };
+        let metrics = Self { started, counts: Mutex::default(), requests: Requests::default() };
         use Counter::{IntakeRefused, LeaseLosses, ViewsAccepted, ViewsDuplicate, ViewsRejected};
         for plain in [LeaseLosses, ViewsAccepted, ViewsDuplicate, ViewsRejected, IntakeRefused] {
             metrics.add(plain, Labels::default(), 0);
@@ -108,22 +103,12 @@ impl Metrics {
         }
     }
 
-    /// How long a request took until its answer began: what comes after that is a matter of the
-    /// client's patience, as with a stream of events.
-    pub(crate) fn took(&self, route: &str, time: Duration) {
-        lock(&self.seconds).entry(Labels::of(&[("route", route)])).or_default().observe(time);
-    }
-
     /// The whole of it in Prometheus' text format; without `jobs` when the store does not answer.
     pub(crate) fn render(&self, jobs: Option<&JobCounts>) -> String {
         let mut text = Text::default();
+        self.requests.render(&mut text);
         for counter in Counter::ALL {
             self.render_counter(&mut text, counter);
-        }
-        let about = "Time until the answer began.";
-        text.family("docwright_http_request_seconds", "histogram", about);
-        for (labels, histogram) in &*lock(&self.seconds) {
-            histogram.render(&mut text, labels);
         }
         text.gauge("docwright_store_up", "Whether the store answers.", u8::from(jobs.is_some()));
         if let Some(jobs) = jobs {
@@ -170,32 +155,6 @@ fn render_jobs(text: &mut Text, jobs: &JobCounts) {
     text.gauge("docwright_queue_depth", "Active jobs that wait for a worker.", waiting);
 }
 
-/// How many took how long. The last place is for what is beyond every bound.
-#[derive(Debug, Default)]
-struct Histogram {
-    counts: [u64; BOUNDS.len() + 1],
-    sum: Duration,
-}
-
-impl Histogram {
-    fn observe(&mut self, time: Duration) {
-        let place = BOUNDS.iter().position(|bound| time.as_secs_f64() <= *bound);
-        self.counts[place.unwrap_or(BOUNDS.len())] += 1;
-        self.sum += time;
-    }
-
-    fn render(&self, text: &mut Text, labels: &Labels) {
-        let bounds = BOUNDS.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
-        let mut so_far = 0;
-        for (bound, count) in bounds.zip(self.counts) {
-            so_far += count;
-            text.sample("docwright_http_request_seconds_bucket", &labels.with("le", &bound), so_far);
-        }
-        text.sample("docwright_http_request_seconds_sum", labels, self.sum.as_secs_f64());
-        text.sample("docwright_http_request_seconds_count", labels, so_far);
-    }
-}
-
 /// As Linux tells it; elsewhere nobody does.
 fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -211,27 +170,6 @@ fn lock<T>(counts: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn buckets_add_up() {
-        let metrics = Metrics::new(Timestamp::UNIX_EPOCH);
-        for ms in [1, 5, 6, 400, 60_000] {
-            metrics.took("/a", Duration::from_millis(ms));
-        }
-        let text = metrics.render(None);
-        let bucket = |le: &str, count: u64| {
-            let line = format!("docwright_http_request_seconds_bucket{{route=\"/a\",le=\"{le}\"}} {count}\n");
-            assert!(text.contains(&line), "{line}{text}");
-        };
-        bucket("0.005", 2); // a bound is part of its bucket
-        bucket("0.01", 3);
-        bucket("0.25", 3);
-        bucket("0.5", 4);
-        bucket("10", 4);
-        bucket("+Inf", 5);
-        assert!(text.contains("docwright_http_request_seconds_sum{route=\"/a\"} 60.412\n"), "{text}");
-        assert!(text.contains("docwright_http_request_seconds_count{route=\"/a\"} 5\n"));
-    }
 
     #[test]
     fn a_store_that_does_not_answer_costs_the_scrape_its_jobs_alone() {

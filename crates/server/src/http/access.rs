@@ -6,13 +6,12 @@ use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::RequestExt;
 use axum::body::{Body, Bytes, HttpBody};
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{MatchedPath, Request};
 use axum::http::Method;
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 use hyper::body::{Frame, SizeHint};
@@ -22,7 +21,7 @@ use tracing::Span;
 use super::error::{ApiError, ERROR_CODE};
 use crate::address::ClientAddress;
 use crate::app::App;
-use crate::metrics::{Counter, Labels, Metrics};
+use crate::metrics::Metrics;
 
 /// Asked for all the time and by machines: told at the level `debug` as long as all is well.
 const QUIET: [&str; 4] = ["/healthz", "/readyz", "/metrics", "/assets/{name}"];
@@ -32,11 +31,15 @@ const READERS: [&str; 2] = ["/v1/collect/{projectId}", "/js/docwright.js"];
 /// The client left before there was an answer: nginx's number for it, since HTTP has none.
 const LEFT: u16 = 499;
 
-pub(super) async fn layer(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    let client = request.extract_parts_with_state::<ClientAddress, App>(&app).await;
+pub(super) async fn around(
+    app: &App,
+    mut request: Request,
+    next: impl AsyncFnOnce(Request) -> Response,
+) -> Response {
+    let client = request.extract_parts_with_state::<ClientAddress, App>(app).await;
     let Ok(ClientAddress(client)) = client;
-    let mut access = Access::begin(&app, &request, client);
-    let answer = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+    let mut access = Access::begin(app, &request, client);
+    let answer = AssertUnwindSafe(next(request)).catch_unwind().await;
     let response =
         answer.unwrap_or_else(|_| ApiError::Internal(anyhow::anyhow!("a handler panicked")).into_response());
     access.answered(&response);
@@ -99,14 +102,11 @@ impl Access {
         self.code = code.map(str::to_owned);
         // Nobody takes the body of an answer to a HEAD.
         self.whole = self.method == "HEAD";
-        self.metrics.took(self.route(), self.began.elapsed());
-        self.count();
+        self.count(Some(self.began.elapsed()));
     }
 
-    fn count(&self) {
-        let status = self.status.to_string();
-        let labels = [("method", self.method), ("route", self.route()), ("status", &status)];
-        self.metrics.add(Counter::Requests, Labels::of(&labels), 1);
+    fn count(&self, took: Option<Duration>) {
+        self.metrics.requests.answered(self.route(), self.method, self.status, took);
     }
 
     /// The template, so that there are as many as we have routes.
@@ -133,7 +133,7 @@ impl Access {
 impl Drop for Access {
     fn drop(&mut self) {
         if self.status == LEFT {
-            self.count();
+            self.count(None);
         }
         self.span.in_scope(|| self.write());
     }

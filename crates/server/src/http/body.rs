@@ -28,7 +28,8 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
         if !media_type(request.headers()).is_some_and(|kind| is_json(&kind)) {
             return Err(ApiError::UnsupportedMediaType("application/json"));
         }
-        let bytes = read(app, request, MAX_JSON).await?;
+        let (parts, body) = request.into_parts();
+        let bytes = read(app, &parts.headers, body, MAX_JSON).await?;
         let value = object(&bytes).map_err(|message| ApiError::invalid("invalid_body", message))?;
         Ok(Self(value, bytes))
     }
@@ -47,14 +48,14 @@ pub(crate) fn is_json(media_type: &str) -> bool {
 }
 
 /// The whole body, decoded, or 413 as soon as it is known to be too large.
-pub(crate) async fn read(app: &App, request: Request<Body>, limit: usize) -> Result<Held, ApiError> {
-    let coding = coding::of_body(request.headers())?;
+pub(crate) async fn read(app: &App, headers: &HeaderMap, body: Body, limit: usize) -> Result<Held, ApiError> {
+    let coding = coding::of_body(headers)?;
     let refused = |why| refusal(why, limit);
-    let told = request.headers().get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
+    let told = headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
     if told.is_some_and(|length| length > limit as u64) {
         return Err(refused(Unread::TooLarge));
     }
-    let sent = app.bodies.read(request.into_body(), limit).await.map_err(refused)?;
+    let sent = app.bodies.read(body, limit).await.map_err(refused)?;
     let Some(coding) = coding else { return Ok(sent) };
     let plain = app.bodies.nothing().map_err(refused)?;
     app.bodies.work(move || coding.decode(&sent, plain, limit)).await?.map_err(|error| match error {

@@ -5,9 +5,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
-use axum::extract::{Request, State};
 use axum::http::header::CONTENT_LENGTH;
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use hyper::body::Body as _;
@@ -22,8 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// An answer up to this size is sent, whatever others there are; a larger one in pieces of it.
 const PIECE: usize = 16 * 1024;
 
-pub(super) async fn layer(State(app): State<App>, request: Request, next: Next) -> Response {
-    let response = in_time(next.run(request)).await;
+pub(super) async fn around(app: &App, answering: impl Future<Output = Response>) -> Response {
+    let response = in_time(answering).await;
     match response.body().size_hint().exact().map(usize::try_from) {
         Some(Ok(length)) if length > PIECE => match app.answers.take(length) {
             Some(room) => held(response, length, room).await.unwrap_or_else(IntoResponse::into_response),

@@ -6,7 +6,7 @@
 use std::io::{self, Read, Write};
 
 use axum::body::{Body, Bytes, to_bytes};
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, VARY};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
@@ -118,7 +118,7 @@ impl Coding {
 }
 
 /// Around whatever may be compressed on its way out. Streams have no length, and stay as they are.
-pub(super) async fn layer(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(super) async fn around(app: &App, request: Request, next: Next) -> Response {
     let coding = accepted(request.headers());
     let mut response = next.run(request).await;
     if response.body().size_hint().exact().is_none_or(|length| length < WORTH_IT) {
@@ -126,7 +126,7 @@ pub(super) async fn layer(State(app): State<App>, request: Request, next: Next) 
     }
     response.headers_mut().append(VARY, HeaderValue::from_static("accept-encoding"));
     match coding {
-        Some(coding) => compressed(&app, response, coding).await,
+        Some(coding) => compressed(app, response, coding).await,
         None => response,
     }
 }

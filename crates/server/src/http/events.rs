@@ -3,6 +3,7 @@
 use axum::Json as Answer;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use failpoints::around;
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -26,9 +27,10 @@ pub(super) async fn take(
     caller: Caller,
     request: Request,
 ) -> Result<(StatusCode, Answer<Taken>), ApiError> {
-    let (kind, uri) = (media_type(request.headers()), request.uri().clone());
+    let (Parts { headers, uri, .. }, body) = request.into_parts();
+    let kind = media_type(&headers);
     let lines = kind.as_deref().map(Lines::of).ok_or(WRONG_TYPE)?.ok_or(WRONG_TYPE)?;
-    let body = read(&app, request, MAX_BYTES).await.inspect_err(|error| {
+    let body = read(&app, &headers, body, MAX_BYTES).await.inspect_err(|error| {
         if matches!(error, ApiError::Busy) {
             app.metrics.add(Counter::IntakeRefused, Labels::default(), 1);
         }

@@ -3,6 +3,7 @@
 //! old one that comes again changes nothing.
 
 use axum::extract::{Request, State};
+use axum::http::request::Parts;
 use axum::http::{StatusCode, Uri};
 use forge::{HookEvent, Host as _, HostKind, State as Pull, read_hook};
 use net::Secret;
@@ -27,8 +28,8 @@ pub(super) async fn take(State(app): State<App>, request: Request) -> Result<Sta
     if !media_type(request.headers()).is_some_and(|media| is_json(&media)) {
         return Err(ApiError::UnsupportedMediaType("application/json"));
     }
-    let headers = request.headers().clone();
-    let body = read(&app, request, MAX_BYTES).await?;
+    let (Parts { headers, .. }, body) = request.into_parts();
+    let body = read(&app, &headers, body, MAX_BYTES).await?;
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let hook = read_hook(kind, &secret, header, &body).map_err(refusal)?;
     if let HookEvent::PullChanged { number, .. } = hook.event {

@@ -11,10 +11,8 @@ mod parameters;
 mod reports;
 mod rest;
 
-use std::sync::Arc;
-
 use axum::Router;
-use axum::extract::Extension;
+use axum::extract::State;
 use axum::handler::Handler;
 use axum::http::HeaderMap;
 use axum::response::Response;
@@ -39,9 +37,6 @@ pub(super) struct Api {
     paths: Map<String, Value>,
     schemas: operation::Schemas,
 }
-
-/// The description as it is served.
-pub(super) struct Document(pub(super) Value);
 
 impl Api {
     pub(super) fn new() -> Self {
@@ -103,17 +98,18 @@ impl Api {
         })
     }
 
-    /// The routes, ready to be served beside the pages.
-    pub(super) fn router(self, public_url: &str) -> Router<App> {
-        let document = Arc::new(Document(self.document(public_url)));
-        self.router.layer(Extension(document))
+    /// The routes, to be served beside the pages.
+    pub(super) fn router(self) -> Router<App> {
+        self.router
     }
 }
 
 /// `GET /openapi.json`
-pub(super) async fn json_document(
-    Extension(document): Extension<Arc<Document>>,
-    headers: HeaderMap,
-) -> Response {
-    etag::answer(&headers, document.0.to_string())
+pub(super) async fn json_document(State(app): State<App>, headers: HeaderMap) -> Response {
+    etag::answer(&headers, described(&app).to_string())
+}
+
+/// The description as it is served, made once.
+fn described(app: &App) -> &Value {
+    app.description.get_or_init(|| super::openapi(&app.public_url))
 }

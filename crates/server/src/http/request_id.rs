@@ -2,7 +2,6 @@
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use axum::middleware::Next;
 use axum::response::Response;
 use tracing::Instrument;
 use tracing::field::Empty;
@@ -31,12 +30,12 @@ fn shown(path: &str) -> String {
     }
 }
 
-pub(crate) async fn layer(request: Request, next: Next) -> Response {
+pub(super) async fn around(request: Request, next: impl AsyncFnOnce(Request) -> Response) -> Response {
     let id = sane(request.headers()).unwrap_or_else(|| uuid::Uuid::now_v7().simple().to_string());
     let (method, path) = (access::method(request.method()), shown(request.uri().path()));
     // Of the highest level, so that a log of errors alone still says which request.
     let span = tracing::error_span!("request", request.id = id, method, path, key.id = Empty);
-    let mut response = next.run(request).instrument(span).await;
+    let mut response = next(request).instrument(span).await;
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use axum::Router;
 use axum::extract::ConnectInfo;
 use axum::http::StatusCode;
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use base::SystemClock;
 use futures_util::future::poll_immediate;
@@ -19,7 +19,7 @@ use tower_service::Service;
 use tracing::subscriber::DefaultGuard;
 
 use super::*;
-use crate::http::request_id;
+use crate::http::around;
 use crate::{Server, Settings};
 
 #[derive(Clone, Default)]
@@ -93,8 +93,7 @@ fn router(app: &App) -> Router {
         .route("/stream", get(async move || Body::from_stream(two())))
         .route("/healthz", get(async || "ok").post(async || StatusCode::SERVICE_UNAVAILABLE))
         .route("/v1/collect/{projectId}", post(async || ()).put(async || StatusCode::BAD_REQUEST))
-        .layer(from_fn_with_state(app.clone(), layer))
-        .layer(from_fn(request_id::layer))
+        .layer(from_fn_with_state(app.clone(), around::all))
         .with_state(app.clone())
 }
 

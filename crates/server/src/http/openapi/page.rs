@@ -1,14 +1,13 @@
 //! The description as a page: everything from this server, nothing to run.
 
-use std::sync::Arc;
-
 use askama::Template;
-use axum::extract::Extension;
+use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY};
 use axum::response::{Html, IntoResponse, Response};
 use serde_json::Value;
 
-use super::Document;
+use super::described;
+use crate::app::App;
 use crate::http::error::ApiError;
 
 const POLICY: &str =
@@ -69,8 +68,8 @@ struct Span {
 }
 
 /// `GET /docs`
-pub(crate) async fn show(Extension(document): Extension<Arc<Document>>) -> Result<Response, ApiError> {
-    let html = page(&document.0).render().map_err(anyhow::Error::from)?;
+pub(crate) async fn show(State(app): State<App>) -> Result<Response, ApiError> {
+    let html = page(described(&app)).render().map_err(anyhow::Error::from)?;
     let headers = [(CONTENT_SECURITY_POLICY, POLICY), (CACHE_CONTROL, "no-cache")];
     Ok((headers, Html(html)).into_response())
 }

@@ -1,0 +1,23 @@
+//! What a request passes on its way to a handler, and its answer on the way back. The router copies all that is below
+//! a layer for each request, so there are no more layers than places where they differ.
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::{access, bounds, coding, home, request_id};
+use crate::app::App;
+
+/// Around everything.
+pub(super) async fn all(State(app): State<App>, request: Request, next: Next) -> Response {
+    let bounded = async |request| bounds::around(&app, next.run(request)).await;
+    request_id::around(request, async |request| access::around(&app, request, bounded).await).await
+}
+
+/// Around the API and the files of pages.
+pub(super) async fn api(State(app): State<App>, request: Request, next: Next) -> Response {
+    match home::refusal(&app, &request) {
+        Some(refusal) => refusal.into_response(),
+        None => coding::around(&app, request, next).await,
+    }
+}
