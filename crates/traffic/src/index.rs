@@ -117,14 +117,22 @@ impl Totals<'_> {
 
 /// Reads by day, in any order, of which an index is made when all of them are there: that takes
 /// one look at each row, where adding them one by one would take one for every day after.
-#[derive(Default)]
-pub(crate) struct Days(Index);
+pub(crate) struct Days {
+    index: Index,
+    pages: usize,
+}
 
 impl Days {
-    /// Reads of a day by page, of which the last has the highest number: its place is made once, and no wider.
+    /// Of a project with so many pages.
+    pub(crate) fn new(pages: usize) -> Self {
+        Self { index: Index::default(), pages }
+    }
+
+    /// Reads of a day by page, of which the last has the highest number.
     pub(crate) fn add_day(&mut self, day: i64, pages: &[(u32, Cell)]) {
         let Some((last, _)) = pages.last() else { return };
-        self.run(day).widen(*last as usize + 1);
+        let (needed, all) = (*last as usize + 1, self.pages);
+        self.run(day).widen(with_room(needed).min(all).max(needed));
         for (page, cell) in pages {
             for class in [Class::Human, Class::Assistant] {
                 self.add(day, *page, class, cell[usize::from(class.code())]);
@@ -139,12 +147,12 @@ impl Days {
     }
 
     fn run(&mut self, day: i64) -> &mut Run {
-        self.0.runs.entry(day.div_euclid(DAYS)).or_default()
+        self.index.runs.entry(day.div_euclid(DAYS)).or_default()
     }
 
     pub(crate) fn index(mut self) -> Index {
         let mut before = Vec::<[u64; 2]>::new();
-        for run in self.0.runs.values_mut() {
+        for run in self.index.runs.values_mut() {
             run.sum_up();
             run.before = before.clone();
             before.resize(before.len().max(run.width), [0; 2]);
@@ -153,15 +161,19 @@ impl Days {
                 *sums = [sums[0] + u64::from(reads[0]), sums[1] + u64::from(reads[1])];
             }
         }
-        self.0
+        self.index
     }
+}
+
+/// Some more than needed, because pages come one by one and each time all rows move.
+fn with_room(needed: usize) -> usize {
+    needed + needed / 16 + 16
 }
 
 impl Run {
     fn add(&mut self, days: Range<usize>, page: usize, side: usize, reads: u64) {
         if page >= self.width {
-            // Some more than needed, because pages come one by one and each time all rows move.
-            self.widen(page + page / 16 + 16);
+            self.widen(with_room(page + 1));
         }
         let reads = u32::try_from(reads).unwrap_or(u32::MAX);
         for row in self.sums.chunks_exact_mut(self.width).take(days.end).skip(days.start) {
@@ -218,7 +230,7 @@ mod tests {
             kept: prop::sample::Index,
             ranges in prop::collection::vec((-50..90_i64, -50..90_i64), 1..8),
         ) {
-            let (mut days, kept) = (Days::default(), kept.index(reads.len() + 1));
+            let (mut days, kept) = (Days::new(30), kept.index(reads.len() + 1));
             for (day, page, class, count) in &reads[..kept] {
                 let mut cell = Cell::default();
                 cell[*class] = *count;

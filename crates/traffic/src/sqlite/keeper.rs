@@ -200,12 +200,12 @@ impl Keeper {
 
     async fn load_whole(&mut self, name: &str) -> Result<Option<Arc<Shared>>, Failure> {
         let Some(shared) = self.load(name).await? else { return Ok(None) };
-        let (id, whole) = {
+        let (id, pages, whole) = {
             let project = shared.read();
-            (project.id, project.index.is_some())
+            (project.id, project.pages.len(), project.index.is_some())
         };
         if !whole {
-            let mut index = load::index(self.database.reads(), id).await?;
+            let mut index = load::index(self.database.reads(), id, pages).await?;
             let mut project = shared.write();
             for read in &project.recent {
                 index.add(read.at.div_euclid(DAY), read.page, read.class, 1);

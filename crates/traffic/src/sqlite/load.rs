@@ -66,15 +66,15 @@ pub(super) async fn pages<'e>(from: impl SqliteExecutor<'e>, project: i64) -> Re
 }
 
 /// The sums of a project's days, of all that is folded.
-pub(super) async fn index(reads: &SqlitePool, project: i64) -> Result<Index, Failure> {
+pub(super) async fn index(reads: &SqlitePool, project: i64, pages: usize) -> Result<Index, Failure> {
     let select = "SELECT day, cells FROM day WHERE project = ? ORDER BY day";
     // One after the other: all of them together are as large as the index.
     let mut days = sqlx::query_as::<_, (i64, Vec<u8>)>(select).bind(project).fetch(reads);
-    let (mut sums, mut pages) = (Days::default(), Vec::new());
+    let (mut sums, mut read) = (Days::new(pages), Vec::new());
     while let Some((day, cells)) = days.try_next().await? {
-        pages.clear();
-        each_cell(&cells, |page, cell| pages.push((page, *cell)))?;
-        sums.add_day(day, &pages);
+        read.clear();
+        each_cell(&cells, |page, cell| read.push((page, *cell)))?;
+        sums.add_day(day, &read);
     }
     Ok(sums.index())
 }
