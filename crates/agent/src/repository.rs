@@ -1,9 +1,6 @@
 //! What the model is told before it begins: who it is, what is asked, and what the repository looks like.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use pages::Files;
-use regex::RegexSetBuilder;
+use pages::{Files, Paths};
 
 use crate::Task;
 use crate::fence::{self, fenced};
@@ -17,21 +14,10 @@ const MAX_LIKELY: usize = 8;
 const MAX_WORDS: usize = 200;
 /// Bytes of a file of instructions that are heeded.
 pub const MAX_INSTRUCTIONS: usize = 16 * 1024;
-const NAVIGATION: [&str; 8] = [
-    "docs.json",
-    "mint.json",
-    "mkdocs.yml",
-    "SUMMARY.md",
-    "sidebars.js",
-    "sidebars.ts",
-    "_sidebar.md",
-    "_toc.yml",
-];
 
 /// The task with a map of the repository: where to begin without a look at everything.
 pub(crate) fn opening(task: &Task<'_>, files: &dyn Files) -> String {
     let paths = files.paths();
-    let all = &paths.files;
     let mut text = fence::task(task.prompt);
     for (path, said) in task.instructions {
         let (heeded, more) = heeded(said);
@@ -41,17 +27,16 @@ pub(crate) fn opening(task: &Task<'_>, files: &dyn Files) -> String {
         }
     }
     text += "\n<map>\n";
-    let mut map = format!("{} files", all.len());
+    let mut map = format!("{} files", paths.files.len());
     if !files.root().is_empty() {
         map += &format!(", all under {:?}", files.root());
     }
     map += ":\n";
-    map += &outline(all);
-    let navigation: Vec<_> = all.iter().filter(|path| is_navigation(path)).map(String::as_str).collect();
-    if !navigation.is_empty() {
-        map += &format!("navigation: {}\n", navigation.join(", "));
+    map += &outline(&paths);
+    if !paths.navigation().is_empty() {
+        map += &format!("navigation: {}\n", paths.navigation().join(", "));
     }
-    let likely = likely(task.prompt, all);
+    let likely = likely(task.prompt, &paths);
     if !likely.is_empty() {
         map += &format!("perhaps: {}\n", likely.join(", "));
     }
@@ -67,15 +52,10 @@ pub(crate) fn heeded(text: &str) -> (&str, bool) {
     (beginning.rsplit_once('\n').map_or(beginning, |(lines, _)| lines), true)
 }
 
-/// Each folder with how many files it holds. Those of one mostly follow each other.
-fn outline(all: &BTreeSet<String>) -> String {
-    let mut folders: BTreeMap<&str, usize> = BTreeMap::new();
-    let folder = |path: &String| path.rsplit_once('/').map_or(0, |(folder, _)| folder.len());
-    let all: Vec<_> = all.iter().map(|path| &path[..folder(path)]).collect();
-    for together in all.chunk_by(|a, b| a == b) {
-        *folders.entry(together[0]).or_default() += together.len();
-    }
-    let line = |(folder, count): (&&str, &usize)| format!("{folder}/ {count}\n");
+/// Each folder with how many files it holds.
+fn outline(paths: &Paths) -> String {
+    let folders = paths.files_by_folder();
+    let line = |(folder, count): &(String, usize)| format!("{folder}/ {count}\n");
     let mut text: String = folders.iter().take(MAX_FOLDERS).map(line).collect();
     if folders.len() > MAX_FOLDERS {
         text += &format!("and {} more folders\n", folders.len() - MAX_FOLDERS);
@@ -83,20 +63,10 @@ fn outline(all: &BTreeSet<String>) -> String {
     text
 }
 
-fn is_navigation(path: &str) -> bool {
-    NAVIGATION.contains(&path.rsplit('/').next().unwrap_or(path))
-}
-
 /// The pages whose names share the most words with the prompt.
-fn likely<'a>(prompt: &str, all: &'a BTreeSet<String>) -> Vec<&'a str> {
+fn likely<'a>(prompt: &str, paths: &'a Paths) -> Vec<&'a str> {
     let prompt = prompt.to_lowercase();
-    let words: Vec<_> =
-        prompt.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() > 3).collect();
-    let words: Vec<_> = words.into_iter().take(MAX_WORDS).map(regex::escape).collect();
-    let Ok(words) = RegexSetBuilder::new(words).case_insensitive(true).build() else { return Vec::new() };
-    // Most names have none of them.
-    let named = all.iter().filter(|path| words.is_match(path));
-    let mut scored: Vec<_> = named.map(|path| (words.matches(path).iter().count(), path.as_str())).collect();
-    scored.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
-    scored.into_iter().take(MAX_LIKELY).map(|(_, path)| path).collect()
+    let words = prompt.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() > 3);
+    let words: Vec<_> = words.take(MAX_WORDS).map(str::to_owned).collect();
+    paths.sharing(&words, MAX_LIKELY)
 }

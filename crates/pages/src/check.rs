@@ -19,6 +19,7 @@ use crate::site::Site;
 pub use change::made_worse;
 use finding::Sheet;
 pub use finding::{Finding, FindingKind, worse};
+pub(crate) use nav::is_navigation;
 
 const IMAGES: &[&str] = &["png", "jpg", "jpeg", "gif", "svg", "webp", "avif", "ico", "bmp"];
 

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use crate::files::{Entry, FilesError, Kind, MAX_FILES, Tree};
+use crate::glance::Glance;
 use crate::{path, places, route};
 
 pub struct Ground {
@@ -54,6 +55,7 @@ pub struct Paths {
     pub files: BTreeSet<String>,
     /// Every folder, by its own name and without numbers, and every page that is a program.
     pub(crate) folders: HashSet<String>,
+    pub(crate) glance: Glance,
 }
 
 impl Paths {
@@ -65,7 +67,7 @@ impl Paths {
         let named = above.chain(files.iter().filter_map(|file| places::component(file)));
         let named = named.filter(|folder| !folder.is_empty());
         let folders = named.flat_map(|folder| [folder.to_owned(), route::without_numbers(folder)]).collect();
-        Self { files, folders }
+        Self { files, folders, glance: Glance::default() }
     }
 }
 

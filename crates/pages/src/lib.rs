@@ -12,6 +12,7 @@ mod explicit;
 mod files;
 mod fragments;
 mod frontmatter;
+mod glance;
 mod ground;
 mod html;
 mod index;

@@ -118,6 +118,11 @@ impl Site {
         self.places.add(&self.root, file, text, front);
     }
 
+    /// The files that say which pages there are.
+    pub(crate) fn navigation(&self) -> &[String] {
+        self.paths.navigation()
+    }
+
     pub(crate) fn files(&self) -> &BTreeSet<String> {
         &self.paths.files
     }

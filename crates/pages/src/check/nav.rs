@@ -90,13 +90,20 @@ fn is_no_entry(file: &str) -> bool {
 /// Every navigation file of a tree.
 pub(super) fn read(files: &dyn Files, site: &Site) -> Result<Vec<Nav>, FilesError> {
     let mut navs = Vec::new();
-    for path in site.files() {
+    for path in site.navigation() {
         let Some(reader) = reader(path) else { continue };
         if let Some(text) = files::text(files, path)? {
             navs.extend(reader(path, &text));
         }
     }
     Ok(navs)
+}
+
+/// Files of generators whose navigation we do not read; whoever adds a page wants to know of them.
+const UNREAD: [&str; 2] = ["_sidebar.md", "_toc.yml"];
+
+pub(crate) fn is_navigation(file: &str) -> bool {
+    reader(file).is_some() || UNREAD.contains(&path::name(file))
 }
 
 type Reader = fn(&str, &str) -> Option<Nav>;

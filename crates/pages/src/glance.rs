@@ -1,0 +1,158 @@
+//! What is asked of all names at once, found out once for all who share them: a large repository has tens of thousands,
+//! and most jobs change none.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::OnceLock;
+
+use aho_corasick::AhoCorasick;
+
+use crate::check;
+use crate::ground::Paths;
+use crate::path;
+
+#[derive(Default)]
+pub(crate) struct Glance {
+    folders: OnceLock<Vec<(String, usize)>>,
+    navigation: OnceLock<Vec<String>>,
+    lines: OnceLock<Lines>,
+}
+
+/// The names in lower case, one a line.
+struct Lines {
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl Paths {
+    /// Each folder that has files, and how many.
+    pub fn files_by_folder(&self) -> &[(String, usize)] {
+        self.glance.folders.get_or_init(|| {
+            let mut folders: BTreeMap<&str, usize> = BTreeMap::new();
+            let all: Vec<_> = self.files.iter().map(|file| path::parent(file)).collect();
+            // Those of one folder mostly follow each other.
+            for together in all.chunk_by(|a, b| a == b) {
+                *folders.entry(together[0]).or_default() += together.len();
+            }
+            folders.into_iter().map(|(folder, files)| (folder.to_owned(), files)).collect()
+        })
+    }
+
+    /// The files that say which pages a site shows.
+    pub fn navigation(&self) -> &[String] {
+        let is_one = |file: &&String| check::is_navigation(file);
+        self.glance.navigation.get_or_init(|| self.files.iter().filter(is_one).cloned().collect())
+    }
+
+    /// The names that hold the most of these words, whatever their case; the best first.
+    pub fn sharing(&self, words: &[String], limit: usize) -> Vec<&str> {
+        let lines = self.glance.lines.get_or_init(|| Lines::of(&self.files));
+        let best = lines.sharing(words, limit);
+        let wanted: HashSet<usize> = best.iter().copied().collect();
+        let files = self.files.iter().enumerate().filter(|(line, _)| wanted.contains(line));
+        let names: BTreeMap<usize, &str> = files.map(|(line, file)| (line, file.as_str())).collect();
+        best.iter().filter_map(|line| names.get(line).copied()).collect()
+    }
+}
+
+impl Lines {
+    fn of(names: &BTreeSet<String>) -> Self {
+        let (mut text, mut ends) = (String::new(), Vec::with_capacity(names.len()));
+        for name in names {
+            text.push_str(&name.to_lowercase());
+            ends.push(text.len());
+            text.push('\n');
+        }
+        Self { text, ends }
+    }
+
+    /// Which lines, the best first; of the same, the first.
+    fn sharing(&self, words: &[String], limit: usize) -> Vec<usize> {
+        let words: Vec<_> = words.iter().collect::<BTreeSet<_>>().into_iter().collect();
+        let Ok(finder) = AhoCorasick::new(&words) else { return Vec::new() };
+        let mut best = Best { limit, lines: Vec::new() };
+        // By word, one after the last line that has it.
+        let mut had = vec![0; words.len()];
+        let (mut line, mut shared) = (0, 0);
+        for found in finder.find_overlapping_iter(&self.text) {
+            if found.end() > self.ends[line] {
+                best.add(shared, line);
+                line += self.ends[line..].partition_point(|end| *end < found.end());
+                shared = 0;
+            }
+            let word = found.pattern().as_usize();
+            shared += usize::from(had[word] != line + 1);
+            had[word] = line + 1;
+        }
+        best.add(shared, line);
+        best.lines.into_iter().map(|(_, line)| line).collect()
+    }
+}
+
+struct Best {
+    limit: usize,
+    /// How many words each shares, and its line.
+    lines: Vec<(usize, usize)>,
+}
+
+impl Best {
+    fn add(&mut self, shared: usize, line: usize) {
+        let place = self.lines.partition_point(|(others, _)| *others >= shared);
+        if shared > 0 && place < self.limit {
+            self.lines.insert(place, (shared, line));
+            self.lines.truncate(self.limit);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn paths(names: &[&str]) -> Paths {
+        Paths::new(names.iter().map(|name| (*name).to_owned()).collect())
+    }
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn what_is_there_at_a_glance() {
+        let paths = paths(&["docs.json", "docs/a.md", "docs/b/c.md", "docs/z.md", "node_modules/docs.json"]);
+        let folders = ["", "docs", "docs/b", "node_modules"].map(str::to_owned).into_iter().zip([1, 2, 1, 1]);
+        assert_eq!(paths.files_by_folder(), folders.collect::<Vec<_>>());
+        assert_eq!(paths.navigation(), ["docs.json"]);
+    }
+
+    #[test]
+    fn names_that_share_words() {
+        let paths = paths(&["api/keys.md", "api/Old-Keys.md", "guide/keys/api.md", "Über/Установка.md"]);
+        let check = |asked: &[&str], limit, expected: &[&str]| {
+            assert_eq!(paths.sharing(&words(asked), limit), expected, "{asked:?}");
+        };
+        check(&["keys", "keys", "old"], 8, &["api/Old-Keys.md", "api/keys.md", "guide/keys/api.md"]);
+        check(&["keys", "old"], 1, &["api/Old-Keys.md"]);
+        check(&["установка", "über"], 8, &["Über/Установка.md"]);
+        check(&["nothing"], 8, &[]);
+        check(&[], 8, &[]);
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_a_look_at_each(
+            names in prop::collection::btree_set("[a-cA-C/]{1,8}", 0..30),
+            asked in prop::collection::vec("[a-c]{1,3}", 0..6),
+            limit in 1..10_usize,
+        ) {
+            let asked: BTreeSet<_> = asked.into_iter().collect();
+            let shared = |name: &str| asked.iter().filter(|word| name.to_lowercase().contains(*word)).count();
+            let mut expected: Vec<_> = names.iter().filter(|name| shared(name) > 0).map(String::as_str).collect();
+            expected.sort_by_key(|name| std::cmp::Reverse(shared(name)));
+            expected.truncate(limit);
+            let paths = Paths::new(names.clone());
+            prop_assert_eq!(paths.sharing(&asked.iter().cloned().collect::<Vec<_>>(), limit), expected);
+        }
+    }
+}
