@@ -1,7 +1,7 @@
 //! What is asked of all names at once, found out once for all who share them: a large repository has tens of thousands,
 //! and most jobs change none.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use aho_corasick::AhoCorasick;
@@ -47,9 +47,12 @@ impl Paths {
     pub fn sharing(&self, words: &[String], limit: usize) -> Vec<&str> {
         let lines = self.glance.lines.get_or_init(|| Lines::of(&self.files));
         let best = lines.sharing(words, limit);
-        let wanted: HashSet<usize> = best.iter().copied().collect();
-        let files = self.files.iter().enumerate().filter(|(line, _)| wanted.contains(line));
-        let names: BTreeMap<usize, &str> = files.map(|(line, file)| (line, file.as_str())).collect();
+        let mut names: BTreeMap<usize, &str> = best.iter().map(|line| (*line, "")).collect();
+        let (mut files, mut next) = (self.files.iter(), 0);
+        for (line, name) in &mut names {
+            *name = files.nth(line - next).map_or("", String::as_str);
+            next = line + 1;
+        }
         best.iter().filter_map(|line| names.get(line).copied()).collect()
     }
 }
@@ -76,7 +79,7 @@ impl Lines {
         for found in finder.find_overlapping_iter(&self.text) {
             if found.end() > self.ends[line] {
                 best.add(shared, line);
-                line += self.ends[line..].partition_point(|end| *end < found.end());
+                line += self.ends[line..].iter().take_while(|end| **end < found.end()).count();
                 shared = 0;
             }
             let word = found.pattern().as_usize();
