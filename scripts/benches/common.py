@@ -75,10 +75,10 @@ def free_port():
 class Server:
     """`docwright serve` in a directory of its own; knows how long its first answer took."""
 
-    def __init__(self, data, port, *flags):
+    def __init__(self, data, port, *flags, before=()):
         self.port = port
         started = time.perf_counter()
-        arguments = [BINARY, "serve", "--data", data, "--listen", f"127.0.0.1:{port}", *flags]
+        arguments = [*before, BINARY, "serve", "--data", data, "--listen", f"127.0.0.1:{port}", *flags]
         # The limits are for clients that mean it less well.
         limits = {"DOCWRIGHT_JOBS_PER_HOUR": "1000000", "DOCWRIGHT_READS_PER_HOUR": "1000000"}
         environment = {**os.environ, **limits}
