@@ -26,12 +26,15 @@ impl FromRequestParts<App> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        let key = live_key(parts, app).await?;
+        let (text, id) = (key_text(parts)?, segment(&parts.uri, PROJECT).map(ProjectId));
+        // Both at once: a poll is mostly the wait for these.
+        let (key, project) = tokio::join!(app.accounts.key(&text), found_project(app, id));
+        let key = live(key?)?;
         let Ok(ClientAddress(address)) = ClientAddress::from_request_parts(parts, app).await;
         if !key.allow.is_empty() && !address.is_some_and(|address| key.allow.permits(address)) {
             return Err(ApiError::AddressNotAllowed);
         }
-        let project = visible_project(parts, app, &key).await?;
+        let project = visible(project?, &key)?;
         if !matches!(parts.method, Method::GET | Method::HEAD) {
             // A handler that reads finds out by itself: nothing is checked between here and there.
             existing_job(parts, app, &project).await?;
@@ -44,13 +47,16 @@ impl FromRequestParts<App> for Caller {
     }
 }
 
-async fn live_key(parts: &Parts, app: &App) -> Result<ApiKey, ApiError> {
+fn key_text(parts: &Parts) -> Result<KeyText, ApiError> {
     // Of two, a proxy may have looked at the other one.
     let mut headers = parts.headers.get_all(AUTHORIZATION).iter();
     let only = headers.next().filter(|_| headers.next().is_none());
     let header = only.and_then(|value| value.to_str().ok());
-    let text = header.and_then(bearer).and_then(KeyText::parse).ok_or(ApiError::Unauthorized)?;
-    let key = app.accounts.key(&text).await?.ok_or(ApiError::Unauthorized)?;
+    header.and_then(bearer).and_then(KeyText::parse).ok_or(ApiError::Unauthorized)
+}
+
+fn live(key: Option<ApiKey>) -> Result<ApiKey, ApiError> {
+    let key = key.ok_or(ApiError::Unauthorized)?;
     access::note_key(&key);
     if key.is_live { Ok(key) } else { Err(ApiError::Unauthorized) }
 }
@@ -66,9 +72,14 @@ pub(super) fn visible_project_id(parts: &Parts) -> Option<String> {
     segment(&parts.uri, PROJECT)
 }
 
-async fn visible_project(parts: &Parts, app: &App, key: &ApiKey) -> Result<Project, ApiError> {
-    let id = ProjectId(segment(&parts.uri, PROJECT).ok_or(ApiError::NoSuchProject)?);
-    let found = app.accounts.project(&id).await?;
+async fn found_project(app: &App, id: Option<ProjectId>) -> store::Result<Option<Project>> {
+    match id {
+        Some(id) => app.accounts.project(&id).await,
+        None => Ok(None),
+    }
+}
+
+fn visible(found: Option<Project>, key: &ApiKey) -> Result<Project, ApiError> {
     let mine = found.filter(|project| project.organization == key.organization && key.reaches(&project.id));
     mine.ok_or(ApiError::NoSuchProject)
 }
