@@ -8,9 +8,10 @@ use store::{Filter, Job, JobId, NewJob, Project, Prompt, Receipt, Status, Terms}
 
 use super::readers::evidence;
 use super::session::{Fields, InProject, nav};
-use super::view::{JobRow, JobState, Jobs, PullRef, PullState, Section, headline};
+use super::view::{JobRow, JobState, Jobs, Offline, PullRef, PullState, Section, headline};
 use super::{Oops, missing, page, page_with, when};
 use crate::app::App;
+use crate::models::OFFLINE;
 use crate::path::query_value;
 use crate::time::duration;
 
@@ -28,7 +29,12 @@ pub(crate) async fn list(State(app): State<App>, at: InProject, uri: Uri) -> Res
         words: query_value(&uri, "q").trim().to_owned(),
         offset: query_value(&uri, "offset").parse().unwrap_or(0),
     };
-    let jobs = Jobs { prompt: evidence::prompt(&uri), ..jobs_page(&app, &at, wanted).await? };
+    let mut jobs = jobs_page(&app, &at, wanted).await?;
+    jobs.prompt = evidence::prompt(&uri);
+    if let Some(offline) = &mut jobs.offline {
+        offline.beyond = !jobs.prompt.is_empty();
+        offline.instead = evidence::without_model(&uri);
+    }
     Ok(page(&jobs))
 }
 
@@ -118,9 +124,15 @@ async fn jobs_page(app: &App, at: &InProject, wanted: Wanted) -> Result<Jobs, Oo
         older: jobs.has_more.then(|| turn(offset.saturating_add(per_page))),
         error: None,
         prompt: String::new(),
+        offline: offline(app, &at.project),
         state: wanted.state,
         words: wanted.words,
     })
+}
+
+fn offline(app: &App, project: &Project) -> Option<Offline> {
+    let has_models = app.models.names().len() > 1;
+    (project.model == OFFLINE).then_some(Offline { has_models, beyond: false, instead: None })
 }
 
 pub(super) fn rows(app: &App, project: &Project, jobs: &[Job]) -> Vec<JobRow> {

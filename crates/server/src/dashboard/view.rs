@@ -203,6 +203,18 @@ pub(crate) struct Jobs {
     pub(crate) error: Option<String>,
     /// What was typed, kept when it was refused.
     pub(crate) prompt: String,
+    /// Of a project whose jobs are the built-in editor's.
+    pub(crate) offline: Option<Offline>,
+}
+
+/// What the built-in editor does not do, and what to do about it.
+pub(crate) struct Offline {
+    /// Another model is a choice away.
+    pub(crate) has_models: bool,
+    /// The prompt in the box is beyond it.
+    pub(crate) beyond: bool,
+    /// A prompt that is not, and does a part of it.
+    pub(crate) instead: Option<&'static str>,
 }
 
 impl Jobs {

@@ -27,6 +27,7 @@ mod keys;
 mod large;
 mod licences;
 mod metrics;
+mod newcomer;
 mod operations;
 mod order;
 mod pages;

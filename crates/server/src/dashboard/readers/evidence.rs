@@ -43,6 +43,14 @@ impl About {
         }
     }
 
+    /// What the built-in editor can do about it.
+    fn without_model(self) -> Option<&'static str> {
+        match self {
+            Self::Page => None,
+            Self::NotFound => Some("Fix broken links and anchors."),
+        }
+    }
+
     fn counted(self) -> &'static str {
         match self {
             Self::Page => "Read",
@@ -73,10 +81,7 @@ pub(super) fn href(
 /// The prompt of such an address; empty of every other one.
 pub(crate) fn prompt(uri: &Uri) -> String {
     let value = |name| query_value(uri, name);
-    let asked = value("evidence");
-    let Some(about) = [About::Page, About::NotFound].into_iter().find(|about| about.name() == asked) else {
-        return String::new();
-    };
+    let Some(about) = about(uri) else { return String::new() };
     let number = |name| value(name).parse::<u64>().unwrap_or(0);
     let mut lines = vec![
         about.task().to_owned(),
@@ -93,6 +98,16 @@ pub(crate) fn prompt(uri: &Uri) -> String {
         lines.push(format!("- Sent there from: {}", quoted(&referrer)));
     }
     lines.join("\n")
+}
+
+/// A prompt that needs no model and does a part of it, if there is one.
+pub(crate) fn without_model(uri: &Uri) -> Option<&'static str> {
+    about(uri).and_then(About::without_model)
+}
+
+fn about(uri: &Uri) -> Option<About> {
+    let asked = query_value(uri, "evidence");
+    [About::Page, About::NotFound].into_iter().find(|about| about.name() == asked)
 }
 
 fn day(text: &str) -> Result<jiff::civil::Date, jiff::Error> {

@@ -191,6 +191,11 @@ fn jobs(text: &str, rows: Vec<JobRow>) -> Jobs {
     let older = (!rows.is_empty()).then(|| say(text, "?offset=20"));
     let error = (text != ORDINARY).then(|| text.to_owned());
     Jobs {
+        offline: Some(Offline {
+            has_models: true,
+            beyond: true,
+            instead: Some("Fix broken links and anchors."),
+        }),
         shell: shell(text, "Jobs", Section::Jobs, true),
         jobs: rows,
         states: vec![

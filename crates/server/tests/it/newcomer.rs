@@ -1,0 +1,46 @@
+//! Where somebody new would stumble: what cannot be done says so, and what to do instead.
+
+use agent::model::{Provider, Settings};
+
+use crate::pages::Browser;
+use crate::support::TestServer;
+
+const NOT_FOUND: &str = "evidence=not-found&path=/old&human=1&ai=2";
+
+#[tokio::test]
+async fn without_a_model_the_prompt_box_says_so_and_what_to_do() {
+    let server = TestServer::start_with(|settings| {
+        let mut model = Settings::new(Provider::Compatible, "small");
+        model.base_url = Some("https://models.example".into());
+        settings.models.insert("fast".into(), model);
+    })
+    .await;
+    let team = server.team("acme", &[("a.md", "[gone](b.md)\n")]).await;
+    let other = server.project(&team, |new| new.model = "fast".into()).await;
+    let browser = Browser::signed_in(&server, &team).await;
+    let jobs = format!("/p/{}/jobs", team.project.id);
+    let plain = browser.get(&jobs).await.body;
+    assert!(plain.contains("This project has no model") && !plain.contains("not what this prompt asks for"));
+    let page = browser.get(&format!("{jobs}?{NOT_FOUND}")).await.body;
+    assert!(page.contains("not what this prompt asks for"), "{page}");
+    let settings = format!("href=\"/p/{}/settings#jobs\">choose a model", team.project.id);
+    assert!(page.contains(&settings) && page.contains("<details open>"), "{page}");
+
+    let offered = page.split("name=\"prompt\" value=\"").nth(1).expect("a prompt that needs no model");
+    let started = browser.post(&jobs, &[("prompt", offered.split('"').next().unwrap())]).await;
+    server.run_queued_jobs().await;
+    assert!(!browser.get(started.header("location")).await.body.contains("chip bad"));
+
+    let about_a_page = browser.get(&format!("{jobs}?evidence=page&path=/a")).await.body;
+    assert!(about_a_page.contains("not what this prompt asks for"));
+    let with_model = browser.get(&format!("/p/{}/jobs?{NOT_FOUND}", other.id)).await.body;
+    assert!(with_model.contains("Path: `/old`") && !with_model.contains("This project has no model"));
+}
+
+#[tokio::test]
+async fn a_server_without_models_says_who_can_add_one() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[]).await;
+    let page = Browser::signed_in(&server, &team).await.get(&format!("/p/{}/jobs", team.project.id)).await;
+    assert!(page.body.contains("<code>[models.NAME]</code>"), "{}", page.body);
+}
