@@ -8,6 +8,7 @@ pub(crate) mod jobs;
 pub(crate) mod join;
 pub(crate) mod keys;
 pub(crate) mod login;
+mod next;
 pub(crate) mod people;
 pub(crate) mod pulls;
 pub(crate) mod readers;

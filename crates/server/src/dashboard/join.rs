@@ -43,7 +43,7 @@ pub(crate) async fn enter(State(app): State<App>, request: Request) -> Result<Re
     };
     let Some(person) = person else { return Ok(used_up()) };
     match app.sessions.start_session(&person.id).await? {
-        Some(session) => begin(&app, before, &session).await,
+        Some(session) => begin(&app, before, &session, None).await,
         None => Ok(used_up()),
     }
 }

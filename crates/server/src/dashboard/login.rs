@@ -8,9 +8,10 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
 use store::{NewDeed, Session, Token, parse_person_name};
 
-use super::session::{BY_LINK, Fields, SignedIn, cookie, outside, set_cookie};
-use super::view::{Login, LoginNeeded};
-use super::{Oops, notice, page, page_with};
+use super::next::Next;
+use super::session::{BY_LINK, Fields, SignedIn, cookie, outside, set_cookie, sign_in_page};
+use super::view::Login;
+use super::{Oops, notice, page};
 use crate::address::ClientAddress;
 use crate::address_limit::TooOften;
 use crate::app::App;
@@ -24,7 +25,7 @@ pub(super) const MAX_FORM: usize = 4096;
 pub(crate) async fn show(State(app): State<App>, uri: Uri) -> Result<Response, Oops> {
     let token = query_value(&uri, "token");
     if token.is_empty() {
-        return Ok(sign_in_page(StatusCode::OK, "", None));
+        return Ok(sign_in_page(StatusCode::OK, "", None, None));
     }
     if !app.sessions.login_works(&Token::received(&token)).await? {
         return Ok(used_up());
@@ -36,7 +37,7 @@ pub(crate) async fn show(State(app): State<App>, uri: Uri) -> Result<Response, O
 pub(crate) async fn enter(State(app): State<App>, request: Request) -> Result<Response, Oops> {
     let (mut parts, body) = request.into_parts();
     let Ok(ClientAddress(address)) = ClientAddress::from_request_parts(&mut parts, &app).await;
-    let before = cookie(&parts.headers, &app);
+    let (before, kept) = (cookie(&parts.headers, &app), Next::kept(&parts.headers));
     let fields = Fields::read(&app, Request::from_parts(parts, body), MAX_FORM).await.map_err(Oops)?;
     let session = match fields.get("token") {
         "" => match by_password(&app, &fields, address).await? {
@@ -48,18 +49,29 @@ pub(crate) async fn enter(State(app): State<App>, request: Request) -> Result<Re
             None => return Ok(used_up()),
         },
     };
-    begin(&app, before, &session).await
+    // The form is of the page that was asked for; a link has nothing but what was kept.
+    let next = Next::parse(fields.get("next")).or(kept);
+    let mut response = begin(&app, before, &session, next.as_ref()).await?;
+    Next::forget(&mut response, &app);
+    Ok(response)
 }
 
 /// The answer that a session begins with. One that the browser had before is over.
-pub(super) async fn begin(app: &App, before: Option<Token>, session: &Token) -> Result<Response, Oops> {
+pub(super) async fn begin(
+    app: &App,
+    before: Option<Token>,
+    session: &Token,
+    next: Option<&Next>,
+) -> Result<Response, Oops> {
     if let Some(before) = before {
         app.sessions.end_session(&before).await?;
     }
-    let mut place = "/";
+    let mut place = next.map_or("/", Next::as_str);
+    let anywhere = next.is_none();
     if let Some(begun) = app.sessions.session(session).await? {
         note(app, &begun, "signed in").await?;
-        if begun.is_owner() && app.accounts.projects(Some(&begun.organization)).await?.is_empty() {
+        if anywhere && begun.is_owner() && app.accounts.projects(Some(&begun.organization)).await?.is_empty()
+        {
             place = "/welcome";
         }
     }
@@ -81,10 +93,10 @@ async fn by_password(
     fields: &Fields,
     address: Option<IpAddr>,
 ) -> Result<Result<Token, Response>, Oops> {
-    let typed = fields.get("name");
+    let (typed, next) = (fields.get("name"), Next::parse(fields.get("next")));
     let name = parse_person_name(typed).unwrap_or_default();
     if let Err(too_often) = app.tries.count(address, &name) {
-        return Ok(Err(wait(typed, too_often)));
+        return Ok(Err(wait(typed, too_often, next.as_ref())));
     }
     let found = app.people.person_named(&name).await?;
     let kept = found.as_ref().map(|(_, hash)| hash);
@@ -93,21 +105,17 @@ async fn by_password(
         Some((person, _)) => app.sessions.start_session(&person.id).await?,
         None => None,
     };
-    let wrong = || sign_in_page(StatusCode::UNAUTHORIZED, typed, Some("The name or the password is wrong."));
+    let sentence = "The name or the password is wrong.";
+    let wrong = || sign_in_page(StatusCode::UNAUTHORIZED, typed, Some(sentence), next.as_ref());
     Ok(session.ok_or_else(wrong))
 }
 
-fn wait(name: &str, too_often: TooOften) -> Response {
+fn wait(name: &str, too_often: TooOften, next: Option<&Next>) -> Response {
     let seconds = too_often.wait.as_secs() + 1;
     let sentence = format!("That was tried too often. Try again in {seconds} seconds.");
-    let mut response = sign_in_page(StatusCode::TOO_MANY_REQUESTS, name, Some(&sentence));
+    let mut response = sign_in_page(StatusCode::TOO_MANY_REQUESTS, name, Some(&sentence), next);
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     response
-}
-
-fn sign_in_page(status: StatusCode, name: &str, error: Option<&str>) -> Response {
-    let error = error.map(str::to_owned);
-    page_with(status, &LoginNeeded { shell: outside("Sign in"), name: name.into(), error })
 }
 
 /// `POST /logout`

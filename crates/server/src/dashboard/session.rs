@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use store::{NewDeed, OrganizationId, Project, ProjectId, Session, Token};
 use subtle::ConstantTimeEq;
 
+use super::next::Next;
 use super::view::{LoginNeeded, ProjectNav, Section, Shell};
 use super::{Oops, broken, missing, notice, page_with};
 use crate::app::App;
@@ -64,9 +65,10 @@ impl FromRequestParts<App> for SignedIn {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
-        let token = cookie(&parts.headers, app).ok_or_else(login_needed)?;
+        let refused = || login_needed(app, Next::asked(parts));
+        let token = cookie(&parts.headers, app).ok_or_else(refused)?;
         let found = app.sessions.session(&token).await.map_err(|error| broken(&error.into()))?;
-        let session = found.ok_or_else(login_needed)?;
+        let session = found.ok_or_else(refused)?;
         Ok(Self { organization: session.organization.clone(), session, csrf: csrf(&token) })
     }
 }
@@ -157,7 +159,9 @@ impl FromRequest<App> for Fields {
     type Rejection = Response;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Response> {
-        let expected = cookie(request.headers(), app).map(|token| csrf(&token)).ok_or_else(login_needed)?;
+        let expected = cookie(request.headers(), app)
+            .map(|token| csrf(&token))
+            .ok_or_else(|| login_needed(app, None))?;
         let fields = Self::read(app, request, MAX_FORM).await?;
         match bool::from(fields.get("csrf").as_bytes().ct_eq(expected.as_bytes())) {
             true => Ok(fields),
@@ -184,9 +188,22 @@ fn stale() -> Response {
     notice(StatusCode::FORBIDDEN, "That form is out of date", message)
 }
 
-fn login_needed() -> Response {
-    let shell = outside("Sign in");
-    page_with(StatusCode::UNAUTHORIZED, &LoginNeeded { shell, name: String::new(), error: None })
+fn login_needed(app: &App, next: Option<Next>) -> Response {
+    let mut response = sign_in_page(StatusCode::UNAUTHORIZED, "", None, next.as_ref());
+    if let Some(next) = next {
+        next.keep(&mut response, app);
+    }
+    response
+}
+
+pub(super) fn sign_in_page(
+    status: StatusCode,
+    name: &str,
+    error: Option<&str>,
+    next: Option<&Next>,
+) -> Response {
+    let (error, next) = (error.map(str::to_owned), next.map(|next| next.as_str().to_owned()));
+    page_with(status, &LoginNeeded { shell: outside("Sign in"), name: name.into(), error, next })
 }
 
 /// Around a page for whoever is not signed in.
@@ -216,10 +233,15 @@ pub(super) fn cookie(headers: &HeaderMap, app: &App) -> Option<Token> {
     pairs.find(|(name, _)| *name == cookie_name(app)).map(|(_, value)| Token::received(value))
 }
 
+/// What a cookie has there in addition.
+pub(super) fn over_https(app: &App) -> &'static str {
+    if app.public_url.starts_with("https://") { "; Secure" } else { "" }
+}
+
 /// Sets the session's cookie, or takes it away when there is none.
 pub(super) fn set_cookie(response: &mut Response, app: &App, session: Option<&Token>) {
     let (value, age) = session.map_or(("", "0"), |token| (token.reveal(), FORTNIGHT));
-    let secure = if app.public_url.starts_with("https://") { "; Secure" } else { "" };
+    let secure = over_https(app);
     let cookie =
         format!("{}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Lax{secure}", cookie_name(app));
     if let Ok(cookie) = HeaderValue::from_str(&cookie) {

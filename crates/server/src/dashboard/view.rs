@@ -140,6 +140,8 @@ pub(crate) struct LoginNeeded {
     /// What was typed, kept when it was refused.
     pub(crate) name: String,
     pub(crate) error: Option<String>,
+    /// Where to go then.
+    pub(crate) next: Option<String>,
 }
 
 /// An answer that is not a page of its own: not found, an expired link, a conflict.

@@ -39,6 +39,7 @@ mod readers;
 mod reports;
 mod retention;
 mod settings;
+mod signing_in;
 mod steps;
 mod support;
 mod tenancy;

@@ -55,7 +55,7 @@ impl<'a> Browser<'a> {
 }
 
 /// The value of a hidden field; empty when there is none.
-fn hidden(page: &str, name: &str) -> String {
+pub(crate) fn hidden(page: &str, name: &str) -> String {
     let field = page.split(&format!("name=\"{name}\" value=\"")).nth(1).unwrap_or("\"");
     field.split('"').next().unwrap().to_owned()
 }

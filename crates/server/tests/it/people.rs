@@ -7,25 +7,25 @@ use store::{NewPerson, Role};
 use crate::pages::Browser;
 use crate::support::{Answer, Team, TestServer, send};
 
-const PASSWORD: &str = "correct horse battery";
+pub(crate) const PASSWORD: &str = "correct horse battery";
 
-async fn person(server: &TestServer, team: &Team, name: &str, role: Role) {
+pub(crate) async fn person(server: &TestServer, team: &Team, name: &str, role: Role) {
     let password = server.app.passwords.hash(PASSWORD).await.unwrap();
     let organization = team.organization.id.clone();
     let new = NewPerson { organization, name: name.into(), role, password };
     server.app.people.create_person(&new).await.unwrap();
 }
 
-async fn sign_in(server: &TestServer, name: &str, password: &str) -> Answer {
+pub(crate) async fn sign_in(server: &TestServer, name: &str, password: &str) -> Answer {
     send(server.request(Method::POST, "/login").form(&[("name", name), ("password", password)])).await
 }
 
-async fn browser<'a>(server: &'a TestServer, name: &str) -> Browser<'a> {
+pub(crate) async fn browser<'a>(server: &'a TestServer, name: &str) -> Browser<'a> {
     Browser::with(server, &sign_in(server, name, PASSWORD).await)
 }
 
 /// What a copyable field of a page holds.
-fn copied(page: &Answer, id: &str) -> String {
+pub(crate) fn copied(page: &Answer, id: &str) -> String {
     let text = page.body.split(&format!("<code id=\"{id}\"")).nth(1).unwrap();
     text.split('>').nth(1).unwrap().split('<').next().unwrap().to_owned()
 }

@@ -20,7 +20,14 @@ pub(super) fn pages(text: &str) -> Vec<(&'static str, String)> {
         ),
         (
             "login-needed",
-            LoginNeeded { shell: outside(text, "Sign in"), name: text.into(), error: None }.render().unwrap(),
+            LoginNeeded {
+                shell: outside(text, "Sign in"),
+                name: text.into(),
+                error: None,
+                next: Some(text.into()),
+            }
+            .render()
+            .unwrap(),
         ),
         ("notice", notice(text).render().unwrap()),
         (
