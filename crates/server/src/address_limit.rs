@@ -25,7 +25,7 @@ type Limiter = RateLimiter<Sender, HashMapStateStore<Sender>, Elapsed, NoOpMiddl
 
 pub(crate) struct AddressLimit {
     limiter: Mutex<Limiter>,
-    per_minute: NonZeroU32,
+    quota: Quota,
     clock: Arc<dyn Clock>,
     most: usize,
 }
@@ -39,9 +39,11 @@ pub(crate) struct TooOften {
 
 impl AddressLimit {
     pub(crate) fn new(per_minute: u32, clock: Arc<dyn Clock>) -> Self {
-        let per_minute = NonZeroU32::new(per_minute).unwrap_or(NonZeroU32::MIN);
-        let limiter = Mutex::new(fresh(per_minute, &clock));
-        Self { limiter, per_minute, clock, most: MOST }
+        Self::with(Quota::per_minute(NonZeroU32::new(per_minute).unwrap_or(NonZeroU32::MIN)), clock)
+    }
+
+    fn with(quota: Quota, clock: Arc<dyn Clock>) -> Self {
+        Self { limiter: Mutex::new(fresh(quota, &clock)), quota, clock, most: MOST }
     }
 
     /// Counts one of `address`, if there is room for it.
@@ -49,7 +51,7 @@ impl AddressLimit {
         let mut limiter = self.lock();
         self.make_room(&mut limiter);
         limiter.check_key(&address.map(network)).map_err(|until| TooOften {
-            per_minute: self.per_minute.get(),
+            per_minute: self.quota.burst_size().get(),
             wait: until.wait_time_from(limiter.clock().now()),
         })
     }
@@ -63,7 +65,7 @@ impl AddressLimit {
         limiter.retain_recent();
         // By half at least, so that the next walk over all of them is far away.
         if limiter.len() > self.most / 2 {
-            *limiter = fresh(self.per_minute, &self.clock);
+            *limiter = fresh(self.quota, &self.clock);
         }
     }
 
@@ -76,16 +78,26 @@ impl AddressLimit {
 pub(crate) struct Tries {
     by_address: AddressLimit,
     by_name: AddressLimit,
+    told: AddressLimit,
 }
 
 impl Tries {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { by_address: AddressLimit::new(20, clock.clone()), by_name: AddressLimit::new(5, clock) }
+        Self {
+            by_address: AddressLimit::new(20, clock.clone()),
+            by_name: AddressLimit::new(5, clock.clone()),
+            told: AddressLimit::with(Quota::per_hour(NonZeroU32::MIN), clock),
+        }
     }
 
     pub(crate) fn count(&self, address: Option<IpAddr>, name: &str) -> Result<(), TooOften> {
         self.by_address.count(address)?;
         self.by_name.count(Some(place(name)))
+    }
+
+    /// Whether it is time to tell of those for an account: once an hour.
+    pub(crate) fn are_told(&self, name: &str) -> bool {
+        self.told.count(Some(place(name))).is_ok()
     }
 }
 
@@ -96,9 +108,9 @@ fn place(name: &str) -> IpAddr {
     Ipv6Addr::from_bits(u128::from(network) << 64).into()
 }
 
-fn fresh(per_minute: NonZeroU32, clock: &Arc<dyn Clock>) -> Limiter {
+fn fresh(quota: Quota, clock: &Arc<dyn Clock>) -> Limiter {
     let elapsed = Elapsed { seen: Cell::new((clock.now(), 0)), clock: clock.clone() };
-    RateLimiter::hashmap_with_clock(Quota::per_minute(per_minute), elapsed)
+    RateLimiter::hashmap_with_clock(quota, elapsed)
 }
 
 /// Who has one IPv6 address has the 2^64 of its network, too.

@@ -16,6 +16,7 @@ mod session;
 pub(crate) mod settings;
 mod view;
 pub(crate) mod welcome;
+mod wrong;
 
 use askama::Template;
 use axum::extract::Request;

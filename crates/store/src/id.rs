@@ -30,6 +30,7 @@ id!(OrganizationId, "org_");
 id!(ProjectId, "prj_");
 id!(KeyId, "key_");
 id!(PersonId, "per_");
+id!(InviteId, "inv_");
 id!(WorkerId, "wrk_");
 
 /// A UUID v7: sorts by time of creation, and makes a branch name that every host accepts.

@@ -31,7 +31,7 @@ pub use account::{
 pub use conversation::{MAX_ENTRY_BYTES, Said, Tokens};
 pub use data_dir::{DataDir, DataDirError, Held};
 pub use home::{ViewsHome, ViewsWish};
-pub use id::{JobId, KeyId, OrganizationId, PersonId, ProjectId, Token, WorkerId};
+pub use id::{InviteId, JobId, KeyId, OrganizationId, PersonId, ProjectId, Token, WorkerId};
 pub use job::{
     Archived, Event, Filter, Job, JobCounts, JobStore, MAX_PROMPT_CHARS, NewEvent, NewJob, Page, Prompt,
     PromptError, Status,
@@ -39,7 +39,9 @@ pub use job::{
 pub use key::{Allow, AllowError, ApiKey, Expiry, KeyText, NewKey, Scope};
 pub use name::parse_name;
 pub use note::Note;
-pub use people::{Deed, Invite, NewDeed, NewPerson, PasswordHash, People, Person, Role, parse_person_name};
+pub use people::{
+    Deed, Invite, NewDeed, NewInvite, NewPerson, PasswordHash, People, Person, Role, parse_person_name,
+};
 pub use postgres::{DatabaseUrl, PostgresStore};
 pub use pull::{Merge, NewPull, Pull, PullState, Pulls};
 pub use queue::{Change, Ending, LEASE, Lease, MAX_ATTEMPTS, Message, Outcome, Queue, Resume};

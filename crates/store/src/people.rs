@@ -6,7 +6,7 @@ use std::str::FromStr;
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::{OrganizationId, PersonId, Result, Token};
+use crate::{InviteId, OrganizationId, PersonId, Result, Token};
 
 const MAX_NAME: usize = 100;
 /// How long an invitation works.
@@ -81,9 +81,21 @@ pub struct NewPerson {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Invite {
+pub struct NewInvite {
     pub organization: OrganizationId,
     pub role: Role,
+    /// Whose it is, as it is told to others.
+    pub creator: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invite {
+    pub id: InviteId,
+    pub organization: OrganizationId,
+    pub role: Role,
+    /// `None`: it was made before that was kept.
+    pub creator: Option<String>,
+    pub expires_at: Timestamp,
 }
 
 /// Something that somebody did, for those who ask who it was.
@@ -120,7 +132,15 @@ pub trait People: Send + Sync {
     async fn remove_person(&self, organization: &OrganizationId, person: &PersonId) -> Result<bool>;
 
     /// A link that makes one person of the organization, within seven days.
-    async fn create_invite(&self, organization: &OrganizationId, role: Role) -> Result<Token>;
+    async fn create_invite(&self, new: &NewInvite) -> Result<Token>;
+    /// Those that still work, the next to expire first; of every organization when none is given.
+    async fn invites(&self, organization: Option<&OrganizationId>) -> Result<Vec<Invite>>;
+    /// Its link works no more. `None` when this organization has no such invitation that does.
+    async fn withdraw_invite(
+        &self,
+        organization: &OrganizationId,
+        invite: &InviteId,
+    ) -> Result<Option<Invite>>;
     /// What the link is for, while it works. Uses nothing up.
     async fn invite(&self, link: &Token) -> Result<Option<Invite>>;
     /// Uses the link up; `None` when it is unknown, used or too old. A name that is taken

@@ -5,9 +5,9 @@ use std::path::Path;
 use anyhow::{Context, anyhow};
 use serde_json::{Value, json};
 use server::{Admin, Passwords, parse_password};
-use store::{Deed, PasswordHash, Person};
+use store::{Deed, NewInvite, PasswordHash, Person};
 
-use super::{note, open, organization};
+use super::{COMMAND_LINE, note, open, organization};
 use crate::args::{Audit, InviteUser, List, RemoveUser, UserCommand, UserPassword};
 use crate::output;
 use crate::settings::Sources;
@@ -46,7 +46,9 @@ async fn invite(sources: &Sources, args: InviteUser) -> anyhow::Result<()> {
     let organization = organization(&admin, args.organization.as_deref()).await?;
     let told = sources.public_url(args.public_url.as_deref())?;
     let base = told.or(admin.url.clone()).unwrap_or_else(|| server::USUAL_URL.into());
-    let link = admin.people.create_invite(&organization.id, args.role).await?;
+    let new =
+        NewInvite { organization: organization.id.clone(), role: args.role, creator: COMMAND_LINE.into() };
+    let link = admin.people.create_invite(&new).await?;
     let role = args.role.as_str();
     note(&admin, &organization.id, "invited", &format!("somebody as {role}")).await?;
     let url = format!("{base}/join?token={}", link.reveal());

@@ -3,7 +3,7 @@
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
-use store::{Invite, StoreError, Token, parse_person_name};
+use store::{Invite, NewDeed, Person, StoreError, Token, parse_person_name};
 
 use super::login::{MAX_FORM, begin};
 use super::session::{Fields, cookie, outside};
@@ -42,10 +42,21 @@ pub(crate) async fn enter(State(app): State<App>, request: Request) -> Result<Re
         accepted => accepted?,
     };
     let Some(person) = person else { return Ok(used_up()) };
+    note(&app, &person, &invite).await?;
     match app.sessions.start_session(&person.id).await? {
         Some(session) => begin(&app, before, &session, None).await,
         None => Ok(used_up()),
     }
+}
+
+async fn note(app: &App, person: &Person, invite: &Invite) -> Result<(), Oops> {
+    let deed = NewDeed {
+        organization: person.organization.clone(),
+        who: person.name.clone(),
+        what: format!("joined as {} by the invitation of", person.role.as_str()),
+        about: invite.creator.clone().unwrap_or_else(|| "somebody".into()),
+    };
+    Ok(app.people.note_deed(&deed).await?)
 }
 
 async fn join_page(

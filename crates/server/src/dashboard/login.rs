@@ -11,7 +11,7 @@ use store::{NewDeed, Session, Token, parse_person_name};
 use super::next::Next;
 use super::session::{BY_LINK, Fields, SignedIn, cookie, outside, set_cookie, sign_in_page};
 use super::view::Login;
-use super::{Oops, notice, page};
+use super::{Oops, notice, page, wrong};
 use crate::address::ClientAddress;
 use crate::address_limit::TooOften;
 use crate::app::App;
@@ -101,13 +101,17 @@ async fn by_password(
     let found = app.people.person_named(&name).await?;
     let kept = found.as_ref().map(|(_, hash)| hash);
     let fits = app.passwords.fits(fields.get("password"), kept).await?;
-    let session = match found.filter(|_| fits) {
-        Some((person, _)) => app.sessions.start_session(&person.id).await?,
+    let session = match found {
+        Some((person, _)) if fits => app.sessions.start_session(&person.id).await?,
+        Some((person, _)) => {
+            wrong::tell(app, &person, address);
+            None
+        }
         None => None,
     };
     let sentence = "The name or the password is wrong.";
-    let wrong = || sign_in_page(StatusCode::UNAUTHORIZED, typed, Some(sentence), next.as_ref());
-    Ok(session.ok_or_else(wrong))
+    let refused = || sign_in_page(StatusCode::UNAUTHORIZED, typed, Some(sentence), next.as_ref());
+    Ok(session.ok_or_else(refused))
 }
 
 fn wait(name: &str, too_often: TooOften, next: Option<&Next>) -> Response {

@@ -3,11 +3,11 @@
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
-use store::{PersonId, Role};
+use store::{NewInvite, PersonId, Role};
 
 use super::session::{Fields, SignedIn, set_cookie};
 use super::view::{Form, Me, Outcome, PeoplePage, PersonRow, Section};
-use super::{Oops, missing, page, page_with, when};
+use super::{Oops, missing, page, page_with, when, wrong};
 use crate::address::ClientAddress;
 use crate::app::App;
 use crate::passwords::parse_password;
@@ -41,7 +41,8 @@ pub(crate) async fn invite(
             return Ok(page_with(StatusCode::BAD_REQUEST, &refused));
         }
     };
-    let link = app.people.create_invite(&visitor.organization, role).await?;
+    let new = NewInvite { organization: visitor.organization.clone(), role, creator: visitor.who() };
+    let link = app.people.create_invite(&new).await?;
     visitor.note(&app, "invited", &format!("somebody as {}", role.as_str())).await?;
     let link = Some(format!("{}/join?token={}", app.public_url, link.reveal()));
     Ok(page(&PeoplePage { link, ..people_page(&app, &visitor).await? }))
@@ -87,6 +88,7 @@ pub(crate) async fn password(
     }
     let kept = app.people.person_named(&person.name).await?.map(|(_, hash)| hash);
     if !app.passwords.fits(fields.get("current"), kept.as_ref()).await? {
+        wrong::tell(&app, &person, address);
         return refused("That is not your password as it is now.".into()).await;
     }
     let hash = app.passwords.hash(new).await?;

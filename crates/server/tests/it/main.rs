@@ -21,6 +21,7 @@ mod described;
 mod follow_ups;
 mod hosts;
 mod imports;
+mod invitations;
 mod job_pages;
 mod jobs;
 mod keys;

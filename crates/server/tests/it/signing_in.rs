@@ -1,11 +1,11 @@
-//! Signing in leads to where one wanted to go, and nowhere else.
+//! Signing in leads to where one wanted to go, and nowhere else; and wrong passwords leave a trace.
 
 use jiff::SignedDuration;
 use reqwest::Method;
 use store::Role;
 
 use crate::pages::{Browser, hidden};
-use crate::people::{PASSWORD, person};
+use crate::people::{PASSWORD, person, sign_in};
 use crate::support::{Answer, Team, TestServer, send};
 
 /// A page, as a browser without a session asks for it.
@@ -109,4 +109,45 @@ async fn what_is_no_page_of_ours_is_not_led_to() {
     let form = server.request(Method::POST, "/people/invite").header("accept", "text/html");
     let sent = send(form.form(&[("role", "member")])).await;
     assert_eq!((sent.status, sent.header("set-cookie"), &*hidden(&sent.body, "next")), (401, "", ""));
+}
+
+/// It is written behind the answer, so that a name is not told by how long that takes.
+async fn log_of(browser: &Browser<'_>, until: &str) -> String {
+    for _ in 0..2_000 {
+        let log = browser.get("/audit").await.body;
+        if log.contains(until) {
+            return log;
+        }
+    }
+    panic!("the log does not tell: {until}");
+}
+
+#[tokio::test]
+async fn wrong_passwords_are_in_the_audit_log_once_an_hour() {
+    let server = TestServer::start().await;
+    let (team, theirs) = (server.team("acme", &[]).await, server.team("globex", &[]).await);
+    person(&server, &team, "ada@acme.dev", Role::Owner).await;
+    let owner = Browser::signed_in(&server, &team).await;
+    let line = "gave a wrong password for ada@acme.dev, from 127.0.0.0/24";
+    for _ in 0..3 {
+        assert_eq!(sign_in(&server, "Ada@acme.dev", "wrong").await.status, 401);
+    }
+    assert_eq!(sign_in(&server, "nobody@acme.dev", "wrong").await.status, 401);
+    let log = log_of(&owner, line).await;
+    assert!(log.contains("<b>somebody</b>") && log.contains("told once an hour"), "{log}");
+
+    server.clock.advance(SignedDuration::from_mins(59));
+    assert_eq!(sign_in(&server, "ada@acme.dev", "wrong").await.status, 401);
+    server.clock.advance(SignedDuration::from_mins(62));
+    assert_eq!(sign_in(&server, "ada@acme.dev", "wrong").await.status, 401);
+    let told = async || owner.get("/audit").await.body.matches(line).count();
+    for _ in 0..2_000 {
+        if told().await > 1 {
+            break;
+        }
+    }
+    assert_eq!(told().await, 2);
+    assert!(!owner.get("/audit").await.body.contains("nobody@acme.dev"), "whose log would that be");
+    let other = Browser::signed_in(&server, &theirs).await;
+    assert!(!other.get("/audit").await.body.contains("ada@acme.dev"));
 }

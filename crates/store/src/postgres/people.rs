@@ -6,8 +6,8 @@ use super::{PostgresStore, number, text, time, write};
 use crate::kept::damaged;
 use crate::people::INVITE;
 use crate::{
-    Deed, Invite, NewDeed, NewPerson, OrganizationId, PasswordHash, People, Person, PersonId, Result, Role,
-    StoreError, Token,
+    Deed, Invite, InviteId, NewDeed, NewInvite, NewPerson, OrganizationId, PasswordHash, People, Person,
+    PersonId, Result, Role, StoreError, Token,
 };
 
 #[async_trait]
@@ -55,15 +55,35 @@ impl People for PostgresStore {
         Ok(self.row(delete.bind(&organization.0).bind(text(&id.0))).await?.is_some())
     }
 
-    async fn create_invite(&self, organization: &OrganizationId, role: Role) -> Result<Token> {
+    async fn create_invite(&self, new: &NewInvite) -> Result<Token> {
         let link = Token::random();
-        let insert = sqlx::query("INSERT INTO invites VALUES ($1, $2, $3, docwright_now_ms() + $4)")
+        let insert = "INSERT INTO invites (hash, organization, role, expires_at, id, creator)
+            VALUES ($1, $2, $3, docwright_now_ms() + $4, $5, $6)";
+        let insert = sqlx::query(insert)
             .bind(link.hash())
-            .bind(&organization.0)
-            .bind(role.as_str())
-            .bind(INVITE.as_millis() as i64);
+            .bind(&new.organization.0)
+            .bind(new.role.as_str())
+            .bind(INVITE.as_millis() as i64)
+            .bind(InviteId::random().0)
+            .bind(text(&new.creator));
         self.execute(insert).await?;
         Ok(link)
+    }
+
+    async fn invites(&self, organization: Option<&OrganizationId>) -> Result<Vec<Invite>> {
+        let select = "SELECT * FROM invites WHERE ($1::text IS NULL OR organization = $1)
+            AND expires_at > docwright_now_ms() ORDER BY expires_at, id";
+        let rows = self.rows(sqlx::query(select).bind(organization.map(|o| &o.0))).await?;
+        rows.iter().map(invite).collect()
+    }
+
+    async fn withdraw_invite(&self, organization: &OrganizationId, id: &InviteId) -> Result<Option<Invite>> {
+        let delete = sqlx::query(
+            "DELETE FROM invites WHERE organization = $1 AND id = $2 AND expires_at > docwright_now_ms()
+            RETURNING *",
+        );
+        let gone = self.row(delete.bind(&organization.0).bind(text(&id.0))).await?;
+        gone.as_ref().map(invite).transpose()
     }
 
     async fn invite(&self, link: &Token) -> Result<Option<Invite>> {
@@ -115,7 +135,7 @@ impl PostgresStore {
         );
         let row = take.bind(link.hash()).fetch_optional(&mut *tx).await?;
         let Some(row) = row else { return Ok(None) };
-        let Invite { organization, role } = invite(&row)?;
+        let Invite { organization, role, .. } = invite(&row)?;
         let new = NewPerson { organization, name: name.to_owned(), role, password: password.clone() };
         let made = insert(&mut tx, &new).await?;
         let sweep = "DELETE FROM invites WHERE hash IN (SELECT hash FROM invites
@@ -147,7 +167,13 @@ fn role(row: &PgRow) -> Result<Role> {
 }
 
 fn invite(row: &PgRow) -> Result<Invite> {
-    Ok(Invite { organization: OrganizationId(row.try_get("organization")?), role: role(row)? })
+    Ok(Invite {
+        id: InviteId(row.try_get("id")?),
+        organization: OrganizationId(row.try_get("organization")?),
+        role: role(row)?,
+        creator: row.try_get("creator")?,
+        expires_at: time(row, "expires_at")?,
+    })
 }
 
 pub(super) fn person(row: &PgRow) -> Result<Person> {

@@ -45,6 +45,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0009_merges.sql"),
     include_str!("../../migrations/0010_people.sql"),
     include_str!("../../migrations/0011_figures.sql"),
+    include_str!("../../migrations/0012_invitations.sql"),
 ];
 
 #[derive(Clone)]

@@ -7,8 +7,8 @@ use super::{SqliteStore, time};
 use crate::kept::damaged;
 use crate::people::INVITE;
 use crate::{
-    Deed, Invite, NewDeed, NewPerson, OrganizationId, PasswordHash, People, Person, PersonId, Result, Role,
-    StoreError, Token,
+    Deed, Invite, InviteId, NewDeed, NewInvite, NewPerson, OrganizationId, PasswordHash, People, Person,
+    PersonId, Result, Role, StoreError, Token,
 };
 
 #[async_trait]
@@ -40,15 +40,31 @@ impl People for SqliteStore {
         self.db.write(move |db| remove(db, organization, id).boxed()).await
     }
 
-    async fn create_invite(&self, organization: &OrganizationId, role: Role) -> Result<Token> {
-        let link = Token::random();
-        let insert = sqlx::query("INSERT INTO invites VALUES (?, ?, ?, ?)")
+    async fn create_invite(&self, new: &NewInvite) -> Result<Token> {
+        let (link, new) = (Token::random(), new.clone());
+        let insert = "INSERT INTO invites (hash, organization, role, expires_at, id, creator)
+            VALUES (?, ?, ?, ?, ?, ?)";
+        let insert = sqlx::query(insert)
             .bind(link.hash())
-            .bind(organization.0.clone())
-            .bind(role.as_str())
-            .bind(self.clock.now_ms() + INVITE.as_millis() as i64);
+            .bind(new.organization.0)
+            .bind(new.role.as_str())
+            .bind(self.clock.now_ms() + INVITE.as_millis() as i64)
+            .bind(InviteId::random().0)
+            .bind(new.creator);
         self.execute(insert).await?;
         Ok(link)
+    }
+
+    async fn invites(&self, organization: Option<&OrganizationId>) -> Result<Vec<Invite>> {
+        let select = "SELECT * FROM invites WHERE (?1 IS NULL OR organization = ?1) AND expires_at > ?2
+            ORDER BY expires_at, id";
+        let rows = sqlx::query(select).bind(organization.map(|o| &o.0)).bind(self.clock.now_ms());
+        rows.fetch_all(self.db.reads()).await?.iter().map(invite).collect()
+    }
+
+    async fn withdraw_invite(&self, organization: &OrganizationId, id: &InviteId) -> Result<Option<Invite>> {
+        let (organization, id, now) = (organization.0.clone(), id.0.clone(), self.clock.now_ms());
+        self.db.write(move |db| withdraw(db, organization, id, now).boxed()).await
     }
 
     async fn invite(&self, link: &Token) -> Result<Option<Invite>> {
@@ -127,6 +143,17 @@ async fn remove(db: &mut SqliteConnection, organization: String, id: String) -> 
     Ok(known)
 }
 
+async fn withdraw(
+    db: &mut SqliteConnection,
+    organization: String,
+    id: String,
+    now: i64,
+) -> Result<Option<Invite>> {
+    let delete = "DELETE FROM invites WHERE organization = ? AND id = ? AND expires_at > ? RETURNING *";
+    let gone = sqlx::query(delete).bind(organization).bind(id).bind(now).fetch_optional(db).await?;
+    gone.as_ref().map(invite).transpose()
+}
+
 /// What is too old is swept on the way: there is never much of it.
 async fn accept(
     db: &mut SqliteConnection,
@@ -138,7 +165,7 @@ async fn accept(
     sqlx::query("DELETE FROM invites WHERE expires_at <= ?").bind(now).execute(&mut *db).await?;
     let row = sqlx::query("DELETE FROM invites WHERE hash = ? RETURNING *").bind(link);
     let Some(row) = row.fetch_optional(&mut *db).await? else { return Ok(None) };
-    let Invite { organization, role } = invite(&row)?;
+    let Invite { organization, role, .. } = invite(&row)?;
     insert(db, &NewPerson { organization, name, role, password }, now).await.map(Some)
 }
 
@@ -147,7 +174,13 @@ fn role(row: &SqliteRow) -> Result<Role> {
 }
 
 fn invite(row: &SqliteRow) -> Result<Invite> {
-    Ok(Invite { organization: OrganizationId(row.try_get("organization")?), role: role(row)? })
+    Ok(Invite {
+        id: InviteId(row.try_get("id")?),
+        organization: OrganizationId(row.try_get("organization")?),
+        role: role(row)?,
+        creator: row.try_get("creator")?,
+        expires_at: time(row, "expires_at")?,
+    })
 }
 
 pub(super) fn person(row: &SqliteRow) -> Result<Person> {

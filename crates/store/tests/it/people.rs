@@ -1,7 +1,8 @@
 use base::TestClock;
 use jiff::SignedDuration;
 use store::{
-    NewDeed, NewPerson, OrganizationId, PasswordHash, Person, PersonId, Role, Store, StoreError, Token,
+    NewDeed, NewInvite, NewPerson, OrganizationId, PasswordHash, Person, PersonId, Role, Store, StoreError,
+    Token,
 };
 
 use crate::jobs::MILLISECOND;
@@ -10,6 +11,7 @@ use crate::{every_backend, project};
 every_backend! {
     a_name_is_one_persons,
     an_invitation_makes_one_person_within_seven_days,
+    an_invitation_is_listed_until_it_is_withdrawn_used_or_too_old,
     a_name_that_is_taken_does_not_use_up_the_invitation,
     a_session_is_a_persons_and_ends_with_them,
     a_session_that_is_handed_over_has_a_new_token,
@@ -32,6 +34,11 @@ async fn person(store: &dyn Store, organization: &OrganizationId, name: &str) ->
     store.create_person(&new).await.unwrap()
 }
 
+async fn invited(store: &dyn Store, organization: &OrganizationId, role: Role) -> Token {
+    let (organization, creator) = (organization.clone(), "ada@acme.dev".into());
+    store.create_invite(&NewInvite { organization, role, creator }).await.unwrap()
+}
+
 async fn signed_in(store: &dyn Store, session: &Token) -> Option<String> {
     store.session(session).await.unwrap().and_then(|session| session.person).map(|person| person.name)
 }
@@ -52,10 +59,8 @@ async fn a_name_is_one_persons(store: &dyn Store, _: &TestClock) {
     let bob = person(store, &globex, "bob@globex.dev").await;
     assert_eq!(store.people(Some(&acme)).await.unwrap(), std::slice::from_ref(&ada));
     assert_eq!(store.people(None).await.unwrap(), [ada.clone(), bob.clone()]);
-    let (kept, theirs) = (
-        store.create_invite(&acme, Role::Owner).await.unwrap(),
-        store.create_invite(&globex, Role::Owner).await.unwrap(),
-    );
+    let (kept, theirs) =
+        (invited(store, &acme, Role::Owner).await, invited(store, &globex, Role::Owner).await);
     assert!(!store.remove_person(&acme, &bob.id).await.unwrap());
     assert!(store.invite(&kept).await.unwrap().is_some());
     assert!(store.remove_person(&acme, &ada.id).await.unwrap());
@@ -66,8 +71,8 @@ async fn a_name_is_one_persons(store: &dyn Store, _: &TestClock) {
 
 async fn an_invitation_makes_one_person_within_seven_days(store: &dyn Store, clock: &TestClock) {
     let acme = project(store, "acme").await.organization;
-    let link = store.create_invite(&acme, Role::Owner).await.unwrap();
-    let late = store.create_invite(&acme, Role::Member).await.unwrap();
+    let link = invited(store, &acme, Role::Owner).await;
+    let late = invited(store, &acme, Role::Member).await;
     for _ in 0..2 {
         assert_eq!(store.invite(&link).await.unwrap().unwrap().role, Role::Owner);
     }
@@ -83,10 +88,36 @@ async fn an_invitation_makes_one_person_within_seven_days(store: &dyn Store, clo
     assert!(store.accept_invite(&late, "eve@acme.dev", &hash()).await.unwrap().is_none());
 }
 
+async fn an_invitation_is_listed_until_it_is_withdrawn_used_or_too_old(store: &dyn Store, clock: &TestClock) {
+    let (acme, globex) =
+        (project(store, "acme").await.organization, project(store, "globex").await.organization);
+    let first = invited(store, &acme, Role::Owner).await;
+    clock.advance(SignedDuration::from_hours(1));
+    let second = invited(store, &acme, Role::Member).await;
+    invited(store, &globex, Role::Member).await;
+    let all = store.invites(Some(&acme)).await.unwrap();
+    assert_eq!(all.iter().map(|invite| invite.role).collect::<Vec<_>>(), [Role::Owner, Role::Member]);
+    assert_eq!(all[0].creator.as_deref(), Some("ada@acme.dev"));
+    assert_eq!(store.invite(&first).await.unwrap().as_ref(), Some(&all[0]));
+    assert_eq!(store.invites(None).await.unwrap().len(), 3);
+
+    assert_eq!(store.withdraw_invite(&globex, &all[0].id).await.unwrap(), None);
+    assert_eq!(store.withdraw_invite(&acme, &all[0].id).await.unwrap().as_ref(), Some(&all[0]));
+    assert_eq!(store.withdraw_invite(&acme, &all[0].id).await.unwrap(), None);
+    assert!(store.accept_invite(&first, "eve@acme.dev", &hash()).await.unwrap().is_none());
+    assert_eq!(store.invites(Some(&acme)).await.unwrap(), &all[1..]);
+    store.accept_invite(&second, "bob@acme.dev", &hash()).await.unwrap().unwrap();
+    assert_eq!(store.invites(Some(&acme)).await.unwrap(), []);
+    let late = store.invites(None).await.unwrap().remove(0);
+    clock.advance(SignedDuration::from_hours(24 * 7));
+    assert_eq!(store.invites(None).await.unwrap(), []);
+    assert_eq!(store.withdraw_invite(&globex, &late.id).await.unwrap(), None);
+}
+
 async fn a_name_that_is_taken_does_not_use_up_the_invitation(store: &dyn Store, _: &TestClock) {
     let acme = project(store, "acme").await.organization;
     person(store, &acme, "ada@acme.dev").await;
-    let link = store.create_invite(&acme, Role::Member).await.unwrap();
+    let link = invited(store, &acme, Role::Member).await;
     let taken = store.accept_invite(&link, "ada@acme.dev", &hash()).await;
     assert!(matches!(taken, Err(StoreError::Taken(_))));
     assert!(store.accept_invite(&link, "bob@acme.dev", &hash()).await.unwrap().is_some());
@@ -165,7 +196,7 @@ async fn deeds_are_told_newest_first_to_their_organization(store: &dyn Store, cl
 async fn a_deleted_organization_keeps_nobody(store: &dyn Store, _: &TestClock) {
     let acme = project(store, "acme").await.organization;
     person(store, &acme, "ada@acme.dev").await;
-    let link = store.create_invite(&acme, Role::Member).await.unwrap();
+    let link = invited(store, &acme, Role::Member).await;
     assert!(store.delete_organization(&acme).await.unwrap());
     assert!(store.person_named("ada@acme.dev").await.unwrap().is_none());
     assert!(store.invite(&link).await.unwrap().is_none());
