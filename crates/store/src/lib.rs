@@ -40,7 +40,8 @@ pub use key::{Allow, AllowError, ApiKey, Expiry, KeyText, NewKey, Scope};
 pub use name::parse_name;
 pub use note::Note;
 pub use people::{
-    Deed, Invite, NewDeed, NewInvite, NewPerson, PasswordHash, People, Person, Role, parse_person_name,
+    Deed, Invite, NewDeed, NewInvite, NewPerson, PasswordHash, People, Person, Removal, Role,
+    parse_person_name,
 };
 pub use postgres::{DatabaseUrl, PostgresStore};
 pub use pull::{Merge, NewPull, Pull, PullState, Pulls};

@@ -61,6 +61,16 @@ pub struct Person {
     pub created_at: Timestamp,
 }
 
+/// What came of removing a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removal {
+    Done,
+    /// This organization has no such person.
+    NoSuchPerson,
+    /// Nobody would be left who could change anything: the person stays.
+    LastOwner,
+}
+
 /// What Argon2id made of a password. Not for a log, either.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PasswordHash(pub String);
@@ -128,8 +138,8 @@ pub trait People: Send + Sync {
     /// Ends the person's sessions, too. False when there is no such person.
     async fn set_password(&self, person: &PersonId, password: &PasswordHash) -> Result<bool>;
     /// With all sessions, and with every invitation of the organization that is not used: who was removed may
-    /// have kept one. False when this organization has no such person.
-    async fn remove_person(&self, organization: &OrganizationId, person: &PersonId) -> Result<bool>;
+    /// have kept one. Of owners who remove each other at once, one stays.
+    async fn remove_person(&self, organization: &OrganizationId, person: &PersonId) -> Result<Removal>;
 
     /// A link that makes one person of the organization, within seven days.
     async fn create_invite(&self, new: &NewInvite) -> Result<Token>;

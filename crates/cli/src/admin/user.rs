@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use serde_json::{Value, json};
 use server::{Admin, Passwords, parse_password};
-use store::{Deed, NewInvite, PasswordHash, Person};
+use store::{Deed, NewInvite, PasswordHash, Person, Removal};
 
 use super::{COMMAND_LINE, note, open, organization};
 use crate::args::{Audit, InviteUser, List, RemoveUser, UserCommand, UserPassword};
@@ -65,7 +65,14 @@ async fn invite(sources: &Sources, args: InviteUser) -> anyhow::Result<()> {
 async fn remove(sources: &Sources, args: RemoveUser) -> anyhow::Result<()> {
     let admin = open(sources, &args.data).await?;
     let (person, _) = find(&admin, &args.name).await?;
-    admin.people.remove_person(&person.organization, &person.id).await?;
+    match admin.people.remove_person(&person.organization, &person.id).await? {
+        Removal::Done => {}
+        Removal::NoSuchPerson => bail!("{} was removed already", person.name),
+        Removal::LastOwner => bail!(
+            "{} is the only owner: invite another first, with `docwright user invite --role owner`",
+            person.name
+        ),
+    }
     note(&admin, &person.organization, "removed", &person.name).await?;
     output::say(format!("Removed {}, who is signed out everywhere.", person.name));
     Ok(())

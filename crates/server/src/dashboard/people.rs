@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
-use store::{NewInvite, PersonId, Role};
+use store::{NewInvite, Person, PersonId, Removal, Role};
 
 use super::session::{Fields, SignedIn, set_cookie};
 use super::view::{Form, Me, Outcome, PeoplePage, PersonRow, Section};
@@ -15,6 +15,8 @@ use crate::path::{query_value, segment};
 
 /// Where a person's id stands: `/people/{id}/remove`.
 const PERSON: usize = 2;
+const LAST_OWNER: &str = "is the only owner, and an organization needs one who can invite people and \
+    change settings: make somebody else an owner first, by an invitation.";
 
 /// `GET /people`
 pub(crate) async fn list(State(app): State<App>, visitor: SignedIn, uri: Uri) -> Result<Response, Oops> {
@@ -61,9 +63,19 @@ pub(crate) async fn remove(
     let Some(person) = people.into_iter().find(|person| person.id == id) else {
         return Ok(missing("person"));
     };
-    app.people.remove_person(&visitor.organization, &id).await?;
-    visitor.note(&app, "removed", &person.name).await?;
-    Ok(Redirect::to("/people").into_response())
+    match app.people.remove_person(&visitor.organization, &id).await? {
+        Removal::NoSuchPerson => Ok(missing("person")),
+        Removal::LastOwner => {
+            let sentence = format!("{} {LAST_OWNER}", person.name);
+            let outcome = Some(Outcome { form: Form::Remove, good: false, sentence });
+            let refused = PeoplePage { outcome, ..people_page(&app, &visitor).await? };
+            Ok(page_with(StatusCode::CONFLICT, &refused))
+        }
+        Removal::Done => {
+            visitor.note(&app, "removed", &person.name).await?;
+            Ok(Redirect::to("/people").into_response())
+        }
+    }
 }
 
 /// `POST /people/password`: one's own, by who knows the one before.
@@ -103,14 +115,16 @@ pub(crate) async fn password(
 async fn people_page(app: &App, visitor: &SignedIn) -> Result<PeoplePage, Oops> {
     let now = app.clock.now();
     let me = visitor.session.person.as_ref();
-    let row = |person: store::Person| PersonRow {
+    let people = app.people.people(Some(&visitor.organization)).await?;
+    let owners = people.iter().filter(|person| person.role == Role::Owner).count();
+    let row = |person: Person| PersonRow {
+        stays: person.role == Role::Owner && owners == 1,
         is_me: me.is_some_and(|me| me.id == person.id),
         id: person.id.0,
         name: person.name,
         role: person.role.as_str(),
         since: when(person.created_at, now),
     };
-    let people = app.people.people(Some(&visitor.organization)).await?;
     Ok(PeoplePage {
         shell: visitor.shell("People", Section::People),
         me: me.map(|me| Me { name: me.name.clone(), role: me.role.as_str() }),

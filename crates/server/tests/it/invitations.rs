@@ -1,4 +1,4 @@
-//! Invitations, and whose they are.
+//! Invitations, and whose they are. And the last owner, who stays.
 
 use reqwest::Method;
 use store::Role;
@@ -31,4 +31,46 @@ async fn the_audit_log_tells_who_joined_by_whose_invitation() {
     assert!(log.contains("joined as member by the invitation of ada@acme.dev"), "{log}");
     assert!(log.contains("joined as owner by the invitation of ada@acme.dev"), "{log}");
     assert!(log.contains("<b>bob@acme.dev</b>") && log.contains("<b>eve@acme.dev</b>"));
+}
+
+#[tokio::test]
+async fn the_last_owner_stays() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[]).await;
+    person(&server, &team, "ada@acme.dev", Role::Owner).await;
+    person(&server, &team, "bob@acme.dev", Role::Member).await;
+    let id = async |name| server.app.people.person_named(name).await.unwrap().unwrap().0.id;
+    let ada = browser(&server, "ada@acme.dev").await;
+    let path = format!("/people/{}/remove", id("ada@acme.dev").await);
+    for browser in [&ada, &Browser::signed_in(&server, &team).await] {
+        let refused = browser.post(&path, &[]).await;
+        assert_eq!(refused.status, 409);
+        assert!(refused.body.contains("ada@acme.dev is the only owner"), "{}", refused.body);
+    }
+    assert_eq!(ada.get("/").await.status, 200);
+    let page = ada.get("/people").await.body;
+    assert!(!page.contains(&path) && page.contains("the only owner"), "no button that cannot work: {page}");
+
+    person(&server, &team, "eve@acme.dev", Role::Owner).await;
+    assert_eq!(ada.post(&path, &[]).await.status, 303);
+    assert_eq!(ada.get("/").await.status, 401);
+}
+
+#[tokio::test]
+async fn of_two_owners_who_remove_each_other_one_stays() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[]).await;
+    for round in 0..5 {
+        let names = [format!("ada{round}@acme.dev"), format!("eve{round}@acme.dev")];
+        let people = server.app.people.people(None).await.unwrap();
+        if people.is_empty() {
+            person(&server, &team, &names[0], Role::Owner).await;
+        }
+        person(&server, &team, &names[1], Role::Owner).await;
+        let [one, other] = &server.app.people.people(None).await.unwrap()[..] else { panic!("two owners") };
+        let browsers = (browser(&server, &one.name).await, browser(&server, &other.name).await);
+        let paths = [format!("/people/{}/remove", other.id), format!("/people/{}/remove", one.id)];
+        let _ = tokio::join!(browsers.0.post(&paths[0], &[]), browsers.1.post(&paths[1], &[]));
+        assert_eq!(server.app.people.people(None).await.unwrap().len(), 1, "round {round}");
+    }
 }

@@ -7,7 +7,7 @@ use crate::kept::damaged;
 use crate::people::INVITE;
 use crate::{
     Deed, Invite, InviteId, NewDeed, NewInvite, NewPerson, OrganizationId, PasswordHash, People, Person,
-    PersonId, Result, Role, StoreError, Token,
+    PersonId, Removal, Result, Role, StoreError, Token,
 };
 
 #[async_trait]
@@ -46,13 +46,8 @@ impl People for PostgresStore {
         .await
     }
 
-    async fn remove_person(&self, organization: &OrganizationId, id: &PersonId) -> Result<bool> {
-        let delete = sqlx::query(
-            "WITH gone AS (DELETE FROM people WHERE organization = $1 AND id = $2 RETURNING 1),
-                void AS (DELETE FROM invites WHERE organization = $1 AND EXISTS (SELECT FROM gone))
-            SELECT FROM gone",
-        );
-        Ok(self.row(delete.bind(&organization.0).bind(text(&id.0))).await?.is_some())
+    async fn remove_person(&self, organization: &OrganizationId, id: &PersonId) -> Result<Removal> {
+        write(|| self.remove(organization, id)).await
     }
 
     async fn create_invite(&self, new: &NewInvite) -> Result<Token> {
@@ -127,6 +122,25 @@ impl People for PostgresStore {
 }
 
 impl PostgresStore {
+    /// Who waits for the lock of an owner's row finds it gone if that one was removed meanwhile.
+    async fn remove(&self, organization: &OrganizationId, id: &PersonId) -> Result<Removal> {
+        let (mut tx, id) = (self.begin().await?, text(&id.0));
+        let lock = "SELECT id FROM people WHERE organization = $1 AND role = 'owner' ORDER BY id FOR UPDATE";
+        let owners: Vec<String> = sqlx::query_scalar(lock).bind(&organization.0).fetch_all(&mut *tx).await?;
+        if matches!(&owners[..], [last] if *last == id) {
+            return Ok(Removal::LastOwner);
+        }
+        let delete = sqlx::query("DELETE FROM people WHERE organization = $1 AND id = $2");
+        let gone = delete.bind(&organization.0).bind(id).execute(&mut *tx).await?;
+        if gone.rows_affected() == 0 {
+            return Ok(Removal::NoSuchPerson);
+        }
+        let void = sqlx::query("DELETE FROM invites WHERE organization = $1").bind(&organization.0);
+        void.execute(&mut *tx).await?;
+        tx.commit().await?;
+        Ok(Removal::Done)
+    }
+
     /// What is too old is swept on the way: there is never much of it.
     async fn accept(&self, link: &Token, name: &str, password: &PasswordHash) -> Result<Option<Person>> {
         let mut tx = self.begin().await?;

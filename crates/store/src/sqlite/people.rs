@@ -8,7 +8,7 @@ use crate::kept::damaged;
 use crate::people::INVITE;
 use crate::{
     Deed, Invite, InviteId, NewDeed, NewInvite, NewPerson, OrganizationId, PasswordHash, People, Person,
-    PersonId, Result, Role, StoreError, Token,
+    PersonId, Removal, Result, Role, StoreError, Token,
 };
 
 #[async_trait]
@@ -35,7 +35,7 @@ impl People for SqliteStore {
         self.db.write(move |db| set_password(db, id, password).boxed()).await
     }
 
-    async fn remove_person(&self, organization: &OrganizationId, id: &PersonId) -> Result<bool> {
+    async fn remove_person(&self, organization: &OrganizationId, id: &PersonId) -> Result<Removal> {
         let (organization, id) = (organization.0.clone(), id.0.clone());
         self.db.write(move |db| remove(db, organization, id).boxed()).await
     }
@@ -133,14 +133,19 @@ async fn set_password(db: &mut SqliteConnection, id: String, password: String) -
     Ok(known)
 }
 
-async fn remove(db: &mut SqliteConnection, organization: String, id: String) -> Result<bool> {
+async fn remove(db: &mut SqliteConnection, organization: String, id: String) -> Result<Removal> {
+    let owners = sqlx::query_scalar("SELECT id FROM people WHERE organization = ? AND role = 'owner'");
+    let owners: Vec<String> = owners.bind(&organization).fetch_all(&mut *db).await?;
+    if owners == std::slice::from_ref(&id) {
+        return Ok(Removal::LastOwner);
+    }
     let delete =
         sqlx::query("DELETE FROM people WHERE organization = ? AND id = ?").bind(&organization).bind(id);
-    let known = delete.execute(&mut *db).await?.rows_affected() > 0;
-    if known {
-        sqlx::query("DELETE FROM invites WHERE organization = ?").bind(organization).execute(db).await?;
+    if delete.execute(&mut *db).await?.rows_affected() == 0 {
+        return Ok(Removal::NoSuchPerson);
     }
-    Ok(known)
+    sqlx::query("DELETE FROM invites WHERE organization = ?").bind(organization).execute(db).await?;
+    Ok(Removal::Done)
 }
 
 async fn withdraw(

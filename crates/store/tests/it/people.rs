@@ -1,8 +1,8 @@
 use base::TestClock;
 use jiff::SignedDuration;
 use store::{
-    NewDeed, NewInvite, NewPerson, OrganizationId, PasswordHash, Person, PersonId, Role, Store, StoreError,
-    Token,
+    NewDeed, NewInvite, NewPerson, OrganizationId, PasswordHash, Person, PersonId, Removal, Role, Store,
+    StoreError, Token,
 };
 
 use crate::jobs::MILLISECOND;
@@ -16,6 +16,8 @@ every_backend! {
     a_session_is_a_persons_and_ends_with_them,
     a_session_that_is_handed_over_has_a_new_token,
     a_new_password_and_a_sign_out_end_sessions_everywhere,
+    the_last_owner_stays,
+    of_owners_who_remove_each_other_one_stays,
     deeds_are_told_newest_first_to_their_organization,
     a_deleted_organization_keeps_nobody,
 }
@@ -25,12 +27,11 @@ fn hash() -> PasswordHash {
 }
 
 async fn person(store: &dyn Store, organization: &OrganizationId, name: &str) -> Person {
-    let new = NewPerson {
-        organization: organization.clone(),
-        name: name.into(),
-        role: Role::Member,
-        password: hash(),
-    };
+    with_role(store, organization, name, Role::Member).await
+}
+
+async fn with_role(store: &dyn Store, organization: &OrganizationId, name: &str, role: Role) -> Person {
+    let new = NewPerson { organization: organization.clone(), name: name.into(), role, password: hash() };
     store.create_person(&new).await.unwrap()
 }
 
@@ -61,9 +62,9 @@ async fn a_name_is_one_persons(store: &dyn Store, _: &TestClock) {
     assert_eq!(store.people(None).await.unwrap(), [ada.clone(), bob.clone()]);
     let (kept, theirs) =
         (invited(store, &acme, Role::Owner).await, invited(store, &globex, Role::Owner).await);
-    assert!(!store.remove_person(&acme, &bob.id).await.unwrap());
+    assert_eq!(store.remove_person(&acme, &bob.id).await.unwrap(), Removal::NoSuchPerson);
     assert!(store.invite(&kept).await.unwrap().is_some());
-    assert!(store.remove_person(&acme, &ada.id).await.unwrap());
+    assert_eq!(store.remove_person(&acme, &ada.id).await.unwrap(), Removal::Done);
     assert!(store.invite(&kept).await.unwrap().is_none(), "who was removed comes back by it");
     assert!(store.invite(&theirs).await.unwrap().is_some());
     assert!(store.person_named("ada@acme.dev").await.unwrap().is_none());
@@ -134,7 +135,7 @@ async fn a_session_is_a_persons_and_ends_with_them(store: &dyn Store, clock: &Te
     clock.advance(SignedDuration::from_hours(24 * 14));
     assert!(store.session(&other).await.unwrap().is_none());
     let token = store.start_session(&ada.id).await.unwrap().unwrap();
-    assert!(store.remove_person(&acme, &ada.id).await.unwrap());
+    assert_eq!(store.remove_person(&acme, &ada.id).await.unwrap(), Removal::Done);
     assert!(store.session(&token).await.unwrap().is_none());
     assert!(store.start_session(&ada.id).await.unwrap().is_none());
 }
@@ -172,6 +173,35 @@ async fn a_new_password_and_a_sign_out_end_sessions_everywhere(store: &dyn Store
     store.end_sessions(&store.session(&nobodys).await.unwrap().unwrap()).await.unwrap();
     assert!(store.session(&nobodys).await.unwrap().is_none());
     assert_eq!(signed_in(store, &bobs).await.as_deref(), Some("bob@acme.dev"));
+}
+
+async fn the_last_owner_stays(store: &dyn Store, _: &TestClock) {
+    let (acme, globex) =
+        (project(store, "acme").await.organization, project(store, "globex").await.organization);
+    let ada = with_role(store, &acme, "ada@acme.dev", Role::Owner).await;
+    with_role(store, &globex, "eve@globex.dev", Role::Owner).await;
+    let bob = person(store, &acme, "bob@acme.dev").await;
+    let link = invited(store, &acme, Role::Member).await;
+    let session = store.start_session(&ada.id).await.unwrap().unwrap();
+    assert_eq!(store.remove_person(&acme, &ada.id).await.unwrap(), Removal::LastOwner);
+    assert!(store.invite(&link).await.unwrap().is_some() && signed_in(store, &session).await.is_some());
+    assert_eq!(store.remove_person(&acme, &bob.id).await.unwrap(), Removal::Done);
+    with_role(store, &acme, "zoe@acme.dev", Role::Owner).await;
+    assert_eq!(store.remove_person(&acme, &ada.id).await.unwrap(), Removal::Done);
+}
+
+async fn of_owners_who_remove_each_other_one_stays(store: &dyn Store, _: &TestClock) {
+    let acme = project(store, "acme").await.organization;
+    with_role(store, &acme, "owner@acme.dev", Role::Owner).await;
+    for round in 0..20 {
+        with_role(store, &acme, &format!("owner{round}@acme.dev"), Role::Owner).await;
+        let two = store.people(None).await.unwrap();
+        let (one, other) =
+            tokio::join!(store.remove_person(&acme, &two[0].id), store.remove_person(&acme, &two[1].id));
+        let ends = [one.unwrap(), other.unwrap()];
+        assert!(ends.contains(&Removal::Done) && ends.contains(&Removal::LastOwner), "{ends:?}");
+        assert_eq!(store.people(None).await.unwrap().len(), 1);
+    }
 }
 
 async fn deeds_are_told_newest_first_to_their_organization(store: &dyn Store, clock: &TestClock) {

@@ -37,6 +37,7 @@ pub(crate) struct Outcome {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
+    Remove,
     Invite,
     Password,
 }
@@ -52,6 +53,8 @@ pub(crate) struct PersonRow {
     pub(crate) role: &'static str,
     pub(crate) since: When,
     pub(crate) is_me: bool,
+    /// The only owner, who cannot be removed.
+    pub(crate) stays: bool,
 }
 
 /// `/join`

@@ -28,6 +28,7 @@ fn people(text: &str) -> PeoplePage {
         role,
         since: when(text, "12 March"),
         is_me,
+        stays: is_me,
     };
     PeoplePage {
         shell: shell(text, "People", Section::People, false),
