@@ -27,7 +27,7 @@ pub(crate) use project::{
     Changes, CreateProject, DeleteProject, HookOfProject, ProjectCommand, UpdateProject, ViewProject,
 };
 pub(crate) use pull::{ListPulls, MergePull, OnePull, PullCommand};
-pub(crate) use user::{Audit, InviteUser, RemoveUser, UserCommand, UserPassword};
+pub(crate) use user::{Audit, InviteUser, RemoveUser, UserCommand, UserPassword, WithdrawInvitation};
 pub(crate) use views::{
     Form, LiveReport, Part, Reclassify, Report, ReportCommand, SeriesReport, Views, When,
 };

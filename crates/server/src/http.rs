@@ -90,6 +90,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/p/{projectId}/welcome", get(dashboard::welcome::model).post(dashboard::welcome::finish))
         .route("/people", get(dashboard::people::list))
         .route("/people/invite", post(dashboard::people::invite))
+        .route("/people/invitations/{id}/withdraw", post(dashboard::people::withdraw))
         .route("/people/password", post(dashboard::people::password))
         .route("/people/{id}/remove", post(dashboard::people::remove))
         .route("/audit", get(dashboard::audit::list))

@@ -1,11 +1,13 @@
 //! `docwright user …`, `docwright audit`: people, and what they did.
 
+mod invitations;
+
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
 use serde_json::{Value, json};
 use server::{Admin, Passwords, parse_password};
-use store::{Deed, NewInvite, PasswordHash, Person, Removal};
+use store::{Deed, NewInvite, OrganizationId, PasswordHash, Person, Removal};
 
 use super::{COMMAND_LINE, note, open, organization};
 use crate::args::{Audit, InviteUser, List, RemoveUser, UserCommand, UserPassword};
@@ -16,6 +18,8 @@ pub(crate) async fn run(sources: &Sources, command: UserCommand) -> anyhow::Resu
     match command {
         UserCommand::List(args) => list(sources, args).await,
         UserCommand::Invite(args) => invite(sources, args).await,
+        UserCommand::Invitations(args) => invitations::list(sources, args).await,
+        UserCommand::Withdraw(args) => invitations::withdraw(sources, args).await,
         UserCommand::Remove(args) => remove(sources, args).await,
         UserCommand::Password(args) => password(sources, args).await,
     }
@@ -23,11 +27,7 @@ pub(crate) async fn run(sources: &Sources, command: UserCommand) -> anyhow::Resu
 
 async fn list(sources: &Sources, args: List) -> anyhow::Result<()> {
     let admin = open(sources, &args.data).await?;
-    let of = match &args.organization {
-        Some(name) => Some(organization(&admin, Some(name)).await?.id),
-        None => None,
-    };
-    let people = admin.people.people(of.as_ref()).await?;
+    let people = admin.people.people(of(&admin, &args).await?.as_ref()).await?;
     if args.json {
         return output::json(&people.iter().map(shown).collect::<Vec<_>>());
     }
@@ -39,6 +39,14 @@ async fn list(sources: &Sources, args: List) -> anyhow::Result<()> {
         [person.name, person.role.as_str().into(), person.organization.0, output::moment(person.created_at)]
     };
     output::table(["NAME", "ROLE", "ORGANIZATION", "SINCE"], people.into_iter().map(row))
+}
+
+/// The organization that a list is narrowed to.
+async fn of(admin: &Admin, args: &List) -> anyhow::Result<Option<OrganizationId>> {
+    match &args.organization {
+        Some(name) => Ok(Some(organization(admin, Some(name)).await?.id)),
+        None => Ok(None),
+    }
 }
 
 async fn invite(sources: &Sources, args: InviteUser) -> anyhow::Result<()> {

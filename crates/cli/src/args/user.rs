@@ -13,6 +13,10 @@ pub(crate) enum UserCommand {
     List(List),
     /// Prints a link by which one person joins, within seven days
     Invite(InviteUser),
+    /// Lists the invitations that nobody has used yet
+    Invitations(List),
+    /// Withdraws an invitation: its link works no more
+    Withdraw(WithdrawInvitation),
     /// Removes a person and ends their sessions
     Remove(RemoveUser),
     /// Sets a person's password anew and ends their sessions
@@ -35,6 +39,15 @@ pub(crate) struct InviteUser {
     /// Print {"inviteUrl"} as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Arguments)]
+pub(crate) struct WithdrawInvitation {
+    /// Which one, by the id that `docwright user invitations` shows
+    #[arg(value_name = "INVITATION")]
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) data: Data,
 }
 
 #[derive(Arguments)]

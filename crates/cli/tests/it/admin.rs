@@ -297,6 +297,13 @@ fn people_are_invited_listed_given_a_password_and_removed() {
     let link = json(home.path(), &["user", "invite", "--role", "owner", "--json"]);
     let token = link["inviteUrl"].as_str().unwrap().split_once('=').unwrap().1.to_owned();
     assert_eq!(post("/join", format!("token={token}&name=eve@acme.dev&password=correct+horse")), 303);
+    json(home.path(), &["user", "invite", "--json"]);
+    let open = json(home.path(), &["user", "invitations", "--json"]);
+    assert_eq!((&open[0]["role"], &open[0]["creator"]), (&json!("member"), &json!("command line")));
+    let withdraw = ["user", "withdraw", open[0]["id"].as_str().unwrap()];
+    assert!(run(home.path(), &withdraw).status.success());
+    assert!(refusal(home.path(), &withdraw).1.contains("see `docwright user invitations`"));
+    assert_eq!(json(home.path(), &["user", "invitations", "--json"]), json!([]));
     assert!(run(home.path(), &remove).status.success());
     assert_eq!(sign_in("another+long+one"), 401);
     let log = json(home.path(), &["audit", "--json"]);
@@ -305,5 +312,9 @@ fn people_are_invited_listed_given_a_password_and_removed() {
     let told: Vec<_> = told.filter(|what| !what.contains("wrong password")).collect();
     let joined = "joined as owner by the invitation of";
     let first = ["signed in", "set the password of", "signed in", joined, "invited"];
-    assert_eq!(told, [&["removed", "signed in", joined, "invited"], &first[..]].concat());
+    assert_eq!(
+        told,
+        [&["removed", "withdrew an invitation", "invited", "signed in", joined, "invited"], &first[..]]
+            .concat()
+    );
 }

@@ -3,10 +3,10 @@
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
-use store::{NewInvite, Person, PersonId, Removal, Role};
+use store::{Invite, InviteId, NewInvite, Person, PersonId, Removal, Role};
 
 use super::session::{Fields, SignedIn, set_cookie};
-use super::view::{Form, Me, Outcome, PeoplePage, PersonRow, Section};
+use super::view::{Form, InviteRow, Me, Outcome, PeoplePage, PersonRow, Section};
 use super::{Oops, missing, page, page_with, when, wrong};
 use crate::address::ClientAddress;
 use crate::app::App;
@@ -15,6 +15,8 @@ use crate::path::{query_value, segment};
 
 /// Where a person's id stands: `/people/{id}/remove`.
 const PERSON: usize = 2;
+/// Where an invitation's stands: `/people/invitations/{id}/withdraw`.
+const INVITATION: usize = 3;
 const LAST_OWNER: &str = "is the only owner, and an organization needs one who can invite people and \
     change settings: make somebody else an owner first, by an invitation.";
 
@@ -48,6 +50,22 @@ pub(crate) async fn invite(
     visitor.note(&app, "invited", &format!("somebody as {}", role.as_str())).await?;
     let link = Some(format!("{}/join?token={}", app.public_url, link.reveal()));
     Ok(page(&PeoplePage { link, ..people_page(&app, &visitor).await? }))
+}
+
+/// `POST /people/invitations/{id}/withdraw`
+pub(crate) async fn withdraw(
+    State(app): State<App>,
+    visitor: SignedIn,
+    uri: Uri,
+    _checked: Fields,
+) -> Result<Response, Oops> {
+    visitor.must_own()?;
+    let id = InviteId(segment(&uri, INVITATION).unwrap_or_default());
+    let Some(invite) = app.people.withdraw_invite(&visitor.organization, &id).await? else {
+        return Ok(missing("invitation"));
+    };
+    visitor.note(&app, "withdrew an invitation", &format!("as {}", invite.role.as_str())).await?;
+    Ok(Redirect::to("/people").into_response())
 }
 
 /// `POST /people/{id}/remove`
@@ -125,7 +143,18 @@ async fn people_page(app: &App, visitor: &SignedIn) -> Result<PeoplePage, Oops> 
         role: person.role.as_str(),
         since: when(person.created_at, now),
     };
+    let invites = match visitor.session.is_owner() {
+        true => app.people.invites(Some(&visitor.organization)).await?,
+        false => Vec::new(),
+    };
+    let invite = |invite: Invite| InviteRow {
+        id: invite.id.0,
+        role: invite.role.as_str(),
+        creator: invite.creator,
+        until: when(invite.expires_at, now),
+    };
     Ok(PeoplePage {
+        invites: invites.into_iter().map(invite).collect(),
         shell: visitor.shell("People", Section::People),
         me: me.map(|me| Me { name: me.name.clone(), role: me.role.as_str() }),
         owner: visitor.session.is_owner(),

@@ -1,4 +1,4 @@
-//! Invitations, and whose they are. And the last owner, who stays.
+//! Invitations: whose they are, listed, withdrawn, used. And the last owner, who stays.
 
 use reqwest::Method;
 use store::Role;
@@ -18,6 +18,12 @@ async fn join(server: &TestServer, token: &str, name: &str) -> Answer {
     send(server.request(Method::POST, "/join").form(&form)).await
 }
 
+/// Where the invitations of a page are withdrawn.
+fn withdrawals(page: &str) -> Vec<String> {
+    let forms = page.split("action=\"").skip(1).map(|form| form.split('"').next().unwrap().to_owned());
+    forms.filter(|action| action.ends_with("/withdraw")).collect()
+}
+
 #[tokio::test]
 async fn the_audit_log_tells_who_joined_by_whose_invitation() {
     let server = TestServer::start().await;
@@ -31,6 +37,37 @@ async fn the_audit_log_tells_who_joined_by_whose_invitation() {
     assert!(log.contains("joined as member by the invitation of ada@acme.dev"), "{log}");
     assert!(log.contains("joined as owner by the invitation of ada@acme.dev"), "{log}");
     assert!(log.contains("<b>bob@acme.dev</b>") && log.contains("<b>eve@acme.dev</b>"));
+}
+
+#[tokio::test]
+async fn invitations_are_listed_and_withdrawn() {
+    let server = TestServer::start().await;
+    let (team, theirs) = (server.team("acme", &[]).await, server.team("globex", &[]).await);
+    person(&server, &team, "ada@acme.dev", Role::Owner).await;
+    person(&server, &team, "bob@acme.dev", Role::Member).await;
+    let (ada, bob) = (browser(&server, "ada@acme.dev").await, browser(&server, "bob@acme.dev").await);
+    assert!(withdrawals(&ada.get("/people").await.body).is_empty());
+    let token = invite(&ada, "owner").await;
+    let page = ada.get("/people").await.body;
+    assert!(page.contains("in 7 days") && page.contains("by ada@acme.dev"), "{page}");
+    assert!(!page.contains(&token), "the link is shown once");
+    let [withdraw] = &withdrawals(&page)[..] else { panic!("one invitation: {page}") };
+
+    assert!(withdrawals(&bob.get("/people").await.body).is_empty());
+    assert_eq!(bob.post(withdraw, &[]).await.status, 403);
+    let other = Browser::signed_in(&server, &theirs).await;
+    assert_eq!(other.post(withdraw, &[]).await.status, 404);
+    assert_eq!(ada.post("/people/invitations/%ff/withdraw", &[]).await.status, 404);
+    assert_eq!(send(server.request(Method::GET, &format!("/join?token={token}"))).await.status, 200);
+
+    assert_eq!(ada.post(withdraw, &[]).await.status, 303);
+    assert_eq!(ada.post(withdraw, &[]).await.status, 404);
+    assert!(withdrawals(&ada.get("/people").await.body).is_empty());
+    assert_eq!(join(&server, &token, "eve@acme.dev").await.status, 410);
+    assert!(ada.get("/audit").await.body.contains("withdrew an invitation as owner"));
+    let used = invite(&ada, "member").await;
+    assert_eq!(join(&server, &used, "eve@acme.dev").await.status, 303);
+    assert!(withdrawals(&ada.get("/people").await.body).is_empty(), "what is used is no invitation");
 }
 
 #[tokio::test]

@@ -13,6 +13,8 @@ pub(crate) struct PeoplePage {
     pub(crate) me: Option<Me>,
     pub(crate) owner: bool,
     pub(crate) people: Vec<PersonRow>,
+    /// Those that still work; none for who is no owner.
+    pub(crate) invites: Vec<InviteRow>,
     /// An invitation that was just made: the only time that it is on a page.
     pub(crate) link: Option<String>,
     pub(crate) outcome: Option<Outcome>,
@@ -55,6 +57,13 @@ pub(crate) struct PersonRow {
     pub(crate) is_me: bool,
     /// The only owner, who cannot be removed.
     pub(crate) stays: bool,
+}
+
+pub(crate) struct InviteRow {
+    pub(crate) id: String,
+    pub(crate) role: &'static str,
+    pub(crate) creator: Option<String>,
+    pub(crate) until: When,
 }
 
 /// `/join`

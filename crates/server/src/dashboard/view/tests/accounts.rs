@@ -30,7 +30,14 @@ fn people(text: &str) -> PeoplePage {
         is_me,
         stays: is_me,
     };
+    let invite = InviteRow {
+        id: say(text, "inv_1"),
+        role: "member",
+        creator: Some(say(text, "ada@acme.dev")),
+        until: when(text, "in 6 days"),
+    };
     PeoplePage {
+        invites: vec![invite],
         shell: shell(text, "People", Section::People, false),
         me: Some(Me { name: say(text, "ada@acme.dev"), role: "owner" }),
         owner: true,
