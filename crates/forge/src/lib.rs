@@ -28,6 +28,9 @@ mod snapshot;
 mod target;
 mod web;
 
+/// The setting by which hosts in a private network are called, for sentences that name it.
+const ALLOW_PRIVATE: &str = "hosts_allow_private";
+
 pub use cache::Cache;
 pub use commit::{NewCommit, Signature};
 pub use error::{Error, Result};

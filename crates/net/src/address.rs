@@ -19,8 +19,9 @@ const METADATA_ADDRESSES: &[IpAddr] = &[
     IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
 ];
 
-/// An address to be called. The error is a sentence about `what`, the name it goes by.
-pub fn parse_url(what: &str, text: &str, allow_private: bool) -> Result<Url, String> {
+/// An address to be called. The error is a sentence about `what`, the name it goes by; it names `setting`, by which
+/// private addresses are allowed, where that would help.
+pub fn parse_url(what: &str, text: &str, allow_private: bool, setting: &str) -> Result<Url, String> {
     let url = Url::parse(text.trim()).map_err(|_| format!("{what} must look like https://example.com/v1"))?;
     if !matches!(url.scheme(), "https" | "http") {
         return Err(format!("{what} must begin with https:// or http://"));
@@ -32,9 +33,9 @@ pub fn parse_url(what: &str, text: &str, allow_private: bool) -> Result<Url, Str
         return Err(format!("{what} must not have a `?` or `#`"));
     }
     let host = url.host_str().unwrap_or_default();
-    check_host(host, allow_private).map_err(|refused| format!("{what}: {refused}"))?;
+    check_host(host, allow_private).map_err(|refused| format!("{what}: {}", refused.told(setting)))?;
     if url.scheme() == "http" && !allow_private {
-        return Err(format!("{what} must be https: for one of your own network, set allow_private"));
+        return Err(format!("{what} must be https: for one of your own network, set {setting}"));
     }
     Ok(url)
 }
@@ -69,9 +70,19 @@ impl Resolve for Guard {
 #[derive(Debug, thiserror::Error)]
 #[error("{}", match .0 {
     Why::Never => "an address that serves a machine's own credentials, or none at all, is never called",
-    Why::Private => "it is on this machine or in a private network: set allow_private if that is meant",
+    Why::Private => "it is on this machine or in a private network",
 })]
 pub struct Refused(Why);
+
+impl Refused {
+    /// With what to do about it: `setting` is the one that counts for who calls.
+    pub fn told(&self, setting: &str) -> String {
+        match self.0 {
+            Why::Never => self.to_string(),
+            Why::Private => format!("{self}: set {setting} if that is meant"),
+        }
+    }
+}
 
 #[derive(Debug)]
 enum Why {
@@ -154,7 +165,7 @@ mod tests {
             "http://255.255.255.255",
         ];
         for url in never {
-            let told = parse_url("base_url", url, true).unwrap_err();
+            let told = parse_url("base_url", url, true, "allow_private").unwrap_err();
             assert!(told.contains("is never called"), "{url}: {told}");
         }
         let private = [
@@ -173,9 +184,9 @@ mod tests {
             "https://[fec0::1]",
         ];
         for url in private {
-            let told = parse_url("base_url", url, false).unwrap_err();
+            let told = parse_url("base_url", url, false, "allow_private").unwrap_err();
             assert!(told.contains("set allow_private if that is meant"), "{url}: {told}");
-            parse_url("base_url", url, true).unwrap();
+            parse_url("base_url", url, true, "allow_private").unwrap();
         }
     }
 
@@ -189,12 +200,12 @@ mod tests {
             ("https://example.com/?key=1", "base_url must not have a `?` or `#`"),
             ("http://example.com", "base_url must be https"),
         ] {
-            let refused = parse_url("base_url", url, false).unwrap_err();
+            let refused = parse_url("base_url", url, false, "allow_private").unwrap_err();
             assert!(refused.contains(told) && !refused.contains("secret"), "{url}: {refused}");
         }
-        parse_url("base_url", "https://8.8.8.8/v1", false).unwrap();
-        parse_url("base_url", "https://[2606:4700::1111]", false).unwrap();
-        parse_url("base_url", "http://example.com", true).unwrap();
+        parse_url("base_url", "https://8.8.8.8/v1", false, "allow_private").unwrap();
+        parse_url("base_url", "https://[2606:4700::1111]", false, "allow_private").unwrap();
+        parse_url("base_url", "http://example.com", true, "allow_private").unwrap();
     }
 
     #[tokio::test]

@@ -16,6 +16,8 @@ use super::refusal::{Place, Said, wants_key};
 use super::responses::Responses;
 use super::{Call, Heard, Limits, Model, ModelError, Provider, Reply, Settings};
 
+/// The setting by which models in a private network are called, for sentences that name it.
+const ALLOW_PRIVATE: &str = "allow_private";
 /// More of an answer that failed is not read.
 const FAILURE: usize = 64 << 10;
 
@@ -45,7 +47,7 @@ impl Client {
         let provider = settings.provider;
         let base = settings.base_url.as_deref().or(provider.usual_url());
         let base = base.ok_or("base_url is missing: a compatible provider has no address of its own")?;
-        let base = net::parse_url("base_url", base, settings.allow_private)?;
+        let base = net::parse_url("base_url", base, settings.allow_private, ALLOW_PRIVATE)?;
         if settings.api_key.is_none() && settings.base_url.is_none() {
             return Err(wants_key(provider.name()));
         }
@@ -227,7 +229,7 @@ impl Client {
     fn broken(&self, error: &reqwest::Error) -> ModelError {
         let host = &self.place.host;
         if let Some(refused) = find::<Refused>(error) {
-            return ModelError::Final(format!("{host} is not called: {refused}"));
+            return ModelError::Final(format!("{host} is not called: {}", refused.told(ALLOW_PRIVATE)));
         }
         let what = if error.is_connect() { "cannot be reached" } else { "broke the connection" };
         ModelError::again(format!("{host} {what}: {}", self.place.scrub(&root(error))))

@@ -9,7 +9,7 @@ use reqwest::{Request, Response, StatusCode, Url};
 use tokio::time::timeout;
 
 use super::ask::Service;
-use crate::{Error, Result};
+use crate::{ALLOW_PRIVATE, Error, Result};
 
 /// A host says something every five seconds while it works; a proxy before it may hold that back.
 const SILENCE: Duration = Duration::from_secs(120);
@@ -50,7 +50,7 @@ impl Place {
 
     fn broken(&self, error: &reqwest::Error) -> Error {
         if let Some(refused) = find::<Refused>(error) {
-            return Error::Denied(format!("{} is not called: {refused}", self.host));
+            return Error::Denied(format!("{} is not called: {}", self.host, refused.told(ALLOW_PRIVATE)));
         }
         let what = if error.is_connect() { "cannot be reached" } else { "broke the connection" };
         self.later(&format!("{what}: {}", self.words(&root(error))))

@@ -4,7 +4,7 @@ use reqwest::Url;
 
 use super::HostKind;
 use crate::name::printable;
-use crate::{Error, Result};
+use crate::{ALLOW_PRIVATE, Error, Result};
 
 const MAX_ADDRESS: usize = 400;
 
@@ -55,8 +55,8 @@ impl Address {
             return refuse("must look like https://host/owner/repository");
         }
         // What is left to be said by this is who may never be called.
-        let url =
-            net::parse_url("the repository's address", url.as_str(), private).map_err(Error::BadName)?;
+        let url = net::parse_url("the repository's address", url.as_str(), private, ALLOW_PRIVATE)
+            .map_err(Error::BadName)?;
         let parts = parts(url.path())?;
         let mut origin = url;
         origin.set_path("/");
@@ -214,7 +214,7 @@ mod tests {
         check("https://github.com/a/b?x=1", "must not have a `?` or `#`");
         check("https://github.com/a/b#x", "must not have a `?` or `#`");
         check("https://169.254.169.254/a/b", "is never called");
-        check("https://127.0.0.1/a/b", "in a private network");
+        check("https://127.0.0.1/a/b", "in a private network: set hosts_allow_private if that is meant");
         check(&format!("https://github.com/a/{}", "b".repeat(400)), "is too long");
         for text in [
             "",

@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use super::auth::Auth;
 use super::trouble::{self, Place};
 use super::{HostKind, Now, WebLimits};
-use crate::{Credentials as _, Error, Result};
+use crate::{ALLOW_PRIVATE, Credentials as _, Error, Result};
 
 /// How often a question that changes nothing is asked.
 const TRIES: u32 = 3;
@@ -150,7 +150,7 @@ impl Line {
 
     fn broken(&self, error: &reqwest::Error) -> Error {
         if let Some(refused) = find::<Refused>(error) {
-            return Error::Denied(format!("{} is not called: {refused}", self.host));
+            return Error::Denied(format!("{} is not called: {}", self.host, refused.told(ALLOW_PRIVATE)));
         }
         let what = match error {
             _ if error.is_timeout() => {

@@ -44,3 +44,16 @@ async fn a_server_without_models_says_who_can_add_one() {
     let page = Browser::signed_in(&server, &team).await.get(&format!("/p/{}/jobs", team.project.id)).await;
     assert!(page.body.contains("<code>[models.NAME]</code>"), "{}", page.body);
 }
+
+#[tokio::test]
+async fn a_repository_in_a_private_network_names_the_setting_that_counts() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[]).await;
+    let browser = Browser::signed_in(&server, &team).await;
+    for repository in ["https://10.1.2.3/acme/docs", "https://localhost:9/acme/docs"] {
+        let form = [("name", "Docs"), ("repository", repository)];
+        let page = browser.post("/welcome/repository", &form).await;
+        assert_eq!(page.status, 400);
+        assert!(page.body.contains("set hosts_allow_private if that is meant"), "{}", page.body);
+    }
+}
