@@ -23,7 +23,8 @@ pub(crate) async fn show(State(app): State<App>, visitor: SignedIn) -> Result<Re
         let spark = spark(&app, &project).await?;
         projects.push(ProjectRow { project: nav(&project), latest, spark });
     }
-    Ok(page(&Home { shell: visitor.shell("Projects", Section::Projects), projects }))
+    let owner = visitor.session.is_owner();
+    Ok(page(&Home { shell: visitor.shell("Projects", Section::Projects), projects, owner }))
 }
 
 /// The running day is the last of them.

@@ -160,6 +160,8 @@ pub(crate) struct Notice {
 pub(crate) struct Home {
     pub(crate) shell: Shell,
     pub(crate) projects: Vec<ProjectRow>,
+    /// May make one.
+    pub(crate) owner: bool,
 }
 
 /// `/p/{projectId}/keys`

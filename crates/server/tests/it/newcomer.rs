@@ -1,8 +1,10 @@
 //! Where somebody new would stumble: what cannot be done says so, and what to do instead.
 
 use agent::model::{Provider, Settings};
+use store::Role;
 
 use crate::pages::Browser;
+use crate::people::{browser, person};
 use crate::support::TestServer;
 
 const NOT_FOUND: &str = "evidence=not-found&path=/old&human=1&ai=2";
@@ -43,6 +45,29 @@ async fn a_server_without_models_says_who_can_add_one() {
     let team = server.team("acme", &[]).await;
     let page = Browser::signed_in(&server, &team).await.get(&format!("/p/{}/jobs", team.project.id)).await;
     assert!(page.body.contains("<code>[models.NAME]</code>"), "{}", page.body);
+}
+
+#[tokio::test]
+async fn members_are_offered_no_new_project() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[]).await;
+    person(&server, &team, "ada@acme.dev", Role::Owner).await;
+    person(&server, &team, "bob@acme.dev", Role::Member).await;
+    let (ada, bob) = (browser(&server, "ada@acme.dev").await, browser(&server, "bob@acme.dev").await);
+    assert!(ada.get("/").await.body.contains("New project"));
+    let home = bob.get("/").await.body;
+    assert!(home.contains("Docs") && !home.contains("New project") && !home.contains("/welcome"), "{home}");
+    for path in ["/welcome/repository", "/welcome/account"] {
+        let refused = bob.post(path, &[("name", "Mine"), ("repository", "https://github.com/a/b")]).await;
+        assert!(refused.status == 403 && refused.body.contains("Only an owner"), "{path}");
+    }
+    assert_eq!(server.app.accounts.projects(None).await.unwrap().len(), 1);
+
+    let organization = server.app.accounts.create_organization("globex").await.unwrap();
+    let empty = crate::support::Team { organization, ..team };
+    person(&server, &empty, "eve@globex.dev", Role::Member).await;
+    let home = browser(&server, "eve@globex.dev").await.get("/").await.body;
+    assert!(home.contains("No project yet") && home.contains("Ask an owner") && !home.contains("/welcome"));
 }
 
 #[tokio::test]

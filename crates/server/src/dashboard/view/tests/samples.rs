@@ -32,9 +32,13 @@ pub(super) fn pages(text: &str) -> Vec<(&'static str, String)> {
         ("notice", notice(text).render().unwrap()),
         (
             "home-empty",
-            Home { shell: shell(text, "Projects", Section::Projects, false), projects: Vec::new() }
-                .render()
-                .unwrap(),
+            Home {
+                shell: shell(text, "Projects", Section::Projects, false),
+                projects: Vec::new(),
+                owner: true,
+            }
+            .render()
+            .unwrap(),
         ),
         ("home", home(text).render().unwrap()),
         ("keys-empty", keys_empty(text).render().unwrap()),
@@ -100,7 +104,7 @@ fn home(text: &str) -> Home {
         },
         ProjectRow { project: project(text, "Handbook"), latest: None, spark: None },
     ];
-    Home { shell: shell(text, "Projects", Section::Projects, false), projects }
+    Home { shell: shell(text, "Projects", Section::Projects, false), projects, owner: true }
 }
 
 fn key(text: &str, name: &str, kind: ExpiryKind, expiry: &str, used: Option<&str>) -> KeyRow {
