@@ -36,7 +36,7 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:
 
 /// Around every page: no form from elsewhere comes in, nothing of a page is kept or framed.
 pub(crate) async fn guard(request: Request, next: Next) -> Response {
-    let mut response = match request.method() {
+    closed(match request.method() {
         &Method::GET | &Method::HEAD => next.run(request).await,
         _ if from_elsewhere(request.headers()) => notice(
             StatusCode::FORBIDDEN,
@@ -44,7 +44,10 @@ pub(crate) async fn guard(request: Request, next: Next) -> Response {
             "Nothing was changed. Open the page here and try again.",
         ),
         _ => next.run(request).await,
-    };
+    })
+}
+
+fn closed(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
@@ -91,6 +94,18 @@ fn notice(status: StatusCode, title: &str, message: &str) -> Response {
         |_| (status, message.to_owned()).into_response(),
         |html| (status, Html(html)).into_response(),
     )
+}
+
+/// For an address that is none of ours.
+pub(crate) fn no_such_page() -> Response {
+    let message = "Nothing has this address. It may be cut off, or misspelled.";
+    closed(notice(StatusCode::NOT_FOUND, "No such page", message))
+}
+
+/// For an address of ours that a form is sent to.
+pub(crate) fn not_to_be_looked_at() -> Response {
+    let message = "Only a button of another page leads here. Nothing was changed.";
+    closed(notice(StatusCode::METHOD_NOT_ALLOWED, "Nothing to look at here", message))
 }
 
 /// The cause is for the log.

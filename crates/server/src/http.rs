@@ -20,6 +20,7 @@ mod idempotency;
 mod imports;
 mod jobs;
 mod limits;
+mod lost;
 mod metrics;
 mod openapi;
 mod query;
@@ -130,8 +131,8 @@ pub(crate) fn router(app: App) -> Router {
         .merge(assets)
         .layer(from_fn_with_state(app.clone(), around::api))
         .merge(pages)
-        .fallback(error::no_such_route)
-        .method_not_allowed_fallback(error::method_not_allowed)
+        .fallback(lost::no_such_route)
+        .method_not_allowed_fallback(lost::method_not_allowed)
         .layer(from_fn_with_state(app.clone(), around::all))
         .with_state(app)
 }

@@ -188,13 +188,3 @@ impl IntoResponse for ApiError {
         response
     }
 }
-
-/// For a path that is not ours at all.
-pub(crate) async fn no_such_route() -> ApiError {
-    ApiError::NoSuchRoute
-}
-
-/// For a path of ours with another method; the router adds `Allow`.
-pub(crate) async fn method_not_allowed() -> ApiError {
-    ApiError::MethodNotAllowed
-}

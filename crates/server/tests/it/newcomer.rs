@@ -1,11 +1,12 @@
 //! Where somebody new would stumble: what cannot be done says so, and what to do instead.
 
 use agent::model::{Provider, Settings};
+use reqwest::Method;
 use store::Role;
 
 use crate::pages::Browser;
 use crate::people::{browser, person};
-use crate::support::TestServer;
+use crate::support::{Answer, TestServer, send};
 
 const NOT_FOUND: &str = "evidence=not-found&path=/old&human=1&ai=2";
 
@@ -68,6 +69,45 @@ async fn members_are_offered_no_new_project() {
     person(&server, &empty, "eve@globex.dev", Role::Member).await;
     let home = browser(&server, "eve@globex.dev").await.get("/").await.body;
     assert!(home.contains("No project yet") && home.contains("Ask an owner") && !home.contains("/welcome"));
+}
+
+/// As a browser asks for it.
+async fn look(server: &TestServer, method: Method, path: &str) -> Answer {
+    let accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+    send(server.request(method, path).header("accept", accept)).await
+}
+
+#[tokio::test]
+async fn a_browser_gets_a_page_where_there_is_none_and_programs_get_json() {
+    let server = TestServer::start().await;
+    for (method, path, status) in [
+        (Method::GET, "/nowhere", 404),
+        (Method::GET, "/p/x/nowhere/at/all", 404),
+        (Method::GET, "/logout", 405),
+        (Method::GET, "/p/x/keys/y/revoke", 405),
+        (Method::PUT, "/people", 405),
+    ] {
+        let page = look(&server, method.clone(), path).await;
+        assert_eq!(
+            (page.status, page.header("content-type")),
+            (status, "text/html; charset=utf-8"),
+            "{path}"
+        );
+        assert!(page.body.contains("href=\"/\">To the projects"), "{path}");
+        assert!(page.header("content-security-policy").starts_with("default-src 'none'"), "{path}");
+        assert_eq!(page.header("cache-control"), "no-store", "{path}");
+        let json = send(server.request(method, path)).await;
+        assert_eq!((json.status, json.header("content-type")), (status, "application/json"), "{path}");
+    }
+    assert!(look(&server, Method::GET, "/logout").await.header("allow").contains("POST"));
+    for path in ["/v1/nowhere", "/v2/agent/x/nowhere", "/hooks/github", "/js/other.js", "/v3"] {
+        let json = look(&server, Method::GET, path).await;
+        assert_eq!((json.status, json.header("x-error-code")), (404, "no_such_route"), "{path}");
+    }
+    for path in ["/metrics", "/healthz", "/openapi.json", "/v2/agent/x/jobs"] {
+        let json = look(&server, Method::DELETE, path).await;
+        assert_eq!((json.status, json.header("x-error-code")), (405, "method_not_allowed"), "{path}");
+    }
 }
 
 #[tokio::test]
