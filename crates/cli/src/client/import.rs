@@ -4,6 +4,7 @@
 mod bar;
 mod batch;
 mod lines;
+mod projects;
 mod send;
 mod source;
 
@@ -43,9 +44,12 @@ pub(crate) async fn run(sources: &Sources, args: Import) -> anyhow::Result<ExitC
         }
         anyhow::Ok(())
     };
-    tokio::select! {
-        done = all => done?,
+    let done = tokio::select! {
+        done = all => done,
         _ = tokio::signal::ctrl_c() => return Err(anyhow!("stopped; {GOES_ON}")),
+    };
+    if let Err(error) = done {
+        return Err(projects::told(sources, &client, error).await);
     }
     let well = reports.iter().all(|report| report.trouble.is_none());
     print(args.json, reports)?;

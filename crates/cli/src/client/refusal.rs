@@ -14,6 +14,7 @@ const BAD_KEY: &str = "the server does not take the key in DOCWRIGHT_API_KEY: it
 #[derive(Debug)]
 struct Refused {
     status: StatusCode,
+    code: String,
     sentence: String,
     retry_after: Option<u64>,
 }
@@ -63,6 +64,21 @@ pub(super) fn is_conflict(error: &anyhow::Error) -> bool {
     error.downcast_ref::<Refused>().is_some_and(|refused| refused.status == StatusCode::CONFLICT)
 }
 
+pub(super) fn is_no_such_project(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<Refused>().is_some_and(|refused| refused.code == "no_such_project")
+}
+
+/// The same no, with more to say about it.
+pub(super) fn with(error: anyhow::Error, more: &str) -> anyhow::Error {
+    match error.downcast::<Refused>() {
+        Ok(refused) => {
+            let sentence = format!("{}{}", refused.sentence, output::plain(more));
+            anyhow::Error::new(Refused { sentence, ..refused })
+        }
+        Err(error) => error,
+    }
+}
+
 pub(super) fn no_answer(base: &str, error: reqwest::Error) -> anyhow::Error {
     let cause = output::root_cause(&error);
     let what = if error.is_timeout() { "does not answer in time" } else { "cannot be reached" };
@@ -91,7 +107,7 @@ pub(super) async fn refused(answer: Response) -> anyhow::Error {
             format!("the server answered {status}, which Docwright does not; is DOCWRIGHT_URL right?")
         }
     };
-    anyhow::Error::new(Refused { status, sentence: output::plain(&sentence), retry_after })
+    anyhow::Error::new(Refused { status, code, sentence: output::plain(&sentence), retry_after })
 }
 
 /// The sentence, and every detail that it does not hold already.

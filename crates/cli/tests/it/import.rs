@@ -372,3 +372,21 @@ fn without_a_server_it_says_so() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("start the server with `docwright serve`"), "{said}");
 }
+
+#[test]
+fn a_wrong_project_is_told_which_there_are() {
+    let site = Site::open();
+    site.write("access.log", lines(0..3));
+    let (url, key, project) = &site.client;
+    let import = |url: &str| {
+        let mut command = docwright(site.home.path());
+        command.env("DOCWRIGHT_URL", url).env("DOCWRIGHT_API_KEY", key);
+        let output = command.args(["import", "prj_nowhere", "access.log"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let said = import(url);
+    assert!(said.contains("no such project") && said.contains(&format!("There is {project} (")), "{said}");
+    let elsewhere = import(&url.replace("127.0.0.1", "localhost"));
+    assert!(elsewhere.contains("no such project") && !elsewhere.contains(project), "{elsewhere}");
+}

@@ -122,3 +122,19 @@ async fn a_repository_in_a_private_network_names_the_setting_that_counts() {
         assert!(page.body.contains("set hosts_allow_private if that is meant"), "{}", page.body);
     }
 }
+
+#[tokio::test]
+async fn an_order_that_there_is_not_is_told() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[]).await;
+    let browser = Browser::signed_in(&server, &team).await;
+    for path in ["readers", "readers/pages"] {
+        let page = browser.get(&format!("/p/{}/{path}?sort=junk", team.project.id)).await;
+        assert_eq!(page.status, 400, "{path}");
+        assert!(page.body.contains("That is not one of the orders: showing the most read first."), "{path}");
+        for sort in ["", "total", "human", "ai"] {
+            let page = browser.get(&format!("/p/{}/{path}?sort={sort}", team.project.id)).await;
+            assert_eq!(page.status, 200, "{path} {sort}");
+        }
+    }
+}

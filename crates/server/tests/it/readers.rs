@@ -179,7 +179,7 @@ async fn evidence_fills_the_prompt_as_text_and_starts_nothing() {
     assert_eq!(box_.status, 200);
     let prompt = box_.body.split("<textarea").nth(1).unwrap().split("</textarea>").next().unwrap();
     assert!(prompt.contains("- Path: `/old&#60;b&#62;%60x%60`"), "{prompt}");
-    assert!(prompt.contains("Looked for 0 times by people and 1 times by AI"), "{prompt}");
+    assert!(prompt.contains("Looked for 0 times by people and once by AI"), "{prompt}");
     assert!(prompt.contains("From 2026-11-09 to 2026-11-15"), "{prompt}");
     assert!(prompt.contains("- Sent there from: `evil.example/=a`"), "{prompt}");
     let made = browser

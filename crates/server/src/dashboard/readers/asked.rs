@@ -56,12 +56,19 @@ impl Asked {
         if path.as_ref().is_some_and(|path| !path.starts_with('/')) {
             error = Some("A path begins with “/”: showing every page.".to_owned());
         }
+        let sort = match &*value("sort") {
+            "" => Some(Sort::default()),
+            name => Sort::from_name(name).filter(|sort| *sort != Sort::Path),
+        };
+        if sort.is_none() {
+            error = Some("That is not one of the orders: showing the most read first.".to_owned());
+        }
         let asked = Self {
             range,
             from,
             to,
             path: path.filter(|path| path.starts_with('/')),
-            sort: Sort::from_name(&value("sort")).filter(|sort| *sort != Sort::Path).unwrap_or_default(),
+            sort: sort.unwrap_or_default(),
             offset: value("offset").parse().unwrap_or(0),
             wait: value("wait") == "1",
         };
@@ -202,6 +209,8 @@ mod tests {
         check("range=custom&from=2026-02-20&to=%ff", "2026-10-17", "2026-11-16", 30, "last day");
         check("range=custom&from=-009999-01-01&to=2026-03-01", "2026-10-17", "2026-11-16", 30, "first day");
         check("range=custom&from=2000-01-01&to=2099-12-31", "2026-10-17", "2026-11-16", 30, "ten years");
+        check("sort=best", "2026-10-17", "2026-11-16", 30, "not one of the orders");
+        check("sort=path", "2026-10-17", "2026-11-16", 30, "not one of the orders");
         check("path=guides", "2026-10-17", "2026-11-16", 30, "begins with");
     }
 
