@@ -18,6 +18,7 @@ mod gitlab;
 mod handle;
 mod hooks;
 mod log;
+mod near;
 mod paging;
 mod pulls;
 mod serve;
@@ -29,6 +30,7 @@ pub use faults::{Effect, Fault, Faults};
 pub use handle::{FakeHost, Repo};
 pub use hooks::Delivery;
 pub use log::Seen;
+pub use near::{bare_repository, git};
 pub use pulls::{Pull, PullState};
 pub use state::{Settings, User};
 

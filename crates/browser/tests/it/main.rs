@@ -2,6 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod attacks;
+mod junk;
+mod keys;
 mod pages;
+mod people;
+mod readers;
+mod settings;
 mod story;
 mod support;

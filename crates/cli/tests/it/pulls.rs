@@ -69,9 +69,10 @@ fn a_merge_that_would_conflict_is_told_before_it_is_tried() {
     let view = || String::from_utf8(run(home.path(), &["pull", "view", project, "1"]).stderr).unwrap();
     assert_eq!(view(), "");
     let work = home.path().join("work");
+    git(home.path(), &["clone", "-q", "docs.git", "work"]);
     std::fs::write(work.join("a.md"), "uno two\n").unwrap();
     git(&work, &["commit", "-q", "-a", "-m", "Otherwise"]);
-    git(&work, &["push", "-q", "../docs.git", "main"]);
+    git(&work, &["push", "-q", "origin", "main"]);
     assert!(view().contains("the changes conflict with `main` in `a.md`"), "{}", view());
 }
 

@@ -8,6 +8,8 @@ use std::thread::JoinHandle;
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub(crate) use fakehost::git;
+
 /// Runs the program in an empty environment but for what it needs.
 pub(crate) fn docwright(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_docwright"));
@@ -142,29 +144,7 @@ pub(crate) fn home() -> TempDir {
 
 /// A bare repository with these files on `main`.
 pub(crate) fn repository(home: &Path, files: &[(String, String)]) -> String {
-    let work = home.join("work");
-    for (name, text) in files {
-        let file = work.join(name);
-        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        std::fs::write(file, text).unwrap();
-    }
-    let bare = home.join("docs.git").to_str().unwrap().to_owned();
-    git(&work, &["init", "-q", "-b", "main"]);
-    git(&work, &["add", "-A"]);
-    git(&work, &["commit", "-q", "-m", "Begin"]);
-    git(&work, &["clone", "-q", "--bare", ".", &bare]);
-    bare
-}
-
-pub(crate) fn git(dir: &Path, args: &[&str]) -> String {
-    let output = Command::new("git")
-        .args(["-c", "user.name=T", "-c", "user.email=t@example.com"])
-        .args(args)
-        .current_dir(dir)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    let bare = home.join("docs.git");
+    fakehost::bare_repository(&bare, files);
+    bare.to_str().unwrap().to_owned()
 }

@@ -1,7 +1,6 @@
 //! A server of one's own: started with an empty data directory, ended with the test.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 
 use base::TestClock;
@@ -14,6 +13,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::described;
+
+pub(crate) use fakehost::{bare_repository, git};
 
 pub(crate) struct TestServer {
     pub(crate) app: App,
@@ -201,30 +202,4 @@ pub(crate) async fn send(request: RequestBuilder) -> Answer {
     let answer = Answer { status, headers, body: answer.text().await.unwrap() };
     described::check(&method, &path, &answer);
     answer
-}
-
-pub(crate) fn bare_repository(path: &Path, files: &[(&str, &str)]) {
-    let work = tempfile::tempdir().unwrap();
-    for (name, text) in files {
-        let file = work.path().join(name);
-        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        std::fs::write(file, text).unwrap();
-    }
-    git(work.path(), &["init", "-q", "-b", "main"]);
-    git(work.path(), &["add", "-A"]);
-    git(work.path(), &["commit", "-q", "--allow-empty", "-m", "Begin"]);
-    git(work.path(), &["clone", "-q", "--bare", ".", path.to_str().unwrap()]);
-}
-
-pub(crate) fn git(dir: &Path, args: &[&str]) -> String {
-    let output = Command::new("git")
-        .args(["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "protocol.file.allow=always"])
-        .args(args)
-        .current_dir(dir)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }

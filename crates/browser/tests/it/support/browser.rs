@@ -70,6 +70,11 @@ impl<'a> Browser<'a> {
         self.driver.goto(format!("{}{path}", self.site.url)).await.unwrap();
     }
 
+    /// Goes to another site.
+    pub(crate) async fn visit(&self, url: &str) {
+        self.driver.goto(url).await.unwrap();
+    }
+
     /// The path of the page that is shown.
     pub(crate) async fn path(&self) -> String {
         self.driver.current_url().await.unwrap().path().to_owned()
@@ -103,6 +108,33 @@ impl<'a> Browser<'a> {
         self.see(selector).await.send_keys(words).await.unwrap();
     }
 
+    /// In place of what stands there.
+    pub(crate) async fn rewrite(&self, selector: &str, words: &str) {
+        self.see(selector).await.clear().await.unwrap();
+        self.write(selector, words).await;
+    }
+
+    /// How many there are just now.
+    pub(crate) async fn count(&self, selector: &str) -> usize {
+        self.driver.find_all(By::Css(selector)).await.unwrap().len()
+    }
+
+    /// How many there are in the page's one frame.
+    pub(crate) async fn count_in_frame(&self, selector: &str) -> usize {
+        self.driver.enter_frame(0).await.unwrap();
+        self.count(selector).await
+    }
+
+    /// Waits until there is no such element.
+    pub(crate) async fn gone(&self, selector: &str) {
+        let query = self.driver.query(By::Css(selector)).wait(PATIENCE, GLANCE);
+        assert!(query.not_exists().await.unwrap(), "{selector} stays on {}", self.path().await);
+    }
+
+    pub(crate) async fn cookie(&self, name: &str) -> Value {
+        serde_json::to_value(self.driver.get_named_cookie(name).await.unwrap()).unwrap()
+    }
+
     /// Goes on with the Tab key until the element has the focus, as somebody without a mouse does.
     pub(crate) async fn tab_to(&self, selector: &str) -> WebElement {
         for _ in 0..60 {
@@ -125,7 +157,11 @@ impl<'a> Browser<'a> {
 
     /// What a script answers that runs in the page.
     pub(crate) async fn ask(&self, script: &str) -> Value {
-        self.driver.execute(script, Vec::new()).await.unwrap().json().clone()
+        self.ask_with(script, Vec::new()).await
+    }
+
+    pub(super) async fn ask_with(&self, script: &str, arguments: Vec<Value>) -> Value {
+        self.driver.execute(script, arguments).await.unwrap().json().clone()
     }
 
     /// From now on the screen is like this, and so are the wishes of whoever sits before it.
@@ -182,8 +218,7 @@ impl<'a> Browser<'a> {
 
     async fn is(&self, element: &WebElement, selector: &str) -> bool {
         let asked = vec![element.to_json().unwrap(), json!(selector)];
-        let answer = self.driver.execute("return arguments[0].matches(arguments[1])", asked).await.unwrap();
-        answer.json() == &Value::Bool(true)
+        self.ask_with("return arguments[0].matches(arguments[1])", asked).await == true
     }
 }
 

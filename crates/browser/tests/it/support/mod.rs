@@ -2,9 +2,14 @@
 
 mod browser;
 mod driver;
+mod forms;
+mod neighbours;
 mod requests;
 mod site;
 
 pub(crate) use browser::{Browser, Look};
 pub(crate) use driver::installed;
-pub(crate) use site::{Site, git};
+pub(crate) use fakehost::git;
+pub(crate) use forms::MARKUP;
+pub(crate) use neighbours::{Neighbours, PASSWORD};
+pub(crate) use site::Site;

@@ -1,18 +1,14 @@
 //! A server with a team on it. Its jobs run when the test says so.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 
 use base::{Clock as _, SystemClock};
 use jiff::Timestamp;
 use reqwest::Client;
-use serde_json::json;
-use server::{App, Server, Settings, Worker};
-use store::{
-    Allow, Expiry, Hosting, JobId, NewJob, NewKey, NewProject, Organization, Project, Prompt, Receipt, Scope,
-    Terms,
-};
+use serde_json::{Value, json};
+use server::{App, Server, Settings, Worker, model};
+use store::{Hosting, JobId, NewJob, NewProject, Organization, Project, Prompt, Receipt, Terms};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +19,8 @@ const DOCS: &[(&str, &str)] = &[
         "guides/deploy.md",
         "# Deploy\n\nWe answer every e-mail.\n\n| step | what |\n|---|---|\n| 1 | build |\n",
     ),
+    // Shown as it is, and never alive.
+    ("embed.md", "# Embed\n\nOr by e-mail:\n\n```html\n<img src=x onerror=\"window.ran=1\">\n```\n"),
 ];
 
 pub(crate) struct Site {
@@ -42,11 +40,15 @@ impl Site {
         let mut settings = Settings::new(dir.path().join("data"));
         settings.listen = "127.0.0.1:0".parse().unwrap();
         settings.workers = 0;
+        // To choose; nobody asks it anything.
+        let mut large = model::Settings::new(model::Provider::OpenAi, "large");
+        large.api_key = model::Secret::parse("none");
+        settings.models.insert("large".into(), large);
         let server = Server::open(&settings, Arc::new(SystemClock)).await.unwrap();
         let (app, stop) = (server.app.clone(), CancellationToken::new());
         tokio::spawn(server.run(stop.clone()));
         let repository = dir.path().join("docs.git");
-        bare_repository(&repository);
+        fakehost::bare_repository(&repository, DOCS);
         let organization = app.accounts.create_organization("Acme").await.unwrap();
         let project = app.accounts.create_project(&new_project(&organization, &repository)).await.unwrap();
         Self { url: app.public_url.to_string(), app, organization, project, repository, stop, _dir: dir }
@@ -72,8 +74,8 @@ impl Site {
         self.app.jobs.archive(&self.project.id, &JobId(archived.clone())).await.unwrap();
         self.run_queued_jobs().await;
         self.read().await;
-        let new = new_project(&self.organization, &self.repository);
-        let new = self.app.accounts.create_project(&NewProject { name: "New".into(), ..new }).await.unwrap();
+        let new = NewProject { name: "New".into(), ..self.new_project() };
+        let new = self.app.accounts.create_project(&new).await.unwrap();
         let waiting = self.job("Fix broken links and anchors.\n\nIn every page that there is.").await;
         vec![
             ("{project}", self.project.id.0.clone()),
@@ -86,8 +88,8 @@ impl Site {
         ]
     }
 
-    /// People and assistants read for three weeks, and some look for what is not there.
-    async fn read(&self) {
+    /// People and assistants read for three weeks, and some look for what is not there. Answers the key that told.
+    pub(crate) async fn read(&self) -> String {
         let now = SystemClock.now().as_second();
         let chrome = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36";
         let view = |n: i64| {
@@ -99,20 +101,21 @@ impl Site {
             json!({ "path": path, "timestamp": at.to_string(), "userAgent": agent, "ip": format!("192.0.2.{}", n % 200),
                 "status": if n % 17 == 0 { 404 } else { 200 }, "referrer": "https://chatgpt.com/" })
         };
-        let new = NewKey {
-            organization: self.organization.id.clone(),
-            name: "Log".into(),
-            scope: Scope::Write,
-            projects: None,
-            allow: Allow::default(),
-            expiry: Expiry::Days(7),
-            creator: None,
-        };
-        let (_, key) = self.app.accounts.create_key(&new).await.unwrap();
+        let (_, key) = self.key_of(&self.organization.id, None).await;
+        let events: Value = (0..900).map(view).collect();
+        self.send(&key, &events).await;
+        key
+    }
+
+    pub(crate) async fn send(&self, key: &str, events: &Value) {
         let url = format!("{}/v1/analytics/{}/events", self.url, self.project.id);
-        let events: Vec<_> = (0..900).map(view).collect();
-        let sent = Client::new().post(url).bearer_auth(key.reveal()).json(&events).send().await.unwrap();
+        let sent = Client::new().post(url).bearer_auth(key).json(events).send().await.unwrap();
         assert_eq!(sent.status(), 202);
+    }
+
+    /// One more project over the same repository.
+    pub(crate) fn new_project(&self) -> NewProject {
+        new_project(&self.organization, &self.repository)
     }
 
     pub(crate) async fn job(&self, prompt: &str) -> String {
@@ -155,30 +158,4 @@ fn new_project(organization: &Organization, repository: &Path) -> NewProject {
         models: vec![],
         allow_paths: vec![],
     }
-}
-
-fn bare_repository(path: &Path) {
-    let work = tempfile::tempdir().unwrap();
-    for (name, text) in DOCS {
-        let file = work.path().join(name);
-        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        std::fs::write(file, text).unwrap();
-    }
-    git(work.path(), &["init", "-q", "-b", "main"]);
-    git(work.path(), &["add", "-A"]);
-    git(work.path(), &["commit", "-q", "-m", "Begin"]);
-    git(work.path(), &["clone", "-q", "--bare", ".", path.to_str().unwrap()]);
-}
-
-pub(crate) fn git(dir: &Path, args: &[&str]) -> String {
-    let output = Command::new("git")
-        .args(["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "protocol.file.allow=always"])
-        .args(args)
-        .current_dir(dir)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }

@@ -1,0 +1,179 @@
+//! Every form with what nobody should send: a sentence each, nothing changed, nothing ran.
+
+use store::Role;
+
+use crate::support::{Browser, MARKUP, Neighbours, PASSWORD, Site, installed};
+
+const KEY: &str = "form[action$='/keys']";
+const REPOSITORY: &str = "#repository form";
+const JOBS: &str = "#jobs form";
+const READERS: &str = "#readers form";
+const PASSWORDS: &str = "form[action='/people/password']";
+
+/// A form of a page, one of its fields, what is sent in it, and a part of the sentence that comes back.
+type Row = (&'static str, &'static str, &'static str, String, &'static str);
+
+fn rows() -> Vec<Row> {
+    let long = || "x".repeat(101);
+    let bell = || "a\u{7}\nb".to_owned();
+    let markup = || MARKUP.to_owned();
+    vec![
+        ("/keys", KEY, "name", String::new(), "a key needs a name"),
+        ("/keys", KEY, "name", long(), "one line of at most 100"),
+        ("/keys", KEY, "name", bell(), "one line of at most 100"),
+        ("/keys", KEY, "scope", markup(), "scope is read or write"),
+        ("/keys", KEY, "expires", markup(), "expiry is 7d"),
+        ("/keys", KEY, "until", "yesterday".into(), "expiry is 7d"),
+        ("/keys", KEY, "until", "2020-01-01".into(), "in the past"),
+        ("/keys", KEY, "allow", markup(), "is neither an address"),
+        ("/keys", KEY, "allow", "0.0.0.0/0".into(), "too much of the internet"),
+        ("/settings", REPOSITORY, "name", MARKUP.repeat(2), "one line of at most 100"),
+        ("/settings", REPOSITORY, "name", bell(), "one line of at most 100"),
+        ("/settings", REPOSITORY, "repository", markup(), "name an address such as"),
+        (
+            "/settings",
+            REPOSITORY,
+            "repository",
+            format!("https://x.example/{}", "x".repeat(9_999)),
+            "too long",
+        ),
+        ("/settings", REPOSITORY, "repository", "https://127.0.0.1:9/a/b".into(), "private network"),
+        ("/settings", REPOSITORY, "branch", markup(), "must have no spaces"),
+        ("/settings", REPOSITORY, "folder", "../../etc".into(), ".."),
+        ("/settings", REPOSITORY, "folder", markup(), "no folder"),
+        ("/settings", JOBS, "model", markup(), "no model named"),
+        ("/settings", JOBS, "allow_model", markup(), "no model named"),
+        ("/settings", JOBS, "allow_paths", format!("../{MARKUP}"), "fits no path"),
+        ("/settings", JOBS, "allow_paths", "a\u{7}b".into(), "fits no path"),
+        ("/settings", JOBS, "allow_paths", lines(101), "at most 100 lines"),
+        ("/settings", READERS, "sites", markup(), "is no site"),
+        ("/settings", READERS, "sites", lines(101), "at most 100 lines"),
+        ("/settings", READERS, "human_reads", markup(), "beacon, server or both"),
+        ("/settings", "#danger form", "typed", markup(), "Nothing was deleted"),
+        ("/jobs", ".ask form", "prompt", " \u{a0}".into(), "prompt"),
+        ("/jobs", ".ask form", "prompt", "x".repeat(200_000), "prompt"),
+        ("/people", "form[action='/people/invite']", "role", markup(), "owner or member"),
+        ("/people", PASSWORDS, "new", "short".into(), "at least 10 characters"),
+        ("/people", PASSWORDS, "new", "x".repeat(201), "at most 200 characters"),
+        ("/people", PASSWORDS, "current", markup(), "not your password"),
+    ]
+}
+
+fn lines(count: usize) -> String {
+    (0..count).map(|n| format!("line{n}\n")).collect()
+}
+
+#[tokio::test]
+async fn junk_in_every_field_is_a_sentence_and_changes_nothing() {
+    if !installed() {
+        return;
+    }
+    let site = Site::start().await;
+    site.person(&site.organization.id, "ada@acme.dev", Role::Owner).await;
+    let browser = Browser::start(&site).await;
+    browser.open("/login").await;
+    browser.send("main form", &[("name", MARKUP), ("password", MARKUP)]).await;
+    browser.is_refused(401, "The name or the password is wrong").await;
+    browser.send("main form", &[("name", "ada@acme.dev"), ("password", PASSWORD)]).await;
+    let before = site.state().await;
+    for (page, form, field, junk, sentence) in rows() {
+        browser.open(&if page == "/people" { page.to_owned() } else { site.page(page) }).await;
+        let right = [("name", "Good"), ("new", PASSWORD)];
+        let mut sent: Vec<_> = right.into_iter().filter(|(name, _)| *name != field).collect();
+        sent.push((field, &junk));
+        browser.send(form, &sent).await;
+        browser.is_refused(400, sentence).await;
+        assert_eq!(site.state().await, before, "{form} {field}");
+    }
+    browser.transferred().await;
+}
+
+#[tokio::test]
+async fn junk_at_the_door_lets_nobody_in() {
+    if !installed() {
+        return;
+    }
+    let site = Site::start().await;
+    let invite = site.app.people.create_invite(&site.organization.id, Role::Member).await.unwrap();
+    let (browser, before) = (Browser::start(&site).await, site.state().await);
+    for (name, password, sentence) in [
+        (MARKUP, PASSWORD, "an address such as"),
+        ("a\u{7}@acme.dev", PASSWORD, "an address such as"),
+        (&*"x@".repeat(101), PASSWORD, "an address such as"),
+        ("bob@acme.dev", "short", "at least 10 characters"),
+        ("bob@acme.dev", &*"x".repeat(201), "at most 200 characters"),
+    ] {
+        browser.open(&format!("/join?token={}", invite.reveal())).await;
+        browser.send("main form", &[("name", name), ("password", password)]).await;
+        browser.is_refused(400, sentence).await;
+    }
+    browser.send("main form", &[("token", MARKUP)]).await;
+    browser.is_refused(410, "does not work any more").await;
+    browser.open(&site.login_link().await).await;
+    browser.send("main form", &[("token", MARKUP)]).await;
+    browser.is_refused(410, "does not work any more").await;
+    assert_eq!(site.state().await, before);
+}
+
+#[tokio::test]
+async fn what_belongs_to_others_is_not_there_for_any_form() {
+    if !installed() {
+        return;
+    }
+    let site = Site::start().await;
+    let Neighbours { project, key, person } = site.neighbours().await;
+    let (mine, _) = site.key_of(&site.organization.id, None).await;
+    let me = site.person(&site.organization.id, "ada@acme.dev", Role::Owner).await;
+    let browser = Browser::signed_in(&site).await;
+    let (ours, before) = (site.project.id.0.as_str(), site.state().await);
+    for (page, form, changes, from, to, what) in [
+        ("/keys", KEY, &[("name", "x")][..], ours, project.as_str(), "project"),
+        ("/keys", "form[action$='/revoke']", &[], &mine, &key, "key"),
+        ("/settings", REPOSITORY, &[], ours, &project, "project"),
+        ("/settings", JOBS, &[], ours, &project, "project"),
+        ("/settings", READERS, &[], ours, &project, "project"),
+        ("/settings", "#danger form", &[("typed", "Theirs")], ours, &project, "project"),
+        ("/jobs", ".ask form", &[("prompt", "x")], ours, &project, "project"),
+        ("/people", "form[action$='/remove']", &[], &me, &person, "person"),
+    ] {
+        browser.open(&if page == "/people" { page.to_owned() } else { site.page(page) }).await;
+        browser.send_elsewhere(form, changes, (from, to)).await;
+        browser.is_refused(404, &format!("No such {what}")).await;
+        assert_eq!(site.state().await, before, "{page} {form}");
+    }
+    browser.open(&site.page("/keys")).await;
+    browser.send(KEY, &[("name", "x"), ("only_this_project", "true"), ("also", &project)]).await;
+    browser.is_refused(400, "projects of this organization").await;
+    assert_eq!(site.state().await, before);
+}
+
+#[tokio::test]
+async fn a_form_of_an_earlier_session_is_out_of_date() {
+    if !installed() {
+        return;
+    }
+    let site = Site::start().await;
+    site.key_of(&site.organization.id, None).await;
+    site.person(&site.organization.id, "ada@acme.dev", Role::Owner).await;
+    let browser = Browser::signed_in(&site).await;
+    let token = browser.ask("return document.querySelector('input[name=csrf]').value").await;
+    let stale = [("csrf", token.as_str().unwrap())];
+    browser.sign_in().await;
+    let before = site.state().await;
+    for (page, forms) in [
+        ("/keys", &[KEY, "form[action$='/revoke']"][..]),
+        ("/settings", &[REPOSITORY, JOBS, READERS, "#danger form"]),
+        ("/jobs", &[".ask form"]),
+        ("/people", &["form[action='/people/invite']", "form[action$='/remove']", "form.everywhere"]),
+        ("/people", &["form.leave"]),
+    ] {
+        for form in forms {
+            browser.open(&if page == "/people" { page.to_owned() } else { site.page(page) }).await;
+            browser.send(form, &stale).await;
+            browser.is_refused(403, "That form is out of date").await;
+            assert_eq!(site.state().await, before, "{form}");
+        }
+    }
+    browser.open("/").await;
+    browser.see(".projects").await;
+}

@@ -1,0 +1,77 @@
+//! The readers page shows what the API says: in its chart, in its table, in its lists.
+
+use reqwest::Client;
+use serde_json::{Value, json};
+
+use crate::support::{Browser, Site, installed};
+
+/// The table below the chart; the chart's words, its heights; the first list.
+const SHOWN: &str = "
+    const numbers = (row) => [...row.cells].slice(-3).map((cell) => Number(cell.textContent.replaceAll(',', '')));
+    const rows = (selector) => [...document.querySelectorAll(selector + ' tbody tr')];
+    const height = (step, kind) => Number(step.querySelector(`rect.${kind}`)?.getAttribute('height') ?? 0);
+    const steps = [...document.querySelectorAll('.plot .step')];
+    return {
+        table: rows('.card details').map((row) => [row.cells[0].textContent.slice(0, 10), ...numbers(row)]),
+        words: steps.map((step) => step.querySelector('title').textContent.replace(', so far', '')),
+        heights: steps.map((step) => [height(step, 'h'), height(step, 'a')]),
+        pages: rows('#pages').map((row) => [row.querySelector('code').textContent, ...numbers(row)]),
+        tiles: ['views', 'human', 'ai', 'visitors', 'not-found'].map((name) =>
+            Number(document.querySelector(`#tile-${name} dd`).textContent.replaceAll(',', ''))),
+    }";
+
+#[tokio::test]
+async fn chart_table_and_lists_show_the_numbers_of_the_api() {
+    if !installed() {
+        return;
+    }
+    let site = Site::start().await;
+    let key = site.read().await;
+    let browser = Browser::signed_in(&site).await;
+    browser.open(&site.page("/readers?range=30d")).await;
+    browser.see("#live b").await;
+    browser.gone("[data-later]").await;
+    // The page says itself how the API is asked the same.
+    let said = browser.see("footer.print code").await.text().await.unwrap();
+    let query = said.split_once("/views?").unwrap().1.to_owned();
+    let api = async |what: &str| -> Value {
+        let url = format!("{}/v1/analytics/{}/{what}{query}", site.url, site.project.id);
+        let answer = Client::new().get(url).bearer_auth(&key).send().await.unwrap();
+        serde_json::from_str(&answer.text().await.unwrap()).unwrap()
+    };
+    let shown = browser.ask(SHOWN).await;
+    let (series, views) = (api("series?interval=day&").await, api("views?").await);
+    let points = series["series"].as_array().unwrap();
+    assert!(points.len() == 30 && views["totals"]["total"].as_u64().unwrap() > 600, "{views}");
+    let day = |point: &Value| point["at"].as_str().unwrap()[..10].to_owned();
+    let row = |point: &Value| json!([day(point), point["human"], point["ai"], point["total"]]);
+    let word = |point: &Value| json!(format!("{}: {} human, {} AI", day(point), point["human"], point["ai"]));
+    assert_eq!(shown["table"], points.iter().map(row).collect::<Value>());
+    assert_eq!(shown["words"], points.iter().map(word).collect::<Value>());
+    assert_eq!(shown["pages"], rows(&views["views"]));
+    let totals = &views["totals"];
+    let (visitors, missing) = (api("visitors?").await, api("not-found?").await);
+    let others = [&visitors["totals"]["total"], &missing["totals"]["total"]];
+    assert_eq!(shown["tiles"], json!([totals["total"], totals["human"], totals["ai"], others[0], others[1]]));
+    is_to_scale(points, shown["heights"].as_array().unwrap());
+    browser.transferred().await;
+}
+
+fn rows(pages: &Value) -> Value {
+    let row = |page: &Value| json!([page["path"], page["human"], page["ai"], page["total"]]);
+    pages.as_array().unwrap().iter().map(row).collect()
+}
+
+/// Every bar is as high as its number, to half a pixel.
+fn is_to_scale(points: &[Value], heights: &[Value]) {
+    let pairs = points.iter().zip(heights).flat_map(|(point, height)| {
+        [(&point["human"], &height[0]), (&point["ai"], &height[1])]
+            .map(|(number, height)| (number.as_f64().unwrap(), height.as_f64().unwrap()))
+    });
+    let pairs: Vec<_> = pairs.collect();
+    let (most, highest) = pairs.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
+    assert!(most > 0.0 && highest > 20.0);
+    for (number, height) in pairs {
+        assert!((height - number * highest / most).abs() < 0.5, "{number}: {height}, {most}: {highest}");
+    }
+}
