@@ -19,6 +19,7 @@ mod dates;
 mod deletion;
 mod described;
 mod follow_ups;
+mod forged;
 mod hosts;
 mod imports;
 mod invitations;

@@ -43,7 +43,7 @@ impl<'a> Browser<'a> {
         send(self.server.request(Method::POST, path).header("cookie", &self.cookie).form(&fields)).await
     }
 
-    async fn csrf(&self) -> String {
+    pub(crate) async fn csrf(&self) -> String {
         hidden(&self.get("/").await.body, "csrf")
     }
 
