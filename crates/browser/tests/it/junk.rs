@@ -1,6 +1,6 @@
 //! Every form with what nobody should send: a sentence each, nothing changed, nothing ran.
 
-use store::Role;
+use store::{NewInvite, Role};
 
 use crate::support::{Browser, MARKUP, Neighbours, PASSWORD, Site, installed};
 
@@ -94,7 +94,9 @@ async fn junk_at_the_door_lets_nobody_in() {
         return;
     }
     let site = Site::start().await;
-    let invite = site.app.people.create_invite(&site.organization.id, Role::Member).await.unwrap();
+    let organization = site.organization.id.clone();
+    let new = NewInvite { organization, role: Role::Member, creator: "alice@acme.dev".into() };
+    let invite = site.app.people.create_invite(&new).await.unwrap();
     let (browser, before) = (Browser::start(&site).await, site.state().await);
     for (name, password, sentence) in [
         (MARKUP, PASSWORD, "an address such as"),

@@ -128,6 +128,11 @@ fn parse(form: &KeyForm, at: &InProject, others: &[Project]) -> Result<NewKey, S
     if form.also.iter().any(|id| !others.iter().any(|one| one.id.0 == *id)) {
         return Err("a key is for projects of this organization".into());
     }
+    if !form.also.is_empty() && !form.only_this_project {
+        return Err(
+            "check `Only for this project`, too, or no other project: without it the key is for all".into()
+        );
+    }
     let also = form.also.iter().cloned().map(ProjectId);
     let until = if form.until.is_empty() { &form.expires } else { &form.until };
     Ok(NewKey {

@@ -267,4 +267,11 @@ async fn ten_keys_an_hour_are_made_on_the_page() {
         ("also", "prj_x"),
     ];
     assert_eq!(browser.post(&path, &foreign).await.status, 400);
+    let halved = [("name", "x"), ("scope", "read"), ("expires", "7d"), ("also", other.id.0.as_str())];
+    let refused = browser.post(&path, &halved).await;
+    assert!(
+        refused.status == 400 && refused.body.contains("without it the key is for all"),
+        "{}",
+        refused.body
+    );
 }
