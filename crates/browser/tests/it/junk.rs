@@ -125,7 +125,7 @@ async fn what_belongs_to_others_is_not_there_for_any_form() {
     let site = Site::start().await;
     let Neighbours { project, key, person } = site.neighbours().await;
     let (mine, _) = site.key_of(&site.organization.id, None).await;
-    let me = site.person(&site.organization.id, "ada@acme.dev", Role::Owner).await;
+    let me = site.person(&site.organization.id, "ada@acme.dev", Role::Member).await;
     let browser = Browser::signed_in(&site).await;
     let (ours, before) = (site.project.id.0.as_str(), site.state().await);
     for (page, form, changes, from, to, what) in [
@@ -156,7 +156,7 @@ async fn a_form_of_an_earlier_session_is_out_of_date() {
     }
     let site = Site::start().await;
     site.key_of(&site.organization.id, None).await;
-    site.person(&site.organization.id, "ada@acme.dev", Role::Owner).await;
+    site.person(&site.organization.id, "ada@acme.dev", Role::Member).await;
     let browser = Browser::signed_in(&site).await;
     let token = browser.ask("return document.querySelector('input[name=csrf]').value").await;
     let stale = [("csrf", token.as_str().unwrap())];
