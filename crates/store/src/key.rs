@@ -1,5 +1,6 @@
 //! API keys: how they look, what they may do, until when, and from where.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -248,7 +249,7 @@ impl NewKey {
             name: new.name,
             hint: text.hint(),
             scope: new.scope,
-            projects: new.projects,
+            projects: new.projects.map(each_once),
             allow: new.allow,
             creator: new.creator,
             created_at: now,
@@ -261,9 +262,21 @@ impl NewKey {
     }
 }
 
+fn each_once(mut projects: Vec<ProjectId>) -> Vec<ProjectId> {
+    let mut known = HashSet::new();
+    projects.retain(|project| known.insert(project.clone()));
+    projects
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_project_is_named_once() {
+        let named = ["b", "a", "b", "b"].map(|id| ProjectId(id.to_owned())).to_vec();
+        assert_eq!(each_once(named), ["b", "a"].map(|id| ProjectId(id.to_owned())));
+    }
 
     #[test]
     fn a_key_with_one_wrong_character_is_no_key() {

@@ -16,7 +16,8 @@ use crate::app::App;
 const COOKIE_NAME: &str = "docwright-next";
 /// As long as a login link works.
 const QUARTER: u32 = 900;
-const MOST: usize = 2_000;
+/// A form has room for it, however it is encoded.
+const MOST: usize = 1_000;
 /// To be led there again after signing in would be a circle, or the end of the session.
 const DOORS: [&str; 3] = ["/login", "/logout", "/join"];
 

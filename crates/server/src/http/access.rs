@@ -12,6 +12,7 @@ use axum::RequestExt;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{MatchedPath, Request};
 use axum::http::Method;
+use axum::http::header::CONTENT_LENGTH;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 use hyper::body::{Frame, SizeHint};
@@ -76,6 +77,8 @@ struct Access {
     status: u16,
     code: Option<String>,
     bytes: u64,
+    /// Of the answer, where it is told.
+    length: Option<u64>,
     /// All of the answer was taken off us.
     whole: bool,
 }
@@ -92,6 +95,7 @@ impl Access {
             status: LEFT,
             code: None,
             bytes: 0,
+            length: None,
             whole: false,
         }
     }
@@ -100,6 +104,8 @@ impl Access {
         self.status = response.status().as_u16();
         let code = response.headers().get(ERROR_CODE).and_then(|code| code.to_str().ok());
         self.code = code.map(str::to_owned);
+        let length = response.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+        self.length = length.and_then(|length| length.parse().ok());
         // Nobody takes the body of an answer to a HEAD.
         self.whole = self.method == "HEAD";
         self.count(Some(self.began.elapsed()));
@@ -120,7 +126,8 @@ impl Access {
         let from_reader = READERS.contains(&route);
         let client = self.client.filter(|_| !from_reader).map(tracing::field::display);
         let code = code.as_deref();
-        let cut = (!self.whole).then_some(true);
+        // Of an answer whose length was told, nobody asks for more than that.
+        let cut = (!self.whole && self.length != Some(*bytes)).then_some(true);
         macro_rules! line {
             ($level:ident) => {
                 tracing::$level!(target: "access", route, status, code, ms, bytes, client, cut, "answered {status}")
