@@ -21,6 +21,9 @@ const MOST: usize = 1_000;
 /// To be led there again after signing in would be a circle, or the end of the session.
 const DOORS: [&str; 3] = ["/login", "/logout", "/join"];
 
+/// What no address of a page has in it as it is.
+const NEVER: &[u8] = b"\\#<>\"`{}|^";
+
 /// The path and query of a page of this server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Next(String);
@@ -28,10 +31,11 @@ pub(super) struct Next(String);
 impl Next {
     /// A browser takes `//x` and `/\x` for another host, and drops control characters before it looks.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        let plain = text.len() <= MOST && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+        let plain = |byte: u8| byte.is_ascii_graphic() && !NEVER.contains(&byte);
+        let plain = text.len() <= MOST && text.bytes().all(plain);
         let path = text.split('?').next().unwrap_or_default();
         let door = DOORS.iter().any(|door| path == *door || path.starts_with(&format!("{door}/")));
-        let ours = text.starts_with('/') && !text.starts_with("//");
+        let ours = text.starts_with('/') && !text.starts_with("//") && !path.split('/').any(is_dots);
         (plain && ours && !door).then(|| Self(text.to_owned()))
     }
 
@@ -63,6 +67,11 @@ impl Next {
     }
 }
 
+/// A browser takes these out of a path, with the name before them, and may come to a door that way.
+fn is_dots(name: &str) -> bool {
+    matches!(name.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..")
+}
+
 fn set(response: &mut Response, app: &App, value: &str, age: u32) {
     let secure = over_https(app);
     let cookie = format!("{COOKIE_NAME}={value}; Path=/login; Max-Age={age}; HttpOnly; SameSite=Lax{secure}");
@@ -86,6 +95,11 @@ mod tests {
             ["", "x", "//x", "/\\x", "/a\\b", "https://x", "/a\tb", "/a\n", "/a b", "/é", "/login", "/join?x"]
         {
             assert_eq!(Next::parse(bad), None, "{bad:?}");
+        }
+        for door in
+            ["/login#", "/join#?a", "/./login", "/x/../login", "/%2E/login", "/x/.%2e/login", "/<b>", "/\"x"]
+        {
+            assert_eq!(Next::parse(door), None, "{door:?}");
         }
     }
 }
