@@ -11,8 +11,9 @@ from support import ROOT
 from .rounds import Round
 
 CALL = re.compile(r'\baround\(\s*"([a-z-]+)"')
-# Seconds until a place must have been reached, and until a killed job has got on before the next one is killed.
-REACHED, MENDED = 20, 5
+# Seconds until a place must have been reached, whoever else holds jobs until a lease runs out; until a killed job has
+# got on before the next one is killed; and between jobs that are let go of, as somebody must be at work on one.
+REACHED, MENDED, LET_GO = 60, 5, 0.3
 # What a job does not come by, unless it is told to.
 ERRORS = {"put-off": {"path": "/pulls", "effect": {"status": {"status": 502}}, "times": 12}}
 # Nobody comes by for certain: a pull request that was opened while its job was archived, a change that was noted and
@@ -53,12 +54,13 @@ def die_at(this, place):
     if fault := ERRORS.get(place.partition(".")[0]):
         world.ask_host("POST", "/_fake/faults", fault)
     arm(world, place)
-    if place.startswith("release"):
-        # One of them is worked on, and let go of.
-        for seen in this.clients.active():
-            threading.Thread(target=this.clients.archive, args=(seen,), daemon=True).start()
     until = time.monotonic() + (2 if place.startswith(RARE) else REACHED)
+    let_go = 0
     while not (dead := [server for server in world.servers if server.dead()]) and time.monotonic() < until:
+        if place.startswith("release") and time.monotonic() > let_go:
+            let_go = time.monotonic() + LET_GO
+            for seen in this.clients.active():
+                threading.Thread(target=this.clients.archive, args=(seen,), daemon=True).start()
         time.sleep(0.005)
     world.failpoint.unlink(missing_ok=True)
     world.ask_host("DELETE", "/_fake/faults")

@@ -98,10 +98,16 @@ impl<'a> Browser<'a> {
         }
     }
 
+    /// Links and buttons lead to another page, and this waits for it: the old one may say what is looked for next.
     pub(crate) async fn click(&self, selector: &str) {
         let element = self.see(selector).await;
         element.wait_until().wait(PATIENCE, GLANCE).clickable().await.unwrap();
+        let leads_on = ["a", "button"].contains(&element.tag_name().await.unwrap().as_str());
+        let page = self.see("html").await;
         element.click().await.unwrap();
+        if leads_on {
+            page.wait_until().wait(PATIENCE, GLANCE).stale().await.unwrap();
+        }
     }
 
     pub(crate) async fn write(&self, selector: &str, words: &str) {
