@@ -81,11 +81,14 @@ class Bench:
 def measured(name, bench, one_connection, times_one, recovery):
     with bench.server(workers=0) as server:
         alone, cost = one_connection(bench)
+        single = bench.create(server, clients=1, seconds=3).a_second
         before = measure.cpu(server.process.pid)[0]
         made = bench.create(server)
         spent = measure.cpu(server.process.pid)[0] - before
-        yield Row(f"{name}: creates a second, one connection", alone)
+        yield Row(f"{name}: creates a second, one client, a commit each", single)
+        yield Row(f"{name}: creates a second, one connection, no server", alone)
         yield Row(f"{name}: creates a second, {CLIENTS} clients", made.a_second)
+        yield Row(f"{name}: {CLIENTS} clients to one client", made.a_second / single, "x", times_one, least=True)
         yield Row(f"{name}: {CLIENTS} clients to one connection", made.a_second / alone, "x", times_one, least=True)
         yield Row(f"{name}: create at {CLIENTS} clients, median", made.median, "ms")
         yield Row(f"{name}: create at {CLIENTS} clients, 99th", made.slow, "ms")

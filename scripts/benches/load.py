@@ -42,7 +42,7 @@ def wrk(folder, port, path, key, script, clients, seconds):
     need("wrk", "wrk")
     file = pathlib.Path(folder) / "load.lua"
     file.write_text(HEAD.format(key=key) + script)
-    threads = ["--threads", "2", "--connections", str(clients), "--duration", f"{seconds}s", "--timeout", "30s"]
+    threads = ["--threads", str(min(2, clients)), "--connections", str(clients), "--duration", f"{seconds}s", "--timeout", "30s"]
     url = f"http://127.0.0.1:{port}{path}"
     done = subprocess.run(["wrk", *threads, "--script", file, url], stdout=subprocess.PIPE, text=True, check=True)
     told = next(line for line in done.stdout.splitlines() if line.startswith("TOLD "))

@@ -8,7 +8,7 @@ use sqlx::{PgConnection, Row};
 
 use super::jobs::{append, job, set_archived};
 use super::{PostgresStore, leases, number, one_at_a_time};
-use crate::kept::from_json;
+use crate::kept::{from_json, to_json};
 use crate::queue::WAKE;
 use crate::{Change, Ending, Job, JobId, LEASE, Lease, MAX_ATTEMPTS, NewEvent, Result, Resume, WorkerId};
 
@@ -201,19 +201,18 @@ async fn take(db: &mut PgConnection, row: &PgRow, worker: &WorkerId, now: i64) -
 
 /// Tells those that have waited for `long` milliseconds, each once.
 pub(super) async fn tell_waiting(db: &mut PgConnection, long: i64, most: u32) -> Result<usize> {
-    let untold = sqlx::query(
-        "UPDATE jobs SET told = true WHERE id IN (
+    let event = NewEvent::waits();
+    let tell = sqlx::query(
+        "WITH told AS (UPDATE jobs SET told = true, events = events + 1 WHERE id IN (
            SELECT id FROM jobs
            WHERE status = 'active' AND worker IS NULL AND not_before IS NULL AND NOT told
              AND queued_at <= (SELECT docwright_now_ms()) - $1
            LIMIT $2 FOR UPDATE SKIP LOCKED)
-         RETURNING id, docwright_now_ms() AS now",
+         RETURNING id, events)
+         INSERT INTO job_events SELECT id, events, docwright_now_ms(), $3, $4 FROM told",
     );
-    let told = untold.bind(long).bind(i64::from(most)).fetch_all(&mut *db).await?;
-    for row in &told {
-        append(db, &JobId(row.try_get("id")?), row.try_get("now")?, &NewEvent::waits()).await?;
-    }
-    Ok(told.len())
+    let tell = tell.bind(long).bind(i64::from(most)).bind(event.kind).bind(to_json(&event.data));
+    Ok(tell.execute(db).await?.rows_affected() as usize)
 }
 
 pub(super) async fn resume(db: &mut PgConnection, row: &PgRow, run: u32) -> Result<Resume> {

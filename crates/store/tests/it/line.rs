@@ -15,6 +15,7 @@ every_backend! {
     a_follow_up_comes_after_what_was_asked_before_it,
     a_project_has_no_more_jobs_at_once_than_it_may,
     a_job_that_waits_is_told_so_once,
+    a_crowd_that_waits_is_told_one_and_all,
     a_crowd_that_was_put_off_comes_back_in_order,
 }
 
@@ -98,6 +99,23 @@ async fn a_job_that_waits_is_told_so_once(store: &dyn Store, clock: &TestClock) 
     store.tell_waiting(long).await.unwrap();
     assert_eq!(kinds(store, &runs).await.last().unwrap(), "waiting");
     assert_eq!(kinds(store, &waits).await, ["created", "waiting"]);
+}
+
+async fn a_crowd_that_waits_is_told_one_and_all(store: &dyn Store, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    let mut made = Vec::new();
+    for _ in 0..201 {
+        made.push(job(store, &project).await);
+    }
+    clock.advance(SignedDuration::from_secs(5));
+    let long = Duration::from_secs(5);
+    assert!(store.tell_waiting(long).await.unwrap(), "there are more than are told at once");
+    assert!(!store.tell_waiting(long).await.unwrap());
+    for job in &made {
+        let events = store.events(&job.project, &job.id, 0).await.unwrap().unwrap();
+        let told: Vec<_> = events.iter().map(|event| (event.number, event.kind.as_str())).collect();
+        assert_eq!(told, [(1, "created"), (2, "waiting")]);
+    }
 }
 
 async fn a_crowd_that_was_put_off_comes_back_in_order(store: &dyn Store, clock: &TestClock) {
