@@ -4,17 +4,18 @@
 
 mod patient;
 mod places;
+mod unread;
 mod until;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
+use axum::http::header::{CONNECTION, HeaderValue};
 use axum::response::Response;
 use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
@@ -29,6 +30,7 @@ use tower_service::Service;
 use crate::http::is_event_stream;
 use patient::Patient;
 use places::{Place, Places};
+use unread::Leftover;
 use until::Until;
 
 /// Of the files that the process may open, those left for git and the databases.
@@ -82,8 +84,8 @@ fn attend(
     // An answer of several writes must not wait for the client to confirm the first.
     let _ = stream.set_nodelay(true);
     let (router, place) = (router.clone(), Arc::new(place));
-    let (cut, client) = (place.cut(), Client { peer, place: place.clone(), unread: Arc::default() });
-    let io = TokioIo::new(Patient::new(stream, client.unread.clone(), stop.clone()));
+    let (cut, client) = (place.cut(), Client { peer, place: place.clone(), unread: Leftover::default() });
+    let io = TokioIo::new(Patient::new(stream, client.unread.there(), stop.clone()));
     let service = service_fn(move |request| answer(router.clone(), request, client.clone()));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE).max_buf_size(BUFFER);
@@ -99,8 +101,8 @@ fn attend(
 struct Client {
     peer: SocketAddr,
     place: Arc<Place>,
-    /// Whether it was still sending when it got its answer.
-    unread: Arc<AtomicBool>,
+    /// What it was still sending when it got its answer.
+    unread: Leftover,
 }
 
 async fn answer(
@@ -114,14 +116,18 @@ async fn answer(
         false => place.wait(),
     }
     // Whoever has read the body lets go of it; from then on it is the server's turn.
-    let reading = place.clone();
-    let let_go = move |ended: bool| {
-        unread.store(!ended, Relaxed);
+    let (reading, left) = (place.clone(), unread.clone());
+    let let_go = move |rest| {
+        left.put(rest);
         reading.work();
     };
+    let waits_to_send = unread::waits_to_send(request.headers());
     let mut request = request.map(|body| Body::new(Until::new(body, let_go)));
     request.extensions_mut().insert(ConnectInfo(peer));
-    let response = router.call(request).await?;
+    let mut response = router.call(request).await?;
+    if !unread.clear(waits_to_send).await {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     if is_event_stream(response.headers()) {
         place.work();
         return Ok(response.map(|body| Body::new(Until::new(body, move |_| place.wait()))));

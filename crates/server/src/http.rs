@@ -121,8 +121,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/p/{projectId}/settings/delete", post(dashboard::settings::delete))
         .layer(from_fn(dashboard::guard));
 
-    let assets =
-        Router::new().route("/assets/{name}", get(dashboard::assets::show)).layer(from_fn(dashboard::guard));
+    let assets = Router::new().route("/assets/{name}", get(lost::asset)).layer(from_fn(dashboard::guard));
 
     // Pages go out as they are: they have secrets in them beside words that a visitor may have been
     // lured into sending, and how well that compresses tells one from the other.

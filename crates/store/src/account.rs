@@ -215,7 +215,7 @@ pub trait Accounts: Send + Sync {
     async fn key(&self, text: &KeyText) -> Result<Option<ApiKey>>;
     /// Newest first; of every organization when none is named.
     async fn keys(&self, organization: Option<&OrganizationId>) -> Result<Vec<ApiKey>>;
-    /// False when this organization has no such key. Revoking again changes nothing.
+    /// False when this organization has no such key, or had revoked it before: then nothing changes.
     async fn revoke_key(&self, organization: &OrganizationId, key: &KeyId) -> Result<bool>;
     /// Notes that the key was used now, at most once a minute.
     async fn touch_key(&self, key: &ApiKey) -> Result<()>;

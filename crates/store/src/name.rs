@@ -11,5 +11,35 @@ pub fn parse_name(what: &str, text: &str) -> Result<String, String> {
     if name.chars().count() > MAX_CHARS || name.chars().any(char::is_control) {
         return Err(format!("the name of {what} must be one line of at most {MAX_CHARS} characters"));
     }
+    if name.chars().any(is_invisible) {
+        return Err(format!("the name of {what} must not have characters in it that nobody can see"));
+    }
     Ok(name.to_owned())
+}
+
+/// What makes two names look the same, or one run backwards. Joiners are not among them: scripts and emoji need them.
+pub(crate) fn is_invisible(ch: char) -> bool {
+    let spaces =
+        matches!(ch, '\u{ad}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}');
+    let directions =
+        matches!(ch, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    spaces || directions || matches!(ch, '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn names_are_seen_whole() {
+        for name in ["Docs", " Handbuch für Köche ", "می‌خواهم", "👩‍💻 team", "日本語"] {
+            assert_eq!(parse_name("a project", name).unwrap(), name.trim());
+        }
+        for name in ["a\u{200b}cme", "\u{202e}emca", "acme\u{feff}", "acme\u{e0041}", "so\u{ad}ft"] {
+            assert!(parse_name("a project", name).unwrap_err().contains("nobody can see"), "{name:?}");
+        }
+        assert!(parse_name("a project", "two\nlines").is_err());
+    }
 }

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
+use crate::name::is_invisible;
 use crate::{InviteId, OrganizationId, PersonId, Result, Token};
 
 const MAX_NAME: usize = 100;
@@ -44,9 +45,10 @@ impl FromStr for Role {
 /// The name that a person signs in with, as it is kept: like an address of mail, in lower case.
 pub fn parse_person_name(text: &str) -> std::result::Result<String, String> {
     let name = text.trim().to_lowercase();
-    let sane = |c: char| !c.is_control() && !c.is_whitespace();
-    let (user, host) = name.split_once('@').unwrap_or_default();
-    match name.chars().count() <= MAX_NAME && name.chars().all(sane) && !user.is_empty() && !host.is_empty() {
+    let sane = |c: char| !c.is_control() && !c.is_whitespace() && !is_invisible(c);
+    let (user, host) = name.rsplit_once('@').unwrap_or_default();
+    let whole = !user.is_empty() && !user.contains('@') && !host.is_empty();
+    match name.chars().count() <= MAX_NAME && name.chars().all(sane) && whole {
         true => Ok(name),
         false => Err("sign in with an address such as ada@acme.dev".into()),
     }
@@ -179,7 +181,8 @@ mod tests {
     #[test]
     fn names_of_people() {
         assert_eq!(parse_person_name(" Ada@Acme.dev ").unwrap(), "ada@acme.dev");
-        for bad in ["", "ada", "@acme.dev", "ada@", "a da@acme.dev", "ada@acme\u{7}.dev"] {
+        let unseen = ["a da@acme.dev", "ada@acme\u{7}.dev", "ad\u{200b}a@acme.dev"];
+        for bad in ["", "ada", "@acme.dev", "ada@", "ada@@acme.dev", "a@b@c.dev"].into_iter().chain(unseen) {
             assert!(parse_person_name(bad).is_err(), "{bad}");
         }
         assert!(parse_person_name(&format!("{}@x", "a".repeat(99))).is_err());

@@ -113,12 +113,17 @@ async fn revoke(sources: &Sources, args: RevokeKey) -> anyhow::Result<()> {
             .with_context(|| format!("there is no key with the id {}; see `docwright key list`", args.id))
     };
     let key = find().await?;
-    admin.accounts.revoke_key(&key.organization, &key.id).await?;
-    note(&admin, &key.organization, "revoked the key", &key.name).await?;
+    let revoked = admin.accounts.revoke_key(&key.organization, &key.id).await?;
+    if revoked {
+        note(&admin, &key.organization, "revoked the key", &key.name).await?;
+    }
     if args.json {
         return output::json(&shown(&find().await?));
     }
-    output::say(format!("Revoked {}: the next request with it is refused.", key.name));
+    match revoked {
+        true => output::say(format!("Revoked {}: the next request with it is refused.", key.name)),
+        false => output::say(format!("{} was revoked before.", key.name)),
+    }
     Ok(())
 }
 

@@ -1,19 +1,15 @@
 //! The stylesheet, the script and the mark, compiled in.
 
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 
-use super::missing;
-
-/// `GET /assets/{name}`
-pub(crate) async fn show(uri: Uri) -> Response {
-    let (kind, text) = match uri.path().trim_start_matches("/assets/") {
+pub(crate) fn find(name: &str) -> Option<Response> {
+    let (kind, text) = match name {
         "docwright.css" => ("text/css; charset=utf-8", include_str!("../../assets/docwright.css")),
         "docwright.js" => ("text/javascript; charset=utf-8", include_str!("../../assets/docwright.js")),
         "mark.svg" => ("image/svg+xml", include_str!("../../assets/mark.svg")),
-        _ => return missing("file"),
+        _ => return None,
     };
     // Short, so that an upgrade is seen; the pages that link to it are not kept at all.
-    (StatusCode::OK, [(CONTENT_TYPE, kind), (CACHE_CONTROL, "public, max-age=300")], text).into_response()
+    Some(([(CONTENT_TYPE, kind), (CACHE_CONTROL, "public, max-age=300")], text).into_response())
 }

@@ -64,8 +64,9 @@ pub(crate) async fn revoke(
     let id = KeyId(id);
     let keys = app.accounts.keys(Some(&at.project.organization)).await?;
     let Some(key) = keys.into_iter().find(|key| key.id == id) else { return Ok(missing("key")) };
-    app.accounts.revoke_key(&at.project.organization, &id).await?;
-    at.visitor.note(&app, "revoked the key", &key.name).await?;
+    if app.accounts.revoke_key(&at.project.organization, &id).await? {
+        at.visitor.note(&app, "revoked the key", &key.name).await?;
+    }
     Ok(Redirect::to(&format!("{}/keys", at.root())).into_response())
 }
 

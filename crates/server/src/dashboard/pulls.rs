@@ -61,10 +61,12 @@ pub(crate) async fn merge(
 ) -> Result<Response, Oops> {
     let host = host(&app, &at).await?;
     // Nobody merges what they have not looked at: a head that moved since is refused.
-    let merged = match Oid::parse(fields.get("seen")) {
-        Ok(seen) => host.merge(parse(&number), Some(&seen)).await,
-        Err(error) => Err(error),
+    let Ok(seen) = Oid::parse(fields.get("seen")) else {
+        let why =
+            "The field seen must be the commit that you looked at. Open the page of the pull request again.";
+        return Ok(notice(StatusCode::BAD_REQUEST, "Nothing was merged", why));
     };
+    let merged = host.merge(parse(&number), Some(&seen)).await;
     if merged.is_ok() {
         at.visitor.note(&app, "merged the pull request", &format!("{} #{number}", at.project.name)).await?;
     }

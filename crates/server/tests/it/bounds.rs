@@ -248,3 +248,26 @@ async fn large_answers_find_room_or_are_told_to_come_again() {
     let refused = ask(&server, "identity").await;
     assert_eq!((refused.status, refused.header("x-error-code")), (503, "busy"));
 }
+
+/// Nobody reads the body of a request without a key. It may come later than its head does.
+#[tokio::test]
+async fn what_nobody_reads_is_read_if_it_is_little_or_the_answer_says_that_it_is_the_last() {
+    let server = TestServer::start().await;
+    let refused = |headers: &str| format!("POST /v2/agent/x/job HTTP/1.1\r\nhost: x\r\n{headers}\r\n\r\n");
+    let mut little = Slow::send(&server, &refused("content-length: 5")).await;
+    for _ in 0..3 {
+        server.get("", "/healthz").await; // the server has had its turn
+    }
+    little.0.write_all(b"later").await.unwrap();
+    assert!(!little.until("\"}").await.contains("connection: close"));
+    little.still_served().await;
+
+    for last in ["content-length: 65537", "expect: 100-continue\r\ncontent-length: 5"] {
+        let answer = Slow::send(&server, &refused(last)).await.rest().await;
+        assert!(answer.starts_with("HTTP/1.1 401") && answer.contains("connection: close"), "{answer}");
+    }
+    let chunk = format!("8000\r\n{}\r\n", "x".repeat(0x8000)).repeat(3);
+    let endless = refused("transfer-encoding: chunked") + &chunk;
+    let answer = Slow::send(&server, &endless).await.rest().await;
+    assert!(answer.contains("connection: close"), "{answer}");
+}

@@ -100,7 +100,15 @@ async fn a_browser_gets_a_page_where_there_is_none_and_programs_get_json() {
         assert_eq!((json.status, json.header("content-type")), (status, "application/json"), "{path}");
     }
     assert!(look(&server, Method::GET, "/logout").await.header("allow").contains("POST"));
-    for path in ["/v1/nowhere", "/v2/agent/x/nowhere", "/hooks/github", "/js/other.js", "/v3"] {
+    for path in [
+        "/v1/nowhere",
+        "/v2/agent/x/nowhere",
+        "/hooks/github",
+        "/js/other.js",
+        "/v3",
+        "/v256/x",
+        "/assets/nope",
+    ] {
         let json = look(&server, Method::GET, path).await;
         assert_eq!((json.status, json.header("x-error-code")), (404, "no_such_route"), "{path}");
     }

@@ -100,8 +100,8 @@ impl Accounts for PostgresStore {
     }
 
     async fn revoke_key(&self, organization: &OrganizationId, id: &KeyId) -> Result<bool> {
-        let revoke = "UPDATE keys SET revoked_at = coalesce(revoked_at, docwright_now_ms())
-            WHERE organization = $1 AND id = $2";
+        let revoke = "UPDATE keys SET revoked_at = docwright_now_ms()
+            WHERE organization = $1 AND id = $2 AND revoked_at IS NULL";
         let revoke = sqlx::query(revoke).bind(&organization.0).bind(text(&id.0));
         Ok(self.execute(revoke).await? > 0)
     }

@@ -111,7 +111,8 @@ impl Accounts for SqliteStore {
     }
 
     async fn revoke_key(&self, organization: &OrganizationId, id: &KeyId) -> Result<bool> {
-        let revoke = "UPDATE keys SET revoked_at = coalesce(revoked_at, ?) WHERE organization = ? AND id = ?";
+        let revoke =
+            "UPDATE keys SET revoked_at = ? WHERE organization = ? AND id = ? AND revoked_at IS NULL";
         let revoke =
             sqlx::query(revoke).bind(self.clock.now_ms()).bind(organization.0.clone()).bind(id.0.clone());
         Ok(self.execute(revoke).await? > 0)
