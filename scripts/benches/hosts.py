@@ -4,6 +4,8 @@ git commands that do the same: read two pages, edit both, push, open the pull re
 The host is `fakehost` with GitHub's API and git's own server. The model answers at once. What ours takes is told by the
 job's own events, from `started` to `ended`, each written by the server as it happens, in milliseconds; the pull
 request is open before the latter. Warm ones come in pairs: after somebody else pushed to main, and after nobody did.
+
+Then the same jobs on the embedded host, over the same repositories: there, all that is measured is ours.
 """
 
 import contextlib
@@ -194,29 +196,32 @@ def sync(folder):
 
 
 @contextlib.contextmanager
-def serving(folder, url, names):
-    """A server that has projects of its own for each first job, by the repository."""
+def serving(folder, url, sources):
+    """A server that has projects of its own for each first job, by the repository: of the host, and of the embedded
+    one."""
     with Model(script()) as model:
         config, token, data = f"{folder}/docwright.toml", f"{folder}/token", f"{folder}/data"
         table = {"provider": "compatible", "model": "scripted", "base_url": model.url, "allow_private": True}
         lines = [f"{name} = {json.dumps(value)}" for name, value in table.items()]
         pathlib.Path(config).write_text("\n".join(["hosts_allow_private = true", "[models.bench]", *lines]))
         pathlib.Path(token).write_text(by_git.TOKEN)
-        flags = ["--host", "github", "--token-file", token, "--model", "bench", "--config", config]
-        new = ["project", "create", "--name", "B", *flags, "--repository"]
-        projects = {name: [admin(data, *new, f"{url}/{name}")["id"] for _ in range(FIRST)] for name in names}
+        new = ["project", "create", "--name", "B", "--model", "bench", "--config", config, "--repository"]
+        away = ["--host", "github", "--token-file", token]
         key = admin(data, "key", "create", "--name", "B")["key"]
         with Server(data, free_port(), "--config", config) as server:
-            yield {name: [Jobs(server, one, key) for one in ids] for name, ids in projects.items()}
+            jobs = lambda *flags: Jobs(server, admin(data, *new, *flags)["id"], key)  # noqa: E731
+            yield ({name: [jobs(f"{url}/{name}", *away) for _ in range(FIRST)] for name in sources},
+                   {name: jobs(path) for name, path in sources.items()})
 
 
 def run():
     with tempfile.TemporaryDirectory() as folder:
         yield Row("fsync of this disk, median", sync(folder), "ms")
         sources = {f"acme/docs-{files}": repository(f"{folder}/{files}.git", files) for files in SIZES}
-        with host(sources) as url, serving(folder, url, sources) as jobs:
+        with host(sources) as url, serving(folder, url, sources) as (jobs, embedded):
             try:
                 yield from measured(folder, url, jobs)
+                yield from measured_here(folder, sources, embedded)
             except Failed as why:
                 yield Row("a job on a host", f"failed: {why}")
 
@@ -237,6 +242,23 @@ def measured(folder, url, jobs):
         yield Row(f"{size}: requests of a warm job to the host", statistics.mean(docs.requests))
         yield Row(f"{size}: first job, to the clone script's", first.whole / clone, "x", 1)
     yield from targets(warm)
+
+
+def measured_here(folder, sources, jobs):
+    warm = {}
+    for files, name in zip(SIZES, sources):
+        place = pathlib.Path(folder) / f"here-{files}"
+        place.mkdir()
+        somebody = by_git.Mirror(place, sources[name].removesuffix(".git"), TASK, "somebody")
+        jobs[name].run()
+        moved = []
+        for _ in range(WARM):
+            somebody.move_main(OTHER)
+            moved.append(jobs[name].run()[0])
+        warm[files] = Took(*(statistics.median(column) for column in zip(*moved)))
+        yield from rows(f"{files:,} files: warm job, embedded host", warm[files])
+    ratio = warm[SIZES[2]].whole / warm[SIZES[0]].whole
+    yield Row(f"warm job, embedded host, {SIZES[2]:,} files to {SIZES[0]:,}", ratio, "x", 1.5)
 
 
 def rows(what, took):

@@ -23,6 +23,7 @@ mod local;
 mod name;
 mod near;
 mod remote;
+mod shallow;
 mod smart;
 mod snapshot;
 mod target;

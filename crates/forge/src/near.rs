@@ -4,6 +4,8 @@
 //! Only what is plain is done here. `None` says that something is not, whatever it is: then the git program is asked,
 //! whose word counts, and whose refusals have their sentences.
 
+mod fetch;
+mod objects;
 mod push;
 #[cfg(test)]
 mod tests;
@@ -17,6 +19,7 @@ use gix::refs::FullName;
 use crate::Oid;
 use crate::snapshot::open_repository;
 
+pub(crate) use fetch::fetch;
 pub(crate) use push::push;
 
 /// A format that we may not know, and settings that are not all in one file.

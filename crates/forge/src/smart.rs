@@ -10,7 +10,6 @@ mod packet;
 mod place;
 mod push;
 mod refs;
-mod shallow;
 
 use std::path::Path;
 use std::time::Duration;

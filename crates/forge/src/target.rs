@@ -50,11 +50,11 @@ fn owner(list: &str, branch: &str) -> Option<PathBuf> {
 }
 
 /// Fetches the tip of `branch`, without its history, to the ref `to` of the repository at `dir`. Most
-/// jobs start where the one before did: then the ref is all that is written.
+/// jobs start where the one before did, or near it: then no program is needed.
 pub(crate) async fn fetch(dir: &Path, remote: &FileRemote, branch: &str, to: &str) -> Result<Oid> {
     // What is wrong with the remote is for the fetch to say.
     if let Ok(Some(tip)) = tip(remote.path(), branch).await
-        && Snapshot::open(dir, &tip).is_ok()
+        && (Snapshot::open(dir, &tip).is_ok() || fetch_nearby(dir, remote, &tip).await?)
     {
         set_pin(&open_repository(dir)?.to_thread_local(), to, object_id(&tip)?)?;
         return Ok(tip);
@@ -70,6 +70,13 @@ pub(crate) async fn fetch(dir: &Path, remote: &FileRemote, branch: &str, to: &st
         return Err(fetch_failure(&output, branch));
     }
     pinned(dir, to)
+}
+
+async fn fetch_nearby(dir: &Path, remote: &FileRemote, tip: &Oid) -> Result<bool> {
+    let (dir, git_dir, tip) = (dir.to_owned(), remote.path().to_owned(), tip.clone());
+    let fetching = move || near::fetch(&dir, &git_dir, &tip);
+    let fetched = tokio::task::spawn_blocking(fetching).await;
+    Ok(fetched.map_err(std::io::Error::other)?.is_some())
 }
 
 /// Fetches exactly this commit, without its history, to the ref `to`.

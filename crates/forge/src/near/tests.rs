@@ -8,7 +8,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use super::{head_branch, is_free, open, push, tip};
+use super::{fetch, head_branch, is_free, open, push, tip};
 use crate::{Cache, NewCommit, Oid, Remote, Signature};
 
 const BRANCH: &str = "docwright/job-1";
@@ -45,8 +45,19 @@ impl Room {
         git(&self.room.path().join("docs"), args)
     }
 
+    fn cache(&self) -> PathBuf {
+        self.room.path().join("cache")
+    }
+
+    /// Somebody's next commit of all that is in their working copy now.
+    fn somebody_commits(&self) -> Oid {
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "-m", "Go on"]);
+        tip(&self.git_dir(), "main").unwrap().unwrap()
+    }
+
     fn push(&self, branch: &str, expected: Option<&Oid>) -> Option<()> {
-        push(&self.room.path().join("cache"), &self.git_dir(), &self.commit, branch, expected)
+        push(&self.cache(), &self.git_dir(), &self.commit, branch, expected)
     }
 }
 
@@ -159,9 +170,69 @@ async fn what_is_odd_is_left_to_git() {
 #[tokio::test]
 async fn a_change_of_many_files_is_left_to_git() {
     let room = Room::new().await;
-    let cache = Cache::open(&room.room.path().join("cache")).await.unwrap();
+    let cache = Cache::open(&room.cache()).await.unwrap();
     let names: Vec<_> = (0..100).map(|n| (format!("many/{n}.md"), n.to_string())).collect();
     let many: Vec<_> = names.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
     let commit = commit(&cache, &room.base, &many);
     assert_eq!(Room { commit, ..room }.push(BRANCH, None), None);
+}
+
+#[tokio::test]
+async fn what_is_new_there_is_fetched_and_all_else_is_here() {
+    let room = Room::new().await;
+    let docs = room.room.path().join("docs");
+    fs::write(docs.join("index.md"), "# Hello\n").unwrap();
+    fs::create_dir(docs.join("deep")).unwrap();
+    fs::rename(docs.join("guides/install.md"), docs.join("deep/install.md")).unwrap();
+    room.somebody_commits();
+    fs::write(docs.join("deep/more.md"), "More\n").unwrap();
+    let new = room.somebody_commits();
+    let cache = Cache::open(&room.cache()).await.unwrap();
+    assert!(!cache.has(&new).await);
+    assert_eq!(fetch(&room.cache(), &room.git_dir(), &new), Some(()));
+
+    assert_eq!(git(&room.cache(), &["fsck", "--strict", "--no-dangling"]), "");
+    let listed = |place: &Path| git(place, &["ls-tree", "-r", new.as_str()]);
+    assert_eq!(listed(&room.cache()), listed(&room.git_dir()));
+    assert_eq!(git(&room.cache(), &["log", "--format=%s", new.as_str()]), "Go on", "without its history");
+    // And so a job starts there, and its commit can be pushed.
+    let remote = Remote::file(&room.git_dir()).unwrap();
+    assert_eq!(cache.fetch(&remote, "main", "base").await.unwrap(), new);
+    let commit = commit(&cache, &new, &[("deep/more.md", "Much more\n")]);
+    assert_eq!(Room { commit, ..room }.push(BRANCH, None), Some(()));
+}
+
+#[tokio::test]
+async fn much_that_is_new_or_a_cache_without_anything_is_left_to_git() {
+    let room = Room::new().await;
+    let empty = room.room.path().join("empty");
+    Cache::open(&empty).await.unwrap();
+    assert_eq!(fetch(&empty, &room.git_dir(), &room.base), None);
+    for n in 0..100 {
+        fs::write(room.room.path().join(format!("docs/{n}.md")), n.to_string()).unwrap();
+    }
+    let new = room.somebody_commits();
+    assert_eq!(fetch(&room.cache(), &room.git_dir(), &new), None);
+    let gone = Oid::parse(&"1".repeat(40)).unwrap();
+    assert_eq!(fetch(&room.cache(), &room.git_dir(), &gone), None);
+
+    let cache = Cache::open(&room.cache()).await.unwrap();
+    let remote = Remote::file(&room.git_dir()).unwrap();
+    assert_eq!(cache.fetch(&remote, "main", "base").await.unwrap(), new);
+    assert_eq!(git(&room.cache(), &["fsck", "--strict", "--no-dangling"]), "");
+}
+
+#[tokio::test]
+async fn an_object_that_is_not_what_it_is_called_is_not_taken_over() {
+    let room = Room::new().await;
+    let docs = room.room.path().join("docs");
+    fs::write(docs.join("index.md"), "# Hello\n").unwrap();
+    let new = room.somebody_commits();
+    let (said, other) =
+        (room.git(&["rev-parse", "main:index.md"]), room.git(&["rev-parse", "main~:index.md"]));
+    let file = |id: &str| room.git_dir().join("objects").join(&id[..2]).join(&id[2..]);
+    fs::remove_file(file(&said)).unwrap();
+    fs::copy(file(&other), file(&said)).unwrap();
+    assert_eq!(fetch(&room.cache(), &room.git_dir(), &new), None);
+    assert!(!Cache::open(&room.cache()).await.unwrap().has(&new).await);
 }

@@ -8,8 +8,8 @@ use tokio::process::ChildStdin;
 
 use super::ask::{self, Answer, Band, Service};
 use super::packet::{Packet, Request, text};
-use super::shallow::Shallow;
 use crate::git::{Git, Output, PATIENT};
+use crate::shallow::Shallow;
 use crate::{Error, HttpRemote, Oid, Result};
 
 /// Of what is there already, as much as this is told to the host. The newest are the likeliest to

@@ -7,8 +7,8 @@ use tokio::io::AsyncWriteExt as _;
 use super::ask::{self, Answer, Band, Service};
 use super::packet::{Packet, Packets, Request, text};
 use super::refs::{self, Advertised};
-use super::shallow::Shallow;
 use crate::git::{Git, PATIENT};
+use crate::shallow::Shallow;
 use crate::{Error, HttpRemote, Oid, Result};
 
 /// A change of documentation, packed. It is in memory as a whole.

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use crate::snapshot::{damaged, object_id, open_repository};
 use crate::{Oid, Result};
 
-pub(super) struct Shallow {
+pub(crate) struct Shallow {
     dir: PathBuf,
     commits: Vec<Oid>,
 }
 
 impl Shallow {
-    pub(super) fn read(dir: &Path) -> Result<Self> {
+    pub(crate) fn read(dir: &Path) -> Result<Self> {
         let list = match fs::read_to_string(dir.join("shallow")) {
             Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(cause) if cause.kind() == std::io::ErrorKind::InvalidData => return Err(damaged(cause)),
@@ -26,7 +26,7 @@ impl Shallow {
 
     /// Those that are here, the newest first. git clears the list when it clears away commits, but
     /// not at the same moment.
-    pub(super) fn newest(&self, most: usize) -> Result<Vec<&Oid>> {
+    pub(crate) fn newest(&self, most: usize) -> Result<Vec<&Oid>> {
         let repository = open_repository(&self.dir)?.to_thread_local();
         let time = |oid: &Oid| repository.find_commit(object_id(oid).ok()?).ok()?.time().ok();
         let mut here: Vec<_> =
@@ -37,7 +37,7 @@ impl Shallow {
 
     /// The nearest commit that `commit` is made from and that the host must have: `known`, or one
     /// that was fetched. `None` when there is none, and all of it is new.
-    pub(super) fn base_of(&self, commit: &Oid, known: Option<&Oid>) -> Result<Option<Oid>> {
+    pub(crate) fn base_of(&self, commit: &Oid, known: Option<&Oid>) -> Result<Option<Oid>> {
         let repository = open_repository(&self.dir)?.to_thread_local();
         let fetched: HashSet<_> = self.commits.iter().chain(known).collect();
         let mut at = commit.clone();
@@ -52,7 +52,7 @@ impl Shallow {
 
     /// Puts one more commit on the list. Whoever calls this has the cache alone, so that a lock that
     /// is left there is nobody's.
-    pub(super) fn add(&self, commit: &Oid) -> Result<()> {
+    pub(crate) fn add(&self, commit: &Oid) -> Result<()> {
         if self.commits.contains(commit) {
             return Ok(());
         }
