@@ -38,16 +38,17 @@ pub(super) struct Segment {
 
 impl Seen {
     pub(super) async fn load(reads: &SqlitePool, project: i64, recent: Ids) -> Result<Self, Failure> {
-        let rows = sqlx::query("SELECT id, day, filter FROM seen WHERE project = ? ORDER BY id")
-            .bind(project)
-            .fetch_all(reads)
-            .await?;
-        let segment = |row: sqlx::sqlite::SqliteRow| Segment {
-            id: row.get(0),
-            day: row.get(1),
-            filter: Filter::from_bytes(row.get(2)),
-        };
-        Ok(Self { recent, segments: rows.into_iter().map(segment).collect() })
+        let all = sqlx::query_as("SELECT id, day FROM seen WHERE project = ? ORDER BY id");
+        let mut at_once = reads.begin().await?;
+        let all: Vec<(i64, i64)> = all.bind(project).fetch_all(&mut *at_once).await?;
+        let mut segments = Vec::with_capacity(all.len());
+        // A question each: rows are read ahead, and these are as large together as what is made of them.
+        for (id, day) in all {
+            let row = sqlx::query("SELECT filter FROM seen WHERE id = ?").bind(id);
+            let row = row.fetch_one(&mut *at_once).await?;
+            segments.push(Segment { id, day, filter: Filter::from_bytes(row.get(0)) });
+        }
+        Ok(Self { recent, segments })
     }
 
     /// Those of some hashes that were received within seven days.
