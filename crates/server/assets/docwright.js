@@ -26,6 +26,17 @@ async function copy(source) {
   }
 }
 
+// A second click must not send a form again that is on its way.
+addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.method !== "post") return;
+  if (form.dataset.sent) event.preventDefault();
+  form.dataset.sent = "yes";
+});
+addEventListener("pageshow", () => {
+  for (const form of document.forms) delete form.dataset.sent;
+});
+
 // Accounts and settings: what waits for a first page view looks again, until there is one.
 for (const place of document.querySelectorAll("[data-poll]")) {
   const look = async () => {

@@ -23,7 +23,8 @@ pub(crate) fn is_invisible(ch: char) -> bool {
         matches!(ch, '\u{ad}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}');
     let directions =
         matches!(ch, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    spaces || directions || matches!(ch, '\u{e0000}'..='\u{e007f}')
+    let blanks = matches!(ch, '\u{115f}' | '\u{1160}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}');
+    spaces || blanks || directions || matches!(ch, '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]
@@ -37,7 +38,15 @@ mod tests {
         for name in ["Docs", " Handbuch für Köche ", "می‌خواهم", "👩‍💻 team", "日本語"] {
             assert_eq!(parse_name("a project", name).unwrap(), name.trim());
         }
-        for name in ["a\u{200b}cme", "\u{202e}emca", "acme\u{feff}", "acme\u{e0041}", "so\u{ad}ft"] {
+        for name in [
+            "a\u{200b}cme",
+            "\u{202e}emca",
+            "acme\u{feff}",
+            "acme\u{e0041}",
+            "so\u{ad}ft",
+            "\u{3164}",
+            "\u{2800}",
+        ] {
             assert!(parse_name("a project", name).unwrap_err().contains("nobody can see"), "{name:?}");
         }
         assert!(parse_name("a project", "two\nlines").is_err());

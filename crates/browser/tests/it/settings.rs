@@ -32,6 +32,10 @@ async fn a_repository_and_its_token_are_replaced_and_the_token_is_never_shown() 
         let expected = ("Handbook".to_owned(), moved.to_str().unwrap().to_owned(), token.to_owned());
         assert_eq!(kept(&site).await, expected);
     }
+    let twice = "const send = () => document.querySelector('#repository form').dispatchEvent(
+            new Event('submit', { bubbles: true, cancelable: true }));
+        return [send(), send()]";
+    assert_eq!(browser.ask(twice).await, serde_json::json!([true, false]), "a second click sends nothing");
     browser.transferred().await;
 }
 

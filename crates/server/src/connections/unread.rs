@@ -12,6 +12,8 @@ use axum::http::header::EXPECT;
 use hyper::body::{Body, Incoming};
 use tokio::time::timeout;
 
+use super::until::Rest;
+
 /// What is read for nobody, and how long it may take to come.
 const LITTLE: u64 = 64 * 1024;
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -29,8 +31,9 @@ impl Leftover {
         self.there.clone()
     }
 
-    pub(super) fn put(&self, body: Option<Incoming>) {
-        self.there.store(body.is_some(), Relaxed);
+    pub(super) fn put(&self, rest: Rest<Incoming>) {
+        self.there.store(!matches!(rest, Rest::Nothing), Relaxed);
+        let body = if let Rest::Unread(body) = rest { Some(body) } else { None };
         *self.body.lock().unwrap_or_else(PoisonError::into_inner) = body;
     }
 

@@ -5,28 +5,37 @@ use std::task::{Context, Poll, ready};
 
 use hyper::body::{Body, Frame, SizeHint};
 
-/// A body, and what happens once nobody holds it any more; that gets the body, if it was not read to its end.
-pub(super) struct Until<B: Body, F: FnMut(Option<B>)> {
-    /// There is one until this is dropped.
-    body: Option<B>,
-    ended: bool,
+/// What is left of a body that nobody reads any more.
+pub(super) enum Rest<B> {
+    Nothing,
+    Unread(B),
+    /// It cannot be read: it was cut off, or is not what HTTP calls a body.
+    Broken,
+}
+
+/// A body, and what happens once nobody holds it any more.
+pub(super) struct Until<B: Body, F: FnMut(Rest<B>)> {
+    rest: Rest<B>,
     then: F,
 }
 
-impl<B: Body, F: FnMut(Option<B>)> Until<B, F> {
+impl<B: Body, F: FnMut(Rest<B>)> Until<B, F> {
     pub(super) fn new(body: B, then: F) -> Self {
-        Self { body: Some(body), ended: false, then }
+        Self { rest: Rest::Unread(body), then }
     }
 }
 
-impl<B: Body, F: FnMut(Option<B>)> Drop for Until<B, F> {
+impl<B: Body, F: FnMut(Rest<B>)> Drop for Until<B, F> {
     fn drop(&mut self) {
-        let ended = self.ended;
-        (self.then)(self.body.take().filter(|body| !ended && !body.is_end_stream()));
+        let rest = match std::mem::replace(&mut self.rest, Rest::Nothing) {
+            Rest::Unread(body) if body.is_end_stream() => Rest::Nothing,
+            rest => rest,
+        };
+        (self.then)(rest);
     }
 }
 
-impl<B: Body + Unpin, F: FnMut(Option<B>) + Unpin> Body for Until<B, F> {
+impl<B: Body + Unpin, F: FnMut(Rest<B>) + Unpin> Body for Until<B, F> {
     type Data = B::Data;
     type Error = B::Error;
 
@@ -34,17 +43,27 @@ impl<B: Body + Unpin, F: FnMut(Option<B>) + Unpin> Body for Until<B, F> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        let Some(body) = self.body.as_mut() else { return Poll::Ready(None) };
+        let Rest::Unread(body) = &mut self.rest else { return Poll::Ready(None) };
         let frame = ready!(Pin::new(body).poll_frame(context));
-        self.ended = frame.is_none();
+        match frame {
+            Some(Ok(_)) => {}
+            Some(Err(_)) => self.rest = Rest::Broken,
+            None => self.rest = Rest::Nothing,
+        }
         Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.as_ref().is_none_or(Body::is_end_stream)
+        match &self.rest {
+            Rest::Unread(body) => body.is_end_stream(),
+            _ => true,
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.as_ref().map_or_else(SizeHint::default, Body::size_hint)
+        match &self.rest {
+            Rest::Unread(body) => body.size_hint(),
+            _ => SizeHint::with_exact(0),
+        }
     }
 }

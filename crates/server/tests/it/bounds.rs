@@ -270,4 +270,12 @@ async fn what_nobody_reads_is_read_if_it_is_little_or_the_answer_says_that_it_is
     let endless = refused("transfer-encoding: chunked") + &chunk;
     let answer = Slow::send(&server, &endless).await.rest().await;
     assert!(answer.contains("connection: close"), "{answer}");
+
+    let team = server.team("acme", &[]).await;
+    let path = format!("/v2/agent/{}/job", team.project.id);
+    let chunked = post(&team, &path, 0).replace("content-length: 0", "transfer-encoding: chunked");
+    for broken in ["zz\r\n{}\r\n0\r\n\r\n", "2\r\n{}XX0\r\n\r\n"] {
+        let answer = Slow::send(&server, &format!("{chunked}{broken}")).await.rest().await;
+        assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("connection: close"), "{answer}");
+    }
 }
