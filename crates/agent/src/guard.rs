@@ -4,6 +4,7 @@
 //! Pure, and linear in what was changed. It looks at what was *added*: what stood in the touched files
 //! before is somebody else's doing, and moving it adds nothing. Where it cannot tell, it objects.
 
+mod active;
 mod added;
 mod comments;
 mod data_only;
@@ -26,6 +27,7 @@ use pages::Tree;
 pub use plain::{plain_body, plain_title};
 
 use added::{Added, Place};
+use markup::Shown;
 
 /// What an editor made of a commit.
 #[derive(Clone, Copy)]
@@ -119,9 +121,11 @@ pub fn judge(change: &Change<'_>, policy: &Policy<'_>) -> Vec<Objection> {
     let mut found = Vec::new();
     paths::judge(change, policy, &added, &mut found);
     secrets::judge(&added, policy.secrets, &mut found);
-    remote::judge(change, &added, &mut found);
+    let shown = Shown::of(&added);
+    remote::judge(change, &added, &shown, &mut found);
+    active::judge(&shown, &mut found);
     hidden::judge(&added, &mut found);
-    comments::judge(&added, &mut found);
+    comments::judge(&added, &shown, &mut found);
     let mut objections: Vec<_> = found.into_iter().map(|finding| finding.tell(&added)).collect();
     objections.sort_by(|a, b| b.fatal.cmp(&a.fatal).then_with(|| a.cmp(b)));
     objections.dedup();

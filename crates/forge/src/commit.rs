@@ -8,8 +8,9 @@ use gix::actor::SignatureRef;
 use gix::objs::tree::EntryKind;
 use gix::refs::transaction::PreviousValue;
 
+use crate::folders::Folders;
 use crate::name::printable;
-use crate::snapshot::{damaged, lookup, object_id, open_repository, tree_of};
+use crate::snapshot::{damaged, object_id, open_repository, tree_of};
 use crate::{Error, Oid, Result, valid_path};
 
 /// A commit to be made.
@@ -30,14 +31,28 @@ pub struct Signature<'a> {
     pub email: &'a str,
 }
 
+/// What a commit is made from.
+struct Base<'a> {
+    repository: &'a gix::Repository,
+    tree: ObjectId,
+    folders: Folders,
+}
+
+impl Base<'_> {
+    fn kind(&self, path: &str) -> Result<Option<EntryKind>> {
+        Ok(self.folders.place(self.repository, self.tree, path)?.map(|(kind, _)| kind))
+    }
+}
+
 pub(crate) fn write(dir: &Path, new: &NewCommit<'_>, pin: &str) -> Result<Oid> {
     let repository = open_repository(dir)?.to_thread_local();
-    let base = tree_of(&repository, new.base)?;
+    let base =
+        Base { tree: tree_of(&repository, new.base)?, repository: &repository, folders: Folders::default() };
     for (path, content) in new.edits {
-        check_edit(&repository, base, new.edits, path, content.is_some())?;
+        check_edit(&base, new.edits, path, content.is_some())?;
     }
-    let tree = write_tree(&repository, base, new.edits)?;
-    if tree == base {
+    let tree = write_tree(&base, new.edits)?;
+    if tree == base.tree {
         return Err(Error::Unchanged);
     }
     let id = write_commit(&repository, tree, new)?;
@@ -53,15 +68,14 @@ pub(crate) fn set_pin(repository: &gix::Repository, pin: &str, id: ObjectId) -> 
 /// Refuses what would quietly take away more than it says: a file put over a folder or a link, a
 /// folder deleted as if it were a file, a file turned into a folder.
 fn check_edit(
-    repository: &gix::Repository,
-    base: ObjectId,
+    base: &Base<'_>,
     edits: &BTreeMap<String, Option<Vec<u8>>>,
     path: &str,
     writes: bool,
 ) -> Result<()> {
     valid_path(path)?;
     let refuse = |what: &str, is: &str| Err(Error::BadEdit(format!("`{what}` is {is}")));
-    match lookup(repository, base, path)?.map(|(kind, _)| kind) {
+    match base.kind(path)? {
         Some(EntryKind::Tree) => return refuse(path, "a folder"),
         Some(EntryKind::Link) if writes => return refuse(path, "a symbolic link"),
         Some(EntryKind::Commit) => return refuse(path, "a submodule"),
@@ -71,7 +85,7 @@ fn check_edit(
     for folder in folders.filter(|_| writes) {
         let is_file = match edits.get(folder) {
             Some(content) => content.is_some(),
-            None => matches!(lookup(repository, base, folder)?, Some((kind, _)) if kind != EntryKind::Tree),
+            None => base.kind(folder)?.is_some_and(|kind| kind != EntryKind::Tree),
         };
         if is_file {
             return refuse(folder, "not a folder");
@@ -80,24 +94,19 @@ fn check_edit(
     Ok(())
 }
 
-fn write_tree(
-    repository: &gix::Repository,
-    base: ObjectId,
-    edits: &BTreeMap<String, Option<Vec<u8>>>,
-) -> Result<ObjectId> {
+fn write_tree(base: &Base<'_>, edits: &BTreeMap<String, Option<Vec<u8>>>) -> Result<ObjectId> {
+    let repository = base.repository;
     // The inner editor: the outer one refuses to write beside an entry that it holds for unsafe,
     // and what is in the base already is not ours to judge.
-    let mut editor = repository.edit_tree(base).map_err(damaged)?.detach();
+    let mut editor = repository.edit_tree(base.tree).map_err(damaged)?.detach();
     for (path, _) in edits.iter().filter(|(_, content)| content.is_none()) {
         editor.remove(path.split('/')).map_err(damaged)?;
     }
     for (path, content) in edits {
         let Some(content) = content else { continue };
         let id = repository.write_blob(content).map_err(unwritten)?.detach();
-        let kind = match lookup(repository, base, path)? {
-            Some((kind @ EntryKind::BlobExecutable, _)) => kind,
-            _ => EntryKind::Blob,
-        };
+        let kind =
+            base.kind(path)?.filter(|kind| *kind == EntryKind::BlobExecutable).unwrap_or(EntryKind::Blob);
         editor.upsert(path.split('/'), kind, id).map_err(damaged)?;
     }
     editor.write(|tree| repository.write_object(tree).map(gix::Id::detach)).map_err(damaged)

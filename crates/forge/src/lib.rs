@@ -16,6 +16,7 @@ mod cache;
 mod commit;
 mod diff;
 mod error;
+mod folders;
 mod git;
 mod host;
 mod leavings;

@@ -1,19 +1,17 @@
 //! The files of one commit, read from the object database; nothing is ever on disk as a file.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use gix::ObjectId;
 use gix::objs::TreeRefIter;
 use gix::objs::tree::{EntryKind, EntryMode};
 
+use crate::folders::Folders;
 use crate::{Error, Oid, Result};
 
 const MAX_ENTRIES: usize = 200_000;
 const MAX_DEPTH: usize = 200;
 const MAX_FILE: usize = 16 << 20;
-const MAX_KNOWN: usize = 1000;
 /// What gix may allocate for one object. Above any tree or commit that is meant seriously.
 const ALLOC_LIMIT: &str = "gitoxide.objects.allocLimit=67108864";
 /// Left in a repository in which something could not be read.
@@ -24,12 +22,8 @@ pub struct Snapshot {
     repository: gix::ThreadSafeRepository,
     dir: PathBuf,
     tree: ObjectId,
-    /// What stands at the paths that were read: a page is read again and again, and its folders can be large.
-    known: Mutex<HashMap<String, Option<Place>>>,
+    folders: Folders,
 }
-
-/// The kind of what stands somewhere, and its object.
-type Place = (EntryKind, ObjectId);
 
 /// The files of a commit as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +49,7 @@ impl Snapshot {
     pub(crate) fn open(dir: &Path, commit: &Oid) -> Result<Self> {
         let repository = open_repository(dir)?;
         let tree = tree_of(&repository.to_thread_local(), commit)?;
-        Ok(Self { repository, dir: dir.to_owned(), tree, known: Mutex::default() })
+        Ok(Self { repository, dir: dir.to_owned(), tree, folders: Folders::default() })
     }
 
     /// Everything in the commit that is not a folder, ordered as git orders it. A name that is not
@@ -83,26 +77,12 @@ impl Snapshot {
     /// [`Error::TooLarge`], and is not loaded.
     pub fn read(&self, path: &str, at_most: usize) -> Result<Option<Vec<u8>>> {
         let repository = self.repository.to_thread_local();
-        match self.noticing(self.place(&repository, path))? {
+        match self.noticing(self.folders.place(&repository, self.tree, path))? {
             Some((EntryKind::Blob | EntryKind::BlobExecutable, id)) => {
                 self.noticing(blob(&repository, id, path, at_most)).map(Some)
             }
             _ => Ok(None),
         }
-    }
-
-    fn place(&self, repository: &gix::Repository, path: &str) -> Result<Option<Place>> {
-        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(place) = known().get(path) {
-            return Ok(*place);
-        }
-        let place = lookup(repository, self.tree, path)?;
-        let mut known = known();
-        if known.len() == MAX_KNOWN {
-            known.clear();
-        }
-        known.insert(path.to_owned(), place);
-        Ok(place)
     }
 
     /// Remembers damage for the next fetch, which puts it right.
@@ -144,31 +124,6 @@ pub(crate) fn tree_of(repository: &gix::Repository, commit: &Oid) -> Result<Obje
     let tree = found.tree_id().map_err(damaged)?.detach();
     repository.find_tree(tree).map_err(damaged)?;
     Ok(tree)
-}
-
-/// What is at `path`.
-pub(crate) fn lookup(repository: &gix::Repository, root: ObjectId, path: &str) -> Result<Option<Place>> {
-    let mut found = (EntryKind::Tree, root);
-    for part in path.split('/') {
-        if found.0 != EntryKind::Tree {
-            return Ok(None);
-        }
-        let tree = repository.find_tree(found.1).map_err(damaged)?;
-        let entries = TreeRefIter::from_bytes(&tree.data, repository.object_hash());
-        let Some(next) = named(entries, part)? else { return Ok(None) };
-        found = next;
-    }
-    Ok(Some(found))
-}
-
-fn named(entries: TreeRefIter<'_>, name: &str) -> Result<Option<Place>> {
-    for entry in entries {
-        let entry = entry.map_err(damaged)?;
-        if entry.filename == name.as_bytes() {
-            return Ok(Some((entry.mode.kind(), entry.oid.to_owned())));
-        }
-    }
-    Ok(None)
 }
 
 fn same_names(repository: &gix::Repository, a: ObjectId, b: ObjectId, seen: &mut usize) -> Result<bool> {

@@ -1,7 +1,7 @@
 //! What is asked of all names at once, found out once for all who share them: a large repository has tens of thousands,
 //! and most jobs change none.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::OnceLock;
 
 use aho_corasick::AhoCorasick;
@@ -14,13 +14,17 @@ use crate::path;
 pub(crate) struct Glance {
     folders: OnceLock<Vec<(String, usize)>>,
     navigation: OnceLock<Vec<String>>,
-    lines: OnceLock<Lines>,
+    parts: OnceLock<Parts>,
 }
 
-/// The names in lower case, one a line.
-struct Lines {
+/// The names by their parts, in lower case: the parts between slashes are few, as most of them come again and again.
+struct Parts {
+    /// Each part once, one a line.
     text: String,
     ends: Vec<usize>,
+    /// The parts of one name after those of the other, and where those of each end.
+    of_names: Vec<usize>,
+    names: Vec<usize>,
 }
 
 impl Paths {
@@ -45,64 +49,88 @@ impl Paths {
 
     /// The names that hold the most of these words, whatever their case; the best first.
     pub fn sharing(&self, words: &[String], limit: usize) -> Vec<&str> {
-        let lines = self.glance.lines.get_or_init(|| Lines::of(&self.files));
-        let best = lines.sharing(words, limit);
-        let mut names: BTreeMap<usize, &str> = best.iter().map(|line| (*line, "")).collect();
+        let parts = self.glance.parts.get_or_init(|| Parts::of(&self.files));
+        let best = parts.sharing(words, limit);
+        let mut names: BTreeMap<usize, &str> = best.iter().map(|place| (*place, "")).collect();
         let (mut files, mut next) = (self.files.iter(), 0);
-        for (line, name) in &mut names {
-            *name = files.nth(line - next).map_or("", String::as_str);
-            next = line + 1;
+        for (place, name) in &mut names {
+            *name = files.nth(place - next).map_or("", String::as_str);
+            next = place + 1;
         }
-        best.iter().filter_map(|line| names.get(line).copied()).collect()
+        best.iter().filter_map(|place| names.get(place).copied()).collect()
     }
 }
 
-impl Lines {
+impl Parts {
     fn of(names: &BTreeSet<String>) -> Self {
-        let (mut text, mut ends) = (String::new(), Vec::with_capacity(names.len()));
+        let mut known: HashMap<String, usize> = HashMap::new();
+        let mut parts =
+            Self { text: String::new(), ends: Vec::new(), of_names: Vec::new(), names: Vec::new() };
         for name in names {
-            text.push_str(&name.to_lowercase());
-            ends.push(text.len());
-            text.push('\n');
+            for part in name.to_lowercase().split('/') {
+                let number = known.get(part).copied().unwrap_or_else(|| {
+                    known.insert(part.to_owned(), parts.ends.len());
+                    parts.add(part)
+                });
+                parts.of_names.push(number);
+            }
+            parts.names.push(parts.of_names.len());
         }
-        Self { text, ends }
+        parts
     }
 
-    /// Which lines, the best first; of the same, the first.
+    fn add(&mut self, part: &str) -> usize {
+        self.text.push_str(part);
+        self.ends.push(self.text.len());
+        self.text.push('\n');
+        self.ends.len() - 1
+    }
+
+    /// The places of the names, the best first; of the same, the first. No word has a slash.
     fn sharing(&self, words: &[String], limit: usize) -> Vec<usize> {
-        let words: Vec<_> = words.iter().collect::<BTreeSet<_>>().into_iter().collect();
-        let Ok(finder) = AhoCorasick::new(&words) else { return Vec::new() };
-        let mut best = Best { limit, lines: Vec::new() };
-        // By word, one after the last line that has it.
+        let words: BTreeSet<_> = words.iter().filter(|word| !word.is_empty()).collect();
+        let held = self.words_held(&words);
+        let mut best = Best { limit, names: Vec::new() };
+        // By word, one after the last name that has it.
         let mut had = vec![0; words.len()];
-        let (mut line, mut shared) = (0, 0);
-        for found in finder.find_overlapping_iter(&self.text) {
-            if found.end() > self.ends[line] {
-                best.add(shared, line);
-                line += self.ends[line..].iter().take_while(|end| **end < found.end()).count();
-                shared = 0;
+        let mut start = 0;
+        for (place, end) in self.names.iter().enumerate() {
+            let mut shared = 0;
+            for word in self.of_names[start..*end].iter().flat_map(|part| &held[*part]) {
+                shared += usize::from(had[*word] != place + 1);
+                had[*word] = place + 1;
             }
-            let word = found.pattern().as_usize();
-            shared += usize::from(had[word] != line + 1);
-            had[word] = line + 1;
+            best.add(shared, place);
+            start = *end;
         }
-        best.add(shared, line);
-        best.lines.into_iter().map(|(_, line)| line).collect()
+        best.names.into_iter().map(|(_, place)| place).collect()
+    }
+
+    /// By part, which words are in it.
+    fn words_held(&self, words: &BTreeSet<&String>) -> Vec<Vec<usize>> {
+        let mut held = vec![Vec::new(); self.ends.len()];
+        let Ok(finder) = AhoCorasick::new(words) else { return held };
+        let mut part = 0;
+        for found in finder.find_overlapping_iter(&self.text) {
+            part += self.ends[part..].iter().take_while(|end| **end < found.end()).count();
+            held[part].push(found.pattern().as_usize());
+        }
+        held
     }
 }
 
 struct Best {
     limit: usize,
-    /// How many words each shares, and its line.
-    lines: Vec<(usize, usize)>,
+    /// How many words each shares, and its place.
+    names: Vec<(usize, usize)>,
 }
 
 impl Best {
-    fn add(&mut self, shared: usize, line: usize) {
-        let place = self.lines.partition_point(|(others, _)| *others >= shared);
+    fn add(&mut self, shared: usize, name: usize) {
+        let place = self.names.partition_point(|(others, _)| *others >= shared);
         if shared > 0 && place < self.limit {
-            self.lines.insert(place, (shared, line));
-            self.lines.truncate(self.limit);
+            self.names.insert(place, (shared, name));
+            self.names.truncate(self.limit);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use super::Change;
@@ -86,6 +86,8 @@ pub(super) struct Added<'a> {
     pub(super) texts: Vec<Text<'a>>,
     /// The touched files as they were.
     pub(super) before: BTreeMap<&'a str, String>,
+    /// Whether these were there, in one file or another.
+    answered: RefCell<HashMap<String, bool>>,
     /// Paths that hold a secret.
     unspeakable: RefCell<BTreeSet<&'a str>>,
 }
@@ -106,16 +108,26 @@ impl<'a> Added<'a> {
             }
             texts.push(Text::new(Place::File(path), readable(bytes), &known));
         }
-        Self { texts, before, unspeakable: RefCell::default() }
+        Self { texts, before, answered: RefCell::default(), unspeakable: RefCell::default() }
     }
 
     pub(super) fn files(&self) -> impl Iterator<Item = (&'a str, &Text<'a>)> {
         self.texts.iter().filter_map(|text| Some((text.path()?, text)))
     }
 
-    /// Whether one of the touched files held this already.
-    pub(super) fn was_there(&self, value: &str) -> bool {
-        self.before.values().any(|text| text.contains(value))
+    /// Whether one of the touched files held already what is now in `text`. Mostly it stood in the same file, or is
+    /// asked for again and again: to look through all of them each time would take time by the square of their number.
+    pub(super) fn was_there(&self, text: &Text<'_>, value: &str) -> bool {
+        let holds = |text: &String| text.contains(value);
+        if text.path().and_then(|path| self.before.get(path)).is_some_and(holds) {
+            return true;
+        }
+        let answered = self.answered.borrow().get(value).copied();
+        answered.unwrap_or_else(|| {
+            let answer = self.before.values().any(holds);
+            self.answered.borrow_mut().insert(value.to_owned(), answer);
+            answer
+        })
     }
 
     /// From here on the path of `text`, which must be a name, is not shown.

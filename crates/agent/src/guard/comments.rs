@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use regex::Regex;
 
 use super::added::{Added, Text};
-use super::markup::Markup;
+use super::markup::{Markup, Shown};
 use super::{Finding, Rule};
 
 /// A longer one is no directive, whatever it begins with.
@@ -45,9 +45,9 @@ const DIRECTIVES: &[&str] = &[
     "#",
 ];
 
-pub(super) fn judge<'a>(added: &Added<'a>, found: &mut Vec<Finding<'a>>) {
-    for (path, text) in added.files() {
-        let new = first_new(added, path, text);
+pub(super) fn judge<'a>(added: &Added<'a>, shown: &Shown<'_, 'a>, found: &mut Vec<Finding<'a>>) {
+    for (path, text, markup) in &shown.after {
+        let new = first_new(added, path, text, markup);
         found.extend(new.map(|line| Finding {
             rule: Rule::Hidden,
             place: text.place,
@@ -58,15 +58,14 @@ pub(super) fn judge<'a>(added: &Added<'a>, found: &mut Vec<Finding<'a>>) {
     }
 }
 
-fn first_new(added: &Added<'_>, path: &str, text: &Text<'_>) -> Option<usize> {
-    let markup = Markup::of(path, &text.text);
+fn first_new(added: &Added<'_>, path: &str, text: &Text<'_>, markup: &Markup) -> Option<usize> {
     let is_page =
         [".md", ".mdx", ".markdown", ".html", ".svg"].iter().any(|end| path.to_lowercase().ends_with(end));
     let mut comments = pattern().filter(|_| is_page)?.captures_iter(&markup.visible).filter_map(|found| {
         let words = (1..=3).find_map(|group| found.get(group))?;
         // Many lines of one comment may be old, and one of them new: it is told where it begins.
         let start = found.get(0)?.start();
-        let is_new = !is_directive(words.as_str()) && !added.was_there(words.as_str());
+        let is_new = !is_directive(words.as_str()) && !added.was_there(text, words.as_str());
         is_new.then(|| text.text[..start].matches('\n').count() + 1)
     });
     comments.next()

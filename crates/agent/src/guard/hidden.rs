@@ -38,24 +38,20 @@ impl Odd {
 }
 
 pub(super) fn judge<'a>(added: &Added<'a>, found: &mut Vec<Finding<'a>>) {
-    for text in &added.texts {
-        for odd in [Odd::Tag, Odd::Bidi, Odd::Invisible, Odd::Variation, Odd::Private, Odd::Control] {
-            found.extend(judge_text(added, text, odd));
-        }
+    for odd in [Odd::Tag, Odd::Bidi, Odd::Invisible, Odd::Variation, Odd::Private, Odd::Control] {
+        // An edited line keeps what it had.
+        let old: usize = added.before.values().map(|text| count(text, odd)).sum();
+        let now: usize = added.files().map(|(_, text)| count(&text.text, odd)).sum();
+        let judged = added.texts.iter().filter(|text| text.path().is_none() || now > old);
+        found.extend(judged.filter_map(|text| judge_text(text, odd)));
     }
 }
 
-fn judge_text<'a>(added: &Added<'a>, text: &Text<'a>, odd: Odd) -> Option<Finding<'a>> {
+fn judge_text<'a>(text: &Text<'a>, odd: Odd) -> Option<Finding<'a>> {
     let lines = text.lines.iter().map(|(number, range)| (*number, count(&text.text[range.clone()], odd)));
     let lines: Vec<(usize, usize)> = lines.filter(|(_, count)| *count > 0).collect();
     let (line, _) = *lines.first()?;
     let new: usize = lines.iter().map(|(_, count)| count).sum();
-    // An edited line keeps what it had.
-    let old: usize = added.before.values().map(|text| count(text, odd)).sum();
-    let now: usize = added.files().map(|(_, text)| count(&text.text, odd)).sum();
-    if text.path().is_some() && now <= old {
-        return None;
-    }
     let fatal = matches!(odd, Odd::Tag | Odd::Bidi) || new > MAX_STRAY && odd != Odd::Private;
     let (line, what) = (text.shown_line(line), odd.what().to_owned());
     Some(Finding { rule: Rule::Hidden, place: text.place, line, what, fatal })

@@ -1,11 +1,13 @@
 //! A page as a browser would see it: without its code, and with all that it would load by itself.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use pulldown_cmark::{Event, Options, Parser, Tag};
 use regex::{Captures, Regex};
 
+use super::added::{Added, Text};
 use super::unescape::unescape;
 use super::url::host;
 
@@ -43,6 +45,20 @@ pub(super) struct Markup {
     pub(super) embeds: Vec<Embed>,
 }
 
+/// The touched files as a browser would see them.
+pub(super) struct Shown<'t, 'a> {
+    pub(super) before: BTreeMap<&'a str, Markup>,
+    pub(super) after: Vec<(&'a str, &'t Text<'a>, Markup)>,
+}
+
+impl<'t, 'a> Shown<'t, 'a> {
+    pub(super) fn of(added: &'t Added<'a>) -> Self {
+        let before = added.before.iter().map(|(path, text)| (*path, Markup::of(path, text)));
+        let after = added.files().map(|(path, text)| (path, text, Markup::of(path, &text.text)));
+        Self { before: before.collect(), after: after.collect() }
+    }
+}
+
 impl Markup {
     pub(super) fn of(path: &str, text: &str) -> Self {
         let name = path.to_ascii_lowercase();
@@ -74,6 +90,13 @@ impl Markup {
         code.into_iter().for_each(|range| blank(&mut visible, range));
         Self { visible, embeds }
     }
+}
+
+pub(super) fn may_load(path: &str) -> bool {
+    let endings =
+        [".md", ".mdx", ".markdown", ".html", ".htm", ".vue", ".astro", ".svg", ".css", ".json", ".yml"];
+    let path = path.to_ascii_lowercase();
+    endings.iter().any(|ending| path.ends_with(ending))
 }
 
 pub(super) fn options() -> Options {

@@ -1,4 +1,4 @@
-//! What a page would load from elsewhere or run, and what its addresses carry.
+//! What a page would load from elsewhere, and what its addresses carry.
 //!
 //! A picture from a host of the attacker's, with something in its address, is how text gets out of a
 //! review without anybody's click. So nothing is loaded from a host that the docs do not load such things
@@ -11,7 +11,7 @@ use pages::{Kind as FileKind, MAX_TEXT_BYTES};
 use regex::Regex;
 
 use super::added::{Added, Text};
-use super::markup::{Embed, Kind, Markup};
+use super::markup::{Embed, Kind, Markup, Shown, may_load};
 use super::unescape::unescape;
 use super::url::{self, Load};
 use super::{Change, Finding, Rule};
@@ -22,18 +22,20 @@ const MAX_TREE_BYTES: usize = 64 * 1024 * 1024;
 /// So many of a kind are told of one file; nobody reads more.
 const MAX_TOLD: usize = 20;
 
-pub(super) fn judge<'a>(change: &Change<'a>, added: &Added<'a>, found: &mut Vec<Finding<'a>>) {
-    let before: Vec<Markup> = added.before.iter().map(|(path, text)| Markup::of(path, text)).collect();
-    let loaded: BTreeSet<(Kind, &str)> =
-        before.iter().flat_map(|m| &m.embeds).map(|embed| (embed.kind, embed.address.as_str())).collect();
+pub(super) fn judge<'a>(
+    change: &Change<'a>,
+    added: &Added<'a>,
+    shown: &Shown<'_, 'a>,
+    found: &mut Vec<Finding<'a>>,
+) {
+    let loaded = shown.before.values().flat_map(|markup| &markup.embeds);
+    let loaded: BTreeSet<(Kind, &str)> = loaded.map(|embed| (embed.kind, embed.address.as_str())).collect();
     let asked = change.asked.to_lowercase();
     let mut hosts = Hosts { change, used: BTreeMap::new() };
-    for (path, text) in added.files() {
-        let markup = Markup::of(path, &text.text);
+    for (_, text, markup) in &shown.after {
         let new = markup.embeds.iter().filter(|e| !loaded.contains(&(e.kind, e.address.as_str())));
         found.extend(new.filter_map(|embed| judge_embed(text, embed, &asked, &mut hosts)).take(MAX_TOLD));
-        judge_links(text, &markup, added, &asked, found);
-        judge_active(text, &markup, &before, found);
+        judge_links(text, markup, added, &asked, found);
     }
     for text in added.texts.iter().filter(|text| text.path().is_none()) {
         let markup = Markup { visible: text.text.to_string(), embeds: Vec::new() };
@@ -107,13 +109,6 @@ impl Hosts<'_, '_> {
     }
 }
 
-fn may_load(path: &str) -> bool {
-    let endings =
-        [".md", ".mdx", ".markdown", ".html", ".htm", ".vue", ".astro", ".svg", ".css", ".json", ".yml"];
-    let path = path.to_ascii_lowercase();
-    endings.iter().any(|ending| path.ends_with(ending))
-}
-
 fn judge_links<'a>(
     text: &Text<'a>,
     markup: &Markup,
@@ -135,7 +130,7 @@ fn judge_links<'a>(
         } else {
             url::load(&address).map(carried)
         };
-        let Some((what, fatal)) = wrong.filter(|_| !added.was_there(link.as_str())) else { continue };
+        let Some((what, fatal)) = wrong.filter(|_| !added.was_there(text, link.as_str())) else { continue };
         let line = text.shown_line(line);
         // A note must not use up the room of what is fatal.
         if fatal || found.len() - start < MAX_TOLD {
@@ -156,26 +151,6 @@ fn carried(load: Load) -> (&'static str, bool) {
     }
 }
 
-/// What runs in a page, or when the site is built; each is new if the touched files had fewer of it.
-fn judge_active<'a>(text: &Text<'a>, markup: &Markup, before: &[Markup], found: &mut Vec<Finding<'a>>) {
-    let Some(pattern) = active() else { return };
-    let count = |markup: &Markup| pattern.find_iter(&markup.visible).count();
-    if count(markup) <= before.iter().map(count).sum() {
-        return;
-    }
-    let is_page = text.path().is_some_and(may_run);
-    let lines = pattern.find_iter(&markup.visible).filter_map(|found| text.added_line(found.start()));
-    if let Some(line) = lines.filter(|_| is_page).min() {
-        let what = "adds something that runs in the reader's browser or when the docs are built".to_owned();
-        found.push(Finding { rule: Rule::Remote, place: text.place, line: Some(line), what, fatal: true });
-    }
-}
-
-/// Sources of programs run by their nature, and are not pages.
-fn may_run(path: &str) -> bool {
-    may_load(path) && !path.ends_with(".json") && !path.ends_with(".css")
-}
-
 fn link() -> Option<&'static Regex> {
     static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
     let pattern = || {
@@ -187,29 +162,13 @@ fn link() -> Option<&'static Regex> {
     PATTERN.get_or_init(pattern).as_ref()
 }
 
-fn active() -> Option<&'static Regex> {
-    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-    let pattern = || {
-        Regex::new(concat!(
-            r"(?i)<script\b|<iframe\b|<object\b|<embed\b|<base\b|<form\b|<link\b|<meta\s[^>]*http-equiv",
-            r"|[\s/\x22']on[a-z]{3,}\s*=\s*[\x22']|\b(?:javascript|vbscript)\s*:\s*[a-z(]|data:text/html",
-            r"|\{[^}\n]*(?:process\.env|import\.meta|require\(|fetch\(|eval\(|child_process|globalThis)",
-            r"|(?m:^export\s[^\n]*(?:process\.env|import\.meta|require\(|fetch\(|eval\())",
-            r"|(?m:^import\s[^\n]*[\x22']https?:)",
-            r"|dangerouslySetInnerHTML"
-        ))
-        .ok()
-    };
-    PATTERN.get_or_init(pattern).as_ref()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn every_pattern_can_be_read() {
-        assert!(link().is_some() && active().is_some());
+    fn the_pattern_can_be_read() {
+        assert!(link().is_some());
     }
 
     #[test]

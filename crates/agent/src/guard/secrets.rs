@@ -34,7 +34,7 @@ fn judge_text<'a>(added: &Added<'a>, text: &Text<'a>, known: &Known) -> Vec<Find
     if let Some(at) = known.find(&new.text).or_else(|| Some(plain.origin(known.find(&plain.text)?))) {
         return vec![finding(at, "holds a secret of this installation, or a part of one".to_owned())];
     }
-    let is_new = |value: &str| !added.was_there(value);
+    let is_new = |value: &str| !added.was_there(text, value);
     if let Some((at, name)) = shapes::find_plain(&new.text, is_new) {
         return vec![finding(at, format!("adds what looks like {name}"))];
     }

@@ -178,6 +178,20 @@ fn active_content() {
     ] {
         assert_eq!(appended(text), ["!remote docs/a.md:4"], "{text}");
     }
+    let script = "# Title\n\n<script>go()</script>\n";
+    let fenced = "# Title\n\n```html\n<script>go()</script>\n```\n";
+    let check = |base: &[(&str, &str)], edits: &[(&str, &str)], expected: &[&str]| {
+        assert_eq!(Case { base, edits, ..Case::default() }.judge(), expected, "{base:?} {edits:?}");
+    };
+    check(&[("a.md", fenced)], &[("a.md", script)], &["!remote a.md:3"]);
+    // It may go to another page, but nothing else may become one, and none may be copied.
+    check(&[("a.md", script), ("b.md", "")], &[("a.md", "# Title\n"), ("b.md", script)], &[]);
+    check(
+        &[("a.md", script), ("b.md", "")],
+        &[("a.md", "# Title.\n\n<script>go()</script>\n"), ("b.md", script)],
+        &["!remote b.md:3"],
+    );
+    check(&[("a.md", "<form>\n"), ("b.md", "")], &[("a.md", "x\n"), ("b.md", script)], &["!remote b.md:3"]);
 }
 
 #[test]

@@ -12,6 +12,9 @@ use super::{Case, KEY};
 /// As long as a page can be; a debug build takes its time for less.
 const PAGE: usize = if cfg!(debug_assertions) { 32 << 10 } else { 2 << 20 };
 
+/// As many as show a square of them.
+const PAGES: usize = if cfg!(debug_assertions) { 400 } else { 4_000 };
+
 fn judge_page(path: &str, text: &str, secrets: &[&str]) {
     Case { edits: &[(path, text)], secrets, ..Case::default() }.judge();
 }
@@ -75,6 +78,38 @@ fn time_is_linear() {
         };
         let linear = |_| time(PAGE) < time(PAGE / 4).max(Duration::from_millis(20)) * 10;
         assert!((0..5).any(linear), "{unit:?}: {PAGE} bytes take over 10 times as long as a quarter of them");
+    }
+}
+
+/// The same for the number of pages: a prompt can change every one of thousands.
+#[test]
+fn time_is_linear_in_pages() {
+    for line in [
+        "Plain words of a page, and more of them",
+        "<iframe src=\"/a\"></iframe> is old",
+        "A z\u{200b}ero width is old",
+        "An old [link](https://x.y/?d=dGhlIHBhc3N3b3JkIGlzIGh1bnRlcjI",
+        "<!-- An old remark of page",
+    ] {
+        let page =
+            |number: usize, end: &str| format!("{}\n{line}{number}) -->{end}\n", "Words. ".repeat(150));
+        let time = |pages: usize| {
+            let paths: Vec<_> = (0..pages).map(|number| format!("{number}.md")).collect();
+            let old = paths.iter().enumerate().map(|(number, path)| (path.as_str(), page(number, "")));
+            let old: Vec<_> = old.collect();
+            let base = MemoryTree::new(old.iter().map(|(path, text)| (*path, text.as_str())));
+            let new = paths.iter().enumerate().map(|(number, path)| (path.clone(), page(number, ".")));
+            let edits = new.map(|(path, text)| (path, Some(text.into_bytes()))).collect();
+            let change = Change { base: &base, edits: &edits, asked: "", title: "", summary: "" };
+            let start = Instant::now();
+            assert_eq!(judge(&change, &Policy::default()), [], "{line}");
+            start.elapsed()
+        };
+        let linear = |_| time(PAGES) < time(PAGES / 4).max(Duration::from_millis(20)) * 10;
+        assert!(
+            (0..5).any(linear),
+            "{line:?}: {PAGES} pages take over 10 times as long as a quarter of them"
+        );
     }
 }
 

@@ -1,0 +1,115 @@
+//! What runs in the reader's browser, or when the docs are built.
+//!
+//! It is new when the touched pages together have more of its kind than they had: a script may go from one page to
+//! another, but nothing else becomes a script.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use regex::Regex;
+
+use super::added::Text;
+use super::markup::{Markup, Shown, may_load};
+use super::{Finding, Rule};
+
+/// One thing that runs.
+struct Running {
+    /// What it is: `script`, `onclick`, `fetch`.
+    kind: String,
+    at: usize,
+}
+
+pub(super) fn judge<'a>(shown: &Shown<'_, 'a>, found: &mut Vec<Finding<'a>>) {
+    let before = shown.before.iter().map(|(path, markup)| (*path, running(path, markup)));
+    let before: BTreeMap<&str, Vec<Running>> = before.collect();
+    let after = shown.after.iter().map(|(path, text, markup)| (*path, *text, running(path, markup)));
+    let after: Vec<(&str, &Text<'a>, Vec<Running>)> = after.collect();
+    let everywhere = more(before.values().flatten(), after.iter().flat_map(|(.., all)| all));
+    for (path, text, all) in &after {
+        let here = more(before.get(path).into_iter().flatten(), all);
+        let is_new = |running: &&Running| {
+            let kind = running.kind.as_str();
+            everywhere.get(kind) > Some(&0) && here.get(kind) > Some(&0)
+        };
+        found.extend(first_line(text, all.iter().filter(is_new)).map(|line| Finding {
+            rule: Rule::Remote,
+            place: text.place,
+            line: Some(line),
+            what: "adds something that runs in the reader's browser or when the docs are built".to_owned(),
+            fatal: true,
+        }));
+    }
+}
+
+/// By kind, how many more there are.
+fn more<'r>(
+    before: impl IntoIterator<Item = &'r Running>,
+    after: impl IntoIterator<Item = &'r Running>,
+) -> BTreeMap<&'r str, isize> {
+    let mut more = BTreeMap::new();
+    after.into_iter().for_each(|running| *more.entry(running.kind.as_str()).or_default() += 1);
+    before.into_iter().for_each(|running| *more.entry(running.kind.as_str()).or_default() -= 1);
+    more
+}
+
+/// Where it stands. A line may be as it was, and run now because the fence around it is gone.
+fn first_line<'r>(text: &Text<'_>, mut new: impl Iterator<Item = &'r Running> + Clone) -> Option<usize> {
+    let added = new.clone().filter_map(|running| text.added_line(running.at)).min();
+    added.or_else(|| new.next().map(|running| text.text[..running.at].matches('\n').count() + 1))
+}
+
+fn running(path: &str, markup: &Markup) -> Vec<Running> {
+    let pattern = pattern().filter(|_| may_run(path));
+    let all = pattern.into_iter().flat_map(|pattern| pattern.find_iter(&markup.visible));
+    all.map(|found| Running { kind: kind(found.as_str()), at: found.start() }).collect()
+}
+
+/// The last word, which tells it: what stands before are blanks, quotes and attributes.
+fn kind(found: &str) -> String {
+    let words = found.rsplit(|c: char| !c.is_ascii_alphabetic());
+    words.into_iter().find(|word| word.len() >= 3).unwrap_or_default().to_ascii_lowercase()
+}
+
+/// Sources of programs run by their nature, and are not pages.
+fn may_run(path: &str) -> bool {
+    may_load(path) && !path.ends_with(".json") && !path.ends_with(".css")
+}
+
+fn pattern() -> Option<&'static Regex> {
+    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
+    let pattern = || {
+        Regex::new(concat!(
+            r"(?i)<script\b|<iframe\b|<object\b|<embed\b|<base\b|<form\b|<link\b|<meta\s[^>]*http-equiv",
+            r"|[\s/\x22']on[a-z]{3,}\s*=\s*[\x22']|\b(?:javascript|vbscript)\s*:\s*[a-z(]|data:text/html",
+            r"|\{[^}\n]*(?:process\.env|import\.meta|require\(|fetch\(|eval\(|child_process|globalThis)",
+            r"|(?m:^export\s[^\n]*(?:process\.env|import\.meta|require\(|fetch\(|eval\())",
+            r"|(?m:^import\s[^\n]*[\x22']https?:)",
+            r"|dangerouslySetInnerHTML"
+        ))
+        .ok()
+    };
+    PATTERN.get_or_init(pattern).as_ref()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_of_what_runs() {
+        let check = |text: &str, expected: &[&str]| {
+            let all = running("a.md", &Markup::of("a.md", text));
+            assert_eq!(
+                all.iter().map(|running| running.kind.as_str()).collect::<Vec<_>>(),
+                expected,
+                "{text}"
+            );
+        };
+        check("<SCRIPT async> <iframe src=x>", &["script", "iframe"]);
+        check("<img OnError = 'x'> <a href='javascript : a'>", &["onerror", "javascript"]);
+        check("<meta charset=utf-8 http-equiv=refresh>", &["equiv"]);
+        check("{await fetch(x)} {process.env.A}", &["fetch", "env"]);
+        check("import x from 'https://e.example/x.js'", &["https"]);
+        check("Plain words on pages = 'x'.", &[]);
+    }
+}

@@ -1,0 +1,120 @@
+//! Folders that were looked into: a large one is not read anew for each of its names.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use gix::ObjectId;
+use gix::objs::TreeRefIter;
+use gix::objs::tree::EntryKind;
+
+use crate::Result;
+use crate::snapshot::damaged;
+
+/// Bytes of folders, as git has them, that are kept at a time. In memory each takes about three times as much.
+const MAX_KEPT: usize = 8 << 20;
+
+/// The kind of what stands somewhere, and its object.
+pub(crate) type Place = (EntryKind, ObjectId);
+
+#[derive(Default)]
+pub(crate) struct Folders(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    folders: HashMap<ObjectId, HashMap<Box<[u8]>, Place>>,
+    bytes: usize,
+}
+
+impl Folders {
+    /// What is at `path`, seen from the folder `root`.
+    pub(crate) fn place(
+        &self,
+        repository: &gix::Repository,
+        root: ObjectId,
+        path: &str,
+    ) -> Result<Option<Place>> {
+        let mut found = (EntryKind::Tree, root);
+        for name in path.split('/') {
+            if found.0 != EntryKind::Tree {
+                return Ok(None);
+            }
+            let Some(next) = self.named(repository, found.1, name.as_bytes())? else { return Ok(None) };
+            found = next;
+        }
+        Ok(Some(found))
+    }
+
+    fn named(&self, repository: &gix::Repository, folder: ObjectId, name: &[u8]) -> Result<Option<Place>> {
+        let kept = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(names) = kept().folders.get(&folder) {
+            return Ok(names.get(name).copied());
+        }
+        let tree = repository.find_tree(folder).map_err(damaged)?;
+        let fits = tree.data.len() <= MAX_KEPT;
+        let mut names = HashMap::new();
+        for entry in TreeRefIter::from_bytes(&tree.data, repository.object_hash()) {
+            let entry = entry.map_err(damaged)?;
+            if fits || entry.filename == name {
+                let place = (entry.mode.kind(), entry.oid.to_owned());
+                names.entry(Box::from(&**entry.filename)).or_insert(place);
+            }
+        }
+        let found = names.get(name).copied();
+        if fits {
+            kept().add(folder, names, tree.data.len());
+        }
+        Ok(found)
+    }
+}
+
+impl Kept {
+    fn add(&mut self, folder: ObjectId, names: HashMap<Box<[u8]>, Place>, bytes: usize) {
+        if self.bytes + bytes > MAX_KEPT {
+            *self = Self::default();
+        }
+        self.bytes += bytes;
+        self.folders.insert(folder, names);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gix::objs::tree::{Entry, EntryKind};
+
+    use super::*;
+
+    /// A folder of about so many bytes, each file in it with another object.
+    fn folder(repository: &gix::Repository, bytes: usize, salt: u32) -> ObjectId {
+        let entry = |number: u32| {
+            let mut id = [0; 20];
+            id[..4].copy_from_slice(&(number ^ salt).to_be_bytes());
+            let filename = format!("{number:02000}").into();
+            Entry { mode: EntryKind::Blob.into(), filename, oid: ObjectId::Sha1(id) }
+        };
+        let entries = (0..u32::try_from(bytes / 2028).unwrap()).map(entry).collect();
+        repository.write_object(gix::objs::Tree { entries }).unwrap().detach()
+    }
+
+    #[test]
+    fn names_are_found_in_folders_of_every_size() {
+        let room = tempfile::tempdir().unwrap();
+        let repository = gix::init_bare(room.path()).unwrap();
+        let folders = Folders::default();
+        // One that is kept, one that takes its place, one that is too large for that.
+        let sizes = [(MAX_KEPT / 4 * 3, 1), (MAX_KEPT / 2, 2), (MAX_KEPT + 1000, 3)];
+        let all = sizes.map(|(bytes, salt)| (folder(&repository, bytes, salt), salt));
+        for (id, salt) in all.into_iter().chain(all) {
+            for number in [0, 1, 2_000] {
+                let place = folders.place(&repository, id, &format!("{number:02000}")).unwrap();
+                let (kind, found) = place.unwrap();
+                assert_eq!(
+                    (kind, &found.as_bytes()[..4]),
+                    (EntryKind::Blob, &(number ^ salt).to_be_bytes()[..])
+                );
+            }
+            assert_eq!(folders.place(&repository, id, "nothing").unwrap(), None);
+            assert_eq!(folders.place(&repository, id, &format!("{:02000}/below", 1)).unwrap(), None);
+            assert!(folders.0.lock().unwrap().bytes <= MAX_KEPT);
+        }
+    }
+}
