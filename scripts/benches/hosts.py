@@ -79,12 +79,12 @@ def host(repositories):
 
 
 def asked(url):
-    """How many requests the host has had."""
+    """How many requests the host has had, and how many milliseconds it took to answer them."""
     connection = http.client.HTTPConnection(url.removeprefix("http://"))
     connection.request("GET", "/_fake/state")
-    count = json.loads(connection.getresponse().read())["count"]
+    state = json.loads(connection.getresponse().read())
     connection.close()
-    return count
+    return state["count"], state["busy_ms"]
 
 
 def script():
@@ -94,13 +94,19 @@ def script():
 
 
 class Took(NamedTuple):
-    """Milliseconds of a job, and of its parts; the commit is in the edit."""
+    """Milliseconds of a job, and of its parts; the commit is in the edit. What the host took for its answers is in the
+    fetch, the push and the opening."""
 
     whole: float
     fetch: float
     edit: float
     push: float
     open: float
+    host: float = 0
+
+    @property
+    def ours(self):
+        return self.whole - self.host
 
 
 class Jobs:
@@ -141,11 +147,12 @@ class Docs:
         self.clone, self.mirror = by_git.Clone(*place), by_git.Mirror(*place)
 
     def ours(self, jobs):
-        before = asked(self.host)
+        requests, busy = asked(self.host)
         took, branch = jobs.run()
-        self.requests.append(asked(self.host) - before)
+        requests_now, busy_now = asked(self.host)
+        self.requests.append(requests_now - requests)
         self.check(branch)
-        return took
+        return took._replace(host=busy_now - busy)
 
     def script(self, script):
         self.number += 1
@@ -227,12 +234,12 @@ def run():
 
 
 def measured(folder, url, jobs):
-    warm = {}
+    warm, alone = {}, {}
     for files, name in zip(SIZES, jobs):
         docs = Docs(folder, url, name, jobs[name])
         (first, clone), size = docs.first(), f"{files:,} files"
         (moved, mirror), (still, mirror_still) = docs.warm()
-        warm[files] = moved.whole, clone, mirror
+        warm[files], alone[files] = (moved.whole, clone, mirror), moved.ours
         yield Row(f"{size}: clone script", clone, "ms")
         yield from rows(f"{size}: first job", first)
         yield from rows(f"{size}: warm job, main moved", moved)
@@ -242,6 +249,8 @@ def measured(folder, url, jobs):
         yield Row(f"{size}: requests of a warm job to the host", statistics.mean(docs.requests))
         yield Row(f"{size}: first job, to the clone script's", first.whole / clone, "x", 1)
     yield from targets(warm)
+    what = f"warm job without the host's own time, {SIZES[2]:,} files to {SIZES[0]:,}"
+    yield Row(what, alone[SIZES[2]] / alone[SIZES[0]], "x", 1.5)
 
 
 def measured_here(folder, sources, jobs):
@@ -263,8 +272,10 @@ def measured_here(folder, sources, jobs):
 
 def rows(what, took):
     yield Row(what, took.whole, "ms")
-    for part in Took._fields[1:]:
+    for part in Took._fields[1:5]:
         yield Row(f"  of it: {part}", getattr(took, part), "ms")
+    if took.host:
+        yield Row("  of all: the host's own time", took.host, "ms")
 
 
 def targets(warm):

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -40,7 +40,7 @@ pub(crate) async fn handle(State(host): State<Arc<Host>>, request: Request) -> R
     let cgi = cgi(&host, &repository, &parts, service);
     let answer = match service == "/git-receive-pack" {
         true => push(host, repository, cgi, body).await,
-        false => run(cgi, body, std::future::ready(())).await,
+        false => run(host, cgi, body, std::future::ready(())).await,
     };
     answer.unwrap_or_else(|error| {
         (StatusCode::INTERNAL_SERVER_ERROR, format!("git http-backend: {error:#}")).into_response()
@@ -98,11 +98,13 @@ async fn push(
     body: Body,
 ) -> anyhow::Result<Response<Body>> {
     let before = git::tips(&repository.git_dir).await?;
-    run(cgi, body, async move { host.tell_moves(&repository, &before).await }).await
+    let teller = host.clone();
+    run(host, cgi, body, async move { teller.tell_moves(&repository, &before).await }).await
 }
 
 /// Runs the backend; `after` is done before the answer ends.
 async fn run(
+    host: Arc<Host>,
     mut cgi: Command,
     body: Body,
     after: impl Future<Output = ()> + Send + 'static,
@@ -121,11 +123,13 @@ async fn run(
         };
     }
     let (near, mut far) = tokio::io::duplex(BUFFER);
+    let rest = Instant::now();
     tokio::spawn(async move {
         // Over time, the child is dropped and with that killed.
         let _ = tokio::time::timeout(PATIENCE, hand_on(child, output, &mut far)).await;
         feeding.abort();
         after.await;
+        host.log.worked(rest);
         drop(far);
     });
     Ok(answer.body(Body::from_stream(ReaderStream::new(near)))?)

@@ -50,12 +50,13 @@ async fn add_hook(State(host): State<Arc<Host>>, Json(new): Json<NewHook>) -> St
     StatusCode::NO_CONTENT
 }
 
-/// `GET /_fake/state`: the pull requests by repository, and the requests so far.
+/// `GET /_fake/state`: the pull requests by repository, and the requests so far with how long they took in all.
 async fn state(State(host): State<Arc<Host>>) -> Json<Value> {
     let repositories: Vec<_> = host.world().repositories.values().cloned().collect();
     let pulls: serde_json::Map<_, _> = repositories
         .iter()
         .map(|repository| (repository.name.clone(), json!(host.list_pulls(repository, &Filter::default()))))
         .collect();
-    Json(json!({ "pulls": pulls, "count": host.log.count(), "requests": host.log.seen() }))
+    let (count, busy_ms) = (host.log.count(), host.log.busy().as_secs_f64() * 1000.0);
+    Json(json!({ "pulls": pulls, "count": count, "busy_ms": busy_ms, "requests": host.log.seen() }))
 }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use axum::body::{Body, HttpBody};
 use axum::http::header::AUTHORIZATION;
@@ -30,6 +31,7 @@ pub struct Seen {
 #[derive(Default)]
 pub(crate) struct Log {
     count: AtomicU64,
+    busy_microseconds: AtomicU64,
     entries: Mutex<VecDeque<Arc<Entry>>>,
 }
 
@@ -62,6 +64,17 @@ impl Log {
     /// How many requests there were, ever.
     pub(crate) fn count(&self) -> u64 {
         self.count.load(Relaxed)
+    }
+
+    /// Notes that an answer, or the rest of one, took the time since then.
+    pub(crate) fn worked(&self, since: Instant) {
+        let took = u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.busy_microseconds.fetch_add(took, Relaxed);
+    }
+
+    /// How long all answers took, from request to end: what a client that asks one thing at a time waited.
+    pub(crate) fn busy(&self) -> Duration {
+        Duration::from_micros(self.busy_microseconds.load(Relaxed))
     }
 
     pub(crate) fn seen(&self) -> Vec<Seen> {

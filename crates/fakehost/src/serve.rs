@@ -1,7 +1,7 @@
 //! The port: each request is noted, meets the fault that waits for it, and goes to its handler.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -62,6 +62,7 @@ async fn answer(
     if request.uri().path().starts_with(CONTROL) {
         return router.call(request).await.map_err(|never| match never {});
     }
+    let started = Instant::now();
     let entry = host.log.begin(&request);
     let path = request.uri().path_and_query().map_or("", |path| path.as_str()).to_owned();
     let effect = host.faults.take(request.method().as_str(), &path);
@@ -69,6 +70,7 @@ async fn answer(
     let request = request.map(|body| counted.count_body(body));
     let answer = meet(effect, &path, request, &mut router).await?;
     entry.answered(answer.status().as_u16());
+    host.log.worked(started);
     Ok(answer)
 }
 

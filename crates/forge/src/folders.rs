@@ -5,12 +5,12 @@ use std::sync::{Mutex, PoisonError};
 
 use gix::ObjectId;
 use gix::objs::TreeRefIter;
-use gix::objs::tree::EntryKind;
+use gix::objs::tree::{EntryKind, EntryRef};
 
 use crate::Result;
 use crate::snapshot::damaged;
 
-/// Bytes of folders, as git has them, that are kept at a time. In memory each takes about three times as much.
+/// Bytes of folders that are kept at a time. One that is larger by itself is not.
 const MAX_KEPT: usize = 8 << 20;
 
 /// The kind of what stands somewhere, and its object.
@@ -21,7 +21,7 @@ pub(crate) struct Folders(Mutex<Kept>);
 
 #[derive(Default)]
 struct Kept {
-    folders: HashMap<ObjectId, HashMap<Box<[u8]>, Place>>,
+    folders: HashMap<ObjectId, Folder>,
     bytes: usize,
 }
 
@@ -47,33 +47,63 @@ impl Folders {
     fn named(&self, repository: &gix::Repository, folder: ObjectId, name: &[u8]) -> Result<Option<Place>> {
         let kept = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(names) = kept().folders.get(&folder) {
-            return Ok(names.get(name).copied());
+            return Ok(names.find(name));
         }
         let tree = repository.find_tree(folder).map_err(damaged)?;
-        let fits = tree.data.len() <= MAX_KEPT;
-        let mut names = HashMap::new();
-        for entry in TreeRefIter::from_bytes(&tree.data, repository.object_hash()) {
-            let entry = entry.map_err(damaged)?;
-            if fits || entry.filename == name {
-                let place = (entry.mode.kind(), entry.oid.to_owned());
-                names.entry(Box::from(&**entry.filename)).or_insert(place);
-            }
-        }
-        let found = names.get(name).copied();
-        if fits {
-            kept().add(folder, names, tree.data.len());
+        let read = Folder::read(tree.detach().data, repository.object_hash())?;
+        let found = read.find(name);
+        if read.data.len() <= MAX_KEPT {
+            kept().add(folder, read);
         }
         Ok(found)
     }
 }
 
 impl Kept {
-    fn add(&mut self, folder: ObjectId, names: HashMap<Box<[u8]>, Place>, bytes: usize) {
-        if self.bytes + bytes > MAX_KEPT {
+    fn add(&mut self, id: ObjectId, folder: Folder) {
+        if self.bytes + folder.data.len() > MAX_KEPT {
             *self = Self::default();
         }
-        self.bytes += bytes;
-        self.folders.insert(folder, names);
+        self.bytes += folder.data.len();
+        self.folders.insert(id, folder);
+    }
+}
+
+/// A folder as git has it.
+struct Folder {
+    data: Vec<u8>,
+    hash: gix::hash::Kind,
+    /// Where its entries begin, by name: git puts a folder where it would stand with a slash behind its name.
+    starts: Vec<usize>,
+}
+
+impl Folder {
+    fn read(data: Vec<u8>, hash: gix::hash::Kind) -> Result<Self> {
+        let mut entries = TreeRefIter::from_bytes(&data, hash);
+        let (mut starts, mut start) = (Vec::new(), 0);
+        while let Some(entry) = entries.next() {
+            entry.map_err(damaged)?;
+            starts.push(start);
+            start = entries.offset_to_next_entry(&data);
+        }
+        let mut folder = Self { data, hash, starts: Vec::new() };
+        starts.sort_by(|a, b| folder.name(*a).cmp(&folder.name(*b)));
+        folder.starts = starts;
+        Ok(folder)
+    }
+
+    fn find(&self, name: &[u8]) -> Option<Place> {
+        let place = self.starts.partition_point(|start| self.name(*start) < Some(name));
+        let entry = self.entry(*self.starts.get(place)?).filter(|entry| entry.filename == name)?;
+        Some((entry.mode.kind(), entry.oid.to_owned()))
+    }
+
+    fn name(&self, start: usize) -> Option<&[u8]> {
+        self.entry(start).map(|entry| &**entry.filename)
+    }
+
+    fn entry(&self, start: usize) -> Option<EntryRef<'_>> {
+        TreeRefIter::from_bytes(&self.data[start..], self.hash).next()?.ok()
     }
 }
 

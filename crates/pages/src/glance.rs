@@ -17,14 +17,21 @@ pub(crate) struct Glance {
     parts: OnceLock<Parts>,
 }
 
-/// The names by their parts, in lower case: the parts between slashes are few, as most of them come again and again.
+/// The names by their parts, in lower case: those between slashes are few, as most of them come again and again.
+#[derive(Default)]
 struct Parts {
     /// Each part once, one a line.
     text: String,
     ends: Vec<usize>,
-    /// The parts of one name after those of the other, and where those of each end.
-    of_names: Vec<usize>,
-    names: Vec<usize>,
+    /// The parts of each folder.
+    folders: Vec<Vec<usize>>,
+    names: Vec<Name>,
+}
+
+struct Name {
+    folder: usize,
+    /// The part behind the last slash.
+    last: usize,
 }
 
 impl Paths {
@@ -63,57 +70,57 @@ impl Paths {
 
 impl Parts {
     fn of(names: &BTreeSet<String>) -> Self {
-        let mut known: HashMap<String, usize> = HashMap::new();
-        let mut parts =
-            Self { text: String::new(), ends: Vec::new(), of_names: Vec::new(), names: Vec::new() };
+        let (mut parts, mut known, mut before) = (Self::default(), HashMap::new(), None);
         for name in names {
-            for part in name.to_lowercase().split('/') {
-                let number = known.get(part).copied().unwrap_or_else(|| {
-                    known.insert(part.to_owned(), parts.ends.len());
-                    parts.add(part)
-                });
-                parts.of_names.push(number);
+            let folder = path::parent(name);
+            // Those of one folder mostly follow each other.
+            if before != Some(folder) {
+                let of_folder = folder.to_lowercase();
+                let of_folder = of_folder.split('/').map(|part| parts.number(part, &mut known)).collect();
+                parts.folders.push(of_folder);
+                before = Some(folder);
             }
-            parts.names.push(parts.of_names.len());
+            let last = parts.number(&path::name(name).to_lowercase(), &mut known);
+            parts.names.push(Name { folder: parts.folders.len() - 1, last });
         }
         parts
     }
 
-    fn add(&mut self, part: &str) -> usize {
+    fn number(&mut self, part: &str, known: &mut HashMap<String, usize>) -> usize {
+        if let Some(number) = known.get(part) {
+            return *number;
+        }
+        let number = self.ends.len();
+        known.insert(part.to_owned(), number);
         self.text.push_str(part);
         self.ends.push(self.text.len());
         self.text.push('\n');
-        self.ends.len() - 1
+        number
     }
 
     /// The places of the names, the best first; of the same, the first. No word has a slash.
     fn sharing(&self, words: &[String], limit: usize) -> Vec<usize> {
         let words: BTreeSet<_> = words.iter().filter(|word| !word.is_empty()).collect();
         let held = self.words_held(&words);
+        let of_folder =
+            |parts: &Vec<usize>| parts.iter().flat_map(|part| held[*part].iter().copied()).collect();
+        let by_folder: Vec<BTreeSet<usize>> = self.folders.iter().map(of_folder).collect();
         let mut best = Best { limit, names: Vec::new() };
-        // By word, one after the last name that has it.
-        let mut had = vec![0; words.len()];
-        let mut start = 0;
-        for (place, end) in self.names.iter().enumerate() {
-            let mut shared = 0;
-            for word in self.of_names[start..*end].iter().flat_map(|part| &held[*part]) {
-                shared += usize::from(had[*word] != place + 1);
-                had[*word] = place + 1;
-            }
-            best.add(shared, place);
-            start = *end;
+        for (place, name) in self.names.iter().enumerate() {
+            let (folder, last) = (&by_folder[name.folder], &held[name.last]);
+            best.add(folder.len() + last.iter().filter(|word| !folder.contains(word)).count(), place);
         }
         best.names.into_iter().map(|(_, place)| place).collect()
     }
 
     /// By part, which words are in it.
-    fn words_held(&self, words: &BTreeSet<&String>) -> Vec<Vec<usize>> {
-        let mut held = vec![Vec::new(); self.ends.len()];
+    fn words_held(&self, words: &BTreeSet<&String>) -> Vec<BTreeSet<usize>> {
+        let mut held = vec![BTreeSet::new(); self.ends.len()];
         let Ok(finder) = AhoCorasick::new(words) else { return held };
         let mut part = 0;
         for found in finder.find_overlapping_iter(&self.text) {
             part += self.ends[part..].iter().take_while(|end| **end < found.end()).count();
-            held[part].push(found.pattern().as_usize());
+            held[part].insert(found.pattern().as_usize());
         }
         held
     }

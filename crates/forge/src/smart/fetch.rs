@@ -14,7 +14,7 @@ use crate::{Error, HttpRemote, Oid, Result};
 
 /// Of what is there already, as much as this is told to the host. The newest are the likeliest to
 /// be near what is fetched.
-const MAX_HAVES: usize = 64;
+const MAX_HAVES: usize = 16;
 /// Ten times the largest tree that is opened.
 const MAX_OBJECTS: u32 = 2_000_000;
 /// What an answer may have around its pack.
@@ -43,9 +43,10 @@ pub(super) async fn bring(dir: &Path, remote: &HttpRemote, tip: &Oid) -> Result<
     Ok(())
 }
 
-/// Where something is here already, the commits after it are sent, too, when they are no more than this: a host that
-/// cannot see how the two are related goes through both as a whole.
-const DEEP: u32 = 32;
+/// Where something is here already, the commits after it are sent, too, when they are fewer than this: a host that
+/// cannot see how the two are related goes through both as a whole. Each commit more costs it time as well: of 50,000
+/// files, git's own takes 12 ms for the one that is new when 4 are asked for, 30 when 32 are, and 47 when 1 is.
+const DEEP: u32 = 4;
 
 /// `thin-pack` is what makes a host leave out the files that are here: without it, it would leave
 /// out commits only, and of those there is one.
