@@ -168,7 +168,7 @@ impl NewEvent {
 
     /// Of a job that is not put off by its host, but has to wait for its turn.
     pub(crate) fn waits() -> Self {
-        Self::new("waiting", "Waiting for its turn: every worker is busy, or other jobs come first")
+        Self::new("waiting", "Waiting for a free worker; other jobs may come first")
     }
 
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {

@@ -173,9 +173,8 @@ impl FromRequest<App> for Fields {
 fn unread(why: Unread) -> Response {
     let (status, title, message) = match why {
         Unread::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "That form is too large", "Send less."),
-        Unread::TooSlow | Unread::CutOff => {
-            (StatusCode::REQUEST_TIMEOUT, "That form did not come whole", "Send it again.")
-        }
+        Unread::TooSlow => (StatusCode::REQUEST_TIMEOUT, "That form came too slowly", "Send it again."),
+        Unread::CutOff => (StatusCode::BAD_REQUEST, "That form did not come whole", "Send it again."),
         Unread::NoRoom => {
             (StatusCode::SERVICE_UNAVAILABLE, "The server cannot keep up", "Send it again a little later.")
         }

@@ -75,7 +75,9 @@ fn refusal(why: Unread, limit: usize) -> ApiError {
     match why {
         Unread::TooLarge => ApiError::TooLarge(format!("the body must be at most {}", size(limit))),
         Unread::TooSlow => ApiError::TooSlow,
-        Unread::CutOff => ApiError::invalid("invalid_body", "the body was cut off before its end"),
+        Unread::CutOff => {
+            ApiError::invalid("invalid_body", "the body was cut off, or its chunks cannot be read")
+        }
         Unread::NoRoom => ApiError::Busy,
     }
 }

@@ -9,7 +9,7 @@ use super::row::{Place, check_shape};
 /// own: no code, no body.
 type Exchange = (&'static str, Vec<u8>, &'static [&'static str]);
 
-const CUT_OFF: &[&str] = &["400 invalid_body: the body was cut off before its end"];
+const CUT_OFF: &[&str] = &["400 invalid_body: the body was cut off, or its chunks cannot be read"];
 const NOTHING: &[&str] = &["400 invalid_body: not valid JSON: EOF while parsing a value at line 1 column 0"];
 
 fn get(headers: &str) -> Vec<u8> {
@@ -179,6 +179,16 @@ async fn what_is_no_http_is_refused() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test]
+async fn a_form_that_cannot_be_read_is_not_called_late() {
+    let place = Place::open().await;
+    let form = b"POST /login HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nx\r\na=b\r\n0\r\n\r\n";
+    let answers = raw::exchange(&place.server, form).await;
+    assert_eq!(answers.len(), 1);
+    assert_eq!(answers[0].status, 400);
+    assert!(answers[0].to_string().contains("That form did not come whole"), "{}", answers[0]);
 }
 
 fn shown(name: &str, answer: &Answer) -> String {
