@@ -1,14 +1,15 @@
 //! What one commit has and another has not, and how that is written.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 
+use gix::objs::tree::EntryKind;
 use gix::objs::{TreeRefIter, Write as _};
 use gix::{ObjectDetached, ObjectId, Repository};
 
 /// What is more goes by git, which packs it: each object here is a file.
 const MAX_OBJECTS: usize = 64;
 const MAX_BYTES: u64 = 8 << 20;
+const MAX_DEPTH: usize = 100;
 
 pub(super) struct New<'r> {
     source: &'r Repository,
@@ -25,39 +26,38 @@ impl<'r> New<'r> {
         commit: ObjectId,
     ) -> Option<Vec<ObjectDetached>> {
         let mut new = Self { source, objects: Vec::new(), bytes: 0 };
-        new.folder(source.find_commit(commit).ok()?.tree_id().ok()?.detach(), Some(old))?;
+        new.folder(source.find_commit(commit).ok()?.tree_id().ok()?.detach(), Some(old), 0)?;
         new.take(commit)?;
         Some(new.objects)
     }
 
-    /// What is in the folder `new` and not, at the same place, in `old`.
-    fn folder(&mut self, new: ObjectId, old: Option<ObjectId>) -> Option<()> {
+    /// What is in the folder `new` and not, at the same place, in `old`. Both are in git's order; where one is not,
+    /// more is held for new than is. A submodule's commit is in another repository.
+    fn folder(&mut self, new: ObjectId, old: Option<ObjectId>, depth: usize) -> Option<()> {
         if Some(new) == old {
             return Some(());
         }
-        let had = old.map_or_else(|| Some(HashMap::new()), |old| self.entries(old))?;
-        for (name, (is_folder, id)) in self.entries(new)? {
-            match had.get(&name) {
-                Some((_, old)) if *old == id => {}
-                Some((true, old)) if is_folder => self.folder(id, Some(*old))?,
-                _ if is_folder => self.folder(id, None)?,
+        if depth == MAX_DEPTH {
+            return None;
+        }
+        let (source, hash) = (self.source, self.source.object_hash());
+        let had = old.map(|old| source.find_tree(old)).transpose().ok()?;
+        let had = had.as_ref().map_or(&[][..], |tree| &tree.data);
+        let mut had = TreeRefIter::from_bytes(had, hash).map_while(Result::ok).peekable();
+        for entry in TreeRefIter::from_bytes(&source.find_tree(new).ok()?.data, hash) {
+            let entry = entry.ok()?;
+            while had.next_if(|old| *old < entry).is_some() {}
+            let old =
+                had.next_if(|old| old.filename == entry.filename && old.mode.kind() == entry.mode.kind());
+            let (id, old) = (entry.oid.to_owned(), old.map(|old| old.oid.to_owned()));
+            match entry.mode.kind() {
+                _ if old == Some(id) => {}
+                EntryKind::Tree => self.folder(id, old, depth + 1)?,
+                EntryKind::Commit => {}
                 _ => self.take(id)?,
             }
         }
         self.take(new)
-    }
-
-    /// By name: whether it is a folder, and its object. A submodule's commit is in another repository.
-    fn entries(&self, folder: ObjectId) -> Option<HashMap<Vec<u8>, (bool, ObjectId)>> {
-        let tree = self.source.find_tree(folder).ok()?;
-        let mut entries = HashMap::new();
-        for entry in TreeRefIter::from_bytes(&tree.data, self.source.object_hash()) {
-            let entry = entry.ok()?;
-            if !entry.mode.is_commit() {
-                entries.insert(entry.filename.to_vec(), (entry.mode.is_tree(), entry.oid.to_owned()));
-            }
-        }
-        Some(entries)
     }
 
     fn take(&mut self, id: ObjectId) -> Option<()> {

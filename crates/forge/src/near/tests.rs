@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use gix::objs::tree::EntryKind;
 use tempfile::TempDir;
 
 use super::{fetch, head_branch, is_free, open, push, tip};
@@ -220,6 +221,20 @@ async fn much_that_is_new_or_a_cache_without_anything_is_left_to_git() {
     let remote = Remote::file(&room.git_dir()).unwrap();
     assert_eq!(cache.fetch(&remote, "main", "base").await.unwrap(), new);
     assert_eq!(git(&room.cache(), &["fsck", "--strict", "--no-dangling"]), "");
+}
+
+#[tokio::test]
+async fn folders_without_end_are_left_to_git() {
+    let room = Room::new().await;
+    let mut tree = room.git(&["rev-parse", "main^{tree}"]);
+    let repository = open(&room.git_dir()).unwrap();
+    for _ in 0..5_000 {
+        let oid = gix::ObjectId::from_hex(tree.as_bytes()).unwrap();
+        let entry = gix::objs::tree::Entry { mode: EntryKind::Tree.into(), filename: "a".into(), oid };
+        tree = repository.write_object(gix::objs::Tree { entries: vec![entry] }).unwrap().to_string();
+    }
+    let new = Oid::parse(&room.git(&["commit-tree", "-m", "Deep", "-p", "main", &tree])).unwrap();
+    assert_eq!(fetch(&room.cache(), &room.git_dir(), &new), None);
 }
 
 #[tokio::test]
