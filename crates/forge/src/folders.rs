@@ -10,14 +10,23 @@ use gix::objs::tree::{EntryKind, EntryRef};
 use crate::Result;
 use crate::snapshot::damaged;
 
-/// Bytes of folders that are kept at a time. One that is larger by itself is not.
-const MAX_KEPT: usize = 8 << 20;
+/// Bytes of folders that are kept at a time. One that is larger by itself is not; of 100,000 files with names of 200
+/// letters each, all are.
+const MAX_KEPT: usize = 32 << 20;
 
 /// The kind of what stands somewhere, and its object.
 pub(crate) type Place = (EntryKind, ObjectId);
 
-#[derive(Default)]
-pub(crate) struct Folders(Mutex<Kept>);
+pub(crate) struct Folders {
+    most: usize,
+    kept: Mutex<Kept>,
+}
+
+impl Default for Folders {
+    fn default() -> Self {
+        Self { most: MAX_KEPT, kept: Mutex::default() }
+    }
+}
 
 #[derive(Default)]
 struct Kept {
@@ -45,23 +54,23 @@ impl Folders {
     }
 
     fn named(&self, repository: &gix::Repository, folder: ObjectId, name: &[u8]) -> Result<Option<Place>> {
-        let kept = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(names) = kept().folders.get(&folder) {
             return Ok(names.find(name));
         }
         let tree = repository.find_tree(folder).map_err(damaged)?;
         let read = Folder::read(tree.detach().data, repository.object_hash())?;
         let found = read.find(name);
-        if read.data.len() <= MAX_KEPT {
-            kept().add(folder, read);
+        if read.data.len() <= self.most {
+            kept().add(folder, read, self.most);
         }
         Ok(found)
     }
 }
 
 impl Kept {
-    fn add(&mut self, id: ObjectId, folder: Folder) {
-        if self.bytes + folder.data.len() > MAX_KEPT {
+    fn add(&mut self, id: ObjectId, folder: Folder, most: usize) {
+        if self.bytes + folder.data.len() > most {
             *self = Self::default();
         }
         self.bytes += folder.data.len();
@@ -118,10 +127,10 @@ mod tests {
         let entry = |number: u32| {
             let mut id = [0; 20];
             id[..4].copy_from_slice(&(number ^ salt).to_be_bytes());
-            let filename = format!("{number:02000}").into();
+            let filename = format!("{number:0200}").into();
             Entry { mode: EntryKind::Blob.into(), filename, oid: ObjectId::Sha1(id) }
         };
-        let entries = (0..u32::try_from(bytes / 2028).unwrap()).map(entry).collect();
+        let entries = (0..u32::try_from(bytes / 228).unwrap()).map(entry).collect();
         repository.write_object(gix::objs::Tree { entries }).unwrap().detach()
     }
 
@@ -129,13 +138,14 @@ mod tests {
     fn names_are_found_in_folders_of_every_size() {
         let room = tempfile::tempdir().unwrap();
         let repository = gix::init_bare(room.path()).unwrap();
-        let folders = Folders::default();
+        let most = 1 << 20;
+        let folders = Folders { most, ..Folders::default() };
         // One that is kept, one that takes its place, one that is too large for that.
-        let sizes = [(MAX_KEPT / 4 * 3, 1), (MAX_KEPT / 2, 2), (MAX_KEPT + 1000, 3)];
+        let sizes = [(most / 4 * 3, 1), (most / 2, 2), (most + 1000, 3)];
         let all = sizes.map(|(bytes, salt)| (folder(&repository, bytes, salt), salt));
         for (id, salt) in all.into_iter().chain(all) {
             for number in [0, 1, 2_000] {
-                let place = folders.place(&repository, id, &format!("{number:02000}")).unwrap();
+                let place = folders.place(&repository, id, &format!("{number:0200}")).unwrap();
                 let (kind, found) = place.unwrap();
                 assert_eq!(
                     (kind, &found.as_bytes()[..4]),
@@ -143,8 +153,8 @@ mod tests {
                 );
             }
             assert_eq!(folders.place(&repository, id, "nothing").unwrap(), None);
-            assert_eq!(folders.place(&repository, id, &format!("{:02000}/below", 1)).unwrap(), None);
-            assert!(folders.0.lock().unwrap().bytes <= MAX_KEPT);
+            assert_eq!(folders.place(&repository, id, &format!("{:0200}/below", 1)).unwrap(), None);
+            assert!(folders.kept.lock().unwrap().bytes <= most);
         }
     }
 }

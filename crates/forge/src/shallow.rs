@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::snapshot::{damaged, object_id, open_repository};
+use crate::snapshot::{damaged, noticing, object_id, open_repository};
 use crate::{Oid, Result};
 
 pub(crate) struct Shallow {
@@ -42,7 +42,7 @@ impl Shallow {
         let fetched: HashSet<_> = self.commits.iter().chain(known).collect();
         let mut at = commit.clone();
         while !fetched.contains(&at) {
-            let found = repository.find_commit(object_id(&at)?).map_err(damaged)?;
+            let found = noticing(&self.dir, repository.find_commit(object_id(&at)?).map_err(damaged))?;
             // What is made here has one parent.
             let Some(parent) = found.parent_ids().next() else { return Ok(None) };
             at = Oid::parse(&parent.to_string())?;

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use crate::commit::set_pin;
 use crate::git::PATIENT;
+use crate::shallow::Shallow;
 use crate::snapshot::{object_id, open_repository};
 use crate::{Error, HttpRemote, Oid, Result, Snapshot};
 
@@ -34,8 +35,10 @@ pub(crate) async fn fetch(
         None => within(QUICK, remote, refs::head(remote)).await?,
     };
     let (branch, tip) = found.ok_or_else(|| Error::NoSuchBranch(branch.unwrap_or("HEAD").to_owned()))?;
-    if !has(dir, &tip) {
-        within(PATIENT, remote, fetch::bring(dir, remote, &tip)).await?;
+    match has(dir, &tip) {
+        // It may have come along with a later one, and its parents may not.
+        true => Shallow::read(dir)?.add(&tip)?,
+        false => within(PATIENT, remote, fetch::bring(dir, remote, &tip)).await?,
     }
     set_pin(&open_repository(dir)?.to_thread_local(), pin, object_id(&tip)?)?;
     Ok((branch, tip))

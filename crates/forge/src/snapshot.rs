@@ -85,16 +85,20 @@ impl Snapshot {
         }
     }
 
-    /// Remembers damage for the next fetch, which puts it right.
     fn noticing<T>(&self, read: Result<T>) -> Result<T> {
-        if let Err(Error::Damaged(cause)) = &read {
-            tracing::warn!("the repository cache at {} is damaged: {cause}", self.dir.display());
-            if let Err(cause) = std::fs::write(self.dir.join(SUSPECT), "") {
-                tracing::warn!("the damage could not be marked: {cause}");
-            }
-        }
-        read
+        noticing(&self.dir, read)
     }
+}
+
+/// Remembers damage for the next fetch, which puts it right.
+pub(crate) fn noticing<T>(dir: &Path, read: Result<T>) -> Result<T> {
+    if let Err(Error::Damaged(cause)) = &read {
+        tracing::warn!("the repository cache at {} is damaged: {cause}", dir.display());
+        if let Err(cause) = std::fs::write(dir.join(SUSPECT), "") {
+            tracing::warn!("the damage could not be marked: {cause}");
+        }
+    }
+    read
 }
 
 pub(crate) fn is_suspect(dir: &Path) -> bool {

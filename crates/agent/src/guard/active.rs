@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use regex::Regex;
+use regex::{Match, Regex};
 
 use super::added::Text;
 use super::markup::{Markup, Shown, may_load};
@@ -55,13 +55,26 @@ fn more<'r>(
 /// Where it stands. A line may be as it was, and run now because the fence around it is gone.
 fn first_line<'r>(text: &Text<'_>, mut new: impl Iterator<Item = &'r Running> + Clone) -> Option<usize> {
     let added = new.clone().filter_map(|running| text.added_line(running.at)).min();
-    added.or_else(|| new.next().map(|running| text.text[..running.at].matches('\n').count() + 1))
+    added.or_else(|| new.next().map(|running| text.line_of(running.at)))
 }
 
+/// Each pattern is looked for by itself and ends where it must: one that stays open to the end of a page would hide
+/// others, and take time by the square of them.
 fn running(path: &str, markup: &Markup) -> Vec<Running> {
-    let pattern = pattern().filter(|_| may_run(path));
-    let all = pattern.into_iter().flat_map(|pattern| pattern.find_iter(&markup.visible));
-    all.map(|found| Running { kind: kind(found.as_str()), at: found.start() }).collect()
+    let Some(pattern) = tag().filter(|_| may_run(path)) else { return Vec::new() };
+    let text = markup.visible.as_str();
+    let running = |found: Match<'_>, start| Running { kind: kind(found.as_str()), at: start + found.start() };
+    let mut all: Vec<_> = pattern.find_iter(text).map(|found| running(found, 0)).collect();
+    for open in open_ended().into_iter().flat_map(|pattern| pattern.find_iter(text)) {
+        let calls = call().into_iter().flat_map(|pattern| pattern.find_iter(open.as_str()));
+        let before = all.len();
+        all.extend(calls.map(|found| running(found, open.start())));
+        if all.len() > before {
+            all.push(Running { kind: "expression".to_owned(), at: open.start() });
+        }
+    }
+    all.sort_by_key(|running| running.at);
+    all
 }
 
 /// The last word, which tells it: what stands before are blanks, quotes and attributes.
@@ -75,20 +88,30 @@ fn may_run(path: &str) -> bool {
     may_load(path) && !path.ends_with(".json") && !path.ends_with(".css")
 }
 
-fn pattern() -> Option<&'static Regex> {
+fn tag() -> Option<&'static Regex> {
     static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
     let pattern = || {
         Regex::new(concat!(
-            r"(?i)<script\b|<iframe\b|<object\b|<embed\b|<base\b|<form\b|<link\b|<meta\s[^>]*http-equiv",
+            r"(?i)<script\b|<iframe\b|<object\b|<embed\b|<base\b|<form\b|<link\b",
             r"|[\s/\x22']on[a-z]{3,}\s*=\s*[\x22']|\b(?:javascript|vbscript)\s*:\s*[a-z(]|data:text/html",
-            r"|\{[^}\n]*(?:process\.env|import\.meta|require\(|fetch\(|eval\(|child_process|globalThis)",
-            r"|(?m:^export\s[^\n]*(?:process\.env|import\.meta|require\(|fetch\(|eval\())",
             r"|(?m:^import\s[^\n]*[\x22']https?:)",
             r"|dangerouslySetInnerHTML"
         ))
         .ok()
     };
     PATTERN.get_or_init(pattern).as_ref()
+}
+
+/// What more may stand in: an expression, a statement, a tag that acts by one of its attributes.
+fn open_ended() -> Option<&'static Regex> {
+    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
+    PATTERN.get_or_init(|| Regex::new(r"(?i)\{[^}\n]*|(?m:^export\s[^\n]*)|<meta\s[^>]*").ok()).as_ref()
+}
+
+fn call() -> Option<&'static Regex> {
+    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
+    let words = "process\\.env|import\\.meta|require\\(|fetch\\(|eval\\(|child_process|globalThis|http-equiv";
+    PATTERN.get_or_init(|| Regex::new(&format!("(?i){words}")).ok()).as_ref()
 }
 
 #[cfg(test)]
@@ -107,8 +130,10 @@ mod tests {
         };
         check("<SCRIPT async> <iframe src=x>", &["script", "iframe"]);
         check("<img OnError = 'x'> <a href='javascript : a'>", &["onerror", "javascript"]);
-        check("<meta charset=utf-8 http-equiv=refresh>", &["equiv"]);
-        check("{await fetch(x)} {process.env.A}", &["fetch", "env"]);
+        check("<meta charset=utf-8 http-equiv=refresh>", &["expression", "equiv"]);
+        check("{await fetch(x)} {process.env.A}", &["expression", "fetch", "expression", "env"]);
+        check("{<script>x()</script> fetch(a + process.env.B)}", &["expression", "script", "fetch", "env"]);
+        check("export const a = require('b')", &["expression", "require"]);
         check("import x from 'https://e.example/x.js'", &["https"]);
         check("Plain words on pages = 'x'.", &[]);
     }

@@ -62,6 +62,12 @@ impl<'a> Text<'a> {
         range.contains(&offset).then_some(*number)
     }
 
+    /// The line of an offset in what is shown of the text, where blanks may stand elsewhere on their line: it need not be
+    /// between two letters.
+    pub(super) fn line_of(&self, offset: usize) -> usize {
+        self.text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
+    }
+
     /// What is said of a line; the title and a name have but one.
     pub(super) fn shown_line(&self, line: usize) -> Option<usize> {
         matches!(self.place, Place::File(_) | Place::Summary).then_some(line)

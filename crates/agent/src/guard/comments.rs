@@ -66,7 +66,7 @@ fn first_new(added: &Added<'_>, path: &str, text: &Text<'_>, markup: &Markup) ->
         // Many lines of one comment may be old, and one of them new: it is told where it begins.
         let start = found.get(0)?.start();
         let is_new = !is_directive(words.as_str()) && !added.was_there(text, words.as_str());
-        is_new.then(|| text.text[..start].matches('\n').count() + 1)
+        is_new.then(|| text.line_of(start))
     });
     comments.next()
 }

@@ -63,8 +63,8 @@ fn judge_embed<'a>(
             embed.kind.as_str()
         )
     };
-    let line = text.text[..embed.at].matches('\n').count() + 1;
-    Some(Finding { rule: Rule::Remote, place: text.place, line: Some(line), what, fatal: true })
+    let line = Some(text.line_of(embed.at));
+    Some(Finding { rule: Rule::Remote, place: text.place, line, what, fatal: true })
 }
 
 /// Whether the words of a person name this host, and not one that it is a part of.

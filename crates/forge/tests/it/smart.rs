@@ -228,6 +228,25 @@ async fn a_branch_that_moved_brings_only_what_is_new() {
 }
 
 #[tokio::test]
+async fn a_branch_at_a_commit_that_came_along_with_a_later_one_is_worked_on() {
+    let site = Site::new().await;
+    site.fetch("job-1").await.unwrap();
+    for behind in [1, 2] {
+        for n in 0..5 {
+            site.host.push(NAME, "main", &[("index.md", &format!("# {behind} {n}\n"))]).await;
+        }
+        site.fetch("job-1").await.unwrap();
+        let older = format!("main~{behind}");
+        git(&site.git_dir, &["branch", "-f", "release", &older]);
+        let base = site.cache.fetch(&site.remote, "release", "job-2").await.unwrap();
+        assert_eq!(base.as_str(), git(&site.git_dir, &["rev-parse", &older]));
+        let new = site.edit(&base, "Mine\n");
+        site.push(&new, &format!("docwright/{behind}"), None).await.unwrap();
+        site.sound();
+    }
+}
+
+#[tokio::test]
 async fn a_tidied_cache_goes_on() {
     let site = Site::new().await;
     let first = site.fetch("job-1").await.unwrap();

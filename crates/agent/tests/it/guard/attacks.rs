@@ -184,6 +184,17 @@ fn active_content() {
         assert_eq!(Case { base, edits, ..Case::default() }.judge(), expected, "{base:?} {edits:?}");
     };
     check(&[("a.md", fenced)], &[("a.md", script)], &["!remote a.md:3"]);
+    let read = "Hello {process.env.NAME}\n";
+    check(&[("a.mdx", read)], &[("a.mdx", "Hello {fetch('/' + process.env.NAME)}\n")], &["!remote a.mdx:1"]);
+    check(
+        &[("a.mdx", read)],
+        &[("a.mdx", "Hello {<script>x()</script> + process.env.NAME}\n")],
+        &["!remote a.mdx:1"],
+    );
+    // Blanks before a letter of several bytes, which are elsewhere in what is shown.
+    let fenced = "```html\n aé<script>go()</script>\n```\n";
+    check(&[("a.mdx", fenced)], &[("a.mdx", " aé<script>go()</script>\n")], &["!remote a.mdx:1"]);
+    check(&[("a.mdx", "x\n")], &[("a.mdx", "x\n aé<!-- a remark -->\n")], &["hidden a.mdx:2"]);
     // It may go to another page, but nothing else may become one, and none may be copied.
     check(&[("a.md", script), ("b.md", "")], &[("a.md", "# Title\n"), ("b.md", script)], &[]);
     check(

@@ -67,6 +67,12 @@ fn time_is_linear() {
         "![a](//x.y) ",
         "<!-- more -->",
         "<!-- a -->\n",
+        "{<script ",
+        "<meta <script ",
+        "{ onabc='",
+        "{javascript:a",
+        "`{ <script",
+        "export {fetch( ",
         "[a](https://x.y/?d=dGhlIHBhc3N3b3JkIGlzIGh1bnRlcjI)\n",
     ] {
         let time = |bytes: usize| {
