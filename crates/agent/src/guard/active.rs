@@ -1,9 +1,9 @@
 //! What runs in the reader's browser, or when the docs are built.
 //!
 //! It is new when the touched pages together have more of its kind than they had: a script may go from one page to
-//! another, but nothing else becomes a script.
+//! another, but nothing else becomes a script. A tag that loads what one of them loads already may be in every page.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use regex::{Match, Regex};
@@ -17,13 +17,16 @@ struct Running {
     /// What it is: `script`, `onclick`, `fetch`.
     kind: String,
     at: usize,
+    /// The whole of a tag that loads what runs.
+    loads: Option<String>,
 }
 
 pub(super) fn judge<'a>(shown: &Shown<'_, 'a>, found: &mut Vec<Finding<'a>>) {
     let before = shown.before.iter().map(|(path, markup)| (*path, running(path, markup)));
-    let before: BTreeMap<&str, Vec<Running>> = before.collect();
+    let mut before: BTreeMap<&str, Vec<Running>> = before.collect();
     let after = shown.after.iter().map(|(path, text, markup)| (*path, *text, running(path, markup)));
-    let after: Vec<(&str, &Text<'a>, Vec<Running>)> = after.collect();
+    let mut after: Vec<(&str, &Text<'a>, Vec<Running>)> = after.collect();
+    leave_out_common(before.values_mut().collect(), after.iter_mut().map(|(.., all)| all).collect());
     let everywhere = more(before.values().flatten(), after.iter().flat_map(|(.., all)| all));
     for (path, text, all) in &after {
         let here = more(before.get(path).into_iter().flatten(), all);
@@ -38,6 +41,17 @@ pub(super) fn judge<'a>(shown: &Shown<'_, 'a>, found: &mut Vec<Finding<'a>>) {
             what: "adds something that runs in the reader's browser or when the docs are built".to_owned(),
             fatal: true,
         }));
+    }
+}
+
+/// Takes away what is loaded by the same tag before and after, however often.
+fn leave_out_common(before: Vec<&mut Vec<Running>>, after: Vec<&mut Vec<Running>>) {
+    let tags = |pages: &[&mut Vec<Running>]| -> BTreeSet<String> {
+        pages.iter().flat_map(|all| all.iter()).filter_map(|running| running.loads.clone()).collect()
+    };
+    let common: BTreeSet<String> = tags(&before).intersection(&tags(&after)).cloned().collect();
+    for all in before.into_iter().chain(after) {
+        all.retain(|running| running.loads.as_ref().is_none_or(|tag| !common.contains(tag)));
     }
 }
 
@@ -63,18 +77,37 @@ fn first_line<'r>(text: &Text<'_>, mut new: impl Iterator<Item = &'r Running> + 
 fn running(path: &str, markup: &Markup) -> Vec<Running> {
     let Some(pattern) = tag().filter(|_| may_run(path)) else { return Vec::new() };
     let text = markup.visible.as_str();
-    let running = |found: Match<'_>, start| Running { kind: kind(found.as_str()), at: start + found.start() };
+    let running = |found: Match<'_>, start| {
+        let at = start + found.start();
+        Running { kind: kind(found.as_str()), at, loads: loading(&text[at..]) }
+    };
     let mut all: Vec<_> = pattern.find_iter(text).map(|found| running(found, 0)).collect();
     for open in open_ended().into_iter().flat_map(|pattern| pattern.find_iter(text)) {
         let calls = call().into_iter().flat_map(|pattern| pattern.find_iter(open.as_str()));
         let before = all.len();
         all.extend(calls.map(|found| running(found, open.start())));
         if all.len() > before {
-            all.push(Running { kind: "expression".to_owned(), at: open.start() });
+            all.push(Running { kind: "expression".to_owned(), at: open.start(), loads: None });
         }
     }
     all.sort_by_key(|running| running.at);
     all
+}
+
+/// The tag that `text` begins with, when what runs is not in the page but where the tag says.
+fn loading(text: &str) -> Option<String> {
+    const MAX_TAG: usize = 300;
+    let by = [
+        ("<script", " src="),
+        ("<iframe", " src="),
+        ("<embed", " src="),
+        ("<link", " href="),
+        ("<object", " data="),
+    ];
+    let end = text.bytes().take(MAX_TAG).position(|byte| byte == b'>')?;
+    let tag = text[..end].to_ascii_lowercase();
+    let loads = by.iter().any(|(name, attribute)| tag.starts_with(name) && tag.contains(attribute));
+    loads.then(|| text[..end].to_owned())
 }
 
 /// The last word, which tells it: what stands before are blanks, quotes and attributes.

@@ -44,6 +44,19 @@ fn what_was_there_may_be_moved_and_edited() {
 }
 
 #[test]
+fn pages_of_a_site_load_the_same() {
+    let page = |text: &str| {
+        format!("<link rel=stylesheet href=/s.css>\n<script src=\"/a.js\"></script>\n<p>{text}\n")
+    };
+    let (old, new, more) = (page("One, two."), page("One."), page("Two."));
+    let case =
+        Case { base: &[("a.html", &old)], edits: &[("a.html", &new), ("b.html", &more)], ..Case::default() };
+    assert_eq!(case.judge(), [""; 0]);
+    let inline = page("<script>go()</script>");
+    assert_eq!(Case { edits: &[("a.html", &inline)], ..case }.judge(), ["!remote a.html:3"]);
+}
+
+#[test]
 fn navigation_is_data() {
     let nav = "nav:\n  - Home: index.md\n  - Guides:\n      - guides/a.md\n";
     assert_eq!(Case { edits: &[("mkdocs.yml", nav)], ..Case::default() }.judge(), [""; 0]);
