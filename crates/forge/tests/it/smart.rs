@@ -247,6 +247,23 @@ async fn a_branch_at_a_commit_that_came_along_with_a_later_one_is_worked_on() {
 }
 
 #[tokio::test]
+async fn a_commit_that_is_missing_when_something_is_pushed_is_put_right_by_the_next_fetch() {
+    let site = Site::new().await;
+    site.host.push(NAME, "main", &[("index.md", "# Newer\n")]).await;
+    let base = site.fetch("job-1").await.unwrap();
+    let new = site.edit(&base, "Mine\n");
+    let list = site.dir().join("shallow");
+    fs::write(&list, fs::read_to_string(&list).unwrap().replace(&format!("{base}\n"), "")).unwrap();
+    assert!(matches!(site.push(&new, HEAD, None).await, Err(Error::Damaged(_))));
+    assert!(site.dir().join("docwright-suspect").exists(), "the cache is not marked");
+
+    assert_eq!(site.fetch("job-1").await.unwrap(), base);
+    let new = site.edit(&base, "Mine\n");
+    site.push(&new, HEAD, None).await.unwrap();
+    site.sound();
+}
+
+#[tokio::test]
 async fn a_tidied_cache_goes_on() {
     let site = Site::new().await;
     let first = site.fetch("job-1").await.unwrap();
