@@ -17,8 +17,8 @@ struct Running {
     /// What it is: `script`, `onclick`, `fetch`.
     kind: String,
     at: usize,
-    /// The whole of a tag that loads what runs.
-    loads: Option<String>,
+    /// The whole of a tag that loads what runs, and the folder that its address counts from.
+    loads: Option<(String, String)>,
 }
 
 pub(super) fn judge<'a>(shown: &Shown<'_, 'a>, found: &mut Vec<Finding<'a>>) {
@@ -46,10 +46,10 @@ pub(super) fn judge<'a>(shown: &Shown<'_, 'a>, found: &mut Vec<Finding<'a>>) {
 
 /// Takes away what is loaded by the same tag before and after, however often.
 fn leave_out_common(before: Vec<&mut Vec<Running>>, after: Vec<&mut Vec<Running>>) {
-    let tags = |pages: &[&mut Vec<Running>]| -> BTreeSet<String> {
+    let tags = |pages: &[&mut Vec<Running>]| -> BTreeSet<(String, String)> {
         pages.iter().flat_map(|all| all.iter()).filter_map(|running| running.loads.clone()).collect()
     };
-    let common: BTreeSet<String> = tags(&before).intersection(&tags(&after)).cloned().collect();
+    let common: BTreeSet<_> = tags(&before).intersection(&tags(&after)).cloned().collect();
     for all in before.into_iter().chain(after) {
         all.retain(|running| running.loads.as_ref().is_none_or(|tag| !common.contains(tag)));
     }
@@ -79,7 +79,7 @@ fn running(path: &str, markup: &Markup) -> Vec<Running> {
     let text = markup.visible.as_str();
     let running = |found: Match<'_>, start| {
         let at = start + found.start();
-        Running { kind: kind(found.as_str()), at, loads: loading(&text[at..]) }
+        Running { kind: kind(found.as_str()), at, loads: loading(path, &text[at..]) }
     };
     let mut all: Vec<_> = pattern.find_iter(text).map(|found| running(found, 0)).collect();
     for open in open_ended().into_iter().flat_map(|pattern| pattern.find_iter(text)) {
@@ -95,7 +95,7 @@ fn running(path: &str, markup: &Markup) -> Vec<Running> {
 }
 
 /// The tag that `text` begins with, when what runs is not in the page but where the tag says.
-fn loading(text: &str) -> Option<String> {
+fn loading(path: &str, text: &str) -> Option<(String, String)> {
     const MAX_TAG: usize = 300;
     let by = [
         ("<script", " src="),
@@ -106,8 +106,11 @@ fn loading(text: &str) -> Option<String> {
     ];
     let end = text.bytes().take(MAX_TAG).position(|byte| byte == b'>')?;
     let tag = text[..end].to_ascii_lowercase();
-    let loads = by.iter().any(|(name, attribute)| tag.starts_with(name) && tag.contains(attribute));
-    loads.then(|| text[..end].to_owned())
+    let (_, attribute) = by.iter().find(|(name, _)| tag.starts_with(name))?;
+    let (_, address) = tag.split_once(attribute)?;
+    let is_absolute = address.trim_start_matches(['"', '\'']).starts_with('/');
+    let folder = path.rsplit_once('/').filter(|_| !is_absolute).map_or("", |(folder, _)| folder);
+    Some((text[..end].to_owned(), folder.to_owned()))
 }
 
 /// The last word, which tells it: what stands before are blanks, quotes and attributes.

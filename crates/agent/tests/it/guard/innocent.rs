@@ -52,6 +52,13 @@ fn pages_of_a_site_load_the_same() {
     let case =
         Case { base: &[("a.html", &old)], edits: &[("a.html", &new), ("b.html", &more)], ..Case::default() };
     assert_eq!(case.judge(), [""; 0]);
+    // A relative address leads elsewhere from another folder.
+    let (old, new) = ("<script src=a.js></script>\n", "<script src=a.js></script>\nMore.\n");
+    let beside =
+        Case { base: &[("a.html", old)], edits: &[("a.html", new), ("b.html", new)], ..Case::default() };
+    assert_eq!(beside.judge(), [""; 0]);
+    let below = Case { edits: &[("a.html", new), ("x/b.html", new)], ..beside };
+    assert_eq!(below.judge(), ["!remote x/b.html:1"]);
     let inline = page("<script>go()</script>");
     assert_eq!(Case { edits: &[("a.html", &inline)], ..case }.judge(), ["!remote a.html:3"]);
 }
