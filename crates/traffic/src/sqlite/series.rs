@@ -62,7 +62,8 @@ fn recent(project: &Project) -> Option<Span> {
     Some((days().min()?, days().max()?))
 }
 
-/// The range in milliseconds; its open ends are where the reads are.
+/// The range in milliseconds; its open ends are where the reads are. Without a read, one that is open
+/// at an end is empty: there is no first hour to count from.
 async fn span(
     reads: &SqlitePool,
     project: i64,
@@ -75,10 +76,10 @@ async fn span(
             .fetch_one(reads)
             .await?;
     let days = [kept.0.zip(kept.1), recent];
-    let first = days.iter().flatten().map(|(first, _)| first * DAY).min().unwrap_or(0);
-    let last = days.iter().flatten().map(|(_, last)| (last + 1) * DAY).max().unwrap_or(0);
-    let from = range.from().unwrap_or(first).clamp(EVER.0, EVER.1);
-    Ok((from, range.to().unwrap_or(last).clamp(from, EVER.1)))
+    let first = days.iter().flatten().map(|(first, _)| first * DAY).min();
+    let last = days.iter().flatten().map(|(_, last)| (last + 1) * DAY).max();
+    let from = range.from().or(first).or(range.to()).unwrap_or(0).clamp(EVER.0, EVER.1);
+    Ok((from, range.to().or(last).unwrap_or(from).clamp(from, EVER.1)))
 }
 
 struct Steps {

@@ -1,10 +1,13 @@
 //! What only a backend with a file and a bounded queue can show.
 
+use base::Clock;
 use base::sqlite::OpenError;
 use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
-use traffic::{Limits, Portion, Range, Receipt, SqliteViews, TakeError, Views};
+use traffic::{
+    Interval, Limits, Portion, Range, RawEvent, Receipt, Reports, Series, SqliteViews, TakeError, Views,
+};
 
-use crate::views::{CLAUDE, FIREFOX, all, clock, open, page, view, with_id};
+use crate::views::{CLAUDE, FIREFOX, all, clock, event, open, page, raw, view, with_id};
 
 #[tokio::test]
 async fn reopening_keeps_everything() {
@@ -20,6 +23,22 @@ async fn reopening_keeps_everything() {
     let receipt = after.take("acme", vec![with_id("/a", "1")]).await.unwrap();
     assert_eq!(receipt, Receipt { accepted: 1, duplicates: 1 });
     assert_eq!(all(&after, "acme").await, counts);
+}
+
+/// Nothing read yet is no reason to count hours from the year 2000, and to refuse for their number.
+#[tokio::test]
+async fn a_series_until_now_of_a_project_that_nobody_read_is_empty() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let views = open(&folder.path().join("views.db"), &clock).await;
+    for unread in [view("/logo.png", FIREFOX), event(RawEvent { status: Some(500), ..raw("/a", FIREFOX) })] {
+        views.take("acme", vec![unread]).await.unwrap();
+        for interval in [Interval::Hour, Interval::Day, Interval::Week, Interval::Month] {
+            let until_now = Range::new(None, Some(clock.now_ms())).unwrap();
+            let series = views.series("acme", &until_now, interval, None).await.unwrap();
+            assert_eq!(series, Series::default(), "{interval:?}");
+        }
+    }
 }
 
 #[tokio::test]
