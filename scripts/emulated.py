@@ -34,8 +34,8 @@ def emulated(folder, token, app, installation, key):
     try:
         wait(port, folder / "emulate.log")
         proposed(port, token)
-        # It has github.com's paths, not those of a host of one's own.
-        yield recorder(port, strip="/api/v3")
+        # It has github.com's paths, not those of a host of one's own; and no git that could say who may push.
+        yield recorder(port, strip="/api/v3", granted=["/acme/docs.git/info/refs?service=git-receive-pack"])
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(timeout=30)

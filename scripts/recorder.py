@@ -9,10 +9,11 @@ import threading
 LENGTH = ("transfer-encoding", "content-length", "connection")
 
 
-def recorder(port, strip=""):
-    """Before the server at this port, whose paths are without `strip`; `seen` has what was asked and answered."""
+def recorder(port, strip="", granted=()):
+    """Before the server at this port, whose paths are without `strip`; `seen` has what was asked and answered. What is
+    `granted`, by its path, is answered here, with a plain yes, and not noted."""
     made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    made.behind, made.strip, made.seen = port, strip, []
+    made.behind, made.strip, made.granted, made.seen = port, strip, granted, []
     threading.Thread(target=made.serve_forever, daemon=True).start()
     return made
 
@@ -27,6 +28,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def forward(self):
         body = self.body()
+        if self.path in self.server.granted:
+            self.send_response_only(200)
+            self.send_header("Content-Type", "application/x-git-receive-pack-advertisement")
+            self.send_header("Content-Length", "0")
+            return self.end_headers()
         headers = {name: value for name, value in self.headers.items() if name.lower() not in LENGTH}
         path = self.path.removeprefix(self.server.strip)
         connection = http.client.HTTPConnection("127.0.0.1", self.server.behind, timeout=60)

@@ -17,6 +17,8 @@ pub enum Access {
     /// Reads, pushes, opens pull requests and merges them.
     Full,
     ReadOnly,
+    /// Reads, though the person whose it is may push, and the host tells of the person alone.
+    ReadOnlyOfWriter,
     /// Reads and pushes.
     NoPulls,
     Expired,
@@ -50,6 +52,11 @@ impl Caller {
             None => true,
         };
         !repository.settings.private || self.0.as_ref().is_some_and(covered)
+    }
+
+    /// What the host tells of pushing: of some tokens, what their person may do.
+    pub(crate) fn seems_to_push(&self) -> bool {
+        self.may_push() || self.access() == Some(Access::ReadOnlyOfWriter)
     }
 
     pub(crate) fn may_push(&self) -> bool {

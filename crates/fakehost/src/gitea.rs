@@ -81,7 +81,7 @@ async fn user(State(host): State<Arc<Host>>, caller: Caller) -> Result<Json<Valu
 /// `GET /repos/{owner}/{repo}`
 async fn repository(State(host): State<Arc<Host>>, site: Site) -> Json<Value> {
     let mut shown = json::repository(&host, &site.repository);
-    shown["permissions"] = json!({ "admin": false, "push": site.caller.may_push(), "pull": true });
+    shown["permissions"] = json!({ "admin": false, "push": site.caller.seems_to_push(), "pull": true });
     Json(shown)
 }
 

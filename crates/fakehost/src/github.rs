@@ -6,7 +6,7 @@ mod pulls;
 use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, patch, post, put};
@@ -62,6 +62,7 @@ async fn limit(State(host): State<Arc<Host>>, request: Request, next: Next) -> R
         return (StatusCode::FORBIDDEN, NO_AGENT).into_response();
     }
     let caller = host.caller(request.headers());
+    let opens = request.method() == Method::POST && request.uri().path().ends_with("/pulls");
     let (left, reset) = {
         let mut world = host.world();
         let left = world.budget.checked_sub(1);
@@ -79,6 +80,9 @@ async fn limit(State(host): State<Arc<Host>>, request: Request, next: Next) -> R
     headers.insert("x-ratelimit-used", HOURLY.saturating_sub(left).into());
     headers.insert("x-ratelimit-reset", reset.into());
     headers.insert("x-ratelimit-resource", HeaderValue::from_static("core"));
+    if opens {
+        headers.insert("x-accepted-github-permissions", HeaderValue::from_static("pull_requests=write"));
+    }
     // Only classic tokens have scopes; here, those that may do everything.
     if caller.is_ok_and(|caller| caller.access() == Some(Access::Full) && !caller.is_installation()) {
         headers.insert("x-oauth-scopes", HeaderValue::from_static("repo"));
@@ -97,7 +101,7 @@ async fn user(State(host): State<Arc<Host>>, caller: Caller) -> Result<Json<Valu
 /// `GET /repos/{owner}/{repo}`
 async fn repository(State(host): State<Arc<Host>>, site: Site) -> Json<Value> {
     let mut shown = json::repository(&host, &site.repository);
-    let push = site.caller.may_push();
+    let push = site.caller.seems_to_push();
     shown["permissions"] = json!({ "admin": false, "push": push, "pull": true });
     Json(shown)
 }

@@ -130,7 +130,7 @@ async fn token(caller: Caller) -> Result<Json<Value>, Refusal> {
 /// `GET /projects/{project}`
 async fn project(State(host): State<Arc<Host>>, site: Site) -> Json<Value> {
     let mut shown = json::project(&host, &site.repository);
-    let level = if site.caller.may_push() { 40 } else { 20 };
+    let level = if site.caller.seems_to_push() { 40 } else { 20 };
     shown["permissions"] =
         json!({ "project_access": { "access_level": level, "notification_level": 3 }, "group_access": null });
     Json(shown)

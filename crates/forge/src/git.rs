@@ -27,6 +27,8 @@ pub(crate) const PATIENT: Duration = Duration::from_secs(600);
 const SETTINGS: &[&str] = &[
     // What is larger is not held in memory as a whole.
     "core.bigFileThreshold=64m",
+    // What stays here is kept quickly; what is sent, by the setting for packs, is small.
+    "core.compression=1",
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.attributesFile=/dev/null",
@@ -41,6 +43,7 @@ const SETTINGS: &[&str] = &[
     "gc.auto=0",
     "log.showSignature=false",
     "maintenance.auto=false",
+    "pack.compression=6",
     "protocol.ext.allow=never",
     "push.gpgSign=false",
     "push.recurseSubmodules=no",

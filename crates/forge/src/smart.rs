@@ -21,6 +21,8 @@ use crate::snapshot::{object_id, open_repository};
 use crate::{Error, HttpRemote, Oid, Result, Snapshot};
 
 const QUICK: Duration = Duration::from_secs(180);
+/// Somebody sits and waits.
+const AT_ONCE: Duration = Duration::from_secs(30);
 
 /// Brings the tip of `branch`, or of the default one, into the repository at `dir`, without its history and
 /// without what is there already, and makes `pin` point to it. Answers which branch it was.
@@ -47,6 +49,11 @@ pub(crate) async fn fetch(
 /// The commit that `branch` is at; `None` when it is not there.
 pub(crate) async fn tip(remote: &HttpRemote, branch: &str) -> Result<Option<Oid>> {
     within(QUICK, remote, refs::tip(remote, branch)).await
+}
+
+/// Whether the host lets our token push to the repository.
+pub(crate) async fn may_push(remote: &HttpRemote) -> Result<bool> {
+    within(AT_ONCE, remote, ask::is_let(remote, ask::Service::ReceivePack)).await
 }
 
 /// Pushes `commit` to exactly one branch, if that is not there, is still at `from`, or is at `commit`
@@ -102,8 +109,9 @@ fn has(dir: &Path, commit: &Oid) -> bool {
 
 async fn within<T>(limit: Duration, remote: &HttpRemote, work: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
-        let (host, minutes) = (remote.url.authority(), limit.as_secs() / 60);
-        let sentence = format!("{host} was not done within {minutes} minutes");
+        let (host, seconds) = (remote.url.authority(), limit.as_secs());
+        let limit = if seconds < 60 { format!("{seconds} s") } else { format!("{} minutes", seconds / 60) };
+        let sentence = format!("{host} was not done within {limit}");
         Err(Error::Later { sentence, after: None })
     })
 }

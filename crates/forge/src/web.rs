@@ -107,10 +107,7 @@ impl WebSettings {
 
 /// A repository on the web. It keeps connections, and an app's token, for as long as it is kept.
 pub struct Web {
-    kind: HostKind,
-    host: String,
-    /// `owner/repository`.
-    path: String,
+    place: Arc<Place>,
     web_url: String,
     remote: HttpRemote,
     line: Arc<Line>,
@@ -140,9 +137,7 @@ impl Web {
         let api = api(&line, &home, settings.credential)?;
         let remote = HttpRemote::new(line.http.clone(), home.clone, api.auth.clone());
         Ok(Self {
-            kind,
-            host: line.host.clone(),
-            path: home.path,
+            place: api.place.clone(),
             web_url: home.web.to_string(),
             remote,
             line,
@@ -157,22 +152,29 @@ impl Web {
     }
 
     pub fn kind(&self) -> HostKind {
-        self.kind
+        self.place.kind
     }
 
     /// `owner/repository`, as hooks have it.
     pub fn path(&self) -> &str {
-        &self.path
+        &self.place.path
+    }
+
+    async fn check_token(&self, base: &str) -> Result<()> {
+        if !crate::smart::may_push(&self.remote).await? {
+            return Err(Error::Denied(self.place.may_not_push()));
+        }
+        self.dialect.may_open(base).await
     }
 
     fn empty(&self) -> Error {
-        Error::Repository(format!("{} is empty: push a first commit to it", self.path))
+        Error::Repository(format!("{} is empty: push a first commit to it", self.place.path))
     }
 }
 
 impl fmt::Debug for Web {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.web_url, self.kind)
+        write!(f, "{} ({})", self.web_url, self.place.kind)
     }
 }
 
@@ -181,7 +183,8 @@ fn api(line: &Arc<Line>, home: &Home, credential: Credential) -> Result<Api> {
         HostKind::GitLab => below(&home.api, &["projects", &home.path]),
         _ => home.path.split('/').fold(below(&home.api, &["repos"]), |url, part| below(&url, &[part])),
     };
-    let place = |who| Place { kind: home.kind, host: line.host.clone(), path: home.path.clone(), who };
+    let place =
+        |who| Arc::new(Place { kind: home.kind, host: line.host.clone(), path: home.path.clone(), who });
     let (who, auth) = match credential {
         Credential::None => (Who::Nobody, Auth::Token(None)),
         Credential::Token(token) => (Who::Token, Auth::Token(Some(token))),
@@ -210,7 +213,7 @@ impl Host for Web {
         branch.map_or(Ok(()), valid_branch)?;
         let about = self.dialect.about().await?;
         if about.is_archived {
-            return Err(Error::Repository(trouble::archived(&self.path)));
+            return Err(Error::Repository(trouble::archived(&self.place.path)));
         }
         if let Some(refusal) = about.refusal {
             return Err(Error::Denied(refusal));
@@ -219,10 +222,13 @@ impl Host for Web {
             return Err(self.empty());
         }
         let branch = branch.map(str::to_owned).or(about.default_branch).ok_or_else(|| self.empty())?;
-        match self.dialect.has_branch(&branch).await? {
-            true => Ok(branch),
-            false => Err(Error::NoSuchBranch(branch)),
+        if !self.dialect.has_branch(&branch).await? {
+            return Err(Error::NoSuchBranch(branch));
         }
+        if !about.is_of_token {
+            self.check_token(&branch).await?;
+        }
+        Ok(branch)
     }
 
     async fn has_folder(&self, branch: &str, folder: &str) -> Result<bool> {

@@ -34,12 +34,32 @@ impl Service {
     }
 }
 
+/// Whether the host lets this token use a service at all.
+pub(super) async fn is_let(remote: &HttpRemote, service: Service) -> Result<bool> {
+    let kind = format!("application/x-{}-advertisement", service.name());
+    let request = remote.http.get(advertised_at(remote, service)?).header(ACCEPT, &kind);
+    let (place, mut response) = sent(remote, service, request).await?;
+    match response.status() {
+        // Somebody else's page is no yes.
+        StatusCode::OK if header(response.headers(), CONTENT_TYPE.as_str()) != kind => Err(place.no_git()),
+        StatusCode::OK => Ok(true),
+        StatusCode::UNAUTHORIZED => Ok(false),
+        StatusCode::FORBIDDEN if net::wait(response.headers()).is_none() => Ok(false),
+        _ => Err(place.refusal(service, &mut response).await),
+    }
+}
+
 /// What a service has, before anything is asked of it. At most `most` bytes of it are read.
 pub(super) async fn advertisement(remote: &HttpRemote, service: Service, most: u64) -> Result<Answer> {
-    let mut url = below(&remote.url, &["info", "refs"])?;
-    url.set_query(Some(&format!("service={}", service.name())));
+    let url = advertised_at(remote, service)?;
     let kind = format!("application/x-{}-advertisement", service.name());
     send(remote, service, remote.http.get(url), &kind, most).await
+}
+
+fn advertised_at(remote: &HttpRemote, service: Service) -> Result<Url> {
+    let mut url = below(&remote.url, &["info", "refs"])?;
+    url.set_query(Some(&format!("service={}", service.name())));
+    Ok(url)
 }
 
 pub(super) async fn post(remote: &HttpRemote, service: Service, body: Vec<u8>, most: u64) -> Result<Answer> {
@@ -70,8 +90,22 @@ async fn send(
     kind: &str,
     most: u64,
 ) -> Result<Answer> {
+    let (place, mut response) = sent(remote, service, request.header(ACCEPT, kind)).await?;
+    if response.status() != StatusCode::OK {
+        return Err(place.refusal(service, &mut response).await);
+    }
+    if header(response.headers(), CONTENT_TYPE.as_str()) != kind {
+        return Err(place.no_git());
+    }
+    Ok(Answer { place, response, packets: Packets::default(), left: most, heard: false })
+}
+
+async fn sent(
+    remote: &HttpRemote,
+    service: Service,
+    mut request: RequestBuilder,
+) -> Result<(Place, Response)> {
     let token = remote.credentials.token().await?;
-    let mut request = request.header(ACCEPT, kind);
     if service == Service::UploadPack {
         request = request.header("git-protocol", "version=2");
     }
@@ -80,14 +114,8 @@ async fn send(
     }
     let request = request.build().map_err(|error| Error::BadName(root(&error)))?;
     let place = Place::new(&remote.url, &request, token);
-    let mut response = place.patience(remote.http.execute(request)).await?;
-    if response.status() != StatusCode::OK {
-        return Err(place.refusal(service, &mut response).await);
-    }
-    if header(response.headers(), CONTENT_TYPE.as_str()) != kind {
-        return Err(Error::Denied(format!("{} is no git host at that address", place.host)));
-    }
-    Ok(Answer { place, response, packets: Packets::default(), left: most, heard: false })
+    let response = place.patience(remote.http.execute(request)).await?;
+    Ok((place, response))
 }
 
 /// An answer that is being read.

@@ -37,6 +37,10 @@ impl Place {
         net::harmless(&said, WORDS)
     }
 
+    pub(super) fn no_git(&self) -> Error {
+        Error::Denied(format!("{} is no git host at that address", self.host))
+    }
+
     pub(super) fn later(&self, what: &str) -> Error {
         Error::Later { sentence: format!("{} {what}", self.host), after: None }
     }

@@ -185,7 +185,7 @@ fn with_headers(request: RequestBuilder, auth: Option<(HostKind, &Secret)>) -> R
 pub(super) struct Api {
     pub(super) line: Arc<Line>,
     pub(super) auth: Arc<Auth>,
-    pub(super) place: Place,
+    pub(super) place: Arc<Place>,
     /// Of the host, and of the repository below it.
     pub(super) root: Url,
     pub(super) repository: Url,

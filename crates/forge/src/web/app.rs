@@ -49,7 +49,7 @@ impl fmt::Debug for AppKey {
 
 pub(super) struct App {
     pub(super) line: Arc<Line>,
-    pub(super) place: Place,
+    pub(super) place: Arc<Place>,
     pub(super) root: Url,
     pub(super) repository: Url,
     /// Its number, or what GitHub calls its client id.

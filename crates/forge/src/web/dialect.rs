@@ -11,6 +11,8 @@ pub(super) struct About {
     pub(super) is_empty: bool,
     /// Why nothing could be pushed or no pull request be opened, as far as the host tells.
     pub(super) refusal: Option<String>,
+    /// Whether that is of our token. Else it is of the person whose it is, and the token may have fewer rights.
+    pub(super) is_of_token: bool,
 }
 
 /// What became of a pull request that was to be opened.
@@ -37,6 +39,11 @@ pub(super) enum Merge {
 #[async_trait]
 pub(super) trait Dialect: Send + Sync {
     async fn about(&self) -> Result<About>;
+
+    /// An error when our token may not open pull requests, as far as that is not a matter of pushing.
+    async fn may_open(&self, _base: &str) -> Result<()> {
+        Ok(())
+    }
 
     async fn has_branch(&self, branch: &str) -> Result<bool>;
 

@@ -48,10 +48,10 @@ impl Gitea {
 
     fn refusal(&self, repository: &Repository) -> Option<String> {
         let place = &self.api().place;
-        let (path, advice) = (&place.path, place.advice());
+        let path = &place.path;
         match repository.permissions.push {
             _ if place.who == Who::Nobody => Some(place.wants_token()),
-            false => Some(format!("the token for {path} may not push: {advice}")),
+            false => Some(place.may_not_push()),
             true if repository.has_pull_requests == Some(false) => {
                 Some(format!("pull requests are turned off for {path}: turn them on in its settings"))
             }
@@ -91,6 +91,7 @@ impl Dialect for Gitea {
         let repository: Repository = self.api().read(answer)?;
         Ok(About {
             refusal: self.refusal(&repository),
+            is_of_token: false,
             is_archived: repository.archived,
             is_empty: repository.empty,
             default_branch: repository.default_branch,

@@ -17,6 +17,9 @@ const PAGES: usize = 20;
 
 const LONGEST_BODY: usize = 65_536;
 
+/// No branch can have two dots in its name.
+const NO_BRANCH: &str = "docwright..checks-the-token";
+
 pub(super) struct GitHub(pub(super) Api);
 
 #[derive(Deserialize)]
@@ -64,7 +67,7 @@ impl GitHub {
         match repository.permissions.push {
             true if is_enough => None,
             true => Some(format!("the token for {path} lacks the scope `repo`: {advice}")),
-            false => Some(format!("the token for {path} may not push: {advice}")),
+            false => Some(place.may_not_push()),
         }
     }
 
@@ -108,10 +111,25 @@ impl Dialect for GitHub {
         let repository: Repository = self.api().read(answer)?;
         Ok(About {
             refusal: self.refusal(&repository, scopes.as_deref()),
+            // An app's was asked for with all that is needed.
+            is_of_token: scopes.is_some() || self.api().place.who == Who::App,
             is_archived: repository.archived,
             is_empty: repository.size == Some(0) && self.has_no_branch().await?,
             default_branch: repository.default_branch,
         })
+    }
+
+    /// A newer token does not tell what it may do. It is refused before what it asks for is looked at, and what is
+    /// asked for here cannot be given.
+    async fn may_open(&self, base: &str) -> Result<()> {
+        let body = json!({ "title": "May this token open pull requests?", "head": NO_BRANCH, "base": base });
+        let answer = self.api().send(Method::POST, self.api().at(&["pulls"]), body).await?;
+        if answer.status == 422 {
+            return Ok(());
+        }
+        // Somebody's idea of GitHub opens it all the same.
+        let opened = self.api().read::<HubPull>(answer)?.into_pull()?;
+        self.close(opened.number).await
     }
 
     async fn has_branch(&self, branch: &str) -> Result<bool> {

@@ -204,6 +204,8 @@ impl Dialect for GitLab {
         let project: Project = self.api().read(answer)?;
         Ok(About {
             refusal: self.refusal(&project).await?,
+            // One of OAuth does not tell what it is for.
+            is_of_token: false,
             is_archived: project.archived,
             is_empty: project.empty_repo,
             default_branch: project.default_branch,

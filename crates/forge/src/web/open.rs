@@ -73,7 +73,7 @@ async fn known(web: &Web, new: &NewPull) -> Result<PullRequest> {
         Some(there) => follow_up(web, there, new).await,
         None => {
             let sentence =
-                format!("{} has a pull request for `{}` but does not show it yet", web.host, new.head);
+                format!("{} has a pull request for `{}` but does not show it yet", web.place.host, new.head);
             Err(Error::Later { sentence, after: None })
         }
     }

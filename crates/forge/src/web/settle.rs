@@ -26,7 +26,7 @@ pub(super) async fn merge(web: &Web, number: u64, seen: Option<&Oid>) -> Result<
             Merge::Conflict => return Err(Error::Conflict { base: pull.base, files: Vec::new() }),
             Merge::NotYet(_) if tried < TRIES => sleep(web.line.pause(tried)).await,
             Merge::NotYet(said) | Merge::No(said) => {
-                let host = &web.host;
+                let host = &web.place.host;
                 return Err(Error::Refused(format!("{host} does not merge pull request #{number}: {said}")));
             }
         }

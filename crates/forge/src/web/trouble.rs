@@ -128,6 +128,10 @@ impl Place {
         format!("{host} wants a token for {path}: give the project one that may push and open pull requests")
     }
 
+    pub(super) fn may_not_push(&self) -> String {
+        format!("the token for {} may not push: {}", self.path, self.advice())
+    }
+
     pub(super) fn advice(&self) -> &'static str {
         match (self.who, self.kind) {
             (Who::App, _) => "grant the app read and write access to contents and pull requests",

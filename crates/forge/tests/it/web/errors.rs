@@ -80,6 +80,10 @@ async fn a_token_that_is_not_enough_is_noticed_when_a_project_is_made() {
     for kind in KINDS {
         for (access, words) in [
             (Access::ReadOnly, "for acme/docs"),
+            (
+                Access::ReadOnlyOfWriter,
+                if kind == Kind::GitLab { "lacks the scope `api`" } else { "may not push" },
+            ),
             (Access::Expired, if kind == Kind::GitLab { "has expired" } else { "does not accept the token" }),
         ] {
             let site = Site::start(kind).await;
@@ -99,6 +103,18 @@ async fn a_token_that_is_not_enough_is_noticed_when_a_project_is_made() {
     site.fake.token(TOKEN, Access::NoPulls);
     let told = site.web().await.check(None).await.unwrap_err().to_string();
     assert!(told.contains("lacks the scope `api`"), "{told}");
+    let site = Site::start(Kind::GitHub).await;
+    site.fake.token(TOKEN, Access::NoPulls);
+    let told = site.web().await.check(None).await.unwrap_err().to_string();
+    assert!(told.contains("lacks the permission `pull_requests=write`"), "{told}");
+    // One that may do everything, and does not say so.
+    site.fake.token(TOKEN, Access::Full);
+    let body = r#"{"default_branch":"main","permissions":{"push":true}}"#;
+    site.fake.faults().next(1, "GET", "docs", answer(200, body, &[]));
+    assert_eq!(site.web().await.check(None).await.unwrap(), "main");
+    let asked = site.fake.requests();
+    assert!(asked.iter().any(|seen| seen.method == "POST" && seen.status == Some(422)), "it was asked");
+    assert!(site.fake.pulls(DOCS).is_empty(), "what is only asked is not done");
     let site = Site::start(Kind::GitHub).await;
     let body = r#"{"default_branch":"main","private":true,"permissions":{"push":true}}"#;
     site.fake.faults().next(1, "GET", "docs", answer(200, body, &[("x-oauth-scopes", "public_repo")]));
