@@ -8,13 +8,16 @@ mod active;
 mod added;
 mod comments;
 mod data_only;
+mod fences;
 mod hidden;
 mod markup;
 mod paths;
 mod plain;
 mod random;
 mod remote;
+mod runs;
 mod secrets;
+mod sources;
 mod unescape;
 mod url;
 
@@ -119,9 +122,9 @@ impl fmt::Display for Objection {
 pub fn judge(change: &Change<'_>, policy: &Policy<'_>) -> Vec<Objection> {
     let added = Added::of(change);
     let mut found = Vec::new();
-    paths::judge(change, policy, &added, &mut found);
-    secrets::judge(&added, policy.secrets, &mut found);
     let shown = Shown::of(&added);
+    paths::judge(change, policy, &added, &shown, &mut found);
+    secrets::judge(&added, policy.secrets, &mut found);
     remote::judge(change, &added, &shown, &mut found);
     active::judge(&shown, &mut found);
     hidden::judge(&added, &mut found);

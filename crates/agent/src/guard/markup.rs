@@ -8,6 +8,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag};
 use regex::{Captures, Regex};
 
 use super::added::{Added, Text};
+use super::fences;
 use super::unescape::unescape;
 use super::url::host;
 
@@ -63,8 +64,11 @@ impl Markup {
     pub(super) fn of(path: &str, text: &str) -> Self {
         let name = path.to_ascii_lowercase();
         let mut markup = match name.rsplit('.').next() {
-            Some("mdx") => Self::markdown(blank_fences(text)),
-            Some("md" | "markdown" | "mkd") => Self::markdown(text.to_owned()),
+            Some(ending) if is_markdown(ending) && fences::are_hidden(text) => {
+                Self::markdown(fences::without_marks(text))
+            }
+            Some("mdx") => Self::markdown(fences::blank(text)),
+            Some(ending) if is_markdown(ending) => Self::markdown(text.to_owned()),
             _ => Self { visible: text.to_owned(), embeds: Vec::new() },
         };
         markup.embeds.extend(in_tags(&markup.visible));
@@ -79,7 +83,9 @@ impl Markup {
         let (mut code, mut embeds, mut braces) = (Vec::new(), Vec::new(), Braces::default());
         for (event, range) in Parser::new_ext(&visible, options()).into_offset_iter() {
             match event {
-                Event::Code(_) if !braces.is_template(&visible, range.start) => code.push(range),
+                Event::Code(_) if !braces.is_template(&visible, &range) => code.push(range),
+                // Who reads it as a string reads what stands in it, too.
+                Event::Code(_) => embeds.extend(images(&visible[range.clone()], range.start)),
                 Event::Start(Tag::CodeBlock(kind)) if kind.is_fenced() => code.push(range),
                 Event::Start(Tag::Image { dest_url, .. }) => {
                     embeds.push(Embed { kind: Kind::Image, at: range.start, address: dest_url.to_string() });
@@ -92,70 +98,68 @@ impl Markup {
     }
 }
 
+fn is_markdown(ending: &str) -> bool {
+    ["mdx", "md", "markdown", "mkd", "mdown", "qmd", "rmd", "mdoc", "markdoc"].contains(&ending)
+}
+
 pub(super) fn may_load(path: &str) -> bool {
-    let endings =
-        [".md", ".mdx", ".markdown", ".html", ".htm", ".vue", ".astro", ".svg", ".css", ".json", ".yml"];
+    let endings = [
+        "html", "htm", "xhtml", "shtml", "njk", "liquid", "jinja", "j2", "hbs", "tmpl", "vue", "svelte",
+        "astro", "svg", "xml", "css", "json", "ipynb", "yml", "yaml",
+    ];
     let path = path.to_ascii_lowercase();
-    endings.iter().any(|ending| path.ends_with(ending))
+    path.rsplit('.').next().is_some_and(|ending| is_markdown(ending) || endings.contains(&ending))
 }
 
 pub(super) fn options() -> Options {
     Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_GFM
 }
 
-/// Reads along and remembers whether a brace was opened on the line.
+/// Reads along and remembers how many braces of the paragraph are open.
 #[derive(Default)]
 struct Braces {
     at: usize,
-    open: bool,
+    open: usize,
+    line: usize,
 }
 
 impl Braces {
-    /// Whether backticks at `at` are those of a string in an expression of JSX.
-    fn is_template(&mut self, text: &str, at: usize) -> bool {
-        for byte in text.as_bytes().get(self.at..at).unwrap_or_default() {
-            self.open = (self.open || *byte == b'{') && *byte != b'\n';
+    /// Whether backticks at `range` are those of a string in an expression of JSX. If not, what they hold is no brace.
+    fn is_template(&mut self, text: &str, range: &Range<usize>) -> bool {
+        for byte in text.as_bytes().get(self.at..range.start).unwrap_or_default() {
+            match byte {
+                b'{' => self.open += 1,
+                b'}' => self.open = self.open.saturating_sub(1),
+                b'\n' if self.line == 0 => self.open = 0,
+                _ => {}
+            }
+            self.line = if *byte == b'\n' { 0 } else { self.line + usize::from(!byte.is_ascii_whitespace()) };
         }
-        self.at = self.at.max(at);
-        self.open || text[..at].trim_end().ends_with(['{', '(', '+', '?', ':', '='])
+        let before = text[..range.start].trim_end();
+        let is_template = self.open > 0 || before.ends_with(['{', '(', '+', '?', ':', '=']);
+        self.at = self.at.max(if is_template { range.start } else { range.end });
+        is_template
     }
+}
+
+/// Images as Markdown writes them.
+fn images(text: &str, start: usize) -> impl Iterator<Item = Embed> {
+    let found = image().into_iter().flat_map(move |pattern| pattern.captures_iter(text));
+    found.filter_map(move |found| {
+        let address = found.get(1)?;
+        Some(Embed { kind: Kind::Image, at: start + address.start(), address: address.as_str().to_owned() })
+    })
+}
+
+fn image() -> Option<&'static Regex> {
+    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
+    PATTERN.get_or_init(|| Regex::new(r"!\[[^\]\n]*\]\(\s*<?([^\s)>]+)").ok()).as_ref()
 }
 
 /// Blanks of the same length, so that every place stays where it is.
 fn blank(text: &mut String, range: Range<usize>) {
     let blanks: String = text[range.clone()].bytes().map(|b| if b == b'\n' { '\n' } else { ' ' }).collect();
     text.replace_range(range, &blanks);
-}
-
-/// In MDX nothing is code by its indentation, and a fence may stand anywhere; tags do not close it off.
-fn blank_fences(text: &str) -> String {
-    let mut visible = String::with_capacity(text.len());
-    let mut fence: Option<(char, usize)> = None;
-    for line in text.split_inclusive('\n') {
-        let start = line.trim_start_matches([' ', '\t']);
-        let mark = start.chars().next().filter(|c| matches!(c, '`' | '~'));
-        let length = mark.map_or(0, |mark| start.chars().take_while(|c| *c == mark).count());
-        let rest = start.get(length..).unwrap_or_default().trim();
-        let was_open = fence.is_some();
-        match (fence, mark) {
-            (None, Some(mark)) if length >= 3 && !(mark == '`' && rest.contains('`')) => {
-                fence = Some((mark, length))
-            }
-            (Some((open, least)), Some(mark)) if mark == open && length >= least && rest.is_empty() => {
-                fence = None
-            }
-            _ => {}
-        }
-        if was_open || fence.is_some() {
-            visible.extend(line.bytes().map(|b| if b == b'\n' { '\n' } else { ' ' }));
-        } else {
-            // Blanks in front would make code of it for the parser; behind, they mean nothing.
-            visible.push_str(start.trim_end_matches(['\r', '\n']));
-            visible.extend(std::iter::repeat_n(' ', line.len() - start.len()));
-            visible.push_str(&start[start.trim_end_matches(['\r', '\n']).len()..]);
-        }
-    }
-    visible
 }
 
 /// Attributes that load, in any tag.

@@ -4,6 +4,8 @@
 //! are not seen. What runs when the docs are built stands here as much as what runs in CI.
 
 use super::added::{Added, Place};
+use super::markup::Shown;
+use super::sources::Imports;
 use super::{Change, Finding, Policy, Rule, data_only};
 
 /// Folders, at any depth, that nothing in may be changed.
@@ -106,6 +108,16 @@ const NAMES: &[(&str, &str)] = &[
     ("pnpm-lock.yaml", LOCK),
     ("go.work", PACKAGE),
     ("conf.py", SITE),
+    ("make.jl", SITE),
+    ("doxyfile", SITE),
+    ("_quarto.yml", SITE),
+    ("_quarto.yaml", SITE),
+    ("hugo.toml", SITE),
+    ("hugo.yaml", SITE),
+    ("hugo.json", SITE),
+    ("_worker.js", SITE),
+    ("middleware.js", SITE),
+    ("middleware.ts", SITE),
     ("hooks.py", SITE),
     ("codeowners", TOOL),
 ];
@@ -160,6 +172,13 @@ const STARTS: &[(&str, &str)] = &[
     ("_config.yml", SITE),
     (".eleventy", SITE),
     ("eleventy.config.", SITE),
+    ("rspress.config.", SITE),
+    ("vuepress.config.", SITE),
+    ("quartz.config.", SITE),
+    ("content.config.", SITE),
+    ("antora-playbook", SITE),
+    (".dumirc", SITE),
+    (".markdownlint-cli2", TOOL),
 ];
 const ENDINGS: &[(&str, &str)] = &[
     (".sh", SCRIPT),
@@ -176,6 +195,8 @@ const ENDINGS: &[(&str, &str)] = &[
     (".csproj", PACKAGE),
     (".mk", PACKAGE),
     (".wasm", SCRIPT),
+    (".11ty.js", SITE),
+    (".11tydata.js", SITE),
 ];
 /// What such a name ends with is a page about the thing, and not the thing.
 const PAGES: &[&str] = &[".md", ".mdx", ".markdown", ".rst", ".adoc"];
@@ -191,11 +212,14 @@ pub(super) fn judge<'a>(
     change: &Change<'a>,
     policy: &Policy<'_>,
     added: &Added<'a>,
+    shown: &Shown<'_, 'a>,
     found: &mut Vec<Finding<'a>>,
 ) {
     let asked = change.asked.to_lowercase();
+    let imports = Imports::of(shown);
     for path in change.edits.keys().filter(|path| !policy.allow.permits(path)) {
         let why = refusal(path, &asked).or_else(|| data_only::refusal(path, added));
+        let why = why.or_else(|| imports.refusal(path, change.base));
         if let Some(why) = why {
             let what = format!("may not be changed, because {why}; an operator can allow it");
             found.push(Finding { rule: Rule::Path, place: Place::File(path), line: None, what, fatal: true });
@@ -268,6 +292,10 @@ mod tests {
             "docs/.vitepress/config.mts",
             "docs/conf.py",
             "next.config.mjs",
+            "docs/_quarto.yml",
+            "Doxyfile",
+            "docs/a.11tydata.js",
+            "antora-playbook.yml",
         ] {
             assert!(refusal(path, "").is_some(), "{path:?}");
         }

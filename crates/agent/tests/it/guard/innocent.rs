@@ -25,6 +25,9 @@ fn everyday_lines() {
         "{/* truncate */}",
         "Set `id` to 3f2504e0-4f89-41d3-9a0c-0305e82c3301.",
         "https://user:password@localhost:5432/db",
+        "- JavaScript: use the SDK (JavaScript: see below).\n- **JavaScript:** as above",
+        "| JavaScript: yes | \"JavaScript: The Good Parts\" |",
+        "[x](https://other.example/ \"JavaScript: The Good Parts\")",
         "import Tabs from '@theme/Tabs';",
         "export const meta = { title: 'x' };",
     ] {
@@ -64,7 +67,62 @@ fn pages_of_a_site_load_the_same() {
 }
 
 #[test]
+fn samples_are_changed_with_their_pages() {
+    let shown =
+        "import Source from '!!raw-loader!../examples/run.js'\nimport Run from '../components/Runner'\n";
+    let named = "```js\nimport run from './run.js'\n```\nTake it from `run.js`.\n";
+    for page in [shown, named] {
+        for path in
+            ["docs/examples/run.js", "docs/guides/run.js", "docs/examples/components/Run.jsx", "app/run.py"]
+        {
+            let edits = [("docs/a.mdx", page), (path, "go()\n")];
+            assert_eq!(Case { edits: &edits, ..Case::default() }.judge(), [""; 0], "{path}");
+        }
+    }
+    // Packages, prose and files of other languages have the same names.
+    for page in [
+        "import React from 'react'\nimport Run from '@theme/Run'\n",
+        "Download it from \"run\", which is a sample. You can import it (see below), or require (yours).\n",
+        "import Source from '../examples/run.js?raw&lang=js'\n",
+    ] {
+        for path in ["docs/examples/run.js", "docs/examples/react.js", "docs/examples/run.py"] {
+            let edits = [("docs/a.mdx", page), (path, "go()\n")];
+            assert_eq!(Case { edits: &edits, ..Case::default() }.judge(), [""; 0], "{path} {page}");
+        }
+    }
+    let page = [("docs/components/button.md", "# Button\n"), ("docs/static/a.svg", "<svg/>\n")];
+    assert_eq!(
+        Case { edits: &page, ..Case::default() }.judge(),
+        [""; 0],
+        "pages and pictures are no sources"
+    );
+}
+
+/// What runs stays as it is, and the words around it may change.
+#[test]
+fn pages_that_run_something_are_edited() {
+    let page = |title: &str, word: &str| {
+        format!(
+            "# A\n\n{word} <iframe title=\"{title}\" src=\"/v\"></iframe> {word}\n\n<script>go()</script>\n\n\
+            <p onclick=\"a()\">{word}</p> {{fetch('/a')}} {word}\n\n[x](javascript:a) {word}\n"
+        )
+    };
+    let (old, new) = (page("Vidoe", "recieve"), page("Video", "receive"));
+    let case = Case { base: &[("a.mdx", &old)], edits: &[("a.mdx", &new)], ..Case::default() };
+    assert_eq!(case.judge(), [""; 0]);
+    let shown = "A\n\n.. code-block:: html\n\n   <script>go()</script>\n";
+    assert_eq!(Case { edits: &[("a.rst", shown)], ..Case::default() }.judge(), [""; 0]);
+}
+
+#[test]
 fn navigation_is_data() {
+    let base = "site_name: A\nplugins:\n  - search\n# Pages\nnav:\n  - Home: index.md\n\nextra:\n  a: b\n";
+    let more = "  - Home: index.md\n  # New\n  - 'It''s: new': a/b.md\n  - Guides & more:\n      - guides/c-d.md\n      - \"Two\": d.md\n";
+    let nav = base.replace("  - Home: index.md\n", more);
+    assert_eq!(
+        Case { base: &[("mkdocs.yml", base)], edits: &[("mkdocs.yml", &nav)], ..Case::default() }.judge(),
+        [""; 0]
+    );
     let nav = "nav:\n  - Home: index.md\n  - Guides:\n      - guides/a.md\n";
     assert_eq!(Case { edits: &[("mkdocs.yml", nav)], ..Case::default() }.judge(), [""; 0]);
     let base = [("sidebars.js", "module.exports = { docs: [\n  'a',\n] };\n")];

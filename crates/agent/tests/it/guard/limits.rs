@@ -73,6 +73,14 @@ fn time_is_linear() {
         "{javascript:a",
         "`{ <script",
         "export {fetch( ",
+        "<a onabc=x ",
+        "<link src=a ",
+        "import(/* 'a' ",
+        "{/* ` ",
+        "{`${ ",
+        "{a} / \"",
+        "a =\"&amp; ",
+        "```\n{/*\n",
         "[a](https://x.y/?d=dGhlIHBhc3N3b3JkIGlzIGh1bnRlcjI)\n",
     ] {
         let time = |bytes: usize| {

@@ -1,0 +1,208 @@
+//! Sources of programs. Most that are among docs are samples, and an editor's to change; some are what the site itself
+//! is made of: those in a folder that generators take such from, and those that a page of the change imports.
+
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+
+use pages::{FilesError, Tree};
+use regex::Regex;
+
+use super::markup::Shown;
+use super::paths::fold;
+use super::runs::expressions;
+
+/// What a page can import.
+const MODULES: &[&str] = &[
+    ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".vue", ".svelte", ".astro", ".es6",
+    ".coffee",
+];
+/// What else a generator runs, when it finds it in a folder of its own.
+const OTHERS: &[&str] = &[
+    ".py", ".pyc", ".rb", ".lua", ".php", ".html", ".htm", ".njk", ".liquid", ".jinja", ".j2", ".erb",
+    ".ejs", ".hbs", ".pug", ".tmpl", ".twig", ".gohtml",
+];
+const SITE: &[&str] = &[
+    "_data",
+    "_ext",
+    "_extensions",
+    "_includes",
+    "_layouts",
+    "_plugins",
+    "_static",
+    "_templates",
+    "_theme",
+    "component",
+    "components",
+    "ext",
+    "extensions",
+    "functions",
+    "hooks",
+    "javascripts",
+    "js",
+    "layouts",
+    "lib",
+    "netlify",
+    "overrides",
+    "pages",
+    "partials",
+    "plugins",
+    "public",
+    "scripts",
+    "sphinxext",
+    "src",
+    "static",
+    "theme",
+    "themes",
+    "widgets",
+];
+/// Of these, what is no module is a file to be downloaded.
+const FILES: &[&str] = &["_static", "functions", "lib", "pages", "public", "scripts", "src", "static"];
+/// Whatever is below one of these is shown and not run, unless a page imports it.
+const SAMPLES: &[&str] =
+    &["_examples", "demos", "example", "examples", "sample", "samples", "snippets", "tutorials"];
+const PART_OF_THE_SITE: &str = "it is a part of the site, which runs when the docs are built or read";
+const IMPORTED: &str = "a page of the change imports it, so that it runs when the docs are built or read";
+
+/// What the pages of a change import.
+pub(super) struct Imports {
+    names: BTreeSet<String>,
+    /// Whether there is one that cannot be read: it may be any.
+    any: bool,
+}
+
+impl Imports {
+    pub(super) fn of(shown: &Shown<'_, '_>) -> Self {
+        let mut imports = Self { names: BTreeSet::new(), any: false };
+        for (path, _, markup) in &shown.after {
+            let name = path.to_ascii_lowercase();
+            if [".md", ".mdx", ".markdown"].iter().any(|ending| name.ends_with(ending)) {
+                imports.read(&markup.visible);
+            }
+        }
+        imports
+    }
+
+    fn read(&mut self, text: &str) {
+        let puzzles = |code: &str| unreadable().is_some_and(|pattern| pattern.is_match(code));
+        self.any |= expressions(text).any(|(_, code)| puzzles(code));
+        for found in import().into_iter().flat_map(|pattern| pattern.captures_iter(text)) {
+            let address = (1..=4).find_map(|group| found.get(group)).map_or("", |address| address.as_str());
+            self.any |= address.contains(['\\', '$']);
+            self.names.extend(imported(address));
+        }
+    }
+
+    /// Why `path` may not be changed, if it is a source that runs.
+    pub(super) fn refusal(&self, path: &str, base: &dyn Tree) -> Option<&'static str> {
+        let folded = fold(path);
+        let is_module = ends_with(&folded, MODULES);
+        if is_module && (self.any || names(&folded).any(|name| self.names.contains(name))) {
+            return Some(IMPORTED);
+        }
+        let (folders, _) = folded.rsplit_once('/').unwrap_or(("", &folded));
+        let outermost = folders.split('/').find(|folder| SITE.contains(folder) || SAMPLES.contains(folder));
+        let is_run = match outermost {
+            Some(folder) if SAMPLES.contains(&folder) => false,
+            Some(folder) => is_module || ends_with(&folded, OTHERS) && !FILES.contains(&folder),
+            None => is_module && loads_every_script(path, base),
+        };
+        is_run.then_some(PART_OF_THE_SITE)
+    }
+}
+
+/// Mintlify takes every script below its settings into each page.
+fn loads_every_script(path: &str, base: &dyn Tree) -> bool {
+    let there = |file: String| !matches!(base.read(&file, 0), Err(FilesError::NotFound(_)));
+    let above = path.match_indices('/').map(|(at, _)| &path[..=at]).chain([""]);
+    above.into_iter().any(|folder| there(format!("{folder}docs.json")) || there(format!("{folder}mint.json")))
+}
+
+fn ends_with(path: &str, endings: &[&str]) -> bool {
+    endings.iter().any(|ending| path.ends_with(ending))
+}
+
+/// What a module is imported by: its name without the ending, and its folder's if it is the folder's index.
+fn names(folded: &str) -> impl Iterator<Item = &str> {
+    let bare = MODULES.iter().find_map(|ending| folded.strip_suffix(ending)).unwrap_or(folded);
+    let folder = bare.strip_suffix("/index").and_then(|folder| folder.rsplit('/').next());
+    bare.rsplit('/').next().into_iter().chain(folder)
+}
+
+/// The name by which a source is known. What is imported as text does not run, and packages are not ours to change.
+fn imported(address: &str) -> Option<String> {
+    let (place, query) = address.split_once('?').unwrap_or((address, ""));
+    // One that begins with it is an alias.
+    let (place, rest) = match place.get(1..).and_then(|rest| rest.find('#')) {
+        Some(at) => place.split_at(at + 1),
+        None => (place, ""),
+    };
+    let is_raw =
+        place.trim_start_matches('!').starts_with("raw-loader!") || query.split('&').any(|one| one == "raw");
+    let is_text = is_raw && rest.is_empty() && !query.contains('#');
+    let is_package = !place.contains('/') && !place.starts_with('.') || place.starts_with("@theme/");
+    if is_text || is_package {
+        return None;
+    }
+    let folded = fold(place.trim_end_matches('/'));
+    let bare = MODULES.iter().find_map(|ending| folded.strip_suffix(ending)).unwrap_or(&folded);
+    let bare = bare
+        .strip_suffix("/index")
+        .filter(|folder| !folder.trim_matches(['.', '/']).is_empty())
+        .unwrap_or(bare);
+    let last = bare.rsplit('/').next().filter(|last| !last.trim_matches('.').is_empty());
+    Some(last.unwrap_or("index").to_owned())
+}
+
+fn import() -> Option<&'static Regex> {
+    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
+    let pattern = || {
+        let (apart, address) = (r"(?:\s|/\*[^*]*\*/)*", r"[\x22'`]([^\x22'`\n]+)[\x22'`]");
+        Regex::new(&format!(
+            r"(?im)^\s*(?:import|export|\}})[^\n]*?\bfrom{apart}{address}|^\s*import{apart}{address}{}",
+            format_args!(
+                r"|\b(?:import|require)\b[\s?.)]{{0,10}}\({apart}{address}|<script\b[^<>]*?\ssrc\s*=\s*{address}"
+            )
+        ))
+        .ok()
+    };
+    PATTERN.get_or_init(pattern).as_ref()
+}
+
+/// Put together of pieces, or of a whole folder.
+fn unreadable() -> Option<&'static Regex> {
+    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
+    let calls = r"\b(?:import|require)\b[\s?.)]{0,10}\(";
+    let pattern = || {
+        Regex::new(&format!(
+            r"(?i){calls}[^()\n]*[\x22'`]\s*\+|{calls}\s*[a-z_$]|\brequire\.context\b|\bimport\.meta\.glob"
+        ))
+        .ok()
+    };
+    PATTERN.get_or_init(pattern).as_ref()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_imported() {
+        let check = |address: &str, expected: Option<&str>| {
+            assert_eq!(imported(address).as_deref(), expected, "{address}")
+        };
+        check("./chart", Some("chart"));
+        check("../parts/chart.jsx?x=1", Some("chart"));
+        check("@site/src/chart/index.js", Some("chart"));
+        check("./chart/index", Some("chart"));
+        check("../chart/", Some("chart"));
+        check("#parts/chart", Some("chart"));
+        check("./index.js", Some("index"));
+        check(".", Some("index"));
+        check("./chart.js?x=raw-loader!", Some("chart"));
+        check("./chart.js#?raw", Some("chart"));
+        check("!!raw-loader!./chart.js", None);
+        check("./chart.js?raw&lang=js", None);
+        check("react", None);
+        check("@theme/Tabs", None);
+    }
+}
