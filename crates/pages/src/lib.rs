@@ -51,5 +51,5 @@ pub use repair::{Repair, repair};
 pub use route::{is_page, page_at, pages, route};
 pub use scope::Scope;
 pub use site::Site;
-pub use spelling::{Misspelling, Words, misspellings, name_goes_on_before, name_goes_on_behind};
+pub use spelling::{Misspelling, Spelling, Words, misspellings, name_goes_on_before, name_goes_on_behind};
 pub use splice::{line_of, splice};

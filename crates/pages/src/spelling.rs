@@ -34,6 +34,15 @@ pub struct Misspelling {
     pub correction: String,
 }
 
+/// What the dictionary says of a page.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Spelling {
+    /// In their order.
+    pub wrong: Vec<Misspelling>,
+    /// Whether the page shows that it is in English; in another language those words may be right.
+    pub is_english: bool,
+}
+
 /// Words that are names in this tree, however wrong they look.
 #[derive(Debug, Default)]
 pub struct Words(HashSet<&'static str>);
@@ -52,19 +61,17 @@ impl Words {
     }
 }
 
-/// The misspelled words of a page's prose, in their order. A page that is not in English has none.
-pub fn misspellings(page: &Page, text: &str, known: &Words) -> Vec<Misspelling> {
+/// The misspelled words of a page's prose.
+pub fn misspellings(page: &Page, text: &str, known: &Words) -> Spelling {
     // Tags are names to whoever links to them, though they are read.
     let is_text =
         |value: &&Value| value.is_prose(text) && !["tags", "keywords"].contains(&value.key.as_str());
     let titles = page.front.values.iter().filter(is_text);
     let ranges: Vec<Range<usize>> =
         titles.map(|value| value.range.clone()).chain(page.prose.iter().cloned()).collect();
-    if !is_english(text, &ranges) {
-        return Vec::new();
-    }
+    let is_english = is_english(text, &ranges);
     let tokens = ranges.into_iter().flat_map(|range| tokens(text, range));
-    tokens.filter_map(|range| judge(text, range, known)).collect()
+    Spelling { wrong: tokens.filter_map(|range| judge(text, range, known)).collect(), is_english }
 }
 
 fn judge(text: &str, range: Range<usize>, known: &Words) -> Option<Misspelling> {
@@ -241,7 +248,8 @@ mod tests {
         let mut known = Words::default();
         known.learn(&page, text);
         let found = misspellings(&page, text, &known);
-        let found: Vec<_> = found.iter().map(|m| (m.word.as_str(), m.correction.as_str())).collect();
+        let found = found.wrong.iter().filter(|_| found.is_english);
+        let found: Vec<_> = found.map(|m| (m.word.as_str(), m.correction.as_str())).collect();
         assert_eq!(found, expected, "{text}");
     }
 

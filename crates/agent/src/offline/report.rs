@@ -22,11 +22,14 @@ pub(super) struct Outcome {
     pub(super) nowhere: Vec<String>,
     /// Headings that were left because links lead to them.
     pub(super) linked_headings: usize,
+    /// Pages with words that would be wrong in English, which these pages may not be in.
+    pub(super) foreign: Vec<String>,
 }
 
 impl Outcome {
     pub(super) fn new(command: Command) -> Self {
-        Self { command, files: BTreeMap::new(), notes: Vec::new(), nowhere: Vec::new(), linked_headings: 0 }
+        let (files, notes, nowhere, foreign) = (BTreeMap::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { command, files, notes, nowhere, linked_headings: 0, foreign }
     }
 
     fn places(&self) -> usize {
@@ -65,7 +68,8 @@ impl Outcome {
         let them = if self.linked_headings == 1 { "it" } else { "them" };
         let linked = (self.linked_headings > 0).then(|| format!("{headings} left: links lead to {them}."));
         let nowhere = self.nowhere.into_iter().map(|place| format!("No page matches {}.", code(&place)));
-        nowhere.chain(self.notes).chain(linked)
+        let foreign = foreign(&self.foreign);
+        nowhere.chain(self.notes).chain(linked).chain(foreign)
     }
 
     /// The files by name, with how often each was changed.
@@ -81,6 +85,16 @@ impl Outcome {
         }
         named.join(", ")
     }
+}
+
+fn foreign(pages: &[String]) -> Option<String> {
+    let first = code(pages.first()?);
+    let (pages, them) = match pages.len() {
+        1 => (first, "it does not show that it is"),
+        2 => (format!("{first} and 1 more page"), "they do not show that they are"),
+        many => (format!("{first} and {} more pages", many - 1), "they do not show that they are"),
+    };
+    Some(format!("Words in {pages} that look misspelled were left: {them} in English."))
 }
 
 /// The report over all instructions of a prompt.
@@ -116,6 +130,9 @@ fn nothing_done(outcomes: &[Outcome]) -> String {
         }
         Command::Bump(bump) => format!("version {} was found nowhere that could be changed", code(&bump.old)),
         Command::FixLinks => "no link could be fixed with certainty".to_owned(),
+        Command::FixSpelling if !outcome.foreign.is_empty() => {
+            "what looks misspelled is in pages that do not show that they are in English".to_owned()
+        }
         Command::FixSpelling => "no misspelling was found".to_owned(),
     });
     format!("Nothing was changed: {}.\n", searched.collect::<Vec<_>>().join("; "))

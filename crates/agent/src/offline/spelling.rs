@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pages::{Words, misspellings};
+use pages::{Spelling, Words, misspellings};
 
 use crate::AgentError;
 
@@ -19,7 +19,11 @@ pub(super) fn fix(run: &mut Run<'_>, chosen: &[String], outcome: &mut Outcome) -
     let fragments = run.fragments()?;
     for file in chosen {
         let (text, page) = run.open(file)?;
-        let mut found = misspellings(&page, &text, &known);
+        let Spelling { wrong: mut found, is_english } = misspellings(&page, &text, &known);
+        if !is_english {
+            outcome.foreign.extend((!found.is_empty()).then(|| file.clone()));
+            continue;
+        }
         let mut places: Vec<Range<usize>> = found.iter().map(|wrong| wrong.range.clone()).collect();
         keep_linked_headings(&page, &fragments, &mut places, outcome);
         found.retain(|wrong| places.binary_search_by_key(&wrong.range.start, |place| place.start).is_ok());

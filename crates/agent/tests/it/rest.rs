@@ -29,6 +29,19 @@ async fn misspellings_are_corrected_but_names_are_kept() {
 }
 
 #[tokio::test]
+async fn what_is_left_because_of_its_language_is_said() {
+    let files = [("a.md", "Recieve seperate\n"), ("b.md", "You recieve it.\n"), ("c.md", "Der Modul\n")];
+    let edited = edit(&files, "fix typos").await;
+    assert_eq!(edited.report.title, "Fix 1 misspelling in 1 page");
+    let left = "Words in `a.md` that look misspelled were left: it does not show that it is in English.";
+    assert_eq!(edited.report.notes, [left]);
+    let edited = edit(&[files[0], ("d.md", files[0].1)], "fix typos").await;
+    assert_eq!(edited.report.title, "Change nothing");
+    assert!(edited.report.summary.contains("in pages that do not show that they are in English"));
+    assert!(edited.report.notes[0].starts_with("Words in `a.md` and 1 more page that"));
+}
+
+#[tokio::test]
 async fn a_version_is_bumped_where_it_is_current() {
     let files = [
         (

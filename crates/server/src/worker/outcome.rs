@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use store::{Ending, Job, Outcome, StoreError};
 
 use super::edit::Made;
+use crate::models::OFFLINE;
 
 /// Files that are named in a pull request; a host shows them all.
 const MAX_FILES: usize = 50;
@@ -75,13 +76,20 @@ impl From<forge::Error> for Stop {
     }
 }
 
+/// How the offline editor begins to say why.
+const OFFLINE_UNCHANGED: &str = "Nothing was changed: ";
+
 /// The agent found nothing to do.
 pub(super) fn unchanged(job: &Job, report: Value) -> Ending {
+    let why = report["summary"].as_str().and_then(|summary| summary.trim().strip_prefix(OFFLINE_UNCHANGED));
+    let why = why.filter(|_| job.model == OFFLINE).map(|why| why.trim_end_matches('.').to_owned());
     let message = match job.pr_link {
         Some(_) => "Nothing more had to be changed; the pull request is as it was",
+        None if why.is_some() => "Nothing was changed, so there is no pull request",
         None => "Nothing had to be changed, so there is no pull request",
     };
-    done(message.to_owned(), None, report)
+    let message = why.map_or_else(|| message.to_owned(), |why| format!("{message}: {why}"));
+    done(message, None, report)
 }
 
 /// The agent finished. `report` is its own account, as [`report`] wrote it.

@@ -50,7 +50,8 @@ async fn a_job_that_changes_nothing_leaves_no_branch_and_no_pull_request() {
     assert_eq!((&job["status"], &job["prLink"]), (&"completed".into(), &Value::Null));
     assert_eq!(git(&team.repository, &["branch", "--format=%(refname:short)"]), "main");
     let last = server.events(&team, &created["id"]).await.pop().unwrap();
-    assert_eq!(last["message"], "Nothing had to be changed, so there is no pull request");
+    let why = "`npm` was found nowhere that could be changed";
+    assert_eq!(last["message"], format!("Nothing was changed, so there is no pull request: {why}"));
 }
 
 #[tokio::test]
