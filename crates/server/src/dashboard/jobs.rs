@@ -1,10 +1,12 @@
 //! The jobs of a project: asked for, found again, counted.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::Uri;
 use axum::response::{IntoResponse, Redirect, Response};
-use store::{Filter, Job, JobId, NewJob, Project, Prompt, Receipt, Status, Terms};
+use store::{Filter, Job, JobId, NewJob, Once, Project, Prompt, Receipt, Render, Status, Terms, Token};
 
 use super::readers::evidence;
 use super::session::{Fields, InProject, nav};
@@ -16,6 +18,8 @@ use crate::path::query_value;
 use crate::time::duration;
 
 const PER_PAGE: u32 = 20;
+/// Of what a form is known by; ours is shorter.
+const MAX_ONCE: usize = 64;
 
 /// `GET /p/{projectId}`: the address that a job names as its repository.
 pub(crate) async fn to_list(at: InProject) -> Redirect {
@@ -57,14 +61,38 @@ pub(crate) async fn create(State(app): State<App>, at: InProject, fields: Fields
         branch: None,
         draft: false,
     };
-    start(&app, &at, &new).await
+    start_once(&app, &at, &new, fields.get("once")).await
 }
 
-/// Leads to the page of the new job.
+/// A form that is sent again while its job is at work leads to that one: the answer to the first was lost, or somebody
+/// was quick with the mouse.
+async fn start_once(app: &App, at: &InProject, new: &NewJob, form: &str) -> Result<Response, Oops> {
+    if form.is_empty() || form.len() > MAX_ONCE {
+        return start(app, at, new).await;
+    }
+    let once = Once::new(&format!("form {form}"), new.prompt.as_str().as_bytes());
+    let terms = Terms { once: Some((once, Render(Arc::new(|job| job.id.0.clone())))), limit: None };
+    match app.jobs.insert(new, &terms).await? {
+        Receipt::Replayed(id) => match app.jobs.find(&at.project.id, &JobId(id)).await? {
+            Some(job) if job.status == Status::Active => {
+                Ok(Redirect::to(&href(&at.project, &job.id)).into_response())
+            }
+            _ => start(app, at, new).await,
+        },
+        Receipt::KeyReused => start(app, at, new).await,
+        made => Ok(leading(at, made)),
+    }
+}
+
 pub(super) async fn start(app: &App, at: &InProject, new: &NewJob) -> Result<Response, Oops> {
-    match app.jobs.insert(new, &Terms::default()).await? {
-        Receipt::Done { job, .. } => Ok(Redirect::to(&href(&at.project, &job.id)).into_response()),
-        _ => Ok(missing("job")),
+    Ok(leading(at, app.jobs.insert(new, &Terms::default()).await?))
+}
+
+/// To the page of the new job.
+fn leading(at: &InProject, made: Receipt) -> Response {
+    match made {
+        Receipt::Done { job, .. } => Redirect::to(&href(&at.project, &job.id)).into_response(),
+        _ => missing("job"),
     }
 }
 
@@ -123,6 +151,7 @@ async fn jobs_page(app: &App, at: &InProject, wanted: Wanted) -> Result<Jobs, Oo
         newer: (offset > 0).then(|| turn(offset.saturating_sub(per_page))),
         older: jobs.has_more.then(|| turn(offset.saturating_add(per_page))),
         error: None,
+        once: Token::random().reveal().to_owned(),
         prompt: String::new(),
         offline: offline(app, &at.project),
         state: wanted.state,

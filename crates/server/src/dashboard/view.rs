@@ -205,6 +205,8 @@ pub(crate) struct Jobs {
     pub(crate) newer: Option<String>,
     pub(crate) older: Option<String>,
     pub(crate) error: Option<String>,
+    /// What this page's forms are known by when they are sent twice.
+    pub(crate) once: String,
     /// What was typed, kept when it was refused.
     pub(crate) prompt: String,
     /// Of a project whose jobs are the built-in editor's.

@@ -37,7 +37,8 @@ pub(crate) async fn check_change(
 ) -> anyhow::Result<Repository> {
     let mut after = before.clone();
     change.clone().apply(&mut after);
-    if change.repository.is_some() && change.host_kind.is_none() {
+    // What another host is, is found out; the same one stays what it was said to be.
+    if moves(before, change) && change.host_kind.is_none() {
         after.hosting.kind = None;
     }
     let kept = match key.is_none() && !moves(before, change) {

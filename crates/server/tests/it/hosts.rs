@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use server::{Admin, HOOK_SECRET, HOST_KEY, Settings};
 use store::Hosting;
 
+use crate::pages::Browser;
 use crate::support::{Team, TestServer, git, send};
 
 pub(crate) const NAME: &str = "acme/docs";
@@ -334,6 +335,27 @@ async fn a_host_that_says_when_is_asked_then() {
     place.server.clock.advance(SignedDuration::from_secs(1));
     place.server.run_queued_jobs().await;
     assert_eq!(place.server.job(&place.team, &job["id"]).await["status"], "completed");
+}
+
+/// A host of one's own cannot always be asked what it is.
+#[tokio::test]
+async fn settings_are_saved_on_a_host_that_was_named() {
+    for kind in WEB {
+        let place = Place::on(kind).await;
+        let browser = Browser::signed_in(&place.server, &place.team).await;
+        let settings = format!("/p/{}/settings/repository", place.team.project.id);
+        let (address, less) = (place.team.project.repository.clone(), "tok-that-may-not-push");
+        place.fake().token(less, Access::ReadOnlyOfWriter);
+        let save = async |token: &str| {
+            let fields = [("name", "Renamed"), ("repository", address.as_str()), ("token", token)];
+            browser.post(&settings, &fields).await
+        };
+        assert_eq!(save("").await.status, 303, "{kind:?}");
+        assert_eq!(save(TOKEN).await.status, 303, "{kind:?}");
+        let refused = save(less).await;
+        assert_eq!(refused.status, 400, "{kind:?}");
+        assert!(refused.body.contains("the token for acme/docs") && !refused.body.contains(less), "{kind:?}");
+    }
 }
 
 #[tokio::test]

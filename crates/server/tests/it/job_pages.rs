@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 
-use crate::pages::Browser;
+use crate::pages::{Browser, hidden};
 use crate::support::{Team, TestServer, send};
 
 const DOCS: &[(&str, &str)] =
@@ -135,6 +135,28 @@ async fn pull_requests_are_narrowed_by_state_and_a_conflict_is_said_before_the_m
     assert_eq!(listed("closed").await, [0, 0]);
     let page = browser.get(&format!("{pulls}/2")).await.body;
     assert!(page.contains("conflict") && !page.contains("Merge into"), "{page}");
+}
+
+#[tokio::test]
+async fn a_form_that_is_sent_twice_makes_one_job() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", DOCS).await;
+    let browser = Browser::signed_in(&server, &team).await;
+    let jobs = format!("/p/{}/jobs", team.project.id);
+    let once = async || hidden(&browser.get(&jobs).await.body, "once");
+    let send = async |once: &str, prompt: &str| {
+        let answer = browser.post(&jobs, &[("prompt", prompt), ("once", once)]).await;
+        assert_eq!(answer.status, 303, "{}", answer.body);
+        answer.header("location").to_owned()
+    };
+    let first = once().await;
+    let job = send(&first, CHANGE).await;
+    assert_eq!(send(&first, CHANGE).await, job, "the same form");
+    assert_ne!(send(&first, "Replace \"two\" with \"2\".").await, job, "gone back to, and filled in anew");
+    assert_ne!(send(&once().await, CHANGE).await, job, "another form");
+    assert_ne!(send("", CHANGE).await, send("", CHANGE).await, "none of ours");
+    server.run_queued_jobs().await;
+    assert_ne!(send(&first, CHANGE).await, job, "what has ended may be asked for again");
 }
 
 #[tokio::test]

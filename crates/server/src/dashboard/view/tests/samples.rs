@@ -218,6 +218,7 @@ fn jobs(text: &str, rows: Vec<JobRow>) -> Jobs {
         newer: None,
         older,
         error,
+        once: say(text, "0nce"),
         prompt: text.to_owned(),
     }
 }
