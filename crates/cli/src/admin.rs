@@ -25,7 +25,10 @@ pub(crate) async fn login(sources: &Sources, args: Login) -> anyhow::Result<()> 
     let admin = open(sources, &args.data).await?;
     let organization = organization(&admin, args.organization.as_deref()).await?;
     if admin.url.is_none() {
-        output::say("No server has used this data directory yet: start one with `docwright serve`.");
+        let again = sources.again(&args.data);
+        output::say(format!(
+            "No server has used this data directory yet: start one with `docwright serve{again}`."
+        ));
     }
     let told = sources.public_url(args.public_url.as_deref())?;
     let base = told.or(admin.url).unwrap_or_else(|| server::USUAL_URL.into());
@@ -48,7 +51,14 @@ async fn note(admin: &Admin, organization: &OrganizationId, what: &str, about: &
 }
 
 pub(crate) async fn open(sources: &Sources, data: &Data) -> anyhow::Result<Admin> {
-    Admin::open(&sources.data(data)?, Arc::new(SystemClock)).await
+    let settings = sources.data(data)?;
+    let is_new = !settings.data.exists();
+    let admin = Admin::open(&settings, Arc::new(SystemClock)).await?;
+    // Whoever mistyped it would look for their projects in vain.
+    if is_new {
+        output::say(format!("Made a new data directory: {}", settings.data.display()));
+    }
+    Ok(admin)
 }
 
 async fn project(admin: &Admin, id: &str) -> anyhow::Result<Project> {

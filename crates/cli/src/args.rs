@@ -1,5 +1,6 @@
 //! The command line, as `--help` tells it.
 
+mod data;
 mod host;
 mod import;
 mod job;
@@ -16,6 +17,7 @@ use clap::{Args as Arguments, Parser, Subcommand};
 use clap_complete::Shell;
 use store::parse_name;
 
+pub(crate) use data::{Data, quoted};
 pub(crate) use host::HostArgs;
 pub(crate) use import::Import;
 pub(crate) use job::{
@@ -135,18 +137,6 @@ pub(crate) enum Command {
 /// later, like the same setting of the environment or the file.
 fn checked<T, E>(parse: fn(&str) -> Result<T, E>) -> impl Fn(&str) -> Result<String, E> + Clone {
     move |text| parse(text).map(|_| text.to_owned())
-}
-
-/// Where the data is.
-#[derive(Arguments, Clone, Default)]
-pub(crate) struct Data {
-    /// The data directory [default: docwright in the XDG data directory]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) data: Option<PathBuf>,
-    /// A PostgreSQL database for everything but page views; one with a password goes into
-    /// DOCWRIGHT_DATABASE_URL [default: SQLite in the data directory]
-    #[arg(long, value_name = "URL")]
-    pub(crate) database_url: Option<String>,
 }
 
 #[derive(Arguments)]

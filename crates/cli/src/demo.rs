@@ -16,7 +16,7 @@ use store::{Allow, Expiry, NewKey, NewProject, Project, Scope};
 use tempfile::TempDir;
 use wire::{AgentJob, Taken};
 
-use crate::args::{Demo, OneJob, Watching};
+use crate::args::{Demo, OneJob, Watching, quoted};
 use crate::client::{Client, job, watch};
 use crate::settings::Sources;
 use crate::{log, output, serve};
@@ -54,7 +54,7 @@ fn afterwards(args: &Demo, project: &Project) -> String {
     let Some(data) = &args.data else {
         return "The server has stopped and its data is removed. To look around: docwright demo".into();
     };
-    let (data, id) = (data.display(), &project.id);
+    let (data, id) = (quoted(&data.to_string_lossy()), &project.id);
     format!(
         "The server has stopped. Its data is kept:\n  \
         docwright pull view {id} 1 --data {data}\n  docwright serve --data {data}"

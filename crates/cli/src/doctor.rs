@@ -17,7 +17,7 @@ use report::Report;
 
 pub(crate) async fn run(sources: &Sources, args: Doctor) -> anyhow::Result<ExitCode> {
     let settings = sources.data(&args.data)?;
-    let mut report = Report::default();
+    let mut report = Report::new(sources.again(&args.data));
     machine::git(&mut report).await;
     machine::clock(&mut report);
     machine::open_files(&mut report);
@@ -33,7 +33,10 @@ pub(crate) async fn run(sources: &Sources, args: Doctor) -> anyhow::Result<ExitC
         Err(error) => report.warn(
             "data directory",
             format!("{} is not there: {error}", settings.data.display()),
-            "`docwright serve` makes it; if yours is elsewhere, name it with --data or DOCWRIGHT_DATA",
+            format!(
+                "`docwright serve{}` makes it; if yours is elsewhere, name it with --data or DOCWRIGHT_DATA",
+                report.again
+            ),
         ),
     }
     if let Some(url) = sources.text("url", None)? {

@@ -9,7 +9,7 @@ use anyhow::{Context, bail, ensure};
 use server::{Reach, Settings};
 use store::DatabaseUrl;
 
-use crate::args::Data;
+use crate::args::{Data, quoted};
 
 pub(crate) use models::ModelTable;
 
@@ -47,15 +47,23 @@ const NAMES: &[&str] = &[
 
 pub(crate) struct Sources {
     file: toml::Table,
+    /// The settings file that was named.
+    named: Option<PathBuf>,
 }
 
 impl Sources {
+    /// What the next command must be given, too, to be about the same data.
+    pub(crate) fn again(&self, data: &Data) -> String {
+        let config = self.named.as_ref().map(|file| format!(" --config {}", quoted(&file.to_string_lossy())));
+        config.unwrap_or_default() + &data.again()
+    }
+
     /// Not from the working directory: whoever commands run in somebody's checkout must not be
     /// sent elsewhere, with their key, by a file that lies there.
     pub(crate) fn load(config: Option<&Path>) -> anyhow::Result<Self> {
         let usual = xdg("XDG_CONFIG_HOME", ".config").map(|parent| parent.join("docwright/docwright.toml"));
         let Some(path) = config.map(Path::to_owned).or(usual) else {
-            return Ok(Self { file: toml::Table::new() });
+            return Ok(Self { file: toml::Table::new(), named: None });
         };
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
@@ -70,7 +78,7 @@ impl Sources {
                 NAMES.join(", ")
             );
         }
-        Ok(Self { file })
+        Ok(Self { file, named: config.map(Path::to_owned) })
     }
 
     /// The first that says something: the flag, `DOCWRIGHT_NAME`, `DOCWRIGHT_NAME_FILE`, the file.

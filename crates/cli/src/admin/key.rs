@@ -32,7 +32,7 @@ async fn create(sources: &Sources, args: CreateKey) -> anyhow::Result<()> {
     };
     let (key, text) = admin.accounts.create_key(&new).await?;
     note(&admin, &key.organization, "made the key", &key.name).await?;
-    if let Err(error) = show(&args, &key, text.reveal()) {
+    if let Err(error) = show(sources, &args, &key, text.reveal()) {
         // A key that nobody has seen must not be left to work.
         admin.accounts.revoke_key(&key.organization, &key.id).await?;
         return Err(error.context("the key could not be shown, so it was revoked"));
@@ -40,15 +40,16 @@ async fn create(sources: &Sources, args: CreateKey) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn show(args: &CreateKey, key: &ApiKey, secret: &str) -> anyhow::Result<()> {
+fn show(sources: &Sources, args: &CreateKey, key: &ApiKey, secret: &str) -> anyhow::Result<()> {
     if args.json {
         let mut object = shown(key);
         object["key"] = secret.into();
         return output::json(&object);
     }
     output::say(format!(
-        "The key is shown this once; keep it as DOCWRIGHT_API_KEY. To end it: docwright key revoke {}",
-        key.id
+        "The key is shown this once; keep it as DOCWRIGHT_API_KEY. To end it: docwright key revoke {}{}",
+        key.id,
+        sources.again(&args.data)
     ));
     output::line(secret)
 }
@@ -85,7 +86,10 @@ async fn list(sources: &Sources, args: List) -> anyhow::Result<()> {
         return output::json(&keys.iter().map(shown).collect::<Vec<_>>());
     }
     if keys.is_empty() {
-        output::say("No keys yet. Make one: docwright key create --name CI");
+        output::say(format!(
+            "No keys yet. Make one: docwright key create --name CI{}",
+            sources.again(&args.data)
+        ));
         return Ok(());
     }
     let row = |key: ApiKey| {

@@ -23,8 +23,10 @@ async fn create(sources: &Sources, args: CreateOrganization) -> anyhow::Result<(
         return output::json(&shown(&made));
     }
     output::say(format!(
-        "Made the organization {}. Next: docwright project create --organization …",
-        made.name
+        "Made the organization {}. Next: docwright project create --organization {} --name \"My docs\" --repository URL{}",
+        made.name,
+        made.id,
+        sources.again(&args.data)
     ));
     output::line(made.id)
 }

@@ -49,6 +49,7 @@ async fn create(sources: &Sources, args: CreateProject) -> anyhow::Result<()> {
     };
     let project = admin.accounts.create_project(&new).await?;
     admin.keep_host_key(&project, key.as_ref()).await?;
+    note(&admin, &project.organization, "made the project", &project.name).await?;
     if args.json {
         return output::json(&shown(&project));
     }
@@ -57,7 +58,8 @@ async fn create(sources: &Sources, args: CreateProject) -> anyhow::Result<()> {
         "Made the project {name}: jobs start from {} of {}.",
         found.branch, project.repository
     ));
-    output::say(format!("Next, a key: docwright key create --name CI --project {id}"));
+    let again = sources.again(&args.data);
+    output::say(format!("Next, a key: docwright key create --name CI --project {id}{again}"));
     output::line(id)
 }
 
@@ -72,9 +74,8 @@ async fn list(sources: &Sources, args: List) -> anyhow::Result<()> {
         return output::json(&projects.iter().map(shown).collect::<Vec<_>>());
     }
     if projects.is_empty() {
-        output::say(
-            "No projects yet. Make one: docwright project create --name \"My docs\" --repository URL",
-        );
+        let next = "docwright project create --name \"My docs\" --repository URL";
+        output::say(format!("No projects yet. Make one: {next}{}", sources.again(&args.data)));
         return Ok(());
     }
     let row = |project: Project| {

@@ -96,7 +96,7 @@ async fn contents(report: &mut Report, admin: &Admin) {
         report.warn("clock", "the database knows of later times", "set the clock: it has gone back");
     }
     if projects.is_empty() {
-        let advice = "docwright project create --name Docs --repository PATH";
+        let advice = format!("docwright project create --name Docs --repository PATH{}", report.again);
         report.warn("projects", "there are none yet", advice);
     }
     for project in projects {
@@ -112,7 +112,16 @@ async fn repository(report: &mut Report, admin: &Admin, project: &Project) {
         Err(error) => report.fail(
             "repository",
             format!("{}: {error:#}", project.name),
-            format!("mend it, or say where it is: docwright project update {} --repository PATH", project.id),
+            match project.hosting.kind {
+                Some(_) => format!(
+                    "mend what it says; for another token: docwright project update {} --token-file FILE{}",
+                    project.id, report.again
+                ),
+                None => format!(
+                    "mend it, or say where it is: docwright project update {} --repository PATH{}",
+                    project.id, report.again
+                ),
+            },
         ),
     }
 }

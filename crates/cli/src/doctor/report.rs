@@ -21,34 +21,41 @@ struct Check {
     advice: Option<String>,
 }
 
-#[derive(Default)]
-pub(super) struct Report(Vec<Check>);
+pub(super) struct Report {
+    checks: Vec<Check>,
+    /// What every command that is advised must be given, too.
+    pub(super) again: String,
+}
 
 impl Report {
+    pub(super) fn new(again: String) -> Self {
+        Self { checks: Vec::new(), again }
+    }
+
     pub(super) fn ok(&mut self, name: &'static str, message: impl Into<String>) {
-        self.0.push(Check { name, status: Status::Ok, message: message.into(), advice: None });
+        self.checks.push(Check { name, status: Status::Ok, message: message.into(), advice: None });
     }
 
     pub(super) fn warn(&mut self, name: &'static str, message: impl Into<String>, advice: impl Into<String>) {
         let advice = Some(advice.into());
-        self.0.push(Check { name, status: Status::Warn, message: message.into(), advice });
+        self.checks.push(Check { name, status: Status::Warn, message: message.into(), advice });
     }
 
     pub(super) fn fail(&mut self, name: &'static str, message: impl Into<String>, advice: impl Into<String>) {
         let advice = Some(advice.into());
-        self.0.push(Check { name, status: Status::Fail, message: message.into(), advice });
+        self.checks.push(Check { name, status: Status::Fail, message: message.into(), advice });
     }
 
     pub(super) fn failed(&self) -> bool {
-        self.0.iter().any(|check| check.status == Status::Fail)
+        self.checks.iter().any(|check| check.status == Status::Fail)
     }
 
     pub(super) fn show(&self, json: bool) -> anyhow::Result<()> {
         if json {
-            return output::json(&serde_json::json!({ "ok": !self.failed(), "checks": self.0 }));
+            return output::json(&serde_json::json!({ "ok": !self.failed(), "checks": self.checks }));
         }
         let in_colour = output::colour(&std::io::stdout());
-        for check in &self.0 {
+        for check in &self.checks {
             let (word, code) = match check.status {
                 Status::Ok => ("ok  ", "32"),
                 Status::Warn => ("warn", "33"),

@@ -11,7 +11,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) async fn here(report: &mut Report, dir: &DataDir) {
     if !dir.is_held() {
-        return report.warn("server", "none runs on this data directory", "docwright serve");
+        let advice = format!("docwright serve{}", report.again);
+        return report.warn("server", "none runs on this data directory", advice);
     }
     let Some(url) = dir.url() else {
         return report.warn("server", "one is starting just now", "look again in a moment");

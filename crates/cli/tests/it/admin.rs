@@ -36,6 +36,32 @@ fn projects_and_keys_are_made_beside_a_running_server_and_work_at_once() {
     assert_eq!(client(&["views", id]).status.code(), Some(4));
 }
 
+/// Wherever the data is, the command that is told works as it stands.
+#[test]
+fn what_is_told_to_do_next_can_be_copied() {
+    let home = home();
+    let repository = repository(home.path(), &files());
+    let data = home.path().join("it's \"my\" $data");
+    let flags = ["--data", data.to_str().unwrap()];
+    let told = |args: &[&str]| {
+        let output = run(home.path(), &[args, &flags].concat());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let first = told(&["project", "list"]);
+    assert!(first.contains("Made a new data directory") && first.contains("No projects yet"), "{first}");
+    let made = told(&["project", "create", "--name", "Docs", "--repository", &repository]);
+    assert!(!made.contains("Made a new data directory"), "{made}");
+    let mut next = made.split_once("Next, a key: docwright ").unwrap().1.trim().to_owned();
+    for after in ["To end it: docwright ", ""] {
+        let mut shell = std::process::Command::new("sh");
+        shell.envs([("HOME", home.path().as_os_str()), ("BIN", env!("CARGO_BIN_EXE_docwright").as_ref())]);
+        let output = shell.args(["-c", &format!("\"$BIN\" {next}")]).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{next}: {told}");
+        next = told.split_once(after).unwrap().1.trim().to_owned();
+    }
+}
+
 #[test]
 fn a_site_is_kept_as_browsers_write_it() {
     let home = home();

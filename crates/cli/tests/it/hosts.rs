@@ -21,6 +21,8 @@ async fn github(home: &Path) -> FakeHost {
     for (file, token, access) in [
         ("good", TOKEN, Some(Access::Full)),
         ("read", "tok-read", Some(Access::ReadOnly)),
+        ("less", "tok-less", Some(Access::ReadOnlyOfWriter)),
+        ("push", "tok-push", Some(Access::NoPulls)),
         ("bad", "tok-bad", None),
     ] {
         if let Some(access) = access {
@@ -53,6 +55,8 @@ async fn every_fault_of_a_host_is_told_at_once() {
     };
     assert!(told("bad", &[]).contains("it is wrong, expired or revoked"));
     assert!(told("read", &[]).contains("may not push"));
+    assert!(told("less", &[]).contains("may not push"));
+    assert!(told("push", &[]).contains("lacks the permission `pull_requests=write`"));
     assert!(told("empty", &[]).contains("it must hold the token, and is empty"));
     assert!(told("none", &[]).contains("No such file"));
     assert!(told("good", &["--ref", "gone"]).contains("no branch `gone`"));
