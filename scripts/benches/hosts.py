@@ -37,13 +37,7 @@ def repository(folder, files):
     """Fifty files a folder, sized as those of real ones: the documentation in Django 6.1.3 has pages of 9.5 kB and one
     picture of 37 kB among 21 files, that in Sphinx 9.2.0 pages of 8.8 kB and one of 65 kB among 5."""
     by_git.git("/", "init", "-q", "--bare", "-b", "main", folder)
-    command = ["git", "-C", folder, "fast-import", "--quiet"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE) as importing:
-        importing.stdin.write(b"commit refs/heads/main\ncommitter bench <bench@example.com> 1700000000 +0000\n")
-        importing.stdin.write(b"data 5\nBegin\n")
-        for path, content in tree(files):
-            importing.stdin.write(b"M 100644 inline %s\ndata %d\n%s\n" % (path.encode(), len(content), content))
-    assert importing.returncode == 0
+    by_git.import_commit(folder, tree(files), "Begin")
     # As a host keeps it: one pack, with a bitmap.
     by_git.git(folder, "repack", "-adqb")
     return folder
