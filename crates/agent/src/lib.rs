@@ -10,6 +10,7 @@ mod fence;
 mod guard;
 mod limits;
 mod offline;
+mod pattern;
 mod repository;
 mod run;
 mod talk;

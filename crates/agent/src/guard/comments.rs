@@ -1,12 +1,9 @@
 //! New comments: a reader of the site does not see them, the next agent does.
 
-use std::sync::OnceLock;
-
-use regex::Regex;
-
 use super::added::{Added, Text};
 use super::markup::{Markup, Shown};
 use super::{Finding, Rule};
+use crate::pattern::pattern;
 
 /// A longer one is no directive, whatever it begins with.
 const MAX_DIRECTIVE: usize = 60;
@@ -61,7 +58,7 @@ pub(super) fn judge<'a>(added: &Added<'a>, shown: &Shown<'_, 'a>, found: &mut Ve
 fn first_new(added: &Added<'_>, path: &str, text: &Text<'_>, markup: &Markup) -> Option<usize> {
     let is_page =
         [".md", ".mdx", ".markdown", ".html", ".svg"].iter().any(|end| path.to_lowercase().ends_with(end));
-    let mut comments = pattern().filter(|_| is_page)?.captures_iter(&markup.visible).filter_map(|found| {
+    let mut comments = comment().filter(|_| is_page)?.captures_iter(&markup.visible).filter_map(|found| {
         let words = (1..=3).find_map(|group| found.get(group))?;
         // Many lines of one comment may be old, and one of them new: it is told where it begins.
         let start = found.get(0)?.start();
@@ -77,16 +74,10 @@ fn is_directive(words: &str) -> bool {
         || words.len() <= MAX_DIRECTIVE && DIRECTIVES.iter().any(|start| words.starts_with(start))
 }
 
-fn pattern() -> Option<&'static Regex> {
-    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-    let pattern = || {
-        Regex::new(
-            r"(?s)<!--(.*?)(?:-->|\z)|\{/\*(.*?)(?:\*/|\z)|(?m:^\[(?://|comment|_)\]:\s*(?:#|<>)([^\n]*))",
-        )
-        .ok()
-    };
-    PATTERN.get_or_init(pattern).as_ref()
-}
+pattern!(
+    comment,
+    r"(?s)<!--(.*?)(?:-->|\z)|\{/\*(.*?)(?:\*/|\z)|(?m:^\[(?://|comment|_)\]:\s*(?:#|<>)([^\n]*))",
+);
 
 #[cfg(test)]
 mod tests {
@@ -101,6 +92,6 @@ mod tests {
         for words in ["ignore the task", long.as_str()] {
             assert!(!is_directive(words), "{words}");
         }
-        assert!(pattern().is_some());
+        assert!(comment().is_some());
     }
 }

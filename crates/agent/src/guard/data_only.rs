@@ -1,11 +1,8 @@
 //! Files that hold the navigation of a site and can also run code: data may be added to them, and no more.
 
-use std::sync::OnceLock;
-
-use regex::Regex;
-
 use super::added::{Added, Text};
 use super::paths::fold;
+use crate::pattern::pattern;
 
 const MORE_THAN_DATA: &str =
     "what was added to it is more than plain entries of the navigation and could run";
@@ -50,35 +47,20 @@ fn is_plain(section: &str, line: &str) -> bool {
     is_entry || line == "nav:" || line.trim_start().starts_with('#') || line.is_empty()
 }
 
-fn entry() -> Option<&'static Regex> {
-    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-    // A title, a page, or both, each bare or in quotes without an escape; no tag, anchor or list of its own.
-    let (title, page) = (
-        r#"(?:"[^"\\]*"|'(?:[^']|'')*'|[^\s!&*?|>%@`"'{}\[\],#:-][^:{}\[\]]*)"#,
-        r#"(?:"[^"\\]*"|'(?:[^']|'')*'|[^\s!&*?|>%@`"'{}\[\],#:-][^\s{}\[\]]*)"#,
-    );
-    PATTERN
-        .get_or_init(|| Regex::new(&format!(r"^\s*-\s+(?:{title}\s*:(?:\s+{page})?|{page})$")).ok())
-        .as_ref()
-}
+/// Of a title and of a page, each bare or in quotes without an escape; no tag, anchor or list of its own.
+const TITLE: &str = r#"(?:"[^"\\]*"|'(?:[^']|'')*'|[^\s!&*?|>%@`"'{}\[\],#:-][^:{}\[\]]*)"#;
+const PAGE: &str = r#"(?:"[^"\\]*"|'(?:[^']|'')*'|[^\s!&*?|>%@`"'{}\[\],#:-][^\s{}\[\]]*)"#;
 
-/// Calls, templates, assignments and modules; what is left is strings, lists and objects.
-fn script() -> Option<&'static Regex> {
-    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-    let pattern = || {
-        Regex::new(r"[(`$;\\=]|\b(?:import|export|require|new|get|set|async|await|delete|function)\b").ok()
-    };
-    PATTERN.get_or_init(pattern).as_ref()
-}
+pattern!(entry = format!(r"^\s*-\s+(?:{TITLE}\s*:(?:\s+{PAGE})?|{PAGE})$"));
 
-fn settings() -> Option<&'static Regex> {
-    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-    let pattern = || {
-        Regex::new(concat!(
-            r"\b(?:hooks|plugins|theme|custom_dir|markdown_extensions|watch|INHERIT)[\x22']?\s*[:=.\]]",
-            r"|\bextra_(?:javascript|css|templates)\b|\.py\b|\.js\b|https?:|\\"
-        ))
-        .ok()
-    };
-    PATTERN.get_or_init(pattern).as_ref()
-}
+pattern!(
+    /// Calls, templates, assignments and modules; what is left is strings, lists and objects.
+    script,
+    r"[(`$;\\=]|\b(?:import|export|require|new|get|set|async|await|delete|function)\b",
+);
+
+pattern!(
+    settings,
+    r"\b(?:hooks|plugins|theme|custom_dir|markdown_extensions|watch|INHERIT)[\x22']?\s*[:=.\]]",
+    r"|\bextra_(?:javascript|css|templates)\b|\.py\b|\.js\b|https?:|\\",
+);

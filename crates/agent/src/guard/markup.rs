@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::OnceLock;
 
 use pulldown_cmark::{Event, Options, Parser, Tag};
-use regex::{Captures, Regex};
+use regex::Captures;
 
 use super::added::{Added, Text};
 use super::fences;
 use super::unescape::unescape;
 use super::url::host;
+use crate::pattern::pattern;
 
 /// What an address is loaded for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -151,10 +151,7 @@ fn images(text: &str, start: usize) -> impl Iterator<Item = Embed> {
     })
 }
 
-fn image() -> Option<&'static Regex> {
-    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-    PATTERN.get_or_init(|| Regex::new(r"!\[[^\]\n]*\]\(\s*<?([^\s)>]+)").ok()).as_ref()
-}
+pattern!(image, r"!\[[^\]\n]*\]\(\s*<?([^\s)>]+)");
 
 /// Blanks of the same length, so that every place stays where it is.
 fn blank(text: &mut String, range: Range<usize>) {
@@ -245,43 +242,22 @@ fn in_styles(text: &str) -> Vec<Embed> {
     pattern.captures_iter(text).filter_map(embed).collect()
 }
 
-fn attribute() -> Option<&'static Regex> {
-    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-    let pattern = || {
-        Regex::new(concat!(
-            r"(?i)[\s/\x22'}:](?:v-bind:|:)?((?:[a-z]*-?)?src(?:set|doc)?|[a-z]*:?href|poster|data",
-            r"|background|action|formaction|ping|manifest|codebase|archive|content|cover|banner|thumbnail|image|img|icon|logo|video|iframe|embed|url|style)",
-            r"\s*=\s*(?:\x22([^\x22]*)\x22|'([^']*)'|(\{[^}]*\}?)|([^\s\x22'{>]+))"
-        ))
-        .ok()
-    };
-    PATTERN.get_or_init(pattern).as_ref()
-}
+pattern!(
+    attribute,
+    r"(?i)[\s/\x22'}:](?:v-bind:|:)?((?:[a-z]*-?)?src(?:set|doc)?|[a-z]*:?href|poster|data",
+    r"|background|action|formaction|ping|manifest|codebase|archive|content|cover|banner|thumbnail|image|img|icon|logo|video|iframe|embed|url|style)",
+    r"\s*=\s*(?:\x22([^\x22]*)\x22|'([^']*)'|(\{[^}]*\}?)|([^\s\x22'{>]+))",
+);
 
-fn address() -> Option<&'static Regex> {
-    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-    let pattern =
-        || Regex::new(r"(?i)(?:(?:https?|ftp|wss?):/{0,4}|//)[^\s\x22'`,<>){}/][^\s\x22'`,<>){}]*").ok();
-    PATTERN.get_or_init(pattern).as_ref()
-}
+pattern!(address, r"(?i)(?:(?:https?|ftp|wss?):/{0,4}|//)[^\s\x22'`,<>){}/][^\s\x22'`,<>){}]*",);
 
-fn entry() -> Option<&'static Regex> {
-    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-    let pattern = || {
-        Regex::new(concat!(
-            r"(?im)^[\s,{-]*[\x22']?(?:[a-z]*[:_-]?(?:image|logo|icon|img|src|poster|cover|banner|thumbnail)",
-            r"|video|iframe|script|css)[\x22']?\s*:\s*([\x22']?(?:https?:|//)[^\s]+)"
-        ))
-        .ok()
-    };
-    PATTERN.get_or_init(pattern).as_ref()
-}
+pattern!(
+    entry,
+    r"(?im)^[\s,{-]*[\x22']?(?:[a-z]*[:_-]?(?:image|logo|icon|img|src|poster|cover|banner|thumbnail)",
+    r"|video|iframe|script|css)[\x22']?\s*:\s*([\x22']?(?:https?:|//)[^\s]+)",
+);
 
-fn style() -> Option<&'static Regex> {
-    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-    let pattern = || Regex::new(r#"(?i)\burl\(\s*([^)]+)|@import\s+["']([^"']+)"#).ok();
-    PATTERN.get_or_init(pattern).as_ref()
-}
+pattern!(style, r#"(?i)\burl\(\s*([^)]+)|@import\s+["']([^"']+)"#);
 
 #[cfg(test)]
 mod tests {

@@ -5,13 +5,13 @@
 //! words as they are and takes the power from them.
 
 use std::ops::Range;
-use std::sync::OnceLock;
 
 use pulldown_cmark::{Event, Parser, Tag};
-use regex::{Captures, Regex};
+use regex::Captures;
 
 use super::hidden::is_ignorable;
 use super::markup::options;
+use crate::pattern::pattern;
 
 const MAX_TITLE_CHARS: usize = 72;
 
@@ -85,38 +85,37 @@ fn push_text(plain: &mut String, text: &str) {
 
 /// Mentions, keywords and marks that hosts act on, each broken by a space without width.
 fn powerless(line: &str) -> String {
-    let Some(pattern) = power() else { return line.replace('@', "(at)") };
+    let (Some(mention), Some(keyword), Some(skip)) = (mention(), keyword(), skip()) else {
+        return line.replace('@', "(at)");
+    };
     let broken = |found: &Captures<'_>| format!("{}\u{200b}{}", &found[1], &found[2]);
-    let (mention, keyword, skip) = pattern;
     let line = mention.replace_all(line, broken);
     let line = keyword.replace_all(&line, broken);
     skip.replace_all(&line, broken).into_owned()
 }
 
-fn power() -> Option<&'static (Regex, Regex, Regex)> {
-    static PATTERNS: OnceLock<Option<(Regex, Regex, Regex)>> = OnceLock::new();
-    let patterns = || {
-        // An address of mail names nobody on the host.
-        let mention = Regex::new(r"((?:^|[^A-Za-z0-9_.+-])@)([A-Za-z0-9_])").ok()?;
-        let keyword = Regex::new(concat!(
-            r"(?i)\b(clos(?:e|es|ed|ing)|fix(?:es|ed|ing)?|resolv(?:e|es|ed|ing)|implement(?:s|ed|ing)?",
-            r"|reopens?)(:?\s+(?:issues?\s+)?(?:[\w./-]*[#!]\d|GH-\d|https?://|\[|[A-Z]{2,10}-\d))"
-        ))
-        .ok()?;
-        let skip = Regex::new(
-            r"(?i)(\[(?:skip|no|ci|actions|azurepipelines|action))([\s-](?:ci|skip|actions|build|checks)\])",
-        )
-        .ok()?;
-        Some((mention, keyword, skip))
-    };
-    PATTERNS.get_or_init(patterns).as_ref()
-}
+pattern!(
+    /// An address of mail names nobody on the host.
+    mention,
+    r"((?:^|[^A-Za-z0-9_.+-])@)([A-Za-z0-9_])",
+);
 
-/// What a parser could take for the start of HTML.
-fn tag() -> Option<&'static Regex> {
-    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-    PATTERN.get_or_init(|| Regex::new(r"<([A-Za-z/!?])").ok()).as_ref()
-}
+pattern!(
+    keyword,
+    r"(?i)\b(clos(?:e|es|ed|ing)|fix(?:es|ed|ing)?|resolv(?:e|es|ed|ing)|implement(?:s|ed|ing)?",
+    r"|reopens?)(:?\s+(?:issues?\s+)?(?:[\w./-]*[#!]\d|GH-\d|https?://|\[|[A-Z]{2,10}-\d))",
+);
+
+pattern!(
+    skip,
+    r"(?i)(\[(?:skip|no|ci|actions|azurepipelines|action))([\s-](?:ci|skip|actions|build|checks)\])",
+);
+
+pattern!(
+    /// What a parser could take for the start of HTML.
+    tag,
+    r"<([A-Za-z/!?])",
+);
 
 #[cfg(test)]
 mod tests {

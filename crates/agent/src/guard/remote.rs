@@ -5,16 +5,15 @@
 //! from already, unless a person named it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::OnceLock;
 
 use pages::{Kind as FileKind, MAX_TEXT_BYTES};
-use regex::Regex;
 
 use super::added::{Added, Text};
 use super::markup::{Embed, Kind, Markup, Shown, may_load};
 use super::unescape::unescape;
 use super::url::{self, Load};
 use super::{Change, Finding, Rule};
+use crate::pattern::pattern;
 
 /// As much of the tree as is read to learn what it loads already.
 const MAX_TREE_BYTES: usize = 64 * 1024 * 1024;
@@ -151,25 +150,11 @@ fn carried(load: Load) -> (&'static str, bool) {
     }
 }
 
-fn link() -> Option<&'static Regex> {
-    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-    let pattern = || {
-        Regex::new(
-            r"(?i)(?:\b(?:https?|ftp|wss?):|\(|\x22|'|<|=)(?:\\|/|&#?\w{1,8};){2}[^\s<>\x22'`)\]}]{2,}",
-        )
-        .ok()
-    };
-    PATTERN.get_or_init(pattern).as_ref()
-}
+pattern!(link, r"(?i)(?:\b(?:https?|ftp|wss?):|\(|\x22|'|<|=)(?:\\|/|&#?\w{1,8};){2}[^\s<>\x22'`)\]}]{2,}",);
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_pattern_can_be_read() {
-        assert!(link().is_some());
-    }
 
     #[test]
     fn a_host_is_named_whole() {

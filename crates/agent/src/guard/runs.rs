@@ -1,11 +1,10 @@
 //! Finds what runs in a page: tags, handlers, addresses that are code, expressions that call for something.
 
-use std::sync::OnceLock;
-
 use regex::{Match, Regex};
 
 use super::markup::{Markup, may_load};
 use super::unescape::unescape;
+use crate::pattern::pattern;
 
 /// One thing that runs.
 pub(super) struct Running {
@@ -191,15 +190,6 @@ fn kind(found: &str) -> String {
 /// Sources of programs run by their nature, and are not pages.
 fn may_run(path: &str) -> bool {
     may_load(path) && !path.ends_with(".json") && !path.ends_with(".css")
-}
-
-macro_rules! pattern {
-    ($name:ident, $($part:expr),+ $(,)?) => {
-        fn $name() -> Option<&'static Regex> {
-            static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-            PATTERN.get_or_init(|| Regex::new(concat!($($part),+)).ok()).as_ref()
-        }
-    };
 }
 
 pattern!(

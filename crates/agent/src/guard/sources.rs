@@ -2,14 +2,13 @@
 //! is made of: those in a folder that generators take such from, and those that a page of the change imports.
 
 use std::collections::BTreeSet;
-use std::sync::OnceLock;
 
 use pages::{FilesError, Tree};
-use regex::Regex;
 
 use super::markup::Shown;
 use super::paths::fold;
 use super::runs::expressions;
+use crate::pattern::pattern;
 
 /// What a page can import.
 const MODULES: &[&str] = &[
@@ -153,33 +152,28 @@ fn imported(address: &str) -> Option<String> {
     Some(last.unwrap_or("index").to_owned())
 }
 
-fn import() -> Option<&'static Regex> {
-    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-    let pattern = || {
-        let (apart, address) = (r"(?:\s|/\*[^*]*\*/)*", r"[\x22'`]([^\x22'`\n]+)[\x22'`]");
-        Regex::new(&format!(
-            r"(?im)^\s*(?:import|export|\}})[^\n]*?\bfrom{apart}{address}|^\s*import{apart}{address}{}",
-            format_args!(
-                r"|\b(?:import|require)\b[\s?.)]{{0,10}}\({apart}{address}|<script\b[^<>]*?\ssrc\s*=\s*{address}"
-            )
-        ))
-        .ok()
-    };
-    PATTERN.get_or_init(pattern).as_ref()
-}
+/// What may stand between two words, and an address.
+const APART: &str = r"(?:\s|/\*[^*]*\*/)*";
+const ADDRESS: &str = r"[\x22'`]([^\x22'`\n]+)[\x22'`]";
+/// A call that imports, up to what it is given.
+const CALLED: &str = r"\b(?:import|require)\b[\s?.)]{0,10}\(";
 
-/// Put together of pieces, or of a whole folder.
-fn unreadable() -> Option<&'static Regex> {
-    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-    let calls = r"\b(?:import|require)\b[\s?.)]{0,10}\(";
-    let pattern = || {
-        Regex::new(&format!(
-            r"(?i){calls}[^()\n]*[\x22'`]\s*\+|{calls}\s*[a-z_$]|\brequire\.context\b|\bimport\.meta\.glob"
-        ))
-        .ok()
-    };
-    PATTERN.get_or_init(pattern).as_ref()
-}
+pattern!(
+    import = [
+        format!(r"(?im)^\s*(?:import|export|\}})[^\n]*?\bfrom{APART}{ADDRESS}"),
+        format!(r"^\s*import{APART}{ADDRESS}"),
+        format!(r"{CALLED}{APART}{ADDRESS}"),
+        format!(r"<script\b[^<>]*?\ssrc\s*=\s*{ADDRESS}"),
+    ]
+    .join("|")
+);
+
+pattern!(
+    /// Put together of pieces, or of a whole folder.
+    unreadable = format!(
+        r"(?i){CALLED}[^()\n]*[\x22'`]\s*\+|{CALLED}\s*[a-z_$]|\brequire\.context\b|\bimport\.meta\.glob"
+    )
+);
 
 #[cfg(test)]
 mod tests {

@@ -1,9 +1,10 @@
 //! Which versions tell of the past, or of something else, and stay true when a new one comes out.
 
 use std::ops::Range;
-use std::sync::OnceLock;
 
 use regex::Regex;
+
+use crate::pattern::pattern;
 
 const CONTEXT_BYTES: usize = 100;
 
@@ -50,40 +51,28 @@ fn matches(pattern: Option<&Regex>, text: &str) -> bool {
     pattern.is_some_and(|pattern| pattern.is_match(text))
 }
 
-fn in_front() -> Option<&'static Regex> {
-    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-    let build = || {
-        Regex::new(concat!(
-            r"(?i)(?:\b(?:in|by|from|since|starting|starting (?:with|from|in|at)|at least|minimum|after|before|until|till|up to",
-            r"|through|prior to|earlier than|older than|newer than|later than|than|as of|versionadded|versionchanged",
-            r"|requires?(?: \S+)?|needs?(?: \S+)?|depends on(?: \S+)?",
-            r"|(?:added|introduced|new|available|deprecated|removed|changed|fixed|released)(?: (?:in|since|with|by))?)",
-            r"|>=|≥|<=|≤|<|\b\d[\w.]*\s*(?:to|–|—|-|\.\.+|→|->)|\b(?:section|figure|fig\.|chapter|appendix|iso|rfc)|§)",
-            r"[\s:(\x22'`*}]*(?:the\s+)?(?:versions?\s+|releases?\s+)?[`*\x22']*v?$",
-        ))
-        .ok()
-    };
-    PATTERN.get_or_init(build).as_ref()
-}
+pattern!(
+    in_front,
+    r"(?i)(?:\b(?:in|by|from|since|starting|starting (?:with|from|in|at)|at least|minimum|after|before|until|till|up to",
+    r"|through|prior to|earlier than|older than|newer than|later than|than|as of|versionadded|versionchanged",
+    r"|requires?(?: \S+)?|needs?(?: \S+)?|depends on(?: \S+)?",
+    r"|(?:added|introduced|new|available|deprecated|removed|changed|fixed|released)(?: (?:in|since|with|by))?)",
+    r"|>=|≥|<=|≤|<|\b\d[\w.]*\s*(?:to|–|—|-|\.\.+|→|->)|\b(?:section|figure|fig\.|chapter|appendix|iso|rfc)|§)",
+    r"[\s:(\x22'`*}]*(?:the\s+)?(?:versions?\s+|releases?\s+)?[`*\x22']*v?$",
+);
 
-fn behind() -> Option<&'static Regex> {
-    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-    let build = || {
-        Regex::new(concat!(
-            r"(?i)^[`*\x22')\]]*(?:\+|\s*(?:onwards?\b|(?:and|or) (?:later|newer|above|up|higher|older|earlier|below)\b",
-            r"|(?:to|–|—|\.\.+|→|->)\s*v?\d|was (?:released|removed|added|introduced)\b|adds?\b|added\b|introduce[sd]\b",
-            r"|removed?s?\b|deprecate[sd]\b|fixe[sd]\b))",
-        ))
-        .ok()
-    };
-    PATTERN.get_or_init(build).as_ref()
-}
+pattern!(
+    behind,
+    r"(?i)^[`*\x22')\]]*(?:\+|\s*(?:onwards?\b|(?:and|or) (?:later|newer|above|up|higher|older|earlier|below)\b",
+    r"|(?:to|–|—|\.\.+|→|->)\s*v?\d|was (?:released|removed|added|introduced)\b|adds?\b|added\b|introduce[sd]\b",
+    r"|removed?s?\b|deprecate[sd]\b|fixe[sd]\b))",
+);
 
-/// `## 1.4.2` heads what that version brought.
-fn title() -> Option<&'static Regex> {
-    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-    PATTERN.get_or_init(|| Regex::new(r"(?i)^\s*#+\s*\[?(?:version\s+|release\s+)?v?$").ok()).as_ref()
-}
+pattern!(
+    /// `## 1.4.2` heads what that version brought.
+    title,
+    r"(?i)^\s*#+\s*\[?(?:version\s+|release\s+)?v?$",
+);
 
 /// What stands around a place: this line, and the one before or behind it.
 fn around<'a>(text: &'a str, place: &Range<usize>) -> (&'a str, &'a str) {

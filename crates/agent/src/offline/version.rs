@@ -7,14 +7,13 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::OnceLock;
 
 use pages::Page;
-use regex::Regex;
 
 use super::command::Bump;
 use super::history;
 use super::report::{code, count};
+use crate::pattern::pattern;
 
 /// What a bump finds in one page.
 #[derive(Debug, Default)]
@@ -71,14 +70,12 @@ impl Left {
 
 /// A version as it is written, without the `v` in front when the rest is unmistakable.
 pub(super) fn parse(text: &str) -> Option<String> {
-    static VERSION: OnceLock<Option<Regex>> = OnceLock::new();
-    let pattern = VERSION.get_or_init(|| {
-        Regex::new(r"^(?:[vV]?\d+(?:\.\d+)+(?:[-+][0-9A-Za-z][0-9A-Za-z.+-]*)?|[vV]\d+)$").ok()
-    });
-    let fits = text.len() <= 64 && pattern.as_ref().is_some_and(|pattern| pattern.is_match(text));
+    let fits = text.len() <= 64 && version().is_some_and(|pattern| pattern.is_match(text));
     let bare = if text.contains('.') { text.trim_start_matches(['v', 'V']) } else { text };
     fits.then(|| bare.to_owned())
 }
+
+pattern!(version, r"^(?:[vV]?\d+(?:\.\d+)+(?:[-+][0-9A-Za-z][0-9A-Za-z.+-]*)?|[vV]\d+)$");
 
 /// Those of the packages that are not to be changed: others than the named one, or all when it
 /// cannot be told which is meant.
@@ -134,17 +131,15 @@ fn is_whole(text: &str, place: &Range<usize>) -> bool {
         Some('.' | '-' | '+') => last == Some('.') && second.is_some_and(|c| c.is_ascii_digit()),
         _ => false,
     };
-    v_count <= 1 && !joined_before && !goes_on(&text[place.end..])
+    v_count <= 1 && !joined_before && !goes_on().is_some_and(|pattern| pattern.is_match(&text[place.end..]))
 }
 
-/// `1.4.2.1`, `1.4.20`, `1.4.2-rc.1` and `1.4.2+build` are other versions than `1.4.2`; `1.4.2-linux.tgz` is not.
-fn goes_on(rest: &str) -> bool {
-    static GOES_ON: OnceLock<Option<Regex>> = OnceLock::new();
-    let pattern = GOES_ON.get_or_init(|| {
-        Regex::new(r"^(?:[0-9A-Za-z_]|\.(?:\d|[xX*]\b)|\+[0-9A-Za-z]|-(?:\d|(?i:alpha|beta|rc|pre|dev|preview|snapshot|canary|next|nightly)))").ok()
-    });
-    pattern.as_ref().is_some_and(|pattern| pattern.is_match(rest))
-}
+pattern!(
+    /// `1.4.2.1`, `1.4.20`, `1.4.2-rc.1` and `1.4.2+build` are other versions than `1.4.2`; `1.4.2-linux.tgz` is not.
+    goes_on,
+    r"^(?:[0-9A-Za-z_]|\.(?:\d|[xX*]\b)|\+[0-9A-Za-z]",
+    r"|-(?:\d|(?i:alpha|beta|rc|pre|dev|preview|snapshot|canary|next|nightly)))",
+);
 
 /// Three numbers are a version wherever they stand; fewer need a word in front that says so.
 fn is_version(text: &str, start: usize, bump: &Bump, package: Option<&str>) -> bool {
@@ -159,18 +154,14 @@ fn is_version(text: &str, start: usize, bump: &Bump, package: Option<&str>) -> b
     });
     // `actions/checkout@v1` and the like are other people's.
     let by_package = !is_major && package.is_some_and(|name| !name.contains('/'));
-    by_product || by_package || names_a_version(before)
+    by_product || by_package || version_before().is_some_and(|pattern| pattern.is_match(before))
 }
 
-fn names_a_version(before: &str) -> bool {
-    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-    let pattern = PATTERN.get_or_init(|| {
-        Regex::new(r"(?:^|[^\w./-])(?:(?i:version|release)[\x22']?(?:\s+|\s*[:=]\s*)[\x22'`*(]*[vV]?|[vV])$")
-            .ok()
-    });
-    // `apiVersion: v1` is a word of its own.
-    pattern.as_ref().is_some_and(|pattern| pattern.is_match(before))
-}
+pattern!(
+    /// `apiVersion: v1` is a word of its own.
+    version_before,
+    r"(?:^|[^\w./-])(?:(?i:version|release)[\x22']?(?:\s+|\s*[:=]\s*)[\x22'`*(]*[vV]?|[vV])$",
+);
 
 /// The name in `name@1.4.2` and `name==1.4.2`.
 fn package(text: &str, start: usize) -> Option<String> {

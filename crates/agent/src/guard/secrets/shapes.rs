@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use regex::Regex;
 
 use crate::guard::random::{is_example, looks_random};
+use crate::pattern::pattern;
 
 struct Shape {
     name: &'static str,
@@ -122,11 +123,10 @@ fn is_sample_claim(token: &str) -> bool {
     claims.is_none_or(|claims| samples.iter().any(|sample| claims.contains(sample)))
 }
 
-fn shapes() -> Option<&'static Regex> {
-    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-    let each = || SHAPES.iter().map(|shape| format!("{}{}", shape.start, shape.body)).collect::<Vec<_>>();
-    PATTERN.get_or_init(|| Regex::new(&each().join("|")).ok()).as_ref()
-}
+pattern!(
+    shapes =
+        SHAPES.iter().map(|shape| format!("{}{}", shape.start, shape.body)).collect::<Vec<_>>().join("|")
+);
 
 fn starts() -> &'static [Option<Regex>] {
     static PATTERNS: OnceLock<Vec<Option<Regex>>> = OnceLock::new();
@@ -155,9 +155,7 @@ fn has_checksum(key: &str) -> bool {
 
 /// A password in an address, such as `https://me:…@host/`.
 fn in_address(text: &str, is_new: &impl Fn(&str) -> bool) -> Option<(usize, &'static str)> {
-    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-    let pattern = || Regex::new(r"[a-z][a-z0-9+]*://[^\s/:@<>]*:([^\s/@<>{}$]{8,})@[^\s/]").ok();
-    let found = PATTERN.get_or_init(pattern).as_ref()?.captures_iter(text).find(|found| {
+    let found = password()?.captures_iter(text).find(|found| {
         let password = found.get(1).map_or("", |password| cut(password.as_str()));
         let both =
             password.bytes().any(|b| b.is_ascii_digit()) && password.bytes().any(|b| b.is_ascii_alphabetic());
@@ -166,23 +164,23 @@ fn in_address(text: &str, is_new: &impl Fn(&str) -> bool) -> Option<(usize, &'st
     Some((found.get(1)?.start(), "a password in an address"))
 }
 
+pattern!(password, r"[a-z][a-z0-9+]*://[^\s/:@<>]*:([^\s/@<>{}$]{8,})@[^\s/]");
+
 /// A value that nobody would write by hand, set beside a word for a secret.
 fn beside_word(text: &str, is_new: &impl Fn(&str) -> bool) -> Option<(usize, &'static str)> {
-    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-    let pattern = || {
-        Regex::new(concat!(
-            r"(?i)(?:passw(?:or)?d|passphrase|secret|token|credential|api[_-]?key|access[_-]?key|private[_-]?key",
-            r"|auth[_-]?key|bearer|authorization)[A-Za-z0-9_-]{0,24}[\x22'`*)\]]{0,3}(?:\s{0,4}(?::=|=>|[:=])\s{0,4}|\s{1,4})",
-            r"[\x22'`(*]{0,3}\s?(?:(?:bearer|basic|token)\s{1,2})?([A-Za-z0-9+/_=~.!#^&*-]{16,})"
-        ))
-        .ok()
-    };
-    let found = PATTERN.get_or_init(pattern).as_ref()?.captures_iter(text).find(|found| {
+    let found = named()?.captures_iter(text).find(|found| {
         let value = found.get(1).map_or("", |value| cut(value.as_str()));
         looks_random(value) && !is_name(value) && is_new(value)
     })?;
     Some((found.get(1)?.start(), "a secret value beside a word for one"))
 }
+
+pattern!(
+    named,
+    r"(?i)(?:passw(?:or)?d|passphrase|secret|token|credential|api[_-]?key|access[_-]?key|private[_-]?key",
+    r"|auth[_-]?key|bearer|authorization)[A-Za-z0-9_-]{0,24}[\x22'`*)\]]{0,3}(?:\s{0,4}(?::=|=>|[:=])\s{0,4}|\s{1,4})",
+    r"[\x22'`(*]{0,3}\s?(?:(?:bearer|basic|token)\s{1,2})?([A-Za-z0-9+/_=~.!#^&*-]{16,})",
+);
 
 /// Ids and digests are printed everywhere; a path or a call is made of names.
 fn is_name(value: &str) -> bool {
