@@ -161,7 +161,7 @@ impl Web {
     }
 
     async fn check_token(&self, base: &str) -> Result<()> {
-        if !crate::smart::may_push(&self.remote).await? {
+        if !self.line.again(|| crate::smart::may_push(&self.remote)).await? {
             return Err(Error::Denied(self.place.may_not_push()));
         }
         self.dialect.may_open(base).await

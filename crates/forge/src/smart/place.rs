@@ -67,7 +67,9 @@ impl Place {
         let (host, action) = (&self.host, service.purpose());
         let busy = matches!(status.as_u16(), 408 | 429) || status.is_server_error();
         if busy || (status == StatusCode::FORBIDDEN && after.is_some()) {
-            let sentence = format!("{host} answered {}{colon}{said}", status.as_u16());
+            let until = after.map(|after| format!("; it can be asked again in {} s", after.as_secs()));
+            let until = until.unwrap_or_default();
+            let sentence = format!("{host} answered {}{colon}{said}{until}", status.as_u16());
             return Error::Later { sentence, after };
         }
         Error::Denied(match status.as_u16() {

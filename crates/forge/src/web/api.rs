@@ -61,11 +61,19 @@ impl Line {
         body: Option<&Value>,
         auth: Option<(HostKind, &Secret)>,
     ) -> Result<Answer> {
-        let tries = if *method == Method::GET { TRIES } else { 1 };
+        let once = || self.ask_once(method, url, body, auth);
+        if *method == Method::GET { self.again(once).await } else { once().await }
+    }
+
+    /// Asks what changes nothing again while the host may only have stumbled.
+    pub(super) async fn again<T, A>(&self, ask: impl Fn() -> A) -> Result<T>
+    where
+        A: Future<Output = Result<T>>,
+    {
         let mut tried = 1;
         loop {
-            match self.ask_once(method, url, body, auth).await {
-                Err(Error::Later { after: None, .. }) if tried < tries => {
+            match ask().await {
+                Err(Error::Later { after: None, .. }) if tried < TRIES => {
                     sleep(self.pause(tried)).await;
                     tried += 1;
                 }

@@ -94,10 +94,10 @@ async fn a_host_in_trouble_is_asked_later() {
     };
     site.host.faults().next(1, "POST", "git-upload-pack", busy.clone());
     let told = after(site.fetch("job-1").await.unwrap_err());
-    assert_eq!(told, (Some(30), format!("{} answered 503", site.name())));
+    assert_eq!(told, (Some(30), format!("{} answered 503; it can be asked again in 30 s", site.name())));
     site.host.faults().next(1, "GET", "info/refs", Effect::too_many(7));
     let told = after(site.push(&new, HEAD, None).await.unwrap_err());
-    assert_eq!(told, (Some(7), format!("{} answered 429", site.name())));
+    assert_eq!(told, (Some(7), format!("{} answered 429; it can be asked again in 7 s", site.name())));
     site.host.faults().next(1, "POST", "git-receive-pack", Effect::secondary_limit(60));
     assert_eq!(after(site.push(&new, HEAD, None).await.unwrap_err()).0, Some(60));
     site.host.faults().next(1, "POST", "git-upload-pack", Effect::status(500));

@@ -122,6 +122,25 @@ async fn a_token_that_is_not_enough_is_noticed_when_a_project_is_made() {
     assert!(told.contains("lacks the scope `repo`"), "{told}");
 }
 
+/// As of any other question that changes nothing.
+#[tokio::test]
+async fn a_stumble_at_git_s_door_is_none_of_the_token() {
+    let site = Site::start(Kind::Gitea).await;
+    let web = site.web().await;
+    site.fake.token(TOKEN, Access::ReadOnlyOfWriter);
+    let faults = site.fake.faults();
+    faults.next(1, "GET", "info/refs", Effect::status(502));
+    faults.next(1, "GET", "info/refs", Effect::DropBefore);
+    let told = web.check(None).await.unwrap_err().to_string();
+    assert!(told.contains("may not push"), "{told}");
+    site.fake.token(TOKEN, Access::Full);
+    faults.next(2, "GET", "info/refs", Effect::status(500));
+    assert_eq!(web.check(None).await.unwrap(), "main");
+    faults.next(1, "GET", "info/refs", Effect::too_many(9));
+    let told = web.check(None).await.unwrap_err().to_string();
+    assert!(told.ends_with("answered 429; it can be asked again in 9 s"), "{told}");
+}
+
 #[tokio::test]
 async fn an_empty_repository() {
     let github = r#"{"default_branch":"main","size":0,"permissions":{"push":true}}"#;
