@@ -32,6 +32,9 @@ pub use plain::{plain_body, plain_title};
 use added::{Added, Place};
 use markup::Shown;
 
+/// As much of the tree as is read to learn what it loads and imports already.
+const MAX_TREE_BYTES: usize = 64 * 1024 * 1024;
+
 /// What an editor made of a commit.
 #[derive(Clone, Copy)]
 pub struct Change<'a> {

@@ -216,10 +216,10 @@ pub(super) fn judge<'a>(
     found: &mut Vec<Finding<'a>>,
 ) {
     let asked = change.asked.to_lowercase();
-    let imports = Imports::of(shown);
+    let imports = Imports::of(shown, change.base);
     for path in change.edits.keys().filter(|path| !policy.allow.permits(path)) {
         let why = refusal(path, &asked).or_else(|| data_only::refusal(path, added));
-        let why = why.or_else(|| imports.refusal(path, change.base));
+        let why = why.or_else(|| imports.refusal(path));
         if let Some(why) = why {
             let what = format!("may not be changed, because {why}; an operator can allow it");
             found.push(Finding { rule: Rule::Path, place: Place::File(path), line: None, what, fatal: true });

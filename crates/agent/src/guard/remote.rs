@@ -12,11 +12,8 @@ use super::added::{Added, Text};
 use super::markup::{Embed, Kind, Markup, Shown, may_load};
 use super::unescape::unescape;
 use super::url::{self, Load};
-use super::{Change, Finding, Rule};
+use super::{Change, Finding, MAX_TREE_BYTES, Rule};
 use crate::pattern::pattern;
-
-/// As much of the tree as is read to learn what it loads already.
-const MAX_TREE_BYTES: usize = 64 * 1024 * 1024;
 
 /// So many of a kind are told of one file; nobody reads more.
 const MAX_TOLD: usize = 20;

@@ -1,11 +1,13 @@
 //! Sources of programs. Most that are among docs are samples, and an editor's to change; some are what the site itself
-//! is made of: those in a folder that generators take such from, and those that a page of the change imports.
+//! is made of: those in a folder that generators take such from, and those that a page imports.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
-use pages::{FilesError, Tree};
+use pages::{FilesError, Kind as FileKind, MAX_TEXT_BYTES, Tree};
 
-use super::markup::Shown;
+use super::MAX_TREE_BYTES;
+use super::markup::{Markup, Shown};
 use super::paths::fold;
 use super::runs::expressions;
 use crate::pattern::pattern;
@@ -56,31 +58,62 @@ const SITE: &[&str] = &[
 ];
 /// Of these, what is no module is a file to be downloaded.
 const FILES: &[&str] = &["_static", "functions", "lib", "pages", "public", "scripts", "src", "static"];
-/// Whatever is below one of these is shown and not run, unless a page imports it.
+/// Whatever is below one of these is shown and not run, unless a page imports it or the generator takes all there is.
 const SAMPLES: &[&str] =
     &["_examples", "demos", "example", "examples", "sample", "samples", "snippets", "tutorials"];
 const PART_OF_THE_SITE: &str = "it is a part of the site, which runs when the docs are built or read";
-const IMPORTED: &str = "a page of the change imports it, so that it runs when the docs are built or read";
+const IMPORTED: &str = "a page imports it, so that it runs when the docs are built or read";
 
-/// What the pages of a change import.
-pub(super) struct Imports {
+/// What pages import.
+pub(super) struct Imports<'a> {
+    base: &'a dyn Tree,
+    /// By those of the change.
+    here: Names,
+    /// By all that there were before; read when a source is changed, which is seldom.
+    before: OnceCell<Names>,
+}
+
+#[derive(Default)]
+struct Names {
     names: BTreeSet<String>,
     /// Whether there is one that cannot be read: it may be any.
     any: bool,
 }
 
-impl Imports {
-    pub(super) fn of(shown: &Shown<'_, '_>) -> Self {
-        let mut imports = Self { names: BTreeSet::new(), any: false };
-        for (path, _, markup) in &shown.after {
-            let name = path.to_ascii_lowercase();
-            if [".md", ".mdx", ".markdown"].iter().any(|ending| name.ends_with(ending)) {
-                imports.read(&markup.visible);
-            }
+impl<'a> Imports<'a> {
+    pub(super) fn of(shown: &Shown<'_, '_>, base: &'a dyn Tree) -> Self {
+        let mut here = Names::default();
+        for (_, _, markup) in shown.after.iter().filter(|(path, ..)| may_import(path)) {
+            here.read(&markup.visible);
         }
-        imports
+        Self { base, here, before: OnceCell::new() }
     }
 
+    /// Why `path` may not be changed, if it is a source that runs.
+    pub(super) fn refusal(&self, path: &str) -> Option<&'static str> {
+        let folded = fold(path);
+        let is_module = ends_with(&folded, MODULES);
+        let (folders, _) = folded.rsplit_once('/').unwrap_or(("", &folded));
+        let outermost = folders.split('/').find(|folder| SITE.contains(folder) || SAMPLES.contains(folder));
+        let is_run = match outermost.filter(|folder| !SAMPLES.contains(folder)) {
+            Some(folder) => is_module || ends_with(&folded, OTHERS) && !FILES.contains(&folder),
+            None => is_module && loads_every_script(path, self.base),
+        };
+        let is_imported = || is_module && names(&folded).any(|name| self.imports(name));
+        if is_run { Some(PART_OF_THE_SITE) } else { is_imported().then_some(IMPORTED) }
+    }
+
+    fn imports(&self, name: &str) -> bool {
+        let before = || self.before.get_or_init(|| Names::before(self.base));
+        self.here.any || self.here.names.contains(name) || before().names.contains(name)
+    }
+}
+
+fn may_import(path: &str) -> bool {
+    ends_with(&path.to_ascii_lowercase(), &[".md", ".mdx", ".markdown"])
+}
+
+impl Names {
     fn read(&mut self, text: &str) {
         let puzzles = |code: &str| unreadable().is_some_and(|pattern| pattern.is_match(code));
         self.any |= expressions(text).any(|(_, code)| puzzles(code));
@@ -91,21 +124,21 @@ impl Imports {
         }
     }
 
-    /// Why `path` may not be changed, if it is a source that runs.
-    pub(super) fn refusal(&self, path: &str, base: &dyn Tree) -> Option<&'static str> {
-        let folded = fold(path);
-        let is_module = ends_with(&folded, MODULES);
-        if is_module && (self.any || names(&folded).any(|name| self.names.contains(name))) {
-            return Some(IMPORTED);
+    fn before(base: &dyn Tree) -> Self {
+        let (mut names, mut room) = (Self::default(), MAX_TREE_BYTES);
+        for entry in base.list().unwrap_or_default() {
+            if entry.kind != FileKind::File || !may_import(&entry.path) {
+                continue;
+            }
+            let bytes = base.read(&entry.path, MAX_TEXT_BYTES.min(room)).unwrap_or_default();
+            room -= bytes.len();
+            // Most pages have none of it, and need not be taken apart.
+            let text = std::str::from_utf8(&bytes).unwrap_or_default();
+            if ["import", "export", "require", "script"].iter().any(|word| text.contains(word)) {
+                names.read(&Markup::of(&entry.path, text).visible);
+            }
         }
-        let (folders, _) = folded.rsplit_once('/').unwrap_or(("", &folded));
-        let outermost = folders.split('/').find(|folder| SITE.contains(folder) || SAMPLES.contains(folder));
-        let is_run = match outermost {
-            Some(folder) if SAMPLES.contains(&folder) => false,
-            Some(folder) => is_module || ends_with(&folded, OTHERS) && !FILES.contains(&folder),
-            None => is_module && loads_every_script(path, base),
-        };
-        is_run.then_some(PART_OF_THE_SITE)
+        names
     }
 }
 

@@ -202,6 +202,16 @@ fn what_the_site_runs() {
             assert!(case.judge().contains(&format!("!path {path}")), "{line}");
         }
     }
+    // Nor need the page be touched.
+    let page = "import Run from '../examples/run'\n\n<Run />\n";
+    for path in ["docs/examples/run.jsx", "docs/examples/run/index.ts"] {
+        let case = Case {
+            base: &[("docs/other/page.mdx", page)],
+            edits: &[("docs/a.md", "# Title\n"), (path, "go()\n")],
+            ..Case::default()
+        };
+        assert_eq!(case.judge(), [format!("!path {path}")]);
+    }
 }
 
 /// Mintlify takes every script below its settings into each page.
@@ -210,7 +220,8 @@ fn scripts_that_no_page_names() {
     let case =
         Case { base: &[("docs/docs.json", "{}")], edits: &[("docs/a/run.js", "go()\n")], ..Case::default() };
     assert_eq!(case.judge(), ["!path docs/a/run.js"]);
-    assert_eq!(Case { edits: &[("docs/examples/run.js", "go()\n")], ..case }.judge(), [""; 0]);
+    let snippet = Case { edits: &[("docs/snippets/run.jsx", "go()\n")], ..case };
+    assert_eq!(snippet.judge(), ["!path docs/snippets/run.jsx"]);
     assert_eq!(Case { edits: &[("app/run.js", "go()\n")], ..case }.judge(), [""; 0]);
 }
 

@@ -79,6 +79,11 @@ fn samples_are_changed_with_their_pages() {
             assert_eq!(Case { edits: &edits, ..Case::default() }.judge(), [""; 0], "{path}");
         }
     }
+    // Nor does it matter what pages show that are left alone.
+    let base = [("docs/b.mdx", shown), ("docs/c.md", named)];
+    for path in ["docs/examples/run.js", "docs/guides/run.js"] {
+        assert_eq!(Case { base: &base, edits: &[(path, "go()\n")], ..Case::default() }.judge(), [""; 0]);
+    }
     // Packages, prose and files of other languages have the same names.
     for page in [
         "import React from 'react'\nimport Run from '@theme/Run'\n",
