@@ -4,6 +4,7 @@ mod caches;
 mod change;
 mod check;
 mod records;
+mod states;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -20,6 +21,8 @@ pub(crate) use change::{check_change, keep_key, update};
 pub(crate) use check::check;
 pub use check::{Repository, Wanted, parse_docs_path, parse_host_kind};
 use records::{Records, failed};
+use states::Asked;
+pub(crate) use states::{number, recorded};
 
 use crate::settings::Settings;
 
@@ -40,6 +43,7 @@ pub struct Hosts {
     caches: Arc<Mutex<HashMap<ProjectId, Arc<Cache>>>>,
     /// Those on the web, each with its connections, and the settings that it was opened with.
     opened: Arc<Mutex<HashMap<ProjectId, Opened>>>,
+    asked: Arc<Mutex<Asked>>,
     fingerprint: RandomState,
 }
 
@@ -67,6 +71,7 @@ impl Hosts {
             clock,
             caches: Arc::default(),
             opened: Arc::default(),
+            asked: Arc::default(),
             fingerprint: RandomState::new(),
         }
     }

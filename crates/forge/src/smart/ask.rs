@@ -11,6 +11,9 @@ use super::packet::{Packet, Packets, text};
 use super::place::{Place, header};
 use crate::{Error, HttpRemote, Result};
 
+/// The address may be wrong; or it was found to be right once, and a proxy before the host says that it is not there now.
+const NO_GIT: &str = "answers with something that is not git's: check the repository's address";
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Service {
     UploadPack,
@@ -41,7 +44,9 @@ pub(super) async fn is_let(remote: &HttpRemote, service: Service) -> Result<bool
     let (place, mut response) = sent(remote, service, request).await?;
     match response.status() {
         // Somebody else's page is no yes.
-        StatusCode::OK if header(response.headers(), CONTENT_TYPE.as_str()) != kind => Err(place.no_git()),
+        StatusCode::OK if header(response.headers(), CONTENT_TYPE.as_str()) != kind => {
+            Err(place.denied(NO_GIT))
+        }
         StatusCode::OK => Ok(true),
         StatusCode::UNAUTHORIZED => Ok(false),
         StatusCode::FORBIDDEN if net::wait(response.headers()).is_none() => Ok(false),
@@ -95,7 +100,7 @@ async fn send(
         return Err(place.refusal(service, &mut response).await);
     }
     if header(response.headers(), CONTENT_TYPE.as_str()) != kind {
-        return Err(place.no_git());
+        return Err(place.later(NO_GIT));
     }
     Ok(Answer { place, response, packets: Packets::default(), left: most, heard: false })
 }

@@ -37,8 +37,8 @@ impl Place {
         net::harmless(&said, WORDS)
     }
 
-    pub(super) fn no_git(&self) -> Error {
-        Error::Denied(format!("{} is no git host at that address", self.host))
+    pub(super) fn denied(&self, what: &str) -> Error {
+        Error::Denied(format!("{} {what}", self.host))
     }
 
     pub(super) fn later(&self, what: &str) -> Error {

@@ -146,6 +146,7 @@ async fn job_page(app: &App, at: &InProject, id: &JobId, shown: Shown) -> Result
     let project = &at.project;
     let found = app.jobs.find(&project.id, id).await?.zip(app.jobs.events(&project.id, id, 0).await?);
     let Some((job, events)) = found else { return Ok(missing("job")) };
+    app.hosts.look_again(project, std::slice::from_ref(&job));
     let mut diff = diff_files(&app.jobs.diff(&project.id, id).await?.unwrap_or_default());
     let cut = !shown.all && fit(&mut diff);
     let (own, state) = (href(project, id), state(&job));

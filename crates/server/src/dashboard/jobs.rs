@@ -13,6 +13,7 @@ use super::session::{Fields, InProject, nav};
 use super::view::{JobRow, JobState, Jobs, Offline, PullRef, PullState, Section, headline};
 use super::{Oops, missing, page, page_with, when};
 use crate::app::App;
+use crate::hosts::number;
 use crate::models::OFFLINE;
 use crate::path::query_value;
 use crate::time::duration;
@@ -141,6 +142,7 @@ impl Wanted {
 
 async fn jobs_page(app: &App, at: &InProject, wanted: Wanted) -> Result<Jobs, Oops> {
     let jobs = app.jobs.list(&at.project.id, &wanted.filter()).await?;
+    app.hosts.look_again(&at.project, &jobs.items);
     let (root, per_page, offset) = (at.root(), u64::from(PER_PAGE), wanted.offset);
     let turn = |offset| wanted.href(&root, wanted.state, offset);
     let states = std::iter::once(None).chain(JobState::ALL.map(Some));
@@ -185,7 +187,7 @@ pub(super) fn href(project: &Project, id: &JobId) -> String {
     format!("{}/jobs/{id}", nav(project).root())
 }
 
-/// Its number is the last part of its link, on whatever host. A link of our own leads on from where one is, since a
+/// A link of our own leads on from where one is, since a
 /// server may be known by more names than one.
 pub(super) fn pull_ref(app: &App, job: &Job) -> Option<PullRef> {
     let link = job.pr_link.as_deref()?;
@@ -197,7 +199,7 @@ pub(super) fn pull_ref(app: &App, job: &Job) -> Option<PullRef> {
         store::PullState::Merged => PullState::Merged,
         store::PullState::Closed => PullState::Closed,
     };
-    Some(PullRef { href: href.to_owned(), number: link.rsplit('/').next()?.parse().ok()?, state })
+    Some(PullRef { href: href.to_owned(), number: number(link)?, state })
 }
 
 /// A completed job is where its pull request is; the API's four words do not tell.

@@ -1,16 +1,22 @@
-//! Pull requests of the embedded host.
+//! Pull requests: those of the embedded host, and on another one those of the project's jobs.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
 
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
 use forge::{Host, Local, Oid, PullRequest, State as PullIs};
 use jiff::Timestamp;
-use store::JobId;
+use store::{Filter, JobId};
 
 use super::session::{Fields, InProject, Named};
-use super::view::{self, Commit, Link, PullRow, PullState, Pulls, Section, blocks, diff_files, fit};
+use super::view::{
+    self, Commit, Link, PullRow, PullState, Pulls, Section, blocks, diff_files, fit, headline,
+};
 use super::{Oops, jobs, missing, notice, page, page_with, when};
 use crate::app::App;
+use crate::hosts::is_on_the_web;
 use crate::path::query_value;
 
 const LISTED: usize = 100;
@@ -18,6 +24,17 @@ const LISTED: usize = 100;
 /// `GET /p/{projectId}/pulls?state`: what is none of our words is no filter.
 pub(crate) async fn list(State(app): State<App>, at: InProject, uri: Uri) -> Result<Response, Oops> {
     let wanted = PullState::named(&query_value(&uri, "state"));
+    let shell = at.shell("Pull requests", Section::Pulls);
+    if is_on_the_web(&at.project.repository) {
+        let (rows, cut) = of_jobs(&app, &at, wanted).await?;
+        return Ok(page(&Pulls {
+            shell,
+            rows,
+            state: wanted,
+            cut,
+            host: Some(at.project.repository.clone()),
+        }));
+    }
     let host = host(&app, &at).await?;
     let now = app.clock.now();
     let row = |pull: PullRequest| PullRow {
@@ -32,8 +49,39 @@ pub(crate) async fn list(State(app): State<App>, at: InProject, uri: Uri) -> Res
     let newest = host.list(LISTED).await.map_err(unreachable_repository)?;
     let cut = newest.len() == LISTED;
     let rows = newest.into_iter().map(row).filter(|row| wanted.is_none_or(|wanted| row.state == wanted));
-    let shell = at.shell("Pull requests", Section::Pulls);
-    Ok(page(&Pulls { shell, rows: rows.collect(), state: wanted, cut }))
+    Ok(page(&Pulls { shell, rows: rows.collect(), state: wanted, cut, host: None }))
+}
+
+/// What our jobs opened or adopted on a host, as far as we were told; it is asked for news meanwhile. Newest job first,
+/// and whether there are more.
+async fn of_jobs(app: &App, at: &InProject, wanted: Option<PullState>) -> Result<(Vec<PullRow>, bool), Oops> {
+    let mut found = Vec::new();
+    for state in PullState::ALL.into_iter().filter(|state| wanted.is_none_or(|wanted| wanted == *state)) {
+        let filter = Filter { pull: Some(Some(kept(state))), limit: LISTED as u32, ..Filter::default() };
+        found.extend(app.jobs.list(&at.project.id, &filter).await?.items);
+    }
+    app.hosts.look_again(&at.project, &found);
+    found.sort_by_key(|job| Reverse(job.created_at));
+    let (mut seen, now) = (HashSet::new(), app.clock.now());
+    let rows = found.iter().filter_map(|job| jobs::pull_ref(app, job).map(|pull| (job, pull)));
+    let rows = rows.filter(|(_, pull)| seen.insert(pull.href.clone())).map(|(job, pull)| PullRow {
+        href: pull.href,
+        number: pull.number,
+        state: pull.state,
+        when: when(job.created_at, now),
+        title: headline(&job.prompt),
+        head: job.branch.clone(),
+        base: job.base_ref.clone().unwrap_or_default(),
+    });
+    Ok((rows.take(LISTED).collect(), found.len() >= LISTED))
+}
+
+fn kept(state: PullState) -> store::PullState {
+    match state {
+        PullState::Open => store::PullState::Open,
+        PullState::Merged => store::PullState::Merged,
+        PullState::Closed => store::PullState::Closed,
+    }
 }
 
 /// `GET /p/{projectId}/pulls/{n}`: what `prLink` names.
@@ -97,7 +145,10 @@ async fn host(app: &App, at: &InProject) -> Result<Local, Oops> {
 
 fn unreachable_repository(error: forge::Error) -> Oops {
     match error {
-        error @ (forge::Error::Repository(_) | forge::Error::NoSuchBranch(_) | forge::Error::Refused(_)) => {
+        error @ forge::Error::Refused(_) => {
+            Oops(notice(StatusCode::CONFLICT, "They are on another host", &error.to_string()))
+        }
+        error @ (forge::Error::Repository(_) | forge::Error::NoSuchBranch(_)) => {
             Oops(notice(StatusCode::CONFLICT, "The repository cannot be read", &error.to_string()))
         }
         other => other.into(),

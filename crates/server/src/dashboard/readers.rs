@@ -22,6 +22,7 @@ use super::view::{
 use super::{Oops, missing, notice, page, page_with};
 use crate::app::App;
 use crate::files;
+use crate::hosts::number;
 use crate::path::query_value;
 
 /// Rows of a list on a page of its own.
@@ -133,7 +134,7 @@ fn readers(
     counted: Counted,
 ) -> Readers {
     let own = format!("{}/readers", at.root());
-    let merges: Vec<_> = counted.merges.iter().map(|merge| (merge.at, number(merge))).collect();
+    let merges: Vec<_> = counted.merges.iter().map(|merge| (merge.at, sign(merge))).collect();
     let ends = (asked::start(asked.to), app.clock.now());
     Readers {
         shell: at.shell("Readers", Section::Readers),
@@ -217,19 +218,15 @@ fn live_line(at: &InProject, live: &traffic::Live) -> LiveLine {
 
 fn merge_row(at: &InProject, merge: &Merge) -> MergeRow {
     MergeRow {
-        number: number(merge),
+        number: sign(merge),
         title: merge.title.clone(),
         href: super::jobs::href(&at.project, &merge.job),
         day: day_of(merge.at).strftime("%b %-d").to_string(),
     }
 }
 
-/// Every host ends the address of a pull request with its number.
-fn number(merge: &Merge) -> String {
-    match merge.link.rsplit('/').next().map(str::parse::<u64>) {
-        Some(Ok(number)) => format!("#{number}"),
-        _ => "merged".into(),
-    }
+fn sign(merge: &Merge) -> String {
+    number(&merge.link).map_or_else(|| "merged".into(), |number| format!("#{number}"))
 }
 
 /// The same days and pages, as the API is asked for them.

@@ -248,6 +248,8 @@ pub(crate) struct Pulls {
     pub(crate) state: Option<PullState>,
     /// Older ones are not among those that were looked at.
     pub(crate) cut: bool,
+    /// The repository's page, if it is on another host.
+    pub(crate) host: Option<String>,
 }
 
 impl Pulls {

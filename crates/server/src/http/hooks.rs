@@ -5,14 +5,14 @@
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, Uri};
-use forge::{HookEvent, Host as _, HostKind, State as Pull, read_hook};
+use forge::{HookEvent, Host as _, HostKind, read_hook};
 use net::Secret;
-use store::{Project, ProjectId, PullState};
+use store::{Project, ProjectId};
 
 use super::body::{is_json, media_type, read};
 use super::error::ApiError;
 use crate::app::App;
-use crate::hosts::HOOK_SECRET;
+use crate::hosts::{HOOK_SECRET, recorded};
 use crate::path::segment;
 
 /// Where they stand in the path, counted from the empty one before its first slash.
@@ -62,12 +62,7 @@ async fn pull_changed(app: &App, project: &Project, repository: &str, number: u6
         return Ok(());
     }
     let Some(pull) = host.get(number).await.map_err(no_answer)? else { return Ok(()) };
-    let state = match pull.state {
-        Pull::Open => PullState::Open,
-        Pull::Merged => PullState::Merged,
-        Pull::Closed => PullState::Closed,
-    };
-    app.pulls.note_pull(&project.id, &pull.url, state).await?;
+    app.pulls.note_pull(&project.id, &pull.url, recorded(pull.state)).await?;
     Ok(())
 }
 

@@ -79,8 +79,11 @@ impl From<forge::Error> for Stop {
 /// How the offline editor begins to say why.
 const OFFLINE_UNCHANGED: &str = "Nothing was changed: ";
 
-/// The agent found nothing to do.
-pub(super) fn unchanged(job: &Job, report: Value) -> Ending {
+/// The agent found nothing to do. `pull`: what the job had and did not know of.
+pub(super) fn unchanged(job: &Job, pull: Option<PullRequest>, report: Value) -> Ending {
+    if let Some(pull) = pull {
+        return completed(pull, report);
+    }
     let why = report["summary"].as_str().and_then(|summary| summary.trim().strip_prefix(OFFLINE_UNCHANGED));
     let why = why.filter(|_| job.model == OFFLINE).map(|why| why.trim_end_matches('.').to_owned());
     let message = match job.pr_link {

@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use failpoints::around;
-use forge::{Cache, Host, NewCommit, NewPull, Oid, Signature, State};
+use forge::{Cache, Host, NewCommit, NewPull, Oid, PullRequest, Signature, State};
 use pages::Edits;
-use store::{Change, Ending, Lease, Message, NewEvent, Note, Project, PullState};
+use store::{Change, Ending, Lease, Message, NewEvent, Note, Project};
 use tokio_util::sync::CancellationToken;
 
 use super::edit::{self, Made};
@@ -16,6 +16,7 @@ use super::outcome::{Stop, commit_message, completed, pull_body, report, unchang
 use super::said;
 use super::tree::Committed;
 use crate::app::App;
+use crate::hosts::{number, recorded};
 
 const US: Signature<'static> = Signature { name: "Docwright", email: "docwright@localhost" };
 
@@ -41,7 +42,8 @@ pub(super) async fn pass(
     let spent = made.spent;
     if made.edits.0.is_empty() && made.ended.is_none() {
         let report = edit::without_keys(app, report(&made.report, spent));
-        return Ok((unchanged(&lease.job, report), spent.read));
+        let pull = run.pull_so_far().await?;
+        return Ok((unchanged(&lease.job, pull, report), spent.read));
     }
     let publishing = async {
         let made = run.judge(&base, made).await?;
@@ -130,20 +132,46 @@ impl<'a> Run<'a> {
     async fn branch_so_far(&self) -> Result<Option<Oid>, Stop> {
         let job = &self.lease.job;
         let pulls = around("find", self.host.find(&job.branch)).await?;
-        let own = pulls.iter().find(|pull| pull.job.as_deref() == Some(job.id.0.as_str()));
+        let own = pulls.iter().find(|pull| self.is_own(pull));
         if let Some(pull) = own.filter(|pull| pull.state != State::Open) {
-            let (how, state) = match pull.state {
-                State::Merged => ("merged", PullState::Merged),
-                _ => ("closed", PullState::Closed),
-            };
+            let state = recorded(pull.state);
             self.app.pulls.note_pull(&self.project.id, &pull.url, state).await?;
-            return Err(Stop::failed(format!("pull request #{} was {how}; create a new job", pull.number)));
+            let (number, how) = (pull.number, state.as_str());
+            return Err(Stop::failed(format!("pull request #{number} was {how}; create a new job")));
         }
+        self.refuse_another_repository(&pulls).await?;
         match self.fetch(&job.branch).await {
             Ok(tip) => Ok(Some(tip)),
             Err(forge::Error::NoSuchBranch(_)) if own.is_none() => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    fn is_own(&self, pull: &PullRequest) -> bool {
+        pull.job.as_deref() == Some(self.lease.job.id.0.as_str())
+    }
+
+    /// The project may have been given another repository since. A host's list may be late, and a repository that was
+    /// renamed has the same numbers.
+    async fn refuse_another_repository(&self, pulls: &[PullRequest]) -> Result<(), Stop> {
+        let Some(link) = &self.lease.job.pr_link else { return Ok(()) };
+        let number = number(link).unwrap_or_default();
+        let is_it = |pull: &PullRequest| pull.number == number && pull.head == self.lease.job.branch;
+        if pulls.iter().any(is_it) || self.host.get(number).await?.is_some_and(|pull| is_it(&pull)) {
+            return Ok(());
+        }
+        Err(Stop::failed(format!(
+            "the pull request of this job is {link}, and the project has another repository now; create a new job"
+        )))
+    }
+
+    /// One that an attempt opened and could not tell of any more, of a job that was given up.
+    async fn pull_so_far(&self) -> Result<Option<PullRequest>, Stop> {
+        if self.lease.job.pr_link.is_some() || self.is_new() {
+            return Ok(None);
+        }
+        let pulls = around("find", self.host.find(&self.lease.job.branch)).await?;
+        Ok(pulls.into_iter().find(|pull| self.is_own(pull)))
     }
 
     /// A first run has a branch of its own to make; any other goes on where its branch is.

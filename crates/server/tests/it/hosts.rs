@@ -116,7 +116,7 @@ impl Place {
         self.server.create_job(&self.team, prompt).await
     }
 
-    async fn follow_up(&self, job: &Value, prompt: &str) {
+    pub(crate) async fn follow_up(&self, job: &Value, prompt: &str) {
         let asked = self.server.ask(&self.team, job, "message", &json!({ "prompt": prompt })).await;
         assert_eq!(asked.status, 200, "{asked}");
     }
@@ -356,6 +356,70 @@ async fn settings_are_saved_on_a_host_that_was_named() {
         assert_eq!(refused.status, 400, "{kind:?}");
         assert!(refused.body.contains("the token for acme/docs") && !refused.body.contains(less), "{kind:?}");
     }
+}
+
+/// A server that the host cannot reach hears of nothing; whoever opens a page wants to know.
+#[tokio::test]
+async fn what_became_of_a_pull_request_is_asked_for_when_somebody_looks() {
+    for kind in WEB {
+        let place = Place::on(kind).await;
+        let browser = Browser::signed_in(&place.server, &place.team).await;
+        let root = format!("/p/{}", place.team.project.id);
+        let (mut jobs, pages) = (Vec::new(), [("one", "/jobs"), ("two", "/pulls"), ("three", "/jobs/")]);
+        for (number, (word, page)) in (1..).zip(pages) {
+            let job = place.create(&format!("Replace \"{word}\" with \"wort {number}\".")).await;
+            place.completed(&job).await;
+            let page =
+                if page == "/jobs/" { page.to_owned() + job["id"].as_str().unwrap() } else { page.into() };
+            if number == 2 {
+                place.fake().close_pull(NAME, 2)
+            } else {
+                place.merge(number).await
+            }
+            browser.get(&format!("{root}{page}")).await;
+            let told = async || place.events(&job).await.pop().unwrap()["type"] == "pull_request";
+            while !told().await {
+                tokio::task::yield_now().await;
+            }
+            jobs.push(job);
+        }
+        let asked = place.fake().request_count();
+        let list = browser.get(&format!("{root}/pulls")).await;
+        assert_eq!(list.status, 200);
+        for (state, words) in [("merged", ["wort 1", "wort 3"]), ("closed", ["wort 2", "wort 2"])] {
+            let list = browser.get(&format!("{root}/pulls?state={state}")).await.body;
+            assert!(words.iter().all(|word| list.contains(word)), "{kind:?} {state}");
+        }
+        let job = browser.get(&format!("{root}/jobs/{}", jobs[0]["id"].as_str().unwrap())).await.body;
+        assert!(job.contains("merged"), "{kind:?}");
+        assert_eq!(place.fake().request_count(), asked, "what is settled is not asked for again");
+    }
+}
+
+#[tokio::test]
+async fn a_follow_up_does_not_go_on_in_another_repository() {
+    let place = Place::on(Kind::Gitea).await;
+    let job = place.create("Replace \"one\" with \"eins\".").await;
+    let link = place.completed(&job).await["prLink"].clone();
+    let other = place.fake().repository("acme/other", &PAGES).await;
+    let elsewhere = tempfile::tempdir().unwrap();
+    fakehost::bare_repository(elsewhere.path(), &PAGES);
+    for repository in
+        [other.clone_url.trim_end_matches(".git").to_owned(), elsewhere.path().display().to_string()]
+    {
+        let change = store::ProjectChange { repository: Some(repository), ..store::ProjectChange::default() };
+        place.server.app.accounts.update_project(&place.team.project.id, &change).await.unwrap();
+        place.follow_up(&job, "Replace \"two\" with \"zwei\".").await;
+        let now = place.settle(&job).await;
+        assert_eq!((&now["status"], &now["prLink"]), (&json!("failed"), &link));
+        let end = place.events(&job).await.pop().unwrap();
+        assert!(
+            end["message"].as_str().unwrap().contains("has another repository now; create a new job"),
+            "{end}"
+        );
+    }
+    assert!(place.fake().pulls("acme/other").is_empty());
+    assert_eq!(place.pulls().await.len(), 1);
 }
 
 #[tokio::test]

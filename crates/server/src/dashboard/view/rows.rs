@@ -230,7 +230,7 @@ pub(crate) enum PullState {
 }
 
 impl PullState {
-    pub(super) const ALL: [Self; 3] = [Self::Open, Self::Merged, Self::Closed];
+    pub(crate) const ALL: [Self; 3] = [Self::Open, Self::Merged, Self::Closed];
 
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.label() == name)

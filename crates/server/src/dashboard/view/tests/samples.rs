@@ -341,6 +341,7 @@ fn pulls(text: &str) -> Pulls {
         rows,
         state: Some(PullState::Open),
         cut: true,
+        host: Some(say(text, "https://git.example/acme/docs")),
     }
 }
 
