@@ -37,8 +37,8 @@ impl Reports for SqliteViews {
         // Days are in memory; hours are not.
         let _turn = if interval == Interval::Hour { Some(self.turn().await?) } else { None };
         loop {
-            let Some(shared) = self.whole(project).await? else { return Ok(Series::default()) };
             let asked = series::Asked { range, interval, path };
+            let Some(shared) = self.whole(project).await? else { return series::of_nobody(&asked) };
             if let Some(series) = series::series(self.database.reads(), &shared, &asked).await? {
                 return Ok(series);
             }

@@ -50,6 +50,11 @@ pub(super) async fn series(
     Ok(Some(steps.series()))
 }
 
+/// Every step of a project that nobody has read.
+pub(super) fn of_nobody(asked: &Asked<'_>) -> Result<Series, SeriesError> {
+    Ok(Steps::new(asked.interval, within(asked.range, None), Vec::new())?.series())
+}
+
 /// Which pages count, by number.
 fn wanted(project: &Project, path: Option<&str>) -> Vec<bool> {
     let wanted = |(_, page): (u32, &std::sync::Arc<str>)| path.is_none_or(|path| page.starts_with(path));
@@ -62,8 +67,7 @@ fn recent(project: &Project) -> Option<Span> {
     Some((days().min()?, days().max()?))
 }
 
-/// The range in milliseconds; its open ends are where the reads are. Without a read, one that is open
-/// at an end is empty: there is no first hour to count from.
+/// The range in milliseconds; its open ends are where the reads are.
 async fn span(
     reads: &SqlitePool,
     project: i64,
@@ -78,8 +82,14 @@ async fn span(
     let days = [kept.0.zip(kept.1), recent];
     let first = days.iter().flatten().map(|(first, _)| first * DAY).min();
     let last = days.iter().flatten().map(|(_, last)| (last + 1) * DAY).max();
+    Ok(within(range, first.zip(last)))
+}
+
+/// Without a read, a range that is open at an end is empty: there is no first hour to count from.
+fn within(range: &Range, reads: Option<Span>) -> Span {
+    let (first, last) = reads.unzip();
     let from = range.from().or(first).or(range.to()).unwrap_or(0).clamp(EVER.0, EVER.1);
-    Ok((from, range.to().or(last).unwrap_or(from).clamp(from, EVER.1)))
+    (from, range.to().or(last).unwrap_or(from).clamp(from, EVER.1))
 }
 
 struct Steps {

@@ -25,12 +25,17 @@ async fn reopening_keeps_everything() {
     assert_eq!(all(&after, "acme").await, counts);
 }
 
+const DAY: i64 = 24 * 3_600_000;
+
 /// Nothing read yet is no reason to count hours from the year 2000, and to refuse for their number.
 #[tokio::test]
 async fn a_series_until_now_of_a_project_that_nobody_read_is_empty() {
     let folder = tempfile::tempdir().unwrap();
     let clock = clock();
     let views = open(&folder.path().join("views.db"), &clock).await;
+    let a_day = Range::new(Some(clock.now_ms() - DAY), Some(clock.now_ms())).unwrap();
+    let steps = views.series("nobody", &a_day, Interval::Hour, None).await.unwrap();
+    assert_eq!((steps.points.len(), steps.totals.total()), (24, 0), "all steps of a range are told");
     for unread in [view("/logo.png", FIREFOX), event(RawEvent { status: Some(500), ..raw("/a", FIREFOX) })] {
         views.take("acme", vec![unread]).await.unwrap();
         for interval in [Interval::Hour, Interval::Day, Interval::Week, Interval::Month] {
