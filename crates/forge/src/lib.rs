@@ -31,7 +31,8 @@ mod target;
 mod web;
 
 /// The setting by which hosts in a private network are called, for sentences that name it.
-const ALLOW_PRIVATE: &str = "hosts_allow_private";
+const ALLOW_PRIVATE: &str =
+    "hosts_allow_private = true in docwright.toml, or DOCWRIGHT_HOSTS_ALLOW_PRIVATE=true,";
 
 pub use cache::Cache;
 pub use commit::{NewCommit, Signature};

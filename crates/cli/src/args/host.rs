@@ -16,7 +16,7 @@ pub(crate) struct HostArgs {
     #[arg(long, value_name = "FILE", requires = "app")]
     pub(crate) app_key_file: Option<PathBuf>,
     /// The id of that app
-    #[arg(long, value_name = "ID", value_parser = parse_app, requires = "app_key_file")]
+    #[arg(long, value_name = "ID", value_parser = parse_app, requires = "app_key_file", conflicts_with = "token_file")]
     pub(crate) app: Option<String>,
     /// Its installation [default: the one that has the repository]
     #[arg(long, value_name = "NUMBER", requires = "app")]

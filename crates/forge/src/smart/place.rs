@@ -75,7 +75,9 @@ impl Place {
         Error::Denied(match status.as_u16() {
             300..=399 => self.elsewhere(response.headers()),
             401 if self.keys.is_empty() => format!("{host} wants a token for this repository"),
-            401 => format!("{host} does not take the token: give one that may {action} this repository"),
+            401 => format!(
+                "{host} does not take the token: it is wrong, expired or revoked; give the project one that may {action} this repository"
+            ),
             403 => format!("{host} does not let this token {action} the repository{colon}{said}"),
             404 => format!("{host} has no such repository, or does not show it to this token"),
             413 => format!("{host} does not take a push of this size"),

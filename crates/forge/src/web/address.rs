@@ -45,9 +45,10 @@ impl Address {
             "https" => {}
             "http" if private => {}
             "http" => {
-                return refuse(
-                    "must begin with https://: a token must not be sent in the clear; for a host of your own network, set hosts_allow_private",
-                );
+                return refuse(&format!(
+                    "must begin with https://: a token must not be sent in the clear; for a host of your own network, set {}",
+                    ALLOW_PRIVATE.trim_end_matches(',')
+                ));
             }
             _ => return refuse("must begin with https://"),
         }
@@ -214,7 +215,10 @@ mod tests {
         check("https://github.com/a/b?x=1", "must not have a `?` or `#`");
         check("https://github.com/a/b#x", "must not have a `?` or `#`");
         check("https://169.254.169.254/a/b", "is never called");
-        check("https://127.0.0.1/a/b", "in a private network: set hosts_allow_private if that is meant");
+        check(
+            "https://127.0.0.1/a/b",
+            "in a private network: set hosts_allow_private = true in docwright.toml, or DOCWRIGHT_HOSTS_ALLOW_PRIVATE=true, if that is meant",
+        );
         check(&format!("https://github.com/a/{}", "b".repeat(400)), "is too long");
         for text in [
             "",

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::api::{Api, with};
 use super::dialect::Merge;
 use super::pull::{HubPull, reviewer, says};
-use crate::{PullRequest, Result};
+use crate::{Error, PullRequest, Result};
 
 pub(super) async fn has_branch(api: &Api, branch: &str) -> Result<bool> {
     let answer = api.get(api.at(&["branches", branch])).await?;
@@ -36,7 +36,11 @@ pub(super) async fn ask_for_review(api: &Api, number: u64, reviewers: &[String])
     for name in reviewers {
         let url = api.at(&["pulls", &number.to_string(), "requested_reviewers"]);
         let asked = api.send(Method::POST, url, reviewer(name)).await;
-        all = all.and(asked.and_then(|answer| api.done(answer)).map(drop));
+        all = all.and(asked.and_then(|answer| match answer.status {
+            // Of the person: the pull request was there a moment ago.
+            404 => Err(Error::Denied(format!("{} has no user {name} who could review it", api.line.host))),
+            _ => api.done(answer).map(drop),
+        }));
     }
     all
 }

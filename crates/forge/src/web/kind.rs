@@ -66,7 +66,7 @@ const SIGNS: [(HostKind, &[&str]); 4] = [
 pub(super) async fn ask(line: &Line, origin: &Url) -> Result<HostKind> {
     let host = &line.host;
     let mut told = Error::Denied(format!(
-        "{host} does not say what it is: name its kind with --host, one of github, gitlab, gitea and forgejo"
+        "{host} does not say what it is: `docwright project create` and `update` take its kind by --host, one of github, gitlab, gitea and forgejo"
     ));
     let mut unheard = 0;
     for (kind, path) in SIGNS {

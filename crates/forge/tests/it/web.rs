@@ -202,7 +202,7 @@ async fn a_host_is_asked_what_it_is() {
     settings.kind = None;
     let told = Web::open(settings).await.unwrap_err().to_string();
     assert!(told.ends_with(
-        "does not say what it is: name its kind with --host, one of github, gitlab, gitea and forgejo"
+        "does not say what it is: `docwright project create` and `update` take its kind by --host, one of github, gitlab, gitea and forgejo"
     ));
     // One that is not there at all says so.
     let mut settings = site.settings();

@@ -9,7 +9,7 @@ use axum::response::sse::Event as Sent;
 use axum::response::{IntoResponse, Redirect, Response};
 use store::{Archived, Event, Job, JobId, MAX_ENTRY_BYTES, NewJob, Prompt, Receipt, Terms};
 
-use super::jobs::{href, pull_ref, start, state, took, with_commas};
+use super::jobs::{href, new_form, once, pull_ref, start_once, state, took, with_commas};
 use super::session::{Fields, InProject, Named};
 use super::view::{self, Ended, Section, Step, When, blocks, diff_files, fit, headline};
 use super::{Oops, missing, notice, page_with, when};
@@ -20,6 +20,7 @@ use crate::watch::{Watch, last_seen};
 
 /// How long a page waits for a worker to let go; the wish is kept, and the page tells when it is fulfilled.
 const ARCHIVE_LOOKS: u32 = 20;
+const HOST_PATIENCE: Duration = Duration::from_secs(1);
 const ARCHIVE_LOOK: Duration = Duration::from_millis(100);
 
 /// `GET /p/{projectId}/jobs/{id}`
@@ -29,8 +30,18 @@ pub(crate) async fn show(
     Named(id): Named,
     uri: Uri,
 ) -> Result<Response, Oops> {
-    let all = query_value(&uri, "all") == "1";
-    job_page(&app, &at, &JobId(id), Shown { all, ..Shown::default() }).await
+    let (all, id) = (query_value(&uri, "all") == "1", JobId(id));
+    ask_the_host(&app, &at, &id).await?;
+    job_page(&app, &at, &id, Shown { all, ..Shown::default() }).await
+}
+
+/// What is on the page is to be so now, if the host is quick to say it.
+async fn ask_the_host(app: &App, at: &InProject, id: &JobId) -> Result<(), Oops> {
+    let job = app.jobs.find(&at.project.id, id).await?;
+    if let Some(looking) = app.hosts.look_again(&at.project, job.as_slice()) {
+        let _ = tokio::time::timeout(HOST_PATIENCE, looking).await;
+    }
+    Ok(())
 }
 
 /// `GET /p/{projectId}/jobs/{id}/events`: says that there is news, and the page fetches itself.
@@ -83,7 +94,11 @@ pub(crate) async fn message(
             return job_page(&app, &at, &id, again(StatusCode::BAD_REQUEST, error.to_string())).await;
         }
     };
-    match app.jobs.message(&at.project.id, &id, &prompt, &Terms::default()).await? {
+    let mut sent = app.jobs.message(&at.project.id, &id, &prompt, &once(fields.get("once"), &prompt)).await?;
+    if matches!(sent, Some(Receipt::KeyReused)) {
+        sent = app.jobs.message(&at.project.id, &id, &prompt, &Terms::default()).await?;
+    }
+    match sent {
         Some(Receipt::Refused(why)) => job_page(&app, &at, &id, again(StatusCode::CONFLICT, why)).await,
         Some(_) => Ok(Redirect::to(&href(&at.project, &id)).into_response()),
         None => Ok(missing("job")),
@@ -113,7 +128,7 @@ pub(crate) async fn retry(
     State(app): State<App>,
     at: InProject,
     Named(id): Named,
-    _checked: Fields,
+    fields: Fields,
 ) -> Result<Response, Oops> {
     let Some(job) = app.jobs.find(&at.project.id, &JobId(id)).await? else { return Ok(missing("job")) };
     let new = NewJob {
@@ -124,7 +139,7 @@ pub(crate) async fn retry(
         branch: None,
         draft: job.draft,
     };
-    start(&app, &at, &new).await
+    start_once(&app, &at, &new, fields.get("once")).await
 }
 
 fn busy() -> Response {
@@ -146,7 +161,6 @@ async fn job_page(app: &App, at: &InProject, id: &JobId, shown: Shown) -> Result
     let project = &at.project;
     let found = app.jobs.find(&project.id, id).await?.zip(app.jobs.events(&project.id, id, 0).await?);
     let Some((job, events)) = found else { return Ok(missing("job")) };
-    app.hosts.look_again(project, std::slice::from_ref(&job));
     let mut diff = diff_files(&app.jobs.diff(&project.id, id).await?.unwrap_or_default());
     let cut = !shown.all && fit(&mut diff);
     let (own, state) = (href(project, id), state(&job));
@@ -170,6 +184,7 @@ async fn job_page(app: &App, at: &InProject, id: &JobId, shown: Shown) -> Result
         prompt: job.prompt,
         error: shown.error,
         follow_up: shown.typed,
+        once: new_form(),
     };
     Ok(page_with(shown.status, &page))
 }

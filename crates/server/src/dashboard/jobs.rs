@@ -67,13 +67,13 @@ pub(crate) async fn create(State(app): State<App>, at: InProject, fields: Fields
 
 /// A form that is sent again while its job is at work leads to that one: the answer to the first was lost, or somebody
 /// was quick with the mouse.
-async fn start_once(app: &App, at: &InProject, new: &NewJob, form: &str) -> Result<Response, Oops> {
-    if form.is_empty() || form.len() > MAX_ONCE {
-        return start(app, at, new).await;
-    }
-    let once = Once::new(&format!("form {form}"), new.prompt.as_str().as_bytes());
-    let terms = Terms { once: Some((once, Render(Arc::new(|job| job.id.0.clone())))), limit: None };
-    match app.jobs.insert(new, &terms).await? {
+pub(super) async fn start_once(
+    app: &App,
+    at: &InProject,
+    new: &NewJob,
+    form: &str,
+) -> Result<Response, Oops> {
+    match app.jobs.insert(new, &once(form, &new.prompt)).await? {
         Receipt::Replayed(id) => match app.jobs.find(&at.project.id, &JobId(id)).await? {
             Some(job) if job.status == Status::Active => {
                 Ok(Redirect::to(&href(&at.project, &job.id)).into_response())
@@ -85,7 +85,21 @@ async fn start_once(app: &App, at: &InProject, new: &NewJob, form: &str) -> Resu
     }
 }
 
-pub(super) async fn start(app: &App, at: &InProject, new: &NewJob) -> Result<Response, Oops> {
+/// What a form asks for is done once, as long as it says the same; one that is known by nothing, each time.
+pub(super) fn once(form: &str, prompt: &Prompt) -> Terms {
+    if form.is_empty() || form.len() > MAX_ONCE {
+        return Terms::default();
+    }
+    let once = Once::new(&format!("form {form}"), prompt.as_str().as_bytes());
+    Terms { once: Some((once, Render(Arc::new(|job| job.id.0.clone())))), limit: None }
+}
+
+/// What a form of a page that is made now is known by.
+pub(super) fn new_form() -> String {
+    Token::random().reveal().to_owned()
+}
+
+async fn start(app: &App, at: &InProject, new: &NewJob) -> Result<Response, Oops> {
     Ok(leading(at, app.jobs.insert(new, &Terms::default()).await?))
 }
 
@@ -153,7 +167,7 @@ async fn jobs_page(app: &App, at: &InProject, wanted: Wanted) -> Result<Jobs, Oo
         newer: (offset > 0).then(|| turn(offset.saturating_sub(per_page))),
         older: jobs.has_more.then(|| turn(offset.saturating_add(per_page))),
         error: None,
-        once: Token::random().reveal().to_owned(),
+        once: new_form(),
         prompt: String::new(),
         offline: offline(app, &at.project),
         state: wanted.state,

@@ -34,10 +34,23 @@ pub(crate) async fn check(hosts: &Hosts, wanted: Wanted<'_>) -> anyhow::Result<R
         return usable(&web, web.web_url(), kind, wanted).await;
     }
     let path = std::path::absolute(wanted.repository)?;
+    if !path.exists() && looks_like_an_address(wanted.repository) {
+        anyhow::bail!(
+            "there is no folder {0}: for a repository on a host, give https://{0}",
+            wanted.repository
+        );
+    }
     let path = path.to_str().ok_or_else(|| anyhow::anyhow!("the repository's path is not valid text"))?;
     let records = Records { project: ProjectId(String::new()), pulls: hosts.pulls.clone() };
     let host = Local::open(Path::new(path), Arc::new(records), String::new()).await?;
     usable(&host, path.to_owned(), None, wanted).await
+}
+
+/// `github.com/acme/docs`, as browsers show it.
+fn looks_like_an_address(text: &str) -> bool {
+    let (host, path) = text.split_once('/').unwrap_or((text, ""));
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "-.:".contains(c);
+    host.contains('.') && !host.starts_with('.') && host.chars().all(is_name) && path.contains('/')
 }
 
 async fn usable(
@@ -68,4 +81,21 @@ pub fn parse_host_kind(text: &str) -> Result<String, String> {
         return Ok(String::new());
     }
     text.parse::<HostKind>().map(|kind| kind.to_string()).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_without_their_beginning() {
+        for text in ["github.com/acme/docs", "git.acme.dev:3000/acme/docs", "gitlab.com/a/b/c"] {
+            assert!(looks_like_an_address(text), "{text}");
+        }
+        for text in
+            ["docs", "docs/acme/site", "./acme.dev/a/b", "../a.b/c/d", "/srv/a.git", "site.git", "~/a.b/c/d"]
+        {
+            assert!(!looks_like_an_address(text), "{text}");
+        }
+    }
 }

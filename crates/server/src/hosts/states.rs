@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use forge::{Host as _, State};
 use store::{Job, Project, PullState};
+use tokio::task::JoinHandle;
 
 use super::records::failed;
 use super::{Hosts, is_on_the_web, locked};
@@ -19,21 +20,24 @@ pub(super) type Asked = HashMap<String, i64>;
 impl Hosts {
     /// Asks, behind the page that somebody opens, for the pull requests that were open when we last heard of them. News
     /// is written as if the host had sent it, so that whoever watches the job sees it.
-    pub(crate) fn look_again(&self, project: &Project, jobs: &[Job]) {
+    pub(crate) fn look_again(&self, project: &Project, jobs: &[Job]) -> Option<JoinHandle<()>> {
         if !is_on_the_web(&project.repository) {
-            return;
+            return None;
         }
         let open = jobs.iter().filter(|job| job.pr_state == Some(PullState::Open));
         let links: Vec<_> =
             open.filter_map(|job| job.pr_link.clone()).filter(|link| self.is_due(link)).collect();
+        if links.is_empty() {
+            return None;
+        }
         let (hosts, project) = (self.clone(), project.clone());
-        tokio::spawn(async move {
+        Some(tokio::spawn(async move {
             for link in links {
                 if let Err(error) = hosts.look(&project, &link).await {
                     return tracing::info!("it is not known what became of {link}: {error}");
                 }
             }
-        });
+        }))
     }
 
     fn is_due(&self, link: &str) -> bool {

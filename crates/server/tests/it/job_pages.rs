@@ -160,6 +160,28 @@ async fn a_form_that_is_sent_twice_makes_one_job() {
 }
 
 #[tokio::test]
+async fn a_follow_up_or_a_retry_that_is_sent_twice_counts_once() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", DOCS).await;
+    let browser = Browser::signed_in(&server, &team).await;
+    let job = job(&server, &team, CHANGE).await;
+    server.run_queued_jobs().await;
+    let once = hidden(&browser.get(&job).await.body, "once");
+    let (message, retry) = (format!("{job}/message"), format!("{job}/retry"));
+    let send = async |prompt: &str| {
+        assert_eq!(browser.post(&message, &[("prompt", prompt), ("once", &once)]).await.status, 303);
+    };
+    for prompt in ["Replace \"two\" with \"2\".", "Replace \"two\" with \"2\".", "Replace \"p\" with \"q\"."]
+    {
+        send(prompt).await;
+    }
+    let page = browser.get(&job).await.body;
+    assert_eq!(page.matches("Asked for more").count(), 2, "{page}");
+    let retried = async || browser.post(&retry, &[("once", &once)]).await.header("location").to_owned();
+    assert_eq!(retried().await, retried().await);
+}
+
+#[tokio::test]
 async fn a_heavy_change_is_cut_and_shown_whole_on_request() {
     let server = TestServer::start().await;
     let long = "one line of a page that goes on and on\n".repeat(1_000);

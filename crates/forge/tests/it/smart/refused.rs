@@ -32,7 +32,7 @@ async fn tokens_and_repositories() {
     site.host.token_for("stranger-token", Access::Full, &[]);
     let docs = "/acme/docs.git";
     let refused = site.fetch_as(docs, Some("wrong-token")).await;
-    site.check(&refused, "HOST does not take the token: give one that may read this repository");
+    site.check(&refused, "HOST does not take the token: it is wrong, expired or revoked; give the project one that may read this repository");
     let refused = site.fetch_as(docs, None).await;
     site.check(&refused, "HOST wants a token for this repository");
     let missing = "HOST has no such repository, or does not show it to this token";

@@ -30,6 +30,8 @@ pub(crate) struct Job {
     /// Why a follow-up was not taken, and what it said.
     pub(crate) error: Option<String>,
     pub(crate) follow_up: String,
+    /// What this page's forms are known by when they are sent twice.
+    pub(crate) once: String,
 }
 
 impl Job {

@@ -233,6 +233,7 @@ pub(super) fn job(text: &str, state: JobState) -> Job {
     };
     let completed = state == JobState::Review;
     Job {
+        once: say(text, "0nce"),
         shell: shell(text, &headline(&prompt), Section::Jobs, true),
         id: say(text, "0199e1c2-7d4b-7c11-9a2f-3b5d8e6f0a12"),
         href: say(text, "/p/kettle-docs/jobs/0199"),
