@@ -218,8 +218,8 @@ pub(super) fn judge<'a>(
     let asked = change.asked.to_lowercase();
     let imports = Imports::of(shown, change.base);
     for path in change.edits.keys().filter(|path| !policy.allow.permits(path)) {
-        let why = refusal(path, &asked).or_else(|| data_only::refusal(path, added));
-        let why = why.or_else(|| imports.refusal(path));
+        let data = || data_only::refusal(path, added).unwrap_or_else(|| imports.refusal(path));
+        let why = refusal(path, &asked).or_else(data);
         if let Some(why) = why {
             let what = format!("may not be changed, because {why}; an operator can allow it");
             found.push(Finding { rule: Rule::Path, place: Place::File(path), line: None, what, fatal: true });

@@ -130,7 +130,17 @@ fn navigation_is_data() {
     );
     let nav = "nav:\n  - Home: index.md\n  - Guides:\n      - guides/a.md\n";
     assert_eq!(Case { edits: &[("mkdocs.yml", nav)], ..Case::default() }.judge(), [""; 0]);
+    let base = "nav: # All of it\n- Home: index.md\n- Guides:\n  - a.md\nplugins:\n  - search\n";
+    let more =
+        "  - a.md # first\n  - C#: c.md\n  - 1. Intro: i.md\n  - What's new?: new.md\n  - -x flag: x.md\n";
+    let nav = format!("# Settings\n{}", base.replace("  - a.md\n", more));
+    let case = Case { base: &[("mkdocs.yml", base)], edits: &[("mkdocs.yml", &nav)], ..Case::default() };
+    assert_eq!(case.judge(), [""; 0]);
     let base = [("sidebars.js", "module.exports = { docs: [\n  'a',\n] };\n")];
     let nav = "module.exports = { docs: [\n  'a',\n  { type: 'doc', id: 'guides/b', label: 'B' },\n] };\n";
     assert_eq!(Case { base: &base, edits: &[("sidebars.js", nav)], ..Case::default() }.judge(), [""; 0]);
+    let meta = "export default {\n  a: 'A',\n  'get-started': 'Get (it) started',\n}\n";
+    let edits = [("pages/_meta.js", meta), ("content/_meta.ts", meta)];
+    let base = [("pages/_meta.js", "export default {\n  a: 'A',\n}\n")];
+    assert_eq!(Case { base: &base, edits: &edits, ..Case::default() }.judge(), [""; 0]);
 }
