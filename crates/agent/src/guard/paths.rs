@@ -3,210 +3,17 @@
 //! A name is judged as any file system may read it: whatever its case, without characters that
 //! are not seen. What runs when the docs are built stands here as much as what runs in CI.
 
+mod lists;
+
 use super::added::{Added, Place};
 use super::markup::Shown;
 use super::sources::Imports;
 use super::{Change, Finding, Policy, Rule, data_only};
 
-/// Folders, at any depth, that nothing in may be changed.
-const FOLDERS: &[(&str, &str)] = &[
-    (".github", CI),
-    (".gitlab", CI),
-    (".circleci", CI),
-    (".buildkite", CI),
-    (".forgejo", CI),
-    (".gitea", CI),
-    (".drone", CI),
-    (".woodpecker", CI),
-    (".azure-pipelines", CI),
-    (".azuredevops", CI),
-    (".teamcity", CI),
-    (".semaphore", CI),
-    (".tekton", CI),
-    (".husky", TOOL),
-    (".vscode", TOOL),
-    (".idea", TOOL),
-    (".devcontainer", TOOL),
-    (".cargo", TOOL),
-    (".yarn", TOOL),
-    (".config", TOOL),
-    (".git", TOOL),
-    ("node_modules", PACKAGE),
-    (".vitepress", SITE),
-    (".vuepress", SITE),
-    (".storybook", SITE),
-];
-/// Folders and files that tell agents what to do; a person may ask for a change of them by name.
-const INSTRUCTIONS: &[&str] = &[
-    "agents.md",
-    "agents.override.md",
-    "claude.md",
-    "gemini.md",
-    "copilot-instructions.md",
-    ".claude",
-    ".cursor",
-    ".cursorrules",
-    ".windsurfrules",
-    ".clinerules",
-    ".codex",
-    ".gemini",
-    ".docwright",
-    "docwright.toml",
-];
-const NAMES: &[(&str, &str)] = &[
-    ("jenkinsfile", CI),
-    ("appveyor.yml", CI),
-    ("azure-pipelines.yml", CI),
-    ("azure-pipelines.yaml", CI),
-    ("bitbucket-pipelines.yml", CI),
-    ("cloudbuild.yaml", CI),
-    ("buildspec.yml", CI),
-    ("codemagic.yaml", CI),
-    ("wercker.yml", CI),
-    ("netlify.toml", SITE),
-    ("vercel.json", SITE),
-    ("wrangler.toml", SITE),
-    ("firebase.json", SITE),
-    ("render.yaml", SITE),
-    ("fly.toml", SITE),
-    ("procfile", SITE),
-    ("book.toml", SITE),
-    ("package.json", PACKAGE),
-    ("deno.json", PACKAGE),
-    ("deno.jsonc", PACKAGE),
-    ("jsr.json", PACKAGE),
-    ("composer.json", PACKAGE),
-    ("pyproject.toml", PACKAGE),
-    ("setup.py", PACKAGE),
-    ("setup.cfg", PACKAGE),
-    ("pipfile", PACKAGE),
-    ("tox.ini", PACKAGE),
-    ("noxfile.py", PACKAGE),
-    ("conftest.py", PACKAGE),
-    ("cargo.toml", PACKAGE),
-    ("build.rs", PACKAGE),
-    ("go.mod", PACKAGE),
-    ("go.sum", PACKAGE),
-    ("gemfile", PACKAGE),
-    ("rakefile", PACKAGE),
-    ("pom.xml", PACKAGE),
-    ("build.gradle", PACKAGE),
-    ("build.gradle.kts", PACKAGE),
-    ("cmakelists.txt", PACKAGE),
-    ("makefile", PACKAGE),
-    ("gnumakefile", PACKAGE),
-    ("justfile", PACKAGE),
-    ("taskfile.yml", PACKAGE),
-    ("flake.nix", PACKAGE),
-    ("turbo.json", PACKAGE),
-    ("nx.json", PACKAGE),
-    ("lerna.json", PACKAGE),
-    ("bunfig.toml", PACKAGE),
-    ("pnpm-workspace.yaml", PACKAGE),
-    ("npm-shrinkwrap.json", LOCK),
-    ("package-lock.json", LOCK),
-    ("pnpm-lock.yaml", LOCK),
-    ("go.work", PACKAGE),
-    ("conf.py", SITE),
-    ("make.jl", SITE),
-    ("doxyfile", SITE),
-    ("_quarto.yml", SITE),
-    ("_quarto.yaml", SITE),
-    ("hugo.toml", SITE),
-    ("hugo.yaml", SITE),
-    ("hugo.json", SITE),
-    ("_worker.js", SITE),
-    ("middleware.js", SITE),
-    ("middleware.ts", SITE),
-    ("hooks.py", SITE),
-    ("codeowners", TOOL),
-];
-const STARTS: &[(&str, &str)] = &[
-    (".git", TOOL),
-    (".env", TOOL),
-    ("dockerfile", PACKAGE),
-    ("containerfile", PACKAGE),
-    ("docker-compose", PACKAGE),
-    ("compose.y", PACKAGE),
-    ("requirements", PACKAGE),
-    (".npmrc", TOOL),
-    (".yarnrc", TOOL),
-    (".pnpmfile", TOOL),
-    (".pypirc", TOOL),
-    (".netrc", TOOL),
-    (".envrc", TOOL),
-    (".pre-commit", TOOL),
-    (".lintstagedrc", TOOL),
-    (".lfsconfig", TOOL),
-    (".editorconfig", TOOL),
-    (".tool-versions", TOOL),
-    (".mise", TOOL),
-    (".eslintrc", TOOL),
-    (".prettierrc", TOOL),
-    (".babelrc", TOOL),
-    (".mcp", TOOL),
-    (".travis", CI),
-    (".drone", CI),
-    (".woodpecker", CI),
-    (".gitlab-ci", CI),
-    (".cirrus", CI),
-    (".readthedocs", SITE),
-    ("docusaurus.config.", SITE),
-    ("next.config.", SITE),
-    ("nuxt.config.", SITE),
-    ("astro.config.", SITE),
-    ("vite.config.", SITE),
-    ("vocs.config.", SITE),
-    ("gatsby-", SITE),
-    ("svelte.config.", SITE),
-    ("webpack.config.", SITE),
-    ("rollup.config.", SITE),
-    ("babel.config.", SITE),
-    ("postcss.config.", SITE),
-    ("tailwind.config.", SITE),
-    ("eslint.config.", SITE),
-    ("prettier.config.", SITE),
-    ("theme.config.", SITE),
-    ("source.config.", SITE),
-    ("mdx-components.", SITE),
-    ("_config.yml", SITE),
-    (".eleventy", SITE),
-    ("eleventy.config.", SITE),
-    ("rspress.config.", SITE),
-    ("vuepress.config.", SITE),
-    ("quartz.config.", SITE),
-    ("content.config.", SITE),
-    ("antora-playbook", SITE),
-    (".dumirc", SITE),
-    (".markdownlint-cli2", TOOL),
-];
-const ENDINGS: &[(&str, &str)] = &[
-    (".sh", SCRIPT),
-    (".bash", SCRIPT),
-    (".zsh", SCRIPT),
-    (".fish", SCRIPT),
-    (".ps1", SCRIPT),
-    (".bat", SCRIPT),
-    (".cmd", SCRIPT),
-    (".exe", SCRIPT),
-    (".lock", LOCK),
-    (".lockb", LOCK),
-    (".gemspec", PACKAGE),
-    (".csproj", PACKAGE),
-    (".mk", PACKAGE),
-    (".wasm", SCRIPT),
-    (".11ty.js", SITE),
-    (".11tydata.js", SITE),
-];
-/// What such a name ends with is a page about the thing, and not the thing.
-const PAGES: &[&str] = &[".md", ".mdx", ".markdown", ".rst", ".adoc"];
-const CI: &str = "it tells a build server what to run";
-const PACKAGE: &str = "it tells a package tool what to run or install";
-const LOCK: &str = "it pins what is installed";
-const TOOL: &str = "it tells a tool on other machines how to behave";
-const SITE: &str = "it is run when the docs are built";
-const SCRIPT: &str = "it can be run";
-const AGENTS: &str = "it instructs agents; a person can ask for it by its name";
+use lists::{
+    AGENTS, ALSO_PAGES, AT_ROOTS, ENDINGS, FOLDERS, HOST_PAGES, INSTRUCTIONS, NAMES, PAGES, PARTS, PLACES,
+    STARTS,
+};
 
 pub(super) fn judge<'a>(
     change: &Change<'a>,
@@ -231,16 +38,39 @@ fn refusal(path: &str, asked: &str) -> Option<&'static str> {
     let folded = fold(path);
     let parts: Vec<&str> = folded.split('/').collect();
     let (name, folders) = parts.split_last()?;
-    let instructs = |part: &&&str| INSTRUCTIONS.contains(*part);
-    if let Some(part) = parts.iter().find(instructs) {
-        return (!asked.contains(*part)).then_some(AGENTS);
+    let is_instruction = |part: &&&str| INSTRUCTIONS.contains(*part) && !is_page_about_agents(path, part);
+    if parts.iter().find(is_instruction).is_some_and(|part| !names_whole(asked, part)) {
+        return Some(AGENTS);
     }
-    let in_folder = FOLDERS.iter().find(|(folder, _)| folders.contains(folder));
-    let named = || NAMES.iter().find(|(wanted, _)| name == wanted);
     let is_page = PAGES.iter().any(|ending| name.ends_with(ending)) && !name.starts_with('.');
+    let is_host_page = is_page && HOST_PAGES.contains(&folders.join("/").as_str());
+    let in_folder = FOLDERS.iter().find(|(folder, _)| folders.contains(folder) && !is_host_page);
+    let named = || NAMES.iter().find(|(wanted, _)| name == wanted);
+    let at_root = || AT_ROOTS.iter().find(|(wanted, _)| name == wanted && folders.len() < 2);
     let started = || STARTS.iter().find(|(start, _)| name.starts_with(start) && !is_page);
     let ended = || ENDINGS.iter().find(|(ending, _)| name.ends_with(ending));
-    in_folder.or_else(named).or_else(started).or_else(ended).map(|(_, why)| *why)
+    let simple = in_folder.or_else(named).or_else(at_root).or_else(started).or_else(ended);
+    let holds = || PARTS.iter().find(|(part, ending, _)| name.contains(part) && name.ends_with(ending));
+    let placed =
+        |(folder, ending, _): &&(&str, &str, &str)| folders.last() == Some(folder) && name.ends_with(ending);
+    let pair = || holds().or_else(|| PLACES.iter().find(placed));
+    simple.map(|(_, why)| *why).or_else(|| pair().map(|(_, _, why)| *why))
+}
+
+/// Whether `path`, as it is written, is a page among others that has its name from what it is about.
+fn is_page_about_agents(path: &str, name: &str) -> bool {
+    let is_deep = path.split('/').count() > 2;
+    ALSO_PAGES.contains(&name) && is_deep && path.rsplit('/').next() == Some(name)
+}
+
+/// Whether the words of a person hold this name, and not one that it is a part of: `docs.claude.com` is no `.claude`.
+fn names_whole(asked: &str, name: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+    asked.match_indices(name).any(|(at, _)| {
+        let (ahead, behind) = (&asked[..at], &asked[at + name.len()..]);
+        let goes_on = behind.starts_with(part) || behind.starts_with('.') && behind[1..].starts_with(part);
+        !ahead.ends_with(part) && !ahead.ends_with('.') && !goes_on
+    })
 }
 
 /// The path as a file system that folds case and drops what is not seen may hold it. Upper case first:
@@ -295,7 +125,32 @@ mod tests {
             "docs/_quarto.yml",
             "Doxyfile",
             "docs/a.11tydata.js",
-            "antora-playbook.yml",
+            "local-antora-playbook.yml",
+            "requirements/docs.txt",
+            "docs/doc_requirements.txt",
+            "environment.yml",
+            "_config.yaml",
+            "static/_redirects",
+            "docs/CNAME",
+            "fern/docs.yml",
+            ".githooks/pre-commit",
+            "lefthook.yml",
+            "OWNERS",
+            "docs/_metadata.yml",
+            "_quarto-prod.yml",
+            "azure-pipelines-docs.yml",
+            "Jenkinsfile.docs",
+            ".remarkrc.mjs",
+            "gulpfile.js",
+            ".kiro/steering/x.md",
+            "claude.md",
+            "docs/gemini.md",
+            "docs/a/b/CLAUDE.md",
+            "docs/a/b/Agents.md",
+            "docs/a/b/claude.\u{200b}md",
+            ".github/copilot-instructions.md",
+            ".github/instructions/a.md",
+            ".github/ISSUE_TEMPLATE/config.yml",
         ] {
             assert!(refusal(path, "").is_some(), "{path:?}");
         }
@@ -320,6 +175,14 @@ mod tests {
             "docs/dockerfile-reference/x.md",
             "docs/requirements.md",
             "docs/dockerfile.mdx",
+            "docs/jenkinsfile.md",
+            "docs/lefthook.md",
+            "docs/api/environment.yml",
+            "docs/integrations/claude.md",
+            "docs/concepts/agents.md",
+            ".github/CONTRIBUTING.md",
+            ".github/ISSUE_TEMPLATE/bug.md",
+            ".github/PULL_REQUEST_TEMPLATE.md",
         ] {
             assert_eq!(refusal(path, ""), None, "{path}");
         }
@@ -329,6 +192,15 @@ mod tests {
     fn instructions_for_agents_are_changed_when_asked_for() {
         assert_eq!(refusal("docs/AGENTS.md", "add a rule to agents.md"), None);
         assert_eq!(refusal("docs/AGENTS.md", "mend the agents page"), Some(AGENTS));
-        assert_eq!(refusal("package.json", "change package.json"), Some(PACKAGE));
+        assert_eq!(refusal(".claude/settings.json", "see .claude/settings.json"), None);
+        assert_eq!(refusal(".github/copilot-instructions.md", "mend copilot-instructions.md."), None);
+        for asked in
+            ["link https://docs.claude.com/en", "about www.claude.ai", "x.claude", ".claude.json", ".claudes"]
+        {
+            assert_eq!(refusal(".claude/settings.json", asked), Some(AGENTS), "{asked}");
+        }
+        // What else is wrong with it stays wrong.
+        assert!(refusal(".claude/hooks/x.sh", "add a hook to .claude").is_some_and(|why| why != AGENTS));
+        assert_eq!(refusal("package.json", "change package.json"), Some(lists::PACKAGE));
     }
 }
