@@ -18,6 +18,7 @@ mod remote;
 mod runs;
 mod secrets;
 mod sources;
+mod stood;
 mod unescape;
 mod url;
 

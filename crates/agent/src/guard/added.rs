@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 
 use super::Change;
+use super::stood::{Scope, Stood, is_page};
 
 /// Where something was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,15 +27,8 @@ pub(super) struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    fn new(place: Place<'a>, text: Cow<'a, str>, known: &HashSet<&str>) -> Self {
-        let mut at = 0;
-        let mut lines = Vec::new();
-        for (index, line) in text.split_inclusive('\n').enumerate() {
-            if !known.contains(line.trim()) {
-                lines.push((index + 1, at..at + line.len()));
-            }
-            at += line.len();
-        }
+    fn new(place: Place<'a>, text: Cow<'a, str>, is_known: impl Fn(&str) -> bool) -> Self {
+        let lines = new_lines(&text, is_known);
         Self { place, text, lines }
     }
 
@@ -43,16 +37,6 @@ impl<'a> Text<'a> {
             Place::File(path) => Some(path),
             _ => None,
         }
-    }
-
-    /// The added lines alone.
-    pub(super) fn added(&self) -> AddedText {
-        let mut added = AddedText { text: String::new(), starts: Vec::new() };
-        for (number, range) in &self.lines {
-            added.starts.push((added.text.len(), *number));
-            added.text.push_str(&self.text[range.clone()]);
-        }
-        added
     }
 
     /// The line of an offset in the text, when it was added.
@@ -74,6 +58,19 @@ impl<'a> Text<'a> {
     }
 }
 
+/// The lines of `text` that are not known, with their numbers.
+fn new_lines(text: &str, is_known: impl Fn(&str) -> bool) -> Vec<(usize, Range<usize>)> {
+    let mut at = 0;
+    let mut lines = Vec::new();
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        if !is_known(line.trim()) {
+            lines.push((index + 1, at..at + line.len()));
+        }
+        at += line.len();
+    }
+    lines
+}
+
 /// Added lines, one behind the other.
 pub(super) struct AddedText {
     pub(super) text: String,
@@ -81,6 +78,15 @@ pub(super) struct AddedText {
 }
 
 impl AddedText {
+    fn of(text: &str, lines: Vec<(usize, Range<usize>)>) -> Self {
+        let mut added = Self { text: String::new(), starts: Vec::new() };
+        for (number, range) in lines {
+            added.starts.push((added.text.len(), number));
+            added.text.push_str(&text[range]);
+        }
+        added
+    }
+
     pub(super) fn line(&self, offset: usize) -> usize {
         let next = self.starts.partition_point(|(start, _)| *start <= offset);
         next.checked_sub(1).map_or(1, |index| self.starts[index].1)
@@ -92,8 +98,8 @@ pub(super) struct Added<'a> {
     pub(super) texts: Vec<Text<'a>>,
     /// The touched files as they were.
     pub(super) before: BTreeMap<&'a str, String>,
-    /// Whether these were there, in one file or another.
-    answered: RefCell<HashMap<String, bool>>,
+    /// The same, to be searched.
+    stood: Stood<'a>,
     /// Paths that hold a secret.
     unspeakable: RefCell<BTreeSet<&'a str>>,
 }
@@ -101,38 +107,49 @@ pub(super) struct Added<'a> {
 impl<'a> Added<'a> {
     pub(super) fn of(change: &Change<'a>) -> Self {
         let before = before(change);
-        let known: HashSet<&str> = before.values().flat_map(|text| text.lines()).map(str::trim).collect();
-        let nothing = HashSet::new();
+        let known: HashSet<&str> = before.values().flat_map(|text| lines_of(text)).collect();
         let mut texts = vec![
-            Text::new(Place::Title, Cow::Borrowed(change.title), &nothing),
-            Text::new(Place::Summary, Cow::Borrowed(change.summary), &nothing),
+            Text::new(Place::Title, Cow::Borrowed(change.title), |_| false),
+            Text::new(Place::Summary, Cow::Borrowed(change.summary), |_| false),
         ];
         for (path, bytes) in change.edits {
             let Some(bytes) = bytes else { continue };
             if !before.contains_key(path.as_str()) {
-                texts.push(Text::new(Place::Name, Cow::Borrowed(path), &nothing));
+                texts.push(Text::new(Place::Name, Cow::Borrowed(path), |_| false));
             }
-            texts.push(Text::new(Place::File(path), readable(bytes), &known));
+            texts.push(Text::new(Place::File(path), readable(bytes), |line| known.contains(line)));
         }
-        Self { texts, before, answered: RefCell::default(), unspeakable: RefCell::default() }
+        let stood = Stood::new(&before);
+        Self { texts, before, stood, unspeakable: RefCell::default() }
     }
 
     pub(super) fn files(&self) -> impl Iterator<Item = (&'a str, &Text<'a>)> {
         self.texts.iter().filter_map(|text| Some((text.path()?, text)))
     }
 
-    /// Whether one of the touched files held already what is now in `text`. Mostly it stood in the same file, or is
-    /// asked for again and again: to look through all of them each time would take time by the square of their number.
+    /// Whether one of the touched files held already what is now in `text`.
     pub(super) fn was_there(&self, text: &Text<'_>, value: &str) -> bool {
-        let holds = |text: &String| text.contains(value);
-        if text.path().and_then(|path| self.before.get(path)).is_some_and(holds) {
-            return true;
-        }
-        let answered = self.answered.borrow().get(value).copied();
-        answered.unwrap_or_else(|| {
-            let answer = self.before.values().any(holds);
-            self.answered.borrow_mut().insert(value.to_owned(), answer);
-            answer
+        self.stood.holds(text.path(), Scope::Everywhere, value)
+    }
+
+    /// Whether it was as open to readers before as it is now: in the same file, or in a page if it is now in one.
+    pub(super) fn was_shown(&self, text: &Text<'_>, value: &str) -> bool {
+        let scope = if text.path().is_none_or(is_page) { Scope::Pages } else { Scope::Nowhere };
+        self.stood.holds(text.path(), scope, value)
+    }
+
+    /// The lines of a text that were not as open to readers before, for each text in turn.
+    pub(super) fn newly_shown(&self) -> impl Iterator<Item = (&Text<'a>, AddedText)> {
+        let pages = self.before.iter().filter(|(path, _)| is_page(path));
+        let pages: HashSet<&str> = pages.flat_map(|(_, text)| lines_of(text)).collect();
+        self.texts.iter().map(move |text| {
+            let own = text.path().and_then(|path| self.before.get(path));
+            let own: HashSet<&str> = own.into_iter().flat_map(|text| lines_of(text)).collect();
+            let in_pages = |line: &str| text.path().is_some_and(is_page) && pages.contains(line);
+            (
+                text,
+                AddedText::of(&text.text, new_lines(&text.text, |line| own.contains(line) || in_pages(line))),
+            )
         })
     }
 
@@ -145,6 +162,10 @@ impl<'a> Added<'a> {
     pub(super) fn unspeakable(&self, path: &str) -> bool {
         self.unspeakable.borrow().contains(path)
     }
+}
+
+fn lines_of(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(str::trim)
 }
 
 /// A file that cannot be read counts as new: all of it is judged.
@@ -180,10 +201,21 @@ mod tests {
         let change = Change { base: &base, edits: &edits, asked: "", title: "", summary: "" };
         let added = Added::of(&change);
         let (_, text) = added.files().next().unwrap();
-        let new = text.added();
-        assert_eq!(new.text, "new\n");
-        assert_eq!(new.line(0), 2);
+        assert_eq!(text.lines, [(2, 4..8)]);
         assert_eq!((text.added_line(0), text.added_line(4)), (None, Some(2)));
+    }
+
+    #[test]
+    fn what_was_not_shown_is_newly_shown() {
+        let base = MemoryTree::new([("a.md", "one\n"), ("b.tf", "two\n"), ("c.md", "three\n")]);
+        let text = Some(b"one\ntwo\n three\nnew\n".to_vec());
+        let edits = ["a.md", "b.tf", "c.md"].map(|path| (path.to_owned(), text.clone()));
+        let edits = BTreeMap::from(edits);
+        let added = Added::of(&Change { base: &base, edits: &edits, asked: "", title: "", summary: "" });
+        let new: Vec<_> = added.newly_shown().skip(2).map(|(_, new)| new).collect();
+        let texts: Vec<_> = new.iter().map(|new| new.text.as_str()).collect();
+        assert_eq!(texts, ["two\nnew\n", "one\n three\nnew\n", "two\nnew\n"]);
+        assert_eq!((new[0].line(0), new[0].line(4)), (2, 4));
     }
 
     #[test]

@@ -2,11 +2,12 @@
 //!
 //! A known value is looked for in every spelling of it that is made here beforehand; an unknown one in the
 //! text as it stands, put back together, decoded once and twice, and backwards. What is found is never told.
+//! What stood in a page may move to another; what stood elsewhere was not meant for readers, and stays where it is.
 
 mod known;
 mod shapes;
 
-use super::added::{Added, Place, Text};
+use super::added::{Added, AddedText, Place, Text};
 use super::unescape::{self, View};
 use super::{Finding, Rule};
 
@@ -14,9 +15,9 @@ use known::Known;
 
 pub(super) fn judge<'a>(added: &Added<'a>, secrets: &[&str], found: &mut Vec<Finding<'a>>) {
     let known = Known::new(secrets);
-    for text in &added.texts {
+    for (text, new) in added.newly_shown() {
         let before = found.len();
-        found.extend(judge_text(added, text, &known));
+        found.extend(judge_text(added, text, &new, &known));
         if text.place == Place::Name && found.len() > before {
             added.hush(text);
         }
@@ -24,8 +25,7 @@ pub(super) fn judge<'a>(added: &Added<'a>, secrets: &[&str], found: &mut Vec<Fin
 }
 
 /// At most one finding of each kind a text: the first is enough to stop it.
-fn judge_text<'a>(added: &Added<'a>, text: &Text<'a>, known: &Known) -> Vec<Finding<'a>> {
-    let new = text.added();
+fn judge_text<'a>(added: &Added<'a>, text: &Text<'a>, new: &AddedText, known: &Known) -> Vec<Finding<'a>> {
     let plain = unescape::unescape(&new.text);
     let finding = |offset: usize, what: String| {
         let line = text.shown_line(new.line(offset));
@@ -34,7 +34,7 @@ fn judge_text<'a>(added: &Added<'a>, text: &Text<'a>, known: &Known) -> Vec<Find
     if let Some(at) = known.find(&new.text).or_else(|| Some(plain.origin(known.find(&plain.text)?))) {
         return vec![finding(at, "holds a secret of this installation, or a part of one".to_owned())];
     }
-    let is_new = |value: &str| !added.was_there(text, value);
+    let is_new = |value: &str| !added.was_shown(text, value);
     if let Some((at, name)) = shapes::find_plain(&new.text, is_new) {
         return vec![finding(at, format!("adds what looks like {name}"))];
     }

@@ -55,7 +55,7 @@ const SHAPES: &[Shape] = &[
     shape("a Telegram token", "[0-9]{8,10}:AA", "[A-Za-z0-9_-]{33}"),
     shape("a storage key", "AccountKey=", "[A-Za-z0-9+/]{86}=="),
     shape("a private key", "-----BEGIN", r"[A-Z ]*PRIVATE ?KEY(?: ?BLOCK)?-----[\sA-Za-z0-9+/=\\:,-]{64,}"),
-    shape("a private key", "PuTTY-User-Key-File-", r"(?s:.*?)Private-Lines: ?[\sA-Za-z0-9+/=]{64,}"),
+    shape("a private key", "Private-Lines: ?[0-9]", r"[0-9]{0,3}\s*[A-Za-z0-9+/=]{40}[\sA-Za-z0-9+/=]{24,}"),
     shape("a signed token", "eyJ", r"[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}"),
     weak("an API key", "sk-", "[A-Za-z0-9_-]{24,}"),
 ];
@@ -226,6 +226,8 @@ mod tests {
         check(&format!("dop_v1_{hex}"), Some("a DigitalOcean token"));
         check(&format!("-----BEGIN RSA PRIVATE KEY-----\n{random}\n"), Some("a private key"));
         check(&format!("-----BEGIN OPENSSH PRIVATE KEY-----\n{random}\n"), Some("a private key"));
+        let putty = format!("PuTTY-User-Key-File-3: ssh-rsa\nComment: me\nPrivate-Lines: 14\r\n{random}\r\n");
+        check(&putty, Some("a private key"));
         check(&format!("eyJhbGciOiJIUzI1NiJ9.eyJ1aWQiOjkxODI3M30.{}", cut(43)), Some("a signed token"));
         check(&format!("https://me:{}@host.io/x", cut(12)), Some("a password in an address"));
         check(&format!("API_KEY=\"{}\"", cut(24)), Some("a secret value beside a word for one"));

@@ -122,6 +122,30 @@ fn secrets_in_words_and_names() {
     assert_eq!(told, ["!secret ", "!remote :1"], "and the name is told nowhere");
 }
 
+/// A key that is no reader's to see does not become a page's because its file is touched as well.
+#[test]
+fn secrets_that_move_to_where_they_are_seen() {
+    let key = format!("token = \"ghp_{}\"\n", &KEY[..36]);
+    let base = [("infra/prod.tfvars", key.as_str()), ("docs/index.md", "# A\n")];
+    let (touched, page) = (format!("{key}# Note\n"), format!("# A\n\n{key}"));
+    let beside = format!("# A\n\nUse {}", &key[8..]);
+    for page in [&page, &beside] {
+        let edits = [("infra/prod.tfvars", touched.as_str()), ("docs/index.md", page)];
+        assert_eq!(
+            Case { base: &base, edits: &edits, ..Case::default() }.judge(),
+            ["!secret docs/index.md:3"]
+        );
+        let renamed = [("static/prod.txt", page.as_str()), ("infra/prod.tfvars", "")];
+        assert_eq!(
+            Case { base: &base, edits: &renamed, ..Case::default() }.judge(),
+            ["!secret static/prod.txt:3"]
+        );
+    }
+    let told =
+        Case { base: &base, edits: &[("infra/prod.tfvars", &touched)], summary: &key, ..Case::default() };
+    assert_eq!(told.judge(), ["!secret :1"]);
+}
+
 #[test]
 fn workflow_edit() {
     for path in [

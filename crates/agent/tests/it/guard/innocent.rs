@@ -119,6 +119,17 @@ fn pages_that_run_something_are_edited() {
     assert_eq!(Case { edits: &[("a.rst", shown)], ..Case::default() }.judge(), [""; 0]);
 }
 
+/// A page takes the keys that it shows along.
+#[test]
+fn pages_with_keys_are_renamed_and_split() {
+    let key = format!("Set `ghp_{}`", &KEY[..36]);
+    let (old, new) = (format!("# A\n\n{key}.\n\n# B\n"), format!("# A\n\n{key} there.\n"));
+    let edits = [("docs/b.mdx", new.as_str()), ("docs/a.md", "# B\n")];
+    assert_eq!(Case { base: &[("docs/a.md", &old)], edits: &edits, ..Case::default() }.judge(), [""; 0]);
+    let sample = Case { base: &[("run.yaml", &old)], edits: &[("run.yaml", &new)], ..Case::default() };
+    assert_eq!(sample.judge(), [""; 0]);
+}
+
 #[test]
 fn navigation_is_data() {
     let base = "site_name: A\nplugins:\n  - search\n# Pages\nnav:\n  - Home: index.md\n\nextra:\n  a: b\n";

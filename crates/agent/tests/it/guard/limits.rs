@@ -58,6 +58,7 @@ fn time_is_linear() {
         "https://a.example/?x=",
         "![a](",
         "-----BEGIN ",
+        "PuTTY-User-Key-File- sk-aaaaaaaaaaaaaaaaaaaaaaaaaa \n",
         "token: ",
         "url(",
         "\u{200b}",
