@@ -8,7 +8,7 @@ mod lists;
 use super::added::{Added, Place};
 use super::markup::Shown;
 use super::sources::Imports;
-use super::{Change, Finding, Policy, Rule, data_only};
+use super::{Change, Finding, Policy, Rule, data_only, mintlify};
 
 use lists::{
     AGENTS, ALSO_PAGES, AT_ROOTS, ENDINGS, FOLDERS, HOST_PAGES, INSTRUCTIONS, NAMES, PAGES, PARTS, PLACES,
@@ -26,7 +26,7 @@ pub(super) fn judge<'a>(
     let imports = Imports::of(shown, change.base);
     for path in change.edits.keys().filter(|path| !policy.allow.permits(path)) {
         let data = || data_only::refusal(path, added).unwrap_or_else(|| imports.refusal(path));
-        let why = refusal(path, &asked).or_else(data);
+        let why = refusal(path, &asked).or_else(data).or_else(|| mintlify::refusal(path, added, &asked));
         if let Some(why) = why {
             let what = format!("may not be changed, because {why}; an operator can allow it");
             found.push(Finding { rule: Rule::Path, place: Place::File(path), line: None, what, fatal: true });
@@ -64,7 +64,7 @@ fn is_page_about_agents(path: &str, name: &str) -> bool {
 }
 
 /// Whether the words of a person hold this name, and not one that it is a part of: `docs.claude.com` is no `.claude`.
-fn names_whole(asked: &str, name: &str) -> bool {
+pub(super) fn names_whole(asked: &str, name: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
     asked.match_indices(name).any(|(at, _)| {
         let (ahead, behind) = (&asked[..at], &asked[at + name.len()..]);

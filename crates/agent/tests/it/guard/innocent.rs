@@ -131,6 +131,21 @@ fn pages_with_keys_are_renamed_and_split() {
 }
 
 #[test]
+fn settings_and_front_matter_that_send_nobody_away() {
+    let old = "{\n  \"api\": { \"openapi\": \"https://acme.dev/o.json\" },\n  \"navigation\": [\"a\"]\n}\n";
+    let new = old.replace(
+        "[\"a\"]",
+        "[\"a\", \"b\"],\n  \"redirects\": [{ \"source\": \"/c\", \"destination\": \"/b\" }]",
+    );
+    let page = "---\nredirect_to: https://acme.dev/a\ntitle: Tilte\n---\n";
+    let mended = page.replace("Tilte", "Title");
+    let inside = "---\nredirect_to: /b\n---\n\nredirect_to: https://acme.dev/b\n";
+    let base = [("docs.json", old), ("a.md", page)];
+    let edits = [("docs.json", new.as_str()), ("a.md", &mended), ("c.md", inside)];
+    assert_eq!(Case { base: &base, edits: &edits, ..Case::default() }.judge(), [""; 0]);
+}
+
+#[test]
 fn navigation_is_data() {
     let base = "site_name: A\nplugins:\n  - search\n# Pages\nnav:\n  - Home: index.md\n\nextra:\n  a: b\n";
     let more = "  - Home: index.md\n  # New\n  - 'It''s: new': a/b.md\n  - Guides & more:\n      - guides/c-d.md\n      - \"Two\": d.md\n";
