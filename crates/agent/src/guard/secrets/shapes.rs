@@ -56,10 +56,12 @@ const SHAPES: &[Shape] = &[
     shape("a storage key", "AccountKey=", "[A-Za-z0-9+/]{86}=="),
     shape("a private key", "-----BEGIN", r"[A-Z ]*PRIVATE ?KEY(?: ?BLOCK)?-----[\sA-Za-z0-9+/=\\:,-]{64,}"),
     shape("a private key", "Private-Lines: ?[0-9]", r"[0-9]{0,3}\s*[A-Za-z0-9+/=]{40}[\sA-Za-z0-9+/=]{24,}"),
-    shape("a signed token", "eyJ", r"[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}"),
+    shape("a signed token", SIGNED, r"[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}"),
     weak("an API key", "sk-", "[A-Za-z0-9_-]{24,}"),
 ];
 
+/// What a signed token begins with.
+const SIGNED: &str = "eyJ";
 /// As much of a key as it takes to judge it.
 const MAX_KEY: usize = 512;
 /// How often a text may be read again for keys that turn out to be none.
@@ -78,8 +80,19 @@ pub(super) fn find_plain(text: &str, is_new: impl Fn(&str) -> bool) -> Option<(u
         .or_else(|| beside_word(text, &is_new))
 }
 
+/// Signed tokens are looked for by themselves: the beginning of one can go on to the end of the text, and would be read
+/// to there again for each other key.
 fn shaped(text: &str, bounded: bool, is_new: &impl Fn(&str) -> bool) -> Option<(usize, &'static str)> {
-    let pattern = shapes()?;
+    let mut patterns = [shapes(), signed()].into_iter().flatten();
+    patterns.find_map(|pattern| key_by(pattern, text, bounded, is_new))
+}
+
+fn key_by(
+    pattern: &Regex,
+    text: &str,
+    bounded: bool,
+    is_new: &impl Fn(&str) -> bool,
+) -> Option<(usize, &'static str)> {
     let (mut from, mut read) = (0, 0);
     while let Some(found) = pattern.find_at(text, from) {
         read += found.len();
@@ -108,7 +121,7 @@ fn key_at(found: &str, bounded: bool) -> Option<&'static str> {
     // Where words stand without spaces, a word may begin like a key.
     let glued = !bounded && body.bytes().any(|b| b.is_ascii_lowercase());
     let is_example = is_example(body) || is_example(found) || (shape.weak || glued) && !looks_random(body);
-    let is_sample = shape.start == "eyJ" && is_sample_claim(found);
+    let is_sample = shape.start == SIGNED && is_sample_claim(found);
     (!is_example && !is_sample).then_some(shape.name)
 }
 
@@ -123,10 +136,14 @@ fn is_sample_claim(token: &str) -> bool {
     claims.is_none_or(|claims| samples.iter().any(|sample| claims.contains(sample)))
 }
 
-pattern!(
-    shapes =
-        SHAPES.iter().map(|shape| format!("{}{}", shape.start, shape.body)).collect::<Vec<_>>().join("|")
-);
+pattern!(shapes = alternatives(false));
+
+pattern!(signed = alternatives(true));
+
+fn alternatives(signed: bool) -> String {
+    let shapes = SHAPES.iter().filter(|shape| (shape.start == SIGNED) == signed);
+    shapes.map(|shape| format!("{}{}", shape.start, shape.body)).collect::<Vec<_>>().join("|")
+}
 
 fn starts() -> &'static [Option<Regex>] {
     static PATTERNS: OnceLock<Vec<Option<Regex>>> = OnceLock::new();

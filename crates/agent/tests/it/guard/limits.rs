@@ -50,6 +50,7 @@ fn time_is_linear() {
         "<a <b ",
         "eyJ",
         "eyJaaaaaaaaaaaaa.",
+        "eyJAKIAAAAAAAAAAAAAAAAA",
         "ghp_",
         "&#x41",
         "{`",
