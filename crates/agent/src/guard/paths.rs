@@ -125,6 +125,7 @@ mod tests {
             "docs/_quarto.yml",
             "Doxyfile",
             "docs/a.11tydata.js",
+            "antora-playbook.yml",
             "local-antora-playbook.yml",
             "requirements/docs.txt",
             "docs/doc_requirements.txt",
