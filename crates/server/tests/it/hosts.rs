@@ -391,7 +391,7 @@ async fn what_became_of_a_pull_request_is_asked_for_when_somebody_looks() {
             assert!(words.iter().all(|word| list.contains(word)), "{kind:?} {state}");
         }
         let job = browser.get(&format!("{root}/jobs/{}", jobs[0]["id"].as_str().unwrap())).await.body;
-        assert!(job.contains("merged"), "{kind:?}");
+        assert!(job.contains("Pull request #1 was merged") && !job.contains("is open"), "{kind:?}");
         assert_eq!(place.fake().request_count(), asked, "what is settled is not asked for again");
     }
 }

@@ -52,6 +52,16 @@ impl Job {
         self.diff.iter().map(|file| file.removed).sum()
     }
 
+    /// How it ended, as far as that is still so: people go on with a pull request.
+    fn outcome(&self, ended: &Ended) -> String {
+        match (self.state, &self.pull) {
+            (JobState::Merged | JobState::Closed, Some(pull)) => {
+                format!("Pull request #{} was {}", pull.number, pull.state.label())
+            }
+            _ => ended.reason.clone(),
+        }
+    }
+
     /// What a person can do now.
     fn next(&self) -> &'static str {
         match self.state {
