@@ -9,6 +9,7 @@ mod added;
 mod comments;
 mod data_only;
 mod fences;
+mod front;
 mod hidden;
 mod markup;
 mod mintlify;

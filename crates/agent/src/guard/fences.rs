@@ -3,6 +3,8 @@
 //! A fence inside a comment or an expression of MDX is none to a browser: whoever takes it for one does not see what
 //! stands between it and the next.
 
+use std::ops::Range;
+
 /// Walks over the lines of a page and says which of them are fences or within them.
 #[derive(Default)]
 struct Walk {
@@ -36,6 +38,42 @@ impl Walk {
             (None, _) => Line::Outside,
         }
     }
+}
+
+/// Whether a fenced block ends with the mark that it begins with. To some readers one that does not is no code at all.
+pub(super) fn is_even(block: &str) -> bool {
+    let mark = |line: &str| {
+        let line = line.trim_start_matches([' ', '\t', '>']);
+        let length = line.bytes().take_while(|byte| line.starts_with(char::from(*byte))).count();
+        line[..length].to_owned()
+    };
+    let first = mark(block.lines().next().unwrap_or_default());
+    let last = block.trim_end().lines().skip(1).last().unwrap_or_default();
+    first.len() >= 3 && mark(last) == first && last.trim_end().ends_with(&first)
+}
+
+/// The fences in a block that is code by its indentation: so are those in tabs and admonitions, which a reader that
+/// knows these takes for fences.
+pub(super) fn indented(text: &str, block: Range<usize>) -> Vec<Range<usize>> {
+    let (mut fences, mut open, mut walk) = (Vec::new(), None, Walk::default());
+    let first_line = text[..block.start].rfind('\n').map_or(0, |end| end + 1);
+    let mut at = first_line;
+    for line in text[first_line..block.end].split_inclusive('\n') {
+        let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
+        let here = at;
+        at += line.len();
+        match walk.line(line) {
+            Line::Open => open = Some((here, indent, line.trim())),
+            Line::Close => {
+                let fence = open.take().filter(|(_, least, mark)| {
+                    *least == indent && mark.starts_with(line.trim()) && is_even(&format!("{mark}\n{line}"))
+                });
+                fences.extend(fence.map(|(start, ..)| start..at));
+            }
+            _ => {}
+        }
+    }
+    fences
 }
 
 /// In MDX nothing is code by its indentation, and a fence may stand anywhere; tags do not close it off.

@@ -7,9 +7,9 @@ use pulldown_cmark::{Event, Options, Parser, Tag};
 use regex::Captures;
 
 use super::added::{Added, Text};
-use super::fences;
 use super::unescape::unescape;
 use super::url::host;
+use super::{fences, front};
 use crate::pattern::pattern;
 
 /// What an address is loaded for.
@@ -40,10 +40,13 @@ pub(super) struct Embed {
     pub(super) address: String,
 }
 
+#[derive(Default)]
 pub(super) struct Markup {
     /// The text, line for line, with blanks where code is shown.
     pub(super) visible: String,
     pub(super) embeds: Vec<Embed>,
+    /// How long the front matter is.
+    pub(super) front: usize,
 }
 
 /// The touched files as a browser would see them.
@@ -64,12 +67,8 @@ impl Markup {
     pub(super) fn of(path: &str, text: &str) -> Self {
         let name = path.to_ascii_lowercase();
         let mut markup = match name.rsplit('.').next() {
-            Some(ending) if is_markdown(ending) && fences::are_hidden(text) => {
-                Self::markdown(fences::without_marks(text))
-            }
-            Some("mdx") => Self::markdown(fences::blank(text)),
-            Some(ending) if is_markdown(ending) => Self::markdown(text.to_owned()),
-            _ => Self { visible: text.to_owned(), embeds: Vec::new() },
+            Some(ending) if is_markdown(ending) => Self::page(ending, text),
+            _ => Self { visible: text.to_owned(), ..Self::default() },
         };
         markup.embeds.extend(in_tags(&markup.visible));
         markup.embeds.extend(in_styles(&markup.visible));
@@ -78,15 +77,39 @@ impl Markup {
         markup
     }
 
+    fn page(ending: &str, text: &str) -> Self {
+        let length = front::length(text);
+        let (head, body) = text.split_at(length);
+        let body = match ending {
+            _ if front::is_unsure(head) || fences::are_hidden(body) => fences::without_marks(body),
+            "mdx" => fences::blank(body),
+            _ => body.to_owned(),
+        };
+        let mut markup = Self::markdown(body);
+        markup.embeds.iter_mut().for_each(|embed| embed.at += length);
+        markup.embeds.extend(images(head, 0));
+        markup.visible.insert_str(0, head);
+        Self { front: length, ..markup }
+    }
+
     /// What is code by its indentation stays: some generators read every page as MDX, where it is none.
     fn markdown(mut visible: String) -> Self {
         let (mut code, mut embeds, mut braces) = (Vec::new(), Vec::new(), Braces::default());
+        let mut is_even = true;
         for (event, range) in Parser::new_ext(&visible, options()).into_offset_iter() {
             match event {
                 Event::Code(_) if !braces.is_template(&visible, &range) => code.push(range),
                 // Who reads it as a string reads what stands in it, too.
                 Event::Code(_) => embeds.extend(images(&visible[range.clone()], range.start)),
-                Event::Start(Tag::CodeBlock(kind)) if kind.is_fenced() => code.push(range),
+                Event::Start(Tag::CodeBlock(kind)) if kind.is_fenced() => {
+                    is_even &= fences::is_even(&visible[range.clone()]);
+                    // From the first on that is none to some, nothing is certain.
+                    match is_even {
+                        true => code.push(range),
+                        false => embeds.extend(images(&visible[range.clone()], range.start)),
+                    }
+                }
+                Event::Start(Tag::CodeBlock(_)) => code.extend(fences::indented(&visible, range)),
                 Event::Start(Tag::Image { dest_url, .. }) => {
                     embeds.push(Embed { kind: Kind::Image, at: range.start, address: dest_url.to_string() });
                 }
@@ -94,12 +117,14 @@ impl Markup {
             }
         }
         code.into_iter().for_each(|range| blank(&mut visible, range));
-        Self { visible, embeds }
+        Self { visible, embeds, front: 0 }
     }
 }
 
 fn is_markdown(ending: &str) -> bool {
-    ["mdx", "md", "markdown", "mkd", "mdown", "qmd", "rmd", "mdoc", "markdoc"].contains(&ending)
+    let endings =
+        ["mdx", "md", "markdown", "mkd", "mdown", "mkdn", "mkdown", "mdwn", "qmd", "rmd", "mdoc", "markdoc"];
+    endings.contains(&ending)
 }
 
 pub(super) fn may_load(path: &str) -> bool {

@@ -34,7 +34,7 @@ pub(super) fn judge<'a>(
         judge_links(text, markup, added, &asked, found);
     }
     for text in added.texts.iter().filter(|text| text.path().is_none()) {
-        let markup = Markup { visible: text.text.to_string(), embeds: Vec::new() };
+        let markup = Markup { visible: text.text.to_string(), ..Markup::default() };
         judge_links(text, &markup, added, &asked, found);
     }
 }

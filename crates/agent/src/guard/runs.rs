@@ -2,6 +2,7 @@
 
 use regex::{Match, Regex};
 
+use super::front;
 use super::markup::{Markup, may_load};
 use super::unescape::unescape;
 use crate::pattern::pattern;
@@ -27,6 +28,10 @@ const MAX_CODE: usize = 400;
 pub(super) fn running(path: &str, markup: &Markup) -> Vec<Running> {
     let text = markup.visible.as_str();
     let mut all = raw_blocks(path, text);
+    all.extend(front::running(&text[..markup.front]).map(|(at, what)| {
+        let kind = "front matter".to_owned();
+        Running { kind, at, what, loads: None }
+    }));
     if may_run(path) {
         all.extend(found(tag(), text).map(|found| in_tag(path, text, found)));
         all.extend(found(handler(), text).filter(|found| is_in_tag(text, found)).map(|found| Running {

@@ -1,7 +1,9 @@
 //! Attacks on what leaves, each by the name it has in docs/security.md, and innocent changes that must pass.
 
 mod attacks;
+mod attacks_run;
 mod innocent;
+mod innocent_code;
 mod limits;
 
 use std::collections::BTreeMap;
