@@ -6,6 +6,7 @@
 
 mod active;
 mod added;
+mod code;
 mod comments;
 mod data_only;
 mod fences;
@@ -22,6 +23,7 @@ mod runs;
 mod secrets;
 mod sources;
 mod stood;
+mod tags;
 mod unescape;
 mod url;
 

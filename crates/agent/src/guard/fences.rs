@@ -5,6 +5,9 @@
 
 use std::ops::Range;
 
+use super::code::is_prose;
+use super::tags::Reader;
+
 /// Walks over the lines of a page and says which of them are fences or within them.
 #[derive(Default)]
 struct Walk {
@@ -116,14 +119,24 @@ fn to_the_left(line: &str, visible: &mut String) {
 }
 
 /// Whether a fence of the page stands where MDX would read it as code of its own. Where that is not certain, it does.
-pub(super) fn are_hidden(text: &str) -> bool {
-    let (mut walk, mut script) = (Walk::default(), Script::default());
+pub(super) fn are_hidden(text: &str, is_mdx: bool) -> bool {
+    let (mut walk, mut script) = (Walk::default(), Script { is_mdx, ..Script::default() });
+    // What is never closed is no code: nobody could build the page.
+    let (last_brace, last_comment) = (text.rfind('}'), text.rfind("*/"));
+    let mut at = 0;
     for line in text.split_inclusive('\n') {
         match walk.line(line) {
-            Line::Open if script.is_open() => return true,
+            Line::Open if script.is_open() => {
+                let never_ends = script.comment && last_comment < Some(at)
+                    || script.is_only_in_braces() && last_brace < Some(at);
+                if !never_ends {
+                    return true;
+                }
+            }
             Line::Outside => script.read(line),
             _ => {}
         }
+        at += line.len();
     }
     false
 }
@@ -140,11 +153,26 @@ struct Script {
     unsure: bool,
     /// The last character that is no blank.
     last: char,
+    is_mdx: bool,
+    tag: Reader,
+    /// What ends a comment or a formula of another kind, in which no fence is one either.
+    other: Option<&'static str>,
 }
+
+/// What else holds a fence that is none. In a page that is no MDX, a comment of HTML is read as one.
+const OTHERS: &[(&str, &str)] = &[("$$", "$$"), ("{% comment", "endcomment"), ("{%- comment", "endcomment")];
 
 impl Script {
     fn is_open(&self) -> bool {
+        self.is_in_code() || self.other.is_some() || self.tag.string().is_some()
+    }
+
+    fn is_in_code(&self) -> bool {
         self.unsure || self.comment || self.string || self.braces > 0 || self.module
+    }
+
+    fn is_only_in_braces(&self) -> bool {
+        self.braces > 0 && !self.unsure && !self.comment && !self.string && !self.module
     }
 
     fn read(&mut self, line: &str) {
@@ -160,6 +188,9 @@ impl Script {
         if line.trim().is_empty() && !self.string && self.braces == 0 {
             self.module = false;
         }
+        if line.trim().is_empty() && self.tag.string().is_none() {
+            self.tag.leave();
+        }
     }
 
     /// Reads on by a character, or over a string, a remark or a span of code as a whole.
@@ -168,24 +199,52 @@ impl Script {
             self.comment = !rest.starts_with("*/");
             return if self.comment { c.len_utf8() } else { 2 };
         }
+        if !self.is_in_code() {
+            let length = self.step_over(c, rest);
+            if length > 0 {
+                return length;
+            }
+        }
         match c {
-            '\\' if self.is_open() => return escaped(rest),
+            '\\' => return escaped(rest),
             // What is in it may hold another one.
-            '$' if self.string && rest.starts_with("${") => self.unsure = true,
-            '`' if self.is_open() => self.string = !self.string,
+            '$' if self.string && rest.starts_with("${") => match filled_in(rest) {
+                Some(length) => return length,
+                None => self.unsure = true,
+            },
+            '`' if self.is_in_code() => self.string = !self.string,
             _ if self.string => {}
             '`' => return span(rest),
             '/' if rest.starts_with("/*") && !before.is_alphanumeric() && !"/*.-_".contains(before) => {
                 self.comment = true;
                 return 2;
             }
-            '/' if self.is_open() => return self.slash(before, rest),
-            '"' | '\'' if self.is_open() => return quoted(c, rest),
+            '/' if self.is_in_code() => return self.slash(before, rest),
+            '"' | '\'' if self.is_in_code() => return quoted(c, rest),
+            '{' if !self.is_in_code() && is_prose(rest) => {}
             '{' => self.braces += 1,
             '}' => self.braces = self.braces.saturating_sub(1),
             _ => {}
         }
         c.len_utf8()
+    }
+
+    /// Comments and formulas of other kinds, and strings in tags: how far to go on, or 0 if it is none of them.
+    fn step_over(&mut self, c: char, rest: &str) -> usize {
+        if let Some(end) = self.other {
+            self.other = self.other.filter(|_| !rest.starts_with(end));
+            return if self.other.is_none() { end.len() } else { c.len_utf8() };
+        }
+        let was_in_string = self.tag.string().is_some();
+        rest.bytes().take(c.len_utf8()).for_each(|byte| self.tag.read(byte));
+        if was_in_string {
+            return c.len_utf8();
+        }
+        let comment = [("<!--", "-->")];
+        let mut others = OTHERS.iter().chain(comment.iter().filter(|_| self.is_mdx));
+        let Some((start, end)) = others.find(|(start, _)| rest.starts_with(start)) else { return 0 };
+        self.other = Some(end);
+        start.len()
     }
 
     /// A remark to the end of the line, an address, a pattern, a division, or the end of a tag.
@@ -200,6 +259,13 @@ impl Script {
         self.unsure |= is_pattern && tells(line);
         1
     }
+}
+
+/// The length of a simple thing that is filled into a string.
+fn filled_in(rest: &str) -> Option<usize> {
+    let line = rest.lines().next().unwrap_or_default();
+    let length = line.find('}')? + 1;
+    (!line[2..length - 1].contains(['{', '"', '\'', '`', '/'])).then_some(length)
 }
 
 /// A character that stands for itself.
@@ -226,7 +292,7 @@ fn span(rest: &str) -> usize {
 }
 
 /// Prose begins a line with these words as well.
-fn is_module(line: &str) -> bool {
+pub(super) fn is_module(line: &str) -> bool {
     let words = ["const ", "let ", "var ", "function", "default ", "async ", "class ", "{", "*"];
     let rest = line[7..].trim_start();
     let exports = line.starts_with('e') && words.iter().any(|word| rest.starts_with(word));
@@ -255,8 +321,11 @@ mod tests {
             "{/}/.source +\n```\n}\n",
             "{ // }\n```\n}\n",
             "{a ?b ://}\n```\n}\n",
+            "$$\n```\n$$\n",
+            "{% comment %}\n```\n{% endcomment %}\n",
+            "<A b=\"\n```\n\" />\n",
         ] {
-            assert!(are_hidden(text), "{text}");
+            assert!(are_hidden(text, false), "{text}");
         }
     }
 
@@ -271,8 +340,11 @@ mod tests {
             "import the page, and then\n```\na\n```\n",
             "<A b={\"don't\"} c={`d`} d={a / b} e={<p>x</p>}>https://a.b/{c}</A>\n\n```\na\n```\n",
             "export const a = {\n  b: 'https://a.b', // c\n}\n\n```\na\n```\n",
+            "Use { to open, or \\{, or /* for all.\n\n```\na {}\n```\n",
+            "<A>{`a ${b}`}</A> <b c=\"d\" e='f'> it's\n\n```\na\n```\n",
+            "It costs $5 or $$.\n\nText $$x$$.\n",
         ] {
-            assert!(!are_hidden(text), "{text}");
+            assert!(!are_hidden(text, false), "{text}");
         }
     }
 

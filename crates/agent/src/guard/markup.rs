@@ -7,6 +7,8 @@ use pulldown_cmark::{Event, Options, Parser, Tag};
 use regex::Captures;
 
 use super::added::{Added, Text};
+use super::fences::is_module;
+use super::tags::Reader;
 use super::unescape::unescape;
 use super::url::host;
 use super::{fences, front};
@@ -81,7 +83,9 @@ impl Markup {
         let length = front::length(text);
         let (head, body) = text.split_at(length);
         let body = match ending {
-            _ if front::is_unsure(head) || fences::are_hidden(body) => fences::without_marks(body),
+            _ if front::is_unsure(head) || fences::are_hidden(body, ending == "mdx") => {
+                fences::without_marks(body)
+            }
             "mdx" => fences::blank(body),
             _ => body.to_owned(),
         };
@@ -140,30 +144,53 @@ pub(super) fn options() -> Options {
     Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_GFM
 }
 
-/// Reads along and remembers how many braces of the paragraph are open.
+/// Reads along and remembers how many braces of the paragraph are open, and whether a string in a tag is.
 #[derive(Default)]
 struct Braces {
     at: usize,
     open: usize,
     line: usize,
+    tag: Reader,
+    /// Whether the paragraph is one of statements.
+    is_module: bool,
 }
 
 impl Braces {
-    /// Whether backticks at `range` are those of a string in an expression of JSX. If not, what they hold is no brace.
+    /// Whether backticks at `range` are those of a string in an expression of JSX, or stand in one. If not, what they
+    /// hold is no brace.
     fn is_template(&mut self, text: &str, range: &Range<usize>) -> bool {
-        for byte in text.as_bytes().get(self.at..range.start).unwrap_or_default() {
-            match byte {
-                b'{' => self.open += 1,
-                b'}' => self.open = self.open.saturating_sub(1),
-                b'\n' if self.line == 0 => self.open = 0,
-                _ => {}
-            }
-            self.line = if *byte == b'\n' { 0 } else { self.line + usize::from(!byte.is_ascii_whitespace()) };
+        for at in self.at..range.start {
+            self.read(text, at);
         }
         let before = text[..range.start].trim_end();
-        let is_template = self.open > 0 || before.ends_with(['{', '(', '+', '?', ':', '=']);
+        let is_template = self.open > 0
+            || self.is_module
+            || self.tag.string().is_some()
+            || before.ends_with(['{', '(', '+', '?', ':', '=']);
         self.at = self.at.max(if is_template { range.start } else { range.end });
         is_template
+    }
+
+    fn read(&mut self, text: &str, at: usize) {
+        let byte = text.as_bytes()[at];
+        let starts = at == 0 || text.as_bytes()[at - 1] == b'\n';
+        if starts && matches!(byte, b'e' | b'i') && !self.is_module {
+            let line = text[at..].lines().next().unwrap_or_default();
+            self.is_module =
+                ["export ", "import "].iter().any(|word| line.starts_with(word)) && is_module(line);
+        }
+        match byte {
+            b'{' => self.open += 1,
+            b'}' => self.open = self.open.saturating_sub(1),
+            b'\n' if self.line == 0 => {
+                self.open = 0;
+                self.is_module = false;
+                self.tag.leave();
+            }
+            _ => {}
+        }
+        self.tag.read(byte);
+        self.line = if byte == b'\n' { 0 } else { self.line + usize::from(!byte.is_ascii_whitespace()) };
     }
 }
 
@@ -246,7 +273,7 @@ fn addresses(value: &str) -> Vec<String> {
     let mut found: Vec<String> = found.map(|found| found.as_str().to_owned()).collect();
     // An address that is put together when the page is built cannot be judged; it counts as one elsewhere.
     let made = value.starts_with('{')
-        && ["${", "+", "atob", "fromCharCode", "process.", "import.meta"]
+        && ["${", "+", "concat(", "join(", "atob", "fromCharCode", "process.", "import.meta"]
             .iter()
             .any(|sign| value.contains(sign));
     if found.is_empty() && made {

@@ -1,9 +1,14 @@
 //! Finds what runs in a page: tags, handlers, addresses that are code, expressions that call for something.
 
+use std::cell::OnceCell;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use regex::{Match, Regex};
 
+use super::code::calls;
 use super::front;
 use super::markup::{Markup, may_load};
+use super::tags;
 use super::unescape::unescape;
 use crate::pattern::pattern;
 
@@ -18,10 +23,8 @@ pub(super) struct Running {
     pub(super) loads: Option<(String, String)>,
 }
 
-/// What is looked at of a tag.
-const MAX_TAG: usize = 4096;
-/// And of an address or a handler.
-const MAX_CODE: usize = 400;
+/// What is looked at before an attribute that stands in no tag.
+const MAX_LIST: usize = 400;
 
 /// Each pattern is looked for by itself and ends where it must: one that stays open to the end of a page would hide
 /// others, and take time by the square of them.
@@ -33,13 +36,9 @@ pub(super) fn running(path: &str, markup: &Markup) -> Vec<Running> {
         Running { kind, at, what, loads: None }
     }));
     if may_run(path) {
-        all.extend(found(tag(), text).map(|found| in_tag(path, text, found)));
-        all.extend(found(handler(), text).filter(|found| is_in_tag(text, found)).map(|found| Running {
-            kind: kind(found.as_str()),
-            at: found.start(),
-            what: until(&text[found.end()..], b"<>", MAX_CODE).to_owned(),
-            loads: None,
-        }));
+        let page = Page { text, hash: OnceCell::new() };
+        all.extend(found(tag(), text).map(|found| in_tag(path, &page, found)));
+        all.extend(handlers(&page));
         all.extend(disguised(text));
         all.extend(calls(text));
         all.sort_by_key(|running| running.at);
@@ -51,22 +50,75 @@ fn found<'t>(pattern: Option<&'static Regex>, text: &'t str) -> impl Iterator<It
     pattern.into_iter().flat_map(move |pattern| pattern.find_iter(text))
 }
 
-fn in_tag(path: &str, text: &str, found: Match<'_>) -> Running {
-    let rest = &text[found.start()..];
+/// A page, and what stands for it in a comparison.
+struct Page<'t> {
+    text: &'t str,
+    hash: OnceCell<String>,
+}
+
+impl Page<'_> {
+    /// What is too long to be compared is another one whenever the page is.
+    fn hash(&self) -> &str {
+        self.hash.get_or_init(|| {
+            let mut hasher = DefaultHasher::new();
+            self.text.hash(&mut hasher);
+            format!("{:x}", hasher.finish())
+        })
+    }
+}
+
+fn in_tag(path: &str, page: &Page<'_>, found: Match<'_>) -> Running {
+    let rest = &page.text[found.start()..];
     let kind = kind(found.as_str());
     let what = match rest.starts_with('<') {
-        true => acts_on(&kind, rest),
-        false => until(&rest[found.len()..], b"\"'<>)\n", MAX_CODE).to_owned(),
+        true => acts_on(&kind, rest, page),
+        false => {
+            until(&rest[found.len()..], b"\"'<>)\n", tags::MAX_TAG).unwrap_or_else(|| page.hash()).to_owned()
+        }
     };
     Running { kind, at: found.start(), what, loads: loading(path, rest) }
 }
 
-/// The addresses of a tag, and what a script holds.
-fn acts_on(kind: &str, rest: &str) -> String {
-    let tag = &rest[..1 + until(&rest[1..], b"<>", MAX_TAG).len()];
-    let mut what = String::new();
+/// Attributes by which something is done, in tags and in the lists of them behind links and images.
+fn handlers(page: &Page<'_>) -> Vec<Running> {
+    let text = page.text;
+    let tags = tags::all(text);
+    let is_one = |found: &Match<'_>| {
+        let is_in_quotes = found.as_str().ends_with(['"', '\'']) && !is_word(found.as_str());
+        !text[found.end()..].starts_with(['=', '>'])
+            && (tags::holds(&tags, found.start()) || is_in_quotes || is_in_list(text, found))
+    };
+    let found = found(handler(), text).filter(is_one);
+    found.map(|found| running_handler(page, &found)).collect()
+}
+
+fn running_handler(page: &Page<'_>, found: &Match<'_>) -> Running {
+    let quote = usize::from(found.as_str().ends_with(['"', '\'']));
+    let value = tags::value(&page.text[found.end() - quote..]);
+    let what = value.unwrap_or_else(|| page.hash()).to_owned();
+    Running { kind: kind(found.as_str()), at: found.start(), what, loads: None }
+}
+
+/// Words that begin as handlers do, and are none.
+fn is_word(found: &str) -> bool {
+    let word = found.trim_matches(|c: char| !c.is_ascii_alphabetic());
+    ["online", "ongoing", "onboarding", "onsite", "onward", "onwards"].contains(&word)
+}
+
+/// `![x](y){ onerror=… }` and `{: onerror=… }`.
+fn is_in_list(text: &str, found: &Match<'_>) -> bool {
+    let near = &text[text.ceil_char_boundary(found.start().saturating_sub(MAX_LIST))..found.end()];
+    let line = near.trim_end().rfind('\n').map_or(near, |end| &near[end + 1..]);
+    list().is_some_and(|list| list.is_match(line))
+}
+
+/// The addresses of a tag and what it may do, and what a script holds.
+fn acts_on(kind: &str, rest: &str, page: &Page<'_>) -> String {
+    let tag = tags::tag(rest);
+    let is_cut = tag.len() < rest.len() && tags::end(rest).is_none();
+    let mut what = if is_cut { page.hash().to_owned() } else { String::new() };
     for found in addressed().into_iter().flat_map(|pattern| pattern.captures_iter(tag)) {
-        what += found.get(1).map_or("", |value| value.as_str());
+        what += found.get(1).or(found.get(0)).map_or("", |value| value.as_str());
         what.push(' ');
     }
     if kind == "script" {
@@ -78,77 +130,27 @@ fn acts_on(kind: &str, rest: &str) -> String {
 }
 
 /// Up to one of these characters: never far, for there may be many that end at the same place.
-fn until<'t>(text: &'t str, ends: &[u8], most: usize) -> &'t str {
+fn until<'t>(text: &'t str, ends: &[u8], most: usize) -> Option<&'t str> {
     let end = text.bytes().take(most).position(|byte| ends.contains(&byte));
-    &text[..end.unwrap_or_else(|| text.floor_char_boundary(most))]
+    end.or((text.len() < most).then_some(text.len())).map(|end| &text[..end])
 }
 
-fn is_in_tag(text: &str, found: &Match<'_>) -> bool {
-    let near = &text[text.ceil_char_boundary(found.start().saturating_sub(MAX_TAG))..found.start()];
-    let open = near.rfind(['<', '>']).map_or("", |open| &near[open..]);
-    let mut chars = open.chars();
-    let is_tag = chars.next() == Some('<') && chars.next().is_some_and(|c| c.is_ascii_alphabetic());
-    is_tag || found.as_str().ends_with(['"', '\''])
-}
-
-/// Addresses that are code once their entities are resolved.
+/// Addresses that are code once their entities are resolved, and their pieces joined.
 fn disguised(text: &str) -> impl Iterator<Item = Running> {
     let found = address().into_iter().flat_map(move |pattern| pattern.captures_iter(text));
     found.filter_map(|found| {
-        let value =
-            (1..=5).find_map(|group| found.get(group)).filter(|value| value.as_str().contains('&'))?;
+        let value = (1..=6)
+            .find_map(|group| found.get(group))
+            .filter(|value| value.as_str().contains(['&', '\t', '\n', '\r', '\\', '{']))?;
         let plain = unescape(value.as_str()).text;
-        let solid: String = plain.chars().filter(|c| !c.is_whitespace() && !c.is_control()).collect();
+        let is_joint = |c: char| c.is_whitespace() || c.is_control() || "\\{}()\"'`+".contains(c);
+        let solid: String = plain.chars().filter(|c| !is_joint(*c)).collect();
         let solid = solid.to_ascii_lowercase();
         let is_code =
             ["javascript:", "vbscript:", "data:text/html"].iter().any(|start| solid.starts_with(start));
         let kind = "javascript".to_owned();
         is_code.then(|| Running { kind, at: value.start(), what: solid, loads: None })
     })
-}
-
-/// Expressions, statements and tags that act by one of their attributes, to where they may end: for an expression that
-/// is its paragraph at least, since a brace in a string is none.
-pub(super) fn expressions(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        let open = open_ended()?.find_at(text, at)?;
-        let end =
-            if open.as_str().starts_with('{') { end_of_expression(text, open.start()) } else { open.end() };
-        at = end.max(open.end());
-        Some((open.start(), &text[open.start()..at]))
-    })
-}
-
-fn end_of_expression(text: &str, start: usize) -> usize {
-    let (mut depth, mut has_words) = (0_usize, true);
-    for (at, byte) in text.bytes().enumerate().skip(start) {
-        match byte {
-            b'{' => depth += 1,
-            b'}' => depth = depth.saturating_sub(1),
-            b'\n' if !has_words && depth == 0 => return at,
-            _ => {}
-        }
-        has_words = byte != b'\n' && (has_words || !byte.is_ascii_whitespace());
-    }
-    text.len()
-}
-
-fn calls(text: &str) -> Vec<Running> {
-    let mut all = Vec::new();
-    for (start, code) in expressions(text) {
-        let calls = found(call(), code).map(|call| {
-            let (kind, at) = (kind(call.as_str()), start + call.start());
-            Running { kind, at, what: String::new(), loads: None }
-        });
-        all.extend(calls);
-        // By itself, without the words around it, which may change.
-        for open in found(open_ended(), code).filter(|open| found(call(), open.as_str()).next().is_some()) {
-            let (kind, what) = ("expression".to_owned(), open.as_str().trim().to_owned());
-            all.push(Running { kind, at: start + open.start(), what, loads: None });
-        }
-    }
-    all
 }
 
 /// What other kinds of pages hand on as it is.
@@ -177,7 +179,7 @@ fn loading(path: &str, text: &str) -> Option<(String, String)> {
         ("<link", " href="),
         ("<object", " data="),
     ];
-    let end = text.bytes().take(MAX_LOADING).position(|byte| byte == b'>')?;
+    let end = tags::end(text).filter(|end| *end <= MAX_LOADING)?;
     let tag = text[..end].to_ascii_lowercase();
     let (_, attribute) = by.iter().find(|(name, _)| tag.starts_with(name))?;
     let (_, address) = tag.split_once(attribute)?;
@@ -187,7 +189,7 @@ fn loading(path: &str, text: &str) -> Option<(String, String)> {
 }
 
 /// The last word, which tells it: what stands before are blanks, quotes and attributes.
-fn kind(found: &str) -> String {
+pub(super) fn kind(found: &str) -> String {
     let words = found.rsplit(|c: char| !c.is_ascii_alphabetic());
     words.into_iter().find(|word| word.len() >= 3).unwrap_or_default().to_ascii_lowercase()
 }
@@ -199,7 +201,7 @@ fn may_run(path: &str) -> bool {
 
 pattern!(
     tag,
-    r"(?i)<script\b|<iframe\b|<object\b|<embed\b|<base\b|<form\b|<link\b|data:text/html",
+    r"(?i)<(?:[a-z]+:)?script\b|<!ENTITY|<\?xml-stylesheet|<component\b|\bset:html\b|\sformaction\s*=\s*[\x22']?|<iframe\b|<object\b|<embed\b|<base\b|<form\b|<link\b|data:text/html",
     // With a blank after it, it is an address only where one can be: a list of languages has it as well.
     r"|\b(?:javascript|vbscript):[a-z0-9(/%!+~\[{-]",
     r"|(?:=|<|url\(|\](?:\(|:)\s*<?|(?:[=:,(\[{?+]|\|\||&&)\s*[\x22'`]{1,2})[\s{\x22'`]*",
@@ -213,32 +215,24 @@ pattern!(
 // In quotes wherever it stands, else in a tag; with the names that Vue and Alpine have for it.
 pattern!(
     handler,
-    r"(?i)[\s/\x22'](?:on[a-z]{3,}|@[a-z][a-z.:-]*|v-html|v-on:[a-z.:-]+|x-(?:init|html|effect|on:[a-z.:-]+))",
+    r"(?i)[\s/\x22'{:](?:on[a-z]{3,}|@[a-z][a-z.:-]*|v-html|v-on:[a-z.:-]+|x-(?:init|html|effect|on:[a-z.:-]+))",
     r"\s*=\s*[\x22']?",
 );
 
 pattern!(
     addressed,
-    r"(?i)(?:src|srcdoc|href|data|action)\s*=\s*(\x22[^\x22]*\x22|'[^']*'|\{[^}]*\}|[^\s>]+)"
+    r"(?i)(?:src|srcdoc|href|data|action|type|integrity|sandbox|\bis)\s*=\s*(\x22[^\x22]*\x22|'[^']*'|\{[^}]*\}|[^\s>]+)",
+    r"|\ssandbox\b",
 );
+
+pattern!(list, r"(?:^|[)\]`*_>]|^[ \t]*|\{:?)\{:?[^{}]*$|\{:[^{}]*$");
 
 pattern!(script_end, r"(?i)</?script");
 
 pattern!(
     address,
-    r"=\s*\x22([^\x22]{4,300})\x22|=\s*'([^']{4,300})'|=\s*([^\s\x22'>]{4,300})",
+    r"=\s*\x22([^\x22]{4,300})\x22|=\s*'([^']{4,300})'|=\s*(\{[^}]{4,300}\})|=\s*([^\s\x22'>]{4,300})",
     r"|\]\(\s*<?([^\s)>]{4,300})|\]:\s*<?([^\s>]{4,300})",
-);
-
-// What more may stand in: an expression, a statement, a tag that acts by one of its attributes.
-pattern!(open_ended, r"(?i)\{[^}]*|(?m:^export\s[^\n]*(?:\n[^\n]+)*)|<meta\s[^>]*");
-
-pattern!(
-    call,
-    r"(?i)\bprocess\s*(?:\?\.|\.[a-z_$]|\.\s+(?:env|argv|mainModule)\b|\[)|import\.meta|\brequire\s*\(|\bfetch\s*\(|\beval\s*\(|child_process|globalThis",
-    r"|http-equiv|\b(?:exec|spawn)(?:File)?(?:Sync)?\s*\(|\breadFile(?:Sync)?\s*\(|sendBeacon|XMLHttpRequest",
-    r"|\bconstructor\s*[.(\[]|\bnew\s+(?:Function|WebSocket|EventSource)\b",
-    r"|\b(?:window|document|location|navigator)\s*(?:\?\.|\.[a-z_$]|\[|=[^=])|__(?:init|class|globals|import)__",
 );
 
 pattern!(directive, r"(?mi)^[ \t]*\.\.[ \t]+raw::[ \t]*html[^\n]*(?:\n[ \t]+[^\n]*|\n[ \t]*)*");
@@ -271,11 +265,11 @@ mod tests {
         check("{\n  fetch ('x')\n}", &["expression", "fetch"]);
         check("export const a = require('b')", &["expression", "require"]);
         check("<p\u{a0}onclick=x>", &["onclick"]);
-        check("{ {}, fetch('x') }\n\nThe window.\n", &["fetch"]);
-        check("{\"}\",\nfetch('x') }", &["fetch"]);
+        check("{ {}, fetch('x') }\n\nThe window.\n", &["expression", "fetch"]);
+        check("{\"}\",\nfetch('x') }", &["expression", "fetch"]);
         check("The {name} of the process. It has a window.\nAnd a document.", &[]);
         check("import x from 'https://e.example/x.js'", &["https"]);
-        check("import { execSync } from 'node:child_process'", &["node", "process"]);
+        check("import { execSync } from 'node:child_process'", &["node", "expression", "process"]);
         check("<a href=\"java&#9;script:x\">[x](&#106;avascript:x)", &["javascript", "javascript"]);
         check("Plain words on pages = 'x' of {a: b}, based on size = 3.", &[]);
     }

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use pages::{FilesError, Kind as FileKind, MAX_TEXT_BYTES, Tree};
 
 use super::MAX_TREE_BYTES;
+use super::code::expressions;
 use super::markup::{Markup, Shown};
 use super::paths::fold;
-use super::runs::expressions;
 use crate::pattern::pattern;
 
 /// What a page can import.

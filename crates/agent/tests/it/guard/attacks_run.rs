@@ -35,3 +35,91 @@ fn endings_of_pages() {
         check(&format!("docs/a.{ending}"), "# A\n\n<script>go()</script>\n");
     }
 }
+
+/// Marks of code in a string, a comment or a formula are none.
+#[test]
+fn marks_that_hide_nothing() {
+    for (open, path) in [
+        ("$$\n```\n$$", "docs/a.md"),
+        ("$$\n```\n$$", "docs/a.mdx"),
+        ("<A b=\"\n```\n\" />", "docs/a.md"),
+        ("<A b=\"\n```\n\" />", "docs/a.mdx"),
+        ("<!--\n```\n-->", "docs/a.mdx"),
+        ("{% comment %}\n```\n{% endcomment %}", "docs/a.md"),
+    ] {
+        check(path, &format!("# A\n\n{open}\n\n<script>go()</script>\n\n{open}\n"));
+    }
+    for tag in ["<Tabs.Tab a=\"`\"/>", "<A {...b} a=\"c `\"/>"] {
+        check("docs/a.mdx", &format!("# A\n\nText {tag} <script>go()</script> {tag}\n"));
+    }
+    check("docs/a.mdx", "export const a = \"`\", b = fetch('/x'), c = \"`\"\n\n# A\n");
+}
+
+#[test]
+fn statements_to_their_end() {
+    for path in ["docs/a.md", "docs/a.mdx"] {
+        check(path, "export function X() {\n\n  fetch('/x')\n\n  return null\n}\n\n# A\n");
+        check(path, "import React from 'react'; export const x = fetch('/x')\n\n# A\n");
+    }
+}
+
+#[test]
+fn tags_to_their_end() {
+    check("docs/a.md", "<img alt=\">\" src=x onerror=go()>\n");
+    check("docs/a.html", "<img alt=\">\" src=x onerror=go()>\n");
+    check("docs/a.mdx", "<img alt={1 > 0} onError={() => self.open('/x')} src=\"x\" />\n");
+    for list in ["{ onerror=go() }", "{onerror=\"go()\"}", "{:onerror=\"go()\"}", "{: .a onerror=go()}"] {
+        check("docs/a.md", &format!("# A\n\n![x](nope.png){list}\n"));
+    }
+    let long = "a();".repeat(300);
+    for (old, new) in [
+        ("<p onclick=\"if(a>0)b()\">", "<p onclick=\"if(a>0)c()\">"),
+        ("<p onClick={() => a()}>", "<p onClick={() => b()}>"),
+        (&*format!("<p onclick=\"{long}a()\">"), &*format!("<p onclick=\"{long}b()\">")),
+        (
+            &*format!("<p onclick=\"{long}{long}{long}{long}a()\">"),
+            &*format!("<p onclick=\"{long}{long}{long}{long}b()\">"),
+        ),
+        ("<iframe src=\"/v\">", "<iframe src=\"/v\" title=\">\" srcdoc=\"x\">"),
+        ("<iframe sandbox src=\"/v\">", "<iframe src=\"/v\">"),
+        ("<script type=text/plain>a()</script>", "<script>a()</script>"),
+        ("<script src=/a.js integrity=x></script>", "<script src=/a.js></script>"),
+    ] {
+        let case = Case { base: &[("a.html", old)], edits: &[("a.html", new)], ..Case::default() };
+        assert_eq!(case.judge(), ["!remote a.html:1"], "{new}");
+    }
+}
+
+#[test]
+fn expressions_that_reach_out() {
+    for code in [
+        "Object.keys(process)",
+        "({...process}).env.TOKEN",
+        "process /**/ .env.TOKEN",
+        "(0,eval)('1')",
+        "Function('return 1')()",
+        "[].at['constr'+'uctor']('x')()",
+        "[].map.constructor`x`",
+        "self['docu'+'ment'].cookie",
+        "localStorage.getItem('token')",
+        "proc\\u0065ss.env.TOKEN",
+        "import('./x.js')",
+        "setTimeout('go()')",
+        "React.createElement('script',null,'go()')",
+    ] {
+        check("docs/a.mdx", &format!("# A\n\n{{{code}}}\n"));
+    }
+    check("docs/a.mdx", "export const { env } = process\n\n# A\n\n{env.TOKEN}\n");
+    check("docs/a.mdx", "export const d = document\n\n# A\n\n{d.cookie}\n");
+    check("docs/a.md", "<p :title=\"''.constructor.constructor('go()')()\">x</p>\n");
+    check("docs/a.mdx", "<a href={\"java\" + \"script:go()\"}>x</a>\n");
+}
+
+#[test]
+fn code_in_another_spelling() {
+    check("docs/a.md", "<a href=\"java\tscript:go()\">x</a>\n");
+    check("docs/a.html", "<a href=\"java\nscript:go()\">x</a>\n");
+    check("a.svg", "<x:svg xmlns:x=\"http://www.w3.org/2000/svg\"><x:script>go()</x:script></x:svg>\n");
+    check("a.svg", "<!DOCTYPE svg [<!ENTITY e \"&#60;script>\">]><svg>&e;</svg>\n");
+    check("a.html", "<meta/http-equiv=\"refresh\"/content=\"0;url=/x\">\n");
+}

@@ -26,3 +26,33 @@ fn a_fence_that_was_never_closed() {
     let page = "# A\n\nTetx.\n\n```html\n<script>go()</script>\n";
     check("docs/a.md", page, &page.replace("Tetx", "Text"));
 }
+
+#[test]
+fn words_with_braces() {
+    for text in [
+        "Use {name} in a window. Set document.title or the process.",
+        "Replace {id} and open window.location in the console.",
+        "A set { of x.\n\nMore, with window.location here.",
+        "Get `/users/{self}` and /files/{document}.",
+        "Set online = \"yes\". Use ongoing=\"1\".",
+        "Export the document of this window, or import it (self) again.",
+    ] {
+        for path in ["docs/a.md", "docs/a.mdx"] {
+            check(path, "# A\n", &format!("# A\n\n{text}\n"));
+        }
+    }
+}
+
+#[test]
+fn fences_behind_a_brace() {
+    for (path, line) in [
+        ("docs/a.md", "Use { to open."),
+        ("docs/a.md", "Match \"/*\" here."),
+        ("docs/a.md", "All files in /* are served."),
+        ("docs/a.mdx", "Use \\{ to open."),
+        ("docs/a.mdx", "<CodeBlock>{`a ${b}`}</CodeBlock>"),
+    ] {
+        let page = format!("# A\n\n{line}\n\n```js\n<script>x({{}})</script>\n```\n");
+        check(path, "# A\n", &page);
+    }
+}

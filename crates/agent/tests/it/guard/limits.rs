@@ -83,6 +83,13 @@ fn time_is_linear() {
         "{a} / \"",
         "a =\"&amp; ",
         "```\n{/*\n",
+        "<a onabc={",
+        "{ a b",
+        "<a b=\"c\n```\n",
+        "$$ ```\n",
+        "export {\n\n",
+        "    ```\n\n",
+        " :a='{ ",
         "[a](https://x.y/?d=dGhlIHBhc3N3b3JkIGlzIGh1bnRlcjI)\n",
     ] {
         let time = |bytes: usize| {
