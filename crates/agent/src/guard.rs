@@ -6,12 +6,15 @@
 
 mod active;
 mod added;
+mod cells;
 mod code;
 mod comments;
 mod data_only;
+mod directives;
 mod fences;
 mod front;
 mod hidden;
+mod includes;
 mod markup;
 mod mintlify;
 mod paths;
@@ -136,7 +139,8 @@ pub fn judge(change: &Change<'_>, policy: &Policy<'_>) -> Vec<Objection> {
     secrets::judge(&added, policy.secrets, &mut found);
     remote::judge(change, &added, &shown, &mut found);
     redirects::judge(&added, change.asked, &mut found);
-    active::judge(&shown, &mut found);
+    includes::judge(change, &added, &mut found);
+    active::judge(change.asked, &shown, &mut found);
     hidden::judge(&added, &mut found);
     comments::judge(&added, &shown, &mut found);
     let mut objections: Vec<_> = found.into_iter().map(|finding| finding.tell(&added)).collect();

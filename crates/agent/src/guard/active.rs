@@ -9,8 +9,9 @@ use super::added::Text;
 use super::markup::Shown;
 use super::runs::{Running, running};
 use super::{Finding, Rule};
+use crate::pattern::pattern;
 
-pub(super) fn judge<'a>(shown: &Shown<'_, 'a>, found: &mut Vec<Finding<'a>>) {
+pub(super) fn judge<'a>(asked: &str, shown: &Shown<'_, 'a>, found: &mut Vec<Finding<'a>>) {
     let before = shown.before.iter().map(|(path, markup)| (*path, running(path, markup)));
     let mut before: BTreeMap<&str, Vec<Running>> = before.collect();
     let after = shown.after.iter().map(|(path, text, markup)| (*path, *text, running(path, markup)));
@@ -21,7 +22,7 @@ pub(super) fn judge<'a>(shown: &Shown<'_, 'a>, found: &mut Vec<Finding<'a>>) {
         let here = more(before.get(path).into_iter().flatten(), all);
         let is_new = |running: &&Running| {
             let what = (running.kind.as_str(), running.what.as_str());
-            everywhere.get(&what) > Some(&0) && here.get(&what) > Some(&0)
+            everywhere.get(&what) > Some(&0) && here.get(&what) > Some(&0) && !is_asked_for(asked, running)
         };
         found.extend(first_line(text, all.iter().filter(is_new)).map(|line| Finding {
             rule: Rule::Remote,
@@ -32,6 +33,19 @@ pub(super) fn judge<'a>(shown: &Shown<'_, 'a>, found: &mut Vec<Finding<'a>>) {
         }));
     }
 }
+
+/// Whether a person named the very address that a tag loads.
+fn is_asked_for(asked: &str, running: &Running) -> bool {
+    let Some((tag, _)) = &running.loads else { return false };
+    let mut addresses = address().into_iter().flat_map(|pattern| pattern.find_iter(tag));
+    let (Some(one), None) = (addresses.next(), addresses.next()) else { return false };
+    let does_more = ["srcdoc", "{", "data:"].iter().any(|sign| tag.to_ascii_lowercase().contains(sign));
+    let mut words =
+        asked.split_ascii_whitespace().map(|word| word.trim_matches(|c: char| "<>()[]\"'`,.;!?".contains(c)));
+    !does_more && words.any(|word| word == one.as_str())
+}
+
+pattern!(address, r"(?i)https?://[^\s\x22'<>]+");
 
 /// Takes away what is loaded by the same tag before and after, however often.
 fn leave_out_common(before: Vec<&mut Vec<Running>>, after: Vec<&mut Vec<Running>>) {

@@ -43,6 +43,22 @@ impl Walk {
     }
 }
 
+/// The fenced blocks of a page, wherever they stand, with their marks.
+pub(super) fn blocks(text: &str) -> Vec<Range<usize>> {
+    let (mut blocks, mut open, mut walk, mut at) = (Vec::new(), None, Walk::default(), 0);
+    for line in text.split_inclusive('\n') {
+        let here = at;
+        at += line.len();
+        match walk.line(line) {
+            Line::Open => open = Some(here),
+            Line::Close => blocks.extend(open.take().map(|start| start..at)),
+            _ => {}
+        }
+    }
+    blocks.extend(open.map(|start| start..at));
+    blocks
+}
+
 /// Whether a fenced block ends with the mark that it begins with. To some readers one that does not is no code at all.
 pub(super) fn is_even(block: &str) -> bool {
     let mark = |line: &str| {

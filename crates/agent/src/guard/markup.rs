@@ -11,7 +11,7 @@ use super::fences::is_module;
 use super::tags::Reader;
 use super::unescape::unescape;
 use super::url::host;
-use super::{fences, front};
+use super::{cells, fences, front};
 use crate::pattern::pattern;
 
 /// What an address is loaded for.
@@ -49,6 +49,8 @@ pub(super) struct Markup {
     pub(super) embeds: Vec<Embed>,
     /// How long the front matter is.
     pub(super) front: usize,
+    /// Code that is not only shown, and where it is.
+    pub(super) cells: Vec<(usize, String)>,
 }
 
 /// The touched files as a browser would see them.
@@ -82,6 +84,8 @@ impl Markup {
     fn page(ending: &str, text: &str) -> Self {
         let length = front::length(text);
         let (head, body) = text.split_at(length);
+        let mut cells = cells::cells(ending, body);
+        cells.iter_mut().for_each(|(at, _)| *at += length);
         let body = match ending {
             _ if front::is_unsure(head) || fences::are_hidden(body, ending == "mdx") => {
                 fences::without_marks(body)
@@ -93,7 +97,7 @@ impl Markup {
         markup.embeds.iter_mut().for_each(|embed| embed.at += length);
         markup.embeds.extend(images(head, 0));
         markup.visible.insert_str(0, head);
-        Self { front: length, ..markup }
+        Self { front: length, cells, ..markup }
     }
 
     /// What is code by its indentation stays: some generators read every page as MDX, where it is none.
@@ -121,7 +125,7 @@ impl Markup {
             }
         }
         code.into_iter().for_each(|range| blank(&mut visible, range));
-        Self { visible, embeds, front: 0 }
+        Self { visible, embeds, ..Self::default() }
     }
 }
 

@@ -6,10 +6,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use regex::{Match, Regex};
 
 use super::code::calls;
-use super::front;
 use super::markup::{Markup, may_load};
+use super::sources::modules;
 use super::tags;
 use super::unescape::unescape;
+use super::{directives, front};
 use crate::pattern::pattern;
 
 /// One thing that runs.
@@ -30,12 +31,20 @@ const MAX_LIST: usize = 400;
 /// others, and take time by the square of them.
 pub(super) fn running(path: &str, markup: &Markup) -> Vec<Running> {
     let text = markup.visible.as_str();
-    let mut all = raw_blocks(path, text);
+    let mut all = directives::running(path, text);
     all.extend(front::running(&text[..markup.front]).map(|(at, what)| {
         let kind = "front matter".to_owned();
         Running { kind, at, what, loads: None }
     }));
+    all.extend(markup.cells.iter().map(|(at, what)| {
+        let (kind, at, what) = ("cell".to_owned(), *at, what.clone());
+        Running { kind, at, what, loads: None }
+    }));
     if may_run(path) {
+        all.extend(modules(text).map(|(at, what)| {
+            let (kind, what) = ("import".to_owned(), what.to_owned());
+            Running { kind, at, what, loads: None }
+        }));
         let page = Page { text, hash: OnceCell::new() };
         all.extend(found(tag(), text).map(|found| in_tag(path, &page, found)));
         all.extend(handlers(&page));
@@ -153,22 +162,6 @@ fn disguised(text: &str) -> impl Iterator<Item = Running> {
     })
 }
 
-/// What other kinds of pages hand on as it is.
-fn raw_blocks(path: &str, text: &str) -> Vec<Running> {
-    let name = path.to_ascii_lowercase();
-    let is = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
-    let pattern = match () {
-        () if is(&[".rst"]) => directive(),
-        () if is(&[".adoc", ".asciidoc", ".asc"]) => passthrough(),
-        () => None,
-    };
-    let block = |found: Match<'_>| {
-        let what = found.as_str().trim().to_owned();
-        Running { kind: "raw".to_owned(), at: found.start(), what, loads: None }
-    };
-    found(pattern, text).map(block).collect()
-}
-
 /// The tag that `text` begins with, when what runs is not in the page but where the tag says.
 fn loading(path: &str, text: &str) -> Option<(String, String)> {
     const MAX_LOADING: usize = 300;
@@ -206,9 +199,6 @@ pattern!(
     r"|\b(?:javascript|vbscript):[a-z0-9(/%!+~\[{-]",
     r"|(?:=|<|url\(|\](?:\(|:)\s*<?|(?:[=:,(\[{?+]|\|\||&&)\s*[\x22'`]{1,2})[\s{\x22'`]*",
     r"(?:javascript|vbscript)\s*:",
-    r"|(?m:^import\s[^\n]*[\x22'](?:https?:|node:))",
-    r"|(?m:^import\s[^\n]*[\x22'](?:fs|child_process|os|net|https?|tls|dgram|vm|worker_threads|module|process|",
-    r"inspector|cluster)(?:/[a-z_]+)?[\x22'])",
     r"|dangerouslySetInnerHTML",
 );
 
@@ -234,10 +224,6 @@ pattern!(
     r"=\s*\x22([^\x22]{4,300})\x22|=\s*'([^']{4,300})'|=\s*(\{[^}]{4,300}\})|=\s*([^\s\x22'>]{4,300})",
     r"|\]\(\s*<?([^\s)>]{4,300})|\]:\s*<?([^\s>]{4,300})",
 );
-
-pattern!(directive, r"(?mi)^[ \t]*\.\.[ \t]+raw::[ \t]*html[^\n]*(?:\n[ \t]+[^\n]*|\n[ \t]*)*");
-
-pattern!(passthrough, r"(?ms)^\+{4,}[ \t]*\n.*?(?:^\+{4,}|\z)|\+\+\+[^\n]*?\+\+\+|pass:[a-z,]*\[[^\]]*");
 
 #[cfg(test)]
 mod tests {
@@ -268,8 +254,8 @@ mod tests {
         check("{ {}, fetch('x') }\n\nThe window.\n", &["expression", "fetch"]);
         check("{\"}\",\nfetch('x') }", &["expression", "fetch"]);
         check("The {name} of the process. It has a window.\nAnd a document.", &[]);
-        check("import x from 'https://e.example/x.js'", &["https"]);
-        check("import { execSync } from 'node:child_process'", &["node", "expression", "process"]);
+        check("import x from 'https://e.example/x.js'", &["import"]);
+        check("import { execSync } from 'node:child_process'", &["expression", "import", "process"]);
         check("<a href=\"java&#9;script:x\">[x](&#106;avascript:x)", &["javascript", "javascript"]);
         check("Plain words on pages = 'x' of {a: b}, based on size = 3.", &[]);
     }

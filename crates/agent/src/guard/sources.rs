@@ -185,6 +185,64 @@ fn imported(address: &str) -> Option<String> {
     Some(last.unwrap_or("index").to_owned())
 }
 
+/// Modules by which a program reaches the machine or the network.
+const NODE: &[&str] = &[
+    "async_hooks",
+    "child_process",
+    "cluster",
+    "crypto",
+    "dgram",
+    "diagnostics_channel",
+    "dns",
+    "domain",
+    "execa",
+    "fs",
+    "fs-extra",
+    "graceful-fs",
+    "http",
+    "http2",
+    "https",
+    "inspector",
+    "module",
+    "net",
+    "os",
+    "perf_hooks",
+    "process",
+    "readline",
+    "repl",
+    "shelljs",
+    "sqlite",
+    "stream",
+    "tls",
+    "trace_events",
+    "tty",
+    "v8",
+    "vm",
+    "wasi",
+    "worker_threads",
+    "zlib",
+];
+
+/// The imports of a page that are neither its site's nor a package's, or that have a file run which is none to run.
+pub(super) fn modules(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let found = import().into_iter().flat_map(move |pattern| pattern.captures_iter(text));
+    // The last is that of a script's tag.
+    let addresses = found.filter_map(|found| (1..=3).find_map(|group| found.get(group)));
+    addresses
+        .filter(|address| is_foreign(address.as_str()))
+        .map(|address| (address.start(), address.as_str()))
+}
+
+fn is_foreign(address: &str) -> bool {
+    let folded = address.trim().to_ascii_lowercase();
+    let (loaders, place) = folded.rsplit_once('!').unwrap_or(("", &folded));
+    let has_scheme = ["data:", "http:", "https:", "node:", "blob:", "file:", "npm:", "//"];
+    loaders.split('!').any(|loader| !loader.is_empty() && loader != "raw-loader")
+        || folded.contains('\\')
+        || has_scheme.iter().any(|scheme| place.starts_with(scheme))
+        || place.split('/').next().is_some_and(|package| NODE.contains(&package))
+}
+
 /// What may stand between two words, and an address.
 const APART: &str = r"(?:\s|/\*[^*]*\*/)*";
 const ADDRESS: &str = r"[\x22'`]([^\x22'`\n]+)[\x22'`]";
@@ -193,7 +251,7 @@ const CALLED: &str = r"\b(?:import|require)\b[\s?.)]{0,10}\(";
 
 pattern!(
     import = [
-        format!(r"(?im)^\s*(?:import|export|\}})[^\n]*?\bfrom{APART}{ADDRESS}"),
+        format!(r"(?im)(?:^\s*(?:(?:import|export|\}})[^\n]*?\b)?|\}}\s*)from{APART}{ADDRESS}"),
         format!(r"^\s*import{APART}{ADDRESS}"),
         format!(r"{CALLED}{APART}{ADDRESS}"),
         format!(r"<script\b[^<>]*?\ssrc\s*=\s*{ADDRESS}"),
@@ -211,6 +269,18 @@ pattern!(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_foreign() {
+        for address in
+            ["data:text/javascript,1", "node:fs", "fs/promises", "f\\u0073", "!!babel-loader!./a.txt"]
+        {
+            assert!(is_foreign(address), "{address}");
+        }
+        for address in ["react", "./fs", "@theme/Tabs", "!!raw-loader!./a.js", "path", "./a.js?raw"] {
+            assert!(!is_foreign(address), "{address}");
+        }
+    }
 
     #[test]
     fn what_is_imported() {

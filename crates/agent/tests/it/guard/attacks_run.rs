@@ -123,3 +123,50 @@ fn code_in_another_spelling() {
     check("a.svg", "<!DOCTYPE svg [<!ENTITY e \"&#60;script>\">]><svg>&e;</svg>\n");
     check("a.html", "<meta/http-equiv=\"refresh\"/content=\"0;url=/x\">\n");
 }
+
+#[test]
+fn cells_and_directives() {
+    check("docs/a.md", "# A\n\n```{raw} html\n<script>go()</script>\n```\n");
+    check("docs/a.md", "# A\n\n```python exec=\"on\"\ngo()\n```\n");
+    check("docs/a.mdx", "# A\n\n```jsx live\nfunction A() { return go() }\n```\n");
+    check("docs/a.qmd", "# A\n\n```{python}\ngo()\n```\n");
+    check("docs/a.Rmd", "# A\n\nThere are `r go()` of them.\n");
+    check("docs/a.md", "# A\n\nRun `{{ cycler.__init__.__globals__.os.popen('id').read() }}`.\n");
+    check("docs/a.rst", "A\n\n* .. raw :: latex html\n\n     <script>go()</script>\n");
+    check("docs/a.rest", "A\n\n.. plot::\n\n   go()\n");
+    check("docs/a.ad", "A\r\n\r\n++++\r\n<script>go()</script>\r\n++++\r\n");
+    let cell = |code: &str| format!("# A\n\n```{{code-cell}}\n{code}\n```\n");
+    let (old, new) = (cell("a()"), cell("b()"));
+    let case = Case { base: &[("a.md", &old)], edits: &[("a.md", &new)], ..Case::default() };
+    assert_eq!(case.judge(), ["!remote a.md:3"]);
+}
+
+#[test]
+fn imports_from_elsewhere() {
+    for line in [
+        "import X from 'data:text/javascript;base64,ZXhwb3J0IGRlZmF1bHQgMQ=='",
+        "import {\n  readFileSync as r\n} from 'node:fs'",
+        "import a,\n  { b\n  } from 'fs'",
+        "export { readFileSync } from 'fs'",
+        "import r from 'f\\u0073'",
+        "import X from '!!babel-loader!./notes.txt'",
+    ] {
+        check("docs/a.mdx", &format!("{line}\n\n# A\n"));
+    }
+}
+
+#[test]
+fn includes_of_what_is_hidden() {
+    for (path, line) in [
+        ("docs/a.md", "--8<-- \".git/config\""),
+        ("docs/a.md", "```\n{{#include /proc/self/environ}}\n```"),
+        ("docs/a.md", "<<< ../.git/config"),
+        ("docs/a.md", "```{literalinclude} ../.git/config\n```"),
+        ("docs/a.md", "--8<-- \"https://evil.example/x.md\""),
+        ("docs/a.rst", ".. include:: ../../../proc/self/environ"),
+        ("docs/a.adoc", "----\ninclude::../.env[]\n----"),
+        ("docs/a.mdx", "import X from '!!raw-loader!@site/.git/config'"),
+    ] {
+        check(path, &format!("A\n\n{line}\n"));
+    }
+}

@@ -90,6 +90,9 @@ fn time_is_linear() {
         "export {\n\n",
         "    ```\n\n",
         " :a='{ ",
+        "```{raw}\n",
+        "--8<-- \"a",
+        "} from 'fs",
         "[a](https://x.y/?d=dGhlIHBhc3N3b3JkIGlzIGh1bnRlcjI)\n",
     ] {
         let time = |bytes: usize| {
