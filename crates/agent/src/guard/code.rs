@@ -125,9 +125,10 @@ fn pieces(code: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
+/// A name, or several to choose from, as types are written.
 fn is_name(piece: &str) -> bool {
-    let inner = piece.trim_matches(['{', '}']).trim();
-    inner.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+    let inner = piece.trim_matches(['{', '}']).replace("[]", "");
+    inner.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-| ".contains(&byte))
 }
 
 fn found<'t>(pattern: Option<&'static Regex>, text: &'t str) -> impl Iterator<Item = Match<'t>> {

@@ -289,7 +289,7 @@ fn addresses(value: &str) -> Vec<String> {
 fn in_styles(text: &str) -> Vec<Embed> {
     let Some(pattern) = style() else { return Vec::new() };
     let embed = |found: Captures<'_>| {
-        let value = found.get(1).or(found.get(2))?;
+        let value = (1..=3).find_map(|group| found.get(group))?;
         let kind = if found.get(2).is_some() { Kind::Code } else { Kind::Image };
         let escaped = value.as_str().contains('\\').then(|| "//unknown".to_owned());
         let address = addresses(value.as_str()).into_iter().next().or(escaped)?;
@@ -313,7 +313,10 @@ pattern!(
     r"|video|iframe|script|css)[\x22']?\s*:\s*([\x22']?(?:https?:|//)[^\s]+)",
 );
 
-pattern!(style, r#"(?i)\burl\(\s*([^)]+)|@import\s+["']([^"']+)"#);
+pattern!(
+    style,
+    r#"(?i)\burl\(\s*([^)]+)|@import(?:\s|/\*[^*]*\*/)*["']([^"']+)|\bimage-set\(\s*["']([^"']+)"#
+);
 
 #[cfg(test)]
 mod tests {
@@ -355,6 +358,8 @@ mod tests {
             &[(Code, "https://e.example/")],
         );
         check("a.css", "@import 'https://e.example/s.css';", &[(Code, "https://e.example/s.css")]);
+        check("a.css", "@import/**/'https://e.example/s.css';", &[(Code, "https://e.example/s.css")]);
+        check("a.css", "a{b:image-set('https://e.example/p' 1x)}", &[(Image, "https://e.example/p")]);
         check("a.mdx", "    <Video src={`https://e.example/v`} />", &[(Frame, "https://e.example/v")]);
         check("a.mdx", "<Frame src={\"ht\" + x} />", &[(Frame, "//unknown")]);
         check("a.md", "---\nimage: https://e.example/p\n---\n", &[(Image, "https://e.example/p")]);

@@ -8,7 +8,7 @@ use regex::{Match, Regex};
 use super::code::calls;
 use super::markup::{Markup, may_load};
 use super::sources::modules;
-use super::tags;
+use super::tags::{self, Tags};
 use super::unescape::unescape;
 use super::{directives, front};
 use crate::pattern::pattern;
@@ -24,8 +24,8 @@ pub(super) struct Running {
     pub(super) loads: Option<(String, String)>,
 }
 
-/// What is looked at before an attribute that stands in no tag.
-const MAX_LIST: usize = 400;
+/// What is looked at of an address, and before an attribute that stands in no tag.
+const MAX_NEAR: usize = 400;
 
 /// Each pattern is looked for by itself and ends where it must: one that stays open to the end of a page would hide
 /// others, and take time by the square of them.
@@ -45,7 +45,7 @@ pub(super) fn running(path: &str, markup: &Markup) -> Vec<Running> {
             let (kind, what) = ("import".to_owned(), what.to_owned());
             Running { kind, at, what, loads: None }
         }));
-        let page = Page { text, hash: OnceCell::new() };
+        let page = Page { text, tags: Tags::of(text), hash: OnceCell::new() };
         all.extend(found(tag(), text).map(|found| in_tag(path, &page, found)));
         all.extend(handlers(&page));
         all.extend(disguised(text));
@@ -62,6 +62,7 @@ fn found<'t>(pattern: Option<&'static Regex>, text: &'t str) -> impl Iterator<It
 /// A page, and what stands for it in a comparison.
 struct Page<'t> {
     text: &'t str,
+    tags: Tags,
     hash: OnceCell<String>,
 }
 
@@ -79,23 +80,30 @@ impl Page<'_> {
 fn in_tag(path: &str, page: &Page<'_>, found: Match<'_>) -> Running {
     let rest = &page.text[found.start()..];
     let kind = kind(found.as_str());
-    let what = match rest.starts_with('<') {
-        true => acts_on(&kind, rest, page),
-        false => {
-            until(&rest[found.len()..], b"\"'<>)\n", tags::MAX_TAG).unwrap_or_else(|| page.hash()).to_owned()
+    let is_declaration = rest.starts_with("<!") || rest.starts_with("<?");
+    let length = match page.tags.length(found.start()) {
+        None if is_declaration => Some(found.len()),
+        None => (rest.len() < tags::MAX_TAG).then_some(rest.len()),
+        length => length,
+    };
+    let what = match (rest.starts_with('<'), length) {
+        (true, Some(length)) => acts_on(&kind, &rest[..length], &rest[length..]),
+        (true, None) => page.hash().to_owned(),
+        (false, _) => {
+            until(&rest[found.len()..], b"\"'<>)\n", MAX_NEAR).unwrap_or_else(|| page.hash()).to_owned()
         }
     };
-    Running { kind, at: found.start(), what, loads: loading(path, rest) }
+    let loads = page.tags.length(found.start()).and_then(|length| loading(path, &rest[..length]));
+    Running { kind, at: found.start(), what, loads }
 }
 
 /// Attributes by which something is done, in tags and in the lists of them behind links and images.
 fn handlers(page: &Page<'_>) -> Vec<Running> {
     let text = page.text;
-    let tags = tags::all(text);
     let is_one = |found: &Match<'_>| {
         let is_in_quotes = found.as_str().ends_with(['"', '\'']) && !is_word(found.as_str());
         !text[found.end()..].starts_with(['=', '>'])
-            && (tags::holds(&tags, found.start()) || is_in_quotes || is_in_list(text, found))
+            && (page.tags.holds(found.start()) || is_in_quotes || is_in_list(text, found))
     };
     let found = found(handler(), text).filter(is_one);
     found.map(|found| running_handler(page, &found)).collect()
@@ -116,22 +124,19 @@ fn is_word(found: &str) -> bool {
 
 /// `![x](y){ onerror=… }` and `{: onerror=… }`.
 fn is_in_list(text: &str, found: &Match<'_>) -> bool {
-    let near = &text[text.ceil_char_boundary(found.start().saturating_sub(MAX_LIST))..found.end()];
+    let near = &text[text.ceil_char_boundary(found.start().saturating_sub(MAX_NEAR))..found.end()];
     let line = near.trim_end().rfind('\n').map_or(near, |end| &near[end + 1..]);
     list().is_some_and(|list| list.is_match(line))
 }
 
 /// The addresses of a tag and what it may do, and what a script holds.
-fn acts_on(kind: &str, rest: &str, page: &Page<'_>) -> String {
-    let tag = tags::tag(rest);
-    let is_cut = tag.len() < rest.len() && tags::end(rest).is_none();
-    let mut what = if is_cut { page.hash().to_owned() } else { String::new() };
+fn acts_on(kind: &str, tag: &str, content: &str) -> String {
+    let mut what = String::new();
     for found in addressed().into_iter().flat_map(|pattern| pattern.captures_iter(tag)) {
         what += found.get(1).or(found.get(0)).map_or("", |value| value.as_str());
         what.push(' ');
     }
     if kind == "script" {
-        let content = &rest[tag.len()..];
         let end = script_end().and_then(|end| end.find(content)).map_or(content.len(), |end| end.start());
         what += &content[..end];
     }
@@ -162,8 +167,8 @@ fn disguised(text: &str) -> impl Iterator<Item = Running> {
     })
 }
 
-/// The tag that `text` begins with, when what runs is not in the page but where the tag says.
-fn loading(path: &str, text: &str) -> Option<(String, String)> {
+/// The tag, when what runs is not in the page but where the tag says.
+fn loading(path: &str, whole: &str) -> Option<(String, String)> {
     const MAX_LOADING: usize = 300;
     let by = [
         ("<script", " src="),
@@ -172,13 +177,12 @@ fn loading(path: &str, text: &str) -> Option<(String, String)> {
         ("<link", " href="),
         ("<object", " data="),
     ];
-    let end = tags::end(text).filter(|end| *end <= MAX_LOADING)?;
-    let tag = text[..end].to_ascii_lowercase();
+    let tag = Some(whole).filter(|tag| tag.len() <= MAX_LOADING)?.to_ascii_lowercase();
     let (_, attribute) = by.iter().find(|(name, _)| tag.starts_with(name))?;
     let (_, address) = tag.split_once(attribute)?;
     let is_absolute = address.trim_start_matches(['"', '\'']).starts_with('/');
     let folder = path.rsplit_once('/').filter(|_| !is_absolute).map_or("", |(folder, _)| folder);
-    Some((text[..end].to_owned(), folder.to_owned()))
+    Some((whole.to_owned(), folder.to_owned()))
 }
 
 /// The last word, which tells it: what stands before are blanks, quotes and attributes.

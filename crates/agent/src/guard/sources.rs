@@ -226,8 +226,8 @@ const NODE: &[&str] = &[
 /// The imports of a page that are neither its site's nor a package's, or that have a file run which is none to run.
 pub(super) fn modules(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let found = import().into_iter().flat_map(move |pattern| pattern.captures_iter(text));
-    // The last is that of a script's tag.
-    let addresses = found.filter_map(|found| (1..=3).find_map(|group| found.get(group)));
+    // The others are a script's tag, and a call: it counts where it is code, and prose names it as well.
+    let addresses = found.filter_map(|found| (1..=2).find_map(|group| found.get(group)));
     addresses
         .filter(|address| is_foreign(address.as_str()))
         .map(|address| (address.start(), address.as_str()))

@@ -44,12 +44,14 @@ impl Reader {
     }
 }
 
-/// The length of the tag that `text` begins with, without its last sign.
+/// The length of the tag that `text` begins with, without its last sign; it ends where another one begins as well.
 pub(super) fn end(text: &str) -> Option<usize> {
-    let mut reader = Reader::default();
-    text.bytes().take(MAX_TAG).enumerate().position(|(at, byte)| {
-        reader.read(byte);
-        at > 1 && !reader.in_tag
+    let (mut reader, bytes) = (Reader::default(), text.as_bytes());
+    (0..bytes.len().min(MAX_TAG)).find(|at| {
+        let is_in_value = reader.quote.is_some() || reader.braces > 0;
+        reader.read(bytes[*at]);
+        let next = bytes.get(at + 1).is_some_and(u8::is_ascii_alphabetic);
+        *at > 1 && (!reader.in_tag || bytes[*at] == b'<' && next && !is_in_value)
     })
 }
 
@@ -58,31 +60,52 @@ pub(super) fn tag(text: &str) -> &str {
     &text[..end(text).unwrap_or_else(|| text.floor_char_boundary(MAX_TAG))]
 }
 
-/// All that is in tags. A sign that opens one may itself stand in what only looks like a tag, so each is followed; where
-/// that would take too long, everything is.
-pub(super) fn all(text: &str) -> Vec<Range<usize>> {
-    const MAX_STEPS: usize = 64;
-    let mut tags: Vec<Range<usize>> = Vec::new();
-    let mut room = text.len() * MAX_STEPS;
-    for open in opening().into_iter().flat_map(|pattern| pattern.find_iter(text)) {
-        let length = tag(&text[open.start()..]).len();
-        let Some(left) = room.checked_sub(length) else {
-            tags.push(open.start()..text.len());
-            break;
-        };
-        room = left;
-        let end = open.start() + length;
-        match tags.last_mut().filter(|last| last.end >= open.start()) {
-            Some(last) => last.end = last.end.max(end),
-            None => tags.push(open.start()..end),
-        }
-    }
-    tags
+/// The tags of a page. A sign that opens one may itself stand in what only looks like a tag, so each is followed; where
+/// that would take too long, everything is in one.
+#[derive(Default)]
+pub(super) struct Tags {
+    ends: Vec<(usize, Option<usize>)>,
+    covered: Vec<Range<usize>>,
 }
 
-pub(super) fn holds(tags: &[Range<usize>], at: usize) -> bool {
-    let next = tags.partition_point(|tag| tag.start <= at);
-    next.checked_sub(1).is_some_and(|before| tags[before].end > at)
+impl Tags {
+    pub(super) fn of(text: &str) -> Self {
+        const MAX_STEPS: usize = 64;
+        let mut tags = Self::default();
+        let mut room = text.len() * MAX_STEPS;
+        for open in opening().into_iter().flat_map(|pattern| pattern.find_iter(text)) {
+            let start = open.start();
+            let length = end(&text[start..]);
+            let cut = || text[start..].floor_char_boundary(MAX_TAG);
+            let Some(left) = room.checked_sub(length.unwrap_or_else(cut)) else {
+                tags.covered.push(start..text.len());
+                break;
+            };
+            room = left;
+            tags.ends.push((start, length));
+            tags.cover(start..start + length.unwrap_or_else(cut));
+        }
+        tags
+    }
+
+    fn cover(&mut self, tag: Range<usize>) {
+        match self.covered.last_mut().filter(|last| last.end >= tag.start) {
+            Some(last) => last.end = last.end.max(tag.end),
+            None => self.covered.push(tag),
+        }
+    }
+
+    /// Whether a place is in a tag.
+    pub(super) fn holds(&self, at: usize) -> bool {
+        let next = self.covered.partition_point(|tag| tag.start <= at);
+        next.checked_sub(1).is_some_and(|before| self.covered[before].end > at)
+    }
+
+    /// The length of the tag that begins at a place, if it ends soon.
+    pub(super) fn length(&self, start: usize) -> Option<usize> {
+        let at = self.ends.binary_search_by_key(&start, |(start, _)| *start).ok()?;
+        self.ends[at].1
+    }
 }
 
 /// The value of an attribute; `None` if it is too long to be looked at.
@@ -149,9 +172,9 @@ mod tests {
     #[test]
     fn what_is_in_a_tag() {
         let text = "a <b * x=\" <img alt=\"> \" onerror=x> onclick=y";
-        let tags = all(text);
+        let tags = Tags::of(text);
         let at = |word: &str| text.find(word).unwrap_or_default();
-        assert!(holds(&tags, at("onerror")));
-        assert!(!holds(&tags, at("onclick")));
+        assert!(tags.holds(at("onerror")));
+        assert!(!tags.holds(at("onclick")));
     }
 }

@@ -34,6 +34,8 @@ fn words_with_braces() {
         "Replace {id} and open window.location in the console.",
         "A set { of x.\n\nMore, with window.location here.",
         "Get `/users/{self}` and /files/{document}.",
+        "* `listener` {Function|EventListener} is called.",
+        "The module is require('node:url') or import('fs').",
         "Set online = \"yes\". Use ongoing=\"1\".",
         "Export the document of this window, or import it (self) again.",
     ] {
