@@ -63,8 +63,8 @@ pub(super) fn blocks(text: &str) -> Vec<Range<usize>> {
 pub(super) fn is_even(block: &str) -> bool {
     let mark = |line: &str| {
         let line = line.trim_start_matches([' ', '\t', '>']);
-        let length = line.bytes().take_while(|byte| line.starts_with(char::from(*byte))).count();
-        line[..length].to_owned()
+        let first = line.chars().next();
+        line.chars().take_while(|c| Some(*c) == first).collect::<String>()
     };
     let first = mark(block.lines().next().unwrap_or_default());
     let last = block.trim_end().lines().skip(1).last().unwrap_or_default();

@@ -107,7 +107,8 @@ impl<'a> Script<'a> {
                 return Some((end, around.iter().copied().chain(left).chain(close).collect()));
             }
         }
-        let end = self.end_of_code(at)?;
+        // A bracket that closes another one is none.
+        let end = self.end_of_code(at).filter(|end| *end > at)?;
         Some((end, self.tokens[at..end].to_vec()))
     }
 
@@ -256,7 +257,17 @@ mod tests {
         ] {
             assert!(BASE.contains(old) && !is_data(BASE, &BASE.replacen(old, new, 1)), "{new}");
         }
-        for text in ["x: y\n", "export default [require('a')]", "export default [a]", "go(['a'])", "{", "'"] {
+        for text in [
+            "x: y\n",
+            "export default [require('a')]",
+            "export default [a]",
+            "go(['a'])",
+            "{",
+            "'",
+            "[}",
+            "{]",
+            "{a:]}",
+        ] {
             assert!(!is_data("", text), "{text}");
         }
         let runs = "const pages = ['a'];\nmodule.exports = pages.map((page) => require(page));\n";

@@ -23,8 +23,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn nothing_panics(text in r#"(\PC|[<>{}`"'=&;%\\/!\[\]()#\n]|src=|https://|eyJ|ghp_|\u{200d}|&#x|<!--){0,60}"#) {
-        for path in ["a.md", "a.mdx", "a.html", "a.css", "mkdocs.yml"] {
+    fn nothing_panics(text in r#"(\PC|[<>{}`"'=&;%\\/!\[\]()#\n]|```|Ã|export |src=|https://|eyJ|ghp_|\u{200d}|&#x|<!--){0,60}"#) {
+        for path in ["a.md", "a.mdx", "a.html", "a.css", "a.rst", "a.adoc", "a.qmd", "mkdocs.yml", "sidebars.js", "docs.json"] {
             judge_page(path, &text, &[]);
         }
         let plain = plain_body(&text);
