@@ -38,7 +38,7 @@ pub(crate) async fn show(
 /// What is on the page is to be so now, if the host is quick to say it.
 async fn ask_the_host(app: &App, at: &InProject, id: &JobId) -> Result<(), Oops> {
     let job = app.jobs.find(&at.project.id, id).await?;
-    if let Some(looking) = app.hosts.look_again(&at.project, job.as_slice()) {
+    if let Some(looking) = job.and_then(|job| app.hosts.look_at(&at.project, &job)) {
         let _ = tokio::time::timeout(HOST_PATIENCE, looking).await;
     }
     Ok(())

@@ -9,10 +9,13 @@ use tokio::task::JoinHandle;
 use super::records::failed;
 use super::{Hosts, is_on_the_web, locked};
 
-/// How long what a host said is good for.
+/// How long what a host said is good for: of many at once, and of the one that somebody looks at.
 const GOOD_FOR_MS: i64 = 60_000;
+const ONE_GOOD_FOR_MS: i64 = 5_000;
 /// How many pull requests are remembered to have been asked for.
 const REMEMBERED: usize = 10_000;
+/// A host that fails so often is not asked for the rest.
+const FAILURES: usize = 3;
 
 /// When each pull request was asked for, by its link.
 pub(super) type Asked = HashMap<String, i64>;
@@ -20,30 +23,48 @@ pub(super) type Asked = HashMap<String, i64>;
 impl Hosts {
     /// Asks, behind the page that somebody opens, for the pull requests that were open when we last heard of them. News
     /// is written as if the host had sent it, so that whoever watches the job sees it.
-    pub(crate) fn look_again(&self, project: &Project, jobs: &[Job]) -> Option<JoinHandle<()>> {
-        if !is_on_the_web(&project.repository) {
-            return None;
-        }
+    pub(crate) fn look_again(&self, project: &Project, jobs: &[Job]) {
         let open = jobs.iter().filter(|job| job.pr_state == Some(PullState::Open));
-        let links: Vec<_> =
-            open.filter_map(|job| job.pr_link.clone()).filter(|link| self.is_due(link)).collect();
-        if links.is_empty() {
+        self.ask(project, open, GOOD_FOR_MS);
+    }
+
+    /// The same for one, which may have been opened again as well.
+    pub(crate) fn look_at(&self, project: &Project, job: &Job) -> Option<JoinHandle<()>> {
+        let is_settled = job.pr_state == Some(PullState::Merged);
+        self.ask(project, std::iter::once(job).filter(|_| !is_settled), ONE_GOOD_FOR_MS)
+    }
+
+    fn ask<'j>(
+        &self,
+        project: &Project,
+        jobs: impl Iterator<Item = &'j Job>,
+        good_for: i64,
+    ) -> Option<JoinHandle<()>> {
+        let known = jobs.filter_map(|job| job.pr_link.clone().zip(job.pr_state));
+        let due = known.filter(|(link, _)| is_on_the_web(&project.repository) && self.is_due(link, good_for));
+        let due: Vec<_> = due.collect();
+        if due.is_empty() {
             return None;
         }
         let (hosts, project) = (self.clone(), project.clone());
         Some(tokio::spawn(async move {
-            for link in links {
-                if let Err(error) = hosts.look(&project, &link).await {
-                    return tracing::info!("it is not known what became of {link}: {error}");
+            let mut failures = 0;
+            for (link, known) in due {
+                if let Err(error) = hosts.look(&project, &link, known).await {
+                    tracing::info!("it is not known what became of {link}: {error}");
+                    failures += 1;
+                }
+                if failures == FAILURES {
+                    return;
                 }
             }
         }))
     }
 
-    fn is_due(&self, link: &str) -> bool {
+    fn is_due(&self, link: &str, good_for: i64) -> bool {
         let now = self.clock.now_ms();
         let mut asked = locked(&self.asked);
-        if asked.get(link).is_some_and(|at| now - at < GOOD_FOR_MS) {
+        if asked.get(link).is_some_and(|at| now - at < good_for) {
             return false;
         }
         if asked.len() >= REMEMBERED {
@@ -53,11 +74,11 @@ impl Hosts {
         true
     }
 
-    async fn look(&self, project: &Project, link: &str) -> forge::Result<()> {
+    async fn look(&self, project: &Project, link: &str, known: PullState) -> forge::Result<()> {
         let Some(number) = number(link) else { return Ok(()) };
         let pull = self.web(project).await?.get(number).await?;
         // In a repository that the project had before, another has this number.
-        match pull.filter(|pull| pull.url == link && pull.state != State::Open) {
+        match pull.filter(|pull| pull.url == link && recorded(pull.state) != known) {
             Some(pull) => {
                 let noted = self.pulls.note_pull(&project.id, link, recorded(pull.state)).await;
                 noted.map(drop).map_err(failed)

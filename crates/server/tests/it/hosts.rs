@@ -397,6 +397,34 @@ async fn what_became_of_a_pull_request_is_asked_for_when_somebody_looks() {
 }
 
 #[tokio::test]
+async fn what_became_of_one_does_not_hang_on_another() {
+    let place = Place::on(Kind::Gitea).await;
+    let browser = Browser::signed_in(&place.server, &place.team).await;
+    let root = format!("/p/{}/jobs", place.team.project.id);
+    let mut jobs = Vec::new();
+    for word in ["one", "two"] {
+        jobs.push(place.create(&format!("Replace \"{word}\" with \"wort\".")).await);
+        place.completed(jobs.last().unwrap()).await;
+    }
+    let told = async |job: &Value| place.events(job).await.pop().unwrap()["state"].clone();
+    let follows = async |job: &Value, page: &str, state: &str| {
+        browser.get(page).await;
+        while told(job).await != state {
+            tokio::task::yield_now().await;
+        }
+    };
+    // The newest comes first, and cannot be asked for.
+    place.fake().faults().always("GET", "/pulls/2", Effect::Garbage);
+    place.fake().close_pull(NAME, 1);
+    follows(&jobs[0], &root, "closed").await;
+    let page = format!("{root}/{}", jobs[0]["id"].as_str().unwrap());
+    place.fake().reopen_pull(NAME, 1);
+    place.server.clock.advance(SignedDuration::from_secs(5));
+    follows(&jobs[0], &page, "open").await;
+    assert_eq!(told(&jobs[1]).await, Value::Null);
+}
+
+#[tokio::test]
 async fn a_follow_up_does_not_go_on_in_another_repository() {
     let place = Place::on(Kind::Gitea).await;
     let job = place.create("Replace \"one\" with \"eins\".").await;
