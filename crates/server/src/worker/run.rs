@@ -170,7 +170,7 @@ impl<'a> Run<'a> {
         if self.lease.job.pr_link.is_some() || self.is_new() {
             return Ok(None);
         }
-        let pulls = around("find", self.host.find(&self.lease.job.branch)).await?;
+        let pulls = self.host.find(&self.lease.job.branch).await?;
         Ok(pulls.into_iter().find(|pull| self.is_own(pull)))
     }
 
