@@ -4,7 +4,7 @@ use super::added::{Added, Text};
 use super::paths::names_whole;
 use super::stood::is_page;
 use super::unescape::unescape;
-use super::{Finding, Rule, url};
+use super::{Finding, Rule, front, url};
 use crate::pattern::pattern;
 
 pub(super) fn judge<'a>(added: &Added<'a>, asked: &str, found: &mut Vec<Finding<'a>>) {
@@ -22,7 +22,7 @@ pub(super) fn judge<'a>(added: &Added<'a>, asked: &str, found: &mut Vec<Finding<
 
 /// The line of the first address of another host that is new.
 fn redirect(added: &Added<'_>, text: &Text<'_>, asked: &str) -> Option<usize> {
-    let front = unescape(front_matter(&text.text)?);
+    let front = unescape(&text.text[..front::length(&text.text)]);
     let mut addresses = address()?.captures_iter(&front.text).filter_map(|found| {
         let (all, address) = (found.get(0)?, found.get(1)?);
         let host = url::host(address.as_str())?;
@@ -32,28 +32,7 @@ fn redirect(added: &Added<'_>, text: &Text<'_>, asked: &str) -> Option<usize> {
     addresses.next()
 }
 
-/// From the first line, which says how it is written, to the one that ends it.
-fn front_matter(text: &str) -> Option<&str> {
-    let text = text.trim_start_matches('\u{feff}');
-    let fence = ["---", "+++"].into_iter().find(|fence| text.starts_with(fence))?;
-    let end = text[fence.len()..].find(&format!("\n{fence}"));
-    Some(end.map_or(text, |end| &text[..fence.len() + end]))
-}
-
 pattern!(
     address,
     r"(?m)^[ \t]*[\x22']?(?i:redirect(?:[_-]?(?:to|url|link))?)[\x22']?\s*[:=][\s\x22'\[>|-]*([^\s\x22'\],]+)",
 );
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn front_matter_ends() {
-        assert_eq!(front_matter("---\na: b\n---\n\nText\n"), Some("---\na: b"));
-        assert_eq!(front_matter("+++\na = 1\n+++\n"), Some("+++\na = 1"));
-        assert_eq!(front_matter("---\na: b\n"), Some("---\na: b\n"));
-        assert_eq!(front_matter("Text\n---\n"), None);
-    }
-}

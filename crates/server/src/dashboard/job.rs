@@ -14,6 +14,7 @@ use super::session::{Fields, InProject, Named};
 use super::view::{self, Ended, Section, Step, When, blocks, diff_files, fit, headline};
 use super::{Oops, missing, notice, page_with, when};
 use crate::app::App;
+use crate::hosts::is_on_the_web;
 use crate::path::query_value;
 use crate::time::{duration, rfc3339};
 use crate::watch::{Watch, last_seen};
@@ -37,6 +38,9 @@ pub(crate) async fn show(
 
 /// What is on the page is to be so now, if the host is quick to say it.
 async fn ask_the_host(app: &App, at: &InProject, id: &JobId) -> Result<(), Oops> {
+    if !is_on_the_web(&at.project.repository) {
+        return Ok(());
+    }
     let job = app.jobs.find(&at.project.id, id).await?;
     if let Some(looking) = job.and_then(|job| app.hosts.look_at(&at.project, &job)) {
         let _ = tokio::time::timeout(HOST_PATIENCE, looking).await;
@@ -94,7 +98,8 @@ pub(crate) async fn message(
             return job_page(&app, &at, &id, again(StatusCode::BAD_REQUEST, error.to_string())).await;
         }
     };
-    let mut sent = app.jobs.message(&at.project.id, &id, &prompt, &once(fields.get("once"), &prompt)).await?;
+    let mut sent =
+        app.jobs.message(&at.project.id, &id, &prompt, &once("message", fields.get("once"), &prompt)).await?;
     if matches!(sent, Some(Receipt::KeyReused)) {
         sent = app.jobs.message(&at.project.id, &id, &prompt, &Terms::default()).await?;
     }
@@ -139,7 +144,7 @@ pub(crate) async fn retry(
         branch: None,
         draft: job.draft,
     };
-    start_once(&app, &at, &new, fields.get("once")).await
+    start_once(&app, &at, &new, ("retry", fields.get("once"))).await
 }
 
 fn busy() -> Response {

@@ -62,7 +62,7 @@ pub(crate) async fn create(State(app): State<App>, at: InProject, fields: Fields
         branch: None,
         draft: false,
     };
-    start_once(&app, &at, &new, fields.get("once")).await
+    start_once(&app, &at, &new, ("create", fields.get("once"))).await
 }
 
 /// A form that is sent again while its job is at work leads to that one: the answer to the first was lost, or somebody
@@ -71,9 +71,9 @@ pub(super) async fn start_once(
     app: &App,
     at: &InProject,
     new: &NewJob,
-    form: &str,
+    (action, form): (&str, &str),
 ) -> Result<Response, Oops> {
-    match app.jobs.insert(new, &once(form, &new.prompt)).await? {
+    match app.jobs.insert(new, &once(action, form, &new.prompt)).await? {
         Receipt::Replayed(id) => match app.jobs.find(&at.project.id, &JobId(id)).await? {
             Some(job) if job.status == Status::Active => {
                 Ok(Redirect::to(&href(&at.project, &job.id)).into_response())
@@ -86,11 +86,12 @@ pub(super) async fn start_once(
 }
 
 /// What a form asks for is done once, as long as it says the same; one that is known by nothing, each time.
-pub(super) fn once(form: &str, prompt: &Prompt) -> Terms {
+/// A page has several forms: what one of them did is not done by another.
+pub(super) fn once(action: &str, form: &str, prompt: &Prompt) -> Terms {
     if form.is_empty() || form.len() > MAX_ONCE {
         return Terms::default();
     }
-    let once = Once::new(&format!("form {form}"), prompt.as_str().as_bytes());
+    let once = Once::new(&format!("form {action} {form}"), prompt.as_str().as_bytes());
     Terms { once: Some((once, Render(Arc::new(|job| job.id.0.clone())))), limit: None }
 }
 

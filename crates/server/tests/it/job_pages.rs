@@ -179,6 +179,9 @@ async fn a_follow_up_or_a_retry_that_is_sent_twice_counts_once() {
     assert_eq!(page.matches("Asked for more").count(), 2, "{page}");
     let retried = async || browser.post(&retry, &[("once", &once)]).await.header("location").to_owned();
     assert_eq!(retried().await, retried().await);
+    // The same words in another form of the page are something else.
+    send(CHANGE).await;
+    assert_eq!(browser.get(&job).await.body.matches("Asked for more").count(), 3);
 }
 
 #[tokio::test]

@@ -36,6 +36,7 @@ mod pages;
 mod people;
 mod postgres;
 mod provider;
+mod pull_states;
 mod raw;
 mod readers;
 mod reports;
