@@ -18,6 +18,7 @@ mod crash;
 mod dates;
 mod deletion;
 mod described;
+mod fixture;
 mod follow_ups;
 mod forged;
 mod hosts;

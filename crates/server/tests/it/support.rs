@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::TestClock;
+use jiff::Timestamp;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use server::{App, Server, Settings, Worker};
@@ -69,9 +70,19 @@ impl TestServer {
 
     /// With other parts than a server has.
     pub(crate) async fn start_from(shape: impl FnOnce(&mut Settings), parts: impl FnOnce(&mut App)) -> Self {
+        let now = "2026-11-15T12:00:00Z".parse().unwrap();
+        Self::start_in(tempfile::tempdir().unwrap(), now, shape, parts).await
+    }
+
+    /// In a directory that can have a `data` directory already, at a time of its own.
+    pub(crate) async fn start_in(
+        dir: TempDir,
+        now: Timestamp,
+        shape: impl FnOnce(&mut Settings),
+        parts: impl FnOnce(&mut App),
+    ) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let dir = tempfile::tempdir().unwrap();
-        let clock = Arc::new(TestClock::at("2026-11-15T12:00:00Z".parse().unwrap()));
+        let clock = Arc::new(TestClock::at(now));
         let mut settings = Settings::new(dir.path().join("data"));
         settings.listen = "127.0.0.1:0".parse().unwrap();
         settings.workers = 0; // jobs run when the test says so

@@ -62,6 +62,13 @@ impl Database {
         self.cluster.sql(&self.name, sql)
     }
 
+    /// Runs the statements of a file, such as one that `pg_dump` wrote.
+    #[allow(dead_code, reason = "not every test binary restores a dump")]
+    pub(crate) fn run_file(&self, file: &Path) {
+        let mut psql = self.cluster.psql(&self.name);
+        run(psql.arg("-f").arg(file));
+    }
+
     /// Cuts every connection to it, and lets none be made any more.
     pub(crate) fn close(&self) {
         let name = &self.name;
@@ -178,22 +185,14 @@ impl Cluster {
     }
 
     fn sql(&self, database: &str, sql: &str) -> String {
+        run(self.psql(database).arg("-c").arg(sql))
+    }
+
+    fn psql(&self, database: &str) -> Command {
         let mut psql = Command::new(self.programs.join("psql"));
-        psql.args([
-            "-X",
-            "-q",
-            "-A",
-            "-t",
-            "-v",
-            "ON_ERROR_STOP=1",
-            "-U",
-            "postgres",
-            "-d",
-            database,
-            "-c",
-            sql,
-        ]);
-        run(psql.arg("-h").arg(self.data()).env_remove("PGOPTIONS"))
+        psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-d", database]);
+        psql.arg("-h").arg(self.data()).env_remove("PGOPTIONS");
+        psql
     }
 }
 
