@@ -5,6 +5,8 @@ mod admin;
 mod args;
 mod check;
 mod client;
+#[cfg(test)]
+mod contract;
 mod demo;
 mod doctor;
 mod log;

@@ -14,7 +14,7 @@ use crate::args::{Data, quoted};
 pub(crate) use models::ModelTable;
 
 /// Every setting there is; a name in the file that is not here is a mistake, and said so.
-const NAMES: &[&str] = &[
+pub(crate) const NAMES: &[&str] = &[
     "listen",
     "data",
     "database_url",
