@@ -22,10 +22,17 @@ class Seen:
     def __init__(self, job):
         self.id, self.looks, self.events = job["id"], [job], []
         self.notes, self.archived = [], False
+        # Only one thread looks at a time, so that an older answer does not come after a newer one.
+        self.lock, self.requests, self.looked = threading.Lock(), 0, 0
 
     @property
     def status(self):
         return self.looks[-1]["status"]
+
+    @property
+    def is_active(self):
+        """As far as we know: what was asked for since the last look may not have ended."""
+        return self.status == "active" or self.looked < self.requests
 
 
 class Clients:
@@ -37,6 +44,8 @@ class Clients:
         self.made, self.answers, self.retries = 0, 0, 0
         self.resting = threading.Event()
         self.over = threading.Event()
+        self.abandoned = threading.Event()
+        """Nobody cares any more: what was begun need not be brought to its end."""
         work = [self.make] * makers + [self.view, self.watch]
         self.threads = [threading.Thread(target=self.run, args=(one,), daemon=True) for one in work]
 
@@ -59,8 +68,8 @@ class Clients:
 
     def ask(self, method, path, body=None, once=None, server=None):
         """Until there is an answer. What was begun is brought to its end, whatever else is over."""
-        until = time.monotonic() + PATIENCE
-        while time.monotonic() < until:
+        until, why = time.monotonic() + PATIENCE, "it was abandoned"
+        while time.monotonic() < until and not self.abandoned.is_set():
             at = server or random.choice(self.world.servers)
             try:
                 answer = at.ask(method, path, body, self.world.key, once)
@@ -81,7 +90,7 @@ class Clients:
             return f"note-{self.made:05}"
 
     def active(self):
-        return [seen for seen in list(self.jobs.values()) if seen.status == "active"]
+        return [seen for seen in list(self.jobs.values()) if seen.is_active]
 
     def make(self):
         if self.resting.is_set() or len(self.active()) >= self.most_active:
@@ -106,6 +115,7 @@ class Clients:
         status, job = self.ask("POST", self.path(seen.id, "message"), {"prompt": prompt(note)}, once=note)
         if status == 200:
             seen.notes.append(note)
+            seen.requests += 1
         elif status != 409:
             self.wrong.append(f"a follow-up was answered with {status}: {job}")
 
@@ -138,15 +148,18 @@ class Clients:
 
     def look(self, seen):
         """Keeps how the job looks, if that has changed; what was told once is never taken back."""
-        status, job = self.ask("GET", self.path(seen.id))
-        if status != 200:
-            return self.wrong.append(f"job {seen.id} was answered with {status}")
-        if job != seen.looks[-1]:
-            seen.looks.append(job)
-        _, events = self.ask("GET", self.path(seen.id, "events"))
-        if events[: len(seen.events)] != seen.events:
-            self.wrong.append(f"events of job {seen.id} have changed")
-        seen.events = max(seen.events, events, key=len)
+        with seen.lock:
+            requests = seen.requests
+            status, job = self.ask("GET", self.path(seen.id))
+            if status != 200:
+                return self.wrong.append(f"job {seen.id} was answered with {status}")
+            if job != seen.looks[-1]:
+                seen.looks.append(job)
+            _, events = self.ask("GET", self.path(seen.id, "events"))
+            if events[: len(seen.events)] != seen.events:
+                self.wrong.append(f"events of job {seen.id} have changed")
+            seen.events = max(seen.events, events, key=len)
+            seen.looked = requests
 
     def rest(self, patience):
         """Nobody asks for more, and everything that was asked for ends."""

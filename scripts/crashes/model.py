@@ -16,7 +16,9 @@ NOTE = re.compile(r"note-[0-9a-z]+")
 
 
 def path(note):
-    return f"notes/{note}.md"
+    """A note whose name begins with `docs` is for a project whose pages are in that folder."""
+    folder = "docs/" if note.startswith("note-docs") else ""
+    return f"{folder}notes/{note}.md"
 
 
 def prompt(note):

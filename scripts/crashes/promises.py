@@ -25,9 +25,6 @@ class Verdict:
     def add(self, column, sentences):
         self.wrong[column].extend(sentences)
 
-    def sentences(self):
-        return [f"{column}: {one}" for column, all_of_it in self.wrong.items() for one in all_of_it]
-
 
 def judge(world, clients, refusals=0):
     verdict = Verdict()

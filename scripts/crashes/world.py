@@ -9,13 +9,13 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 
 from support import NO_LIMITS, TARGET, build, repository
 
 from .model import Model
+from .processes import kill_session
 
 TOKEN = "tok-0123456789abcdef"
 NAME = "acme/docs"
@@ -42,12 +42,16 @@ class Gone(Exception):
     """No answer, or one that says to come again."""
 
 
+class NotReady(SystemExit):
+    """A server that does not start ends the program, unless a round says otherwise."""
+
+
 class Server:
     """One `docwright serve`, which can die and come back at the same address."""
 
     def __init__(self, world, number):
         self.world, self.port, self.process = world, free_port(), None
-        self.data, self.temporary = world.folder / f"data-{number}", world.folder / f"tmp-{number}"
+        self.data, self.temporary = world.data_directory(number), world.folder / f"tmp-{number}"
         self.log = world.folder / f"server-{number}.log"
         self.temporary.mkdir()
         self.sessions = []
@@ -71,9 +75,9 @@ class Server:
                 if self.ask("GET", "/readyz")[0] == 200:
                     return
             if self.process.poll() is not None:
-                sys.exit("the server did not start:\n" + self.log.read_text()[-2000:])
+                raise NotReady("the server did not start:\n" + self.log.read_text()[-2000:])
             time.sleep(0.01)
-        sys.exit("the server was not ready in time:\n" + self.log.read_text()[-2000:])
+        raise NotReady("the server was not ready in time:\n" + self.log.read_text()[-2000:])
 
     def dead(self):
         return self.process.poll() is not None
@@ -82,6 +86,11 @@ class Server:
         """Of what was started by strace, strace is killed alone, and its child with it: it is one session."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL) if self.before else self.process.kill()
+        self.process.wait()
+
+    def kill_all(self):
+        """The server and every process that it started, such as git, as when the machine stops."""
+        kill_session(self.process.pid)
         self.process.wait()
 
     def stop(self):
@@ -111,30 +120,22 @@ class Server:
             connection.close()
 
 
-class World:
-    """A folder with everything in it, for one round."""
+class BaseWorld:
+    """A folder, a model and servers, for one round. Subclasses add repositories and projects."""
 
     def __init__(self, servers=1, database=None, slowest=0.03, keep=False):
         self.folder, self.keep = pathlib.Path(tempfile.mkdtemp(prefix="docwright-crash-")), keep
         self.folder.chmod(0o755)
         self.model = Model(slowest)
         self.database = database
-        self.host_url, self.host = self.start_host()
         self.environment = self.settings()
         self.config = ["--config", str(self.write_config())]
         self.servers = [Server(self, number) for number in range(servers)]
         self.failpoint = self.folder / "failpoint"
         self.environment["DOCWRIGHT_FAILPOINT_FILE"] = str(self.failpoint)
-        self.project = self.admin("project", "create", "--name", "D", *self.repository_flags())["id"]
-        self.key = self.admin("key", "create", "--name", "K")["key"]
 
-    def start_host(self):
-        docs = repository(self.folder / "docs", PAGES)
-        (self.folder / "host").mkdir()
-        flags = ["--kind", "github", "--token", TOKEN, "--repository", f"{NAME}={docs}", "--rate-limit", "100000000", "--user", "noor"]
-        environment = {**os.environ, "TMPDIR": str(self.folder / "host")}
-        process = subprocess.Popen([HOST, *flags], env=environment, stdout=subprocess.PIPE, text=True)
-        return process.stdout.readline().strip(), process
+    def data_directory(self, number):
+        return self.folder / f"data-{number}"
 
     def settings(self):
         settings = {**os.environ, **NO_LIMITS, "DOCWRIGHT_LOG": "info,access=off", "RUST_BACKTRACE": "0"}
@@ -152,26 +153,10 @@ class World:
         config.write_text("\n".join(["hosts_allow_private = true", "[models.scripted]", *lines]))
         return config
 
-    def repository_flags(self):
-        token = self.folder / "token"
-        token.write_text(TOKEN)
-        place = ["--host", "github", "--repository", f"{self.host_url}/{NAME}", "--token-file", str(token)]
-        return [*place, "--model", "scripted", "--label", "docs", "--reviewer", "noor"]
-
     def admin(self, *arguments):
         environment = {**self.environment, "DOCWRIGHT_DATA": str(self.servers[0].data)}
         command = [BINARY, *self.config, *arguments, "--json"]
         return json.loads(subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True).stdout)
-
-    def ask_host(self, method, path, body=None):
-        connection = http.client.HTTPConnection(self.host_url.removeprefix("http://"), timeout=30)
-        connection.request(method, path, body and json.dumps(body), {"Content-Type": "application/json"})
-        text = connection.getresponse().read()
-        connection.close()
-        return json.loads(text) if text else None
-
-    def host_repository(self):
-        return next((self.folder / "host").rglob("*.git"))
 
     def start(self):
         """One after the other: the first has the page views."""
@@ -183,10 +168,48 @@ class World:
         for server in self.servers:
             if server.process and not server.dead():
                 server.stop()
-        self.host.terminate()
-        self.host.wait(30)
-        self.host.stdout.close()
         self.model.stop()
         if self.keep:
             return print(f"kept: {self.folder}")
         shutil.rmtree(self.folder)
+
+
+class World(BaseWorld):
+    """One with a project at a repository host, which `fakehost` plays. `durable`: the host syncs what it writes."""
+
+    def __init__(self, *options, durable=False, **more):
+        super().__init__(*options, **more)
+        self.host_url, self.host = self.start_host(durable)
+        self.project = self.admin("project", "create", "--name", "D", *self.repository_flags())["id"]
+        self.key = self.admin("key", "create", "--name", "K")["key"]
+
+    def start_host(self, durable):
+        docs = repository(self.folder / "docs", PAGES)
+        (self.folder / "host").mkdir()
+        flags = ["--kind", "github", "--token", TOKEN, "--repository", f"{NAME}={docs}", "--rate-limit", "100000000", "--user", "noor"]
+        environment = {**os.environ, "TMPDIR": str(self.folder / "host")}
+        command = [HOST, *flags, *(["--durable"] if durable else [])]
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+        return process.stdout.readline().strip(), process
+
+    def repository_flags(self):
+        token = self.folder / "token"
+        token.write_text(TOKEN)
+        place = ["--host", "github", "--repository", f"{self.host_url}/{NAME}", "--token-file", str(token)]
+        return [*place, "--model", "scripted", "--label", "docs", "--reviewer", "noor"]
+
+    def ask_host(self, method, path, body=None):
+        connection = http.client.HTTPConnection(self.host_url.removeprefix("http://"), timeout=30)
+        connection.request(method, path, body and json.dumps(body), {"Content-Type": "application/json"})
+        text = connection.getresponse().read()
+        connection.close()
+        return json.loads(text) if text else None
+
+    def host_repository(self):
+        return next((self.folder / "host").rglob("*.git"))
+
+    def end(self):
+        self.host.terminate()
+        self.host.wait(30)
+        self.host.stdout.close()
+        super().end()

@@ -1,6 +1,8 @@
 //! The fake host as a program, for tests that are no Rust: prints its address and runs until it is
 //! ended.
 
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -33,6 +35,9 @@ struct Flags {
     /// Somebody who can review; may be repeated.
     #[arg(long)]
     user: Vec<String>,
+    /// Sync what git writes to the disk, as for a round that cuts the power; without it nothing is synced.
+    #[arg(long)]
+    durable: bool,
 }
 
 #[tokio::main]
@@ -43,9 +48,12 @@ async fn main() -> anyhow::Result<()> {
         host.token(&token, access);
     }
     for repository in flags.repository {
-        match repository.split_once('=') {
-            Some((name, path)) => drop(host.mirror(name, Path::new(path)).await),
-            None => drop(host.repository(&repository, &[("index.md", "# Docs\n")]).await),
+        let made = match repository.split_once('=') {
+            Some((name, path)) => host.mirror(name, Path::new(path)).await,
+            None => host.repository(&repository, &[("index.md", "# Docs\n")]).await,
+        };
+        if flags.durable {
+            sync_writes(&made.git_dir)?;
         }
     }
     if let Some((id, installation, key)) = flags.app {
@@ -63,6 +71,12 @@ async fn main() -> anyhow::Result<()> {
         _ = asked.recv() => Ok(()),
         interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
     }
+}
+
+/// git takes the last value that the file has.
+fn sync_writes(git_dir: &Path) -> std::io::Result<()> {
+    let mut config = OpenOptions::new().append(true).open(git_dir.join("config"))?;
+    config.write_all(b"[core]\n\tfsync = all\n\tfsyncMethod = fsync\n")
 }
 
 fn token(text: &str) -> Result<(String, Access), String> {

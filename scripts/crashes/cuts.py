@@ -1,0 +1,141 @@
+"""Rounds with the embedded host: power cuts and kills, one world for as long as nothing is wrong with it."""
+
+import contextlib
+import random
+import time
+
+from . import durable
+from .embedded import EmbeddedWorld
+from .load import Load
+from .power import Disks
+from .world import NotReady
+
+HEAD = ["     round", "seed", "cuts", "worlds", "jobs", "merged", "viewed", "lines", "new keys", *durable.COLUMNS, "start s", "worst"]
+# Seconds until a cut: most are early, and some come right after something was acknowledged.
+EARLY, LATE, AFTER_ACKNOWLEDGMENT = 0.5, 3, 3
+REST_SECONDS = 30
+# How often a server is cut off or killed again while it starts.
+WHILE_STARTING = 0.15
+KILLS_BETWEEN_JUDGMENTS = 5
+
+
+class Round:
+    """What was acknowledged and what is wrong, over all worlds of a round."""
+
+    def __init__(self, name, seed):
+        self.name, self.seed, self.random = name, seed, random.Random(seed)
+        self.cuts = self.worlds = 0
+        self.acknowledged, self.starts = [0] * 5, []
+        self.wrong = {column: [] for column in durable.COLUMNS}
+
+    def problems(self):
+        return sum(map(len, self.wrong.values()))
+
+    def row(self):
+        starts = sorted(self.starts) or [0]
+        wrong = [len(all_of_it) for all_of_it in self.wrong.values()]
+        times = [f"{starts[len(starts) // 2]:.1f}", f"{starts[-1]:.1f}"]
+        return [self.name, self.seed, self.cuts, self.worlds, *self.acknowledged, *wrong, *times]
+
+    def count(self, loads):
+        for load in loads:
+            figures = [len(load.jobs), len(load.merges), load.views, load.lines, len(load.keys)]
+            self.acknowledged = [sum(pair) for pair in zip(self.acknowledged, figures)]
+
+
+def power(seed, cuts, kind, layout, keep=False):
+    """What is broken once stays broken, so that a world with something wrong is followed by a new one."""
+    this = Round(f"{kind} {layout}", seed)
+    while this.cuts < cuts:
+        with Disks(kind, layout) as disks, one_world(this, disks, keep) as (world, loads):
+            well = True
+            while well and this.cuts < cuts:
+                wait_for_moment(this, loads)
+                cut(this, world)
+                well = is_well(this, world, loads, whole=this.cuts >= cuts)
+    return this
+
+
+def kills(seed, count, keep=False):
+    """Without power cuts: the server alone, or every process that it and the commands have started."""
+    this = Round("kills", seed)
+    while this.cuts < count:
+        with one_world(this, None, keep) as (world, loads):
+            well = True
+            while well and this.cuts < count:
+                for _ in range(min(KILLS_BETWEEN_JUDGMENTS, count - this.cuts)):
+                    wait_for_moment(this, loads)
+                    kill(this, world)
+                well = is_well(this, world, loads, whole=this.cuts >= count)
+    return this
+
+
+@contextlib.contextmanager
+def one_world(this, disks, keep):
+    world, loads = EmbeddedWorld(disks, keep), []
+    this.worlds += 1
+    try:
+        world.start()
+        loads += [Load(world, project, this.seed + number) for number, project in enumerate(world.projects)]
+        for load in loads:
+            load.start()
+        yield world, loads
+        this.count(loads)
+    finally:
+        for load in loads:
+            load.over.set()
+            load.abandoned.set()
+        world.end()
+
+
+def wait_for_moment(this, loads):
+    dice = this.random.random()
+    for load in loads:
+        load.acknowledged.clear()
+        load.only_git.set() if this.random.random() < 0.5 else load.only_git.clear()
+    if dice < 0.4:
+        this.random.choice(loads).acknowledged.wait(AFTER_ACKNOWLEDGMENT)
+    else:
+        time.sleep(this.random.uniform(0, EARLY if dice < 0.7 else LATE))
+
+
+def cut(this, world):
+    world.cut()
+    this.cuts += 1
+    while this.random.random() < WHILE_STARTING:
+        world.server.start()
+        time.sleep(this.random.uniform(0, EARLY))
+        world.cut()
+        this.cuts += 1
+    world.server.start()
+
+
+def kill(this, world):
+    world.kill(children=this.random.random() < 0.5)
+    this.cuts += 1
+    while this.random.random() < WHILE_STARTING:
+        world.server.start()
+        time.sleep(this.random.uniform(0, EARLY))
+        world.kill(children=this.random.random() < 0.5)
+        this.cuts += 1
+    world.server.start()
+    world.is_up.set()
+
+
+def is_well(this, world, loads, whole=False):
+    """Judges, and lets the load go on if nothing is wrong."""
+    before = this.problems()
+    try:
+        began = time.monotonic()
+        world.server.ready()
+        this.starts.append(time.monotonic() - began)
+        world.is_up.set()
+    except NotReady as why:
+        this.wrong["stuck"].append(str(why))
+        return False
+    rested = [load for load in loads if load.rest(REST_SECONDS)]
+    durable.judge(world, loads, whole, this.wrong)
+    this.wrong["stuck"].extend(durable.stuck(world, loads, rested))
+    for load in loads:
+        load.resume()
+    return this.problems() == before
