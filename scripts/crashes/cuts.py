@@ -6,13 +6,14 @@ import time
 
 from . import durable
 from .embedded import EmbeddedWorld
+from .inotify import LockWatch
 from .load import Load
 from .power import Disks
 from .world import NotReady
 
 HEAD = ["     round", "seed", "cuts", "worlds", "jobs", "merged", "viewed", "lines", "new keys", *durable.COLUMNS, "start s", "worst"]
-# Seconds until a cut: most are early, and some come right after something was acknowledged.
-EARLY, LATE, AFTER_ACKNOWLEDGMENT = 0.5, 3, 3
+# Seconds until a cut, at most. Some come as soon as a lock is made, or right after something was acknowledged.
+EARLY, LATE = 0.5, 3
 REST_SECONDS = 30
 # How often a server is cut off or killed again while it starts.
 WHILE_STARTING = 0.15
@@ -50,7 +51,7 @@ def power(seed, cuts, kind, layout, keep=False):
         with Disks(kind, layout) as disks, one_world(this, disks, keep) as (world, loads):
             well = True
             while well and this.cuts < cuts:
-                wait_for_moment(this, loads)
+                wait_for_moment(this, world, loads)
                 cut(this, world)
                 well = is_well(this, world, loads, whole=this.cuts >= cuts)
     return this
@@ -64,7 +65,7 @@ def kills(seed, count, keep=False):
             well = True
             while well and this.cuts < count:
                 for _ in range(min(KILLS_BETWEEN_JUDGMENTS, count - this.cuts)):
-                    wait_for_moment(this, loads)
+                    wait_for_moment(this, world, loads)
                     kill(this, world)
                 well = is_well(this, world, loads, whole=this.cuts >= count)
     return this
@@ -88,15 +89,18 @@ def one_world(this, disks, keep):
         world.end()
 
 
-def wait_for_moment(this, loads):
+def wait_for_moment(this, world, loads):
     dice = this.random.random()
     for load in loads:
         load.acknowledged.clear()
         load.only_git.set() if this.random.random() < 0.5 else load.only_git.clear()
-    if dice < 0.4:
-        this.random.choice(loads).acknowledged.wait(AFTER_ACKNOWLEDGMENT)
+    if dice < 0.3:
+        with LockWatch(world.lock_folders()) as locks:
+            locks.wait(LATE)
+    elif dice < 0.6:
+        this.random.choice(loads).acknowledged.wait(LATE)
     else:
-        time.sleep(this.random.uniform(0, EARLY if dice < 0.7 else LATE))
+        time.sleep(this.random.uniform(0, EARLY if dice < 0.8 else LATE))
 
 
 def cut(this, world):

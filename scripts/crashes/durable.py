@@ -15,6 +15,8 @@ from .processes import members
 COLUMNS = ("lost", "given up", "branches", "merges", "damaged", "locks", "stuck", "views", "imports", "keys",
            "regressions", "event gaps", "orphans", "other")
 MAX_PULLS = 65535
+# Names of what was never finished. git takes no notice of it.
+UNFINISHED = ("tmp_", ".tmp")
 SAMPLED_KEYS = 5
 # How long a file that somebody writes just now may be there, although nobody asks for anything.
 GRACE = 10
@@ -70,7 +72,7 @@ class Repository:
             if file.suffix != ".lock" and not file.read_text().strip("\0\n "):
                 yield f"{file.relative_to(self.git_dir)} is an empty ref"
         for file in self.files("objects"):
-            if file.stat().st_size == 0 and not any(part.startswith("tmp_") for part in file.parts):
+            if file.stat().st_size == 0 and not any(part.startswith(UNFINISHED) for part in file.parts):
                 yield f"{file.relative_to(self.git_dir)} is an empty object"
         checked = self.git("fsck", "--full", "--strict", "--no-dangling", "--no-progress")
         if checked.returncode:
@@ -117,7 +119,9 @@ def branches(world, load, repository, jobs):
             yield f"{seen.looks[-1]['prLink']} of job {seen.id} is not listed"
     for seen in jobs:
         branch = seen.looks[-1]["source"]["ref"]
-        if seen.status == "completed" and branch in heads:
+        # What a run that failed was asked for is missing; that it failed is said elsewhere.
+        failed = any(end["reason"] == "failed" for end in ends(seen))
+        if seen.status == "completed" and branch in heads and not failed:
             missing = pages_of(seen) - repository.names(branch)
             if missing:
                 yield f"{branch} is without {sorted(missing)}"

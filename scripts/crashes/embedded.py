@@ -12,7 +12,7 @@ import urllib.parse
 
 from support import repository
 
-from .processes import kill_session
+from .processes import kill_sessions
 from .world import BINARY, PAGES, BaseWorld, Gone
 
 # git takes a setting of `receive` as a reason to push by the git program; without one the server writes by itself.
@@ -80,7 +80,8 @@ class EmbeddedWorld(BaseWorld):
         A command on the data directory starts only while the machine has power, and dies with it.
         """
         environment = {**self.environment, "DOCWRIGHT_URL": f"http://127.0.0.1:{self.server.port}",
-                       "DOCWRIGHT_API_KEY": self.key, "DOCWRIGHT_DATA": str(self.server.data)}
+                       "DOCWRIGHT_API_KEY": self.key, "DOCWRIGHT_DATA": str(self.server.data),
+                       "TMPDIR": str(self.folder)}
         command = [BINARY, *self.config, *arguments, "--json"]
         with self.gate if on_data else contextlib.nullcontext():
             if on_data and not self.is_up.is_set():
@@ -92,7 +93,7 @@ class EmbeddedWorld(BaseWorld):
         try:
             printed, complaint = process.communicate(timeout=COMMAND_SECONDS)
         except subprocess.TimeoutExpired:
-            kill_session(process.pid)
+            kill_sessions(process.pid)
             printed, complaint = process.communicate()
         finally:
             self.running.discard(process)
@@ -100,26 +101,29 @@ class EmbeddedWorld(BaseWorld):
 
     def cut(self):
         """The power goes; with it every process that was at work on the disks."""
+        self.is_up.clear()
+        self.disks.cut()
         with self.gate:
-            self.is_up.clear()
-            self.disks.cut()
-            self.kill_commands()
-            self.server.kill_all()
+            self.kill_all()
         self.disks.remount()
 
     def kill(self, children):
         """The server alone, or every process that it and the commands started."""
+        self.is_up.clear()
+        if children:
+            # Before the gate, which a command that starts just now can hold for longer than a lock is held.
+            kill_sessions(self.server.process.pid)
         with self.gate:
-            self.is_up.clear()
-            if children:
-                self.server.kill_all()
-                self.kill_commands()
-            else:
-                self.server.kill()
+            self.kill_all() if children else self.server.kill()
 
-    def kill_commands(self):
-        for process in list(self.running):
-            kill_session(process.pid)
+    def kill_all(self):
+        kill_sessions(self.server.process.pid, *(process.pid for process in list(self.running)))
+        self.server.process.wait()
+
+    def lock_folders(self):
+        """Where git locks what it writes."""
+        folders = [project.git_dir / below for project in self.projects for below in ("", "refs/heads", "refs/heads/docwright")]
+        return [folder for folder in folders if folder.is_dir()]
 
     def sign_in(self):
         code, printed, complaint = self.command("login")
@@ -155,5 +159,5 @@ class EmbeddedWorld(BaseWorld):
     def end(self):
         with self.gate:
             self.is_up.clear()
-            self.kill_commands()
+            kill_sessions(*(process.pid for process in list(self.running)))
         super().end()

@@ -12,7 +12,8 @@ from http.server import ThreadingHTTPServer
 
 from benches import model
 
-NOTE = re.compile(r"note-[0-9a-z]+")
+# As `prompt` asks for it; the names of pages that are there are no requests.
+NOTE = re.compile(r"Write the (note-[0-9a-z]+)")
 
 
 def path(note):

@@ -15,7 +15,6 @@ import time
 from support import NO_LIMITS, TARGET, build, repository
 
 from .model import Model
-from .processes import kill_session
 
 TOKEN = "tok-0123456789abcdef"
 NAME = "acme/docs"
@@ -86,11 +85,6 @@ class Server:
         """Of what was started by strace, strace is killed alone, and its child with it: it is one session."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL) if self.before else self.process.kill()
-        self.process.wait()
-
-    def kill_all(self):
-        """The server and every process that it started, such as git, as when the machine stops."""
-        kill_session(self.process.pid)
         self.process.wait()
 
     def stop(self):
