@@ -57,6 +57,8 @@ class Clients:
         self.over.set()
         for thread in self.threads:
             thread.join(PATIENCE + 30)
+            if thread.is_alive():
+                self.wrong.append("a client did not end, so what it was told is not known")
 
     def run(self, step):
         while not self.over.is_set():

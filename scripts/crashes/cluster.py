@@ -1,14 +1,20 @@
 """A PostgreSQL of our own: in a temporary directory, on a socket and nowhere else, not as root. It keeps what it has
 acknowledged, as one that is in use does."""
 
+import contextlib
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 
+from .processes import children
+
 SETTINGS = """listen_addresses = ''
+fsync = on
+synchronous_commit = on
 unix_socket_directories = '{data}'
 max_connections = 200
 shared_buffers = 64MB
@@ -23,9 +29,11 @@ def programs():
 
 
 class Cluster:
-    def __init__(self):
+    """Below `parent`, such as a disk that loses its power, or in the temporary directory."""
+
+    def __init__(self, parent=None):
         self.programs, self.made = programs(), 0
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="docwright-crash-pg-"))
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="docwright-crash-pg-", dir=parent))
         self.folder.chmod(0o755)
         self.data = self.folder / "data"
         self.data.mkdir(mode=0o700)
@@ -53,9 +61,16 @@ class Cluster:
 
     def start(self):
         self.run("pg_ctl", "start", "-w", "-s", "-l", "/dev/null", "-D", self.data)
+        self.leader = int((self.data / "postmaster.pid").read_text().split()[0])
 
     def stop(self):
         self.run("pg_ctl", "stop", "-s", "-m", "immediate", "-D", self.data)
+
+    def kill(self):
+        """Every process at once, as when the power goes."""
+        for process in [self.leader, *children(self.leader)]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
 
     def restart(self, seconds):
         """As a crash: nothing is brought to an end. It is away for a while."""

@@ -5,6 +5,8 @@ import random
 import time
 
 from . import durable
+from .cluster import Cluster
+from .clients import Unanswered
 from .embedded import EmbeddedWorld
 from .inotify import LockWatch
 from .load import Load
@@ -14,7 +16,8 @@ from .world import NotReady
 HEAD = ["     round", "seed", "cuts", "worlds", "jobs", "merged", "viewed", "lines", "new keys", *durable.COLUMNS, "start s", "worst"]
 # Seconds until a cut, at most. Some come as soon as a lock is made, or right after something was acknowledged.
 EARLY, LATE = 0.5, 3
-REST_SECONDS = 30
+# On PostgreSQL the lease of a server that is gone must run out first.
+REST_SECONDS = {"sqlite": 30, "postgres": 150}
 # How often a server is cut off or killed again while it starts.
 WHILE_STARTING = 0.15
 KILLS_BETWEEN_JUDGMENTS = 5
@@ -23,8 +26,8 @@ KILLS_BETWEEN_JUDGMENTS = 5
 class Round:
     """What was acknowledged and what is wrong, over all worlds of a round."""
 
-    def __init__(self, name, seed):
-        self.name, self.seed, self.random = name, seed, random.Random(seed)
+    def __init__(self, name, seed, backend="sqlite"):
+        self.name, self.seed, self.random, self.backend = name, seed, random.Random(seed), backend
         self.cuts = self.worlds = 0
         self.acknowledged, self.starts = [0] * 5, []
         self.wrong = {column: [] for column in durable.COLUMNS}
@@ -44,11 +47,12 @@ class Round:
             self.acknowledged = [sum(pair) for pair in zip(self.acknowledged, figures)]
 
 
-def power(seed, cuts, kind, layout, keep=False):
+def power(seed, cuts, kind, layout, keep=False, backend="sqlite"):
     """What is broken once stays broken, so that a world with something wrong is followed by a new one."""
-    this = Round(f"{kind} {layout}", seed)
+    this = Round(f"{kind} {layout}", seed, backend)
     while this.cuts < cuts:
-        with Disks(kind, layout) as disks, one_world(this, disks, keep) as (world, loads):
+        with Disks(kind, layout) as disks, database_on(disks, backend) as database, \
+                one_world(this, disks, keep, database) as (world, loads):
             well = True
             while well and this.cuts < cuts:
                 wait_for_moment(this, world, loads)
@@ -72,8 +76,20 @@ def kills(seed, count, keep=False):
 
 
 @contextlib.contextmanager
-def one_world(this, disks, keep):
-    world, loads = EmbeddedWorld(disks, keep), []
+def database_on(disks, backend):
+    """A database whose files lose their power with the data directory; `None` for SQLite."""
+    if backend == "sqlite":
+        yield None
+        return
+    disks.data.root.chmod(0o755)
+    disks.data.folder.chmod(0o755)
+    with Cluster(disks.data.root) as cluster:
+        yield cluster.database()
+
+
+@contextlib.contextmanager
+def one_world(this, disks, keep, database=None):
+    world, loads = EmbeddedWorld(disks, keep, database), []
     this.worlds += 1
     try:
         world.start()
@@ -137,9 +153,12 @@ def is_well(this, world, loads, whole=False):
     except NotReady as why:
         this.wrong["stuck"].append(str(why))
         return False
-    rested = [load for load in loads if load.rest(REST_SECONDS)]
-    durable.judge(world, loads, whole, this.wrong)
-    this.wrong["stuck"].extend(durable.stuck(world, loads, rested))
+    rested = [load for load in loads if load.rest(REST_SECONDS[this.backend])]
+    try:
+        durable.judge(world, loads, whole, this.wrong)
+        this.wrong["stuck"].extend(durable.stuck(world, loads, rested))
+    except Unanswered as why:
+        this.wrong["stuck"].append(str(why))
     for load in loads:
         load.resume()
     return this.problems() == before

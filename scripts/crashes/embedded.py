@@ -42,10 +42,10 @@ class Project:
 class EmbeddedWorld(BaseWorld):
     """`disks`: where the data directory and the repositories are, if their power is to be cut."""
 
-    def __init__(self, disks=None, keep=False):
+    def __init__(self, disks=None, keep=False, database=None):
         self.disks = disks
         self.gate, self.running, self.is_up = threading.RLock(), set(), threading.Event()
-        super().__init__(keep=keep)
+        super().__init__(keep=keep, database=database)
         self.key = self.admin("key", "create", "--name", "K")["key"]
         self.projects = [self.make_project(name, **options) for name, options in PROJECTS.items()]
         self.cookie = None
@@ -105,7 +105,11 @@ class EmbeddedWorld(BaseWorld):
         self.disks.cut()
         with self.gate:
             self.kill_all()
+        if self.database:
+            self.database.cluster.kill()
         self.disks.remount()
+        if self.database:
+            self.database.cluster.start()
 
     def kill(self, children):
         """The server alone, or every process that it and the commands started."""

@@ -83,6 +83,12 @@ class Load(Clients):
     def new_note(self):
         return super().new_note().replace("note-", f"note-{self.world.docs_path}")
 
+    def look(self, seen):
+        before = seen.status
+        super().look(seen)
+        if seen.status == "completed" != before:
+            self.acknowledged.set()
+
     def touch(self, seen):
         if seen:
             self.changed.add(seen.id)

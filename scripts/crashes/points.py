@@ -56,24 +56,35 @@ def die_at(this, place):
     arm(world, place)
     until = time.monotonic() + (2 if place.startswith(RARE) else REACHED)
     let_go = 0
-    while not (dead := [server for server in world.servers if server.dead()]) and time.monotonic() < until:
+    while not dead_servers(world) and time.monotonic() < until:
         if place.startswith("release") and time.monotonic() > let_go:
             let_go = time.monotonic() + LET_GO
             for seen in this.clients.active():
                 threading.Thread(target=this.clients.archive, args=(seen,), daemon=True).start()
         time.sleep(0.005)
-    world.failpoint.unlink(missing_ok=True)
+    reached = disarm(world)
     world.ask_host("DELETE", "/_fake/faults")
-    if dead:
-        this.kills.append(time.time())
-        harmed = this.clients.active()
-        dead[0].start()
-        dead[0].ready()
-        # On PostgreSQL their leases must run out first, and others get on meanwhile.
-        until = time.monotonic() + (MENDED if this.backend == "sqlite" else 0)
-        while any(seen.status == "active" for seen in harmed) and time.monotonic() < until:
-            time.sleep(0.01)
-    return bool(dead)
+    dead = dead_servers(world)
+    if dead and not reached:
+        this.clients.wrong.append(f"a server died, and not at {place}")
+    for server in dead:
+        start_again(this, server)
+    return reached
+
+
+def dead_servers(world):
+    return [server for server in world.servers if server.dead()]
+
+
+def start_again(this, server):
+    this.kills.append(time.time())
+    harmed = this.clients.active()
+    server.start()
+    server.ready()
+    # On PostgreSQL their leases must run out first, and others get on meanwhile.
+    until = time.monotonic() + (MENDED if this.backend == "sqlite" else 0)
+    while any(seen.is_active for seen in harmed) and time.monotonic() < until:
+        time.sleep(0.01)
 
 
 def arm(world, place):
@@ -81,3 +92,17 @@ def arm(world, place):
     new = world.failpoint.with_suffix(".new")
     new.write_text(place)
     new.rename(world.failpoint)
+
+
+def disarm(world):
+    """Whether somebody came by, who is dead then. A server that is about to die has taken the file away, and must not be
+    taken for one that came by the next place."""
+    world.failpoint.unlink(missing_ok=True)
+    hit = world.failpoint.with_suffix(".hit")
+    if not hit.exists():
+        return False
+    hit.unlink()
+    until = time.monotonic() + REACHED
+    while not dead_servers(world) and time.monotonic() < until:
+        time.sleep(0.005)
+    return True

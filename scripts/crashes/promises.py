@@ -108,8 +108,9 @@ def lost_notes(world, jobs):
 
 
 def git(repository, *arguments):
+    """What cannot be read has no lines, and must not pass for a repository in which nothing is wrong."""
     done = subprocess.run(["git", "-C", repository, *arguments], capture_output=True, text=True)
-    return done.stdout
+    return done.stdout if done.returncode == 0 else f"unreadable:{repository}"
 
 
 def by_head(world):

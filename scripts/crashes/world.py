@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -22,6 +23,7 @@ BINARY = TARGET / "debug/docwright-failpoints"
 HOST = TARGET / "debug/fakehost"
 PAGES = {"index.md": "# Kettle\n\nPress one, then two, then three.\n", "guide.md": "# Guide\n\nWords.\n"}
 START = 60
+PORTS = range(15000, 32000)
 
 
 def build_all():
@@ -32,9 +34,12 @@ def build_all():
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Below the ports that the kernel gives to connections: one of those could be taken while its server is dead."""
+    for port in random.sample(PORTS, len(PORTS)):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise SystemExit(f"every port from {PORTS[0]} to {PORTS[-1]} is taken")
 
 
 class Gone(Exception):
