@@ -72,6 +72,12 @@ class Cluster:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
 
+    def start_after_cut(self):
+        """Without what names a process of before: after a power cut no such process is there, or it is another one."""
+        for name in ("postmaster.pid", ".s.PGSQL.5432.lock"):
+            (self.data / name).unlink(missing_ok=True)
+        self.start()
+
     def restart(self, seconds):
         """As a crash: nothing is brought to an end. It is away for a while."""
         self.stop()

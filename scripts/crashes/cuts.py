@@ -5,8 +5,8 @@ import random
 import time
 
 from . import durable
-from .cluster import Cluster
 from .clients import Unanswered
+from .cluster import Cluster
 from .embedded import EmbeddedWorld
 from .inotify import LockWatch
 from .load import Load

@@ -109,7 +109,7 @@ class EmbeddedWorld(BaseWorld):
             self.database.cluster.kill()
         self.disks.remount()
         if self.database:
-            self.database.cluster.start()
+            self.database.cluster.start_after_cut()
 
     def kill(self, children):
         """The server alone, or every process that it and the commands started."""

@@ -3,6 +3,7 @@
 Everything that was acknowledged is kept here, outside of what loses its power."""
 
 import json
+import re
 import threading
 import time
 from datetime import datetime, timezone
@@ -15,6 +16,7 @@ MAX_LINES = 40
 # How long a merge or an import is tried again while the server runs.
 PATIENCE = 20
 ALREADY = "is merged already"
+PROBLEM = re.compile(r'<p class="problem" role="alert">(.*?)</p>', re.DOTALL)
 
 
 class Load(Clients):
@@ -123,7 +125,7 @@ class Load(Clients):
             if status == 303:
                 return None
             if status >= 400:
-                return f"{status} {page[:2000]}"
+                return f"{status} {' '.join(PROBLEM.findall(page)) or page[:500]}"
         code, _, complaint = self.machine.command("pull", "merge", self.world.project, str(number))
         return None if code == 0 or ALREADY in complaint else complaint
 

@@ -9,6 +9,8 @@ from .model import path as note_path
 from .world import NAME
 
 GAVE_UP = "The job was given up: "
+# What the host says where `rounds` has it say no.
+REFUSALS = ("Validation Failed", "Conflict")
 # How long what is left behind may stay: a git whose reader was killed, a pull request of an archived job.
 GRACE = 20
 
@@ -62,10 +64,12 @@ def gave_up(seen):
 
 
 def failures(jobs, refusals):
-    """A job fails because it killed its server three times, or because its host said no; nothing else happens here."""
+    """A job fails because it killed its server three times, or because its host said no, as often as it did at most;
+    nothing else happens here."""
     failed = [end["message"] for seen in jobs for end in ends(seen) if end["reason"] == "failed"]
     failed = [message for message in failed if not message.startswith(GAVE_UP)]
-    return failed if len(failed) > refusals else []
+    refused = [message for message in failed if message.endswith(REFUSALS)]
+    return failed if len(refused) > refusals else [message for message in failed if message not in refused]
 
 
 def lost(clients, jobs):
