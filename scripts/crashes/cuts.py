@@ -100,8 +100,10 @@ def one_world(this, disks, keep, database=None):
         this.count(loads)
     finally:
         for load in loads:
-            load.over.set()
-            load.abandoned.set()
+            load.abandon()
+        world.end_commands()
+        for load in loads:
+            load.stop()
         world.end()
 
 

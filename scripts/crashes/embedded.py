@@ -44,7 +44,9 @@ class EmbeddedWorld(BaseWorld):
 
     def __init__(self, disks=None, keep=False, database=None):
         self.disks = disks
-        self.gate, self.running, self.is_up = threading.RLock(), set(), threading.Event()
+        self.gate, self.is_up = threading.RLock(), threading.Event()
+        # Commands on the data directory, and others, such as an import, that a cut leaves alone.
+        self.running, self.elsewhere = set(), set()
         super().__init__(keep=keep, database=database)
         self.key = self.admin("key", "create", "--name", "K")["key"]
         self.projects = [self.make_project(name, **options) for name, options in PROJECTS.items()]
@@ -88,15 +90,15 @@ class EmbeddedWorld(BaseWorld):
                 raise Gone("the machine is off")
             process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                        stderr=subprocess.PIPE, text=True, start_new_session=True)
-            if on_data:
-                self.running.add(process)
+            started = self.running if on_data else self.elsewhere
+            started.add(process)
         try:
             printed, complaint = process.communicate(timeout=COMMAND_SECONDS)
         except subprocess.TimeoutExpired:
             kill_sessions(process.pid)
             printed, complaint = process.communicate()
         finally:
-            self.running.discard(process)
+            started.discard(process)
         return process.returncode, printed, complaint.strip()
 
     def cut(self):
@@ -160,8 +162,7 @@ class EmbeddedWorld(BaseWorld):
         status, _, page = self.browse("POST", f"{path}/merge", fields)
         return status, page
 
-    def end(self):
+    def end_commands(self):
         with self.gate:
             self.is_up.clear()
-            kill_sessions(*(process.pid for process in list(self.running)))
-        super().end()
+            kill_sessions(*(process.pid for process in [*self.running, *self.elsewhere]))

@@ -67,6 +67,10 @@ class Load(Clients):
             time.sleep(0.01)
         return not self.busy and not self.active()
 
+    def abandon(self):
+        self.over.set()
+        self.abandoned.set()
+
     def resume(self):
         self.changed.clear()
         self.resting.clear()
@@ -161,6 +165,8 @@ class Load(Clients):
             self.wrong.append(f"{log.name} cannot be imported: {complaint}")
 
     def bring_in_once(self, log):
+        if self.over.is_set():
+            return "it was abandoned"
         code, printed, complaint = self.machine.command("import", self.world.project, str(log), on_data=False)
         return None if code == 0 else complaint or printed
 
