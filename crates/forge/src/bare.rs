@@ -1,12 +1,13 @@
 //! Bare repositories of our own making, written file by file: no template, and no setting but ours.
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::{Error, Result};
+use crate::{Error, Result, stale};
 
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
 const HEAD: &str = "ref: refs/heads/none\n";
@@ -41,25 +42,47 @@ pub(crate) fn is_ours(dir: &Path) -> bool {
 /// merge and compare them without that one's configuration. Gone when dropped.
 pub(crate) struct Scratch {
     dir: TempDir,
+    /// Locked for as long as the repository is in use: what a killed process left is not.
+    _held: File,
 }
 
+/// How the names of scratch repositories begin.
+pub(crate) const SCRATCH_PREFIX: &str = "scratch-";
+/// The file in a scratch repository that its user holds by `flock`.
+const HELD: &str = "held";
+/// A scratch repository without that file is being made, or its maker was killed.
+const MAX_MAKING: Duration = Duration::from_secs(60);
+
 impl Scratch {
-    pub(crate) fn over(git_dir: &Path) -> Result<Self> {
+    /// Makes one in `folder`.
+    pub(crate) fn over(git_dir: &Path, folder: &Path) -> Result<Self> {
         // For nobody else to read: it holds what is merged of a private repository.
         let private = fs::Permissions::from_mode(0o700);
-        let dir = tempfile::Builder::new().prefix("docwright-").permissions(private).tempdir()?;
+        fs::create_dir_all(folder)?;
+        let dir = tempfile::Builder::new().prefix(SCRATCH_PREFIX).permissions(private).tempdir_in(folder)?;
+        let held = File::create(dir.path().join(HELD))?;
+        held.lock()?;
         make(dir.path())?;
         let mut alternates = git_dir.join("objects").into_os_string();
         alternates.push("\n");
         let listed = dir.path().join("objects/info/alternates");
         fs::write(listed, alternates.as_encoded_bytes())?;
         copy_shallow(git_dir, dir.path())?;
-        Ok(Self { dir })
+        Ok(Self { dir, _held: held })
     }
 
     pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
+}
+
+/// Removes a scratch repository that a killed process left.
+pub(crate) fn remove_stale_scratch(dir: &Path) -> std::io::Result<()> {
+    let is_stale = match File::open(dir.join(HELD)) {
+        Ok(held) => held.try_lock().is_ok(),
+        Err(_) => stale::age(&dir.symlink_metadata()?).is_some_and(|age| age > MAX_MAKING),
+    };
+    if is_stale { fs::remove_dir_all(dir) } else { Ok(()) }
 }
 
 /// A shallow repository lacks the parents of some commits; without its list of these, git would

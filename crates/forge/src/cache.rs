@@ -8,7 +8,8 @@ use tokio::sync::Mutex;
 
 use crate::commit::{self, NewCommit};
 use crate::git::{self, Git};
-use crate::{Error, Oid, Remote, Result, Snapshot, bare, diff, smart, snapshot, target, valid_branch};
+use crate::target::{self, Push};
+use crate::{Error, Oid, Remote, Result, Snapshot, bare, diff, smart, snapshot, valid_branch};
 
 const PINS: &str = "refs/docwright/pins/";
 
@@ -80,7 +81,7 @@ impl Cache {
 
     /// Whether `commit` is here, to be read and pushed.
     pub async fn has(&self, commit: &Oid) -> bool {
-        self.snapshot(commit).is_ok()
+        !snapshot::is_suspect(&self.dir) && self.snapshot(commit).is_ok()
     }
 
     /// Lets go of what `pin` kept. Fine when there is no such pin.
@@ -110,7 +111,7 @@ impl Cache {
     /// Writes the commit, and only the files and folders that differ from its base, and pins it.
     /// The same input makes the same commit, so that a step that was cut off can be done again.
     pub fn commit(&self, new: &NewCommit<'_>) -> Result<Oid> {
-        commit::write(&self.dir, new, &pin_ref(new.pin)?)
+        self.noticing(commit::write(&self.dir, new, &pin_ref(new.pin)?))
     }
 
     /// Pushes `commit` to exactly one branch, if that is not there or still at `from`. Fine when the
@@ -121,10 +122,11 @@ impl Cache {
         match remote {
             Remote::File(file) => {
                 let there = target::tip(file.path(), branch).await?;
-                let from = there.as_ref().filter(|tip| Some(*tip) == from);
-                target::push(&self.dir, file, commit, branch, from).await
+                let expected = there.filter(|tip| Some(tip) == from);
+                let push = Push { commit: commit.clone(), branch: branch.to_owned(), expected, merged: None };
+                self.noticing(target::push(&self.dir, file, push).await)
             }
-            Remote::Http(http) => smart::push(&self.dir, http, commit, branch, from).await,
+            Remote::Http(http) => self.noticing(smart::push(&self.dir, http, commit, branch, from).await),
         }
     }
 
@@ -140,7 +142,7 @@ impl Cache {
         valid_branch(branch)?;
         match remote {
             Remote::File(_) => self.push(remote, commit, branch, from).await,
-            Remote::Http(http) => smart::push_new(&self.dir, http, commit, branch, from).await,
+            Remote::Http(http) => self.noticing(smart::push_new(&self.dir, http, commit, branch, from).await),
         }
     }
 
@@ -171,7 +173,16 @@ impl Cache {
 
     /// What changed between two commits that are here, as git writes it; cut at 2 MiB.
     pub async fn diff(&self, from: &Oid, to: &Oid) -> Result<String> {
-        diff::between(&self.dir, from, to).await
+        self.noticing(diff::between(&self.dir, from, to).await)
+    }
+
+    /// Remembers what a power cut took from the cache, so that the next fetch makes it anew.
+    fn noticing<T>(&self, done: Result<T>) -> Result<T> {
+        let done = done.map_err(|error| match error {
+            Error::Git(words) if git::says_unreadable(&words) => Error::Damaged(words),
+            other => other,
+        });
+        snapshot::noticing(&self.dir, done)
     }
 
     /// Where `branch` is on the host just now; `None` when it is not there.

@@ -1,6 +1,7 @@
 //! What can go wrong, as far as a caller has to tell it apart.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::name::{printable, quoted};
 
@@ -39,6 +40,10 @@ pub enum Error {
     #[error("`{branch}` was changed by somebody else: fetch it and try again")]
     Moved { branch: String },
 
+    /// A lock file keeps the repository from being written, and no write of ours left it.
+    #[error("{}", locked_sentence(.lock, *.age))]
+    Locked { lock: PathBuf, age: Duration },
+
     /// The branch is somebody's working copy, which is never moved under its owner.
     #[error("{}", checked_out_sentence(.branch, .worktree, .merge.as_deref()))]
     CheckedOut {
@@ -61,7 +66,7 @@ pub enum Error {
 
     /// The host is in trouble, or wants to be left alone for a while: the same call works later.
     #[error("{sentence}")]
-    Later { sentence: String, after: Option<std::time::Duration> },
+    Later { sentence: String, after: Option<Duration> },
 
     /// The cached repository is damaged. The next fetch makes it anew.
     #[error("the cached copy of the repository is damaged and is fetched anew next time: {0}")]
@@ -100,6 +105,27 @@ fn checked_out_sentence(branch: &str, worktree: &Path, merge: Option<&str>) -> S
         }
         None => format!("`{branch}` is checked out in {place}: switch to another branch there"),
     }
+}
+
+fn locked_sentence(lock: &Path, age: Duration) -> String {
+    let shown = printable(&lock.display().to_string());
+    format!(
+        "git cannot write to the repository: the lock file {shown} has been there for {}. If no git command is \
+         running there, remove it: rm {}",
+        duration(age),
+        quoted(&shown)
+    )
+}
+
+fn duration(length: Duration) -> String {
+    let seconds = length.as_secs();
+    let (number, unit) = match seconds {
+        0..120 => (seconds, "second"),
+        120..7_200 => (seconds / 60, "minute"),
+        7_200..172_800 => (seconds / 3_600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    format!("{number} {unit}{}", if number == 1 { "" } else { "s" })
 }
 
 fn conflict_sentence(base: &str, files: &[String]) -> String {

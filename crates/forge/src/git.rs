@@ -53,6 +53,12 @@ const SETTINGS: &[&str] = &[
     "transfer.bundleURI=false",
 ];
 
+/// For every git that writes to a repository that is not a cache. By default git syncs neither loose objects nor refs,
+/// and a power cut then leaves empty files in their place.
+const DURABLE: &[&str] = &["core.fsync=objects,derived-metadata,reference", "core.fsyncMethod=fsync"];
+/// What is pushed is kept as one pack, so that it is known which directory to sync.
+const RECEIVE: &[&str] = &["receive.unpackLimit=1"];
+
 const ENVIRONMENT: &[(&str, &str)] = &[
     // A pack of a few bytes can make files of gigabytes.
     ("GIT_ALLOC_LIMIT", "512m"),
@@ -82,6 +88,7 @@ pub(crate) struct Git {
     name: &'static str,
     limit: Duration,
     max_output: usize,
+    stdin: Stdio,
 }
 
 pub(crate) struct Output {
@@ -97,10 +104,19 @@ pub(crate) struct Output {
 
 impl Git {
     pub(crate) fn at(dir: &Path, name: &'static str) -> Self {
+        Self::with_settings(dir, name, &[])
+    }
+
+    /// One that writes to a repository that is not a cache.
+    pub(crate) fn durable(dir: &Path, name: &'static str) -> Self {
+        Self::with_settings(dir, name, DURABLE)
+    }
+
+    fn with_settings(dir: &Path, name: &'static str, more: &[&str]) -> Self {
         let mut args: Vec<OsString> = vec!["-C".into(), dir.into(), "--no-pager".into()];
-        args.extend(SETTINGS.iter().flat_map(|setting| ["-c".into(), setting.into()]));
+        args.extend(SETTINGS.iter().chain(more).flat_map(|setting| ["-c".into(), setting.into()]));
         args.push(name.into());
-        Self { args, name, limit: QUICK, max_output: MAX_OUTPUT }
+        Self { args, name, limit: QUICK, max_output: MAX_OUTPUT, stdin: Stdio::null() }
     }
 
     pub(crate) fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
@@ -118,6 +134,12 @@ impl Git {
         self
     }
 
+    /// Gives it a file that it does not read, to hold for as long as it lives.
+    pub(crate) fn stdin(mut self, stdin: Stdio) -> Self {
+        self.stdin = stdin;
+        self
+    }
+
     /// Runs it and fails when it does.
     pub(crate) async fn text(self) -> Result<String> {
         let output = self.run().await?;
@@ -128,8 +150,9 @@ impl Git {
     }
 
     /// Runs it; what its exit code means is the caller's to say.
-    pub(crate) async fn run(self) -> Result<Output> {
-        let child = self.command().spawn().map_err(not_started)?;
+    pub(crate) async fn run(mut self) -> Result<Output> {
+        let stdin = std::mem::replace(&mut self.stdin, Stdio::null());
+        let child = self.command().stdin(stdin).spawn().map_err(not_started)?;
         self.attend(child, async { Ok(()) }).await
     }
 
@@ -173,7 +196,6 @@ impl Git {
             .env_clear()
             .env("PATH", path)
             .envs(ENVIRONMENT.iter().copied())
-            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
@@ -204,6 +226,14 @@ impl Output {
     }
 }
 
+/// Whether the git program says that an object of its own repository cannot be read. What the far side of a push says
+/// of its objects begins with `remote:`.
+pub(crate) fn says_unreadable(words: &str) -> bool {
+    const UNREADABLE: &[&str] =
+        &["is corrupt", "unable to read", "bad object", "unable to unpack", "is empty"];
+    !words.contains("remote:") && UNREADABLE.iter().any(|unreadable| words.contains(unreadable))
+}
+
 /// The first git in `path`. Looked up here, because the standard library starts a program that it has
 /// to look up in a changed environment from a copy of this whole process, which costs more than
 /// most calls of git.
@@ -218,7 +248,7 @@ fn program(path: &OsStr) -> PathBuf {
 /// The far side of a local transfer: `service` is `upload-pack` or `receive-pack`. git hands this
 /// to a shell, so it is made of constants alone.
 pub(crate) fn service(service: &'static str) -> String {
-    let settings = SETTINGS.iter().map(|setting| format!(" -c {setting}"));
+    let settings = SETTINGS.iter().chain(DURABLE).chain(RECEIVE).map(|setting| format!(" -c {setting}"));
     format!("git --no-replace-objects{} {service}", settings.collect::<String>())
 }
 
@@ -362,6 +392,7 @@ mod tests {
             name: "hang",
             limit: Duration::from_secs(2),
             max_output: MAX_OUTPUT,
+            stdin: Stdio::null(),
         };
         let made = std::process::Command::new("mkfifo").arg(dir.path().join("fifo")).status();
         assert!(made.unwrap().success());

@@ -15,10 +15,12 @@ mod bare;
 mod cache;
 mod commit;
 mod diff;
+mod durable;
 mod error;
 mod folders;
 mod git;
 mod host;
+mod journal;
 mod leavings;
 mod local;
 mod name;
@@ -27,6 +29,7 @@ mod remote;
 mod shallow;
 mod smart;
 mod snapshot;
+mod stale;
 mod target;
 mod web;
 
@@ -34,13 +37,18 @@ mod web;
 const ALLOW_PRIVATE: &str =
     "hosts_allow_private = true in docwright.toml, or DOCWRIGHT_HOSTS_ALLOW_PRIVATE=true,";
 
+/// The branches that only the agent makes: an empty ref among them is nobody's work.
+const OWN_BRANCHES: &str = "docwright/";
+
 pub use cache::Cache;
 pub use commit::{NewCommit, Signature};
+pub use durable::sync_tree;
 pub use error::{Error, Result};
 pub use git::check_program;
 pub use host::{Host, NewPull, Oid, PullRecord, PullRecords, PullRequest, State};
+pub use journal::recover_writes;
 pub use leavings::clear_leavings;
-pub use local::{CommitLine, Local};
+pub use local::{CommitLine, Local, RepositoryProblem};
 pub use name::{valid_branch, valid_path};
 pub use remote::{Credentials, FileRemote, HttpRemote, Remote};
 pub use snapshot::{Entry, Kind, Snapshot, TreeId};

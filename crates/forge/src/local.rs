@@ -1,6 +1,7 @@
 //! The embedded host: pull requests over a git repository on this machine.
 
 mod compare;
+mod inspect;
 mod locate;
 mod merge;
 
@@ -10,7 +11,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 pub use compare::CommitLine;
+pub use inspect::RepositoryProblem;
 
+use crate::bare::Scratch;
 use crate::git::Git;
 use crate::host::{Host, NewPull, PullRecord, PullRecords, PullRequest, State};
 use crate::{Error, FileRemote, Oid, Remote, Result, remote, target, valid_branch};
@@ -24,21 +27,25 @@ pub struct Local {
     /// The git directory that all its working copies share.
     git_dir: PathBuf,
     remote: FileRemote,
+    /// The folder of write records and scratch repositories.
+    journal: PathBuf,
     records: Arc<dyn PullRecords>,
     link: String,
 }
 
 impl Local {
     /// `repository` is the top folder of a working copy, a linked one or not, or a bare repository.
-    /// `link` and a number make the address of a pull request.
+    /// `link` and a number make the address of a pull request. In the folder `journal` it is recorded what is being
+    /// written, so that what a killed process leaves in the repository can be removed.
     pub async fn open(
         repository: &Path,
         records: Arc<dyn PullRecords>,
         link: impl Into<String>,
+        journal: &Path,
     ) -> Result<Self> {
         let (path, git_dir) = locate::repository(repository).await?;
-        let remote = FileRemote::new(&git_dir)?;
-        Ok(Self { path, git_dir, remote, records, link: link.into() })
+        let remote = FileRemote::new(&git_dir)?.journaled(journal);
+        Ok(Self { path, git_dir, remote, journal: journal.to_owned(), records, link: link.into() })
     }
 
     /// The newest pull requests first, at most `limit`.
@@ -69,6 +76,11 @@ impl Local {
         }
     }
 
+    /// A repository to merge and compare in.
+    fn scratch(&self) -> Result<Scratch> {
+        Scratch::over(&self.git_dir, &self.journal)
+    }
+
     async fn pull(&self, number: u64) -> Result<PullRequest> {
         self.get(number).await?.ok_or(Error::NoSuchPull(number))
     }
@@ -84,6 +96,8 @@ impl Local {
         if !self.is_merged(&record).await? {
             return Ok(self.shown(record));
         }
+        // Recorded only once it survives a power cut: a merge by hand, or one that we were cut off after.
+        target::make_durable(&self.git_dir, &record.base).await?;
         let merged = State::Merged;
         self.records.set_state(record.number, merged, &record.head_commit, None).await?;
         let kept = self.records.get(record.number).await?;

@@ -30,6 +30,8 @@ impl Remote {
 pub struct FileRemote {
     path: PathBuf,
     url: String,
+    /// The folder of write records (`journal.rs`).
+    journal: Option<PathBuf>,
 }
 
 impl FileRemote {
@@ -40,7 +42,16 @@ impl FileRemote {
                 "the path of a repository must be absolute and on one line".to_owned(),
             ));
         }
-        Ok(Self { path: path.to_owned(), url: file_url(path) })
+        Ok(Self { path: path.to_owned(), url: file_url(path), journal: None })
+    }
+
+    /// Writes are recorded in `folder`.
+    pub(crate) fn journaled(self, folder: &Path) -> Self {
+        Self { journal: Some(folder.to_owned()), ..self }
+    }
+
+    pub(crate) fn journal(&self) -> Option<&Path> {
+        self.journal.as_deref()
     }
 
     pub(crate) fn url(&self) -> &str {

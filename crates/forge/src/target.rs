@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use crate::commit::set_pin;
 use crate::git::{self, Git, Output};
+use crate::journal::RepositoryWrite;
 use crate::snapshot::{damaged, object_id, open_repository};
-use crate::{Error, FileRemote, Oid, Result, Snapshot, near};
+use crate::{Error, FileRemote, Oid, Result, Snapshot, durable, near, stale};
 
 /// The commit that `branch` is at.
 pub(crate) async fn tip(git_dir: &Path, branch: &str) -> Result<Option<Oid>> {
@@ -74,9 +75,7 @@ pub(crate) async fn fetch(dir: &Path, remote: &FileRemote, branch: &str, to: &st
 
 async fn fetch_nearby(dir: &Path, remote: &FileRemote, tip: &Oid) -> Result<bool> {
     let (dir, git_dir, tip) = (dir.to_owned(), remote.path().to_owned(), tip.clone());
-    let fetching = move || near::fetch(&dir, &git_dir, &tip);
-    let fetched = tokio::task::spawn_blocking(fetching).await;
-    Ok(fetched.map_err(std::io::Error::other)?.is_some())
+    blocking(move || Ok(near::fetch(&dir, &git_dir, &tip).is_some())).await
 }
 
 /// Fetches exactly this commit, without its history, to the ref `to`.
@@ -86,6 +85,16 @@ pub(crate) async fn fetch_commit(dir: &Path, remote: &FileRemote, commit: &Oid, 
         .args([format!("--upload-pack={}", git::service("upload-pack"))])
         .args([remote.url(), &format!("+{commit}:{to}")]);
     fetch.limit(git::PATIENT).text().await.map(|_| ())
+}
+
+/// A commit that is to be pushed, and where.
+pub(crate) struct Push {
+    pub(crate) commit: Oid,
+    pub(crate) branch: String,
+    /// Where the branch must be for it to be moved; `None`: it must not be there.
+    pub(crate) expected: Option<Oid>,
+    /// A parent of the commit that another branch of the target is at.
+    pub(crate) merged: Option<Oid>,
 }
 
 /// Removes a branch that is still at `at`, unless somebody has it checked out.
@@ -99,9 +108,29 @@ pub(crate) async fn delete(remote: &FileRemote, branch: &str, at: &Oid) -> Resul
     if let Some(worktree) = checked_out(remote.path(), branch).await? {
         return Err(Error::CheckedOut { branch: branch.to_owned(), worktree, merge: None });
     }
+    let write = begin(remote, branch, at).await?;
     let name = format!("refs/heads/{branch}");
-    let delete = Git::at(remote.path(), "update-ref").args(["--no-deref", "-d", &name, at.as_str()]);
-    delete.text().await.map(|_| ())
+    let delete = Git::durable(remote.path(), "update-ref").args(["--no-deref", "-d", &name, at.as_str()]);
+    let output = delete.stdin(write.stdin()?).run().await?;
+    match output.code {
+        Some(0) => Ok(()),
+        _ => Err(stale::blocking_lock(remote.path(), branch).unwrap_or_else(|| output.failure())),
+    }
+}
+
+/// Takes the right to write to the repository, with a record that is durable. Waits for the disk and for others.
+async fn begin(remote: &FileRemote, branch: &str, commit: &Oid) -> Result<RepositoryWrite> {
+    let (remote, branch, commit) = (remote.clone(), branch.to_owned(), commit.clone());
+    blocking(move || {
+        let write = RepositoryWrite::begin(&remote, &branch, &commit)?;
+        write.sync_record()?;
+        Ok(write)
+    })
+    .await
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(std::io::Error::other)?
 }
 
 /// The commit that a ref of ours keeps.
@@ -121,50 +150,64 @@ fn fetch_failure(output: &Output, branch: &str) -> Error {
     output.failure()
 }
 
-/// Pushes `commit` from the repository at `dir` to exactly one branch, if that is still at
-/// `expected` (`None`: not there), or is at `commit` already.
-pub(crate) async fn push(
-    dir: &Path,
-    remote: &FileRemote,
-    commit: &Oid,
-    branch: &str,
-    expected: Option<&Oid>,
-) -> Result<()> {
-    if push_nearby(dir, remote, commit, branch, expected).await? {
-        return Ok(());
-    }
+/// Pushes a commit of the repository at `dir` to exactly one branch, if that is still where it is expected, or is at
+/// the commit already. What was pushed survives a power cut.
+pub(crate) async fn push(dir: &Path, remote: &FileRemote, push: Push) -> Result<()> {
+    let Push { commit, branch, expected, .. } = &push;
+    let (lease, commit, branch) = (expected.clone(), commit.clone(), branch.clone());
+    let Some(write) = push_in_process(dir, remote, push).await? else { return Ok(()) };
     refuse_configured_hooks(remote).await?;
-    if let Some(worktree) = checked_out(remote.path(), branch).await? {
-        return Err(Error::CheckedOut { branch: branch.to_owned(), worktree, merge: None });
+    if let Some(worktree) = checked_out(remote.path(), &branch).await? {
+        return Err(Error::CheckedOut { branch, worktree, merge: None });
     }
-    let lease = expected.map_or("", Oid::as_str);
+    let lease = lease.as_ref().map_or("", Oid::as_str);
     let output = Git::at(dir, "push")
         .args(["--porcelain", "--no-verify", "--no-follow-tags"])
         .args([format!("--force-with-lease=refs/heads/{branch}:{lease}")])
         .args([format!("--receive-pack={}", git::service("receive-pack"))])
         .args([remote.url(), &format!("{commit}:refs/heads/{branch}")])
         .limit(git::PATIENT)
+        .stdin(write.stdin()?)
         .run()
         .await?;
-    match output.code {
-        Some(0) => Ok(()),
-        _ => Err(push_failure(&output, branch)),
+    if output.code != Some(0) {
+        return Err(push_failure(&output, remote.path(), &branch));
     }
+    make_durable(remote.path(), &branch).await
 }
 
-/// Whether it could be done without the git program; it waits for the disk.
-async fn push_nearby(
-    dir: &Path,
-    remote: &FileRemote,
-    commit: &Oid,
-    branch: &str,
-    expected: Option<&Oid>,
-) -> Result<bool> {
-    let (dir, git_dir, commit) = (dir.to_owned(), remote.path().to_owned(), commit.clone());
-    let (branch, expected) = (branch.to_owned(), expected.cloned());
-    let pushing = move || near::push(&dir, &git_dir, &commit, &branch, expected.as_ref());
-    let pushed = tokio::task::spawn_blocking(pushing).await;
-    Ok(pushed.map_err(std::io::Error::other)?.is_some())
+/// Pushes without the git program, if it can be done. Otherwise answers the right to write, for git to use.
+async fn push_in_process(dir: &Path, remote: &FileRemote, push: Push) -> Result<Option<RepositoryWrite>> {
+    let (dir, remote) = (dir.to_owned(), remote.clone());
+    blocking(move || {
+        let write = RepositoryWrite::begin(&remote, &push.branch, &push.commit)?;
+        stale::remove_empty_branch(remote.path(), &push.branch)?;
+        if near::push(&dir, &write, &push).is_some() {
+            return Ok(None);
+        }
+        write.sync_record()?;
+        Ok(Some(write))
+    })
+    .await
+}
+
+/// Waits until a branch that others have written survives a power cut.
+pub(crate) async fn make_durable(git_dir: &Path, branch: &str) -> Result<()> {
+    let (git_dir, branch) = (git_dir.to_owned(), branch.to_owned());
+    blocking(move || Ok(sync_branch(&git_dir, &branch)?)).await
+}
+
+/// Makes a branch durable that git has written: the ref, its directories, and the directory of packs. git has synced
+/// the objects themselves.
+pub(crate) fn sync_branch(git_dir: &Path, branch: &str) -> std::io::Result<()> {
+    let (reference, heads) = (git_dir.join("refs/heads").join(branch), git_dir.join("refs/heads"));
+    let objects = git_dir.join("objects");
+    let packed = git_dir.join("packed-refs");
+    let stored = match reference.exists() {
+        true => durable::directories(&reference, &heads).chain([reference.clone()]).collect(),
+        false => vec![git_dir.to_owned(), packed],
+    };
+    durable::sync_all(stored.into_iter().chain([objects.join("pack"), objects]))
 }
 
 /// Newer versions of git run hooks that the configuration names, whatever `core.hooksPath` says.
@@ -182,7 +225,10 @@ async fn refuse_configured_hooks(remote: &FileRemote) -> Result<()> {
     }
 }
 
-fn push_failure(output: &Output, branch: &str) -> Error {
+fn push_failure(output: &Output, git_dir: &Path, branch: &str) -> Error {
+    if let Some(line) = output.stderr.lines().find(|line| git::says_unreadable(line)) {
+        return Error::Damaged(crate::name::printable(line));
+    }
     let said = String::from_utf8_lossy(&output.stdout);
     let Some(why) = said.lines().find(|line| line.starts_with('!')) else {
         return output.failure();
@@ -194,10 +240,11 @@ fn push_failure(output: &Output, branch: &str) -> Error {
             "`{branch}` cannot be made while there is a branch `{first}`: rename or delete that one"
         ));
     }
-    // `cannot lock ref` is the same race, noticed later, by the far side.
+    // `cannot lock ref` is the same race, noticed later, by the far side; unless there is a lock that stays.
     let moved = ["stale info", "fetch first", "cannot lock ref", "failed to update ref"];
     if moved.iter().any(|words| why.contains(words)) {
-        return Error::Moved { branch: branch.to_owned() };
+        let moved = || Error::Moved { branch: branch.to_owned() };
+        return stale::blocking_lock(git_dir, branch).unwrap_or_else(moved);
     }
     if why.contains("shallow update not allowed") {
         return Error::Repository(format!(

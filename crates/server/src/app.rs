@@ -134,16 +134,11 @@ impl App {
         let views = SqliteViews::open_with(&dir.views(), clock.clone(), settings.views).await?;
         let home = Home::settle(store.clone(), &dir.id(held)?, settings.page_views).await?;
         let metrics = Arc::new(Metrics::new(clock.now()));
+        let hosts = Hosts::new(dir, store.clone(), store.clone(), public_url, settings, clock.clone());
+        hosts.recover(&store.projects(None).await?).await;
         Ok(Self(Arc::new(Parts {
             grounds: Arc::default(),
-            hosts: Hosts::new(
-                dir.repositories(),
-                store.clone(),
-                store.clone(),
-                public_url,
-                settings,
-                clock.clone(),
-            ),
+            hosts,
             accounts: store.clone(),
             sessions: store.clone(),
             people: store.clone(),
@@ -203,7 +198,7 @@ impl Admin {
         let url = dir.url();
         let base = url.as_deref().unwrap_or(USUAL_URL);
         Self {
-            hosts: Hosts::new(dir.repositories(), store.clone(), store.clone(), base, settings, clock),
+            hosts: Hosts::new(dir, store.clone(), store.clone(), base, settings, clock),
             accounts: store.clone(),
             sessions: store.clone(),
             people: store.clone(),

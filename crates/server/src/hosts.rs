@@ -8,13 +8,13 @@ mod states;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use base::Clock;
 use forge::{AppKey, Cache, Credential, Error, Host, HostKind, Local, Web, WebLimits, WebSettings};
 use net::{Reach, Secret};
-use store::{Hosting, Project, ProjectId, Pulls, Secrets};
+use store::{DataDir, Hosting, Project, ProjectId, Pulls, Secrets};
 use zeroize::Zeroizing;
 
 pub(crate) use change::{check_change, keep_key, update};
@@ -33,6 +33,8 @@ pub const HOOK_SECRET: &str = "hook";
 #[derive(Clone)]
 pub struct Hosts {
     repositories: Arc<Path>,
+    /// Records of what is being written to repositories on this machine.
+    writes: Arc<Path>,
     pulls: Arc<dyn Pulls>,
     secrets: Arc<dyn Secrets>,
     public_url: Arc<str>,
@@ -54,7 +56,7 @@ struct Opened {
 
 impl Hosts {
     pub(crate) fn new(
-        repositories: PathBuf,
+        dir: &DataDir,
         pulls: Arc<dyn Pulls>,
         secrets: Arc<dyn Secrets>,
         public_url: &str,
@@ -62,7 +64,8 @@ impl Hosts {
         clock: Arc<dyn Clock>,
     ) -> Self {
         Self {
-            repositories: repositories.into(),
+            repositories: dir.repositories().into(),
+            writes: dir.writes().into(),
             pulls,
             secrets,
             public_url: public_url.into(),
@@ -103,7 +106,22 @@ impl Hosts {
         }
         let records = Records { project: project.id.clone(), pulls: self.pulls.clone() };
         let link = format!("{}/pulls/", self.own_page(project));
-        Local::open(Path::new(&project.repository), Arc::new(records), link).await
+        Local::open(Path::new(&project.repository), Arc::new(records), link, &self.writes).await
+    }
+
+    /// Removes what a killed server or a power cut left in the repositories on this machine.
+    pub(crate) async fn recover(&self, projects: &[Project]) {
+        let folder = self.writes.clone();
+        let recovered = tokio::task::spawn_blocking(move || forge::recover_writes(&folder)).await;
+        if let Err(error) = recovered.map_err(std::io::Error::other).flatten() {
+            tracing::warn!("lock files of a stopped server may be left in repositories: {error}");
+        }
+        for project in projects.iter().filter(|project| !is_on_the_web(&project.repository)) {
+            let removed = async { self.local(project).await?.remove_empty_branches().await };
+            if let Err(error) = removed.await {
+                tracing::warn!("the repository of project {} cannot be looked at: {error}", project.id);
+            }
+        }
     }
 
     /// Opened once, as long as nothing of it changes.

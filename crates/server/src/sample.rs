@@ -21,7 +21,9 @@ pub fn create(repository: &Path) -> anyhow::Result<()> {
     git(files.path(), &["add", "--all"])?;
     git(files.path(), &["commit", "--quiet", "--message=Document Kettle 1.4.2"])?;
     git(files.path(), &["config", "core.bare", "true"])?;
-    Ok(fs::rename(files.path().join(".git"), repository)?)
+    fs::rename(files.path().join(".git"), repository)?;
+    // The only copy: a power cut must not take it.
+    Ok(forge::sync_tree(repository)?)
 }
 
 fn git(files: &Path, args: &[&str]) -> anyhow::Result<()> {

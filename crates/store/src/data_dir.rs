@@ -83,6 +83,11 @@ impl DataDir {
         self.0.join("repos")
     }
 
+    /// What is being written to repositories that are not ours, recorded before it is.
+    pub fn writes(&self) -> PathBuf {
+        self.0.join("writes")
+    }
+
     /// Where the server that holds this directory can be reached, for commands beside it.
     pub fn remember_url(&self, url: &str) -> Result<(), DataDirError> {
         let path = self.0.join("url");

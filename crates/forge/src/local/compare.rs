@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use crate::bare::Scratch;
 use crate::git::Git;
 use crate::host::{PullRequest, State};
 use crate::{Error, Local, Oid, Result, diff, target};
@@ -23,14 +22,14 @@ impl Local {
     /// The changes since the head left the base, as git writes them. A longer one than 2 MiB is cut
     /// at a line, and its last line says so.
     pub async fn diff(&self, pull: &PullRequest) -> Result<String> {
-        let scratch = Scratch::over(&self.git_dir)?;
+        let scratch = self.scratch()?;
         let start = self.start(scratch.path(), pull).await?;
         diff::between(scratch.path(), &start, &pull.head_commit).await
     }
 
     /// The newest 250 commits first.
     pub async fn commits(&self, pull: &PullRequest) -> Result<Vec<CommitLine>> {
-        let scratch = Scratch::over(&self.git_dir)?;
+        let scratch = self.scratch()?;
         let start = self.start(scratch.path(), pull).await?;
         let said = Git::at(scratch.path(), "log")
             .args(["-z", MAX_COMMITS, "--no-color", "--no-decorate", "--no-mailmap"])

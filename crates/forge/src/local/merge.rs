@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use crate::bare::Scratch;
 use crate::git::{Git, PATIENT};
 use crate::host::{PullRequest, State};
 use crate::name::printable;
-use crate::{Error, Local, Oid, Result, target};
+use crate::target::{self, Push};
+use crate::{Error, Local, Oid, Result};
 
 /// How often the base may move while we merge before it is the asker's turn again.
 const TRIES: u32 = 3;
@@ -39,7 +39,7 @@ pub(super) async fn merge(local: &Local, number: u64, seen: Option<&Oid>) -> Res
 /// Merges the files alone, and leaves nothing behind.
 pub(super) async fn attempt(local: &Local, pull: &PullRequest) -> Result<()> {
     let (base, head) = tips(local, pull).await?;
-    let scratch = Scratch::over(&local.git_dir)?;
+    let scratch = local.scratch()?;
     merge_trees(scratch.path(), pull, &base, &head).await.map(|_| ())
 }
 
@@ -66,7 +66,7 @@ async fn merge_once(local: &Local, pull: &PullRequest, seen: Option<&Oid>) -> Re
         let (branch, merge) = (pull.base.clone(), Some(pull.head.clone()));
         return Err(Error::CheckedOut { branch, worktree, merge });
     }
-    let scratch = Scratch::over(&local.git_dir)?;
+    let scratch = local.scratch()?;
     let tree = merge_trees(scratch.path(), pull, &base, &head).await?;
     let message = format!("Merge pull request #{}: {}", pull.number, printable(&pull.title));
     let commit = Git::at(scratch.path(), "commit-tree")
@@ -74,7 +74,9 @@ async fn merge_once(local: &Local, pull: &PullRequest, seen: Option<&Oid>) -> Re
         .text()
         .await?;
     let commit = Oid::parse(commit.trim())?;
-    target::push(scratch.path(), &local.remote, &commit, &pull.base, Some(&base)).await?;
+    let branch = pull.base.clone();
+    let push = Push { commit: commit.clone(), branch, expected: Some(base), merged: Some(head.clone()) };
+    target::push(scratch.path(), &local.remote, push).await?;
     Ok((head, commit))
 }
 

@@ -24,5 +24,5 @@ pub(crate) fn fetch(dir: &Path, git_dir: &Path, tip: &Oid) -> Option<()> {
     let new = New::since(old, &source, object_id(tip).ok()?)?;
     // Before the commit itself, so that it is never here without its parents and without being on the list.
     shallow.add(tip).ok()?;
-    new.iter().try_for_each(|object| write(&cache, object).map(|_| ()))
+    new.iter().try_for_each(|object| write(&cache, object))
 }

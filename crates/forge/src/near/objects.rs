@@ -1,10 +1,16 @@
 //! What one commit has and another has not, and how that is written.
 
+use std::fs;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use gix::objs::tree::EntryKind;
 use gix::objs::{TreeRefIter, Write as _};
+use gix::odb::loose;
 use gix::{ObjectDetached, ObjectId, Repository};
+
+use crate::durable;
+use crate::journal::RepositoryWrite;
 
 /// What is more goes by git, which packs it: each object here is a file.
 const MAX_OBJECTS: usize = 64;
@@ -70,10 +76,38 @@ impl<'r> New<'r> {
     }
 }
 
-/// The file that was written, also of what is there already: that may be old and about to be cleared away. `None` when
-/// it is not what it was called by.
-pub(super) fn write(target: &Repository, object: &ObjectDetached) -> Option<PathBuf> {
-    let id = target.objects.write_buf(object.kind, &object.data).ok()?;
-    let name = (id == object.id).then(|| id.to_string())?;
-    Some(target.objects.store_ref().path().join(&name[..2]).join(&name[2..]))
+/// Writes an object to a cache. `None` when its content does not have the id that it was called by.
+pub(super) fn write(cache: &Repository, object: &ObjectDetached) -> Option<()> {
+    let id = cache.objects.write_buf(object.kind, &object.data).ok()?;
+    (id == object.id).then_some(())
+}
+
+/// Writes objects to a repository, and answers the directories that must be synced before a ref may name them. Each
+/// object gets its name only after its content is synced: an empty file by that name would be taken for the object.
+/// One that is there already is replaced, since it may be old and about to be pruned.
+///
+/// The record of the write is synced with them.
+pub(super) fn write_durably(write: &RepositoryWrite, objects: &[ObjectDetached]) -> Option<Vec<PathBuf>> {
+    fs::create_dir(write.quarantine()).ok()?;
+    let hash = objects.first()?.id.kind();
+    let (quarantine, store) =
+        (loose::Store::at(write.quarantine(), hash), loose::Store::at(write.git_dir().join("objects"), hash));
+    let mut paths = Vec::new();
+    for object in objects {
+        let id = quarantine.write_buf(object.kind, &object.data).ok()?;
+        paths.push((id == object.id).then(|| (quarantine.object_path(&id), store.object_path(&id)))?);
+    }
+    durable::sync_all(paths.iter().map(|(from, _)| from.clone()).chain(write.record_path())).ok()?;
+    let mut directories = Vec::new();
+    for (from, to) in paths {
+        let directory = to.parent()?.to_owned();
+        match fs::create_dir(&directory) {
+            Ok(()) => directories.push(store.path().to_owned()),
+            Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {}
+            Err(_) => return None,
+        }
+        fs::rename(from, to).ok()?;
+        directories.push(directory);
+    }
+    Some(directories)
 }

@@ -10,7 +10,9 @@ use gix::objs::tree::EntryKind;
 use tempfile::TempDir;
 
 use super::{fetch, head_branch, is_free, open, push, tip};
-use crate::{Cache, NewCommit, Oid, Remote, Signature};
+use crate::journal::RepositoryWrite;
+use crate::target::Push;
+use crate::{Cache, FileRemote, NewCommit, Oid, Remote, Signature};
 
 const BRANCH: &str = "docwright/job-1";
 
@@ -58,7 +60,10 @@ impl Room {
     }
 
     fn push(&self, branch: &str, expected: Option<&Oid>) -> Option<()> {
-        push(&self.cache(), &self.git_dir(), &self.commit, branch, expected)
+        let (commit, branch, expected) = (self.commit.clone(), branch.to_owned(), expected.cloned());
+        let remote = FileRemote::new(&self.git_dir()).unwrap();
+        let write = RepositoryWrite::begin(&remote, &branch, &commit).unwrap();
+        push(&self.cache(), &write, &Push { commit, branch, expected, merged: None })
     }
 }
 

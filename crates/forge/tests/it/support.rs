@@ -193,7 +193,8 @@ impl PullRecords for Records {
 }
 
 pub(crate) async fn host(path: &Path) -> Result<Local> {
-    Local::open(path, Arc::new(Records::default()), "http://docs.test/p/1/pulls/").await
+    let journal = path.parent().unwrap_or(path).join("writes");
+    Local::open(path, Arc::new(Records::default()), "http://docs.test/p/1/pulls/", &journal).await
 }
 
 /// Fetches `main`, edits it, pushes the result as `docwright/job-1` and opens a pull request.

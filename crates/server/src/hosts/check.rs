@@ -42,7 +42,7 @@ pub(crate) async fn check(hosts: &Hosts, wanted: Wanted<'_>) -> anyhow::Result<R
     }
     let path = path.to_str().ok_or_else(|| anyhow::anyhow!("the repository's path is not valid text"))?;
     let records = Records { project: ProjectId(String::new()), pulls: hosts.pulls.clone() };
-    let host = Local::open(Path::new(path), Arc::new(records), String::new()).await?;
+    let host = Local::open(Path::new(path), Arc::new(records), String::new(), &hosts.writes).await?;
     usable(&host, path.to_owned(), None, wanted).await
 }
 

@@ -70,6 +70,10 @@ impl From<forge::Error> for Stop {
             // Ours, not the repository's fault.
             forge::Error::Records(cause) => Self::GiveBack(cause.to_string()),
             forge::Error::Later { sentence, after } => Self::Later { sentence, after },
+            // Somebody may remove the lock; a damaged cache is fetched anew.
+            later @ (forge::Error::Locked { .. } | forge::Error::Damaged(_)) => {
+                Self::Later { sentence: later.to_string(), after: None }
+            }
             busy @ forge::Error::NoRoom(_) => Self::GiveBack(busy.to_string()),
             other => Self::failed(other.to_string()),
         }
