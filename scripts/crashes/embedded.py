@@ -12,7 +12,7 @@ import urllib.parse
 
 from support import repository
 
-from .processes import kill_sessions
+from .processes import freeze, kill_sessions
 from .world import BINARY, PAGES, BaseWorld, Gone
 
 # git takes a setting of `receive` as a reason to push by the git program; without one the server writes by itself.
@@ -102,8 +102,10 @@ class EmbeddedWorld(BaseWorld):
         return process.returncode, printed, complaint.strip()
 
     def cut(self):
-        """The power goes; with it every process that was at work on the disks."""
+        """The power goes; with it every process that was at work on the disks. They are stopped first: on a file system
+        that is shut down, an fsync under way can answer that all is well, and nothing may be acknowledged on its word."""
         self.is_up.clear()
+        freeze(self.server.process.pid, *(process.pid for process in list(self.running)))
         self.disks.cut()
         with self.gate:
             self.kill_all()
