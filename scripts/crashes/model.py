@@ -14,6 +14,8 @@ from benches import model
 
 # As `prompt` asks for it; the names of pages that are there are no requests.
 NOTE = re.compile(r"Write the (note-[0-9a-z]+)")
+# What the job is asked for that kills whichever server asks about it.
+POISON = "note-poison"
 
 
 def path(note):
@@ -50,6 +52,8 @@ class Conversation:
 class Handler(model.Handler):
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if POISON in json.dumps(asked["messages"]):
+            self.model.when_poisoned(self.client_address[1])
         time.sleep(self.model.pause())
         try:
             self.answer("text/event-stream", model.chunks(Conversation(asked), asked))
@@ -62,6 +66,7 @@ class Model:
 
     def __init__(self, slowest):
         self.slowest = slowest
+        self.when_poisoned = lambda port: None
         self.server = Quiet(("127.0.0.1", 0), lambda *call: Handler(self, *call))
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}/v1"
         threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()

@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 import time
 
+from .model import POISON
 from .model import path as note_path
 from .world import NAME
 
@@ -18,11 +19,10 @@ GRACE = 20
 class Verdict:
     """What is wrong, by the column of the table that it belongs to."""
 
-    COLUMNS = ("lost", "second pulls", "left open", "regressions", "event gaps", "orphans", "views", "other")
+    COLUMNS = ("given up", "lost", "second pulls", "left open", "regressions", "event gaps", "orphans", "views", "other")
 
     def __init__(self):
         self.wrong = {column: [] for column in self.COLUMNS}
-        self.given_up = 0
 
     def add(self, column, sentences):
         self.wrong[column].extend(sentences)
@@ -33,7 +33,7 @@ def judge(world, clients, refusals=0):
     jobs = list(clients.jobs.values())
     for seen in jobs:
         clients.look(seen)
-    verdict.given_up = sum(gave_up(seen) for seen in jobs)
+    verdict.add("given up", innocent_and_given_up(jobs))
     verdict.add("other", clients.wrong)
     verdict.add("other", failures(jobs, refusals))
     verdict.add("lost", lost(clients, jobs))
@@ -59,13 +59,20 @@ def ends(seen):
 
 
 def gave_up(seen):
-    """Three attempts at one run were killed: that is the end that is promised then."""
+    """Whether the job was blamed for the death of its servers."""
     return any(event["message"].startswith(GAVE_UP) for event in ends(seen))
 
 
+def innocent_and_given_up(jobs):
+    """Servers are killed from outside, however often; no job but a poisonous one is to blame for that."""
+    for seen in jobs:
+        if gave_up(seen) and POISON not in seen.notes:
+            yield f"job {seen.id} was given up: {[event['message'] for event in seen.events]}"
+
+
 def failures(jobs, refusals):
-    """A job fails because it killed its server three times, or because its host said no, as often as it did at most;
-    nothing else happens here."""
+    """A job fails because it kills its servers, or because its host said no, as often as it did at most; nothing else
+    happens here."""
     failed = [end["message"] for seen in jobs for end in ends(seen) if end["reason"] == "failed"]
     failed = [message for message in failed if not message.startswith(GAVE_UP)]
     refused = [message for message in failed if message.endswith(REFUSALS)]
@@ -135,10 +142,10 @@ def pulls(world, clients):
 
 
 def left_open(world, clients):
-    """A job that was archived while its pull request was opened closes it, and names it."""
+    """A job that was archived while its pull request was opened closes it, and names it; one that is given up finds it."""
     for head, (pull, *_) in by_head(world):
         seen = clients.jobs.get(head.removeprefix("docwright/"))
-        if seen and pull["state"] == "open" and not gave_up(seen):
+        if seen and pull["state"] == "open":
             clients.look(seen)
             if not seen.looks[-1]["prLink"]:
                 yield f"#{pull['number']} is open, and job {seen.id}, which is {seen.status}, does not name it"

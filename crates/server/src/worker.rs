@@ -1,6 +1,7 @@
 //! Takes jobs from the store and sees them through. Meets `http` only in the store.
 
 mod edit;
+mod give_up;
 mod grounds;
 mod guard;
 mod later;
@@ -17,7 +18,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use failpoints::around;
-use store::{JobId, LEASE, Lease, WorkerId};
+use store::{JobId, LEASE, Lease, StoreError, WorkerId};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -34,6 +35,9 @@ const BEAT: Duration = Duration::from_secs(LEASE.as_secs() as u64 / 3);
 /// anyone else may take it up.
 const LET_GO: Duration = Duration::from_secs(LEASE.as_secs() as u64 * 2 / 3);
 
+/// A store that had less time to answer is not to blame for a late heartbeat.
+const MIN_ANSWER_TIME: Duration = Duration::from_secs(1);
+
 /// One worker process, as the store sees it: one heartbeat, some jobs at once.
 pub struct Worker {
     app: App,
@@ -49,16 +53,42 @@ impl Worker {
     /// Works until it is told to stop, then gives back what it holds, unharmed.
     pub async fn work(&self, stop: CancellationToken) {
         pins::drop_old(&self.app).await;
+        let mut former = None;
         while !stop.is_cancelled() {
             let alive = stop.child_token();
-            // Under a new name each time: what could not be given back under the old one must run out.
+            // Under a new name each time: what could not be given back under the old one must run out, unless the
+            // store was the trouble. Then the new one gives it back, and nobody counts as dead.
             let anew = Self::new(self.app.clone(), self.slots);
-            tokio::join!(anew.beat(&alive), anew.take_jobs(&alive), sweep::go_on(&self.app, &alive));
+            let working = async {
+                let began = anew.release_former(former.as_ref(), &alive).await;
+                if began {
+                    anew.take_jobs(&alive).await;
+                }
+                began
+            };
+            let (store_failed, began, ()) =
+                tokio::join!(anew.beat(&alive), working, sweep::go_on(&self.app, &alive));
+            if began {
+                former = store_failed.then_some(anew.id);
+            }
         }
     }
 
+    /// Answers whether the new worker may begin.
+    async fn release_former(&self, former: Option<&WorkerId>, alive: &CancellationToken) -> bool {
+        let Some(former) = former else { return true };
+        while !alive.is_cancelled() {
+            match self.app.queue.release_all(former).await {
+                Ok(()) => return true,
+                Err(error) => tracing::warn!("the jobs of this worker are not given back yet: {error}"),
+            }
+            pause(alive, LOOK).await;
+        }
+        false
+    }
+
     /// Runs jobs, one after the other, until none is waiting: for tests.
-    pub async fn drain(&self) -> Result<(), store::StoreError> {
+    pub async fn drain(&self) -> Result<(), StoreError> {
         self.app.queue.beat(&self.id).await?;
         while let Some(lease) = self.lease().await? {
             passes::see_through(&self.app, lease, &CancellationToken::new()).await;
@@ -67,28 +97,12 @@ impl Worker {
         Ok(())
     }
 
-    async fn lease(&self) -> Result<Option<Lease>, store::StoreError> {
+    async fn lease(&self) -> Result<Option<Lease>, StoreError> {
         self.app.queue.lease_within(&self.id, self.app.project_jobs).await
     }
 
-    /// Says that we are alive; when that could not be said in time, we are not.
-    async fn beat(&self, alive: &CancellationToken) {
-        let mut heard = Instant::now();
-        while !alive.is_cancelled() {
-            // The lease counts from when the store was asked, not from when it answered, and a
-            // store that does not answer at all must not keep us from letting go.
-            let asked = Instant::now();
-            match timeout_at(heard + LET_GO, around("beat", self.app.queue.beat(&self.id))).await {
-                Ok(Ok(())) => heard = asked,
-                Ok(Err(error)) => tracing::warn!("the heartbeat was not taken: {error}"),
-                Err(_) => tracing::warn!("the heartbeat was not answered"),
-            }
-            if heard.elapsed() >= LET_GO {
-                tracing::error!("no heartbeat was taken for {LET_GO:?}: letting go of every job");
-                alive.cancel();
-            }
-            pause(alive, BEAT).await;
-        }
+    async fn beat(&self, alive: &CancellationToken) -> bool {
+        keep_alive(alive, || around("beat", self.app.queue.beat(&self.id))).await
     }
 
     async fn take_jobs(&self, alive: &CancellationToken) {
@@ -133,6 +147,37 @@ impl Worker {
     }
 }
 
+/// Says that we are alive; when that could not be said in time, we are not. Answers whether the store was the trouble,
+/// and not this process, which a job may have stopped for so long.
+async fn keep_alive<F>(alive: &CancellationToken, mut beat: impl FnMut() -> F) -> bool
+where
+    F: Future<Output = Result<(), StoreError>>,
+{
+    let (mut heard, mut store_failed) = (Instant::now(), false);
+    while !alive.is_cancelled() {
+        // The lease counts from when the store was asked, not from when it answered, and a
+        // store that does not answer at all must not keep us from letting go.
+        let asked = Instant::now();
+        match timeout_at(heard + LET_GO, beat()).await {
+            Ok(Ok(())) => (heard, store_failed) = (asked, false),
+            Ok(Err(error)) => {
+                store_failed = true;
+                tracing::warn!("the heartbeat was not taken: {error}");
+            }
+            Err(_) => {
+                store_failed |= asked.elapsed() >= MIN_ANSWER_TIME;
+                tracing::warn!("the heartbeat was not answered");
+            }
+        }
+        if heard.elapsed() >= LET_GO {
+            tracing::error!("no heartbeat was taken for {LET_GO:?}: letting go of every job");
+            alive.cancel();
+        }
+        pause(alive, BEAT).await;
+    }
+    store_failed
+}
+
 /// The jobs that run, each with a way to stop it.
 #[derive(Default)]
 struct Running {
@@ -166,5 +211,31 @@ async fn pause(alive: &CancellationToken, length: Duration) {
     tokio::select! {
         () = alive.cancelled() => {}
         () = tokio::time::sleep(length) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_in_trouble_is_told_from_a_process_that_stood_still() {
+        let failing = || async { Err(StoreError::Database("the disk is full".into())) };
+        assert!(keep_alive(&CancellationToken::new(), failing).await);
+        assert!(keep_alive(&CancellationToken::new(), std::future::pending::<Result<(), StoreError>>).await);
+
+        // The first heartbeat is taken; then the process stands still, and has no time left to ask.
+        let (alive, mut beats) = (CancellationToken::new(), 0);
+        let beat = || {
+            beats += 1;
+            let is_first = beats == 1;
+            async move { if is_first { Ok(()) } else { std::future::pending().await } }
+        };
+        let standing_still = async {
+            tokio::task::yield_now().await;
+            tokio::time::advance(2 * LET_GO).await;
+        };
+        let (store_failed, ()) = tokio::join!(keep_alive(&alive, beat), standing_still);
+        assert!(!store_failed && alive.is_cancelled());
     }
 }

@@ -6,12 +6,10 @@ use async_trait::async_trait;
 use jiff::SignedDuration;
 use serde_json::Value;
 
-use crate::{Job, JobId, NewEvent, Note, ProjectId, Result, Said, Tokens, WorkerId};
+use crate::{Job, JobId, MAX_DEATHS, NewEvent, Note, ProjectId, Result, Said, Tokens, WorkerId};
 
 /// How long a worker is believed to be alive after its last heartbeat.
 pub const LEASE: SignedDuration = SignedDuration::from_secs(15);
-/// A job that took down its worker this many times is failed for good.
-pub const MAX_ATTEMPTS: u32 = 3;
 /// How many jobs that were put off are put back in line at once, and how many that wait are told so.
 pub(crate) const WAKE: u32 = 200;
 
@@ -65,6 +63,16 @@ pub struct Lease {
     pub worker: WorkerId,
     pub(crate) fence: i64,
     pub resume: Resume,
+    /// Workers that died in the present step of the run.
+    pub(crate) deaths: u32,
+}
+
+impl Lease {
+    /// Whether the job is to be given up: its worker only looks for a pull request that the job may have opened, and
+    /// ends it.
+    pub fn is_given_up(&self) -> bool {
+        self.deaths >= MAX_DEATHS
+    }
 }
 
 /// A follow-up that waits for its answer; numbered from 1.
@@ -102,13 +110,13 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// Of a job that has used up its attempts.
-    pub(crate) fn gave_up() -> Self {
+    /// Of a job that kills its workers.
+    pub fn gave_up() -> Self {
         Self {
             outcome: Outcome::Failed,
             message: format!(
-                "The job was given up: the worker that had it stopped {MAX_ATTEMPTS} times without a word. Look \
-                 into the server's log for the cause, then create a new job"
+                "The job was given up: its worker stopped {MAX_DEATHS} times in the same step, the last time with no \
+                 other job on it. Look in the server's log for the cause, then create a new job"
             ),
             report: Value::Null,
             checks: serde_json::json!([]),
@@ -138,8 +146,14 @@ pub trait Queue: Send + Sync {
     async fn beat(&self, worker: &WorkerId) -> Result<()>;
     /// Leases an active job that nobody alive works on, and whose branch nobody alive works on
     /// either: projects take turns, and a project's jobs come in the order in which they were asked
-    /// for. No project has more than `most` at once. The attempt is counted before it returns; a job
-    /// that has used up its attempts is failed instead, with a sentence.
+    /// for. No project has more than `most` at once. The attempt is counted before it returns.
+    ///
+    /// A worker that died counts against each job that it had, in the step that the job's run was in. After two
+    /// deaths in one step the job is a suspect: it is leased by a worker that has been alive for [`crate::STEADY`]
+    /// and has no other job, which gets none beside it until the run gets on. Others come first until the suspect
+    /// has waited for [`crate::MAX_SUSPECT_WAIT`]. After [`MAX_DEATHS`] in one step the job is leased once more if it
+    /// may have opened a pull request, as one that [is given up](Lease::is_given_up); otherwise it is failed, with a
+    /// sentence.
     async fn lease_within(&self, worker: &WorkerId, most: u32) -> Result<Option<Lease>>;
     /// The same, however many jobs of one project run.
     async fn lease_next(&self, worker: &WorkerId) -> Result<Option<Lease>> {
@@ -183,6 +197,8 @@ pub trait Queue: Send + Sync {
     /// Gives the job back for a while, as one whose host is in trouble: nobody is given it for as
     /// long as `wait`, and the attempt is not held against it. `why` is for those who watch.
     async fn put_off(&self, lease: &Lease, wait: Duration, why: NewEvent) -> Result<()>;
+    /// Gives back all that `worker` still has, which let go of it and could not say so. No death is counted.
+    async fn release_all(&self, worker: &WorkerId) -> Result<()>;
     /// Frees every lease, on SQLite, for the one server that holds the data directory: whoever had
     /// a lease is dead. On PostgreSQL other servers may be alive, and nothing happens: there a lease
     /// ends by time alone.

@@ -111,11 +111,27 @@ fn a_job_survives_sigkill_at_any_moment_with_one_pull_request() {
         serving.signal("-KILL");
         serving.child.wait().unwrap();
         serving = Serving::start(home.path());
-        // One at a time: a server that is killed three times under a job fails it for good.
+        // One at a time, so that each is killed at its own moment.
         api.end(&serving.url, &job);
         jobs.push(job);
     }
     check_the_end(&api, &serving.url, &repository, &jobs);
+}
+
+/// Four kills, each in another step: that is nobody's fault.
+#[test]
+fn a_job_that_gets_on_between_kills_is_not_given_up() {
+    let home = home();
+    let (api, repository) = set_up(home.path());
+    let mut serving = Serving::start(home.path());
+    let job = api.create(&serving.url);
+    for moment in ["started", "fetched", "pushing", "opening"] {
+        api.wait_for(&serving.url, &job, moment);
+        serving.signal("-KILL");
+        serving.child.wait().unwrap();
+        serving = Serving::start(home.path());
+    }
+    check_the_end(&api, &serving.url, &repository, &[job]);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use store::{Ending, Job, Lease, Outcome, StoreError};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use super::give_up::give_up;
 use super::outcome::{Stop, ended, failed};
 use super::run::{last, pass};
 use super::{later, pause};
@@ -45,8 +46,14 @@ async fn passes(app: &App, mut lease: Lease, alive: &CancellationToken) {
 async fn one_pass(app: &App, lease: &Lease, alive: &CancellationToken) -> Result<(Ending, u32), Stop> {
     let waiting = app.queue.unread(lease).await?;
     // Dropping the pass kills the git program that it waits for.
+    let run = async {
+        match lease.is_given_up() {
+            true => give_up(app, lease).await.map(|ending| (ending, last(&waiting))),
+            false => pass(app, lease, &waiting, alive).await,
+        }
+    };
     let result = tokio::select! {
-        result = unbroken(pass(app, lease, &waiting, alive)) => result,
+        result = unbroken(run) => result,
         () = alive.cancelled() => Err(Stop::GiveBack("it was told to stop".into())),
     };
     match result {

@@ -165,7 +165,7 @@ impl<'a> Run<'a> {
         )))
     }
 
-    /// One that an attempt opened and could not tell of any more, of a job that was given up.
+    /// One that an attempt of an earlier run opened and could not tell of any more.
     async fn pull_so_far(&self) -> Result<Option<PullRequest>, Stop> {
         if self.lease.job.pr_link.is_some() || self.is_new() {
             return Ok(None);

@@ -7,6 +7,7 @@ use forge::{PullRequest, State};
 use store::{NewEvent, PullState, StoreError, Sweep};
 use tokio_util::sync::CancellationToken;
 
+use super::give_up::own_pull;
 use super::pause;
 use crate::app::App;
 
@@ -68,15 +69,9 @@ async fn one(app: &App, sweep: &Sweep) -> Result<(), StoreError> {
     }
 }
 
-/// The job's own pull request, which is not open any more. One that it adopted is somebody else's.
+/// The job's own pull request, which is not open any more.
 async fn found(app: &App, sweep: &Sweep) -> forge::Result<Option<PullRequest>> {
-    let project = app.accounts.project(&sweep.job.project).await;
-    let project = project.map_err(|error| forge::Error::Records(Box::new(error)))?;
-    let Some(project) = project else { return Ok(None) };
-    let host = app.hosts.open(&project).await?;
-    let mut found = host.find(&sweep.job.branch).await?;
-    found.retain(|pull| pull.job.as_deref() == Some(sweep.job.id.0.as_str()));
-    let Some(pull) = found.into_iter().next() else { return Ok(None) };
+    let Some((host, pull)) = own_pull(app, &sweep.job).await? else { return Ok(None) };
     match pull.state {
         State::Open => host.close(pull.number).await.map(Some),
         State::Merged | State::Closed => Ok(Some(pull)),

@@ -21,6 +21,7 @@ mod described;
 mod fixture;
 mod follow_ups;
 mod forged;
+mod given_up;
 mod hosts;
 mod imports;
 mod invitations;

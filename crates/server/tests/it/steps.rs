@@ -11,7 +11,7 @@ use crate::support::git;
 
 /// Runs the job until the host is asked for this; there the worker dies, and whoever waits for its
 /// lease to end finds the job.
-async fn dies_at(place: &Place, method: &str, path: &str) {
+pub(crate) async fn dies_at(place: &Place, method: &str, path: &str) {
     dies_of(place, method, path, Effect::Hang).await;
 }
 
@@ -20,9 +20,26 @@ async fn dies_of(place: &Place, method: &str, path: &str, effect: Effect) {
 }
 
 /// Not before the host is `done`.
-async fn dies_after(place: &Place, method: &str, path: &str, effect: Effect, done: impl AsyncFn() -> bool) {
-    place.fake().faults().next(1, method, path, effect);
+pub(crate) async fn dies_after(
+    place: &Place,
+    method: &str,
+    path: &str,
+    effect: Effect,
+    done: impl AsyncFn() -> bool,
+) {
     let worker = Worker::new(place.server.app.clone(), 1);
+    worker_dies(place, worker, method, path, effect, done).await;
+}
+
+pub(crate) async fn worker_dies(
+    place: &Place,
+    worker: Worker,
+    method: &str,
+    path: &str,
+    effect: Effect,
+    done: impl AsyncFn() -> bool,
+) {
+    place.fake().faults().next(1, method, path, effect);
     let working = tokio::spawn(async move { worker.drain().await });
     while !place.fake().faults().waiting().is_empty() || !done().await {
         assert!(!working.is_finished(), "{method} {path} was not asked");
@@ -31,27 +48,6 @@ async fn dies_after(place: &Place, method: &str, path: &str, effect: Effect, don
     working.abort();
     assert!(working.await.unwrap_err().is_cancelled());
     place.server.clock.advance(store::LEASE);
-}
-
-#[tokio::test]
-async fn a_pull_request_of_a_job_that_was_given_up_is_found_by_a_follow_up() {
-    let place = Place::on(Kind::GitHub).await;
-    let job = place.create("Replace \"one\" with \"eins\".").await;
-    let is_open = async || place.pulls().await.len() == 1;
-    dies_after(&place, "POST", "/pulls", Effect::Hang, is_open).await;
-    dies_at(&place, "GET", "/pulls").await;
-    dies_at(&place, "GET", "/pulls").await;
-    place.server.run_queued_jobs().await;
-    let given_up = place.server.job(&place.team, &job["id"]).await;
-    assert_eq!((&given_up["status"], &given_up["prLink"]), (&json!("failed"), &json!(null)));
-    place.follow_up(&job, "Replace \"nowhere\" with \"there\".").await;
-    let done = place.completed(&job).await;
-    assert!(
-        done["prLink"].as_str().is_some_and(|link| link.ends_with("/1")),
-        "{done} {:#?}",
-        place.events(&job).await
-    );
-    assert_eq!(place.pulls().await.len(), 1);
 }
 
 #[tokio::test]

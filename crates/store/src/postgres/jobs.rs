@@ -199,7 +199,8 @@ async fn keep_message(db: &mut PgConnection, job: &Job, prompt: &str, now: i64) 
     if job.status.may_become(Status::Active) {
         let wake = "UPDATE jobs
             SET status = 'active', run = run + 1, attempt = 0, ended_at = NULL, base_commit = NULL,
-                queued_at = $1, told = false, trimmed = false, put_off = 0, not_before = NULL
+                queued_at = $1, told = false, trimmed = false, put_off = 0, not_before = NULL,
+                deaths = 0, died_step = 0
             WHERE id = $2";
         sqlx::query(wake).bind(now).bind(&job.id.0).execute(&mut *db).await?;
     }

@@ -6,11 +6,12 @@ use sqlx::{PgConnection, Postgres, Row, Transaction};
 
 use super::jobs::{append, job, set_archived};
 use super::line::{Look, beat, resume, tell_waiting};
-use super::{PostgresStore, conversation, in_time, notes, number, text, undone, write};
+use super::{PostgresStore, conversation, in_time, notes, number, suspects, text, undone, write};
 use crate::conversation::month_of;
 use crate::kept::end_of;
 use crate::note::checked;
 use crate::queue::WAKE;
+use crate::suspects::SUSPECT_DEATHS;
 use crate::{
     Ending, JobId, Lease, Message, NewEvent, Note, Outcome, ProjectId, Queue, Result, Said, Status,
     StoreError, WorkerId,
@@ -60,6 +61,9 @@ impl Queue for PostgresStore {
         let done = write(|| async {
             let (mut tx, now) = self.fenced(lease).await?;
             let month = notes::keep(&mut tx, lease, now, &notes).await?;
+            if lease.deaths >= SUSPECT_DEATHS {
+                suspects::clear(&mut tx, &lease.job.id).await?;
+            }
             tx.commit().await?;
             Ok(month)
         });
@@ -123,6 +127,14 @@ impl Queue for PostgresStore {
             Ok(tx.commit().await?)
         });
         self.told(done.await)
+    }
+
+    async fn release_all(&self, worker: &WorkerId) -> Result<()> {
+        let all =
+            "UPDATE jobs SET worker = NULL, attempt = attempt - 1 WHERE status = 'active' AND worker = $1";
+        self.execute(sqlx::query(all).bind(&worker.0)).await?;
+        self.bells.work();
+        Ok(())
     }
 
     /// Other servers may be alive: here leases end by time alone.
@@ -205,13 +217,13 @@ async fn finish(
     }
     // What comes next starts from what is on the branch by then.
     let next =
-        "UPDATE jobs SET run = run + 1, base_commit = NULL, put_off = 0, pr_link = coalesce($1, pr_link),
-          pr_state = coalesce(pr_state, CASE WHEN $1 IS NULL THEN NULL ELSE 'open' END)
+        "UPDATE jobs SET run = run + 1, base_commit = NULL, put_off = 0, deaths = 0, died_step = 0,
+          pr_link = coalesce($1, pr_link), pr_state = coalesce(pr_state, CASE WHEN $1 IS NULL THEN NULL ELSE 'open' END)
         WHERE id = $2 RETURNING *";
     let row = sqlx::query(next).bind(ending.outcome.pr_link()).bind(&id.0).fetch_one(&mut *db).await?;
     let job = job(&row)?;
     let resume = resume(db, &row, job.run).await?;
-    Ok(Some(Lease { job, worker: lease.worker.clone(), fence: lease.fence, resume }))
+    Ok(Some(Lease { job, worker: lease.worker.clone(), fence: lease.fence, resume, deaths: 0 }))
 }
 
 async fn give_back(db: &mut PgConnection, id: &JobId) -> Result<()> {

@@ -1,26 +1,28 @@
 //! The line that jobs wait in, and what whoever takes one out of it gets.
 //!
-//! Every look is answered by three small indexes: the jobs that wait, a project's in order; those
-//! that are put off; those that somebody has. How many wait does not matter.
+//! Every look is answered by four small indexes: the jobs that wait, a project's in order; those
+//! that are put off; those that somebody has; the suspects, which run alone. How many wait does not matter.
 
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
 use super::jobs::{append, job, set_archived};
-use super::{PostgresStore, leases, number, one_at_a_time};
+use super::{PostgresStore, leases, number, one_at_a_time, suspects};
 use crate::kept::{from_json, to_json};
 use crate::queue::WAKE;
-use crate::{Change, Ending, Job, JobId, LEASE, Lease, MAX_ATTEMPTS, NewEvent, Result, Resume, WorkerId};
+use crate::suspects::{SUSPECT_DEATHS, Turn, dead_columns, started};
+use crate::{Change, Ending, Job, JobId, LEASE, Lease, MAX_DEATHS, NewEvent, Result, Resume, WorkerId};
 
 /// The projects that have a job in line: one step of the index each. Whose turn is longest ago is
 /// first; who has as many jobs at once as it may (the largest number: any) is left out.
 const PROJECTS: &str = "
     WITH RECURSIVE waiting (project) AS (
-      (SELECT project FROM jobs WHERE status = 'active' AND worker IS NULL AND not_before IS NULL
+      (SELECT project FROM jobs
+       WHERE status = 'active' AND worker IS NULL AND not_before IS NULL AND deaths < 2
        ORDER BY project LIMIT 1)
       UNION ALL
       SELECT (SELECT next.project FROM jobs next
-              WHERE next.status = 'active' AND next.worker IS NULL AND next.not_before IS NULL
+              WHERE next.status = 'active' AND next.worker IS NULL AND next.not_before IS NULL AND next.deaths < 2
                 AND next.project > waiting.project ORDER BY next.project LIMIT 1)
       FROM waiting WHERE project IS NOT NULL)
     SELECT waiting.project FROM waiting LEFT JOIN turns ON turns.project = waiting.project
@@ -85,7 +87,8 @@ pub(super) async fn live(db: &mut PgConnection, id: &JobId, now: i64) -> Result<
 }
 
 pub(super) async fn beat(db: &mut PgConnection, worker: &WorkerId) -> Result<()> {
-    let beat = "INSERT INTO workers VALUES ($1, docwright_now_ms() + $2)
+    let beat = "INSERT INTO workers (id, alive_until, alive_since)
+        SELECT $1, now + $2, now FROM docwright_now_ms() now
         ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until";
     sqlx::query(beat).bind(&worker.0).bind(LEASE.as_millis() as i64).execute(db).await?;
     Ok(())
@@ -96,8 +99,12 @@ impl PostgresStore {
     /// at once.
     pub(super) async fn look(&self, worker: &WorkerId, most: u32) -> Result<Look> {
         let mut tx = self.begin().await?;
-        put_back(&mut tx).await?;
-        let look = match first_in_line(&mut tx, most).await? {
+        let are_suspects = put_back(&mut tx, worker).await?;
+        let first = match are_suspects {
+            true => next(&mut tx, worker, most).await?,
+            false => first_in_line(&mut tx, most).await?,
+        };
+        let look = match first {
             Some(first) => match still_in_line(&mut tx, &first, most).await? {
                 Some((row, now)) => take(&mut tx, &row, worker, now).await?,
                 None => Look::Again,
@@ -115,23 +122,54 @@ impl PostgresStore {
     }
 }
 
-/// Puts back in line what the dead had, and what has waited long enough. What is locked is somebody's.
-async fn put_back(db: &mut PgConnection) -> Result<()> {
-    let dead = sqlx::query(dead!("SELECT 1", "LIMIT 1")).fetch_optional(&mut *db).await?;
-    if dead.is_some() {
-        let free =
-            dead!("UPDATE jobs SET worker = NULL WHERE id IN (SELECT id", "FOR UPDATE OF jobs SKIP LOCKED)");
-        sqlx::query(free).execute(&mut *db).await?;
+/// Puts back in line what the dead had, and what has waited long enough. What is locked is somebody's. `worker` asks,
+/// so it is not dead, whatever the clock says. Answers whether there may be suspects.
+async fn put_back(db: &mut PgConnection, worker: &WorkerId) -> Result<bool> {
+    let look = concat!(
+        "SELECT EXISTS (",
+        dead!("SELECT 1", ""),
+        ") AS dead, EXISTS (",
+        due!("SELECT 1", ""),
+        ") AS due, EXISTS (",
+        suspects::suspects!("SELECT 1", ""),
+        ") AS suspects"
+    );
+    let row = sqlx::query(look).fetch_one(&mut *db).await?;
+    let (dead, due, suspects) = (row.try_get("dead")?, row.try_get("due")?, row.try_get("suspects")?);
+    if dead {
+        let dead = concat!(dead_columns!(), dead!("", "FOR UPDATE OF jobs SKIP LOCKED"));
+        let dead = sqlx::query(dead).fetch_all(&mut *db).await?;
+        suspects::take_from_dead(db, dead, worker).await?;
     }
-    let due = sqlx::query(due!("SELECT 1", "LIMIT 1")).fetch_optional(&mut *db).await?;
-    if due.is_some() {
+    if due {
         let wake = due!(
-            "UPDATE jobs SET not_before = NULL WHERE id IN (SELECT id",
+            "UPDATE jobs SET not_before = NULL, suspect_since = docwright_now_ms() WHERE id IN (SELECT id",
             "ORDER BY not_before LIMIT $1 FOR UPDATE SKIP LOCKED)"
         );
         sqlx::query(wake).bind(i64::from(WAKE)).execute(db).await?;
     }
-    Ok(())
+    Ok(dead || due || suspects)
+}
+
+/// The job that the worker leases next, where there are suspects; locked.
+async fn next(db: &mut PgConnection, worker: &WorkerId, most: u32) -> Result<Option<Job>> {
+    if suspects::is_running(db, worker).await? {
+        return Ok(None);
+    }
+    let Some((job, suspect, now)) = suspects::first(db, worker, most).await? else {
+        return first_in_line(db, most).await;
+    };
+    let turn = suspect.turn(now);
+    if turn == Turn::Nothing {
+        return Ok(None);
+    }
+    if turn == Turn::Suspect && suspects::lock(db, &job.id).await? {
+        return Ok(Some(job));
+    }
+    match first_in_line(db, most).await? {
+        None if turn == Turn::OthersFirst && suspects::lock(db, &job.id).await? => Ok(Some(job)),
+        other => Ok(other),
+    }
 }
 
 /// Locked, unless it is locked already: then whoever locked it is dealing with it.
@@ -141,7 +179,7 @@ async fn first_in_line(db: &mut PgConnection, most: u32) -> Result<Option<Job>> 
     for project in projects {
         let first = sqlx::query(in_line!(
             "SELECT * FROM jobs WHERE",
-            "ORDER BY queued_at, id LIMIT 1 FOR UPDATE SKIP LOCKED"
+            "AND deaths < 2 ORDER BY queued_at, id LIMIT 1 FOR UPDATE SKIP LOCKED"
         ));
         if let Some(row) = first.bind(project).fetch_optional(&mut *db).await? {
             return job(&row).map(Some);
@@ -174,29 +212,33 @@ async fn take(db: &mut PgConnection, row: &PgRow, worker: &WorkerId, now: i64) -
         set_archived(db, &job.id, now).await?;
         return Ok(Look::Again);
     }
-    if job.attempt >= MAX_ATTEMPTS {
+    let deaths = number(row, "deaths")?;
+    if deaths > MAX_DEATHS || deaths == MAX_DEATHS && !suspects::may_have_pull(db, &job).await? {
         leases::end(db, &job.id, now, Ending::gave_up()).await?;
         return Ok(Look::Again);
     }
     job.attempt += 1;
     let fence = row.try_get::<i64, _>("lease")? + 1;
-    sqlx::query("UPDATE jobs SET attempt = $1, lease = $2, worker = $3 WHERE id = $4")
+    sqlx::query("UPDATE jobs SET attempt = $1, lease = $2, worker = $3, leased_at = $4 WHERE id = $5")
         .bind(i64::from(job.attempt))
         .bind(fence)
         .bind(&worker.0)
+        .bind(now)
         .bind(&job.id.0)
         .execute(&mut *db)
         .await?;
     // Whoever leases is alive. Without this a worker whose heartbeat is late would lease the
-    // same job again and again, and use up its attempts.
+    // same job again and again.
     beat(db, worker).await?;
-    let started = NewEvent::new("started", format!("Attempt {} began", job.attempt));
-    append(db, &job.id, now, &started.with("attempt", job.attempt)).await?;
+    if deaths == SUSPECT_DEATHS {
+        suspects::note_alone(db, worker, now).await?;
+    }
+    append(db, &job.id, now, &started(job.attempt, deaths)).await?;
     let resume = resume(db, row, job.run).await?;
     let turn = "INSERT INTO turns SELECT $1, 1 + coalesce(max(turn), 0) FROM turns
         ON CONFLICT (project) DO UPDATE SET turn = excluded.turn";
     sqlx::query(turn).bind(&job.project.0).execute(&mut *db).await?;
-    Ok(Look::Leased(Box::new(Lease { job, worker: worker.clone(), fence, resume })))
+    Ok(Look::Leased(Box::new(Lease { job, worker: worker.clone(), fence, resume, deaths })))
 }
 
 /// Tells those that have waited for `long` milliseconds, each once.
@@ -205,7 +247,7 @@ pub(super) async fn tell_waiting(db: &mut PgConnection, long: i64, most: u32) ->
     let tell = sqlx::query(
         "WITH told AS (UPDATE jobs SET told = true, events = events + 1 WHERE id IN (
            SELECT id FROM jobs
-           WHERE status = 'active' AND worker IS NULL AND not_before IS NULL AND NOT told
+           WHERE status = 'active' AND worker IS NULL AND not_before IS NULL AND deaths < 2 AND NOT told
              AND queued_at <= (SELECT docwright_now_ms()) - $1
            LIMIT $2 FOR UPDATE SKIP LOCKED)
          RETURNING id, events)

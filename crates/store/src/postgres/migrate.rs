@@ -15,6 +15,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0004_people.sql"),
     include_str!("../../migrations/postgres/0005_figures.sql"),
     include_str!("../../migrations/postgres/0006_invitations.sql"),
+    include_str!("../../migrations/postgres/0007_deaths.sql"),
 ];
 /// Held while the schema is looked at or changed.
 const SCHEMA: &[&str] = &["schema"];

@@ -20,6 +20,7 @@ mod rates;
 mod reads;
 mod secrets;
 mod sessions;
+mod suspects;
 mod sweeps;
 mod upkeep;
 mod url;

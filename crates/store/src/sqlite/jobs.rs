@@ -187,7 +187,7 @@ async fn message(
     if found.status.may_become(Status::Active) {
         sqlx::query(
             "UPDATE jobs SET status = 'active', run = run + 1, attempt = 0, ended_at = NULL, base_commit = NULL,
-               queued_at = ?, told = 0, trimmed = 0, put_off = 0, not_before = NULL
+               queued_at = ?, told = 0, trimmed = 0, put_off = 0, not_before = NULL, deaths = 0, died_step = 0
              WHERE id = ?",
         )
         .bind(now)

@@ -8,10 +8,11 @@ use sqlx::{Row, SqliteConnection};
 
 use super::jobs::{append, job, set_archived};
 use super::line::{beat, is_work, lease, resume, tell, untold};
-use super::{SqliteStore, conversation, notes};
+use super::{SqliteStore, conversation, notes, suspects};
 use crate::kept::end_of;
 use crate::note::checked;
 use crate::queue::WAKE;
+use crate::suspects::SUSPECT_DEATHS;
 use crate::{
     Ending, JobId, Lease, Message, NewEvent, Note, Outcome, ProjectId, Queue, Result, Said, Status,
     StoreError, WorkerId,
@@ -26,7 +27,7 @@ impl Queue for SqliteStore {
 
     async fn lease_within(&self, worker: &WorkerId, most: u32) -> Result<Option<Lease>> {
         // Most looks find nothing; those need no write and no fsync.
-        if !is_work(&mut *self.db.reads().acquire().await?, self.clock.now_ms(), most).await? {
+        if !is_work(&mut *self.db.reads().acquire().await?, worker, self.clock.now_ms(), most).await? {
             return Ok(None);
         }
         let (worker, clock) = (worker.clone(), self.clock.clone());
@@ -58,8 +59,18 @@ impl Queue for SqliteStore {
     }
 
     async fn note(&self, lease: &Lease, notes: Vec<Note>) -> Result<u64> {
-        let (notes, run) = (checked(notes)?, lease.job.run);
-        self.fenced(lease, move |db, id, now| notes::keep(db, id, now, run, notes).boxed()).await
+        let (notes, run, deaths) = (checked(notes)?, lease.job.run, lease.deaths);
+        self.fenced(lease, move |db, id, now| {
+            async move {
+                let month = notes::keep(db, &id, now, run, notes).await?;
+                if deaths >= SUSPECT_DEATHS {
+                    suspects::clear(db, &id).await?;
+                }
+                Ok(month)
+            }
+            .boxed()
+        })
+        .await
     }
 
     async fn conversation(&self, lease: &Lease) -> Result<Vec<Said>> {
@@ -88,7 +99,7 @@ impl Queue for SqliteStore {
                 let row = next_run(db, &id, ending.outcome.pr_link()).await?;
                 let job = job(&row)?;
                 let resume = resume(db, &row, job.run).await?;
-                Ok(Some(Lease { job, worker, fence, resume }))
+                Ok(Some(Lease { job, worker, fence, resume, deaths: 0 }))
             }
             .boxed()
         })
@@ -128,10 +139,17 @@ impl Queue for SqliteStore {
         .await
     }
 
+    async fn release_all(&self, worker: &WorkerId) -> Result<()> {
+        let all = "UPDATE jobs SET worker = NULL, attempt = attempt - 1
+            WHERE status = 'active' AND worker IS NOT NULL AND worker = ?";
+        self.execute(sqlx::query(all).bind(worker.0.clone())).await?;
+        self.work.notify_one();
+        Ok(())
+    }
+
     async fn void_leases(&self) -> Result<()> {
-        let free = "UPDATE jobs SET worker = NULL WHERE status = 'active' AND worker IS NOT NULL";
-        self.execute(sqlx::query(free)).await?;
-        self.execute(sqlx::query("DELETE FROM workers")).await.map(|_| ())
+        let now = self.clock.now_ms();
+        self.db.write(move |db| suspects::take_from_all(db, now).boxed()).await
     }
 
     async fn to_stop(&self, worker: &WorkerId) -> Result<Vec<JobId>> {
@@ -220,9 +238,8 @@ async fn give_back(db: &mut SqliteConnection, id: &JobId) -> Result<()> {
 
 /// What comes next starts from what is on the branch by then.
 async fn next_run(db: &mut SqliteConnection, id: &JobId, pr_link: Option<&str>) -> Result<SqliteRow> {
-    let next =
-        "UPDATE jobs SET run = run + 1, base_commit = NULL, put_off = 0, pr_link = coalesce(?1, pr_link),
-          pr_state = coalesce(pr_state, iif(?1 IS NULL, NULL, 'open'))
+    let next = "UPDATE jobs SET run = run + 1, base_commit = NULL, put_off = 0, deaths = 0, died_step = 0,
+          pr_link = coalesce(?1, pr_link), pr_state = coalesce(pr_state, iif(?1 IS NULL, NULL, 'open'))
         WHERE id = ?2 RETURNING *";
     Ok(sqlx::query(next).bind(pr_link).bind(&id.0).fetch_one(db).await?)
 }

@@ -1,16 +1,17 @@
 //! The line that jobs wait in, and what whoever takes one out of it gets.
 //!
-//! Every look is answered by three small indexes: the jobs that wait, a project's in order; those
-//! that are put off; those that somebody has. How many wait does not matter.
+//! Every look is answered by four small indexes: the jobs that wait, a project's in order; those
+//! that are put off; those that somebody has; the suspects, which run alone. How many wait does not matter.
 
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use super::jobs::{append, job, set_archived};
-use super::leases;
+use super::{leases, suspects};
 use crate::kept::{from_json, to_json};
 use crate::queue::WAKE;
-use crate::{Change, Ending, JobId, LEASE, Lease, MAX_ATTEMPTS, NewEvent, Result, Resume, WorkerId};
+use crate::suspects::{SUSPECT_DEATHS, Turn, dead_columns, started};
+use crate::{Change, Ending, Job, JobId, LEASE, Lease, MAX_DEATHS, NewEvent, Result, Resume, WorkerId};
 
 /// The projects that have a job in line: one step of the index each. Whose turn is longest ago is
 /// first; who has as many jobs at once as it may (the largest number: any) is left out.
@@ -19,10 +20,10 @@ macro_rules! projects {
         "
     WITH RECURSIVE waiting (project) AS (
       SELECT min(project) FROM jobs INDEXED BY jobs_in_line
-      WHERE status = 'active' AND worker IS NULL AND not_before IS NULL
+      WHERE status = 'active' AND worker IS NULL AND not_before IS NULL AND deaths < 2
       UNION ALL
       SELECT (SELECT min(next.project) FROM jobs next INDEXED BY jobs_in_line
-              WHERE next.status = 'active' AND next.worker IS NULL AND next.not_before IS NULL
+              WHERE next.status = 'active' AND next.worker IS NULL AND next.not_before IS NULL AND next.deaths < 2
                 AND next.project > waiting.project)
       FROM waiting WHERE project IS NOT NULL)
     SELECT waiting.project FROM waiting LEFT JOIN turns ON turns.project = waiting.project
@@ -39,7 +40,7 @@ macro_rules! first {
     () => {
         "
     SELECT * FROM jobs INDEXED BY jobs_in_line
-    WHERE project = ?1 AND status = 'active' AND worker IS NULL AND not_before IS NULL
+    WHERE project = ?1 AND status = 'active' AND worker IS NULL AND not_before IS NULL AND deaths < 2
       AND branch NOT IN (SELECT held.branch FROM jobs held INDEXED BY jobs_held
                          WHERE held.status = 'active' AND held.worker IS NOT NULL AND held.project = ?1)
     ORDER BY queued_at, id LIMIT 1"
@@ -79,10 +80,39 @@ pub(super) async fn live(db: &mut SqliteConnection, id: &JobId, now: i64) -> Res
 }
 
 /// Whether a lease could be had; changes nothing.
-pub(super) async fn is_work(db: &mut SqliteConnection, now: i64, most: u32) -> Result<bool> {
+pub(super) async fn is_work(
+    db: &mut SqliteConnection,
+    worker: &WorkerId,
+    now: i64,
+    most: u32,
+) -> Result<bool> {
     let dead = sqlx::query(dead!("SELECT 1", "LIMIT 1")).bind(now).fetch_optional(&mut *db).await?;
     let due = sqlx::query(due!("SELECT 1", "LIMIT 1")).bind(now).fetch_optional(&mut *db).await?;
-    Ok(dead.is_some() || due.is_some() || next_in_line(db, most).await?.is_some())
+    Ok(dead.is_some() || due.is_some() || next(db, worker, now, most).await?.is_some())
+}
+
+/// The job that the worker leases next.
+async fn next(
+    db: &mut SqliteConnection,
+    worker: &WorkerId,
+    now: i64,
+    most: u32,
+) -> Result<Option<SqliteRow>> {
+    if !suspects::are_any(db).await? {
+        return next_in_line(db, most).await;
+    }
+    if suspects::is_running(db, worker).await? {
+        return Ok(None);
+    }
+    let Some((row, suspect)) = suspects::first(db, worker, most).await? else {
+        return next_in_line(db, most).await;
+    };
+    match suspect.turn(now) {
+        Turn::Suspect => Ok(Some(row)),
+        Turn::OthersFirst => Ok(next_in_line(db, most).await?.or(Some(row))),
+        Turn::Others => next_in_line(db, most).await,
+        Turn::Nothing => Ok(None),
+    }
 }
 
 async fn next_in_line(db: &mut SqliteConnection, most: u32) -> Result<Option<SqliteRow>> {
@@ -95,22 +125,24 @@ async fn next_in_line(db: &mut SqliteConnection, most: u32) -> Result<Option<Sql
     Ok(None)
 }
 
-/// Puts back in line what the dead had, and what has waited long enough.
-async fn put_back(db: &mut SqliteConnection, now: i64) -> Result<()> {
-    let free = dead!("UPDATE jobs SET worker = NULL WHERE id IN (SELECT id", ")");
-    sqlx::query(free).bind(now).execute(&mut *db).await?;
-    let wake =
-        due!("UPDATE jobs SET not_before = NULL WHERE id IN (SELECT id", "ORDER BY not_before LIMIT ?2)");
+/// Puts back in line what the dead had, and what has waited long enough. `worker` asks, so it is not dead, whatever
+/// the clock says.
+async fn put_back(db: &mut SqliteConnection, worker: &WorkerId, now: i64) -> Result<()> {
+    let dead = concat!(dead_columns!(), dead!("", ""));
+    let dead = sqlx::query(dead).bind(now).fetch_all(&mut *db).await?;
+    suspects::take_from_dead(db, dead, Some(worker), now).await?;
+    let wake = due!(
+        "UPDATE jobs SET not_before = NULL, suspect_since = ?1 WHERE id IN (SELECT id",
+        "ORDER BY not_before LIMIT ?2)"
+    );
     sqlx::query(wake).bind(now).bind(WAKE).execute(db).await?;
     Ok(())
 }
 
 pub(super) async fn beat(db: &mut SqliteConnection, worker: &WorkerId, now: i64) -> Result<()> {
-    sqlx::query("INSERT OR REPLACE INTO workers VALUES (?, ?)")
-        .bind(&worker.0)
-        .bind(now + LEASE.as_millis() as i64)
-        .execute(db)
-        .await?;
+    let beat = "INSERT INTO workers (id, alive_until, alive_since) VALUES (?, ?, ?)
+        ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until";
+    sqlx::query(beat).bind(&worker.0).bind(now + LEASE.as_millis() as i64).bind(now).execute(db).await?;
     Ok(())
 }
 
@@ -120,44 +152,66 @@ pub(super) async fn lease(
     most: u32,
     now: i64,
 ) -> Result<Option<Lease>> {
-    put_back(db, now).await?;
-    while let Some(row) = next_in_line(db, most).await? {
-        let mut job = job(&row)?;
-        if row.try_get::<Option<i64>, _>("archive_asked_at")?.is_some() {
-            set_archived(db, &job.id, now).await?;
-            continue;
+    put_back(db, &worker, now).await?;
+    while let Some(row) = next(db, &worker, now, most).await? {
+        let job = job(&row)?;
+        if !end_if_over(db, &row, &job, now).await? {
+            return take(db, &row, job, worker, now).await.map(Some);
         }
-        if job.attempt >= MAX_ATTEMPTS {
-            leases::end(db, &job.id, now, Ending::gave_up()).await?;
-            continue;
-        }
-        job.attempt += 1;
-        let fence = row.try_get::<i64, _>("lease")? + 1;
-        sqlx::query("UPDATE jobs SET attempt = ?, lease = ?, worker = ? WHERE id = ?")
-            .bind(job.attempt)
-            .bind(fence)
-            .bind(&worker.0)
-            .bind(&job.id.0)
-            .execute(&mut *db)
-            .await?;
-        let turn = "INSERT OR REPLACE INTO turns SELECT ?, 1 + coalesce(max(turn), 0) FROM turns";
-        sqlx::query(turn).bind(&job.project.0).execute(&mut *db).await?;
-        // Whoever leases is alive. Without this a worker whose heartbeat is late would lease the
-        // same job again and again, and use up its attempts.
-        beat(db, &worker, now).await?;
-        let started = NewEvent::new("started", format!("Attempt {} began", job.attempt));
-        append(db, &job.id.0, now, started.with("attempt", job.attempt)).await?;
-        let resume = resume(db, &row, job.run).await?;
-        return Ok(Some(Lease { job, worker, fence, resume }));
     }
     Ok(None)
+}
+
+/// Ends a job that nobody is to work on any more. Answers whether it was one.
+async fn end_if_over(db: &mut SqliteConnection, row: &SqliteRow, job: &Job, now: i64) -> Result<bool> {
+    if row.try_get::<Option<i64>, _>("archive_asked_at")?.is_some() {
+        set_archived(db, &job.id, now).await?;
+        return Ok(true);
+    }
+    let deaths: u32 = row.try_get("deaths")?;
+    if deaths < MAX_DEATHS || deaths == MAX_DEATHS && suspects::may_have_pull(db, job).await? {
+        return Ok(false);
+    }
+    leases::end(db, &job.id, now, Ending::gave_up()).await?;
+    Ok(true)
+}
+
+async fn take(
+    db: &mut SqliteConnection,
+    row: &SqliteRow,
+    mut job: Job,
+    worker: WorkerId,
+    now: i64,
+) -> Result<Lease> {
+    job.attempt += 1;
+    let (fence, deaths) = (row.try_get::<i64, _>("lease")? + 1, row.try_get("deaths")?);
+    sqlx::query("UPDATE jobs SET attempt = ?, lease = ?, worker = ?, leased_at = ? WHERE id = ?")
+        .bind(job.attempt)
+        .bind(fence)
+        .bind(&worker.0)
+        .bind(now)
+        .bind(&job.id.0)
+        .execute(&mut *db)
+        .await?;
+    let turn = "INSERT OR REPLACE INTO turns SELECT ?, 1 + coalesce(max(turn), 0) FROM turns";
+    sqlx::query(turn).bind(&job.project.0).execute(&mut *db).await?;
+    // Whoever leases is alive. Without this a worker whose heartbeat is late would lease the
+    // same job again and again.
+    beat(db, &worker, now).await?;
+    if deaths == SUSPECT_DEATHS {
+        suspects::note_alone(db, &worker, now).await?;
+    }
+    append(db, &job.id.0, now, started(job.attempt, deaths)).await?;
+    let resume = resume(db, row, job.run).await?;
+    Ok(Lease { job, worker, fence, resume, deaths })
 }
 
 /// Those that have waited since `since` or longer and were not told so.
 pub(super) async fn untold(db: &mut SqliteConnection, since: i64, most: u32) -> Result<Vec<String>> {
     let untold = sqlx::query_scalar(
         "SELECT id FROM jobs INDEXED BY jobs_in_line
-         WHERE status = 'active' AND worker IS NULL AND not_before IS NULL AND told = 0 AND queued_at <= ?
+         WHERE status = 'active' AND worker IS NULL AND not_before IS NULL AND deaths < 2
+           AND told = 0 AND queued_at <= ?
          LIMIT ?",
     );
     Ok(untold.bind(since).bind(most).fetch_all(db).await?)
@@ -240,6 +294,11 @@ mod tests {
         assert!(first.contains("SEARCH jobs USING INDEX jobs_in_line (project=?)"), "{first}");
         assert!(!first.contains("TEMP B-TREE FOR ORDER BY"), "{first}");
         let due = plan(due!("EXPLAIN QUERY PLAN SELECT id", "ORDER BY not_before LIMIT 1")).await;
+        for suspects in suspects::PLANS {
+            let plan = plan(suspects).await;
+            assert!(plan.contains("INDEX jobs_suspect"), "{plan}");
+            assert!(!plan.contains("SCAN held"), "{plan}");
+        }
         assert!(
             due.contains("INDEX jobs_put_off (not_before>? AND not_before<?)") && !due.contains("TEMP"),
             "{due}"

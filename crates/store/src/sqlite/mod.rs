@@ -14,6 +14,7 @@ mod pulls;
 mod rates;
 mod secrets;
 mod sessions;
+mod suspects;
 mod sweeps;
 mod upkeep;
 
@@ -46,6 +47,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0010_people.sql"),
     include_str!("../../migrations/0011_figures.sql"),
     include_str!("../../migrations/0012_invitations.sql"),
+    include_str!("../../migrations/0013_deaths.sql"),
 ];
 
 #[derive(Clone)]

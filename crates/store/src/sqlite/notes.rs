@@ -12,7 +12,7 @@ use crate::{Change, JobId, Result};
 /// Answers the month's tokens after the last entry of the conversation.
 pub(super) async fn keep(
     db: &mut SqliteConnection,
-    job: JobId,
+    job: &JobId,
     now: i64,
     run: u32,
     notes: Vec<Checked>,
@@ -21,10 +21,10 @@ pub(super) async fn keep(
     for note in notes {
         match note {
             Checked::Event(event) => append(db, &job.0, now, event).await?,
-            Checked::Said(entry, tokens) => month = conversation::say(db, &job, now, entry, tokens).await?,
-            Checked::Base(base_ref, commit) => set_base(db, &job, base_ref, commit).await?,
-            Checked::Change(change, read) => set_change(db, &job, *change, read, run).await?,
-            Checked::Pushed => set_pushed(db, &job).await?,
+            Checked::Said(entry, tokens) => month = conversation::say(db, job, now, entry, tokens).await?,
+            Checked::Base(base_ref, commit) => set_base(db, job, base_ref, commit).await?,
+            Checked::Change(change, read) => set_change(db, job, *change, read, run).await?,
+            Checked::Pushed => set_pushed(db, job).await?,
         }
     }
     Ok(month)

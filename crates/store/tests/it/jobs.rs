@@ -2,8 +2,8 @@ use base::TestClock;
 use jiff::SignedDuration;
 use serde_json::json;
 use store::{
-    Change, Ending, Filter, Job, JobCounts, LEASE, MAX_ATTEMPTS, NewEvent, NewJob, Note, Outcome, Project,
-    ProjectId, Prompt, PullState, Queue, Receipt, Resume, Status, Store, StoreError, Terms, Tokens, WorkerId,
+    Change, Ending, Filter, Job, JobCounts, LEASE, NewEvent, NewJob, Note, Outcome, Project, ProjectId,
+    Prompt, PullState, Queue, Receipt, Resume, Status, Store, StoreError, Terms, Tokens, WorkerId,
 };
 
 use crate::{Kept, every_backend, project};
@@ -21,7 +21,6 @@ every_backend! {
     a_lost_lease_writes_nothing,
     a_released_job_keeps_its_attempts_and_fences_the_old_lease,
     a_job_that_is_put_off_waits_and_keeps_its_attempts,
-    a_job_that_kills_its_worker_fails_after_three_attempts,
     a_take_up_finds_what_was_done,
     finishing_sets_status_link_and_last_event_in_one,
     events_are_numbered_without_gaps,
@@ -248,24 +247,6 @@ async fn voided_leases_are_free_at_once() {
     let next = store.lease_next(&worker(2)).await.unwrap().unwrap();
     assert_eq!(next.job.attempt, 2);
     assert!(matches!(store.finish(&killed, done(None), 0).await, Err(StoreError::LeaseLost(_))));
-}
-
-async fn a_job_that_kills_its_worker_fails_after_three_attempts(store: &dyn Store, clock: &TestClock) {
-    let project = project(store, "acme").await;
-    let killer = job(store, &project).await;
-    let harmless = job(store, &project).await;
-    for attempt in 1..=MAX_ATTEMPTS {
-        // One that was killed does not come back: the next one is another.
-        let lease = store.lease_next(&worker(attempt as u8)).await.unwrap().unwrap();
-        assert_eq!((lease.job.id, lease.job.attempt), (killer.id.clone(), attempt));
-        clock.advance(LEASE);
-    }
-    assert_eq!(store.lease_next(&worker(9)).await.unwrap().unwrap().job.id, harmless.id);
-    let failed = store.find(&project.id, &killer.id).await.unwrap().unwrap();
-    assert_eq!(failed.status, Status::Failed);
-    let last = store.events(&project.id, &killer.id, 0).await.unwrap().unwrap().pop().unwrap();
-    assert_eq!((last.kind.as_str(), &last.data["reason"]), ("ended", &json!("failed")));
-    assert!(last.data["message"].as_str().unwrap().contains("3 times"));
 }
 
 async fn a_take_up_finds_what_was_done(store: &dyn Store, clock: &TestClock) {

@@ -7,6 +7,7 @@ mod accounts;
 mod cluster;
 mod conversation;
 mod data_dir;
+mod deaths;
 mod failed_diffs;
 mod follow_ups;
 mod home;

@@ -1,0 +1,235 @@
+//! Decides when a worker leases a suspect: a job in whose present step two workers died.
+//!
+//! The death of a worker counts against every job that it had, because nobody knows which of them caused it. A
+//! suspect therefore runs alone: if its worker dies once more in that step, the suspect is to blame. The count
+//! starts anew when the run gets further than it was at the last death.
+
+use jiff::SignedDuration;
+
+use crate::{LEASE, NewEvent};
+
+/// Workers that die in one step of a job before the job is given up; the last of them has no other job.
+pub const MAX_DEATHS: u32 = 3;
+/// Deaths in one step after which a job runs alone. The indexes of the line know this number, too.
+pub(crate) const SUSPECT_DEATHS: u32 = 2;
+/// How long a worker must at least have been alive before it takes a suspect. Kills from outside come in series, so a
+/// worker that has just started may well be killed again, and the suspect would be blamed for it. It is twice the time
+/// that the job spent in the step before a worker died: a step that takes longer than servers live kills none.
+pub const STEADY: SignedDuration = SignedDuration::from_secs(10);
+pub(crate) const MAX_STEADY: SignedDuration = SignedDuration::from_mins(10);
+/// After a suspect has waited for so long, a busy worker takes no other job until it is idle. Of several workers it is
+/// the one that has the fewest jobs.
+pub const MAX_SUSPECT_WAIT: SignedDuration = SignedDuration::from_secs(60);
+
+/// How far a run has come, as SQL over a row of `jobs`: the number only rises while the run gets on. An attempt that
+/// replays what is kept adds nothing to it, and one that starts over from another commit begins below it.
+macro_rules! step {
+    () => {
+        "coalesce(
+           (SELECT CASE WHEN made.pushed THEN 4294967297 ELSE 4294967296 END
+            FROM job_changes made WHERE made.job = jobs.id AND made.run = jobs.run),
+           CASE WHEN jobs.base_commit IS NULL THEN 0 ELSE 1 + coalesce(
+             (SELECT max(said.number) FROM conversation said WHERE said.job = jobs.id AND said.run = jobs.run), 0)
+           END)"
+    };
+}
+
+/// What is known of a job whose worker is dead, as the columns of a SELECT over `jobs`; see [`Dead`].
+macro_rules! dead_columns {
+    () => {
+        concat!(
+            "SELECT id, worker, deaths, died_step, steady_ms, leased_at, ",
+            $crate::suspects::step!(),
+            " AS step, (SELECT max(said.at) FROM conversation said
+                        WHERE said.job = jobs.id AND said.run = jobs.run) AS said_at,
+             (SELECT alive_until FROM workers WHERE workers.id = jobs.worker) AS alive_until"
+        )
+    };
+}
+pub(crate) use {dead_columns, step};
+
+/// A job whose worker is dead. Times are milliseconds.
+pub(crate) struct Dead {
+    pub(crate) count: DeathCount,
+    /// How far the run has come.
+    pub(crate) step: i64,
+    pub(crate) leased_at: i64,
+    /// The last entry of the run's conversation, which began the present step.
+    pub(crate) said_at: Option<i64>,
+    pub(crate) worker_alive_until: Option<i64>,
+}
+
+/// What is kept of the deaths of a job's workers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DeathCount {
+    /// In the present step.
+    pub(crate) deaths: u32,
+    /// How far the run had come at the last of them.
+    pub(crate) died_step: i64,
+    /// How long a worker must have been alive before it takes the job as a suspect.
+    pub(crate) steady_ms: i64,
+}
+
+impl Dead {
+    /// With one death more.
+    pub(crate) fn counted(&self) -> DeathCount {
+        let steady_ms =
+            (2 * self.time_in_step()).clamp(STEADY.as_millis() as i64, MAX_STEADY.as_millis() as i64);
+        let DeathCount { deaths, died_step, steady_ms: steady_before } = self.count;
+        match self.step > died_step || deaths == 0 {
+            true => DeathCount { deaths: 1, died_step: died_step.max(self.step), steady_ms },
+            false => DeathCount { deaths: deaths + 1, died_step, steady_ms: steady_before.max(steady_ms) },
+        }
+    }
+
+    /// Until the last heartbeat: the worker may have been dead, and its server away, for long.
+    fn time_in_step(&self) -> i64 {
+        let last_beat = self.worker_alive_until.map_or(0, |until| until - LEASE.as_millis() as i64);
+        let began = self.said_at.map_or(self.leased_at, |at| at.max(self.leased_at));
+        (last_beat - began).max(0)
+    }
+}
+
+/// The first suspect in line, as a worker finds it. Times are milliseconds.
+pub(crate) struct Suspect {
+    /// It is not to be run: it is to be archived, or it is given up.
+    pub(crate) is_over: bool,
+    pub(crate) waits_since: i64,
+    /// See [`DeathCount`].
+    pub(crate) steady_ms: i64,
+    /// `None`: the worker has not been heard of.
+    pub(crate) worker_since: Option<i64>,
+    /// When the worker last took a suspect.
+    pub(crate) worker_alone_at: Option<i64>,
+    pub(crate) worker_is_idle: bool,
+    /// Of all workers it is the one that has the least to end before it is idle.
+    pub(crate) worker_is_nearest: bool,
+}
+
+/// What a worker leases.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    Suspect,
+    /// The suspect only if no other job waits.
+    OthersFirst,
+    Others,
+    /// Nothing, until the worker is idle.
+    Nothing,
+}
+
+impl Suspect {
+    /// Others are held up for one suspect at a time: before the next one they have the worker for as long as a
+    /// suspect waits.
+    pub(crate) fn turn(&self, now: i64) -> Turn {
+        if self.is_over {
+            return Turn::Suspect;
+        }
+        if !self.worker_since.is_some_and(|since| has_passed(since, self.steady_ms, now)) {
+            return Turn::Others;
+        }
+        let waits_since = self.worker_alone_at.map_or(self.waits_since, |at| at.max(self.waits_since));
+        match has_passed(waits_since, MAX_SUSPECT_WAIT.as_millis() as i64, now) {
+            true if self.worker_is_idle => Turn::Suspect,
+            true if self.worker_is_nearest => Turn::Nothing,
+            false if self.worker_is_idle => Turn::OthersFirst,
+            _ => Turn::Others,
+        }
+    }
+}
+
+/// Also when the clock was set back meanwhile: nobody waits until it has caught up.
+fn has_passed(since: i64, length: i64, now: i64) -> bool {
+    now < since || now - since >= length
+}
+
+/// The first event of an attempt.
+pub(crate) fn started(attempt: u32, deaths: u32) -> NewEvent {
+    let how = match deaths {
+        0..SUSPECT_DEATHS => "",
+        SUSPECT_DEATHS => " with no other job on its worker",
+        _ => ": it only looks for the pull request of the job",
+    };
+    NewEvent::new("started", format!("Attempt {attempt} began{how}")).with("attempt", attempt)
+}
+
+/// For those who watch a job that has become a suspect.
+pub(crate) fn waits_alone() -> NewEvent {
+    NewEvent::new(
+        "waiting",
+        "Waiting for a worker with no other job, because two workers stopped in this step",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 1_000_000;
+
+    fn suspect(alive: i64, waited: i64, is_idle: bool) -> Suspect {
+        Suspect {
+            is_over: false,
+            waits_since: NOW - waited,
+            steady_ms: 10_000,
+            worker_since: Some(NOW - alive),
+            worker_alone_at: None,
+            worker_is_idle: is_idle,
+            worker_is_nearest: true,
+        }
+    }
+
+    #[test]
+    fn turns() {
+        #[track_caller]
+        fn check(suspect: &Suspect, expected: Turn) {
+            assert_eq!(suspect.turn(NOW), expected);
+        }
+        // A worker that has just started takes none, however long it has waited.
+        check(&suspect(9_999, 100_000, true), Turn::Others);
+        check(&Suspect { worker_since: None, ..suspect(0, 100_000, true) }, Turn::Others);
+        check(&suspect(10_000, 59_999, true), Turn::OthersFirst);
+        check(&suspect(10_000, 59_999, false), Turn::Others);
+        check(&suspect(10_000, 60_000, true), Turn::Suspect);
+        check(&suspect(10_000, 60_000, false), Turn::Nothing);
+        check(&Suspect { worker_is_nearest: false, ..suspect(10_000, 60_000, false) }, Turn::Others);
+        // After one, the others have the worker for a while.
+        let after_one = |at| Suspect { worker_alone_at: Some(NOW - at), ..suspect(100_000, 90_000, false) };
+        check(&after_one(59_999), Turn::Others);
+        check(&after_one(60_000), Turn::Nothing);
+        // What is not run disturbs nobody.
+        check(&Suspect { is_over: true, ..suspect(0, 0, false) }, Turn::Suspect);
+        // One that spent a minute in its step waits for a worker that lives longer than that.
+        check(&Suspect { steady_ms: 120_000, ..suspect(119_999, 60_000, true) }, Turn::Others);
+        check(&Suspect { steady_ms: 120_000, ..suspect(120_000, 60_000, true) }, Turn::Suspect);
+        // A clock that was set back by hours.
+        check(&suspect(-3_600_000, -3_600_000, true), Turn::Suspect);
+    }
+
+    #[test]
+    fn deaths_are_counted_by_step() {
+        let dead = |count, step, lived| Dead {
+            count,
+            step,
+            leased_at: NOW,
+            said_at: None,
+            worker_alive_until: Some(NOW + lived + LEASE.as_millis() as i64),
+        };
+        let count = |deaths, died_step, steady_ms| DeathCount { deaths, died_step, steady_ms };
+        let none = count(0, 0, 0);
+        assert_eq!(dead(none, 0, 0).counted(), count(1, 0, 10_000));
+        assert_eq!(dead(none, 7, 0).counted(), count(1, 7, 10_000));
+        assert_eq!(dead(count(1, 7, 10_000), 7, 0).counted(), count(2, 7, 10_000));
+        assert_eq!(dead(count(2, 7, 60_000), 8, 0).counted(), count(1, 8, 10_000));
+        // One that starts over is where it was only when it gets there again.
+        assert_eq!(dead(count(1, 7, 10_000), 3, 0).counted(), count(2, 7, 10_000));
+        assert_eq!(dead(count(0, 7, 10_000), 3, 0).counted(), count(1, 7, 10_000));
+        // The longest time in the step counts, from its beginning to the last heartbeat, within bounds.
+        assert_eq!(dead(none, 0, 30_000).counted().steady_ms, 60_000);
+        assert_eq!(dead(count(1, 0, 60_000), 0, 20_000).counted().steady_ms, 60_000);
+        assert_eq!(dead(none, 0, 3_600_000).counted().steady_ms, 600_000);
+        let said = Dead { said_at: Some(NOW + 3_590_000), ..dead(none, 0, 3_600_000) };
+        assert_eq!(said.counted().steady_ms, 20_000);
+        let unknown = Dead { worker_alive_until: None, ..dead(none, 0, 0) };
+        assert_eq!(unknown.counted().steady_ms, 10_000);
+    }
+}

@@ -1,0 +1,511 @@
+//! Deaths of workers: a job that kills them is given up, and no job that happened to run beside it.
+
+use std::time::Duration;
+
+use base::TestClock;
+use jiff::SignedDuration;
+use serde_json::json;
+use store::{
+    Change, Job, LEASE, Lease, MAX_SUSPECT_WAIT, NewEvent, Note, Project, STEADY, Status, Store, Tokens,
+    WorkerId,
+};
+
+use crate::follow_ups::{change, follow_up};
+use crate::jobs::{MILLISECOND, done, job, worker};
+use crate::{Kept, OnPostgres, every_backend, open_postgres, project};
+
+every_backend! {
+    a_killer_is_given_up_after_three_deaths_and_its_neighbors_are_not,
+    progress_starts_the_count_anew,
+    what_another_machine_does_over_again_is_no_progress,
+    what_is_given_back_alive_counts_no_death,
+    a_worker_that_asks_is_not_dead,
+    a_suspect_waits_for_a_steady_worker,
+    a_step_that_takes_longer_than_workers_live_is_not_blamed,
+    a_suspect_runs_alone_and_holds_others_up_after_a_while_only,
+    others_have_the_worker_between_two_suspects,
+    a_suspect_that_is_put_off_waits_anew,
+    a_follow_up_starts_without_deaths,
+    a_job_that_is_given_up_may_look_for_its_pull_request,
+    a_job_that_has_no_pull_request_to_look_for_ends_at_once,
+    a_suspect_is_archived_at_once,
+}
+
+async fn lease(store: &dyn Store, worker: &WorkerId) -> Option<Lease> {
+    store.lease_next(worker).await.unwrap()
+}
+
+async fn find(store: &dyn Store, job: &Job) -> Job {
+    store.find(&job.project, &job.id).await.unwrap().unwrap()
+}
+
+/// Leases a job by a worker that has just started, and whose last word that is.
+async fn dies(store: &dyn Store, clock: &TestClock) -> Lease {
+    let lease = lease(store, &WorkerId::random()).await.expect("no job, or a suspect");
+    clock.advance(LEASE);
+    lease
+}
+
+/// A worker that has been alive for long enough.
+async fn steady(store: &dyn Store, clock: &TestClock) -> WorkerId {
+    let worker = WorkerId::random();
+    store.beat(&worker).await.unwrap();
+    clock.advance(STEADY);
+    worker
+}
+
+/// A job in whose first step two workers died.
+async fn suspect(store: &dyn Store, clock: &TestClock, project: &Project) -> Job {
+    let made = job(store, project).await;
+    for _ in 0..2 {
+        assert_eq!(dies(store, clock).await.job.id, made.id);
+    }
+    assert!(lease(store, &WorkerId::random()).await.is_none(), "two deaths make a suspect");
+    made
+}
+
+async fn last_words(store: &dyn Store, job: &Job) -> String {
+    let last = store.events(&job.project, &job.id, 0).await.unwrap().unwrap().pop().unwrap();
+    format!("{}: {}", last.kind, last.data["message"].as_str().unwrap())
+}
+
+async fn a_killer_is_given_up_after_three_deaths_and_its_neighbors_are_not(
+    store: &dyn Store,
+    clock: &TestClock,
+) {
+    let project = project(store, "acme").await;
+    let killer = job(store, &project).await;
+    let neighbors = [job(store, &project).await, job(store, &project).await];
+    for n in 1..=2 {
+        for _ in 0..3 {
+            assert_eq!(lease(store, &worker(n)).await.unwrap().job.attempt, u32::from(n));
+        }
+        clock.advance(LEASE);
+    }
+    assert!(lease(store, &worker(9)).await.is_none());
+    assert!(last_words(store, &killer).await.starts_with("waiting: Waiting for a worker with no other job"));
+    // Each runs alone, in whatever order; the killer dies in it, the others get on.
+    let (mut deaths, mut alone) = (2, steady(store, clock).await);
+    while let Some(lease) = lease(store, &alone).await {
+        assert!(store.lease_next(&alone).await.unwrap().is_none(), "a suspect runs alone");
+        if lease.job.id == killer.id {
+            deaths += 1;
+            clock.advance(LEASE);
+            alone = steady(store, clock).await;
+        } else {
+            store.finish(&lease, done(None), 0).await.unwrap();
+        }
+    }
+    assert_eq!(deaths, 3);
+    assert_eq!(find(store, &killer).await.status, Status::Failed);
+    assert_eq!(
+        last_words(store, &killer).await,
+        "ended: The job was given up: its worker stopped 3 times in the same step, the last time with no other \
+         job on it. Look in the server's log for the cause, then create a new job"
+    );
+    for neighbor in neighbors {
+        assert_eq!(find(store, &neighbor).await.status, Status::Completed);
+    }
+}
+
+async fn progress_starts_the_count_anew(store: &dyn Store, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    let made = job(store, &project).await;
+    let said = || Note::Said(json!("words"), Tokens::default());
+    let base = Note::Base("main".into(), "ba5e".into());
+    let steps = [base, said(), said(), Note::Change(Box::new(change()), 0), Note::Pushed];
+    for step in steps {
+        // One death before the step, one after it: never two in one.
+        let lease = lease(store, &WorkerId::random()).await.expect("it is no suspect");
+        store.note(&lease, vec![step]).await.unwrap();
+        clock.advance(LEASE);
+    }
+    dies(store, clock).await;
+    assert!(lease(store, &WorkerId::random()).await.is_none(), "two deaths after the last step");
+
+    // What is only told is no progress.
+    let (alone, other) = (steady(store, clock).await, job(store, &project).await);
+    clock.advance(MAX_SUSPECT_WAIT - STEADY);
+    store.beat(&alone).await.unwrap();
+    let lease = lease(store, &alone).await.unwrap();
+    assert_eq!(lease.job.id, made.id);
+    store.record(&lease, vec![NewEvent::new("step", "Asked again")]).await.unwrap();
+    store.note(&lease, vec![said(), Note::Pushed]).await.unwrap();
+    assert!(store.lease_next(&alone).await.unwrap().is_none(), "it had got that far before");
+    assert!(store.finish(&lease, done(None), 0).await.unwrap().is_none());
+    assert_eq!(store.lease_next(&alone).await.unwrap().unwrap().job.id, other.id);
+}
+
+async fn what_another_machine_does_over_again_is_no_progress(store: &dyn Store, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    job(store, &project).await;
+    let begin = async |lease: &Lease, commit: &str, turns: usize| {
+        store.set_base(lease, "main", commit).await.unwrap();
+        for _ in 0..turns {
+            store.say(lease, &json!("words"), Tokens::default()).await.unwrap();
+        }
+    };
+    let first = lease(store, &worker(1)).await.unwrap();
+    begin(&first, "ba5e", 3).await;
+    clock.advance(LEASE);
+    // The other machine cannot have that commit, so it starts over, and dies in the same place.
+    let second = lease(store, &worker(2)).await.unwrap();
+    store.forget_from(&second, 1).await.unwrap();
+    begin(&second, "c0ffee", 3).await;
+    clock.advance(LEASE);
+    assert!(lease(store, &worker(3)).await.is_none(), "that are two deaths in one step");
+
+    // The same of a commit that was made, and is not there.
+    let alone = steady(store, clock).await;
+    let third = lease(store, &alone).await.unwrap();
+    store.set_change(&third, &change(), 0).await.unwrap();
+    clock.advance(LEASE);
+    let fourth = lease(store, &worker(4)).await.unwrap();
+    let again = Change { head_commit: "ca5cade".into(), ..change() };
+    store.set_change(&fourth, &again, 0).await.unwrap();
+    clock.advance(LEASE);
+    assert!(lease(store, &worker(5)).await.is_none(), "and so are these");
+}
+
+async fn what_is_given_back_alive_counts_no_death(store: &dyn Store, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    let made = job(store, &project).await;
+    let minute = SignedDuration::from_mins(1);
+    for n in 0..9 {
+        let worker = WorkerId::random();
+        let lease = lease(store, &worker).await.expect("it is no suspect");
+        assert_eq!(lease.job.attempt, 1);
+        match n % 3 {
+            0 => store.release(&lease).await.unwrap(),
+            1 => {
+                let why = NewEvent::new("waiting", "The host is in trouble");
+                store.put_off(&lease, minute.unsigned_abs(), why).await.unwrap();
+                clock.advance(minute);
+            }
+            // The store was away for longer than a lease lasts, and the worker is there again.
+            _ => {
+                clock.advance(LEASE * 2);
+                store.release_all(&worker).await.unwrap();
+            }
+        }
+    }
+    // What another worker has by then stays there.
+    let first = dies(store, clock).await;
+    let second = lease(store, &worker(2)).await.unwrap();
+    store.release_all(&first.worker).await.unwrap();
+    assert_eq!(second.job.id, made.id);
+    store.record(&second, vec![]).await.unwrap();
+}
+
+async fn a_worker_that_asks_is_not_dead(store: &dyn Store, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    job(store, &project).await;
+    for _ in 0..5 {
+        // The clock jumps, and its lease has run out.
+        assert!(lease(store, &worker(1)).await.is_some());
+        clock.advance(LEASE);
+    }
+}
+
+async fn a_suspect_waits_for_a_steady_worker(store: &dyn Store, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    let made = suspect(store, clock, &project).await;
+    clock.advance(MAX_SUSPECT_WAIT);
+    // Servers that are killed soon after they started do not take it.
+    for n in 1..=5 {
+        store.beat(&worker(n)).await.unwrap();
+        clock.advance(STEADY - MILLISECOND);
+        assert!(lease(store, &worker(n)).await.is_none());
+    }
+    clock.advance(MILLISECOND);
+    let lease = lease(store, &worker(5)).await.unwrap();
+    assert_eq!((lease.job.id.clone(), lease.job.attempt, lease.is_given_up()), (made.id.clone(), 3, false));
+    assert_eq!(last_words(store, &made).await, "started: Attempt 3 began with no other job on its worker");
+}
+
+async fn a_step_that_takes_longer_than_workers_live_is_not_blamed(store: &dyn Store, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    let made = job(store, &project).await;
+    let lives = async |worker: &WorkerId, seconds: i64| {
+        for _ in 0..seconds / 5 {
+            clock.advance(SignedDuration::from_secs(5));
+            store.beat(worker).await.unwrap();
+        }
+    };
+    // Its model takes two minutes, and something kills the worker every minute.
+    for n in 1..=2 {
+        assert!(lease(store, &worker(n)).await.is_some());
+        lives(&worker(n), 60).await;
+        clock.advance(LEASE);
+    }
+    for n in 3..=9 {
+        store.beat(&worker(n)).await.unwrap();
+        lives(&worker(n), 60).await;
+        assert!(lease(store, &worker(n)).await.is_none(), "it would be killed like the others");
+    }
+    lives(&worker(9), 60).await;
+    assert_eq!(lease(store, &worker(9)).await.unwrap().job.id, made.id);
+}
+
+async fn a_suspect_runs_alone_and_holds_others_up_after_a_while_only(store: &dyn Store, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    let suspect = suspect(store, clock, &project).await;
+    let first = job(store, &project).await;
+    let busy = steady(store, clock).await;
+    // An idle worker takes others first, and a busy one takes more of them.
+    let running = lease(store, &busy).await.unwrap();
+    assert_eq!(running.job.id, first.id);
+    let second = job(store, &project).await;
+    clock.advance(SignedDuration::from_secs(12));
+    store.beat(&busy).await.unwrap();
+    assert_eq!(lease(store, &busy).await.unwrap().job.id, second.id);
+
+    // After its wait the worker takes no more, gets idle, and takes the suspect.
+    for _ in 0..4 {
+        clock.advance(SignedDuration::from_secs(12));
+        store.beat(&busy).await.unwrap();
+    }
+    let third = job(store, &project).await;
+    assert!(lease(store, &busy).await.is_none(), "the suspect has waited for long enough");
+    store.finish(&running, done(None), 0).await.unwrap();
+    assert!(lease(store, &busy).await.is_none(), "not idle yet");
+    store.release_all(&busy).await.unwrap();
+    let alone = lease(store, &busy).await.unwrap();
+    assert_eq!(alone.job.id, suspect.id);
+    assert!(lease(store, &busy).await.is_none());
+
+    // It gets on, and others join it.
+    store.set_base(&alone, "main", "ba5e").await.unwrap();
+    let joined = [lease(store, &busy).await.unwrap(), lease(store, &busy).await.unwrap()];
+    assert_eq!(joined.map(|lease| lease.job.id), [second.id, third.id]);
+    store.finish(&alone, done(None), 0).await.unwrap();
+}
+
+async fn others_have_the_worker_between_two_suspects(store: &dyn Store, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    let suspects = [job(store, &project).await.id, job(store, &project).await.id];
+    for n in 1..=2 {
+        assert!(lease(store, &worker(n)).await.is_some() && lease(store, &worker(n)).await.is_some());
+        clock.advance(LEASE);
+    }
+    assert!(lease(store, &worker(3)).await.is_none());
+    clock.advance(MAX_SUSPECT_WAIT);
+    let other = job(store, &project).await;
+    let busy = steady(store, clock).await;
+    let first = lease(store, &busy).await.unwrap();
+    assert!(suspects.contains(&first.job.id), "it has waited for long enough");
+    store.finish(&first, done(None), 0).await.unwrap();
+    let between = lease(store, &busy).await.unwrap();
+    assert_eq!(between.job.id, other.id);
+    store.finish(&between, done(None), 0).await.unwrap();
+    // When nobody else waits there is nothing to wait for.
+    let second = lease(store, &busy).await.unwrap();
+    assert!(suspects.contains(&second.job.id) && second.job.id != first.job.id);
+}
+
+async fn a_suspect_that_is_put_off_waits_anew(store: &dyn Store, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    let suspect = suspect(store, clock, &project).await;
+    let alone = steady(store, clock).await;
+    let held = lease(store, &alone).await.unwrap();
+    let long = Duration::from_secs(300);
+    store.put_off(&held, long, NewEvent::new("waiting", "The host is in trouble")).await.unwrap();
+    clock.advance(SignedDuration::from_secs(300));
+    let other = job(store, &project).await;
+    store.beat(&alone).await.unwrap();
+    assert_eq!(lease(store, &alone).await.unwrap().job.id, other.id, "others are not held up for it");
+    store.release_all(&alone).await.unwrap();
+    store.archive(&project.id, &other.id).await.unwrap();
+    assert_eq!(lease(store, &alone).await.unwrap().job.id, suspect.id);
+}
+
+async fn a_follow_up_starts_without_deaths(store: &dyn Store, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    let made = suspect(store, clock, &project).await;
+    let alone = steady(store, clock).await;
+    let held = lease(store, &alone).await.unwrap();
+    follow_up(store, &made, "And images").await;
+    let next = store.finish(&held, done(None), 0).await.unwrap().expect("a follow-up waits");
+    assert!(!next.is_given_up());
+    clock.advance(LEASE);
+    dies(store, clock).await;
+    assert!(lease(store, &worker(1)).await.is_none(), "two deaths in the second run");
+    let alone = steady(store, clock).await;
+    let held = lease(store, &alone).await.unwrap();
+    store.finish(&held, done(None), 1).await.unwrap();
+    follow_up(store, &made, "And words").await;
+    assert_eq!(dies(store, clock).await.job.run, 3);
+}
+
+/// A job that has noted a change, and three deaths since.
+async fn given_up(store: &dyn Store, clock: &TestClock, project: &Project) -> Job {
+    let made = job(store, project).await;
+    let first = lease(store, &WorkerId::random()).await.unwrap();
+    store.set_base(&first, "main", "ba5e").await.unwrap();
+    store.set_change(&first, &change(), 0).await.unwrap();
+    clock.advance(LEASE);
+    dies(store, clock).await;
+    let alone = steady(store, clock).await;
+    assert_eq!(lease(store, &alone).await.unwrap().job.id, made.id);
+    clock.advance(LEASE);
+    made
+}
+
+async fn a_job_that_is_given_up_may_look_for_its_pull_request(store: &dyn Store, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    let made = given_up(store, clock, &project).await;
+    // It disturbs nobody, so it neither waits nor runs alone.
+    let other = job(store, &project).await;
+    let look = lease(store, &worker(1)).await.unwrap();
+    assert!(look.job.id == made.id && look.is_given_up());
+    assert_eq!(
+        last_words(store, &made).await,
+        "started: Attempt 4 began: it only looks for the pull request of the job"
+    );
+    let held = lease(store, &worker(1)).await.unwrap();
+    assert_eq!(held.job.id, other.id);
+    let why = NewEvent::new("waiting", "The host is in trouble");
+    store.put_off(&look, Duration::from_secs(5), why).await.unwrap();
+    clock.advance(SignedDuration::from_secs(5));
+    let look = lease(store, &worker(1)).await.unwrap();
+    assert!(look.is_given_up());
+    follow_up(store, &made, "And images").await;
+    let next = store.finish(&look, done(Some("https://x/pulls/1")), 0).await.unwrap().unwrap();
+    assert!(!next.is_given_up(), "what is asked for now is another run");
+    store.finish(&next, done(None), 1).await.unwrap();
+    assert_eq!(find(store, &made).await.pr_link.as_deref(), Some("https://x/pulls/1"));
+
+    // A look that kills its worker, too, is the last.
+    store.finish(&held, done(None), 0).await.unwrap();
+    let made = given_up(store, clock, &project).await;
+    assert!(dies(store, clock).await.is_given_up());
+    assert!(lease(store, &worker(2)).await.is_none());
+    assert_eq!(find(store, &made).await.status, Status::Failed);
+}
+
+async fn a_job_that_has_no_pull_request_to_look_for_ends_at_once(store: &dyn Store, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    let made = suspect(store, clock, &project).await;
+    let alone = steady(store, clock).await;
+    assert!(lease(store, &alone).await.is_some());
+    clock.advance(LEASE);
+    assert!(lease(store, &worker(1)).await.is_none());
+    assert_eq!(find(store, &made).await.status, Status::Failed);
+
+    // The next run of a job whose pull request is known.
+    let made = job(store, &project).await;
+    let first = lease(store, &worker(1)).await.unwrap();
+    store.set_change(&first, &change(), 0).await.unwrap();
+    store.finish(&first, done(Some("https://x/pulls/1")), 0).await.unwrap();
+    follow_up(store, &made, "And images").await;
+    for _ in 0..2 {
+        dies(store, clock).await;
+    }
+    let alone = steady(store, clock).await;
+    assert!(lease(store, &alone).await.is_some());
+    clock.advance(LEASE);
+    assert!(lease(store, &worker(2)).await.is_none());
+    let failed = find(store, &made).await;
+    assert_eq!((failed.status, failed.pr_link.as_deref()), (Status::Failed, Some("https://x/pulls/1")));
+}
+
+async fn a_suspect_is_archived_at_once(store: &dyn Store, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    let made = job(store, &project).await;
+    dies(store, clock).await;
+    lease(store, &worker(1)).await.unwrap();
+    store.archive(&project.id, &made.id).await.unwrap();
+    clock.advance(LEASE);
+    assert!(lease(store, &worker(2)).await.is_none());
+    assert_eq!(find(store, &made).await.status, Status::Archived);
+}
+
+/// On SQLite a server that takes the data directory knows that the one before it is dead.
+#[tokio::test]
+async fn voided_leases_are_deaths() {
+    let Kept { store, clock, .. } = &Kept::new().await;
+    let project = project(store, "acme").await;
+    let killer = job(store, &project).await;
+    for n in 1..=2 {
+        assert!(lease(store, &worker(n)).await.is_some());
+        store::Queue::void_leases(store).await.unwrap();
+    }
+    assert!(lease(store, &worker(3)).await.is_none());
+    assert_eq!(find(store, &killer).await.status, Status::Active);
+    let alone = steady(store, clock).await;
+    assert!(lease(store, &alone).await.is_some());
+    store::Queue::void_leases(store).await.unwrap();
+    assert!(lease(store, &worker(4)).await.is_none());
+    assert_eq!(find(store, &killer).await.status, Status::Failed);
+}
+
+#[tokio::test]
+async fn of_two_workers_one_gets_idle_for_a_suspect() {
+    let Some(kept) = OnPostgres::new().await else { return };
+    let (store, clock) = (&kept.store, &*kept.clock);
+    let project = project(store, "acme").await;
+    let suspect = suspect(store, clock, &project).await;
+    clock.advance(MAX_SUSPECT_WAIT);
+    for _ in 0..3 {
+        job(store, &project).await;
+    }
+    // Neither has been there for long, so each takes what else there is.
+    let (one, two) = (worker(1), worker(2));
+    let [first, second, third] = [
+        lease(store, &one).await.unwrap(),
+        lease(store, &two).await.unwrap(),
+        lease(store, &two).await.unwrap(),
+    ];
+    assert!([&first, &second, &third].iter().all(|lease| lease.job.id != suspect.id));
+    clock.advance(STEADY);
+    let other = job(store, &project).await;
+    assert!(lease(store, &one).await.is_none(), "it has the fewest jobs, and takes no more");
+    let fourth = lease(store, &two).await.unwrap();
+    assert_eq!(fourth.job.id, other.id, "nobody else is held up");
+
+    // Whoever is idle first takes it.
+    for held in [second, third, fourth] {
+        store::Queue::finish(store, &held, done(None), 0).await.unwrap();
+    }
+    let alone = lease(store, &two).await.unwrap();
+    assert_eq!(alone.job.id, suspect.id);
+    let more = job(store, &project).await;
+    assert!(lease(store, &two).await.is_none(), "it runs alone");
+    assert_eq!(lease(store, &one).await.unwrap().job.id, more.id);
+    store::Queue::finish(store, &first, done(None), 0).await.unwrap();
+}
+
+/// Many who look at once, from two servers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_suspect_is_leased_once_and_nobody_beside_it() {
+    let Some(kept) = OnPostgres::new().await else { return };
+    let other = open_postgres(&kept.database, &kept.dir, kept.clock.clone()).await.unwrap();
+    let project = project(&kept.store, "acme").await;
+    let suspect = suspect(&kept.store, &kept.clock, &project).await;
+    for n in 0..8 {
+        store::Queue::beat(&kept.store, &worker(n)).await.unwrap();
+    }
+    kept.clock.advance(STEADY);
+    let looks = (0..8).map(|n| {
+        let store = if n % 2 == 0 { kept.store.clone() } else { other.clone() };
+        tokio::spawn(async move { store::Queue::lease_next(&store, &worker(n)).await.unwrap() })
+    });
+    let mut leased = Vec::new();
+    for look in looks.collect::<Vec<_>>() {
+        leased.extend(look.await.unwrap());
+    }
+    assert_eq!(leased.iter().map(|lease| &lease.job.id).collect::<Vec<_>>(), [&suspect.id]);
+    job(&kept.store, &project).await;
+    assert!(lease(&kept.store, &leased[0].worker).await.is_none());
+}
+
+/// Jobs that ran when the server was stopped for the upgrade go on.
+#[tokio::test]
+async fn an_upgrade_forgives_what_was_counted_before() {
+    let Kept { store, dir, .. } = &Kept::new().await;
+    let project = project(store, "acme").await;
+    job(store, &project).await;
+    let db = sqlx::SqlitePool::connect(dir.path().join("docwright.db").to_str().unwrap()).await.unwrap();
+    sqlx::query("UPDATE jobs SET attempt = 3").execute(&db).await.unwrap();
+    assert_eq!(lease(store, &worker(1)).await.unwrap().job.attempt, 4);
+}
