@@ -16,8 +16,9 @@ from .world import NotReady
 HEAD = ["     round", "seed", "cuts", "worlds", "jobs", "merged", "viewed", "lines", "new keys", *durable.COLUMNS, "start s", "worst"]
 # Seconds until a cut, at most. Some come as soon as a lock is made, or right after something was acknowledged.
 EARLY, LATE = 0.5, 3
-# On PostgreSQL the lease of a server that is gone must run out first.
-REST_SECONDS = {"sqlite": 30, "postgres": 150}
+# A job with two deaths waits up to a minute for a server with no other job. On PostgreSQL the lease of a server that is
+# gone must run out first.
+REST_SECONDS = {"sqlite": 120, "postgres": 180}
 # How often a server is cut off or killed again while it starts.
 WHILE_STARTING = 0.15
 KILLS_BETWEEN_JUDGMENTS = 5
