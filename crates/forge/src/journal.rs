@@ -3,7 +3,8 @@
 //! A process that is killed leaves its lock files behind, and they look like those of any other git program: without a
 //! record nobody could tell whose they are, and the branch could never be written again. There is one record a
 //! repository, in a folder of the data directory. Its writer holds it by `flock`, and so do the git programs that the
-//! writer starts. Whoever gets the `flock` knows that the last writer is dead or done, and may remove what it left.
+//! writer starts. A process that gets the `flock` knows that the last writer is dead or done, and may remove what it
+//! left.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -97,8 +98,8 @@ impl Drop for RepositoryWrite {
     }
 }
 
-/// Removes what killed processes left in the repositories that they were writing to, and scratch repositories. A record that somebody holds is
-/// left alone: its writer is alive, and whoever writes next looks again.
+/// Removes what killed processes left in the repositories that they were writing to, and their scratch repositories. A
+/// record that is held is left alone: its writer is alive, and the next write looks again.
 pub fn recover_writes(folder: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(folder) {
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),

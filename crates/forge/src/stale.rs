@@ -38,7 +38,7 @@ impl Leftovers {
     }
 }
 
-/// Removes what is certainly of the write that `left` describes. Only for whoever knows that it is dead.
+/// Removes what the write that `left` describes has left. Call it only when that write is known to be dead.
 pub(crate) fn remove(left: &Leftovers) -> io::Result<()> {
     let lock = reference_lock(&left.git_dir, &left.branch);
     if is_own_lock(&lock, &left.commit)? {
