@@ -94,6 +94,8 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
+        // A kill between the making and the unlinking of a temporary file would leave it in the temporary directory.
+        .pragma("temp_store", "memory")
         .busy_timeout(BUSY)
         .disable_statement_logging()
 }

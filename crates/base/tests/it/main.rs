@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod temporary;
+
 use base::sqlite::{Database, Schema, WriteError};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
