@@ -50,11 +50,19 @@ def kill_whoever_asks(this, port):
 
 def has_port(process, port):
     """Whether a connection from this port of 127.0.0.1 is the process's."""
+    with open("/proc/net/tcp") as table:
+        rows = [line.split() for line in table]
+    inodes = {f"socket:[{row[9]}]" for row in rows if row[1] == f"0100007F:{port:04X}"}
+    return any(target in inodes for target in open_files(f"/proc/{process.pid}/fd"))
+
+
+def open_files(folder):
     try:
-        with open("/proc/net/tcp") as table:
-            rows = [line.split() for line in table]
-        inodes = {f"socket:[{row[9]}]" for row in rows if row[1] == f"0100007F:{port:04X}"}
-        folder = f"/proc/{process.pid}/fd"
-        return any(os.readlink(f"{folder}/{one}") in inodes for one in os.listdir(folder))
+        names = os.listdir(folder)
     except OSError:
-        return False  # it is dead, or has closed something meanwhile
+        return  # the process is dead
+    for name in names:
+        try:
+            yield os.readlink(f"{folder}/{name}")
+        except OSError:
+            pass  # the process closed this one since the folder was read; the others still count
