@@ -48,7 +48,7 @@ class EmbeddedWorld(BaseWorld):
         # Commands on the data directory, and others, such as an import, that a cut leaves alone.
         self.running, self.elsewhere = set(), set()
         super().__init__(keep=keep, database=database)
-        self.key = self.admin("key", "create", "--name", "K")["key"]
+        self.key = self.admin("key", "create", "--name", "K", "--expires", "never")["key"]
         self.projects = [self.make_project(name, **options) for name, options in PROJECTS.items()]
         self.cookie = None
         if disks:

@@ -11,7 +11,11 @@ FAILING, AFTER = 8, 120
 DISK = [
     ("fdatasync", "EIO"), ("fdatasync", "ENOSPC"), ("fsync", "EIO"), ("pwrite64", "ENOSPC"), ("pwrite64", "EIO"),
 ]
-JUMPS = ["+3600", "-3600", "+7200", "+0"]
+# In seconds. 500 days are longer than anything is kept.
+AGES = 500 * 24 * 60 * 60
+JUMPS = ["+3600", "-3600", "+7200", f"+{AGES}", "+0", f"-{AGES}", "+0"]
+# Longer than a server takes from one of its chores to the next.
+A_CHORE = 7
 A_WHILE, MENDED = 5, 40
 TRACED = ["strace", "-f", "-qq", "--seccomp-bpf", "-o", "/dev/null", "-e"]
 
@@ -47,7 +51,7 @@ def not_mended(this):
 
 
 def clock(seed, keep=False):
-    """Forth and back by hours, under a server that works; and a kill at each."""
+    """Forth and back by hours and by 500 days, under a server that works; and a kill at each."""
     library = next(pathlib.Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
     if not library:
         return None
@@ -62,10 +66,10 @@ def clock(seed, keep=False):
         (server,) = this.world.servers
         for jump in JUMPS:
             told.write_text(jump)
-            time.sleep(A_WHILE)
+            time.sleep(A_CHORE)
             this.kill(server)
             server.start()
-            time.sleep(A_WHILE / 5)
+            time.sleep(A_CHORE)
         this.judge()
         # The events were dated by a clock that was wrong.
         this.timed = False

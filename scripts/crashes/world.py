@@ -180,7 +180,7 @@ class World(BaseWorld):
         super().__init__(*options, **more)
         self.host_url, self.host = self.start_host(durable)
         self.project = self.admin("project", "create", "--name", "D", *self.repository_flags())["id"]
-        self.key = self.admin("key", "create", "--name", "K")["key"]
+        self.key = self.admin("key", "create", "--name", "K", "--expires", "never")["key"]
 
     def start_host(self, durable):
         docs = repository(self.folder / "docs", PAGES)

@@ -322,6 +322,9 @@ pub(crate) struct Check {
 pub(crate) struct Doctor {
     #[command(flatten)]
     pub(crate) data: Data,
+    /// The clock is right: resume deletion that was paused because the clock jumped
+    #[arg(long)]
+    pub(crate) confirm_clock: bool,
     /// Print {"ok", "checks"} as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,5 +1,5 @@
 //! `docwright doctor`: what a person who is asked for help would look at first. It makes and
-//! changes nothing.
+//! changes nothing, unless it is told that the clock is right.
 
 mod data;
 mod machine;
@@ -27,7 +27,7 @@ pub(crate) async fn run(sources: &Sources, args: Doctor) -> anyhow::Result<ExitC
             machine::directory(&mut report, dir.path());
             machine::disk(&mut report, dir.path());
             data::master_key(&mut report, &settings, &dir);
-            data::database(&mut report, &settings, &dir).await;
+            data::database(&mut report, &settings, &dir, args.confirm_clock).await;
             running::here(&mut report, &dir).await;
         }
         Err(error) => report.warn(
@@ -38,6 +38,9 @@ pub(crate) async fn run(sources: &Sources, args: Doctor) -> anyhow::Result<ExitC
                 report.again
             ),
         ),
+    }
+    if args.confirm_clock {
+        data::check_confirmed(&mut report);
     }
     if let Some(url) = sources.text("url", None)? {
         running::named(&mut report, &url).await;

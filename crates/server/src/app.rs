@@ -11,8 +11,8 @@ use base::sqlite::{OpenError, Schema};
 use forge::Local;
 use serde_json::Value;
 use store::{
-    Accounts, DataDir, Held, JobStore, MasterKey, People, PostgresStore, Project, ProjectChange, Pulls,
-    Queue, Rates, SecretError, Secrets, Sessions, SqliteStore, Store, StoreError, Sweeps, Upkeep,
+    Accounts, Clocks, DataDir, Held, JobStore, MasterKey, People, PostgresStore, Project, ProjectChange,
+    Pulls, Queue, Rates, SecretError, Secrets, Sessions, SqliteStore, Store, StoreError, Sweeps, Upkeep,
 };
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -57,6 +57,7 @@ pub struct Parts {
     pub pulls: Arc<dyn Pulls>,
     pub sweeps: Arc<dyn Sweeps>,
     pub upkeep: Arc<dyn Upkeep>,
+    pub clocks: Arc<dyn Clocks>,
     /// How long transcripts are kept, and branches of settled pull requests.
     pub(crate) transcripts: Option<Duration>,
     pub(crate) branches: Option<Duration>,
@@ -93,6 +94,7 @@ pub struct Admin {
     pub people: Arc<dyn People>,
     pub secrets: Arc<dyn Secrets>,
     pub upkeep: Arc<dyn Upkeep>,
+    pub clocks: Arc<dyn Clocks>,
     /// Where the server of this data directory was last reached.
     pub url: Option<String>,
     hosts: Hosts,
@@ -131,8 +133,11 @@ impl App {
         if let Err(error) = forge::clear_leavings(&dir.repositories()) {
             tracing::warn!("the repository caches keep what a killed server left in them: {error}");
         }
-        let views = SqliteViews::open_with(&dir.views(), clock.clone(), settings.views).await?;
-        let home = Home::settle(store.clone(), &dir.id(held)?, settings.page_views).await?;
+        let guard = store.clock_guard();
+        let views = SqliteViews::open_guarded(&dir.views(), clock.clone(), settings.views, guard).await?;
+        let id = dir.id(held)?;
+        store.watch_clocks(&id, views.newest().await?).await?;
+        let home = Home::settle(store.clone(), &id, settings.page_views).await?;
         let metrics = Arc::new(Metrics::new(clock.now()));
         let hosts = Hosts::new(dir, store.clone(), store.clone(), public_url, settings, clock.clone());
         hosts.recover(&store.projects(None).await?).await;
@@ -153,6 +158,7 @@ impl App {
             beacons: Arc::new(AddressLimit::new(settings.limits.beacons, clock.clone())),
             sweeps: store.clone(),
             upkeep: store.clone(),
+            clocks: store.clone(),
             transcripts: settings.transcripts,
             branches: settings.branches,
             caches: settings.caches,
@@ -203,7 +209,8 @@ impl Admin {
             sessions: store.clone(),
             people: store.clone(),
             secrets: store.clone(),
-            upkeep: store,
+            upkeep: store.clone(),
+            clocks: store,
             url,
         }
     }

@@ -63,13 +63,15 @@ pub(crate) async fn go_on(app: &App, stop: &CancellationToken) {
 
 /// Of the disk. It looks at every file of every cache, so it is not done all the time.
 pub async fn make_room(app: &App) {
-    if let Err(error) = app.hosts.make_room(app.caches).await {
+    let is_clock_right = !app.clocks.clock_guard().is_paused();
+    if let Err(error) = app.hosts.make_room(app.caches, is_clock_right).await {
         tracing::warn!("the caches of repositories cannot be made smaller: {error}");
     }
 }
 
 /// All that is due just now. Each can be cut off, and is gone on with the next time.
 pub async fn do_chores(app: &App) {
+    watch_clocks(app).await;
     app.home.look().await;
     tell_waiting(app).await;
     let old = [("old transcripts", trim(app).await), ("old branches", prune(app).await)];
@@ -77,6 +79,13 @@ pub async fn do_chores(app: &App) {
         if let Err(error) = done {
             tracing::warn!("{what} could not be removed, and will be later: {error:#}");
         }
+    }
+}
+
+/// Beside what each deletion sees by itself, so that a jump is told of and recorded when nothing is due.
+async fn watch_clocks(app: &App) {
+    if let Err(error) = app.clocks.watch_clocks(&app.home.dir, None).await {
+        tracing::warn!("the time is not recorded: {error}");
     }
 }
 

@@ -104,7 +104,7 @@ impl Metrics {
     }
 
     /// The whole of it in Prometheus' text format; without `jobs` when the store does not answer.
-    pub(crate) fn render(&self, jobs: Option<&JobCounts>) -> String {
+    pub(crate) fn render(&self, jobs: Option<&JobCounts>, deletion_is_paused: bool) -> String {
         let mut text = Text::default();
         self.requests.render(&mut text);
         for counter in Counter::ALL {
@@ -114,6 +114,11 @@ impl Metrics {
         if let Some(jobs) = jobs {
             render_jobs(&mut text, jobs);
         }
+        text.gauge(
+            "docwright_deletion_paused",
+            "Whether nothing is deleted because of its age, since a clock jumped.",
+            u8::from(deletion_is_paused),
+        );
         self.render_process(&mut text);
         text.done()
     }
@@ -174,12 +179,14 @@ mod tests {
     #[test]
     fn a_store_that_does_not_answer_costs_the_scrape_its_jobs_alone() {
         let metrics = Metrics::new(Timestamp::UNIX_EPOCH);
-        let text = metrics.render(None);
+        let text = metrics.render(None, true);
         assert!(text.contains("\ndocwright_store_up 0\n") && !text.contains("docwright_jobs"), "{text}");
         assert!(text.contains("\ndocwright_lease_losses_total 0\n"), "{text}");
         let jobs = JobCounts { active: 5, running: 2, ..JobCounts::default() };
-        let text = metrics.render(Some(&jobs));
+        assert!(text.contains("\ndocwright_deletion_paused 1\n"), "{text}");
+        let text = metrics.render(Some(&jobs), false);
         assert!(text.contains("\ndocwright_store_up 1\n"), "{text}");
         assert!(text.contains("\ndocwright_queue_depth 3\n"), "{text}");
+        assert!(text.contains("\ndocwright_deletion_paused 0\n"), "{text}");
     }
 }

@@ -67,6 +67,11 @@ impl DataDir {
         Ok(id)
     }
 
+    /// The same if it was made, for commands beside the server.
+    pub fn known_id(&self) -> Option<String> {
+        fs::read_to_string(self.0.join("id")).ok().filter(|id| !id.is_empty())
+    }
+
     pub fn path(&self) -> &Path {
         &self.0
     }

@@ -4,6 +4,7 @@
 //! Knows no HTTP and no agent.
 
 mod account;
+mod clock;
 mod conversation;
 mod data_dir;
 mod home;
@@ -29,6 +30,7 @@ pub use account::{
     Accounts, Author, HostApp, Hosting, HumanReads, NewProject, Organization, Project, ProjectChange,
     Session, Sessions,
 };
+pub use clock::Clocks;
 pub use conversation::{MAX_ENTRY_BYTES, Said, Tokens};
 pub use data_dir::{DataDir, DataDirError, Held};
 pub use home::{ViewsHome, ViewsWish};
@@ -56,12 +58,34 @@ pub use upkeep::Upkeep;
 
 /// All that a backend keeps.
 pub trait Store:
-    Accounts + Sessions + People + Secrets + JobStore + Queue + Rates + Pulls + Sweeps + Upkeep + ViewsHome
+    Accounts
+    + Sessions
+    + People
+    + Secrets
+    + JobStore
+    + Queue
+    + Rates
+    + Pulls
+    + Sweeps
+    + Upkeep
+    + ViewsHome
+    + Clocks
 {
 }
 
 impl<
-    T: Accounts + Sessions + People + Secrets + JobStore + Queue + Rates + Pulls + Sweeps + Upkeep + ViewsHome,
+    T: Accounts
+        + Sessions
+        + People
+        + Secrets
+        + JobStore
+        + Queue
+        + Rates
+        + Pulls
+        + Sweeps
+        + Upkeep
+        + ViewsHome
+        + Clocks,
 > Store for T
 {
 }

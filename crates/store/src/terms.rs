@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
@@ -13,7 +14,7 @@ use crate::{Job, Result};
 /// What limits are counted by, in milliseconds.
 pub(crate) const HOUR: i64 = 3_600_000;
 /// How long the answer to an idempotent request is kept.
-pub(crate) const KEPT: i64 = 24 * HOUR;
+pub(crate) const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// An `Idempotency-Key` with what it stands for.
 #[derive(Debug, Clone)]

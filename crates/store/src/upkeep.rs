@@ -17,7 +17,8 @@ pub(crate) const BRANCH_AGAIN: Duration = Duration::from_secs(60 * 60);
 /// What stays of a step that is no longer kept.
 pub(crate) const TRIMMED: &str = r#"{"message":"No longer kept"}"#;
 
-/// Nothing here has to be done in one go: whoever is cut off goes on where it was.
+/// Nothing here has to be done in one go: whoever is cut off goes on where it was. What goes because of its age stays
+/// while the clock cannot be trusted ([`crate::Clocks`]).
 #[async_trait]
 pub trait Upkeep: Send + Sync {
     /// Forgets the conversations and the single steps of some jobs that ended so long ago; what was

@@ -26,8 +26,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use base::Clock;
 use base::sqlite::{Database, OpenError, Schema, WriteError};
+use base::{Clock, ClockGuard};
 use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
 
 use crate::bytes::Damaged;
@@ -70,6 +70,17 @@ impl SqliteViews {
     }
 
     pub async fn open_with(path: &Path, clock: Arc<dyn Clock>, limits: Limits) -> Result<Self, OpenError> {
+        let guard = ClockGuard::trusting(clock.clone());
+        Self::open_guarded(path, clock, limits, guard).await
+    }
+
+    /// Deletes what is too old only as the guard allows.
+    pub async fn open_guarded(
+        path: &Path,
+        clock: Arc<dyn Clock>,
+        limits: Limits,
+        guard: Arc<ClockGuard>,
+    ) -> Result<Self, OpenError> {
         let database = Database::open(path, MIGRATIONS, Schema::Migrate).await?;
         convert::convert(&database).await.map_err(|failure| OpenError::Unusable {
             path: path.display().to_string(),
@@ -80,6 +91,7 @@ impl SqliteViews {
         let keeper = Keeper {
             database: database.clone(),
             clock: clock.clone(),
+            guard,
             limits,
             memory: memory.clone(),
             seen: HashMap::new(),
@@ -88,6 +100,13 @@ impl SqliteViews {
         tokio::spawn(keeper.run(queue));
         let (room, reports) = (Room::new(limits), Arc::new(Semaphore::new(REPORTS)));
         Ok(Self { database, clock, room, reports, memory, keeper: asks })
+    }
+
+    /// The newest time that is known of, in milliseconds since 1970. A view may be a day ahead of it.
+    pub async fn newest(&self) -> Result<Option<i64>, Failure> {
+        let newest = "SELECT max(at) FROM
+            (SELECT max(received) AS at FROM journal UNION ALL SELECT max(last) FROM block)";
+        Ok(sqlx::query_scalar(newest).fetch_one(self.database.reads()).await?)
     }
 
     /// Sorts what came in and lets go of what is too old, which otherwise happens when a minute

@@ -15,6 +15,8 @@ use super::report::Report;
 const A_LITTLE: SignedDuration = SignedDuration::from_mins(1);
 const RESTORE: &str = "restore it from its backup, or point DOCWRIGHT_MASTER_KEY_FILE at it: sealed secrets are lost without it";
 
+const DELETION: &str = "deletion";
+const MILLISECONDS_PER_HOUR: i64 = 60 * 60 * 1000;
 const LOOK_AGAIN: &str = "then look again: docwright doctor";
 
 pub(super) fn master_key(report: &mut Report, settings: &Settings, dir: &DataDir) {
@@ -43,7 +45,7 @@ pub(super) fn master_key(report: &mut Report, settings: &Settings, dir: &DataDir
     }
 }
 
-pub(super) async fn database(report: &mut Report, settings: &Settings, dir: &DataDir) {
+pub(super) async fn database(report: &mut Report, settings: &Settings, dir: &DataDir, confirm_clock: bool) {
     let path = dir.database();
     if settings.database_url.is_none() && !path.exists() {
         let told = format!("{} is not there", path.display());
@@ -60,6 +62,7 @@ pub(super) async fn database(report: &mut Report, settings: &Settings, dir: &Dat
     match Admin::look(settings, dir, Arc::new(SystemClock)).await {
         Ok(admin) => {
             report.ok("database", "can be read, and is of this version");
+            deletion(report, &admin, dir, confirm_clock).await;
             contents(report, &admin).await;
         }
         Err(error) => unreadable(report, error, dir.is_held()),
@@ -83,6 +86,44 @@ fn unreadable(report: &mut Report, error: StoreError, held: bool) {
         error => {
             report.fail("database", error.to_string(), "check its files or its address, or restore a backup")
         }
+    }
+}
+
+/// Whether what is too old is deleted, which it is not while a clock cannot be trusted.
+async fn deletion(report: &mut Report, admin: &Admin, dir: &DataDir, confirm_clock: bool) {
+    let server = dir.known_id();
+    if confirm_clock && let Err(error) = admin.clocks.confirm_clocks(server.as_deref()).await {
+        return report.fail(DELETION, format!("the clock is not confirmed: {error}"), "try again");
+    }
+    let paused = match admin.clocks.paused_clocks(server.as_deref()).await {
+        Ok(paused) => paused,
+        Err(error) => return report.fail(DELETION, error.to_string(), "restore a backup of the database"),
+    };
+    for (clock, pause) in &paused {
+        report.warn(
+            DELETION,
+            format!(
+                "is paused: {clock} {}. It has been steady for {} of 24 hours",
+                pause.cause,
+                pause.steady / MILLISECONDS_PER_HOUR
+            ),
+            format!(
+                "if the clock is right: docwright doctor --confirm-clock{}; if it is wrong, set it",
+                report.again
+            ),
+        );
+    }
+    if paused.is_empty() {
+        let confirmed = if confirm_clock { "the clock is confirmed, and " } else { "" };
+        report.ok(DELETION, format!("{confirmed}what is too old is deleted"));
+    }
+}
+
+/// Says so when there was nothing to confirm the clock of.
+pub(super) fn check_confirmed(report: &mut Report) {
+    if !report.has(DELETION) {
+        let advice = "see above why the database cannot be used, and name the data directory with --data";
+        report.fail(DELETION, "the clock is not confirmed: there is no database to record it in", advice);
     }
 }
 

@@ -124,3 +124,92 @@ fn without_git_the_doctor_says_so() {
     let shown = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.code() == Some(1) && shown.contains("install git 2.38"), "{shown}");
 }
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// Whether the server deletes nothing, as its metrics say, before long.
+fn becomes_paused(serving: &Serving, paused: bool) -> bool {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let expected = format!("\ndocwright_deletion_paused {}\n", u8::from(paused));
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    let scrape = || reqwest::blocking::get(format!("{}/metrics", serving.url)).unwrap().text().unwrap();
+    while !scrape().contains(&expected) {
+        if std::time::Instant::now() > until {
+            return false;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    true
+}
+
+fn serve_with_metrics(home: &Path) -> Serving {
+    Serving::start_with(home, "127.0.0.1:0", |command| {
+        command.arg("--metrics");
+    })
+}
+
+/// A server that was off for ten days by its clock, or whose clock jumped meanwhile: nobody can tell.
+#[test]
+fn a_clock_that_cannot_be_trusted_is_named_and_can_be_confirmed() {
+    let home = home();
+    let data = home.path().join(".local/share/docwright");
+    drop(serve_with_metrics(home.path()));
+    let (code, _, check) = doctor(home.path(), None);
+    assert_eq!((code, check("deletion").0), (0, "ok".into()), "{}", check("deletion").1);
+
+    let ten_days_ago = jiff::Timestamp::now() - jiff::SignedDuration::from_hours(240);
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let clock = std::sync::Arc::new(base::TestClock::at(ten_days_ago));
+        let admin = server::Admin::open(&server::Settings::new(data), clock).await.unwrap();
+        admin.clocks.confirm_clocks(None).await.unwrap();
+    });
+    let serving = serve_with_metrics(home.path());
+    assert!(becomes_paused(&serving, true));
+    let (code, ok, check) = doctor(home.path(), None);
+    let (status, words) = check("deletion");
+    assert_eq!((code, ok, status.as_str()), (0, Value::Bool(true), "warn"), "{words}");
+    assert!(words.contains("the server's clock is more than 7 days past the last recorded time"), "{words}");
+    assert!(words.contains("steady for 0 of 24 hours"), "{words}");
+    assert!(words.contains("docwright doctor --confirm-clock"), "{words}");
+
+    let shown = String::from_utf8(run(home.path(), &["doctor", "--confirm-clock"]).stdout).unwrap();
+    assert!(shown.contains("ok    deletion        the clock is confirmed"), "{shown}");
+    assert!(becomes_paused(&serving, false));
+    assert_eq!(doctor(home.path(), None).2("deletion").0, "ok");
+    let log = serving.stop();
+    assert_eq!(log.matches("deletion is paused").count(), 1, "{log}");
+    assert_eq!(log.matches("deletion is resumed").count(), 1, "{log}");
+}
+
+#[test]
+fn on_postgres_it_is_the_clock_of_the_database_too() {
+    let Some(database) = crate::cluster::Database::create() else { return };
+    let home = home();
+    let key = home.path().join("master.key");
+    std::fs::write(&key, "5ea1".repeat(16)).unwrap();
+    mode(&key, 0o600);
+    let settings = home.path().join(".config/docwright");
+    std::fs::create_dir_all(&settings).unwrap();
+    let text =
+        format!("database_url = {:?}\nmaster_key_file = {:?}\n", database.url(), key.to_str().unwrap());
+    std::fs::write(settings.join("docwright.toml"), text).unwrap();
+    drop(serve_with_metrics(home.path()));
+    for (like, name) in [("database", "the database's clock"), ("server %", "the server's clock")] {
+        let ago = format!("UPDATE clocks SET trusted = trusted - {} WHERE name LIKE '{like}'", 10 * DAY_MS);
+        database.sql(&ago);
+        let (_, _, check) = doctor(home.path(), None);
+        let (status, words) = check("deletion");
+        assert!(status == "warn" && words.contains(name), "{words}");
+        assert!(run(home.path(), &["doctor", "--confirm-clock"]).status.success());
+        assert_eq!(doctor(home.path(), None).2("deletion").0, "ok");
+    }
+}
+
+#[test]
+fn without_a_database_there_is_no_clock_to_confirm() {
+    let home = home();
+    let output = run(home.path(), &["doctor", "--confirm-clock"]);
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.code() == Some(1) && shown.contains("the clock is not confirmed"), "{shown}");
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0, "it makes nothing");
+}

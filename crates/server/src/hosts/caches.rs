@@ -29,8 +29,9 @@ struct Size {
 
 impl Hosts {
     /// Removes caches until the rest takes no more than `most` bytes, those that were used longest ago
-    /// first. One that a job is using stays. A cache costs its next job a fetch, and nothing else.
-    pub(crate) async fn make_room(&self, most: u64) -> std::io::Result<()> {
+    /// first. One that a job is using stays. A cache costs its next job a fetch, and nothing else. The others are
+    /// packed if the clock is right: that drops what was not used for two weeks.
+    pub(crate) async fn make_room(&self, most: u64, is_clock_right: bool) -> std::io::Result<()> {
         let repositories = self.repositories.clone();
         let looking = tokio::task::spawn_blocking(move || look(&repositories)).await;
         let mut found = looking.map_err(std::io::Error::other)??;
@@ -38,7 +39,9 @@ impl Hosts {
         let mut bytes: u64 = found.iter().map(|cache| cache.size.bytes).sum();
         for cache in found {
             if bytes <= most {
-                self.tidy(&cache).await;
+                if is_clock_right {
+                    self.tidy(&cache).await;
+                }
             } else if let Some(gone) = self.put_aside(&cache)? {
                 tracing::info!("the cache {} is removed to make room", cache.path.display());
                 tokio::fs::remove_dir_all(gone).await?;

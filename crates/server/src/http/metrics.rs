@@ -16,5 +16,6 @@ pub(super) async fn show(State(app): State<App>) -> Result<impl IntoResponse, Ap
     let jobs = app.jobs.counts().await;
     let jobs = jobs.inspect_err(|error| tracing::error!("the jobs could not be counted: {error}"));
     let kind = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8"), (CACHE_CONTROL, "no-store")];
-    Ok((kind, app.metrics.render(jobs.ok().as_ref())))
+    let is_paused = app.clocks.clock_guard().is_paused();
+    Ok((kind, app.metrics.render(jobs.ok().as_ref(), is_paused)))
 }

@@ -9,6 +9,7 @@ mod attacks;
 mod bad_requests;
 mod bounds;
 mod choices;
+mod clock;
 #[path = "../../../store/tests/it/cluster.rs"]
 mod cluster;
 mod coding;

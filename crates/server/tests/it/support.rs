@@ -177,6 +177,15 @@ impl TestServer {
         (&mut self.running).await.unwrap().unwrap();
     }
 
+    /// Stops it, and starts it again over the same data.
+    pub(crate) async fn restart(&mut self, settings: &Settings) {
+        self.stop().await;
+        let server = Server::open(settings, self.clock.clone()).await.unwrap();
+        (self.app, self.stop) = (server.app.clone(), CancellationToken::new());
+        self.url = self.app.public_url.to_string();
+        self.running = tokio::spawn(server.run(self.stop.clone()));
+    }
+
     /// The worker, run until the queue is empty.
     pub(crate) async fn run_queued_jobs(&self) {
         Worker::new(self.app.clone(), 1).drain().await.unwrap();

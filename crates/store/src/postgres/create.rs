@@ -1,7 +1,9 @@
 //! New jobs. The row that counts a project's is locked until its transaction ends, so those of a project that are
 //! asked for at once share one.
 
-use base::Together;
+use std::sync::Arc;
+
+use base::{ClockGuard, Together};
 use futures_util::FutureExt;
 use sqlx::{PgConnection, PgPool};
 
@@ -10,16 +12,17 @@ use super::rates::Counts;
 use super::{now, text, undone, write};
 use crate::kept::{from_ms, to_json};
 use crate::shared::words;
+use crate::terms::KEPT;
 use crate::{Job, NewEvent, NewJob, ProjectId, Receipt, Result, Terms};
 
 type Asked = (NewJob, Terms);
 pub(super) type Creates = Together<ProjectId, Asked, std::result::Result<Receipt, String>>;
 
-pub(super) fn creates(pool: PgPool) -> Creates {
+pub(super) fn creates(pool: PgPool, guard: Arc<ClockGuard>) -> Creates {
     Together::new(move |_, asked| {
-        let pool = pool.clone();
+        let (pool, guard) = (pool.clone(), guard.clone());
         async move {
-            match write(|| insert(&pool, &asked)).await {
+            match write(|| insert(&pool, &guard, &asked)).await {
                 Ok(receipts) => receipts.into_iter().map(Ok).collect(),
                 // Their project is gone, or the database is: it is the same for all of them.
                 Err(error) => vec![Err(words(error)); asked.len()],
@@ -30,15 +33,16 @@ pub(super) fn creates(pool: PgPool) -> Creates {
 }
 
 /// Each on its own terms: what is refused is refused alone.
-async fn insert(pool: &PgPool, asked: &[Asked]) -> Result<Vec<Receipt>> {
+async fn insert(pool: &PgPool, guard: &ClockGuard, asked: &[Asked]) -> Result<Vec<Receipt>> {
     let mut tx = pool.begin().await?;
     once::lock(&mut tx, "create", asked.iter().map(|(new, terms)| (&new.project, terms))).await?;
     let now = now(&mut tx).await?;
+    let forget = guard.database_cutoff(now, KEPT);
     let (mut counts, mut receipts, mut jobs) = (Counts::default(), Vec::new(), Vec::new());
     for (new, terms) in asked {
         let mut job = new.job(from_ms(now)?);
         job.prompt = text(&job.prompt).into_owned();
-        let request = Request { project: &job.project, operation: "create", terms, now };
+        let request = Request { project: &job.project, operation: "create", terms, now, forget };
         receipts.push(match once::admit(&mut tx, &request, &mut counts).await? {
             Ok(usage) => {
                 once::keep(&mut tx, &request, &job).await?;

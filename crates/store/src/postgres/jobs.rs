@@ -8,6 +8,7 @@ use super::rates::Counts;
 use super::{PostgresStore, now, number, text, time, time_or_none, undone, write};
 use crate::kept::{damaged, from_json, kept, to_json};
 use crate::shared::told;
+use crate::terms::KEPT;
 use crate::{
     Archived, Event, Filter, Job, JobCounts, JobId, JobStore, NewEvent, NewJob, Page, ProjectId, Prompt,
     PullState, Receipt, Result, Said, Status, Terms,
@@ -137,7 +138,8 @@ impl PostgresStore {
         let (operation, mut counts) = (format!("message {id}"), Counts::default());
         once::lock(&mut tx, &operation, [(project, terms)]).await?;
         let now = now(&mut tx).await?;
-        let request = Request { project, operation: &operation, terms, now };
+        let forget = self.guard.database_cutoff(now, KEPT);
+        let request = Request { project, operation: &operation, terms, now, forget };
         if let Some(refused) = refusal(&mut tx, &found).await? {
             // A replay of one that was taken before is still answered.
             let free = Terms { limit: None, ..terms.clone() };

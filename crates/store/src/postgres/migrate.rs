@@ -16,6 +16,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0005_figures.sql"),
     include_str!("../../migrations/postgres/0006_invitations.sql"),
     include_str!("../../migrations/postgres/0007_deaths.sql"),
+    include_str!("../../migrations/postgres/0008_clock.sql"),
 ];
 /// Held while the schema is looked at or changed.
 const SCHEMA: &[&str] = &["schema"];

@@ -4,6 +4,7 @@
 
 mod accounts;
 mod bells;
+mod clocks;
 mod conversation;
 mod create;
 mod find;
@@ -29,8 +30,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::Clock;
 use base::sqlite::{OpenError, Schema};
+use base::{Clock, ClockGuard};
 use jiff::Timestamp;
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgPoolOptions, PgRow};
 use sqlx::query::Query;
@@ -59,6 +60,7 @@ const TRIES: u32 = 5;
 #[derive(Clone)]
 pub struct PostgresStore {
     pool: PgPool,
+    guard: Arc<ClockGuard>,
     master: MasterKey,
     keys: Shared<Vec<u8>, Option<ApiKey>>,
     projects: Shared<ProjectId, Option<Project>>,
@@ -86,23 +88,30 @@ impl PostgresStore {
         migrate::run(&mut first, url, schema).await?;
         let ear = Ear::open(&options).await.map_err(unusable)?;
         let _ = first.close().await;
-        let pool = pool(options.clone(), clock.clone());
+        let (pool, guard) = (pool(options.clone(), clock.clone()), ClockGuard::new(clock.clone()));
         let reads = Reads::new(pool.clone(), clock);
-        let store = Self::over(pool.clone(), reads, master, Bells::hang(pool, options, ear));
+        let store = Self::over(pool.clone(), reads, guard, master, Bells::hang(pool, options, ear));
         store.check_master_key().await?;
         store.forget_workers().await?;
         Ok(store)
     }
 
-    fn over(pool: PgPool, reads: Reads, master: MasterKey, bells: Arc<Bells>) -> Self {
+    fn over(
+        pool: PgPool,
+        reads: Reads,
+        guard: Arc<ClockGuard>,
+        master: MasterKey,
+        bells: Arc<Bells>,
+    ) -> Self {
         let [keys, projects, rates] = [reads.clone(), reads.clone(), reads.clone()];
         Self {
             keys: Shared::new(move |hash| accounts::key_of(keys.clone(), hash)),
             projects: Shared::new(move |id| accounts::project_of(projects.clone(), id)),
             rates: Shared::new(move |bucket| rates::used_of(rates.clone(), bucket)),
             finds: find::finds(reads),
-            creates: create::creates(pool.clone()),
+            creates: create::creates(pool.clone(), guard.clone()),
             pool,
+            guard,
             master,
             bells,
         }

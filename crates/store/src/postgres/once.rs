@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use base::Cutoff;
 use sqlx::{PgConnection, Row};
 
 use super::one_at_a_time;
 use super::rates::Counts;
-use crate::terms::KEPT;
 use crate::{Job, Once, ProjectId, Receipt, Result, Terms, Usage};
 
 /// Old answers that one request sweeps away.
@@ -19,6 +19,8 @@ pub(super) struct Request<'a> {
     pub(super) operation: &'a str,
     pub(super) terms: &'a Terms,
     pub(super) now: i64,
+    /// What is answered no more.
+    pub(super) forget: Cutoff,
 }
 
 /// Whoever sends the same at the same time waits here for the answer of the first. Before anything is counted, and
@@ -55,15 +57,18 @@ pub(super) async fn admit(
 }
 
 async fn seen(db: &mut PgConnection, request: &Request<'_>, once: &Once) -> Result<Option<Receipt>> {
-    sweep(db, request.now - KEPT).await?;
+    sweep(db, &request.forget).await?;
     let row = sqlx::query(
         "SELECT request, answer FROM answers
-         WHERE project = $1 AND operation = $2 AND key = $3 AND created_at > $4",
+         WHERE project = $1 AND operation = $2 AND key = $3
+           AND (created_at > $4 OR created_at BETWEEN $5 AND $6)",
     )
     .bind(&request.project.0)
     .bind(request.operation)
     .bind(&once.key)
-    .bind(request.now - KEPT)
+    .bind(request.forget.before)
+    .bind(request.forget.kept_from)
+    .bind(request.forget.kept_to)
     .fetch_optional(db)
     .await?;
     let Some(row) = row else { return Ok(None) };
@@ -71,10 +76,12 @@ async fn seen(db: &mut PgConnection, request: &Request<'_>, once: &Once) -> Resu
     Ok(Some(if same { Receipt::Replayed(row.try_get("answer")?) } else { Receipt::KeyReused }))
 }
 
-async fn sweep(db: &mut PgConnection, until: i64) -> Result<()> {
+async fn sweep(db: &mut PgConnection, old: &Cutoff) -> Result<()> {
     let sweep = "DELETE FROM answers WHERE (project, operation, key) IN (
-        SELECT project, operation, key FROM answers WHERE created_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED)";
-    sqlx::query(sweep).bind(until).bind(SWEEP).execute(db).await?;
+        SELECT project, operation, key FROM answers
+        WHERE created_at <= $1 AND NOT created_at BETWEEN $2 AND $3 LIMIT $4 FOR UPDATE SKIP LOCKED)";
+    let sweep = sqlx::query(sweep).bind(old.before).bind(old.kept_from).bind(old.kept_to);
+    sweep.bind(SWEEP).execute(db).await?;
     Ok(())
 }
 

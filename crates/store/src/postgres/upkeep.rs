@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use base::Cutoff;
 use sqlx::{PgConnection, Row};
 
 use super::jobs::job;
@@ -12,11 +13,14 @@ use crate::{Job, JobId, OrganizationId, ProjectId, Result, Upkeep};
 #[async_trait]
 impl Upkeep for PostgresStore {
     async fn trim(&self, after: Duration) -> Result<bool> {
+        let Cutoff { before, kept_from, kept_to } = self.guard.database_cutoff(self.now().await?, after);
         let old = sqlx::query(
             "SELECT id FROM jobs WHERE status <> 'active' AND NOT trimmed
-               AND coalesce(archived_at, ended_at) <= (SELECT docwright_now_ms()) - $1 LIMIT $2",
+               AND coalesce(archived_at, ended_at) <= $1
+               AND NOT coalesce(archived_at, ended_at) BETWEEN $2 AND $3 LIMIT $4",
         );
-        let rows = self.rows(old.bind(end_of(after, 0)).bind(i64::from(PIECE))).await?;
+        let old = old.bind(before).bind(kept_from).bind(kept_to).bind(i64::from(PIECE));
+        let rows = self.rows(old).await?;
         for row in &rows {
             let id: String = row.try_get("id")?;
             write(|| self.trim_one(&id)).await?;
@@ -25,18 +29,21 @@ impl Upkeep for PostgresStore {
     }
 
     async fn next_settled(&self, after: Duration) -> Result<Option<Job>> {
+        let Cutoff { before, kept_from, kept_to } = self.guard.database_cutoff(self.now().await?, after);
         let next = sqlx::query(
-            "UPDATE jobs SET put_off = put_off + 1, not_before = docwright_now_ms() + $2,
-                             branch_gone = put_off + 1 >= $3
+            "UPDATE jobs SET put_off = put_off + 1, not_before = docwright_now_ms() + $4,
+                             branch_gone = put_off + 1 >= $5
              WHERE id = (
                SELECT id FROM jobs
                WHERE status <> 'active' AND pr_state <> 'open' AND NOT adopts AND NOT branch_gone
-                 AND coalesce(archived_at, ended_at) <= (SELECT docwright_now_ms()) - $1
+                 AND coalesce(archived_at, ended_at) <= $1
+                 AND NOT coalesce(archived_at, ended_at) BETWEEN $2 AND $3
                  AND coalesce(not_before, 0) <= (SELECT docwright_now_ms())
                LIMIT 1 FOR UPDATE SKIP LOCKED)
              RETURNING *",
         );
-        let next = next.bind(end_of(after, 0)).bind(end_of(BRANCH_AGAIN, 0)).bind(i64::from(BRANCH_TRIES));
+        let next = next.bind(before).bind(kept_from).bind(kept_to);
+        let next = next.bind(end_of(BRANCH_AGAIN, 0)).bind(i64::from(BRANCH_TRIES));
         self.row(next).await?.as_ref().map(job).transpose()
     }
 

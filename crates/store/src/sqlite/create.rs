@@ -1,8 +1,10 @@
 //! New jobs. Those of a project that are asked for at once are kept together: a statement is a message to SQLite's
 //! thread and back, so a few for all of them.
 
-use base::Together;
+use std::sync::Arc;
+
 use base::sqlite::Database;
+use base::{ClockGuard, Cutoff, Together};
 use futures_util::FutureExt;
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
@@ -10,6 +12,7 @@ use super::once::{self, Request};
 use super::rates::Counts;
 use crate::kept::to_json;
 use crate::shared::words;
+use crate::terms::KEPT;
 use crate::{Job, NewEvent, ProjectId, Receipt, Result, Terms};
 
 /// Rows of one statement: there is one for each number of them that is kept prepared.
@@ -17,11 +20,11 @@ const ROWS: usize = 32;
 
 pub(super) type Creates = Together<ProjectId, (Job, Terms), std::result::Result<Receipt, String>>;
 
-pub(super) fn creates(db: Database) -> Creates {
+pub(super) fn creates(db: Database, guard: Arc<ClockGuard>) -> Creates {
     Together::new(move |_, asked| {
-        let (db, count) = (db.clone(), asked.len());
+        let (db, count, forget) = (db.clone(), asked.len(), guard.cutoff(KEPT));
         async move {
-            match db.write(move |db| async move { insert(db, &asked).await }.boxed()).await {
+            match db.write(move |db| async move { insert(db, &asked, forget).await }.boxed()).await {
                 Ok(receipts) => receipts.into_iter().map(Ok).collect(),
                 // Their project is gone, or the disk is full: it is the same for all of them.
                 Err(error) => vec![Err(words(error)); count],
@@ -32,11 +35,11 @@ pub(super) fn creates(db: Database) -> Creates {
 }
 
 /// Each on its own terms: what is refused is refused alone.
-async fn insert(db: &mut SqliteConnection, asked: &[(Job, Terms)]) -> Result<Vec<Receipt>> {
+async fn insert(db: &mut SqliteConnection, asked: &[(Job, Terms)], forget: Cutoff) -> Result<Vec<Receipt>> {
     let (mut counts, mut receipts, mut new) = (Counts::default(), Vec::new(), Vec::new());
     for (job, terms) in asked {
         let now = job.created_at.as_millisecond();
-        let request = Request { project: &job.project, operation: "create", terms, now };
+        let request = Request { project: &job.project, operation: "create", terms, now, forget };
         receipts.push(match once::admit(db, &request, &mut counts).await? {
             Ok(usage) => {
                 once::keep(db, &request, job).await?;

@@ -1,4 +1,5 @@
 use async_trait::async_trait;
+use base::Cutoff;
 use futures_util::FutureExt;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
@@ -9,6 +10,7 @@ use super::rates::Counts;
 use super::{SqliteStore, conversation, time, time_or_none};
 use crate::kept::{damaged, from_json, to_json};
 use crate::shared::told;
+use crate::terms::KEPT;
 use crate::{
     Archived, Event, Filter, Job, JobCounts, JobId, JobStore, NewEvent, NewJob, Page, ProjectId, Prompt,
     PullState, Receipt, Result, Said, Status, Terms,
@@ -95,11 +97,12 @@ impl JobStore for SqliteStore {
         terms: &Terms,
     ) -> Result<Option<Receipt>> {
         let (project, id, prompt, terms) = (project.clone(), id.clone(), prompt.clone(), terms.clone());
-        let clock = self.clock.clone();
+        let (clock, forget) = (self.clock.clone(), self.guard.cutoff(KEPT));
         let receipt = self
             .db
             .write(move |db| {
-                async move { message(db, &project, &id, &prompt, &terms, clock.now_ms()).await }.boxed()
+                async move { message(db, &project, &id, &prompt, &terms, (clock.now_ms(), forget)).await }
+                    .boxed()
             })
             .await?;
         self.work.notify_one();
@@ -160,11 +163,11 @@ async fn message(
     id: &JobId,
     prompt: &Prompt,
     terms: &Terms,
-    now: i64,
+    (now, forget): (i64, Cutoff),
 ) -> Result<Option<Receipt>> {
     let Some(found) = find(db, project, id).await? else { return Ok(None) };
     let (operation, mut counts) = (format!("message {id}"), Counts::default());
-    let request = Request { project, operation: &operation, terms, now };
+    let request = Request { project, operation: &operation, terms, now, forget };
     if let Some(refused) = refusal(db, &found).await? {
         // A replay of one that was taken before is still answered.
         let free = Terms { limit: None, ..terms.clone() };

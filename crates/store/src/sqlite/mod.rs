@@ -1,6 +1,7 @@
 //! The store on SQLite. One file a trait, in the trait's order.
 
 mod accounts;
+mod clocks;
 mod conversation;
 mod create;
 mod home;
@@ -21,8 +22,8 @@ mod upkeep;
 use std::path::Path;
 use std::sync::Arc;
 
-use base::Clock;
 use base::sqlite::{Database, Schema};
+use base::{Clock, ClockGuard};
 use futures_util::FutureExt;
 use jiff::Timestamp;
 use sqlx::query::Query;
@@ -48,12 +49,14 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0011_figures.sql"),
     include_str!("../../migrations/0012_invitations.sql"),
     include_str!("../../migrations/0013_deaths.sql"),
+    include_str!("../../migrations/0014_clock.sql"),
 ];
 
 #[derive(Clone)]
 pub struct SqliteStore {
     db: Database,
     clock: Arc<dyn Clock>,
+    guard: Arc<ClockGuard>,
     master: MasterKey,
     keys: Shared<Vec<u8>, Option<ApiKey>>,
     projects: Shared<ProjectId, Option<Project>>,
@@ -74,6 +77,7 @@ impl SqliteStore {
     }
 
     fn over(db: Database, clock: Arc<dyn Clock>, master: MasterKey) -> Self {
+        let guard = ClockGuard::new(clock.clone());
         let (reads, time) = (db.reads().clone(), clock.clone());
         let keys = move |hash| accounts::key_of(reads.clone(), hash, time.clone());
         let reads = db.reads().clone();
@@ -84,11 +88,12 @@ impl SqliteStore {
             keys: Shared::new(keys),
             projects: Shared::new(projects),
             rates: Shared::new(rates),
-            creates: create::creates(db.clone()),
+            creates: create::creates(db.clone(), guard.clone()),
             work: Arc::new(Notify::new()),
             news: Arc::new(Notify::new()),
             db,
             clock,
+            guard,
             master,
         }
     }

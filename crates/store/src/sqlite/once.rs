@@ -1,9 +1,9 @@
 //! A request on its terms: seen before, over the limit, or to be carried out.
 
+use base::Cutoff;
 use sqlx::{Row, SqliteConnection};
 
 use super::rates::Counts;
-use crate::terms::KEPT;
 use crate::{Job, Once, ProjectId, Receipt, Result, Terms, Usage};
 
 /// What a request is, within its project.
@@ -13,6 +13,8 @@ pub(super) struct Request<'a> {
     pub(super) operation: &'a str,
     pub(super) terms: &'a Terms,
     pub(super) now: i64,
+    /// What is answered no more.
+    pub(super) forget: Cutoff,
 }
 
 /// `Err` when the request must not be carried out; otherwise how much of its limit is used.
@@ -34,8 +36,10 @@ pub(super) async fn admit(
 }
 
 async fn seen(db: &mut SqliteConnection, request: &Request<'_>, once: &Once) -> Result<Option<Receipt>> {
-    sqlx::query("DELETE FROM answers WHERE created_at <= ?")
-        .bind(request.now - KEPT)
+    sqlx::query("DELETE FROM answers WHERE created_at <= ? AND NOT created_at BETWEEN ? AND ?")
+        .bind(request.forget.before)
+        .bind(request.forget.kept_from)
+        .bind(request.forget.kept_to)
         .execute(&mut *db)
         .await?;
     let row =

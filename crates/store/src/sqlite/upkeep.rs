@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use base::Cutoff;
 use futures_util::FutureExt;
 use sqlx::SqliteConnection;
 
@@ -13,12 +14,14 @@ use crate::{Job, JobId, OrganizationId, ProjectId, Result, StoreError, Upkeep};
 #[async_trait]
 impl Upkeep for SqliteStore {
     async fn trim(&self, after: Duration) -> Result<bool> {
-        let before = self.clock.now_ms().saturating_sub(end_of(after, 0));
+        let Cutoff { before, kept_from, kept_to } = self.guard.cutoff(after);
         let old = sqlx::query_scalar(
             "SELECT id FROM jobs INDEXED BY jobs_to_trim
-             WHERE status <> 'active' AND trimmed = 0 AND coalesce(archived_at, ended_at) <= ? LIMIT ?",
+             WHERE status <> 'active' AND trimmed = 0 AND coalesce(archived_at, ended_at) <= ?
+               AND NOT coalesce(archived_at, ended_at) BETWEEN ? AND ? LIMIT ?",
         );
-        let ids: Vec<String> = old.bind(before).bind(PIECE).fetch_all(self.db.reads()).await?;
+        let old = old.bind(before).bind(kept_from).bind(kept_to).bind(PIECE);
+        let ids: Vec<String> = old.fetch_all(self.db.reads()).await?;
         let are_more = ids.len() == PIECE as usize;
         for id in ids {
             self.db.write(move |db| trim(db, id).boxed()).await?;
@@ -27,11 +30,12 @@ impl Upkeep for SqliteStore {
     }
 
     async fn next_settled(&self, after: Duration) -> Result<Option<Job>> {
-        let now = self.clock.now_ms();
+        let (Cutoff { before, kept_from, kept_to }, now) = (self.guard.cutoff(after), self.clock.now_ms());
         let next = "SELECT id FROM jobs INDEXED BY jobs_settled
             WHERE status <> 'active' AND pr_state <> 'open' AND adopts = 0 AND branch_gone = 0
-              AND coalesce(archived_at, ended_at) <= ? AND coalesce(not_before, 0) <= ? LIMIT 1";
-        let next = sqlx::query_scalar(next).bind(now.saturating_sub(end_of(after, 0))).bind(now);
+              AND coalesce(archived_at, ended_at) <= ? AND NOT coalesce(archived_at, ended_at) BETWEEN ? AND ?
+              AND coalesce(not_before, 0) <= ? LIMIT 1";
+        let next = sqlx::query_scalar(next).bind(before).bind(kept_from).bind(kept_to).bind(now);
         let next: Option<String> = next.fetch_optional(self.db.reads()).await?;
         let Some(id) = next else { return Ok(None) };
         let take = "UPDATE jobs SET put_off = put_off + 1, not_before = ?, branch_gone = put_off + 1 >= ?

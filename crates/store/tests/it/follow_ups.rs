@@ -34,7 +34,7 @@ pub(crate) async fn follow_up(store: &dyn Store, job: &Job, prompt: &str) -> Rec
     store.message(&job.project, &job.id, &prompt, &Terms::default()).await.unwrap().unwrap()
 }
 
-fn once(key: &str, body: &str) -> Terms {
+pub(crate) fn once(key: &str, body: &str) -> Terms {
     let render = Render(std::sync::Arc::new(|job: &Job| format!("answer for {}", job.id)));
     Terms { once: Some((Once::new(key, body.as_bytes()), render)), limit: None }
 }

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod accounts;
+mod clock;
 mod cluster;
 mod conversation;
 mod data_dir;
@@ -25,7 +26,9 @@ use std::sync::Arc;
 
 use base::TestClock;
 use base::sqlite::Schema;
-use store::{Accounts, DatabaseUrl, Hosting, MasterKey, NewProject, PostgresStore, Project, SqliteStore};
+use store::{
+    Accounts, Clocks as _, DatabaseUrl, Hosting, MasterKey, NewProject, PostgresStore, Project, SqliteStore,
+};
 use tempfile::TempDir;
 
 /// A store of each kind with a clock that the test moves.
@@ -50,6 +53,9 @@ macro_rules! every_backend {
 }
 use every_backend;
 
+/// The id of a server's data directory.
+const SERVER: &str = "server-id";
+
 struct Kept {
     store: SqliteStore,
     clock: Arc<TestClock>,
@@ -61,6 +67,7 @@ impl Kept {
         let dir = tempfile::tempdir().unwrap();
         let clock = Arc::new(TestClock::at("2026-11-15T12:00:00Z".parse().unwrap()));
         let store = open(&dir, clock.clone()).await;
+        store.watch_clocks(SERVER, None).await.unwrap();
         Self { store, clock, dir }
     }
 }
@@ -79,6 +86,7 @@ impl OnPostgres {
         let dir = tempfile::tempdir().unwrap();
         let clock = Arc::new(TestClock::at("2026-11-15T12:00:00Z".parse().unwrap()));
         let store = open_postgres(&database, &dir, clock.clone()).await.unwrap();
+        store.watch_clocks(SERVER, None).await.unwrap();
         Some(Self { store, clock, dir, database })
     }
 }

@@ -6,15 +6,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::Clock;
 use base::sqlite::Database;
+use base::{Clock, ClockGuard, Cutoff};
 use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 
 use super::project::{DAY, InMemory, Shared};
 use super::salts::Salts;
-use super::seen::Seen;
+use super::seen::{self, Seen};
 use super::take::{Addition, Desk};
 use super::{fold, forget, ledger, load};
 use crate::event::Event;
@@ -64,6 +64,8 @@ impl Batch {
 pub(super) struct Keeper {
     pub(super) database: Database,
     pub(super) clock: Arc<dyn Clock>,
+    /// Asked before anything is deleted because of its age.
+    pub(super) guard: Arc<ClockGuard>,
     pub(super) limits: Limits,
     pub(super) memory: Arc<InMemory>,
     pub(super) seen: HashMap<String, Seen>,
@@ -116,9 +118,10 @@ impl Keeper {
 
     async fn take(&mut self, batches: HashMap<String, Vec<Batch>>) {
         let now = self.clock.now_ms();
+        let forgotten = self.guard.cutoff(seen::REMEMBERED);
         let (mut additions, mut writings) = (Vec::new(), Vec::new());
         for (name, batches) in batches {
-            match self.ready(&name, batches, now).await {
+            match self.ready(&name, batches, now, forgotten).await {
                 Ok((addition, writing)) => {
                     additions.push((name, addition));
                     writings.push(writing);
@@ -149,6 +152,7 @@ impl Keeper {
         name: &str,
         batches: Vec<Batch>,
         now: i64,
+        forgotten: Cutoff,
     ) -> Result<(Addition, super::take::Writing), (Failure, Vec<Batch>)> {
         let shared = match self.at_hand(name, now).await {
             Ok(shared) => shared,
@@ -156,8 +160,8 @@ impl Keeper {
         };
         let project = shared.read().id;
         let batches = ledger::in_turn(self.database.reads(), project, batches).await?;
-        let desk =
-            Desk { reads: self.database.reads(), salts: &self.salts, new_pages: self.limits.new_pages, now };
+        let (reads, salts, new_pages) = (self.database.reads(), &self.salts, self.limits.new_pages);
+        let desk = Desk { reads, salts, new_pages, now, forgotten };
         let none = Seen::default();
         desk.ready(shared, self.seen.get(name).unwrap_or(&none), batches).await
     }
@@ -178,9 +182,11 @@ impl Keeper {
     }
 
     pub(super) async fn turn_salts(&mut self, now: i64) -> Result<(), Failure> {
-        let today = now.div_euclid(DAY);
-        if !self.salts.ready(today) {
-            let turned = self.database.write(move |connection| Salts::turn(connection, today).boxed());
+        let day = |now: i64| now.div_euclid(DAY);
+        let (today, trusted_day) = (day(now), self.guard.trusted_now().map(day));
+        if !self.salts.ready(today, trusted_day) {
+            let turned =
+                self.database.write(move |connection| Salts::turn(connection, today, trusted_day).boxed());
             self.salts = turned.await?;
         }
         Ok(())

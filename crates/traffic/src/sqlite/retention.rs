@@ -1,4 +1,7 @@
-//! What is let go of: raw events after their time, ids after seven days, salts after their day.
+//! What is let go of: raw events after their time, ids after seven days, salts after their day. Nothing is while the
+//! clock cannot be trusted.
+
+use std::time::Duration;
 
 use base::sqlite::Database;
 use futures_util::FutureExt;
@@ -12,11 +15,12 @@ impl Keeper {
     pub(super) async fn let_go(&mut self) -> Result<(), Failure> {
         let now = self.clock.now_ms();
         self.turn_salts(now).await?;
-        let first = seen::first_day(now);
-        let pruned = self.database.write(move |connection| seen::prune(connection, first).boxed());
+        let forgotten = self.guard.cutoff(seen::REMEMBERED);
+        let pruned = self.database.write(move |connection| seen::prune(connection, forgotten).boxed());
         pruned.await?;
-        self.seen.values_mut().for_each(|seen| seen.forget_before(first));
-        let raw_from = (now.div_euclid(DAY) - i64::from(self.limits.raw_days)) * DAY;
+        self.seen.values_mut().for_each(|seen| seen.forget(&forgotten));
+        let raw_time = Duration::from_millis(DAY.unsigned_abs()) * self.limits.raw_days;
+        let raw_from = self.guard.cutoff(raw_time).before.div_euclid(DAY) * DAY;
         for (id, name) in with_older(&self.database, raw_from).await? {
             // The numbers of visitors stay when what they were counted from goes.
             visitors::recount(&self.database, id, (i64::MIN, raw_from / DAY + 1)).await?;

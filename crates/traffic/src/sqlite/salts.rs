@@ -18,19 +18,27 @@ type Salt = [u8; 32];
 pub(super) struct Salts(HashMap<i64, Salt>);
 
 impl Salts {
-    /// Whether those are there that a view received on this day can need.
-    pub(super) fn ready(&self, today: i64) -> bool {
-        self.0.len() == 2 && self.0.contains_key(&today) && self.0.contains_key(&(today + 1))
+    /// Whether those are there that a view received on this day can need, and no others that can be deleted.
+    pub(super) fn ready(&self, today: i64, trusted_day: Option<i64>) -> bool {
+        let has_both = self.0.contains_key(&today) && self.0.contains_key(&(today + 1));
+        has_both && (self.0.len() == 2 || trusted_day.is_none())
     }
 
     /// Views are of today, of tomorrow where clocks are ahead, or late: then they are counted under
-    /// the salt of the day on which they came.
-    pub(super) async fn turn(connection: &mut SqliteConnection, today: i64) -> Result<Self, Failure> {
-        sqlx::query("DELETE FROM salt WHERE day < ? OR day > ? + 1")
-            .bind(today)
-            .bind(today)
-            .execute(&mut *connection)
-            .await?;
+    /// the salt of the day on which they came. While no day can be trusted to be today, no salt is deleted: it may be
+    /// the salt of the real day, and readers of that day would be counted twice.
+    pub(super) async fn turn(
+        connection: &mut SqliteConnection,
+        today: i64,
+        trusted_day: Option<i64>,
+    ) -> Result<Self, Failure> {
+        if let Some(day) = trusted_day {
+            sqlx::query("DELETE FROM salt WHERE day < ? OR day > ? + 1")
+                .bind(day)
+                .bind(day)
+                .execute(&mut *connection)
+                .await?;
+        }
         for day in [today, today + 1] {
             let mut salt = Salt::default();
             getrandom::fill(&mut salt).map_err(|error| Failure::new(error.to_string()))?;
@@ -49,7 +57,7 @@ impl Salts {
     /// A sender that tells no address has as many visitors as user agents.
     pub(super) fn visitor(&self, project: i64, event: &Event, today: i64) -> Option<u64> {
         let day = event.at.div_euclid(DAY);
-        let salt = self.0.get(&day.max(today))?;
+        let salt = self.0.get(&day).or_else(|| self.0.get(&today))?;
         let mut hash = Sha256::new_with_prefix(salt);
         hash.update(project.to_le_bytes());
         hash.update(day.to_le_bytes());

@@ -3,7 +3,9 @@
 //! they are not among them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
 
+use base::Cutoff;
 use sqlx::{Row as _, SqliteConnection, SqlitePool};
 
 use super::project::DAY;
@@ -11,8 +13,8 @@ use crate::block::Hash;
 use crate::filter::Filter;
 use crate::views::Failure;
 
-/// How long an event id is remembered.
-const REMEMBERED: i64 = 7 * DAY;
+/// An event id is remembered for seven days, and the last of their milliseconds.
+pub(super) const REMEMBERED: Duration = Duration::from_millis(7 * DAY.unsigned_abs() + 1);
 /// Ids in one segment: what comes later on the same day is sorted into it until then.
 const SEGMENT: usize = 500_000;
 /// Ids in one page of a segment, which is what a look at the disk reads.
@@ -51,14 +53,14 @@ impl Seen {
         Ok(Self { recent, segments })
     }
 
-    /// Those of some hashes that were received within seven days.
+    /// Those of some hashes that were received within seven days; all of them while the clock cannot be trusted.
     pub(super) async fn known(
         &self,
         reads: &SqlitePool,
         hashes: impl IntoIterator<Item = Hash>,
-        now: i64,
+        forgotten: &Cutoff,
     ) -> Result<HashSet<Hash>, Failure> {
-        let fresh = |received: i64| now - received <= REMEMBERED;
+        let fresh = |received: i64| !forgotten.has_passed(received);
         let (mut known, mut others) = (HashSet::new(), Vec::new());
         for hash in hashes {
             if self.recent.get(&hash).is_some_and(|received| fresh(*received)) {
@@ -69,7 +71,7 @@ impl Seen {
         }
         // In order, so that those of one page are looked up together.
         others.sort_unstable();
-        for segment in self.segments.iter().filter(|segment| fresh((segment.day + 1) * DAY)) {
+        for segment in self.segments.iter().filter(|segment| !is_forgotten(segment.day, forgotten)) {
             let mut page = Page(Vec::new());
             for hash in others.iter().filter(|hash| segment.filter.may_have(hash)) {
                 if page.last().is_none_or(|last| hash > last) {
@@ -92,8 +94,8 @@ impl Seen {
         }
     }
 
-    pub(super) fn forget_before(&mut self, day: i64) {
-        self.segments.retain(|segment| segment.day >= day);
+    pub(super) fn forget(&mut self, forgotten: &Cutoff) {
+        self.segments.retain(|segment| !is_forgotten(segment.day, forgotten));
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -102,9 +104,11 @@ impl Seen {
     }
 }
 
-/// The first day whose ids are still remembered.
-pub(super) fn first_day(now: i64) -> i64 {
-    (now - REMEMBERED).div_euclid(DAY)
+/// Whether no id of a day is remembered.
+fn is_forgotten(day: i64, forgotten: &Cutoff) -> bool {
+    let Cutoff { before, kept_from, kept_to } = *forgotten;
+    let kept = kept_from.div_euclid(DAY)..=kept_to.div_euclid(DAY);
+    day < before.div_euclid(DAY) && !kept.contains(&day)
 }
 
 /// A page of a segment: entries, sorted by hash.
@@ -212,10 +216,14 @@ async fn insert(
     Ok(Segment { id, day, filter })
 }
 
-/// Forgets the ids of the days before this one, in all projects.
-pub(super) async fn prune(connection: &mut SqliteConnection, day: i64) -> Result<(), Failure> {
-    let pages = "DELETE FROM seen_page WHERE seen IN (SELECT id FROM seen WHERE day < ?)";
-    sqlx::query(pages).bind(day).execute(&mut *connection).await?;
-    sqlx::query("DELETE FROM seen WHERE day < ?").bind(day).execute(connection).await?;
+/// Forgets the ids of the days that are over, in all projects.
+pub(super) async fn prune(connection: &mut SqliteConnection, forgotten: Cutoff) -> Result<(), Failure> {
+    let days: Vec<i64> =
+        sqlx::query_scalar("SELECT DISTINCT day FROM seen").fetch_all(&mut *connection).await?;
+    for day in days.into_iter().filter(|day| is_forgotten(*day, &forgotten)) {
+        let pages = "DELETE FROM seen_page WHERE seen IN (SELECT id FROM seen WHERE day = ?)";
+        sqlx::query(pages).bind(day).execute(&mut *connection).await?;
+        sqlx::query("DELETE FROM seen WHERE day = ?").bind(day).execute(&mut *connection).await?;
+    }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use base::Cutoff;
 use sha2::{Digest, Sha256};
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection, SqlitePool};
 
@@ -48,6 +49,8 @@ pub(super) struct Desk<'a> {
     pub(super) salts: &'a Salts,
     pub(super) new_pages: u32,
     pub(super) now: i64,
+    /// What ids are too old to be known.
+    pub(super) forgotten: Cutoff,
 }
 
 impl Desk<'_> {
@@ -62,7 +65,7 @@ impl Desk<'_> {
         let hashes: Vec<Vec<Option<Hash>>> =
             events.iter().map(|batch| batch.iter().map(hash).collect()).collect();
         let asked = hashes.iter().flatten().flatten().copied();
-        let known = match seen.known(self.reads, asked, self.now).await {
+        let known = match seen.known(self.reads, asked, &self.forgotten).await {
             Ok(known) => known,
             Err(failure) => return Err((failure, batches)),
         };

@@ -115,7 +115,7 @@ async fn a_panic_is_an_answer_and_told_under_its_id() {
     let levels: Vec<_> = lines.iter().map(|line| line["level"].as_str().unwrap()).collect();
     assert_eq!(levels, ["ERROR", "INFO"], "{lines:?}");
     assert!(lines.iter().all(|line| line["span"]["request.id"] == *id), "{lines:?}");
-    assert!(door.app.metrics.render(None).contains("route=\"/panic\",status=\"500\"} 1\n"));
+    assert!(door.app.metrics.render(None, false).contains("route=\"/panic\",status=\"500\"} 1\n"));
 }
 
 #[tokio::test]
@@ -123,7 +123,7 @@ async fn a_client_that_leaves_is_told_and_counted() {
     let mut door = Door::open().await;
     assert!(poll_immediate(Box::pin(door.ask(Method::GET, "/never"))).await.is_none());
     assert_eq!(door.line()["status"], 499);
-    assert!(door.app.metrics.render(None).contains("route=\"/never\",status=\"499\"} 1\n"));
+    assert!(door.app.metrics.render(None, false).contains("route=\"/never\",status=\"499\"} 1\n"));
 
     let mut body = door.ask(Method::GET, "/stream").await.into_body();
     std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await.unwrap().unwrap();
