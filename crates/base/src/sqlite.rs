@@ -1,6 +1,7 @@
 //! SQLite, opened one way: WAL with `synchronous=FULL`, a few readers, one writer
 //! task that commits in groups and answers each caller after the group's fsync.
 
+mod look;
 mod migrate;
 mod writer;
 
@@ -11,6 +12,7 @@ use futures_util::future::BoxFuture;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, SqliteConnection, SqlitePool};
 
+pub use look::{Inspection, inspect};
 use writer::Writer;
 
 const READERS: u32 = 4;
@@ -22,6 +24,8 @@ const BUSY: Duration = Duration::from_secs(5);
 pub enum Schema {
     /// Bring it up to date: for the one who holds the data directory's lock.
     Migrate,
+    /// The same, but make none where there is none.
+    Existing,
     /// Refuse: a running server of another version is using it.
     MustMatch,
 }
@@ -36,6 +40,14 @@ pub enum OpenError {
         "the database {path} is of an older version (schema {found}, this one needs {known}) and a server is using it: stop that server first"
     )]
     Older { path: String, found: usize, known: usize },
+    #[error(
+        "the database {path} is empty: check that it is the right one; `docwright serve` makes the tables of a new one"
+    )]
+    Empty { path: String },
+    #[error(
+        "the database {path} has a -wal file without a -shm file, as after a restore, and cannot be read without changing it: start the server once"
+    )]
+    Unrecovered { path: String },
     #[error("the database {path} cannot be opened: {source}")]
     Unusable { path: String, source: sqlx::Error },
 }
@@ -65,7 +77,10 @@ impl Database {
         migrate::run(&mut connection, path, migrations, schema).await?;
         let reads = SqlitePoolOptions::new()
             .max_connections(READERS)
-            .min_connections(1)
+            // All of them now, and for good: one that is made later opens whatever has that name then.
+            .min_connections(READERS)
+            .idle_timeout(None)
+            .max_lifetime(None)
             .connect_with(options(path).read_only(true))
             .await
             .map_err(unusable)?;

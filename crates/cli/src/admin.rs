@@ -14,7 +14,7 @@ use anyhow::{Context, bail};
 use base::SystemClock;
 use serde_json::json;
 use server::Admin;
-use store::{NewDeed, Organization, OrganizationId, Project, ProjectId, StoreError};
+use store::{DataDir, NewDeed, Organization, OrganizationId, Project, ProjectId, StoreError};
 
 use crate::args::{Data, Login};
 use crate::output;
@@ -22,7 +22,7 @@ use crate::settings::Sources;
 
 /// `docwright login`
 pub(crate) async fn login(sources: &Sources, args: Login) -> anyhow::Result<()> {
-    let admin = open(sources, &args.data).await?;
+    let admin = open_or_create(sources, &args.data, args.organization.is_some()).await?;
     let organization = organization(&admin, args.organization.as_deref()).await?;
     if admin.url.is_none() {
         let again = sources.again(&args.data);
@@ -50,15 +50,33 @@ async fn note(admin: &Admin, organization: &OrganizationId, what: &str, about: &
     Ok(admin.people.note_deed(&deed).await?)
 }
 
-pub(crate) async fn open(sources: &Sources, data: &Data) -> anyhow::Result<Admin> {
+/// For a command that may be the first one: it makes what is missing, unless it names something that a
+/// new installation does not have.
+pub(crate) async fn open_or_create(
+    sources: &Sources,
+    data: &Data,
+    names_existing: bool,
+) -> anyhow::Result<Admin> {
+    if names_existing {
+        return open(sources, data).await;
+    }
     let settings = sources.data(data)?;
-    let is_new = !settings.data.exists();
+    let has_directory = settings.data.exists();
+    let has_database = settings.database_url.is_some() || DataDir::at(&settings.data).has_database();
     let admin = Admin::open(&settings, Arc::new(SystemClock)).await?;
     // Whoever mistyped it would look for their projects in vain.
-    if is_new {
-        output::say(format!("Made a new data directory: {}", settings.data.display()));
+    let shown = settings.data.display();
+    match (has_directory, has_database) {
+        (false, _) => output::say(format!("Made a new data directory: {shown}")),
+        (true, false) => output::say(format!("Made a new database in {shown}")),
+        (true, true) => {}
     }
     Ok(admin)
+}
+
+/// For every other command: where there is nothing, nothing is made.
+pub(crate) async fn open(sources: &Sources, data: &Data) -> anyhow::Result<Admin> {
+    Admin::open_existing(&sources.data(data)?, Arc::new(SystemClock)).await
 }
 
 async fn project(admin: &Admin, id: &str) -> anyhow::Result<Project> {

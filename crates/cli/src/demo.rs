@@ -36,7 +36,11 @@ pub(crate) async fn run(sources: &Sources, args: Demo) -> anyhow::Result<()> {
     let serving = tokio::spawn(server.run(stop.clone()));
     let tour = tokio::select! {
         tour = tour(&shown) => tour?,
-        () = stop.cancelled() => bail!("stopped before the end"),
+        () = stop.cancelled() => {
+            // Its data goes when this function ends.
+            serving.await??;
+            bail!("stopped before the end")
+        }
     };
     tell(&args, &shown, &tour)?;
     if !args.once {

@@ -21,9 +21,10 @@ pub(crate) async fn run(sources: &Sources, args: Serve) -> anyhow::Result<()> {
     let format = sources.text("log_format", args.log_format.as_deref())?;
     log::start(filter.as_deref(), format.as_deref(), "info")?;
     let settings = settings(sources, &args)?;
-    let server = Server::open(&settings, Arc::new(SystemClock)).await?;
-    // Before anybody is told that it serves: whoever hears that may ask it to stop.
+    // Before it waits for its database, and before anybody is told that it serves.
     let stop = stop_on_signal()?;
+    let opening = Server::open_when_reachable(&settings, Arc::new(SystemClock));
+    let Some(server) = stop.run_until_cancelled(opening).await.transpose()? else { return Ok(()) };
     log::tell(&format!("Docwright serves {} (data in {})", server.app.public_url, settings.data.display()));
     if settings.workers == 0 && settings.database_url.is_none() {
         log::tell(

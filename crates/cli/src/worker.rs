@@ -16,8 +16,9 @@ pub(crate) async fn run(sources: &Sources, args: &WorkOnly) -> anyhow::Result<()
     let mut settings = sources.data(&args.data)?;
     settings.public_url = sources.public_url(args.public_url.as_deref())?;
     serve::work(sources, &mut settings, &args.workers, &args.project_jobs)?;
-    let workshop = Workshop::open(&settings, Arc::new(SystemClock)).await?;
     let stop = serve::stop_on_signal()?;
+    let opening = Workshop::open_when_reachable(&settings, Arc::new(SystemClock));
+    let Some(workshop) = stop.run_until_cancelled(opening).await.transpose()? else { return Ok(()) };
     log::tell(&format!("Docwright works off jobs (caches in {})", settings.data.display()));
     workshop.run(stop).await;
     Ok(())

@@ -2,17 +2,18 @@
 //! everything else holds a trait.
 
 use std::ops::{Deref, DerefMut};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use base::Clock;
 use base::sqlite::{OpenError, Schema};
-use forge::Local;
+use forge::{Local, RepositoryProblem};
 use serde_json::Value;
 use store::{
-    Accounts, Clocks, DataDir, Held, JobStore, MasterKey, People, PostgresStore, Project, ProjectChange,
-    Pulls, Queue, Rates, SecretError, Secrets, Sessions, SqliteStore, Store, StoreError, Sweeps, Upkeep,
+    Accounts, Clocks, DataDir, DirectoryWatch, Held, JobStore, MasterKey, People, PostgresStore, Project,
+    ProjectChange, Pulls, Queue, Rates, SecretError, Secrets, Sessions, SqliteStore, Store, StoreError,
+    Sweeps, Upkeep, ViewsHome,
 };
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +22,7 @@ use traffic::{Reports, SqliteViews, Views};
 use crate::address_limit::{AddressLimit, Tries};
 use crate::bodies::{Bodies, Room};
 use crate::chores::Home;
+use crate::directory;
 use crate::hosts::{self, HostKey, Hosts, Repository, Wanted};
 use crate::metrics::{Counted, Metrics};
 use crate::models::Models;
@@ -70,6 +72,8 @@ pub struct Parts {
     pub(crate) grounds: Arc<Grounds>,
     pub clock: Arc<dyn Clock>,
     pub(crate) data: Arc<Path>,
+    /// Whether the files that were opened are still those of the data directory.
+    pub directory: Arc<DirectoryWatch>,
     pub public_url: Arc<str>,
     /// Of the API, once somebody has asked for it.
     pub(crate) description: Arc<OnceLock<Value>>,
@@ -97,6 +101,7 @@ pub struct Admin {
     pub clocks: Arc<dyn Clocks>,
     /// Where the server of this data directory was last reached.
     pub url: Option<String>,
+    home: Arc<dyn ViewsHome>,
     hosts: Hosts,
 }
 
@@ -133,11 +138,15 @@ impl App {
         if let Err(error) = forge::clear_leavings(&dir.repositories()) {
             tracing::warn!("the repository caches keep what a killed server left in them: {error}");
         }
+        let id = dir.id(held)?;
+        directory::refuse_missing_views(settings.page_views, dir, &*store, &id).await?;
         let guard = store.clock_guard();
         let views = SqliteViews::open_guarded(&dir.views(), clock.clone(), settings.views, guard).await?;
-        let id = dir.id(held)?;
         store.watch_clocks(&id, views.newest().await?).await?;
         let home = Home::settle(store.clone(), &id, settings.page_views).await?;
+        let database = settings.database_url.is_none().then(|| dir.database());
+        let databases: Vec<_> = database.into_iter().chain([dir.views()]).collect();
+        let directory = Arc::new(dir.watch(held, &databases)?);
         let metrics = Arc::new(Metrics::new(clock.now()));
         let hosts = Hosts::new(dir, store.clone(), store.clone(), public_url, settings, clock.clone());
         hosts.recover(&store.projects(None).await?).await;
@@ -168,6 +177,7 @@ impl App {
             views: Arc::new(Counted { views, metrics: metrics.clone() }),
             clock,
             data: std::path::absolute(&settings.data)?.into(),
+            directory,
             public_url: public_url.into(),
             description: Arc::default(),
             proxies: Arc::new(settings.proxies.clone()),
@@ -188,15 +198,32 @@ impl App {
 }
 
 impl Admin {
+    /// Makes a new installation where there is none.
     pub async fn open(settings: &Settings, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
-        let dir = DataDir::open(&settings.data)?;
-        let store = open_beside(settings, &dir, clock.clone()).await?;
+        let dir = directory::open(settings)?;
+        let store = open_beside(settings, &dir, Schema::Migrate, clock.clone()).await?;
         Ok(Self::over(store, &dir, settings, clock))
     }
 
-    /// The same, but makes and changes nothing: for one that is there, of this version.
+    /// The same, but makes no directory, no database and no key: a mistyped name is an error.
+    pub async fn open_existing(settings: &Settings, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
+        let dir = match settings.database_url {
+            Some(_) => DataDir::at(&settings.data),
+            None => DataDir::find_installation(&settings.data)?,
+        };
+        let store = open_beside(settings, &dir, Schema::Existing, clock.clone()).await?;
+        Ok(Self::over(store, &dir, settings, clock))
+    }
+
+    /// The same, but also leaves every file as it is: for a database of this version.
     pub async fn look(settings: &Settings, dir: &DataDir, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        let store = open_store(settings, dir, Schema::MustMatch, clock.clone()).await?;
+        let store: Arc<dyn Store> = match settings.database_url {
+            Some(_) => open_store(settings, dir, Schema::MustMatch, clock.clone()).await?,
+            None => {
+                let master = MasterKey::load(&key_file(settings, dir))?;
+                Arc::new(SqliteStore::look(&dir.database(), master, clock.clone()).await?)
+            }
+        };
         Ok(Self::over(store, dir, settings, clock))
     }
 
@@ -209,10 +236,16 @@ impl Admin {
             sessions: store.clone(),
             people: store.clone(),
             secrets: store.clone(),
+            home: store.clone(),
             upkeep: store.clone(),
             clocks: store,
             url,
         }
+    }
+
+    /// Whether the page views of a shared database are at home in the directory of this id.
+    pub async fn is_views_home(&self, id: &str) -> Result<bool, StoreError> {
+        self.home.is_views_home(id).await
     }
 
     /// The embedded host of a project's pull requests.
@@ -239,6 +272,11 @@ impl Admin {
         hosts::check_change(&self.hosts, project, &ProjectChange::default(), None).await
     }
 
+    /// What a killed program or a power cut left in a repository on this machine.
+    pub async fn inspect_repository(&self, project: &Project) -> forge::Result<Vec<RepositoryProblem>> {
+        self.hosts.local(project).await?.inspect().await
+    }
+
     /// Keeps what the project's host knows us by.
     pub async fn keep_host_key(&self, project: &Project, key: Option<&HostKey>) -> anyhow::Result<()> {
         hosts::keep_key(&self.hosts, project, key).await
@@ -250,15 +288,16 @@ impl Admin {
 async fn open_beside(
     settings: &Settings,
     dir: &DataDir,
+    wanted: Schema,
     clock: Arc<dyn Clock>,
 ) -> anyhow::Result<Arc<dyn Store>> {
     if settings.database_url.is_some() {
         // Who uses it is known to the database, which other machines may use, too.
-        return Ok(open_store(settings, dir, Schema::Migrate, clock).await?);
+        return Ok(open_store(settings, dir, wanted, clock).await?);
     }
     for _ in 0..ANOTHER_COMMAND {
         let held = dir.hold().ok();
-        let schema = if held.is_some() { Schema::Migrate } else { Schema::MustMatch };
+        let schema = if held.is_some() { wanted } else { Schema::MustMatch };
         match open_store(settings, dir, schema, clock.clone()).await {
             Err(StoreError::Open(OpenError::Older { .. })) => tokio::time::sleep(A_MOMENT).await,
             done => return Ok(done?),
@@ -274,11 +313,31 @@ async fn open_store(
     clock: Arc<dyn Clock>,
 ) -> Result<Arc<dyn Store>, StoreError> {
     if let Some(url) = &settings.database_url {
-        let key_file = settings.master_key_file.as_ref().ok_or(SecretError::NotNamed)?;
-        let master = MasterKey::load(key_file)?;
+        let master = shared_key(settings)?;
         return Ok(Arc::new(PostgresStore::open(url, schema, master, clock).await?));
     }
-    let key_file = settings.master_key_file.clone().unwrap_or_else(|| dir.master_key());
-    let master = MasterKey::load_or_create(&key_file)?;
+    let key_file = key_file(settings, dir);
+    // The key is made before the database: one that has none has lost it.
+    let master = match dir.has_database() {
+        true => MasterKey::load(&key_file)?,
+        false => MasterKey::load_or_create(&key_file)?,
+    };
     Ok(Arc::new(SqliteStore::open(&dir.database(), schema, master, clock).await?))
+}
+
+/// The key of servers that share a database comes from outside.
+fn shared_key(settings: &Settings) -> Result<MasterKey, SecretError> {
+    MasterKey::load(settings.master_key_file.as_ref().ok_or(SecretError::NotNamed)?)
+}
+
+fn key_file(settings: &Settings, dir: &DataDir) -> PathBuf {
+    settings.master_key_file.clone().unwrap_or_else(|| dir.master_key())
+}
+
+/// Fails while a database that others share cannot be connected to. A file needs no connection.
+pub(crate) async fn reach_database(settings: &Settings) -> Result<(), StoreError> {
+    let Some(url) = &settings.database_url else { return Ok(()) };
+    // No wait makes a key appear.
+    shared_key(settings)?;
+    PostgresStore::reach(url).await
 }

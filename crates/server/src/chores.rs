@@ -63,6 +63,9 @@ pub(crate) async fn go_on(app: &App, stop: &CancellationToken) {
 
 /// Of the disk. It looks at every file of every cache, so it is not done all the time.
 pub async fn make_room(app: &App) {
+    if !app.directory.is_intact() {
+        return; // they may be another server's caches by now
+    }
     let is_clock_right = !app.clocks.clock_guard().is_paused();
     if let Err(error) = app.hosts.make_room(app.caches, is_clock_right).await {
         tracing::warn!("the caches of repositories cannot be made smaller: {error}");
@@ -71,6 +74,9 @@ pub async fn make_room(app: &App) {
 
 /// All that is due just now. Each can be cut off, and is gone on with the next time.
 pub async fn do_chores(app: &App) {
+    if !app.directory.is_intact() {
+        return; // the log says so
+    }
     watch_clocks(app).await;
     app.home.look().await;
     tell_waiting(app).await;

@@ -108,6 +108,12 @@ pub(crate) fn not_to_be_looked_at() -> Response {
     closed(notice(StatusCode::METHOD_NOT_ALLOWED, "Nothing to look at here", message))
 }
 
+/// For a form that comes when nothing can be kept.
+pub(crate) fn directory_lost() -> Response {
+    let message = "Nothing was changed. The server's data directory was deleted or replaced: its operator has to restore the directory and to start the server again.";
+    closed(notice(StatusCode::SERVICE_UNAVAILABLE, "Nothing can be changed just now", message))
+}
+
 /// The cause is for the log.
 fn broken(cause: &anyhow::Error) -> Response {
     tracing::error!("page failed: {cause:#}");

@@ -10,6 +10,7 @@ mod caller;
 mod coding;
 mod collect;
 mod csv;
+mod directory;
 mod error;
 mod etag;
 mod events;

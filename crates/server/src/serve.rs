@@ -9,10 +9,10 @@ use store::{DataDir, DataDirError, Held, ViewsWish};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::App;
+use crate::app::{App, reach_database};
 use crate::settings::{Settings, USUAL_URL};
 use crate::worker::Worker;
-use crate::{chores, connections, http};
+use crate::{chores, connections, directory, http, retry};
 
 /// How often, and how long each time, a lock is waited for that somebody else has.
 const MOMENTS: u32 = 20;
@@ -30,9 +30,35 @@ pub struct Server {
 impl Server {
     /// Takes the lock, the port and the database, in this order; each refusal is a sentence.
     pub async fn open(settings: &Settings, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
-        forge::check_program().await?;
-        let dir = DataDir::open(&settings.data)?;
-        let held = hold(&dir).await?;
+        let (dir, held) = take_directory(settings).await?;
+        let (app, listener) = Self::assemble(settings, &dir, &held, clock).await?;
+        Ok(Self::over(app, listener, settings, held))
+    }
+
+    /// The same, but waits for a PostgreSQL that cannot be connected to yet, as long as it takes.
+    pub async fn open_when_reachable(settings: &Settings, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
+        if settings.database_url.is_none() {
+            return Self::open(settings, clock).await;
+        }
+        let (dir, held) = take_directory(settings).await?;
+        let assemble = || Self::assemble(settings, &dir, &held, clock.clone());
+        let (app, listener) = retry::until_reachable(assemble).await?;
+        Ok(Self::over(app, listener, settings, held))
+    }
+
+    fn over(app: App, listener: TcpListener, settings: &Settings, held: Held) -> Self {
+        let connections = connections::most(settings.bounds.connections);
+        Self { app, listener, connections, workers: settings.workers, _held: held }
+    }
+
+    async fn assemble(
+        settings: &Settings,
+        dir: &DataDir,
+        held: &Held,
+        clock: Arc<dyn Clock>,
+    ) -> anyhow::Result<(App, TcpListener)> {
+        // Before the port: a client that cannot be answered yet is better refused than left waiting.
+        reach_database(settings).await?;
         let listen = settings.listen;
         let listener = TcpListener::bind(listen).await.with_context(|| {
             format!("{listen} cannot be listened on: stop what uses it, or choose another with --listen")
@@ -43,10 +69,9 @@ impl Server {
         };
         let mut settings = settings.clone();
         settings.bounds.connections = connections::most(settings.bounds.connections);
-        let app = App::open(&settings, &dir, &held, &public_url, clock).await?;
+        let app = App::open(&settings, dir, held, &public_url, clock).await?;
         dir.remember_url(&public_url)?;
-        let Settings { bounds, workers, .. } = settings;
-        Ok(Self { app, listener, connections: bounds.connections, workers, _held: held })
+        Ok((app, listener))
     }
 
     /// Serves until `stop`; then lets requests end, gives jobs back, and returns.
@@ -54,7 +79,7 @@ impl Server {
         let mut app = self.app;
         app.stop = stop.clone();
         let worker = (self.workers > 0).then(|| Worker::new(app.clone(), self.workers));
-        let chores = chores::go_on(&app, &stop);
+        let (chores, watch) = (chores::go_on(&app, &stop), directory::watch(&app, &stop));
         let router = http::router(app.clone());
         let serving = connections::serve(self.listener, router, self.connections, stop.clone());
         let working = async {
@@ -62,7 +87,7 @@ impl Server {
                 worker.work(stop.clone()).await;
             }
         };
-        tokio::join!(serving, working, chores);
+        tokio::join!(serving, working, chores, watch);
         Ok(())
     }
 
@@ -88,24 +113,33 @@ pub struct Workshop {
 }
 
 impl Workshop {
-    pub async fn open(settings: &Settings, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
+    /// Waits for a database that cannot be connected to yet, as long as it takes.
+    pub async fn open_when_reachable(settings: &Settings, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
         anyhow::ensure!(
             settings.database_url.is_some(),
             "a worker shares a PostgreSQL database with a server: set DOCWRIGHT_DATABASE_URL. On SQLite, `docwright serve` works off its jobs itself"
         );
-        forge::check_program().await?;
-        let dir = DataDir::open(&settings.data)?;
-        let held = hold(&dir).await?;
+        let (dir, held) = take_directory(settings).await?;
         let settings = Settings { page_views: ViewsWish::Leave, ..settings.clone() };
         let public_url = settings.public_url.as_deref().unwrap_or(USUAL_URL);
-        let app = App::open(&settings, &dir, &held, public_url, clock).await?;
+        let open = || App::open(&settings, &dir, &held, public_url, clock.clone());
+        let app = retry::until_reachable(open).await?;
         Ok(Self { worker: Worker::new(app.clone(), settings.workers), app, _held: held })
     }
 
     /// Works until `stop`; then gives jobs back, and returns.
     pub async fn run(self, stop: CancellationToken) {
-        tokio::join!(self.worker.work(stop.clone()), chores::go_on(&self.app, &stop));
+        let (chores, watch) = (chores::go_on(&self.app, &stop), directory::watch(&self.app, &stop));
+        tokio::join!(self.worker.work(stop.clone()), chores, watch);
     }
+}
+
+/// Makes sure of git before anything is made.
+async fn take_directory(settings: &Settings) -> anyhow::Result<(DataDir, Held)> {
+    forge::check_program().await?;
+    let dir = directory::open(settings)?;
+    let held = hold(&dir).await?;
+    Ok((dir, held))
 }
 
 /// A command may have the lock for a moment, and so may a program that a killed server was about to begin.

@@ -24,6 +24,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
+use crate::directory;
 
 pub(crate) use grounds::Grounds;
 pub use guard::parse_allow_path;
@@ -55,6 +56,7 @@ impl Worker {
         pins::drop_old(&self.app).await;
         let mut former = None;
         while !stop.is_cancelled() {
+            directory::wait_until_intact(&self.app, &stop).await;
             let alive = stop.child_token();
             // Under a new name each time: what could not be given back under the old one must run out, unless the
             // store was the trouble. Then the new one gives it back, and nobody counts as dead.
@@ -66,8 +68,12 @@ impl Worker {
                 }
                 began
             };
-            let (store_failed, began, ()) =
-                tokio::join!(anew.beat(&alive), working, sweep::go_on(&self.app, &alive));
+            let (store_failed, began, (), ()) = tokio::join!(
+                anew.beat(&alive),
+                working,
+                sweep::go_on(&self.app, &alive),
+                directory::cancel_when_lost(&self.app, &alive),
+            );
             if began {
                 former = store_failed.then_some(anew.id);
             }

@@ -1,10 +1,19 @@
 //! The data directory: one server owns it, admin commands may work beside that server.
 
 use std::fs::{self, File, TryLockError};
+use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::directory_watch::DirectoryWatch;
 use crate::id::random_base62;
+
+const DATABASE: &str = "docwright.db";
+const VIEWS: &str = "views.db";
+const REPOSITORIES: &str = "repos";
+const ID: &str = "id";
+/// What an installation on SQLite has beside its database, and never before it.
+const COMPANIONS: [&str; 4] = [VIEWS, REPOSITORIES, ID, "docwright.db-wal"];
 
 #[derive(Debug, thiserror::Error)]
 pub enum DataDirError {
@@ -12,14 +21,38 @@ pub enum DataDirError {
     InUse(PathBuf),
     #[error("the data directory {path} cannot be used: {source}")]
     Unusable { path: PathBuf, source: std::io::Error },
+    #[error(
+        "there is no data directory {0}: if yours is elsewhere, name it with --data or DOCWRIGHT_DATA; `docwright serve` makes a new one"
+    )]
+    NoDirectory(PathBuf),
+    #[error(
+        "there is no database in {0}: if your data directory is elsewhere, name it with --data or DOCWRIGHT_DATA; `docwright serve` makes a new one"
+    )]
+    NoDatabase(PathBuf),
+    #[error(
+        "docwright.db is missing: an installation was in {path}, which still has {found}. Restore docwright.db from a backup; if the directory belongs to a PostgreSQL database, set DOCWRIGHT_DATABASE_URL; for a new installation, move what is left away, or choose another directory with --data"
+    )]
+    DatabaseMissing { path: PathBuf, found: String },
+    #[error(
+        "{0} is missing: this data directory keeps the page views of its database. Restore views.db from a backup; to give up the old page views, start once with `--page-views yes` (new ones are kept here) or `--page-views no` (another server keeps them)"
+    )]
+    ViewsMissing(PathBuf),
 }
 
 #[derive(Debug, Clone)]
-pub struct DataDir(PathBuf);
+pub struct DataDir {
+    path: PathBuf,
+    /// As the operator named it: a link in it can be pointed elsewhere later.
+    named: PathBuf,
+}
 
 /// The lock on a data directory; it ends with this value, or with the process.
 #[derive(Debug)]
-pub struct Held(#[expect(dead_code, reason = "held for its lock alone")] File);
+pub struct Held {
+    lock: File,
+    /// Locked, too: a second server makes a `lock` that was deleted anew, but not the directory.
+    _directory: File,
+}
 
 impl DataDir {
     /// Makes the directory, for its owner alone, when it is not there.
@@ -28,83 +61,157 @@ impl DataDir {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(unusable)?;
         // Also one that was there before: what is in it is for its owner alone.
         fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(unusable)?;
-        Ok(Self(path.canonicalize().map_err(unusable)?))
+        Self::find(path).map_err(unusable)
     }
 
     /// One that is there already, left as it is.
     pub fn find(path: &Path) -> std::io::Result<Self> {
-        Ok(Self(path.canonicalize()?))
+        Ok(Self { path: path.canonicalize()?, named: std::path::absolute(path)? })
+    }
+
+    /// One that may not be there: nothing is made, and nothing is found in it then.
+    pub fn at(path: &Path) -> Self {
+        Self::find(path).unwrap_or_else(|_| Self { path: path.to_owned(), named: path.to_owned() })
+    }
+
+    /// One with a database in it, left as it is.
+    pub fn find_installation(path: &Path) -> Result<Self, DataDirError> {
+        let dir = Self::find(path).map_err(|source| match source.kind() {
+            std::io::ErrorKind::NotFound => DataDirError::NoDirectory(path.to_owned()),
+            _ => DataDirError::Unusable { path: path.to_owned(), source },
+        })?;
+        dir.refuse_missing_database()?;
+        if dir.has_database() { Ok(dir) } else { Err(DataDirError::NoDatabase(dir.path)) }
+    }
+
+    /// Refuses a directory that has parts of an installation and no database: a new one would look as
+    /// if nothing had ever been there.
+    pub fn refuse_missing_database(&self) -> Result<(), DataDirError> {
+        // In this order: a server that starts meanwhile makes its database first.
+        let found: Vec<_> = COMPANIONS.into_iter().filter(|name| self.path.join(name).exists()).collect();
+        if found.is_empty() || self.has_database() {
+            return Ok(());
+        }
+        Err(DataDirError::DatabaseMissing { path: self.path.clone(), found: found.join(", ") })
     }
 
     /// Whether a server, or a command that changes the schema, holds the lock just now.
     pub fn is_held(&self) -> bool {
-        let lock = File::open(self.0.join("lock"));
-        lock.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+        let is_locked = |path: &Path| {
+            let file = File::open(path);
+            file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+        };
+        is_locked(&self.lock()) || is_locked(&self.path)
     }
 
     /// Takes the lock, or says who has it.
     pub fn hold(&self) -> Result<Held, DataDirError> {
-        let path = self.0.join("lock");
+        let path = self.lock();
         let unusable = |source| DataDirError::Unusable { path: path.clone(), source };
-        let file = File::options().create(true).append(true).open(&path).map_err(unusable)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Held(file)),
-            Err(TryLockError::WouldBlock) => Err(DataDirError::InUse(self.0.clone())),
+        let directory = File::open(&self.path).map_err(unusable)?;
+        if let Err(TryLockError::WouldBlock) = directory.try_lock() {
+            return Err(DataDirError::InUse(self.path.clone()));
+        } // Some network file systems lock files alone.
+        let lock = File::options().create(true).append(true).open(&path).map_err(unusable)?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Held { lock, _directory: directory }),
+            Err(TryLockError::WouldBlock) => Err(DataDirError::InUse(self.path.clone())),
             Err(TryLockError::Error(source)) => Err(unusable(source)),
         }
+    }
+
+    /// Remembers which files the holder of the lock uses: the directory, the lock and `databases`, which
+    /// are open by now.
+    pub fn watch(&self, held: &Held, databases: &[PathBuf]) -> Result<DirectoryWatch, DataDirError> {
+        let paths = [self.named.clone(), self.path.clone()].into_iter().chain(databases.iter().cloned());
+        DirectoryWatch::new(paths, (self.lock(), &held.lock))
+            .map_err(|source| DataDirError::Unusable { path: self.path.clone(), source })
     }
 
     /// The directory's own name, made once, by which servers that share a database tell their
     /// directories apart.
     pub fn id(&self, _held: &Held) -> Result<String, DataDirError> {
-        let path = self.0.join("id");
-        match fs::read_to_string(&path) {
-            Ok(id) if !id.is_empty() => return Ok(id),
-            _ => {}
+        if let Some(id) = self.known_id() {
+            return Ok(id);
         }
-        let id = random_base62(16);
-        fs::write(&path, &id).map_err(|source| DataDirError::Unusable { path, source })?;
+        let (path, id) = (self.path.join(ID), random_base62(16));
+        write_durably(&path, &id).map_err(|source| DataDirError::Unusable { path, source })?;
         Ok(id)
     }
 
     /// The same if it was made, for commands beside the server.
     pub fn known_id(&self) -> Option<String> {
-        fs::read_to_string(self.0.join("id")).ok().filter(|id| !id.is_empty())
+        fs::read_to_string(self.path.join(ID)).ok().filter(|id| !id.is_empty())
     }
 
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
+    }
+
+    fn lock(&self) -> PathBuf {
+        self.path.join("lock")
     }
 
     pub fn database(&self) -> PathBuf {
-        self.0.join("docwright.db")
+        self.path.join(DATABASE)
+    }
+
+    pub fn has_database(&self) -> bool {
+        is_written(&self.database())
     }
 
     pub fn views(&self) -> PathBuf {
-        self.0.join("views.db")
+        self.path.join(VIEWS)
+    }
+
+    pub fn has_views(&self) -> bool {
+        is_written(&self.views())
     }
 
     pub fn repositories(&self) -> PathBuf {
-        self.0.join("repos")
+        self.path.join(REPOSITORIES)
     }
 
     /// What is being written to repositories that are not ours, recorded before it is.
     pub fn writes(&self) -> PathBuf {
-        self.0.join("writes")
+        self.path.join("writes")
     }
 
     /// Where the server that holds this directory can be reached, for commands beside it.
     pub fn remember_url(&self, url: &str) -> Result<(), DataDirError> {
-        let path = self.0.join("url");
+        let path = self.path.join("url");
         fs::write(&path, url).map_err(|source| DataDirError::Unusable { path, source })
     }
 
     /// The last that was remembered.
     pub fn url(&self) -> Option<String> {
-        fs::read_to_string(self.0.join("url")).ok()
+        fs::read_to_string(self.path.join("url")).ok()
     }
 
     pub fn master_key(&self) -> PathBuf {
-        self.0.join("master.key")
+        self.path.join("master.key")
     }
+}
+
+/// Whether a database was ever committed to: SQLite makes an empty file first.
+fn is_written(database: &Path) -> bool {
+    let length = |path: &Path| fs::metadata(path).map(|found| found.len());
+    let log = database.with_extension("db-wal");
+    length(database).is_ok_and(|bytes| bytes > 0 || length(&log).is_ok_and(|bytes| bytes > 0))
+}
+
+/// After a power cut the file is there as a whole, or not at all.
+fn write_durably(path: &Path, text: &str) -> std::io::Result<()> {
+    let draft = path.with_extension("new");
+    let mut file = File::create(&draft)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&draft, path)?;
+    sync_parent(path)
+}
+
+/// Makes sure that a file that was just made is found after a power cut.
+pub(crate) fn sync_parent(path: &Path) -> std::io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }

@@ -21,4 +21,6 @@ pub trait ViewsHome: Send + Sync {
     /// Whether page views are at home in the data directory of this id, from now on. On SQLite there
     /// is one directory, and they are at home there unless that is not wished.
     async fn settle_views(&self, dir: &str, wish: ViewsWish) -> Result<bool>;
+    /// Whether a database that several directories share has page views at home in this one. Changes nothing.
+    async fn is_views_home(&self, dir: &str) -> Result<bool>;
 }

@@ -7,6 +7,7 @@ mod account;
 mod clock;
 mod conversation;
 mod data_dir;
+mod directory_watch;
 mod home;
 mod id;
 mod job;
@@ -33,6 +34,7 @@ pub use account::{
 pub use clock::Clocks;
 pub use conversation::{MAX_ENTRY_BYTES, Said, Tokens};
 pub use data_dir::{DataDir, DataDirError, Held};
+pub use directory_watch::{DirectoryLost, DirectoryWatch};
 pub use home::{ViewsHome, ViewsWish};
 pub use id::{InviteId, JobId, KeyId, OrganizationId, PersonId, ProjectId, Token, WorkerId};
 pub use job::{

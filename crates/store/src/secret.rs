@@ -11,6 +11,7 @@ use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use zeroize::Zeroizing;
 
 use crate::Result;
+use crate::data_dir::sync_parent;
 use crate::id::random_base62;
 
 const NONCE: usize = 24;
@@ -27,6 +28,10 @@ pub enum SecretError {
         "servers on PostgreSQL share one master key: name its file with DOCWRIGHT_MASTER_KEY_FILE (`openssl rand -hex 32` makes a key)"
     )]
     NotNamed,
+    #[error(
+        "the master key file {0} is missing: restore it from its backup, or point DOCWRIGHT_MASTER_KEY_FILE at it; the secrets in this database cannot be opened without it"
+    )]
+    Missing(PathBuf),
     #[error("the master key file {path} cannot be used: {why}")]
     BadFile { path: PathBuf, why: String },
     #[error("the secret could not be sealed")]
@@ -57,8 +62,10 @@ impl MasterKey {
 
     /// One that is there already.
     pub fn load(path: &Path) -> Result<Self, SecretError> {
-        let bad =
-            |error: std::io::Error| SecretError::BadFile { path: path.to_owned(), why: error.to_string() };
+        let bad = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::NotFound => SecretError::Missing(path.to_owned()),
+            _ => SecretError::BadFile { path: path.to_owned(), why: error.to_string() },
+        };
         Self::from_file(path, Zeroizing::new(fs::read(path).map_err(bad)?))
     }
 
@@ -109,7 +116,9 @@ fn create(path: &Path) -> Result<(), String> {
     let written = private_file(&draft).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
-        place(&draft, path)
+        place(&draft, path)?;
+        // A database that is there after a power cut has its key.
+        sync_parent(path)
     });
     written.map_err(|error| error.to_string())
 }

@@ -41,7 +41,7 @@ pub use reports::{
     AgentCount, Agents, Live, Missing, NotFound, Point, Reclassified, Referrers, Reports, Series, SeriesError,
 };
 pub use room::Limits;
-pub use sqlite::SqliteViews;
+pub use sqlite::{SqliteViews, VIEWS_SCHEMA};
 pub use views::{
     Counts, Failure, PageCount, Part, Progress, Readers, Receipt, TakeError, Tally, Views, Visitors,
 };

@@ -46,6 +46,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("sqlite/imports.sql"),
     include_str!("sqlite/names.sql"),
 ];
+/// How many migrations a `views.db` of this version has seen.
+pub const VIEWS_SCHEMA: usize = MIGRATIONS.len();
 /// Messages that may wait for the keeper; batches are bounded before that.
 const QUEUE: usize = 4096;
 /// A report can look at much that is on disk; the others wait for their turn.

@@ -19,12 +19,13 @@ pub(super) async fn run(
     match found {
         _ if found == known => Ok(()),
         _ if found > known => Err(OpenError::Newer { path: name, found, known }),
+        0 if schema == Schema::Existing => Err(OpenError::Empty { path: name }),
         _ if schema == Schema::MustMatch => Err(OpenError::Older { path: name, found, known }),
         _ => apply(connection, &migrations[found..], found).await.map_err(unusable),
     }
 }
 
-async fn version(connection: &mut SqliteConnection) -> Result<usize, sqlx::Error> {
+pub(super) async fn version(connection: &mut SqliteConnection) -> Result<usize, sqlx::Error> {
     let found: i64 = sqlx::query_scalar("PRAGMA user_version").fetch_one(connection).await?;
     Ok(usize::try_from(found).unwrap_or(usize::MAX))
 }

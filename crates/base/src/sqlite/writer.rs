@@ -40,6 +40,11 @@ impl Writer {
         Self(sender)
     }
 
+    /// One that takes no write.
+    pub(super) fn stopped() -> Self {
+        Self(mpsc::channel(1).0)
+    }
+
     pub(super) async fn run<T, E, F>(&self, work: F) -> Result<T, E>
     where
         F: for<'c> FnOnce(&'c mut SqliteConnection) -> BoxFuture<'c, Result<T, E>> + Send + 'static,

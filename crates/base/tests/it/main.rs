@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod look;
 mod temporary;
 
 use base::sqlite::{Database, Schema, WriteError};

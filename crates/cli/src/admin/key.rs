@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use server::Admin;
 use store::{Allow, ApiKey, NewKey, ProjectId};
 
-use super::{note, open, organization, project};
+use super::{note, open, open_or_create, organization, project};
 use crate::args::{CreateKey, KeyCommand, List, RevokeKey};
 use crate::output;
 use crate::settings::Sources;
@@ -19,7 +19,8 @@ pub(crate) async fn run(sources: &Sources, command: KeyCommand) -> anyhow::Resul
 }
 
 async fn create(sources: &Sources, args: CreateKey) -> anyhow::Result<()> {
-    let admin = open(sources, &args.data).await?;
+    let names_existing = args.organization.is_some() || !args.project.is_empty();
+    let admin = open_or_create(sources, &args.data, names_existing).await?;
     let (organization, projects) = owner(&admin, &args).await?;
     let new = NewKey {
         organization,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use store::Organization;
 
-use super::{delete, open};
+use super::{delete, open, open_or_create};
 use crate::args::{CreateOrganization, ListOrganizations, OrgCommand};
 use crate::output;
 use crate::settings::Sources;
@@ -17,7 +17,7 @@ pub(crate) async fn run(sources: &Sources, command: OrgCommand) -> anyhow::Resul
 }
 
 async fn create(sources: &Sources, args: CreateOrganization) -> anyhow::Result<()> {
-    let admin = open(sources, &args.data).await?;
+    let admin = open_or_create(sources, &args.data, false).await?;
     let made = admin.accounts.create_organization(&args.name).await?;
     if args.json {
         return output::json(&shown(&made));

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use server::{OFFLINE, Wanted};
 use store::{NewProject, Project, ProjectChange};
 
-use super::{delete, host, note, open, organization, project};
+use super::{delete, host, note, open, open_or_create, organization, project};
 use crate::args::{Changes, CreateProject, List, ProjectCommand, UpdateProject, ViewProject};
 use crate::output;
 use crate::settings::Sources;
@@ -22,7 +22,7 @@ pub(crate) async fn run(sources: &Sources, command: ProjectCommand) -> anyhow::R
 }
 
 async fn create(sources: &Sources, args: CreateProject) -> anyhow::Result<()> {
-    let admin = open(sources, &args.data).await?;
+    let admin = open_or_create(sources, &args.data, args.organization.is_some()).await?;
     let (key, mut hosting) = (host::key(&args.host)?, host::hosting(&args.host));
     let found = admin
         .check_repository(Wanted {

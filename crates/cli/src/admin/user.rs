@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use server::{Admin, Passwords, parse_password};
 use store::{Deed, NewInvite, OrganizationId, PasswordHash, Person, Removal};
 
-use super::{COMMAND_LINE, note, open, organization};
+use super::{COMMAND_LINE, note, open, open_or_create, organization};
 use crate::args::{Audit, InviteUser, List, RemoveUser, UserCommand, UserPassword};
 use crate::output;
 use crate::settings::Sources;
@@ -50,7 +50,7 @@ async fn of(admin: &Admin, args: &List) -> anyhow::Result<Option<OrganizationId>
 }
 
 async fn invite(sources: &Sources, args: InviteUser) -> anyhow::Result<()> {
-    let admin = open(sources, &args.data).await?;
+    let admin = open_or_create(sources, &args.data, args.organization.is_some()).await?;
     let organization = organization(&admin, args.organization.as_deref()).await?;
     let told = sources.public_url(args.public_url.as_deref())?;
     let base = told.or(admin.url.clone()).unwrap_or_else(|| server::USUAL_URL.into());

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use rustix::process::{Resource, getrlimit};
+use store::Project;
 
 use super::report::Report;
 
@@ -13,6 +14,8 @@ const FEW_FILES: u64 = 1_024;
 const MIB: u64 = 1024 * 1024;
 const LITTLE_ROOM: u64 = 1_024 * MIB;
 const NO_ROOM: u64 = 64 * MIB;
+/// A job makes a few dozen files.
+const FEW_INODES: u64 = 1_000;
 /// This program is younger than that.
 const LONG_AGO: &str = "2026-01-01T00:00:00Z";
 
@@ -80,18 +83,42 @@ pub(super) fn directory(report: &mut Report, path: &Path) {
 }
 
 pub(super) fn disk(report: &mut Report, path: &Path) {
+    let advice = "make room: a full disk stops jobs and page views until there is some";
+    free_space(report, "disk space", path, "", advice);
+}
+
+/// Those of repositories on this machine, once each; the data directory's own is looked at already.
+pub(super) fn repository_disks<'a>(
+    report: &mut Report,
+    data: &Path,
+    projects: impl Iterator<Item = &'a Project>,
+) {
+    let device = |path: &Path| std::fs::metadata(path).map(|found| found.dev()).ok();
+    let mut seen: Vec<_> = device(data).into_iter().collect();
+    for project in projects {
+        let path = Path::new(&project.repository);
+        let Some(disk) = device(path).filter(|disk| !seen.contains(disk)) else { continue };
+        seen.push(disk);
+        let advice = "make room: a full disk stops jobs and merges there until there is some";
+        free_space(report, "repository disk", path, &format!("{}: ", path.display()), advice);
+    }
+}
+
+fn free_space(report: &mut Report, name: &'static str, path: &Path, label: &str, advice: &str) {
     let Ok(found) = rustix::fs::statvfs(path) else {
-        return report.warn("disk space", "is not known", "look at it with `df`");
+        return report.warn(name, format!("{label}is not known"), "look at it with `df`");
     };
     let free = found.f_bavail.saturating_mul(found.f_frsize);
-    let told = format!("{} MiB free", free / MIB);
-    let advice = "make room: a full disk stops jobs and page views until there is some";
-    match free {
-        _ if found.f_files > 0 && found.f_favail == 0 => {
-            report.fail("disk space", "no room for another file", advice);
-        }
-        ..NO_ROOM => report.fail("disk space", told, advice),
-        NO_ROOM..LITTLE_ROOM => report.warn("disk space", told, advice),
-        _ => report.ok("disk space", told),
+    // A file system without a fixed number of inodes says 0 of 0.
+    let files = if found.f_files == 0 { u64::MAX } else { found.f_favail };
+    let told = match files {
+        ..FEW_INODES => format!("{label}{} MiB free, and {files} inodes", free / MIB),
+        _ => format!("{label}{} MiB free", free / MIB),
+    };
+    match (free, files) {
+        (_, 0) => report.fail(name, format!("{label}no room for another file"), advice),
+        (..NO_ROOM, _) => report.fail(name, told, advice),
+        (NO_ROOM..LITTLE_ROOM, _) | (_, ..FEW_INODES) => report.warn(name, told, advice),
+        _ => report.ok(name, told),
     }
 }

@@ -46,10 +46,6 @@ impl Report {
         self.checks.push(Check { name, status: Status::Fail, message: message.into(), advice });
     }
 
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.checks.iter().any(|check| check.name == name)
-    }
-
     pub(super) fn failed(&self) -> bool {
         self.checks.iter().any(|check| check.status == Status::Fail)
     }

@@ -1,5 +1,6 @@
 //! Whether a server runs on this data directory, and answers.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use store::DataDir;
@@ -10,9 +11,9 @@ use crate::{client, output};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) async fn here(report: &mut Report, dir: &DataDir) {
+    left_behind(report, dir.path());
     if !dir.is_held() {
-        let advice = format!("docwright serve{}", report.again);
-        return report.warn("server", "none runs on this data directory", advice);
+        return none_here(report, dir).await;
     }
     let Some(url) = dir.url() else {
         return report.warn("server", "one is starting just now", "look again in a moment");
@@ -25,6 +26,59 @@ pub(super) async fn here(report: &mut Report, dir: &DataDir) {
             "read its log; behind a proxy, check that --public-url leads to it",
         ),
     }
+}
+
+/// One whose lock was deleted answers all the same, and so does one on another directory.
+async fn none_here(report: &mut Report, dir: &DataDir) {
+    if let Some(url) = dir.url()
+        && ready(&url).await.is_ok()
+    {
+        return report.warn(
+            "server",
+            format!("a server answers at {url}, but does not hold this data directory"),
+            "if it is meant to be this one's, the directory was replaced under it: stop it and start it again",
+        );
+    }
+    let advice = format!("docwright serve{}", report.again);
+    report.warn("server", "none runs on this data directory", advice);
+}
+
+/// Servers whose files in this directory were deleted or replaced, as far as this user can see them.
+pub(super) fn left_behind(report: &mut Report, directory: &Path) {
+    for process in processes_with_deleted_files(directory) {
+        report.fail(
+            "server",
+            format!(
+                "process {process} uses files of {} that were deleted or replaced: it takes no writes",
+                directory.display()
+            ),
+            format!(
+                "without a backup, its open files are the last copy: save them from /proc/{process}/fd; then stop it, restore the data directory and start it again"
+            ),
+        );
+    }
+}
+
+/// By their open files, as `/proc` of Linux shows them; none where there is no such thing.
+fn processes_with_deleted_files(directory: &Path) -> Vec<u32> {
+    let deleted: Vec<_> = ["lock", "docwright.db", "views.db"]
+        .map(|name| format!("{} (deleted)", resolved(directory).join(name).display()))
+        .into();
+    let has_deleted = |process: &u32| {
+        let files = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+        let mut names = files.filter_map(|file| std::fs::read_link(file.path()).ok());
+        names.any(|name| deleted.iter().any(|deleted| name.as_os_str() == deleted.as_str()))
+    };
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    ids.filter(|id| *id != std::process::id()).filter(has_deleted).collect()
+}
+
+/// The path without links, also of a directory that is gone.
+fn resolved(directory: &Path) -> PathBuf {
+    let whole = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+    let of_parent = || Some(whole.parent()?.canonicalize().ok()?.join(whole.file_name()?));
+    whole.canonicalize().ok().or_else(of_parent).unwrap_or(whole)
 }
 
 /// The one that the client commands talk to.

@@ -1,9 +1,12 @@
 //! Whether `docwright serve` would take the settings, and the models among them. No model is asked.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::anyhow;
-use server::model;
+use base::SystemClock;
+use server::{Admin, model};
+use store::{DataDir, Secrets};
 
 use super::report::Report;
 use crate::args::{Data, Serve};
@@ -36,7 +39,11 @@ async fn models(
     if models.is_empty() {
         return Ok(());
     }
-    let kept = key::kept(sources, data).await?;
+    let Ok(kept) = kept(sources, data).await else {
+        let advice = "see what is said of the database";
+        report.warn("models", "the keys that the database keeps cannot be read", advice);
+        return Ok(());
+    };
     for (name, mut settings) in models {
         if settings.api_key.is_none() {
             settings.api_key = key::of(kept.as_deref(), &name).await?;
@@ -48,4 +55,14 @@ async fn models(
         );
     }
     Ok(())
+}
+
+/// Where keys are kept, if there is such a place. Unlike other commands, the doctor changes nothing there.
+async fn kept(sources: &Sources, data: &Data) -> anyhow::Result<Option<Arc<dyn Secrets>>> {
+    let settings = sources.data(data)?;
+    let dir = DataDir::at(&settings.data);
+    if settings.database_url.is_none() && !dir.has_database() {
+        return Ok(None);
+    }
+    Ok(Some(Admin::look(&settings, &dir, Arc::new(SystemClock)).await?.secrets))
 }

@@ -21,7 +21,7 @@ pub(super) async fn run(sources: &Sources, args: ModelKey) -> anyhow::Result<()>
     let Some(path) = &args.key_file else { return remove(sources, &args).await };
     let table = super::table(sources, name)?;
     let key = read(path)?;
-    let admin = admin::open(sources, &args.data).await?;
+    let admin = admin::open_or_create(sources, &args.data, false).await?;
     server::keep_model_key(&*admin.secrets, name, &key).await?;
     output::say(match table.key_place() {
         Some(place) => format!(

@@ -47,8 +47,9 @@ fn what_is_told_to_do_next_can_be_copied() {
         let output = run(home.path(), &[args, &flags].concat());
         String::from_utf8(output.stderr).unwrap()
     };
-    let first = told(&["project", "list"]);
-    assert!(first.contains("Made a new data directory") && first.contains("No projects yet"), "{first}");
+    let first = told(&["org", "create", "--name", "Acme"]);
+    assert!(first.contains("Made a new data directory"), "{first}");
+    assert!(told(&["project", "list"]).contains("No projects yet"));
     let made = told(&["project", "create", "--name", "Docs", "--repository", &repository]);
     assert!(!made.contains("Made a new data directory"), "{made}");
     let mut next = made.split_once("Next, a key: docwright ").unwrap().1.trim().to_owned();
@@ -216,15 +217,15 @@ fn settings_come_from_flag_environment_and_file_in_that_order() {
         ),
     )
     .unwrap();
-    let list = |args: &[&str], environment: Option<&str>| {
+    let create = |args: &[&str], environment: Option<&str>| {
         let mut command = crate::support::docwright(home.path());
-        command.args(["key", "list"]).args(args);
+        command.args(["org", "create", "--name", "Acme"]).args(args);
         environment.map(|data| command.env("DOCWRIGHT_DATA", data));
         assert!(command.output().unwrap().status.success());
     };
-    list(&[], None);
-    list(&[], Some(&path("from-environment")));
-    list(&["--data", &path("from-flag")], Some(&path("unused")));
+    create(&[], None);
+    create(&[], Some(&path("from-environment")));
+    create(&["--data", &path("from-flag")], Some(&path("unused")));
     for (name, made) in
         [("from-file", true), ("from-environment", true), ("from-flag", true), ("unused", false)]
     {

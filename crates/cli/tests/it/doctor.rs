@@ -1,11 +1,13 @@
 //! `docwright doctor`: a healthy installation, and each thing that can be wrong with one.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use sqlx::Connection;
 
-use crate::support::{Client, Serving, docwright, home, run};
+use crate::support::{Client, Serving, docwright, home, json, repository, run};
 
 /// The status and the words of each check, by name, and the exit code.
 fn doctor(home: &Path, url: Option<&str>) -> (i32, Value, impl Fn(&str) -> (String, String)) {
@@ -44,9 +46,18 @@ fn a_healthy_installation_is_all_ok() {
     let _project = Client::of(home.path(), &serving);
     let (code, _, check) = doctor(home.path(), Some(&serving.url));
     assert_eq!(code, 0);
-    for name in
-        ["git", "clock", "data directory", "master key", "database", "repository", "server", "DOCWRIGHT_URL"]
-    {
+    for name in [
+        "git",
+        "clock",
+        "data directory",
+        "master key",
+        "database",
+        "integrity",
+        "page views",
+        "repository",
+        "server",
+        "DOCWRIGHT_URL",
+    ] {
         assert_eq!(check(name).0, "ok", "{name}: {}", check(name).1);
     }
     assert!(check("server").1.contains(&serving.url));
@@ -66,10 +77,6 @@ fn what_is_wrong_is_named_with_what_to_do() {
     std::fs::rename(home.path().join("docs.git"), home.path().join("gone.git")).unwrap();
     let (code, ok, check) = doctor(home.path(), Some("http://127.0.0.1:1"));
     assert_eq!((code, ok), (1, Value::Bool(false)));
-    #[track_caller]
-    fn is((status, words): (String, String), expected: &str, advice: &str) {
-        assert!(status == expected && words.contains(advice), "{status} {words}");
-    }
     is(check("data directory"), "warn", "chmod 700");
     is(check("master key"), "fail", "chmod 600");
     is(check("repository"), "fail", &format!("docwright project update {}", client.project));
@@ -83,7 +90,7 @@ fn what_is_wrong_is_named_with_what_to_do() {
     let shown = String::from_utf8(run(home.path(), &["doctor"]).stdout).unwrap();
     assert!(shown.contains("DOCWRIGHT_MASTER_KEY_FILE") && !shown.contains("restore a backup"), "{shown}");
     std::fs::remove_file(data.join("master.key")).unwrap();
-    is(doctor(home.path(), None).2("master key"), "fail", "restore it");
+    is(doctor(home.path(), None).2("master key"), "fail", "master.key is missing -> restore it");
     assert!(!data.join("master.key").exists(), "looking makes nothing");
     for part in ["docwright.db-wal", "docwright.db-shm"] {
         let _ = std::fs::remove_file(data.join(part));
@@ -212,4 +219,137 @@ fn without_a_database_there_is_no_clock_to_confirm() {
     let shown = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.code() == Some(1) && shown.contains("the clock is not confirmed"), "{shown}");
     assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0, "it makes nothing");
+}
+
+fn data(home: &Path) -> PathBuf {
+    home.join(".local/share/docwright")
+}
+
+/// Every file of the data directory, with what is in it.
+fn files(home: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let paths = std::fs::read_dir(data(home)).unwrap().map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.is_file()).map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
+}
+
+#[track_caller]
+fn is((status, words): (String, String), expected: &str, told: &str) {
+    assert!(status == expected && words.contains(told), "{status} {words}");
+}
+
+/// Writes the log back into the database and removes it, as the last connection does that is closed.
+fn at_rest(home: &Path, name: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(data(home).join(name));
+    runtime.block_on(async {
+        let mut db = sqlx::SqliteConnection::connect_with(&options).await.unwrap();
+        sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut db).await.unwrap();
+        db.close().await.unwrap();
+    });
+}
+
+#[test]
+fn a_look_leaves_the_data_directory_as_it_was() {
+    let home = home();
+    let serving = Serving::start(home.path());
+    Client::of(home.path(), &serving);
+    serving.signal("-KILL");
+    drop(serving);
+    let model = "[models.fast]\nprovider = \"compatible\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:1/v1\"\nallow_private = true\n";
+    let config = home.path().join("docwright.toml");
+    std::fs::write(&config, model).unwrap();
+    let config = config.to_str().unwrap();
+    let killed = files(home.path());
+    assert!(killed.keys().any(|path| path.ends_with("docwright.db-wal")));
+    assert!(run(home.path(), &["--config", config, "doctor"]).status.success());
+    assert!(files(home.path()) == killed, "a killed server's files stay");
+    ["docwright.db", "views.db"].iter().for_each(|name| at_rest(home.path(), name));
+    let rested = files(home.path());
+    assert!(!rested.keys().any(|path| path.to_str().unwrap().contains(".db-")), "{:?}", rested.keys());
+    let output = run(home.path(), &["--config", config, "doctor"]);
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && shown.contains("docwright.db: no damage found"), "{shown}");
+    assert!(
+        shown.contains("views.db: no damage found") && shown.contains("views.db is of this version"),
+        "{shown}"
+    );
+    assert!(files(home.path()) == rested, "no file appears beside a database at rest");
+}
+
+#[test]
+fn damage_and_another_schema_are_found_in_either_database() {
+    let home = home();
+    let serving = Serving::start(home.path());
+    Client::of(home.path(), &serving);
+    serving.stop();
+    ["docwright.db", "views.db"].iter().for_each(|name| at_rest(home.path(), name));
+    let check = |path: &Path, change: &dyn Fn(&mut Vec<u8>), status: &str, name: &str, words: &str| {
+        let whole = std::fs::read(path).unwrap();
+        let mut bytes = whole.clone();
+        change(&mut bytes);
+        std::fs::write(path, bytes).unwrap();
+        let output = run(home.path(), &["doctor"]);
+        std::fs::write(path, whole).unwrap();
+        let shown = String::from_utf8(output.stdout).unwrap();
+        let line =
+            shown.lines().find(|line| line.starts_with(&format!("{status}  {name}")) && line.contains(words));
+        assert!(line.is_some(), "{status} {name} {words}: {shown}");
+        assert_eq!(output.status.code(), Some(i32::from(status == "fail")), "{shown}");
+    };
+    let (database, views) = (data(home.path()).join("docwright.db"), data(home.path()).join("views.db"));
+    // The head of the second page, which is the root of a table.
+    let damage = |bytes: &mut Vec<u8>| bytes[4096..4112].fill(0xff);
+    check(&database, &damage, "fail", "integrity", "docwright.db is damaged");
+    check(&views, &damage, "fail", "integrity", "views.db is damaged");
+    // The version of the schema is a number at this place of the file.
+    let schema = |to: u8| move |bytes: &mut Vec<u8>| bytes[63] = to;
+    check(&views, &schema(1), "warn", "page views", "is of an older version (schema 1;");
+    check(&views, &schema(99), "fail", "page views", "was written by a newer version");
+    check(&views, &|_| {}, "ok  ", "page views", "views.db is of this version");
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let home = home();
+    let serving = Serving::start(home.path());
+    Client::of(home.path(), &serving);
+    serving.stop();
+    let gone = |names: &[&str]| {
+        names.iter().for_each(|name| drop(std::fs::remove_file(data(home.path()).join(name))));
+    };
+    gone(&["views.db", "views.db-wal", "views.db-shm"]);
+    is(doctor(home.path(), None).2("page views"), "warn", "views.db is missing");
+    gone(&["docwright.db", "docwright.db-wal", "docwright.db-shm"]);
+    let (code, _, check) = doctor(home.path(), None);
+    is(check("database"), "fail", "docwright.db is missing: an installation was in");
+    assert_eq!(code, 1);
+}
+
+/// A repository on a disk of its own that has little room.
+#[test]
+fn the_disk_of_a_repository_is_looked_at() {
+    let home = home();
+    let disk = tempfile::tempdir_in("/dev/shm");
+    let Ok(disk) = disk else { return eprintln!("skipped: there is no /dev/shm") };
+    let repository = repository(disk.path(), &[("a.md".into(), "one\n".into())]);
+    json(home.path(), &["project", "create", "--name", "D", "--repository", &repository, "--json"]);
+    let (_, _, check) = doctor(home.path(), None);
+    let (_, words) = check("repository disk");
+    assert!(words.contains(&repository) && words.contains("MiB free"), "{words}");
+}
+
+#[test]
+fn what_blocks_a_repository_is_named() {
+    let home = home();
+    let repository = repository(home.path(), &[("a.md".into(), "one\n".into())]);
+    json(home.path(), &["project", "create", "--name", "D", "--repository", &repository, "--json"]);
+    let refs = Path::new(&repository).join("refs/heads");
+    std::fs::write(refs.join("main.lock"), "").unwrap();
+    std::fs::create_dir_all(refs.join("docwright")).unwrap();
+    std::fs::write(refs.join("docwright/empty"), "").unwrap();
+    std::fs::write(refs.join("docwright/lost"), "1".repeat(40)).unwrap();
+    let shown = String::from_utf8(run(home.path(), &["doctor"]).stdout).unwrap();
+    for words in ["main.lock", "the ref refs/heads/docwright/empty is empty", "docwright/lost"] {
+        let line = shown.lines().find(|line| line.starts_with("warn  repository") && line.contains(words));
+        assert!(line.is_some(), "{words}: {shown}");
+    }
 }

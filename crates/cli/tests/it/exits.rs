@@ -231,6 +231,9 @@ fn odd_surroundings_are_no_reason_to_panic() {
     std::fs::set_permissions(&shut, std::fs::Permissions::from_mode(0o500)).unwrap();
     let inside = shut.join("data");
     let (code, told) = refusal(home.path(), &["key", "list", "--data", inside.to_str().unwrap()]);
+    assert!(code == 1 && told.contains("there is no data directory"), "{told}");
+    let (code, told) =
+        refusal(home.path(), &["key", "create", "--name", "K", "--data", inside.to_str().unwrap()]);
     // Root may write everywhere.
     assert!(code == 0 || (code == 1 && told.contains("cannot be used")), "{told}");
 }

@@ -8,6 +8,7 @@ mod check;
 #[path = "../../../store/tests/it/cluster.rs"]
 mod cluster;
 mod demo;
+mod directory;
 mod doctor;
 mod exits;
 mod hosts;

@@ -1,13 +1,16 @@
 //! `docwright` on PostgreSQL: several servers on one database, and what it says when it cannot.
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::cluster::Database;
 use crate::support::{Client, Serving, docwright, home, run};
+
+const SERVE: [&str; 3] = ["serve", "--listen", "127.0.0.1:0"];
 
 /// A home whose settings name the database and the master key.
 fn home_on(database_url: &str, key: &Path) -> TempDir {
@@ -113,26 +116,28 @@ fn each_way_to_be_wrong_is_a_sentence() {
         assert!(output.status.code() == Some(1) && told.contains(sentence), "{sentence}: {told}");
         assert!(!told.contains("s3cret"), "{told}");
     }
-    let serve = ["serve", "--listen", "127.0.0.1:0"];
-    let with = |url: &str, key: &Path| run(home_on(url, key).path(), &serve);
+    let with = |url: &str, key: &Path| run(home_on(url, key).path(), &SERVE);
     check(&run(home().path(), &["worker"]), "a worker shares a PostgreSQL database");
     check(&with("mysql://dw:s3cret@db/docs", &right), "a database URL looks like postgres://");
-    check(&with("postgres://dw:s3cret@127.0.0.1:1/docs", &right), "Connection refused");
-    database.sql("DO $$ BEGIN CREATE ROLE guarded LOGIN PASSWORD 'right'; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$");
-    check(&with(&database.url_of("guarded:s3cret"), &right), "password authentication failed");
-    check(&with(&database.url(), &keys.path().join("none")), "master key file");
+    // A command does not wait for its database; a server does.
+    let list = |url: &str| run(home_on(url, &right).path(), &["org", "list"]);
+    check(&list("postgres://dw:s3cret@127.0.0.1:1/docs"), "Connection refused");
+    guarded(&database);
+    check(&list(&database.url_of("guarded:s3cret")), "password authentication failed");
+    check(&with(&database.url(), &keys.path().join("none")), "none is missing: restore it from its backup");
+    check(&with("postgres://dw@127.0.0.1:1/docs", &keys.path().join("none")), "none is missing");
 
     let good = home_on(&database.url(), &right);
     let made = run(good.path(), &["org", "create", "--name", "Acme"]);
     assert!(made.status.success(), "{made:?}");
     check(&with(&database.url(), &wrong), "the master key does not fit this database");
     let mut command = docwright(home().path());
-    let unnamed = command.current_dir("/").env("DOCWRIGHT_DATABASE_URL", database.url()).args(serve).output();
+    let unnamed = command.current_dir("/").env("DOCWRIGHT_DATABASE_URL", database.url()).args(SERVE).output();
     check(&unnamed.unwrap(), "name its file with DOCWRIGHT_MASTER_KEY_FILE");
     let flag = ["org", "list", "--database-url", "postgres://dw:s3cret@db/docs"];
     check(&run(good.path(), &flag), "a password does not belong on a command line");
     database.sql("UPDATE docwright_schema SET version = 1000");
-    check(&run(good.path(), &serve), "was written by a newer version of Docwright");
+    check(&run(good.path(), &SERVE), "was written by a newer version of Docwright");
     check(&run(good.path(), &["org", "list"]), "was written by a newer version of Docwright");
 }
 
@@ -155,4 +160,145 @@ fn the_doctor_looks_at_the_database() {
     assert_eq!(sick.status.code(), Some(1));
     let told = String::from_utf8([sick.stdout, sick.stderr].concat()).unwrap();
     assert!(told.contains("cannot be opened"), "{told}");
+}
+
+/// Makes the user who is asked for a password.
+fn guarded(database: &Database) {
+    database.sql("DO $$ BEGIN CREATE ROLE guarded LOGIN PASSWORD 'right'; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$");
+}
+
+/// A server or a worker that has said that it waits, and all that it says after that.
+struct Waiting {
+    child: Child,
+    log: BufReader<ChildStderr>,
+}
+
+impl Waiting {
+    /// Answers the line of the log by which it says that it waits.
+    fn start(home: &Path, args: &[&str]) -> (Self, String) {
+        let mut child = docwright(home).args(args).stderr(Stdio::piped()).spawn().unwrap();
+        let mut waiting = Self { log: BufReader::new(child.stderr.take().unwrap()), child };
+        let line = waiting.line_with("trying again in");
+        (waiting, line)
+    }
+
+    fn line_with(&mut self, words: &str) -> String {
+        loop {
+            let mut line = String::new();
+            assert!(self.log.read_line(&mut line).unwrap() > 0, "it ended, and did not say {words}");
+            if line.contains(words) {
+                return line;
+            }
+        }
+    }
+
+    fn stop(mut self) -> ExitStatus {
+        assert!(Command::new("kill").arg(self.child.id().to_string()).status().unwrap().success());
+        self.child.wait().unwrap()
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_server_and_a_worker_that_are_started_before_their_database_wait_for_it() {
+    let Some(database) = Database::create() else { return };
+    let keys = home();
+    let key = master_key(&keys, "5ea1");
+    database.close();
+    let homes = [home_on(&database.url(), &key), home_on(&database.url(), &key)];
+    let (mut server, line) = Waiting::start(homes[0].path(), &SERVE);
+    assert!(line.contains("not currently accepting connections") && line.contains("WARN"), "{line}");
+    assert!(line.contains("start the database") && line.contains("trying again in 1 s"), "{line}");
+    let (mut worker, _) = Waiting::start(homes[1].path(), &["worker"]);
+    server.line_with("trying again in 2 s");
+    database.open_again();
+    server.line_with("Docwright serves http://");
+    worker.line_with("Docwright works off jobs");
+    assert!(worker.stop().success() && server.stop().success());
+}
+
+#[test]
+fn one_that_waits_says_what_for_and_ends_when_it_is_told_to() {
+    let Some(database) = Database::create() else { return };
+    guarded(&database);
+    let keys = home();
+    let key = master_key(&keys, "5ea1");
+    for (url, cause, hint) in [
+        ("postgres://dw:s3cret@127.0.0.1:1/docs".to_owned(), "Connection refused", "start the database"),
+        (
+            database.url_of("guarded:s3cret"),
+            "password authentication failed",
+            "check the user and the password",
+        ),
+        (database.url().replace("localhost/t", "localhost/no_t"), "does not exist", "create the database"),
+    ] {
+        for command in [&SERVE[..], &["worker"]] {
+            let home = home_on(&url, &key);
+            let (waiting, line) = Waiting::start(home.path(), command);
+            assert!(line.contains(cause) && line.contains(hint) && !line.contains("s3cret"), "{line}");
+            assert!(waiting.stop().success(), "{command:?}");
+        }
+    }
+}
+
+#[test]
+fn page_views_that_are_at_home_here_are_not_begun_anew_by_accident() {
+    let Some(database) = Database::create() else { return };
+    let keys = home();
+    let home = home_on(&database.url(), &master_key(&keys, "5ea1"));
+    let data = home.path().join(".local/share/docwright");
+    let lose_views = || {
+        for part in ["views.db", "views.db-wal", "views.db-shm"] {
+            let _ = std::fs::remove_file(data.join(part));
+        }
+    };
+    Serving::start(home.path()).stop();
+    lose_views();
+    let refused = run(home.path(), &SERVE);
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(refused.status.code() == Some(1) && told.contains("views.db is missing"), "{told}");
+    assert!(told.contains("Restore views.db from a backup") && told.contains("--page-views yes"), "{told}");
+    assert!(!data.join("views.db").exists(), "nothing is made");
+    let doctor = run(home.path(), &["doctor"]);
+    let told = String::from_utf8(doctor.stdout).unwrap();
+    assert!(doctor.status.code() == Some(1) && told.contains("fail  page views"), "{told}");
+
+    let with = |wish: &'static str| {
+        Serving::start_with(home.path(), "127.0.0.1:0", move |serve| {
+            serve.args(["--page-views", wish]);
+        })
+    };
+    assert!(with("yes").stop().contains("the page views that were in it are given up"));
+    Serving::start(home.path()).stop();
+    lose_views();
+    with("no").stop();
+    assert_eq!(database.sql("SELECT count(*) FROM views_home"), "0");
+    lose_views();
+    // One that does not own them has none to lose.
+    Serving::start(home.path()).stop();
+}
+
+#[test]
+fn a_command_that_looks_makes_no_tables_and_no_directory() {
+    let Some(database) = Database::create() else { return };
+    let keys = home();
+    let home = home_on(&database.url(), &master_key(&keys, "5ea1"));
+    let refused = run(home.path(), &["org", "list"]);
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        refused.status.code() == Some(1) && told.contains("is empty: check that it is the right one"),
+        "{told}"
+    );
+    assert_eq!(database.sql("SELECT to_regclass('docwright_schema') IS NULL"), "t");
+    assert!(!home.path().join(".local").exists());
+    assert!(run(home.path(), &["org", "create", "--name", "Acme"]).status.success());
+    let elsewhere = home.path().join("typo");
+    let list = run(home.path(), &["org", "list", "--data", elsewhere.to_str().unwrap()]);
+    assert!(list.status.success() && !elsewhere.exists(), "{list:?}");
 }

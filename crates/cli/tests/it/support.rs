@@ -120,6 +120,10 @@ impl<'a> Client<'a> {
         }
     }
 
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
     pub(crate) fn docwright(&self) -> Command {
         let mut command = docwright(self.home);
         command.env("DOCWRIGHT_URL", &self.url).env("DOCWRIGHT_API_KEY", &self.key);

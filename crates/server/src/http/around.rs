@@ -5,12 +5,15 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::{access, bounds, coding, home, request_id};
+use super::{access, bounds, coding, directory, home, request_id};
 use crate::app::App;
 
 /// Around everything.
 pub(super) async fn all(State(app): State<App>, request: Request, next: Next) -> Response {
-    let bounded = async |request| bounds::around(&app, next.run(request)).await;
+    let bounded = async |request| match directory::refusal(&app, &request) {
+        Some(refusal) => refusal,
+        None => bounds::around(&app, next.run(request)).await,
+    };
     request_id::around(request, async |request| access::around(&app, request, bounded).await).await
 }
 

@@ -69,6 +69,10 @@ pub(crate) enum ApiError {
         "page views are kept by another server of this installation: send this there, or have this one keep them with `--page-views yes`"
     )]
     ViewsElsewhere,
+    #[error(
+        "the server's data directory was deleted or replaced, so nothing is taken in: its operator has to restore the directory and to start the server again"
+    )]
+    DirectoryLost,
     #[error("the repository host does not answer just now; send this again a little later")]
     NoHost,
     #[error("the server's store does not answer just now; send this again a little later")]
@@ -97,7 +101,7 @@ impl ApiError {
             Self::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
             Self::LimitReached(_) | Self::TooManyBeacons(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::BadPrompt(_) | Self::Invalid { .. } => StatusCode::BAD_REQUEST,
-            Self::Busy | Self::ViewsElsewhere | Self::NoHost | Self::Unavailable(_) => {
+            Self::Busy | Self::ViewsElsewhere | Self::DirectoryLost | Self::NoHost | Self::Unavailable(_) => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
@@ -125,6 +129,7 @@ impl ApiError {
             Self::Invalid { code, .. } => code,
             Self::ViewsElsewhere => "views_elsewhere",
             Self::Busy => "busy",
+            Self::DirectoryLost => "data_directory_lost",
             Self::NoHost => "no_host",
             Self::Unavailable(_) => "unavailable",
             Self::Internal(_) => "internal",
@@ -178,7 +183,7 @@ impl IntoResponse for ApiError {
             Self::UnsupportedCoding => {
                 headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip, zstd"));
             }
-            Self::Busy | Self::ViewsElsewhere | Self::NoHost | Self::Unavailable(_) => {
+            Self::Busy | Self::ViewsElsewhere | Self::DirectoryLost | Self::NoHost | Self::Unavailable(_) => {
                 headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
             }
             Self::LimitReached(usage) => limits::refused(headers, &usage),

@@ -27,7 +27,7 @@ pub(super) async fn method_not_allowed(request: Request) -> Response {
     answer(&request, ApiError::MethodNotAllowed, dashboard::not_to_be_looked_at)
 }
 
-fn answer(request: &Request, error: ApiError, page: fn() -> Response) -> Response {
+pub(super) fn answer(request: &Request, error: ApiError, page: fn() -> Response) -> Response {
     if !is_for_people(request) {
         return error.into_response();
     }

@@ -67,7 +67,8 @@ impl Api {
 
     fn add(mut self, method: &str, path: &str, route: MethodRouter<App>, does: Operation) -> Self {
         let elsewhere = is_of_views(path).then_some(ApiError::ViewsElsewhere);
-        let does = does.refuses(elsewhere);
+        let lost = (method == "post").then_some(ApiError::DirectoryLost);
+        let does = does.refuses(elsewhere.into_iter().chain(lost));
         let at_path = self.paths.entry(path).or_insert_with(|| json!({}));
         at_path[method] = does.describe(path, &mut self.schemas);
         self.router = self.router.route(path, route);

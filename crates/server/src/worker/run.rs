@@ -310,6 +310,8 @@ impl<'a> Run<'a> {
 
     /// Branch, then pull request. Both are found again when they are there already.
     async fn publish(&self, base_ref: &str, base: &Oid, change: &Change) -> Result<Ending, Stop> {
+        // Another server may own the repository by now.
+        self.app.directory.check().map_err(|lost| Stop::GiveBack(lost.to_string()))?;
         let head = Oid::parse(&change.head_commit)?;
         let (remote, branch) = (self.host.remote(), &self.lease.job.branch);
         // A branch may be moved on from where this run found it, and from nowhere else.

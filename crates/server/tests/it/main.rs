@@ -19,6 +19,7 @@ mod crash;
 mod dates;
 mod deletion;
 mod described;
+mod directory;
 mod fixture;
 mod follow_ups;
 mod forged;

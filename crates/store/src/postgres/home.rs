@@ -22,6 +22,10 @@ impl ViewsHome for PostgresStore {
             return Ok(is_ours);
         }
         self.execute(sqlx::query(settle).bind(dir)).await?;
+        self.is_views_home(dir).await
+    }
+
+    async fn is_views_home(&self, dir: &str) -> Result<bool> {
         let home = self.row(sqlx::query("SELECT 1 FROM views_home WHERE dir = $1").bind(dir)).await?;
         Ok(home.is_some())
     }

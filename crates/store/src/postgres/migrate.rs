@@ -33,6 +33,9 @@ pub(super) async fn run(db: &mut PgConnection, url: &DatabaseUrl, schema: Schema
     if found > known {
         return Err(OpenError::Newer { path, found, known });
     }
+    if found == 0 && schema == Schema::Existing {
+        return Err(OpenError::Empty { path });
+    }
     if found < known {
         if schema == Schema::MustMatch || is_in_use(&mut change).await.map_err(unusable)? {
             return Err(OpenError::Older { path, found, known });

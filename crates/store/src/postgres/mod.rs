@@ -18,6 +18,7 @@ mod once;
 mod people;
 mod pulls;
 mod rates;
+mod reach;
 mod reads;
 mod secrets;
 mod sessions;
@@ -81,10 +82,7 @@ impl PostgresStore {
     ) -> Result<Self> {
         let unusable = |source| OpenError::Unusable { path: url.to_string(), source };
         let options = url.options();
-        // Not through the pool, which tries again and again and does not say what the trouble was.
-        let connecting = timeout(ACQUIRE, PgConnection::connect_with(&options)).await;
-        let late = || Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into()));
-        let mut first = connecting.unwrap_or_else(|_| late()).map_err(unusable)?;
+        let mut first = reach::connect(url).await?;
         migrate::run(&mut first, url, schema).await?;
         let ear = Ear::open(&options).await.map_err(unusable)?;
         let _ = first.close().await;

@@ -32,8 +32,9 @@ use sqlx::{Row, Sqlite};
 use tokio::sync::Notify;
 
 use crate::kept::from_ms;
+use crate::secret::CHECK;
 use crate::shared::Shared;
-use crate::{ApiKey, MasterKey, Project, ProjectId, Result};
+use crate::{ApiKey, MasterKey, Project, ProjectId, Result, Secrets};
 
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0001_spine.sql"),
@@ -73,6 +74,13 @@ impl SqliteStore {
         let db = Database::open(path, MIGRATIONS, schema).await?;
         let store = Self::over(db, clock, master);
         store.check_master_key().await?;
+        Ok(store)
+    }
+
+    /// Reads a database of this version, and changes nothing.
+    pub async fn look(path: &Path, master: MasterKey, clock: Arc<dyn Clock>) -> Result<Self> {
+        let store = Self::over(Database::look(path, MIGRATIONS).await?, clock, master);
+        store.secret(CHECK.0, CHECK.1).await?;
         Ok(store)
     }
 

@@ -29,3 +29,12 @@ async fn the_first_keeps_them_until_another_is_told_to() {
     assert!(!settle("there", ViewsWish::Leave).await.unwrap());
     assert!(settle("here", ViewsWish::IfFree).await.unwrap(), "they are free again");
 }
+
+#[tokio::test]
+async fn who_keeps_them_can_be_asked_without_a_change() {
+    let Some(kept) = crate::OnPostgres::new().await else { return };
+    assert!(!kept.store.is_views_home("here").await.unwrap());
+    assert!(kept.store.settle_views("here", ViewsWish::IfFree).await.unwrap());
+    assert!(kept.store.is_views_home("here").await.unwrap());
+    assert!(!kept.store.is_views_home("there").await.unwrap());
+}

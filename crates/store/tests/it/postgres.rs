@@ -201,6 +201,7 @@ async fn a_schema_that_does_not_fit_is_refused_with_a_sentence() {
     };
     // Whoever must not change it makes none.
     assert!(refusal(Schema::MustMatch).await.contains("is of an older version (schema 0"));
+    assert!(refusal(Schema::Existing).await.contains("is empty: check that it is the right one"));
     assert_eq!(database.sql("SELECT to_regclass('jobs') IS NULL"), "t");
 
     let url: DatabaseUrl = database.url().parse().unwrap();
@@ -287,4 +288,23 @@ async fn what_the_database_breaks_off_is_known_by_its_code() {
         let error = StoreError::from(sqlx::raw_sql(raise).execute(&mut db).await.unwrap_err());
         assert_eq!(matches!(error, StoreError::BrokenOff), again, "{error}");
     }
+}
+
+#[tokio::test]
+async fn what_can_be_better_later_is_told_from_what_cannot() {
+    let Some(database) = cluster::Database::create() else { return };
+    database.sql("DO $$ BEGIN CREATE ROLE guarded LOGIN PASSWORD 'right'; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$");
+    let hint = async |url: &str| {
+        let refused = PostgresStore::reach(&url.parse().unwrap()).await.err()?;
+        Some(refused.retry_hint().unwrap_or("none").to_owned())
+    };
+    assert_eq!(hint(&database.url()).await, None);
+    let away = hint("postgres://dw@127.0.0.1:1/docs").await.unwrap();
+    assert!(away.starts_with("start the database"), "{away}");
+    let password = hint(&database.url_of("guarded:s3cret")).await.unwrap();
+    assert!(password.starts_with("check the user and the password"), "{password}");
+    let unknown = hint(&database.url().replace("localhost/t", "localhost/no_t")).await.unwrap();
+    assert!(unknown.starts_with("create the database"), "{unknown}");
+    database.close();
+    assert_eq!(hint(&database.url()).await.unwrap(), away);
 }
