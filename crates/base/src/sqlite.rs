@@ -1,6 +1,7 @@
 //! SQLite, opened one way: WAL with `synchronous=FULL`, a few readers, one writer
 //! task that commits in groups and answers each caller after the group's fsync.
 
+mod copy;
 mod look;
 mod migrate;
 mod writer;
@@ -11,13 +12,19 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, SqliteConnection, SqlitePool};
+use tokio::time::timeout;
 
+pub use copy::{CopyError, DatabaseCopy, check_copy, copy_databases, read_copy, write_copy};
 pub use look::{Inspection, inspect};
 use writer::Writer;
 
 const READERS: u32 = 4;
 /// How long a write waits for another process, such as an admin command beside the server.
 const BUSY: Duration = Duration::from_secs(5);
+/// How long a close may take. What is not done by then is in the write-ahead log, and the next start reads it.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a close waits for queries that are still running.
+const READERS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What to do about a database that is older than this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,6 +107,19 @@ impl Database {
         E: From<WriteError> + Send + 'static,
     {
         self.writer.run(work).await
+    }
+
+    /// Commits what is queued, moves the write-ahead log into the database file and closes all connections, of every
+    /// clone. Bounded in time; nothing is lost when the time runs out.
+    pub async fn close(&self) {
+        let closing = async {
+            // The writer goes last: SQLite removes the log with the last connection that may write.
+            let _ = timeout(READERS_TIMEOUT, self.reads.close()).await;
+            self.writer.close().await;
+        };
+        if timeout(CLOSE_TIMEOUT, closing).await.is_err() {
+            tracing::warn!("a database was not closed in time: the next start reads its write-ahead log");
+        }
     }
 }
 

@@ -8,13 +8,13 @@ pub(crate) mod project;
 pub(crate) mod pull;
 pub(crate) mod user;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, bail};
 use base::SystemClock;
 use serde_json::json;
 use server::Admin;
-use store::{DataDir, NewDeed, Organization, OrganizationId, Project, ProjectId, StoreError};
+use store::{DataDir, NewDeed, Organization, OrganizationId, Project, ProjectId, StoreError, Upkeep};
 
 use crate::args::{Data, Login};
 use crate::output;
@@ -64,6 +64,7 @@ pub(crate) async fn open_or_create(
     let has_directory = settings.data.exists();
     let has_database = settings.database_url.is_some() || DataDir::at(&settings.data).has_database();
     let admin = Admin::open(&settings, Arc::new(SystemClock)).await?;
+    close_at_end(&admin);
     // Whoever mistyped it would look for their projects in vain.
     let shown = settings.data.display();
     match (has_directory, has_database) {
@@ -76,7 +77,24 @@ pub(crate) async fn open_or_create(
 
 /// For every other command: where there is nothing, nothing is made.
 pub(crate) async fn open(sources: &Sources, data: &Data) -> anyhow::Result<Admin> {
-    Admin::open_existing(&sources.data(data)?, Arc::new(SystemClock)).await
+    let admin = Admin::open_existing(&sources.data(data)?, Arc::new(SystemClock)).await?;
+    close_at_end(&admin);
+    Ok(admin)
+}
+
+/// Stores that this process opened. A command may fail anywhere, so they are closed in one place.
+static OPENED: Mutex<Vec<Arc<dyn Upkeep>>> = Mutex::new(Vec::new());
+
+/// Without a close, what a command wrote stays in SQLite's log, and who copies the database file alone misses it.
+pub(crate) fn close_at_end(admin: &Admin) {
+    OPENED.lock().unwrap_or_else(PoisonError::into_inner).push(admin.upkeep.clone());
+}
+
+pub(crate) async fn close_all() {
+    let opened = std::mem::take(&mut *OPENED.lock().unwrap_or_else(PoisonError::into_inner));
+    for store in opened {
+        store.close().await;
+    }
 }
 
 async fn project(admin: &Admin, id: &str) -> anyhow::Result<Project> {

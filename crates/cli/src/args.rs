@@ -1,5 +1,6 @@
 //! The command line, as `--help` tells it.
 
+mod backup;
 mod data;
 mod host;
 mod import;
@@ -17,6 +18,7 @@ use clap::{Args as Arguments, Parser, Subcommand};
 use clap_complete::Shell;
 use store::parse_name;
 
+pub(crate) use backup::{Backup, Restore};
 pub(crate) use data::{Data, quoted};
 pub(crate) use host::HostArgs;
 pub(crate) use import::Import;
@@ -127,6 +129,12 @@ pub(crate) enum Command {
     Check(Check),
     /// Looks at everything that a server here needs, and says what to do about what is wrong
     Doctor(Doctor),
+    /// Backs up the data directory, beside a running server
+    #[command(after_help = backup::BACKUP_HELP)]
+    Backup(Backup),
+    /// Restores a backup into a data directory, once all of it is verified
+    #[command(after_help = backup::RESTORE_HELP)]
+    Restore(Restore),
     /// Prints completions for a shell: docwright completions bash
     Completions(Completions),
     /// Prints the manual as one page, or writes a page for each command

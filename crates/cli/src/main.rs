@@ -3,6 +3,7 @@
 
 mod admin;
 mod args;
+mod backup;
 mod check;
 mod client;
 #[cfg(test)]
@@ -59,27 +60,35 @@ fn nobody_reads(error: &anyhow::Error) -> bool {
 
 async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let sources = Sources::load(args.config.as_deref())?;
-    match args.command {
-        Command::Demo(args) => demo::run(&sources, args).await?,
-        Command::Serve(args) => serve::run(&sources, args).await?,
-        Command::Worker(args) => worker::run(&sources, &args).await?,
-        Command::Login(args) => admin::login(&sources, args).await?,
-        Command::Org { command } => admin::org::run(&sources, command).await?,
-        Command::Project { command } => admin::project::run(&sources, command).await?,
-        Command::Key { command } => admin::key::run(&sources, command).await?,
-        Command::User { command } => admin::user::run(&sources, command).await?,
-        Command::Audit(args) => admin::user::audit(&sources, args).await?,
-        Command::Pull { command } => admin::pull::run(&sources, command).await?,
-        Command::Model { command } => return model::run(&sources, command).await,
-        Command::Job { command } => return client::job::run(&sources, command).await,
-        Command::Views(args) => client::views::views(&sources, args).await?,
-        Command::Visitors(args) => client::views::visitors(&sources, args).await?,
-        Command::Report { command } => client::views::report(&sources, command).await?,
-        Command::Reclassify(args) => client::views::reclassify(&sources, args).await?,
-        Command::Import(args) => return client::import::run(&sources, args).await,
-        Command::Openapi(args) => manual::openapi(&sources, &args)?,
+    let done = run_command(&sources, args.command).await;
+    admin::close_all().await;
+    done
+}
+
+async fn run_command(sources: &Sources, command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Demo(args) => demo::run(sources, args).await?,
+        Command::Serve(args) => serve::run(sources, args).await?,
+        Command::Worker(args) => worker::run(sources, &args).await?,
+        Command::Login(args) => admin::login(sources, args).await?,
+        Command::Org { command } => admin::org::run(sources, command).await?,
+        Command::Project { command } => admin::project::run(sources, command).await?,
+        Command::Key { command } => admin::key::run(sources, command).await?,
+        Command::User { command } => admin::user::run(sources, command).await?,
+        Command::Audit(args) => admin::user::audit(sources, args).await?,
+        Command::Pull { command } => admin::pull::run(sources, command).await?,
+        Command::Model { command } => return model::run(sources, command).await,
+        Command::Job { command } => return client::job::run(sources, command).await,
+        Command::Views(args) => client::views::views(sources, args).await?,
+        Command::Visitors(args) => client::views::visitors(sources, args).await?,
+        Command::Report { command } => client::views::report(sources, command).await?,
+        Command::Reclassify(args) => client::views::reclassify(sources, args).await?,
+        Command::Import(args) => return client::import::run(sources, args).await,
+        Command::Openapi(args) => manual::openapi(sources, &args)?,
         Command::Check(args) => return check::run(&args),
-        Command::Doctor(args) => return doctor::run(&sources, args).await,
+        Command::Doctor(args) => return doctor::run(sources, args).await,
+        Command::Backup(args) => backup::run(sources, args).await?,
+        Command::Restore(args) => backup::restore::run(sources, args).await?,
         Command::Completions(args) => manual::completions(&args)?,
         Command::Man(args) => manual::man(&args)?,
     }

@@ -195,6 +195,11 @@ impl App {
     pub fn keeps_views(&self) -> bool {
         self.home.is_here()
     }
+
+    /// Closes both databases, so that on disk each is one file that holds everything.
+    pub(crate) async fn close(&self) {
+        tokio::join!(self.views.close(), self.upkeep.close());
+    }
 }
 
 impl Admin {

@@ -1,11 +1,15 @@
 //! The sample docs repository: compiled in, laid out as a bare git repository.
 
+mod copy;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
 use include_dir::{Dir, include_dir};
+
+pub use copy::copy;
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/sample");
 

@@ -88,6 +88,7 @@ impl Server {
             }
         };
         tokio::join!(serving, working, chores, watch);
+        app.close().await;
         Ok(())
     }
 
@@ -131,6 +132,7 @@ impl Workshop {
     pub async fn run(self, stop: CancellationToken) {
         let (chores, watch) = (chores::go_on(&self.app, &stop), directory::watch(&self.app, &stop));
         tokio::join!(self.worker.work(stop.clone()), chores, watch);
+        self.app.close().await;
     }
 }
 

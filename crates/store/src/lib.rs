@@ -4,6 +4,7 @@
 //! Knows no HTTP and no agent.
 
 mod account;
+mod backup;
 mod clock;
 mod conversation;
 mod data_dir;
@@ -31,6 +32,7 @@ pub use account::{
     Accounts, Author, HostApp, Hosting, HumanReads, NewProject, Organization, Project, ProjectChange,
     Session, Sessions,
 };
+pub use backup::{CopiedProject, DATABASE_SCHEMA, copied_projects, is_sealed_with, move_repositories};
 pub use clock::Clocks;
 pub use conversation::{MAX_ENTRY_BYTES, Said, Tokens};
 pub use data_dir::{DataDir, DataDirError, Held};

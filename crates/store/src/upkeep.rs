@@ -44,4 +44,8 @@ pub trait Upkeep: Send + Sync {
     /// Removes the rest of a deleted project, and its organization if that was deleted with it and
     /// this was its last one.
     async fn purge_project(&self, id: &ProjectId) -> Result<()>;
+
+    /// Writes what is queued and closes the database, for every holder of this store. On SQLite one file holds
+    /// everything then. Bounded in time; what was acknowledged stays, also when the time runs out.
+    async fn close(&self);
 }

@@ -24,11 +24,13 @@ mod visitors;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use base::sqlite::{Database, OpenError, Schema, WriteError};
 use base::{Clock, ClockGuard};
 use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
+use tokio::time::timeout;
 
 use crate::bytes::Damaged;
 use crate::event::Event;
@@ -50,6 +52,8 @@ const MIGRATIONS: &[&str] = &[
 pub const VIEWS_SCHEMA: usize = MIGRATIONS.len();
 /// Messages that may wait for the keeper; batches are bounded before that.
 const QUEUE: usize = 4096;
+/// How long a close waits for the keeper, which may be in the middle of a fold.
+const KEEPER_TIMEOUT: Duration = Duration::from_secs(5);
 /// A report can look at much that is on disk; the others wait for their turn.
 const REPORTS: usize = 2;
 
@@ -189,6 +193,19 @@ impl Views for SqliteViews {
 
     async fn forget(&self, project: &str) -> Result<(), Failure> {
         self.ask(|answer| Ask::Forget(project.to_owned(), answer)).await
+    }
+
+    async fn close(&self) {
+        let (closing, closed) = oneshot::channel();
+        let ended = async {
+            if self.keeper.send(Ask::Close(closing)).await.is_ok() {
+                let _ = closed.await;
+            }
+        };
+        if timeout(KEEPER_TIMEOUT, ended).await.is_err() {
+            tracing::warn!("page views are still being sorted: the next start goes on with it");
+        }
+        self.database.close().await;
     }
 }
 

@@ -38,6 +38,10 @@ pub trait Views: Send + Sync {
 
     /// Leaves nothing of a project, its event ids and files included.
     async fn forget(&self, project: &str) -> Result<(), Failure>;
+
+    /// Writes what is queued and closes the database, for every holder. Bounded in time; what was acknowledged stays,
+    /// also when the time runs out.
+    async fn close(&self);
 }
 
 /// `accepted` is what was stored and what was known already, together.

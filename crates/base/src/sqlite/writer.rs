@@ -6,7 +6,7 @@ use std::panic::AssertUnwindSafe;
 use failpoints::around;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use sqlx::SqliteConnection;
+use sqlx::{Connection, SqliteConnection};
 use tokio::sync::{mpsc, oneshot};
 
 use super::WriteError;
@@ -25,24 +25,33 @@ struct Ran {
     answer: Answer,
 }
 
+enum Task {
+    Write(Work),
+    /// The sender is dropped once the connection is closed.
+    Close(oneshot::Sender<()>),
+}
+
 #[derive(Debug, Clone)]
-pub(super) struct Writer(mpsc::Sender<Work>);
+pub(super) struct Writer(mpsc::Sender<Task>);
 
 impl Writer {
-    pub(super) fn start(mut connection: SqliteConnection) -> Self {
-        let (sender, mut queue) = mpsc::channel::<Work>(QUEUE);
-        tokio::spawn(async move {
-            let mut group = Vec::with_capacity(GROUP);
-            while queue.recv_many(&mut group, GROUP).await > 0 {
-                commit(&mut connection, group.drain(..)).await;
-            }
-        });
+    pub(super) fn start(connection: SqliteConnection) -> Self {
+        let (sender, queue) = mpsc::channel(QUEUE);
+        tokio::spawn(run(connection, queue));
         Self(sender)
     }
 
     /// One that takes no write.
     pub(super) fn stopped() -> Self {
         Self(mpsc::channel(1).0)
+    }
+
+    /// Returns once all queued writes are committed and the connection is closed.
+    pub(super) async fn close(&self) {
+        let (closing, closed) = oneshot::channel();
+        if self.0.send(Task::Close(closing)).await.is_ok() {
+            let _ = closed.await;
+        }
     }
 
     pub(super) async fn run<T, E, F>(&self, work: F) -> Result<T, E>
@@ -65,8 +74,44 @@ impl Writer {
             .boxed()
         });
         let gone = || E::from(WriteError("the writer has stopped".into()));
-        self.0.send(work).await.map_err(|_| gone())?;
+        self.0.send(Task::Write(work)).await.map_err(|_| gone())?;
         told.await.unwrap_or_else(|_| Err(gone()))
+    }
+}
+
+/// Commits in groups until somebody closes the queue, or nobody is left to write.
+async fn run(mut connection: SqliteConnection, mut queue: mpsc::Receiver<Task>) {
+    let (mut tasks, mut closing) = (Vec::with_capacity(GROUP), Vec::new());
+    while queue.recv_many(&mut tasks, GROUP).await > 0 {
+        let mut group = Vec::with_capacity(tasks.len());
+        for task in tasks.drain(..) {
+            match task {
+                Task::Write(work) => group.push(work),
+                Task::Close(sender) => closing.push(sender),
+            }
+        }
+        if !closing.is_empty() {
+            // What is queued is still received and written.
+            queue.close();
+        }
+        if !group.is_empty() {
+            commit(&mut connection, group.into_iter()).await;
+        }
+    }
+    close(connection).await;
+}
+
+/// Moves the write-ahead log into the database file, so that the one file holds everything. The last connection of a
+/// database does this by itself when it is closed. Beside another process it is tried once, without waiting for that
+/// process.
+async fn close(mut connection: SqliteConnection) {
+    if let Err(error) =
+        execute(&mut connection, "PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)").await
+    {
+        tracing::warn!("the write-ahead log stays, and the next start reads it: {error}");
+    }
+    if let Err(error) = connection.close().await {
+        tracing::warn!("a database connection was not closed: {error}");
     }
 }
 

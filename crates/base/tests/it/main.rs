@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod close;
+mod copy;
 mod look;
 mod temporary;
 

@@ -66,6 +66,7 @@ pub(super) async fn database(report: &mut Report, settings: &Settings, dir: &Dat
     }
     match Admin::look(settings, dir, Arc::new(SystemClock)).await {
         Ok(admin) => {
+            crate::admin::close_at_end(&admin);
             report.ok("database", "can be read, and is of this version");
             deletion::check(report, &admin, dir).await;
             views_home(report, &admin, dir).await;

@@ -4,6 +4,8 @@
 
 mod admin;
 mod ansi;
+mod backup;
+mod backup_load;
 mod check;
 #[path = "../../../store/tests/it/cluster.rs"]
 mod cluster;
@@ -23,5 +25,6 @@ mod model_keys;
 mod models;
 mod postgres;
 mod pulls;
+mod restore;
 mod support;
 mod trouble;

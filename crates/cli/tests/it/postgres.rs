@@ -302,3 +302,39 @@ fn a_command_that_looks_makes_no_tables_and_no_directory() {
     let list = run(home.path(), &["org", "list", "--data", elsewhere.to_str().unwrap()]);
     assert!(list.status.success() && !elsewhere.exists(), "{list:?}");
 }
+
+#[test]
+fn a_backup_covers_the_data_directory_and_says_how_to_dump_the_rest() {
+    let Some(database) = Database::create() else { return };
+    let keys = home();
+    let home = home_on(&database.url_of("postgres:s3cret"), &master_key(&keys, "5ea1"));
+    let serving = Serving::start(home.path());
+    let client = Client::of(home.path(), &serving);
+    let made = run(home.path(), &["backup", "copy.tar.zst"]);
+    let words = String::from_utf8(made.stderr).unwrap();
+    let name = database.sql("SELECT current_database()");
+    assert!(
+        made.status.success() && words.contains("pg_dump") && words.contains(&format!("--dbname={name}"))
+    );
+    assert!(words.contains("docs.git of the project D") && !words.contains("s3cret"), "{words}");
+    let packed = zstd::decode_all(&*std::fs::read(home.path().join("copy.tar.zst")).unwrap()).unwrap();
+    assert!(!String::from_utf8_lossy(&packed).contains("s3cret"));
+
+    let restored = run(home.path(), &["restore", "copy.tar.zst", "--data", "new"]);
+    let words = String::from_utf8(restored.stderr).unwrap();
+    assert!(
+        restored.status.success() && words.contains("pg_restore") && !words.contains("s3cret"),
+        "{words}"
+    );
+    let id = |data: &Path| std::fs::read_to_string(data.join("id")).unwrap();
+    let [old, new] = [home.path().join(".local/share/docwright"), home.path().join("new")];
+    assert_eq!(id(&old), id(&new));
+    assert!(new.join("views.db").exists() && !new.join("docwright.db").exists());
+    serving.stop();
+    // The restored directory is the one that keeps page views.
+    let again = Serving::start_with(home.path(), "127.0.0.1:0", |serve| {
+        serve.args(["--data", "new"]);
+    });
+    let views = client.at(home.path(), &again).docwright().args(["views", &client.project]).output().unwrap();
+    assert!(views.status.success(), "{views:?}");
+}

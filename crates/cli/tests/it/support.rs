@@ -124,6 +124,11 @@ impl<'a> Client<'a> {
         &self.key
     }
 
+    /// The same project and key at another server.
+    pub(crate) fn at<'b>(&self, home: &'b Path, serving: &Serving) -> Client<'b> {
+        Client { home, url: serving.url.clone(), key: self.key.clone(), project: self.project.clone() }
+    }
+
     pub(crate) fn docwright(&self) -> Command {
         let mut command = docwright(self.home);
         command.env("DOCWRIGHT_URL", &self.url).env("DOCWRIGHT_API_KEY", &self.key);

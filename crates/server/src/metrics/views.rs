@@ -52,4 +52,8 @@ impl<V: Views> Views for Counted<V> {
     async fn forget(&self, project: &str) -> Result<(), Failure> {
         self.views.forget(project).await
     }
+
+    async fn close(&self) {
+        self.views.close().await;
+    }
 }

@@ -324,6 +324,8 @@ impl Views for Full {
     async fn forget(&self, _: &str) -> Result<(), Failure> {
         Ok(())
     }
+
+    async fn close(&self) {}
 }
 
 #[tokio::test]

@@ -3,9 +3,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use base::Cutoff;
 use sqlx::{PgConnection, Row};
+use tokio::time::timeout;
 
 use super::jobs::job;
-use super::{PostgresStore, text, write};
+use super::{ACQUIRE, PostgresStore, text, write};
 use crate::kept::end_of;
 use crate::upkeep::{BRANCH_AGAIN, BRANCH_TRIES, PIECE, REST, TRIMMED};
 use crate::{Job, JobId, OrganizationId, ProjectId, Result, Upkeep};
@@ -100,6 +101,11 @@ impl Upkeep for PostgresStore {
             Ok(tx.commit().await?)
         })
         .await
+    }
+
+    async fn close(&self) {
+        // A query that still runs is not waited for any longer: its connection ends with the process.
+        let _ = timeout(ACQUIRE, self.pool.close()).await;
     }
 }
 

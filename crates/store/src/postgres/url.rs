@@ -50,6 +50,23 @@ impl DatabaseUrl {
         user.contains(':') || parameters.split('&').any(|pair| pair.starts_with("password="))
     }
 
+    /// Arguments by which PostgreSQL's own programs find the database. They ask for the password themselves.
+    pub fn arguments(&self) -> Vec<String> {
+        let host = match self.0.get_socket() {
+            Some(socket) => socket.display().to_string(),
+            None => self.0.get_host().to_owned(),
+        };
+        let user = self.0.get_username();
+        [
+            ("host", host),
+            ("port", self.0.get_port().to_string()),
+            ("username", user.to_owned()),
+            ("dbname", self.0.get_database().unwrap_or(user).to_owned()),
+        ]
+        .map(|(name, value)| format!("--{name}={value}"))
+        .into()
+    }
+
     pub(super) fn options(&self) -> PgConnectOptions {
         self.0.clone().application_name("docwright").options(TIMES).disable_statement_logging()
     }
@@ -99,6 +116,22 @@ mod tests {
         check("postgres://dw:s3cret@db:port/docs", Err(unread));
         let unknown = "the database URL has a parameter `pasword`; known are sslmode, sslrootcert, sslcert, sslkey, host, port, dbname, user, password";
         check("postgres://dw@db/docs?pasword=s3cret", Err(unknown));
+    }
+
+    #[test]
+    fn arguments_have_no_password() {
+        #[track_caller]
+        fn check(url: &str, expected: &str) {
+            assert_eq!(url.parse::<DatabaseUrl>().unwrap().arguments().join(" "), expected);
+        }
+        check(
+            "postgres://dw:s3cret@db.acme.dev:5433/docs",
+            "--host=db.acme.dev --port=5433 --username=dw --dbname=docs",
+        );
+        check(
+            "postgres://dw@localhost/docs?host=/run/postgresql&password=s3cret",
+            "--host=/run/postgresql --port=5432 --username=dw --dbname=docs",
+        );
     }
 
     #[test]

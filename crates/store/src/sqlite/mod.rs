@@ -36,7 +36,7 @@ use crate::secret::CHECK;
 use crate::shared::Shared;
 use crate::{ApiKey, MasterKey, Project, ProjectId, Result, Secrets};
 
-const MIGRATIONS: &[&str] = &[
+pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0001_spine.sql"),
     include_str!("../../migrations/0002_follow_ups.sql"),
     include_str!("../../migrations/0003_conversations.sql"),

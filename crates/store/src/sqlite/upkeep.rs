@@ -90,6 +90,10 @@ impl Upkeep for SqliteStore {
         let id = id.0.clone();
         self.db.write(move |db| async move { purge_project(db, &id).await }.boxed()).await
     }
+
+    async fn close(&self) {
+        self.db.close().await;
+    }
 }
 
 async fn trim(db: &mut SqliteConnection, id: String) -> Result<()> {

@@ -40,6 +40,8 @@ pub(super) enum Ask {
     Reclassify(String, i64, Answer<Reclassified>),
     Forget(String, Answer<()>),
     Tidy(Answer<()>),
+    /// Ends the keeper once everything in the queue is answered. The sender is dropped then.
+    Close(oneshot::Sender<()>),
 }
 
 /// What was taken, or up to which byte the file of a batch was read that is not its next part.
@@ -77,12 +79,20 @@ impl Keeper {
         let mut upkeep = tokio::time::interval(UPKEEP);
         upkeep.set_missed_tick_behavior(MissedTickBehavior::Delay);
         upkeep.reset();
-        let mut group = Vec::new();
+        let (mut group, mut closing) = (Vec::new(), Vec::new());
         loop {
             tokio::select! {
                 came = asks.recv_many(&mut group, GROUP) => match came {
                     0 => return,
-                    _ => self.answer(group.drain(..)).await,
+                    _ => {
+                        for ask in group.extract_if(.., |ask| matches!(ask, Ask::Close(_))) {
+                            if let Ask::Close(sender) = ask {
+                                closing.push(sender);
+                                asks.close();
+                            }
+                        }
+                        self.answer(group.drain(..)).await;
+                    }
                 },
                 _ = upkeep.tick() => {
                     if let Err(failure) = self.tidy().await {
@@ -104,7 +114,7 @@ impl Keeper {
         self.take(batches).await;
         for ask in others {
             match ask {
-                Ask::Take(_) => {}
+                Ask::Take(_) | Ask::Close(_) => {}
                 Ask::Load(name, answer) => drop(answer.send(self.load_whole(&name).await)),
                 Ask::Fold(name, answer) => drop(answer.send(self.folded(&name).await)),
                 Ask::Reclassify(name, from, answer) => {

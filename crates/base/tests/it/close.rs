@@ -1,0 +1,44 @@
+//! A closed database is one file that holds everything.
+
+use base::sqlite::{Database, Schema};
+use futures_util::future::join_all;
+
+use super::{ONE, count, insert};
+
+#[tokio::test]
+async fn after_a_close_the_one_file_holds_everything() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.db");
+    let db = Database::open(&path, ONE, Schema::Migrate).await.unwrap();
+    let writes = join_all((0..500).map(|v| insert(&db, v)));
+    // The clone is closed while its writes are in the queue: they are written first.
+    let closing = async {
+        tokio::task::yield_now().await;
+        db.clone().close().await;
+    };
+    let (answers, ()) = tokio::join!(writes, closing);
+    let acknowledged = answers.iter().filter(|answer| answer.is_ok()).count();
+    assert!(acknowledged > 0);
+    assert!(insert(&db, 1000).await.is_err(), "closed for every clone");
+    let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+    assert_eq!(left, ["x.db"]);
+
+    let alone = dir.path().join("alone.db");
+    std::fs::copy(&path, &alone).unwrap();
+    let copied = Database::open(&alone, ONE, Schema::MustMatch).await.unwrap();
+    assert_eq!(count(&copied).await, acknowledged as i64);
+}
+
+#[tokio::test]
+async fn a_close_waits_for_no_other_process() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.db");
+    let db = Database::open(&path, ONE, Schema::Migrate).await.unwrap();
+    let other = Database::open(&path, ONE, Schema::MustMatch).await.unwrap();
+    insert(&db, 1).await.unwrap();
+    db.close().await;
+    db.close().await;
+    assert_eq!(std::fs::metadata(dir.path().join("x.db-wal")).unwrap().len(), 0, "the log is empty");
+    insert(&other, 2).await.unwrap();
+    assert_eq!(count(&other).await, 2);
+}

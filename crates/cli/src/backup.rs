@@ -1,0 +1,86 @@
+//! `docwright backup`: copies a data directory as it is at one moment, beside a running server.
+
+mod archive;
+mod collect;
+mod disk;
+mod manifest;
+mod postgres;
+mod replace;
+pub(crate) mod restore;
+mod target;
+mod unpack;
+
+use anyhow::Context;
+use serde_json::json;
+use server::Settings;
+use store::DataDir;
+
+use crate::args::{Backup, quoted};
+use crate::output;
+use crate::settings::Sources;
+use collect::{Collection, collect};
+use manifest::Manifest;
+use target::Target;
+
+pub(crate) async fn run(sources: &Sources, args: Backup) -> anyhow::Result<()> {
+    let settings = sources.data(&args.data)?;
+    let dir = DataDir::find(&settings.data).with_context(|| {
+        format!("there is no data directory {}: name yours with --data", settings.data.display())
+    })?;
+    let target = Target::prepare(&args.to)?;
+    let folder = target.folder();
+    let Collection { about, not_included, has_projects } = collect(&settings, &dir, &folder).await?;
+    if args.with_master_key {
+        collect::include_master_key(&settings, &dir, &folder).await?;
+    }
+    let written = tokio::task::spawn_blocking(move || {
+        let manifest = Manifest::describe(&folder, about)?;
+        target.finish(&manifest)?;
+        anyhow::Ok(manifest)
+    });
+    let manifest = written.await??;
+    let left_out: Vec<_> = not_included.iter().map(|project| &project.repository).collect();
+    if args.json {
+        return output::json(&json!({
+            "backup": args.to.to_string_lossy(),
+            "createdAt": manifest.created_at,
+            "docwright": manifest.docwright,
+            "database": manifest.database,
+            "schemas": manifest.schemas,
+            "files": manifest.files.len(),
+            "bytes": manifest.bytes(),
+            "masterKey": manifest.master_key,
+            "notIncluded": left_out,
+        }));
+    }
+    for project in &not_included {
+        output::say(format!(
+            "Not included: the repository {} of the project {}. It is yours to back up.",
+            project.repository, project.name
+        ));
+    }
+    print_summary(&settings, &dir, &manifest, has_projects);
+    output::line(args.to.display())
+}
+
+fn print_summary(settings: &Settings, dir: &DataDir, manifest: &Manifest, has_projects: bool) {
+    if !has_projects {
+        output::say(
+            "Not included: repositories that projects name by a path outside of the data directory. The database did not answer which those are.",
+        );
+    }
+    if let Some(url) = &settings.database_url {
+        output::say(postgres::dump_words(url));
+    }
+    let key = collect::master_key_path(settings, dir);
+    match manifest.master_key {
+        true => output::say(
+            "Warning: this backup holds the master key. Who has the backup can open all secrets in it, such as tokens of repository hosts. Keep it as safe as those.",
+        ),
+        false => output::say(format!(
+            "The master key is not in this backup. Keep a copy of {} apart from your backups: sealed secrets cannot be opened without it.",
+            quoted(&key.to_string_lossy())
+        )),
+    }
+    output::say(format!("Backed up {} files, {} bytes.", manifest.files.len(), manifest.bytes()));
+}

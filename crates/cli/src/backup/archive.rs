@@ -1,0 +1,80 @@
+//! A backup as a `.tar.zst`: the manifest, then the files that it names, in its order. Nothing but plain files.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::path::Path;
+
+use anyhow::{Context, bail, ensure};
+use tar::{EntryType, Header};
+
+use super::disk::create_file;
+use super::manifest::{MANIFEST, Manifest};
+use super::unpack::{BackupReader, Unpacker};
+
+const LEVEL: i32 = 3;
+/// What may follow the last file; programs that pack fill their last block up.
+const MAX_PADDING_BYTES: u64 = 1 << 20;
+
+pub(super) fn write_manifest(folder: &Path, manifest: &Manifest) -> anyhow::Result<()> {
+    let mut file = create_file(&folder.join(MANIFEST))?;
+    file.write_all(serde_json::to_string_pretty(manifest)?.as_bytes())?;
+    Ok(file.write_all(b"\n")?)
+}
+
+/// Packs the folder, and syncs the archive to disk.
+pub(super) fn write(folder: &Path, manifest: &Manifest, to: &Path) -> anyhow::Result<()> {
+    let file = create_file(to)?;
+    let mut packed = zstd::Encoder::new(BufWriter::new(file), LEVEL)?;
+    packed.include_checksum(true)?;
+    let mut archive = tar::Builder::new(packed);
+    let names = manifest.files.iter().map(|file| file.path.as_str());
+    for name in [MANIFEST].into_iter().chain(names) {
+        append(&mut archive, folder, name).with_context(|| format!("{name} cannot be packed"))?;
+    }
+    let file = archive.into_inner()?.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
+    Ok(file.sync_all()?)
+}
+
+fn append(archive: &mut tar::Builder<impl Write>, folder: &Path, name: &str) -> anyhow::Result<()> {
+    let file = File::open(folder.join(name))?;
+    let found = file.metadata()?;
+    let modified = found.modified()?.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let mut header = Header::new_gnu();
+    header.set_entry_type(EntryType::Regular);
+    header.set_mode(0o600);
+    header.set_size(found.len());
+    header.set_mtime(modified.as_secs());
+    // A file that grew meanwhile must not spill into the next one.
+    Ok(archive.append_data(&mut header, name, file.take(found.len()))?)
+}
+
+/// Unpacks an archive into an empty folder, and verifies it on the way.
+pub(super) fn read(from: &Path, into: &Path) -> anyhow::Result<Manifest> {
+    let mut archive = tar::Archive::new(zstd::Decoder::new(File::open(from)?)?);
+    let mut entries = archive.entries()?;
+    let Some(first) = entries.next().transpose().context("it is not a .tar.zst")? else {
+        bail!("it is empty")
+    };
+    ensure!(plain_name(&first)? == MANIFEST, "it does not begin with a manifest.json");
+    let manifest = Manifest::read(BackupReader(first))?;
+    let mut unpacker = Unpacker::begin(&manifest, into)?;
+    for entry in entries {
+        let entry = entry.context("it is cut off or damaged")?;
+        let name = plain_name(&entry)?;
+        unpacker.take(&name, entry)?;
+    }
+    unpacker.end()?;
+    // The end of the stream holds its checksum.
+    let mut rest = Vec::new();
+    let end = archive.into_inner().take(MAX_PADDING_BYTES + 1).read_to_end(&mut rest);
+    let length = end.context("it is cut off or damaged")? as u64;
+    ensure!(length <= MAX_PADDING_BYTES && rest.iter().all(|byte| *byte == 0), "it goes on after its end");
+    Ok(manifest)
+}
+
+fn plain_name(entry: &tar::Entry<'_, impl Read>) -> anyhow::Result<String> {
+    let name = entry.path_bytes();
+    let Ok(name) = std::str::from_utf8(&name) else { bail!("it has a file whose name is not UTF-8") };
+    ensure!(entry.header().entry_type() == EntryType::Regular, "it has {name:?}, which is not a plain file");
+    Ok(name.to_owned())
+}

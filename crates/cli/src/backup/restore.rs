@@ -1,0 +1,185 @@
+//! `docwright restore`: verifies a backup, and then makes a data directory of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{bail, ensure};
+use base::sqlite::check_copy;
+use serde_json::json;
+use server::Settings;
+use store::{DATABASE_SCHEMA, MasterKey, ProjectId};
+use traffic::VIEWS_SCHEMA;
+
+use super::manifest::{DATABASE, DatabaseKind, MASTER_KEY, Manifest, VIEWS};
+use super::replace::Replacement;
+use super::{disk, postgres, unpack};
+use crate::args::{Restore, quoted};
+use crate::output;
+use crate::settings::Sources;
+
+pub(crate) async fn run(sources: &Sources, args: Restore) -> anyhow::Result<()> {
+    let settings = sources.data(&args.data)?;
+    ensure!(fs::metadata(&args.from).is_ok(), "there is no backup at {}", args.from.display());
+    let replacement = Replacement::prepare(&settings.data, args.force)?;
+    let (from, folder) = (args.from.clone(), replacement.folder()?);
+    let into = folder.clone();
+    let manifest = tokio::task::spawn_blocking(move || unpack::unpack(&from, &into)).await??;
+    check_databases(&args.from, &folder, &manifest).await?;
+    let data = replacement.dir.path().to_owned();
+    move_repositories(&folder, &manifest, &data).await?;
+    let previous = tokio::task::spawn_blocking(move || replacement.finish()).await??;
+    let key = put_master_key_back(&settings, &data, &manifest, previous.as_deref()).await?;
+    let summary = Summary { manifest, data, previous, key };
+    match args.json {
+        true => output::json(&summary.json()),
+        false => summary.print(&settings, &sources.again(&args.data)),
+    }
+}
+
+/// Neither damage nor a schema that this program does not know gets into the data directory.
+async fn check_databases(backup: &Path, folder: &Path, manifest: &Manifest) -> anyhow::Result<()> {
+    let backup = backup.display();
+    if manifest.database == DatabaseKind::Sqlite {
+        ensure!(manifest.has(DATABASE), "{backup} cannot be restored: it has no {DATABASE}");
+    }
+    for (name, known) in [(DATABASE, DATABASE_SCHEMA), (VIEWS, VIEWS_SCHEMA)] {
+        if !manifest.has(name) {
+            continue;
+        }
+        let found = match check_copy(&folder.join(name)).await {
+            Ok(found) => found,
+            Err(error) => bail!("{backup} cannot be restored: {error}. Use another backup"),
+        };
+        ensure!(
+            Some(&found) == manifest.schemas.get(name),
+            "{backup} cannot be restored: its {name} is not the one that its manifest.json describes"
+        );
+        ensure!(
+            found <= known,
+            "{backup} was made by a newer version of Docwright ({}; schema {found} of {name}, this one knows {known}): restore it with that version",
+            manifest.docwright
+        );
+    }
+    Ok(())
+}
+
+/// Projects find their sample repositories in the directory that they are restored to.
+async fn move_repositories(folder: &Path, manifest: &Manifest, data: &Path) -> anyhow::Result<()> {
+    let moves = moves(manifest, data);
+    if manifest.database == DatabaseKind::Sqlite && !moves.is_empty() {
+        store::move_repositories(&folder.join(DATABASE), &moves).await?;
+    }
+    Ok(())
+}
+
+/// Projects whose repository has another path from now on.
+fn moves(manifest: &Manifest, data: &Path) -> Vec<(ProjectId, String)> {
+    let repositories = manifest.repositories.iter().map(|one| (one, data.join(&one.directory)));
+    repositories
+        .filter(|(one, path)| path.as_os_str() != one.repository.as_str())
+        .map(|(one, path)| (ProjectId(one.project.clone()), path.to_string_lossy().into_owned()))
+        .collect()
+}
+
+/// Where the master key of the restored data is.
+enum KeyState {
+    Restored,
+    /// It was in the data directory before, and fits.
+    Kept,
+    /// The settings name it.
+    Elsewhere(PathBuf),
+    Missing,
+}
+
+/// A backup without the key is most often restored where it was made: the key there still fits.
+async fn put_master_key_back(
+    settings: &Settings,
+    data: &Path,
+    manifest: &Manifest,
+    previous: Option<&Path>,
+) -> anyhow::Result<KeyState> {
+    if manifest.master_key {
+        return Ok(KeyState::Restored);
+    }
+    if let Some(path) = &settings.master_key_file {
+        return Ok(KeyState::Elsewhere(path.clone()));
+    }
+    let Some(path) = previous.map(|previous| previous.join(MASTER_KEY)) else { return Ok(KeyState::Missing) };
+    let Ok(master) = MasterKey::load(&path) else { return Ok(KeyState::Missing) };
+    let copy = data.join(DATABASE);
+    if copy.exists() && !store::is_sealed_with(&copy, &master).await? {
+        return Ok(KeyState::Missing);
+    }
+    std::io::copy(&mut fs::File::open(&path)?, &mut disk::create_file(&data.join(MASTER_KEY))?)?;
+    disk::sync(&data.join(MASTER_KEY))?;
+    disk::sync(data)?;
+    Ok(KeyState::Kept)
+}
+
+struct Summary {
+    manifest: Manifest,
+    data: PathBuf,
+    previous: Option<PathBuf>,
+    key: KeyState,
+}
+
+impl Summary {
+    fn json(&self) -> serde_json::Value {
+        json!({
+            "data": self.data.to_string_lossy(),
+            "createdAt": self.manifest.created_at,
+            "docwright": self.manifest.docwright,
+            "database": self.manifest.database,
+            "schemas": self.manifest.schemas,
+            "masterKey": match self.key {
+                KeyState::Restored => "restored",
+                KeyState::Kept => "kept",
+                KeyState::Elsewhere(_) => "elsewhere",
+                KeyState::Missing => "missing",
+            },
+            "previous": self.previous.as_ref().map(|previous| previous.to_string_lossy()),
+        })
+    }
+
+    fn print(&self, settings: &Settings, again: &str) -> anyhow::Result<()> {
+        output::say(format!("Restored the backup of {}.", self.manifest.created_at));
+        if let Some(previous) = &self.previous {
+            output::say(format!(
+                "The previous content is in {}. Remove it when you do not need it any more.",
+                previous.display()
+            ));
+        }
+        self.print_key(settings);
+        if self.manifest.database == DatabaseKind::Postgresql {
+            output::say(postgres::restore_words(settings));
+            for (project, path) in moves(&self.manifest, &self.data) {
+                let path = quoted(&path);
+                output::say(format!("Then: docwright project update {project} --repository {path}{again}"));
+            }
+        }
+        output::say(format!(
+            "Jobs that were active go on when a server starts here. Make sure that no other server works on the same jobs, then run: docwright serve{again}"
+        ));
+        output::line(self.data.display())
+    }
+
+    fn print_key(&self, settings: &Settings) {
+        match &self.key {
+            KeyState::Restored if settings.master_key_file.is_some() => output::say(format!(
+                "The master key is in {MASTER_KEY} of the data directory, but your settings name another file (master_key_file): remove the setting, or move the key there."
+            )),
+            KeyState::Restored => {}
+            KeyState::Kept => output::say("Kept the master key that was in the data directory: it fits."),
+            KeyState::Elsewhere(path) => {
+                output::say(format!(
+                    "The master key is not in this backup. {} must be the one that its secrets are sealed with.",
+                    path.display()
+                ));
+            }
+            KeyState::Missing => output::say(format!(
+                "The master key is not in this backup. Before you start the server, put your copy of it back: cp YOUR-COPY {path} && chmod 600 {path}",
+                path = quoted(&self.data.join(MASTER_KEY).to_string_lossy())
+            )),
+        }
+    }
+}
