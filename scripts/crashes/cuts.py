@@ -13,7 +13,7 @@ from .load import Load
 from .power import Disks
 from .world import NotReady
 
-HEAD = ["     round", "seed", "cuts", "worlds", "jobs", "merged", "viewed", "lines", "new keys", *durable.COLUMNS, "start s", "worst"]
+HEAD = ["     round", "seed", "cuts", "worlds", "jobs", "merged", "viewed", "lines", "new keys", "copies", *durable.COLUMNS, "start s", "worst"]
 # Seconds until a cut, at most. Some come as soon as a lock is made, or right after something was acknowledged.
 EARLY, LATE = 0.5, 3
 # A job with two deaths waits up to a minute for a server with no other job. On PostgreSQL the lease of a server that is
@@ -30,7 +30,7 @@ class Round:
     def __init__(self, name, seed, backend="sqlite"):
         self.name, self.seed, self.random, self.backend = name, seed, random.Random(seed), backend
         self.cuts = self.worlds = 0
-        self.acknowledged, self.starts = [0] * 5, []
+        self.acknowledged, self.starts = [0] * 6, []
         self.wrong = {column: [] for column in durable.COLUMNS}
 
     def problems(self):
@@ -44,7 +44,7 @@ class Round:
 
     def count(self, loads):
         for load in loads:
-            figures = [len(load.jobs), len(load.merges), load.views, load.lines, len(load.keys)]
+            figures = [len(load.jobs), len(load.merges), load.views, load.lines, len(load.keys), load.made_backups]
             self.acknowledged = [sum(pair) for pair in zip(self.acknowledged, figures)]
 
 

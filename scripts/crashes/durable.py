@@ -2,8 +2,11 @@
 
 Each check yields a sentence for everything that is wrong."""
 
+import contextlib
 import json
 import pathlib
+import shutil
+import sqlite3
 import subprocess
 import time
 
@@ -13,11 +16,12 @@ from .promises import GAVE_UP, all_listed, ends, event_gaps, regressions
 from .processes import members
 
 COLUMNS = ("lost", "given up", "branches", "merges", "damaged", "locks", "stuck", "views", "imports", "keys",
-           "regressions", "event gaps", "orphans", "other")
+           "backups", "regressions", "event gaps", "orphans", "other")
 MAX_PULLS = 65535
 # Names of what was never finished. git takes no notice of it.
 UNFINISHED = ("tmp_", ".tmp")
 SAMPLED_KEYS = 5
+SAMPLED_BACKUPS = 2
 # How long a file that somebody writes just now may be there, although nobody asks for anything.
 GRACE = 10
 
@@ -32,7 +36,8 @@ def judge(world, loads, whole, wrong):
         checks = {
             "lost": lost(load, jobs), "given up": given_up(jobs), "branches": branches(world, load, repository, jobs),
             "merges": merges(load, repository), "damaged": repository.damage(), "locks": repository.locks(),
-            "views": views(load), "imports": imports(load), "keys": keys(load, whole), "other": other(load, jobs),
+            "views": views(load), "imports": imports(load), "keys": keys(load, whole),
+            "backups": backups(world, load), "other": other(load, jobs),
             "regressions": (one for seen in jobs for one in regressions(seen)),
             "event gaps": (one for seen in jobs for one in event_gaps(seen)),
         }
@@ -181,6 +186,27 @@ def keys(load, whole):
     for key in new + (old if whole else load.random.sample(old, min(SAMPLED_KEYS, len(old)))):
         if not load.use_key(key):
             yield f"the key {key[:10]}… does not work"
+
+
+def backups(world, load):
+    """Every backup that was acknowledged can be restored, and has the jobs that were there before it."""
+    made, load.backups = load.backups, []
+    for target, jobs in made[-SAMPLED_BACKUPS:]:
+        restored = world.folder / "restored"
+        code, _, complaint = world.command("restore", str(target), "--data", str(restored))
+        if code:
+            yield f"{target.name} cannot be restored: {complaint}"
+        elif not world.database and (missing := jobs - jobs_in(restored / "docwright.db")):
+            yield f"{target.name} is without {len(missing)} of {len(jobs)} jobs"
+        shutil.rmtree(restored, ignore_errors=True)
+    # Also what was never finished: it is not to fill the disk.
+    for one in world.backups().glob(f"{load.world.name}-*"):
+        shutil.rmtree(one) if one.is_dir() else one.unlink()
+
+
+def jobs_in(database):
+    with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as opened:
+        return {row[0] for row in opened.execute("SELECT id FROM jobs")}
 
 
 def other(load, jobs):

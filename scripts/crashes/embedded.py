@@ -57,6 +57,12 @@ class EmbeddedWorld(BaseWorld):
     def data_directory(self, number):
         return self.disks.data.root / "data" if self.disks else super().data_directory(number)
 
+    def backups(self):
+        """The folder that backups go to."""
+        folder = (self.disks.data.root if self.disks else self.folder) / "backups"
+        folder.mkdir(exist_ok=True)
+        return folder
+
     def make_project(self, name, pages, docs_path, settings):
         work = repository(self.folder / f"{name}-work", pages)
         git_dir = (self.disks.repositories.root if self.disks else self.folder) / f"{name}.git"

@@ -1,4 +1,4 @@
-"""The load of a project of the embedded host: jobs, follow-ups, archives, merges, page views, imports and API keys.
+"""The load of a project of the embedded host: jobs, follow-ups, archives, merges, page views, imports, API keys and backups.
 
 Everything that was acknowledged is kept here, outside of what loses its power."""
 
@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from .clients import BROWSER, PAUSE, Clients, Unanswered
 from .world import Gone
 
-IMPORT_INTERVAL, KEY_INTERVAL, MERGE_INTERVAL = 0.6, 0.8, 0.1
+IMPORT_INTERVAL, KEY_INTERVAL, MERGE_INTERVAL, BACKUP_INTERVAL = 0.6, 0.8, 0.1, 1.5
 MAX_LINES = 40
 # How long a merge or an import is tried again while the server runs.
 PATIENCE = 20
@@ -29,14 +29,15 @@ class Load(Clients):
         self.changed, self.files, self.busy = set(), 0, 0
         self.only_git = threading.Event()
         """Views, imports and keys rest: each of them syncs the disk, which can hide that git's files were not synced."""
-        work = [self.merge, self.bring_in, self.make_key]
+        self.backups, self.made_backups = [], 0
+        work = [self.merge, self.bring_in, self.make_key, self.back_up]
         self.threads += [threading.Thread(target=self.run, args=(one,), daemon=True) for one in work]
 
     def run(self, step):
         """`watch` looks at what there is, also while the others rest."""
         if step == self.watch:
             return super().run(step)
-        may_rest = step in (self.view, self.bring_in, self.make_key)
+        may_rest = step in (self.view, self.bring_in, self.make_key, self.back_up)
         while not self.over.is_set():
             if may_rest and self.only_git.is_set() or not self.begin():
                 time.sleep(PAUSE)
@@ -183,6 +184,23 @@ class Load(Clients):
             self.keys.append(key)
             self.acknowledged.set()
             self.use_key(key)
+
+    def back_up(self):
+        """To the file system whose power is cut. What was acknowledged before it began must be in it."""
+        time.sleep(BACKUP_INTERVAL)
+        self.files += 1
+        target = self.machine.backups() / f"{self.world.name}-{self.files}{self.random.choice(['', '.tar.zst'])}"
+        jobs = set(self.jobs)
+        try:
+            code, printed, complaint = self.machine.command("backup", str(target))
+        except Gone:
+            return
+        if code == 0:
+            self.backups.append((target, jobs))
+            self.made_backups += 1
+            self.acknowledged.set()
+        elif code == 1 and self.machine.is_up.is_set():
+            self.wrong.append(f"{target.name} was not made: {complaint or printed}")
 
     def use_key(self, key):
         """Whether the server takes it."""

@@ -20,6 +20,7 @@ mod tools;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use machine::Trouble;
 use model::{Message, Usage};
 use pages::{Edits, Files, FilesError};
 use serde_json::{Map, Value};
@@ -81,6 +82,9 @@ pub enum AgentError {
     /// once more, with what was kept, goes on from there. `after` is how long the provider wants to be left alone.
     #[error("{sentence}")]
     Later { sentence: String, after: Option<Duration> },
+    /// The machine is in trouble: the same once more, with what was kept, goes on from there.
+    #[error("{0}")]
+    Machine(#[source] Trouble),
     #[error(transparent)]
     Files(#[from] FilesError),
 }

@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use machine::Trouble;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -150,6 +151,9 @@ pub enum ModelError {
     /// The conversation is more than the model can read.
     #[error("{0}")]
     TooLong(String),
+    /// This machine is in trouble, as by too many open files; the model was not asked, or its answer not heard.
+    #[error("{0}")]
+    Machine(#[source] Trouble),
 }
 
 impl ModelError {

@@ -161,6 +161,7 @@ impl Run<'_> {
                 Ok(reply) => return self.heard(reply, began.elapsed()).await,
                 Err(ModelError::TooLong(sentence)) => self.shorten_or(sentence)?,
                 Err(ModelError::Final(sentence)) => return Err(AgentError::Ended(sentence)),
+                Err(ModelError::Machine(trouble)) => return Err(AgentError::Machine(trouble)),
                 Err(ModelError::Again { sentence, after }) if !self.progress.waits(after.unwrap_or(wait)) => {
                     return Err(AgentError::Later { sentence, after });
                 }

@@ -4,18 +4,22 @@
 mod copy;
 mod look;
 mod migrate;
+mod trouble;
 mod writer;
 
 use std::path::Path;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use machine::Trouble;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions, SqliteConnection, SqlitePool};
+use sqlx::{AssertSqlSafe, ConnectOptions, SqliteConnection, SqlitePool};
 use tokio::time::timeout;
 
 pub use copy::{CopyError, DatabaseCopy, check_copy, copy_databases, read_copy, write_copy};
 pub use look::{Inspection, inspect};
+pub use trouble::{DATA_DIRECTORY, trouble};
 use writer::Writer;
 
 const READERS: u32 = 4;
@@ -61,8 +65,25 @@ pub enum OpenError {
 
 /// The write did not happen, or at least was never acknowledged.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("the database did not take the write: {0}")]
-pub struct WriteError(pub String);
+#[error("the database did not take the write: {message}")]
+pub struct WriteError {
+    pub message: String,
+    /// The machine's, if that was the cause.
+    #[source]
+    pub trouble: Option<Trouble>,
+}
+
+impl WriteError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), trouble: None }
+    }
+}
+
+impl From<sqlx::Error> for WriteError {
+    fn from(error: sqlx::Error) -> Self {
+        Self { trouble: trouble(&error), message: error.to_string() }
+    }
+}
 
 /// One database file. Clones share the readers and the writer.
 #[derive(Debug, Clone)]
@@ -121,6 +142,18 @@ impl Database {
             tracing::warn!("a database was not closed in time: the next start reads its write-ahead log");
         }
     }
+
+    /// Commits a write that changes nothing and waits until it is on the disk.
+    pub async fn prove_write(&self) -> Result<(), WriteError> {
+        self.write(|connection| touch(connection).boxed()).await
+    }
+}
+
+/// Writes the header of the database as it is: SQLite writes the page whether the number is another one or not.
+async fn touch(connection: &mut SqliteConnection) -> Result<(), WriteError> {
+    let id: i32 = sqlx::query_scalar("PRAGMA application_id").fetch_one(&mut *connection).await?;
+    sqlx::raw_sql(AssertSqlSafe(format!("PRAGMA application_id = {id}"))).execute(connection).await?;
+    Ok(())
 }
 
 fn options(path: &Path) -> SqliteConnectOptions {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use crate::error::DATA_DIRECTORY;
 use crate::{Error, Result, stale};
 
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
@@ -56,6 +57,10 @@ const MAX_MAKING: Duration = Duration::from_secs(60);
 impl Scratch {
     /// Makes one in `folder`.
     pub(crate) fn over(git_dir: &Path, folder: &Path) -> Result<Self> {
+        Self::make(git_dir, folder).map_err(|error| error.at(DATA_DIRECTORY))
+    }
+
+    fn make(git_dir: &Path, folder: &Path) -> Result<Self> {
         // For nobody else to read: it holds what is merged of a private repository.
         let private = fs::Permissions::from_mode(0o700);
         fs::create_dir_all(folder)?;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use tokio::sync::Mutex;
 
 use crate::commit::{self, NewCommit};
+use crate::error::{DATA_DIRECTORY, REPOSITORY};
 use crate::git::{self, Git};
 use crate::target::{self, Push};
 use crate::{Error, Oid, Remote, Result, Snapshot, bare, diff, smart, snapshot, valid_branch};
@@ -28,10 +29,8 @@ impl Cache {
     /// anew if it is not as we make them.
     pub async fn open(dir: &Path) -> Result<Self> {
         let cache = Self { dir: std::path::absolute(dir)?, turn: Mutex::new(()) };
-        let alone = cache.lock().await?;
-        if !healthy(&cache.dir) {
-            remake(&cache.dir)?;
-        }
+        let alone = cache.lock().await.map_err(here)?;
+        make_healthy(&cache.dir).map_err(here)?;
         drop(alone);
         Ok(cache)
     }
@@ -52,16 +51,19 @@ impl Cache {
     async fn fetch_any(&self, remote: &Remote, branch: Option<&str>, pin: &str) -> Result<(String, Oid)> {
         let pin = pin_ref(pin)?;
         let _turn = self.turn.lock().await;
+        self.fetch_alone(remote, branch, &pin).await.map_err(here)
+    }
+
+    async fn fetch_alone(&self, remote: &Remote, branch: Option<&str>, pin: &str) -> Result<(String, Oid)> {
         let _alone = self.lock().await?;
-        if !healthy(&self.dir) {
-            remake(&self.dir)?;
-        }
-        match self.fetch_once(remote, branch, &pin).await {
+        make_healthy(&self.dir)?;
+        let fetched = self.fetch_once(remote, branch, pin).await;
+        match fetched.map_err(|error| snapshot::unless_trouble(&self.dir, error)) {
             Err(Error::Git(cause) | Error::Damaged(cause)) if self.answers(remote, branch).await => {
                 let dir = self.dir.display();
                 tracing::warn!("the repository cache at {dir} is made anew: {cause}");
                 remake(&self.dir)?;
-                self.fetch_once(remote, branch, &pin).await
+                self.fetch_once(remote, branch, pin).await
             }
             done => done,
         }
@@ -79,9 +81,14 @@ impl Cache {
         Ok(fetched)
     }
 
-    /// Whether `commit` is here, to be read and pushed.
+    /// Whether `commit` is here, to be read and pushed; `false` also when that cannot be told.
     pub async fn has(&self, commit: &Oid) -> bool {
-        !snapshot::is_suspect(&self.dir) && self.snapshot(commit).is_ok()
+        self.contains(commit).is_ok_and(|contains| contains)
+    }
+
+    /// The same for whoever has to tell trouble of the machine from a commit that is not here.
+    pub fn contains(&self, commit: &Oid) -> Result<bool> {
+        Ok(!snapshot::is_suspect(&self.dir) && snapshot::has(&self.dir, commit).map_err(here)?)
     }
 
     /// Lets go of what `pin` kept. Fine when there is no such pin.
@@ -105,7 +112,8 @@ impl Cache {
 
     /// Opens the files of `commit`. Costs nothing that grows with their number.
     pub fn snapshot(&self, commit: &Oid) -> Result<Snapshot> {
-        Snapshot::open(&self.dir, commit)
+        let opened = Snapshot::open(&self.dir, commit);
+        opened.map_err(|error| here(snapshot::unless_trouble(&self.dir, error)))
     }
 
     /// Writes the commit, and only the files and folders that differ from its base, and pins it.
@@ -124,7 +132,8 @@ impl Cache {
                 let there = target::tip(file.path(), branch).await?;
                 let expected = there.filter(|tip| Some(tip) == from);
                 let push = Push { commit: commit.clone(), branch: branch.to_owned(), expected, merged: None };
-                self.noticing(target::push(&self.dir, file, push).await)
+                let pushed = target::push(&self.dir, file, push).await;
+                self.noticing(pushed.map_err(|error| error.at(REPOSITORY)))
             }
             Remote::Http(http) => self.noticing(smart::push(&self.dir, http, commit, branch, from).await),
         }
@@ -151,14 +160,13 @@ impl Cache {
     pub async fn fetch_commit(&self, remote: &Remote, commit: &Oid, pin: &str) -> Result<()> {
         let pin = pin_ref(pin)?;
         let _turn = self.turn.lock().await;
-        let _alone = self.lock().await?;
-        if !healthy(&self.dir) {
-            remake(&self.dir)?;
-        }
-        match remote {
-            Remote::File(file) => target::fetch_commit(&self.dir, file, commit, &pin).await?,
-            Remote::Http(http) => smart::fetch_commit(&self.dir, http, commit, &pin).await?,
-        }
+        let _alone = self.lock().await.map_err(here)?;
+        make_healthy(&self.dir).map_err(here)?;
+        let fetched = match remote {
+            Remote::File(file) => target::fetch_commit(&self.dir, file, commit, &pin).await,
+            Remote::Http(http) => smart::fetch_commit(&self.dir, http, commit, &pin).await,
+        };
+        fetched.map_err(|error| here(snapshot::unless_trouble(&self.dir, error)))?;
         self.snapshot(commit).map(|_| ())
     }
 
@@ -182,7 +190,7 @@ impl Cache {
             Error::Git(words) if git::says_unreadable(&words) => Error::Damaged(words),
             other => other,
         });
-        snapshot::noticing(&self.dir, done)
+        snapshot::noticing(&self.dir, done).map_err(here)
     }
 
     /// Where `branch` is on the host just now; `None` when it is not there.
@@ -232,7 +240,23 @@ fn pin_ref(pin: &str) -> Result<String> {
     Ok(format!("{PINS}{pin}"))
 }
 
-fn healthy(dir: &Path) -> bool {
+/// Of trouble: it is with a disk that the caches are on.
+fn here(error: Error) -> Error {
+    error.at(DATA_DIRECTORY)
+}
+
+/// Makes the repository anew if it is not as it should be; not if that cannot be told for trouble of the machine.
+fn make_healthy(dir: &Path) -> Result<()> {
+    if is_healthy(dir) {
+        return Ok(());
+    }
+    match snapshot::read_trouble(dir) {
+        Some(trouble) => Err(Error::Machine(trouble)),
+        None => remake(dir),
+    }
+}
+
+fn is_healthy(dir: &Path) -> bool {
     // The list of shallow commits, too: git reads it with every call, and we do not.
     let opens =
         |repository: gix::ThreadSafeRepository| repository.to_thread_local().shallow_commits().is_ok();

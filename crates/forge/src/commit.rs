@@ -10,7 +10,7 @@ use gix::refs::transaction::PreviousValue;
 
 use crate::folders::Folders;
 use crate::name::printable;
-use crate::snapshot::{damaged, object_id, open_repository, tree_of};
+use crate::snapshot::{damaged, object_id, open_repository, tree_of, trouble_in};
 use crate::{Error, Oid, Result, valid_path};
 
 /// A commit to be made.
@@ -123,6 +123,9 @@ fn write_commit(repository: &gix::Repository, tree: ObjectId, new: &NewCommit<'_
 
 /// A full disk is no damage: what is there can be read.
 fn unwritten(cause: gix::Error) -> Error {
+    if let Some(trouble) = trouble_in(&cause) {
+        return Error::Machine(trouble);
+    }
     if cause.classify().is_corrupted() {
         return damaged(cause);
     }

@@ -3,7 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use machine::Trouble;
+
 use crate::name::{printable, quoted};
+
+/// What lies on the disks that are written to.
+pub(crate) const DATA_DIRECTORY: &str = "the data directory";
+pub(crate) const REPOSITORY: &str = "the repository";
 
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -84,11 +90,31 @@ pub enum Error {
     #[error("git could not be started: {0}")]
     NoRoom(#[source] std::io::Error),
 
+    /// A disk is full, read-only or fails, or too many files are open: the same call works once that is over.
+    #[error("{0}")]
+    Machine(#[source] Trouble),
+
     #[error("the repository cache could not be read or written: {0}")]
-    Io(#[from] std::io::Error),
+    Io(#[source] std::io::Error),
 
     #[error("the pull request records did not answer")]
     Records(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Error {
+    /// Of trouble of the machine, says what lies on the disk that is in trouble, unless that is known.
+    pub(crate) fn at(self, place: &'static str) -> Self {
+        match self {
+            Self::Machine(trouble) => Self::Machine(trouble.at(place)),
+            other => other,
+        }
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(cause: std::io::Error) -> Self {
+        Trouble::find(&cause).map_or_else(|| Self::Io(cause), Self::Machine)
+    }
 }
 
 fn checked_out_sentence(branch: &str, worktree: &Path, merge: Option<&str>) -> String {

@@ -11,9 +11,11 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use machine::{Cause, Trouble};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child, ChildStdin, Command};
 
+use crate::error::REPOSITORY;
 use crate::name::printable;
 use crate::{Error, Result};
 
@@ -210,8 +212,18 @@ impl Git {
 }
 
 impl Output {
+    /// Trouble of the machine that git met, or the git at the far side of a local transfer.
+    pub(crate) fn trouble(&self) -> Option<Trouble> {
+        let (cause, line) = Cause::in_text(&self.stderr)?;
+        let trouble = Trouble::new(cause, format_args!("`git {}`: {line}", self.name));
+        Some(if line.starts_with("remote:") { trouble.at(REPOSITORY) } else { trouble })
+    }
+
     /// The failure as a sentence: git's own last words, unless it is one we can say better.
     pub(crate) fn failure(&self) -> Error {
+        if let Some(trouble) = self.trouble() {
+            return Error::Machine(trouble);
+        }
         if self.stderr.contains("dubious ownership") {
             return Error::Repository(
                 "the repository belongs to another user: run docwright as its owner, or give it a \
@@ -277,7 +289,7 @@ fn not_started(cause: std::io::Error) -> Error {
     if cause.kind() == std::io::ErrorKind::NotFound {
         return Error::Git("git 2.38 or newer must be installed and in PATH".to_owned());
     }
-    Error::NoRoom(cause)
+    Trouble::find(&cause).map_or_else(|| Error::NoRoom(cause), Error::Machine)
 }
 
 /// A call's process group. git works through children, which outlive it when it is killed alone.
@@ -371,6 +383,26 @@ mod tests {
     #[test]
     fn control_characters_are_stripped() {
         assert_eq!(clean(b"remote: \x1b[31mred\x07\r\nfatal: x"), "remote: [31mred\nfatal: x");
+    }
+
+    #[test]
+    fn failures() {
+        #[track_caller]
+        fn check(stderr: &str, expected: &str) {
+            let stderr = stderr.to_owned();
+            let output = Output { code: Some(128), stdout: Vec::new(), cut: false, stderr, name: "push" };
+            assert_eq!(output.failure().to_string(), expected);
+        }
+        check("fatal: bad object\n", "`git push` failed: fatal: bad object");
+        check(
+            "error: x\nfatal: write error: No space left on device\n",
+            "a disk of this machine is full; make room",
+        );
+        check(
+            "remote: fatal: write error: No space left on device        \nerror: failed to push some refs\n",
+            "the disk of the repository is full; make room",
+        );
+        check("", "`git push` failed: it said nothing");
     }
 
     #[tokio::test]

@@ -51,7 +51,7 @@ pub use leavings::clear_leavings;
 pub use local::{CommitLine, Local, RepositoryProblem};
 pub use name::{valid_branch, valid_path};
 pub use remote::{Credentials, FileRemote, HttpRemote, Remote};
-pub use snapshot::{Entry, Kind, Snapshot, TreeId};
+pub use snapshot::{Entry, Kind, Snapshot, TreeId, read_trouble};
 pub use web::{
     AppKey, Credential, Hook, HookError, HookEvent, HostKind, Now, Web, WebLimits, WebSettings, read_hook,
 };

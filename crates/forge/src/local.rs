@@ -9,11 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use machine::Trouble;
 
 pub use compare::CommitLine;
 pub use inspect::RepositoryProblem;
 
 use crate::bare::Scratch;
+use crate::error::{DATA_DIRECTORY, REPOSITORY};
 use crate::git::Git;
 use crate::host::{Host, NewPull, PullRecord, PullRecords, PullRequest, State};
 use crate::{Error, FileRemote, Oid, Remote, Result, remote, target, valid_branch};
@@ -43,7 +45,8 @@ impl Local {
         link: impl Into<String>,
         journal: &Path,
     ) -> Result<Self> {
-        let (path, git_dir) = locate::repository(repository).await?;
+        let located = locate::repository(repository).await;
+        let (path, git_dir) = located.map_err(|error| error.at(REPOSITORY))?;
         let remote = FileRemote::new(&git_dir)?.journaled(journal);
         Ok(Self { path, git_dir, remote, journal: journal.to_owned(), records, link: link.into() })
     }
@@ -99,7 +102,13 @@ impl Local {
         // Recorded only once it survives a power cut: a merge by hand, or one that we were cut off after.
         target::make_durable(&self.git_dir, &record.base).await?;
         let merged = State::Merged;
-        self.records.set_state(record.number, merged, &record.head_commit, None).await?;
+        match self.records.set_state(record.number, merged, &record.head_commit, None).await {
+            // Whoever only looks is told all the same; the next look writes it down.
+            Err(error) if Trouble::find(&error).is_some() => {
+                return Ok(self.shown(PullRecord { state: merged, ..record }));
+            }
+            noted => noted?,
+        };
         let kept = self.records.get(record.number).await?;
         Ok(self.shown(kept.unwrap_or(record)))
     }
@@ -199,7 +208,8 @@ impl Host for Local {
     }
 
     async fn merge(&self, number: u64, seen: Option<&Oid>) -> Result<PullRequest> {
-        merge::merge(self, number, seen).await
+        // Of what is written to the repository itself, the push says so.
+        merge::merge(self, number, seen).await.map_err(|error| error.at(DATA_DIRECTORY))
     }
 
     async fn close(&self, number: u64) -> Result<PullRequest> {

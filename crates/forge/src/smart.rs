@@ -37,7 +37,7 @@ pub(crate) async fn fetch(
         None => within(QUICK, remote, refs::head(remote)).await?,
     };
     let (branch, tip) = found.ok_or_else(|| Error::NoSuchBranch(branch.unwrap_or("HEAD").to_owned()))?;
-    match has(dir, &tip) {
+    match Snapshot::open(dir, &tip).is_ok() {
         // It may have come along with a later one, and its parents may not.
         true => Shallow::read(dir)?.add(&tip)?,
         false => within(PATIENT, remote, fetch::bring(dir, remote, &tip)).await?,
@@ -101,10 +101,6 @@ pub(crate) async fn delete(remote: &HttpRemote, branch: &str, at: &Oid) -> Resul
 
 async fn is_at(remote: &HttpRemote, branch: &str, commit: &Oid) -> bool {
     tip(remote, branch).await.is_ok_and(|tip| tip.as_ref() == Some(commit))
-}
-
-fn has(dir: &Path, commit: &Oid) -> bool {
-    Snapshot::open(dir, commit).is_ok()
 }
 
 async fn within<T>(limit: Duration, remote: &HttpRemote, work: impl Future<Output = Result<T>>) -> Result<T> {

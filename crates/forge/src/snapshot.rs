@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use gix::ObjectId;
 use gix::objs::TreeRefIter;
 use gix::objs::tree::{EntryKind, EntryMode};
+use machine::Trouble;
 
 use crate::folders::Folders;
 use crate::{Error, Oid, Result};
@@ -92,6 +93,7 @@ impl Snapshot {
 
 /// Remembers damage for the next fetch, which puts it right.
 pub(crate) fn noticing<T>(dir: &Path, read: Result<T>) -> Result<T> {
+    let read = read.map_err(|error| unless_trouble(dir, error));
     if let Err(Error::Damaged(cause)) = &read {
         tracing::warn!("the repository cache at {} is damaged: {cause}", dir.display());
         if let Err(cause) = std::fs::write(dir.join(SUSPECT), "") {
@@ -99,6 +101,30 @@ pub(crate) fn noticing<T>(dir: &Path, read: Result<T>) -> Result<T> {
         }
     }
     read
+}
+
+/// Whether `commit` is in the repository at `dir` with its root folder.
+pub(crate) fn has(dir: &Path, commit: &Oid) -> Result<bool> {
+    match Snapshot::open(dir, commit).map_err(|error| unless_trouble(dir, error)) {
+        Err(Error::Machine(trouble)) => Err(Error::Machine(trouble)),
+        opened => Ok(opened.is_ok()),
+    }
+}
+
+/// What looks like damage may be a file that cannot be opened just now: gix takes a pack that it cannot open for one
+/// that is not there.
+pub(crate) fn unless_trouble(dir: &Path, error: Error) -> Error {
+    match error {
+        Error::Damaged(_) | Error::Git(_) => read_trouble(dir).map_or(error, Error::Machine),
+        other => other,
+    }
+}
+
+/// Trouble of the machine with reading the repository at `dir`.
+pub fn read_trouble(dir: &Path) -> Option<Trouble> {
+    let folders =
+        [dir.to_owned(), dir.join("objects/pack"), dir.join("objects/info"), dir.join("refs/heads")];
+    folders.iter().find_map(|folder| machine::read_trouble(folder))
 }
 
 pub(crate) fn is_suspect(dir: &Path) -> bool {
@@ -118,8 +144,17 @@ pub(crate) fn object_id(oid: &Oid) -> Result<ObjectId> {
     ObjectId::from_hex(oid.as_str().as_bytes()).map_err(damaged)
 }
 
-pub(crate) fn damaged(cause: impl std::fmt::Display) -> Error {
-    Error::Damaged(crate::name::printable(&cause.to_string()))
+pub(crate) fn damaged(cause: impl std::error::Error + 'static) -> Error {
+    trouble_in(&cause)
+        .map_or_else(|| Error::Damaged(crate::name::printable(&cause.to_string())), Error::Machine)
+}
+
+/// Of gix, an error is a tree of causes, of which `source()` shows one branch.
+pub(crate) fn trouble_in(cause: &(dyn std::error::Error + 'static)) -> Option<Trouble> {
+    match cause.downcast_ref::<gix::Error>() {
+        Some(tree) => tree.iter_errors().find_map(Trouble::find),
+        None => Trouble::find(cause),
+    }
 }
 
 /// The root folder of a commit, which is read once to see that it is there.

@@ -1,8 +1,12 @@
 //! Questions to a repository that is not ours, and the two transfers: fetch from it, push to it.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
+use machine::Trouble;
+
 use crate::commit::set_pin;
+use crate::error::REPOSITORY;
 use crate::git::{self, Git, Output};
 use crate::journal::RepositoryWrite;
 use crate::snapshot::{damaged, object_id, open_repository};
@@ -17,16 +21,26 @@ pub(crate) async fn tip(git_dir: &Path, branch: &str) -> Result<Option<Oid>> {
     let output = Git::at(git_dir, "rev-parse").args(["--verify", "--quiet", &commit]).run().await?;
     match output.code {
         Some(0) => Oid::parse(String::from_utf8_lossy(&output.stdout).trim()).map(Some),
-        Some(1) => Ok(None),
-        _ => Err(output.failure()),
+        // git says the same of a ref that it cannot read.
+        Some(1) => unreadable(git_dir, branch).map_or(Ok(None), |trouble| Err(Error::Machine(trouble))),
+        _ => Err(output.failure().at(REPOSITORY)),
     }
+}
+
+fn unreadable(git_dir: &Path, branch: &str) -> Option<Trouble> {
+    let files = [git_dir.join("refs/heads").join(branch), git_dir.join("packed-refs")];
+    let trouble = files.iter().find_map(|file| Trouble::find(&fs::read(file).err()?));
+    trouble.map(|trouble| trouble.at(REPOSITORY))
 }
 
 /// `false` also when one of them is not in the repository any more.
 pub(crate) async fn is_ancestor(git_dir: &Path, old: &Oid, new: &Oid) -> Result<bool> {
     let output =
         Git::at(git_dir, "merge-base").args(["--is-ancestor", old.as_str(), new.as_str()]).run().await?;
-    Ok(output.code == Some(0))
+    match output.trouble() {
+        Some(trouble) => Err(Error::Machine(trouble.at(REPOSITORY))),
+        None => Ok(output.code == Some(0)),
+    }
 }
 
 /// The working copy, the repository's own or a linked one, that has `branch` checked out.
@@ -141,6 +155,9 @@ fn pinned(dir: &Path, name: &str) -> Result<Oid> {
 }
 
 fn fetch_failure(output: &Output, branch: &str) -> Error {
+    if let Some(trouble) = output.trouble() {
+        return Error::Machine(trouble);
+    }
     if output.stderr.contains("couldn't find remote ref") {
         return Error::NoSuchBranch(branch.to_owned());
     }
@@ -226,6 +243,10 @@ async fn refuse_configured_hooks(remote: &FileRemote) -> Result<()> {
 }
 
 fn push_failure(output: &Output, git_dir: &Path, branch: &str) -> Error {
+    // Nothing is written on this side of a push.
+    if let Some(trouble) = output.trouble() {
+        return Error::Machine(trouble.at(REPOSITORY));
+    }
     if let Some(line) = output.stderr.lines().find(|line| git::says_unreadable(line)) {
         return Error::Damaged(crate::name::printable(line));
     }

@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use machine::Trouble;
 use net::{Reach, Secret};
 use tokio::sync::Mutex;
 
@@ -121,8 +122,10 @@ impl Web {
     pub async fn open(settings: WebSettings) -> Result<Self> {
         let address = Address::parse(&settings.url, settings.reach.private)?;
         let http = net::client(settings.reach).build();
-        let http = http
-            .map_err(|error| Error::Denied(format!("no HTTP client can be made: {}", net::root(&error))))?;
+        let http = http.map_err(|error| match Trouble::find(&error) {
+            Some(trouble) => Error::Machine(trouble),
+            None => Error::Denied(format!("no HTTP client can be made: {}", net::root(&error))),
+        })?;
         let line = Arc::new(Line {
             http,
             host: address.host().to_owned(),

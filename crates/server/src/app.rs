@@ -27,12 +27,14 @@ use crate::hosts::{self, HostKey, Hosts, Repository, Wanted};
 use crate::metrics::{Counted, Metrics};
 use crate::models::Models;
 use crate::passwords::Passwords;
+use crate::readiness::Readiness;
 use crate::settings::{Limits, Proxies, Settings, USUAL_URL};
-use crate::worker::Grounds;
+use crate::worker::{Delays, Grounds};
 
 /// How often, and how long each time, a command waits for another one.
 const ANOTHER_COMMAND: u32 = 60;
 const A_MOMENT: Duration = Duration::from_millis(50);
+const MAX_TOUCHES: usize = 64;
 
 /// What handlers and the worker share. A request clones it at every layer that it passes, so that is one count and
 /// not one for each part: those were half of what a request cost.
@@ -70,6 +72,10 @@ pub struct Parts {
     pub(crate) home: Home,
     pub hosts: Hosts,
     pub(crate) grounds: Arc<Grounds>,
+    pub(crate) delays: Arc<Delays>,
+    pub(crate) readiness: Arc<Readiness>,
+    /// Notes of the last use of a key that may be under way.
+    pub(crate) touches: Arc<Semaphore>,
     pub clock: Arc<dyn Clock>,
     pub(crate) data: Arc<Path>,
     /// Whether the files that were opened are still those of the data directory.
@@ -152,6 +158,9 @@ impl App {
         hosts.recover(&store.projects(None).await?).await;
         Ok(Self(Arc::new(Parts {
             grounds: Arc::default(),
+            delays: Arc::default(),
+            readiness: Arc::default(),
+            touches: Arc::new(Semaphore::new(MAX_TOUCHES)),
             hosts,
             accounts: store.clone(),
             sessions: store.clone(),

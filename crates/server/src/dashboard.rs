@@ -21,12 +21,13 @@ mod wrong;
 use askama::Template;
 use axum::extract::Request;
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, HeaderValue, ORIGIN, REFERRER_POLICY,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, HeaderValue, ORIGIN, REFERRER_POLICY, RETRY_AFTER,
 };
 use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{Html, IntoResponse, Response};
 use jiff::Timestamp;
+use machine::Trouble;
 
 use crate::time::{relative, rfc3339};
 use view::{Link, Notice, Section, Shell, When, spelled_out};
@@ -117,8 +118,19 @@ pub(crate) fn directory_lost() -> Response {
 /// The cause is for the log.
 fn broken(cause: &anyhow::Error) -> Response {
     tracing::error!("page failed: {cause:#}");
+    if Trouble::find(&**cause).is_some() {
+        return out_of_order();
+    }
     let message = "The server's log has the cause, under this answer's X-Request-Id.";
     notice(StatusCode::INTERNAL_SERVER_ERROR, "Something broke", message)
+}
+
+/// The machine is in trouble, such as by a full disk; the operator reads in the log which it is.
+fn out_of_order() -> Response {
+    let message = "Nothing was changed, because the server cannot use its disk. Try it again a little later.";
+    let mut response = notice(StatusCode::SERVICE_UNAVAILABLE, "Not possible just now", message);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
 }
 
 fn missing(what: &str) -> Response {

@@ -16,6 +16,7 @@ mod models;
 mod origin;
 mod passwords;
 mod path;
+mod readiness;
 mod retry;
 pub mod sample;
 mod serve;

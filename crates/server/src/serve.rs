@@ -109,7 +109,7 @@ impl Server {
 /// A process that works off jobs and serves nothing, beside servers on the same database.
 pub struct Workshop {
     app: App,
-    worker: Worker,
+    workers: usize,
     _held: Held,
 }
 
@@ -125,14 +125,17 @@ impl Workshop {
         let public_url = settings.public_url.as_deref().unwrap_or(USUAL_URL);
         let open = || App::open(&settings, &dir, &held, public_url, clock.clone());
         let app = retry::until_reachable(open).await?;
-        Ok(Self { worker: Worker::new(app.clone(), settings.workers), app, _held: held })
+        Ok(Self { app, workers: settings.workers, _held: held })
     }
 
     /// Works until `stop`; then gives jobs back, and returns.
     pub async fn run(self, stop: CancellationToken) {
-        let (chores, watch) = (chores::go_on(&self.app, &stop), directory::watch(&self.app, &stop));
-        tokio::join!(self.worker.work(stop.clone()), chores, watch);
-        self.app.close().await;
+        let mut app = self.app;
+        app.stop = stop.clone();
+        let worker = Worker::new(app.clone(), self.workers);
+        let (chores, watch) = (chores::go_on(&app, &stop), directory::watch(&app, &stop));
+        tokio::join!(worker.work(stop.clone()), chores, watch);
+        app.close().await;
     }
 }
 

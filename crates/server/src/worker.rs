@@ -1,5 +1,6 @@
 //! Takes jobs from the store and sees them through. Meets `http` only in the store.
 
+mod doubt;
 mod edit;
 mod give_up;
 mod grounds;
@@ -28,9 +29,12 @@ use crate::directory;
 
 pub(crate) use grounds::Grounds;
 pub use guard::parse_allow_path;
+pub(crate) use later::Delays;
 
 /// How often to look for work that nobody rang the bell for, such as a lease that ran out.
 const LOOK: Duration = Duration::from_secs(1);
+/// The same while the store does not answer: twice as long each time, up to this.
+const LONGEST_LOOK: Duration = Duration::from_secs(15);
 const BEAT: Duration = Duration::from_secs(LEASE.as_secs() as u64 / 3);
 /// A worker that could not renew its lease for this long lets go of everything, before
 /// anyone else may take it up.
@@ -112,14 +116,17 @@ impl Worker {
     }
 
     async fn take_jobs(&self, alive: &CancellationToken) {
-        let mut running = Running::default();
+        let (mut running, mut look) = (Running::default(), LOOK);
         while !alive.is_cancelled() {
-            self.fill(&mut running, alive).await;
+            look = match self.fill(&mut running, alive).await {
+                true => LOOK,
+                false => (look * 2).min(LONGEST_LOOK),
+            };
             tokio::select! {
                 () = alive.cancelled() => {}
                 () = running.one_ended() => {}
                 () = self.app.queue.work_came() => {}
-                () = tokio::time::sleep(LOOK) => {}
+                () = tokio::time::sleep(look) => {}
             }
             self.stop_archived(&running).await;
         }
@@ -128,17 +135,19 @@ impl Worker {
         }
     }
 
-    async fn fill(&self, running: &mut Running, alive: &CancellationToken) {
+    /// Whether the store answered.
+    async fn fill(&self, running: &mut Running, alive: &CancellationToken) -> bool {
         while running.jobs.len() < self.slots && !alive.is_cancelled() {
             match around("lease", self.lease()).await {
                 Ok(Some(lease)) => running.start(&self.app, lease, alive.child_token()),
-                Ok(None) => return,
+                Ok(None) => return true,
                 Err(error) => {
                     tracing::warn!("no job could be leased: {error}");
-                    return;
+                    return false;
                 }
             }
         }
+        true
     }
 
     /// An archive waits for us to let go.

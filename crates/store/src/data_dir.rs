@@ -88,7 +88,7 @@ impl DataDir {
     /// if nothing had ever been there.
     pub fn refuse_missing_database(&self) -> Result<(), DataDirError> {
         // In this order: a server that starts meanwhile makes its database first.
-        let found: Vec<_> = COMPANIONS.into_iter().filter(|name| self.path.join(name).exists()).collect();
+        let found: Vec<_> = COMPANIONS.into_iter().filter(|name| is_used(&self.path.join(name))).collect();
         if found.is_empty() || self.has_database() {
             return Ok(());
         }
@@ -120,10 +120,12 @@ impl DataDir {
         }
     }
 
-    /// Remembers which files the holder of the lock uses: the directory, the lock and `databases`, which
-    /// are open by now.
+    /// Remembers which files the holder of the lock uses: the directory, the lock and `databases` with their
+    /// logs, which are open by now.
     pub fn watch(&self, held: &Held, databases: &[PathBuf]) -> Result<DirectoryWatch, DataDirError> {
-        let paths = [self.named.clone(), self.path.clone()].into_iter().chain(databases.iter().cloned());
+        let logs = databases.iter().map(|database| log_of(database)).filter(|log| log.exists());
+        let folders = [self.named.clone(), self.path.clone()];
+        let paths = folders.into_iter().chain(databases.iter().cloned()).chain(logs);
         DirectoryWatch::new(paths, (self.lock(), &held.lock))
             .map_err(|source| DataDirError::Unusable { path: self.path.clone(), source })
     }
@@ -193,11 +195,23 @@ impl DataDir {
     }
 }
 
+/// An empty folder may be where somebody mounts a disk, and `lost+found` is what such a disk begins with.
+fn is_used(path: &Path) -> bool {
+    match fs::read_dir(path) {
+        Ok(entries) => entries.flatten().any(|entry| entry.file_name() != "lost+found"),
+        Err(_) => path.exists(),
+    }
+}
+
 /// Whether a database was ever committed to: SQLite makes an empty file first.
 fn is_written(database: &Path) -> bool {
     let length = |path: &Path| fs::metadata(path).map(|found| found.len());
-    let log = database.with_extension("db-wal");
-    length(database).is_ok_and(|bytes| bytes > 0 || length(&log).is_ok_and(|bytes| bytes > 0))
+    length(database).is_ok_and(|bytes| bytes > 0 || length(&log_of(database)).is_ok_and(|bytes| bytes > 0))
+}
+
+/// The write-ahead log of a database, which SQLite keeps for as long as the database is open.
+fn log_of(database: &Path) -> PathBuf {
+    database.with_extension("db-wal")
 }
 
 /// After a power cut the file is there as a whole, or not at all.

@@ -28,6 +28,8 @@ mod sweep;
 mod terms;
 mod upkeep;
 
+use machine::Trouble;
+
 pub use account::{
     Accounts, Author, HostApp, Hosting, HumanReads, NewProject, Organization, Project, ProjectChange,
     Session, Sessions,
@@ -114,6 +116,9 @@ pub enum StoreError {
     /// Another write had to go first; the same one can be tried again.
     #[error("the database broke the write off for the sake of another one")]
     BrokenOff,
+    /// The machine is in trouble, such as by a full disk: the same works once it is not.
+    #[error("the database cannot be used just now: {0}")]
+    Machine(#[source] Trouble),
     #[error("the database did not answer: {0}")]
     Database(String),
 }
@@ -123,13 +128,19 @@ impl From<sqlx::Error> for StoreError {
         // Of PostgreSQL: a serialization failure, a deadlock.
         match error.as_database_error().and_then(|error| error.code()).as_deref() {
             Some("40001" | "40P01") => Self::BrokenOff,
-            _ => Self::Database(error.to_string()),
+            _ => match base::sqlite::trouble(&error).or_else(|| postgres::trouble(&error)) {
+                Some(trouble) => Self::Machine(trouble),
+                None => Self::Database(error.to_string()),
+            },
         }
     }
 }
 
 impl From<base::sqlite::WriteError> for StoreError {
     fn from(error: base::sqlite::WriteError) -> Self {
-        Self::Database(error.to_string())
+        match error.trouble {
+            Some(trouble) => Self::Machine(trouble),
+            None => Self::Database(error.to_string()),
+        }
     }
 }

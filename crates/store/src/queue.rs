@@ -197,6 +197,9 @@ pub trait Queue: Send + Sync {
     /// Gives the job back for a while, as one whose host is in trouble: nobody is given it for as
     /// long as `wait`, and the attempt is not held against it. `why` is for those who watch.
     async fn put_off(&self, lease: &Lease, wait: Duration, why: NewEvent) -> Result<()>;
+    /// The same for trouble of the machine: it does not count among the times that the job was put off, which are
+    /// bounded.
+    async fn delay(&self, lease: &Lease, wait: Duration, why: NewEvent) -> Result<()>;
     /// Gives back all that `worker` still has, which let go of it and could not say so. No death is counted.
     async fn release_all(&self, worker: &WorkerId) -> Result<()>;
     /// Frees every lease, on SQLite, for the one server that holds the data directory: whoever had

@@ -2,14 +2,15 @@
 //! after it was asked for, so a key that was revoked is refused on its next request.
 
 use std::hash::Hash;
+use std::sync::Arc;
 
 use base::Together;
 use futures_util::FutureExt;
 
 use crate::{Result, StoreError};
 
-/// An answer that can be given to many; an error in the words of [`StoreError::Database`].
-type Told<V> = std::result::Result<V, String>;
+/// An answer that can be given to many.
+pub(crate) type Told<V> = Result<V, Arc<StoreError>>;
 
 #[derive(Clone)]
 pub(crate) struct Shared<K, V>(Together<K, (), Told<V>>);
@@ -25,7 +26,7 @@ where
     {
         Self(Together::new(move |of, asked| {
             let read = read(of);
-            async move { vec![read.await.map_err(words); asked.len()] }.boxed()
+            async move { vec![read.await.map_err(Arc::new); asked.len()] }.boxed()
         }))
     }
 
@@ -34,15 +35,17 @@ where
     }
 }
 
-pub(crate) fn words(error: StoreError) -> String {
-    match error {
-        StoreError::Database(words) => words,
-        other => other.to_string(),
-    }
-}
-
 /// What was shared, as one of those who asked for it sees it.
 pub(crate) fn told<V>(answer: Option<Told<V>>) -> Result<V> {
-    let broken = || Err("the work broke off; the server's log has the cause".to_owned());
-    answer.unwrap_or_else(broken).map_err(StoreError::Database)
+    let broken = || StoreError::Database("the work broke off; the server's log has the cause".to_owned());
+    answer.unwrap_or_else(|| Err(Arc::new(broken()))).map_err(|error| copied(&error))
+}
+
+/// As far as anybody acts on it.
+fn copied(error: &StoreError) -> StoreError {
+    match error {
+        StoreError::Machine(trouble) => StoreError::Machine(trouble.clone()),
+        StoreError::Database(words) => StoreError::Database(words.clone()),
+        other => StoreError::Database(other.to_string()),
+    }
 }

@@ -12,7 +12,7 @@ use crate::views::Readers;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Visit {
     page: u32,
-    visitor: u64,
+    pub(crate) visitor: u64,
     class: Class,
 }
 

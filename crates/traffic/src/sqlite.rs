@@ -18,6 +18,7 @@ mod retention;
 mod salts;
 mod seen;
 mod series;
+mod sorted;
 mod take;
 mod visitors;
 
@@ -41,6 +42,7 @@ use crate::views::{Counts, Failure, Part, Progress, Receipt, TakeError, Views, V
 use keeper::{Ask, Batch, Keeper};
 use project::{InMemory, Shared};
 use salts::Salts;
+use sorted::Sorted;
 
 const MIGRATIONS: &[&str] = &[
     include_str!("sqlite/schema.sql"),
@@ -149,6 +151,11 @@ impl SqliteViews {
         self.reports.acquire().await.map_err(Failure::new)
     }
 
+    /// A project whose views are sorted, as far as that can be written.
+    async fn sorted(&self, project: &str) -> Result<Option<Sorted>, Failure> {
+        self.ask(|answer| Ask::Fold(project.to_owned(), answer)).await
+    }
+
     /// A project with the sums of its days.
     async fn whole(&self, project: &str) -> Result<Option<Arc<Shared>>, Failure> {
         match self.memory.get(project) {
@@ -185,10 +192,14 @@ impl Views for SqliteViews {
     }
 
     async fn visitors(&self, project: &str, range: &Range, portion: &Portion) -> Result<Visitors, Failure> {
-        let shared = self.ask(|answer| Ask::Fold(project.to_owned(), answer)).await?;
-        let Some(shared) = shared else { return Ok(Visitors::default()) };
         let days = visitors::days(range);
-        visitors::answer(&self.database, &shared, days, portion).await
+        loop {
+            let Some(sorted) = self.sorted(project).await? else { return Ok(Visitors::default()) };
+            let answer = visitors::answer(&self.database, &sorted, days, portion).await?;
+            if sorted.is_current() {
+                return Ok(answer);
+            }
+        }
     }
 
     async fn forget(&self, project: &str) -> Result<(), Failure> {
@@ -207,6 +218,11 @@ impl Views for SqliteViews {
         }
         self.database.close().await;
     }
+
+    async fn prove_write(&self) -> Result<(), Failure> {
+        let proven = self.database.prove_write().await;
+        proven.map_err(|error| error.trouble.map_or_else(|| Failure::new(error.message), Failure::new))
+    }
 }
 
 impl From<WriteError> for Failure {
@@ -217,7 +233,10 @@ impl From<WriteError> for Failure {
 
 impl From<sqlx::Error> for Failure {
     fn from(error: sqlx::Error) -> Self {
-        Self::new(error)
+        match base::sqlite::trouble(&error) {
+            Some(trouble) => Self::new(trouble),
+            None => Self::new(error),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use machine::Trouble;
 
 use crate::event::Event;
 use crate::portion::Portion;
@@ -42,6 +43,11 @@ pub trait Views: Send + Sync {
     /// Writes what is queued and closes the database, for every holder. Bounded in time; what was acknowledged stays,
     /// also when the time runs out.
     async fn close(&self);
+    /// Writes something that changes nothing, and returns when it is on the disk. Fails also when the file is not the
+    /// one any more that was opened.
+    async fn prove_write(&self) -> Result<(), Failure> {
+        Ok(())
+    }
 }
 
 /// `accepted` is what was stored and what was known already, together.
@@ -147,5 +153,10 @@ pub struct Failure(#[source] Arc<dyn Error + Send + Sync>);
 impl Failure {
     pub(crate) fn new(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self(Arc::from(cause.into()))
+    }
+
+    /// The machine's, if that was the cause: the same works once it is over.
+    pub fn trouble(&self) -> Option<Trouble> {
+        Trouble::find(self)
     }
 }

@@ -1,6 +1,7 @@
 //! One turn over HTTP, the same for every wire format: guarded addresses, a watchdog, bounded sizes.
 
 use async_trait::async_trait;
+use machine::Trouble;
 use net::{Reach, Refused, find, root};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Response, Url};
@@ -230,6 +231,9 @@ impl Client {
         let host = &self.place.host;
         if let Some(refused) = find::<Refused>(error) {
             return ModelError::Final(format!("{host} is not called: {}", refused.told(ALLOW_PRIVATE)));
+        }
+        if let Some(trouble) = Trouble::find(error) {
+            return ModelError::Machine(trouble);
         }
         let what = if error.is_connect() { "cannot be reached" } else { "broke the connection" };
         ModelError::again(format!("{host} {what}: {}", self.place.scrub(&root(error))))

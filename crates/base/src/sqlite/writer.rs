@@ -16,7 +16,10 @@ const QUEUE: usize = 1024;
 /// Writes in one commit: bounds how long the first waits for the last.
 const GROUP: usize = 256;
 
-type Work = Box<dyn for<'c> FnOnce(&'c mut SqliteConnection) -> BoxFuture<'c, Ran> + Send>;
+/// The connection, or why there is no transaction to run in.
+type Turn<'c> = Result<&'c mut SqliteConnection, WriteError>;
+/// `None`: its caller was told why it did not run.
+type Work = Box<dyn for<'c> FnOnce(Turn<'c>) -> BoxFuture<'c, Option<Ran>> + Send>;
 type Answer = Box<dyn FnOnce(Result<(), WriteError>) + Send>;
 
 /// A piece of work that ran but is not on disk yet.
@@ -61,19 +64,26 @@ impl Writer {
         E: From<WriteError> + Send + 'static,
     {
         let (tell, told) = oneshot::channel();
-        let work: Work = Box::new(move |connection| {
+        let work: Work = Box::new(move |turn| {
             async move {
+                // A caller that went away does not need its answer.
+                let connection = match turn {
+                    Ok(connection) => connection,
+                    Err(error) => {
+                        let _ = tell.send(Err(E::from(error)));
+                        return None;
+                    }
+                };
                 let result = work(connection).await;
                 let keep = result.is_ok();
                 let answer: Answer = Box::new(move |committed| {
-                    // A caller that went away does not need its answer.
                     let _ = tell.send(committed.map_err(E::from).and(result));
                 });
-                Ran { keep, answer }
+                Some(Ran { keep, answer })
             }
             .boxed()
         });
-        let gone = || E::from(WriteError("the writer has stopped".into()));
+        let gone = || E::from(WriteError::new("the writer has stopped"));
         self.0.send(Task::Write(work)).await.map_err(|_| gone())?;
         told.await.unwrap_or_else(|_| Err(gone()))
     }
@@ -115,30 +125,30 @@ async fn close(mut connection: SqliteConnection) {
     }
 }
 
-async fn commit(connection: &mut SqliteConnection, group: impl Iterator<Item = Work>) {
+async fn commit(connection: &mut SqliteConnection, mut group: impl Iterator<Item = Work>) {
     let mut answers = Vec::new();
     let outcome = match execute(connection, "BEGIN IMMEDIATE; SAVEPOINT one").await {
-        Ok(()) => run_group(connection, group, &mut answers).await,
-        Err(error) => {
-            // Nothing ran. Dropping the work tells each caller so.
-            tracing::error!("no write transaction could be started: {error}");
-            let _ = execute(connection, "ROLLBACK").await;
-            return;
-        }
+        Ok(()) => run_group(connection, &mut group, &mut answers).await,
+        refused => refused,
     };
     if let Err(error) = &outcome {
-        tracing::error!("a group of {} writes was not committed: {error}", answers.len());
+        tracing::error!("a group of writes was not committed, {} of which ran: {error}", answers.len());
         let _ = execute(connection, "ROLLBACK").await;
     }
     for answer in answers {
         answer(outcome.clone());
+    }
+    if let Err(error) = outcome {
+        for work in group {
+            work(Err(error.clone())).await;
+        }
     }
 }
 
 /// Each statement is a message to SQLite's thread and back, so those that follow each other go as one.
 async fn run_group(
     connection: &mut SqliteConnection,
-    group: impl Iterator<Item = Work>,
+    group: &mut impl Iterator<Item = Work>,
     answers: &mut Vec<Answer>,
 ) -> Result<(), WriteError> {
     for work in group {
@@ -146,16 +156,31 @@ async fn run_group(
             execute(connection, "RELEASE one; SAVEPOINT one").await?;
         }
         // A panic is undone like an error: it must not take the writer with it.
-        let ran = AssertUnwindSafe(work(connection)).catch_unwind().await.ok();
-        if !ran.as_ref().is_some_and(|ran| ran.keep) {
-            execute(connection, "ROLLBACK TO one").await?;
-        }
+        let ran = AssertUnwindSafe(work(Ok(&mut *connection))).catch_unwind().await.ok().flatten();
+        let keep = ran.as_ref().is_some_and(|ran| ran.keep);
         answers.extend(ran.map(|ran| ran.answer));
+        if !keep {
+            undo_one(connection).await?;
+        }
     }
     around("sqlite", execute(connection, "RELEASE one; COMMIT")).await
 }
 
+/// Undoes one piece of work and leaves the others of its group. After a full disk or an I/O error SQLite has undone the
+/// whole transaction by itself, and there is no savepoint any more: then that error is the group's.
+async fn undo_one(connection: &mut SqliteConnection) -> Result<(), WriteError> {
+    let cause = last_error(connection).await;
+    match execute(connection, "ROLLBACK TO one").await {
+        Err(lost) => Err(cause.filter(|cause| cause.trouble.is_some()).unwrap_or(lost)),
+        undone => undone,
+    }
+}
+
+async fn last_error(connection: &mut SqliteConnection) -> Option<WriteError> {
+    let error = connection.lock_handle().await.ok()?.last_error()?;
+    Some(sqlx::Error::from(error).into())
+}
+
 async fn execute(connection: &mut SqliteConnection, sql: &'static str) -> Result<(), WriteError> {
-    let done = sqlx::raw_sql(sql).execute(connection).await;
-    done.map(|_| ()).map_err(|error| WriteError(error.to_string()))
+    Ok(sqlx::raw_sql(sql).execute(connection).await.map(drop)?)
 }

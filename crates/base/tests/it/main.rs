@@ -6,6 +6,7 @@ mod close;
 mod copy;
 mod look;
 mod temporary;
+mod trouble;
 
 use base::sqlite::{Database, Schema, WriteError};
 use futures_util::FutureExt;

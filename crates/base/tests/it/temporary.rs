@@ -13,10 +13,6 @@ fn temporary_files() -> Vec<String> {
     targets.map(|target| target.display().to_string()).filter(|name| name.contains("etilqs_")).collect()
 }
 
-fn refused(error: sqlx::Error) -> WriteError {
-    WriteError(error.to_string())
-}
-
 #[tokio::test]
 async fn neither_large_writes_that_are_undone_nor_large_sorts_make_a_file() {
     let dir = tempfile::tempdir().unwrap();
@@ -26,7 +22,7 @@ async fn neither_large_writes_that_are_undone_nor_large_sorts_make_a_file() {
             async move {
                 let insert = "WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < ?)
                     INSERT INTO n SELECT n, hex(randomblob(100)) FROM c";
-                sqlx::query(insert).bind(ROWS).execute(c).await.map_err(refused)?;
+                sqlx::query(insert).bind(ROWS).execute(c).await?;
                 Ok(())
             }
             .boxed()
@@ -39,12 +35,9 @@ async fn neither_large_writes_that_are_undone_nor_large_sorts_make_a_file() {
     let undone: Result<(), WriteError> = db
         .write(move |c| {
             async move {
-                sqlx::query("UPDATE n SET text = hex(randomblob(100))")
-                    .execute(&mut *c)
-                    .await
-                    .map_err(refused)?;
+                sqlx::query("UPDATE n SET text = hex(randomblob(100))").execute(&mut *c).await?;
                 tell.send(temporary_files()).unwrap();
-                Err(WriteError("undone".into()))
+                Err(sqlx::Error::RowNotFound.into())
             }
             .boxed()
         })

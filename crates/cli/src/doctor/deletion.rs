@@ -15,10 +15,12 @@ const MILLISECONDS_PER_HOUR: i64 = 60 * 60 * 1000;
 pub(super) async fn confirm(report: &mut Report, settings: &Settings) {
     let dir = DataDir::at(&settings.data);
     let confirming = async {
-        // Only in a database of this version: the doctor brings none up to date.
-        Admin::look(settings, &dir, Arc::new(SystemClock)).await?;
+        // Only in a database of this version: the doctor brings none up to date. The look has to end before the
+        // write: SQLite shares the log's index within a process, and the one of the look cannot be written.
+        Admin::look(settings, &dir, Arc::new(SystemClock)).await?.upkeep.close().await;
         let admin = Admin::open_existing(settings, Arc::new(SystemClock)).await?;
         admin.clocks.confirm_clocks(dir.known_id().as_deref()).await?;
+        admin.upkeep.close().await;
         anyhow::Ok(())
     };
     match confirming.await {

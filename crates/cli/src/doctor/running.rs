@@ -20,7 +20,8 @@ pub(super) async fn here(report: &mut Report, dir: &DataDir) {
     };
     match ready(&url).await {
         Ok(()) => report.ok("server", format!("runs and is ready at {url}")),
-        Err(why) => report.fail(
+        Err(Unready::Says(why)) => report.fail("server", format!("{url}: {why}"), "do what it says"),
+        Err(Unready::Silent(why)) => report.fail(
             "server",
             format!("runs, but {url} does not answer: {why}"),
             "read its log; behind a proxy, check that --public-url leads to it",
@@ -85,7 +86,8 @@ fn resolved(directory: &Path) -> PathBuf {
 pub(super) async fn named(report: &mut Report, url: &str) {
     match ready(url).await {
         Ok(()) => report.ok("DOCWRIGHT_URL", format!("{url} is ready")),
-        Err(why) => report.fail(
+        Err(Unready::Says(why)) => report.fail("DOCWRIGHT_URL", format!("{url}: {why}"), "do what it says"),
+        Err(Unready::Silent(why)) => report.fail(
             "DOCWRIGHT_URL",
             format!("{url} does not answer: {why}"),
             "start that server, or set DOCWRIGHT_URL to where it runs",
@@ -93,13 +95,27 @@ pub(super) async fn named(report: &mut Report, url: &str) {
     }
 }
 
-async fn ready(url: &str) -> Result<(), String> {
-    let (client, base) = client::http(url).map_err(|error| error.to_string())?;
+/// Why a server is not ready.
+enum Unready {
+    /// Its own sentence, with what to do.
+    Says(String),
+    /// Nobody answers, or somebody else does.
+    Silent(String),
+}
+
+async fn ready(url: &str) -> Result<(), Unready> {
+    let (client, base) = client::http(url).map_err(|error| Unready::Silent(error.to_string()))?;
     let request = client.get(format!("{base}/readyz")).timeout(PATIENCE);
-    let answer = request.send().await.map_err(|error| output::root_cause(&error))?;
+    let answer = request.send().await.map_err(|error| Unready::Silent(output::root_cause(&error)))?;
     let status = answer.status();
-    match answer.text().await.unwrap_or_default().trim() {
-        "ready" if status.is_success() => Ok(()),
-        _ => Err(format!("/readyz answers {status}, and not as Docwright does when it is ready")),
+    let body = answer.text().await.unwrap_or_default();
+    if status.is_success() && body.trim() == "ready" {
+        return Ok(());
+    }
+    match serde_json::from_str::<wire::Error>(&body) {
+        Ok(wire::Error { error, .. }) if status.as_u16() == 503 => Err(Unready::Says(error)),
+        _ => Err(Unready::Silent(format!(
+            "/readyz answers {status}, and not as Docwright does when it is ready"
+        ))),
     }
 }

@@ -49,7 +49,7 @@ fn no_new_installation_is_made_where_one_was() {
     json(home.path(), &["org", "create", "--name", "Acme", "--json"]);
     serving.stop();
     let (data, aside) = (data(home.path()), home.path().join("aside"));
-    std::fs::create_dir_all(data.join("repos")).unwrap();
+    std::fs::create_dir_all(data.join("repos/cache.git")).unwrap();
     std::fs::create_dir(&aside).unwrap();
     for part in ["docwright.db", "docwright.db-wal", "docwright.db-shm"] {
         let _ = std::fs::rename(data.join(part), aside.join(part));
@@ -65,7 +65,8 @@ fn no_new_installation_is_made_where_one_was() {
         let _ = std::fs::rename(data.join(part), aside.join(part));
     }
     is_refused(home.path(), &SERVE, "which still has repos. Restore docwright.db from a backup");
-    std::fs::remove_dir(data.join("repos")).unwrap();
+    // An empty one may be a mount point.
+    std::fs::remove_dir(data.join("repos/cache.git")).unwrap();
     for part in ["views.db", "id"] {
         std::fs::copy(aside.join(part), data.join(part)).unwrap();
         is_refused(home.path(), &SERVE, &format!("which still has {part}. Restore"));

@@ -93,10 +93,27 @@ fn a_server_whose_disk_is_full_says_503_and_goes_on_when_there_is_room() {
         let set = Command::new("prlimit").args(["--pid", &pid, &format!("--fsize={bytes}")]).status();
         assert!(set.unwrap().success());
     };
+    let views = format!("{}/v1/analytics/{}", serving.url, project["id"].as_str().unwrap());
+    let send_view = || {
+        let request = http.post(format!("{views}/events")).bearer_auth(key["key"].as_str().unwrap());
+        request.json(&json!([{ "path": "/a", "userAgent": "Claude-User/1.0" }])).send().unwrap()
+    };
+    let read = |url: String| http.get(url).bearer_auth(key["key"].as_str().unwrap()).send().unwrap();
+    assert_eq!(read(format!("{}/readyz", serving.url)).text().unwrap(), "ready\n");
     fill("1024:unlimited");
-    let refused = create("Replace \"one\" with \"two\".");
-    assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"]), (503, &"1".parse().unwrap()));
+    for refused in [create("Replace \"one\" with \"two\"."), send_view()] {
+        let told = (refused.status().as_u16(), &refused.headers()["retry-after"]);
+        assert_eq!(told, (503, &"1".parse().unwrap()));
+        assert_eq!(refused.headers()["x-error-code"], "unavailable");
+    }
+    assert_eq!(read(format!("{views}/views")).status(), 200, "a read goes on");
+    while read(format!("{}/readyz", serving.url)).status() != 503 {}
+    let doctor = docwright(home.path()).arg("doctor").output().unwrap();
+    let doctor = String::from_utf8(doctor.stdout).unwrap();
+    assert!(doctor.contains("the server is not ready: the data directory cannot be written"), "{doctor}");
     fill("unlimited:unlimited");
+    assert_eq!(send_view().status(), 202);
+    while read(format!("{}/readyz", serving.url)).status() != 200 {}
     let made = create("Replace \"one\" with \"two\".");
     assert_eq!(made.status().as_u16(), 201);
     let job: Value = made.json().unwrap();
@@ -104,6 +121,51 @@ fn a_server_whose_disk_is_full_says_503_and_goes_on_when_there_is_room() {
     loop {
         let now = http.get(&job).bearer_auth(key["key"].as_str().unwrap()).send().unwrap();
         let now: Value = now.json().unwrap();
+        if now["status"] != "active" {
+            assert_eq!(now["status"], "completed", "{now}");
+            return;
+        }
+    }
+}
+
+/// As many files open as it may have: git cannot be started, and no repository be read.
+#[test]
+fn a_job_of_a_server_without_descriptors_waits_and_goes_on_when_it_has_some() {
+    let home = home();
+    let repository = repository(home.path(), &[("a.md".into(), "one\n".into())]);
+    let project =
+        json(home.path(), &["project", "create", "--name", "D", "--repository", &repository, "--json"]);
+    let key = json(home.path(), &["key", "create", "--name", "K", "--json"]);
+    let serving = Serving::start(home.path());
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let http = reqwest::blocking::Client::new();
+    let jobs = format!("{}/v2/agent/{}/job", serving.url, project["id"].as_str().unwrap());
+    let get = |url: &str| http.get(url).bearer_auth(key["key"].as_str().unwrap()).send().unwrap();
+    // One connection, which stays: there are no descriptors for another one.
+    assert_eq!(get(&format!("{}/healthz", serving.url)).text().unwrap(), "ok\n");
+    let limit = |soft: &str| {
+        let pid = serving.child.id().to_string();
+        let set = Command::new("prlimit").args(["--pid", &pid, &format!("--nofile={soft}:")]).status();
+        assert!(set.unwrap().success());
+    };
+    // Less than it has: no number below that is free.
+    limit("3");
+    let made = http.post(&jobs).bearer_auth(key["key"].as_str().unwrap());
+    let made = made.json(&json!({ "prompt": "Replace \"one\" with \"two\"." })).send().unwrap();
+    assert_eq!(made.status().as_u16(), 201);
+    let made: Value = made.json().unwrap();
+    let job = format!("{jobs}/{}", made["id"].as_str().unwrap());
+    let waiting = || {
+        let events: Value = get(&format!("{job}/events")).json().unwrap();
+        let waits = |event: &&Value| event["cause"] == "process_open_files";
+        events.as_array().into_iter().flatten().find(waits).cloned()
+    };
+    let waiting = std::iter::repeat_with(waiting).flatten().next().unwrap();
+    let message = waiting["message"].as_str().unwrap();
+    assert!(message.starts_with("The server has as many files open as it may. Raise the limit"), "{message}");
+    limit("1024");
+    loop {
+        let now: Value = get(&job).json().unwrap();
         if now["status"] != "active" {
             assert_eq!(now["status"], "completed", "{now}");
             return;

@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::git::Git;
+use crate::snapshot::read_trouble;
 use crate::{Error, Remote, Result, near, target};
 
 /// The length of a path, with room to spare.
@@ -13,9 +14,10 @@ const MAX_LINK_BYTES: u64 = 8 << 10;
 pub(super) async fn repository(path: &Path) -> Result<(PathBuf, PathBuf)> {
     Remote::file(path)?;
     let shown = path.display();
-    let path = path
-        .canonicalize()
-        .map_err(|_| Error::Repository(format!("there is no repository at {shown}: no such folder")))?;
+    let path = path.canonicalize().map_err(|cause| match Error::from(cause) {
+        trouble @ Error::Machine(_) => trouble,
+        _ => Error::Repository(format!("there is no repository at {shown}: no such folder")),
+    })?;
     if !path.is_dir() {
         return Err(Error::Repository(format!("{shown} is a file, not a repository")));
     }
@@ -53,6 +55,10 @@ async fn layout(path: &Path) -> Result<Layout> {
         ["--git-common-dir", "--git-dir", "--is-inside-work-tree", "--show-object-format", "--show-toplevel"];
     let output = Git::at(path, "rev-parse").args(["--path-format=absolute"]).args(asked).run().await?;
     if output.stderr.contains("not a git repository") {
+        // git says the same of one that it cannot read.
+        if let Some(trouble) = read_trouble(path).or_else(|| read_trouble(&path.join(".git"))) {
+            return Err(Error::Machine(trouble));
+        }
         let shown = path.display();
         return Err(Error::Repository(format!("{shown} is not a git repository: run `git init` there")));
     }

@@ -10,7 +10,7 @@ use super::ask::{self, Answer, Band, Service};
 use super::packet::{Packet, Request, text};
 use crate::git::{Git, Output, PATIENT};
 use crate::shallow::Shallow;
-use crate::{Error, HttpRemote, Oid, Result};
+use crate::{Error, HttpRemote, Oid, Result, snapshot};
 
 /// Of what is there already, as much as this is told to the host. The newest are the likeliest to
 /// be near what is fetched.
@@ -36,7 +36,7 @@ pub(super) async fn bring(dir: &Path, remote: &HttpRemote, tip: &Oid) -> Result<
     if output.code != Some(0) {
         return Err(not_kept(&output, answer.host()));
     }
-    if !super::has(dir, tip) {
+    if !snapshot::has(dir, tip)? {
         return Err(answer.failed(b"the commit that it named was not in what it sent"));
     }
     answer.done().await;
@@ -129,7 +129,7 @@ fn too_large(how: &str) -> Error {
 /// else is the fault of who sent it, or of a full disk: the cache is as good as it was.
 fn not_kept(output: &Output, host: &str) -> Error {
     let failure = output.failure();
-    if output.stderr.contains("unresolved delta") {
+    if matches!(failure, Error::Machine(_)) || output.stderr.contains("unresolved delta") {
         return failure;
     }
     if output.stderr.contains("over limit") {

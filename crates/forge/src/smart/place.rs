@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use machine::Trouble;
 use net::{Refused, Secret, find, root};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Request, Response, StatusCode, Url};
@@ -55,6 +56,9 @@ impl Place {
     fn broken(&self, error: &reqwest::Error) -> Error {
         if let Some(refused) = find::<Refused>(error) {
             return Error::Denied(format!("{} is not called: {}", self.host, refused.told(ALLOW_PRIVATE)));
+        }
+        if let Some(trouble) = Trouble::find(error) {
+            return Error::Machine(trouble);
         }
         let what = if error.is_connect() { "cannot be reached" } else { "broke the connection" };
         self.later(&format!("{what}: {}", self.words(&root(error))))

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use machine::Trouble;
 use tokio::io::AsyncWriteExt as _;
 
 use super::ask::{self, Answer, Band, Service};
@@ -179,8 +180,17 @@ impl Report {
         let why = line(&format!("ng {full} ")).or(unpacked.filter(|why| *why != "ok"));
         let Some(why) = why else { return Err(answer.strange()) };
         let said = answer.words(&[why.as_bytes(), b"; ", &self.talk].concat());
-        Err(refused(why, &said, answer.host(), branch))
+        match Trouble::in_text(&String::from_utf8_lossy(&self.talk)).filter(|_| is_of_the_disk(why)) {
+            Some(trouble) => Err(Error::Machine(trouble.at(answer.host().to_owned()))),
+            None => Err(refused(why, &said, answer.host(), branch)),
+        }
     }
+}
+
+/// Whether a push failed where the host writes it down. Elsewhere, as in a hook, anybody may say anything.
+fn is_of_the_disk(why: &str) -> bool {
+    let writes = ["unpack", "index-pack", "abnormal exit", "failed to update ref", "cannot lock ref"];
+    writes.iter().any(|words| why.contains(words))
 }
 
 fn refused(why: &str, said: &str, host: &str, branch: &str) -> Error {

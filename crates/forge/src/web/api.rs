@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use machine::Trouble;
 use net::{Refused, Secret, find, root};
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue, LINK, LOCATION};
 use reqwest::{Method, RequestBuilder, Response, Url};
@@ -159,6 +160,9 @@ impl Line {
     fn broken(&self, error: &reqwest::Error) -> Error {
         if let Some(refused) = find::<Refused>(error) {
             return Error::Denied(format!("{} is not called: {}", self.host, refused.told(ALLOW_PRIVATE)));
+        }
+        if let Some(trouble) = Trouble::find(error) {
+            return Error::Machine(trouble);
         }
         let what = match error {
             _ if error.is_timeout() => {

@@ -11,4 +11,5 @@ mod pulls;
 mod smart;
 mod stale;
 mod support;
+mod trouble;
 mod web;

@@ -22,7 +22,7 @@ pub(super) async fn views(
 ) -> Result<Response, ApiError> {
     let (asked, portion) = Asked::of(&app, &caller, (&uri, &headers), pages).await?;
     let counts = app.views.count(&caller.project.id.0, &asked.range, &portion).await;
-    let views = page_views(counts.map_err(anyhow::Error::from)?);
+    let views = page_views(counts?);
     let has_more = views.has_more;
     if asked.csv {
         return Ok(asked.part(file(&app, "views", views.views)?, &portion, has_more));
@@ -39,7 +39,7 @@ pub(super) async fn visitors(
 ) -> Result<Response, ApiError> {
     let (asked, portion) = Asked::of(&app, &caller, (&uri, &headers), pages).await?;
     let counts = app.views.visitors(&caller.project.id.0, &asked.range, &portion).await;
-    let visitors = page_visitors(counts.map_err(anyhow::Error::from)?);
+    let visitors = page_visitors(counts?);
     let has_more = visitors.has_more;
     if asked.csv {
         return Ok(asked.part(file(&app, "visitors", visitors.visitors)?, &portion, has_more));

@@ -19,7 +19,8 @@ pub(super) struct Asked<'a> {
     query: Query<'a>,
     pub(super) range: Range,
     pub(super) csv: bool,
-    usage: Usage,
+    /// `None` when the question could not be counted.
+    usage: Option<Usage>,
 }
 
 impl<'a> Asked<'a> {
@@ -36,14 +37,16 @@ impl<'a> Asked<'a> {
         let csv = csv::is_asked_for(&mut query, headers);
         let more = more(&mut query, csv);
         let range = range(&mut query)?;
-        let usage = app.rates.count(&reads).await?.map_err(ApiError::LimitReached)?;
+        let usage = limits::count(app, &reads).await?;
         Ok((Self { query, range, csv, usage }, more))
     }
 
     /// An answer that is all there is.
     pub(super) fn whole(&self, body: impl IntoResponse) -> Response {
         let mut response = body.into_response();
-        limits::told(response.headers_mut(), &self.usage);
+        if let Some(usage) = &self.usage {
+            limits::told(response.headers_mut(), usage);
+        }
         response
     }
 

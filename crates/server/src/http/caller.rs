@@ -93,10 +93,13 @@ async fn existing_job(parts: &mut Parts, app: &App, project: &Project) -> Result
     app.jobs.find(&project.id, &id).await?.map(drop).ok_or(ApiError::NoSuchJob)
 }
 
-/// Off the path of the answer: a poll must not wait for a disk.
+/// Off the path of the answer: a poll must not wait for a disk. Of those that a disk which hangs keeps, there are only
+/// so many; the next poll notes the use as well.
 fn touch(app: &App, key: ApiKey) {
+    let Ok(turn) = app.touches.clone().try_acquire_owned() else { return };
     let accounts = app.accounts.clone();
     tokio::spawn(async move {
+        let _turn = turn;
         if let Err(error) = accounts.touch_key(&key).await {
             tracing::warn!("the last use of key {} was not noted: {error}", key.id);
         }

@@ -4,8 +4,9 @@ use axum::Json;
 use axum::http::header::{ACCEPT_ENCODING, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
+use machine::Trouble;
 use store::{PromptError, StoreError, Usage};
-use traffic::TakeError;
+use traffic::{Failure, TakeError};
 use wire::Detail;
 
 use super::limits;
@@ -77,6 +78,10 @@ pub(crate) enum ApiError {
     NoHost,
     #[error("the server's store does not answer just now; send this again a little later")]
     Unavailable(#[source] StoreError),
+    #[error("the server cannot use its disk just now; send this again a little later")]
+    Machine(#[source] Trouble),
+    #[error("the server is not ready: {0}")]
+    NotReady(String),
     #[error("internal error; the server's log has the cause under this answer's X-Request-Id")]
     Internal(#[from] anyhow::Error),
 }
@@ -101,9 +106,13 @@ impl ApiError {
             Self::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
             Self::LimitReached(_) | Self::TooManyBeacons(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::BadPrompt(_) | Self::Invalid { .. } => StatusCode::BAD_REQUEST,
-            Self::Busy | Self::ViewsElsewhere | Self::DirectoryLost | Self::NoHost | Self::Unavailable(_) => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
+            Self::Busy
+            | Self::ViewsElsewhere
+            | Self::DirectoryLost
+            | Self::NoHost
+            | Self::Unavailable(_)
+            | Self::Machine(_)
+            | Self::NotReady(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -131,7 +140,7 @@ impl ApiError {
             Self::Busy => "busy",
             Self::DirectoryLost => "data_directory_lost",
             Self::NoHost => "no_host",
-            Self::Unavailable(_) => "unavailable",
+            Self::Unavailable(_) | Self::Machine(_) | Self::NotReady(_) => "unavailable",
             Self::Internal(_) => "internal",
         }
     }
@@ -139,7 +148,19 @@ impl ApiError {
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
-        Self::Unavailable(error)
+        match error {
+            StoreError::Machine(trouble) => Self::Machine(trouble),
+            other => Self::Unavailable(other),
+        }
+    }
+}
+
+impl From<Failure> for ApiError {
+    fn from(failure: Failure) -> Self {
+        match failure.trouble() {
+            Some(trouble) => Self::Machine(trouble),
+            None => Self::Internal(failure.into()),
+        }
     }
 }
 
@@ -148,7 +169,7 @@ impl From<TakeError> for ApiError {
         match error {
             TakeError::Busy => Self::Busy,
             TakeError::NotNext(bytes) => not_next(bytes),
-            failed => Self::Internal(failed.into()),
+            TakeError::Failed(failure) => failure.into(),
         }
     }
 }
@@ -163,6 +184,9 @@ impl IntoResponse for ApiError {
         match &self {
             Self::Internal(cause) => tracing::error!("request failed: {cause:#}"),
             Self::Unavailable(cause) => tracing::error!("the store failed: {cause}"),
+            Self::Machine(trouble) => {
+                tracing::error!("the machine is in trouble: {trouble} ({})", trouble.detail());
+            }
             _ => {}
         }
         let details = match &self {
@@ -173,7 +197,8 @@ impl IntoResponse for ApiError {
             error: self.to_string(),
             details: details.into_iter().map(|message| Detail { message }).collect(),
         };
-        let mut response = (self.status(), Json(body)).into_response();
+        let status = self.status();
+        let mut response = (status, Json(body)).into_response();
         let headers = response.headers_mut();
         headers.insert(ERROR_CODE, HeaderValue::from_static(self.code()));
         match self {
@@ -183,11 +208,11 @@ impl IntoResponse for ApiError {
             Self::UnsupportedCoding => {
                 headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip, zstd"));
             }
-            Self::Busy | Self::ViewsElsewhere | Self::DirectoryLost | Self::NoHost | Self::Unavailable(_) => {
-                headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
-            }
             Self::LimitReached(usage) => limits::refused(headers, &usage),
             Self::TooManyBeacons(refused) => limits::refused_beacon(headers, refused),
+            _ if status == StatusCode::SERVICE_UNAVAILABLE => {
+                headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            }
             _ => {}
         }
         response

@@ -10,8 +10,8 @@ pub(super) async fn alive() -> &'static str {
     "ok\n"
 }
 
-/// `GET /readyz`: it can do its work, as far as the store is concerned.
+/// `GET /readyz`: it can do its work, which takes writes.
 pub(super) async fn ready(State(app): State<App>) -> Result<&'static str, ApiError> {
-    app.sessions.anyone_signed_in().await?;
+    app.readiness.check(&app).await.map_err(ApiError::NotReady)?;
     Ok("ready\n")
 }

@@ -23,7 +23,7 @@ pub(super) async fn show(
     uri: Uri,
 ) -> Result<Answer<ImportProgress>, ApiError> {
     let file = segment(&uri, FILE).unwrap_or_default();
-    let progress = app.views.progress(&caller.project.id.0, &file).await.map_err(anyhow::Error::from)?;
+    let progress = app.views.progress(&caller.project.id.0, &file).await?;
     Ok(Answer(match progress {
         Some(Progress { bytes, hash }) => ImportProgress { bytes, hash: Some(hash) },
         None => ImportProgress { bytes: 0, hash: None },

@@ -4,7 +4,7 @@ use axum::extract::FromRequestParts;
 use axum::http::header::{HeaderValue, RETRY_AFTER};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
-use store::{Limit, Project, Usage};
+use store::{Limit, Project, StoreError, Usage};
 
 use super::caller::visible_project_id;
 use super::error::ApiError;
@@ -47,6 +47,16 @@ pub(super) async fn room(app: &App, limit: &Limit) -> Result<(), ApiError> {
     match app.rates.reached(limit).await? {
         Some(usage) => Err(ApiError::LimitReached(usage)),
         None => Ok(()),
+    }
+}
+
+/// Counts a question. While the count cannot be written down for trouble of the machine, the question is answered
+/// all the same.
+pub(super) async fn count(app: &App, limit: &Limit) -> Result<Option<Usage>, ApiError> {
+    match app.rates.count(limit).await {
+        Ok(counted) => counted.map(Some).map_err(ApiError::LimitReached),
+        Err(StoreError::Machine(_)) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 

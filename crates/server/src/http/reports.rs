@@ -33,7 +33,7 @@ pub(super) async fn series(
     let project = &caller.project.id.0;
     let series = match app.reports.series(project, &asked.range, interval, path.as_deref()).await {
         Ok(series) => series,
-        Err(SeriesError::Failed(failure)) => return Err(anyhow::Error::from(failure).into()),
+        Err(SeriesError::Failed(failure)) => return Err(failure.into()),
         Err(error) => return Err(ApiError::invalid("invalid_query", error.to_string())),
     };
     let points: Vec<Point> = series.points.into_iter().map(point).collect();
@@ -53,7 +53,7 @@ pub(super) async fn agents(
 ) -> Result<Response, ApiError> {
     let (asked, portion) = Asked::of(&app, &caller, (&uri, &headers), asked::portion).await?;
     let found = app.reports.agents(&caller.project.id.0, &asked.range, &portion).await;
-    let found = found.map_err(anyhow::Error::from)?;
+    let found = found?;
     if asked.csv {
         let file = files::agents(&app, found.agents).ok_or(ApiError::Busy)?;
         return Ok(asked.part(file, &portion, found.has_more));
@@ -80,7 +80,7 @@ pub(super) async fn referrers(
 ) -> Result<Response, ApiError> {
     let (asked, portion) = Asked::of(&app, &caller, (&uri, &headers), asked::portion).await?;
     let found = app.reports.referrers(&caller.project.id.0, &asked.range, &portion).await;
-    let found = found.map_err(anyhow::Error::from)?;
+    let found = found?;
     if asked.csv {
         let file = files::referrers(&app, found.hosts).ok_or(ApiError::Busy)?;
         return Ok(asked.part(file, &portion, found.has_more));
@@ -106,7 +106,7 @@ pub(super) async fn not_found(
 ) -> Result<Response, ApiError> {
     let (asked, portion) = Asked::of(&app, &caller, (&uri, &headers), asked::pages).await?;
     let found = app.reports.not_found(&caller.project.id.0, &asked.range, &portion).await;
-    let found = found.map_err(anyhow::Error::from)?;
+    let found = found?;
     if asked.csv {
         let file = files::not_found(&app, found.pages).ok_or(ApiError::Busy)?;
         return Ok(asked.part(file, &portion, found.has_more));
@@ -124,7 +124,7 @@ pub(super) async fn live(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (asked, ()) = Asked::of(&app, &caller, (&uri, &headers), |_, _| ()).await?;
-    let live = app.reports.live(&caller.project.id.0).await.map_err(anyhow::Error::from)?;
+    let live = app.reports.live(&caller.project.id.0).await?;
     let minutes: Vec<Point> = live.minutes.into_iter().map(point).collect();
     if asked.csv {
         return Ok(asked.whole(points_file(&app, "live", minutes)?));
@@ -147,7 +147,7 @@ pub(super) async fn reclassify(
 ) -> Result<Response, ApiError> {
     let (asked, ()) = Asked::of(&app, &caller, (&uri, &headers), |_, _| ()).await?;
     let from = asked.range.from().unwrap_or_default();
-    let done = app.reports.reclassify(&caller.project.id.0, from).await.map_err(anyhow::Error::from)?;
+    let done = app.reports.reclassify(&caller.project.id.0, from).await?;
     let day = |at: i64| moment(at).chars().take("2026-11-15".len()).collect();
     Ok(asked.whole(Answer(Reclassified {
         events: done.events,

@@ -56,4 +56,8 @@ impl<V: Views> Views for Counted<V> {
     async fn close(&self) {
         self.views.close().await;
     }
+
+    async fn prove_write(&self) -> Result<(), Failure> {
+        self.views.prove_write().await
+    }
 }

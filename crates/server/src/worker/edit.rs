@@ -113,7 +113,10 @@ async fn edit(job: Job, mut steps: Steps) -> Result<Made, Stop> {
     let ground = steps.app.grounds.of(project, docs_path, &job.tree).map_err(AgentError::from)?;
     let mut files = Overlay::over(job.tree, ground);
     let task = Task { prompt: &job.prompt, instructions: &job.instructions, before: &job.before };
-    let (report, ended) = match job.editor.edit(&task, &mut files, &mut steps).await {
+    let edited = job.editor.edit(&task, &mut files, &mut steps).await;
+    // An editor that could not read a file may have gone on as if it were not there.
+    steps.base.check()?;
+    let (report, ended) = match edited {
         Ok(report) => (report, None),
         Err(AgentError::Ended(sentence)) => (Report::default(), Some(sentence)),
         Err(error) => return Err(Stop::from(error).after(steps.spent)),
@@ -199,17 +202,8 @@ fn interrupted(error: StoreError) -> AgentError {
         return AgentError::Ended(format!("the model's answer cannot be kept: {error}"));
     }
     tracing::warn!("the run is broken off: {error}");
-    AgentError::Cancelled
-}
-
-impl From<AgentError> for Stop {
-    fn from(error: AgentError) -> Self {
-        match error {
-            AgentError::Cancelled => Self::GiveBack("the server is stopping".into()),
-            AgentError::Later { sentence, after } => {
-                Self::Later { sentence: format!("waiting for the model: {sentence}"), after }
-            }
-            other => Self::failed(other.to_string()),
-        }
+    match error {
+        StoreError::Machine(trouble) => AgentError::Machine(trouble),
+        _ => AgentError::Cancelled,
     }
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use agent::Report;
 use agent::model::{Prices, Usage};
-use agent::{plain_body, plain_title};
+use agent::{AgentError, Report, plain_body, plain_title};
 use forge::{PullRequest, State};
-use pages::Edits;
+use machine::Trouble;
+use pages::{Edits, FilesError};
 use serde_json::{Value, json};
 use store::{Ending, Job, Outcome, StoreError};
 
@@ -25,6 +25,10 @@ pub(super) enum Stop {
     GiveBack(String),
     /// The host or the model is in trouble, or wants to be left alone for a while.
     Later { sentence: String, after: Option<Duration> },
+    /// This machine is in trouble: the job waits until that is over, however long it takes.
+    Machine(Trouble),
+    /// It failed, and it is to be seen whether that is trouble of the machine in other words.
+    Doubtful { sentence: String, spent: Option<Spent> },
     /// It cannot be done; the sentence is for whoever asked for it.
     Failed(String),
     /// The agent was ended before it was done; what it had made is worth a look.
@@ -48,8 +52,13 @@ impl Stop {
     pub(super) fn after(self, spent: Spent) -> Self {
         match self {
             Self::Failed(sentence) => Self::Ended { sentence, diff: String::new(), spent },
+            Self::Doubtful { sentence, .. } => Self::Doubtful { sentence, spent: Some(spent) },
             other => other,
         }
+    }
+
+    fn doubtful(sentence: impl Into<String>) -> Self {
+        Self::Doubtful { sentence: sentence.into(), spent: None }
     }
 }
 
@@ -57,6 +66,7 @@ impl From<StoreError> for Stop {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::LeaseLost(_) => Self::LeaseLost,
+            StoreError::Machine(trouble) => Self::Machine(trouble),
             // It would be made, and paid for, again and again.
             StoreError::BadEntry(_) => Self::Failed(format!("what was said cannot be kept: {error}")),
             other => Self::GiveBack(other.to_string()),
@@ -66,6 +76,9 @@ impl From<StoreError> for Stop {
 
 impl From<forge::Error> for Stop {
     fn from(error: forge::Error) -> Self {
+        if let Some(trouble) = Trouble::find(&error) {
+            return Self::Machine(trouble);
+        }
         match error {
             // Ours, not the repository's fault.
             forge::Error::Records(cause) => Self::GiveBack(cause.to_string()),
@@ -75,6 +88,27 @@ impl From<forge::Error> for Stop {
                 Self::Later { sentence: later.to_string(), after: None }
             }
             busy @ forge::Error::NoRoom(_) => Self::GiveBack(busy.to_string()),
+            // What cannot be read looks like what is not there.
+            doubtful @ (forge::Error::Repository(_)
+            | forge::Error::NoSuchBranch(_)
+            | forge::Error::Git(_)
+            | forge::Error::Io(_)) => Self::doubtful(doubtful.to_string()),
+            other => Self::failed(other.to_string()),
+        }
+    }
+}
+
+impl From<AgentError> for Stop {
+    fn from(error: AgentError) -> Self {
+        if let Some(trouble) = Trouble::find(&error) {
+            return Self::Machine(trouble);
+        }
+        match error {
+            AgentError::Cancelled => Self::GiveBack("the server is stopping".into()),
+            AgentError::Later { sentence, after } => {
+                Self::Later { sentence: format!("waiting for the model: {sentence}"), after }
+            }
+            unread @ AgentError::Files(FilesError::Tree(_)) => Self::doubtful(unread.to_string()),
             other => Self::failed(other.to_string()),
         }
     }

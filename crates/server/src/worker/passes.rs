@@ -12,12 +12,14 @@ use tracing::Instrument;
 use super::give_up::give_up;
 use super::outcome::{Stop, ended, failed};
 use super::run::{last, pass};
-use super::{later, pause};
+use super::{doubt, later, pause};
 use crate::app::App;
 use crate::metrics::{Counter, Labels};
 
 /// How long to wait before the store is asked again.
 const AGAIN: Duration = Duration::from_secs(2);
+/// The longest wait for a store that cannot be written.
+const LONGEST: Duration = Duration::from_secs(15);
 
 /// Runs the leased job to its end, or until `alive` is over.
 pub(super) async fn see_through(app: &App, lease: Lease, alive: &CancellationToken) {
@@ -56,6 +58,13 @@ async fn one_pass(app: &App, lease: &Lease, alive: &CancellationToken) -> Result
         result = unbroken(run) => result,
         () = alive.cancelled() => Err(Stop::GiveBack("it was told to stop".into())),
     };
+    let result = match result {
+        Err(Stop::Doubtful { sentence, spent }) => Err(doubt::settled(app, lease, sentence, spent).await),
+        other => other,
+    };
+    if !matches!(result, Err(Stop::Machine(_))) {
+        app.delays.over(&lease.job.id);
+    }
     match result {
         Err(Stop::Failed(sentence)) => Ok((failed(sentence), last(&waiting))),
         Err(Stop::Ended { sentence, diff, spent }) => {
@@ -79,13 +88,20 @@ async fn let_go(app: &App, lease: &Lease, why: Stop, alive: &CancellationToken) 
     if let Stop::GiveBack(why) | Stop::Failed(why) | Stop::Later { sentence: why, .. } = &why {
         tracing::info!("job {id} is given back: {why}");
     }
+    if let Stop::Machine(trouble) = &why {
+        tracing::warn!("job {id} is delayed: {trouble} ({})", trouble.detail());
+        if later::delay(app, lease, trouble).await.is_ok() {
+            return app.metrics.run_ended("put_off");
+        }
+    }
     if let Stop::Later { sentence, after } = &why
         && later::put_off(app, lease, sentence, *after).await.is_ok()
     {
         return app.metrics.run_ended("put_off");
     }
     // Also after a lost lease: if the job is to be archived, this is what the archive waits for.
-    match until_answered(alive, || around("release", app.queue.release(lease))).await {
+    let beat = || app.queue.beat(&lease.worker);
+    match until_answered(&app.stop, alive, beat, || around("release", app.queue.release(lease))).await {
         Ok(()) => app.metrics.run_ended("given_back"),
         Err(StoreError::LeaseLost(_)) => {
             tracing::warn!("job {id} passed to another worker, or was stopped");
@@ -98,22 +114,61 @@ async fn let_go(app: &App, lease: &Lease, why: Stop, alive: &CancellationToken) 
 }
 
 /// Asks until the store answers, or the lease is to run out: as long as this worker is believed to be alive, nobody
-/// else takes up what it holds, whether it works on it or not.
-async fn until_answered<F>(
+/// else takes up what it holds, whether it works on it or not. While the store cannot be written, the lease runs out and
+/// nobody can take the job up either: then it is asked until the server stops, and a heartbeat goes first, so that the
+/// attempt is not held against the job.
+async fn until_answered<B, F>(
+    stop: &CancellationToken,
     alive: &CancellationToken,
+    mut beat: impl FnMut() -> B,
     mut release: impl FnMut() -> F,
 ) -> Result<(), StoreError>
 where
+    B: Future<Output = Result<(), StoreError>>,
     F: Future<Output = Result<(), StoreError>>,
 {
+    let mut waits = Waits::default();
     loop {
         match release().await {
-            Err(error) if !matches!(error, StoreError::LeaseLost(_)) && !alive.is_cancelled() => {
+            Err(error) if is_worth_waiting(&error, stop, alive) => {
                 tracing::warn!("the job is not given back yet: {error}");
+                waits.after(&error, stop, alive, &mut beat).await;
             }
             answered => return answered,
         }
-        pause(alive, AGAIN).await;
+    }
+}
+
+fn is_worth_waiting(error: &StoreError, stop: &CancellationToken, alive: &CancellationToken) -> bool {
+    match error {
+        StoreError::LeaseLost(_) => false,
+        StoreError::Machine(_) => !stop.is_cancelled(),
+        _ => !alive.is_cancelled(),
+    }
+}
+
+/// The waits between questions to a store that does not take the answer.
+#[derive(Default)]
+struct Waits(u32);
+
+impl Waits {
+    async fn after<B>(
+        &mut self,
+        error: &StoreError,
+        stop: &CancellationToken,
+        alive: &CancellationToken,
+        beat: impl FnOnce() -> B,
+    ) where
+        B: Future<Output = Result<(), StoreError>>,
+    {
+        if !matches!(error, StoreError::Machine(_)) {
+            return pause(alive, AGAIN).await;
+        }
+        pause(stop, AGAIN.saturating_mul(1 << self.0.min(16)).min(LONGEST)).await;
+        self.0 += 1;
+        if let Err(error) = beat().await {
+            tracing::debug!("the heartbeat was not taken: {error}");
+        }
     }
 }
 
@@ -126,7 +181,7 @@ async fn finish(
     read: u32,
     alive: &CancellationToken,
 ) -> Option<Lease> {
-    let id = &lease.job.id;
+    let (id, mut waits) = (&lease.job.id, Waits::default());
     loop {
         match around("finish", app.queue.finish(lease, ending.clone(), read)).await {
             Ok(next) => {
@@ -141,12 +196,14 @@ async fn finish(
                 let_go(app, lease, Stop::LeaseLost, alive).await;
                 return None;
             }
-            Err(error) => tracing::error!("the end of job {id} was not kept: {error}"),
+            Err(error) => {
+                tracing::error!("the end of job {id} was not kept: {error}");
+                if !is_worth_waiting(&error, &app.stop, alive) {
+                    return None;
+                }
+                waits.after(&error, &app.stop, alive, || app.queue.beat(&lease.worker)).await;
+            }
         }
-        if alive.is_cancelled() {
-            return None;
-        }
-        pause(alive, AGAIN).await;
     }
 }
 
@@ -160,6 +217,8 @@ fn how(outcome: &Outcome) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use machine::{Cause, Trouble};
+
     use super::*;
 
     #[tokio::test(start_paused = true)]
@@ -171,11 +230,41 @@ mod tests {
             let answer = if asked < 5 { down() } else { Ok(()) };
             async { answer }
         };
-        assert!(until_answered(&alive, release).await.is_ok());
+        let (stop, mut beats) = (CancellationToken::new(), 0);
+        let mut beat = || {
+            beats += 1;
+            async { Ok(()) }
+        };
+        assert!(until_answered(&stop, &alive, &mut beat, release).await.is_ok());
         assert_eq!(asked, 5);
         // Whoever is not believed to be alive any more need not say so.
         alive.cancel();
-        assert!(until_answered(&alive, || async { down() }).await.is_err());
+        assert!(until_answered(&stop, &alive, &mut beat, || async { down() }).await.is_err());
+        assert_eq!(beats, 0);
+    }
+
+    /// The heartbeat cannot be written either, so that the worker is soon believed to be dead. Its job must not be
+    /// charged with that.
+    #[tokio::test(start_paused = true)]
+    async fn while_the_store_cannot_be_written_a_job_is_given_back_however_long_that_takes() {
+        let full = || Err(StoreError::Machine(Trouble::new(Cause::DiskFull, "")));
+        let (stop, alive) = (CancellationToken::new(), CancellationToken::new());
+        alive.cancel();
+        let (mut asked, mut beats, began) = (0, 0, tokio::time::Instant::now());
+        let beat = || {
+            beats += 1;
+            async { Ok(()) }
+        };
+        let release = || {
+            asked += 1;
+            let answer = if asked <= 6 { full() } else { Ok(()) };
+            async { answer }
+        };
+        assert!(until_answered(&stop, &alive, beat, release).await.is_ok());
+        assert_eq!((asked, beats), (7, 6));
+        assert_eq!(began.elapsed().as_secs(), 2 + 4 + 8 + 15 + 15 + 15, "it asks less and less often");
+        stop.cancel();
+        assert!(until_answered(&stop, &alive, || async { Ok(()) }, || async { full() }).await.is_err());
     }
 
     #[tokio::test]

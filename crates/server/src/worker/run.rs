@@ -33,7 +33,7 @@ pub(super) async fn pass(
         return Ok((run.open_pull(&base_ref, &base, change).await?, 0));
     }
     let (base_ref, base) = run.base().await?;
-    if let Some(change) = run.change_so_far().await {
+    if let Some(change) = run.change_so_far().await? {
         around("pushing", run.note(vec![run.pushing(&change)])).await?;
         return Ok((run.publish(&base_ref, &base, &change).await?, 0));
     }
@@ -84,7 +84,7 @@ impl<'a> Run<'a> {
     async fn base(&self) -> Result<(String, Oid), Stop> {
         if let Some((name, commit)) = &self.lease.resume.base {
             let commit = Oid::parse(commit)?;
-            if self.cache.has(&commit).await || self.is_fetched(&commit).await? {
+            if self.cache.contains(&commit)? || self.is_fetched(&commit).await? {
                 return Ok((name.clone(), commit));
             }
         }
@@ -111,7 +111,7 @@ impl<'a> Run<'a> {
         let pin = format!("{}-start", self.pin);
         match self.cache.fetch_commit(&self.host.remote(), commit, &pin).await {
             Ok(()) => Ok(true),
-            Err(later @ forge::Error::Later { .. }) => Err(later.into()),
+            Err(error @ (forge::Error::Later { .. } | forge::Error::Machine(_))) => Err(error.into()),
             Err(_) => Ok(false),
         }
     }
@@ -214,14 +214,17 @@ impl<'a> Run<'a> {
     }
 
     /// What an earlier attempt committed, if the commit is still to be had here or on the host.
-    async fn change_so_far(&self) -> Option<Change> {
-        let change = self.lease.resume.change.clone()?;
-        let commit = Oid::parse(&change.head_commit).ok()?;
-        if self.cache.has(&commit).await {
-            return Some(change);
+    async fn change_so_far(&self) -> Result<Option<Change>, Stop> {
+        let Some(change) = self.lease.resume.change.clone() else { return Ok(None) };
+        let Ok(commit) = Oid::parse(&change.head_commit) else { return Ok(None) };
+        if self.cache.contains(&commit)? {
+            return Ok(Some(change));
         }
-        let pushed = self.cache.fetch(&self.host.remote(), &self.lease.job.branch, &self.pin).await.ok()?;
-        (pushed == commit).then_some(change)
+        match self.cache.fetch(&self.host.remote(), &self.lease.job.branch, &self.pin).await {
+            Ok(pushed) => Ok((pushed == commit).then_some(change)),
+            Err(trouble @ forge::Error::Machine(_)) => Err(trouble.into()),
+            Err(_) => Ok(None),
+        }
     }
 
     /// The prompt of a first run, and every follow-up that has no answer yet.
@@ -236,6 +239,7 @@ impl<'a> Run<'a> {
         let tree = Committed::new(self.cache.snapshot(base)?);
         let (docs_path, law) = (self.project.docs_path.clone(), self.law.clone());
         let instructions = said::instructions(&tree, docs_path.as_deref());
+        tree.check()?;
         let before = said::before(self.app, self.lease, base).await?;
         let prompts = self.prompts(waiting);
         let (prompt, read) = (agent::joined(&prompts), last(said::heard(&before, &prompts, waiting)));
@@ -248,10 +252,12 @@ impl<'a> Run<'a> {
     async fn judge(&self, base: &Oid, made: Made) -> Result<Made, Stop> {
         let tree = Committed::new(self.cache.snapshot(base)?);
         let asked = said::by_people(self.app, self.lease).await?;
-        let law = self.law.clone();
+        let (law, read) = (self.law.clone(), tree.clone());
         // A change of thousands of pages takes its time.
         let judging = move || guard::judge(&law, tree, &asked, made);
         let judged = tokio::task::spawn_blocking(judging).await;
+        // What could not be read is no reason to refuse a change, nor to let one pass.
+        read.check()?;
         judged.map_err(|_| Stop::failed("the change could not be judged, so it was not published"))?
     }
 
@@ -282,7 +288,7 @@ impl<'a> Run<'a> {
     async fn diff(&self, base: &Oid, commit: &Oid) -> Result<String, Stop> {
         let origin = self.lease.resume.origin.as_deref().and_then(|origin| Oid::parse(origin).ok());
         if let Some(origin) = origin
-            && self.cache.has(&origin).await
+            && self.cache.contains(&origin)?
         {
             return Ok(self.cache.diff(&origin, commit).await?);
         }

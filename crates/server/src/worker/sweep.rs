@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use forge::{PullRequest, State};
+use machine::Trouble;
 use store::{NewEvent, PullState, StoreError, Sweep};
 use tokio_util::sync::CancellationToken;
 
@@ -55,7 +56,7 @@ async fn one(app: &App, sweep: &Sweep) -> Result<(), StoreError> {
         }
         Ok(None) if sweep.tries >= LOOKS => app.sweeps.swept(sweep, None, None).await,
         Ok(None) => app.sweeps.sweep_again(sweep, wait(sweep.tries)).await,
-        Err(error) if sweep.tries >= MOST => {
+        Err(error) if sweep.tries >= MOST && Trouble::find(&error).is_none() => {
             let message = format!(
                 "It is not known whether the job left a pull request for {} on its host: {error}",
                 sweep.job.branch

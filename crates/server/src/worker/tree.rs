@@ -1,30 +1,49 @@
 //! A commit of `forge` as a tree of `pages`: where the two meet.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use forge::{Kind, Snapshot, TreeId};
+use machine::Trouble;
 use pages::{Entry, FilesError, Tree};
 
+use super::outcome::Stop;
+
 #[derive(Clone)]
-pub(super) struct Committed(Arc<Snapshot>);
+pub(super) struct Committed {
+    snapshot: Arc<Snapshot>,
+    /// The first trouble of the machine that a read met. Who reads may take a file that it cannot read for none.
+    trouble: Arc<OnceLock<Trouble>>,
+}
 
 impl Committed {
     pub(super) fn new(snapshot: Snapshot) -> Self {
-        Self(Arc::new(snapshot))
+        Self { snapshot: Arc::new(snapshot), trouble: Arc::default() }
     }
 
     pub(super) fn id(&self) -> TreeId {
-        self.0.tree()
+        self.snapshot.tree()
     }
 
     pub(super) fn has_names_of(&self, tree: TreeId) -> bool {
-        self.0.has_names_of(tree)
+        self.snapshot.has_names_of(tree)
+    }
+
+    /// Fails when a read of this tree, or of a clone of it, met trouble of the machine.
+    pub(super) fn check(&self) -> Result<(), Stop> {
+        self.trouble.get().map_or(Ok(()), |trouble| Err(Stop::Machine(trouble.clone())))
+    }
+
+    fn unreadable(&self, error: forge::Error) -> FilesError {
+        if let Some(trouble) = Trouble::find(&error) {
+            let _ = self.trouble.set(trouble);
+        }
+        FilesError::Tree(Box::new(error))
     }
 }
 
 impl Tree for Committed {
     fn list(&self) -> Result<Vec<Entry>, FilesError> {
-        let entries = self.0.entries().map_err(unreadable)?;
+        let entries = self.snapshot.entries().map_err(|error| self.unreadable(error))?;
         let entry = |entry: forge::Entry| Entry {
             path: entry.path,
             kind: match entry.kind {
@@ -37,14 +56,10 @@ impl Tree for Committed {
     }
 
     fn read(&self, path: &str, at_most: usize) -> Result<Vec<u8>, FilesError> {
-        match self.0.read(path, at_most) {
+        match self.snapshot.read(path, at_most) {
             Ok(bytes) => bytes.ok_or_else(|| FilesError::NotFound(path.to_owned())),
             Err(forge::Error::TooLarge(_)) => Err(FilesError::TooLarge(path.to_owned())),
-            Err(error) => Err(unreadable(error)),
+            Err(error) => Err(self.unreadable(error)),
         }
     }
-}
-
-fn unreadable(error: forge::Error) -> FilesError {
-    FilesError::Tree(Box::new(error))
 }

@@ -54,8 +54,7 @@ impl Story {
 
     /// What a command beside the server has.
     async fn admin(&self) -> Admin {
-        let dir = DataDir::find(&self.server.data()).unwrap();
-        Admin::look(&self.settings, &dir, self.server.clock.clone()).await.unwrap()
+        Admin::open_existing(&self.settings, self.server.clock.clone()).await.unwrap()
     }
 
     async fn confirm(&self) {

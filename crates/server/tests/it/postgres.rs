@@ -1,5 +1,6 @@
 //! The same server on PostgreSQL: its whole way once, and what it says when the database is gone.
 
+use jiff::SignedDuration;
 use serde_json::json;
 use server::Worker;
 use tempfile::TempDir;
@@ -108,6 +109,46 @@ async fn a_database_that_is_gone_is_a_503_and_an_odd_path_a_404() {
         answer.to_string(),
         r#"503 {"error":"the server's store does not answer just now; send this again a little later"}"#
     );
+}
+
+/// As after a failover to a standby: every session that begins now may only read.
+fn set_read_only(database: &Database, to: &str) {
+    let set = format!("ALTER DATABASE %I SET default_transaction_read_only = {to}");
+    database.sql(&format!(
+        "SET TRANSACTION READ WRITE; DO $$ BEGIN EXECUTE format('{set}', current_database()); END $$"
+    ));
+    database.close();
+    database.open_again();
+}
+
+#[tokio::test]
+async fn readyz_proves_a_write_to_the_database_and_reads_go_on_without() {
+    let Some((server, database, _keys)) = on_postgres().await else { return };
+    let team = server.team("acme", &[("a.md", "one\n")]).await;
+    let ready = async || {
+        server.clock.advance(SignedDuration::from_secs(5));
+        server.get("", "/readyz").await
+    };
+    assert_eq!(ready().await.to_string(), "200 ready\n");
+    set_read_only(&database, "on");
+    let told = ready().await;
+    let sentence = "the disk of the PostgreSQL server is read-only; make it writable again";
+    // The first one may find that its connection was cut.
+    let told = if told.body.contains("read-only") { told } else { ready().await };
+    assert_eq!(told.to_string(), format!(r#"503 {{"error":"the server is not ready: {sentence}"}}"#));
+    for list in
+        [format!("/v2/agent/{}/jobs", team.project.id), format!("/v1/analytics/{}/views", team.project.id)]
+    {
+        while server.get(&team.key, &list).await.status != 200 {}
+    }
+    let jobs = format!("/v2/agent/{}/job", team.project.id);
+    let refused = server.post(&team.key, &jobs, &json!({ "prompt": "Fix links" })).await;
+    assert_eq!((refused.status, refused.header("x-error-code")), (503, "unavailable"), "{refused}");
+    set_read_only(&database, "off");
+    while ready().await.status != 200 {}
+    // Connections that were cut are found one by one.
+    let create = async || server.post(&team.key, &jobs, &json!({ "prompt": "Fix links" })).await.status;
+    while create().await != 201 {}
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -11,12 +11,12 @@ use super::once::{self, Request};
 use super::rates::Counts;
 use super::{now, text, undone, write};
 use crate::kept::{from_ms, to_json};
-use crate::shared::words;
+use crate::shared::Told;
 use crate::terms::KEPT;
 use crate::{Job, NewEvent, NewJob, ProjectId, Receipt, Result, Terms};
 
 type Asked = (NewJob, Terms);
-pub(super) type Creates = Together<ProjectId, Asked, std::result::Result<Receipt, String>>;
+pub(super) type Creates = Together<ProjectId, Asked, Told<Receipt>>;
 
 pub(super) fn creates(pool: PgPool, guard: Arc<ClockGuard>) -> Creates {
     Together::new(move |_, asked| {
@@ -25,7 +25,7 @@ pub(super) fn creates(pool: PgPool, guard: Arc<ClockGuard>) -> Creates {
             match write(|| insert(&pool, &guard, &asked)).await {
                 Ok(receipts) => receipts.into_iter().map(Ok).collect(),
                 // Their project is gone, or the database is: it is the same for all of them.
-                Err(error) => vec![Err(words(error)); asked.len()],
+                Err(error) => vec![Err(Arc::new(error)); asked.len()],
             }
         }
         .boxed()

@@ -2,6 +2,7 @@
 //! often than it answers.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use base::Together;
 use futures_util::FutureExt;
@@ -9,11 +10,11 @@ use futures_util::FutureExt;
 use super::jobs::job;
 use super::reads::Reads;
 use super::text;
-use crate::shared::words;
+use crate::shared::Told;
 use crate::{Job, JobId, ProjectId, Result};
 
 type Asked = (ProjectId, JobId);
-pub(super) type Finds = Together<(), Asked, std::result::Result<Option<Job>, String>>;
+pub(super) type Finds = Together<(), Asked, Told<Option<Job>>>;
 
 pub(super) fn finds(reads: Reads) -> Finds {
     Together::new(move |(), asked: Vec<Asked>| {
@@ -21,7 +22,7 @@ pub(super) fn finds(reads: Reads) -> Finds {
         async move {
             match all_of(&reads, &asked).await {
                 Ok(found) => asked.iter().map(|asked| Ok(of_project(&found, asked))).collect(),
-                Err(error) => vec![Err(words(error)); asked.len()],
+                Err(error) => vec![Err(Arc::new(error)); asked.len()],
             }
         }
         .boxed()

@@ -117,16 +117,11 @@ impl Queue for PostgresStore {
     }
 
     async fn put_off(&self, lease: &Lease, wait: Duration, why: NewEvent) -> Result<()> {
-        let done = write(|| async {
-            let (mut tx, now) = self.fenced(lease).await?;
-            append(&mut tx, &lease.job.id, now, &why).await?;
-            give_back(&mut tx, &lease.job.id).await?;
-            let later = "UPDATE jobs SET not_before = $1, put_off = put_off + 1 WHERE id = $2";
-            let later = sqlx::query(later).bind(end_of(wait, now)).bind(&lease.job.id.0);
-            later.execute(&mut *tx).await?;
-            Ok(tx.commit().await?)
-        });
-        self.told(done.await)
+        self.later(lease, wait, why, 1).await
+    }
+
+    async fn delay(&self, lease: &Lease, wait: Duration, why: NewEvent) -> Result<()> {
+        self.later(lease, wait, why, 0).await
     }
 
     async fn release_all(&self, worker: &WorkerId) -> Result<()> {
@@ -156,6 +151,20 @@ impl Queue for PostgresStore {
 }
 
 impl PostgresStore {
+    /// Gives the job back for a while, and counts that as so many times.
+    async fn later(&self, lease: &Lease, wait: Duration, why: NewEvent, times: i64) -> Result<()> {
+        let done = write(|| async {
+            let (mut tx, now) = self.fenced(lease).await?;
+            append(&mut tx, &lease.job.id, now, &why).await?;
+            give_back(&mut tx, &lease.job.id).await?;
+            let later = "UPDATE jobs SET not_before = $1, put_off = put_off + $2 WHERE id = $3";
+            let later = sqlx::query(later).bind(end_of(wait, now)).bind(times).bind(&lease.job.id.0);
+            later.execute(&mut *tx).await?;
+            Ok(tx.commit().await?)
+        });
+        self.told(done.await)
+    }
+
     /// A transaction in which the lease stands, and what the time is.
     async fn fenced(&self, lease: &Lease) -> Result<(Transaction<'static, Postgres>, i64)> {
         let mut tx = self.begin().await?;

@@ -24,6 +24,7 @@ mod secrets;
 mod sessions;
 mod suspects;
 mod sweeps;
+mod trouble;
 mod upkeep;
 mod url;
 
@@ -45,6 +46,7 @@ use crate::shared::Shared;
 use crate::{ApiKey, MasterKey, Project, ProjectId, Result, StoreError};
 use bells::{Bells, Ear};
 use reads::Reads;
+pub(crate) use trouble::trouble;
 pub use url::DatabaseUrl;
 
 /// Of one process; each holds a connection of the database's, of which there are about a hundred.

@@ -11,14 +11,14 @@ use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 use super::once::{self, Request};
 use super::rates::Counts;
 use crate::kept::to_json;
-use crate::shared::words;
+use crate::shared::Told;
 use crate::terms::KEPT;
 use crate::{Job, NewEvent, ProjectId, Receipt, Result, Terms};
 
 /// Rows of one statement: there is one for each number of them that is kept prepared.
 const ROWS: usize = 32;
 
-pub(super) type Creates = Together<ProjectId, (Job, Terms), std::result::Result<Receipt, String>>;
+pub(super) type Creates = Together<ProjectId, (Job, Terms), Told<Receipt>>;
 
 pub(super) fn creates(db: Database, guard: Arc<ClockGuard>) -> Creates {
     Together::new(move |_, asked| {
@@ -27,7 +27,7 @@ pub(super) fn creates(db: Database, guard: Arc<ClockGuard>) -> Creates {
             match db.write(move |db| async move { insert(db, &asked, forget).await }.boxed()).await {
                 Ok(receipts) => receipts.into_iter().map(Ok).collect(),
                 // Their project is gone, or the disk is full: it is the same for all of them.
-                Err(error) => vec![Err(words(error)); count],
+                Err(error) => vec![Err(Arc::new(error)); count],
             }
         }
         .boxed()

@@ -126,17 +126,11 @@ impl Queue for SqliteStore {
     }
 
     async fn put_off(&self, lease: &Lease, wait: Duration, why: NewEvent) -> Result<()> {
-        self.fenced(lease, move |db, id, now| {
-            async move {
-                append(db, &id.0, now, why).await?;
-                give_back(db, &id).await?;
-                let later = "UPDATE jobs SET not_before = ?, put_off = put_off + 1 WHERE id = ?";
-                sqlx::query(later).bind(end_of(wait, now)).bind(&id.0).execute(db).await?;
-                Ok(())
-            }
-            .boxed()
-        })
-        .await
+        self.later(lease, wait, why, 1).await
+    }
+
+    async fn delay(&self, lease: &Lease, wait: Duration, why: NewEvent) -> Result<()> {
+        self.later(lease, wait, why, 0).await
     }
 
     async fn release_all(&self, worker: &WorkerId) -> Result<()> {
@@ -167,6 +161,21 @@ impl Queue for SqliteStore {
 }
 
 impl SqliteStore {
+    /// Gives the job back for a while, and counts that as so many times.
+    async fn later(&self, lease: &Lease, wait: Duration, why: NewEvent, times: u32) -> Result<()> {
+        self.fenced(lease, move |db, id, now| {
+            async move {
+                append(db, &id.0, now, why).await?;
+                give_back(db, &id).await?;
+                let later = "UPDATE jobs SET not_before = ?, put_off = put_off + ? WHERE id = ?";
+                sqlx::query(later).bind(end_of(wait, now)).bind(times).bind(&id.0).execute(db).await?;
+                Ok(())
+            }
+            .boxed()
+        })
+        .await
+    }
+
     /// Runs `work` only while `lease` stands.
     async fn fenced<T, F>(&self, lease: &Lease, work: F) -> Result<T>
     where

@@ -13,6 +13,13 @@ use crate::{Job, JobId, OrganizationId, ProjectId, Result, StoreError, Upkeep};
 
 #[async_trait]
 impl Upkeep for SqliteStore {
+    async fn prove_write(&self) -> Result<()> {
+        self.db.prove_write().await.map_err(|error| match error.trouble {
+            Some(trouble) => StoreError::Machine(trouble),
+            None => StoreError::Database(error.message),
+        })
+    }
+
     async fn trim(&self, after: Duration) -> Result<bool> {
         let Cutoff { before, kept_from, kept_to } = self.guard.cutoff(after);
         let old = sqlx::query_scalar(

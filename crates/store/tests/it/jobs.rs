@@ -21,6 +21,7 @@ every_backend! {
     a_lost_lease_writes_nothing,
     a_released_job_keeps_its_attempts_and_fences_the_old_lease,
     a_job_that_is_put_off_waits_and_keeps_its_attempts,
+    a_job_that_the_machine_delays_is_not_counted_as_put_off,
     a_take_up_finds_what_was_done,
     finishing_sets_status_link_and_last_event_in_one,
     events_are_numbered_without_gaps,
@@ -232,6 +233,30 @@ async fn a_job_that_is_put_off_waits_and_keeps_its_attempts(store: &dyn Store, c
     store.put_off(&lease, minute.unsigned_abs(), why).await.unwrap();
     clock.advance(minute);
     assert_eq!(store.lease_next(&worker(1)).await.unwrap().unwrap().resume.put_off, 1);
+}
+
+async fn a_job_that_the_machine_delays_is_not_counted_as_put_off(store: &dyn Store, clock: &TestClock) {
+    let project = project(store, "Acme").await;
+    let waiting = job(store, &project).await;
+    let minute = SignedDuration::from_mins(1);
+    let why = || NewEvent::new("waiting", "The disk is full".to_owned());
+    let lease = store.lease_next(&worker(1)).await.unwrap().unwrap();
+    store.put_off(&lease, minute.unsigned_abs(), why()).await.unwrap();
+    clock.advance(minute);
+    for _ in 0..5 {
+        let lease = store.lease_next(&worker(1)).await.unwrap().unwrap();
+        assert_eq!((lease.job.attempt, lease.resume.put_off), (1, 1));
+        store.delay(&lease, minute.unsigned_abs(), why()).await.unwrap();
+        assert!(matches!(
+            store.delay(&lease, minute.unsigned_abs(), why()).await,
+            Err(StoreError::LeaseLost(_))
+        ));
+        clock.advance(minute - MILLISECOND);
+        assert!(store.lease_next(&worker(1)).await.unwrap().is_none());
+        clock.advance(MILLISECOND);
+    }
+    let events = store.events(&project.id, &waiting.id, 0).await.unwrap().unwrap();
+    assert_eq!(events.iter().filter(|event| event.kind == "waiting").count(), 6);
 }
 
 /// On SQLite, where the one server that there is knows that the others are dead.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use base::SystemClock;
 use base::sqlite::Schema;
 use futures_util::future::join_all;
+use machine::Cause;
 use store::{
     Accounts, DatabaseUrl, Job, JobId, JobStore, Limit, MasterKey, NewEvent, NewJob, Once, PostgresStore,
     ProjectId, Prompt, PullState, Pulls, Queue, Rates, Receipt, Render, Secrets, Status, StoreError, Terms,
@@ -307,4 +308,21 @@ async fn what_can_be_better_later_is_told_from_what_cannot() {
     assert!(unknown.starts_with("create the database"), "{unknown}");
     database.close();
     assert_eq!(hint(&database.url()).await.unwrap(), away);
+}
+
+#[tokio::test]
+async fn trouble_of_the_databases_machine_is_known_by_its_code() {
+    use sqlx::Connection;
+    let Some(database) = cluster::Database::create() else { return };
+    let mut db = sqlx::PgConnection::connect(&database.url()).await.unwrap();
+    for (raise, cause) in [
+        ("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '53100'; END $$", Some(Cause::DiskFull)),
+        ("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '58030'; END $$", Some(Cause::DiskError)),
+        ("SELECT nonsense", None),
+        ("BEGIN READ ONLY; CREATE TABLE t (v INT)", Some(Cause::ReadOnly)),
+    ] {
+        let error = StoreError::from(sqlx::raw_sql(raise).execute(&mut db).await.unwrap_err());
+        let found = if let StoreError::Machine(trouble) = &error { Some(trouble.cause) } else { None };
+        assert_eq!(found, cause, "{error}");
+    }
 }

@@ -18,6 +18,16 @@ every_backend! {
     a_deleted_project_is_gone_at_once_and_whole,
     a_deleted_organization_takes_everything_with_it,
     a_settled_branch_is_named_until_it_is_gone,
+    a_write_is_proven_and_changes_nothing,
+}
+
+async fn a_write_is_proven_and_changes_nothing(store: &dyn Store, _: &TestClock) {
+    let project = project(store, "acme").await;
+    for _ in 0..3 {
+        store.prove_write().await.unwrap();
+    }
+    assert_eq!(store.projects(None).await.unwrap().len(), 1);
+    assert_eq!(store.project(&project.id).await.unwrap().unwrap().name, project.name);
 }
 
 const QUARTER: Duration = Duration::from_secs(90 * 24 * 60 * 60);

@@ -49,10 +49,20 @@ pub(super) async fn fold(
 }
 
 async fn take_journal(connection: &mut SqliteConnection, project: i64) -> Result<(Block, Ids), Failure> {
+    let journal = read_journal(connection, project).await?;
+    sqlx::query("DELETE FROM journal WHERE project = ?").bind(project).execute(connection).await?;
+    Ok(journal)
+}
+
+/// What came in since the last fold, and the ids among it.
+pub(super) async fn read_journal(
+    connection: &mut SqliteConnection,
+    project: i64,
+) -> Result<(Block, Ids), Failure> {
     let rows: Vec<(i64, Vec<u8>)> =
         sqlx::query_as("SELECT received, block FROM journal WHERE project = ? ORDER BY id")
             .bind(project)
-            .fetch_all(&mut *connection)
+            .fetch_all(connection)
             .await?;
     let (mut all, mut ids) = (Block::default(), Ids::new());
     for (received, packed) in rows {
@@ -60,7 +70,6 @@ async fn take_journal(connection: &mut SqliteConnection, project: i64) -> Result
         ids.extend(block.rows.iter_mut().filter_map(|row| Some((row.id.take()?, received))));
         all.absorb(block);
     }
-    sqlx::query("DELETE FROM journal WHERE project = ?").bind(project).execute(connection).await?;
     Ok((all, ids))
 }
 

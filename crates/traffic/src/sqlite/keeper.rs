@@ -15,6 +15,7 @@ use tokio::time::MissedTickBehavior;
 use super::project::{DAY, InMemory, Shared};
 use super::salts::Salts;
 use super::seen::{self, Seen};
+use super::sorted::Sorted;
 use super::take::{Addition, Desk};
 use super::{fold, forget, ledger, load};
 use crate::event::Event;
@@ -35,7 +36,7 @@ pub(super) enum Ask {
     /// The project with the sums of its days, if there is one.
     Load(String, Answer<Option<Arc<Shared>>>),
     /// The project when all of its views are sorted, if there is one.
-    Fold(String, Answer<Option<Arc<Shared>>>),
+    Fold(String, Answer<Option<Sorted>>),
     /// Classifies the events of a day anew, the first from a moment on.
     Reclassify(String, i64, Answer<Reclassified>),
     Forget(String, Answer<()>),
@@ -116,7 +117,7 @@ impl Keeper {
             match ask {
                 Ask::Take(_) | Ask::Close(_) => {}
                 Ask::Load(name, answer) => drop(answer.send(self.load_whole(&name).await)),
-                Ask::Fold(name, answer) => drop(answer.send(self.folded(&name).await)),
+                Ask::Fold(name, answer) => drop(answer.send(self.sorted(&name).await)),
                 Ask::Reclassify(name, from, answer) => {
                     drop(answer.send(self.reclassify(&name, from).await));
                 }
@@ -202,7 +203,7 @@ impl Keeper {
         Ok(())
     }
 
-    async fn load(&mut self, name: &str) -> Result<Option<Arc<Shared>>, Failure> {
+    pub(super) async fn load(&mut self, name: &str) -> Result<Option<Arc<Shared>>, Failure> {
         if let Some(shared) = self.memory.get(name) {
             return Ok(Some(shared));
         }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use futures_util::TryStreamExt;
 use sqlx::SqlitePool;
 
-use super::project::Shared;
+use super::sorted::Sorted;
 use crate::block::{Read, each_read};
 use crate::classify::Class;
 use crate::reports::{Live, Point};
@@ -25,9 +25,8 @@ pub(super) fn nobody(now: i64) -> Live {
     Live { minutes: (0..MINUTES).map(point).collect(), ..Live::default() }
 }
 
-/// Of a project whose views are all folded.
-pub(super) async fn live(reads: &SqlitePool, shared: &Shared, now: i64) -> Result<Live, Failure> {
-    let id = shared.read().id;
+pub(super) async fn live(reads: &SqlitePool, sorted: &Sorted, now: i64) -> Result<Live, Failure> {
+    let id = sorted.shared.read().id;
     let mut seen = Seen { live: nobody(now), readers: HashMap::new(), pages: HashMap::new() };
     let from = seen.live.minutes[0].at;
     let blocks = "SELECT block FROM block WHERE project = ? AND last >= ? AND first < ?";
@@ -39,7 +38,10 @@ pub(super) async fn live(reads: &SqlitePool, shared: &Shared, now: i64) -> Resul
     while let Some(block) = blocks.try_next().await? {
         each_read(&block, |read, visitor| seen.add(read, visitor))?;
     }
-    let project = shared.read();
+    for row in sorted.unsorted_rows() {
+        row.read().into_iter().for_each(|read| seen.add(read, row.visitor));
+    }
+    let project = sorted.shared.read();
     Ok(seen.told(|page| project.pages.path(page).to_owned()))
 }
 

@@ -38,7 +38,11 @@ pub(super) type Days = BTreeMap<(About, i64), Names>;
 
 /// The names in a block's rows, those that came first also first to find room.
 pub(super) fn of_rows(block: &Block) -> Days {
-    let mut met: Vec<_> = block.rows.iter().flat_map(mentions).collect();
+    days_of(block, block.rows.iter())
+}
+
+fn days_of<'b>(block: &Block, rows: impl Iterator<Item = &'b Row>) -> Days {
+    let mut met: Vec<_> = rows.flat_map(mentions).collect();
     met.sort_unstable();
     let mut days = Days::new();
     for same in met.chunk_by(|one, next| one == next) {
@@ -136,11 +140,15 @@ pub(super) async fn sum(
         let mut blocks =
             sqlx::query_scalar::<_, Vec<u8>>(blocks).bind(project).bind(from).bind(to).fetch(reads);
         while let Some(block) = blocks.try_next().await? {
-            let mut block = Block::decode(&block)?;
-            block.rows.retain(|row| (*from..*to).contains(&row.at));
-            let found = of_rows(&block).into_iter().filter(|((of, _), _)| *of == about);
-            found.for_each(|(_, names)| names.iter().for_each(|(name, times)| sum.add(name, times)));
+            add_rows(&mut sum, &Block::decode(&block)?, about, |at| (*from..*to).contains(&at));
         }
     }
     Ok(sum)
+}
+
+/// Adds the names of the rows whose moment is `within`.
+pub(super) fn add_rows(sum: &mut Names, block: &Block, about: About, within: impl Fn(i64) -> bool) {
+    let rows = block.rows.iter().filter(|row| within(row.at));
+    let found = days_of(block, rows).into_iter().filter(|((of, _), _)| *of == about);
+    found.for_each(|(_, names)| names.iter().for_each(|(name, times)| sum.add(name, times)));
 }

@@ -42,6 +42,13 @@ impl Parts {
         Self { days, edges, hours, bits }
     }
 
+    /// Whether a moment, in milliseconds, is in any part.
+    pub(super) fn contains(&self, at: i64) -> bool {
+        let day = at.div_euclid(DAY);
+        (self.days.0..self.days.1).contains(&day)
+            || self.edges.iter().any(|(from, to)| (*from..*to).contains(&at))
+    }
+
     /// All whole hours, those of whole days included.
     pub(super) fn all_hours(&self) -> Vec<Span> {
         let of_days = (self.days.0.saturating_mul(24), self.days.1.saturating_mul(24));

@@ -8,8 +8,8 @@ use sqlx::SqlitePool;
 
 use super::names::{self, About};
 use super::parts::Parts;
-use super::project::Shared;
-use super::{Ask, SqliteViews, live, series};
+use super::sorted::Sorted;
+use super::{SqliteViews, live, series};
 use crate::agents::operator;
 use crate::cells::{CLASSES, Cell};
 use crate::classify::Class;
@@ -60,9 +60,12 @@ impl Reports for SqliteViews {
     async fn live(&self, project: &str) -> Result<Live, Failure> {
         let _turn = self.turn().await?;
         let now = self.clock.now_ms();
-        match self.ask(|answer| Ask::Fold(project.to_owned(), answer)).await? {
-            Some(shared) => live::live(self.database.reads(), &shared, now).await,
-            None => Ok(live::nobody(now)),
+        loop {
+            let Some(sorted) = self.sorted(project).await? else { return Ok(live::nobody(now)) };
+            let live = live::live(self.database.reads(), &sorted, now).await?;
+            if sorted.is_current() {
+                return Ok(live);
+            }
         }
     }
 
@@ -76,29 +79,32 @@ impl SqliteViews {
     async fn names(&self, project: &str, range: &Range, about: About) -> Result<Names, Failure> {
         let _turn = self.turn().await?;
         loop {
-            let shared = self.ask(|answer| Ask::Fold(project.to_owned(), answer)).await?;
-            let Some(shared) = shared else { return Ok(Names::with_room(0)) };
-            if let Some(names) = names_of(self.database.reads(), &shared, range, about).await? {
+            let Some(sorted) = self.sorted(project).await? else { return Ok(Names::with_room(0)) };
+            if let Some(names) = names_of(self.database.reads(), &sorted, range, about).await? {
                 return Ok(names);
             }
         }
     }
 }
 
-/// `None` when raw events were let go of meanwhile: then ask again.
+/// `None` when raw events were let go of meanwhile, or sorted: then ask again.
 async fn names_of(
     reads: &SqlitePool,
-    shared: &Shared,
+    sorted: &Sorted,
     range: &Range,
     about: About,
 ) -> Result<Option<Names>, Failure> {
     let (id, raw_from) = {
-        let project = shared.read();
+        let project = sorted.shared.read();
         (project.id, project.raw_from)
     };
     let parts = Parts::of_days(range, raw_from);
-    let names = names::sum(reads, id, about, parts.days, &parts.edges).await?;
-    Ok((shared.read().raw_from == raw_from).then_some(names))
+    let mut names = names::sum(reads, id, about, parts.days, &parts.edges).await?;
+    if let Some(unsorted) = sorted.unsorted() {
+        names::add_rows(&mut names, unsorted, about, |at| parts.contains(at));
+    }
+    let is_current = sorted.is_current() && sorted.shared.read().raw_from == raw_from;
+    Ok(is_current.then_some(names))
 }
 
 fn agents(names: &Names, portion: &Portion) -> Agents {

@@ -2,6 +2,8 @@
 //! counted again from its raw events, a part of the visitors at a time, so that they are exact and
 //! the memory for them is bounded, however many there are.
 
+mod unkept;
+
 use std::collections::BTreeMap;
 
 use base::sqlite::Database;
@@ -11,6 +13,7 @@ use sqlx::{SqliteConnection, SqlitePool};
 use super::count::top;
 use super::parts::Span;
 use super::project::{DAY, Shared};
+use super::sorted::Sorted;
 use crate::block::{Row, each_read};
 use crate::distinct::{Distinct, Visit};
 use crate::portion::Portion;
@@ -26,32 +29,65 @@ pub(super) fn days(range: &Range) -> Span {
     (range.from().map_or(i64::MIN, next), range.to().map_or(i64::MAX, next))
 }
 
-/// The readers of a project whose views are all folded.
+/// The readers of a project. Where their numbers cannot be written down, they are counted for this answer alone.
 pub(super) async fn answer(
     database: &Database,
-    shared: &Shared,
+    sorted: &Sorted,
     days: Span,
     portion: &Portion,
 ) -> Result<Visitors, Failure> {
-    let id = shared.read().id;
-    let kept = loop {
-        recount(database, id, days).await?;
-        if let Some(kept) = kept(database.reads(), id, days).await? {
-            break kept;
-        }
+    let id = sorted.shared.read().id;
+    let mut sum = Sum::default();
+    let kept = match sorted.unsorted() {
+        None => counted(database, id, days).await,
+        Some(_) => Ok(None),
     };
-    let (mut totals, mut pages) = (Readers::default(), BTreeMap::<u32, Readers>::new());
-    for day in kept {
-        let no_pages = portion.limit == 0;
-        let day = if no_pages { Distinct::decode_site(&day)? } else { Distinct::decode(&day)? };
-        totals.add(&day.site());
-        day.pages().for_each(|(page, readers)| pages.entry(page).or_default().add(readers));
+    match kept {
+        Ok(Some(kept)) => {
+            for day in kept {
+                let no_pages = portion.limit == 0;
+                sum.add(if no_pages { Distinct::decode_site(&day)? } else { Distinct::decode(&day)? });
+            }
+        }
+        Err(failure) if failure.trouble().is_none() => return Err(failure),
+        Ok(None) | Err(_) => unkept::add(&mut sum, database.reads(), sorted, days).await?,
     }
-    let project = shared.read();
-    let readers = |page: u32| pages.get(&page).copied().unwrap_or_default();
-    let (top, has_more) = top(&project.pages, portion, project.pages.len(), readers);
-    let page = |page: u32| (project.pages.path(page).to_owned(), readers(page));
-    Ok(Visitors { totals, pages: top.into_iter().map(page).collect(), has_more })
+    Ok(sum.answer(&sorted.shared, portion))
+}
+
+/// The numbers of some days, counted and written down where they have changed.
+async fn counted(database: &Database, project: i64, days: Span) -> Result<Option<Vec<Vec<u8>>>, Failure> {
+    loop {
+        recount(database, project, days).await?;
+        let kept = kept(database.reads(), project, days).await?;
+        if kept.is_some() {
+            return Ok(kept);
+        }
+    }
+}
+
+/// The readers of days, added up.
+#[derive(Default)]
+struct Sum {
+    totals: Readers,
+    pages: BTreeMap<u32, Readers>,
+}
+
+impl Sum {
+    fn add(&mut self, day: Distinct) {
+        self.totals.add(&day.site());
+        day.pages().for_each(|(page, readers)| self.pages.entry(page).or_default().add(readers));
+    }
+
+    fn answer(self, shared: &Shared, portion: &Portion) -> Visitors {
+        let project = shared.read();
+        let readers = |page: u32| self.pages.get(&page).copied().unwrap_or_default();
+        let (top, has_more) = top(&project.pages, portion, project.pages.len(), readers);
+        let page = |page: u32| (project.pages.path(page).to_owned(), readers(page));
+        // Who asks for no page asks for the totals alone, and pages are often not even read then.
+        let has_more = has_more && portion.limit > 0;
+        Visitors { totals: self.totals, pages: top.into_iter().map(page).collect(), has_more }
+    }
 }
 
 /// The numbers of some days, unless one of them has changed since they were counted.
@@ -78,7 +114,7 @@ pub(super) async fn recount(database: &Database, project: i64, days: Span) -> Re
     .await?;
     let mut counted = Vec::new();
     for (day, folds) in stale {
-        counted.push((day, folds, of_day(database.reads(), project, day).await?.encode()?));
+        counted.push((day, folds, of_day(database.reads(), project, day, &[]).await?.encode()?));
     }
     if counted.is_empty() {
         return Ok(());
@@ -102,14 +138,16 @@ pub(super) async fn recount(database: &Database, project: i64, days: Span) -> Re
     kept.await
 }
 
-async fn of_day(reads: &SqlitePool, project: i64, day: i64) -> Result<Distinct, Failure> {
+/// The readers of a day: of its raw events, and of rows that are not among those.
+async fn of_day(reads: &SqlitePool, project: i64, day: i64, more: &[Visit]) -> Result<Distinct, Failure> {
     let (from, to) = (day * DAY, (day + 1) * DAY);
     let events = "SELECT COALESCE(SUM(events), 0) FROM block WHERE project = ? AND last >= ? AND first < ?";
     let events: i64 = sqlx::query_scalar(events).bind(project).bind(from).bind(to).fetch_one(reads).await?;
     let passes = (events / MOST + 1).unsigned_abs();
     let mut distinct = Distinct::default();
     for pass in 0..passes {
-        let mut visits = Vec::new();
+        let mut visits: Vec<_> =
+            more.iter().filter(|visit| visit.visitor % passes == pass).copied().collect();
         let mut blocks = sqlx::query_scalar::<_, Vec<u8>>(
             "SELECT block FROM block WHERE project = ? AND last >= ? AND first < ?",
         )

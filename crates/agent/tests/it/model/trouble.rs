@@ -20,6 +20,7 @@ async fn told(answer: Answer, provider: Provider) -> String {
         ModelError::Final(_) => format!("F {sentence}"),
         ModelError::Again { after, .. } => format!("A{:?} {sentence}", after.map(|after| after.as_secs())),
         ModelError::TooLong(_) => format!("L {sentence}"),
+        ModelError::Machine(_) => format!("M {sentence}"),
     }
 }
 

@@ -1,0 +1,315 @@
+//! Trouble of the machine is nobody's fault: jobs wait for its end and go on, writes are answered with 503, reads go on,
+//! and `/readyz` says what is wrong.
+
+use jiff::SignedDuration;
+use reqwest::Method;
+use reqwest::header::{CONTENT_TYPE, ORIGIN};
+use serde_json::{Value, json};
+
+use crate::disk::Disk;
+use crate::pages::Browser;
+use crate::support::{Answer, Team, TestServer, bare_repository, git, send};
+
+const FILES: &[(&str, &str)] = &[("a.md", "one\n")];
+const PROMPT: &str = "Replace \"one\" with \"two\".";
+const FIREFOX: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0";
+const SITE: &str = "https://docs.acme.dev";
+/// Longer than any wait of a job.
+const LATER: SignedDuration = SignedDuration::from_mins(10);
+
+/// A project whose repository is on the disk.
+async fn team_on(server: &TestServer, disk: &Disk) -> Team {
+    let repository = disk.path().join("docs.git");
+    bare_repository(&repository, FILES);
+    let team = server.team("acme", FILES).await;
+    let project = server.project(&team, |new| new.repository = repository.to_str().unwrap().into()).await;
+    Team { project, repository, ..team }
+}
+
+/// Runs the job, which has to wait for the end of this cause.
+async fn waits_for(server: &TestServer, team: &Team, job: &Value, cause: &str, sentence: &str) {
+    server.run_queued_jobs().await;
+    let events = server.events(team, &job["id"]).await;
+    let last = events.last().unwrap();
+    assert_eq!((&last["type"], &last["cause"]), (&json!("waiting"), &json!(cause)), "{events:#?}");
+    let message = last["message"].as_str().unwrap();
+    assert!(
+        message.starts_with(sentence) && message.contains("; the job goes on by itself. Trying"),
+        "{message}"
+    );
+    assert_eq!(server.job(team, &job["id"]).await["status"], "active");
+    server.clock.advance(LATER);
+}
+
+/// Runs the job to its one pull request, in the attempt that it began.
+async fn completes(server: &TestServer, team: &Team, job: &Value) {
+    server.run_queued_jobs().await;
+    let events = server.events(team, &job["id"]).await;
+    assert_eq!(server.job(team, &job["id"]).await["status"], "completed", "{events:#?}");
+    assert_eq!(server.app.pulls.pulls(&team.project.id, 10).await.unwrap().len(), 1);
+    let began = events.iter().filter(|event| event["type"] == "started");
+    assert!(began.clone().all(|event| event["attempt"] == 1), "{events:#?}");
+    let branch = format!("docwright/{}:a.md", job["id"].as_str().unwrap());
+    assert_eq!(git(&team.repository, &["show", &branch]).lines().next(), Some("two"));
+}
+
+#[tokio::test]
+async fn a_job_waits_however_long_the_disk_of_its_repository_is_full() {
+    let Some(disk) = Disk::new(2_048) else { return };
+    let server = TestServer::start().await;
+    let team = team_on(&server, &disk).await;
+    let job = server.create_job(&team, PROMPT).await;
+    disk.fill();
+    // Of a host or a model in trouble, 50 times would be the end.
+    for _ in 0..55 {
+        waits_for(&server, &team, &job, "disk_full", "The disk of the repository is full. Make room").await;
+    }
+    disk.free();
+    completes(&server, &team, &job).await;
+}
+
+#[tokio::test]
+async fn a_job_waits_while_its_repository_cannot_be_written() {
+    let Some(disk) = Disk::new(2_048) else { return };
+    let server = TestServer::start().await;
+    let team = team_on(&server, &disk).await;
+    let job = server.create_job(&team, PROMPT).await;
+    disk.remount("ro");
+    waits_for(
+        &server,
+        &team,
+        &job,
+        "read_only",
+        "The disk of the repository is read-only. Make it writable again",
+    )
+    .await;
+    disk.remount("rw");
+    completes(&server, &team, &job).await;
+}
+
+#[tokio::test]
+async fn a_job_waits_while_the_disk_of_the_caches_is_full() {
+    let mut disk = None;
+    let server =
+        TestServer::start_with(|settings| disk = Disk::at(&settings.data.join("repos"), 1_024)).await;
+    let Some(disk) = disk else { return };
+    let team = server.team("acme", FILES).await;
+    let job = server.create_job(&team, PROMPT).await;
+    disk.fill();
+    waits_for(&server, &team, &job, "disk_full", "The disk of the data directory is full. Make room").await;
+    // A cache that is there already is no worse for it.
+    disk.free();
+    completes(&server, &team, &job).await;
+    let next = server.create_job(&team, "Replace \"one\" with \"drei\".").await;
+    disk.fill();
+    waits_for(&server, &team, &next, "disk_full", "The disk of the data directory is full. Make room").await;
+    disk.free();
+    server.run_queued_jobs().await;
+    assert_eq!(server.job(&team, &next["id"]).await["status"], "completed");
+}
+
+/// Pages whose diff is larger than what is free.
+fn pages() -> Vec<(String, String)> {
+    let line = |page: usize, n: usize| format!("one {} {page} {n}\n", "word ".repeat(20));
+    (0..40).map(|page| (format!("p{page}.md"), (0..200).map(|n| line(page, n)).collect())).collect()
+}
+
+#[tokio::test]
+async fn a_job_waits_when_the_database_is_full_in_the_middle_of_its_run() {
+    let Some(disk) = Disk::new(8_192) else { return };
+    let mut caches = None;
+    let server = TestServer::start_with(|settings| {
+        settings.data = disk.path().join("data");
+        caches = Disk::at(&settings.data.join("repos"), 65_536);
+    })
+    .await;
+    let Some(_caches) = caches else { return };
+    let pages = pages();
+    let files: Vec<_> = pages.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let team = server.team("acme", &[&files[..], FILES].concat()).await;
+    let job = server.create_job(&team, PROMPT).await;
+    disk.fill_up_to(256);
+    for _ in 0..3 {
+        waits_for(&server, &team, &job, "disk_full", "The disk of the data directory is full. Make room")
+            .await;
+    }
+    disk.free();
+    completes(&server, &team, &job).await;
+}
+
+/// A server whose data directory is on a disk of its own, with something in it to read.
+struct Small {
+    server: TestServer,
+    team: Team,
+    job: Value,
+    disk: Disk,
+}
+
+impl Small {
+    async fn on(disk: Option<Disk>) -> Option<Self> {
+        let disk = disk?;
+        let server = TestServer::start_with(|settings| settings.data = disk.path().join("data")).await;
+        let team = server.team("acme", FILES).await;
+        let project = server.project(&team, |new| new.sites = vec![SITE.into()]).await;
+        let team = Team { project, ..team };
+        let job = server.create_job(&team, PROMPT).await;
+        server.run_queued_jobs().await;
+        let small = Self { server, team, job, disk };
+        assert_eq!(small.send_views(10).await.status, 202);
+        Some(small)
+    }
+
+    fn views_path(&self, rest: &str) -> String {
+        format!("/v1/analytics/{}/{rest}", self.team.project.id)
+    }
+
+    fn job_path(&self, rest: &str) -> String {
+        format!("/v2/agent/{}/job/{}{rest}", self.team.project.id, self.job["id"].as_str().unwrap())
+    }
+
+    async fn send_views(&self, count: usize) -> Answer {
+        let view = |n: usize| json!({ "path": format!("/p{n}"), "userAgent": FIREFOX, "ip": "192.0.2.1" });
+        let views: Value = (0..count).map(view).collect();
+        self.server.post(&self.team.key, &self.views_path("events"), &views).await
+    }
+
+    async fn beacon(&self) -> Answer {
+        let path = format!("/v1/collect/{}", self.team.project.id);
+        let request = self.server.request(Method::POST, &path).header(ORIGIN, SITE);
+        send(request.header(CONTENT_TYPE, "text/plain").body(r#"{"path":"/a"}"#)).await
+    }
+
+    async fn ready(&self) -> String {
+        self.server.get("", "/readyz").await.to_string()
+    }
+
+    /// What nobody has asked for in the last five seconds.
+    async fn ready_now(&self) -> String {
+        self.server.clock.advance(SignedDuration::from_secs(5));
+        self.ready().await
+    }
+
+    async fn every_write(&self) -> Vec<Answer> {
+        let (server, team) = (&self.server, &self.team);
+        let part = format!("events?file={0}&hash={0}&from=0&to=9", "0f".repeat(32));
+        vec![
+            self.send_views(5).await,
+            self.beacon().await,
+            server.post(&team.key, &self.views_path(&part), &json!([{ "path": "/a" }])).await,
+            server
+                .post(&team.key, &format!("/v2/agent/{}/job", team.project.id), &json!({ "prompt": PROMPT }))
+                .await,
+            server.ask(team, &self.job, "message", &json!({ "prompt": PROMPT })).await,
+            server.ask(team, &self.job, "archive", &json!({})).await,
+        ]
+    }
+
+    async fn every_read(&self) -> Vec<Answer> {
+        let lists = ["views", "visitors", "series", "agents", "referrers", "not-found", "live"];
+        let import = format!("imports/{}", "0f".repeat(32));
+        let views = lists.iter().copied().chain([import.as_str()]).map(|list| self.views_path(list));
+        let job = ["", "/events", "/diff", "/transcript"].map(|rest| self.job_path(rest));
+        let jobs = format!("/v2/agent/{}/jobs", self.team.project.id);
+        let mut answers = Vec::new();
+        for path in views.chain(job).chain([jobs]) {
+            answers.push(self.server.get(&self.team.key, &path).await);
+        }
+        answers
+    }
+}
+
+#[track_caller]
+fn check_refused(answers: &[Answer]) {
+    for answer in answers {
+        let told = (answer.status, answer.header("x-error-code"), answer.header("retry-after"));
+        assert_eq!(told, (503, "unavailable", "1"), "{answer}");
+        let sentence = "the server cannot use its disk just now; send this again a little later";
+        assert_eq!(answer.json(), json!({ "error": sentence }));
+    }
+}
+
+/// Everything that can be answered without a write is; and nothing that was refused is there afterwards.
+async fn goes_on_reading(small: &Small, browser: &Browser<'_>) {
+    let before: Vec<_> = small.every_read().await.into_iter().map(|answer| answer.body).collect();
+    let pages = ["/", "/p/{}/jobs", "/p/{}/readers", "/p/{}/readers/agents", "/p/{}/pulls", "/p/{}/pulls/1"];
+    for page in pages.map(|page| page.replace("{}", &small.team.project.id.0)) {
+        assert_eq!(browser.get(&page).await.status, 200, "{page}");
+    }
+    check_refused(&small.every_write().await);
+    for (answer, before) in small.every_read().await.iter().zip(before) {
+        assert_eq!((answer.status, &answer.body), (200, &before));
+    }
+}
+
+#[tokio::test]
+async fn on_a_full_disk_writes_are_refused_reads_go_on_and_readyz_says_so() {
+    let Some(small) = Small::on(Disk::new(8_192)).await else { return };
+    let browser = Browser::signed_in(&small.server, &small.team).await;
+    assert_eq!(small.ready_now().await, "200 ready\n");
+    // The numbers of visitors are not counted yet, and the views not sorted: both are written when somebody asks.
+    small.disk.fill();
+    goes_on_reading(&small, &browser).await;
+    let sentence = "the server is not ready: the disk of the data directory is full; make room";
+    assert_eq!(small.ready().await, "200 ready\n", "one proof is good for five seconds");
+    assert_eq!(small.ready_now().await, format!(r#"503 {{"error":"{sentence}"}}"#));
+    let keys = format!("/p/{}/keys", small.team.project.id);
+    let refused = browser.post(&keys, &[("name", "x"), ("scope", "read"), ("expires", "7d")]).await;
+    assert_eq!((refused.status, refused.header("retry-after")), (503, "1"), "{refused}");
+
+    small.disk.free();
+    assert_eq!(small.ready_now().await, "200 ready\n");
+    let written = small.every_write().await;
+    assert_eq!(
+        written.iter().map(|answer| answer.status).collect::<Vec<_>>(),
+        [202, 204, 202, 201, 200, 200]
+    );
+    // Accepted is stored: 10 before, and of those that came now 5, 1 and 1.
+    let views = small.server.get(&small.team.key, &small.views_path("views")).await;
+    assert_eq!(views.json()["totals"]["human"], 15, "{views}");
+    let agents = small.server.get(&small.team.key, &small.views_path("agents")).await.json();
+    let all = agents["agents"].as_array().unwrap().iter().map(|agent| agent["views"].as_u64().unwrap());
+    assert_eq!(all.sum::<u64>(), 17, "{agents}");
+}
+
+#[tokio::test]
+async fn on_a_disk_that_became_read_only_writes_are_refused_and_reads_go_on() {
+    let Some(small) = Small::on(Disk::ext4()).await else { return };
+    let browser = Browser::signed_in(&small.server, &small.team).await;
+    assert_eq!(small.ready_now().await, "200 ready\n");
+    if !small.disk.fail() {
+        return;
+    }
+    goes_on_reading(&small, &browser).await;
+    let refused = small.ready_now().await;
+    let sentence = "the disk of the data directory is read-only; make it writable again";
+    assert_eq!(refused, format!(r#"503 {{"error":"the server is not ready: {sentence}"}}"#));
+}
+
+#[tokio::test]
+async fn a_server_whose_data_directory_is_gone_is_not_ready() {
+    let server = TestServer::start().await;
+    let ready = async || {
+        server.clock.advance(SignedDuration::from_secs(5));
+        server.get("", "/readyz").await
+    };
+    assert_eq!(ready().await.to_string(), "200 ready\n");
+    let aside = server.data().with_extension("aside");
+    std::fs::rename(server.data(), &aside).unwrap();
+    let gone = ready().await;
+    assert_eq!((gone.status, gone.header("retry-after")), (503, "1"));
+    assert!(gone.body.contains("is gone or was replaced since the server opened it; put it back"), "{gone}");
+    // Another one in its place is another one.
+    std::fs::create_dir(server.data()).unwrap();
+    let other = ready().await;
+    assert!(other.body.contains("is gone or was replaced since the server opened it"), "{other}");
+    std::fs::remove_dir(server.data()).unwrap();
+    std::fs::rename(&aside, server.data()).unwrap();
+    assert_eq!(ready().await.to_string(), "200 ready\n");
+    for file in ["views.db", "docwright.db"] {
+        let (file, aside) = (server.data().join(file), server.data().join("aside"));
+        std::fs::rename(&file, &aside).unwrap();
+        assert_eq!(ready().await.status, 503, "{}", file.display());
+        std::fs::rename(&aside, &file).unwrap();
+        assert_eq!(ready().await.to_string(), "200 ready\n");
+    }
+}
