@@ -156,6 +156,9 @@ def is_well(this, world, loads, whole=False):
     except NotReady as why:
         this.wrong["stuck"].append(str(why))
         return False
+    # All of them at once: a job that has to run alone waits for as long as another project keeps its worker busy.
+    for load in loads:
+        load.ask_no_more()
     rested = [load for load in loads if load.rest(REST_SECONDS[this.backend])]
     try:
         durable.judge(world, loads, whole, this.wrong)

@@ -96,7 +96,7 @@ def lost(load, jobs):
     """Everything that was acknowledged is there and has ended, and nothing else is there."""
     for seen in jobs:
         if seen.status == "active":
-            yield f"job {seen.id} did not end: {seen.events[-1:]}"
+            yield f"job {seen.id} did not end: {steps(seen)}"
         if seen.archived and seen.status != "archived":
             yield f"job {seen.id} was archived and is {seen.status}"
         if seen.status == "completed" and not seen.looks[-1]["prLink"]:
@@ -104,6 +104,11 @@ def lost(load, jobs):
     listed = set(all_listed(load))
     for strange in listed ^ set(load.jobs):
         yield f"job {strange} is {'listed, and nobody created it' if strange in listed else 'not listed'}"
+
+
+def steps(seen):
+    """What happened to a job, and when."""
+    return ", ".join(f"{event['at'][11:19]} {event['message'][:60]}" for event in seen.events[-8:])
 
 
 def given_up(jobs):

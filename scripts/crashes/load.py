@@ -59,10 +59,13 @@ class Load(Clients):
         with self.lock:
             self.busy -= 1
 
-    def rest(self, patience):
-        """Nobody asks for more, and all that was asked for ends. Answers whether it did."""
+    def ask_no_more(self):
         with self.lock:
             self.resting.set()
+
+    def rest(self, patience):
+        """Nobody asks for more, and all that was asked for ends. Answers whether it did."""
+        self.ask_no_more()
         until = time.monotonic() + patience
         while (self.busy or self.active()) and time.monotonic() < until:
             time.sleep(0.01)
