@@ -29,7 +29,8 @@ pub(crate) async fn run(sources: &Sources, args: Backup) -> anyhow::Result<()> {
     })?;
     let target = Target::prepare(&args.to)?;
     let folder = target.folder();
-    let Collection { about, not_included, has_projects } = collect(&settings, &dir, &folder).await?;
+    let Collection { about, not_included, lacks_views, has_projects } =
+        collect(&settings, &dir, &folder).await?;
     if args.with_master_key {
         collect::include_master_key(&settings, &dir, &folder).await?;
     }
@@ -58,6 +59,11 @@ pub(crate) async fn run(sources: &Sources, args: Backup) -> anyhow::Result<()> {
             "Not included: the repository {} of the project {}. It is yours to back up.",
             project.repository, project.name
         ));
+    }
+    if lacks_views {
+        output::say(
+            "Warning: page views are not in this backup, because views.db is missing from the data directory. Keep an older backup that has them.",
+        );
     }
     print_summary(&settings, &dir, &manifest, has_projects);
     output::line(args.to.display())

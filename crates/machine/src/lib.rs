@@ -9,5 +9,5 @@ mod probe;
 mod trouble;
 
 pub use cause::Cause;
-pub use probe::{disk_trouble, prove_write, read_trouble};
+pub use probe::{disk_trouble, open_files_trouble, prove_write, read_trouble};
 pub use trouble::Trouble;

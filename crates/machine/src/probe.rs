@@ -16,14 +16,22 @@ const MAX_FILES: usize = 1_000;
 const BLOCK: usize = 64 * 1024;
 
 /// Trouble with reading the files in `folder`, each from its beginning. What is not there is no trouble.
+///
+/// Never for a folder with a database that this process has open: closing any descriptor of a file ends all locks that
+/// the process has on it, and SQLite's with them.
 pub fn read_trouble(folder: &Path) -> Option<Trouble> {
     let entries = match entries(folder) {
         Ok(entries) => entries,
         Err(error) => return Trouble::find(&error),
     };
+    let unread = || entries.iter().filter(|entry| entry.is_file()).find_map(|file| begin(file).err());
+    open_files_trouble().or_else(|| Trouble::find(&unread()?))
+}
+
+/// Whether this process can open a few more files.
+pub fn open_files_trouble() -> Option<Trouble> {
     let spare = (0..SPARE_FILES).map(|_| File::open("/dev/null")).collect::<io::Result<Vec<_>>>();
-    let unread = entries.iter().filter(|entry| entry.is_file()).find_map(|file| begin(file).err());
-    spare.err().or(unread).and_then(|error| Trouble::find(&error))
+    Trouble::find(&spare.err()?)
 }
 
 fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {

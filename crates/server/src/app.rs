@@ -144,6 +144,7 @@ impl App {
         if let Err(error) = forge::clear_leavings(&dir.repositories()) {
             tracing::warn!("the repository caches keep what a killed server left in them: {error}");
         }
+        directory::warn_of_missing_views(settings, dir);
         let id = dir.id(held)?;
         directory::refuse_missing_views(settings.page_views, dir, &*store, &id).await?;
         let guard = store.clock_guard();

@@ -39,6 +39,16 @@ pub(crate) async fn refuse_missing_views(
     Ok(())
 }
 
+/// On SQLite a new `views.db` is made: a first start that was cut off looks the same as one that was lost.
+pub(crate) fn warn_of_missing_views(settings: &Settings, dir: &DataDir) {
+    if settings.database_url.is_none() && dir.known_id().is_some() && !dir.has_views() {
+        tracing::warn!(
+            "{} is missing, and a new one is made. If you had page views, stop the server and restore that file from a backup",
+            dir.views().display()
+        );
+    }
+}
+
 /// Until `stop`; the log says what was found.
 pub(crate) async fn watch(app: &App, stop: &CancellationToken) {
     let mut failures = 0_u32;

@@ -15,6 +15,11 @@ const ID: &str = "id";
 /// What an installation on SQLite has beside its database, and never before it.
 const COMPANIONS: [&str; 4] = [VIEWS, REPOSITORIES, ID, "docwright.db-wal"];
 
+/// How the names of folders begin that `docwright restore` makes in the data directory.
+pub const RESTORE_DRAFT: &str = "restore-partial-";
+pub const RESTORE_PREVIOUS: &str = "before-restore-";
+const RESTORES: [&str; 2] = [RESTORE_DRAFT, RESTORE_PREVIOUS];
+
 #[derive(Debug, thiserror::Error)]
 pub enum DataDirError {
     #[error("another Docwright server is using {0}: stop it, or choose another directory with --data")]
@@ -30,7 +35,7 @@ pub enum DataDirError {
     )]
     NoDatabase(PathBuf),
     #[error(
-        "docwright.db is missing: an installation was in {path}, which still has {found}. Restore docwright.db from a backup; if the directory belongs to a PostgreSQL database, set DOCWRIGHT_DATABASE_URL; for a new installation, move what is left away, or choose another directory with --data"
+        "docwright.db is missing: an installation was in {path}, which still has {found}. Restore docwright.db from a backup, with `docwright restore --force` again if a restore was cut off; if the directory belongs to a PostgreSQL database, set DOCWRIGHT_DATABASE_URL; for a new installation, move what is left away, or choose another directory with --data"
     )]
     DatabaseMissing { path: PathBuf, found: String },
     #[error(
@@ -88,11 +93,20 @@ impl DataDir {
     /// if nothing had ever been there.
     pub fn refuse_missing_database(&self) -> Result<(), DataDirError> {
         // In this order: a server that starts meanwhile makes its database first.
-        let found: Vec<_> = COMPANIONS.into_iter().filter(|name| is_used(&self.path.join(name))).collect();
+        let mut found: Vec<_> = COMPANIONS.into_iter().map(str::to_owned).collect();
+        found.retain(|name| is_used(&self.path.join(name)));
+        found.extend(self.restores());
         if found.is_empty() || self.has_database() {
             return Ok(());
         }
         Err(DataDirError::DatabaseMissing { path: self.path.clone(), found: found.join(", ") })
+    }
+
+    /// What a restore that was cut off leaves: the folder that it moves in, and the one with the previous content.
+    fn restores(&self) -> impl Iterator<Item = String> {
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        names.filter(|name| RESTORES.iter().any(|prefix| name.starts_with(prefix)))
     }
 
     /// Whether a server, or a command that changes the schema, holds the lock just now.
@@ -123,7 +137,8 @@ impl DataDir {
     /// Remembers which files the holder of the lock uses: the directory, the lock and `databases` with their
     /// logs, which are open by now.
     pub fn watch(&self, held: &Held, databases: &[PathBuf]) -> Result<DirectoryWatch, DataDirError> {
-        let logs = databases.iter().map(|database| log_of(database)).filter(|log| log.exists());
+        let logs = databases.iter().flat_map(|database| [log_of(database), log_index_of(database)]);
+        let logs = logs.filter(|log| log.exists());
         let folders = [self.named.clone(), self.path.clone()];
         let paths = folders.into_iter().chain(databases.iter().cloned()).chain(logs);
         DirectoryWatch::new(paths, (self.lock(), &held.lock))
@@ -212,6 +227,11 @@ fn is_written(database: &Path) -> bool {
 /// The write-ahead log of a database, which SQLite keeps for as long as the database is open.
 fn log_of(database: &Path) -> PathBuf {
     database.with_extension("db-wal")
+}
+
+/// The index of that log, which all processes that use the database share.
+fn log_index_of(database: &Path) -> PathBuf {
+    database.with_extension("db-shm")
 }
 
 /// After a power cut the file is there as a whole, or not at all.

@@ -37,7 +37,7 @@ pub use account::{
 pub use backup::{CopiedProject, DATABASE_SCHEMA, copied_projects, is_sealed_with, move_repositories};
 pub use clock::Clocks;
 pub use conversation::{MAX_ENTRY_BYTES, Said, Tokens};
-pub use data_dir::{DataDir, DataDirError, Held};
+pub use data_dir::{DataDir, DataDirError, Held, RESTORE_DRAFT, RESTORE_PREVIOUS};
 pub use directory_watch::{DirectoryLost, DirectoryWatch};
 pub use home::{ViewsHome, ViewsWish};
 pub use id::{InviteId, JobId, KeyId, OrganizationId, PersonId, ProjectId, Token, WorkerId};

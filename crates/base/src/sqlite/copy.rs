@@ -29,6 +29,8 @@ pub struct DatabaseCopy {
 pub enum CopyError {
     #[error("{path} cannot be read: {source}")]
     Unreadable { path: String, source: sqlx::Error },
+    #[error("{path} cannot be written: {source}")]
+    Unwritable { path: String, source: sqlx::Error },
     #[error("{path} is damaged: {problem}")]
     Damaged { path: String, problem: String },
     #[error("{path} cannot be copied: it has {what}, which this program does not copy")]
@@ -92,6 +94,7 @@ async fn data_versions(sources: &mut [Source<'_>]) -> Result<Vec<i64>, CopyError
 
 struct Source<'a> {
     path: &'a Path,
+    to: &'a Path,
     /// Sees the newest state of the database. It is the last to be closed and may write, so that it empties the
     /// write-ahead log when the server has ended meanwhile.
     observer: SqliteConnection,
@@ -116,7 +119,7 @@ impl<'a> Source<'a> {
             .connect()
             .await?;
         sqlx::query("ATTACH ? AS original").bind(read_only_uri(&copy.from)).execute(&mut copier).await?;
-        Ok(Self { path: &copy.from, observer, copier })
+        Ok(Self { path: &copy.from, to: &copy.to, observer, copier })
     }
 
     /// A read transaction begins with the first read.
@@ -126,16 +129,20 @@ impl<'a> Source<'a> {
     }
 
     async fn copy(&mut self) -> Result<usize, CopyError> {
-        let path = self.path;
-        if let Some(name) = self.virtual_table().await.map_err(|error| unreadable(path, error))? {
+        let (path, to) = (self.path, self.to);
+        let failed = |error| match is_full(&error) {
+            true => CopyError::Unwritable { path: to.display().to_string(), source: error },
+            false => unreadable(path, error),
+        };
+        if let Some(name) = self.virtual_table().await.map_err(failed)? {
             let what = format!("the virtual table {name}");
             return Err(CopyError::Unsupported { path: path.display().to_string(), what });
         }
-        let version = self.copy_content().await.map_err(|error| unreadable(path, error))?;
-        let is_same = self.has_same_schema().await.map_err(|error| unreadable(path, error))?;
-        execute(&mut self.copier, "COMMIT").await.map_err(|error| unreadable(path, error))?;
+        let version = self.copy_content().await.map_err(failed)?;
+        let is_same = self.has_same_schema().await.map_err(failed)?;
+        execute(&mut self.copier, "COMMIT").await.map_err(failed)?;
         let problem = match is_same {
-            true => quick_check(&mut self.copier).await.map_err(|error| unreadable(path, error))?,
+            true => quick_check(&mut self.copier).await.map_err(failed)?,
             false => Some("its schema reads differently in the copy".into()),
         };
         match problem {
@@ -268,6 +275,11 @@ async fn execute(db: &mut SqliteConnection, sql: &str) -> Result<(), sqlx::Error
 
 async fn scalar(db: &mut SqliteConnection, sql: &str) -> Result<i64, sqlx::Error> {
     sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_one(db).await
+}
+
+/// Nothing but the copy is written to.
+fn is_full(error: &sqlx::Error) -> bool {
+    super::trouble(error).is_some_and(|trouble| trouble.cause == machine::Cause::DiskFull)
 }
 
 fn unreadable(path: &Path, source: sqlx::Error) -> CopyError {

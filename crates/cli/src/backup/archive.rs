@@ -14,6 +14,9 @@ use super::unpack::{BackupReader, Unpacker};
 const LEVEL: i32 = 3;
 /// What may follow the last file; programs that pack fill their last block up.
 const MAX_PADDING_BYTES: u64 = 1 << 20;
+/// More than a path can have.
+const MAX_NAME_BYTES: u64 = 8 << 10;
+const DAMAGED: &str = "it is cut off or damaged";
 
 pub(super) fn write_manifest(folder: &Path, manifest: &Manifest) -> anyhow::Result<()> {
     let mut file = create_file(&folder.join(MANIFEST))?;
@@ -51,30 +54,45 @@ fn append(archive: &mut tar::Builder<impl Write>, folder: &Path, name: &str) -> 
 /// Unpacks an archive into an empty folder, and verifies it on the way.
 pub(super) fn read(from: &Path, into: &Path) -> anyhow::Result<Manifest> {
     let mut archive = tar::Archive::new(zstd::Decoder::new(File::open(from)?)?);
-    let mut entries = archive.entries()?;
-    let Some(first) = entries.next().transpose().context("it is not a .tar.zst")? else {
+    // As they are: the library would read long names into memory, however long.
+    let mut entries = archive.entries()?.raw(true);
+    let Some((name, first)) = next_file(&mut entries).context("it is not a .tar.zst")? else {
         bail!("it is empty")
     };
-    ensure!(plain_name(&first)? == MANIFEST, "it does not begin with a manifest.json");
+    ensure!(name == MANIFEST, "it does not begin with a manifest.json");
     let manifest = Manifest::read(BackupReader(first))?;
     let mut unpacker = Unpacker::begin(&manifest, into)?;
-    for entry in entries {
-        let entry = entry.context("it is cut off or damaged")?;
-        let name = plain_name(&entry)?;
+    while let Some((name, entry)) = next_file(&mut entries)? {
         unpacker.take(&name, entry)?;
     }
     unpacker.end()?;
     // The end of the stream holds its checksum.
     let mut rest = Vec::new();
     let end = archive.into_inner().take(MAX_PADDING_BYTES + 1).read_to_end(&mut rest);
-    let length = end.context("it is cut off or damaged")? as u64;
+    let length = end.context(DAMAGED)? as u64;
     ensure!(length <= MAX_PADDING_BYTES && rest.iter().all(|byte| *byte == 0), "it goes on after its end");
     Ok(manifest)
 }
 
-fn plain_name(entry: &tar::Entry<'_, impl Read>) -> anyhow::Result<String> {
-    let name = entry.path_bytes();
-    let Ok(name) = std::str::from_utf8(&name) else { bail!("it has a file whose name is not UTF-8") };
+/// The next plain file, with its name. A long name is an entry of its own before the file.
+fn next_file<'a, R: Read>(
+    entries: &mut tar::Entries<'a, R>,
+) -> anyhow::Result<Option<(String, tar::Entry<'a, R>)>> {
+    let Some(mut entry) = entries.next().transpose().context(DAMAGED)? else { return Ok(None) };
+    let mut name = entry.path_bytes().into_owned();
+    if entry.header().entry_type() == EntryType::GNULongName {
+        name = long_name(entry)?;
+        entry = entries.next().transpose().context(DAMAGED)?.context(DAMAGED)?;
+    }
+    let Ok(name) = String::from_utf8(name) else { bail!("it has a file whose name is not UTF-8") };
     ensure!(entry.header().entry_type() == EntryType::Regular, "it has {name:?}, which is not a plain file");
-    Ok(name.to_owned())
+    Ok(Some((name, entry)))
+}
+
+fn long_name(entry: tar::Entry<'_, impl Read>) -> anyhow::Result<Vec<u8>> {
+    ensure!(entry.size() <= MAX_NAME_BYTES, "it has a file whose name is too long");
+    let mut name = Vec::new();
+    entry.take(MAX_NAME_BYTES).read_to_end(&mut name).context(DAMAGED)?;
+    name.truncate(name.iter().position(|byte| *byte == 0).unwrap_or(name.len()));
+    Ok(name)
 }

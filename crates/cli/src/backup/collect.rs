@@ -19,6 +19,8 @@ use crate::admin;
 pub(super) struct Collection {
     pub(super) about: About,
     pub(super) not_included: Vec<CopiedProject>,
+    /// A server has been here, and its page views are gone.
+    pub(super) lacks_views: bool,
     /// Whether the projects are known: PostgreSQL may not answer.
     pub(super) has_projects: bool,
 }
@@ -37,8 +39,15 @@ pub(super) async fn collect(settings: &Settings, dir: &DataDir, into: &Path) -> 
     }
     let projects = projects(settings, dir, database, into).await?;
     let has_projects = projects.is_some();
+    // On PostgreSQL most servers keep none.
+    let lacks_views = database == DatabaseKind::Sqlite && !dir.has_views() && dir.known_id().is_some();
     let (repositories, not_included) = sort(dir, into, projects.unwrap_or_default());
-    Ok(Collection { about: About { database, schemas, repositories }, not_included, has_projects })
+    Ok(Collection {
+        about: About { database, schemas, repositories },
+        not_included,
+        lacks_views,
+        has_projects,
+    })
 }
 
 async fn copy_both_databases(
@@ -47,13 +56,14 @@ async fn copy_both_databases(
     into: &Path,
 ) -> anyhow::Result<BTreeMap<String, usize>> {
     let mut names = Vec::new();
-    if dir.views().exists() {
+    if dir.has_views() {
         names.push(VIEWS);
     }
     if database == DatabaseKind::Sqlite {
+        dir.refuse_missing_database()?;
         let shown = dir.path().display();
         ensure!(
-            dir.database().exists(),
+            dir.has_database(),
             "there is no {DATABASE} in {shown}: name the data directory with --data, or the PostgreSQL database with DOCWRIGHT_DATABASE_URL"
         );
         names.push(DATABASE);

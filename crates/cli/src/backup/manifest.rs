@@ -102,6 +102,10 @@ impl Manifest {
             );
             ensure!(seen.insert(path), "its manifest.json names {path:?} twice");
         }
+        ensure!(
+            manifest.master_key == manifest.has(MASTER_KEY),
+            "its manifest.json does not say truly whether the master key is in it"
+        );
         for repository in &manifest.repositories {
             let directory = &repository.directory;
             ensure!(is_sample(directory), "its manifest.json names the repository {directory:?}");
@@ -125,7 +129,9 @@ fn is_allowed(path: &str) -> bool {
     }
     let is_plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
     // `a//b`, `a/./b` and `a/` are other spellings of a path that would be taken for another one.
-    let is_normal = path.split('/').all(|part| !matches!(part, "" | "." | "..")) && !path.contains('\0');
+    let is_normal = path.split('/').all(|part| !matches!(part, "" | "." | ".."));
+    // Names are printed.
+    let is_normal = is_normal && !path.contains(char::is_control);
     is_plain && is_normal && is_sample(path.split('/').next().unwrap_or_default())
 }
 
@@ -205,6 +211,7 @@ mod tests {
             "sample-1.git/",
             "sample-../x.git",
             "sample-1.git/a\0b",
+            "sample-1.git/\u{1b}[31m",
             "sample-1",
         ] {
             assert!(!is_allowed(path), "{path:?}");

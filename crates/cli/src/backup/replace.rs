@@ -9,14 +9,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-use store::{DataDir, Held};
+use store::{DataDir, Held, RESTORE_DRAFT, RESTORE_PREVIOUS};
 use tempfile::TempDir;
 
 use super::disk;
 use super::manifest::{DATABASE, VIEWS};
 
-/// Previous content is kept in a folder of this name, with the time after it.
-const PREVIOUS: &str = "before-restore-";
 /// The lock is held while everything else moves; file systems make `lost+found`.
 const STAYS: &[&str] = &["lock", "lost+found"];
 
@@ -46,7 +44,7 @@ impl Replacement {
         }
         let dir = DataDir::open(path)?;
         let held = dir.hold()?;
-        let draft = disk::draft(dir.path(), "restore-partial-");
+        let draft = disk::draft(dir.path(), RESTORE_DRAFT);
         let mut replacement = Self { dir, draft: None, is_new, _held: held };
         replacement.draft = Some(draft?);
         Ok(replacement)
@@ -81,9 +79,9 @@ impl Replacement {
         if names.is_empty() {
             return Ok(None);
         }
-        names.sort_by_key(|name| !name.to_string_lossy().starts_with(DATABASE));
+        database_first(&mut names);
         let previous =
-            dir.join(format!("{PREVIOUS}{}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%3fZ")));
+            dir.join(format!("{RESTORE_PREVIOUS}{}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%3fZ")));
         disk::create_dir(&previous)?;
         for name in &names {
             let moved = fs::rename(dir.join(name), previous.join(name));
@@ -119,15 +117,46 @@ impl Drop for Replacement {
     }
 }
 
+/// The database leaves before its log: without the log it would look whole, and be older.
+fn database_first(names: &mut [OsString]) {
+    names.sort_by_key(|name| (name != DATABASE, !name.to_string_lossy().starts_with(DATABASE)));
+}
+
+/// The folders that earlier restores moved previous content to, the newest first.
+pub(super) fn previous_folders(data: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(data).into_iter().flatten().flatten();
+    let mut folders: Vec<_> = entries
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(RESTORE_PREVIOUS))
+        .map(|entry| entry.path())
+        .collect();
+    folders.sort();
+    folders.reverse();
+    folders
+}
+
 /// What a data directory holds, or is about to hold.
 fn content(folder: &Path) -> anyhow::Result<Vec<OsString>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))? {
         let name = entry?.file_name();
-        let stays = STAYS.iter().any(|stays| name == *stays) || name.to_string_lossy().starts_with(PREVIOUS);
+        let stays =
+            STAYS.iter().any(|stays| name == *stays) || name.to_string_lossy().starts_with(RESTORE_PREVIOUS);
         if !stays {
             names.push(name);
         }
     }
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_database_leaves_first() {
+        let mut names =
+            ["views.db", "docwright.db-shm", "docwright.db-wal", "docwright.db"].map(OsString::from);
+        database_first(&mut names);
+        assert_eq!(names, ["docwright.db", "docwright.db-shm", "docwright.db-wal", "views.db"]);
+    }
 }

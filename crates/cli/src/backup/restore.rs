@@ -11,7 +11,7 @@ use store::{DATABASE_SCHEMA, MasterKey, ProjectId};
 use traffic::VIEWS_SCHEMA;
 
 use super::manifest::{DATABASE, DatabaseKind, MASTER_KEY, Manifest, VIEWS};
-use super::replace::Replacement;
+use super::replace::{Replacement, previous_folders};
 use super::{disk, postgres, unpack};
 use crate::args::{Restore, quoted};
 use crate::output;
@@ -28,7 +28,7 @@ pub(crate) async fn run(sources: &Sources, args: Restore) -> anyhow::Result<()> 
     let data = replacement.dir.path().to_owned();
     move_repositories(&folder, &manifest, &data).await?;
     let previous = tokio::task::spawn_blocking(move || replacement.finish()).await??;
-    let key = put_master_key_back(&settings, &data, &manifest, previous.as_deref()).await?;
+    let key = put_master_key_back(&settings, &data, &manifest).await?;
     let summary = Summary { manifest, data, previous, key };
     match args.json {
         true => output::json(&summary.json()),
@@ -54,6 +54,7 @@ async fn check_databases(backup: &Path, folder: &Path, manifest: &Manifest) -> a
             Some(&found) == manifest.schemas.get(name),
             "{backup} cannot be restored: its {name} is not the one that its manifest.json describes"
         );
+        ensure!(found > 0, "{backup} cannot be restored: its {name} has no tables. Use another backup");
         ensure!(
             found <= known,
             "{backup} was made by a newer version of Docwright ({}; schema {found} of {name}, this one knows {known}): restore it with that version",
@@ -96,7 +97,6 @@ async fn put_master_key_back(
     settings: &Settings,
     data: &Path,
     manifest: &Manifest,
-    previous: Option<&Path>,
 ) -> anyhow::Result<KeyState> {
     if manifest.master_key {
         return Ok(KeyState::Restored);
@@ -104,16 +104,24 @@ async fn put_master_key_back(
     if let Some(path) = &settings.master_key_file {
         return Ok(KeyState::Elsewhere(path.clone()));
     }
-    let Some(path) = previous.map(|previous| previous.join(MASTER_KEY)) else { return Ok(KeyState::Missing) };
-    let Ok(master) = MasterKey::load(&path) else { return Ok(KeyState::Missing) };
-    let copy = data.join(DATABASE);
-    if copy.exists() && !store::is_sealed_with(&copy, &master).await? {
-        return Ok(KeyState::Missing);
-    }
+    let Some(path) = find_master_key(data).await? else { return Ok(KeyState::Missing) };
     std::io::copy(&mut fs::File::open(&path)?, &mut disk::create_file(&data.join(MASTER_KEY))?)?;
     disk::sync(&data.join(MASTER_KEY))?;
     disk::sync(data)?;
     Ok(KeyState::Kept)
+}
+
+/// In what restores moved aside: an earlier one may have been cut off after it moved the key.
+async fn find_master_key(data: &Path) -> anyhow::Result<Option<PathBuf>> {
+    let copy = data.join(DATABASE);
+    for folder in previous_folders(data) {
+        let path = folder.join(MASTER_KEY);
+        let Ok(master) = MasterKey::load(&path) else { continue };
+        if !copy.exists() || store::is_sealed_with(&copy, &master).await? {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
 }
 
 struct Summary {

@@ -1,7 +1,7 @@
 //! What the machine gives: git, time, files, room.
 
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use rustix::process::{Resource, getrlimit};
@@ -87,7 +87,7 @@ pub(super) fn disk(report: &mut Report, path: &Path) {
     free_space(report, "disk space", path, "", advice);
 }
 
-/// Those of repositories on this machine, once each; the data directory's own is looked at already.
+/// Those of the caches and of repositories on this machine, once each; the data directory's own is looked at already.
 pub(super) fn repository_disks<'a>(
     report: &mut Report,
     data: &Path,
@@ -95,8 +95,9 @@ pub(super) fn repository_disks<'a>(
 ) {
     let device = |path: &Path| std::fs::metadata(path).map(|found| found.dev()).ok();
     let mut seen: Vec<_> = device(data).into_iter().collect();
-    for project in projects {
-        let path = Path::new(&project.repository);
+    let repositories = projects.map(|project| PathBuf::from(&project.repository));
+    for path in std::iter::once(data.join("repos")).chain(repositories) {
+        let path = path.as_path();
         let Some(disk) = device(path).filter(|disk| !seen.contains(disk)) else { continue };
         seen.push(disk);
         let advice = "make room: a full disk stops jobs and merges there until there is some";

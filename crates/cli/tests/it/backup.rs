@@ -214,3 +214,39 @@ fn a_backup_replaces_nothing_and_makes_nothing_where_there_is_nothing() {
     assert_eq!(std::fs::read_to_string(home.path().join("a.tar.zst")).unwrap(), "mine");
     assert_eq!(refusal(home.path(), &["backup"]).0, 2);
 }
+
+#[test]
+fn a_backup_goes_into_a_folder_that_is_there_already() {
+    let home = home();
+    json(home.path(), &["org", "create", "--name", "Acme", "--json"]);
+    // As the mount point of a new disk is; nothing can take the place of a mount point.
+    let disk = home.path().join("disk");
+    std::fs::create_dir_all(disk.join("lost+found")).unwrap();
+    let inode = |path: &Path| std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(path).unwrap());
+    let before = inode(&disk);
+    assert!(run(home.path(), &["backup", "disk"]).status.success());
+    assert_eq!(inode(&disk), before);
+    let mut names: Vec<_> = std::fs::read_dir(&disk)
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["docwright.db", "lost+found", "manifest.json"]);
+    assert!(run(home.path(), &["restore", "disk", "--data", "new"]).status.success());
+}
+
+#[test]
+fn what_is_missing_from_a_data_directory_is_said() {
+    let home = home();
+    Serving::start(home.path()).stop();
+    let data = data(home.path());
+    std::fs::remove_file(data.join("views.db")).unwrap();
+    let (code, words) = refusal(home.path(), &["backup", "no-views"]);
+    assert!(code == 0 && words.contains("page views are not in this backup"), "{words}");
+    // Not a byte is written to a database that lost its content: it would look like a new one.
+    std::fs::write(data.join("docwright.db"), "").unwrap();
+    let (code, words) = refusal(home.path(), &["backup", "nothing"]);
+    assert!(code == 1 && words.contains("docwright.db is missing"), "{words}");
+    assert_eq!(std::fs::metadata(data.join("docwright.db")).unwrap().len(), 0);
+    assert!(!home.path().join("nothing").exists());
+}

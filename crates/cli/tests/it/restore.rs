@@ -280,3 +280,32 @@ fn what_is_there_is_replaced_only_by_force_and_kept_aside() {
     assert_eq!(restore(&["--force"]).0, 0);
     assert!(!old.join("docwright.db-wal").exists());
 }
+
+#[test]
+fn a_name_without_end_takes_no_memory() {
+    let installation = Installation::new();
+    let mut archive = tar::Builder::new(Vec::new());
+    append(&mut archive, "long", tar::EntryType::GNULongName, &vec![b'x'; 1 << 20]);
+    let packed = zstd::encode_all(&*archive.into_inner().unwrap(), 3).unwrap();
+    std::fs::write(installation.path("long.tar.zst"), packed).unwrap();
+    installation.refuses("long.tar.zst", "a file whose name is too long");
+}
+
+#[test]
+fn a_restore_that_was_cut_off_is_run_again_and_finds_the_master_key() {
+    let installation = Installation::new();
+    let old = data(installation.home.path());
+    let key = std::fs::read(old.join("master.key")).unwrap();
+    // The earlier restore had moved everything aside, and nothing in.
+    let aside = old.join("before-restore-20261116T120000000Z");
+    std::fs::create_dir(&aside).unwrap();
+    for name in ["docwright.db", "views.db", "id", "master.key"] {
+        std::fs::rename(old.join(name), aside.join(name)).unwrap();
+    }
+    let (code, words) = refusal(installation.home.path(), &["serve", "--listen", "127.0.0.1:0"]);
+    assert!(code == 1 && words.contains("docwright.db is missing: an installation was in"), "{words}");
+    let (code, words) = refusal(installation.home.path(), &["restore", "good.tar.zst", "--force"]);
+    assert!(code == 0 && words.contains("Kept the master key"), "{words}");
+    assert_eq!(std::fs::read(old.join("master.key")).unwrap(), key);
+    Serving::start(installation.home.path()).stop();
+}

@@ -35,7 +35,9 @@ fn trouble(data: &Path, repository: Option<&Path>) -> Option<Trouble> {
         let read = forge::read_trouble(repository).or_else(|| forge::read_trouble(&git_dir));
         read.or_else(|| machine::disk_trouble(repository))
     };
-    let of_data = || forge::read_trouble(data).or_else(|| machine::disk_trouble(data));
+    // Its files are not opened: that would end the locks of the databases in it. What cannot be read of a cache is
+    // recognized where the cache is read.
+    let of_data = || machine::open_files_trouble().or_else(|| machine::disk_trouble(data));
     repository
         .and_then(of_repository)
         .map(|trouble| trouble.at("the repository"))

@@ -108,6 +108,29 @@ async fn a_job_waits_while_the_disk_of_the_caches_is_full() {
     assert_eq!(server.job(&team, &next["id"]).await["status"], "completed");
 }
 
+/// SQLite's locks on its files, of this process.
+fn locks() -> usize {
+    let own = std::process::id().to_string();
+    let all = std::fs::read_to_string("/proc/locks").unwrap();
+    let of_us =
+        all.lines().filter(|line| line.contains("POSIX") && line.split_whitespace().any(|word| word == own));
+    of_us.count()
+}
+
+/// Closing any descriptor of a file ends all of the process's locks on it, and other processes then change the database
+/// under the server.
+#[tokio::test]
+async fn a_look_for_trouble_leaves_the_locks_of_the_databases() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", FILES).await;
+    let before = locks();
+    let path = format!("/v2/agent/{}/job", team.project.id);
+    let job = server.post(&team.key, &path, &json!({ "prompt": PROMPT, "ref": "none" })).await.json();
+    server.run_queued_jobs().await;
+    assert_eq!(server.job(&team, &job["id"]).await["status"], "failed");
+    assert!(before > 0 && locks() >= before, "{before} locks before, {} after", locks());
+}
+
 /// Pages whose diff is larger than what is free.
 fn pages() -> Vec<(String, String)> {
     let line = |page: usize, n: usize| format!("one {} {page} {n}\n", "word ".repeat(20));
@@ -305,7 +328,7 @@ async fn a_server_whose_data_directory_is_gone_is_not_ready() {
     std::fs::remove_dir(server.data()).unwrap();
     std::fs::rename(&aside, server.data()).unwrap();
     assert_eq!(ready().await.to_string(), "200 ready\n");
-    for file in ["views.db", "docwright.db"] {
+    for file in ["views.db", "docwright.db", "docwright.db-wal", "docwright.db-shm"] {
         let (file, aside) = (server.data().join(file), server.data().join("aside"));
         std::fs::rename(&file, &aside).unwrap();
         assert_eq!(ready().await.status, 503, "{}", file.display());

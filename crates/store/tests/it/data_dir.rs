@@ -55,7 +55,9 @@ fn touch(path: &Path) {
 
 #[test]
 fn parts_of_an_installation_without_its_database_are_no_place_for_a_new_one() {
-    for left in ["views.db", "repos", "id", "docwright.db-wal"] {
+    for left in
+        ["views.db", "repos", "id", "before-restore-20261116", "restore-partial-x", "docwright.db-wal"]
+    {
         let parent = tempfile::tempdir().unwrap();
         let dir = DataDir::open(parent.path()).unwrap();
         // What a start leaves behind that did not get to make its database.
