@@ -272,13 +272,31 @@ fn push_failure(output: &Output, git_dir: &Path, branch: &str) -> Error {
             "the commit that `{branch}` starts from is no longer in the repository: start again"
         ));
     }
+    if is_unpack_failure(why, &output.stderr) {
+        let last = output.stderr.lines().rfind(|line| !line.trim().is_empty()).unwrap_or(why);
+        return Error::Damaged(crate::name::printable(last));
+    }
     let why = crate::name::printable(why.rsplit('\t').next().unwrap_or(why));
     Error::Repository(format!("the repository refused the push to `{branch}`: {why}"))
+}
+
+/// Whether what was sent could not be unpacked: objects of the cache did not survive a power cut, and git does not
+/// always say which. A repository that checks what it is sent, and refuses it, says so.
+fn is_unpack_failure(why: &str, stderr: &str) -> bool {
+    why.contains("unpacker error") && !stderr.contains("fsck error")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_cannot_be_unpacked_is_the_caches_fault_unless_the_repository_checks_it() {
+        let why = "!\tabc:refs/heads/x\t[remote rejected] (unpacker error)";
+        assert!(is_unpack_failure(why, "error: remote unpack failed: index-pack abnormal exit\n"));
+        assert!(!is_unpack_failure(why, "remote: error: fsck error in packed object\n"));
+        assert!(!is_unpack_failure("!\tabc:refs/heads/x\t[remote rejected] (hook declined)", ""));
+    }
 
     #[test]
     fn owners() {
