@@ -125,7 +125,7 @@ def branches(world, load, repository, jobs):
         branch = seen.looks[-1]["source"]["ref"]
         if seen.status == "completed" and branch not in heads:
             yield f"{branch} is gone, and its job is completed"
-        elif seen.status == "completed" and seen.looks[-1]["prLink"] not in pulls:
+        elif seen.status == "completed" and pulls is not None and seen.looks[-1]["prLink"] not in pulls:
             yield f"{seen.looks[-1]['prLink']} of job {seen.id} is not listed"
     for seen in jobs:
         branch = seen.looks[-1]["source"]["ref"]
@@ -140,8 +140,8 @@ def branches(world, load, repository, jobs):
 def listed_pulls(world, load):
     code, printed, complaint = world.command("pull", "list", load.world.project, "--limit", str(MAX_PULLS))
     if code:
-        load.wrong.append(f"pull requests cannot be listed: {complaint}")
-        return set()
+        load.wrong.append(f"pull requests cannot be listed: {complaint or f'exit code {code}'}")
+        return None
     return {pull["url"] for pull in json.loads(printed)}
 
 
