@@ -36,7 +36,9 @@ use std::fmt;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use pages::Tree;
 
-pub use plain::{plain_body, plain_title};
+pub use plain::{plain_body, plain_quotation, plain_title};
+
+use crate::Instructions;
 
 use added::{Added, Place};
 use markup::Shown;
@@ -50,8 +52,8 @@ pub struct Change<'a> {
     pub base: &'a dyn Tree,
     /// The changed files: their new bytes, or `None` for a deleted one.
     pub edits: &'a BTreeMap<String, Option<Vec<u8>>>,
-    /// What people asked for in their own words: the prompt and the follow-ups, and nothing else.
-    pub asked: &'a str,
+    /// What people asked for in their own words: the instructions of the prompt and the follow-ups.
+    pub asked: &'a Instructions,
     pub title: &'a str,
     /// With the notes: all else that the editor says in the pull request.
     pub summary: &'a str,
@@ -138,9 +140,9 @@ pub fn judge(change: &Change<'_>, policy: &Policy<'_>) -> Vec<Objection> {
     paths::judge(change, policy, &added, &shown, &mut found);
     secrets::judge(&added, policy.secrets, &mut found);
     remote::judge(change, &added, &shown, &mut found);
-    redirects::judge(&added, change.asked, &mut found);
+    redirects::judge(&added, change.asked.as_str(), &mut found);
     includes::judge(change, &added, &mut found);
-    active::judge(change.asked, &shown, &mut found);
+    active::judge(change.asked.as_str(), &shown, &mut found);
     hidden::judge(&added, &mut found);
     comments::judge(&added, &shown, &mut found);
     let mut objections: Vec<_> = found.into_iter().map(|finding| finding.tell(&added)).collect();

@@ -11,6 +11,7 @@ mod guard;
 mod limits;
 mod offline;
 mod pattern;
+mod prompt;
 mod repository;
 mod run;
 mod talk;
@@ -26,19 +27,19 @@ use pages::{Edits, Files, FilesError};
 use serde_json::{Map, Value};
 
 pub use edit::{Edited, Missed, Near, Rung, edit};
-pub use fence::{quoted, unquoted};
-pub use guard::{Allow, Change, Objection, Policy, Rule, judge, plain_body, plain_title};
+pub use guard::{Allow, Change, Objection, Policy, Rule, judge, plain_body, plain_quotation, plain_title};
 pub use limits::Limits;
 pub use offline::Offline;
+pub use prompt::{Instructions, Prompt, PromptPart};
 pub use repository::MAX_INSTRUCTIONS;
 pub use run::Agent;
-pub use told::{joined, told};
+pub use told::told;
 
 /// What is asked of an editor.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Task<'a> {
-    /// What people ask for in this run, in their own words.
-    pub prompt: &'a str,
+    /// What people ask for in this run, and what they quote.
+    pub prompt: Prompt,
     /// The repository's own instructions to agents, by path.
     pub instructions: &'a [(String, String)],
     /// What was said before: in earlier runs, and in an attempt at this one that was cut off.
@@ -140,7 +141,7 @@ pub trait Progress: Send {
     /// can be made again, may be kept a little later. Answers the tokens that the project has used this month.
     async fn keep(&mut self, message: &Message, usage: Usage) -> Result<u64, AgentError>;
     /// What people have asked since the run began and nobody has answered yet, each once.
-    async fn asked(&mut self) -> Result<Vec<String>, AgentError>;
+    async fn asked(&mut self) -> Result<Vec<Prompt>, AgentError>;
     /// What [`judge`] has against the change as it stands, by what the operator allows and people have
     /// asked for. An editor that hears it can mend it; whoever publishes judges again.
     async fn objections(&mut self, edits: &Edits, report: &Report) -> Result<Vec<Objection>, AgentError>;

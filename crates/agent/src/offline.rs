@@ -39,7 +39,7 @@ impl Editor for Offline {
         progress: &mut dyn Progress,
     ) -> Result<Report, AgentError> {
         // All of the prompt is understood before any of it is done.
-        let instructions = parser::parse(task.prompt).map_err(AgentError::Unsupported)?;
+        let instructions = parser::parse(&task.prompt.instruction_text()).map_err(AgentError::Unsupported)?;
         let mut run = Run::start(files, progress)?;
         let outcomes = instructions
             .into_iter()

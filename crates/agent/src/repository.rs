@@ -3,7 +3,7 @@
 use pages::{Files, Paths};
 
 use crate::Task;
-use crate::fence::{self, fenced};
+use crate::fence::fenced;
 
 /// The same for every job, so that providers can keep it.
 pub(crate) const SYSTEM: &str = include_str!("system.md");
@@ -18,7 +18,7 @@ pub const MAX_INSTRUCTIONS: usize = 16 * 1024;
 /// The task with a map of the repository: where to begin without a look at everything.
 pub(crate) fn opening(task: &Task<'_>, files: &dyn Files) -> String {
     let paths = files.paths();
-    let mut text = fence::task(task.prompt);
+    let mut text = task.prompt.render();
     for (path, said) in task.instructions {
         let (heeded, more) = heeded(said);
         text += &format!("\n<instructions path={path:?}>\n{}\n</instructions>\n", fenced(heeded.trim()));
@@ -36,7 +36,9 @@ pub(crate) fn opening(task: &Task<'_>, files: &dyn Files) -> String {
     if !paths.navigation().is_empty() {
         map += &format!("navigation: {}\n", paths.navigation().join(", "));
     }
-    let likely = likely(task.prompt, &paths);
+    let quoted = task.prompt.quotations().map(|(_, text)| text.to_owned());
+    let words: Vec<_> = std::iter::once(task.prompt.instruction_text()).chain(quoted).collect();
+    let likely = likely(&words.join("\n"), &paths);
     if !likely.is_empty() {
         map += &format!("perhaps: {}\n", likely.join(", "));
     }

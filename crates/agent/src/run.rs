@@ -13,7 +13,7 @@ use pages::Files;
 use serde_json::{Map, json};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::fence::{self, fenced};
+use crate::fence::fenced;
 use crate::limits::{Limits, Spent, plausible};
 use crate::model::{Call, Message, Model, ModelError, Reply, Stop, Tool, ToolCall, ToolResult, Turn, Usage};
 use crate::repository::{MAX_INSTRUCTIONS, SYSTEM, heeded, opening};
@@ -68,7 +68,7 @@ impl Editor for Agent {
             if let Some(turn) = turn.take()
                 && let Some(report) = run.act(&turn).await?
             {
-                return run.worth(titled(report, task.prompt));
+                return run.worth(titled(report, &task.prompt.instruction_text()));
             }
             run.hear().await?;
             turn = Some(run.ask().await?);
@@ -104,7 +104,7 @@ impl Run<'_> {
         if !task.before.iter().any(|said| said.this_run) {
             let first = match self.talk.messages.is_empty() {
                 true => self.open(task),
-                false => fence::task(task.prompt),
+                false => task.prompt.render(),
             };
             self.say(Message::User(first), Usage::default()).await?;
         }
@@ -132,7 +132,7 @@ impl Run<'_> {
     async fn hear(&mut self) -> Result<(), AgentError> {
         for prompt in self.progress.asked().await? {
             self.progress.step(StepKind::Note, "Read a follow-up".into());
-            self.say(Message::User(fence::task(&prompt)), Usage::default()).await?;
+            self.say(Message::User(prompt.render()), Usage::default()).await?;
         }
         Ok(())
     }

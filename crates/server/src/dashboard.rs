@@ -11,6 +11,7 @@ pub(crate) mod login;
 mod next;
 pub(crate) mod people;
 pub(crate) mod pulls;
+mod quotations;
 pub(crate) mod readers;
 mod session;
 pub(crate) mod settings;

@@ -2,44 +2,9 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use crate::{JobId, ProjectId, PullState, Receipt, Result, Said, Terms};
-
-pub const MAX_PROMPT_CHARS: usize = 100_000;
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prompt(String);
-
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PromptError {
-    #[error("prompt must not be empty")]
-    Empty,
-    #[error("prompt must be at most 100,000 characters, got {0}")]
-    TooLong(usize),
-}
-
-impl Prompt {
-    pub fn parse(text: &str) -> Result<Self, PromptError> {
-        match text.trim() {
-            unseen if unseen.chars().all(says_nothing) => Err(PromptError::Empty),
-            // As it was sent: that is what a schema counts. A text of fewer bytes need not be counted.
-            _ if text.len() > MAX_PROMPT_CHARS && text.chars().count() > MAX_PROMPT_CHARS => {
-                Err(PromptError::TooLong(text.chars().count()))
-            }
-            prompt => Ok(Self(prompt.to_owned())),
-        }
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-/// Space, control characters and those that take no room: nobody meant to ask that.
-fn says_nothing(c: char) -> bool {
-    c.is_whitespace() || c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
-}
+use crate::{JobId, ProjectId, Prompt, PullState, Quotation, Receipt, Result, Said, Terms};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
@@ -79,6 +44,8 @@ pub struct Job {
     pub project: ProjectId,
     pub status: Status,
     pub prompt: String,
+    /// What was quoted beside the prompt.
+    pub context: Vec<Quotation>,
     /// The branch that the agent works on.
     pub branch: String,
     pub model: String,
@@ -123,7 +90,8 @@ impl NewJob {
             id,
             project: new.project,
             status: Status::Active,
-            prompt: new.prompt.0,
+            prompt: new.prompt.text,
+            context: new.prompt.context,
             model: new.model,
             base_ref: new.base_ref,
             adopts: new.branch.is_some(),
@@ -164,6 +132,13 @@ impl NewEvent {
 
     pub(crate) fn created() -> Self {
         Self::new("created", "The job was created")
+    }
+
+    pub(crate) fn follow_up(prompt: &str, context: &[Quotation]) -> Self {
+        let event = Self::new("message", "A follow-up was asked for").with("prompt", prompt);
+        let quoted: Vec<_> =
+            context.iter().map(|Quotation { label, text }| json!({ "label": label, "text": text })).collect();
+        if quoted.is_empty() { event } else { event.with("context", quoted) }
     }
 
     /// Of a job that is not put off by its host, but has to wait for its turn.
@@ -260,20 +235,6 @@ pub trait JobStore: Send + Sync {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn prompts() {
-        #[track_caller]
-        fn check(text: &str, expected: Result<&str, PromptError>) {
-            assert_eq!(Prompt::parse(text).as_ref().map(Prompt::as_str), expected.as_ref().copied());
-        }
-        check("  Fix links\n", Ok("Fix links"));
-        check(" \n\t ", Err(PromptError::Empty));
-        check("\u{200b}\0 \u{feff}", Err(PromptError::Empty));
-        let longest = "é".repeat(MAX_PROMPT_CHARS);
-        check(&longest, Ok(&longest));
-        check(&format!("{longest}x"), Err(PromptError::TooLong(MAX_PROMPT_CHARS + 1)));
-    }
 
     #[test]
     fn status_moves_only_as_documented() {

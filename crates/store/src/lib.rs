@@ -18,6 +18,7 @@ mod name;
 mod note;
 mod people;
 mod postgres;
+mod prompt;
 mod pull;
 mod queue;
 mod secret;
@@ -41,10 +42,7 @@ pub use data_dir::{DataDir, DataDirError, Held, RESTORE_DRAFT, RESTORE_PREVIOUS}
 pub use directory_watch::{DirectoryLost, DirectoryWatch};
 pub use home::{ViewsHome, ViewsWish};
 pub use id::{InviteId, JobId, KeyId, OrganizationId, PersonId, ProjectId, Token, WorkerId};
-pub use job::{
-    Archived, Event, Filter, Job, JobCounts, JobStore, MAX_PROMPT_CHARS, NewEvent, NewJob, Page, Prompt,
-    PromptError, Status,
-};
+pub use job::{Archived, Event, Filter, Job, JobCounts, JobStore, NewEvent, NewJob, Page, Status};
 pub use key::{Allow, AllowError, ApiKey, Expiry, KeyText, NewKey, Scope};
 pub use name::parse_name;
 pub use note::Note;
@@ -53,6 +51,7 @@ pub use people::{
     parse_person_name,
 };
 pub use postgres::{DatabaseUrl, PostgresStore};
+pub use prompt::{MAX_LABEL_CHARS, MAX_PROMPT_CHARS, MAX_QUOTATIONS, Prompt, PromptError, Quotation};
 pub use pull::{Merge, NewPull, Pull, PullState, Pulls};
 pub use queue::{Change, Ending, LEASE, Lease, Message, Outcome, Queue, Resume};
 pub use secret::{MasterKey, SecretError, Secrets};

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use jiff::SignedDuration;
 use serde_json::Value;
 
-use crate::{Job, JobId, MAX_DEATHS, NewEvent, Note, ProjectId, Result, Said, Tokens, WorkerId};
+use crate::{Job, JobId, MAX_DEATHS, NewEvent, Note, ProjectId, Quotation, Result, Said, Tokens, WorkerId};
 
 /// How long a worker is believed to be alive after its last heartbeat.
 pub const LEASE: SignedDuration = SignedDuration::from_secs(15);
@@ -80,6 +80,8 @@ impl Lease {
 pub struct Message {
     pub number: u32,
     pub prompt: String,
+    /// What was quoted beside the prompt.
+    pub context: Vec<Quotation>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use ring::hmac;
 use zeroize::Zeroizing;
 
 use crate::Result;
@@ -43,13 +44,16 @@ pub trait Secrets: Send + Sync {
     /// Keeps `value` sealed; replaces one of the same owner and name.
     async fn put_secret(&self, owner: &str, name: &str, value: &[u8]) -> Result<()>;
     async fn secret(&self, owner: &str, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>>;
+    /// An HMAC-SHA256 that nobody can make without the master key. All servers on one database make the same;
+    /// `purpose` keeps what is signed for one thing from being used for another.
+    fn sign(&self, purpose: &str, message: &[u8]) -> Vec<u8>;
     /// False when there is none.
     async fn remove_secret(&self, owner: &str, name: &str) -> Result<bool>;
 }
 
 /// 32 random bytes that open every sealed secret. Never in the database, never in a log.
 #[derive(Clone)]
-pub struct MasterKey(XChaCha20Poly1305);
+pub struct MasterKey(XChaCha20Poly1305, hmac::Key);
 
 impl MasterKey {
     /// Reads the key; makes the file, readable by its owner alone, when it is not there.
@@ -72,9 +76,11 @@ impl MasterKey {
     /// 64 hexadecimal digits, as `openssl rand -hex 32` prints them.
     fn from_file(path: &Path, bytes: Zeroizing<Vec<u8>>) -> Result<Self, SecretError> {
         let key = std::str::from_utf8(&bytes).ok().and_then(|text| from_hex(text.trim()));
-        key.map(|key| Self(XChaCha20Poly1305::new(&(*key).into()))).ok_or_else(|| SecretError::BadFile {
-            path: path.to_owned(),
-            why: "it must hold 64 hexadecimal digits, as `openssl rand -hex 32` prints them".into(),
+        key.map(|key| Self(XChaCha20Poly1305::new(&(*key).into()), signing_key(&*key))).ok_or_else(|| {
+            SecretError::BadFile {
+                path: path.to_owned(),
+                why: "it must hold 64 hexadecimal digits, as `openssl rand -hex 32` prints them".into(),
+            }
         })
     }
 
@@ -85,6 +91,15 @@ impl MasterKey {
         let payload = Payload { msg: value, aad: aad.as_bytes() };
         let sealed = self.0.encrypt(&XNonce::from(nonce), payload).map_err(|_| SecretError::Seal)?;
         Ok([&nonce[..], &sealed].concat())
+    }
+
+    pub(crate) fn sign(&self, purpose: &str, message: &[u8]) -> Vec<u8> {
+        let mut context = hmac::Context::with_key(&self.1);
+        for part in [purpose.as_bytes(), message] {
+            context.update(&(part.len() as u64).to_be_bytes());
+            context.update(part);
+        }
+        context.sign().as_ref().to_vec()
     }
 
     pub(crate) fn open(
@@ -99,6 +114,12 @@ impl MasterKey {
         let value = self.0.decrypt(&XNonce::from(*nonce), payload).map_err(|_| SecretError::WrongKey)?;
         Ok(Zeroizing::new(value))
     }
+}
+
+/// A key of its own, so that no signature says anything about the key that seals.
+fn signing_key(master: &[u8]) -> hmac::Key {
+    let derived = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, master), b"docwright signing key");
+    hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref())
 }
 
 /// The length keeps ("a", "b/c") and ("a/b", "c") apart.

@@ -31,11 +31,16 @@ pub struct CreateJob {
     /// One of the models that the project allows; without it the project's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// What others wrote, as material for the agent: nothing in it allows anything. Together with `prompt` at most
+    /// 100,000 characters, labels included.
+    #[schema(max_items = 20)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Vec<Quotation>>,
 }
 
 impl CreateJob {
     pub fn new(prompt: impl Into<String>) -> Self {
-        Self { prompt: prompt.into(), r#ref: None, branch: None, draft: None, model: None }
+        Self { prompt: prompt.into(), r#ref: None, branch: None, draft: None, model: None, context: None }
     }
 }
 
@@ -44,6 +49,20 @@ impl CreateJob {
 pub struct FollowUp {
     #[schema(schema_with = schema::prompt)]
     pub prompt: String,
+    /// What others wrote, as material for the agent: nothing in it allows anything. Together with `prompt` at most
+    /// 100,000 characters, labels included.
+    #[schema(max_items = 20)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Vec<Quotation>>,
+}
+
+/// What others wrote, such as a log, a ticket or a page view.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Quotation {
+    #[schema(schema_with = schema::label)]
+    pub label: String,
+    #[schema(schema_with = schema::quoted)]
+    pub text: String,
 }
 
 /// Newest first.

@@ -20,6 +20,16 @@ pub(crate) fn prompt() -> Object {
         .build()
 }
 
+/// `label` of a quotation
+pub(crate) fn label() -> Object {
+    text("Where the text is from.").min_length(Some(1)).max_length(Some(100)).build()
+}
+
+/// `text` of a quotation
+pub(crate) fn quoted() -> Object {
+    text("The text itself.").max_length(Some(MAX_PROMPT_CHARS)).build()
+}
+
 /// `ref`
 pub(crate) fn base() -> Object {
     branch("The branch to start from and merge into; without it the project's.")

@@ -15,8 +15,9 @@ pub(super) fn judge<'a>(change: &Change<'a>, added: &Added<'a>, found: &mut Vec<
     let before: BTreeSet<&str> =
         added.before.values().flat_map(|text| targets(text)).map(|(_, target)| target).collect();
     for (path, text) in added.files().filter(|(path, _)| is_page(path)) {
-        let is_wrong =
-            |target: &str| is_private(path, target) || is_remote(target) && !change.asked.contains(target);
+        let is_wrong = |target: &str| {
+            is_private(path, target) || is_remote(target) && !change.asked.as_str().contains(target)
+        };
         let mut new = targets(&text.text).filter(|(_, target)| !before.contains(target) && is_wrong(target));
         found.extend(new.next().map(|(at, _)| Finding {
             rule: Rule::Remote,

@@ -22,7 +22,7 @@ pub(super) fn judge<'a>(
     shown: &Shown<'_, 'a>,
     found: &mut Vec<Finding<'a>>,
 ) {
-    let asked = change.asked.to_lowercase();
+    let asked = change.asked.as_str().to_lowercase();
     let imports = Imports::of(shown, change.base);
     for path in change.edits.keys().filter(|path| !policy.allow.permits(path)) {
         let data = || data_only::refusal(path, added).unwrap_or_else(|| imports.refusal(path));

@@ -14,6 +14,8 @@ use super::markup::options;
 use crate::pattern::pattern;
 
 const MAX_TITLE_CHARS: usize = 72;
+/// Of one quotation; the job has the rest.
+const MAX_QUOTATION_CHARS: usize = 2_000;
 
 /// A title on one line, of at most 72 characters, that can also be the first line of a commit message.
 pub fn plain_title(title: &str) -> String {
@@ -42,6 +44,20 @@ pub fn plain_body(body: &str) -> String {
     }
     push_text(&mut plain, &seen[at..]);
     plain
+}
+
+/// A quotation for a pull request: its source, and its text as code in a block quote. Hosts act on nothing in it.
+pub fn plain_quotation(source: &str, text: &str) -> String {
+    let source = plain_title(source).replace('`', "'");
+    let mut seen = text.chars().filter(|c| !is_stray(*c));
+    let mut shown: String = seen.by_ref().take(MAX_QUOTATION_CHARS).collect();
+    if seen.next().is_some() {
+        shown += "\n…";
+    }
+    let longest = shown.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    let lines: String = shown.lines().map(|line| format!("> {}\n", powerless(line))).collect();
+    format!("Quoted from ` {source} `, not an instruction:\n\n> {fence}\n{lines}> {fence}")
 }
 
 fn is_stray(c: char) -> bool {
@@ -155,6 +171,22 @@ mod tests {
         check("- **bold** and [link](/x)\n", "- **bold** and [link](/x)\n");
         check("`<b>` and <b>", "`<b>` and &lt;b>");
         check("\u{202e}a\u{1b}[0m", "a[0m");
+    }
+
+    #[test]
+    fn quotations_are_code() {
+        #[track_caller]
+        fn check(text: &str, expected: &str) {
+            let quoted = plain_quotation("Page `views`\n", text).replace('\u{200b}', "·");
+            let (source, quoted) = quoted.split_once("\n\n").unwrap();
+            assert_eq!(source, "Quoted from ` Page 'views' `, not an instruction:");
+            assert_eq!(quoted, expected);
+        }
+        check("/close\n<img src=x>", "> ```\n> /close\n> <img src=x>\n> ```");
+        check("a\n```\n````\nb", "> `````\n> a\n> ```\n> ````\n> b\n> `````");
+        check("\u{1b}[0m @alice [skip ci]", "> ```\n> [0m @·alice [skip· ci]\n> ```");
+        let long = "x".repeat(MAX_QUOTATION_CHARS + 1);
+        check(&long, &format!("> ```\n> {}\n> …\n> ```", &long[1..]));
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(super) fn judge<'a>(
 ) {
     let loaded = shown.before.values().flat_map(|markup| &markup.embeds);
     let loaded: BTreeSet<(Kind, &str)> = loaded.map(|embed| (embed.kind, embed.address.as_str())).collect();
-    let asked = change.asked.to_lowercase();
+    let asked = change.asked.as_str().to_lowercase();
     let mut hosts = Hosts { change, used: BTreeMap::new() };
     for (_, text, markup) in &shown.after {
         let new = markup.embeds.iter().filter(|e| !loaded.contains(&(e.kind, e.address.as_str())));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ::agent::model::{Arguments, ModelError, Reply, Stop, ToolCall, Turn, Usage};
-use ::agent::{AgentError, Limits, Said};
+use ::agent::{AgentError, Limits, Prompt, Said};
 use serde_json::{Value, json};
 
 use crate::script::{DOCS, Kept, Script, call, calls, finish, reply, run, run_with, says, told};
@@ -226,7 +226,7 @@ async fn a_follow_up_goes_on_with_the_same_conversation() {
     let before: Vec<_> = first.kept.said.into_iter().map(|said| Said { this_run: false, ..said }).collect();
     let model = Script::of([finish("Leave it")]);
     let ran = run_with(&model, Limits::default(), &DOCS, Kept::default(), |task| {
-        task.prompt = "Is that so?";
+        task.prompt = Prompt::instruction("Is that so?");
         task.before = Box::leak(before.clone().into_boxed_slice());
     })
     .await;

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use ::agent::Limits;
 use ::agent::model::{Arguments, Message, Stop, ToolCall, Turn};
+use ::agent::{Limits, Prompt};
 use serde_json::{Value, json};
 
 use crate::script::{DOCS, Kept, Ran, Script, call, calls, finish, reply, run, run_with, says, told};
@@ -157,7 +157,7 @@ async fn inject_approval() {
     // The same words of a person are a wish.
     let model = Script::of([call(acts[0].0, acts[0].1.clone()), finish("Add the image")]);
     let asked = run_with(&model, Limits::default(), &DOCS, Kept::default(), |task| {
-        task.prompt = "Add https://evil.example/p.png";
+        task.prompt = Prompt::instruction("Add https://evil.example/p.png");
     })
     .await;
     assert_eq!((asked.stopped().len(), asked.report().title.as_str()), (0, "Add the image"));

@@ -8,7 +8,7 @@ mod limits;
 
 use std::collections::BTreeMap;
 
-use agent::{Allow, Change, Policy, judge};
+use agent::{Allow, Change, Policy, Prompt, judge};
 use pages::MemoryTree;
 
 /// Random, and nobody's.
@@ -40,7 +40,8 @@ impl Case<'_> {
         let edits =
             self.edits.iter().map(|(path, text)| ((*path).to_owned(), Some(text.as_bytes().to_vec())));
         let edits: BTreeMap<_, _> = edits.collect();
-        let Self { asked, title, summary, .. } = *self;
+        let Self { title, summary, .. } = *self;
+        let asked = &Prompt::instruction(self.asked).instructions();
         let change = Change { base: &base, edits: &edits, asked, title, summary };
         let allow = Allow::parse(self.allow.iter().copied()).unwrap();
         let policy = Policy { allow, secrets: self.secrets };

@@ -13,7 +13,7 @@ mod rest;
 mod script;
 
 use ::agent::model::{Message, Usage};
-use ::agent::{AgentError, Editor, Objection, Offline, Progress, Report, StepKind, Task};
+use ::agent::{AgentError, Editor, Objection, Offline, Progress, Prompt, Report, StepKind, Task};
 use async_trait::async_trait;
 use pages::{Edits, MemoryTree, Overlay};
 use serde_json::{Map, Value};
@@ -39,7 +39,7 @@ impl Progress for Steps {
         Ok(0)
     }
 
-    async fn asked(&mut self) -> Result<Vec<String>, AgentError> {
+    async fn asked(&mut self) -> Result<Vec<Prompt>, AgentError> {
         Ok(Vec::new())
     }
 
@@ -72,7 +72,8 @@ async fn try_edit(
     steps: &mut Steps,
 ) -> Result<(Report, String), AgentError> {
     let mut overlay = Overlay::new(MemoryTree::new(files.iter().copied()), None).unwrap();
-    let report = Offline.edit(&Task { prompt, ..Task::default() }, &mut overlay, steps).await?;
+    let task = Task { prompt: Prompt::instruction(prompt), ..Task::default() };
+    let report = Offline.edit(&task, &mut overlay, steps).await?;
     Ok((report, overlay.diff().unwrap()))
 }
 

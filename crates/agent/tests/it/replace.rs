@@ -274,7 +274,7 @@ proptest! {
         let (before, prompt) = (blocks.concat(), "replace \"foo\" with \"qux\"");
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let mut overlay = pages::Overlay::new(pages::MemoryTree::new([(path, before.as_str())]), None).unwrap();
-        let task = agent::Task { prompt, ..agent::Task::default() };
+        let task = agent::Task { prompt: agent::Prompt::instruction(prompt), ..agent::Task::default() };
         runtime.block_on(agent::Editor::edit(&agent::Offline, &task, &mut overlay, &mut Steps::default())).unwrap();
         let after = pages::Files::read(&overlay, path).unwrap();
         prop_assert_eq!(code(path, &before), code(path, &after));

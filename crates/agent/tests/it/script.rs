@@ -8,7 +8,8 @@ use ::agent::model::{
     Arguments, Call, Heard, Message, Model, ModelError, Reply, Stop, ToolCall, Turn, Usage,
 };
 use ::agent::{
-    Agent, AgentError, Change, Limits, Objection, Policy, Progress, Report, Said, StepKind, Task, judge,
+    Agent, AgentError, Change, Limits, Objection, Policy, Progress, Prompt, Report, Said, StepKind, Task,
+    judge,
 };
 use async_trait::async_trait;
 use pages::{Edits, Files, MemoryTree, Overlay};
@@ -115,7 +116,7 @@ pub(crate) struct Kept {
     pub(crate) waits: Option<Duration>,
     /// What the change is judged by.
     pub(crate) base: MemoryTree,
-    pub(crate) prompt: String,
+    pub(crate) prompt: Prompt,
     pub(crate) secrets: &'static [&'static str],
 }
 
@@ -139,12 +140,12 @@ impl Progress for Kept {
         Ok(self.month)
     }
 
-    async fn asked(&mut self) -> Result<Vec<String>, AgentError> {
+    async fn asked(&mut self) -> Result<Vec<Prompt>, AgentError> {
         let count = self.said.len();
         let (now, later) = std::mem::take(&mut self.follow_ups).into_iter().partition(|(at, _)| *at <= count);
         self.follow_ups = later;
         let now: Vec<(usize, &'static str)> = now;
-        Ok(now.into_iter().map(|(_, prompt)| prompt.to_owned()).collect())
+        Ok(now.into_iter().map(|(_, prompt)| Prompt::instruction(prompt)).collect())
     }
 
     async fn objections(&mut self, edits: &Edits, report: &Report) -> Result<Vec<Objection>, AgentError> {
@@ -154,7 +155,8 @@ impl Progress for Kept {
 
 impl Kept {
     fn judge(&self, edits: &Edits, Report { title, summary, .. }: &Report) -> Vec<Objection> {
-        let change = Change { base: &self.base, edits: &edits.0, asked: &self.prompt, title, summary };
+        let asked = &self.prompt.instructions();
+        let change = Change { base: &self.base, edits: &edits.0, asked, title, summary };
         judge(&change, &Policy { secrets: self.secrets, ..Policy::default() })
     }
 }
@@ -206,10 +208,11 @@ pub(crate) async fn run_with(
     use ::agent::Editor;
     let before = std::mem::take(&mut kept.said);
     kept.said = before.clone();
-    let mut task = Task { prompt: "Say how long the setup takes", instructions: &[], before: &before };
+    let prompt = Prompt::instruction("Say how long the setup takes");
+    let mut task = Task { prompt, instructions: &[], before: &before };
     shape(&mut task);
     let tree = MemoryTree::new(files.iter().map(|(path, text)| (*path, text.as_bytes().to_vec())));
-    (kept.base, kept.prompt) = (tree.clone(), task.prompt.to_owned());
+    (kept.base, kept.prompt) = (tree.clone(), task.prompt.clone());
     let mut overlay = Overlay::new(tree, None).unwrap();
     let outcome = Agent::new(model.clone(), limits).edit(&task, &mut overlay, &mut kept).await;
     Ran { outcome, kept, edits: overlay.edits(), diff: overlay.diff().unwrap() }

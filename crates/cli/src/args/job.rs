@@ -1,5 +1,7 @@
 //! `docwright job …`, as `--help` tells it.
 
+use std::path::PathBuf;
+
 use clap::{Args as Arguments, Subcommand};
 
 #[derive(Subcommand)]
@@ -62,6 +64,9 @@ pub(crate) struct CreateJob {
     /// A model that the project allows [default: the project's]
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
+    /// Send this file as a quotation: material for the agent that allows nothing. Can be repeated
+    #[arg(long, value_name = "FILE")]
+    pub(crate) context: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) watching: Watching,
     /// Print the job as JSON
@@ -106,6 +111,9 @@ pub(crate) struct MessageJob {
     /// What the agent shall do next; - reads it from standard input
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: String,
+    /// Send this file as a quotation: material for the agent that allows nothing. Can be repeated
+    #[arg(long, value_name = "FILE")]
+    pub(crate) context: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) watching: Watching,
     /// Print the job as JSON

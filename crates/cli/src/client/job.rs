@@ -1,11 +1,14 @@
 //! `docwright job …`
 
+use std::fs::File;
 use std::io::{IsTerminal, Read};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use serde_json::json;
-use wire::{AgentJob, CreateJob as NewJob, FollowUp, JobEvent, JobList};
+use store::MAX_LABEL_CHARS;
+use wire::{AgentJob, CreateJob as NewJob, FollowUp, JobEvent, JobList, Quotation};
 
 use super::{Client, live, segment, watch};
 use crate::args::{
@@ -38,6 +41,7 @@ async fn create(sources: &Sources, args: CreateJob) -> anyhow::Result<ExitCode> 
         branch: args.branch,
         draft: args.draft.then_some(true),
         model: args.model,
+        context: context(&args.context)?,
     };
     let job: AgentJob = client.post(&format!("/v2/agent/{}/job", segment(&args.project)), &new).await?;
     if args.watching.watch {
@@ -73,7 +77,7 @@ async fn view(sources: &Sources, args: ViewJob) -> anyhow::Result<ExitCode> {
 async fn message(sources: &Sources, args: MessageJob) -> anyhow::Result<ExitCode> {
     let client = Client::from_settings(sources)?;
     let seen = events(&client, &args.job).await?.last().map_or(0, |event| event.number);
-    let body = FollowUp { prompt: prompt(&args.prompt)? };
+    let body = FollowUp { prompt: prompt(&args.prompt)?, context: context(&args.context)? };
     let job: AgentJob = client.post(&path(&args.job, "/message"), &body).await?;
     if args.watching.watch {
         return watched(&client, &args.job, &args.watching, seen, args.json).await;
@@ -177,6 +181,27 @@ fn prompt(text: &str) -> anyhow::Result<String> {
     let read = std::io::stdin().take(MAX_PROMPT).read_to_string(&mut all);
     read.context("the prompt on standard input cannot be read")?;
     Ok(all)
+}
+
+/// Each file as a quotation under its name; `None` without files, so that the body is as it was before.
+fn context(files: &[PathBuf]) -> anyhow::Result<Option<Vec<Quotation>>> {
+    let read = |file: &PathBuf| {
+        let shown = file.display();
+        let mut bytes = Vec::new();
+        let open = File::open(file).and_then(|open| open.take(MAX_PROMPT + 1).read_to_end(&mut bytes));
+        open.with_context(|| format!("the context file {shown} cannot be read"))?;
+        anyhow::ensure!(
+            bytes.len() as u64 <= MAX_PROMPT,
+            "the context file {shown} is longer than 1 MiB: shorten it"
+        );
+        let text = String::from_utf8(bytes);
+        let text =
+            text.map_err(|_| anyhow::anyhow!("the context file {shown} is not UTF-8 text: convert it"))?;
+        let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
+        Ok(Quotation { label: name.chars().take(MAX_LABEL_CHARS).collect(), text })
+    };
+    let all = files.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
+    Ok(Some(all).filter(|all| !all.is_empty()))
 }
 
 pub(super) fn path(job: &OneJob, what: &str) -> String {

@@ -28,6 +28,31 @@ fn projects_and_keys_are_made_beside_a_running_server_and_work_at_once() {
     let viewed = client(&["job", "view", id, job["id"].as_str().unwrap()]);
     assert!(String::from_utf8(viewed.stdout).unwrap().contains("created   The job was created"));
 
+    let (ticket, chat) = (home.path().join("ticket.txt"), home.path().join("chat.md"));
+    std::fs::write(&ticket, "It takes two minutes\n").unwrap();
+    std::fs::write(&chat, "three, I think").unwrap();
+    let (ticket, chat) = (ticket.to_str().unwrap(), chat.to_str().unwrap());
+    let job = job["id"].as_str().unwrap();
+    let told =
+        client(&["job", "message", id, job, "Fix broken links", "--context", ticket, "--context", chat]);
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    let transcript = String::from_utf8(client(&["job", "transcript", id, job]).stdout).unwrap();
+    let context = json!([
+        { "label": "ticket.txt", "text": "It takes two minutes\n" }, { "label": "chat.md", "text": "three, I think" },
+    ]);
+    assert!(transcript.contains(&format!("\"context\":{context}")), "{transcript}");
+    let create = |files: &[&str]| {
+        let flags = files.iter().flat_map(|file| ["--context", file]);
+        let made =
+            client(&["job", "create", id, "Fix broken links"].into_iter().chain(flags).collect::<Vec<_>>());
+        (made.status.success(), String::from_utf8(made.stderr).unwrap())
+    };
+    assert!(create(&[ticket; 20]).0);
+    let (done, why) = create(&[ticket; 21]);
+    assert!(!done && why.contains("context must have at most 20 entries, got 21"), "{why}");
+    let (done, why) = create(&["/nowhere/at-all"]);
+    assert!(!done && why.contains("the context file /nowhere/at-all cannot be read"), "{why}");
+
     let listed = json(home.path(), &["project", "list", "--json"]);
     assert_eq!(listed[0]["id"], project["id"]);
     let keys = json(home.path(), &["key", "list", "--json"]);

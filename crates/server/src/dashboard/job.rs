@@ -138,7 +138,7 @@ pub(crate) async fn retry(
     let Some(job) = app.jobs.find(&at.project.id, &JobId(id)).await? else { return Ok(missing("job")) };
     let new = NewJob {
         project: job.project,
-        prompt: Prompt::parse(&job.prompt)?,
+        prompt: Prompt::with_context(&job.prompt, job.context)?,
         model: job.model,
         base_ref: job.base_ref,
         branch: None,
@@ -187,6 +187,7 @@ async fn job_page(app: &App, at: &InProject, id: &JobId, shown: Shown) -> Result
         pull: pull_ref(app, &job),
         href: own,
         prompt: job.prompt,
+        quotations: job.context.into_iter().map(|quotation| (quotation.label, quotation.text)).collect(),
         error: shown.error,
         follow_up: shown.typed,
         once: new_form(),
@@ -216,10 +217,20 @@ fn step(event: &Event, job: &Job) -> Step {
     let since = duration(event.at.duration_since(job.created_at));
     let when = When { iso: rfc3339(event.at), text: since };
     let message = match event.kind.as_str() {
-        "message" => format!("Asked for more: {}", headline(&text(event, "prompt"))),
+        "message" => format!("Asked for more: {}{}", headline(&text(event, "prompt")), quoted(event)),
         _ => text(event, "message"),
     };
     Step { number: event.number, kind: event.kind.replace('_', " "), text: message, when }
+}
+
+/// How many quotations a follow-up has; nothing, when it has none.
+fn quoted(event: &Event) -> String {
+    let context = event.data.get("context").and_then(|context| context.as_array());
+    match context.map_or(0, Vec::len) {
+        0 => String::new(),
+        1 => " (with 1 quotation)".into(),
+        count => format!(" (with {count} quotations)"),
+    }
 }
 
 fn ended(event: &Event) -> Ended {

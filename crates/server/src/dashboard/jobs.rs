@@ -6,9 +6,12 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::Uri;
 use axum::response::{IntoResponse, Redirect, Response};
-use store::{Filter, Job, JobId, NewJob, Once, Project, Prompt, Receipt, Render, Status, Terms, Token};
+use store::{
+    Filter, Job, JobId, NewJob, Once, Project, Prompt, Quotation, Receipt, Render, Status, Terms, Token,
+};
 
-use super::readers::evidence;
+use super::quotations;
+use super::readers::evidence::Evidence;
 use super::session::{Fields, InProject, nav};
 use super::view::{JobRow, JobState, Jobs, Offline, PullRef, PullState, Section, headline};
 use super::{Oops, missing, page, page_with, when};
@@ -19,6 +22,8 @@ use crate::path::query_value;
 use crate::time::duration;
 
 const PER_PAGE: u32 = 20;
+const UNSIGNED_LINK: &str = "The evidence of this link was left out, because this server did not make the link, or it was \
+                             altered. Open the row under Readers and choose Create a job there.";
 /// Of what a form is known by; ours is shorter.
 const MAX_ONCE: usize = 64;
 
@@ -35,22 +40,36 @@ pub(crate) async fn list(State(app): State<App>, at: InProject, uri: Uri) -> Res
         offset: query_value(&uri, "offset").parse().unwrap_or(0),
     };
     let mut jobs = jobs_page(&app, &at, wanted).await?;
-    jobs.prompt = evidence::prompt(&uri);
+    let Some(evidence) = Evidence::of(&uri) else { return Ok(page(&jobs)) };
+    let quotation = evidence.quotation();
+    if !quotations::is_signed(&app, &at.project.id, &quotation, &query_value(&uri, "signature")) {
+        jobs.error = Some(UNSIGNED_LINK.into());
+        return Ok(page_with(StatusCode::BAD_REQUEST, &jobs));
+    }
+    jobs.prompt = evidence.task().into();
+    jobs.quotations = vec![quotations::field(&app, &at.project.id, &quotation)];
     if let Some(offline) = &mut jobs.offline {
-        offline.beyond = !jobs.prompt.is_empty();
-        offline.instead = evidence::without_model(&uri);
+        offline.beyond = true;
+        offline.instead = evidence.without_model();
     }
     Ok(page(&jobs))
 }
 
 /// `POST /p/{projectId}/jobs`
 pub(crate) async fn create(State(app): State<App>, at: InProject, fields: Fields) -> Result<Response, Oops> {
-    let prompt = match Prompt::parse(fields.get("prompt")) {
+    let quoted = quotations::read(&app, &at.project.id, &fields);
+    let kept = quoted.clone().unwrap_or_default();
+    let parsed = match quoted {
+        Ok(quoted) => Prompt::with_context(fields.get("prompt"), quoted).map_err(|error| error.to_string()),
+        Err(refusal) => Err(refusal.to_owned()),
+    };
+    let prompt = match parsed {
         Ok(prompt) => prompt,
         Err(error) => {
             let jobs = jobs_page(&app, &at, Wanted::default()).await?;
-            let refused =
-                Jobs { error: Some(error.to_string()), prompt: fields.get("prompt").into(), ..jobs };
+            let quotations = kept.iter().map(|one| quotations::field(&app, &at.project.id, one)).collect();
+            let prompt = fields.get("prompt").into();
+            let refused = Jobs { error: Some(error), prompt, quotations, ..jobs };
             return Ok(page_with(StatusCode::BAD_REQUEST, &refused));
         }
     };
@@ -91,7 +110,11 @@ pub(super) fn once(action: &str, form: &str, prompt: &Prompt) -> Terms {
     if form.is_empty() || form.len() > MAX_ONCE {
         return Terms::default();
     }
-    let once = Once::new(&format!("form {action} {form}"), prompt.as_str().as_bytes());
+    let mut asked = prompt.as_str().as_bytes().to_vec();
+    for Quotation { label, text } in prompt.context() {
+        [label, text].into_iter().for_each(|part| asked.extend([b"\0", part.as_bytes()].concat()));
+    }
+    let once = Once::new(&format!("form {action} {form}"), &asked);
     Terms { once: Some((once, Render(Arc::new(|job| job.id.0.clone())))), limit: None }
 }
 
@@ -170,6 +193,7 @@ async fn jobs_page(app: &App, at: &InProject, wanted: Wanted) -> Result<Jobs, Oo
         error: None,
         once: new_form(),
         prompt: String::new(),
+        quotations: Vec::new(),
         offline: offline(app, &at.project),
         state: wanted.state,
         words: wanted.words,

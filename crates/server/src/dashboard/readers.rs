@@ -143,7 +143,7 @@ fn readers(
         tiles: tiles(asked, &counted),
         chart: Chart::new(&counted.series.points, asked.interval(), ends, &merges),
         merges: counted.merges.iter().map(|merge| merge_row(at, merge)).collect(),
-        panels: panels::all(at, asked, counted),
+        panels: panels::all(app, at, asked, counted),
         whole: Asked { wait: true, ..asked.clone() }.at(&own),
         query: api_query(asked),
     }

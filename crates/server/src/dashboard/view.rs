@@ -28,7 +28,7 @@ pub(crate) use readers::{
 };
 pub(crate) use rows::{
     Commit, Ended, Expiry, ExpiryKind, JobRow, JobState, KeyForm, KeyRow, NewKey, OtherProject, ProjectRow,
-    PullRef, PullRow, PullState, Step,
+    PullRef, PullRow, PullState, QuotationField, Step,
 };
 
 pub(crate) use settings::{
@@ -209,6 +209,8 @@ pub(crate) struct Jobs {
     pub(crate) once: String,
     /// What was typed, kept when it was refused.
     pub(crate) prompt: String,
+    /// What can be sent along with it.
+    pub(crate) quotations: Vec<QuotationField>,
     /// Of a project whose jobs are the built-in editor's.
     pub(crate) offline: Option<Offline>,
 }

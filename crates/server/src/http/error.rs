@@ -134,6 +134,7 @@ impl ApiError {
             Self::Conflict(_) => "conflict",
             Self::KeyReused => "idempotency_key_reused",
             Self::LimitReached(_) | Self::TooManyBeacons(_) => "rate_limited",
+            Self::BadPrompt(error) if error.is_about_context() => "invalid_context",
             Self::BadPrompt(_) => "invalid_prompt",
             Self::Invalid { code, .. } => code,
             Self::ViewsElsewhere => "views_elsewhere",

@@ -9,7 +9,10 @@ use axum::http::header::{CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use failpoints::around;
-use store::{Archived, Filter, Job, NewJob, Once, Project, Prompt, Receipt, Render, Status, Terms};
+use store::{
+    Archived, Filter, Job, NewJob, Once, Project, Prompt, PromptError, Quotation, Receipt, Render, Status,
+    Terms,
+};
 use wire::{AgentJob, CreateJob, FollowUp, JobList, Source};
 
 use super::body::Json;
@@ -86,7 +89,7 @@ pub(super) async fn message(
     headers: HeaderMap,
     Json(body, bytes): Json<FollowUp>,
 ) -> Result<Response, ApiError> {
-    let prompt = Prompt::parse(&body.prompt)?;
+    let prompt = prompt(&body.prompt, body.context)?;
     let terms = terms(&app, &caller.project, &headers, &bytes)?;
     let receipt = around("message", app.jobs.message(&caller.project.id, &id, &prompt, &terms)).await?;
     answer(&app, &caller.project, receipt.ok_or(ApiError::NoSuchJob)?, StatusCode::OK)
@@ -120,7 +123,7 @@ pub(super) async fn diff(
 }
 
 fn new_job(app: &App, project: &Project, body: CreateJob) -> Result<NewJob, ApiError> {
-    let prompt = Prompt::parse(&body.prompt)?;
+    let prompt = prompt(&body.prompt, body.context)?;
     for (name, branch) in [("ref", &body.r#ref), ("branch", &body.branch)] {
         if let Some(Err(error)) = branch.as_deref().map(forge::valid_branch) {
             return Err(ApiError::invalid("invalid_branch", format!("{name}: {error}")));
@@ -144,6 +147,12 @@ fn new_job(app: &App, project: &Project, body: CreateJob) -> Result<NewJob, ApiE
         branch: body.branch,
         draft: body.draft.unwrap_or(false),
     })
+}
+
+/// `prompt` is the instruction; all of `context` is quoted.
+fn prompt(text: &str, context: Option<Vec<wire::Quotation>>) -> Result<Prompt, PromptError> {
+    let quotation = |wire::Quotation { label, text }| Quotation { label, text };
+    Prompt::with_context(text, context.unwrap_or_default().into_iter().map(quotation).collect())
 }
 
 fn not_allowed(allowed: &[&str]) -> String {

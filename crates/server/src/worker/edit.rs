@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use agent::model::{Message, Usage};
-use agent::{AgentError, Editor, Objection, Progress, Report, Said, StepKind, Task};
+use agent::{AgentError, Editor, Objection, Progress, Prompt, Report, Said, StepKind, Task};
 use async_trait::async_trait;
 use failpoints::around;
 use futures_util::FutureExt as _;
@@ -45,7 +45,7 @@ pub(super) struct Made {
 /// What the agent is given.
 pub(super) struct Job {
     pub(super) editor: Arc<dyn Editor>,
-    pub(super) prompt: String,
+    pub(super) prompt: Prompt,
     pub(super) tree: Committed,
     pub(super) docs_path: Option<String>,
     pub(super) law: Law,
@@ -112,7 +112,7 @@ async fn edit(job: Job, mut steps: Steps) -> Result<Made, Stop> {
     let (project, docs_path) = (&steps.lease.job.project, job.docs_path.as_deref());
     let ground = steps.app.grounds.of(project, docs_path, &job.tree).map_err(AgentError::from)?;
     let mut files = Overlay::over(job.tree, ground);
-    let task = Task { prompt: &job.prompt, instructions: &job.instructions, before: &job.before };
+    let task = Task { prompt: job.prompt, instructions: &job.instructions, before: &job.before };
     let edited = job.editor.edit(&task, &mut files, &mut steps).await;
     // An editor that could not read a file may have gone on as if it were not there.
     steps.base.check()?;
@@ -176,11 +176,11 @@ impl Progress for Steps {
         Ok(self.month)
     }
 
-    async fn asked(&mut self) -> Result<Vec<String>, AgentError> {
+    async fn asked(&mut self) -> Result<Vec<Prompt>, AgentError> {
         let waiting = self.app.queue.unread(&self.lease).await.map_err(interrupted)?;
         let new: Vec<_> = waiting.into_iter().filter(|message| message.number > self.spent.read).collect();
         self.spent.read = new.last().map_or(self.spent.read, |message| message.number);
-        Ok(new.into_iter().map(|message| message.prompt).collect())
+        Ok(new.iter().map(|message| said::prompt(&message.prompt, &message.context)).collect())
     }
 
     async fn objections(&mut self, edits: &Edits, report: &Report) -> Result<Vec<Objection>, AgentError> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agent::{Allow, Change, Objection, Policy, Report, Rule};
+use agent::{Allow, Change, Instructions, Objection, Policy, Report, Rule};
 use pages::{Edits, Files, Overlay};
 use store::Project;
 
@@ -40,7 +40,7 @@ impl Law {
 pub(super) fn objections(
     law: &Law,
     base: &Committed,
-    asked: &str,
+    asked: &Instructions,
     edits: &Edits,
     report: &Report,
 ) -> Vec<Objection> {
@@ -54,7 +54,7 @@ pub(super) fn objections(
 
 /// Fails with what must not be published, or with why the agent was ended; what a reviewer is to know
 /// becomes a note.
-pub(super) fn judge(law: &Law, tree: Committed, asked: &str, mut made: Made) -> Result<Made, Stop> {
+pub(super) fn judge(law: &Law, tree: Committed, asked: &Instructions, mut made: Made) -> Result<Made, Stop> {
     let objections = objections(law, &tree, asked, &made.edits, &made.report);
     let fatal = objections.iter().find(|objection| objection.fatal);
     let not_published = |fatal: &Objection| format!("the change was not published: {fatal}");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agent::model::{Prices, Usage};
-use agent::{AgentError, Report, plain_body, plain_title};
+use agent::{AgentError, Prompt, Report, plain_body, plain_quotation, plain_title};
 use forge::{PullRequest, State};
 use machine::Trouble;
 use pages::{Edits, FilesError};
@@ -193,7 +193,7 @@ pub(super) fn commit_message(report: &Report, job: &Job) -> String {
 }
 
 /// What a reviewer reads: what was done and where, what is left to them, what the checks say, and what was asked.
-pub(super) fn pull_body(made: &Made, prompt: &str, job: &Job) -> String {
+pub(super) fn pull_body(made: &Made, prompt: &Prompt, job: &Job) -> String {
     let Made { report, edits, spent, .. } = made;
     let mut body = plain_body(report.summary.trim());
     let lists = [("Files", &files(edits)), ("Left to you", &report.notes), ("Checks", &report.checks)];
@@ -202,8 +202,11 @@ pub(super) fn pull_body(made: &Made, prompt: &str, job: &Job) -> String {
         lines.iter().for_each(|line| body += &format!("\n- {}", plain_body(line)));
     }
     body += "\n\n## The prompt\n";
-    for line in plain_body(prompt).lines() {
+    for line in plain_body(&prompt.instruction_text()).lines() {
         body += &format!("\n> {line}");
+    }
+    for (source, text) in prompt.quotations() {
+        body += &format!("\n\n{}", plain_quotation(source, text));
     }
     let Usage { input, output, .. } = spent.usage;
     if input + output > 0 {

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use agent::Prompt;
 use failpoints::around;
 use forge::{Cache, Host, NewCommit, NewPull, Oid, PullRequest, Signature, State};
 use pages::Edits;
@@ -37,7 +38,7 @@ pub(super) async fn pass(
         around("pushing", run.note(vec![run.pushing(&change)])).await?;
         return Ok((run.publish(&base_ref, &base, &change).await?, 0));
     }
-    let prompt = agent::joined(&run.prompts(waiting));
+    let prompt = Prompt::joined(&run.prompts(waiting));
     let made = run.edit(&base, waiting, alive).await?;
     let spent = made.spent;
     if made.edits.0.is_empty() && made.ended.is_none() {
@@ -228,9 +229,11 @@ impl<'a> Run<'a> {
     }
 
     /// The prompt of a first run, and every follow-up that has no answer yet.
-    fn prompts<'m>(&'m self, waiting: &'m [Message]) -> Vec<&'m str> {
-        let first = (self.lease.job.run == 1).then_some(self.lease.job.prompt.as_str());
-        first.into_iter().chain(waiting.iter().map(|message| message.prompt.as_str())).collect()
+    fn prompts(&self, waiting: &[Message]) -> Vec<Prompt> {
+        let job = &self.lease.job;
+        let first = (job.run == 1).then(|| said::prompt(&job.prompt, &job.context));
+        let more = waiting.iter().map(|message| said::prompt(&message.prompt, &message.context));
+        first.into_iter().chain(more).collect()
     }
 
     async fn edit(&self, base: &Oid, waiting: &[Message], alive: &CancellationToken) -> Result<Made, Stop> {
@@ -242,7 +245,7 @@ impl<'a> Run<'a> {
         tree.check()?;
         let before = said::before(self.app, self.lease, base).await?;
         let prompts = self.prompts(waiting);
-        let (prompt, read) = (agent::joined(&prompts), last(said::heard(&before, &prompts, waiting)));
+        let (prompt, read) = (Prompt::joined(&prompts), last(said::heard(&before, &prompts, waiting)));
         let task = edit::Job { editor, prompt, tree, docs_path, law, instructions, before, read };
         edit::run(self.app, self.lease, task, alive).await
     }
@@ -263,7 +266,7 @@ impl<'a> Run<'a> {
 
     /// The commit is written and noted, and that it is about to be pushed, before anything of it leaves this
     /// machine.
-    async fn commit(&self, base: &Oid, prompt: &str, made: Made, read: u32) -> Result<Change, Stop> {
+    async fn commit(&self, base: &Oid, prompt: &Prompt, made: Made, read: u32) -> Result<Change, Stop> {
         let job = &self.lease.job;
         let (message, body) = (commit_message(&made.report, job), pull_body(&made, prompt, job));
         let commit = around("commit", self.write_commit(base, made.edits, message)).await?;

@@ -1,10 +1,10 @@
 //! What was said about a job: by people, by the repository, and with the model before.
 
 use agent::model::Usage;
-use agent::{MAX_INSTRUCTIONS, Said, unquoted};
+use agent::{Instructions, MAX_INSTRUCTIONS, Prompt, PromptPart, Said};
 use forge::Oid;
 use pages::Tree;
-use store::{Lease, Message, StoreError};
+use store::{Lease, Message, Quotation, StoreError};
 
 use super::outcome::Stop;
 use super::tree::Committed;
@@ -44,7 +44,7 @@ pub(super) async fn before(app: &App, lease: &Lease, base: &Oid) -> Result<Vec<S
 
 /// Those of the waiting follow-ups, the last of `prompts`, that a run begins with: all, unless it goes on with a
 /// conversation, which has those that it was told.
-pub(super) fn heard<'m>(before: &[Said], prompts: &[&str], waiting: &'m [Message]) -> &'m [Message] {
+pub(super) fn heard<'m>(before: &[Said], prompts: &[Prompt], waiting: &'m [Message]) -> &'m [Message] {
     if !before.iter().any(|said| said.this_run) {
         return waiting;
     }
@@ -52,12 +52,22 @@ pub(super) fn heard<'m>(before: &[Said], prompts: &[&str], waiting: &'m [Message
     &waiting[..told]
 }
 
-/// Every word of people about this job, but for what they quote: what they ask for, they may have.
-pub(super) async fn by_people(app: &App, lease: &Lease) -> Result<String, StoreError> {
+/// What was asked, and what was quoted with it. The text is the form's field or the API's `prompt`, and nothing else.
+pub(super) fn prompt(text: &str, context: &[Quotation]) -> Prompt {
+    let quotation = |Quotation { label, text }: &Quotation| PromptPart::Quotation {
+        source: label.clone(),
+        text: text.clone(),
+    };
+    let instruction = PromptPart::Instruction(text.to_owned());
+    Prompt::new(std::iter::once(instruction).chain(context.iter().map(quotation)).collect())
+}
+
+/// The instructions of all people about this job: what they ask for, they may have. Quotations are left out.
+pub(super) async fn by_people(app: &App, lease: &Lease) -> Result<Instructions, StoreError> {
     let job = &lease.job;
     let events = app.jobs.events(&job.project, &job.id, 0).await?.unwrap_or_default();
     let messages = events.iter().filter(|event| event.kind == "message");
     let words = messages.filter_map(|event| event.data.get("prompt").and_then(|prompt| prompt.as_str()));
     let all = [job.prompt.as_str()].into_iter().chain(words);
-    Ok(unquoted(&all.collect::<Vec<_>>().join("\n\n")))
+    Ok(Prompt::new(all.map(|text| PromptPart::Instruction(text.to_owned())).collect()).instructions())
 }

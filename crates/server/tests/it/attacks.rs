@@ -72,12 +72,15 @@ async fn inject_analytics() {
     let read = views["views"][0]["path"].as_str().unwrap();
     assert!(read.contains("evil.example"), "{views}");
 
-    let prompt =
-        format!("Readers look for these pages; make them easier to find.\n\n{}", agent::quoted(read));
-    let job = create(&server, &team, &prompt).await;
+    let body = json!({
+        "prompt": "Readers look for these pages; make them easier to find.",
+        "context": [{ "label": "Page views", "text": read }],
+        "model": "fast",
+    });
+    let job = server.post(&team.key, &format!("/v2/agent/{}/job", team.project.id), &body).await.json();
     assert_eq!(run(&server, &team, &job).await["status"], "failed");
     let task = last_task(&provider);
-    for tag in ["<task>", "</task>", "<quoted>", "</quoted>"] {
+    for tag in ["<task>", "</task>", "<quoted source=", "</quoted>"] {
         assert_eq!(task.matches(tag).count(), 1, "{tag} in {task}");
     }
     nothing_left(&server, &team, &job, "rule `remote`").await;

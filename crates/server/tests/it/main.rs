@@ -14,6 +14,7 @@ mod clock;
 mod cluster;
 mod coding;
 mod collect;
+mod context;
 mod contract;
 mod crash;
 mod dates;

@@ -4,11 +4,13 @@ use agent::model::{Provider, Settings};
 use reqwest::Method;
 use store::Role;
 
+use crate::context::create_link;
 use crate::pages::Browser;
 use crate::people::{browser, person};
 use crate::support::{Answer, TestServer, send};
 
-const NOT_FOUND: &str = "evidence=not-found&path=/old&human=1&ai=2";
+const CHROME: &str =
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36";
 
 #[tokio::test]
 async fn without_a_model_the_prompt_box_says_so_and_what_to_do() {
@@ -20,11 +22,18 @@ async fn without_a_model_the_prompt_box_says_so_and_what_to_do() {
     .await;
     let team = server.team("acme", &[("a.md", "[gone](b.md)\n")]).await;
     let other = server.project(&team, |new| new.model = "fast".into()).await;
+    for project in [&team.project, &other] {
+        let at = "2026-11-14T09:00:00Z";
+        let views = serde_json::json!([
+            { "path": "/old", "status": 404, "timestamp": at, "userAgent": CHROME }, { "path": "/a", "timestamp": at, "userAgent": CHROME },
+        ]);
+        server.post(&team.key, &format!("/v1/analytics/{}/events", project.id), &views).await;
+    }
     let browser = Browser::signed_in(&server, &team).await;
     let jobs = format!("/p/{}/jobs", team.project.id);
     let plain = browser.get(&jobs).await.body;
     assert!(plain.contains("This project has no model") && !plain.contains("not what this prompt asks for"));
-    let page = browser.get(&format!("{jobs}?{NOT_FOUND}")).await.body;
+    let page = browser.get(&create_link(&browser, &team.project, "not-found").await).await.body;
     assert!(page.contains("not what this prompt asks for"), "{page}");
     let settings = format!("href=\"/p/{}/settings#jobs\">choose a model", team.project.id);
     assert!(page.contains(&settings) && page.contains("<details open>"), "{page}");
@@ -34,10 +43,10 @@ async fn without_a_model_the_prompt_box_says_so_and_what_to_do() {
     server.run_queued_jobs().await;
     assert!(!browser.get(started.header("location")).await.body.contains("chip bad"));
 
-    let about_a_page = browser.get(&format!("{jobs}?evidence=page&path=/a")).await.body;
+    let about_a_page = browser.get(&create_link(&browser, &team.project, "pages").await).await.body;
     assert!(about_a_page.contains("not what this prompt asks for"));
-    let with_model = browser.get(&format!("/p/{}/jobs?{NOT_FOUND}", other.id)).await.body;
-    assert!(with_model.contains("Path: `/old`") && !with_model.contains("This project has no model"));
+    let with_model = browser.get(&create_link(&browser, &other, "not-found").await).await.body;
+    assert!(with_model.contains("Path: /old") && !with_model.contains("This project has no model"));
 }
 
 #[tokio::test]

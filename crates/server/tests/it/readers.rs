@@ -166,7 +166,7 @@ async fn files_are_those_of_the_api() {
 }
 
 #[tokio::test]
-async fn evidence_fills_the_prompt_as_text_and_starts_nothing() {
+async fn evidence_is_a_quotation_and_starts_nothing() {
     let server = TestServer::start().await;
     let team = read_docs(&server).await;
     let browser = Browser::signed_in(&server, &team).await;
@@ -178,14 +178,16 @@ async fn evidence_fills_the_prompt_as_text_and_starts_nothing() {
     let box_ = browser.get(&link).await;
     assert_eq!(box_.status, 200);
     let prompt = box_.body.split("<textarea").nth(1).unwrap().split("</textarea>").next().unwrap();
-    assert!(prompt.contains("- Path: `/old&#60;b&#62;%60x%60`"), "{prompt}");
-    assert!(prompt.contains("Looked for 0 times by people and once by AI"), "{prompt}");
-    assert!(prompt.contains("From 2026-11-09 to 2026-11-15"), "{prompt}");
-    assert!(prompt.contains("- Sent there from: `evil.example/=a`"), "{prompt}");
+    assert!(prompt.contains("Readers look for a page") && !prompt.contains("/old"), "{prompt}");
+    let quoted = box_.body.split("<blockquote>").nth(1).unwrap().split("</blockquote>").next().unwrap();
+    assert!(quoted.starts_with("Path: /old&#60;b&#62;`x`\n"), "{quoted}");
+    assert!(quoted.contains("Looked for 0 times by people and once by AI"), "{quoted}");
+    assert!(quoted.contains("From 2026-11-09 to 2026-11-15"), "{quoted}");
+    assert!(quoted.contains("Sent there from: evil.example/=a"), "{quoted}");
     let made = browser
         .get(&format!("{jobs}&path=%3C/textarea%3E%3Cscript%3Ealert(1)%3C/script%3E%0ADo%20this"))
         .await;
-    assert!(!made.body.contains("<script>alert") && made.body.contains("`&#60;/textarea&#62;"));
+    assert!(made.status == 400 && !made.body.contains("alert(1)"), "{}", made.body);
     assert!(server.has_no_jobs(&team.project.id).await);
 }
 

@@ -70,12 +70,12 @@ async fn add(db: &mut PgConnection, jobs: &[Job], now: i64) -> Result<()> {
     sqlx::query(
         "WITH made AS (
            INSERT INTO jobs (id, project, status, prompt, branch, model, base_ref, adopts, draft,
-                             created_at, queued_at, events)
-           SELECT *, $10, $10, 1
+                             context, created_at, queued_at, events)
+           SELECT *, $11, $11, 1
            FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
-                       $8::bool[], $9::bool[])
+                       $8::bool[], $9::bool[], $10::text[])
            RETURNING id)
-         INSERT INTO job_events SELECT id, 1, $10, $11, $12 FROM made",
+         INSERT INTO job_events SELECT id, 1, $11, $12, $13 FROM made",
     )
     .bind(column(jobs, |job| job.id.0.as_str()))
     .bind(column(jobs, |job| job.project.0.as_str()))
@@ -86,6 +86,7 @@ async fn add(db: &mut PgConnection, jobs: &[Job], now: i64) -> Result<()> {
     .bind(column(jobs, |job| job.base_ref.as_deref()))
     .bind(column(jobs, |job| job.adopts))
     .bind(column(jobs, |job| job.draft))
+    .bind(column(jobs, |job| to_json(&job.context)))
     .bind(now)
     .bind(created.kind)
     .bind(to_json(&created.data))

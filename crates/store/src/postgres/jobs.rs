@@ -150,7 +150,7 @@ impl PostgresStore {
             Ok(usage) => usage,
             Err(receipt) => return undone(tx, Ok(Some(receipt))).await,
         };
-        keep_message(&mut tx, &found, &text(prompt.as_str()), now).await?;
+        keep_message(&mut tx, &found, prompt, now).await?;
         let Some(job) = locked(&mut tx, project, id).await? else { return Ok(None) };
         once::keep(&mut tx, &request, &job).await?;
         counts.keep(&mut tx).await?;
@@ -188,14 +188,16 @@ async fn locked(db: &mut PgConnection, project: &ProjectId, id: &JobId) -> Resul
     row.as_ref().map(job).transpose()
 }
 
-async fn keep_message(db: &mut PgConnection, job: &Job, prompt: &str, now: i64) -> Result<()> {
+async fn keep_message(db: &mut PgConnection, job: &Job, prompt: &Prompt, now: i64) -> Result<()> {
+    let words = text(prompt.as_str());
     sqlx::query(
-        "INSERT INTO messages (job, number, prompt, created_at)
-         SELECT $1, 1 + coalesce(max(number), 0), $2, $3 FROM messages WHERE job = $1",
+        "INSERT INTO messages (job, number, prompt, created_at, context)
+         SELECT $1, 1 + coalesce(max(number), 0), $2, $3, $4 FROM messages WHERE job = $1",
     )
     .bind(&job.id.0)
-    .bind(prompt)
+    .bind(&*words)
     .bind(now)
+    .bind(to_json(&prompt.context()))
     .execute(&mut *db)
     .await?;
     if job.status.may_become(Status::Active) {
@@ -206,7 +208,7 @@ async fn keep_message(db: &mut PgConnection, job: &Job, prompt: &str, now: i64) 
             WHERE id = $2";
         sqlx::query(wake).bind(now).bind(&job.id.0).execute(&mut *db).await?;
     }
-    let event = NewEvent::new("message", "A follow-up was asked for").with("prompt", prompt);
+    let event = NewEvent::follow_up(&words, prompt.context());
     append(db, &job.id, now, &event).await
 }
 
@@ -251,6 +253,7 @@ pub(super) fn job(row: &PgRow) -> Result<Job> {
         project: ProjectId(row.try_get("project")?),
         status: Status::parse(row.try_get("status")?).ok_or_else(|| damaged("a job's status"))?,
         prompt: row.try_get("prompt")?,
+        context: from_json(row.try_get("context")?)?,
         branch: row.try_get("branch")?,
         model: row.try_get("model")?,
         base_ref: row.try_get("base_ref")?,

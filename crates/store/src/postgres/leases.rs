@@ -8,7 +8,7 @@ use super::jobs::{append, job, set_archived};
 use super::line::{Look, beat, resume, tell_waiting};
 use super::{PostgresStore, conversation, in_time, notes, number, suspects, text, undone, write};
 use crate::conversation::month_of;
-use crate::kept::end_of;
+use crate::kept::{end_of, from_json};
 use crate::note::checked;
 use crate::queue::WAKE;
 use crate::suspects::SUSPECT_DEATHS;
@@ -48,11 +48,14 @@ impl Queue for PostgresStore {
     }
 
     async fn unread(&self, lease: &Lease) -> Result<Vec<Message>> {
-        let unread =
-            sqlx::query("SELECT number, prompt FROM messages WHERE job = $1 AND NOT read ORDER BY number");
+        let unread = sqlx::query(
+            "SELECT number, prompt, context FROM messages WHERE job = $1 AND NOT read ORDER BY number",
+        );
         let rows = self.rows(unread.bind(&lease.job.id.0)).await?;
-        let message =
-            |row: &PgRow| Ok(Message { number: number(row, "number")?, prompt: row.try_get("prompt")? });
+        let message = |row: &PgRow| {
+            let context = from_json(row.try_get("context")?)?;
+            Ok(Message { number: number(row, "number")?, prompt: row.try_get("prompt")?, context })
+        };
         rows.iter().map(message).collect()
     }
 

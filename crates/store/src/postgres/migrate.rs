@@ -17,6 +17,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0006_invitations.sql"),
     include_str!("../../migrations/postgres/0007_deaths.sql"),
     include_str!("../../migrations/postgres/0008_clock.sql"),
+    include_str!("../../migrations/postgres/0009_context.sql"),
 ];
 /// Held while the schema is looked at or changed.
 const SCHEMA: &[&str] = &["schema"];

@@ -36,6 +36,10 @@ impl Secrets for PostgresStore {
         opened.map(Some).map_err(|error: SecretError| error.into())
     }
 
+    fn sign(&self, purpose: &str, message: &[u8]) -> Vec<u8> {
+        self.master.sign(purpose, message)
+    }
+
     async fn remove_secret(&self, owner: &str, name: &str) -> Result<bool> {
         let remove = sqlx::query("DELETE FROM secrets WHERE owner = $1 AND name = $2");
         Ok(self.execute(remove.bind(owner).bind(name)).await? > 0)

@@ -60,13 +60,14 @@ async fn insert(db: &mut SqliteConnection, asked: &[(Job, Terms)], forget: Cutof
 async fn add(db: &mut SqliteConnection, jobs: &[&Job]) -> Result<()> {
     let mut rows = QueryBuilder::<Sqlite>::new(
         "INSERT INTO jobs (id, project, status, prompt, branch, model, base_ref, adopts, draft, created_at,
-           queued_at, events) ",
+           queued_at, events, context) ",
     );
     rows.push_values(jobs, |mut row, job| {
         let now = job.created_at.as_millisecond();
         row.push_bind(&job.id.0).push_bind(&job.project.0).push_bind(job.status.as_str());
         row.push_bind(&job.prompt).push_bind(&job.branch).push_bind(&job.model).push_bind(&job.base_ref);
         row.push_bind(job.adopts).push_bind(job.draft).push_bind(now).push_bind(now).push_bind(1);
+        row.push_bind(to_json(&job.context));
     });
     rows.build().execute(&mut *db).await?;
     let created = NewEvent::created();

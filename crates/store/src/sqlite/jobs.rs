@@ -179,12 +179,13 @@ async fn message(
         Err(receipt) => return Ok(Some(receipt)),
     };
     sqlx::query(
-        "INSERT INTO messages (job, number, prompt, created_at)
-         SELECT ?1, 1 + coalesce(max(number), 0), ?2, ?3 FROM messages WHERE job = ?1",
+        "INSERT INTO messages (job, number, prompt, created_at, context)
+         SELECT ?1, 1 + coalesce(max(number), 0), ?2, ?3, ?4 FROM messages WHERE job = ?1",
     )
     .bind(&id.0)
     .bind(prompt.as_str())
     .bind(now)
+    .bind(to_json(&prompt.context()))
     .execute(&mut *db)
     .await?;
     if found.status.may_become(Status::Active) {
@@ -198,7 +199,7 @@ async fn message(
         .execute(&mut *db)
         .await?;
     }
-    let event = NewEvent::new("message", "A follow-up was asked for").with("prompt", prompt.as_str());
+    let event = NewEvent::follow_up(prompt.as_str(), prompt.context());
     append(db, &id.0, now, event).await?;
     let Some(job) = find(db, project, id).await? else { return Ok(None) };
     once::keep(db, &request, &job).await?;
@@ -267,6 +268,7 @@ pub(super) fn job(row: &SqliteRow) -> Result<Job> {
         project: ProjectId(row.try_get("project")?),
         status: Status::parse(row.try_get("status")?).ok_or_else(|| damaged("a job's status"))?,
         prompt: row.try_get("prompt")?,
+        context: from_json(row.try_get("context")?)?,
         branch: row.try_get("branch")?,
         model: row.try_get("model")?,
         base_ref: row.try_get("base_ref")?,

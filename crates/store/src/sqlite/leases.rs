@@ -9,7 +9,7 @@ use sqlx::{Row, SqliteConnection};
 use super::jobs::{append, job, set_archived};
 use super::line::{beat, is_work, lease, resume, tell, untold};
 use super::{SqliteStore, conversation, notes, suspects};
-use crate::kept::end_of;
+use crate::kept::{end_of, from_json};
 use crate::note::checked;
 use crate::queue::WAKE;
 use crate::suspects::SUSPECT_DEATHS;
@@ -48,13 +48,16 @@ impl Queue for SqliteStore {
     }
 
     async fn unread(&self, lease: &Lease) -> Result<Vec<Message>> {
-        let rows =
-            sqlx::query("SELECT number, prompt FROM messages WHERE job = ? AND read = 0 ORDER BY number")
-                .bind(&lease.job.id.0)
-                .fetch_all(self.db.reads())
-                .await?;
-        let message =
-            |row: &SqliteRow| Ok(Message { number: row.try_get("number")?, prompt: row.try_get("prompt")? });
+        let rows = sqlx::query(
+            "SELECT number, prompt, context FROM messages WHERE job = ? AND read = 0 ORDER BY number",
+        )
+        .bind(&lease.job.id.0)
+        .fetch_all(self.db.reads())
+        .await?;
+        let message = |row: &SqliteRow| {
+            let context = from_json(row.try_get("context")?)?;
+            Ok(Message { number: row.try_get("number")?, prompt: row.try_get("prompt")?, context })
+        };
         rows.iter().map(message).collect()
     }
 

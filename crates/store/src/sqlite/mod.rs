@@ -51,6 +51,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0012_invitations.sql"),
     include_str!("../../migrations/0013_deaths.sql"),
     include_str!("../../migrations/0014_clock.sql"),
+    include_str!("../../migrations/0015_context.sql"),
 ];
 
 #[derive(Clone)]

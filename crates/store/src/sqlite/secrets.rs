@@ -36,6 +36,10 @@ impl Secrets for SqliteStore {
         let opened = sealed.map(|sealed| self.master.open(owner, name, &sealed)).transpose();
         opened.map_err(|error: SecretError| error.into())
     }
+    fn sign(&self, purpose: &str, message: &[u8]) -> Vec<u8> {
+        self.master.sign(purpose, message)
+    }
+
     async fn remove_secret(&self, owner: &str, name: &str) -> Result<bool> {
         let remove = sqlx::query("DELETE FROM secrets WHERE owner = ? AND name = ?")
             .bind(owner.to_owned())

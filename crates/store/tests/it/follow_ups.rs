@@ -7,8 +7,8 @@ use futures_util::future::join_all;
 use jiff::SignedDuration;
 use serde_json::json;
 use store::{
-    Archived, Change, Job, LEASE, Limit, NewJob, Once, Project, ProjectId, Prompt, Receipt, Render, Resume,
-    Status, Store, StoreError, Terms,
+    Archived, Change, Job, LEASE, Limit, NewJob, Once, Project, ProjectId, Prompt, Quotation, Receipt,
+    Render, Resume, Status, Store, StoreError, Terms,
 };
 
 use crate::jobs::{MILLISECOND, done, job, new_job, page, worker};
@@ -19,6 +19,7 @@ every_backend! {
     a_limit_is_counted_with_what_it_limits,
     jobs_that_are_asked_for_at_once_are_each_on_their_own_terms,
     a_follow_up_wakes_an_ended_job_and_starts_a_new_run,
+    context_is_kept_with_jobs_and_follow_ups,
     an_unread_message_keeps_a_run_from_ending,
     a_message_is_unread_until_its_change_is_noted,
     an_idle_job_is_archived_at_once_and_for_good,
@@ -152,6 +153,30 @@ async fn a_follow_up_wakes_an_ended_job_and_starts_a_new_run(store: &dyn Store, 
     let kinds: Vec<_> =
         store.events(&project.id, &made.id, 0).await.unwrap().unwrap().into_iter().map(|e| e.kind).collect();
     assert_eq!(kinds, ["created", "started", "ended", "message", "started", "ended"]);
+}
+
+async fn context_is_kept_with_jobs_and_follow_ups(store: &dyn Store, _: &TestClock) {
+    let (project, other) = (project(store, "acme").await, project(store, "globex").await);
+    let quoted = |text: &str| vec![Quotation { label: "Ticket \"7\"\n".into(), text: text.into() }];
+    let prompt = Prompt::with_context("Fix links", quoted("é'\\ \u{1f600}")).unwrap();
+    let new = NewJob { prompt, ..new_job(&project) };
+    let Receipt::Done { job, .. } = store.insert(&new, &Terms::default()).await.unwrap() else { panic!() };
+    assert_eq!(job.context, quoted("é'\\ \u{1f600}"));
+    assert_eq!(store.find(&project.id, &job.id).await.unwrap().unwrap().context, job.context);
+    assert_eq!(store.list(&project.id, &page(1, 0)).await.unwrap().items[0].context, job.context);
+    assert!(store.find(&other.id, &job.id).await.unwrap().is_none());
+
+    let lease = leased(store).await;
+    assert_eq!(lease.job.context, job.context);
+    let more = Prompt::with_context("More", quoted("b")).unwrap();
+    store.message(&project.id, &job.id, &more, &Terms::default()).await.unwrap().unwrap();
+    follow_up(store, &job, "And more").await;
+    let waiting = store.unread(&lease).await.unwrap();
+    assert_eq!((&waiting[0].context, &waiting[1].context), (&quoted("b"), &vec![]));
+    let events = store.events(&project.id, &job.id, 0).await.unwrap().unwrap();
+    let told: Vec<_> = events.iter().filter(|event| event.kind == "message").collect();
+    assert_eq!(told[0].data["context"], json!([{ "label": "Ticket \"7\"\n", "text": "b" }]));
+    assert!(!told[1].data.contains_key("context"), "an event without quotations is as it was");
 }
 
 async fn an_unread_message_keeps_a_run_from_ending(store: &dyn Store, _: &TestClock) {

@@ -47,6 +47,21 @@ async fn a_sealed_secret_opens_in_its_own_row_alone() {
 }
 
 #[tokio::test]
+async fn a_signature_is_the_master_keys_and_for_one_purpose() {
+    let (kept, other) = (Kept::new().await, Kept::new().await);
+    let signature = kept.store.sign("form", b"text");
+    assert_eq!(open(&kept.dir, kept.clock.clone()).await.sign("form", b"text"), signature);
+    for another in [
+        other.store.sign("form", b"text"),
+        kept.store.sign("form", b"texts"),
+        kept.store.sign("link", b"text"),
+        kept.store.sign("formt", b"ext"),
+    ] {
+        assert_ne!(another, signature);
+    }
+}
+
+#[tokio::test]
 async fn a_wrong_master_key_is_refused_with_a_sentence() {
     let kept = Kept::new().await;
     let wrong = MasterKey::load_or_create(&kept.dir.path().join("other.key")).unwrap();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use agent::{Change, Policy, judge, plain_body, plain_title};
+use agent::{Change, Instructions, Policy, judge, plain_body, plain_title};
 use pages::MemoryTree;
 use proptest::prelude::*;
 
@@ -36,7 +36,7 @@ proptest! {
     fn bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let base = MemoryTree::default();
         let edits = BTreeMap::from([("a.md".to_owned(), Some(bytes))]);
-        judge(&Change { base: &base, edits: &edits, asked: "", title: "", summary: "" }, &Policy::default());
+        judge(&Change { base: &base, edits: &edits, asked: &Instructions::default(), title: "", summary: "" }, &Policy::default());
     }
 }
 
@@ -126,7 +126,13 @@ fn time_is_linear_in_pages() {
             let base = MemoryTree::new(old.iter().map(|(path, text)| (*path, text.as_str())));
             let new = paths.iter().enumerate().map(|(number, path)| (path.clone(), page(number, ".")));
             let edits = new.map(|(path, text)| (path, Some(text.into_bytes()))).collect();
-            let change = Change { base: &base, edits: &edits, asked: "", title: "", summary: "" };
+            let change = Change {
+                base: &base,
+                edits: &edits,
+                asked: &Instructions::default(),
+                title: "",
+                summary: "",
+            };
             let start = Instant::now();
             assert_eq!(judge(&change, &Policy::default()), [], "{line}");
             start.elapsed()
@@ -157,7 +163,13 @@ fn objections_to_real_docs() {
                 let base = MemoryTree::default();
                 let edits =
                     BTreeMap::from([(format!("docs/{}", entry.file_name().unwrap().display()), Some(text))]);
-                let change = Change { base: &base, edits: &edits, asked: "", title: "", summary: "" };
+                let change = Change {
+                    base: &base,
+                    edits: &edits,
+                    asked: &Instructions::default(),
+                    title: "",
+                    summary: "",
+                };
                 for objection in judge(&change, &Policy::default()) {
                     let fatal = if objection.fatal { "fatal" } else { "note" };
                     *objected.entry(format!("{fatal} {}", objection.rule.as_str())).or_default() += 1;

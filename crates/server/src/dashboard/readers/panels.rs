@@ -2,9 +2,10 @@
 
 use traffic::{AgentCount, Class, Counts, Missing, NotFound, PageCount, Sort, Tally};
 
+use super::super::quotations;
 use super::asked::Asked;
 use super::counted::Counted;
-use super::evidence::{self, About};
+use super::evidence::{About, Evidence};
 use crate::app::App;
 use crate::dashboard::Oops;
 use crate::dashboard::session::InProject;
@@ -49,12 +50,12 @@ impl List {
             Self::Pages => {
                 let counts = app.views.count(id, &range, &portion).await?;
                 let has_more = counts.has_more;
-                (pages(at, asked, counts), has_more)
+                (pages(app, at, asked, counts), has_more)
             }
             Self::NotFound => {
                 let found = app.reports.not_found(id, &range, &portion).await?;
                 let has_more = found.has_more;
-                (not_found(at, asked, found), has_more)
+                (not_found(app, at, asked, found), has_more)
             }
             Self::Agents => {
                 let found = app.reports.agents(id, &range, &portion).await?;
@@ -116,7 +117,7 @@ impl List {
 }
 
 /// The first rows of every list.
-pub(super) fn all(at: &InProject, asked: &Asked, counted: Counted) -> Vec<Panel> {
+pub(super) fn all(app: &App, at: &InProject, asked: &Asked, counted: Counted) -> Vec<Panel> {
     let own = format!("{}/readers", at.root());
     let panel = |list: List, found: Option<(Vec<Row>, bool)>| {
         let (rows, has_more) = found.unzip();
@@ -125,37 +126,43 @@ pub(super) fn all(at: &InProject, asked: &Asked, counted: Counted) -> Vec<Panel>
     let pages_more = counted.counts.has_more;
     let missing = counted.not_found.map(|(found, _)| (found.has_more, found));
     vec![
-        panel(List::Pages, Some((pages(at, asked, counted.counts), pages_more))),
-        panel(List::NotFound, missing.map(|(more, found)| (not_found(at, asked, found), more))),
+        panel(List::Pages, Some((pages(app, at, asked, counted.counts), pages_more))),
+        panel(List::NotFound, missing.map(|(more, found)| (not_found(app, at, asked, found), more))),
         panel(List::Agents, counted.agents.map(|found| (agents(found.agents), found.has_more))),
         panel(List::Referrers, counted.referrers.map(|found| (referrers(found.hosts), found.has_more))),
     ]
 }
 
-fn pages(at: &InProject, asked: &Asked, counts: Counts) -> Vec<Row> {
+fn pages(app: &App, at: &InProject, asked: &Asked, counts: Counts) -> Vec<Row> {
     let row = |page: PageCount| {
         let reads = Tally { human: page.human, ai: page.ai };
         Row {
             href: Some(only(at, asked, &page.path)),
-            job: Some(evidence::href(&at.root(), About::Page, asked, &page.path, reads, None)),
+            job: Some(job(app, at, &Evidence::new(About::Page, asked, &page.path, reads, None))),
             ..counts_row(page.path, reads)
         }
     };
     barred(counts.pages.into_iter().map(row).collect())
 }
 
-fn not_found(at: &InProject, asked: &Asked, found: NotFound) -> Vec<Row> {
+fn not_found(app: &App, at: &InProject, asked: &Asked, found: NotFound) -> Vec<Row> {
     let row = |page: Missing| {
         let from = page.referrers.first().map(|(from, _)| from.as_str());
-        let job = evidence::href(&at.root(), About::NotFound, asked, &page.path, page.looks, from);
+        let evidence = Evidence::new(About::NotFound, asked, &page.path, page.looks, from);
         Row {
             aside: from.map(|from| format!("from {from}")),
             href: Some(only(at, asked, &page.path)),
-            job: Some(job),
+            job: Some(job(app, at, &evidence)),
             ..counts_row(page.path, page.looks)
         }
     };
     barred(found.pages.into_iter().map(row).collect())
+}
+
+/// The address of the jobs page with the evidence of a row.
+fn job(app: &App, at: &InProject, evidence: &Evidence) -> String {
+    let signature = quotations::signature(app, &at.project.id, &evidence.quotation());
+    evidence.href(&at.root(), &signature)
 }
 
 fn agents(agents: Vec<AgentCount>) -> Vec<Row> {

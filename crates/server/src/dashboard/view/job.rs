@@ -19,6 +19,8 @@ pub(crate) struct Job {
     /// Tokens and what they cost; `None` where no model was asked.
     pub(crate) usage: Option<String>,
     pub(crate) prompt: String,
+    /// What was quoted beside it: label and text.
+    pub(crate) quotations: Vec<(String, String)>,
     pub(crate) steps: Vec<Step>,
     /// Active, and nobody has taken it up yet.
     pub(crate) waiting: bool,

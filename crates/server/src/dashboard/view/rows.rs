@@ -11,6 +11,14 @@ pub(crate) struct ProjectRow {
     pub(crate) spark: Option<Spark>,
 }
 
+/// A quotation beside a prompt box.
+pub(crate) struct QuotationField {
+    pub(crate) label: String,
+    pub(crate) text: String,
+    /// The signed value that the form sends.
+    pub(crate) value: String,
+}
+
 /// An API key in the list. The secret itself is not known any more.
 pub(crate) struct KeyRow {
     pub(crate) id: String,

@@ -30,6 +30,7 @@ pub(crate) fn create_job() -> Operation {
         .answers(done)
         .refuses([
             ApiError::BadPrompt(PromptError::Empty),
+            ApiError::BadPrompt(PromptError::TooManyQuotations(21)),
             ApiError::invalid("invalid_branch", "branch: the branch name `a b` must have no spaces, control characters or any of ~^:?*[\\"),
             ApiError::invalid("invalid_model", "model must be one that the project allows: offline"),
             bad_key(),
@@ -75,6 +76,7 @@ pub(crate) fn message_job() -> Operation {
         .answers(done)
         .refuses([
             ApiError::BadPrompt(PromptError::Empty),
+            ApiError::BadPrompt(PromptError::TooManyQuotations(21)),
             ApiError::Conflict("the job is archived; create a new job".into()),
             bad_key(),
             limit_reached(100),

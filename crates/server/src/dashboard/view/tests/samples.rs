@@ -220,6 +220,11 @@ fn jobs(text: &str, rows: Vec<JobRow>) -> Jobs {
         error,
         once: say(text, "0nce"),
         prompt: text.to_owned(),
+        quotations: vec![QuotationField {
+            label: say(text, "Page views"),
+            text: say(text, "Path: /guides/old\nLooked for 2 times by people and once by AI"),
+            value: say(text, "label=Page+views&text=x&signature=00"),
+        }],
     }
 }
 
@@ -245,6 +250,7 @@ pub(super) fn job(text: &str, state: JobState) -> Job {
         duration: completed.then(|| say(text, "1.2 s")),
         usage: Some(say(text, "18,204 tokens, $0.07")),
         prompt,
+        quotations: vec![(say(text, "Page views"), say(text, "Path: /guides/old"))],
         waiting: false,
         whole: Some(say(text, "/p/kettle-docs/jobs/0199?all=1")),
         error: (text != ORDINARY).then(|| text.to_owned()),

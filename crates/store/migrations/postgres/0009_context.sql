@@ -1,0 +1,3 @@
+-- What was quoted beside a prompt, as a JSON list of objects with `label` and `text`.
+ALTER TABLE jobs ADD COLUMN context TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE messages ADD COLUMN context TEXT NOT NULL DEFAULT '[]';
