@@ -18,9 +18,18 @@ impl FromRequestParts<App> for ClientAddress {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Infallible> {
-        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
-        Ok(Self(peer.and_then(|peer| client(peer, &parts.headers, &app.proxies))))
+        Ok(Self(client_address(parts, app)))
     }
+}
+
+/// The same, for those who have no extractor.
+pub(crate) fn client_address(parts: &Parts, app: &App) -> Option<IpAddr> {
+    peer(parts).and_then(|peer| client(peer, &parts.headers, &app.proxies))
+}
+
+/// The other end of the connection.
+pub(crate) fn peer(parts: &Parts) -> Option<IpAddr> {
+    parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip().to_canonical())
 }
 
 /// Walks the chain of proxies from the nearest: the first address that is no trusted proxy

@@ -114,7 +114,7 @@ fn fresh(quota: Quota, clock: &Arc<dyn Clock>) -> Limiter {
 }
 
 /// Who has one IPv6 address has the 2^64 of its network, too.
-fn network(address: IpAddr) -> IpAddr {
+pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & (u128::MAX << 64)).into(),

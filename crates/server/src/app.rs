@@ -11,9 +11,9 @@ use base::sqlite::{OpenError, Schema};
 use forge::{Local, RepositoryProblem};
 use serde_json::Value;
 use store::{
-    Accounts, Clocks, DataDir, DirectoryWatch, Held, JobStore, MasterKey, People, PostgresStore, Project,
-    ProjectChange, Pulls, Queue, Rates, SecretError, Secrets, Sessions, SqliteStore, Store, StoreError,
-    Sweeps, Upkeep, ViewsHome,
+    Accounts, Clocks, DataDir, DirectoryWatch, Held, JobStore, Limit, MasterKey, People, PostgresStore,
+    Project, ProjectChange, Pulls, Queue, Rates, SecretError, Secrets, Sessions, SqliteStore, Store,
+    StoreError, Sweeps, Upkeep, ViewsHome,
 };
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -27,8 +27,10 @@ use crate::hosts::{self, HostKey, Hosts, Repository, Wanted};
 use crate::metrics::{Counted, Metrics};
 use crate::models::Models;
 use crate::passwords::Passwords;
+use crate::proxy_hint::ProxyHint;
 use crate::readiness::Readiness;
 use crate::settings::{Limits, Proxies, Settings, USUAL_URL};
+use crate::streams::Streams;
 use crate::worker::{Delays, Grounds};
 
 /// How often, and how long each time, a command waits for another one.
@@ -84,11 +86,12 @@ pub struct Parts {
     /// Of the API, once somebody has asked for it.
     pub(crate) description: Arc<OnceLock<Value>>,
     pub proxies: Arc<Proxies>,
+    pub(crate) proxy_hint: Arc<ProxyHint>,
     pub bodies: Bodies,
     /// For large answers, until they are read.
     pub answers: Room,
     /// Event streams that may be open at once.
-    pub streams: Arc<Semaphore>,
+    pub streams: Streams,
     /// The server's stop, which they do not outlive.
     pub(crate) stop: CancellationToken,
     pub models: Arc<Models>,
@@ -191,9 +194,10 @@ impl App {
             public_url: public_url.into(),
             description: Arc::default(),
             proxies: Arc::new(settings.proxies.clone()),
+            proxy_hint: Arc::default(),
             bodies: Bodies::new(settings.bounds.bodies),
             answers: Room::new(settings.bounds.answers),
-            streams: Arc::new(Semaphore::new(settings.bounds.connections.div_ceil(4))),
+            streams: Streams::new(settings.bounds.connections.div_ceil(4)),
             stop: CancellationToken::new(),
             models: Arc::new(models),
             metrics,
@@ -204,6 +208,11 @@ impl App {
     /// Whether page views are kept by this server, and not by another one on the same database.
     pub fn keeps_views(&self) -> bool {
         self.home.is_here()
+    }
+
+    /// Jobs and follow-ups of a project, together.
+    pub(crate) fn job_limit(&self, project: &str) -> Limit {
+        Limit { bucket: format!("jobs {project}"), most: self.limits.jobs }
     }
 
     /// Closes both databases, so that on disk each is one file that holds everything.

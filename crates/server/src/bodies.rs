@@ -1,5 +1,8 @@
 //! Bodies in memory, bounded for all requests together. Room is taken as the bytes come, so that
-//! a slow client holds what it has sent and not what it has announced.
+//! a slow client holds what it has sent and not what it has announced. Clients without a key have a small budget of
+//! their own, divided between addresses; the rest is divided between organizations.
+
+mod budget;
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -10,6 +13,12 @@ use futures_util::StreamExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use budget::{Budget, Reserved};
+
+pub(crate) use budget::Owner;
+
+/// One part in this many of all bytes is for clients without a key or a session.
+const PUBLIC_PART: usize = 5;
 /// What is set aside for the first bytes of a body.
 const FIRST: usize = 4 * 1024;
 /// Work on whole bodies, such as to decode one, that may go on at once. One: each thread that works on
@@ -28,15 +37,15 @@ pub(crate) type Taken = OwnedSemaphorePermit;
 
 #[derive(Clone)]
 pub struct Bodies {
-    room: Room,
+    public: Budget,
+    members: Budget,
     turns: Arc<Semaphore>,
 }
 
 /// Bytes, and the room that they take until they are dropped.
 pub(crate) struct Held {
     bytes: Vec<u8>,
-    taken: Taken,
-    room: Room,
+    reserved: Reserved,
 }
 
 /// Why there is no body.
@@ -62,30 +71,48 @@ impl Room {
 
 impl Bodies {
     pub(crate) fn new(bytes: usize) -> Self {
-        Self { room: Room::new(bytes), turns: Arc::new(Semaphore::new(TURNS)) }
+        let public = bytes / PUBLIC_PART;
+        let turns = Arc::new(Semaphore::new(TURNS));
+        Self { public: Budget::new(public), members: Budget::new(bytes - public), turns }
     }
 
-    /// Bytes that there is room for just now.
+    /// Bytes that organizations have left just now.
     pub fn left(&self) -> usize {
-        self.room.0.available_permits()
+        self.members.free()
     }
 
-    pub(crate) async fn read(&self, body: Body, limit: usize) -> Result<Held, Unread> {
-        timeout(PATIENCE, self.read_all(body, limit)).await.unwrap_or(Err(Unread::TooSlow))
+    /// Bytes that clients without a key or a session have left just now.
+    pub fn public_left(&self) -> usize {
+        self.public.free()
     }
 
-    async fn read_all(&self, body: Body, limit: usize) -> Result<Held, Unread> {
-        let mut held = self.nothing()?;
-        let mut frames = body.into_data_stream();
-        while let Some(frame) = timeout(LULL, frames.next()).await.map_err(|_| Unread::TooSlow)? {
-            held.push(&frame.map_err(|_| Unread::CutOff)?, limit)?;
+    fn budget(&self, owner: &Owner) -> &Budget {
+        match owner {
+            Owner::Organization(_) => &self.members,
+            Owner::Address(_) => &self.public,
         }
-        Ok(held)
     }
 
-    pub(crate) fn nothing(&self) -> Result<Held, Unread> {
-        let taken = self.room.take(0).ok_or(Unread::NoRoom)?;
-        Ok(Held { bytes: Vec::new(), taken, room: self.room.clone() })
+    pub(crate) async fn read(&self, owner: Owner, body: Body, limit: usize) -> Result<Held, Unread> {
+        timeout(PATIENCE, self.read_all(owner, body, limit)).await.unwrap_or(Err(Unread::TooSlow))
+    }
+
+    async fn read_all(&self, owner: Owner, body: Body, limit: usize) -> Result<Held, Unread> {
+        let mut receiving = self.budget(&owner).receive(owner);
+        let mut frames = body.into_data_stream();
+        loop {
+            let next = receiving.cut.run_until_cancelled(timeout(LULL, frames.next())).await;
+            match next.ok_or(Unread::NoRoom)?.map_err(|_| Unread::TooSlow)? {
+                Some(frame) => receiving.push(&frame.map_err(|_| Unread::CutOff)?, limit).await?,
+                None => break,
+            }
+        }
+        let (bytes, reserved) = receiving.finish()?;
+        Ok(Held { bytes, reserved })
+    }
+
+    pub(crate) fn nothing(&self, owner: Owner) -> Held {
+        Held { bytes: Vec::new(), reserved: self.budget(&owner).reserve(owner) }
     }
 
     /// Work that keeps a thread busy: off the threads that serve, and a little of it at a time.
@@ -110,10 +137,10 @@ impl Held {
         if needed > limit {
             return Err(Unread::TooLarge);
         }
-        let has = self.taken.num_permits();
+        let has = self.reserved.bytes();
         if needed > has {
-            let grown = needed.next_power_of_two().max(FIRST).min(limit);
-            self.taken.merge(self.room.take(grown - has).ok_or(Unread::NoRoom)?);
+            let grown = capacity_for(needed, limit);
+            self.reserved.grow(grown - has)?;
             self.bytes.reserve_exact(grown - self.bytes.len());
         }
         self.bytes.extend_from_slice(more);
@@ -123,8 +150,8 @@ impl Held {
 
 impl Held {
     /// Lets go of the bytes; what was made of them takes their room.
-    pub(crate) fn into_room(self) -> Taken {
-        self.taken
+    pub(crate) fn into_room(self) -> Reserved {
+        self.reserved
     }
 }
 
@@ -134,4 +161,9 @@ impl Deref for Held {
     fn deref(&self) -> &[u8] {
         &self.bytes
     }
+}
+
+/// Doubles, as vectors do.
+fn capacity_for(needed: usize, limit: usize) -> usize {
+    needed.next_power_of_two().max(FIRST).min(limit)
 }

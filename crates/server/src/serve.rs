@@ -71,6 +71,7 @@ impl Server {
         settings.bounds.connections = connections::most(settings.bounds.connections);
         let app = App::open(&settings, dir, held, &public_url, clock).await?;
         dir.remember_url(&public_url)?;
+        dir.forget_untrusted_proxy();
         Ok((app, listener))
     }
 

@@ -9,20 +9,43 @@ use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use futures_util::future::poll_immediate;
 use futures_util::stream::{self, Stream};
-use store::{Event, JobId, ProjectId, Status};
-use tokio::sync::OwnedSemaphorePermit;
+use store::{Event, JobId, KeyText, Project, ProjectId, Status, Token};
 use wire::JobEvent;
 
 use crate::app::App;
+use crate::streams::StreamPermit;
 use crate::time::rfc3339;
 
 /// How often to look for what nobody rang the bell for, such as another process's doing.
 const LOOK: Duration = Duration::from_secs(1);
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
+/// What a stream was opened with. The stream ends when this does.
+pub(crate) enum Credential {
+    Key(KeyText),
+    Session(Token),
+}
+
+impl Credential {
+    fn hash(&self) -> Vec<u8> {
+        match self {
+            Self::Key(text) => text.hash(),
+            Self::Session(token) => token.hash(),
+        }
+    }
+
+    async fn is_valid(&self, app: &App) -> store::Result<bool> {
+        Ok(match self {
+            Self::Key(text) => app.accounts.key(text).await?.is_some_and(|key| key.is_live),
+            Self::Session(token) => app.sessions.session(token).await?.is_some(),
+        })
+    }
+}
+
 pub(crate) struct Watch {
-    _open: OwnedSemaphorePermit,
+    permit: StreamPermit,
     app: App,
+    credential: Credential,
     project: ProjectId,
     id: JobId,
     seen: u64,
@@ -30,11 +53,17 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// From the event after number `seen` on. `None` when too many are open: a stream is never cut off for a
-    /// newcomer, so there may be some and no more.
-    pub(crate) fn open(app: App, project: ProjectId, id: JobId, seen: u64) -> Option<Self> {
-        let open = app.streams.clone().try_acquire_owned().ok()?;
-        Some(Self { _open: open, app, project, id, seen, over: false })
+    /// From the event after number `seen` on. `None` when too many are open, and nobody has more than this
+    /// organization and this credential.
+    pub(crate) fn open(
+        app: App,
+        project: &Project,
+        credential: Credential,
+        id: JobId,
+        seen: u64,
+    ) -> Option<Self> {
+        let permit = app.streams.open(&project.organization, credential.hash())?;
+        Some(Self { permit, app, credential, project: project.id.clone(), id, seen, over: false })
     }
 
     /// Each event as `sent` writes it.
@@ -50,9 +79,16 @@ impl Watch {
             let mut bell = self.app.jobs.event_came();
             let rang = poll_immediate(&mut bell).await.is_some();
             // The status first: the events of an ended job are all there.
-            let job = self.app.jobs.find(&self.project, &self.id).await.ok()??;
-            self.over = job.status != Status::Active;
-            let events = self.app.jobs.events(&self.project, &self.id, self.seen).await.ok()??;
+            let progress = self.app.jobs.progress(&self.project, &self.id).await.ok()??;
+            self.over = progress.status != Status::Active;
+            let events = match progress.last_event > self.seen {
+                true => self.app.jobs.events(&self.project, &self.id, self.seen).await.ok()??,
+                false => Vec::new(),
+            };
+            // Checked after the events are read: nothing that was written after the end of a key or a session is sent.
+            if !self.credential.is_valid(&self.app).await.ok()? {
+                return None;
+            }
             if let Some(last) = events.last() {
                 self.seen = last.number;
                 return Some(events);
@@ -65,15 +101,18 @@ impl Watch {
     }
 }
 
-/// Ends when the job has ended and all of its events were sent, or between two events when the
-/// server stops: the client comes again and says which was its last.
+/// Ends when the job has ended and all of its events were sent, or between two events when the server stops or the
+/// stream gives way to another: the client comes again and says which was its last.
 fn stream(watch: Watch, sent: fn(Event) -> Sent) -> impl Stream<Item = Result<Sent, Infallible>> {
-    let stop = watch.app.stop.clone().cancelled_owned();
+    let (stop, cut) = (watch.app.stop.clone(), watch.permit.cut.clone());
+    let end = async move {
+        tokio::select! { () = stop.cancelled() => {}, () = cut.cancelled() => {} }
+    };
     let batches = stream::unfold(watch, move |mut watch| async move {
         let events = watch.next().await?;
         Some((stream::iter(events.into_iter().map(move |event| Ok(sent(event)))), watch))
     });
-    batches.flatten().take_until(stop)
+    batches.flatten().take_until(end)
 }
 
 /// The last event that whoever comes again has; what is no number was not ours.

@@ -59,6 +59,8 @@ pub struct Held {
     _directory: File,
 }
 
+const UNTRUSTED_PROXY: &str = "untrusted-proxy";
+
 impl DataDir {
     /// Makes the directory, for its owner alone, when it is not there.
     pub fn open(path: &Path) -> Result<Self, DataDirError> {
@@ -203,6 +205,21 @@ impl DataDir {
     /// The last that was remembered.
     pub fn url(&self) -> Option<String> {
         fs::read_to_string(self.path.join("url")).ok()
+    }
+
+    /// What the running server says of a proxy that it was not told to trust, for `docwright doctor`.
+    pub fn note_untrusted_proxy(&self, sentence: &str) -> Result<(), DataDirError> {
+        let path = self.path.join(UNTRUSTED_PROXY);
+        fs::write(&path, sentence).map_err(|source| DataDirError::Unusable { path, source })
+    }
+
+    /// Removes the note of an earlier server, whose settings may have been others.
+    pub fn forget_untrusted_proxy(&self) {
+        let _ = fs::remove_file(self.path.join(UNTRUSTED_PROXY));
+    }
+
+    pub fn untrusted_proxy(&self) -> Option<String> {
+        fs::read_to_string(self.path.join(UNTRUSTED_PROXY)).ok()
     }
 
     pub fn master_key(&self) -> PathBuf {

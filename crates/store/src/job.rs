@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::{JobId, ProjectId, Prompt, PullState, Quotation, Receipt, Result, Said, Terms};
+use crate::{JobId, Progress, ProjectId, Prompt, PullState, Quotation, Receipt, Result, Said, Terms};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
@@ -204,6 +204,8 @@ pub trait JobStore: Send + Sync {
     /// On disk when it is done, `active`, with its first event.
     async fn insert(&self, new: &NewJob, terms: &Terms) -> Result<Receipt>;
     async fn find(&self, project: &ProjectId, id: &JobId) -> Result<Option<Job>>;
+    /// How far the job is. All who ask at the same time share one read.
+    async fn progress(&self, project: &ProjectId, id: &JobId) -> Result<Option<Progress>>;
     /// Newest first.
     async fn list(&self, project: &ProjectId, filter: &Filter) -> Result<Page<Job>>;
     /// The events after number `after`, in order.
@@ -228,7 +230,7 @@ pub trait JobStore: Send + Sync {
     async fn archive(&self, project: &ProjectId, id: &JobId) -> Result<Option<Archived>>;
     /// For whoever watches over the server.
     async fn counts(&self) -> Result<JobCounts>;
-    /// Returns when a job may have got an event; may return early or for nothing.
+    /// Returns when a job may have got an event, or a key or a session may have ended; may return early or for nothing.
     async fn event_came(&self);
 }
 

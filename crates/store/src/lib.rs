@@ -18,6 +18,7 @@ mod name;
 mod note;
 mod people;
 mod postgres;
+mod progress;
 mod prompt;
 mod pull;
 mod queue;
@@ -51,6 +52,7 @@ pub use people::{
     parse_person_name,
 };
 pub use postgres::{DatabaseUrl, PostgresStore};
+pub use progress::Progress;
 pub use prompt::{MAX_LABEL_CHARS, MAX_PROMPT_CHARS, MAX_QUOTATIONS, Prompt, PromptError, Quotation};
 pub use pull::{Merge, NewPull, Pull, PullState, Pulls};
 pub use queue::{Change, Ending, LEASE, Lease, Message, Outcome, Queue, Resume};

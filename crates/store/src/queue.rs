@@ -147,8 +147,9 @@ pub trait Queue: Send + Sync {
     /// The worker process is alive for another [`LEASE`].
     async fn beat(&self, worker: &WorkerId) -> Result<()>;
     /// Leases an active job that nobody alive works on, and whose branch nobody alive works on
-    /// either: projects take turns, and a project's jobs come in the order in which they were asked
-    /// for. No project has more than `most` at once. The attempt is counted before it returns.
+    /// either. The organization with the fewest running jobs is first; organizations take turns, and so do the
+    /// projects of one; a project's jobs come in the order in which they were asked for. No project has more than
+    /// `most` at once. The attempt is counted before it returns.
     ///
     /// A worker that died counts against each job that it had, in the step that the job's run was in. After two
     /// deaths in one step the job is a suspect: it is leased by a worker that has been alive for [`crate::STEADY`]

@@ -18,6 +18,9 @@ pub(super) async fn here(report: &mut Report, dir: &DataDir) {
     let Some(url) = dir.url() else {
         return report.warn("server", "one is starting just now", "look again in a moment");
     };
+    if let Some(sentence) = dir.untrusted_proxy() {
+        report.warn("proxy", sentence, "set trusted_proxies, and start the server again");
+    }
     match ready(&url).await {
         Ok(()) => report.ok("server", format!("runs and is ready at {url}")),
         Err(Unready::Says(why)) => report.fail("server", format!("{url}: {why}"), "do what it says"),

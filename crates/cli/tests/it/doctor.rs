@@ -353,3 +353,26 @@ fn what_blocks_a_repository_is_named() {
         assert!(line.is_some(), "{words}: {shown}");
     }
 }
+
+#[test]
+fn a_proxy_that_is_not_trusted_is_in_the_log_and_in_the_report() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let home = home();
+    let serving = Serving::start(home.path());
+    let _project = Client::of(home.path(), &serving);
+    let http = reqwest::blocking::Client::new();
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        let form = [("name", format!("{name}@acme.dev")), ("password", "wrong".into())];
+        let request = http.post(format!("{}/login", serving.url)).header("x-forwarded-for", "203.0.113.5");
+        assert_eq!(request.form(&form).send().unwrap().status(), 401);
+    }
+    is(doctor(home.path(), None).2("proxy"), "warn", "--trusted-proxy 127.0.0.1");
+    let log = serving.stop();
+    assert_eq!(log.matches("--trusted-proxy 127.0.0.1").count(), 1, "once: {log}");
+
+    let _trusting = Serving::start_with(home.path(), "127.0.0.1:0", |command| {
+        command.args(["--trusted-proxy", "127.0.0.1"]);
+    });
+    let shown = String::from_utf8(run(home.path(), &["doctor"]).stdout).unwrap();
+    assert!(!shown.contains("proxy"), "{shown}");
+}

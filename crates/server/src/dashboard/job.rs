@@ -9,7 +9,10 @@ use axum::response::sse::Event as Sent;
 use axum::response::{IntoResponse, Redirect, Response};
 use store::{Archived, Event, Job, JobId, MAX_ENTRY_BYTES, NewJob, Prompt, Receipt, Terms};
 
-use super::jobs::{href, new_form, once, pull_ref, start_once, state, took, with_commas};
+use super::jobs::{
+    href, limit_sentence, limited, new_form, once, pull_ref, retry_after, start_once, state, took,
+    with_commas,
+};
 use super::session::{Fields, InProject, Named};
 use super::view::{self, Ended, Section, Step, When, blocks, diff_files, fit, headline};
 use super::{Oops, missing, notice, page_with, when};
@@ -17,7 +20,7 @@ use crate::app::App;
 use crate::hosts::is_on_the_web;
 use crate::path::query_value;
 use crate::time::{duration, rfc3339};
-use crate::watch::{Watch, last_seen};
+use crate::watch::{Credential, Watch, last_seen};
 
 /// How long a page waits for a worker to let go; the wish is kept, and the page tells when it is fulfilled.
 const ARCHIVE_LOOKS: u32 = 20;
@@ -61,7 +64,8 @@ pub(crate) async fn events(
         return Ok(missing("job"));
     }
     let seen = last_seen(&headers).or_else(|| query_value(&uri, "after").parse().ok());
-    match Watch::open(app, at.project.id, id, seen.unwrap_or(0)) {
+    let credential = Credential::Session(at.visitor.token);
+    match Watch::open(app, &at.project, credential, id, seen.unwrap_or(0)) {
         Some(watch) => {
             Ok(watch.answer(|event: Event| Sent::default().id(event.number.to_string()).data("news")))
         }
@@ -98,12 +102,17 @@ pub(crate) async fn message(
             return job_page(&app, &at, &id, again(StatusCode::BAD_REQUEST, error.to_string())).await;
         }
     };
-    let mut sent =
-        app.jobs.message(&at.project.id, &id, &prompt, &once("message", fields.get("once"), &prompt)).await?;
+    let terms = limited(&app, &at, once("message", fields.get("once"), &prompt));
+    let mut sent = app.jobs.message(&at.project.id, &id, &prompt, &terms).await?;
     if matches!(sent, Some(Receipt::KeyReused)) {
-        sent = app.jobs.message(&at.project.id, &id, &prompt, &Terms::default()).await?;
+        let terms = limited(&app, &at, Terms::default());
+        sent = app.jobs.message(&at.project.id, &id, &prompt, &terms).await?;
     }
     match sent {
+        Some(Receipt::LimitReached(usage)) => {
+            let shown = again(StatusCode::TOO_MANY_REQUESTS, limit_sentence(&usage));
+            Ok(retry_after(job_page(&app, &at, &id, shown).await?, &usage))
+        }
         Some(Receipt::Refused(why)) => job_page(&app, &at, &id, again(StatusCode::CONFLICT, why)).await,
         Some(_) => Ok(Redirect::to(&href(&at.project, &id)).into_response()),
         None => Ok(missing("job")),
@@ -135,7 +144,8 @@ pub(crate) async fn retry(
     Named(id): Named,
     fields: Fields,
 ) -> Result<Response, Oops> {
-    let Some(job) = app.jobs.find(&at.project.id, &JobId(id)).await? else { return Ok(missing("job")) };
+    let id = JobId(id);
+    let Some(job) = app.jobs.find(&at.project.id, &id).await? else { return Ok(missing("job")) };
     let new = NewJob {
         project: job.project,
         prompt: Prompt::with_context(&job.prompt, job.context)?,
@@ -144,7 +154,14 @@ pub(crate) async fn retry(
         branch: None,
         draft: job.draft,
     };
-    start_once(&app, &at, &new, ("retry", fields.get("once"))).await
+    match start_once(&app, &at, &new, ("retry", fields.get("once"))).await? {
+        Ok(response) => Ok(response),
+        Err(usage) => {
+            let (status, error) = (StatusCode::TOO_MANY_REQUESTS, Some(limit_sentence(&usage)));
+            let shown = Shown { status, error, ..Shown::default() };
+            Ok(retry_after(job_page(&app, &at, &id, shown).await?, &usage))
+        }
+    }
 }
 
 fn busy() -> Response {

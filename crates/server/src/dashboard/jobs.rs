@@ -5,9 +5,11 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::Uri;
+use axum::http::header::{HeaderValue, RETRY_AFTER};
 use axum::response::{IntoResponse, Redirect, Response};
 use store::{
     Filter, Job, JobId, NewJob, Once, Project, Prompt, Quotation, Receipt, Render, Status, Terms, Token,
+    Usage,
 };
 
 use super::quotations;
@@ -81,21 +83,29 @@ pub(crate) async fn create(State(app): State<App>, at: InProject, fields: Fields
         branch: None,
         draft: false,
     };
-    start_once(&app, &at, &new, ("create", fields.get("once"))).await
+    match start_once(&app, &at, &new, ("create", fields.get("once"))).await? {
+        Ok(response) => Ok(response),
+        Err(usage) => {
+            let jobs = jobs_page(&app, &at, Wanted::default()).await?;
+            let error = Some(limit_sentence(&usage));
+            let refused = Jobs { error, prompt: fields.get("prompt").into(), ..jobs };
+            Ok(retry_after(page_with(StatusCode::TOO_MANY_REQUESTS, &refused), &usage))
+        }
+    }
 }
 
 /// A form that is sent again while its job is at work leads to that one: the answer to the first was lost, or somebody
-/// was quick with the mouse.
+/// was quick with the mouse. The error is the limit of the project's jobs.
 pub(super) async fn start_once(
     app: &App,
     at: &InProject,
     new: &NewJob,
     (action, form): (&str, &str),
-) -> Result<Response, Oops> {
-    match app.jobs.insert(new, &once(action, form, &new.prompt)).await? {
+) -> Result<Result<Response, Usage>, Oops> {
+    match app.jobs.insert(new, &limited(app, at, once(action, form, &new.prompt))).await? {
         Receipt::Replayed(id) => match app.jobs.find(&at.project.id, &JobId(id)).await? {
             Some(job) if job.status == Status::Active => {
-                Ok(Redirect::to(&href(&at.project, &job.id)).into_response())
+                Ok(Ok(Redirect::to(&href(&at.project, &job.id)).into_response()))
             }
             _ => start(app, at, new).await,
         },
@@ -118,20 +128,38 @@ pub(super) fn once(action: &str, form: &str, prompt: &Prompt) -> Terms {
     Terms { once: Some((once, Render(Arc::new(|job| job.id.0.clone())))), limit: None }
 }
 
+/// Jobs and follow-ups count towards the project's limit, whether they come from the API or from the dashboard.
+pub(super) fn limited(app: &App, at: &InProject, terms: Terms) -> Terms {
+    Terms { limit: Some(app.job_limit(&at.project.id.0)), ..terms }
+}
+
+pub(super) fn limit_sentence(usage: &Usage) -> String {
+    let (most, minutes) = (usage.most, usage.left_for.as_secs() / 60 + 1);
+    format!(
+        "This project has reached its limit of {most} jobs and follow-ups an hour. Try again in {minutes} min."
+    )
+}
+
+pub(super) fn retry_after(mut response: Response, usage: &Usage) -> Response {
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(usage.left_for.as_secs().max(1)));
+    response
+}
+
 /// What a form of a page that is made now is known by.
 pub(super) fn new_form() -> String {
     Token::random().reveal().to_owned()
 }
 
-async fn start(app: &App, at: &InProject, new: &NewJob) -> Result<Response, Oops> {
-    Ok(leading(at, app.jobs.insert(new, &Terms::default()).await?))
+async fn start(app: &App, at: &InProject, new: &NewJob) -> Result<Result<Response, Usage>, Oops> {
+    Ok(leading(at, app.jobs.insert(new, &limited(app, at, Terms::default())).await?))
 }
 
 /// To the page of the new job.
-fn leading(at: &InProject, made: Receipt) -> Response {
+fn leading(at: &InProject, made: Receipt) -> Result<Response, Usage> {
     match made {
-        Receipt::Done { job, .. } => Redirect::to(&href(&at.project, &job.id)).into_response(),
-        _ => missing("job"),
+        Receipt::Done { job, .. } => Ok(Redirect::to(&href(&at.project, &job.id)).into_response()),
+        Receipt::LimitReached(usage) => Err(usage),
+        _ => Ok(missing("job")),
     }
 }
 

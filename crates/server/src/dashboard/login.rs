@@ -16,6 +16,7 @@ use crate::address::ClientAddress;
 use crate::address_limit::TooOften;
 use crate::app::App;
 use crate::path::query_value;
+use crate::proxy_hint::Suspicion;
 
 /// Nobody is signed in here, so nobody may send much.
 pub(super) const MAX_FORM: usize = 4096;
@@ -38,7 +39,11 @@ pub(crate) async fn enter(State(app): State<App>, request: Request) -> Result<Re
     let (mut parts, body) = request.into_parts();
     let Ok(ClientAddress(address)) = ClientAddress::from_request_parts(&mut parts, &app).await;
     let (before, kept) = (cookie(&parts.headers, &app), Next::kept(&parts.headers));
+    let suspicion = Suspicion::of(&parts, &app);
     let fields = Fields::read(&app, Request::from_parts(parts, body), MAX_FORM).await.map_err(Oops)?;
+    if let Some(suspicion) = suspicion {
+        suspicion.note_name(&app, fields.get("name"));
+    }
     let session = match fields.get("token") {
         "" => match by_password(&app, &fields, address).await? {
             Ok(session) => session,

@@ -15,7 +15,7 @@ use super::next::Next;
 use super::view::{LoginNeeded, ProjectNav, Section, Shell};
 use super::{Oops, broken, missing, notice, page_with};
 use crate::app::App;
-use crate::bodies::Unread;
+use crate::bodies::{Owner, Unread};
 use crate::path::segment;
 
 /// Where the project's id stands: `/p/{projectId}/…`.
@@ -32,6 +32,7 @@ pub(super) const BY_LINK: &str = "login link";
 pub(crate) struct SignedIn {
     pub(super) organization: OrganizationId,
     pub(super) session: Session,
+    pub(super) token: Token,
     csrf: String,
 }
 
@@ -69,7 +70,9 @@ impl FromRequestParts<App> for SignedIn {
         let token = cookie(&parts.headers, app).ok_or_else(refused)?;
         let found = app.sessions.session(&token).await.map_err(|error| broken(&error.into()))?;
         let session = found.ok_or_else(refused)?;
-        Ok(Self { organization: session.organization.clone(), session, csrf: csrf(&token) })
+        let organization = session.organization.clone();
+        parts.extensions.insert(Owner::Organization(organization.clone()));
+        Ok(Self { organization, session, csrf: csrf(&token), token })
     }
 }
 
@@ -149,7 +152,8 @@ impl Fields {
 impl Fields {
     /// Of a form that anybody may send: read within a bound of size and time.
     pub(super) async fn read(app: &App, request: Request, limit: usize) -> Result<Self, Response> {
-        let bytes = app.bodies.read(request.into_body(), limit).await.map_err(unread)?;
+        let (parts, body) = request.into_parts();
+        let bytes = app.bodies.read(Owner::of(&parts, app), body, limit).await.map_err(unread)?;
         let pairs = form_urlencoded::parse(&bytes);
         Ok(Self(pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect()))
     }

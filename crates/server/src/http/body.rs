@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 use serde_json::value::RawValue;
@@ -11,7 +12,7 @@ use serde_json::value::RawValue;
 use super::coding::{self, DecodeError};
 use super::error::ApiError;
 use crate::app::App;
-use crate::bodies::{Held, Unread};
+use crate::bodies::{Held, Owner, Unread};
 
 /// 100,000 characters, each escaped the longest way, and room for the braces.
 const MAX_JSON: usize = 2 * 1024 * 1024;
@@ -29,7 +30,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
             return Err(ApiError::UnsupportedMediaType("application/json"));
         }
         let (parts, body) = request.into_parts();
-        let bytes = read(app, &parts.headers, body, MAX_JSON).await?;
+        let bytes = read(app, &parts, body, MAX_JSON).await?;
         let value = object(&bytes).map_err(|message| ApiError::invalid("invalid_body", message))?;
         Ok(Self(value, bytes))
     }
@@ -48,16 +49,17 @@ pub(crate) fn is_json(media_type: &str) -> bool {
 }
 
 /// The whole body, decoded, or 413 as soon as it is known to be too large.
-pub(crate) async fn read(app: &App, headers: &HeaderMap, body: Body, limit: usize) -> Result<Held, ApiError> {
+pub(crate) async fn read(app: &App, parts: &Parts, body: Body, limit: usize) -> Result<Held, ApiError> {
+    let (headers, owner) = (&parts.headers, Owner::of(parts, app));
     let coding = coding::of_body(headers)?;
     let refused = |why| refusal(why, limit);
     let told = headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
     if told.is_some_and(|length| length > limit as u64) {
         return Err(refused(Unread::TooLarge));
     }
-    let sent = app.bodies.read(body, limit).await.map_err(refused)?;
+    let sent = app.bodies.read(owner.clone(), body, limit).await.map_err(refused)?;
     let Some(coding) = coding else { return Ok(sent) };
-    let plain = app.bodies.nothing().map_err(refused)?;
+    let plain = app.bodies.nothing(owner);
     app.bodies.work(move || coding.decode(&sent, plain, limit)).await?.map_err(|error| match error {
         DecodeError::Unread(why) => refused(why),
         DecodeError::Damaged(sentence) => ApiError::invalid("invalid_body", sentence),

@@ -11,7 +11,9 @@ use super::access;
 use super::error::ApiError;
 use crate::address::ClientAddress;
 use crate::app::App;
+use crate::bodies::Owner;
 use crate::path::segment;
+use crate::watch::Credential;
 
 /// Where the ids stand: `/v2/agent/{projectId}/job/{id}`, `/v1/analytics/{projectId}/…`.
 const PROJECT: usize = 3;
@@ -20,6 +22,7 @@ const JOB: usize = 5;
 /// A live key, and the project of the path, which the key may see.
 pub(crate) struct Caller {
     pub(crate) project: Project,
+    pub(crate) credential: Credential,
 }
 
 impl FromRequestParts<App> for Caller {
@@ -43,7 +46,8 @@ impl FromRequestParts<App> for Caller {
             }
         }
         touch(app, key);
-        Ok(Self { project })
+        parts.extensions.insert(Owner::Organization(project.organization.clone()));
+        Ok(Self { project, credential: Credential::Key(text) })
     }
 }
 

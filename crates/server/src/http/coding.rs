@@ -180,6 +180,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::bodies::Owner;
 
     #[test]
     fn what_a_client_accepts() {
@@ -210,7 +211,7 @@ mod tests {
         let limit = 100_000;
         for coding in [Coding::Gzip, Coding::Zstd] {
             let decode = |sent: &[u8]| {
-                let plain = crate::bodies::Bodies::new(1 << 20).nothing().ok().unwrap();
+                let plain = crate::bodies::Bodies::new(1 << 20).nothing(Owner::Address(None));
                 coding.decode(sent, plain, limit)
             };
             let fits = coding.encode(&vec![b' '; limit]).unwrap();

@@ -6,7 +6,6 @@ use axum::extract::{Request, State};
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_MAX_AGE, USER_AGENT,
 };
-use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use store::HumanReads;
@@ -48,8 +47,9 @@ async fn keep(app: &App, site: &Site, address: Option<IpAddr>, request: Request)
     if media_type(request.headers()).is_some_and(|kind| kind != "text/plain" && !is_json(&kind)) {
         return Err(ApiError::UnsupportedMediaType("text/plain or application/json"));
     }
-    let (Parts { headers, .. }, body) = request.into_parts();
-    let body = read(app, &headers, body, MAX_BYTES).await?;
+    let (parts, body) = request.into_parts();
+    let body = read(app, &parts, body, MAX_BYTES).await?;
+    let headers = parts.headers;
     let view =
         event(app, &headers, address, &body).map_err(|message| ApiError::invalid("invalid_body", message))?;
     let view = match site.project.human_reads {

@@ -3,7 +3,6 @@
 use axum::Json as Answer;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use axum::http::request::Parts;
 use failpoints::around;
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -27,10 +26,10 @@ pub(super) async fn take(
     caller: Caller,
     request: Request,
 ) -> Result<(StatusCode, Answer<Taken>), ApiError> {
-    let (Parts { headers, uri, .. }, body) = request.into_parts();
-    let kind = media_type(&headers);
+    let (parts, body) = request.into_parts();
+    let kind = media_type(&parts.headers);
     let lines = kind.as_deref().map(Lines::of).ok_or(WRONG_TYPE)?.ok_or(WRONG_TYPE)?;
-    let body = read(&app, &headers, body, MAX_BYTES).await.inspect_err(|error| {
+    let body = read(&app, &parts, body, MAX_BYTES).await.inspect_err(|error| {
         if matches!(error, ApiError::Busy) {
             app.metrics.add(Counter::IntakeRefused, Labels::default(), 1);
         }
@@ -41,7 +40,7 @@ pub(super) async fn take(
     if caller.project.human_reads == HumanReads::Beacon {
         events = events.into_iter().map(Event::without_human_read).collect();
     }
-    let part = part(&uri)?;
+    let part = part(&parts.uri)?;
     app.metrics.add(Counter::ViewsRejected, Labels::default(), rejected.len() as u64);
     let project = &caller.project.id.0;
     let receipt = around("views", async {

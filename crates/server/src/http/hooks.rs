@@ -3,7 +3,6 @@
 //! old one that comes again changes nothing.
 
 use axum::extract::{Request, State};
-use axum::http::request::Parts;
 use axum::http::{StatusCode, Uri};
 use forge::{HookEvent, Host as _, HostKind, read_hook};
 use net::Secret;
@@ -28,9 +27,9 @@ pub(super) async fn take(State(app): State<App>, request: Request) -> Result<Sta
     if !media_type(request.headers()).is_some_and(|media| is_json(&media)) {
         return Err(ApiError::UnsupportedMediaType("application/json"));
     }
-    let (Parts { headers, .. }, body) = request.into_parts();
-    let body = read(&app, &headers, body, MAX_BYTES).await?;
-    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let (parts, body) = request.into_parts();
+    let body = read(&app, &parts, body, MAX_BYTES).await?;
+    let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let hook = read_hook(kind, &secret, header, &body).map_err(refusal)?;
     if let HookEvent::PullChanged { number, .. } = hook.event {
         pull_changed(&app, &project, &hook.repository, number).await?;

@@ -168,7 +168,7 @@ fn terms(app: &App, project: &Project, headers: &HeaderMap, body: &[u8]) -> Resu
         let (app, project) = (app.clone(), project.clone());
         (Once::new(&key, body), Render(Arc::new(move |job| render(&app, &project, job))))
     });
-    Ok(Terms { once, limit: Some(limits::jobs(app, &project.id.0)) })
+    Ok(Terms { once, limit: Some(app.job_limit(&project.id.0)) })
 }
 
 fn answer(app: &App, project: &Project, receipt: Receipt, status: StatusCode) -> Result<Response, ApiError> {

@@ -14,11 +14,6 @@ use crate::app::App;
 
 const WINDOW: u64 = 3_600;
 
-/// Creations and follow-ups of a project, together.
-pub(super) fn jobs(app: &App, project: &str) -> Limit {
-    Limit { bucket: format!("jobs {project}"), most: app.limits.jobs }
-}
-
 /// Questions about page views, an organization.
 pub(super) fn reads(app: &App, project: &Project) -> Limit {
     Limit { bucket: format!("reads {}", project.organization), most: app.limits.reads }
@@ -37,7 +32,7 @@ impl FromRequestParts<App> for RoomForJob {
             return Ok(Self);
         }
         let Some(project) = visible_project_id(parts) else { return Ok(Self) };
-        room(app, &jobs(app, &project)).await?;
+        room(app, &app.job_limit(&project)).await?;
         Ok(Self)
     }
 }

@@ -20,14 +20,14 @@ pub(super) async fn events(
     JobPath(id): JobPath,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let project = caller.project.id;
+    let Caller { project, credential } = caller;
     if !wants_stream(&headers) {
-        let events = app.jobs.events(&project, &id, 0).await?.ok_or(ApiError::NoSuchJob)?;
+        let events = app.jobs.events(&project.id, &id, 0).await?.ok_or(ApiError::NoSuchJob)?;
         return Ok(Answer(events.into_iter().map(job_event).collect::<Vec<_>>()).into_response());
     }
-    app.jobs.find(&project, &id).await?.ok_or(ApiError::NoSuchJob)?;
-    let watch = Watch::open(app, project, id, last_seen(&headers).unwrap_or(0)).ok_or(ApiError::Busy)?;
-    Ok(watch.answer(sent))
+    app.jobs.find(&project.id, &id).await?.ok_or(ApiError::NoSuchJob)?;
+    let watch = Watch::open(app, &project, credential, id, last_seen(&headers).unwrap_or(0));
+    Ok(watch.ok_or(ApiError::Busy)?.answer(sent))
 }
 
 fn wants_stream(headers: &HeaderMap) -> bool {

@@ -11,18 +11,23 @@ use tokio::time::timeout;
 use crate::support::{Team, TestServer, send};
 
 /// Only ever waited out when the server is broken.
-const A_WHILE: Duration = Duration::from_secs(20);
+pub(crate) const A_WHILE: Duration = Duration::from_secs(20);
 
 /// A client that is written by hand, as slow as it likes.
-struct Slow(TcpStream);
+pub(crate) struct Slow(TcpStream);
 
 impl Slow {
     /// Has had one answer already, so that its place is surely taken.
-    async fn send(server: &TestServer, text: &str) -> Self {
+    pub(crate) async fn send(server: &TestServer, text: &str) -> Self {
         let mut slow = Self(TcpStream::connect(server.url.trim_start_matches("http://")).await.unwrap());
         slow.still_served().await;
         slow.0.write_all(text.as_bytes()).await.unwrap();
         slow
+    }
+
+    /// As far as the server takes it.
+    pub(crate) async fn write(&mut self, bytes: &[u8]) {
+        let _ = self.0.write_all(bytes).await;
     }
 
     /// Whatever comes until the server hangs up; a reset is one way to do so.
@@ -43,7 +48,7 @@ impl Slow {
     }
 
     /// Reads until `text` has come.
-    async fn until(&mut self, text: &str) -> String {
+    pub(crate) async fn until(&mut self, text: &str) -> String {
         let (mut all, mut some) = (String::new(), [0; 1024]);
         let reading = async {
             while !all.contains(text) {
@@ -63,7 +68,7 @@ impl Slow {
     }
 }
 
-fn post(team: &Team, path: &str, length: usize) -> String {
+pub(crate) fn post(team: &Team, path: &str, length: usize) -> String {
     format!(
         "POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
          content-type: application/json\r\ncontent-length: {length}\r\n\r\n",
@@ -71,7 +76,7 @@ fn post(team: &Team, path: &str, length: usize) -> String {
     )
 }
 
-async fn with_places(places: usize) -> TestServer {
+pub(crate) async fn with_places(places: usize) -> TestServer {
     TestServer::start_with(|settings| settings.bounds.connections = places).await
 }
 

@@ -49,6 +49,7 @@ mod readers;
 mod reports;
 mod retention;
 mod settings;
+mod shares;
 mod signing_in;
 mod steps;
 mod support;

@@ -103,7 +103,9 @@ impl Accounts for PostgresStore {
         let revoke = "UPDATE keys SET revoked_at = docwright_now_ms()
             WHERE organization = $1 AND id = $2 AND revoked_at IS NULL";
         let revoke = sqlx::query(revoke).bind(&organization.0).bind(text(&id.0));
-        Ok(self.execute(revoke).await? > 0)
+        let is_revoked = self.execute(revoke).await? > 0;
+        self.bells.news();
+        Ok(is_revoked)
     }
 
     async fn touch_key(&self, key: &ApiKey) -> Result<()> {

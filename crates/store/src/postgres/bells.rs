@@ -30,7 +30,7 @@ pub(super) struct Bells {
 struct Here {
     /// Rung when a job comes in, so that a worker starts it at once.
     work: Notify,
-    /// Rung when a job may have an event more, for those who watch it.
+    /// Rung when a job may have an event more, for those who watch it, and when a key or a session ended.
     news: Notify,
     tell_work: Notify,
     tell_news: Notify,

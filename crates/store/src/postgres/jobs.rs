@@ -1,3 +1,5 @@
+use std::collections::HashMap;
+
 use async_trait::async_trait;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
@@ -5,13 +7,15 @@ use sqlx::{PgConnection, Row};
 use super::line::live;
 use super::once::{self, Request};
 use super::rates::Counts;
+use super::reads::Reads;
 use super::{PostgresStore, now, number, text, time, time_or_none, undone, write};
 use crate::kept::{damaged, from_json, kept, to_json};
+use crate::progress::Asked;
 use crate::shared::told;
 use crate::terms::KEPT;
 use crate::{
-    Archived, Event, Filter, Job, JobCounts, JobId, JobStore, NewEvent, NewJob, Page, ProjectId, Prompt,
-    PullState, Receipt, Result, Said, Status, Terms,
+    Archived, Event, Filter, Job, JobCounts, JobId, JobStore, NewEvent, NewJob, Page, Progress, ProjectId,
+    Prompt, PullState, Receipt, Result, Said, Status, Terms,
 };
 
 #[async_trait]
@@ -25,6 +29,10 @@ impl JobStore for PostgresStore {
 
     async fn find(&self, project: &ProjectId, id: &JobId) -> Result<Option<Job>> {
         told(self.finds.ask((), (project.clone(), id.clone())).await)
+    }
+
+    async fn progress(&self, project: &ProjectId, id: &JobId) -> Result<Option<Progress>> {
+        told(self.progress.ask((), (project.clone(), id.clone())).await)
     }
 
     async fn list(&self, project: &ProjectId, filter: &Filter) -> Result<Page<Job>> {
@@ -123,6 +131,18 @@ impl JobStore for PostgresStore {
     async fn event_came(&self) {
         self.bells.news_came().await;
     }
+}
+
+pub(super) async fn progress_of(reads: Reads, ids: Vec<String>) -> Result<HashMap<Asked, Progress>> {
+    let ids: Vec<_> = ids.iter().map(|id| text(id)).collect();
+    let select = "SELECT id, project, status, events FROM jobs WHERE id = ANY($1)";
+    let rows = reads.rows(sqlx::query(select).bind(ids)).await?;
+    let progress = |row: &PgRow| {
+        let status = Status::parse(row.try_get("status")?).ok_or_else(|| damaged("a job's status"))?;
+        let job = (ProjectId(row.try_get("project")?), JobId(row.try_get("id")?));
+        Ok((job, Progress { status, last_event: number(row, "events")? }))
+    };
+    rows.iter().map(progress).collect()
 }
 
 impl PostgresStore {

@@ -13,8 +13,9 @@ use crate::queue::WAKE;
 use crate::suspects::{SUSPECT_DEATHS, Turn, dead_columns, started};
 use crate::{Change, Ending, Job, JobId, LEASE, Lease, MAX_DEATHS, NewEvent, Result, Resume, WorkerId};
 
-/// The projects that have a job in line: one step of the index each. Whose turn is longest ago is
-/// first; who has as many jobs at once as it may (the largest number: any) is left out.
+/// The projects that have a job in line: one step of the index each. The organization with the fewest running jobs is
+/// first, then the one whose turn is longest ago, and of its projects the one whose turn is longest ago. Who has as many
+/// jobs at once as it may (the largest number: any) is left out.
 const PROJECTS: &str = "
     WITH RECURSIVE waiting (project) AS (
       (SELECT project FROM jobs
@@ -24,13 +25,23 @@ const PROJECTS: &str = "
       SELECT (SELECT next.project FROM jobs next
               WHERE next.status = 'active' AND next.worker IS NULL AND next.not_before IS NULL AND next.deaths < 2
                 AND next.project > waiting.project ORDER BY next.project LIMIT 1)
-      FROM waiting WHERE project IS NOT NULL)
+      FROM waiting WHERE project IS NOT NULL),
+    running (organization, jobs) AS (
+      SELECT projects.organization, count(*) FROM jobs held
+      JOIN projects ON projects.id = held.project
+      WHERE held.status = 'active' AND held.worker IS NOT NULL GROUP BY projects.organization),
+    served (organization, turn) AS (
+      SELECT projects.organization, max(turns.turn) FROM turns
+      JOIN projects ON projects.id = turns.project GROUP BY projects.organization)
     SELECT waiting.project FROM waiting LEFT JOIN turns ON turns.project = waiting.project
+    LEFT JOIN projects ON projects.id = waiting.project
+    LEFT JOIN running ON running.organization = projects.organization
+    LEFT JOIN served ON served.organization = projects.organization
     WHERE waiting.project IS NOT NULL
       AND ($1 = 4294967295 OR $1 > (
         SELECT count(*) FROM jobs held
         WHERE held.status = 'active' AND held.worker IS NOT NULL AND held.project = waiting.project))
-    ORDER BY turn NULLS FIRST, waiting.project";
+    ORDER BY coalesce(running.jobs, 0), coalesce(served.turn, 0), coalesce(turns.turn, 0), waiting.project";
 
 /// Of jobs: it waits for a worker, and its branch is nobody's: jobs on one head run one at a time.
 macro_rules! in_line {

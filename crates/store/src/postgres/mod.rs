@@ -42,6 +42,7 @@ use tokio::time::timeout;
 
 use crate::id::sha256;
 use crate::kept::{damaged, from_ms};
+use crate::progress::{ProgressReads, progress_reads};
 use crate::shared::Shared;
 use crate::{ApiKey, MasterKey, Project, ProjectId, Result, StoreError};
 use bells::{Bells, Ear};
@@ -70,6 +71,7 @@ pub struct PostgresStore {
     rates: Shared<String, (u32, i64)>,
     finds: find::Finds,
     creates: create::Creates,
+    progress: ProgressReads,
     bells: Arc<Bells>,
 }
 
@@ -103,12 +105,13 @@ impl PostgresStore {
         master: MasterKey,
         bells: Arc<Bells>,
     ) -> Self {
-        let [keys, projects, rates] = [reads.clone(), reads.clone(), reads.clone()];
+        let [keys, projects, rates, progress] = [reads.clone(), reads.clone(), reads.clone(), reads.clone()];
         Self {
             keys: Shared::new(move |hash| accounts::key_of(keys.clone(), hash)),
             projects: Shared::new(move |id| accounts::project_of(projects.clone(), id)),
             rates: Shared::new(move |bucket| rates::used_of(rates.clone(), bucket)),
             finds: find::finds(reads),
+            progress: progress_reads(move |ids| jobs::progress_of(progress.clone(), ids)),
             creates: create::creates(pool.clone(), guard.clone()),
             pool,
             guard,

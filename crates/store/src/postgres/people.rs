@@ -41,13 +41,16 @@ impl People for PostgresStore {
             let end = sqlx::query("DELETE FROM sessions WHERE person = $1").bind(&id.0);
             end.execute(&mut *tx).await?;
             tx.commit().await?;
+            self.bells.news();
             Ok(update.rows_affected() > 0)
         })
         .await
     }
 
     async fn remove_person(&self, organization: &OrganizationId, id: &PersonId) -> Result<Removal> {
-        write(|| self.remove(organization, id)).await
+        let removal = write(|| self.remove(organization, id)).await?;
+        self.bells.news();
+        Ok(removal)
     }
 
     async fn create_invite(&self, new: &NewInvite) -> Result<Token> {

@@ -61,13 +61,17 @@ impl Sessions for PostgresStore {
 
     async fn end_session(&self, session: &Token) -> Result<()> {
         let delete = sqlx::query("DELETE FROM sessions WHERE hash = $1").bind(session.hash());
-        self.execute(delete).await.map(|_| ())
+        self.execute(delete).await?;
+        self.bells.news();
+        Ok(())
     }
 
     async fn end_sessions(&self, of: &Session) -> Result<()> {
         let delete = "DELETE FROM sessions WHERE organization = $1 AND person IS NOT DISTINCT FROM $2";
         let person = of.person.as_ref().map(|person| &person.id.0);
-        self.execute(sqlx::query(delete).bind(&of.organization.0).bind(person)).await.map(|_| ())
+        self.execute(sqlx::query(delete).bind(&of.organization.0).bind(person)).await?;
+        self.bells.news();
+        Ok(())
     }
 
     async fn anyone_signed_in(&self) -> Result<bool> {

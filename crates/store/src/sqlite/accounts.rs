@@ -115,7 +115,9 @@ impl Accounts for SqliteStore {
             "UPDATE keys SET revoked_at = ? WHERE organization = ? AND id = ? AND revoked_at IS NULL";
         let revoke =
             sqlx::query(revoke).bind(self.clock.now_ms()).bind(organization.0.clone()).bind(id.0.clone());
-        Ok(self.execute(revoke).await? > 0)
+        let is_revoked = self.execute(revoke).await? > 0;
+        self.news.notify_waiters();
+        Ok(is_revoked)
     }
 
     async fn touch_key(&self, key: &ApiKey) -> Result<()> {

@@ -1,19 +1,22 @@
+use std::collections::HashMap;
+
 use async_trait::async_trait;
 use base::Cutoff;
 use futures_util::FutureExt;
 use sqlx::sqlite::SqliteRow;
-use sqlx::{Row, SqliteConnection};
+use sqlx::{Row, SqliteConnection, SqlitePool};
 
 use super::line::live;
 use super::once::{self, Request};
 use super::rates::Counts;
 use super::{SqliteStore, conversation, time, time_or_none};
 use crate::kept::{damaged, from_json, to_json};
+use crate::progress::Asked;
 use crate::shared::told;
 use crate::terms::KEPT;
 use crate::{
-    Archived, Event, Filter, Job, JobCounts, JobId, JobStore, NewEvent, NewJob, Page, ProjectId, Prompt,
-    PullState, Receipt, Result, Said, Status, Terms,
+    Archived, Event, Filter, Job, JobCounts, JobId, JobStore, NewEvent, NewJob, Page, Progress, ProjectId,
+    Prompt, PullState, Receipt, Result, Said, Status, Terms,
 };
 
 #[async_trait]
@@ -27,6 +30,10 @@ impl JobStore for SqliteStore {
 
     async fn find(&self, project: &ProjectId, id: &JobId) -> Result<Option<Job>> {
         find(&mut *self.db.reads().acquire().await?, project, id).await
+    }
+
+    async fn progress(&self, project: &ProjectId, id: &JobId) -> Result<Option<Progress>> {
+        told(self.progress.ask((), (project.clone(), id.clone())).await)
     }
 
     async fn list(&self, project: &ProjectId, filter: &Filter) -> Result<Page<Job>> {
@@ -155,6 +162,18 @@ async fn find(db: &mut SqliteConnection, project: &ProjectId, id: &JobId) -> Res
         .fetch_optional(db)
         .await?;
     row.as_ref().map(job).transpose()
+}
+
+pub(super) async fn progress_of(reads: SqlitePool, ids: Vec<String>) -> Result<HashMap<Asked, Progress>> {
+    let select = "SELECT id, project, status, events FROM jobs WHERE id IN (SELECT value FROM json_each(?))";
+    let rows = sqlx::query(select).bind(to_json(&ids)).fetch_all(&reads).await?;
+    let progress = |row: &SqliteRow| {
+        let status = Status::parse(row.try_get("status")?).ok_or_else(|| damaged("a job's status"))?;
+        let last_event = row.try_get::<i64, _>("events")?.unsigned_abs();
+        let job = (ProjectId(row.try_get("project")?), JobId(row.try_get("id")?));
+        Ok((job, Progress { status, last_event }))
+    };
+    rows.iter().map(progress).collect()
 }
 
 async fn message(

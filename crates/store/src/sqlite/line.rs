@@ -13,8 +13,9 @@ use crate::queue::WAKE;
 use crate::suspects::{SUSPECT_DEATHS, Turn, dead_columns, started};
 use crate::{Change, Ending, Job, JobId, LEASE, Lease, MAX_DEATHS, NewEvent, Result, Resume, WorkerId};
 
-/// The projects that have a job in line: one step of the index each. Whose turn is longest ago is
-/// first; who has as many jobs at once as it may (the largest number: any) is left out.
+/// The projects that have a job in line: one step of the index each. The organization with the fewest running jobs is
+/// first, then the one whose turn is longest ago, and of its projects the one whose turn is longest ago. Who has as many
+/// jobs at once as it may (the largest number: any) is left out.
 macro_rules! projects {
     () => {
         "
@@ -25,13 +26,23 @@ macro_rules! projects {
       SELECT (SELECT min(next.project) FROM jobs next INDEXED BY jobs_in_line
               WHERE next.status = 'active' AND next.worker IS NULL AND next.not_before IS NULL AND next.deaths < 2
                 AND next.project > waiting.project)
-      FROM waiting WHERE project IS NOT NULL)
+      FROM waiting WHERE project IS NOT NULL),
+    running (organization, jobs) AS (
+      SELECT projects.organization, count(*) FROM jobs held INDEXED BY jobs_held
+      JOIN projects ON projects.id = held.project
+      WHERE held.status = 'active' AND held.worker IS NOT NULL GROUP BY projects.organization),
+    served (organization, turn) AS (
+      SELECT projects.organization, max(turns.turn) FROM turns
+      JOIN projects ON projects.id = turns.project GROUP BY projects.organization)
     SELECT waiting.project FROM waiting LEFT JOIN turns ON turns.project = waiting.project
+    LEFT JOIN projects ON projects.id = waiting.project
+    LEFT JOIN running ON running.organization = projects.organization
+    LEFT JOIN served ON served.organization = projects.organization
     WHERE waiting.project IS NOT NULL
       AND (?1 = 4294967295 OR ?1 > (
         SELECT count(*) FROM jobs held INDEXED BY jobs_held
         WHERE held.status = 'active' AND held.worker IS NOT NULL AND held.project = waiting.project))
-    ORDER BY turn IS NOT NULL, turn, waiting.project"
+    ORDER BY coalesce(running.jobs, 0), coalesce(served.turn, 0), coalesce(turns.turn, 0), waiting.project"
     };
 }
 

@@ -32,6 +32,7 @@ use sqlx::{Row, Sqlite};
 use tokio::sync::Notify;
 
 use crate::kept::from_ms;
+use crate::progress::{ProgressReads, progress_reads};
 use crate::secret::CHECK;
 use crate::shared::Shared;
 use crate::{ApiKey, MasterKey, Project, ProjectId, Result, Secrets};
@@ -64,9 +65,10 @@ pub struct SqliteStore {
     projects: Shared<ProjectId, Option<Project>>,
     rates: Shared<rates::Window, u32>,
     creates: create::Creates,
+    progress: ProgressReads,
     /// Rung when a job comes in, so that a worker starts it at once.
     work: Arc<Notify>,
-    /// Rung when a job may have an event more, for those who watch it.
+    /// Rung when a job may have an event more, for those who watch it, and when a key or a session ended.
     news: Arc<Notify>,
 }
 
@@ -93,11 +95,14 @@ impl SqliteStore {
         let projects = move |id| accounts::project_of(reads.clone(), id);
         let reads = db.reads().clone();
         let rates = move |window| rates::used_of(reads.clone(), window);
+        let reads = db.reads().clone();
+        let progress = move |ids| jobs::progress_of(reads.clone(), ids);
         Self {
             keys: Shared::new(keys),
             projects: Shared::new(projects),
             rates: Shared::new(rates),
             creates: create::creates(db.clone(), guard.clone()),
+            progress: progress_reads(progress),
             work: Arc::new(Notify::new()),
             news: Arc::new(Notify::new()),
             db,

@@ -32,12 +32,16 @@ impl People for SqliteStore {
 
     async fn set_password(&self, id: &PersonId, password: &PasswordHash) -> Result<bool> {
         let (id, password) = (id.0.clone(), password.0.clone());
-        self.db.write(move |db| set_password(db, id, password).boxed()).await
+        let is_set = self.db.write(move |db| set_password(db, id, password).boxed()).await?;
+        self.news.notify_waiters();
+        Ok(is_set)
     }
 
     async fn remove_person(&self, organization: &OrganizationId, id: &PersonId) -> Result<Removal> {
         let (organization, id) = (organization.0.clone(), id.0.clone());
-        self.db.write(move |db| remove(db, organization, id).boxed()).await
+        let removal = self.db.write(move |db| remove(db, organization, id).boxed()).await?;
+        self.news.notify_waiters();
+        Ok(removal)
     }
 
     async fn create_invite(&self, new: &NewInvite) -> Result<Token> {

@@ -74,14 +74,18 @@ impl Sessions for SqliteStore {
 
     async fn end_session(&self, session: &Token) -> Result<()> {
         let delete = sqlx::query("DELETE FROM sessions WHERE hash = ?").bind(session.hash());
-        self.execute(delete).await.map(|_| ())
+        self.execute(delete).await?;
+        self.news.notify_waiters();
+        Ok(())
     }
 
     async fn end_sessions(&self, of: &Session) -> Result<()> {
         let delete = sqlx::query("DELETE FROM sessions WHERE organization = ? AND person IS ?")
             .bind(of.organization.0.clone())
             .bind(of.person.as_ref().map(|person| person.id.0.clone()));
-        self.execute(delete).await.map(|_| ())
+        self.execute(delete).await?;
+        self.news.notify_waiters();
+        Ok(())
     }
 
     async fn anyone_signed_in(&self) -> Result<bool> {

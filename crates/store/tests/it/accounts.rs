@@ -21,7 +21,7 @@ every_backend! {
     a_session_ends,
 }
 
-fn new_key(project: &Project) -> NewKey {
+pub(crate) fn new_key(project: &Project) -> NewKey {
     NewKey {
         organization: project.organization.clone(),
         name: "CI".into(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base::TestClock;
 use jiff::SignedDuration;
-use store::{JobStore, Lease, NewEvent, Queue, Store, Terms};
+use store::{JobStore, Lease, NewEvent, Progress, Project, Queue, Status, Store, Terms};
 
 use crate::follow_ups::{follow_up, leased};
 use crate::jobs::{MILLISECOND, done, job, new_job, worker};
@@ -12,6 +12,9 @@ use crate::{every_backend, project};
 
 every_backend! {
     projects_take_turns,
+    organizations_take_turns,
+    an_organization_with_many_projects_has_no_more_workers,
+    how_far_a_job_is_is_told_to_its_project,
     a_follow_up_comes_after_what_was_asked_before_it,
     a_project_has_no_more_jobs_at_once_than_it_may,
     a_job_that_waits_is_told_so_once,
@@ -35,6 +38,67 @@ async fn projects_take_turns(store: &dyn Store, clock: &TestClock) {
     // Who comes back after a while does not have to wait for all that the other one still has.
     job(store, &few).await;
     assert_eq!(leased(store).await.job.project, few.id);
+}
+
+/// Three more projects of the organization of `project`.
+async fn three_more(store: &dyn Store, project: &Project) -> Vec<Project> {
+    let mut made = Vec::new();
+    for _ in 0..3 {
+        made.push(store.create_project(&crate::new_project(&project.organization)).await.unwrap());
+    }
+    made
+}
+
+async fn organizations_take_turns(store: &dyn Store, clock: &TestClock) {
+    let (large, small) = (project(store, "acme").await, project(store, "globex").await);
+    let projects =
+        [three_more(store, &large).await, vec![small.clone(), small.clone(), small.clone()]].concat();
+    for project in &projects {
+        clock.advance(MILLISECOND);
+        job(store, project).await;
+    }
+    let mut order = Vec::new();
+    for _ in 0..6 {
+        // One at a time, as with one worker.
+        let lease = leased(store).await;
+        order.push(lease.job.project == small.id);
+        assert!(store.finish(&lease, done(None), 0).await.unwrap().is_none());
+    }
+    assert!(order.chunks(2).all(|two| two[0] != two[1]), "organizations take turns: {order:?}");
+}
+
+async fn an_organization_with_many_projects_has_no_more_workers(store: &dyn Store, clock: &TestClock) {
+    let (large, small) = (project(store, "acme").await, project(store, "globex").await);
+    for project in three_more(store, &large).await {
+        clock.advance(MILLISECOND);
+        job(store, &project).await;
+        job(store, &project).await;
+    }
+    let held = [leased(store).await, leased(store).await, leased(store).await];
+    job(store, &small).await;
+    job(store, &small).await;
+    assert!(store.finish(&held[0], done(None), 0).await.unwrap().is_none());
+    for _ in 0..2 {
+        assert_eq!(leased(store).await.job.project, small.id, "it has the fewest running jobs");
+    }
+    assert_ne!(leased(store).await.job.project, small.id, "nothing of it waits any more");
+}
+
+async fn how_far_a_job_is_is_told_to_its_project(store: &dyn Store, _: &TestClock) {
+    let (project, other) = (project(store, "acme").await, project(store, "globex").await);
+    let (first, second) = (job(store, &project).await, job(store, &project).await);
+    let lease = leased(store).await;
+    assert!(store.finish(&lease, done(None), 0).await.unwrap().is_none());
+    let events = store.events(&project.id, &first.id, 0).await.unwrap().unwrap();
+    let (ended, waits, hidden) = tokio::join!(
+        store.progress(&project.id, &first.id),
+        store.progress(&project.id, &second.id),
+        store.progress(&other.id, &first.id),
+    );
+    let last_event = events.last().unwrap().number;
+    assert_eq!(ended.unwrap(), Some(Progress { status: Status::Completed, last_event }));
+    assert_eq!(waits.unwrap(), Some(Progress { status: Status::Active, last_event: 1 }));
+    assert_eq!(hidden.unwrap(), None);
 }
 
 async fn a_follow_up_comes_after_what_was_asked_before_it(store: &dyn Store, clock: &TestClock) {

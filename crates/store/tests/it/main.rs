@@ -27,7 +27,8 @@ use std::sync::Arc;
 use base::TestClock;
 use base::sqlite::Schema;
 use store::{
-    Accounts, Clocks as _, DatabaseUrl, Hosting, MasterKey, NewProject, PostgresStore, Project, SqliteStore,
+    Accounts, Clocks as _, DatabaseUrl, Hosting, MasterKey, NewProject, OrganizationId, PostgresStore,
+    Project, SqliteStore,
 };
 use tempfile::TempDir;
 
@@ -108,9 +109,13 @@ async fn open(dir: &TempDir, clock: Arc<TestClock>) -> SqliteStore {
 
 async fn project(store: &dyn Accounts, organization: &str) -> Project {
     let organization = store.create_organization(organization).await.unwrap().id;
-    let new = NewProject {
+    store.create_project(&new_project(&organization)).await.unwrap()
+}
+
+fn new_project(organization: &OrganizationId) -> NewProject {
+    NewProject {
         hosting: Hosting { kind: Some("gitea".into()), reviewers: vec!["ada".into()], ..Hosting::default() },
-        organization,
+        organization: organization.clone(),
         name: "Docs".into(),
         repository: "/srv/docs".into(),
         base_ref: None,
@@ -119,6 +124,5 @@ async fn project(store: &dyn Accounts, organization: &str) -> Project {
         model: "offline".into(),
         models: vec![],
         allow_paths: vec![],
-    };
-    store.create_project(&new).await.unwrap()
+    }
 }

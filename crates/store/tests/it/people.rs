@@ -1,4 +1,5 @@
 use base::TestClock;
+use futures_util::future::poll_immediate;
 use jiff::SignedDuration;
 use store::{
     NewDeed, NewInvite, NewPerson, OrganizationId, PasswordHash, Person, PersonId, Removal, Role, Store,
@@ -20,6 +21,7 @@ every_backend! {
     of_owners_who_remove_each_other_one_stays,
     deeds_are_told_newest_first_to_their_organization,
     a_deleted_organization_keeps_nobody,
+    the_end_of_a_key_or_a_session_wakes_those_who_watch,
 }
 
 fn hash() -> PasswordHash {
@@ -230,4 +232,30 @@ async fn a_deleted_organization_keeps_nobody(store: &dyn Store, _: &TestClock) {
     assert!(store.delete_organization(&acme).await.unwrap());
     assert!(store.person_named("ada@acme.dev").await.unwrap().is_none());
     assert!(store.invite(&link).await.unwrap().is_none());
+}
+
+/// Those who watch a job look whether they still may.
+async fn the_end_of_a_key_or_a_session_wakes_those_who_watch(store: &dyn Store, _: &TestClock) {
+    let project = project(store, "acme").await;
+    let organization = project.organization.clone();
+    let [ada, bob] = [
+        with_role(store, &organization, "ada@acme.dev", Role::Owner).await,
+        with_role(store, &organization, "bob@acme.dev", Role::Owner).await,
+    ];
+    let (key, _) = store.create_key(&crate::accounts::new_key(&project)).await.unwrap();
+    let first = store.start_session(&ada.id).await.unwrap().unwrap();
+    let second = store.start_session(&ada.id).await.unwrap().unwrap();
+    let session = store.session(&second).await.unwrap().unwrap();
+    for step in 0..5 {
+        let mut woken = std::pin::pin!(store.event_came());
+        assert!(poll_immediate(&mut woken).await.is_none());
+        match step {
+            0 => assert!(store.revoke_key(&organization, &key.id).await.unwrap()),
+            1 => store.end_session(&first).await.unwrap(),
+            2 => store.end_sessions(&session).await.unwrap(),
+            3 => assert!(store.set_password(&ada.id, &hash()).await.unwrap()),
+            _ => assert_eq!(store.remove_person(&organization, &bob.id).await.unwrap(), Removal::Done),
+        }
+        assert!(poll_immediate(&mut woken).await.is_some(), "step {step}");
+    }
 }

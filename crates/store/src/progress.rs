@@ -1,0 +1,41 @@
+//! How far jobs are. Those who ask while one read runs share the next one, so that a crowd of event streams costs a few
+//! reads and leaves the others to whoever needs them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use base::Together;
+use futures_util::FutureExt;
+
+use crate::shared::Told;
+use crate::{JobId, ProjectId, Result, Status};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    pub status: Status,
+    /// The number of the job's last event.
+    pub last_event: u64,
+}
+
+pub(crate) type Asked = (ProjectId, JobId);
+pub(crate) type ProgressReads = Together<(), Asked, Told<Option<Progress>>>;
+
+/// `read` gets ids of jobs, each once.
+pub(crate) fn progress_reads<F>(read: impl Fn(Vec<String>) -> F + Send + Sync + 'static) -> ProgressReads
+where
+    F: Future<Output = Result<HashMap<Asked, Progress>>> + Send + 'static,
+{
+    Together::new(move |(), asked: Vec<Asked>| {
+        let mut ids: Vec<_> = asked.iter().map(|(_, id)| id.0.clone()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let reading = read(ids);
+        async move {
+            match reading.await {
+                Ok(found) => asked.iter().map(|asked| Ok(found.get(asked).copied())).collect(),
+                Err(error) => vec![Err(Arc::new(error)); asked.len()],
+            }
+        }
+        .boxed()
+    })
+}
