@@ -12,9 +12,11 @@ use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use crate::git::Output;
 use crate::stale::{self, Leftovers};
 use crate::{Error, FileRemote, Oid, Result, bare, durable};
 
@@ -32,6 +34,8 @@ pub(crate) struct RepositoryWrite {
     quarantine: PathBuf,
     /// `None` where nothing is recorded: in tests that write to a bare [`FileRemote`].
     record: Option<(PathBuf, File)>,
+    /// A git program was started and did not come to its end, as far as is known: it may leave its locks.
+    is_git_at_work: AtomicBool,
 }
 
 impl RepositoryWrite {
@@ -51,7 +55,7 @@ impl RepositoryWrite {
             }
             None => None,
         };
-        Ok(Self { git_dir, quarantine, record })
+        Ok(Self { git_dir, quarantine, record, is_git_at_work: AtomicBool::new(false) })
     }
 
     pub(crate) fn git_dir(&self) -> &Path {
@@ -75,15 +79,24 @@ impl RepositoryWrite {
     /// Given to a git program as its standard input, which it does not read: it then holds the `flock` for as long as
     /// it lives, also when this process is killed.
     pub(crate) fn stdin(&self) -> io::Result<Stdio> {
+        self.is_git_at_work.store(true, Ordering::Relaxed);
         match &self.record {
             Some((_, file)) => Ok(file.try_clone()?.into()),
             None => Ok(Stdio::null()),
         }
     }
+
+    /// The git program came to its end. One that was killed has no exit code, and may have left its locks.
+    pub(crate) fn git_ended(&self, output: &Output) {
+        self.is_git_at_work.store(output.code.is_none(), Ordering::Relaxed);
+    }
 }
 
 impl Drop for RepositoryWrite {
     fn drop(&mut self) {
+        if self.is_git_at_work.load(Ordering::Relaxed) {
+            return recover_behind(self.record.take());
+        }
         // Empty after a push that came to its end.
         let removed = fs::remove_dir_all(&self.quarantine);
         if removed.is_err_and(|cause| cause.kind() != io::ErrorKind::NotFound) {
@@ -96,6 +109,25 @@ impl Drop for RepositoryWrite {
             tracing::warn!("the write record {} could not be cleared: {cause}", path.display());
         }
     }
+}
+
+/// Removes what a git program left that was killed: by a time limit, by who asked and gave up, or by the machine. The
+/// record stays until that is done, so that the next write or start does it otherwise.
+fn recover_behind(record: Option<(PathBuf, File)>) {
+    let Some((path, file)) = record else { return };
+    // Held by the program alone from now on.
+    drop(file);
+    let recover = move || {
+        let mut file = OpenOptions::new().read(true).write(true).open(&path)?;
+        wait_for(&file)?;
+        Ok(recover(&mut file)?)
+    };
+    std::thread::spawn(move || {
+        let recovered: Result<()> = recover();
+        if let Err(error) = recovered {
+            tracing::warn!("what a git program left that was killed is removed by the next write: {error}");
+        }
+    });
 }
 
 /// Removes what killed processes left in the repositories that they were writing to, and their scratch repositories. A
@@ -191,4 +223,34 @@ fn read_record(file: &mut File) -> io::Result<Option<Leftovers>> {
     let Ok(commit) = Oid::parse(commit) else { return Ok(None) };
     let since = file.metadata()?.modified()?;
     Ok(Some(Leftovers { since, ..Leftovers::new(&path(git_dir), branch, &commit, &path(quarantine)) }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// A git program that is killed while this process lives on leaves its locks as one does that dies with it.
+    #[test]
+    fn locks_of_a_killed_git_are_removed_before_the_next_write() {
+        let room = tempfile::tempdir().unwrap();
+        let git_dir = room.path().join("docs.git");
+        fs::create_dir_all(git_dir.join("refs/heads")).unwrap();
+        fs::create_dir_all(git_dir.join("objects/pack")).unwrap();
+        let remote = FileRemote::new(&git_dir).unwrap().journaled(&room.path().join("writes"));
+        let commit = Oid::parse(&"1".repeat(40)).unwrap();
+        let locks = ["refs/heads/main.lock", "HEAD.lock"].map(|name| git_dir.join(name));
+
+        let write = RepositoryWrite::begin(&remote, "main", &commit).unwrap();
+        let mut git = Command::new("sleep").arg("600").stdin(write.stdin().unwrap()).spawn().unwrap();
+        locks.iter().for_each(|lock| fs::write(lock, "").unwrap());
+        drop(write);
+        assert!(locks.iter().all(|lock| lock.exists()), "it is alive, and may be at work");
+        git.kill().unwrap();
+        git.wait().unwrap();
+        let next = RepositoryWrite::begin(&remote, "main", &commit).unwrap();
+        assert!(locks.iter().all(|lock| !lock.exists()));
+        drop(next);
+    }
 }

@@ -126,6 +126,7 @@ pub(crate) async fn delete(remote: &FileRemote, branch: &str, at: &Oid) -> Resul
     let name = format!("refs/heads/{branch}");
     let delete = Git::durable(remote.path(), "update-ref").args(["--no-deref", "-d", &name, at.as_str()]);
     let output = delete.stdin(write.stdin()?).run().await?;
+    write.git_ended(&output);
     match output.code {
         Some(0) => Ok(()),
         _ => Err(stale::blocking_lock(remote.path(), branch).unwrap_or_else(|| output.failure())),
@@ -187,6 +188,7 @@ pub(crate) async fn push(dir: &Path, remote: &FileRemote, push: Push) -> Result<
         .stdin(write.stdin()?)
         .run()
         .await?;
+    write.git_ended(&output);
     if output.code != Some(0) {
         return Err(push_failure(&output, remote.path(), &branch));
     }
