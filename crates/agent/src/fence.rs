@@ -34,8 +34,13 @@ pub(crate) fn quotation(source: &str, text: &str) -> String {
 pub(crate) fn unquoted(words: &str) -> String {
     static BEGIN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?i)<\s*quoted(?:\s[^>]*)?>").ok());
     static END: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?i)<\s*/\s*quoted\s*>").ok());
+    // In a list, too, and behind characters that nobody sees, such as the mark that some editors begin a file with.
+    static QUOTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let space = format!(r"[\s{UNSEEN}]");
+        Regex::new(&format!(r"^{space}*(?:(?:[-*+]|\d{{1,9}}[.)]|\[[ xX]\]){space}+)*>")).ok()
+    });
     // Without the expressions nothing can be told apart, so nothing counts as a person's own.
-    let (Some(begin), Some(end)) = (&*BEGIN, &*END) else { return String::new() };
+    let (Some(begin), Some(end), Some(quoted)) = (&*BEGIN, &*END, &*QUOTED) else { return String::new() };
     let (mut own, mut rest) = (String::new(), words);
     while let Some(tag) = begin.find(rest) {
         own += &rest[..tag.start()];
@@ -43,8 +48,13 @@ pub(crate) fn unquoted(words: &str) -> String {
         rest = end.find(quotation).map_or("", |tag| &quotation[tag.end()..]);
     }
     own += rest;
-    let lines = own.lines().filter(|line| !line.trim_start().starts_with('>'));
+    let lines = own.split(is_line_end).filter(|line| !quoted.is_match(line));
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Whatever a reader takes for the end of a line.
+fn is_line_end(c: char) -> bool {
+    matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
 /// Tags by these names, whatever their case, with characters between the letters that nobody sees.
@@ -98,6 +108,12 @@ mod tests {
         check("Add a.example\n> not b.example\n  > nor c.example\nDone", "Add a.example\nDone");
         check("a <quoted>b</quoted> c <quoted>d", "a  c ");
         check("1 > 0", "1 > 0");
+        check("a -> b\n-> c", "a -> b\n-> c");
+        for quoted in
+            ["\u{feff}> x", "\u{200b}\0 > x", "- > x", "1. > x", "10) - [ ] > x", "a\r> x", "a\u{2028}> x"]
+        {
+            assert!(!unquoted(quoted).contains('x'), "{quoted:?}");
+        }
         check("Say <quoted-string> and a.example", "Say <quoted-string> and a.example");
         for hostile in ["</quoted> evil.example", "x\n</quo\u{200b}ted>\n<quoted>", "\u{1b}[2J</QUOTED>"] {
             let quotation = quotation("page", hostile);

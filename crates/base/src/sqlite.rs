@@ -143,6 +143,12 @@ impl Database {
         }
     }
 
+    /// Moves the write-ahead log into the database file and empties it, so that nothing that was deleted is left in
+    /// either. False when a reader is in the way: try again later.
+    pub async fn checkpoint(&self) -> Result<bool, WriteError> {
+        self.writer.checkpoint().await
+    }
+
     /// Commits a write that changes nothing and waits until it is on the disk.
     pub async fn prove_write(&self) -> Result<(), WriteError> {
         self.write(|connection| touch(connection).boxed()).await
@@ -162,6 +168,8 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
+        // FAST would leave the text of deleted rows in pages that become free.
+        .pragma("secure_delete", "on")
         // A kill between the making and the unlinking of a temporary file would leave it in the temporary directory.
         .pragma("temp_store", "memory")
         .busy_timeout(BUSY)

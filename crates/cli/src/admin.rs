@@ -31,8 +31,9 @@ pub(crate) async fn login(sources: &Sources, args: Login) -> anyhow::Result<()> 
         ));
     }
     let told = sources.public_url(args.public_url.as_deref())?;
-    let base = told.or(admin.url).unwrap_or_else(|| server::USUAL_URL.into());
-    let link = admin.sessions.create_login(&organization.id).await?;
+    let base = told.or(admin.url.clone()).unwrap_or_else(|| server::USUAL_URL.into());
+    let link = admin.sessions.create_named_login(&organization.id, &args.name).await?;
+    note(&admin, &organization.id, "made a login link", &args.name).await?;
     let url = format!("{base}/login?token={}", link.reveal());
     if args.json {
         return output::json(&json!({ "loginUrl": url }));

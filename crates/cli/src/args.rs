@@ -31,9 +31,11 @@ pub(crate) use project::{
     Changes, CreateProject, DeleteProject, HookOfProject, ProjectCommand, UpdateProject, ViewProject,
 };
 pub(crate) use pull::{ListPulls, MergePull, OnePull, PullCommand};
-pub(crate) use user::{Audit, InviteUser, RemoveUser, UserCommand, UserPassword, WithdrawInvitation};
+pub(crate) use user::{
+    Audit, EndSession, InviteUser, RemoveUser, UserCommand, UserPassword, WithdrawInvitation,
+};
 pub(crate) use views::{
-    Form, LiveReport, Part, Reclassify, Report, ReportCommand, SeriesReport, Views, When,
+    Forget, Form, LiveReport, Part, Reclassify, Report, ReportCommand, SeriesReport, Views, When,
 };
 
 use crate::{log, serve};
@@ -91,7 +93,7 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: UserCommand,
     },
-    /// Who did what: sign-ins, keys, people, settings, merges
+    /// Who did what: sign-ins, keys, people, jobs, settings, merges
     Audit(Audit),
     /// The models that the settings name
     Model {
@@ -119,6 +121,8 @@ pub(crate) enum Command {
     },
     /// Applies this version's table of agents to the raw views that are kept, over HTTP: needs a key that writes
     Reclassify(Reclassify),
+    /// Removes the page views of junk paths from all reports, over HTTP: needs a key that writes
+    Forget(Forget),
     /// Sends in logs of web servers, over HTTP: each line counts once, however often it is imported
     #[command(after_help = import::HELP)]
     Import(Import),
@@ -251,6 +255,9 @@ pub(crate) struct Login {
     /// The organization to sign in to; needed when there are several
     #[arg(long, value_name = "NAME")]
     pub(crate) organization: Option<String>,
+    /// A name for the link and for the session that begins with it, such as "Ada's laptop"
+    #[arg(long, value_name = "NAME", default_value = store::DEFAULT_LOGIN_NAME, value_parser = |text: &str| store::parse_name("a login link", text))]
+    pub(crate) name: String,
     #[command(flatten)]
     pub(crate) data: Data,
     /// How the server is reached from a browser [default: as the server itself says]

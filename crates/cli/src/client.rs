@@ -1,5 +1,6 @@
 //! A client of the HTTP API: what a script of yours would do, done for you.
 
+pub(crate) mod forget;
 pub(crate) mod import;
 pub(crate) mod job;
 mod live;

@@ -135,7 +135,7 @@ async fn set_up(server: &Server, data: &std::path::Path) -> anyhow::Result<Shown
         creator: None,
     };
     let (_, key) = app.accounts.create_key(&key).await?;
-    let link = app.sessions.create_login(&organization).await?;
+    let link = app.sessions.create_named_login(&organization, "demo").await?;
     let client = Client::new(&app.public_url, key.reveal())?;
     Ok(Shown {
         project,

@@ -83,6 +83,7 @@ async fn run_command(sources: &Sources, command: Command) -> anyhow::Result<Exit
         Command::Visitors(args) => client::views::visitors(sources, args).await?,
         Command::Report { command } => client::views::report(sources, command).await?,
         Command::Reclassify(args) => client::views::reclassify(sources, args).await?,
+        Command::Forget(args) => client::forget::run(sources, args).await?,
         Command::Import(args) => return client::import::run(sources, args).await,
         Command::Openapi(args) => manual::openapi(sources, &args)?,
         Command::Check(args) => return check::run(&args),

@@ -91,24 +91,46 @@ enum Why {
 }
 
 fn check(address: IpAddr, allow_private: bool) -> Result<(), Refused> {
-    let address = embedded(address);
-    if is_never(address) {
+    let ends = ends(address);
+    if ends.iter().any(|end| is_never(*end)) {
         return Err(Refused(Why::Never));
     }
-    if is_private(address) && !allow_private { Err(Refused(Why::Private)) } else { Ok(()) }
+    let is_private = ends.iter().any(|end| is_private(*end));
+    if is_private && !allow_private { Err(Refused(Why::Private)) } else { Ok(()) }
 }
 
-/// The IPv4 address that packets to an IPv6 one end up at: mapped, compatible, NAT64, 6to4.
-fn embedded(address: IpAddr) -> IpAddr {
-    let IpAddr::V6(six) = address else { return address };
+/// Whether an address is neither on this machine nor in a private network.
+pub(crate) fn is_public(address: IpAddr) -> bool {
+    check(address, false).is_ok()
+}
+
+/// Where packets to an address may end up: there, and for an IPv6 address that stands for an IPv4 one also at that
+/// one. Mapped, compatible, translated, NAT64, 6to4 and Teredo addresses do.
+fn ends(address: IpAddr) -> Vec<IpAddr> {
+    let IpAddr::V6(six) = address else { return vec![address] };
     let joined =
         |high: u16, low: u16| IpAddr::V4(Ipv4Addr::from_bits((u32::from(high) << 16) | u32::from(low)));
-    match six.segments() {
-        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => address,
-        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => joined(high, low),
-        [0x2002, high, low, ..] => joined(high, low),
-        _ => address,
-    }
+    let more = match six.segments() {
+        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => vec![],
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
+        | [0, 0, 0, 0, 0xffff, 0, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => vec![joined(high, low)],
+        // Where the IPv4 address is depends on the translator: at the end, or around eight bits of something else.
+        [0x64, 0xff9b, 1, first, second, third, high, low] => {
+            [joined(high, low), joined(first, second << 8 | third >> 8)].into_iter().filter(is_host).collect()
+        }
+        [0x2001, 0, server_high, server_low, _, _, high, low] => {
+            [joined(!high, !low), joined(server_high, server_low)].into_iter().filter(is_host).collect()
+        }
+        [0x2002, high, low, ..] => vec![joined(high, low)],
+        _ => vec![],
+    };
+    [vec![address], more].concat()
+}
+
+/// Not filled with zeros or ones, as the bits around an address are.
+fn is_host(address: &IpAddr) -> bool {
+    !matches!(address, IpAddr::V4(four) if matches!(four.octets()[0], 0 | 255))
 }
 
 fn is_never(address: IpAddr) -> bool {
@@ -130,14 +152,22 @@ fn is_private(address: IpAddr) -> bool {
                 let special = (a == 192 && b == 0 && c == 0) || (a == 198 && (b & 0xfe) == 18) || a >= 240;
                 four.is_private() || shared || special
             }
-            // The old site-local ones as well.
-            IpAddr::V6(six) => six.is_unique_local() || (six.segments()[0] & 0xffc0) == 0xfec0,
+            IpAddr::V6(six) => six.is_unique_local() || is_special(six.segments()),
         }
+}
+
+/// Ranges of IPv6 that lead into a network of somebody's own: the old site-local one, and those whose packets a
+/// translator or a tunnel takes to an IPv4 address that only it knows (local NAT64, IPv4-translated, Teredo).
+fn is_special(segments: [u16; 8]) -> bool {
+    matches!(segments, [0x64, 0xff9b, 1, ..] | [0, 0, 0, 0, 0xffff, 0, ..] | [0x2001, 0, ..])
+        || (segments[0] & 0xffc0) == 0xfec0
 }
 
 #[cfg(test)]
 mod tests {
     use std::str::FromStr;
+
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -149,6 +179,12 @@ mod tests {
             "http://[::ffff:169.254.169.254]",
             "http://[64:ff9b::a9fe:a9fe]",
             "http://[2002:a9fe:a9fe::1]",
+            "http://[::ffff:0:a9fe:a9fe]",
+            "http://[::ffff:0:169.254.169.254]",
+            "http://[64:ff9b:1::a9fe:a9fe]",
+            "http://[64:ff9b:1:a9fe:a9:fe00::]",
+            "http://[2001:0:a9fe:a9fe::1]",
+            "http://[2001::5601:5601]",
             "http://0xa9fea9fe",
             "http://2852039166",
             "http://0251.0376.0251.0376",
@@ -182,6 +218,15 @@ mod tests {
             "https://198.18.0.1",
             "https://[fc00::1]",
             "https://[fec0::1]",
+            "https://[::ffff:0:127.0.0.1]",
+            "https://[::ffff:0:8.8.8.8]",
+            "https://[0:0:0:0:ffff:0:808:808]",
+            "https://[64:ff9b:1::808:808]",
+            "https://[0064:FF9B:0001::8.8.8.8]",
+            "https://[64:ff9b:1:ffff:ffff:ffff:ffff:ffff]",
+            "https://[2001::1]",
+            "https://[2001:0:4136:e378:8000:63bf:3fff:fdd2]",
+            "https://[2001:0000:ffff:ffff:ffff:ffff:ffff:ffff]",
         ];
         for url in private {
             let told = parse_url("base_url", url, false, "allow_private").unwrap_err();
@@ -204,8 +249,30 @@ mod tests {
             assert!(refused.contains(told) && !refused.contains("secret"), "{url}: {refused}");
         }
         parse_url("base_url", "https://8.8.8.8/v1", false, "allow_private").unwrap();
-        parse_url("base_url", "https://[2606:4700::1111]", false, "allow_private").unwrap();
+        // The neighbors of what is refused are called.
+        for public in ["2606:4700::1111", "64:ff9b::808:808", "64:ff9b:2::1", "2001:1::1", "2001:4860::8888"]
+        {
+            parse_url("base_url", &format!("https://[{public}]"), false, "allow_private").unwrap();
+        }
         parse_url("base_url", "http://example.com", true, "allow_private").unwrap();
+    }
+
+    proptest! {
+        /// However an address of a refused range is written, it is refused.
+        #[test]
+        fn every_spelling_of_a_refused_range(range in 0..3_usize, rest: [u16; 8], long: bool, upper: bool) {
+            let mut segments = rest;
+            let start: &[u16] = [&[0x64, 0xff9b, 1][..], &[0, 0, 0, 0, 0xffff, 0], &[0x2001, 0]][range];
+            segments[..start.len()].copy_from_slice(start);
+            let text = match long {
+                true => segments.map(|segment| format!("{segment:04x}")).join(":"),
+                false => Ipv6Addr::from(segments).to_string(),
+            };
+            let text = if upper { text.to_ascii_uppercase() } else { text };
+            let url = format!("https://[{text}]/v1");
+            prop_assert!(parse_url("base_url", &url, false, "allow_private").is_err(), "{}", url);
+            prop_assert!(!is_public(IpAddr::from(segments)));
+        }
     }
 
     #[tokio::test]

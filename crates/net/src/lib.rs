@@ -17,7 +17,7 @@ use reqwest::{ClientBuilder, redirect};
 pub use address::{Refused, parse_url};
 pub use secret::Secret;
 pub use wait::{seconds, wait};
-pub use words::{harmless, without};
+pub use words::{Words, harmless, may_quote, quote_test_host, without};
 
 const CONNECT: Duration = Duration::from_secs(10);
 
@@ -47,6 +47,12 @@ pub fn client(reach: Reach) -> ClientBuilder {
 /// The innermost cause: of a connection that failed, it is the one that says something.
 pub fn root(error: &(dyn Error + 'static)) -> String {
     error.source().map_or_else(|| error.to_string(), root)
+}
+
+/// Why a connection failed. What the other side's certificate says is left out.
+pub fn connection_cause(error: &(dyn Error + 'static), most: usize) -> String {
+    let cause = root(error);
+    harmless(cause.split(';').next().unwrap_or_default(), most)
 }
 
 /// The cause of this type, however deep it is.

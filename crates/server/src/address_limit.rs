@@ -42,6 +42,10 @@ impl AddressLimit {
         Self::with(Quota::per_minute(NonZeroU32::new(per_minute).unwrap_or(NonZeroU32::MIN)), clock)
     }
 
+    pub(crate) fn once_an_hour(clock: Arc<dyn Clock>) -> Self {
+        Self::with(Quota::per_hour(NonZeroU32::MIN), clock)
+    }
+
     fn with(quota: Quota, clock: Arc<dyn Clock>) -> Self {
         Self { limiter: Mutex::new(fresh(quota, &clock)), quota, clock, most: MOST }
     }
@@ -74,43 +78,15 @@ impl AddressLimit {
     }
 }
 
-/// Passwords that are tried within a minute: from one address, and for one name.
-pub(crate) struct Tries {
-    by_address: AddressLimit,
-    by_name: AddressLimit,
-    told: AddressLimit,
-}
-
-impl Tries {
-    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self {
-            by_address: AddressLimit::new(20, clock.clone()),
-            by_name: AddressLimit::new(5, clock.clone()),
-            told: AddressLimit::with(Quota::per_hour(NonZeroU32::MIN), clock),
-        }
-    }
-
-    pub(crate) fn count(&self, address: Option<IpAddr>, name: &str) -> Result<(), TooOften> {
-        self.by_address.count(address)?;
-        self.by_name.count(Some(place(name)))
-    }
-
-    /// Whether it is time to tell of those for an account: once an hour.
-    pub(crate) fn are_told(&self, name: &str) -> bool {
-        self.told.count(Some(place(name))).is_ok()
-    }
-}
-
 /// A name is counted as if it were a network: by 64 bits of its hash.
-fn place(name: &str) -> IpAddr {
+pub(crate) fn place(name: &str) -> IpAddr {
     let hash = Sha256::digest(name.as_bytes());
     let network = hash.first_chunk::<8>().map_or(0, |first| u64::from_be_bytes(*first));
     Ipv6Addr::from_bits(u128::from(network) << 64).into()
 }
 
 fn fresh(quota: Quota, clock: &Arc<dyn Clock>) -> Limiter {
-    let elapsed = Elapsed { seen: Cell::new((clock.now(), 0)), clock: clock.clone() };
-    RateLimiter::hashmap_with_clock(quota, elapsed)
+    RateLimiter::hashmap_with_clock(quota, Elapsed::new(clock.clone()))
 }
 
 /// Who has one IPv6 address has the 2^64 of its network, too.
@@ -122,10 +98,21 @@ pub(crate) fn network(address: IpAddr) -> IpAddr {
 }
 
 /// Our clock as time that only goes on: when a clock is set back by an hour, nobody waits for it.
-struct Elapsed {
+pub(crate) struct Elapsed {
     clock: Arc<dyn Clock>,
     /// When it was last asked, and the nanoseconds that had passed by then.
     seen: Cell<(Timestamp, u64)>,
+}
+
+impl Elapsed {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { seen: Cell::new((clock.now(), 0)), clock }
+    }
+
+    /// What has passed since it began.
+    pub(crate) fn total(&self) -> Duration {
+        Duration::from_nanos(self.now().as_u64())
+    }
 }
 
 impl governor::clock::Clock for Elapsed {

@@ -3,6 +3,7 @@
 
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -19,17 +20,18 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use traffic::{Reports, SqliteViews, Views};
 
-use crate::address_limit::{AddressLimit, Tries};
+use crate::address_limit::AddressLimit;
 use crate::bodies::{Bodies, Room};
 use crate::chores::Home;
 use crate::directory;
-use crate::hosts::{self, HostKey, Hosts, Repository, Wanted};
+use crate::hosts::{self, COMMAND_LINE, HostKey, Hosts, Repository, Requested, Updated, Wanted};
 use crate::metrics::{Counted, Metrics};
 use crate::models::Models;
 use crate::passwords::Passwords;
 use crate::proxy_hint::ProxyHint;
 use crate::readiness::Readiness;
 use crate::settings::{Limits, Proxies, Settings, USUAL_URL};
+use crate::sign_in_limit::SignInLimit;
 use crate::streams::Streams;
 use crate::worker::{Delays, Grounds};
 
@@ -49,8 +51,8 @@ pub struct Parts {
     pub sessions: Arc<dyn Sessions>,
     pub people: Arc<dyn People>,
     pub passwords: Passwords,
-    /// Tries to sign in, by address and by name.
-    pub(crate) tries: Arc<Tries>,
+    /// Tries to sign in and to join, by address and by name.
+    pub(crate) tries: Arc<SignInLimit>,
     pub secrets: Arc<dyn Secrets>,
     pub jobs: Arc<dyn JobStore>,
     pub queue: Arc<dyn Queue>,
@@ -64,6 +66,8 @@ pub struct Parts {
     pub sweeps: Arc<dyn Sweeps>,
     pub upkeep: Arc<dyn Upkeep>,
     pub clocks: Arc<dyn Clocks>,
+    /// Whether something was deleted whose text may still be in a write-ahead log. At a start nobody knows.
+    pub(crate) needs_checkpoint: Arc<AtomicBool>,
     /// How long transcripts are kept, and branches of settled pull requests.
     pub(crate) transcripts: Option<Duration>,
     pub(crate) branches: Option<Duration>,
@@ -139,6 +143,7 @@ impl App {
         public_url: &str,
         clock: Arc<dyn Clock>,
     ) -> anyhow::Result<Self> {
+        MasterKey::protect(&key_file(settings, dir))?;
         let store = open_store(settings, dir, Schema::Migrate, clock.clone()).await?;
         let models = Models::open(&settings.models, settings.agent, &*store).await?;
         if settings.database_url.is_none() {
@@ -170,7 +175,7 @@ impl App {
             sessions: store.clone(),
             people: store.clone(),
             passwords: Passwords::new(),
-            tries: Arc::new(Tries::new(clock.clone())),
+            tries: Arc::new(SignInLimit::new(clock.clone())),
             secrets: store.clone(),
             jobs: store.clone(),
             queue: store.clone(),
@@ -181,6 +186,7 @@ impl App {
             sweeps: store.clone(),
             upkeep: store.clone(),
             clocks: store.clone(),
+            needs_checkpoint: Arc::new(AtomicBool::new(true)),
             transcripts: settings.transcripts,
             branches: settings.branches,
             caches: settings.caches,
@@ -285,15 +291,18 @@ impl Admin {
     pub async fn update_project(
         &self,
         before: &Project,
-        change: ProjectChange,
+        change: &ProjectChange,
         key: Option<&HostKey>,
-    ) -> anyhow::Result<Project> {
-        hosts::update(&self.hosts, &*self.accounts, before, change, key).await
+    ) -> anyhow::Result<Updated> {
+        let requested = Requested { before, change, key, who: COMMAND_LINE };
+        hosts::update(&self.hosts, &*self.accounts, requested).await
     }
 
     /// Whether a project's repository is still to be used.
     pub async fn check_project(&self, project: &Project) -> anyhow::Result<Repository> {
-        hosts::check_change(&self.hosts, project, &ProjectChange::default(), None).await
+        let change = &ProjectChange::default();
+        let requested = Requested { before: project, change, key: None, who: COMMAND_LINE };
+        hosts::check_change(&self.hosts, requested).await
     }
 
     /// What a killed program or a power cut left in a repository on this machine.
@@ -303,7 +312,7 @@ impl Admin {
 
     /// Keeps what the project's host knows us by.
     pub async fn keep_host_key(&self, project: &Project, key: Option<&HostKey>) -> anyhow::Result<()> {
-        hosts::keep_key(&self.hosts, project, key).await
+        hosts::keep_key(&self.hosts, project, key, COMMAND_LINE).await
     }
 }
 
@@ -315,6 +324,7 @@ async fn open_beside(
     wanted: Schema,
     clock: Arc<dyn Clock>,
 ) -> anyhow::Result<Arc<dyn Store>> {
+    MasterKey::protect(&key_file(settings, dir)).map_err(StoreError::from)?;
     if settings.database_url.is_some() {
         // Who uses it is known to the database, which other machines may use, too.
         return Ok(open_store(settings, dir, wanted, clock).await?);

@@ -86,6 +86,25 @@ pub async fn do_chores(app: &App) {
             tracing::warn!("{what} could not be removed, and will be later: {error:#}");
         }
     }
+    checkpoint(app).await;
+}
+
+/// Removes the text of what was deleted from the logs of the databases, as soon as no reader is in the way.
+async fn checkpoint(app: &App) {
+    if !app.needs_checkpoint.swap(false, Ordering::Relaxed) {
+        return;
+    }
+    let done = async { anyhow::Ok(app.upkeep.checkpoint().await? & app.views.checkpoint().await?) };
+    match done.await {
+        Ok(true) => {}
+        Ok(false) => app.needs_checkpoint.store(true, Ordering::Relaxed),
+        Err(error) => {
+            app.needs_checkpoint.store(true, Ordering::Relaxed);
+            tracing::warn!(
+                "what was deleted is still in a log of a database, and will be removed later: {error:#}"
+            );
+        }
+    }
 }
 
 /// Beside what each deletion sees by itself, so that a jump is told of and recorded when nothing is due.
@@ -136,6 +155,7 @@ async fn purge(app: &App) -> anyhow::Result<()> {
         app.views.forget(&project.0).await?;
         app.hosts.forget(&project).await?;
         app.upkeep.purge_project(&project).await?;
+        app.needs_checkpoint.store(true, Ordering::Relaxed);
         tracing::info!("all that project {project} had is removed");
     }
     Ok(())

@@ -2,6 +2,7 @@
 //! with nothing in them that a spreadsheet would take for a formula. `None`: there is no room for it now.
 
 use std::convert::Infallible;
+use std::fmt;
 
 use axum::body::{Body, Bytes};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
@@ -20,7 +21,7 @@ const ROW: usize = 128;
 pub(crate) fn counts(app: &App, name: &str, first: &str, rows: Vec<(String, [u64; 3])>) -> Option<Response> {
     let bytes = rows.iter().map(|(text, _)| text.len() + ROW).sum();
     let row = |(text, numbers): (String, [u64; 3])| {
-        [text].into_iter().chain(numbers.map(|number| number.to_string())).collect()
+        [Cell::Text(text)].into_iter().chain(numbers.map(Cell::Number)).collect()
     };
     file(app, name, &[first, "human", "ai", "total"], rows.into_iter().map(row), bytes)
 }
@@ -33,7 +34,8 @@ pub(crate) fn referrers(app: &App, hosts: Vec<(String, Tally)>) -> Option<Respon
 pub(crate) fn agents(app: &App, agents: Vec<AgentCount>) -> Option<Response> {
     let row = |agent: AgentCount| {
         let operator = agent.operator.unwrap_or_default().to_owned();
-        vec![operator, agent.product, agent.class.as_str().to_owned(), agent.reads.to_string()]
+        let texts = [operator, agent.product, agent.class.as_str().to_owned()].map(Cell::Text);
+        texts.into_iter().chain([Cell::Number(agent.reads)]).collect()
     };
     let bytes = agents.iter().map(|agent| agent.product.len() + ROW).sum();
     let columns = ["operator", "product", "class", "views"];
@@ -48,8 +50,9 @@ pub(crate) fn not_found(app: &App, pages: Vec<Missing>) -> Option<Response> {
     let row = |page: Missing| {
         let from: Vec<String> = page.referrers.into_iter().map(|(from, _)| from).collect();
         let Tally { human, ai } = page.looks;
-        let numbers = [human, ai, page.looks.total()].map(|number| number.to_string());
-        [vec![page.path], numbers.to_vec(), vec![from.join(" ")]].concat()
+        let numbers = [human, ai, page.looks.total()].map(Cell::Number);
+        let (path, from) = (Cell::Text(page.path), Cell::Text(from.join(" ")));
+        [path].into_iter().chain(numbers).chain([from]).collect()
     };
     let columns = ["path", "human", "ai", "total", "referrers"];
     file(app, "not-found", &columns, pages.into_iter().map(row), bytes)
@@ -59,11 +62,11 @@ pub(crate) fn not_found(app: &App, pages: Vec<Missing>) -> Option<Response> {
 /// are read; `bytes` is what they take.
 fn file<R>(app: &App, name: &str, columns: &[&str], rows: R, bytes: usize) -> Option<Response>
 where
-    R: IntoIterator<Item = Vec<String>>,
+    R: IntoIterator<Item = Vec<Cell>>,
     R::IntoIter: Send + 'static,
 {
     let room = app.answers.take(bytes + PIECE)?;
-    let head = line(columns.iter().map(|column| (*column).to_owned()));
+    let head = columns.join(",") + "\r\n";
     let told = (Some(head), rows.into_iter(), room);
     let pieces = stream::unfold(told, |(head, mut rows, room)| async move {
         let mut piece = head.unwrap_or_default();
@@ -80,19 +83,38 @@ where
     Some((headers, Body::from_stream(pieces)).into_response())
 }
 
-fn line(cells: impl IntoIterator<Item = String>) -> String {
-    let cells: Vec<String> = cells.into_iter().map(cell).collect();
+fn line(cells: impl IntoIterator<Item = Cell>) -> String {
+    let cells: Vec<String> = cells.into_iter().map(|cell| cell.to_string()).collect();
     cells.join(",") + "\r\n"
 }
 
-/// Paths and hosts are a stranger's choice: one that begins as a formula does gets an apostrophe.
-fn cell(text: String) -> String {
-    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    let text = if formula { format!("'{text}") } else { text };
-    match text.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text,
+/// A cell of a file.
+enum Cell {
+    Number(u64),
+    /// Quoted, always: in some countries a semicolon parts cells, too. Paths and hosts are a stranger's choice, so one
+    /// that begins as a formula does gets an apostrophe.
+    Text(String),
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Text(text) => {
+                let apostrophe = if is_formula(text) { "'" } else { "" };
+                write!(f, "\"{apostrophe}{}\"", text.replace('"', "\"\""))
+            }
+        }
     }
+}
+
+/// Whether a spreadsheet may take a text for a formula. Some leave out what stands before it and nobody sees, and some
+/// know the wide forms of the signs.
+fn is_formula(text: &str) -> bool {
+    let unseen =
+        |c: char| c.is_whitespace() || c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{feff}');
+    text.starts_with(['\t', '\r', '\n'])
+        || text.trim_start_matches(unseen).starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠'])
 }
 
 #[cfg(test)]
@@ -100,22 +122,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_are_harmless() {
+    fn text_cells_are_quoted_and_no_formulas() {
         #[track_caller]
         fn check(text: &str, expected: &str) {
-            assert_eq!(cell(text.into()), expected);
+            assert_eq!(Cell::Text(text.into()).to_string(), expected);
         }
-        check("/guide", "/guide");
-        check("", "");
-        check("=1+1", "'=1+1");
-        check("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0");
-        check("+1", "'+1");
-        check("-1", "'-1");
-        check("@SUM(A1)", "'@SUM(A1)");
-        check("\t=1", "'\t=1");
+        check("/guide", "\"/guide\"");
+        check("", "\"\"");
+        check("a;=1+1", "\"a;=1+1\"");
+        check("=1+1", "\"'=1+1\"");
+        check("=cmd|' /C calc'!A0", "\"'=cmd|' /C calc'!A0\"");
+        check("+1", "\"'+1\"");
+        check("-1", "\"'-1\"");
+        check("@SUM(A1)", "\"'@SUM(A1)\"");
+        check("\t=1", "\"'\t=1\"");
         check("\r=1", "\"'\r=1\"");
+        check("\n1", "\"'\n1\"");
+        check(" =1", "\"' =1\"");
+        check("\u{feff}=1", "\"'\u{feff}=1\"");
+        check("＝1", "\"'＝1\"");
         check("a,b", "\"a,b\"");
         check("=a,\"b\"", "\"'=a,\"\"b\"\"\"");
         check("a\nb", "\"a\nb\"");
+        let cells = [Cell::Text("/a".into()), Cell::Number(1)];
+        assert_eq!(line(cells), "\"/a\",1\r\n");
     }
 }

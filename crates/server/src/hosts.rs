@@ -17,7 +17,8 @@ use net::{Reach, Secret};
 use store::{DataDir, Hosting, Project, ProjectId, Pulls, Secrets};
 use zeroize::Zeroizing;
 
-pub(crate) use change::{check_change, keep_key, update};
+pub use change::Updated;
+pub(crate) use change::{COMMAND_LINE, Requested, check_change, keep_key, update};
 pub(crate) use check::check;
 pub use check::{Repository, Wanted, parse_docs_path, parse_host_kind};
 use records::{Records, failed};
@@ -29,6 +30,8 @@ use crate::settings::Settings;
 /// What of a project is sealed: the token or the app's key for its host, and what the host signs with.
 pub const HOST_KEY: &str = "forge-token";
 pub const HOOK_SECRET: &str = "hook";
+/// Who gave the token or the key.
+const HOST_KEY_GIVER: &str = "forge-token-giver";
 
 #[derive(Clone)]
 pub struct Hosts {

@@ -14,6 +14,8 @@ mod directory;
 mod error;
 mod etag;
 mod events;
+mod forget;
+mod headers;
 mod health;
 mod home;
 mod hooks;
@@ -61,6 +63,7 @@ fn api() -> Api {
         .get("/v1/analytics/{projectId}/not-found", reports::not_found, does::get_not_found())
         .get("/v1/analytics/{projectId}/live", reports::live, does::get_live())
         .post("/v1/analytics/{projectId}/reclassify", reports::reclassify, does::reclassify())
+        .post("/v1/analytics/{projectId}/forget", forget::forget, does::forget_paths())
         .post("/v1/analytics/{projectId}/events", events::take, does::send_events())
         .get("/v1/analytics/{projectId}/imports/{file}", imports::show, does::get_import())
         .post("/v1/collect/{projectId}", collect::take, does::collect())
@@ -93,6 +96,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/people", get(dashboard::people::list))
         .route("/people/invite", post(dashboard::people::invite))
         .route("/people/invitations/{id}/withdraw", post(dashboard::people::withdraw))
+        .route("/people/sessions/{id}/end", post(dashboard::people::end_session))
         .route("/people/password", post(dashboard::people::password))
         .route("/people/{id}/remove", post(dashboard::people::remove))
         .route("/audit", get(dashboard::audit::list))

@@ -22,6 +22,7 @@ mod retry;
 pub mod sample;
 mod serve;
 mod settings;
+mod sign_in_limit;
 mod streams;
 mod time;
 mod transcript;
@@ -31,7 +32,9 @@ mod worker;
 pub use app::{Admin, App};
 pub use bodies::{Bodies, Room};
 pub use chores::{do_chores, make_room};
-pub use hosts::{HOOK_SECRET, HOST_KEY, HostKey, Repository, Wanted, parse_docs_path, parse_host_kind};
+pub use hosts::{
+    HOOK_SECRET, HOST_KEY, HostKey, Repository, Updated, Wanted, parse_docs_path, parse_host_kind,
+};
 pub use http::openapi;
 pub use models::{OFFLINE, keep_model_key, model_key, remove_model_key};
 pub use net::Reach;

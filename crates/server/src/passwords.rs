@@ -1,4 +1,6 @@
-//! Passwords: Argon2id, and few at a time, since each takes 19 MiB and a while.
+//! Passwords: the rule for new ones, and Argon2id, few at a time, since each takes 19 MiB and a while.
+
+mod rule;
 
 use std::sync::Arc;
 
@@ -10,8 +12,6 @@ use tokio::sync::Semaphore;
 use zeroize::Zeroizing;
 
 const AT_ONCE: usize = 2;
-const LEAST: usize = 10;
-const MOST: usize = 200;
 const SALT: usize = 16;
 const HASH: usize = 32;
 
@@ -20,14 +20,7 @@ const MEMORY_KIB: u32 = 19 * 1024;
 const ROUNDS: u32 = 2;
 const LANES: u32 = 1;
 
-/// A password as it may be chosen.
-pub fn parse_password(text: &str) -> Result<&str, String> {
-    match text.chars().count() {
-        LEAST..=MOST => Ok(text),
-        0..LEAST => Err(format!("a password has at least {LEAST} characters")),
-        _ => Err(format!("a password has at most {MOST} characters")),
-    }
-}
+pub use rule::parse_password;
 
 #[derive(Clone)]
 pub struct Passwords(Arc<Semaphore>);
@@ -44,22 +37,54 @@ impl Passwords {
     }
 
     pub async fn hash(&self, password: &str) -> anyhow::Result<PasswordHash> {
-        let mut salt = [0; SALT];
-        getrandom::fill(&mut salt).map_err(|error| anyhow!("no random bytes: {error}"))?;
-        let made = Made { memory: MEMORY_KIB, rounds: ROUNDS, lanes: LANES, salt: salt.to_vec() };
+        self.hash_beside(password, &[]).await
+    }
+
+    /// For an account beside others of the same name, in other organizations: under their salt, so that one
+    /// computation checks them all, and a sign-in takes as long for two accounts as for one.
+    pub async fn hash_beside(&self, password: &str, others: &[PasswordHash]) -> anyhow::Result<PasswordHash> {
+        let shared = others.iter().filter_map(|other| Made::parse(&other.0)).map(|(made, _)| made);
+        let made = match shared.into_iter().find(Made::is_current) {
+            Some(made) => made,
+            None => Made::current(random_salt()?),
+        };
         let hash = self.work(made.clone(), password).await?;
         Ok(PasswordHash(made.with(&hash)))
     }
 
     /// Whether it is the password. Where there is none to compare with, the answer is no, and takes as long.
     pub async fn fits(&self, password: &str, kept: Option<&PasswordHash>) -> anyhow::Result<bool> {
-        let nobodys = Made { memory: MEMORY_KIB, rounds: ROUNDS, lanes: LANES, salt: vec![0; SALT] };
-        let (made, expected) = match kept {
-            Some(kept) => Made::parse(&kept.0).context("what is kept of a password is no hash")?,
-            None => (nobodys, Vec::new()),
+        let fits = self.fitting(password, kept.map(std::slice::from_ref).unwrap_or_default()).await?;
+        Ok(fits.first() == Some(&true))
+    }
+
+    /// Which of these it is the password of: one computation for each salt, and one where there is none.
+    pub async fn fitting(&self, password: &str, kept: &[PasswordHash]) -> anyhow::Result<Vec<bool>> {
+        let kept: Option<Vec<_>> = kept.iter().map(|kept| Made::parse(&kept.0)).collect();
+        let kept = kept.context("what is kept of a password is no hash")?;
+        let mut computed: Vec<(Made, Vec<u8>)> = Vec::new();
+        for made in kept
+            .iter()
+            .map(|(made, _)| made.clone())
+            .chain(kept.is_empty().then(|| Made::current(vec![0; SALT])))
+        {
+            if !computed.iter().any(|(known, _)| *known == made) {
+                let hash = self.work(made.clone(), password).await?;
+                computed.push((made, hash));
+            }
+        }
+        let fits = |(made, expected): &(Made, Vec<u8>)| {
+            let found = computed.iter().find(|(known, _)| known == made);
+            found.is_some_and(|(_, found)| bool::from(found.ct_eq(expected)))
         };
-        let found = self.work(made, password).await?;
-        Ok(bool::from(found.ct_eq(&expected)))
+        Ok(kept.iter().map(fits).collect())
+    }
+
+    /// [`parse_password`], which takes long enough to be kept from the threads that serve.
+    pub async fn parse(&self, text: &str, name: &str) -> anyhow::Result<Result<(), String>> {
+        let _turn = self.0.clone().acquire_owned().await?;
+        let (text, name) = (Zeroizing::new(text.to_owned()), name.to_owned());
+        Ok(tokio::task::spawn_blocking(move || parse_password(&text, &name).map(|_| ())).await?)
     }
 
     async fn work(&self, made: Made, password: &str) -> anyhow::Result<Vec<u8>> {
@@ -69,8 +94,14 @@ impl Passwords {
     }
 }
 
+fn random_salt() -> anyhow::Result<Vec<u8>> {
+    let mut salt = [0; SALT];
+    getrandom::fill(&mut salt).map_err(|error| anyhow!("no random bytes: {error}"))?;
+    Ok(salt.to_vec())
+}
+
 /// How a hash was made.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 struct Made {
     memory: u32,
     rounds: u32,
@@ -79,6 +110,14 @@ struct Made {
 }
 
 impl Made {
+    fn current(salt: Vec<u8>) -> Self {
+        Self { memory: MEMORY_KIB, rounds: ROUNDS, lanes: LANES, salt }
+    }
+
+    fn is_current(&self) -> bool {
+        *self == Self::current(self.salt.clone())
+    }
+
     /// `argon2id$19456$2$1$salt$hash`
     fn parse(text: &str) -> Option<(Self, Vec<u8>)> {
         let parts: Vec<_> = text.split('$').collect();
@@ -129,10 +168,16 @@ mod tests {
         assert!(passwords.fits("x", Some(&PasswordHash("junk".into()))).await.is_err());
     }
 
-    #[test]
-    fn passwords_have_bounds() {
-        assert!(parse_password("ten chars!").is_ok());
-        assert!(parse_password("too short").is_err());
-        assert!(parse_password(&"x".repeat(201)).is_err());
+    #[tokio::test]
+    async fn accounts_of_one_name_share_a_salt_and_a_computation() {
+        let passwords = Passwords::new();
+        let first = passwords.hash("correct horse").await.unwrap();
+        let second = passwords.hash_beside("battery staple", std::slice::from_ref(&first)).await.unwrap();
+        let salt = |hash: &PasswordHash| Made::parse(&hash.0).unwrap().0.salt;
+        assert!(salt(&first) == salt(&second) && first != second);
+        let both = [first, second];
+        assert_eq!(passwords.fitting("battery staple", &both).await.unwrap(), [false, true]);
+        assert_eq!(passwords.fitting("correct horse", &both).await.unwrap(), [true, false]);
+        assert_eq!(passwords.fitting("correct horse", &[]).await.unwrap(), Vec::<bool>::new());
     }
 }

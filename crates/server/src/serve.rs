@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use base::Clock;
-use store::{DataDir, DataDirError, Held, ViewsWish};
+use store::{DataDir, DataDirError, Held, NewDeed, ViewsWish};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +17,8 @@ use crate::{chores, connections, directory, http, retry};
 /// How often, and how long each time, a lock is waited for that somebody else has.
 const MOMENTS: u32 = 20;
 const A_MOMENT: Duration = Duration::from_millis(50);
+/// The name of the login link that a new installation prints.
+const FIRST_LOGIN_NAME: &str = "first start";
 
 /// A server that has its data directory, its database and its port, and does not serve yet.
 pub struct Server {
@@ -102,7 +104,14 @@ impl Server {
             Some(organization) => organization,
             None => self.app.accounts.create_organization("Default").await?,
         };
-        let link = self.app.sessions.create_login(&organization.id).await?;
+        let link = self.app.sessions.create_named_login(&organization.id, FIRST_LOGIN_NAME).await?;
+        let deed = NewDeed {
+            organization: organization.id,
+            who: "server".into(),
+            what: "made a login link".into(),
+            about: FIRST_LOGIN_NAME.into(),
+        };
+        self.app.people.note_deed(&deed).await?;
         Ok(Some(format!("{}/login?token={}", self.app.public_url, link.reveal())))
     }
 }

@@ -7,7 +7,7 @@ use agent::model::{Arguments, Message, ToolCall, ToolResult, Turn};
 use axum::body::Body;
 use futures_util::stream;
 use serde_json::Value;
-use store::{Event, JobId, ProjectId, Said, StoreError};
+use store::{Actor, Event, JobId, NewDeed, Project, ProjectId, Said, StoreError};
 use wire::{JobCall, JobMessage, JobResult, JobUsage, TranscriptLine};
 
 use crate::app::App;
@@ -31,6 +31,33 @@ pub(crate) async fn lines(
         Some((line.map_err(io::Error::other), told))
     });
     Ok(Some(Body::from_stream(lines)))
+}
+
+/// Says in the audit log who downloads it: once an hour for each reader and job, so that a key that only reads
+/// cannot fill the log. On a disk that takes no writes the server's log says it instead: reads go on.
+pub(crate) async fn note_download(
+    app: &App,
+    actor: &Actor,
+    project: &Project,
+    id: &JobId,
+) -> Result<(), StoreError> {
+    if !app.tries.is_first_report(&format!("transcript {id} {actor}")) {
+        return Ok(());
+    }
+    let deed = NewDeed {
+        organization: project.organization.clone(),
+        who: actor.to_string(),
+        what: "downloaded the transcript of the job".into(),
+        about: format!("{} {id}", project.name),
+    };
+    match app.people.note_deed(&deed).await {
+        Err(StoreError::Machine(trouble)) => {
+            let NewDeed { who, what, about, .. } = deed;
+            tracing::warn!("the audit log cannot be written ({trouble}); it would say: {who} {what} {about}");
+            Ok(())
+        }
+        noted => noted,
+    }
 }
 
 /// How far the transcript is told.

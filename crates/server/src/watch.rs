@@ -86,7 +86,8 @@ impl Watch {
                 false => Vec::new(),
             };
             // Checked after the events are read: nothing that was written after the end of a key or a session is sent.
-            if !self.credential.is_valid(&self.app).await.ok()? {
+            let is_there = self.app.accounts.project(&self.project).await.ok()?.is_some();
+            if !is_there || !self.credential.is_valid(&self.app).await.ok()? {
                 return None;
             }
             if let Some(last) = events.last() {

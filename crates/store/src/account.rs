@@ -7,7 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApiKey, KeyId, KeyText, NewKey, OrganizationId, Person, PersonId, ProjectId, Result, Role, Token,
+    ApiKey, KeyId, KeyText, NewKey, OrganizationId, Person, PersonId, ProjectId, Result, Role, SessionId,
+    Token,
 };
 
 #[derive(Debug, Clone)]
@@ -209,7 +210,8 @@ pub trait Accounts: Send + Sync {
     /// Two changes at once, of different things, are both made.
     async fn update_project(&self, id: &ProjectId, change: &ProjectChange) -> Result<Option<Project>>;
 
-    /// The only time that the key's text is seen. It is kept as its SHA-256.
+    /// The only time that the key's text is seen. It is kept as its SHA-256. A maker who was removed
+    /// meanwhile gets none ([`crate::StoreError::NotAMember`]).
     async fn create_key(&self, new: &NewKey) -> Result<(ApiKey, KeyText)>;
     /// Also a revoked or expired one, which is not live.
     async fn key(&self, text: &KeyText) -> Result<Option<ApiKey>>;
@@ -229,6 +231,24 @@ pub struct Session {
     pub person: Option<Person>,
     /// It began with such a link, so there is someone who has the machine.
     pub operator: bool,
+    /// The name of that link; `None`: there was no link, or none with a name.
+    pub name: Option<String>,
+}
+
+/// The name of a login link that was given no other.
+pub const DEFAULT_LOGIN_NAME: &str = "command line";
+
+/// A session that began with a login link, as owners see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkSession {
+    pub id: SessionId,
+    pub organization: OrganizationId,
+    /// `None`: it began before links had names.
+    pub name: Option<String>,
+    /// The member that it was handed over to.
+    pub member: Option<String>,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
 }
 
 impl Session {
@@ -240,8 +260,13 @@ impl Session {
 /// Signing in to the web face, by links that work once.
 #[async_trait]
 pub trait Sessions: Send + Sync {
-    /// A link that signs in to the organization once, within 15 minutes.
-    async fn create_login(&self, organization: &OrganizationId) -> Result<Token>;
+    /// A link that signs in to the organization once, within 15 minutes. The session that begins with it
+    /// has the link's name.
+    async fn create_named_login(&self, organization: &OrganizationId, name: &str) -> Result<Token>;
+    /// The same, under the default name.
+    async fn create_login(&self, organization: &OrganizationId) -> Result<Token> {
+        self.create_named_login(organization, DEFAULT_LOGIN_NAME).await
+    }
     /// Whether the link would still work. Uses nothing up.
     async fn login_works(&self, link: &Token) -> Result<bool>;
     /// Uses the link up and starts a session; `None` when it is unknown, used or too old.
@@ -255,6 +280,14 @@ pub trait Sessions: Send + Sync {
     async fn end_session(&self, session: &Token) -> Result<()>;
     /// Ends every session of the same person; of nobody, those that are nobody's in the organization.
     async fn end_sessions(&self, of: &Session) -> Result<()>;
+    /// The live sessions that began with a login link, oldest first; of every organization when none is given.
+    async fn link_sessions(&self, organization: Option<&OrganizationId>) -> Result<Vec<LinkSession>>;
+    /// Ends one of them. `None` when this organization has no such session.
+    async fn end_link_session(
+        &self,
+        organization: &OrganizationId,
+        id: &SessionId,
+    ) -> Result<Option<LinkSession>>;
     /// Whether any session is live: when not, a server that starts says how to sign in.
     async fn anyone_signed_in(&self) -> Result<bool>;
 }

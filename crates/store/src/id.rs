@@ -31,6 +31,7 @@ id!(ProjectId, "prj_");
 id!(KeyId, "key_");
 id!(PersonId, "per_");
 id!(InviteId, "inv_");
+id!(SessionId, "ses_");
 id!(WorkerId, "wrk_");
 
 /// A UUID v7: sorts by time of creation, and makes a branch name that every host accepts.

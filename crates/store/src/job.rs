@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::{JobId, Progress, ProjectId, Prompt, PullState, Quotation, Receipt, Result, Said, Terms};
+use crate::{Actor, JobId, Progress, ProjectId, Prompt, PullState, Quotation, Receipt, Result, Said, Terms};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
@@ -65,6 +65,8 @@ pub struct Job {
     /// Tokens of all runs.
     pub tokens: u64,
     pub created_at: Timestamp,
+    /// Who asked for it; `None`: it was not recorded.
+    pub created_by: Option<Actor>,
     pub ended_at: Option<Timestamp>,
     pub archived_at: Option<Timestamp>,
     pub attempt: u32,
@@ -83,7 +85,7 @@ pub struct NewJob {
 }
 
 impl NewJob {
-    pub(crate) fn job(&self, now: Timestamp) -> Job {
+    pub(crate) fn job(&self, now: Timestamp, actor: Option<&Actor>) -> Job {
         let (id, new) = (JobId::random(), self.clone());
         Job {
             branch: new.branch.clone().unwrap_or_else(|| format!("docwright/{id}")),
@@ -103,6 +105,7 @@ impl NewJob {
             removed: 0,
             tokens: 0,
             created_at: now,
+            created_by: actor.cloned(),
             ended_at: None,
             archived_at: None,
             attempt: 0,

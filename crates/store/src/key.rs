@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::account::LAST_USED;
 use crate::id::{base62_crc, random_base62, sha256};
-use crate::{KeyId, OrganizationId, ProjectId};
+use crate::{KeyId, OrganizationId, ProjectId, parse_person_name};
 
 const PREFIX: &str = "dw_";
 const RANDOM: usize = 40;
@@ -221,8 +221,27 @@ impl ApiKey {
         self.last_used_at.is_none_or(|last| self.read_at.duration_since(last) >= LAST_USED)
     }
 
+    /// As the audit log names it.
+    pub fn to_ref(&self) -> KeyRef {
+        KeyRef { name: self.name.clone(), prefix: self.hint.clone() }
+    }
+
     pub fn reaches(&self, project: &ProjectId) -> bool {
         self.projects.as_ref().is_none_or(|some| some.contains(project))
+    }
+}
+
+/// A key as the audit log names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyRef {
+    pub name: String,
+    /// The first characters of its text.
+    pub prefix: String,
+}
+
+impl fmt::Display for KeyRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}…)", self.name, self.prefix)
     }
 }
 
@@ -240,6 +259,11 @@ pub struct NewKey {
 }
 
 impl NewKey {
+    /// The member who makes it. The command line and login links are no members.
+    pub(crate) fn maker(&self) -> Option<&str> {
+        self.creator.as_deref().filter(|name| parse_person_name(name).is_ok())
+    }
+
     pub(crate) fn key(&self, text: &KeyText, now: Timestamp) -> ApiKey {
         let new = self.clone();
         let expires_at = new.expiry.moment(now);

@@ -4,6 +4,7 @@
 //! Knows no HTTP and no agent.
 
 mod account;
+mod actor;
 mod backup;
 mod clock;
 mod conversation;
@@ -33,22 +34,23 @@ mod upkeep;
 use machine::Trouble;
 
 pub use account::{
-    Accounts, Author, HostApp, Hosting, HumanReads, NewProject, Organization, Project, ProjectChange,
-    Session, Sessions,
+    Accounts, Author, DEFAULT_LOGIN_NAME, HostApp, Hosting, HumanReads, LinkSession, NewProject,
+    Organization, Project, ProjectChange, Session, Sessions,
 };
+pub use actor::Actor;
 pub use backup::{CopiedProject, DATABASE_SCHEMA, copied_projects, is_sealed_with, move_repositories};
 pub use clock::Clocks;
 pub use conversation::{MAX_ENTRY_BYTES, Said, Tokens};
 pub use data_dir::{DataDir, DataDirError, Held, RESTORE_DRAFT, RESTORE_PREVIOUS};
 pub use directory_watch::{DirectoryLost, DirectoryWatch};
 pub use home::{ViewsHome, ViewsWish};
-pub use id::{InviteId, JobId, KeyId, OrganizationId, PersonId, ProjectId, Token, WorkerId};
+pub use id::{InviteId, JobId, KeyId, OrganizationId, PersonId, ProjectId, SessionId, Token, WorkerId};
 pub use job::{Archived, Event, Filter, Job, JobCounts, JobStore, NewEvent, NewJob, Page, Status};
-pub use key::{Allow, AllowError, ApiKey, Expiry, KeyText, NewKey, Scope};
+pub use key::{Allow, AllowError, ApiKey, Expiry, KeyRef, KeyText, NewKey, Scope};
 pub use name::parse_name;
 pub use note::Note;
 pub use people::{
-    Deed, Invite, NewDeed, NewInvite, NewPerson, PasswordHash, People, Person, Removal, Role,
+    Deed, Invite, MemberKeys, NewDeed, NewInvite, NewPerson, PasswordHash, People, Person, Removal, Role,
     parse_person_name,
 };
 pub use postgres::{DatabaseUrl, PostgresStore};
@@ -107,6 +109,9 @@ pub enum StoreError {
     /// The name is taken; the sentence says by what.
     #[error("{0}")]
     Taken(String),
+    /// The member was removed while the request was on its way.
+    #[error("{0} is no member of the organization any more; sign in again")]
+    NotAMember(String),
     /// It would be no better the next time: the job cannot go on.
     #[error("an entry of the conversation {0}")]
     BadEntry(String),

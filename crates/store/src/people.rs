@@ -7,11 +7,13 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::name::is_invisible;
-use crate::{InviteId, OrganizationId, PersonId, Result, Token};
+use crate::{InviteId, KeyRef, OrganizationId, PersonId, Result, Token};
 
 const MAX_NAME: usize = 100;
 /// How long an invitation works.
 pub(crate) const INVITE: SignedDuration = SignedDuration::from_hours(24 * 7);
+/// Networks that are remembered of one member.
+pub(crate) const MAX_NETWORKS: i64 = 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -71,6 +73,38 @@ pub enum Removal {
     NoSuchPerson,
     /// Nobody would be left who could change anything: the person stays.
     LastOwner,
+    /// Who was to take over the keys is no other owner of the organization: the person stays.
+    NoSuchOwner,
+}
+
+impl Removal {
+    /// Why the person stays, judged by all people of the organization.
+    pub(crate) fn refusal(people: &[Person], id: &str, keys: &MemberKeys) -> Option<Self> {
+        let others = || people.iter().filter(|one| one.role == Role::Owner && one.id.0 != id);
+        match people.iter().find(|one| one.id.0 == id) {
+            None => return Some(Self::NoSuchPerson),
+            Some(person) if person.role == Role::Owner && others().next().is_none() => {
+                return Some(Self::LastOwner);
+            }
+            Some(_) => {}
+        }
+        match keys {
+            MemberKeys::TakeOver { owner } if parse_person_name(owner).is_ok() => {
+                (!others().any(|one| one.name == *owner)).then_some(Self::NoSuchOwner)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What becomes of a removed member's API keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MemberKeys {
+    Revoke,
+    /// They go on working, as those of another owner: a person's name, or how they came in.
+    TakeOver {
+        owner: String,
+    },
 }
 
 /// What Argon2id made of a password. Not for a log, either.
@@ -132,16 +166,31 @@ pub struct Deed {
 
 #[async_trait]
 pub trait People: Send + Sync {
-    /// [`crate::StoreError::Taken`] when somebody has the name, in whatever organization.
+    /// [`crate::StoreError::Taken`] when somebody in the organization has the name.
     async fn create_person(&self, new: &NewPerson) -> Result<Person>;
     /// By name; of every organization when none is given.
     async fn people(&self, organization: Option<&OrganizationId>) -> Result<Vec<Person>>;
-    async fn person_named(&self, name: &str) -> Result<Option<(Person, PasswordHash)>>;
+    /// The accounts of that name, oldest first: each organization can have one.
+    async fn people_named(&self, name: &str) -> Result<Vec<(Person, PasswordHash)>>;
+    /// The oldest of them.
+    async fn person_named(&self, name: &str) -> Result<Option<(Person, PasswordHash)>> {
+        Ok(self.people_named(name).await?.into_iter().next())
+    }
     /// Ends the person's sessions, too. False when there is no such person.
     async fn set_password(&self, person: &PersonId, password: &PasswordHash) -> Result<bool>;
     /// With all sessions, and with every invitation of the organization that is not used: who was removed may
-    /// have kept one. Of owners who remove each other at once, one stays.
-    async fn remove_person(&self, organization: &OrganizationId, person: &PersonId) -> Result<Removal>;
+    /// have kept one. The API keys that the person made are revoked or taken over, in the same transaction;
+    /// answers those that still worked. Of owners who remove each other at once, one stays.
+    async fn remove_person(
+        &self,
+        organization: &OrganizationId,
+        person: &PersonId,
+        keys: &MemberKeys,
+    ) -> Result<(Removal, Vec<KeyRef>)>;
+    /// Notes that the person signed in from this network.
+    async fn note_network(&self, person: &PersonId, network: &str) -> Result<()>;
+    /// How many of the accounts of that name have signed in from this network before.
+    async fn accounts_seen_from(&self, name: &str, network: &str) -> Result<Vec<PersonId>>;
 
     /// A link that makes one person of the organization, within seven days.
     async fn create_invite(&self, new: &NewInvite) -> Result<Token>;

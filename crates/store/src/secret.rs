@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
@@ -16,6 +17,8 @@ use crate::data_dir::sync_parent;
 use crate::id::random_base62;
 
 const NONCE: usize = 24;
+/// What users who neither own a file nor are of its group may do with it.
+const OTHERS: u32 = 0o007;
 /// A known value under a reserved name: opens only under the master key it was sealed with.
 pub(crate) const CHECK: (&str, &str) = ("docwright", "check");
 
@@ -35,6 +38,10 @@ pub enum SecretError {
     Missing(PathBuf),
     #[error("the master key file {path} cannot be used: {why}")]
     BadFile { path: PathBuf, why: String },
+    #[error(
+        "the master key file {0} can be read by every user of this machine, and this program may not change that: run `chmod 600 {0}` as the owner of the file, or keep the key in a file that only this program's user can read"
+    )]
+    Exposed(PathBuf),
     #[error("the secret could not be sealed")]
     Seal,
 }
@@ -71,6 +78,22 @@ impl MasterKey {
             _ => SecretError::BadFile { path: path.to_owned(), why: error.to_string() },
         };
         Self::from_file(path, Zeroizing::new(fs::read(path).map_err(bad)?))
+    }
+
+    /// Takes the file away from users that are neither its owner nor of its group, with a warning. A file that is not
+    /// there is left to [`Self::load`].
+    pub fn protect(path: &Path) -> Result<(), SecretError> {
+        let Ok(found) = fs::metadata(path) else { return Ok(()) };
+        if found.permissions().mode() & OTHERS == 0 {
+            return Ok(());
+        }
+        let private = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(path, private).map_err(|_| SecretError::Exposed(path.to_owned()))?;
+        tracing::warn!(
+            "every user of this machine could read the master key file {}, and cannot any more: if somebody may have, make new tokens and keys for what it seals",
+            path.display()
+        );
+        Ok(())
     }
 
     /// 64 hexadecimal digits, as `openssl rand -hex 32` prints them.
@@ -168,4 +191,36 @@ fn from_hex(text: &str) -> Option<Zeroizing<[u8; 32]>> {
         *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
     }
     Some(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_key_that_everybody_can_read_is_taken_away_from_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("master.key");
+        MasterKey::protect(&path).unwrap();
+        MasterKey::load_or_create(&path).unwrap();
+        for (before, after) in
+            [(0o644, 0o600), (0o666, 0o600), (0o604, 0o600), (0o640, 0o640), (0o400, 0o400)]
+        {
+            fs::set_permissions(&path, fs::Permissions::from_mode(before)).unwrap();
+            MasterKey::protect(&path).unwrap();
+            assert_eq!(mode(&path), after, "{before:o}");
+        }
+    }
+
+    /// Of such a file nobody may change the mode, whoever owns it.
+    #[test]
+    fn a_key_that_cannot_be_taken_away_is_refused() {
+        let path = Path::new("/proc/self/status");
+        let refused = MasterKey::protect(path).unwrap_err().to_string();
+        assert!(refused.contains("run `chmod 600 /proc/self/status` as the owner"), "{refused}");
+    }
 }

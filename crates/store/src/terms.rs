@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::id::sha256;
 use crate::kept::from_ms;
-use crate::{Job, Result};
+use crate::{Actor, Job, Result};
 
 /// What limits are counted by, in milliseconds.
 pub(crate) const HOUR: i64 = 3_600_000;
@@ -74,6 +74,8 @@ impl fmt::Debug for Render {
 pub struct Terms {
     pub once: Option<(Once, Render)>,
     pub limit: Option<Limit>,
+    /// Who asks: recorded with a new job, and in the audit log of its organization.
+    pub actor: Option<Actor>,
 }
 
 /// What became of a request that was made on terms.

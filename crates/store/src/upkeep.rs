@@ -49,6 +49,10 @@ pub trait Upkeep: Send + Sync {
     /// this was its last one.
     async fn purge_project(&self, id: &ProjectId) -> Result<()>;
 
+    /// Leaves nothing of what was deleted in files of ours. False when a reader is in the way: try again later. What
+    /// PostgreSQL keeps until it vacuums is not ours to remove.
+    async fn checkpoint(&self) -> Result<bool>;
+
     /// Writes what is queued and closes the database, for every holder of this store. On SQLite one file holds
     /// everything then. Bounded in time; what was acknowledged stays, also when the time runs out.
     async fn close(&self);

@@ -24,6 +24,12 @@ impl Cells {
         cell.iter_mut().zip(reads).for_each(|(sum, more)| *sum += more);
     }
 
+    /// Removes pages; how often they were read.
+    pub(crate) fn remove(&mut self, is_removed: impl Fn(u32) -> bool) -> u64 {
+        let removed = self.0.extract_if(.., |page, _| is_removed(*page));
+        removed.map(|(_, cell)| cell.iter().sum::<u64>()).sum()
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Cell)> {
         self.0.iter().map(|(page, cell)| (*page, cell))
     }

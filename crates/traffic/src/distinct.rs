@@ -59,6 +59,11 @@ impl Distinct {
         }
     }
 
+    /// Removes pages. The readers of the site stay: nothing says who read nothing else.
+    pub(crate) fn remove(&mut self, is_removed: impl Fn(u32) -> bool) {
+        self.pages.retain(|page, _| !is_removed(*page));
+    }
+
     pub(crate) fn site(&self) -> Readers {
         Readers { human: self.classes[0], ai: self.classes[1], total: self.union }
     }

@@ -12,6 +12,7 @@ mod classify;
 mod distinct;
 mod event;
 mod filter;
+mod glob;
 mod guess;
 pub mod import;
 mod index;
@@ -23,6 +24,7 @@ mod portion;
 mod range;
 mod reports;
 mod room;
+mod share;
 mod sqlite;
 mod views;
 
@@ -31,6 +33,7 @@ pub use agents::agents_version;
 pub use asset::is_asset;
 pub use classify::{Class, classify};
 pub use event::{Event, Kind, RawEvent, Rejection, parse};
+pub use glob::{BadGlob, PathGlob};
 pub use interval::Interval;
 pub use names::OTHER_NAMES;
 pub use pages::OTHER_PAGES;
@@ -38,7 +41,8 @@ pub use path::{BadPath, Page, page};
 pub use portion::{Portion, Sort};
 pub use range::{BadDate, BadRange, Range, bound, moment};
 pub use reports::{
-    AgentCount, Agents, Live, Missing, NotFound, Point, Reclassified, Referrers, Reports, Series, SeriesError,
+    AgentCount, Agents, Live, Missing, NotFound, Point, Reclassified, Referrers, Removed, Reports, Series,
+    SeriesError,
 };
 pub use room::Limits;
 pub use sqlite::{SqliteViews, VIEWS_SCHEMA};

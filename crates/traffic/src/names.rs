@@ -34,6 +34,12 @@ impl Names {
         }
     }
 
+    /// Removes names; how often they were met.
+    pub(crate) fn remove(&mut self, is_removed: impl Fn(&str) -> bool) -> u64 {
+        let removed = self.cells.extract_if(.., |name, _| is_removed(name));
+        removed.map(|(_, cell)| cell.iter().sum::<u64>()).sum()
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Cell)> {
         self.cells.iter().map(|(name, cell)| (&**name, cell))
     }

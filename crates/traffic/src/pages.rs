@@ -37,16 +37,16 @@ impl Pages {
         (0..).zip(&self.paths).skip(number)
     }
 
-    /// The number of a page. A new one gets its own while fewer than `most` came that day: a page
-    /// that is known keeps its name, however many are guessed at.
-    pub(crate) fn number(&mut self, path: &str, day: i64, most: u32) -> u32 {
+    /// The number of a page. A new one gets its own while fewer than `most` came that day and its sender
+    /// `may_add` one: a page that is known keeps its name, however many are guessed at.
+    pub(crate) fn number(&mut self, path: &str, day: i64, most: u32, may_add: impl FnOnce() -> bool) -> u32 {
         if let Some(number) = self.numbers.get(path) {
             return *number;
         }
         if day != self.day {
             (self.day, self.came) = (day, 0);
         }
-        if self.came >= most {
+        if self.came >= most || !may_add() {
             return 0;
         }
         self.add(path.into(), day)
@@ -56,6 +56,12 @@ impl Pages {
         self.came = if day == self.day { self.came + 1 } else { 1 };
         self.day = day;
         self.push(path)
+    }
+
+    /// Keeps the number of a page whose name was removed, so that no other page gets it.
+    pub(crate) fn add_removed(&mut self) {
+        self.bytes += weight("");
+        self.paths.push("".into());
     }
 
     /// Forgets those that came last, which were not written.
@@ -92,7 +98,7 @@ mod tests {
     #[test]
     fn new_pages_are_bounded_by_the_day() {
         let mut pages = Pages::new();
-        let mut number = |path: &str, day| pages.number(path, day, 2);
+        let mut number = |path: &str, day| pages.number(path, day, 2, || true);
         assert_eq!([number("/a", 1), number("/b", 1), number("/c", 1)], [1, 2, 0]);
         assert_eq!([number("/a", 1), number("/b", 1)], [1, 2], "what is known keeps its name");
         assert_eq!([number("/c", 2), number("/d", 2), number("/e", 2)], [3, 4, 0]);
@@ -102,11 +108,27 @@ mod tests {
     #[test]
     fn what_was_not_written_is_forgotten() {
         let mut pages = Pages::new();
-        pages.number("/a", 1, 2);
+        pages.number("/a", 1, 2, || true);
         let (length, bytes) = (pages.len(), pages.bytes());
-        pages.number("/b", 1, 2);
+        pages.number("/b", 1, 2, || true);
         pages.truncate(length);
         assert_eq!((pages.len(), pages.bytes()), (length, bytes));
-        assert_eq!(pages.number("/c", 1, 2), 2);
+        assert_eq!(pages.number("/c", 1, 2, || true), 2);
+    }
+
+    #[test]
+    fn a_sender_that_may_not_add_pages_uses_none_up() {
+        let mut pages = Pages::new();
+        assert_eq!(pages.number("/junk", 1, 1, || false), 0);
+        assert_eq!(pages.number("/a", 1, 1, || true), 1);
+        assert_eq!(pages.number("/a", 1, 1, || false), 1, "what is known keeps its name");
+    }
+
+    #[test]
+    fn the_number_of_a_removed_page_is_not_given_away() {
+        let mut pages = Pages::new();
+        pages.add_removed();
+        assert_eq!((pages.number("/a", 1, 1, || true), pages.path(1)), (2, ""));
+        assert_eq!(pages.number("", 1, 1, || true), 0, "a name that was removed is no name");
     }
 }

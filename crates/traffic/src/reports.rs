@@ -4,6 +4,7 @@
 use async_trait::async_trait;
 
 use crate::classify::Class;
+use crate::glob::PathGlob;
 use crate::interval::Interval;
 use crate::portion::Portion;
 use crate::range::Range;
@@ -37,6 +38,18 @@ pub trait Reports: Send + Sync {
     /// Applies the present table of agents to the raw events from the day of a moment on, as far as
     /// one piece goes; all that is asked later is answered by it. May be cut off and asked for again.
     async fn reclassify(&self, project: &str, from: i64) -> Result<Reclassified, Failure>;
+
+    /// Removes the views of the paths that match, from the day of a moment on, as far as one piece goes; with
+    /// `dry_run`, says what that would be. All that is asked later is answered as if they had never come, but
+    /// their event ids stay known. Of days whose raw events are gone, the reads by product and by host and the
+    /// visitors of the whole site stay: nothing says which page they belong to. May be cut off and asked for again.
+    async fn forget_paths(
+        &self,
+        project: &str,
+        paths: &PathGlob,
+        from: i64,
+        dry_run: bool,
+    ) -> Result<Removed, Failure>;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -109,6 +122,16 @@ pub struct Reclassified {
     pub events: u64,
     /// Those of them whose class is another one now.
     pub changed: u64,
+    /// Where to go on, in milliseconds since 1970; `None` when all is done.
+    pub next: Option<i64>,
+}
+
+/// What a piece of removing paths came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Removed {
+    pub views: u64,
+    /// Pages whose names were removed; the last piece has them.
+    pub pages: u64,
     /// Where to go on, in milliseconds since 1970; `None` when all is done.
     pub next: Option<i64>,
 }

@@ -3,8 +3,10 @@
 
 mod convert;
 mod count;
+mod day;
 mod fold;
 mod forget;
+mod forget_paths;
 mod keeper;
 mod ledger;
 mod live;
@@ -38,6 +40,7 @@ use crate::event::Event;
 use crate::portion::Portion;
 use crate::range::Range;
 use crate::room::{Limits, Room};
+use crate::share::NewPageShares;
 use crate::views::{Counts, Failure, Part, Progress, Receipt, TakeError, Views, Visitors};
 use keeper::{Ask, Batch, Keeper};
 use project::{InMemory, Shared};
@@ -104,6 +107,7 @@ impl SqliteViews {
             memory: memory.clone(),
             seen: HashMap::new(),
             salts: Salts::default(),
+            shares: NewPageShares::default(),
         };
         tokio::spawn(keeper.run(queue));
         let (room, reports) = (Room::new(limits), Arc::new(Semaphore::new(REPORTS)));
@@ -204,6 +208,10 @@ impl Views for SqliteViews {
 
     async fn forget(&self, project: &str) -> Result<(), Failure> {
         self.ask(|answer| Ask::Forget(project.to_owned(), answer)).await
+    }
+
+    async fn checkpoint(&self) -> Result<bool, Failure> {
+        Ok(self.database.checkpoint().await?)
     }
 
     async fn close(&self) {

@@ -40,6 +40,12 @@ pub trait Views: Send + Sync {
     /// Leaves nothing of a project, its event ids and files included.
     async fn forget(&self, project: &str) -> Result<(), Failure>;
 
+    /// Leaves nothing of what was deleted in the files, of which a log of writes may be one. False when a reader is in
+    /// the way: try again later.
+    async fn checkpoint(&self) -> Result<bool, Failure> {
+        Ok(true)
+    }
+
     /// Writes what is queued and closes the database, for every holder. Bounded in time; what was acknowledged stays,
     /// also when the time runs out.
     async fn close(&self);

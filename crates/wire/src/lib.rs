@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 pub use reports::{
-    AgentViews, Agents, ClassViews, Live, MissingPage, NotFound, Point, Reclassified, Referrer, Referrers,
-    SentFrom, Series,
+    AgentViews, Agents, ClassViews, ForgetPaths, Forgotten, Live, MissingPage, NotFound, Point, Reclassified,
+    Referrer, Referrers, SentFrom, Series,
 };
 pub use transcript::{JobCall, JobMessage, JobResult, JobUsage, TranscriptLine};
 
@@ -74,7 +74,7 @@ pub struct JobList {
     pub has_more: bool,
 }
 
-/// An agent job, with exactly these fields, every one always there.
+/// An agent job, with exactly these fields, every one but `createdBy` always there.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentJob {
@@ -91,6 +91,23 @@ pub struct AgentJob {
     pub created_at: String,
     #[schema(required, format = DateTime)]
     pub archived_at: Option<String>,
+    /// Who asked for the job; null where it was not recorded. Missing where an answer of an earlier version is
+    /// given again.
+    #[serde(default)]
+    pub created_by: Option<JobCreator>,
+}
+
+/// A member of the organization, somebody with a login link, or an API key.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobCreator {
+    #[schema(schema_with = schema::creator)]
+    pub r#type: String,
+    /// Of the member, of the login link, or of the key.
+    pub name: String,
+    /// The first characters of the key; null where it was no key.
+    #[schema(required)]
+    pub key_prefix: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]

@@ -134,3 +134,27 @@ pub struct Reclassified {
     #[schema(required, format = Date)]
     pub next: Option<String>,
 }
+
+/// The paths whose views are to be removed.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ForgetPaths {
+    /// A glob over whole paths: `*` stays within a folder, `**` does not, `{a,b}` is either; case matters.
+    #[schema(min_length = 1, max_length = 2000, pattern = "^/")]
+    pub path: String,
+    /// Remove nothing, and say what would be removed.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// What a piece of removing paths came to.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct Forgotten {
+    /// Views that were removed.
+    pub views: u64,
+    /// Pages whose names were removed; the last piece has them.
+    pub pages: u64,
+    /// The `dateFrom` to go on with; null when all is done.
+    #[schema(required, format = Date)]
+    pub next: Option<String>,
+}

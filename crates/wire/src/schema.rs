@@ -45,6 +45,11 @@ pub(crate) fn status() -> Object {
     text("Poll until it is no longer `active`.").enum_values(Some(known)).build()
 }
 
+/// `createdBy.type`
+pub(crate) fn creator() -> Object {
+    text("Who it was.").enum_values(Some(["member", "loginLink", "apiKey"])).build()
+}
+
 pub(crate) fn class() -> Object {
     let known = ["human", "assistant", "ai-search", "ai-training", "ai-other", "search-engine", "bot"];
     text("Who reads.").enum_values(Some(known)).build()

@@ -85,7 +85,7 @@ fn push_text(plain: &mut String, text: &str) {
     let begins_line = plain.is_empty() || plain.ends_with('\n');
     for (index, line) in text.split_inclusive('\n').enumerate() {
         let line = powerless(line);
-        let line = line.replace("![", "\\![");
+        let line = line.replace("![", "!\\[");
         let line = tag()
             .map_or_else(|| line.replace('<', "&lt;"), |tag| tag.replace_all(&line, "&lt;$1").into_owned());
         let words = line.trim_start_matches([' ', '\t', '>']);
@@ -167,7 +167,8 @@ mod tests {
     #[test]
     fn html_and_pictures() {
         check("a <img src=x> <!-- b --> </p> 1 < 2", "a &lt;img src=x> &lt;!-- b --> &lt;/p> 1 < 2");
-        check("![p](https://e.example/p.png)", "\\![p](https://e.example/p.png)");
+        check("![p](https://e.example/p.png)", "!\\[p](https://e.example/p.png)");
+        check("\\![p](https://e.example/p.png)", "\\!\\[p](https://e.example/p.png)");
         check("- **bold** and [link](/x)\n", "- **bold** and [link](/x)\n");
         check("`<b>` and <b>", "`<b>` and &lt;b>");
         check("\u{202e}a\u{1b}[0m", "a[0m");

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use machine::Trouble;
-use net::{Reach, Refused, find, root};
+use net::{Reach, Refused, connection_cause, find, may_quote, root};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Response, Url};
 use serde_json::Value;
@@ -13,7 +13,7 @@ use super::chat::Chat;
 use super::draft::{Draft, Ear, Flow};
 use super::events::Events;
 use super::gemini::Gemini;
-use super::refusal::{Place, Said, wants_key};
+use super::refusal::{Place, QUOTED, Said, wants_key};
 use super::responses::Responses;
 use super::{Call, Heard, Limits, Model, ModelError, Provider, Reply, Settings};
 
@@ -127,6 +127,7 @@ impl Model for Client {
 impl Client {
     async fn turn(&self, call: &Call<'_>, heard: &mut Heard<'_>) -> Result<Reply, ModelError> {
         let mut answer = self.send(call).await?;
+        let may_quote = may_quote(&answer);
         let (mut events, mut draft, mut ear) = (Events::default(), Draft::default(), self.format.ear());
         let (mut received, mut understood) = (0, false);
         'stream: while let Some(piece) = self.patience(answer.chunk()).await? {
@@ -138,6 +139,7 @@ impl Client {
                 if event == b"[DONE]" {
                     break 'stream;
                 }
+                let event = self.parse_event(&event, may_quote)?;
                 let done = self.hear(&event, &mut *ear, &mut draft, heard)? == Flow::Done;
                 understood = true;
                 if done {
@@ -161,7 +163,8 @@ impl Client {
         let status = answer.status();
         if !status.is_success() {
             let body = self.beginning(&mut answer).await;
-            return Err(self.place.refused(status.as_u16(), answer.headers(), &body));
+            let refused = self.place.refused(status.as_u16(), answer.headers(), &body, may_quote(&answer));
+            return Err(refused);
         }
         let kind = answer.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         if kind.starts_with("text/html") {
@@ -169,16 +172,16 @@ impl Client {
         }
         if kind.starts_with("application/json") {
             let body = self.beginning(&mut answer).await;
-            return Err(self.no_stream(&body));
+            return Err(self.no_stream(&body, may_quote(&answer)));
         }
         Ok(answer)
     }
 
     /// One JSON text instead of a stream: an error with a good status, or something else altogether.
-    fn no_stream(&self, body: &[u8]) -> ModelError {
+    fn no_stream(&self, body: &[u8], may_quote: bool) -> ModelError {
         let said = serde_json::from_slice(body).ok().and_then(|body| Said::of(&body));
         match said {
-            Some(said) => self.place.broke_off(&said),
+            Some(said) => self.place.broke_off(&said, may_quote),
             None => self.place.not_an_api("it answered with no stream of events"),
         }
     }
@@ -195,20 +198,24 @@ impl Client {
         body
     }
 
+    fn parse_event(&self, event: &[u8], may_quote: bool) -> Result<Value, ModelError> {
+        let garbled = |_| ModelError::again(format!("{} sent an event that is not JSON", self.place.host));
+        let event: Value = serde_json::from_slice(event).map_err(garbled)?;
+        match Said::of(&event) {
+            Some(said) => Err(self.place.broke_off(&said, may_quote)),
+            None => Ok(event),
+        }
+    }
+
     fn hear(
         &self,
-        event: &[u8],
+        event: &Value,
         ear: &mut dyn Ear,
         draft: &mut Draft,
         heard: &mut Heard<'_>,
     ) -> Result<Flow, ModelError> {
-        let garbled = |_| ModelError::again(format!("{} sent an event that is not JSON", self.place.host));
-        let event: Value = serde_json::from_slice(event).map_err(garbled)?;
-        if let Some(said) = Said::of(&event) {
-            return Err(self.place.broke_off(&said));
-        }
         let before = draft.text.len();
-        let flow = ear.hear(&event, draft);
+        let flow = ear.hear(event, draft);
         if draft.text.len() > before {
             heard(&draft.text[before..]);
         }
@@ -236,7 +243,7 @@ impl Client {
             return ModelError::Machine(trouble);
         }
         let what = if error.is_connect() { "cannot be reached" } else { "broke the connection" };
-        ModelError::again(format!("{host} {what}: {}", self.place.scrub(&root(error))))
+        ModelError::again(format!("{host} {what}: {}", self.place.scrub(&connection_cause(error, QUOTED))))
     }
 
     fn check_size(&self, draft: &Draft) -> Result<(), ModelError> {

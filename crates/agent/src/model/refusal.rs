@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use net::{seconds, wait};
+use net::{Words, seconds, wait};
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
 use super::{ModelError, Secret};
 
 /// How much of a provider's own words is repeated.
-const QUOTED: usize = 300;
+pub(super) const QUOTED: usize = 300;
 
 /// Who is spoken to, for sentences.
 pub(super) struct Place {
@@ -111,7 +111,13 @@ const FILTERED: &[&str] = &["content_filter", "content_policy", "moderation", "p
 
 impl Place {
     /// What an answer of this status means, with this much of its body.
-    pub(super) fn refused(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> ModelError {
+    pub(super) fn refused(
+        &self,
+        status: u16,
+        headers: &HeaderMap,
+        body: &[u8],
+        may_quote: bool,
+    ) -> ModelError {
         let said = serde_json::from_slice(body).ok().and_then(|body: Value| Said::of_failure(&body));
         let after = wait(headers);
         match (status, said) {
@@ -119,21 +125,23 @@ impl Place {
                 "{} sends requests elsewhere, which is not followed: set base_url to what answers",
                 self.url
             )),
-            (_, Some(said)) => self.judge(status, &Said { after: after.or(said.after), ..said }),
-            (401, None) => self.judge(401, &Said::default()),
-            (408 | 425 | 429 | 500.., None) => self.judge(status, &Said { after, ..Said::default() }),
+            (_, Some(said)) => self.judge(status, &Said { after: after.or(said.after), ..said }, may_quote),
+            (401, None) => self.judge(401, &Said::default(), may_quote),
+            (408 | 425 | 429 | 500.., None) => {
+                self.judge(status, &Said { after, ..Said::default() }, may_quote)
+            }
             _ => self.not_an_api(&format!("it answered {status}")),
         }
     }
 
     /// An error in the middle of a stream; one that is not known may pass.
-    pub(super) fn broke_off(&self, said: &Said) -> ModelError {
-        self.judge(said.status.unwrap_or(500), said)
+    pub(super) fn broke_off(&self, said: &Said, may_quote: bool) -> ModelError {
+        self.judge(said.status.unwrap_or(500), said, may_quote)
     }
 
-    fn judge(&self, status: u16, said: &Said) -> ModelError {
+    fn judge(&self, status: u16, said: &Said, may_quote: bool) -> ModelError {
         let Self { host, model, .. } = self;
-        let quoted = self.quote(&said.message);
+        let quoted = self.quote(&said.message, may_quote);
         match status {
             _ if status == 413 || (status != 429 && said.has(TOO_LONG)) => {
                 ModelError::TooLong(format!("the conversation is too long for the model `{model}`{quoted}"))
@@ -185,9 +193,9 @@ impl Place {
     }
 
     /// A provider's words, harmless and short, with a colon before them.
-    fn quote(&self, message: &str) -> String {
-        let words = self.scrub(message);
-        if words.is_empty() { words } else { format!(": {words}") }
+    fn quote(&self, message: &str, may_quote: bool) -> String {
+        let words = Words::new(&self.host, self.scrub(message), may_quote);
+        if words.is_empty() { String::new() } else { format!(": {words}") }
     }
 
     pub(super) fn scrub(&self, message: &str) -> String {

@@ -30,6 +30,8 @@ struct Ran {
 
 enum Task {
     Write(Work),
+    /// Empties the write-ahead log; answers whether no reader was in the way.
+    Checkpoint(oneshot::Sender<Result<bool, WriteError>>),
     /// The sender is dropped once the connection is closed.
     Close(oneshot::Sender<()>),
 }
@@ -47,6 +49,13 @@ impl Writer {
     /// One that takes no write.
     pub(super) fn stopped() -> Self {
         Self(mpsc::channel(1).0)
+    }
+
+    pub(super) async fn checkpoint(&self) -> Result<bool, WriteError> {
+        let gone = || WriteError::new("the writer has stopped");
+        let (sender, done) = oneshot::channel();
+        self.0.send(Task::Checkpoint(sender)).await.map_err(|_| gone())?;
+        done.await.unwrap_or_else(|_| Err(gone()))
     }
 
     /// Returns once all queued writes are committed and the connection is closed.
@@ -92,11 +101,13 @@ impl Writer {
 /// Commits in groups until somebody closes the queue, or nobody is left to write.
 async fn run(mut connection: SqliteConnection, mut queue: mpsc::Receiver<Task>) {
     let (mut tasks, mut closing) = (Vec::with_capacity(GROUP), Vec::new());
+    let mut checkpoints = Vec::new();
     while queue.recv_many(&mut tasks, GROUP).await > 0 {
         let mut group = Vec::with_capacity(tasks.len());
         for task in tasks.drain(..) {
             match task {
                 Task::Write(work) => group.push(work),
+                Task::Checkpoint(sender) => checkpoints.push(sender),
                 Task::Close(sender) => closing.push(sender),
             }
         }
@@ -106,6 +117,10 @@ async fn run(mut connection: SqliteConnection, mut queue: mpsc::Receiver<Task>) 
         }
         if !group.is_empty() {
             commit(&mut connection, group.into_iter()).await;
+        }
+        for sender in checkpoints.drain(..) {
+            // A caller that went away does not need its answer.
+            let _ = sender.send(checkpoint(&mut connection).await);
         }
     }
     close(connection).await;
@@ -123,6 +138,16 @@ async fn close(mut connection: SqliteConnection) {
     if let Err(error) = connection.close().await {
         tracing::warn!("a database connection was not closed: {error}");
     }
+}
+
+/// Waits for readers only for a moment: other writes wait meanwhile.
+async fn checkpoint(connection: &mut SqliteConnection) -> Result<bool, WriteError> {
+    execute(connection, "PRAGMA busy_timeout = 100").await?;
+    let done = sqlx::query_as::<_, (i64, i64, i64)>("PRAGMA wal_checkpoint(TRUNCATE)");
+    let done = done.fetch_one(&mut *connection).await;
+    execute(connection, "PRAGMA busy_timeout = 5000").await?;
+    let (is_busy, ..) = done?;
+    Ok(is_busy == 0)
 }
 
 async fn commit(connection: &mut SqliteConnection, mut group: impl Iterator<Item = Work>) {

@@ -53,7 +53,7 @@ fn rows() -> Vec<Row> {
         ("/jobs", ".ask form", "prompt", " \u{a0}".into(), "prompt"),
         ("/jobs", ".ask form", "prompt", "x".repeat(200_000), "prompt"),
         ("/people", "form[action='/people/invite']", "role", markup(), "owner or member"),
-        ("/people", PASSWORDS, "new", "short".into(), "at least 10 characters"),
+        ("/people", PASSWORDS, "new", "short".into(), "at least 12 characters"),
         ("/people", PASSWORDS, "new", "x".repeat(201), "at most 200 characters"),
         ("/people", PASSWORDS, "current", markup(), "not your password"),
     ]
@@ -102,7 +102,7 @@ async fn junk_at_the_door_lets_nobody_in() {
         (MARKUP, PASSWORD, "an address such as"),
         ("a\u{7}@acme.dev", PASSWORD, "an address such as"),
         (&*"x@".repeat(101), PASSWORD, "an address such as"),
-        ("bob@acme.dev", "short", "at least 10 characters"),
+        ("bob@acme.dev", "short", "at least 12 characters"),
         ("bob@acme.dev", &*"x".repeat(201), "at most 200 characters"),
     ] {
         browser.open(&format!("/join?token={}", invite.reveal())).await;

@@ -8,7 +8,7 @@ use server::{HOOK_SECRET, HostKey};
 use store::{HostApp, Hosting, ProjectChange, Token};
 
 use super::project::{each_once, given};
-use super::{open, project};
+use super::{note, open, project};
 use crate::args::{HookOfProject, HostArgs};
 use crate::output;
 use crate::settings::Sources;
@@ -63,8 +63,13 @@ pub(super) async fn hook(sources: &Sources, args: HookOfProject) -> anyhow::Resu
     let project = project(&admin, &args.id).await?;
     let kind = project.hosting.kind.as_deref();
     let kind = kind.context("the repository is on this machine, where nothing needs to be told")?;
-    let sealed = admin.secrets.secret(&project.id.0, HOOK_SECRET).await?.filter(|_| !args.rotate);
-    let secret = match sealed {
+    let sealed = admin.secrets.secret(&project.id.0, HOOK_SECRET).await?;
+    let what = match &sealed {
+        None => "made the hook secret of",
+        Some(_) if args.rotate => "rotated the hook secret of",
+        Some(_) => "showed the hook secret of",
+    };
+    let secret = match sealed.filter(|_| !args.rotate) {
         Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         None => {
             let secret = Token::random().reveal().to_owned();
@@ -72,6 +77,7 @@ pub(super) async fn hook(sources: &Sources, args: HookOfProject) -> anyhow::Resu
             secret
         }
     };
+    note(&admin, &project.organization, what, &project.name).await?;
     let base = sources.public_url(None)?.or(admin.url.clone());
     let base = base.unwrap_or_else(|| server::USUAL_URL.to_owned());
     let url = format!("{base}/hooks/{kind}/{}", project.id);

@@ -32,7 +32,7 @@ async fn create(sources: &Sources, args: CreateKey) -> anyhow::Result<()> {
         creator: Some(super::COMMAND_LINE.into()),
     };
     let (key, text) = admin.accounts.create_key(&new).await?;
-    note(&admin, &key.organization, "made the key", &key.name).await?;
+    note(&admin, &key.organization, "made the key", &key.to_ref().to_string()).await?;
     if let Err(error) = show(sources, &args, &key, text.reveal()) {
         // A key that nobody has seen must not be left to work.
         admin.accounts.revoke_key(&key.organization, &key.id).await?;
@@ -120,7 +120,7 @@ async fn revoke(sources: &Sources, args: RevokeKey) -> anyhow::Result<()> {
     let key = find().await?;
     let revoked = admin.accounts.revoke_key(&key.organization, &key.id).await?;
     if revoked {
-        note(&admin, &key.organization, "revoked the key", &key.name).await?;
+        note(&admin, &key.organization, "revoked the key", &key.to_ref().to_string()).await?;
     }
     if args.json {
         return output::json(&shown(&find().await?));

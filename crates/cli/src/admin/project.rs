@@ -95,8 +95,15 @@ async fn update(sources: &Sources, args: UpdateProject) -> anyhow::Result<()> {
     let before = project(&admin, &args.id).await?;
     let key = host::key(&args.host)?;
     let change = host::changed(&args.host, parse_change(sources, &args.changes)?);
-    let after = admin.update_project(&before, change, key.as_ref()).await?;
+    let updated = admin.update_project(&before, &change, key.as_ref()).await?;
+    let after = updated.project;
     note(&admin, &after.organization, "changed the settings of", &after.name).await?;
+    if updated.forgot_token {
+        note(&admin, &after.organization, "forgot the host token of", &after.name).await?;
+        output::say(
+            "The token was given for another repository, and is forgotten: give one with --token-file.",
+        );
+    }
     tell(&after, args.json)
 }
 

@@ -86,7 +86,7 @@ async fn merge(sources: &Sources, args: MergePull) -> anyhow::Result<()> {
         check_seen(&host, &pull, seen).await?;
     }
     let merged = host.merge(number, Some(&pull.head_commit)).await?;
-    noted(sources, &args.pull, &merged).await?;
+    noted(sources, &args.pull, "merged the pull request", &merged).await?;
     if args.pull.json {
         return output::json(&shown(&merged));
     }
@@ -94,11 +94,11 @@ async fn merge(sources: &Sources, args: MergePull) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn noted(sources: &Sources, args: &OnePull, merged: &PullRequest) -> anyhow::Result<()> {
+async fn noted(sources: &Sources, args: &OnePull, what: &str, pull: &PullRequest) -> anyhow::Result<()> {
     let admin = open(sources, &args.data).await?;
     let project = project(&admin, &args.project).await?;
-    let about = format!("{} #{}", project.name, merged.number);
-    note(&admin, &project.organization, "merged the pull request", &about).await
+    let about = format!("{} #{}", project.name, pull.number);
+    note(&admin, &project.organization, what, &about).await
 }
 
 /// Nobody merges what they have not looked at, nor by digits that could mean an older commit.
@@ -115,6 +115,7 @@ async fn close(sources: &Sources, args: OnePull) -> anyhow::Result<()> {
     let (host, pull) = find(sources, &args).await?;
     ensure!(pull.state != PullState::Closed, "pull request #{} is closed already", pull.number);
     let closed = host.close(pull.number).await?;
+    noted(sources, &args, "closed the pull request", &closed).await?;
     if args.json {
         return output::json(&shown(&closed));
     }

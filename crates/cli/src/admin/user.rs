@@ -1,13 +1,14 @@
 //! `docwright user …`, `docwright audit`: people, and what they did.
 
 mod invitations;
+mod sessions;
 
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
 use serde_json::{Value, json};
 use server::{Admin, Passwords, parse_password};
-use store::{Deed, NewInvite, OrganizationId, PasswordHash, Person, Removal};
+use store::{Deed, KeyRef, MemberKeys, NewInvite, OrganizationId, PasswordHash, Person, Removal};
 
 use super::{COMMAND_LINE, note, open, open_or_create, organization};
 use crate::args::{Audit, InviteUser, List, RemoveUser, UserCommand, UserPassword};
@@ -22,6 +23,8 @@ pub(crate) async fn run(sources: &Sources, command: UserCommand) -> anyhow::Resu
         UserCommand::Withdraw(args) => invitations::withdraw(sources, args).await,
         UserCommand::Remove(args) => remove(sources, args).await,
         UserCommand::Password(args) => password(sources, args).await,
+        UserCommand::Sessions(args) => sessions::list(sources, args).await,
+        UserCommand::EndSession(args) => sessions::end(sources, args).await,
     }
 }
 
@@ -72,26 +75,59 @@ async fn invite(sources: &Sources, args: InviteUser) -> anyhow::Result<()> {
 
 async fn remove(sources: &Sources, args: RemoveUser) -> anyhow::Result<()> {
     let admin = open(sources, &args.data).await?;
-    let (person, _) = find(&admin, &args.name).await?;
-    match admin.people.remove_person(&person.organization, &person.id).await? {
+    let (person, _) = find(&admin, &args.name, args.organization.as_deref()).await?;
+    let keys = match args.keys_to {
+        Some(owner) => MemberKeys::TakeOver { owner },
+        None => MemberKeys::Revoke,
+    };
+    let (removal, ended) = admin.people.remove_person(&person.organization, &person.id, &keys).await?;
+    match removal {
         Removal::Done => {}
         Removal::NoSuchPerson => bail!("{} was removed already", person.name),
         Removal::LastOwner => bail!(
             "{} is the only owner: invite another first, with `docwright user invite --role owner`",
             person.name
         ),
+        Removal::NoSuchOwner => {
+            bail!("--keys-to names an owner of the same organization who stays; see `docwright user list`")
+        }
     }
     note(&admin, &person.organization, "removed", &person.name).await?;
     output::say(format!("Removed {}, who is signed out everywhere.", person.name));
+    keys_ended(&admin, &person, &keys, &ended).await
+}
+
+/// Lists the person's API keys, and what became of them.
+async fn keys_ended(
+    admin: &Admin,
+    person: &Person,
+    keys: &MemberKeys,
+    ended: &[KeyRef],
+) -> anyhow::Result<()> {
+    for key in ended {
+        let (what, about) = match keys {
+            MemberKeys::Revoke => ("revoked the key", format!("{key} of {}", person.name)),
+            MemberKeys::TakeOver { owner } => {
+                ("handed over the key", format!("{key} of {} to {owner}", person.name))
+            }
+        };
+        note(admin, &person.organization, what, &about).await?;
+        match keys {
+            MemberKeys::Revoke => output::say(format!("Revoked the API key {key}.")),
+            MemberKeys::TakeOver { owner } => output::say(format!("The API key {key} is {owner}'s now.")),
+        }
+    }
     Ok(())
 }
 
 async fn password(sources: &Sources, args: UserPassword) -> anyhow::Result<()> {
     let admin = open(sources, &args.data).await?;
-    let (person, _) = find(&admin, &args.name).await?;
+    let (person, others) = find(&admin, &args.name, args.organization.as_deref()).await?;
     let text = read(&args.password_file)?;
-    let password = parse_password(text.trim_end_matches(['\n', '\r'])).map_err(|why| anyhow!(why))?;
-    admin.people.set_password(&person.id, &Passwords::new().hash(password).await?).await?;
+    let text = text.trim_end_matches(['\n', '\r']);
+    let password = parse_password(text, &person.name).map_err(|why| anyhow!(why))?;
+    let hash = Passwords::new().hash_beside(password, &others).await?;
+    admin.people.set_password(&person.id, &hash).await?;
     note(&admin, &person.organization, "set the password of", &person.name).await?;
     output::say(format!("{} has a new password, and is signed out everywhere.", person.name));
     Ok(())
@@ -104,8 +140,24 @@ fn read(path: &Path) -> anyhow::Result<String> {
     }
 }
 
-async fn find(admin: &Admin, name: &str) -> anyhow::Result<(Person, PasswordHash)> {
-    let found = admin.people.person_named(name).await?;
+/// The person of that name, with the passwords that others of the same name have.
+async fn find(
+    admin: &Admin,
+    name: &str,
+    organization_name: Option<&str>,
+) -> anyhow::Result<(Person, Vec<PasswordHash>)> {
+    let named = match organization_name {
+        Some(name) => Some(organization(admin, Some(name)).await?.id),
+        None => None,
+    };
+    let all = admin.people.people_named(name).await?;
+    let (mut fitting, others): (Vec<_>, Vec<_>) = all
+        .into_iter()
+        .partition(|(person, _)| named.as_ref().is_none_or(|named| person.organization == *named));
+    if fitting.len() > 1 {
+        bail!("several organizations have somebody named {name}: say --organization");
+    }
+    let found = fitting.pop().map(|(person, _)| (person, others.into_iter().map(|(_, hash)| hash).collect()));
     found.with_context(|| format!("nobody has the name {name}; see `docwright user list`"))
 }
 

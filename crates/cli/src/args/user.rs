@@ -17,10 +17,14 @@ pub(crate) enum UserCommand {
     Invitations(List),
     /// Withdraws an invitation: its link works no more
     Withdraw(WithdrawInvitation),
-    /// Removes a person and ends their sessions
+    /// Removes a person, ends their sessions and revokes the API keys that they made
     Remove(RemoveUser),
     /// Sets a person's password anew and ends their sessions
     Password(UserPassword),
+    /// Lists the sessions that began with a link of `docwright login`
+    Sessions(List),
+    /// Ends such a session
+    EndSession(EndSession),
 }
 
 #[derive(Arguments)]
@@ -51,10 +55,25 @@ pub(crate) struct WithdrawInvitation {
 }
 
 #[derive(Arguments)]
+pub(crate) struct EndSession {
+    /// Which one, by the id that `docwright user sessions` shows
+    #[arg(value_name = "SESSION")]
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) data: Data,
+}
+
+#[derive(Arguments)]
 pub(crate) struct RemoveUser {
     /// Whom, by the name they sign in with
     #[arg(value_name = "NAME", value_parser = parse_person_name)]
     pub(crate) name: String,
+    /// An owner who takes over the API keys that they made, instead of revoking them
+    #[arg(long, value_name = "OWNER", value_parser = parse_person_name)]
+    pub(crate) keys_to: Option<String>,
+    /// The organization; needed when several have somebody of that name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) organization: Option<String>,
     #[command(flatten)]
     pub(crate) data: Data,
 }
@@ -64,6 +83,9 @@ pub(crate) struct UserPassword {
     /// Whose, by the name they sign in with
     #[arg(value_name = "NAME", value_parser = parse_person_name)]
     pub(crate) name: String,
+    /// The organization; needed when several have somebody of that name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) organization: Option<String>,
     /// A file that holds the new password; - is standard input
     #[arg(long, value_name = "FILE", default_value = "-")]
     pub(crate) password_file: PathBuf,

@@ -1,4 +1,4 @@
-//! `docwright views`, `visitors`, `report …` and `reclassify`, as `--help` tells them.
+//! `docwright views`, `visitors`, `report …`, `reclassify` and `forget`, as `--help` tells them.
 
 use clap::{Args as Arguments, Subcommand};
 
@@ -83,6 +83,22 @@ pub(crate) struct Reclassify {
     #[arg(long, value_name = "DATE")]
     pub(crate) from: Option<String>,
     /// Print {"events", "changed", "table"} as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Arguments)]
+pub(crate) struct Forget {
+    /// The project's id
+    #[arg(value_name = "PROJECT")]
+    pub(crate) project: String,
+    /// The paths, as a glob: /junk/** (quote it, or your shell expands it)
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) path: String,
+    /// Remove them without asking
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Print {"views", "pages", "removed"} as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -166,6 +166,7 @@ fn tell(job: &AgentJob) -> anyhow::Result<()> {
         ("model", &job.model),
         ("pull request", job.pr_link.as_deref().unwrap_or("none")),
         ("created", &job.created_at),
+        ("created by", job.created_by.as_ref().map_or("(not recorded)", |creator| &creator.name)),
     ])
 }
 

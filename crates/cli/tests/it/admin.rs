@@ -335,20 +335,24 @@ fn people_are_invited_listed_given_a_password_and_removed() {
         request.header("content-type", "application/x-www-form-urlencoded").send().unwrap().status().as_u16()
     };
     let token = link.split_once('=').unwrap().1;
-    assert_eq!(post("/join", format!("token={token}&name=ada@acme.dev&password=correct+horse")), 303);
+    assert_eq!(post("/join", format!("token={token}&name=ada@acme.dev&password=correct+horse+battery")), 303);
     assert_eq!(json(home.path(), &["user", "list", "--json"])[0]["role"], "owner");
     std::fs::write(home.path().join("short"), "short\n").unwrap();
     std::fs::write(home.path().join("long"), "another long one\n").unwrap();
     let password = |file| ["user", "password", "ada@acme.dev", "--password-file", file];
-    assert!(refusal(home.path(), &password("short")).1.contains("at least 10"));
+    assert!(refusal(home.path(), &password("short")).1.contains("at least 12"));
+    for (text, sentence) in [("passwordpassword", "easy to guess"), ("ada@acme.dev.ada", "your own name")] {
+        std::fs::write(home.path().join("weak"), text).unwrap();
+        assert!(refusal(home.path(), &password("weak")).1.contains(sentence), "{text}");
+    }
     assert!(run(home.path(), &password("long")).status.success());
     let sign_in = |password: &str| post("/login", format!("name=ada@acme.dev&password={password}"));
-    assert_eq!((sign_in("correct+horse"), sign_in("another+long+one")), (401, 303));
+    assert_eq!((sign_in("correct+horse+battery"), sign_in("another+long+one")), (401, 303));
     let remove = ["user", "remove", "ADA@acme.dev"];
     assert!(refusal(home.path(), &remove).1.contains("ada@acme.dev is the only owner: invite another first"));
     let link = json(home.path(), &["user", "invite", "--role", "owner", "--json"]);
     let token = link["inviteUrl"].as_str().unwrap().split_once('=').unwrap().1.to_owned();
-    assert_eq!(post("/join", format!("token={token}&name=eve@acme.dev&password=correct+horse")), 303);
+    assert_eq!(post("/join", format!("token={token}&name=eve@acme.dev&password=correct+horse+battery")), 303);
     json(home.path(), &["user", "invite", "--json"]);
     let open = json(home.path(), &["user", "invitations", "--json"]);
     assert_eq!((&open[0]["role"], &open[0]["creator"]), (&json!("member"), &json!("command line")));
@@ -369,4 +373,83 @@ fn people_are_invited_listed_given_a_password_and_removed() {
         [&["removed", "withdrew an invitation", "invited", "signed in", joined, "invited"], &first[..]]
             .concat()
     );
+}
+
+#[test]
+fn keys_go_with_their_maker_and_login_links_have_names() {
+    let home = home();
+    let serving = Serving::start(home.path());
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let http =
+        reqwest::blocking::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+    let post = |path: &str, cookie: &str, form: String| {
+        let request = http.post(format!("{}{path}", serving.url)).header("cookie", cookie).body(form);
+        request.header("content-type", "application/x-www-form-urlencoded").send().unwrap()
+    };
+    let session = |answer: &reqwest::blocking::Response| {
+        let cookie = answer.headers()["set-cookie"].to_str().unwrap();
+        cookie.split(';').next().unwrap().to_owned()
+    };
+    let docs = repository(home.path(), &[("a.md".to_owned(), "one".to_owned())]);
+    let project = json(home.path(), &["project", "create", "--name", "D", "--repository", &docs, "--json"]);
+    let keys = format!("/p/{}/keys", project["id"].as_str().unwrap());
+    let mut cookies = Vec::new();
+    for (name, role) in [("ada", "owner"), ("bob", "member"), ("eve", "member")] {
+        let link = json(home.path(), &["user", "invite", "--role", role, "--json"]);
+        let token = link["inviteUrl"].as_str().unwrap().split_once('=').unwrap().1.to_owned();
+        let joined =
+            post("/join", "", format!("token={token}&name={name}@acme.dev&password=correct+horse+battery"));
+        assert_eq!(joined.status(), 303);
+        cookies.push(session(&joined));
+    }
+    for (name, cookie) in ["Ada", "Bob", "Eve"].iter().zip(&cookies) {
+        let page = http.get(&serving.url).header("cookie", cookie).send().unwrap().text().unwrap();
+        let csrf = page.split("name=\"csrf\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+        let made = post(&keys, cookie, format!("csrf={csrf}&name={name}&scope=read&expires=7d"));
+        assert_eq!(made.status(), 200);
+    }
+    run(home.path(), &["key", "create", "--name", "Server"]);
+    let refused = refusal(home.path(), &["user", "remove", "bob@acme.dev", "--keys-to", "eve@acme.dev"]);
+    assert!(refused.1.contains("names an owner of the same organization"), "{}", refused.1);
+    let removed = run(home.path(), &["user", "remove", "bob@acme.dev", "--keys-to", "ada@acme.dev"]);
+    let told = String::from_utf8(removed.stderr).unwrap();
+    assert!(told.contains("The API key Bob (dw_") && told.contains("is ada@acme.dev's now"), "{told}");
+    let removed = run(home.path(), &["user", "remove", "eve@acme.dev", "--organization", "Default"]);
+    let told = String::from_utf8(removed.stderr).unwrap();
+    assert!(told.contains("Revoked the API key Eve (dw_"), "{told}");
+    let all = json(home.path(), &["key", "list", "--json"]);
+    let all = all.as_array().unwrap().iter().filter(|key| key["revokedAt"].is_null());
+    let mut live: Vec<_> =
+        all.map(|key| (key["name"].as_str().unwrap(), key["creator"].as_str().unwrap())).collect();
+    live.sort_unstable();
+    assert_eq!(live, [("Ada", "ada@acme.dev"), ("Bob", "ada@acme.dev"), ("Server", "command line")]);
+
+    let link = json(home.path(), &["login", "--name", "Old laptop", "--json"]);
+    let token = link["loginUrl"].as_str().unwrap().split_once('=').unwrap().1.to_owned();
+    let cookie = session(&post("/login", "", format!("token={token}")));
+    let status = || http.get(&serving.url).header("cookie", &cookie).send().unwrap().status().as_u16();
+    assert_eq!(status(), 200);
+    let sessions = json(home.path(), &["user", "sessions", "--json"]);
+    assert_eq!((&sessions[0]["name"], &sessions[0]["member"]), (&json!("Old laptop"), &json!(null)));
+    let end = ["user", "end-session", sessions[0]["id"].as_str().unwrap()];
+    assert!(run(home.path(), &end).status.success());
+    assert_eq!(status(), 401);
+    assert!(refusal(home.path(), &end).1.contains("see `docwright user sessions`"));
+    let log = json(home.path(), &["audit", "--json"]);
+    let lines: Vec<_> = log
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|deed| format!("{} {}", deed["what"].as_str().unwrap(), deed["about"].as_str().unwrap()))
+        .collect();
+    for line in ["ended the session Old laptop", "made a login link Old laptop", "removed eve@acme.dev"] {
+        assert!(lines.iter().any(|one| one == line), "{line}: {lines:?}");
+    }
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.starts_with("revoked the key Eve (dw_") && line.ends_with("of eve@acme.dev"))
+    );
+    assert!(lines.iter().any(|line| line.starts_with("handed over the key Bob (dw_") && line.ends_with("to ada@acme.dev")));
+    serving.stop();
 }

@@ -112,6 +112,10 @@ async fn a_job_opens_its_pull_request_on_the_host() {
     let again = json(home.path(), &["project", "hook", &id, "--json"]);
     assert_eq!(hook, again, "it stays until somebody wants another");
     assert_ne!(json(home.path(), &["project", "hook", &id, "--rotate", "--json"])["secret"], hook["secret"]);
+    let log = json(home.path(), &["audit", "--json"]);
+    let log: Vec<_> = log.as_array().unwrap().iter().map(|deed| deed["what"].as_str().unwrap()).collect();
+    let hooks = ["rotated the hook secret of", "showed the hook secret of", "made the hook secret of"];
+    assert_eq!(log[..3], hooks);
 
     let serving = Serving::start(home.path());
     let mut client = Client::of(home.path(), &serving);

@@ -13,6 +13,7 @@ mod demo;
 mod directory;
 mod doctor;
 mod exits;
+mod forget;
 mod hosts;
 mod import;
 mod jobs;

@@ -1,6 +1,7 @@
 //! What a start says that cannot be, and what a server does whose disk is full: one sentence, exit 1 and
 //! nothing changed; or 503 until there is room again.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -25,6 +26,7 @@ fn a_start_that_cannot_be_is_one_sentence_and_changes_nothing() {
 
     let wrong = home.path().join("wrong.key");
     std::fs::write(&wrong, "bad1".repeat(16)).unwrap();
+    std::fs::set_permissions(&wrong, std::fs::Permissions::from_mode(0o600)).unwrap();
     let with_key =
         docwright(home.path()).env("DOCWRIGHT_MASTER_KEY_FILE", &wrong).args(SERVE).output().unwrap();
     let told = String::from_utf8(with_key.stderr).unwrap();

@@ -3,7 +3,7 @@
 //! The token goes into one header, for the address it was given for, and nowhere else: no redirect
 //! is followed, and what a host says is repeated without it.
 
-use net::root;
+use net::{Words, root};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{RequestBuilder, Response, StatusCode, Url};
 
@@ -120,7 +120,7 @@ async fn sent(
     let request = request.build().map_err(|error| Error::BadName(root(&error)))?;
     let place = Place::new(&remote.url, &request, token);
     let response = place.patience(remote.http.execute(request)).await?;
-    Ok((place, response))
+    Ok((place.answered(&response), response))
 }
 
 /// An answer that is being read.
@@ -199,7 +199,7 @@ impl Answer {
     }
 
     /// What the host said, without what must not be repeated.
-    pub(super) fn words(&self, said: &[u8]) -> String {
+    pub(super) fn words(&self, said: &[u8]) -> Words {
         self.place.words(&text(said))
     }
 

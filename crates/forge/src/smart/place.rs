@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use machine::Trouble;
-use net::{Refused, Secret, find, root};
+use net::{Refused, Secret, Words, connection_cause, find};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Request, Response, StatusCode, Url};
 use tokio::time::timeout;
@@ -23,17 +23,29 @@ pub(super) struct Place {
     pub(super) host: String,
     /// The token, and the header that is made of it.
     keys: Vec<Secret>,
+    /// Whether its words may be shown, which its address decides.
+    may_quote: bool,
 }
 
 impl Place {
     pub(super) fn new(url: &Url, request: &Request, token: Option<Secret>) -> Self {
         let sent = header(request.headers(), AUTHORIZATION.as_str());
         let sent = Secret::parse(sent.trim_start_matches("Basic "));
-        Self { host: url.authority().to_owned(), keys: token.into_iter().chain(sent).collect() }
+        let keys = token.into_iter().chain(sent).collect();
+        Self { host: url.authority().to_owned(), keys, may_quote: false }
+    }
+
+    /// The same when it is known who answered.
+    pub(super) fn answered(self, response: &Response) -> Self {
+        Self { may_quote: net::may_quote(response), ..self }
     }
 
     /// The host's own words.
-    pub(super) fn words(&self, said: &str) -> String {
+    pub(super) fn words(&self, said: &str) -> Words {
+        Words::new(&self.host, self.harmless(said), self.may_quote)
+    }
+
+    fn harmless(&self, said: &str) -> String {
         let said = self.keys.iter().fold(said.to_owned(), |said, key| said.replace(key.reveal(), "[key]"));
         net::harmless(&said, WORDS)
     }
@@ -61,7 +73,7 @@ impl Place {
             return Error::Machine(trouble);
         }
         let what = if error.is_connect() { "cannot be reached" } else { "broke the connection" };
-        self.later(&format!("{what}: {}", self.words(&root(error))))
+        self.later(&format!("{what}: {}", self.harmless(&connection_cause(error, WORDS))))
     }
 
     pub(super) async fn refusal(&self, service: Service, response: &mut Response) -> Error {
@@ -92,6 +104,7 @@ impl Place {
     fn elsewhere(&self, headers: &HeaderMap) -> String {
         let host = &self.host;
         let place = self.words(headers.get(LOCATION).and_then(|to| to.to_str().ok()).unwrap_or_default());
+        let place = if place.is_hidden() { "" } else { place.text() };
         let place = place.split(['?', '#']).next().unwrap_or_default();
         let parts = ["/info/refs", "/git-upload-pack", "/git-receive-pack"];
         match parts.iter().find_map(|part| place.strip_suffix(part)).unwrap_or(place) {
@@ -128,7 +141,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn silence_is_not_waited_out() {
-        let place = Place { host: "git.test".to_owned(), keys: Vec::new() };
+        let place = Place { host: "git.test".to_owned(), keys: Vec::new(), may_quote: true };
         let told = place.patience(std::future::pending::<reqwest::Result<()>>()).await.unwrap_err();
         assert_eq!(told.to_string(), "git.test said nothing for 120 s");
     }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use machine::Trouble;
+use net::Words;
 use tokio::io::AsyncWriteExt as _;
 
 use super::ask::{self, Answer, Band, Service};
@@ -193,10 +194,10 @@ fn is_of_the_disk(why: &str) -> bool {
     writes.iter().any(|words| why.contains(words))
 }
 
-fn refused(why: &str, said: &str, host: &str, branch: &str) -> Error {
+fn refused(why: &str, said: &Words, host: &str, branch: &str) -> Error {
     let any = |words: &[&str]| words.iter().any(|words| why.contains(words));
     // A branch `a` leaves no room for a branch `a/b`.
-    if said.contains("' exists; cannot create") {
+    if said.text().contains("' exists; cannot create") {
         let first = branch.split('/').next().unwrap_or(branch);
         return Error::Repository(format!(
             "`{branch}` cannot be made while there is a branch `{first}`: rename or delete that one"
@@ -220,6 +221,7 @@ fn refused(why: &str, said: &str, host: &str, branch: &str) -> Error {
             "the commit that `{branch}` starts from is no longer in the repository: start again"
         ));
     }
+    let said = said.to_string();
     let said = said.trim_end_matches("; ").trim_end_matches(';');
     if any(&["unpack", "index-pack", "abnormal exit"]) {
         return Error::Later { sentence: format!("{host} could not keep the push: {said}"), after: None };
@@ -235,7 +237,8 @@ mod tests {
     fn refusals() {
         #[track_caller]
         fn check(why: &str, talk: &str, expected: &str) {
-            let told = refused(why, &format!("{why}; {talk}"), "git.test", "docs/a").to_string();
+            let said = Words::new("git.test", format!("{why}; {talk}"), true);
+            let told = refused(why, &said, "git.test", "docs/a").to_string();
             assert_eq!(told, expected);
         }
         let moved = "`docs/a` was changed by somebody else: fetch it and try again";

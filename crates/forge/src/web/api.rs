@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use machine::Trouble;
-use net::{Refused, Secret, find, root};
+use net::{Refused, Secret, Words, connection_cause, find};
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue, LINK, LOCATION};
 use reqwest::{Method, RequestBuilder, Response, Url};
 use serde::de::DeserializeOwned;
@@ -33,8 +33,10 @@ pub(super) struct Answer {
     pub(super) headers: HeaderMap,
     /// `Null` when there is none, or when a refusal came as something else.
     pub(super) body: Value,
-    /// The host's own words about a failure, fit to be repeated.
-    pub(super) said: String,
+    /// The host's own words about a failure.
+    pub(super) said: Words,
+    /// Whether what the host says may be shown, which its address decides.
+    pub(super) may_quote: bool,
 }
 
 impl Answer {
@@ -102,8 +104,10 @@ impl Line {
         let request = with_headers(request, auth)?;
         let response = request.send().await.map_err(|error| self.broken(&error))?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let may_quote = net::may_quote(&response);
         let bytes = self.read(response).await?;
-        let answer = self.understood(status, headers, &bytes, auth.map(|(_, token)| token))?;
+        let token = auth.map(|(_, token)| token);
+        let answer = self.understood((status, headers), &bytes, token, may_quote)?;
         match trouble::limit(&answer, (self.now)()) {
             Some(after) => Err(self.too_often(after)),
             None if status >= 500 => {
@@ -126,10 +130,10 @@ impl Line {
 
     fn understood(
         &self,
-        status: u16,
-        headers: HeaderMap,
+        (status, headers): (u16, HeaderMap),
         bytes: &[u8],
         token: Option<&Secret>,
+        may_quote: bool,
     ) -> Result<Answer> {
         let is_success = (200..300).contains(&status);
         let body = match serde_json::from_slice(bytes) {
@@ -138,7 +142,8 @@ impl Line {
             Err(_) => Value::Null,
         };
         let said = if is_success { String::new() } else { trouble::words(&body, token) };
-        Ok(Answer { status, headers, body, said })
+        let said = Words::new(&self.host, said, may_quote);
+        Ok(Answer { status, headers, body, said, may_quote })
     }
 
     pub(super) fn no_api(&self) -> Error {
@@ -168,8 +173,8 @@ impl Line {
             _ if error.is_timeout() => {
                 format!("did not answer within {} s", self.limits.wait.as_secs())
             }
-            _ if error.is_connect() => format!("cannot be reached: {}", net::harmless(&root(error), 200)),
-            _ => format!("broke the connection: {}", net::harmless(&root(error), 200)),
+            _ if error.is_connect() => format!("cannot be reached: {}", connection_cause(error, 200)),
+            _ => format!("broke the connection: {}", connection_cause(error, 200)),
         };
         self.later(what, None)
     }
@@ -253,7 +258,7 @@ impl Api {
         if to.origin() != self.root.origin() {
             return None;
         }
-        let there = self.ask(&Method::GET, &to, None).await.ok()?;
+        let there = self.ask(&Method::GET, &to, None).await.ok().filter(|there| there.may_quote)?;
         let url = there.body["html_url"].as_str().or(there.body["web_url"].as_str())?;
         Some(url.to_owned())
     }

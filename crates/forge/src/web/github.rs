@@ -90,7 +90,7 @@ impl GitHub {
             let mut errors = answer.body["errors"].as_array().into_iter().flatten();
             errors.any(|error| error["field"] == field && error["code"] == "invalid")
         };
-        if says(&answer.said, &["already exists"]) {
+        if says(answer.said.text(), &["already exists"]) {
             return Ok(Created::There);
         }
         if is_invalid("head") {
@@ -155,7 +155,8 @@ impl Dialect for GitHub {
     async fn create(&self, new: &NewPull) -> Result<Created> {
         let answer = self.try_to_create(new, new.draft).await?;
         // Not every plan has drafts; a pull request is better than none.
-        let no_drafts = new.draft && answer.status == 422 && says(&answer.said, &["draft pull request"]);
+        let no_drafts =
+            new.draft && answer.status == 422 && says(answer.said.text(), &["draft pull request"]);
         let answer = if no_drafts { self.try_to_create(new, false).await? } else { answer };
         self.created(answer, new)
     }

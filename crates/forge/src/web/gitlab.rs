@@ -1,6 +1,7 @@
 //! GitLab. Its merge requests are pull requests here, known by the number within the project.
 
 use async_trait::async_trait;
+use net::Words;
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -119,7 +120,7 @@ impl GitLab {
         self.api().done(answer).map(drop)
     }
 
-    async fn refusal(&self, project: &Project) -> Result<Option<String>> {
+    async fn refusal(&self, project: &Project, may_quote: bool) -> Result<Option<String>> {
         let place = &self.api().place;
         if place.who == Who::Nobody {
             return Ok(Some(place.wants_token()));
@@ -127,7 +128,10 @@ impl GitLab {
         let (path, advice) = (&place.path, place.advice());
         // Its API goes along with a project that moved; pushing to the old address does not.
         if !project.path_with_namespace.eq_ignore_ascii_case(path) {
-            return Ok(Some(moved(&project.web_url)));
+            return Ok(Some(match may_quote {
+                true => moved(&project.web_url),
+                false => format!("{path} has moved: give the project the new address"),
+            }));
         }
         if project.merge_requests_enabled == Some(false) {
             let told = format!("merge requests are turned off for {path}: turn them on in its settings");
@@ -163,7 +167,7 @@ impl GitLab {
     fn created(&self, answer: Answer, new: &NewPull) -> Result<Created> {
         match answer.status {
             409 => Ok(Created::There),
-            400 | 422 if says(&answer.said, &["source_branch", "source branch"]) => {
+            400 | 422 if says(answer.said.text(), &["source_branch", "source branch"]) => {
                 Ok(Created::NotYet(Error::NoSuchBranch(new.head.clone())))
             }
             400 | 422 => Err(Error::Refused(format!(
@@ -176,16 +180,18 @@ impl GitLab {
     }
 
     /// Why a merge was refused: the status alone does not tell.
-    async fn why_not(&self, number: u64, said: String) -> Result<Merge> {
+    async fn why_not(&self, number: u64, said: Words) -> Result<Merge> {
         let now = self.request(number).await?;
         let status = now.as_ref().and_then(|request| request.detailed_merge_status.as_deref());
         Ok(match (&now, status) {
             (Some(request), _) if request.has_conflicts => Merge::Conflict,
             (_, Some("conflict")) => Merge::Conflict,
-            (_, Some("checking" | "unchecked" | "preparing")) => Merge::NotYet(said),
+            (_, Some("checking" | "unchecked" | "preparing")) => Merge::NotYet(said.to_string()),
             (_, Some("draft_status")) => Merge::No("it is a draft".to_owned()),
-            (_, Some(status)) => Merge::No(format!("{said} ({})", net::harmless(status, 100))),
-            (_, None) => Merge::No(said),
+            (_, Some(status)) if !said.is_hidden() => {
+                Merge::No(format!("{said} ({})", net::harmless(status, 100)))
+            }
+            _ => Merge::No(said.to_string()),
         })
     }
 }
@@ -201,9 +207,10 @@ fn role(project: &Project) -> Option<u64> {
 impl Dialect for GitLab {
     async fn about(&self) -> Result<About> {
         let answer = self.api().get(self.api().at(&[])).await?;
+        let may_quote = answer.may_quote;
         let project: Project = self.api().read(answer)?;
         Ok(About {
-            refusal: self.refusal(&project).await?,
+            refusal: self.refusal(&project, may_quote).await?,
             // One of OAuth does not tell what it is for.
             is_of_token: false,
             is_archived: project.archived,

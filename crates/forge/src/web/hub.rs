@@ -1,5 +1,6 @@
 //! What Gitea and Forgejo have as GitHub has it.
 
+use net::Words;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -53,34 +54,36 @@ pub(super) async fn merge(
     names: (&str, &str),
 ) -> Result<Merge> {
     let (style, guard) = names;
-    let mut said = String::new();
+    let mut said = Words::default();
     for way in ["merge", "squash", "rebase"] {
         let url = api.at(&["pulls", &pull.number.to_string(), "merge"]);
         let body = json!({ style: way, guard: pull.head_commit.as_str() });
         let answer = api.send(method.clone(), url, body).await?;
         match answer.status {
-            405 if says(&answer.said, &["not allowed"]) => said = answer.said,
-            409 if says(&answer.said, &["head out of date", "head branch was modified"]) => {
+            405 if says(answer.said.text(), &["not allowed"]) => said = answer.said,
+            409 if says(answer.said.text(), &["head out of date", "head branch was modified"]) => {
                 return Ok(Merge::Moved);
             }
             // The base moved meanwhile.
-            409 if says(&answer.said, &["push out of date"]) => return Ok(Merge::NotYet(answer.said)),
-            409 if says(&answer.said, &["rejected"]) => return Ok(Merge::No(answer.said)),
+            409 if says(answer.said.text(), &["push out of date"]) => {
+                return Ok(Merge::NotYet(answer.said.to_string()));
+            }
+            409 if says(answer.said.text(), &["rejected"]) => return Ok(Merge::No(answer.said.to_string())),
             // Gitea shows what git said, and says nothing itself.
             409 => return Ok(Merge::Conflict),
             405 => return Ok(no(api, pull, answer.said).await),
             _ => return api.done(answer).map(|_| Merge::Done),
         }
     }
-    Ok(Merge::No(said))
+    Ok(Merge::No(said.to_string()))
 }
 
-async fn no(api: &Api, pull: &PullRequest, said: String) -> Merge {
+async fn no(api: &Api, pull: &PullRequest, said: Words) -> Merge {
     // The words say as much of a draft; only this tells a conflict from it.
-    let is_draft = says(&said, &["draft", "work in progress"]);
+    let is_draft = says(said.text(), &["draft", "work in progress"]);
     match get(api, pull.number).await {
-        _ if says(&said, &["try again later"]) => Merge::NotYet(said),
+        _ if says(said.text(), &["try again later"]) => Merge::NotYet(said.to_string()),
         Ok(Some(now)) if now.mergeable == Some(false) && !is_draft => Merge::Conflict,
-        _ => Merge::No(said),
+        _ => Merge::No(said.to_string()),
     }
 }

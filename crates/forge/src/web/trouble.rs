@@ -76,7 +76,7 @@ pub(super) fn limit(answer: &Answer, now: i64) -> Option<Duration> {
     let is_used_up = ["x-ratelimit-remaining", "ratelimit-remaining"]
         .iter()
         .any(|name| answer.header(name).is_some_and(|left| left.trim() == "0"));
-    let said = answer.said.to_ascii_lowercase();
+    let said = answer.said.text().to_ascii_lowercase();
     let is_secondary = said.contains("secondary rate limit") || said.contains("abuse detection");
     let asked = wait(&answer.headers);
     match answer.status {
@@ -153,13 +153,13 @@ pub(super) fn moved(url: &str) -> String {
 }
 
 fn is_archived(answer: &Answer) -> bool {
-    let said = answer.said.to_ascii_lowercase();
+    let said = answer.said.text().to_ascii_lowercase();
     matches!(answer.status, 403 | 423) && said.contains("archived")
 }
 
 fn unauthorized(place: &Place, answer: &Answer) -> String {
     let host = &place.host;
-    let said = answer.said.to_ascii_lowercase();
+    let said = answer.said.text().to_ascii_lowercase();
     match place.who {
         Who::Nobody => place.wants_token(),
         Who::App => format!("{host} does not let the app in ({}): check its id and its key", answer.said),
@@ -194,9 +194,38 @@ fn not_found(place: &Place) -> String {
 fn sign_on(place: &Place, answer: &Answer) -> String {
     let header = answer.header("x-github-sso").unwrap_or_default();
     let url = header.split_once("url=").map(|(_, url)| harmless(url, QUOTED));
-    let ours = url.filter(|url| url.starts_with(&format!("https://{}/", place.host)));
+    let ours = url.filter(|url| answer.may_quote && url.starts_with(&format!("https://{}/", place.host)));
     let place_to_go = ours.unwrap_or_else(|| "its page of tokens".to_owned());
     format!("the organization of {} wants single sign-on: authorize the token at {place_to_go}", place.path)
+}
+
+/// What scopes and permissions are called. In a private network, a host may name these and nothing else.
+const PERMISSIONS: &[&str] = &[
+    "admin",
+    "administration",
+    "api",
+    "checks",
+    "contents",
+    "issues",
+    "metadata",
+    "organization",
+    "pull_requests",
+    "pulls",
+    "read",
+    "read_api",
+    "read_repository",
+    "read_user",
+    "repo",
+    "repository",
+    "user",
+    "workflows",
+    "write",
+    "write_repository",
+];
+
+fn may_name(answer: &Answer, wanted: &str) -> bool {
+    let is_known = |word: &str| word.is_empty() || PERMISSIONS.contains(&word);
+    answer.may_quote || wanted.split(['=', ',', ':', ';', ' ']).all(is_known)
 }
 
 /// The scope or permission that the token has not, where the host tells.
@@ -205,13 +234,15 @@ fn missing(place: &Place, answer: &Answer) -> Option<String> {
         HostKind::GitHub => missing_scope(answer).or_else(|| missing_permission(answer)),
         HostKind::GitLab => {
             let is_scope = answer.body["error"] == "insufficient_scope";
-            let wanted = answer.body["scope"].as_str().map_or("api".to_owned(), |scope| harmless(scope, 100));
+            let wanted = answer.body["scope"].as_str().filter(|scope| may_name(answer, scope));
+            let wanted = wanted.map_or("api".to_owned(), |scope| harmless(scope, 100));
             is_scope.then(|| format!("the scope `{wanted}`"))
         }
         HostKind::Gitea | HostKind::Forgejo => {
-            let said = &answer.said;
+            let said = answer.said.text();
             said.contains("required scope").then(|| {
                 let listed = said.split_once("required=[").and_then(|(_, rest)| rest.split_once(']'));
+                let listed = listed.filter(|(scopes, _)| may_name(answer, scopes));
                 format!("the scope `{}`", listed.map_or("write:repository", |(scopes, _)| scopes))
             })
         }
@@ -231,10 +262,10 @@ fn missing_scope(answer: &Answer) -> Option<String> {
 
 /// Of its newer ones, and of apps.
 fn missing_permission(answer: &Answer) -> Option<String> {
-    if !answer.said.starts_with("Resource not accessible") {
+    if !answer.said.text().starts_with("Resource not accessible") {
         return None;
     }
-    let wanted = answer.header("x-accepted-github-permissions");
+    let wanted = answer.header("x-accepted-github-permissions").filter(|wanted| may_name(answer, wanted));
     let wanted = wanted.map(|wanted| format!("the permission `{}`", harmless(wanted, 100)));
     Some(wanted.unwrap_or_else(|| "a permission".to_owned()))
 }

@@ -172,6 +172,7 @@ async fn what_is_there_is_not_asked_for_again() {
 async fn counted(host: &str) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
+    net::quote_test_host(listener.local_addr().unwrap());
     let (count, host) = (Arc::new(AtomicUsize::new(0)), host.trim_start_matches("http://").to_owned());
     let counter = Arc::clone(&count);
     tokio::spawn(async move {

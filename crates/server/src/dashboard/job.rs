@@ -7,11 +7,10 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::sse::Event as Sent;
 use axum::response::{IntoResponse, Redirect, Response};
-use store::{Archived, Event, Job, JobId, MAX_ENTRY_BYTES, NewJob, Prompt, Receipt, Terms};
+use store::{Archived, Event, Job, JobId, MAX_ENTRY_BYTES, NewJob, Prompt, Receipt, Status};
 
 use super::jobs::{
-    href, limit_sentence, limited, new_form, once, pull_ref, retry_after, start_once, state, took,
-    with_commas,
+    href, limit_sentence, new_form, once, pull_ref, retry_after, start_once, state, terms, took, with_commas,
 };
 use super::session::{Fields, InProject, Named};
 use super::view::{self, Ended, Section, Step, When, blocks, diff_files, fit, headline};
@@ -80,9 +79,10 @@ pub(crate) async fn transcript(
     Named(id): Named,
 ) -> Result<Response, Oops> {
     let Some(room) = app.answers.take(MAX_ENTRY_BYTES) else { return Ok(busy()) };
-    let Some(lines) = crate::transcript::lines(app, room, at.project.id, JobId(id)).await? else {
-        return Ok(missing("job"));
-    };
+    let (actor, project, id) = (at.visitor.actor(), at.project, JobId(id));
+    let lines = crate::transcript::lines(app.clone(), room, project.id.clone(), id.clone()).await?;
+    let Some(lines) = lines else { return Ok(missing("job")) };
+    crate::transcript::note_download(&app, &actor, &project, &id).await?;
     let file = "attachment; filename=\"transcript.ndjson\"";
     Ok(([(CONTENT_TYPE, "application/x-ndjson"), (CONTENT_DISPOSITION, file)], lines).into_response())
 }
@@ -102,11 +102,10 @@ pub(crate) async fn message(
             return job_page(&app, &at, &id, again(StatusCode::BAD_REQUEST, error.to_string())).await;
         }
     };
-    let terms = limited(&app, &at, once("message", fields.get("once"), &prompt));
-    let mut sent = app.jobs.message(&at.project.id, &id, &prompt, &terms).await?;
+    let this = once(&app, &at, "message", fields.get("once"), &prompt);
+    let mut sent = app.jobs.message(&at.project.id, &id, &prompt, &this).await?;
     if matches!(sent, Some(Receipt::KeyReused)) {
-        let terms = limited(&app, &at, Terms::default());
-        sent = app.jobs.message(&at.project.id, &id, &prompt, &terms).await?;
+        sent = app.jobs.message(&at.project.id, &id, &prompt, &terms(&app, &at)).await?;
     }
     match sent {
         Some(Receipt::LimitReached(usage)) => {
@@ -127,12 +126,16 @@ pub(crate) async fn archive(
     _checked: Fields,
 ) -> Result<Response, Oops> {
     let id = JobId(id);
+    let Some(before) = app.jobs.find(&at.project.id, &id).await? else { return Ok(missing("job")) };
     for _ in 0..ARCHIVE_LOOKS {
         match app.jobs.archive(&at.project.id, &id).await? {
             None => return Ok(missing("job")),
             Some(Archived::Done(_)) => break,
             Some(Archived::Waiting) => tokio::time::sleep(ARCHIVE_LOOK).await,
         }
+    }
+    if before.status != Status::Archived {
+        at.visitor.note(&app, "archived the job", &format!("{} {id}", at.project.name)).await?;
     }
     Ok(Redirect::to(&href(&at.project, &id)).into_response())
 }
@@ -194,6 +197,7 @@ async fn job_page(app: &App, at: &InProject, id: &JobId, shown: Shown) -> Result
         base: job.base_ref.clone(),
         model: job.model.clone(),
         when: when(job.created_at, app.clock.now()),
+        creator: job.created_by.as_ref().map(ToString::to_string),
         duration: took(&job),
         usage: usage(&job, &events),
         steps: events.iter().filter(|event| event.kind != "ended").map(|event| step(event, &job)).collect(),

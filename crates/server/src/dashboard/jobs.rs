@@ -102,7 +102,7 @@ pub(super) async fn start_once(
     new: &NewJob,
     (action, form): (&str, &str),
 ) -> Result<Result<Response, Usage>, Oops> {
-    match app.jobs.insert(new, &limited(app, at, once(action, form, &new.prompt))).await? {
+    match app.jobs.insert(new, &once(app, at, action, form, &new.prompt)).await? {
         Receipt::Replayed(id) => match app.jobs.find(&at.project.id, &JobId(id)).await? {
             Some(job) if job.status == Status::Active => {
                 Ok(Ok(Redirect::to(&href(&at.project, &job.id)).into_response()))
@@ -116,21 +116,22 @@ pub(super) async fn start_once(
 
 /// What a form asks for is done once, as long as it says the same; one that is known by nothing, each time.
 /// A page has several forms: what one of them did is not done by another.
-pub(super) fn once(action: &str, form: &str, prompt: &Prompt) -> Terms {
+pub(super) fn once(app: &App, at: &InProject, action: &str, form: &str, prompt: &Prompt) -> Terms {
     if form.is_empty() || form.len() > MAX_ONCE {
-        return Terms::default();
+        return terms(app, at);
     }
     let mut asked = prompt.as_str().as_bytes().to_vec();
     for Quotation { label, text } in prompt.context() {
         [label, text].into_iter().for_each(|part| asked.extend([b"\0", part.as_bytes()].concat()));
     }
     let once = Once::new(&format!("form {action} {form}"), &asked);
-    Terms { once: Some((once, Render(Arc::new(|job| job.id.0.clone())))), limit: None }
+    Terms { once: Some((once, Render(Arc::new(|job| job.id.0.clone())))), ..terms(app, at) }
 }
 
-/// Jobs and follow-ups count towards the project's limit, whether they come from the API or from the dashboard.
-pub(super) fn limited(app: &App, at: &InProject, terms: Terms) -> Terms {
-    Terms { limit: Some(app.job_limit(&at.project.id.0)), ..terms }
+/// Each time, and in the name of who is signed in. Jobs and follow-ups count towards the project's limit, whether they
+/// come from the API or from the dashboard.
+pub(super) fn terms(app: &App, at: &InProject) -> Terms {
+    Terms { once: None, limit: Some(app.job_limit(&at.project.id.0)), actor: Some(at.visitor.actor()) }
 }
 
 pub(super) fn limit_sentence(usage: &Usage) -> String {
@@ -151,7 +152,7 @@ pub(super) fn new_form() -> String {
 }
 
 async fn start(app: &App, at: &InProject, new: &NewJob) -> Result<Result<Response, Usage>, Oops> {
-    Ok(leading(at, app.jobs.insert(new, &limited(app, at, Terms::default())).await?))
+    Ok(leading(at, app.jobs.insert(new, &terms(app, at)).await?))
 }
 
 /// To the page of the new job.

@@ -1,6 +1,7 @@
 //! Where an invitation leads: a name and a password, and one is in.
 
-use axum::extract::{Request, State};
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::header::{HeaderValue, RETRY_AFTER};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use store::{Invite, NewDeed, Person, StoreError, Token, parse_person_name};
@@ -8,9 +9,11 @@ use store::{Invite, NewDeed, Person, StoreError, Token, parse_person_name};
 use super::login::{MAX_FORM, begin};
 use super::session::{Fields, cookie, outside};
 use super::view::Join;
+use super::wrong::network;
 use super::{Oops, notice, page_with};
+use crate::address::ClientAddress;
+use crate::address_limit::TooOften;
 use crate::app::App;
-use crate::passwords::parse_password;
 use crate::path::query_value;
 
 /// `GET /join?token=…`: uses nothing up.
@@ -24,25 +27,39 @@ pub(crate) async fn show(State(app): State<App>, uri: Uri) -> Result<Response, O
 
 /// `POST /join`
 pub(crate) async fn enter(State(app): State<App>, request: Request) -> Result<Response, Oops> {
-    let before = cookie(request.headers(), &app);
-    let fields = Fields::read(&app, request, MAX_FORM).await.map_err(Oops)?;
+    let (mut parts, body) = request.into_parts();
+    let Ok(ClientAddress(address)) = ClientAddress::from_request_parts(&mut parts, &app).await;
+    let before = cookie(&parts.headers, &app);
+    let fields = Fields::read(&app, Request::from_parts(parts, body), MAX_FORM).await.map_err(Oops)?;
+    if let Err(too_often) = app.tries.count_join(address, fields.get("token")) {
+        return Ok(wait(too_often));
+    }
     let link = Token::received(fields.get("token"));
     // Before the password costs us anything.
     let Some(invite) = app.people.invite(&link).await? else { return Ok(used_up()) };
     let typed = (fields.get("token"), fields.get("name"));
     let parsed = parse_person_name(fields.get("name"));
-    let parsed = parsed.and_then(|name| Ok((name, parse_password(fields.get("password"))?)));
-    let (name, password) = match parsed {
-        Ok(parsed) => parsed,
+    let password = fields.get("password");
+    let parsed = match parsed {
+        Ok(name) => app.passwords.parse(password, &name).await?.map(|()| name),
+        refused => refused,
+    };
+    let name = match parsed {
+        Ok(name) => name,
         Err(sentence) => return join_page(&app, &invite, typed, Some(sentence)).await,
     };
-    let hash = app.passwords.hash(password).await?;
+    // An account of that name in another organization changes neither the answer nor how long it takes.
+    let others = app.people.people_named(&name).await?.into_iter().map(|(_, hash)| hash);
+    let hash = app.passwords.hash_beside(password, &others.collect::<Vec<_>>()).await?;
     let person = match app.people.accept_invite(&link, &name, &hash).await {
         Err(StoreError::Taken(sentence)) => return join_page(&app, &invite, typed, Some(sentence)).await,
         accepted => accepted?,
     };
     let Some(person) = person else { return Ok(used_up()) };
     note(&app, &person, &invite).await?;
+    if let Some(address) = address {
+        app.people.note_network(&person.id, &network(address)).await?;
+    }
     match app.sessions.start_session(&person.id).await? {
         Some(session) => begin(&app, before, &session, None).await,
         None => Ok(used_up()),
@@ -77,6 +94,14 @@ async fn join_page(
         error,
     };
     Ok(page_with(status, &join))
+}
+
+fn wait(too_often: TooOften) -> Response {
+    let seconds = too_often.wait.as_secs() + 1;
+    let message = format!("Nothing was changed. Try again in {seconds} seconds.");
+    let mut response = notice(StatusCode::TOO_MANY_REQUESTS, "That was tried too often", &message);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    response
 }
 
 fn used_up() -> Response {

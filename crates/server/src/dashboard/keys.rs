@@ -47,8 +47,8 @@ pub(crate) async fn create(State(app): State<App>, at: InProject, fields: Fields
         let (error, status) = (Some(too_many(usage)), StatusCode::TOO_MANY_REQUESTS);
         return show(&app, &at, Shown { error, form, status, created: None }).await;
     }
-    let (_, text) = app.accounts.create_key(&new).await?;
-    at.visitor.note(&app, "made the key", &new.name).await?;
+    let (key, text) = app.accounts.create_key(&new).await?;
+    at.visitor.note(&app, "made the key", &key.to_ref().to_string()).await?;
     let created =
         view::NewKey { curl: curl(&app, &at.project, &new, text.reveal()), secret: text.reveal().into() };
     show(&app, &at, Shown { created: Some(created), ..Shown::default() }).await
@@ -65,7 +65,7 @@ pub(crate) async fn revoke(
     let keys = app.accounts.keys(Some(&at.project.organization)).await?;
     let Some(key) = keys.into_iter().find(|key| key.id == id) else { return Ok(missing("key")) };
     if app.accounts.revoke_key(&at.project.organization, &id).await? {
-        at.visitor.note(&app, "revoked the key", &key.name).await?;
+        at.visitor.note(&app, "revoked the key", &key.to_ref().to_string()).await?;
     }
     Ok(Redirect::to(&format!("{}/keys", at.root())).into_response())
 }

@@ -6,17 +6,19 @@ use axum::extract::{FromRequestParts, Request, State};
 use axum::http::header::{HeaderValue, RETRY_AFTER};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
-use store::{NewDeed, Session, Token, parse_person_name};
+use store::{Actor, NewDeed, PasswordHash, Person, PersonId, Session, Token, parse_person_name};
 
 use super::next::Next;
-use super::session::{BY_LINK, Fields, SignedIn, cookie, outside, set_cookie, sign_in_page};
+use super::session::{Fields, SignedIn, cookie, outside, set_cookie, sign_in_page};
 use super::view::Login;
-use super::{Oops, notice, page, wrong};
+use super::wrong::{self, network};
+use super::{Oops, notice, page};
 use crate::address::ClientAddress;
 use crate::address_limit::TooOften;
 use crate::app::App;
 use crate::path::query_value;
 use crate::proxy_hint::Suspicion;
+use crate::sign_in_limit::SignInTry;
 
 /// Nobody is signed in here, so nobody may send much.
 pub(super) const MAX_FORM: usize = 4096;
@@ -86,9 +88,8 @@ pub(super) async fn begin(
 }
 
 async fn note(app: &App, session: &Session, what: &str) -> Result<(), Oops> {
-    let who = session.person.as_ref().map_or(BY_LINK, |person| person.name.as_str());
-    let organization = session.organization.clone();
-    let deed = NewDeed { organization, who: who.into(), what: what.into(), about: String::new() };
+    let (organization, who) = (session.organization.clone(), Actor::of_session(session).to_string());
+    let deed = NewDeed { organization, who, what: what.into(), about: String::new() };
     Ok(app.people.note_deed(&deed).await?)
 }
 
@@ -100,23 +101,59 @@ async fn by_password(
 ) -> Result<Result<Token, Response>, Oops> {
     let (typed, next) = (fields.get("name"), Next::parse(fields.get("next")));
     let name = parse_person_name(typed).unwrap_or_default();
-    if let Err(too_often) = app.tries.count(address, &name) {
+    if let Err(too_often) = app.tries.count_address(address) {
         return Ok(Err(wait(typed, too_often, next.as_ref())));
     }
-    let found = app.people.person_named(&name).await?;
-    let kept = found.as_ref().map(|(_, hash)| hash);
-    let fits = app.passwords.fits(fields.get("password"), kept).await?;
-    let session = match found {
-        Some((person, _)) if fits => app.sessions.start_session(&person.id).await?,
-        Some((person, _)) => {
-            wrong::tell(app, &person, address);
+    let mut accounts = app.people.people_named(&name).await?;
+    let known = known_accounts(app, &name, address).await?;
+    let is_known = |(person, _): &(Person, PasswordHash)| known.contains(&person.id);
+    let this = SignInTry { address, name: &name, is_known: accounts.iter().any(is_known) };
+    if let Err(too_often) = app.tries.count(&this) {
+        return Ok(Err(wait(typed, too_often, next.as_ref())));
+    }
+    // Anybody can have an account of any name, in an organization of their own: strangers' tries at one account lock
+    // nobody out of another, and being known for one gives no more tries at another.
+    if this.is_known && !accounts.iter().all(is_known) && app.tries.count_name(&name).is_err() {
+        accounts.retain(is_known);
+    }
+    let session = match fitting(app, &accounts, fields.get("password")).await? {
+        Some(person) => {
+            app.tries.give_back(&this);
+            if let Some(address) = address {
+                app.people.note_network(&person.id, &network(address)).await?;
+            }
+            app.sessions.start_session(&person.id).await?
+        }
+        None => {
+            // Who mistypes at home is no news for an organization that does not know them from there.
+            let told: Vec<_> = match this.is_known {
+                true => accounts.iter().filter(|one| is_known(one)).cloned().collect(),
+                false => accounts.clone(),
+            };
+            wrong::tell(app, &told, address);
             None
         }
-        None => None,
     };
     let sentence = "The name or the password is wrong.";
     let refused = || sign_in_page(StatusCode::UNAUTHORIZED, typed, Some(sentence), next.as_ref());
     Ok(session.ok_or_else(refused))
+}
+
+/// The accounts of that name that have signed in from this network before.
+async fn known_accounts(app: &App, name: &str, address: Option<IpAddr>) -> Result<Vec<PersonId>, Oops> {
+    let Some(address) = address else { return Ok(Vec::new()) };
+    Ok(app.people.accounts_seen_from(name, &network(address)).await?)
+}
+
+/// The account that the password is of; of several the oldest.
+async fn fitting<'a>(
+    app: &App,
+    accounts: &'a [(Person, PasswordHash)],
+    password: &str,
+) -> Result<Option<&'a Person>, Oops> {
+    let hashes: Vec<_> = accounts.iter().map(|(_, hash)| hash.clone()).collect();
+    let fits = app.passwords.fitting(password, &hashes).await?;
+    Ok(accounts.iter().zip(fits).find(|(_, fits)| *fits).map(|((person, _), _)| person))
 }
 
 fn wait(name: &str, too_often: TooOften, next: Option<&Next>) -> Response {
@@ -130,12 +167,13 @@ fn wait(name: &str, too_often: TooOften, next: Option<&Next>) -> Response {
 /// `POST /logout`
 pub(crate) async fn leave(
     State(app): State<App>,
-    _who: SignedIn,
+    who: SignedIn,
     headers: HeaderMap,
     _checked: Fields,
 ) -> Result<Response, Oops> {
     if let Some(session) = cookie(&headers, &app) {
         app.sessions.end_session(&session).await?;
+        who.note(&app, "signed out", "").await?;
     }
     Ok(left(&app))
 }

@@ -3,20 +3,25 @@
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
-use store::{Invite, InviteId, NewInvite, Person, PersonId, Removal, Role};
+use store::{
+    ApiKey, Invite, InviteId, KeyRef, LinkSession, MemberKeys, NewInvite, Person, PersonId, Removal, Role,
+    SessionId,
+};
 
 use super::session::{Fields, SignedIn, set_cookie};
-use super::view::{Form, InviteRow, Me, Outcome, PeoplePage, PersonRow, Section};
+use super::view::{Form, InviteRow, LinkSessionRow, Me, Outcome, PeoplePage, PersonRow, Section};
 use super::{Oops, missing, page, page_with, when, wrong};
 use crate::address::ClientAddress;
 use crate::app::App;
-use crate::passwords::parse_password;
 use crate::path::{query_value, segment};
+use crate::sign_in_limit::SignInTry;
 
 /// Where a person's id stands: `/people/{id}/remove`.
 const PERSON: usize = 2;
 /// Where an invitation's stands: `/people/invitations/{id}/withdraw`.
 const INVITATION: usize = 3;
+/// Where a session's stands: `/people/sessions/{id}/end`.
+const SESSION: usize = 3;
 const LAST_OWNER: &str = "is the only owner, and an organization needs one who can invite people and \
     change settings: make somebody else an owner first, by an invitation.";
 
@@ -68,12 +73,28 @@ pub(crate) async fn withdraw(
     Ok(Redirect::to("/people").into_response())
 }
 
-/// `POST /people/{id}/remove`
-pub(crate) async fn remove(
+/// `POST /people/sessions/{id}/end`: one that began with a login link.
+pub(crate) async fn end_session(
     State(app): State<App>,
     visitor: SignedIn,
     uri: Uri,
     _checked: Fields,
+) -> Result<Response, Oops> {
+    visitor.must_own()?;
+    let id = SessionId(segment(&uri, SESSION).unwrap_or_default());
+    let Some(ended) = app.sessions.end_link_session(&visitor.organization, &id).await? else {
+        return Ok(missing("session"));
+    };
+    visitor.note(&app, "ended the session", &ended.name.unwrap_or(ended.id.0)).await?;
+    Ok(Redirect::to("/people").into_response())
+}
+
+/// `POST /people/{id}/remove`: with the person's API keys, unless `keys` says to take them over.
+pub(crate) async fn remove(
+    State(app): State<App>,
+    visitor: SignedIn,
+    uri: Uri,
+    fields: Fields,
 ) -> Result<Response, Oops> {
     visitor.must_own()?;
     let id = PersonId(segment(&uri, PERSON).unwrap_or_default());
@@ -81,19 +102,41 @@ pub(crate) async fn remove(
     let Some(person) = people.into_iter().find(|person| person.id == id) else {
         return Ok(missing("person"));
     };
-    match app.people.remove_person(&visitor.organization, &id).await? {
-        Removal::NoSuchPerson => Ok(missing("person")),
-        Removal::LastOwner => {
-            let sentence = format!("{} {LAST_OWNER}", person.name);
-            let outcome = Some(Outcome { form: Form::Remove, good: false, sentence });
-            let refused = PeoplePage { outcome, ..people_page(&app, &visitor).await? };
-            Ok(page_with(StatusCode::CONFLICT, &refused))
-        }
+    let keys = match fields.get("keys") {
+        "take_over" => MemberKeys::TakeOver { owner: visitor.who() },
+        _ => MemberKeys::Revoke,
+    };
+    let (removal, ended) = app.people.remove_person(&visitor.organization, &id, &keys).await?;
+    let refusal = match removal {
+        Removal::NoSuchPerson => return Ok(missing("person")),
+        Removal::LastOwner => format!("{} {LAST_OWNER}", person.name),
+        Removal::NoSuchOwner => "Keys are taken over by another owner: have one of them remove you.".into(),
         Removal::Done => {
-            visitor.note(&app, "removed", &person.name).await?;
-            Ok(Redirect::to("/people").into_response())
+            note_removal(&app, &visitor, &person, &keys, &ended).await?;
+            return Ok(Redirect::to("/people").into_response());
         }
+    };
+    let outcome = Some(Outcome { form: Form::Remove, good: false, sentence: refusal });
+    let refused = PeoplePage { outcome, ..people_page(&app, &visitor).await? };
+    Ok(page_with(StatusCode::CONFLICT, &refused))
+}
+
+async fn note_removal(
+    app: &App,
+    visitor: &SignedIn,
+    person: &Person,
+    keys: &MemberKeys,
+    ended: &[KeyRef],
+) -> Result<(), Oops> {
+    visitor.note(app, "removed", &person.name).await?;
+    let what = match keys {
+        MemberKeys::Revoke => "revoked the key",
+        MemberKeys::TakeOver { .. } => "took over the key",
+    };
+    for key in ended {
+        visitor.note(app, what, &format!("{key} of {}", person.name)).await?;
     }
+    Ok(())
 }
 
 /// `POST /people/password`: one's own, by who knows the one before.
@@ -109,19 +152,25 @@ pub(crate) async fn password(
         let refused = PeoplePage { outcome, ..people_page(&app, &visitor).await? };
         Ok(page_with(StatusCode::BAD_REQUEST, &refused))
     };
-    let new = match parse_password(fields.get("new")) {
-        Ok(new) => new,
-        Err(sentence) => return refused(sentence).await,
-    };
-    if app.tries.count(address, &person.name).is_err() {
+    // Who has a session is known, whatever the network is.
+    let this = SignInTry { address, name: &person.name, is_known: true };
+    if app.tries.count_address(address).and_then(|()| app.tries.count(&this)).is_err() {
         return refused("That was tried too often. Try again in a minute.".into()).await;
     }
-    let kept = app.people.person_named(&person.name).await?.map(|(_, hash)| hash);
-    if !app.passwords.fits(fields.get("current"), kept.as_ref()).await? {
-        wrong::tell(&app, &person, address);
+    let new = fields.get("new");
+    if let Err(sentence) = app.passwords.parse(new, &person.name).await? {
+        app.tries.give_back(&this);
+        return refused(sentence).await;
+    }
+    let accounts = app.people.people_named(&person.name).await?;
+    let (own, others): (Vec<_>, Vec<_>) = accounts.into_iter().partition(|(one, _)| one.id == person.id);
+    if !app.passwords.fits(fields.get("current"), own.first().map(|(_, hash)| hash)).await? {
+        wrong::tell(&app, &own, address);
         return refused("That is not your password as it is now.".into()).await;
     }
-    let hash = app.passwords.hash(new).await?;
+    app.tries.give_back(&this);
+    let others: Vec<_> = others.into_iter().map(|(_, hash)| hash).collect();
+    let hash = app.passwords.hash_beside(new, &others).await?;
     app.people.set_password(&person.id, &hash).await?;
     visitor.note(&app, "changed their password", "").await?;
     let session = app.sessions.start_session(&person.id).await?;
@@ -135,7 +184,10 @@ async fn people_page(app: &App, visitor: &SignedIn) -> Result<PeoplePage, Oops> 
     let me = visitor.session.person.as_ref();
     let people = app.people.people(Some(&visitor.organization)).await?;
     let owners = people.iter().filter(|person| person.role == Role::Owner).count();
+    let is_owner = visitor.session.is_owner();
+    let keys = if is_owner { app.accounts.keys(Some(&visitor.organization)).await? } else { Vec::new() };
     let row = |person: Person| PersonRow {
+        keys: keys_of(&keys, &person),
         stays: person.role == Role::Owner && owners == 1,
         is_me: me.is_some_and(|me| me.id == person.id),
         id: person.id.0,
@@ -143,9 +195,15 @@ async fn people_page(app: &App, visitor: &SignedIn) -> Result<PeoplePage, Oops> 
         role: person.role.as_str(),
         since: when(person.created_at, now),
     };
-    let invites = match visitor.session.is_owner() {
-        true => app.people.invites(Some(&visitor.organization)).await?,
-        false => Vec::new(),
+    let invites = if is_owner { app.people.invites(Some(&visitor.organization)).await? } else { Vec::new() };
+    let links =
+        if is_owner { app.sessions.link_sessions(Some(&visitor.organization)).await? } else { Vec::new() };
+    let link = |link: LinkSession| LinkSessionRow {
+        id: link.id.0,
+        name: link.name,
+        member: link.member,
+        since: when(link.created_at, now),
+        until: when(link.expires_at, now),
     };
     let invite = |invite: Invite| InviteRow {
         id: invite.id.0,
@@ -155,11 +213,18 @@ async fn people_page(app: &App, visitor: &SignedIn) -> Result<PeoplePage, Oops> 
     };
     Ok(PeoplePage {
         invites: invites.into_iter().map(invite).collect(),
+        links: links.into_iter().map(link).collect(),
         shell: visitor.shell("People", Section::People),
         me: me.map(|me| Me { name: me.name.clone(), role: me.role.as_str() }),
-        owner: visitor.session.is_owner(),
+        owner: is_owner,
         people: people.into_iter().map(row).collect(),
         link: None,
         outcome: None,
     })
+}
+
+/// The keys that the person made and that still work.
+fn keys_of(keys: &[ApiKey], person: &Person) -> Vec<String> {
+    let own = keys.iter().filter(|key| key.is_live && key.creator.as_deref() == Some(&*person.name));
+    own.map(|key| key.to_ref().to_string()).collect()
 }

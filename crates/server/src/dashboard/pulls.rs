@@ -129,7 +129,11 @@ pub(crate) async fn close(
     _checked: Fields,
 ) -> Result<Response, Oops> {
     let host = host(&app, &at).await?;
+    let before = host.get(parse(&number)).await?;
     let closed = host.close(parse(&number)).await;
+    if closed.is_ok() && before.is_some_and(|pull| pull.state == PullIs::Open) {
+        at.visitor.note(&app, "closed the pull request", &format!("{} #{number}", at.project.name)).await?;
+    }
     settled(&app, &at, &host, parse(&number), closed).await
 }
 

@@ -8,7 +8,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use sha2::{Digest, Sha256};
-use store::{NewDeed, OrganizationId, Project, ProjectId, Session, Token};
+use store::{Actor, NewDeed, OrganizationId, Project, ProjectId, Session, Token};
 use subtle::ConstantTimeEq;
 
 use super::next::Next;
@@ -25,8 +25,6 @@ const NAMED: usize = 4;
 /// The longest prompt, each character encoded the longest way.
 const MAX_FORM: usize = 2 * 1024 * 1024;
 const FORTNIGHT: &str = "1209600";
-/// Whoever signed in by a link of `docwright login` and has no name here.
-pub(super) const BY_LINK: &str = "login link";
 
 /// Somebody with a live session.
 pub(crate) struct SignedIn {
@@ -41,10 +39,18 @@ impl SignedIn {
         Shell { title: title.into(), project: None, current, signed_in: true, csrf: self.csrf.clone() }
     }
 
+    pub(super) fn actor(&self) -> Actor {
+        Actor::of_session(&self.session)
+    }
+
+    /// Who it is, also when another person gets the same name.
+    pub(super) fn identity(&self) -> String {
+        self.session.person.as_ref().map_or_else(|| self.who(), |person| person.id.0.clone())
+    }
+
     /// As it is told to others.
     pub(super) fn who(&self) -> String {
-        let name = self.session.person.as_ref().map(|person| person.name.clone());
-        name.unwrap_or_else(|| BY_LINK.to_owned())
+        self.actor().to_string()
     }
 
     #[expect(clippy::result_large_err, reason = "the refusal is a whole page, made once")]
@@ -56,9 +62,12 @@ impl SignedIn {
 
     /// For those who ask later who it was.
     pub(super) async fn note(&self, app: &App, what: &str, about: &str) -> Result<(), Oops> {
+        Ok(app.people.note_deed(&self.deed(what, about)).await?)
+    }
+
+    pub(super) fn deed(&self, what: &str, about: &str) -> NewDeed {
         let (organization, who) = (self.organization.clone(), self.who());
-        let deed = NewDeed { organization, who, what: what.into(), about: about.into() };
-        Ok(app.people.note_deed(&deed).await?)
+        NewDeed { organization, who, what: what.into(), about: about.into() }
     }
 }
 
@@ -72,6 +81,7 @@ impl FromRequestParts<App> for SignedIn {
         let session = found.ok_or_else(refused)?;
         let organization = session.organization.clone();
         parts.extensions.insert(Owner::Organization(organization.clone()));
+        parts.extensions.insert(session.clone());
         Ok(Self { organization, session, csrf: csrf(&token), token })
     }
 }
@@ -163,13 +173,17 @@ impl FromRequest<App> for Fields {
     type Rejection = Response;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Response> {
-        let expected = cookie(request.headers(), app)
-            .map(|token| csrf(&token))
-            .ok_or_else(|| login_needed(app, None))?;
+        let token = cookie(request.headers(), app).ok_or_else(|| login_needed(app, None))?;
+        let before = request.extensions().get::<Session>().cloned();
         let fields = Self::read(app, request, MAX_FORM).await?;
-        match bool::from(fields.get("csrf").as_bytes().ct_eq(expected.as_bytes())) {
+        if !bool::from(fields.get("csrf").as_bytes().ct_eq(csrf(&token).as_bytes())) {
+            return Err(stale());
+        }
+        // A form can take half a minute to come. Whoever lost the session or the role meanwhile sends it in vain.
+        let now = app.sessions.session(&token).await.map_err(|error| broken(&error.into()))?;
+        match before.is_none() || before == now {
             true => Ok(fields),
-            false => Err(stale()),
+            false => Err(login_needed(app, None)),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a project is: its repository, its jobs, its readers; and its end.
 
+use anyhow::Context;
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -12,7 +13,7 @@ use super::view::{
 };
 use super::{Oops, page, page_with};
 use crate::app::App;
-use crate::hosts::{self, HostKey, is_on_the_web, parse_docs_path};
+use crate::hosts::{self, HostKey, Requested, is_on_the_web, parse_docs_path};
 use crate::origin::parse_site;
 use crate::parse_allow_path;
 use crate::path::query_value;
@@ -48,13 +49,7 @@ pub(crate) async fn repository(
     let token = fields.get("token").trim();
     let key = (!token.is_empty()).then(|| HostKey::new(token));
     let saved = match repository_change(&at, &fields) {
-        Ok(change) if fields.get("test") == "true" => {
-            let found = hosts::check_change(&app.hosts, &at.project, &change, key.as_ref()).await;
-            found.map(|found| Some(format!("It works: jobs start from {} of {}.", found.branch, found.place)))
-        }
-        Ok(change) => {
-            hosts::update(&app.hosts, &*app.accounts, &at.project, change, key.as_ref()).await.map(|_| None)
-        }
+        Ok(change) => save_repository(&app, &at, &change, key.as_ref(), fields.get("test") == "true").await,
         Err(sentence) => Err(anyhow::Error::msg(sentence)),
     };
     let (good, sentence) = match saved {
@@ -70,6 +65,28 @@ pub(crate) async fn repository(
     };
     let settings = Settings { repository: typed, ..settings_page(&app, &at).await? };
     Ok(answered(settings, Card::Repository, good, sentence))
+}
+
+/// Tests the change, and says what came of it; or keeps it.
+async fn save_repository(
+    app: &App,
+    at: &InProject,
+    change: &ProjectChange,
+    key: Option<&HostKey>,
+    only_test: bool,
+) -> anyhow::Result<Option<String>> {
+    // As it is now: somebody may have moved the project while this form came.
+    let before = app.accounts.project(&at.project.id).await?.context("the project is gone")?;
+    let requested = Requested { before: &before, change, key, who: &at.visitor.identity() };
+    if only_test {
+        let found = hosts::check_change(&app.hosts, requested).await?;
+        return Ok(Some(format!("It works: jobs start from {} of {}.", found.branch, found.place)));
+    }
+    let updated = hosts::update(&app.hosts, &*app.accounts, requested).await?;
+    if updated.forgot_token {
+        app.people.note_deed(&at.visitor.deed("forgot the host token of", &updated.project.name)).await?;
+    }
+    Ok(None)
 }
 
 fn repository_change(at: &InProject, fields: &Fields) -> Result<ProjectChange, String> {

@@ -21,7 +21,9 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 pub(crate) use chart::Chart;
 pub(crate) use diff::{DiffFile, diff_files, fit};
 pub(crate) use job::Job;
-pub(crate) use people::{DeedRow, Deeds, Form, InviteRow, Join, Me, Outcome, PeoplePage, PersonRow};
+pub(crate) use people::{
+    DeedRow, Deeds, Form, InviteRow, Join, LinkSessionRow, Me, Outcome, PeoplePage, PersonRow,
+};
 pub(crate) use prose::{Block, blocks, headline};
 pub(crate) use readers::{
     Choice, Filter, LiveLine, MergeRow, NoReaders, Panel, Picker, ReaderList, Readers, Row, Tile,

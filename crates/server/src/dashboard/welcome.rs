@@ -18,7 +18,6 @@ use super::{Oops, keys, page, page_with};
 use crate::app::App;
 use crate::hosts::{self, HostKey, Wanted, parse_docs_path};
 use crate::models::OFFLINE;
-use crate::passwords::parse_password;
 use crate::sample;
 
 /// Tests of models that an organization can ask for: each costs a little.
@@ -52,11 +51,18 @@ pub(crate) async fn account(
         return Ok(Redirect::to("/welcome/repository").into_response());
     };
     let parsed = parse_person_name(typed);
-    let (name, password) = match parsed.and_then(|name| Ok((name, parse_password(fields.get("password"))?))) {
-        Ok(parsed) => parsed,
+    let password = fields.get("password");
+    let parsed = match parsed {
+        Ok(name) => app.passwords.parse(password, &name).await?.map(|()| name),
+        refused => refused,
+    };
+    let name = match parsed {
+        Ok(name) => name,
         Err(sentence) => return Ok(account_page(&visitor, typed, Some(sentence))),
     };
-    let (organization, password) = (visitor.organization.clone(), app.passwords.hash(password).await?);
+    let others = app.people.people_named(&name).await?.into_iter().map(|(_, hash)| hash);
+    let password = app.passwords.hash_beside(password, &others.collect::<Vec<_>>()).await?;
+    let organization = visitor.organization.clone();
     let new = NewPerson { organization, name, role: Role::Owner, password };
     let person = match app.people.create_person(&new).await {
         Err(StoreError::Taken(sentence)) => return Ok(account_page(&visitor, typed, Some(sentence))),
@@ -130,7 +136,7 @@ async fn own_project(app: &App, visitor: &SignedIn, fields: &Fields) -> anyhow::
     let new =
         NewProject { base_ref: branch, docs_path: folder, hosting, ..plain(visitor, name, found.place) };
     let project = app.accounts.create_project(&new).await?;
-    hosts::keep_key(&app.hosts, &project, key.as_ref()).await?;
+    hosts::keep_key(&app.hosts, &project, key.as_ref(), &visitor.who()).await?;
     Ok(project)
 }
 
@@ -207,8 +213,8 @@ async fn done(app: &App, at: &InProject, model: &str) -> Result<Response, Oops> 
         expiry: Expiry::DEFAULT,
         creator: Some(at.visitor.who()),
     };
-    let (_, text) = app.accounts.create_key(&new).await?;
-    at.visitor.note(app, "made the key", &new.name).await?;
+    let (key, text) = app.accounts.create_key(&new).await?;
+    at.visitor.note(app, "made the key", &key.to_ref().to_string()).await?;
     let curl = keys::curl(app, &at.project, &new, text.reveal());
     let key = view::NewKey { curl, secret: text.reveal().into() };
     let shell = at.shell("Ready", Section::Elsewhere);

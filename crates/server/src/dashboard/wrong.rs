@@ -4,17 +4,22 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use store::{NewDeed, Person};
+use store::{NewDeed, PasswordHash, Person};
 
 use crate::app::App;
 
-/// Told once an hour for a name, so that whoever goes on trying fills no log; and behind the answer, so that
+/// Told once an hour for an account, so that whoever goes on trying fills no log; and behind the answer, so that
 /// what is written tells nobody which names there are.
-pub(super) fn tell(app: &App, person: &Person, address: Option<IpAddr>) {
-    if !app.tries.are_told(&person.name) {
-        return;
-    }
+pub(super) fn tell(app: &App, accounts: &[(Person, PasswordHash)], address: Option<IpAddr>) {
     let from = address.map_or("an unknown address".to_owned(), network);
+    for (person, _) in accounts {
+        if app.tries.is_first_report(&format!("wrong password {}", person.id)) {
+            note(app, person, &from);
+        }
+    }
+}
+
+fn note(app: &App, person: &Person, from: &str) {
     let deed = NewDeed {
         organization: person.organization.clone(),
         who: "somebody".into(),
@@ -30,7 +35,7 @@ pub(super) fn tell(app: &App, person: &Person, address: Option<IpAddr>) {
 }
 
 /// Enough to tell one's own office from a stranger, and not whose machine it was.
-fn network(address: IpAddr) -> String {
+pub(super) fn network(address: IpAddr) -> String {
     let bits = if address.is_ipv4() { 24 } else { 48 };
     IpNet::new(address, bits).map_or_else(|_| "an unknown address".into(), |net| net.trunc().to_string())
 }

@@ -5,14 +5,18 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::{access, bounds, coding, directory, home, request_id};
+use super::{access, bounds, coding, directory, headers, home, request_id};
 use crate::app::App;
 
 /// Around everything.
 pub(super) async fn all(State(app): State<App>, request: Request, next: Next) -> Response {
-    let bounded = async |request| match directory::refusal(&app, &request) {
-        Some(refusal) => refusal,
-        None => bounds::around(&app, next.run(request)).await,
+    let bounded = async |request| {
+        let mut response = match directory::refusal(&app, &request) {
+            Some(refusal) => refusal,
+            None => bounds::around(&app, next.run(request)).await,
+        };
+        headers::set_security_headers(&app, response.headers_mut());
+        response
     };
     request_id::around(request, async |request| access::around(&app, request, bounded).await).await
 }

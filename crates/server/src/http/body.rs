@@ -8,6 +8,7 @@ use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 use serde_json::value::RawValue;
+use store::KeyText;
 
 use super::coding::{self, DecodeError};
 use super::error::ApiError;
@@ -31,6 +32,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
         }
         let (parts, body) = request.into_parts();
         let bytes = read(app, &parts, body, MAX_JSON).await?;
+        still_allowed(app, &parts).await?;
         let value = object(&bytes).map_err(|message| ApiError::invalid("invalid_body", message))?;
         Ok(Self(value, bytes))
     }
@@ -64,6 +66,13 @@ pub(crate) async fn read(app: &App, parts: &Parts, body: Body, limit: usize) -> 
         DecodeError::Unread(why) => refused(why),
         DecodeError::Damaged(sentence) => ApiError::invalid("invalid_body", sentence),
     })
+}
+
+/// Whether the key that was checked before the body came still works: a body can take half a minute.
+async fn still_allowed(app: &App, parts: &Parts) -> Result<(), ApiError> {
+    let Some(text) = parts.extensions.get::<KeyText>() else { return Ok(()) };
+    let is_live = app.accounts.key(text).await?.is_some_and(|key| key.is_live);
+    if is_live { Ok(()) } else { Err(ApiError::Unauthorized) }
 }
 
 fn size(bytes: usize) -> String {

@@ -5,7 +5,7 @@ use axum::extract::FromRequestParts;
 use axum::http::Method;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use store::{ApiKey, JobId, KeyText, Project, ProjectId, Scope};
+use store::{Actor, ApiKey, JobId, KeyText, Project, ProjectId, Scope};
 
 use super::access;
 use super::error::ApiError;
@@ -23,6 +23,8 @@ const JOB: usize = 5;
 pub(crate) struct Caller {
     pub(crate) project: Project,
     pub(crate) credential: Credential,
+    /// The key, as it is recorded with what it asks for.
+    pub(crate) actor: Actor,
 }
 
 impl FromRequestParts<App> for Caller {
@@ -45,9 +47,11 @@ impl FromRequestParts<App> for Caller {
                 return Err(ApiError::ScopeTooSmall);
             }
         }
+        let actor = Actor::of_key(&key);
         touch(app, key);
         parts.extensions.insert(Owner::Organization(project.organization.clone()));
-        Ok(Self { project, credential: Credential::Key(text) })
+        parts.extensions.insert(text.clone());
+        Ok(Self { project, credential: Credential::Key(text), actor })
     }
 }
 

@@ -1,6 +1,6 @@
 //! A page view as the reader's browser tells it, one at a time and without a key.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use axum::extract::{Request, State};
 use axum::http::header::{
@@ -72,7 +72,8 @@ fn event(app: &App, headers: &HeaderMap, address: Option<IpAddr>, body: &[u8]) -
         referrer: view.referrer,
         event_id: view.event_id,
         user_agent: user_agent.map(|text| text.into_owned()),
-        ip: address.map(|address| address.to_string()),
+        // Those whose address a proxy does not tell are one sender.
+        ip: Some(address.unwrap_or(Ipv4Addr::UNSPECIFIED.into()).to_string()),
         scripted: true,
         ..RawEvent::default()
     };

@@ -10,10 +10,10 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use failpoints::around;
 use store::{
-    Archived, Filter, Job, NewJob, Once, Project, Prompt, PromptError, Quotation, Receipt, Render, Status,
-    Terms,
+    Actor, Archived, Filter, Job, NewDeed, NewJob, Once, Project, Prompt, PromptError, Quotation, Receipt,
+    Render, Status, Terms,
 };
-use wire::{AgentJob, CreateJob, FollowUp, JobList, Source};
+use wire::{AgentJob, CreateJob, FollowUp, JobCreator, JobList, Source};
 
 use super::body::Json;
 use super::caller::{Caller, JobPath};
@@ -37,7 +37,7 @@ pub(super) async fn create(
     Json(body, bytes): Json<CreateJob>,
 ) -> Result<Response, ApiError> {
     let new = new_job(&app, &caller.project, body)?;
-    let terms = terms(&app, &caller.project, &headers, &bytes)?;
+    let terms = terms(&app, &caller, &headers, &bytes)?;
     let receipt = around("insert", app.jobs.insert(&new, &terms)).await?;
     let mut response = answer(&app, &caller.project, receipt, StatusCode::CREATED)?;
     if let Some(id) = response.extensions_mut().remove::<store::JobId>() {
@@ -90,7 +90,7 @@ pub(super) async fn message(
     Json(body, bytes): Json<FollowUp>,
 ) -> Result<Response, ApiError> {
     let prompt = prompt(&body.prompt, body.context)?;
-    let terms = terms(&app, &caller.project, &headers, &bytes)?;
+    let terms = terms(&app, &caller, &headers, &bytes)?;
     let receipt = around("message", app.jobs.message(&caller.project.id, &id, &prompt, &terms)).await?;
     answer(&app, &caller.project, receipt.ok_or(ApiError::NoSuchJob)?, StatusCode::OK)
 }
@@ -101,15 +101,31 @@ pub(super) async fn archive(
     caller: Caller,
     JobPath(id): JobPath,
 ) -> Result<Answer<AgentJob>, ApiError> {
+    let before = app.jobs.find(&caller.project.id, &id).await?.ok_or(ApiError::NoSuchJob)?;
+    let mut is_noted = before.status == Status::Archived;
     for _ in 0..ARCHIVE_LOOKS {
         let archived = around("archive", app.jobs.archive(&caller.project.id, &id)).await?;
-        match archived.ok_or(ApiError::NoSuchJob)? {
+        let archived = archived.ok_or(ApiError::NoSuchJob)?;
+        if !std::mem::replace(&mut is_noted, true) {
+            note_archive(&app, &caller, &before).await?;
+        }
+        match archived {
             Archived::Done(job) => return Ok(Answer(agent_job(&app, &caller.project, &job))),
             Archived::Waiting => tokio::time::sleep(ARCHIVE_LOOK).await,
         }
     }
     // The wish is kept: whoever looks for work next carries it out.
     Err(ApiError::Busy)
+}
+
+async fn note_archive(app: &App, caller: &Caller, job: &Job) -> Result<(), ApiError> {
+    let deed = NewDeed {
+        organization: caller.project.organization.clone(),
+        who: caller.actor.to_string(),
+        what: "archived the job".into(),
+        about: format!("{} {}", caller.project.name, job.id),
+    };
+    Ok(app.people.note_deed(&deed).await?)
 }
 
 /// `GET /v2/agent/{projectId}/job/{id}/diff`
@@ -163,12 +179,13 @@ fn not_allowed(allowed: &[&str]) -> String {
     }
 }
 
-fn terms(app: &App, project: &Project, headers: &HeaderMap, body: &[u8]) -> Result<Terms, ApiError> {
+fn terms(app: &App, caller: &Caller, headers: &HeaderMap, body: &[u8]) -> Result<Terms, ApiError> {
     let once = idempotency::key(headers)?.map(|key| {
-        let (app, project) = (app.clone(), project.clone());
+        let (app, project) = (app.clone(), caller.project.clone());
         (Once::new(&key, body), Render(Arc::new(move |job| render(&app, &project, job))))
     });
-    Ok(Terms { once, limit: Some(app.job_limit(&project.id.0)) })
+    let (limit, actor) = (app.job_limit(&caller.project.id.0), caller.actor.clone());
+    Ok(Terms { once, limit: Some(limit), actor: Some(actor) })
 }
 
 fn answer(app: &App, project: &Project, receipt: Receipt, status: StatusCode) -> Result<Response, ApiError> {
@@ -206,5 +223,15 @@ fn agent_job(app: &App, project: &Project, job: &Job) -> AgentJob {
         pr_link: job.pr_link.clone(),
         created_at: rfc3339(job.created_at),
         archived_at: job.archived_at.map(rfc3339),
+        created_by: job.created_by.as_ref().map(creator),
     }
+}
+
+fn creator(actor: &Actor) -> JobCreator {
+    let (r#type, name, key_prefix) = match actor {
+        Actor::Member { name } => ("member", name, None),
+        Actor::LoginLink { name } => ("loginLink", name, None),
+        Actor::ApiKey { name, prefix, .. } => ("apiKey", name, Some(prefix.clone())),
+    };
+    JobCreator { r#type: r#type.into(), name: name.clone(), key_prefix }
 }

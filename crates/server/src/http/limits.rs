@@ -4,7 +4,7 @@ use axum::extract::FromRequestParts;
 use axum::http::header::{HeaderValue, RETRY_AFTER};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
-use store::{Limit, Project, StoreError, Usage};
+use store::{Limit, Project, ProjectId, StoreError, Usage};
 
 use super::caller::visible_project_id;
 use super::error::ApiError;
@@ -33,6 +33,25 @@ impl FromRequestParts<App> for RoomForJob {
         }
         let Some(project) = visible_project_id(parts) else { return Ok(Self) };
         room(app, &app.job_limit(&project)).await?;
+        Ok(Self)
+    }
+}
+
+/// There is room for one more question about page views. Asked before a body is looked at.
+pub(crate) struct RoomForRead;
+
+impl FromRequestParts<App> for RoomForRead {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let id = visible_project_id(parts).map(ProjectId);
+        let project = match &id {
+            Some(id) => app.accounts.project(id).await?,
+            None => None,
+        };
+        if let Some(project) = project {
+            room(app, &reads(app, &project)).await?;
+        }
         Ok(Self)
     }
 }

@@ -148,13 +148,17 @@ pub(super) async fn reclassify(
     let (asked, ()) = Asked::of(&app, &caller, (&uri, &headers), |_, _| ()).await?;
     let from = asked.range.from().unwrap_or_default();
     let done = app.reports.reclassify(&caller.project.id.0, from).await?;
-    let day = |at: i64| moment(at).chars().take("2026-11-15".len()).collect();
     Ok(asked.whole(Answer(Reclassified {
         events: done.events,
         changed: done.changed,
         table: agents_version().into(),
         next: done.next.map(day),
     })))
+}
+
+/// The date of a moment.
+pub(super) fn day(at: i64) -> String {
+    moment(at).chars().take("2026-11-15".len()).collect()
 }
 
 fn interval(query: &mut Query<'_>) -> Interval {

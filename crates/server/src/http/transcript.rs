@@ -18,6 +18,9 @@ pub(super) async fn show(
 ) -> Result<impl IntoResponse, ApiError> {
     app.jobs.find(&caller.project.id, &id).await?.ok_or(ApiError::NoSuchJob)?;
     let room = app.answers.take(MAX_ENTRY_BYTES).ok_or(ApiError::Busy)?;
-    let lines = transcript::lines(app, room, caller.project.id, id).await?.ok_or(ApiError::NoSuchJob)?;
+    let Caller { project, actor, .. } = caller;
+    let lines = transcript::lines(app.clone(), room, project.id.clone(), id.clone()).await?;
+    let lines = lines.ok_or(ApiError::NoSuchJob)?;
+    transcript::note_download(&app, &actor, &project, &id).await?;
     Ok(([(CONTENT_TYPE, "application/x-ndjson")], lines))
 }

@@ -20,7 +20,7 @@ pub(super) async fn events(
     JobPath(id): JobPath,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let Caller { project, credential } = caller;
+    let Caller { project, credential, .. } = caller;
     if !wants_stream(&headers) {
         let events = app.jobs.events(&project.id, &id, 0).await?.ok_or(ApiError::NoSuchJob)?;
         return Ok(Answer(events.into_iter().map(job_event).collect::<Vec<_>>()).into_response());

@@ -53,6 +53,10 @@ impl<V: Views> Views for Counted<V> {
         self.views.forget(project).await
     }
 
+    async fn checkpoint(&self) -> Result<bool, Failure> {
+        self.views.checkpoint().await
+    }
+
     async fn close(&self) {
         self.views.close().await;
     }

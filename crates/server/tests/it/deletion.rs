@@ -1,8 +1,10 @@
 //! A project that is deleted leaves nothing behind, wherever its server was stopped meanwhile.
 
+use std::path::Path;
+
 use jiff::SignedDuration;
 use serde_json::json;
-use server::{do_chores, make_room};
+use server::{Admin, Settings, do_chores, make_room};
 
 use crate::support::{TestServer, git};
 
@@ -86,4 +88,50 @@ async fn caches_that_take_too_much_room_go_and_come_back() {
     server.run_queued_jobs().await;
     assert_eq!(server.job(&team, &job["id"]).await["status"], "completed");
     assert!(cache.is_dir());
+}
+
+/// Files below a folder that have some bytes in them.
+fn files_with(folder: &Path, text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files_with(&path, text));
+        } else if std::fs::read(&path).unwrap().windows(text.len()).any(|bytes| bytes == text.as_bytes()) {
+            found.push(path.file_name().unwrap().to_string_lossy().into_owned());
+        }
+    }
+    found.sort();
+    found
+}
+
+#[tokio::test]
+async fn a_deleted_project_leaves_no_text_in_any_file() {
+    const SECRET: &str = "zebra-quartz-7361";
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[("a.md", "one\n")]).await;
+    let other = server.team("globex", &[("a.md", "one\n")]).await;
+    for team in [&team, &other] {
+        for n in 0..20 {
+            server.create_job(team, &format!("Replace \"one\" with \"{SECRET}-{n}\".")).await;
+        }
+        let read = |n: u32| json!({ "path": format!("/{SECRET}/{n}"), "userAgent": "Claude-User/1.0" });
+        let events: Vec<_> = (0..500).map(read).collect();
+        let path = format!("/v1/analytics/{}/events", team.project.id);
+        assert_eq!(server.post(&team.key, &path, &json!(events)).await.status, 202);
+    }
+    server.run_queued_jobs().await;
+    let data = server.data();
+    assert!(files_with(&data, SECRET).iter().any(|name| name.starts_with("docwright.db")));
+    assert!(files_with(&data, SECRET).iter().any(|name| name.starts_with("views.db")));
+
+    // As the command does it, beside the server.
+    let admin = Admin::open(&Settings::new(data.clone()), server.clock.clone()).await.unwrap();
+    for team in [&team, &other] {
+        assert!(admin.upkeep.delete_project(&team.project.id).await.unwrap());
+    }
+    admin.upkeep.close().await;
+    server.clock.advance(SignedDuration::from_mins(2));
+    do_chores(&server.app).await;
+    assert_eq!(files_with(&data, SECRET), Vec::<String>::new());
 }

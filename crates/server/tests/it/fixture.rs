@@ -105,7 +105,7 @@ async fn every_recorded_answer_is_given_again(opened: &Opened) {
         } else if !recorded["body"].is_null() {
             let can_grow = active.iter().any(|job| path.contains(job));
             let found = compare::body(&found, &opened.server.url, opened.text("publicUrl"));
-            wrong.extend(compare::differences(path, &recorded["body"], &found, can_grow));
+            wrong.extend(compare::differences(path, &compare::recorded(recorded), &found, can_grow));
         }
     }
     assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));

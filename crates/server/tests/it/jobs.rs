@@ -14,7 +14,7 @@ async fn a_job_opens_a_pull_request() {
     assert_eq!(created["source"]["ref"], format!("docwright/{id}"));
     let mut fields: Vec<_> = created.as_object().unwrap().keys().collect();
     fields.sort();
-    assert_eq!(fields, ["archivedAt", "createdAt", "id", "model", "prLink", "source", "status"]);
+    assert_eq!(fields, ["archivedAt", "createdAt", "createdBy", "id", "model", "prLink", "source", "status"]);
 
     server.run_queued_jobs().await;
     let job = server.job(&team, &created["id"]).await;

@@ -151,7 +151,7 @@ async fn a_job_waits_when_the_database_is_full_in_the_middle_of_its_run() {
     let files: Vec<_> = pages.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
     let team = server.team("acme", &[&files[..], FILES].concat()).await;
     let job = server.create_job(&team, PROMPT).await;
-    disk.fill_up_to(256);
+    disk.fill_up_to(1_024);
     for _ in 0..3 {
         waits_for(&server, &team, &job, "disk_full", "The disk of the data directory is full. Make room")
             .await;

@@ -54,7 +54,7 @@ async fn an_invitation_leads_to_a_person_who_can_sign_in_again() {
             && refused.body.contains("value=\"bob\"")
     );
     let short = send(enter("bob@acme.dev", "short")).await;
-    assert!(short.status == 400 && short.body.contains("at least 10 characters"));
+    assert!(short.status == 400 && short.body.contains("at least 12 characters"));
     let bob = Browser::with(&server, &send(enter(" Bob@Acme.dev", PASSWORD)).await);
     assert!(bob.get("/people").await.body.contains("bob@acme.dev, member"));
     assert_eq!(send(enter("eve@acme.dev", PASSWORD)).await.status, 410);
@@ -137,7 +137,7 @@ async fn a_password_is_changed_by_who_knows_it() {
         async |current, new| ada.post("/people/password", &[("current", current), ("new", new)]).await;
     let wrong = change("wrong", "another long one").await;
     assert!(wrong.status == 400 && wrong.body.contains("not your password"));
-    assert!(change(PASSWORD, "short").await.body.contains("at least 10"));
+    assert!(change(PASSWORD, "short").await.body.contains("at least 12"));
     let changed = change(PASSWORD, "another long one").await;
     assert_eq!(changed.status, 303);
     assert_eq!((ada.get("/").await.status, elsewhere.get("/").await.status), (401, 401));

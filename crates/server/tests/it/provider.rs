@@ -43,6 +43,7 @@ pub(crate) const KEY: &str = "sk-proj-Vq7Lr2Tz9XwKb4Nd8Hc1Mf6Pj3Gs5Ya0";
 impl FakeProvider {
     pub(crate) async fn start(turns: impl IntoIterator<Item = Turn>) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        net::quote_test_host(listener.local_addr().unwrap());
         let provider = Self {
             url: format!("http://{}", listener.local_addr().unwrap()),
             turns: Arc::new(Mutex::new(turns.into_iter().collect())),

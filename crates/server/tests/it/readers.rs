@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use reqwest::Method;
 use serde_json::{Value, json};
 use traffic::{
-    Agents, Failure, Interval, Live, NotFound, Portion, Range, Reclassified, Referrers, Reports, Series,
-    SeriesError,
+    Agents, Failure, Interval, Live, NotFound, PathGlob, Portion, Range, Reclassified, Referrers, Removed,
+    Reports, Series, SeriesError,
 };
 
 use crate::pages::Browser;
@@ -277,6 +277,9 @@ impl Reports for Slow {
         std::future::pending().await
     }
     async fn reclassify(&self, _: &str, _: i64) -> Result<Reclassified, Failure> {
+        std::future::pending().await
+    }
+    async fn forget_paths(&self, _: &str, _: &PathGlob, _: i64, _: bool) -> Result<Removed, Failure> {
         std::future::pending().await
     }
 }

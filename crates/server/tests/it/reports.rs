@@ -208,20 +208,26 @@ async fn every_report_is_also_a_file() {
         assert!(!answer.header("ratelimit").is_empty());
         answer.body
     };
-    let views =
-        "path,human,ai,total\r\n/guide,2,0,2\r\n/,1,0,1\r\n\"/a,\"\"b\"\"\",1,0,1\r\n/guide/a,0,1,1\r\n";
+    let views = "path,human,ai,total\r\n\"/guide\",2,0,2\r\n\"/\",1,0,1\r\n\"/a,\"\"b\"\"\",1,0,1\r\n\"/guide/a\",0,1,1\r\n";
     assert_eq!(file("views?format=csv", "views").await, views);
     assert_eq!(
         file("views?format=csv&limit=1&offset=3", "views").await,
-        "path,human,ai,total\r\n/guide/a,0,1,1\r\n"
+        "path,human,ai,total\r\n\"/guide/a\",0,1,1\r\n"
     );
-    assert!(file("referrers?format=csv", "referrers").await.contains("\r\n'=cmd,1,0,1\r\n"), "no formula");
+    assert!(
+        file("referrers?format=csv", "referrers").await.contains("\r\n\"'=cmd\",1,0,1\r\n"),
+        "no formula"
+    );
     assert_eq!(
         file("not-found?format=csv", "not-found").await,
-        "path,human,ai,total,referrers\r\n/setup,1,1,2,chatgpt.com/c/1\r\n"
+        "path,human,ai,total,referrers\r\n\"/setup\",1,1,2,\"chatgpt.com/c/1\"\r\n"
     );
-    assert!(file("agents?format=csv", "agents").await.contains("\r\nOpenAI,ChatGPT-User,assistant,1\r\n"));
-    assert!(file("series?format=csv", "series").await.contains("\r\n2026-03-01T00:00:00.000Z,3,0,3\r\n"));
+    assert!(
+        file("agents?format=csv", "agents")
+            .await
+            .contains("\r\n\"OpenAI\",\"ChatGPT-User\",\"assistant\",1\r\n")
+    );
+    assert!(file("series?format=csv", "series").await.contains("\r\n\"2026-03-01T00:00:00.000Z\",3,0,3\r\n"));
     assert_eq!(file("live?format=csv", "live").await.lines().count(), 31);
     assert_eq!(file("visitors?format=csv", "visitors").await.lines().count(), 5);
     docs.refused("views?format=xml", "format must be one of json, csv").await;
@@ -237,7 +243,7 @@ async fn a_file_of_many_pages_comes_whole() {
     let request = docs.server.request(Method::GET, &path).bearer_auth(&docs.team.key);
     let file = send(request.header("accept", "text/csv")).await;
     assert_eq!(file.body.lines().count(), 2001);
-    assert!(file.body.ends_with("/page/1999,1,0,1\r\n"));
+    assert!(file.body.ends_with("\"/page/1999\",1,0,1\r\n"));
     assert_eq!(file.header("content-length"), "", "it is sent as it is made");
 }
 

@@ -21,18 +21,21 @@ async fn from_the_first_link_to_a_job() {
     let browser = newcomer(&server).await;
     assert!(browser.get("/welcome").await.body.contains("go on signing in by link"));
     let account = |name: &'static str, password: &'static str| [("name", name), ("password", password)];
-    let refused = browser.post("/welcome/account", &account("ada", "correct horse")).await;
+    let refused = browser.post("/welcome/account", &account("ada", "correct horse battery")).await;
     assert!(
         refused.status == 400
             && refused.body.contains("an address such as")
             && refused.body.contains("value=\"ada\"")
     );
     assert_eq!(browser.post("/welcome/account", &account("ada@acme.dev", "short")).await.status, 400);
-    let made = browser.post("/welcome/account", &account("ada@acme.dev", "correct horse")).await;
+    let made = browser.post("/welcome/account", &account("ada@acme.dev", "correct horse battery")).await;
     assert_eq!(browser.get("/").await.status, 401, "the session goes on under a new token");
     let browser = Browser::with_cookie(&server, &made);
     assert_eq!(browser.get("/welcome").await.header("location"), "/welcome/repository");
-    assert_eq!(browser.post("/welcome/account", &account("eve@acme.dev", "correct horse")).await.status, 303);
+    assert_eq!(
+        browser.post("/welcome/account", &account("eve@acme.dev", "correct horse battery")).await.status,
+        303
+    );
     assert_eq!(server.app.people.people(None).await.unwrap().len(), 1);
 
     let repository = server.data().join("docs.git");
@@ -78,14 +81,14 @@ async fn the_sample_is_a_project_whose_faults_can_be_mended() {
 async fn who_has_no_business_there_makes_no_project() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
-    let password = server.app.passwords.hash("correct horse").await.unwrap();
+    let password = server.app.passwords.hash("correct horse battery").await.unwrap();
     for (name, role) in [("ada@acme.dev", store::Role::Owner), ("bob@acme.dev", store::Role::Member)] {
         let organization = team.organization.id.clone();
         let new = store::NewPerson { organization, name: name.into(), role, password: password.clone() };
         server.app.people.create_person(&new).await.unwrap();
     }
     let enter = async |name: &str| {
-        let form = [("name", name), ("password", "correct horse")];
+        let form = [("name", name), ("password", "correct horse battery")];
         Browser::with(&server, &send(server.request(Method::POST, "/login").form(&form)).await)
     };
     let (ada, bob) = (enter("ada@acme.dev").await, enter("bob@acme.dev").await);

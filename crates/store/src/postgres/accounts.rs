@@ -1,9 +1,9 @@
 use async_trait::async_trait;
-use sqlx::Row;
 use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row};
 
 use super::reads::Reads;
-use super::{PostgresStore, text, time, time_or_none, write};
+use super::{PostgresStore, in_time, text, time, time_or_none, write};
 use crate::kept::{damaged, from_json, from_ms, to_json};
 use crate::key::is_live;
 use crate::{
@@ -84,7 +84,13 @@ impl Accounts for PostgresStore {
                 .bind(key.created_at.as_millisecond())
                 .bind(key.expires_at.map(|at| at.as_millisecond()))
                 .bind(&key.creator);
-        self.execute(insert).await?;
+        in_time(async {
+            let mut tx = self.begin().await?;
+            check_maker(&mut tx, new).await?;
+            insert.execute(&mut *tx).await?;
+            Ok(tx.commit().await?)
+        })
+        .await?;
         Ok((key, text))
     }
 
@@ -114,6 +120,16 @@ impl Accounts for PostgresStore {
         }
         let touch = "UPDATE keys SET last_used_at = docwright_now_ms() WHERE id = $1";
         self.execute(sqlx::query(touch).bind(&key.id.0)).await.map(|_| ())
+    }
+}
+
+/// Fails when a removed member makes a key. The row stays locked, so that a removal waits for the key.
+async fn check_maker(db: &mut PgConnection, new: &NewKey) -> Result<()> {
+    let Some(maker) = new.maker() else { return Ok(()) };
+    let find = sqlx::query("SELECT 1 FROM people WHERE organization = $1 AND name = $2 FOR SHARE");
+    match find.bind(&new.organization.0).bind(maker).fetch_optional(db).await? {
+        Some(_) => Ok(()),
+        None => Err(StoreError::NotAMember(maker.to_owned())),
     }
 }
 

@@ -40,7 +40,7 @@ async fn insert(pool: &PgPool, guard: &ClockGuard, asked: &[Asked]) -> Result<Ve
     let forget = guard.database_cutoff(now, KEPT);
     let (mut counts, mut receipts, mut jobs) = (Counts::default(), Vec::new(), Vec::new());
     for (new, terms) in asked {
-        let mut job = new.job(from_ms(now)?);
+        let mut job = new.job(from_ms(now)?, terms.actor.as_ref());
         job.prompt = text(&job.prompt).into_owned();
         let request = Request { project: &job.project, operation: "create", terms, now, forget };
         receipts.push(match once::admit(&mut tx, &request, &mut counts).await? {
@@ -70,12 +70,12 @@ async fn add(db: &mut PgConnection, jobs: &[Job], now: i64) -> Result<()> {
     sqlx::query(
         "WITH made AS (
            INSERT INTO jobs (id, project, status, prompt, branch, model, base_ref, adopts, draft,
-                             context, created_at, queued_at, events)
-           SELECT *, $11, $11, 1
+                             context, created_by, created_at, queued_at, events)
+           SELECT *, $12, $12, 1
            FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
-                       $8::bool[], $9::bool[], $10::text[])
+                       $8::bool[], $9::bool[], $10::text[], $11::text[])
            RETURNING id)
-         INSERT INTO job_events SELECT id, 1, $11, $12, $13 FROM made",
+         INSERT INTO job_events SELECT id, 1, $12, $13, $14 FROM made",
     )
     .bind(column(jobs, |job| job.id.0.as_str()))
     .bind(column(jobs, |job| job.project.0.as_str()))
@@ -87,10 +87,25 @@ async fn add(db: &mut PgConnection, jobs: &[Job], now: i64) -> Result<()> {
     .bind(column(jobs, |job| job.adopts))
     .bind(column(jobs, |job| job.draft))
     .bind(column(jobs, |job| to_json(&job.context)))
+    .bind(column(jobs, |job| job.created_by.as_ref().map(to_json)))
     .bind(now)
     .bind(created.kind)
     .bind(to_json(&created.data))
-    .execute(db)
+    .execute(&mut *db)
     .await?;
+    note_started(db, jobs, now).await
+}
+
+/// The audit log of their organization says who asked for them. All are of one project.
+async fn note_started(db: &mut PgConnection, jobs: &[Job], now: i64) -> Result<()> {
+    let asked = jobs.iter().filter_map(|job| Some((job.id.0.as_str(), job.created_by.as_ref()?.to_string())));
+    let (ids, actors): (Vec<_>, Vec<_>) = asked.unzip();
+    let Some(project) = jobs.first().map(|job| &job.project.0).filter(|_| !ids.is_empty()) else {
+        return Ok(());
+    };
+    let note = "INSERT INTO deeds (organization, at, who, what, about)
+        SELECT organization, $1, asked.who, 'started the job', name || ' ' || asked.job
+        FROM unnest($2::text[], $3::text[]) AS asked (job, who) JOIN projects ON projects.id = $4";
+    sqlx::query(note).bind(now).bind(ids).bind(actors).bind(project).execute(db).await?;
     Ok(())
 }

@@ -6,6 +6,7 @@ use sqlx::{PgConnection, Row};
 
 use super::line::live;
 use super::once::{self, Request};
+use super::people::note_job;
 use super::rates::Counts;
 use super::reads::Reads;
 use super::{PostgresStore, now, number, text, time, time_or_none, undone, write};
@@ -171,6 +172,7 @@ impl PostgresStore {
             Err(receipt) => return undone(tx, Ok(Some(receipt))).await,
         };
         keep_message(&mut tx, &found, prompt, now).await?;
+        note_job(&mut tx, (project, id), terms.actor.as_ref(), "followed up on the job", now).await?;
         let Some(job) = locked(&mut tx, project, id).await? else { return Ok(None) };
         once::keep(&mut tx, &request, &job).await?;
         counts.keep(&mut tx).await?;
@@ -286,6 +288,7 @@ pub(super) fn job(row: &PgRow) -> Result<Job> {
         removed: number(row, "removed")?,
         tokens: number(row, "tokens")?,
         created_at: time(row, "created_at")?,
+        created_by: row.try_get::<Option<&str>, _>("created_by")?.map(from_json).transpose()?,
         ended_at: time_or_none(row, "ended_at")?,
         archived_at: time_or_none(row, "archived_at")?,
         attempt: number(row, "attempt")?,

@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0007_deaths.sql"),
     include_str!("../../migrations/postgres/0008_clock.sql"),
     include_str!("../../migrations/postgres/0009_context.sql"),
+    include_str!("../../migrations/postgres/0010_member_access.sql"),
 ];
 /// Held while the schema is looked at or changed.
 const SCHEMA: &[&str] = &["schema"];

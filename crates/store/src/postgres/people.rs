@@ -4,10 +4,10 @@ use sqlx::{PgConnection, Row};
 
 use super::{PostgresStore, number, text, time, write};
 use crate::kept::damaged;
-use crate::people::INVITE;
+use crate::people::{INVITE, MAX_NETWORKS};
 use crate::{
-    Deed, Invite, InviteId, NewDeed, NewInvite, NewPerson, OrganizationId, PasswordHash, People, Person,
-    PersonId, Removal, Result, Role, StoreError, Token,
+    Actor, Deed, Invite, InviteId, JobId, KeyRef, MemberKeys, NewDeed, NewInvite, NewPerson, OrganizationId,
+    PasswordHash, People, Person, PersonId, ProjectId, Removal, Result, Role, StoreError, Token,
 };
 
 #[async_trait]
@@ -28,9 +28,10 @@ impl People for PostgresStore {
         rows.iter().map(person).collect()
     }
 
-    async fn person_named(&self, name: &str) -> Result<Option<(Person, PasswordHash)>> {
-        let row = self.row(sqlx::query("SELECT * FROM people WHERE name = $1").bind(text(name))).await?;
-        row.map(|row| Ok((person(&row)?, PasswordHash(row.try_get("password")?)))).transpose()
+    async fn people_named(&self, name: &str) -> Result<Vec<(Person, PasswordHash)>> {
+        let find = "SELECT * FROM people WHERE name = $1 ORDER BY created_at, id";
+        let rows = self.rows(sqlx::query(find).bind(text(name))).await?;
+        rows.iter().map(|row| Ok((person(row)?, PasswordHash(row.try_get("password")?)))).collect()
     }
 
     async fn set_password(&self, id: &PersonId, password: &PasswordHash) -> Result<bool> {
@@ -47,10 +48,37 @@ impl People for PostgresStore {
         .await
     }
 
-    async fn remove_person(&self, organization: &OrganizationId, id: &PersonId) -> Result<Removal> {
-        let removal = write(|| self.remove(organization, id)).await?;
+    async fn remove_person(
+        &self,
+        organization: &OrganizationId,
+        id: &PersonId,
+        keys: &MemberKeys,
+    ) -> Result<(Removal, Vec<KeyRef>)> {
+        let removed = write(|| self.remove(organization, id, keys)).await?;
         self.bells.news();
-        Ok(removal)
+        Ok(removed)
+    }
+
+    async fn note_network(&self, person: &PersonId, network: &str) -> Result<()> {
+        write(|| async {
+            let mut tx = self.begin().await?;
+            let note =
+                "INSERT INTO sign_in_networks SELECT id, $1, docwright_now_ms() FROM people WHERE id = $2
+                ON CONFLICT (person, network) DO UPDATE SET at = excluded.at";
+            sqlx::query(note).bind(network).bind(&person.0).execute(&mut *tx).await?;
+            let forget = "DELETE FROM sign_in_networks WHERE person = $1 AND network NOT IN
+                (SELECT network FROM sign_in_networks WHERE person = $1 ORDER BY at DESC, network LIMIT $2)";
+            sqlx::query(forget).bind(&person.0).bind(MAX_NETWORKS).execute(&mut *tx).await?;
+            Ok(tx.commit().await?)
+        })
+        .await
+    }
+
+    async fn accounts_seen_from(&self, name: &str, network: &str) -> Result<Vec<PersonId>> {
+        let select = "SELECT id FROM people JOIN sign_in_networks ON person = id
+            WHERE name = $1 AND network = $2";
+        let rows = self.rows(sqlx::query(select).bind(text(name)).bind(network)).await?;
+        rows.iter().map(|row| Ok(PersonId(row.try_get("id")?))).collect()
     }
 
     async fn create_invite(&self, new: &NewInvite) -> Result<Token> {
@@ -126,22 +154,29 @@ impl People for PostgresStore {
 
 impl PostgresStore {
     /// Who waits for the lock of an owner's row finds it gone if that one was removed meanwhile.
-    async fn remove(&self, organization: &OrganizationId, id: &PersonId) -> Result<Removal> {
+    /// A key that the person is making at this moment is seen, or is refused: its writer locks the same row.
+    async fn remove(
+        &self,
+        organization: &OrganizationId,
+        id: &PersonId,
+        keys: &MemberKeys,
+    ) -> Result<(Removal, Vec<KeyRef>)> {
         let (mut tx, id) = (self.begin().await?, text(&id.0));
-        let lock = "SELECT id FROM people WHERE organization = $1 AND role = 'owner' ORDER BY id FOR UPDATE";
-        let owners: Vec<String> = sqlx::query_scalar(lock).bind(&organization.0).fetch_all(&mut *tx).await?;
-        if matches!(&owners[..], [last] if *last == id) {
-            return Ok(Removal::LastOwner);
+        let lock = "SELECT * FROM people WHERE organization = $1 AND (role = 'owner' OR id = $2)
+            ORDER BY id FOR UPDATE";
+        let people = sqlx::query(lock).bind(&organization.0).bind(&id).fetch_all(&mut *tx).await?;
+        let people = people.iter().map(person).collect::<Result<Vec<_>>>()?;
+        if let Some(refusal) = Removal::refusal(&people, &id, keys) {
+            return Ok((refusal, Vec::new()));
         }
-        let delete = sqlx::query("DELETE FROM people WHERE organization = $1 AND id = $2");
-        let gone = delete.bind(&organization.0).bind(id).execute(&mut *tx).await?;
-        if gone.rows_affected() == 0 {
-            return Ok(Removal::NoSuchPerson);
-        }
+        let delete =
+            sqlx::query_scalar("DELETE FROM people WHERE organization = $1 AND id = $2 RETURNING name");
+        let name: String = delete.bind(&organization.0).bind(id).fetch_one(&mut *tx).await?;
         let void = sqlx::query("DELETE FROM invites WHERE organization = $1").bind(&organization.0);
         void.execute(&mut *tx).await?;
+        let ended = end_keys(&mut tx, (organization, &name), keys).await?;
         tx.commit().await?;
-        Ok(Removal::Done)
+        Ok((Removal::Done, ended))
     }
 
     /// What is too old is swept on the way: there is never much of it.
@@ -161,6 +196,49 @@ impl PostgresStore {
         tx.commit().await?;
         Ok(Some(made))
     }
+}
+
+/// Revokes or hands over a removed member's keys; answers those that worked until now.
+async fn end_keys(
+    db: &mut PgConnection,
+    (organization, name): (&OrganizationId, &str),
+    keys: &MemberKeys,
+) -> Result<Vec<KeyRef>> {
+    let live = "SELECT name, hint FROM keys WHERE organization = $1 AND creator = $2 AND revoked_at IS NULL
+        AND (expires_at IS NULL OR expires_at > docwright_now_ms()) ORDER BY created_at, id";
+    let live = sqlx::query(live).bind(&organization.0).bind(name).fetch_all(&mut *db).await?;
+    let end = match keys {
+        MemberKeys::Revoke => sqlx::query(
+            "UPDATE keys SET revoked_at = docwright_now_ms()
+             WHERE organization = $1 AND creator = $2 AND revoked_at IS NULL",
+        )
+        .bind(&organization.0)
+        .bind(name),
+        MemberKeys::TakeOver { owner } => sqlx::query(
+            "UPDATE keys SET creator = $3 WHERE organization = $1 AND creator = $2 AND revoked_at IS NULL",
+        )
+        .bind(&organization.0)
+        .bind(name)
+        .bind(text(owner)),
+    };
+    end.execute(db).await?;
+    live.iter().map(|row| Ok(KeyRef { name: row.try_get("name")?, prefix: row.try_get("hint")? })).collect()
+}
+
+/// The audit log of the job's organization says who did this to it.
+pub(super) async fn note_job(
+    db: &mut PgConnection,
+    (project, job): (&ProjectId, &JobId),
+    actor: Option<&Actor>,
+    what: &str,
+    now: i64,
+) -> Result<()> {
+    let Some(actor) = actor else { return Ok(()) };
+    let insert = "INSERT INTO deeds (organization, at, who, what, about)
+        SELECT organization, $1, $2, $3, name || ' ' || $4 FROM projects WHERE id = $5";
+    let insert = sqlx::query(insert).bind(now).bind(actor.to_string()).bind(what);
+    insert.bind(&job.0).bind(&project.0).execute(db).await?;
+    Ok(())
 }
 
 async fn insert(db: &mut PgConnection, new: &NewPerson) -> Result<Person> {

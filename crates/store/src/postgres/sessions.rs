@@ -1,19 +1,23 @@
 use async_trait::async_trait;
 use sqlx::Row;
+use sqlx::postgres::PgRow;
 
 use super::people::person;
-use super::{PostgresStore, write};
+use super::{PostgresStore, text, time, write};
 use crate::account::{LOGIN_LINK, SESSION};
-use crate::{OrganizationId, PersonId, Result, Session, Sessions, Token};
+use crate::{LinkSession, OrganizationId, PersonId, Result, Session, SessionId, Sessions, Token};
 
 #[async_trait]
 impl Sessions for PostgresStore {
-    async fn create_login(&self, organization: &OrganizationId) -> Result<Token> {
+    async fn create_named_login(&self, organization: &OrganizationId, name: &str) -> Result<Token> {
         let link = Token::random();
-        let insert = sqlx::query("INSERT INTO login_links VALUES ($1, $2, docwright_now_ms() + $3)")
+        let insert = "INSERT INTO login_links (hash, organization, expires_at, name)
+            VALUES ($1, $2, docwright_now_ms() + $3, $4)";
+        let insert = sqlx::query(insert)
             .bind(link.hash())
             .bind(&organization.0)
-            .bind(LOGIN_LINK.as_millis() as i64);
+            .bind(LOGIN_LINK.as_millis() as i64)
+            .bind(text(name));
         self.execute(insert).await?;
         Ok(link)
     }
@@ -31,11 +35,12 @@ impl Sessions for PostgresStore {
 
     async fn start_session(&self, person: &PersonId) -> Result<Option<Token>> {
         let session = Token::random();
-        let insert = "INSERT INTO sessions (hash, organization, created_at, expires_at, person, operator)
-            SELECT $1, organization, now, now + $2, id, false FROM people, docwright_now_ms() now
+        let insert = "INSERT INTO sessions (hash, organization, created_at, expires_at, person, operator, id)
+            SELECT $1, organization, now, now + $2, id, false, $4 FROM people, docwright_now_ms() now
             WHERE id = $3";
         let insert = sqlx::query(insert).bind(session.hash()).bind(SESSION.as_millis() as i64);
-        Ok((self.execute(insert.bind(&person.0)).await? > 0).then_some(session))
+        let insert = insert.bind(&person.0).bind(SessionId::random().0);
+        Ok((self.execute(insert).await? > 0).then_some(session))
     }
 
     async fn hand_over(&self, session: &Token, person: &PersonId) -> Result<Option<Token>> {
@@ -48,7 +53,7 @@ impl Sessions for PostgresStore {
     }
 
     async fn session(&self, session: &Token) -> Result<Option<Session>> {
-        let find = "SELECT sessions.organization AS signed_in, operator, people.* FROM sessions
+        let find = "SELECT sessions.organization AS signed_in, operator, sessions.name AS link, people.* FROM sessions
             LEFT JOIN people ON people.id = person WHERE hash = $1 AND expires_at > docwright_now_ms()";
         let Some(row) = self.row(sqlx::query(find).bind(session.hash())).await? else { return Ok(None) };
         let is_somebodys = row.try_get::<Option<&str>, _>("id")?.is_some();
@@ -56,6 +61,7 @@ impl Sessions for PostgresStore {
             organization: OrganizationId(row.try_get("signed_in")?),
             person: is_somebodys.then(|| person(&row)).transpose()?,
             operator: row.try_get("operator")?,
+            name: row.try_get("link")?,
         }))
     }
 
@@ -74,6 +80,28 @@ impl Sessions for PostgresStore {
         Ok(())
     }
 
+    async fn link_sessions(&self, organization: Option<&OrganizationId>) -> Result<Vec<LinkSession>> {
+        let select = "SELECT sessions.*, people.name AS member FROM sessions
+            LEFT JOIN people ON people.id = person
+            WHERE operator AND ($1::text IS NULL OR sessions.organization = $1)
+            AND expires_at > docwright_now_ms() ORDER BY sessions.created_at, sessions.id";
+        let rows = self.rows(sqlx::query(select).bind(organization.map(|o| &o.0))).await?;
+        rows.iter().map(link_session).collect()
+    }
+
+    async fn end_link_session(
+        &self,
+        organization: &OrganizationId,
+        id: &SessionId,
+    ) -> Result<Option<LinkSession>> {
+        let delete = "DELETE FROM sessions
+            WHERE operator AND organization = $1 AND id = $2 AND expires_at > docwright_now_ms()
+            RETURNING *, (SELECT people.name FROM people WHERE people.id = person) AS member";
+        let gone = self.row(sqlx::query(delete).bind(&organization.0).bind(text(&id.0))).await?;
+        self.bells.news();
+        gone.as_ref().map(link_session).transpose()
+    }
+
     async fn anyone_signed_in(&self) -> Result<bool> {
         let live = sqlx::query("SELECT 1 FROM sessions WHERE expires_at > docwright_now_ms() LIMIT 1");
         Ok(self.row(live).await?.is_some())
@@ -84,20 +112,20 @@ impl PostgresStore {
     /// A link for a session. What is too old is swept on the way: there is never much of it.
     async fn trade(&self, link: &Token, session: &Token) -> Result<bool> {
         let mut tx = self.begin().await?;
-        let owner: Option<String> = sqlx::query_scalar(
-            "DELETE FROM login_links WHERE hash = $1 AND expires_at > docwright_now_ms() RETURNING organization",
-        )
-        .bind(link.hash())
-        .fetch_optional(&mut *tx)
-        .await?;
-        let Some(owner) = owner else { return Ok(false) };
+        let used = sqlx::query(
+            "DELETE FROM login_links WHERE hash = $1 AND expires_at > docwright_now_ms()
+             RETURNING organization, name",
+        );
+        let Some(used) = used.bind(link.hash()).fetch_optional(&mut *tx).await? else { return Ok(false) };
         sqlx::query(
-            "INSERT INTO sessions (hash, organization, created_at, expires_at)
-             SELECT $1, $2, now, now + $3 FROM docwright_now_ms() now",
+            "INSERT INTO sessions (hash, organization, created_at, expires_at, id, name)
+             SELECT $1, $2, now, now + $3, $4, $5 FROM docwright_now_ms() now",
         )
         .bind(session.hash())
-        .bind(owner)
+        .bind(used.try_get::<String, _>("organization")?)
         .bind(SESSION.as_millis() as i64)
+        .bind(SessionId::random().0)
+        .bind(used.try_get::<Option<String>, _>("name")?)
         .execute(&mut *tx)
         .await?;
         for sweep in [
@@ -111,4 +139,15 @@ impl PostgresStore {
         tx.commit().await?;
         Ok(true)
     }
+}
+
+fn link_session(row: &PgRow) -> Result<LinkSession> {
+    Ok(LinkSession {
+        id: SessionId(row.try_get("id")?),
+        organization: OrganizationId(row.try_get("organization")?),
+        name: row.try_get("name")?,
+        member: row.try_get("member")?,
+        created_at: time(row, "created_at")?,
+        expires_at: time(row, "expires_at")?,
+    })
 }

@@ -14,6 +14,10 @@ use crate::{Job, JobId, OrganizationId, ProjectId, Result, Upkeep};
 
 #[async_trait]
 impl Upkeep for PostgresStore {
+    async fn checkpoint(&self) -> Result<bool> {
+        Ok(true)
+    }
+
     async fn prove_write(&self) -> Result<()> {
         let write = sqlx::query(
             "INSERT INTO rates VALUES ('ready', docwright_now_ms() / $1, 1)

@@ -84,7 +84,10 @@ impl Accounts for SqliteStore {
         let key = new.key(&text, self.clock.now());
         let row = key.clone();
         let projects = row.projects.map(|ids| to_json(&ids.into_iter().map(|id| id.0).collect::<Vec<_>>()));
-        let insert = sqlx::query("INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, ?)")
+        let insert = "INSERT INTO keys SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, NULL, NULL, ?11
+            WHERE ?12 IS NULL OR EXISTS (SELECT 1 FROM people WHERE organization = ?2 AND name = ?12)";
+        let maker = new.maker().map(str::to_owned);
+        let insert = sqlx::query(insert)
             .bind(row.id.0)
             .bind(row.organization.0)
             .bind(row.name)
@@ -95,9 +98,12 @@ impl Accounts for SqliteStore {
             .bind(to_json(&row.allow.entries().collect::<Vec<_>>()))
             .bind(row.created_at.as_millisecond())
             .bind(row.expires_at.map(|at| at.as_millisecond()))
-            .bind(row.creator);
-        self.execute(insert).await?;
-        Ok((key, text))
+            .bind(row.creator)
+            .bind(maker);
+        match self.execute(insert).await? {
+            0 => Err(StoreError::NotAMember(key.creator.unwrap_or_default())),
+            _ => Ok((key, text)),
+        }
     }
 
     async fn key(&self, text: &KeyText) -> Result<Option<ApiKey>> {

@@ -60,14 +60,14 @@ async fn insert(db: &mut SqliteConnection, asked: &[(Job, Terms)], forget: Cutof
 async fn add(db: &mut SqliteConnection, jobs: &[&Job]) -> Result<()> {
     let mut rows = QueryBuilder::<Sqlite>::new(
         "INSERT INTO jobs (id, project, status, prompt, branch, model, base_ref, adopts, draft, created_at,
-           queued_at, events, context) ",
+           queued_at, events, context, created_by) ",
     );
     rows.push_values(jobs, |mut row, job| {
         let now = job.created_at.as_millisecond();
         row.push_bind(&job.id.0).push_bind(&job.project.0).push_bind(job.status.as_str());
         row.push_bind(&job.prompt).push_bind(&job.branch).push_bind(&job.model).push_bind(&job.base_ref);
         row.push_bind(job.adopts).push_bind(job.draft).push_bind(now).push_bind(now).push_bind(1);
-        row.push_bind(to_json(&job.context));
+        row.push_bind(to_json(&job.context)).push_bind(job.created_by.as_ref().map(to_json));
     });
     rows.build().execute(&mut *db).await?;
     let created = NewEvent::created();
@@ -76,6 +76,22 @@ async fn add(db: &mut SqliteConnection, jobs: &[&Job]) -> Result<()> {
         row.push_bind(&job.id.0).push_bind(1).push_bind(job.created_at.as_millisecond());
         row.push_bind(created.kind).push_bind(to_json(&created.data));
     });
+    rows.build().execute(&mut *db).await?;
+    note_started(db, jobs).await
+}
+
+/// The audit log of their organization says who asked for them. All are of one project.
+async fn note_started(db: &mut SqliteConnection, jobs: &[&Job]) -> Result<()> {
+    let asked: Vec<_> = jobs.iter().filter_map(|job| Some((job, job.created_by.as_ref()?))).collect();
+    let Some((first, _)) = asked.first() else { return Ok(()) };
+    let mut rows = QueryBuilder::<Sqlite>::new(
+        "INSERT INTO deeds (organization, at, who, what, about)
+         SELECT organization, column1, column2, 'started the job', name || ' ' || column3 FROM (",
+    );
+    rows.push_values(&asked, |mut row, (job, actor)| {
+        row.push_bind(job.created_at.as_millisecond()).push_bind(actor.to_string()).push_bind(&job.id.0);
+    });
+    rows.push(") JOIN projects ON projects.id = ").push_bind(&first.project.0);
     rows.build().execute(db).await?;
     Ok(())
 }

@@ -8,6 +8,7 @@ use sqlx::{Row, SqliteConnection, SqlitePool};
 
 use super::line::live;
 use super::once::{self, Request};
+use super::people::note_job;
 use super::rates::Counts;
 use super::{SqliteStore, conversation, time, time_or_none};
 use crate::kept::{damaged, from_json, to_json};
@@ -22,7 +23,7 @@ use crate::{
 #[async_trait]
 impl JobStore for SqliteStore {
     async fn insert(&self, new: &NewJob, terms: &Terms) -> Result<Receipt> {
-        let asked = (new.job(self.clock.now()), terms.clone());
+        let asked = (new.job(self.clock.now(), terms.actor.as_ref()), terms.clone());
         let receipt = told(self.creates.ask(new.project.clone(), asked).await)?;
         self.work.notify_one();
         Ok(receipt)
@@ -220,6 +221,7 @@ async fn message(
     }
     let event = NewEvent::follow_up(prompt.as_str(), prompt.context());
     append(db, &id.0, now, event).await?;
+    note_job(db, (project, id), terms.actor.as_ref(), "followed up on the job", now).await?;
     let Some(job) = find(db, project, id).await? else { return Ok(None) };
     once::keep(db, &request, &job).await?;
     counts.keep(db).await?;
@@ -300,6 +302,7 @@ pub(super) fn job(row: &SqliteRow) -> Result<Job> {
         removed: row.try_get::<i64, _>("removed")?.unsigned_abs(),
         tokens: row.try_get::<i64, _>("tokens")?.unsigned_abs(),
         created_at: time(row, "created_at")?,
+        created_by: row.try_get::<Option<&str>, _>("created_by")?.map(from_json).transpose()?,
         ended_at: time_or_none(row, "ended_at")?,
         archived_at: time_or_none(row, "archived_at")?,
         attempt: row.try_get("attempt")?,

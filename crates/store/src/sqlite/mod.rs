@@ -53,6 +53,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0013_deaths.sql"),
     include_str!("../../migrations/0014_clock.sql"),
     include_str!("../../migrations/0015_context.sql"),
+    include_str!("../../migrations/0016_member_access.sql"),
 ];
 
 #[derive(Clone)]

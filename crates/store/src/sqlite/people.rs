@@ -5,10 +5,10 @@ use sqlx::{Row, SqliteConnection};
 
 use super::{SqliteStore, time};
 use crate::kept::damaged;
-use crate::people::INVITE;
+use crate::people::{INVITE, MAX_NETWORKS};
 use crate::{
-    Deed, Invite, InviteId, NewDeed, NewInvite, NewPerson, OrganizationId, PasswordHash, People, Person,
-    PersonId, Removal, Result, Role, StoreError, Token,
+    Actor, Deed, Invite, InviteId, JobId, KeyRef, MemberKeys, NewDeed, NewInvite, NewPerson, OrganizationId,
+    PasswordHash, People, Person, PersonId, ProjectId, Removal, Result, Role, StoreError, Token,
 };
 
 #[async_trait]
@@ -24,10 +24,10 @@ impl People for SqliteStore {
         rows.iter().map(person).collect()
     }
 
-    async fn person_named(&self, name: &str) -> Result<Option<(Person, PasswordHash)>> {
-        let find = sqlx::query("SELECT * FROM people WHERE name = ?").bind(name);
-        let row = find.fetch_optional(self.db.reads()).await?;
-        row.map(|row| Ok((person(&row)?, PasswordHash(row.try_get("password")?)))).transpose()
+    async fn people_named(&self, name: &str) -> Result<Vec<(Person, PasswordHash)>> {
+        let find = sqlx::query("SELECT * FROM people WHERE name = ? ORDER BY created_at, id").bind(name);
+        let rows = find.fetch_all(self.db.reads()).await?;
+        rows.iter().map(|row| Ok((person(row)?, PasswordHash(row.try_get("password")?)))).collect()
     }
 
     async fn set_password(&self, id: &PersonId, password: &PasswordHash) -> Result<bool> {
@@ -37,11 +37,30 @@ impl People for SqliteStore {
         Ok(is_set)
     }
 
-    async fn remove_person(&self, organization: &OrganizationId, id: &PersonId) -> Result<Removal> {
-        let (organization, id) = (organization.0.clone(), id.0.clone());
-        let removal = self.db.write(move |db| remove(db, organization, id).boxed()).await?;
+    async fn remove_person(
+        &self,
+        organization: &OrganizationId,
+        id: &PersonId,
+        keys: &MemberKeys,
+    ) -> Result<(Removal, Vec<KeyRef>)> {
+        let (organization, id, keys) = (organization.0.clone(), id.0.clone(), keys.clone());
+        let now = self.clock.now_ms();
+        let removed = self.db.write(move |db| remove(db, organization, id, keys, now).boxed()).await?;
         self.news.notify_waiters();
-        Ok(removal)
+        Ok(removed)
+    }
+
+    async fn note_network(&self, person: &PersonId, network: &str) -> Result<()> {
+        let (person, network, now) = (person.0.clone(), network.to_owned(), self.clock.now_ms());
+        self.db.write(move |db| note_network(db, person, network, now).boxed()).await
+    }
+
+    async fn accounts_seen_from(&self, name: &str, network: &str) -> Result<Vec<PersonId>> {
+        let select = "SELECT id FROM people JOIN sign_in_networks ON person = id
+            WHERE name = ? AND network = ?";
+        let ids: Vec<String> =
+            sqlx::query_scalar(select).bind(name).bind(network).fetch_all(self.db.reads()).await?;
+        Ok(ids.into_iter().map(PersonId).collect())
     }
 
     async fn create_invite(&self, new: &NewInvite) -> Result<Token> {
@@ -137,19 +156,73 @@ async fn set_password(db: &mut SqliteConnection, id: String, password: String) -
     Ok(known)
 }
 
-async fn remove(db: &mut SqliteConnection, organization: String, id: String) -> Result<Removal> {
-    let owners = sqlx::query_scalar("SELECT id FROM people WHERE organization = ? AND role = 'owner'");
-    let owners: Vec<String> = owners.bind(&organization).fetch_all(&mut *db).await?;
-    if owners == std::slice::from_ref(&id) {
-        return Ok(Removal::LastOwner);
+async fn remove(
+    db: &mut SqliteConnection,
+    organization: String,
+    id: String,
+    keys: MemberKeys,
+    now: i64,
+) -> Result<(Removal, Vec<KeyRef>)> {
+    let people = sqlx::query("SELECT * FROM people WHERE organization = ?").bind(&organization);
+    let people = people.fetch_all(&mut *db).await?.iter().map(person).collect::<Result<Vec<_>>>()?;
+    if let Some(refusal) = Removal::refusal(&people, &id, &keys) {
+        return Ok((refusal, Vec::new()));
     }
-    let delete =
-        sqlx::query("DELETE FROM people WHERE organization = ? AND id = ?").bind(&organization).bind(id);
-    if delete.execute(&mut *db).await?.rows_affected() == 0 {
-        return Ok(Removal::NoSuchPerson);
-    }
-    sqlx::query("DELETE FROM invites WHERE organization = ?").bind(organization).execute(db).await?;
-    Ok(Removal::Done)
+    let delete = "DELETE FROM people WHERE organization = ? AND id = ? RETURNING name";
+    let name = sqlx::query_scalar(delete).bind(&organization).bind(id).fetch_optional(&mut *db).await?;
+    let Some(name) = name else { return Ok((Removal::NoSuchPerson, Vec::new())) };
+    let void = sqlx::query("DELETE FROM invites WHERE organization = ?").bind(&organization);
+    void.execute(&mut *db).await?;
+    Ok((Removal::Done, end_keys(db, (organization, name), keys, now).await?))
+}
+
+/// Revokes or hands over a removed member's keys; answers those that worked until now.
+async fn end_keys(
+    db: &mut SqliteConnection,
+    (organization, name): (String, String),
+    keys: MemberKeys,
+    now: i64,
+) -> Result<Vec<KeyRef>> {
+    let live = "SELECT name, hint FROM keys WHERE organization = ? AND creator = ? AND revoked_at IS NULL
+        AND (expires_at IS NULL OR expires_at > ?) ORDER BY created_at, id";
+    let live = sqlx::query(live).bind(&organization).bind(&name).bind(now).fetch_all(&mut *db).await?;
+    let end = match keys {
+        MemberKeys::Revoke => sqlx::query(
+            "UPDATE keys SET revoked_at = ? WHERE organization = ? AND creator = ? AND revoked_at IS NULL",
+        )
+        .bind(now),
+        MemberKeys::TakeOver { owner } => sqlx::query(
+            "UPDATE keys SET creator = ? WHERE organization = ? AND creator = ? AND revoked_at IS NULL",
+        )
+        .bind(owner),
+    };
+    end.bind(organization).bind(name).execute(db).await?;
+    live.iter().map(|row| Ok(KeyRef { name: row.try_get("name")?, prefix: row.try_get("hint")? })).collect()
+}
+
+async fn note_network(db: &mut SqliteConnection, person: String, network: String, now: i64) -> Result<()> {
+    let note = "INSERT OR REPLACE INTO sign_in_networks SELECT id, ?, ? FROM people WHERE id = ?";
+    sqlx::query(note).bind(network).bind(now).bind(&person).execute(&mut *db).await?;
+    let forget = "DELETE FROM sign_in_networks WHERE person = ?1 AND network NOT IN
+        (SELECT network FROM sign_in_networks WHERE person = ?1 ORDER BY at DESC, network LIMIT ?2)";
+    sqlx::query(forget).bind(person).bind(MAX_NETWORKS).execute(db).await?;
+    Ok(())
+}
+
+/// The audit log of the job's organization says who did this to it.
+pub(super) async fn note_job(
+    db: &mut SqliteConnection,
+    (project, job): (&ProjectId, &JobId),
+    actor: Option<&Actor>,
+    what: &str,
+    now: i64,
+) -> Result<()> {
+    let Some(actor) = actor else { return Ok(()) };
+    let insert = "INSERT INTO deeds (organization, at, who, what, about)
+        SELECT organization, ?, ?, ?, name || ' ' || ? FROM projects WHERE id = ?";
+    let insert = sqlx::query(insert).bind(now).bind(actor.to_string()).bind(what);
+    insert.bind(&job.0).bind(&project.0).execute(db).await?;
+    Ok(())
 }
 
 async fn withdraw(

@@ -13,6 +13,10 @@ use crate::{Job, JobId, OrganizationId, ProjectId, Result, StoreError, Upkeep};
 
 #[async_trait]
 impl Upkeep for SqliteStore {
+    async fn checkpoint(&self) -> Result<bool> {
+        Ok(self.db.checkpoint().await?)
+    }
+
     async fn prove_write(&self) -> Result<()> {
         self.db.prove_write().await.map_err(|error| match error.trouble {
             Some(trouble) => StoreError::Machine(trouble),

@@ -29,7 +29,7 @@ pub(crate) fn new_key(project: &Project) -> NewKey {
         projects: Some(vec![project.id.clone()]),
         allow: Allow::parse(["192.0.2.0/24"]).unwrap(),
         expiry: Expiry::Days(7),
-        creator: Some("ada@acme.dev".into()),
+        creator: Some("command line".into()),
     }
 }
 

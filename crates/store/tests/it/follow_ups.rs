@@ -37,7 +37,7 @@ pub(crate) async fn follow_up(store: &dyn Store, job: &Job, prompt: &str) -> Rec
 
 pub(crate) fn once(key: &str, body: &str) -> Terms {
     let render = Render(std::sync::Arc::new(|job: &Job| format!("answer for {}", job.id)));
-    Terms { once: Some((Once::new(key, body.as_bytes()), render)), limit: None }
+    Terms { once: Some((Once::new(key, body.as_bytes()), render)), ..Terms::default() }
 }
 
 async fn an_idempotent_request_is_answered_once_and_again(store: &dyn Store, clock: &TestClock) {

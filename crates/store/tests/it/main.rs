@@ -14,6 +14,7 @@ mod follow_ups;
 mod home;
 mod jobs;
 mod line;
+mod member_access;
 mod people;
 mod postgres;
 mod pulls;

@@ -2,15 +2,15 @@ use base::TestClock;
 use futures_util::future::poll_immediate;
 use jiff::SignedDuration;
 use store::{
-    NewDeed, NewInvite, NewPerson, OrganizationId, PasswordHash, Person, PersonId, Removal, Role, Store,
-    StoreError, Token,
+    MemberKeys, NewDeed, NewInvite, NewPerson, OrganizationId, PasswordHash, Person, PersonId, Removal, Role,
+    Store, StoreError, Token,
 };
 
 use crate::jobs::MILLISECOND;
 use crate::{every_backend, project};
 
 every_backend! {
-    a_name_is_one_persons,
+    a_name_is_one_persons_in_each_organization,
     an_invitation_makes_one_person_within_seven_days,
     an_invitation_is_listed_until_it_is_withdrawn_used_or_too_old,
     a_name_that_is_taken_does_not_use_up_the_invitation,
@@ -42,31 +42,46 @@ async fn invited(store: &dyn Store, organization: &OrganizationId, role: Role) -
     store.create_invite(&NewInvite { organization, role, creator }).await.unwrap()
 }
 
+async fn remove(store: &dyn Store, organization: &OrganizationId, person: &PersonId) -> Removal {
+    store.remove_person(organization, person, &MemberKeys::Revoke).await.unwrap().0
+}
+
 async fn signed_in(store: &dyn Store, session: &Token) -> Option<String> {
     store.session(session).await.unwrap().and_then(|session| session.person).map(|person| person.name)
 }
 
-async fn a_name_is_one_persons(store: &dyn Store, _: &TestClock) {
+async fn a_name_is_one_persons_in_each_organization(store: &dyn Store, _: &TestClock) {
     let (acme, globex) =
         (project(store, "acme").await.organization, project(store, "globex").await.organization);
     let ada = person(store, &acme, "ada@acme.dev").await;
     assert_eq!(store.person_named("ada@acme.dev").await.unwrap(), Some((ada.clone(), hash())));
     assert!(!format!("{:?}", hash()).contains("real"));
     let again = NewPerson {
-        organization: globex.clone(),
+        organization: acme.clone(),
         name: "ada@acme.dev".into(),
         role: Role::Owner,
         password: hash(),
     };
     assert!(matches!(store.create_person(&again).await, Err(StoreError::Taken(_))));
+    let elsewhere = store.create_person(&NewPerson { organization: globex.clone(), ..again }).await.unwrap();
+    let named = store.people_named("ada@acme.dev").await.unwrap();
+    let mut ids: Vec<_> = named.iter().map(|(person, _)| person.id.clone()).collect();
+    ids.sort();
+    let mut expected = [ada.id.clone(), elsewhere.id.clone()];
+    expected.sort();
+    assert_eq!(ids, expected);
+    assert_eq!(remove(store, &globex, &elsewhere.id).await, Removal::LastOwner);
+    with_role(store, &globex, "eve@globex.dev", Role::Owner).await;
+    assert_eq!(remove(store, &globex, &elsewhere.id).await, Removal::Done);
+    let eve = store.person_named("eve@globex.dev").await.unwrap().unwrap().0;
     let bob = person(store, &globex, "bob@globex.dev").await;
     assert_eq!(store.people(Some(&acme)).await.unwrap(), std::slice::from_ref(&ada));
-    assert_eq!(store.people(None).await.unwrap(), [ada.clone(), bob.clone()]);
+    assert_eq!(store.people(None).await.unwrap(), [ada.clone(), bob.clone(), eve]);
     let (kept, theirs) =
         (invited(store, &acme, Role::Owner).await, invited(store, &globex, Role::Owner).await);
-    assert_eq!(store.remove_person(&acme, &bob.id).await.unwrap(), Removal::NoSuchPerson);
+    assert_eq!(remove(store, &acme, &bob.id).await, Removal::NoSuchPerson);
     assert!(store.invite(&kept).await.unwrap().is_some());
-    assert_eq!(store.remove_person(&acme, &ada.id).await.unwrap(), Removal::Done);
+    assert_eq!(remove(store, &acme, &ada.id).await, Removal::Done);
     assert!(store.invite(&kept).await.unwrap().is_none(), "who was removed comes back by it");
     assert!(store.invite(&theirs).await.unwrap().is_some());
     assert!(store.person_named("ada@acme.dev").await.unwrap().is_none());
@@ -137,7 +152,7 @@ async fn a_session_is_a_persons_and_ends_with_them(store: &dyn Store, clock: &Te
     clock.advance(SignedDuration::from_hours(24 * 14));
     assert!(store.session(&other).await.unwrap().is_none());
     let token = store.start_session(&ada.id).await.unwrap().unwrap();
-    assert_eq!(store.remove_person(&acme, &ada.id).await.unwrap(), Removal::Done);
+    assert_eq!(remove(store, &acme, &ada.id).await, Removal::Done);
     assert!(store.session(&token).await.unwrap().is_none());
     assert!(store.start_session(&ada.id).await.unwrap().is_none());
 }
@@ -185,11 +200,11 @@ async fn the_last_owner_stays(store: &dyn Store, _: &TestClock) {
     let bob = person(store, &acme, "bob@acme.dev").await;
     let link = invited(store, &acme, Role::Member).await;
     let session = store.start_session(&ada.id).await.unwrap().unwrap();
-    assert_eq!(store.remove_person(&acme, &ada.id).await.unwrap(), Removal::LastOwner);
+    assert_eq!(remove(store, &acme, &ada.id).await, Removal::LastOwner);
     assert!(store.invite(&link).await.unwrap().is_some() && signed_in(store, &session).await.is_some());
-    assert_eq!(store.remove_person(&acme, &bob.id).await.unwrap(), Removal::Done);
+    assert_eq!(remove(store, &acme, &bob.id).await, Removal::Done);
     with_role(store, &acme, "zoe@acme.dev", Role::Owner).await;
-    assert_eq!(store.remove_person(&acme, &ada.id).await.unwrap(), Removal::Done);
+    assert_eq!(remove(store, &acme, &ada.id).await, Removal::Done);
 }
 
 async fn of_owners_who_remove_each_other_one_stays(store: &dyn Store, _: &TestClock) {
@@ -198,9 +213,8 @@ async fn of_owners_who_remove_each_other_one_stays(store: &dyn Store, _: &TestCl
     for round in 0..20 {
         with_role(store, &acme, &format!("owner{round}@acme.dev"), Role::Owner).await;
         let two = store.people(None).await.unwrap();
-        let (one, other) =
-            tokio::join!(store.remove_person(&acme, &two[0].id), store.remove_person(&acme, &two[1].id));
-        let ends = [one.unwrap(), other.unwrap()];
+        let (one, other) = tokio::join!(remove(store, &acme, &two[0].id), remove(store, &acme, &two[1].id));
+        let ends = [one, other];
         assert!(ends.contains(&Removal::Done) && ends.contains(&Removal::LastOwner), "{ends:?}");
         assert_eq!(store.people(None).await.unwrap().len(), 1);
     }
@@ -246,7 +260,10 @@ async fn the_end_of_a_key_or_a_session_wakes_those_who_watch(store: &dyn Store, 
     let first = store.start_session(&ada.id).await.unwrap().unwrap();
     let second = store.start_session(&ada.id).await.unwrap().unwrap();
     let session = store.session(&second).await.unwrap().unwrap();
-    for step in 0..5 {
+    let link = store.create_login(&organization).await.unwrap();
+    store.use_login(&link).await.unwrap().unwrap();
+    let link_session = store.link_sessions(Some(&organization)).await.unwrap().remove(0);
+    for step in 0..6 {
         let mut woken = std::pin::pin!(store.event_came());
         assert!(poll_immediate(&mut woken).await.is_none());
         match step {
@@ -254,7 +271,15 @@ async fn the_end_of_a_key_or_a_session_wakes_those_who_watch(store: &dyn Store, 
             1 => store.end_session(&first).await.unwrap(),
             2 => store.end_sessions(&session).await.unwrap(),
             3 => assert!(store.set_password(&ada.id, &hash()).await.unwrap()),
-            _ => assert_eq!(store.remove_person(&organization, &bob.id).await.unwrap(), Removal::Done),
+            4 => {
+                let ended = store.end_link_session(&organization, &link_session.id).await.unwrap();
+                assert!(ended.is_some());
+            }
+            _ => {
+                let (removal, _) =
+                    store.remove_person(&organization, &bob.id, &MemberKeys::Revoke).await.unwrap();
+                assert_eq!(removal, Removal::Done);
+            }
         }
         assert!(poll_immediate(&mut woken).await.is_some(), "step {step}");
     }

@@ -122,7 +122,8 @@ async fn the_same_request_many_times_at_once_is_one_job() {
     let project = project(&kept.store, "acme").await;
     let render = Render(Arc::new(|job: &Job| job.id.to_string()));
     let limit = Limit { bucket: "jobs".into(), most: 100 };
-    let terms = Terms { once: Some((Once::new("k", b"body"), render)), limit: Some(limit.clone()) };
+    let terms =
+        Terms { once: Some((Once::new("k", b"body"), render)), limit: Some(limit.clone()), actor: None };
     let new = new_job(&project);
     let receipts = join_all((0..8).map(|_| kept.store.insert(&new, &terms))).await;
     let made = receipts.iter().filter(|receipt| matches!(receipt, Ok(Receipt::Done { .. }))).count();

@@ -94,7 +94,7 @@ fn convert_row(row: &sqlx::sqlite::SqliteRow, block: &mut Block, pages: &mut Pag
     };
     let class = usize::try_from(row.get::<i64, _>(7)).ok().and_then(|code| Class::ALL.get(code));
     let place = match kind {
-        Kind::Read => Place::Page(pages.number(path, 0, u32::MAX)),
+        Kind::Read => Place::Page(pages.number(path, 0, u32::MAX, || true)),
         _ => Place::Text(block.texts.number(path)),
     };
     let mut text = |text: Option<&str>| text.map_or(0, |text| block.texts.number(text));

@@ -12,6 +12,7 @@ use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 
+use super::forget_paths::Selection;
 use super::project::{DAY, InMemory, Shared};
 use super::salts::Salts;
 use super::seen::{self, Seen};
@@ -19,8 +20,9 @@ use super::sorted::Sorted;
 use super::take::{Addition, Desk};
 use super::{fold, forget, ledger, load};
 use crate::event::Event;
-use crate::reports::Reclassified;
+use crate::reports::{Reclassified, Removed};
 use crate::room::{Limits, Place};
+use crate::share::NewPageShares;
 use crate::views::{Failure, Part, Receipt};
 
 /// Messages that are taken together.
@@ -40,6 +42,8 @@ pub(super) enum Ask {
     /// Classifies the events of a day anew, the first from a moment on.
     Reclassify(String, i64, Answer<Reclassified>),
     Forget(String, Answer<()>),
+    /// Removes the views of a day whose paths are selected, the first from a moment on.
+    ForgetPaths(String, Arc<Selection>, i64, Answer<(u64, Removed)>),
     Tidy(Answer<()>),
     /// Ends the keeper once everything in the queue is answered. The sender is dropped then.
     Close(oneshot::Sender<()>),
@@ -73,6 +77,7 @@ pub(super) struct Keeper {
     pub(super) memory: Arc<InMemory>,
     pub(super) seen: HashMap<String, Seen>,
     pub(super) salts: Salts,
+    pub(super) shares: NewPageShares,
 }
 
 impl Keeper {
@@ -121,6 +126,9 @@ impl Keeper {
                 Ask::Reclassify(name, from, answer) => {
                     drop(answer.send(self.reclassify(&name, from).await));
                 }
+                Ask::ForgetPaths(name, selection, from, answer) => {
+                    drop(answer.send(self.forget_paths(&name, &selection, from).await));
+                }
                 Ask::Forget(name, answer) => drop(answer.send(self.forget(&name).await)),
                 Ask::Tidy(answer) => drop(answer.send(self.tidy().await)),
             }
@@ -130,6 +138,7 @@ impl Keeper {
     async fn take(&mut self, batches: HashMap<String, Vec<Batch>>) {
         let now = self.clock.now_ms();
         let forgotten = self.guard.cutoff(seen::REMEMBERED);
+        self.shares.set_day(now.div_euclid(DAY));
         let (mut additions, mut writings) = (Vec::new(), Vec::new());
         for (name, batches) in batches {
             match self.ready(&name, batches, now, forgotten).await {
@@ -171,8 +180,8 @@ impl Keeper {
         };
         let project = shared.read().id;
         let batches = ledger::in_turn(self.database.reads(), project, batches).await?;
-        let (reads, salts, new_pages) = (self.database.reads(), &self.salts, self.limits.new_pages);
-        let desk = Desk { reads, salts, new_pages, now, forgotten };
+        let (reads, salts, shares) = (self.database.reads(), &self.salts, &self.shares);
+        let desk = Desk { reads, salts, new_pages: self.limits.new_pages, shares, now, forgotten };
         let none = Seen::default();
         desk.ready(shared, self.seen.get(name).unwrap_or(&none), batches).await
     }
@@ -246,7 +255,7 @@ impl Keeper {
         for (name, addition) in additions {
             let shared = addition.shared.clone();
             let seen = self.seen.entry(name.clone()).or_default();
-            addition.done(seen);
+            addition.done(seen, &mut self.shares);
             if shared.read().waiting >= MOST_WAITING {
                 full.push(name);
             }

@@ -60,7 +60,11 @@ pub(super) async fn pages<'e>(from: impl SqliteExecutor<'e>, project: i64) -> Re
             .fetch_all(from)
             .await?;
     for (path, day) in rows {
-        pages.add(path.into(), day);
+        if path.is_empty() {
+            pages.add_removed();
+        } else {
+            pages.add(path.into(), day);
+        }
     }
     Ok(pages)
 }

@@ -4,13 +4,12 @@
 
 use base::sqlite::Database;
 use futures_util::FutureExt;
-use sqlx::{SqliteConnection, SqlitePool};
+use sqlx::SqlitePool;
 
 use super::keeper::Keeper;
 use super::project::DAY;
-use super::{Ask, SqliteViews, fold, names};
+use super::{Ask, SqliteViews, day};
 use crate::block::Block;
-use crate::cells::Cells;
 use crate::classify::classify;
 use crate::reports::Reclassified;
 use crate::views::Failure;
@@ -72,36 +71,10 @@ async fn next_day(reads: &SqlitePool, project: i64, from: i64) -> Result<Option<
 type Done = (u64, u64);
 
 async fn anew(database: &Database, project: i64, day: i64) -> Result<Done, Failure> {
-    let written =
-        database.write(move |connection| async move { write_day(connection, project, day).await }.boxed());
+    let written = database.write(move |connection| {
+        async move { day::rewrite(connection, project, day, reclassify).await }.boxed()
+    });
     written.await
-}
-
-async fn write_day(connection: &mut SqliteConnection, project: i64, day: i64) -> Result<Done, Failure> {
-    let (from, to) = (day * DAY, (day + 1) * DAY);
-    empty_day(connection, project, day).await?;
-    let blocks: Vec<i64> =
-        sqlx::query_scalar("SELECT id FROM block WHERE project = ? AND last >= ? AND first < ? ORDER BY id")
-            .bind(project)
-            .bind(from)
-            .bind(to)
-            .fetch_all(&mut *connection)
-            .await?;
-    let mut done = (0, 0);
-    for id in blocks {
-        let mut block = read_block(connection, id).await?;
-        let changed = reclassify(&mut block, from, to);
-        if changed > 0 {
-            let packed = block.encode(&block.rows, fold::LEVEL)?;
-            let write = "UPDATE block SET block = ? WHERE id = ?";
-            sqlx::query(write).bind(packed).bind(id).execute(&mut *connection).await?;
-        }
-        block.rows.retain(|row| (from..to).contains(&row.at));
-        fold::add_cells(connection, project, i64::MIN, fold::cells_of_hours(&block)).await?;
-        names::add(connection, project, names::of_rows(&block)).await?;
-        done = (done.0 + block.rows.len() as u64, done.1 + changed);
-    }
-    Ok(done)
 }
 
 /// The rows of a time, by the present table; how many changed.
@@ -113,33 +86,4 @@ fn reclassify(block: &mut Block, from: i64, to: i64) -> u64 {
         row.class = class;
     }
     changed
-}
-
-async fn read_block(connection: &mut SqliteConnection, id: i64) -> Result<Block, Failure> {
-    let packed: Vec<u8> =
-        sqlx::query_scalar("SELECT block FROM block WHERE id = ?").bind(id).fetch_one(connection).await?;
-    Ok(Block::decode(&packed)?)
-}
-
-/// Leaves nothing of what was counted of a day.
-async fn empty_day(connection: &mut SqliteConnection, project: i64, day: i64) -> Result<(), Failure> {
-    sqlx::query("DELETE FROM hour WHERE project = ? AND hour >= ? AND hour < ?")
-        .bind(project)
-        .bind(day * 24)
-        .bind((day + 1) * 24)
-        .execute(&mut *connection)
-        .await?;
-    sqlx::query("DELETE FROM named WHERE project = ? AND day = ?")
-        .bind(project)
-        .bind(day)
-        .execute(&mut *connection)
-        .await?;
-    // The row stays: it knows how often the day has changed.
-    sqlx::query("UPDATE day SET cells = ?, visitors = NULL WHERE project = ? AND day = ?")
-        .bind(Cells::default().encode()?)
-        .bind(project)
-        .bind(day)
-        .execute(connection)
-        .await?;
-    Ok(())
 }

@@ -13,12 +13,14 @@ use super::{SqliteViews, live, series};
 use crate::agents::operator;
 use crate::cells::{CLASSES, Cell};
 use crate::classify::Class;
+use crate::glob::PathGlob;
 use crate::interval::Interval;
 use crate::names::Names;
 use crate::portion::Portion;
 use crate::range::Range;
 use crate::reports::{
-    AgentCount, Agents, Live, Missing, NotFound, Reclassified, Referrers, Reports, Series, SeriesError,
+    AgentCount, Agents, Live, Missing, NotFound, Reclassified, Referrers, Removed, Reports, Series,
+    SeriesError,
 };
 use crate::views::{Failure, Tally};
 
@@ -71,6 +73,16 @@ impl Reports for SqliteViews {
 
     async fn reclassify(&self, project: &str, from: i64) -> Result<Reclassified, Failure> {
         self.reclassify_piece(project, from).await
+    }
+
+    async fn forget_paths(
+        &self,
+        project: &str,
+        paths: &PathGlob,
+        from: i64,
+        dry_run: bool,
+    ) -> Result<Removed, Failure> {
+        self.forget_paths_piece(project, paths, from, dry_run).await
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a group of batches adds to one project: made ready, written, and then known in memory.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use base::Cutoff;
@@ -14,6 +15,7 @@ use super::salts::Salts;
 use super::seen::Seen;
 use crate::block::{Block, Hash, Place, Read, Row, Texts};
 use crate::event::{Event, Kind};
+use crate::share::{Network, NewPageShares, share_of};
 use crate::views::{Failure, Part, Receipt};
 
 /// Quick rather than small: a fold packs it again.
@@ -28,6 +30,8 @@ pub(super) struct Addition {
     reads: Vec<Read>,
     weight: usize,
     ids: HashSet<Hash>,
+    /// New pages by the network that named them.
+    new_pages: HashMap<Network, u32>,
     /// How many pages there were before.
     known_pages: usize,
     now: i64,
@@ -48,6 +52,7 @@ pub(super) struct Desk<'a> {
     pub(super) reads: &'a SqlitePool,
     pub(super) salts: &'a Salts,
     pub(super) new_pages: u32,
+    pub(super) shares: &'a NewPageShares,
     pub(super) now: i64,
     /// What ids are too old to be known.
     pub(super) forgotten: Cutoff,
@@ -77,6 +82,7 @@ impl Desk<'_> {
             reads: Vec::new(),
             weight: 0,
             ids: HashSet::new(),
+            new_pages: HashMap::new(),
             known_pages,
             now: self.now,
         };
@@ -107,7 +113,8 @@ impl Desk<'_> {
                 if hash.is_some_and(|hash| known.contains(&hash) || !addition.ids.insert(hash)) {
                     receipt.duplicates += 1;
                 } else {
-                    let row = self.row(&mut project, &mut block.texts, event, *hash);
+                    let place = self.place(&mut project, &mut addition.new_pages, &mut block.texts, event);
+                    let row = self.row(project.id, place, &mut block.texts, event, *hash);
                     block.rows.push(row);
                 }
             }
@@ -118,12 +125,32 @@ impl Desk<'_> {
         block
     }
 
-    fn row(&self, project: &mut Project, texts: &mut Texts, event: &Event, id: Option<Hash>) -> Row {
+    fn place(
+        &self,
+        project: &mut Project,
+        new_pages: &mut HashMap<Network, u32>,
+        texts: &mut Texts,
+        event: &Event,
+    ) -> Place {
+        if event.kind != Kind::Read {
+            return Place::Text(texts.number(&event.path));
+        }
+        let (id, today) = (project.id, self.now.div_euclid(DAY));
+        let may_add = || self.may_add(id, event.address, new_pages);
+        Place::Page(project.pages.number(&event.path, today, self.new_pages, may_add))
+    }
+
+    /// Whether a sender has some of its share left, which is counted then. Who has no address sends by a key.
+    fn may_add(&self, project: i64, address: Option<IpAddr>, new_pages: &mut HashMap<Network, u32>) -> bool {
+        let Some(network) = address.map(Network::of) else { return true };
+        let added = new_pages.entry(network).or_default();
+        let has_share = self.shares.used(project, network) + *added < share_of(self.new_pages);
+        *added += u32::from(has_share);
+        has_share
+    }
+
+    fn row(&self, project: i64, place: Place, texts: &mut Texts, event: &Event, id: Option<Hash>) -> Row {
         let today = self.now.div_euclid(DAY);
-        let place = match event.kind {
-            Kind::Read => Place::Page(project.pages.number(&event.path, today, self.new_pages)),
-            _ => Place::Text(texts.number(&event.path)),
-        };
         let mut text = |text: &Option<String>| text.as_ref().map_or(0, |text| texts.number(text));
         Row {
             at: event.at,
@@ -134,7 +161,7 @@ impl Desk<'_> {
             status: event.status.unwrap_or_default(),
             agent: text(&event.user_agent),
             referrer: text(&event.referrer),
-            visitor: self.salts.visitor(project.id, event, today),
+            visitor: self.salts.visitor(project, event, today),
             id,
         }
     }
@@ -155,8 +182,9 @@ impl Addition {
     }
 
     /// It is on disk: now it counts, and its senders are told.
-    pub(super) fn done(self, seen: &mut Seen) {
+    pub(super) fn done(self, seen: &mut Seen, shares: &mut NewPageShares) {
         let mut project = self.shared.write();
+        self.new_pages.iter().for_each(|(network, pages)| shares.add(project.id, *network, *pages));
         project.waiting += self.weight;
         project.add(self.reads.into_iter());
         drop(project);

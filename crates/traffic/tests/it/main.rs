@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod clock;
+mod forget;
 mod kept;
 mod old;
 mod parts;

@@ -2,16 +2,17 @@
 //! a recount of it.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use base::{Clock, TestClock};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
+use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
 use traffic::{
-    Class, Counts, Event, Kind, Limits, PageCount, Portion, Range, RawEvent, Readers, Reports, SqliteViews,
-    Tally, Views, Visitors, parse,
+    Class, Counts, Event, Kind, Limits, PageCount, PathGlob, Portion, Range, RawEvent, Readers, Removed,
+    Reports, SqliteViews, Tally, Views, Visitors, parse,
 };
 
 use crate::recount;
@@ -42,6 +43,7 @@ enum Step {
     Restart,
     Wait(i64),
     Reclassify,
+    ForgetPaths(&'static str),
     Forget,
 }
 
@@ -77,12 +79,17 @@ fn any_ago() -> impl Strategy<Value = i64> {
         .prop_map(|(hours, more)| hours * HOUR + more)
 }
 
+fn any_glob() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec!["/a", "/a{,/**}", "/*", "/é", "/**", "/x.png", "/none"])
+}
+
 fn any_step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => prop::collection::vec(any_sent(), 0..25).prop_map(Step::Take),
         2 => Just(Step::Tidy),
         1 => Just(Step::Restart),
         1 => Just(Step::Reclassify),
+        1 => any_glob().prop_map(Step::ForgetPaths),
         2 => any_ago().prop_map(|ago| Step::Wait(ago.max(0))),
         1 => prop::bool::weighted(0.1).prop_map(|forget| if forget { Step::Forget } else { Step::Tidy }),
     ]
@@ -95,6 +102,8 @@ pub(crate) struct Kept {
     pub(crate) visitor: String,
     /// What the present table calls it.
     truth: Class,
+    /// Its path was removed when its raw event was gone: only reads by product and by host know of it.
+    pub(crate) is_forgotten: bool,
 }
 
 /// What is kept, the slow way.
@@ -102,6 +111,8 @@ pub(crate) struct Kept {
 struct Model {
     events: Vec<Kept>,
     ids: HashMap<u8, i64>,
+    /// Pages that have a name.
+    pages: HashSet<String>,
 }
 
 impl Model {
@@ -121,7 +132,10 @@ impl Model {
             sent.id.map(|id| self.ids.insert(id, now));
             let (day, today) = (event.at().div_euclid(DAY), now.div_euclid(DAY));
             let visitor = format!("{} {} {:?} {}", day, day.max(today), sent.ip, sent.agent);
-            self.events.push(Kept { event, sent: sent.clone(), visitor, truth });
+            if event.kind() == Kind::Read {
+                self.pages.insert(event.path().to_owned());
+            }
+            self.events.push(Kept { event, sent: sent.clone(), visitor, truth, is_forgotten: false });
         }
         (events, duplicates)
     }
@@ -136,14 +150,37 @@ impl Model {
         changed
     }
 
+    /// What is removed, where raw events are gone before `raw_from`.
+    fn forget_paths(&mut self, paths: &PathGlob, raw_from: i64) -> Removed {
+        let named = self.pages.len();
+        self.pages.retain(|path| !paths.is_match(path));
+        let mut removed = Removed { pages: (named - self.pages.len()) as u64, ..Removed::default() };
+        self.events.retain_mut(|kept| {
+            let (event, is_raw) = (&kept.event, kept.event.at() >= raw_from);
+            if kept.is_forgotten || !paths.is_match(event.path()) {
+                return true;
+            }
+            let is_counted = match event.kind() {
+                Kind::Read => true,
+                Kind::NotFound => matches!(event.class(), Class::Human | Class::Assistant),
+                Kind::Other => false,
+            };
+            removed.views += u64::from(is_raw || is_counted);
+            kept.is_forgotten = !is_raw && event.kind() == Kind::Read;
+            kept.is_forgotten
+        });
+        removed
+    }
+
     fn count(&self, range: &Range) -> (Tally, Vec<PageCount>) {
-        let events: Vec<&Event> = self.events.iter().map(|kept| &kept.event).collect();
+        let events: Vec<&Event> =
+            self.events.iter().filter(|kept| !kept.is_forgotten).map(|kept| &kept.event).collect();
         recount(&events, range)
     }
 
     fn visitors(&self, range: &Range) -> (Readers, Vec<(String, Readers)>) {
         let mut pages = BTreeMap::<(i64, &str), BTreeMap<&str, (bool, bool)>>::new();
-        for Kept { event, visitor, .. } in &self.events {
+        for Kept { event, visitor, .. } in self.events.iter().filter(|kept| !kept.is_forgotten) {
             let day = event.at().div_euclid(DAY);
             let who = (event.class() == Class::Human, event.class() == Class::Assistant);
             if event.kind() != Kind::Read || !range.contains(day * DAY) || who == (false, false) {
@@ -256,6 +293,13 @@ async fn open(file: &Path, clock: &Arc<TestClock>) -> SqliteViews {
     SqliteViews::open_with(file, clock.clone(), LIMITS()).await.unwrap()
 }
 
+/// From when on the raw events are all there.
+async fn raw_from(file: &Path) -> i64 {
+    let mut beside = SqliteConnectOptions::new().filename(file).connect().await.unwrap();
+    let raw_from = "SELECT raw_from FROM project WHERE name = 'acme'";
+    sqlx::query_scalar(raw_from).fetch_optional(&mut beside).await.unwrap().unwrap_or_default()
+}
+
 async fn live(steps: &[Step], ranges: &[(Option<i64>, Option<i64>)], limit: u32) {
     let folder = tempfile::tempdir().unwrap();
     let (file, clock) = (folder.path().join("views.db"), clock());
@@ -279,6 +323,14 @@ async fn live(steps: &[Step], ranges: &[(Option<i64>, Option<i64>)], limit: u32)
             Step::Reclassify => {
                 let done = views.reclassify("acme", 0).await.unwrap();
                 assert_eq!((done.changed, done.next), (model.reclassify(&clock), None));
+            }
+            Step::ForgetPaths(glob) => {
+                let paths = PathGlob::parse(glob).unwrap();
+                let expected = model.forget_paths(&paths, raw_from(&file).await);
+                let (views, paths) = (&views, &paths);
+                let run = async |dry_run| views.forget_paths("acme", paths, i64::MIN, dry_run).await.unwrap();
+                assert_eq!((run(true).await, run(false).await), (expected, expected), "{glob}");
+                assert_eq!(run(false).await, Removed::default(), "{glob} again");
             }
             Step::Forget => {
                 views.forget("acme").await.unwrap();

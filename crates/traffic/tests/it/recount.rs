@@ -144,7 +144,8 @@ pub(crate) async fn check_series(views: &SqliteViews, range: &Range, events: &[K
         for path in [None, Some("/a")] {
             let mut expected = BTreeMap::<i64, Tally>::new();
             let wanted = |kept: &&Kept| path.is_none_or(|path| kept.event.path().starts_with(path));
-            for kept in inside(events, Kind::Read, range).filter(wanted) {
+            let with_page = |kept: &&Kept| !kept.is_forgotten && wanted(kept);
+            for kept in inside(events, Kind::Read, range).filter(with_page) {
                 let at = step(interval, kept.event.at());
                 one(&kept.event).into_iter().for_each(|read| add(expected.entry(at).or_default(), read));
             }

@@ -431,5 +431,5 @@ fn pr_mention() {
 fn pr_html() {
     let body = "<img src=\"https://evil.example/p\"> ![p](https://evil.example/p) <!-- x -->";
     let plain = plain_body(body);
-    assert_eq!(plain, "&lt;img src=\"https://evil.example/p\"> \\![p](https://evil.example/p) &lt;!-- x -->");
+    assert_eq!(plain, "&lt;img src=\"https://evil.example/p\"> !\\[p](https://evil.example/p) &lt;!-- x -->");
 }

@@ -74,6 +74,7 @@ impl Fake {
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
+        net::quote_test_host(listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
         let (seen, answers) = (requests.clone(), answers.into_iter());
         tokio::spawn(async move {

@@ -27,6 +27,7 @@ impl Scripted {
     pub(super) async fn start(answers: Vec<Said>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/acme/docs.git", listener.local_addr().unwrap());
+        net::quote_test_host(listener.local_addr().unwrap());
         let task = tokio::spawn(async move {
             for said in answers {
                 let (stream, _) = listener.accept().await.unwrap();

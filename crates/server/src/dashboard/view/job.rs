@@ -15,6 +15,8 @@ pub(crate) struct Job {
     pub(crate) base: Option<String>,
     pub(crate) model: String,
     pub(crate) when: When,
+    /// Who asked for it; `None`: it was not recorded.
+    pub(crate) creator: Option<String>,
     pub(crate) duration: Option<String>,
     /// Tokens and what they cost; `None` where no model was asked.
     pub(crate) usage: Option<String>,

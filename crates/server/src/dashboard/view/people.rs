@@ -15,6 +15,8 @@ pub(crate) struct PeoplePage {
     pub(crate) people: Vec<PersonRow>,
     /// Those that still work; none for who is no owner.
     pub(crate) invites: Vec<InviteRow>,
+    /// Sessions that began with a login link; none for who is no owner.
+    pub(crate) links: Vec<LinkSessionRow>,
     /// An invitation that was just made: the only time that it is on a page.
     pub(crate) link: Option<String>,
     pub(crate) outcome: Option<Outcome>,
@@ -57,6 +59,17 @@ pub(crate) struct PersonRow {
     pub(crate) is_me: bool,
     /// The only owner, who cannot be removed.
     pub(crate) stays: bool,
+    /// The API keys that they made and that still work; none for who is no owner.
+    pub(crate) keys: Vec<String>,
+}
+
+pub(crate) struct LinkSessionRow {
+    pub(crate) id: String,
+    pub(crate) name: Option<String>,
+    /// The member that it was handed over to.
+    pub(crate) member: Option<String>,
+    pub(crate) since: When,
+    pub(crate) until: When,
 }
 
 pub(crate) struct InviteRow {

@@ -3,7 +3,9 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use store::{PromptError, Usage};
-use wire::{AgentJob, CreateJob, FollowUp, JobEvent, JobList, JobMessage, Source, TranscriptLine};
+use wire::{
+    AgentJob, CreateJob, FollowUp, JobCreator, JobEvent, JobList, JobMessage, Source, TranscriptLine,
+};
 
 use super::answer::Answer;
 use super::operation::Operation;
@@ -149,6 +151,11 @@ fn job() -> Value {
         pr_link: None,
         created_at: "2026-11-15T12:00:00.000Z".into(),
         archived_at: None,
+        created_by: Some(JobCreator {
+            r#type: "apiKey".into(),
+            name: "CI".into(),
+            key_prefix: Some("dw_Xk2p".into()),
+        }),
     })
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn get_views() -> Operation {
     let [limit, offset] = pages(250, 50);
     let done =
         Answer::json::<PageViews>(200, "Totals of the range, and the pages, most read first.", views())
-            .csv("path,human,ai,total\r\n/guide,80,30,110\r\n")
+            .csv("path,human,ai,total\r\n\"/guide\",80,30,110\r\n")
             .header("Link")
             .counted();
     Operation::new(TAG, "getViews", "Ask who reads")
@@ -43,7 +43,7 @@ pub(crate) fn get_visitors() -> Operation {
         "Totals of the range, and the pages, most readers first.",
         visitors(),
     )
-    .csv("path,human,ai,total\r\n/guide,50,12,61\r\n")
+    .csv("path,human,ai,total\r\n\"/guide\",50,12,61\r\n")
     .header("Link")
     .counted();
     Operation::new(TAG, "getVisitors", "Ask how many read")

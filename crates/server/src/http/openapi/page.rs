@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::extract::State;
-use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY};
+use axum::http::header::CONTENT_SECURITY_POLICY;
 use axum::response::{Html, IntoResponse, Response};
 use serde_json::Value;
 
@@ -70,8 +70,7 @@ struct Span {
 /// `GET /docs`
 pub(crate) async fn show(State(app): State<App>) -> Result<Response, ApiError> {
     let html = page(described(&app)).render().map_err(anyhow::Error::from)?;
-    let headers = [(CONTENT_SECURITY_POLICY, POLICY), (CACHE_CONTROL, "no-cache")];
-    Ok((headers, Html(html)).into_response())
+    Ok(([(CONTENT_SECURITY_POLICY, POLICY)], Html(html)).into_response())
 }
 
 fn page(document: &Value) -> Page {

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use wire::{
-    AgentViews, Agents, ClassViews, Live, MissingPage, NotFound, PageView, Point, Reclassified, Referrer,
-    Referrers, SentFrom, Series, Totals,
+    AgentViews, Agents, ClassViews, ForgetPaths, Forgotten, Live, MissingPage, NotFound, PageView, Point,
+    Reclassified, Referrer, Referrers, SentFrom, Series, Totals,
 };
 
 use super::agent::{bad_query, limit_reached};
@@ -19,7 +19,7 @@ const TOTALS: Totals = Totals { human: 120, ai: 45, total: 165 };
 pub(crate) fn get_series() -> Operation {
     let interval = json!({ "type": "string", "enum": traffic::Interval::NAMES, "default": "day" });
     let done = Answer::json::<Series>(200, "Totals of the range, and each step of it.", series())
-        .csv("at,human,ai,total\r\n2026-03-01T00:00:00.000Z,120,45,165\r\n")
+        .csv("at,human,ai,total\r\n\"2026-03-01T00:00:00.000Z\",120,45,165\r\n")
         .counted();
     report("getSeries", "Ask when they read", done)
         .about("Reads by hour, day, week or month, in UTC; at most 10,000 steps. An end of the range that is left out is where the reads end.")
@@ -30,7 +30,7 @@ pub(crate) fn get_series() -> Operation {
 
 pub(crate) fn get_agents() -> Operation {
     let done = Answer::json::<Agents>(200, "All classes, and the products, most reads first.", agents())
-        .csv("operator,product,class,views\r\nOpenAI,ChatGPT-User,assistant,30\r\n");
+        .csv("operator,product,class,views\r\n\"OpenAI\",\"ChatGPT-User\",\"assistant\",30\r\n");
     paged(report("getAgents", "Ask what reads", done.header("Link").counted()))
         .about("Reads by product and class, crawlers and search engines included. Of raw views that are gone, it is exact to the day.")
 }
@@ -38,7 +38,7 @@ pub(crate) fn get_agents() -> Operation {
 pub(crate) fn get_referrers() -> Operation {
     let done =
         Answer::json::<Referrers>(200, "Totals of the range, and the hosts, most reads first.", referrers())
-            .csv("host,human,ai,total\r\nchatgpt.com,80,30,110\r\n");
+            .csv("host,human,ai,total\r\n\"chatgpt.com\",80,30,110\r\n");
     paged(report("getReferrers", "Ask where they come from", done.header("Link").counted()))
         .about("Reads by the host that linked there. Of raw views that are gone, it is exact to the day.")
 }
@@ -49,7 +49,7 @@ pub(crate) fn get_not_found() -> Operation {
         "Totals of the range, and the pages, most looked for first.",
         not_found(),
     )
-    .csv("path,human,ai,total,referrers\r\n/setup,8,3,11,chatgpt.com/c/1\r\n");
+    .csv("path,human,ai,total,referrers\r\n\"/setup\",8,3,11,\"chatgpt.com/c/1\"\r\n");
     paged(report("getNotFound", "Ask what they do not find", done.header("Link").counted()))
         .about("Answers of 404 and 410, and the pages that sent readers there. Of raw views that are gone, it is exact to the day.")
         .parameter(of_path())
@@ -58,7 +58,7 @@ pub(crate) fn get_not_found() -> Operation {
 
 pub(crate) fn get_live() -> Operation {
     let done = Answer::json::<Live>(200, "The last 30 minutes.", live())
-        .csv("at,human,ai,total\r\n2026-11-15T12:00:00.000Z,2,1,3\r\n")
+        .csv("at,human,ai,total\r\n\"2026-11-15T12:00:00.000Z\",2,1,3\r\n")
         .counted();
     Operation::new(TAG, "getLive", "Ask who reads now")
         .about("Readers and views of the last 30 minutes, by minute, and the pages that are read most. CSV has the minutes.")
@@ -75,6 +75,18 @@ pub(crate) fn reclassify() -> Operation {
         .with_key()
         .writes()
         .parameter(query("dateFrom", moment(), "From the day of this moment on."))
+        .answers(done)
+        .refuses([bad_query(250), limit_reached(1_000)])
+}
+
+pub(crate) fn forget_paths() -> Operation {
+    let done = Answer::json::<Forgotten>(200, "A piece is done.", forgotten()).counted();
+    Operation::new(TAG, "forgetPaths", "Remove the views of junk paths")
+        .about("Removes the views of all paths that match from every report, some days at a time. While `next` is not null, ask again with it as `dateFrom`. It may be cut off at any time, and asked for again. Event ids stay known, so that a view that is sent again does not come back. Of days whose raw views are gone, reads by product and by host and the visitors of the whole site stay.")
+        .with_key()
+        .writes()
+        .parameter(query("dateFrom", moment(), "From the day of this moment on."))
+        .body::<ForgetPaths>(json!({ "path": "/junk/**", "dryRun": true }))
         .answers(done)
         .refuses([bad_query(250), limit_reached(1_000)])
 }
@@ -142,6 +154,10 @@ fn live() -> Value {
     let page = PageView { path: "/guide".into(), human: 80, ai: 30, total: 110 };
     let readers = Totals { human: 70, ai: 20, total: 88 };
     json!(Live { readers, views: TOTALS, minutes: vec![point(); 30], pages: vec![page] })
+}
+
+fn forgotten() -> Value {
+    json!(Forgotten { views: 1_234, pages: 56, next: None })
 }
 
 fn reclassified() -> Value {

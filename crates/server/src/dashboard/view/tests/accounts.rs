@@ -29,6 +29,14 @@ fn people(text: &str) -> PeoplePage {
         since: when(text, "12 March"),
         is_me,
         stays: is_me,
+        keys: vec![say(text, "CI (dw_AbCd…)")],
+    };
+    let link = LinkSessionRow {
+        id: say(text, "ses_1"),
+        name: Some(say(text, "Ada's laptop")),
+        member: Some(say(text, "ada@acme.dev")),
+        since: when(text, "2 days ago"),
+        until: when(text, "in 12 days"),
     };
     let invite = InviteRow {
         id: say(text, "inv_1"),
@@ -38,6 +46,7 @@ fn people(text: &str) -> PeoplePage {
     };
     PeoplePage {
         invites: vec![invite],
+        links: vec![link],
         shell: shell(text, "People", Section::People, false),
         me: Some(Me { name: say(text, "ada@acme.dev"), role: "owner" }),
         owner: true,
@@ -54,7 +63,7 @@ fn join(text: &str) -> Join {
         role: "member",
         token: say(text, "3xAmPlE"),
         name: say(text, "bob@acme.dev"),
-        error: Some(say(text, "a password has at least 10 characters")),
+        error: Some(say(text, "a password has at least 12 characters")),
     }
 }
 

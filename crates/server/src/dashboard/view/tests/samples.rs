@@ -246,6 +246,7 @@ pub(super) fn job(text: &str, state: JobState) -> Job {
         branch: say(text, "docwright/0199e1c2"),
         base: Some(say(text, "main")),
         model: say(text, "offline"),
+        creator: Some(say(text, "API key CI (dw_AbCd…)")),
         when: when(text, "2 minutes ago"),
         duration: completed.then(|| say(text, "1.2 s")),
         usage: Some(say(text, "18,204 tokens, $0.07")),

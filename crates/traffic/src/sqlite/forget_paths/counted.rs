@@ -1,0 +1,120 @@
+//! Removes what was counted of paths on days whose raw events are gone: reads by page, visitors by page, and paths that
+//! were not found.
+
+use sqlx::SqliteConnection;
+
+use super::Matches;
+use crate::cells::{Cells, each_cell};
+use crate::distinct::Distinct;
+use crate::names::Names;
+use crate::sqlite::names::About;
+use crate::views::Failure;
+
+/// Larger than any number of names that a day has.
+const ALL_NAMES: usize = usize::MAX;
+
+/// How often the paths were counted on a day.
+pub(super) async fn find(
+    connection: &mut SqliteConnection,
+    project: i64,
+    day: i64,
+    matches: &Matches,
+) -> Result<u64, Failure> {
+    let mut views = 0;
+    if let Some(cells) = day_cells(connection, project, day).await? {
+        each_cell(&cells, |page, cell| {
+            views += if matches.has_page(page) { cell.iter().sum::<u64>() } else { 0 };
+        })?;
+    }
+    if let Some(names) = not_found_names(connection, project, day).await? {
+        views += decode_names(&names)?.remove(|name| matches.has_name(name));
+    }
+    Ok(views)
+}
+
+pub(super) async fn remove(
+    connection: &mut SqliteConnection,
+    project: i64,
+    day: i64,
+    matches: &Matches,
+) -> Result<(), Failure> {
+    let hours = "SELECT hour, cells FROM hour WHERE project = ? AND hour >= ? AND hour < ?";
+    let hours = sqlx::query_as(hours).bind(project).bind(day * 24).bind((day + 1) * 24);
+    let hours: Vec<(i64, Vec<u8>)> = hours.fetch_all(&mut *connection).await?;
+    for (hour, cells) in hours {
+        let write = sqlx::query("UPDATE hour SET cells = ? WHERE project = ? AND hour = ?");
+        let write = write.bind(without(&cells, matches)?).bind(project).bind(hour);
+        write.execute(&mut *connection).await?;
+    }
+    if let Some(cells) = day_cells(connection, project, day).await? {
+        let write = sqlx::query("UPDATE day SET cells = ?, folds = folds + 1 WHERE project = ? AND day = ?");
+        let write = write.bind(without(&cells, matches)?).bind(project).bind(day);
+        write.execute(&mut *connection).await?;
+    }
+    remove_visitors(connection, project, day, matches).await?;
+    remove_not_found(connection, project, day, matches).await
+}
+
+async fn remove_visitors(
+    connection: &mut SqliteConnection,
+    project: i64,
+    day: i64,
+    matches: &Matches,
+) -> Result<(), Failure> {
+    let visitors = "SELECT visitors FROM day WHERE project = ? AND day = ?";
+    let visitors: Option<Option<Vec<u8>>> =
+        sqlx::query_scalar(visitors).bind(project).bind(day).fetch_optional(&mut *connection).await?;
+    if let Some(visitors) = visitors.flatten() {
+        let mut visitors = Distinct::decode(&visitors)?;
+        visitors.remove(|page| matches.has_page(page));
+        let write = sqlx::query("UPDATE day SET visitors = ? WHERE project = ? AND day = ?");
+        write.bind(visitors.encode()?).bind(project).bind(day).execute(connection).await?;
+    }
+    Ok(())
+}
+
+async fn remove_not_found(
+    connection: &mut SqliteConnection,
+    project: i64,
+    day: i64,
+    matches: &Matches,
+) -> Result<(), Failure> {
+    let Some(names) = not_found_names(connection, project, day).await? else { return Ok(()) };
+    let mut names = decode_names(&names)?;
+    names.remove(|name| matches.has_name(name));
+    let write = sqlx::query("UPDATE named SET names = ? WHERE project = ? AND about = ? AND day = ?");
+    let write = write.bind(names.encode()?).bind(project).bind(About::Missing as u8).bind(day);
+    write.execute(connection).await?;
+    Ok(())
+}
+
+fn without(cells: &[u8], matches: &Matches) -> Result<Vec<u8>, Failure> {
+    let mut kept = Cells::default();
+    kept.add_encoded(cells)?;
+    kept.remove(|page| matches.has_page(page));
+    Ok(kept.encode()?)
+}
+
+fn decode_names(names: &[u8]) -> Result<Names, Failure> {
+    let mut all = Names::with_room(ALL_NAMES);
+    all.add_encoded(names)?;
+    Ok(all)
+}
+
+async fn day_cells(
+    connection: &mut SqliteConnection,
+    project: i64,
+    day: i64,
+) -> Result<Option<Vec<u8>>, Failure> {
+    let cells = sqlx::query_scalar("SELECT cells FROM day WHERE project = ? AND day = ?");
+    Ok(cells.bind(project).bind(day).fetch_optional(connection).await?)
+}
+
+async fn not_found_names(
+    connection: &mut SqliteConnection,
+    project: i64,
+    day: i64,
+) -> Result<Option<Vec<u8>>, Failure> {
+    let names = sqlx::query_scalar("SELECT names FROM named WHERE project = ? AND about = ? AND day = ?");
+    Ok(names.bind(project).bind(About::Missing as u8).bind(day).fetch_optional(connection).await?)
+}
