@@ -48,7 +48,6 @@ impl FakeHost {
         let dir = tempfile::tempdir().expect("no place for repositories");
         let listener = TcpListener::bind(address).await.expect("the port cannot be had");
         let address = listener.local_addr().expect("a port has an address");
-        net::quote_test_host(address);
         let (hooks, sending) = Hooks::new(kind);
         let host = Arc::new(Host::new(kind, format!("http://{address}"), dir.path().to_owned(), hooks));
         let api = match kind {

@@ -68,6 +68,7 @@ impl Site {
     }
 
     async fn of(host: FakeHost, repo: fakehost::Repo) -> Self {
+        net::quote_test_host(host.url().trim_start_matches("http://").parse().unwrap());
         host.token(CANARY, Access::Full);
         let room = tempfile::tempdir().unwrap();
         let cache = Cache::open(&room.path().join("p.git")).await.unwrap();

@@ -37,6 +37,7 @@ impl Site {
     pub(crate) async fn start(kind: Kind) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let fake = FakeHost::start(kind).await;
+        net::quote_test_host(fake.url().trim_start_matches("http://").parse().unwrap());
         let main = fake.repository(DOCS, &[("docs/index.md", "# Home\n")]).await.sha;
         let head = fake.push(DOCS, HEAD, &[("docs/index.md", "# Docs\n")]).await;
         fake.token(TOKEN, Access::Full);

@@ -48,6 +48,7 @@ impl Place {
         })
         .await;
         let host = FakeHost::start(kind).await;
+        net::quote_test_host(host.url().trim_start_matches("http://").parse().unwrap());
         host.set_time(server.clock.now());
         host.token(TOKEN, Access::Full);
         let repository = host.repository(NAME, &PAGES).await;
