@@ -3,6 +3,7 @@
 //! their own, divided between addresses; the rest is divided between organizations.
 
 mod budget;
+mod one_thread;
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use budget::{Budget, Reserved};
+use one_thread::OneThread;
 
 pub(crate) use budget::Owner;
 
@@ -21,9 +23,6 @@ pub(crate) use budget::Owner;
 const PUBLIC_PART: usize = 5;
 /// What is set aside for the first bytes of a body.
 const FIRST: usize = 4 * 1024;
-/// Work on whole bodies, such as to decode one, that may go on at once. One: each thread that works on
-/// them keeps memory for the next, and with two the whole came too close to its bound.
-const TURNS: usize = 1;
 /// A client that needs longer than this for a body is cut off,
 const PATIENCE: Duration = Duration::from_secs(30);
 /// and so is one that sends nothing for as long as this.
@@ -39,7 +38,7 @@ pub(crate) type Taken = OwnedSemaphorePermit;
 pub struct Bodies {
     public: Budget,
     members: Budget,
-    turns: Arc<Semaphore>,
+    thread: OneThread,
 }
 
 /// Bytes, and the room that they take until they are dropped.
@@ -72,8 +71,8 @@ impl Room {
 impl Bodies {
     pub(crate) fn new(bytes: usize) -> Self {
         let public = bytes / PUBLIC_PART;
-        let turns = Arc::new(Semaphore::new(TURNS));
-        Self { public: Budget::new(public), members: Budget::new(bytes - public), turns }
+        let members = Budget::new(bytes - public);
+        Self { public: Budget::new(public), members, thread: OneThread::default() }
     }
 
     /// Bytes that organizations have left just now.
@@ -115,18 +114,12 @@ impl Bodies {
         Held { bytes: Vec::new(), reserved: self.budget(&owner).reserve(owner) }
     }
 
-    /// Work that keeps a thread busy: off the threads that serve, and a little of it at a time.
+    /// Work that keeps a thread busy: off the threads that serve, one piece at a time.
     pub(crate) async fn work<T: Send + 'static>(
         &self,
         act: impl FnOnce() -> T + Send + 'static,
     ) -> anyhow::Result<T> {
-        let turn = self.turns.clone().acquire_owned().await?;
-        let done = tokio::task::spawn_blocking(move || {
-            let done = act();
-            drop(turn);
-            done
-        });
-        Ok(done.await?)
+        self.thread.run(act).await
     }
 }
 
