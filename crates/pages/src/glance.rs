@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::OnceLock;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use crate::check;
 use crate::ground::Paths;
@@ -116,7 +116,9 @@ impl Parts {
     /// By part, which words are in it.
     fn words_held(&self, words: &BTreeSet<&String>) -> Vec<BTreeSet<usize>> {
         let mut held = vec![BTreeSet::new(); self.ends.len()];
-        let Ok(finder) = AhoCorasick::new(words) else { return held };
+        // The kind that it takes by itself for few words needs the square of a word's length to build.
+        let kind = Some(AhoCorasickKind::ContiguousNFA);
+        let Ok(finder) = AhoCorasick::builder().kind(kind).build(words) else { return held };
         let mut part = 0;
         for found in finder.find_overlapping_iter(&self.text) {
             part += self.ends[part..].iter().take_while(|end| **end < found.end()).count();
@@ -175,6 +177,13 @@ mod tests {
         check(&["установка", "über"], 8, &["Über/Установка.md"]);
         check(&["nothing"], 8, &[]);
         check(&[], 8, &[]);
+    }
+
+    /// Takes minutes, and is ended for it, when it takes the square of the length.
+    #[test]
+    fn a_word_may_be_as_long_as_a_prompt() {
+        let asked = [words(&["keys"]), vec!["a".repeat(100_000)]].concat();
+        assert_eq!(paths(&["api/keys.md"]).sharing(&asked, 8), ["api/keys.md"]);
     }
 
     proptest! {
