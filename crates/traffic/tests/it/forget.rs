@@ -109,9 +109,44 @@ async fn a_request_that_is_dropped_leaves_whole_days() {
     assert_eq!(all(&views, "acme").await.pages, [page("/docs", 1, 0)]);
 }
 
+/// The page keeps its name, so the project stays in memory.
+#[tokio::test]
+async fn what_is_in_memory_is_counted_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let views = SqliteViews::open(&folder.path().join("views.db"), clock.clone()).await.unwrap();
+    let read = |time: &str, id: &str| at(&clock, time, id, raw("/junk/a", FIREFOX));
+    views
+        .take("acme", vec![read("2026-02-27T10:00:00Z", "1"), read("2026-02-28T10:00:00Z", "2")])
+        .await
+        .unwrap();
+    assert_eq!(all(&views, "acme").await.pages, [page("/junk/a", 2, 0)]);
+    assert_eq!(forget(&views, "/junk/**", "2026-02-28", false).await, removed(1, 0));
+    assert_eq!(all(&views, "acme").await.pages, [page("/junk/a", 1, 0)]);
+}
+
+#[tokio::test]
+async fn days_whose_raw_events_are_gone_lose_their_junk_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, clock) = (folder.path().join("views.db"), clock());
+    let limits = || Limits { raw_days: 3, ..Limits::default() };
+    let views = SqliteViews::open_with(&file, clock.clone(), limits()).await.unwrap();
+    views.take("acme", batch(&clock)).await.unwrap();
+    views.close().await;
+    for _ in 0..8 {
+        clock.advance(SignedDuration::from_hours(24));
+        SqliteViews::open_with(&file, clock.clone(), limits()).await.unwrap().close().await;
+    }
+    assert_eq!(raw_events(&file).await, 0);
+    let views = SqliteViews::open_with(&file, clock.clone(), limits()).await.unwrap();
+    assert_eq!(forget(&views, "/junk/**", "2026-01-01", false).await.pages, 2);
+    assert_eq!(all(&views, "acme").await.pages, [page("/docs", 1, 0)]);
+    assert_eq!(missing(&views).await, ["/setup"]);
+}
+
 async fn raw_events(file: &Path) -> i64 {
     let mut beside = SqliteConnectOptions::new().filename(file).connect().await.unwrap();
-    sqlx::query_scalar("SELECT SUM(events) FROM block").fetch_one(&mut beside).await.unwrap()
+    sqlx::query_scalar("SELECT coalesce(SUM(events), 0) FROM block").fetch_one(&mut beside).await.unwrap()
 }
 
 #[tokio::test]
