@@ -129,16 +129,16 @@ async fn what_is_in_memory_is_counted_anew() {
 async fn days_whose_raw_events_are_gone_lose_their_junk_too() {
     let folder = tempfile::tempdir().unwrap();
     let (file, clock) = (folder.path().join("views.db"), clock());
-    let limits = || Limits { raw_days: 3, ..Limits::default() };
-    let views = SqliteViews::open_with(&file, clock.clone(), limits()).await.unwrap();
+    let limits = Limits { raw_days: 3, ..Limits::default() };
+    let views = SqliteViews::open_with(&file, clock.clone(), limits).await.unwrap();
     views.take("acme", batch(&clock)).await.unwrap();
-    views.close().await;
+    views.tidy().await.unwrap();
+    assert_eq!(raw_events(&file).await, 6);
     for _ in 0..8 {
         clock.advance(SignedDuration::from_hours(24));
-        SqliteViews::open_with(&file, clock.clone(), limits()).await.unwrap().close().await;
+        views.tidy().await.unwrap();
     }
     assert_eq!(raw_events(&file).await, 0);
-    let views = SqliteViews::open_with(&file, clock.clone(), limits()).await.unwrap();
     assert_eq!(forget(&views, "/junk/**", "2026-01-01", false).await.pages, 2);
     assert_eq!(all(&views, "acme").await.pages, [page("/docs", 1, 0)]);
     assert_eq!(missing(&views).await, ["/setup"]);
