@@ -6,6 +6,7 @@
 mod anchors;
 mod check;
 mod close;
+mod constructs;
 mod destination;
 mod diff;
 mod explicit;
@@ -16,6 +17,7 @@ mod glance;
 mod ground;
 mod html;
 mod index;
+mod kind;
 mod known;
 mod links;
 mod markdown;
@@ -37,12 +39,17 @@ mod splice;
 
 pub use anchors::Heading;
 pub use check::{Finding, FindingKind, check, made_worse, worse};
+pub use constructs::{
+    Attribute, Construct, ConstructKind, Doubt, Element, Entry as DataEntry, Reading, Shape,
+    Value as AttributeValue, constructs, split_info,
+};
 pub use destination::is_external;
 pub use diff::unified_diff;
 pub use files::{Edits, Entry, Files, FilesError, Hit, Kind, MAX_FILES, MAX_TEXT_BYTES, MemoryTree, Tree};
 pub use fragments::{Fragments, Title};
 pub use frontmatter::{FrontMatter, Value};
 pub use ground::{Ground, Paths};
+pub use kind::FileKind;
 pub use links::{BrokenLink, Why, broken_links};
 pub use markdown::{Link, Page};
 pub use overlay::Overlay;

@@ -1,0 +1,180 @@
+//! The document model: reads a file into its constructs, each with its place in the file.
+//!
+//! Renderers disagree about what a page is: code to one is text to another. Such a page is read in each way, and a
+//! construct says which [`Reading`] it is of. What no reader understands is [`ConstructKind::Unknown`].
+
+mod asciidoc;
+mod braces;
+mod code;
+mod data;
+mod entities;
+mod front;
+mod markdown;
+mod notebook;
+mod prose;
+mod rst;
+mod scan;
+mod tags;
+mod yaml;
+
+use std::ops::Range;
+
+use crate::kind::FileKind;
+
+pub use markdown::split_info;
+
+/// One thing that stands in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Construct {
+    pub kind: ConstructKind,
+    pub span: Range<usize>,
+    pub reading: Reading,
+}
+
+/// One way to read a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Reading {
+    /// By the standard of its kind.
+    Standard,
+    /// With as little code as any renderer may find, and with tags, braces and statements of MDX.
+    Wary,
+    /// The same, where some renderers see code and others do not. What stood in one kind of doubt is new in another.
+    Doubtful(Doubt),
+}
+
+/// Why renderers disagree on whether something is code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Doubt {
+    Indented {
+        in_list: bool,
+    },
+    /// With a hash of all lines of the page that may be fences.
+    OddFence(u64),
+    OddSpan,
+    InHtml,
+    Escaped,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ConstructKind {
+    Heading,
+    /// Somewhere to go on a click.
+    Link(String),
+    /// Loaded without a click.
+    Image(String),
+    /// Code that is shown. `text` is empty unless the language is one that renderers draw or run.
+    Code {
+        info: String,
+        text: String,
+    },
+    /// A tag of HTML.
+    Html(Element),
+    /// A tag of a component.
+    Component(Element),
+    /// A list of attributes in braces.
+    Attributes(Element),
+    /// Braces of MDX.
+    Expression(String),
+    /// An `import` or `export` statement.
+    Esm(String),
+    /// A block or a word that a generator gives a meaning, such as `:::note`.
+    Directive {
+        name: String,
+        arguments: String,
+    },
+    /// Another file that becomes part of this one.
+    Include(String),
+    /// A formula.
+    Math(String),
+    /// Marks of a template language.
+    Template(String),
+    /// The same in code, where only some generators fill it in.
+    TemplateInCode {
+        text: String,
+        is_fenced: bool,
+    },
+    FrontMatter(Entry),
+    /// An entry of a data file.
+    Setting(Entry),
+    Comment(String),
+    Unknown(String),
+}
+
+/// An entry of front matter or of a data file.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Entry {
+    /// The keys from the top, with dots; entries of a list have their list's.
+    pub key: String,
+    pub value: String,
+    pub shape: Shape,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Shape {
+    Text,
+    Number,
+    Truth,
+    Nothing,
+}
+
+/// A tag and what it is given.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Element {
+    /// In lower case, unless it is a component's.
+    pub name: String,
+    pub is_closing: bool,
+    pub attributes: Vec<Attribute>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Attribute {
+    pub name: String,
+    pub value: Value,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Value {
+    None,
+    /// Without quotes and entities.
+    Text(String),
+    /// Code in braces.
+    Expression(String),
+}
+
+/// Reads a file. Text that is not of a known kind has no constructs.
+pub fn constructs(kind: FileKind, text: &str) -> Vec<Construct> {
+    match kind {
+        FileKind::Markdown | FileKind::Mdx | FileKind::Quarto => markdown::read(kind, text),
+        FileKind::Rst | FileKind::Text => rst::read(text),
+        FileKind::AsciiDoc => asciidoc::read(text),
+        FileKind::Notebook => notebook::read(text),
+        FileKind::Mintlify | FileKind::Vercel => data::json(text),
+        FileKind::MkDocs => data::yaml(text),
+        FileKind::NavigationData | FileKind::OpenApi if text.trim_start().starts_with(['{', '[']) => {
+            data::json(text)
+        }
+        FileKind::NavigationData | FileKind::OpenApi => data::yaml(text),
+        FileKind::Netlify => data::toml(text),
+        FileKind::RedirectsFile => data::redirect_lines(text),
+        FileKind::NavigationScript | FileKind::Image | FileKind::Svg | FileKind::Other => Vec::new(),
+    }
+}
+
+impl Construct {
+    fn standard(kind: ConstructKind, span: Range<usize>) -> Self {
+        Self { kind, span, reading: Reading::Standard }
+    }
+
+    fn wary(kind: ConstructKind, span: Range<usize>) -> Self {
+        Self { kind, span, reading: Reading::Wary }
+    }
+}
+
+/// The lines of a text from `start` on, with their line ends, and where each begins.
+fn lines(text: &str, start: usize) -> impl Iterator<Item = (usize, &str)> {
+    text[start..].split_inclusive('\n').scan(start, |at, line| {
+        let here = *at;
+        *at += line.len();
+        Some((here, line))
+    })
+}

@@ -1,0 +1,284 @@
+//! Reads AsciiDoc: prose, headings, lists, links, tables and listings. A line with anything else in it is not understood.
+
+use super::{Construct, ConstructKind, lines};
+
+/// Blocks whose content is shown as it stands.
+const LISTINGS: &[&str] = &["----", "....", "```"];
+/// What the preprocessor does wherever it stands, listings included.
+const PREPROCESSED: &[&str] = &["include::", "ifdef::", "ifndef::", "ifeval::", "endif::"];
+/// Macros that are links.
+const LINKS: &[&str] = &["link", "xref", "mailto", "http", "https", "footnote", "kbd", "btn", "menu"];
+const STYLES: &[&str] = &[
+    "source",
+    "listing",
+    "NOTE",
+    "TIP",
+    "IMPORTANT",
+    "WARNING",
+    "CAUTION",
+    "quote",
+    "horizontal",
+    "arabic",
+    "literal",
+    "abstract",
+    "sidebar",
+    "example",
+];
+
+pub(super) fn read(text: &str) -> Vec<Construct> {
+    let all: Vec<(usize, &str)> = lines(text, 0).collect();
+    let (mut found, mut index, mut in_comment) = (Vec::new(), 0, false);
+    while let Some((at, line)) = all.get(index) {
+        let content = line.trim_end();
+        let push = |found: &mut Vec<Construct>, kind| {
+            found.push(Construct::standard(kind, *at..*at + content.len()))
+        };
+        if content.len() >= 4 && content.trim_start_matches('/').is_empty() {
+            in_comment = !in_comment;
+        }
+        if !in_comment && is_listing(content) {
+            // Without its end some readers show the rest as text.
+            let close = all[index + 1..].iter().position(|(_, line)| line.trim_end() == content);
+            let is_slashes = |(_, line): &(usize, &str)| {
+                line.trim_end().len() >= 4 && line.trim_end().trim_start_matches('/').is_empty()
+            };
+            let close = close.filter(|close| !all[index + 1..index + 1 + close].iter().any(is_slashes));
+            if let Some(close) = close {
+                let inside = &all[index + 1..index + 1 + close];
+                for (at, line) in inside.iter().filter(|(_, line)| is_preprocessed(line)) {
+                    let kind = ConstructKind::Include(line.trim().to_owned());
+                    found.push(Construct::standard(kind, *at..*at + line.trim_end().len()));
+                }
+                index += close + 2;
+                continue;
+            }
+        }
+        if content.starts_with("//") && !content.starts_with("///") {
+            push(&mut found, ConstructKind::Comment(content.to_owned()));
+        } else if is_preprocessed(content) || content.starts_with("include::") {
+            push(&mut found, ConstructKind::Include(content.trim().to_owned()));
+        } else if let Some((name, value)) = attribute_entry(content.trim_start()) {
+            let kind = ConstructKind::Directive { name: format!(":{name}:"), arguments: value.to_owned() };
+            push(&mut found, kind);
+        } else if is_unknown(content) {
+            push(&mut found, ConstructKind::Unknown(content.trim().to_owned()));
+        }
+        for (name, target) in macros(content) {
+            push(
+                &mut found,
+                ConstructKind::Directive { name: format!("{name}:"), arguments: target.to_owned() },
+            );
+        }
+        for role in roles(content) {
+            push(&mut found, ConstructKind::Directive { name: role.to_owned(), arguments: String::new() });
+        }
+        for target in images(content) {
+            push(&mut found, ConstructKind::Image(target.to_owned()));
+        }
+        for address in links(content) {
+            push(&mut found, ConstructKind::Link(address.to_owned()));
+        }
+        index += 1;
+    }
+    found
+}
+
+fn is_listing(content: &str) -> bool {
+    LISTINGS.iter().any(|mark| {
+        let sign = &mark[..1];
+        content.starts_with(mark)
+            && (content.trim_start_matches(sign).is_empty()
+                || *mark == "```"
+                    && content[3..].chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '+'))
+    })
+}
+
+fn is_preprocessed(line: &str) -> bool {
+    PREPROCESSED.iter().any(|start| line.trim_start().trim_start_matches('\\').starts_with(start))
+}
+
+fn is_unknown(content: &str) -> bool {
+    let trimmed = content.trim_start_matches([' ', '\t', '>', '*', '.', '-']);
+    trimmed.starts_with("++++")
+        || trimmed.starts_with('[') && !is_plain_style(trimmed)
+        || ["+++", "++", "pass:", "$$", "{set:", "{counter"].iter().any(|mark| trimmed.contains(mark))
+        || has_odd_braces(trimmed)
+        || has_odd_macro(trimmed)
+}
+
+/// `:name: value`
+fn attribute_entry(content: &str) -> Option<(&str, &str)> {
+    let (name, value) = content.strip_prefix(':')?.split_once(':')?;
+    let is_name =
+        !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '!'));
+    is_name.then_some((name, value.trim()))
+}
+
+/// `[source,js]`, `[NOTE]`, `[[id]]`, `[#id]`, `[cols="1,2"]`
+fn is_plain_style(content: &str) -> bool {
+    let Some(inside) = content.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
+        // A link text or a list item.
+        return true;
+    };
+    let word = |text: &str| {
+        !text.is_empty()
+            && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '+' | '#' | ' ' | '.'))
+    };
+    let id = inside.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    if let Some(id) = id.or_else(|| inside.strip_prefix('#')) {
+        return word(id.split(',').next().unwrap_or_default());
+    }
+    let style = inside.split(',').next().unwrap_or_default().trim();
+    let starts = ["cols=", "options=", "width=", "caption="];
+    let is_style = STYLES.contains(&style)
+        || style.is_empty()
+        || style == "%header"
+        || starts.iter().any(|start| style.starts_with(start));
+    let subs = inside.split("subs").nth(1).unwrap_or_default();
+    let odd_subs = ["macros", "quotes", "none", "-", "normal", "post", "replace"];
+    let is_plain = |c: char| c.is_alphanumeric() || "\"'=%*^<>.-_~+, #;:/".contains(c);
+    is_style
+        && !odd_subs.iter().any(|word| subs.contains(word))
+        && inside.chars().all(is_plain)
+        && !inside.contains("://")
+}
+
+/// Braces that hold more than the name of an attribute.
+fn has_odd_braces(content: &str) -> bool {
+    content.match_indices('{').any(|(at, _)| {
+        let inside = &content[at + 1..];
+        inside.find('}').is_some_and(|end| inside[..end].contains([':', '!', '=', '?', '@']))
+    })
+}
+
+/// Whether a macro is given more than how it looks.
+fn has_odd_macro(content: &str) -> bool {
+    all_macros(content).iter().any(|(_, _, rest)| !has_plain_arguments(rest))
+}
+
+/// `name:target[…]` and `name::target[…]` that are neither links nor images.
+fn macros(content: &str) -> Vec<(&str, &str)> {
+    let others = all_macros(content)
+        .into_iter()
+        .filter(|(name, ..)| *name != "image" && !LINKS.contains(&name.to_ascii_lowercase().as_str()));
+    others.map(|(name, target, _)| (name, target)).collect()
+}
+
+/// All macros of a line: name, target, and what follows the target.
+fn all_macros(content: &str) -> Vec<(&str, &str, &str)> {
+    let mut found = Vec::new();
+    for (at, _) in content.match_indices(':') {
+        let before =
+            content[..at].trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-').len();
+        let name = &content[before..at];
+        let rest = content[at + 1..].trim_start_matches(':');
+        // The target of a block may have blanks in it.
+        let is_block = before == 0 && content[at..].starts_with("::");
+        let target =
+            rest.find(|c: char| c == '[' || !is_block && c.is_ascii_whitespace()).unwrap_or(rest.len());
+        if !name.is_empty() && rest[target..].starts_with('[') && !is_of_address(content, before) {
+            found.push((name, &rest[..target], &rest[target..]));
+        }
+    }
+    found
+}
+
+/// Roles of words, such as `[.path]`.
+fn roles(content: &str) -> Vec<&str> {
+    let found = content
+        .match_indices("[.")
+        .filter_map(|(at, _)| content[at..].find(']').map(|end| &content[at..=at + end]));
+    let mut roles: Vec<&str> = found.collect();
+    roles.extend(
+        content.match_indices("]#").map(|(at, _)| &content[content[..at].rfind('[').unwrap_or(at)..=at]),
+    );
+    roles
+}
+
+/// Whether the colon at hand is inside an address, such as that of `xref:1.0@a:b:c.adoc[]`.
+fn is_of_address(content: &str, at: usize) -> bool {
+    let word = content[..at].rfind(char::is_whitespace).map_or(0, |before| before + 1);
+    let word = content.get(word..at).unwrap_or_default();
+    LINKS
+        .iter()
+        .any(|link| word.trim_start_matches(['(', '*', '_', '|', '"', '`']).starts_with(&format!("{link}:")))
+}
+
+/// The targets of images.
+fn images(content: &str) -> Vec<&str> {
+    let found = content.match_indices("image:").map(|(at, _)| content[at + 6..].trim_start_matches(':'));
+    found.filter_map(|rest| rest.find('[').map(|end| rest[..end].trim())).collect()
+}
+
+/// Whether what an image or a link is given says only how it looks.
+fn has_plain_arguments(rest: &str) -> bool {
+    let inside = rest.strip_prefix('[').map_or("", |rest| rest.split(']').next().unwrap_or_default());
+    let is_plain = inside
+        .chars()
+        .all(|c| c.is_alphanumeric() || !c.is_ascii() || " ,=\".-_%()'`*+/:^#!?<>{}~@;&".contains(c));
+    is_plain
+        && !inside.to_lowercase().contains("script:")
+        && !inside.contains("&#")
+        && !["link=", "role=", "opts=", "options=", "window=", "onclick", "<"]
+            .iter()
+            .any(|word| inside.contains(word))
+}
+
+/// The addresses of links.
+fn links(content: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    for start in ["link:", "https://", "http://", "mailto:", "javascript:", "data:"] {
+        for (at, _) in content.match_indices(start) {
+            let at = if start == "link:" { at + start.len() } else { at };
+            let rest = &content[at..];
+            let end = rest
+                .find(|c: char| c == '[' || c.is_whitespace() || matches!(c, '<' | '>' | '"' | '`'))
+                .unwrap_or(rest.len());
+            found.push(rest[..end].trim_end_matches(['.', ',', ';', ')']));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        let show = |construct: &Construct| match &construct.kind {
+            ConstructKind::Unknown(text) => format!("? {text}"),
+            ConstructKind::Include(text) => format!("+ {text}"),
+            ConstructKind::Link(url) => format!("> {url}"),
+            ConstructKind::Image(url) => format!("! {url}"),
+            ConstructKind::Directive { name, arguments } => format!("{name} ({arguments})"),
+            ConstructKind::Comment(text) => format!("# {text}"),
+            other => format!("{other:?}"),
+        };
+        assert_eq!(read(text).iter().map(show).collect::<Vec<_>>(), expected, "{text}");
+    }
+
+    #[test]
+    fn what_is_understood() {
+        check("= Title\n\nText: with *stress* and {version}.\n\n* one\n** two\n", &[]);
+        check("[source,js]\n----\nimage::https://e.example[]\n----\n", &[]);
+        check("See https://a.example[docs] and xref:a.adoc[b].\n", &["> https://a.example"]);
+        check("[NOTE]\n====\nText.\n====\n|===\n| a | b\n|===\n", &[]);
+        check("// a comment\n", &["# // a comment"]);
+    }
+
+    #[test]
+    fn what_is_not() {
+        check(
+            "image::https://e.example/p.png[]\n",
+            &["! https://e.example/p.png", "> https://e.example/p.png"],
+        );
+        check(":imagesdir: x\n", &[":imagesdir: (x)"]);
+        check("----\ninclude::/etc/passwd[]\n----\n", &["+ include::/etc/passwd[]"]);
+        check("----\nvideo::x[]\n", &["video: (x)"]);
+        check("a pass:[<b>] c\n", &["? a pass:[<b>] c", "pass: ()"]);
+        check("++++\n<b>\n++++\n", &["? ++++", "? ++++"]);
+        check("[source,subs=\"+macros\"]\n", &["? [source,subs=\"+macros\"]"]);
+        check("[.hidden]#x#\n", &["[.hidden] ()", "[.hidden] ()"]);
+    }
+}

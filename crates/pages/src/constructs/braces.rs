@@ -1,0 +1,225 @@
+//! Reads what stands in braces: attribute lists, expressions of MDX, marks of template languages.
+
+use super::{Attribute, ConstructKind, Element, Value};
+use crate::script::braces_end;
+
+/// Longer words are nobody's placeholder.
+const MAX_WORD: usize = 60;
+
+/// Reads what begins with the `{` at `at`, and tells where it ends.
+pub(super) fn read_at(text: &str, at: usize, is_mdx: bool) -> (Option<ConstructKind>, usize) {
+    let rest = &text[at..];
+    for (open, close) in [("{{", "}}"), ("{%", "%}"), ("{!", "!}")] {
+        if rest.starts_with(open) && !(is_mdx && open == "{{") {
+            let end = rest.find(close).map_or_else(|| line_end(rest), |end| end + close.len());
+            let mark = &rest[..end];
+            let kind = shortcode(mark)
+                .map_or_else(|| ConstructKind::Template(mark.to_owned()), ConstructKind::Component);
+            return (Some(kind), at + end);
+        }
+    }
+    let line = &rest[..line_end(rest)];
+    if let Some(end) = line.strip_prefix("{*").and_then(|inside| inside.find("*}")) {
+        return (Some(ConstructKind::Include(line[..end + 4].to_owned())), at + end + 4);
+    }
+    if let Some(end) = line.find('}') {
+        let inside = &line[1..end];
+        // A role of MyST is followed by code.
+        if line[end + 1..].starts_with('`') && !inside.is_empty() && !inside.contains(' ') {
+            let kind = ConstructKind::Directive { name: format!("{{{inside}}}"), arguments: String::new() };
+            return (Some(kind), at + end + 1);
+        }
+        if is_word(inside) {
+            return (None, at + end + 1);
+        }
+        if let Some(element) = attributes(inside) {
+            return (Some(ConstructKind::Attributes(element)), at + end + 1);
+        }
+    }
+    let Some(end) = braces_end(text, at) else {
+        return (Some(ConstructKind::Unknown(line.to_owned())), at + line.len());
+    };
+    let code = &text[at..end];
+    let comment = code.strip_prefix("{/*").and_then(|code| code.strip_suffix("*/}"));
+    let kind = match comment.filter(|words| !words.contains("*/")) {
+        Some(words) => ConstructKind::Comment(words.trim().to_owned()),
+        None => ConstructKind::Expression(code.to_owned()),
+    };
+    (Some(kind), end)
+}
+
+/// The first word of a mark such as `{% raw %}`.
+pub(super) fn first_word(mark: &str) -> &str {
+    mark.trim_matches(['{', '}', '%', '-', ' ']).split_whitespace().next().unwrap_or_default()
+}
+
+/// `{{< name key="value" >}}` of Hugo and `{% name key="value" %}` of Jekyll and Markdoc, as a component.
+fn shortcode(mark: &str) -> Option<Element> {
+    let hugo = mark.strip_prefix("{{<").and_then(|rest| rest.strip_suffix(">}}"));
+    let hugo = hugo.or_else(|| mark.strip_prefix("{{%").and_then(|rest| rest.strip_suffix("%}}")));
+    let liquid = || mark.strip_prefix("{%").and_then(|rest| rest.strip_suffix("%}"));
+    let (sign, inside) = hugo.map(|inside| ("<", inside)).or_else(|| liquid().map(|inside| ("%", inside)))?;
+    let inside = inside.trim_matches(['-', ' ', '\t', '\n']);
+    let (is_closing, inside) = inside.strip_prefix('/').map_or((false, inside), |rest| (true, rest.trim()));
+    let inside = inside.strip_suffix('/').unwrap_or(inside);
+    let mut words = words(inside)?.into_iter();
+    let name =
+        words.next().filter(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c)))?;
+    let mut name = format!("{sign}{name}");
+    let mut attributes = Vec::new();
+    for word in words {
+        let (key, value) = word.split_once('=').unwrap_or(("", word));
+        // What is included is part of the name.
+        if key.is_empty() && name == "%include" {
+            name = format!("{name} {value}");
+            continue;
+        }
+        attributes.push(Attribute { name: key.to_owned(), value: plain_text(value) });
+    }
+    // Statements of the language are no components.
+    let is_statement = [
+        "%if",
+        "%for",
+        "%assign",
+        "%set",
+        "%capture",
+        "%raw",
+        "%endraw",
+        "%verbatim",
+        "%endverbatim",
+        "%unless",
+        "%else",
+        "%elsif",
+        "%case",
+        "%when",
+        "%macro",
+        "%import",
+        "%from",
+        "%extends",
+        "%block",
+        "%call",
+        "%do",
+        "%with",
+    ]
+    .contains(&name.as_str());
+    (!is_statement).then_some(Element { name, is_closing, attributes })
+}
+
+fn plain_text(value: &str) -> Value {
+    let quoted = ['"', '\'', '`'].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
+    let is_plain = |text: &str| !text.contains(['"', '`', '|', '{', '}', '$', '\\']);
+    match quoted {
+        Some(text) if is_plain(text) => Value::Text(text.to_owned()),
+        None if is_plain(value) && !value.contains('\'') => Value::Text(value.to_owned()),
+        _ => Value::Expression(value.to_owned()),
+    }
+}
+
+fn line_end(text: &str) -> usize {
+    text.find('\n').unwrap_or(text.len())
+}
+
+/// A placeholder such as `{id}`, or nothing: no renderer makes more of it than a word.
+fn is_word(inside: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | ',' | ' ' | '…');
+    let is_short = inside.len() <= MAX_WORD && inside.chars().all(plain);
+    let is_name = !inside.contains(' ') || inside.split(',').all(|word| !word.trim().contains(' '));
+    let names = [
+        "eval",
+        "function",
+        "process",
+        "require",
+        "globalthis",
+        "window",
+        "document",
+        "import",
+        "fetch",
+        "self",
+        "top",
+    ];
+    if inside.split(|c: char| !c.is_alphanumeric()).any(|part| names.contains(&part.to_lowercase().as_str()))
+    {
+        return false;
+    }
+    let is_range = inside.contains("..") && inside.chars().all(|c| c.is_ascii_alphanumeric() || c == '.');
+    is_range || is_short && is_name && !inside.trim().eq_ignore_ascii_case("hidden")
+}
+
+/// `#id .class key=value`, with or without a colon in front.
+fn attributes(inside: &str) -> Option<Element> {
+    let list = inside.strip_prefix(':').unwrap_or(inside).trim();
+    let mut attributes = Vec::new();
+    for word in words(list)? {
+        attributes.push(match word.split_at_checked(1)? {
+            ("#", id) => Attribute { name: "id".to_owned(), value: Value::Text(id.to_owned()) },
+            (".", class) => Attribute { name: "class".to_owned(), value: Value::Text(class.to_owned()) },
+            _ => {
+                let (name, value) =
+                    word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+                let plain = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+                if name.is_empty() || !name.chars().all(plain) {
+                    return None;
+                }
+                Attribute { name: name.to_owned(), value: value.map_or(Some(Value::None), plain_value)? }
+            }
+        });
+    }
+    (!attributes.is_empty()).then(|| Element { attributes, ..Element::default() })
+}
+
+/// A string or a word: to MDX the braces hold an assignment, and the value must be no expression.
+fn plain_value(value: &str) -> Option<Value> {
+    let quoted = ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
+    let is_word = value.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '%' | '-' | '_'));
+    match quoted.filter(|inside| !inside.contains(['"', '\'', '\\'])) {
+        Some(inside) => Some(Value::Text(inside.to_owned())),
+        None => is_word.then(|| Value::Text(value.to_owned())),
+    }
+}
+
+/// Splits at blanks that are not in quotes.
+fn words(list: &str) -> Option<Vec<&str>> {
+    let (mut words, mut start, mut quote) = (Vec::new(), None, None);
+    for (at, c) in list.char_indices() {
+        match (c, quote) {
+            ('"' | '\'', None) => quote = Some(c),
+            (c, Some(open)) if c == open => quote = None,
+            (c, None) if c.is_whitespace() => {
+                words.extend(start.take().map(|start| &list[start..at]));
+                continue;
+            }
+            _ => {}
+        }
+        start.get_or_insert(at);
+    }
+    words.extend(start.map(|start| &list[start..]));
+    quote.is_none().then_some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn braces() {
+        let read = |text: &str, is_mdx| {
+            let (kind, end) = read_at(text, 0, is_mdx);
+            format!("{} {}", kind.map_or("text".to_owned(), |kind| format!("{kind:?}")), &text[end..])
+        };
+        for (text, expected) in [
+            ("{id} x", "text  x"),
+            ("{1,3}", "text "),
+            ("{/* a */} b", "Comment(\"a\")  b"),
+            ("{a.b}", "Expression(\"{a.b}\") "),
+            ("{a", "Unknown(\"{a\") "),
+            ("{%if a%} b", "Template(\"{%if a%}\")  b"),
+        ] {
+            assert_eq!(read(text, true), expected, "{text}");
+        }
+        assert_eq!(read("{{ a }} b", false), "Template(\"{{ a }}\")  b");
+        assert!(read("{hidden}", false).starts_with("Attributes"));
+        assert!(read("{: #a .b width=\"3 4\" }", false).starts_with("Attributes"));
+        assert!(read("{onclick=\"x()\"}", true).starts_with("Attributes"));
+        assert!(read("{x => {a}} b", true).starts_with("Expression(\"{x => {a}}\")"));
+    }
+}

@@ -1,0 +1,182 @@
+//! Finds the code that every renderer takes for code. The rest of what looks like code is text to some.
+
+use std::ops::Range;
+
+/// A fence that is certain: all of it, and what its first line says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Fence<'a> {
+    pub(super) end: usize,
+    pub(super) info: &'a str,
+    /// What is between the two marks.
+    pub(super) content: Range<usize>,
+}
+
+/// The marks that begin a fence, behind those of lists and quotes.
+struct Opening<'a> {
+    /// What stands before the marks.
+    prefix: &'a str,
+    marks: &'a str,
+    info: &'a str,
+}
+
+impl<'a> Opening<'a> {
+    fn of(line: &'a str) -> Option<Self> {
+        let content = line.trim_start_matches([' ', '\t', '>']);
+        // A definition begins with a colon.
+        let content = content.strip_prefix(": ").map_or(content, |rest| rest.trim_start_matches([' ', '\t']));
+        let content = skip_list_mark(content);
+        let mark = content.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+        let length = content.find(|c| c != mark).unwrap_or(content.len());
+        let info = content[length..].trim();
+        let is_fence = length >= 3 && !(mark == '`' && info.contains('`'));
+        let prefix = &line[..line.len() - content.len()];
+        is_fence.then(|| Self { prefix, marks: &content[..length], info })
+    }
+
+    /// Whether a line of the code belongs to it wherever the marks stand: as deep in lists and quotes as they.
+    fn holds(&self, line: &str) -> bool {
+        let indent = |text: &str| text.len() - text.trim_start_matches([' ', '\t']).len();
+        if self.prefix.contains('>') {
+            return line.trim_start().starts_with('>');
+        }
+        line.trim().is_empty() || indent(line) >= self.prefix.chars().count()
+    }
+
+    /// Whether some renderer ends the code at a line that is not its end to all.
+    fn may_be_closed_by(&self, line: &str) -> bool {
+        let content = line.trim_matches([' ', '\t', '>', '\r', '\n']);
+        content.len() >= self.marks.len() && content.trim_start_matches(&self.marks[..1]).is_empty()
+    }
+
+    /// Whether a line is the same marks at the same depth, and nothing else.
+    fn is_closed_by(&self, line: &str) -> bool {
+        let line = line.trim_end();
+        let same_depth = match self.prefix.contains('>') {
+            true => line.strip_prefix(self.prefix),
+            false => line.get(self.prefix.len()..).filter(|_| line[..self.prefix.len()].trim().is_empty()),
+        };
+        same_depth == Some(self.marks)
+    }
+}
+
+/// Whether a line begins with the mark of a list.
+pub(super) fn is_list_item(line: &str) -> bool {
+    skip_list_mark(line).len() < line.len()
+}
+
+fn skip_list_mark(content: &str) -> &str {
+    let number = content.trim_start_matches(|c: char| c.is_ascii_digit());
+    let behind = match number.len() < content.len() {
+        true => number.strip_prefix(['.', ')']),
+        false => content.strip_prefix(['-', '*', '+']),
+    };
+    match behind.filter(|rest| rest.starts_with([' ', '\t'])) {
+        Some(rest) => rest.trim_start_matches([' ', '\t']),
+        None => content,
+    }
+}
+
+/// What a line says behind the marks of a fence, if it has any.
+pub(super) fn fence_info(line: &str) -> Option<&str> {
+    Opening::of(line).map(|opening| opening.info)
+}
+
+/// The fence that begins with the line at `at`, if it is one to every renderer.
+pub(super) fn fence_at(text: &str, at: usize) -> Option<Fence<'_>> {
+    let mut lines = super::lines(text, at);
+    let (_, first) = lines.next()?;
+    let opening = Opening::of(first)?;
+    let start = at + first.len();
+    for (line_at, line) in lines {
+        if opening.is_closed_by(line) {
+            let end = line_at + line.len();
+            return Some(Fence { end, info: opening.info, content: start..line_at });
+        }
+        // A renderer that knows no list, or minds no indentation, would end the code here.
+        if !opening.holds(line) || opening.may_be_closed_by(line) {
+            return None;
+        }
+    }
+    None
+}
+
+/// The code spans of a line, marks and all, if every run of backticks is part of one. In a table a span with a bar in
+/// it is none: the row is cut at its bars first.
+pub(super) fn spans(line: &str, is_table: bool) -> Vec<Range<usize>> {
+    let runs = backticks(line);
+    if runs.iter().any(|run| line[..run.start].ends_with('\\')) {
+        return Vec::new();
+    }
+    let (mut spans, mut next) = (Vec::new(), 0);
+    while let Some(open) = runs.get(next) {
+        let Some(close) = runs[next + 1..].iter().position(|run| run.len() == open.len()) else {
+            return Vec::new();
+        };
+        next += close + 2;
+        spans.push(open.start..runs[next - 1].end);
+    }
+    spans.retain(|span| !is_table || !line[span.clone()].replace("\\|", "").contains('|'));
+    spans
+}
+
+/// The runs of backticks in a line.
+fn backticks(line: &str) -> Vec<Range<usize>> {
+    let (mut runs, mut at) = (Vec::new(), 0);
+    while let Some(found) = line[at..].find('`') {
+        let start = at + found;
+        at = line[start..].find(|c| c != '`').map_or(line.len(), |length| start + length);
+        runs.push(start..at);
+    }
+    runs
+}
+
+/// Whether a line is the one under the head of a table.
+pub(super) fn is_table_ruler(line: &str) -> bool {
+    let line = line.trim_matches([' ', '\t', '\r', '\n', '>']);
+    line.contains('|')
+        && line.contains('-')
+        && line.chars().all(|c| matches!(c, '|' | '-' | ':' | ' ' | '\t'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fences() {
+        #[track_caller]
+        fn check(text: &str, expected: Option<(&str, &str)>) {
+            let found = fence_at(text, 0).map(|fence| (fence.info, &text[fence.content]));
+            assert_eq!(found, expected, "{text}");
+        }
+        check("```js\na\n```\nb", Some(("js", "a\n")));
+        check("~~~\n```\n~~~\n", Some(("", "```\n")));
+        check("````\n```\n````", Some(("", "```\n")));
+        check("```\na\n````\n", None);
+        check("```\na\n", None);
+        check("- ```\n  a\n\n  b\n  ```\n", Some(("", "  a\n\n  b\n")));
+        check("- ```\n  a\n\nb\n  ```\n", None);
+        check("  ```\n  a\n  ```\n", Some(("", "  a\n")));
+        check("> ```\n> a\n> ```\n", Some(("", "> a\n")));
+        check("> ```\n> a\nb\n> ```\n", None);
+        check("``` a`b\nc\n```\n", None);
+        check("text\n", None);
+        check("```\n    ```\n<b>\n```\n", None);
+    }
+
+    #[test]
+    fn code_spans() {
+        #[track_caller]
+        fn check(line: &str, expected: &[&str]) {
+            let found: Vec<_> = spans(line, true).into_iter().map(|span| &line[span]).collect();
+            assert_eq!(found, expected, "{line}");
+        }
+        check("a `b` and ``c``", &["`b`", "``c``"]);
+        check("a `b and c", &[]);
+        check("a `b `` c` d", &["`b `` c`"]);
+        check("a `` `b` `` c", &["`` `b` ``"]);
+        check("a \\`b` c`", &[]);
+        check("| `a | b` | `c` |", &["`c`"]);
+        check("| `a \\| b` |", &["`a \\| b`"]);
+    }
+}

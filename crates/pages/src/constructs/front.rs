@@ -1,0 +1,130 @@
+//! Reads the front matter of a page.
+
+use std::ops::Range;
+
+use super::{Construct, ConstructKind, Entry, Shape, data, lines, yaml};
+
+/// The entries of the front matter, and where the text behind it begins.
+pub(super) fn read(text: &str) -> (Vec<Construct>, usize) {
+    let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let first = text[start..].split_inclusive('\n').next().unwrap_or_default();
+    match first.trim_end() {
+        "---" => block(text, start, first.len(), &["---"], yaml::entries),
+        "+++" => block(text, start, first.len(), &["+++"], data::toml_entries),
+        // Some generators run such a block as a script, or read the whole as JSON.
+        odd if odd.starts_with("---") && !odd.starts_with("----") || odd.starts_with(";;;") || odd == "{" => {
+            (vec![unknown(text, start..start + first.len())], start)
+        }
+        _ => {
+            let mut found = headers(text, start);
+            found.extend(late(text, start));
+            (found, start)
+        }
+    }
+}
+
+/// A block behind blank lines or a comment, which some generators take for front matter all the same.
+fn late(text: &str, start: usize) -> Option<Construct> {
+    let mut rest = text[start..].trim_start();
+    while let Some(end) = rest.strip_prefix("<!--").and_then(|rest| rest.find("-->")) {
+        rest = rest[end + 7..].trim_start();
+    }
+    let at = text.len() - rest.len();
+    let first = rest.lines().next().unwrap_or_default();
+    let end = lines(text, at).skip(1).find(|(_, line)| line.trim_end() == "---");
+    let end = end.filter(|(end, _)| {
+        first.trim_end() == "---" && text[at..*end].lines().nth(1).is_some_and(|line| line.contains(':'))
+    })?;
+    Some(unknown(text, at..end.0))
+}
+
+type Entries = fn(&str) -> Option<Vec<yaml::Placed>>;
+
+fn block(text: &str, start: usize, first: usize, ends: &[&str], entries: Entries) -> (Vec<Construct>, usize) {
+    let inside = start + first;
+    let end = lines(text, inside).find(|(_, line)| ends.contains(&line.trim_end()));
+    // Without an end it is a line between two sections, and text.
+    let Some((end, line)) = end else {
+        // Some generators end it with dots.
+        let dots = lines(text, inside).find(|(_, line)| line.trim_end() == "...");
+        // Others take all that is there.
+        let is_open = text[inside..]
+            .lines()
+            .next()
+            .is_some_and(|line| line.split_once(':').is_some_and(|(key, _)| !key.trim().contains(' ')));
+        let end = dots.map(|(at, _)| at).or(is_open.then_some(text.len()));
+        return (end.map(|end| unknown(text, start..end)).into_iter().collect(), start);
+    };
+    let body = end + line.len();
+    if text[body..].trim_start().starts_with("---\n") {
+        return (vec![unknown(text, start..body + 4)], body);
+    }
+    let block = &text[inside..end];
+    // Some generators end the block here.
+    let is_odd = block.lines().any(|line| line.trim_end() == "..." || line.starts_with("---"));
+    let Some(found) = entries(block).filter(|_| !is_odd) else {
+        return (vec![unknown(text, start..body)], body);
+    };
+    // Remarks alone are text to some.
+    if found.is_empty() && !block.trim().is_empty() {
+        return (Vec::new(), start);
+    }
+    let construct = |(entry, place): yaml::Placed| {
+        Construct::standard(ConstructKind::FrontMatter(entry), inside + place.start..inside + place.end)
+    };
+    (found.into_iter().map(construct).collect(), body)
+}
+
+/// Lines such as `template: home.html` at the head of a page, which MkDocs takes for its settings.
+fn headers(text: &str, start: usize) -> Vec<Construct> {
+    let mut found = Vec::new();
+    for (at, line) in lines(text, start) {
+        let Some((key, value)) = line.split_once(':') else { break };
+        let is_key = !key.is_empty()
+            && key.len() <= 30
+            && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+            && !value.starts_with(':')
+            && !value.starts_with("//");
+        if !is_key {
+            break;
+        }
+        let entry = Entry { key: key.to_lowercase(), value: value.trim().to_owned(), shape: Shape::Text };
+        found.push(Construct::wary(ConstructKind::FrontMatter(entry), at..at + line.trim_end().len()));
+    }
+    found
+}
+
+fn unknown(text: &str, span: Range<usize>) -> Construct {
+    Construct::standard(ConstructKind::Unknown(text[span.clone()].trim().to_owned()), span)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, body: &str, expected: &[(&str, &str)]) {
+        let (found, start) = read(text);
+        let entry = |construct: &Construct| match &construct.kind {
+            ConstructKind::FrontMatter(entry) => (entry.key.clone(), entry.value.clone()),
+            _ => ("unknown".to_owned(), String::new()),
+        };
+        let found: Vec<_> = found.iter().map(entry).collect();
+        let expected: Vec<_> =
+            expected.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        assert_eq!((&text[start..], found), (body, expected), "{text}");
+    }
+
+    #[test]
+    fn blocks() {
+        check("# A", "# A", &[]);
+        check("---\ntitle: A\ntags: [b, c]\n---\nD", "D", &[("title", "A"), ("tags", "b"), ("tags", "c")]);
+        check("\u{feff}+++\ntitle = 'A'\n+++\nD", "D", &[("title", "A")]);
+        check("---\ntitle: A\n", "---\ntitle: A\n", &[("unknown", "")]);
+        check("---\nA line.\n", "---\nA line.\n", &[]);
+        check("---js\n{a: 1}\n---\nD", "---js\n{a: 1}\n---\nD", &[("unknown", "")]);
+        check("---\na: *b\n---\nD", "D", &[("unknown", "")]);
+        check("---\na: b\n...\nc: d\n---\nD", "D", &[("unknown", "")]);
+        check("template: a.html\n\n# A", "template: a.html\n\n# A", &[("template", "a.html")]);
+    }
+}

@@ -1,0 +1,173 @@
+//! Tells prose from marks that a generator may give a meaning.
+//!
+//! Letters and single signs are prose. Several signs in a row are a mark: the marks of Markdown and of everyday writing
+//! are listed here, and a line with another one is not understood.
+
+use super::{Construct, ConstructKind};
+
+/// Signs that marks are made of.
+const SIGNS: &str = "!@%<>{}^~$:;+=#|&";
+/// Marks inside a line that mean nothing to a generator, or only how a word looks.
+const MARKS: &[&str] = &[
+    "!!", ">&", "&>", "#+", "{}", "{{}}", "!!!", "~~", "==", "===", "!=", "!==", ">=", "<=", "=>", "<-",
+    "->", "<->", "<=>", ">>", ">>>", "||", "&&", "++", "+=", "$$", "::", ":=", "|:", ":|", "^^", "~=", "##",
+    "###", "@@", ">>=", "=~", "!~", "<<", "&=", ">|", "|>", "^=", "$=", ">;", ";;", "<>", "+-", "#!", "%=",
+    "#:", ":#", "!|", "|!", "|+", "+|", "$|", "|$", "||=", "??", "$:", ":$", "|#", "#|", "|%", "%|", "|@",
+    "@|", "|^", "^|", "|~", "~|", "&|", "|&", ">:", ":>", "!:", ":!", "%:", "=:", "=|", "|=", "+:", ":+",
+    "|;", ";|", "%;", "!;", "=;", "&;", "$;", "+;", "#;", "~:", ":~", "^:", ":^", "@:", "~!", "$!", "~~~",
+    "!|", "+!", "%!", ">!", "&#", "<<<", "<|", ">=<", "$#", "$@", "$%", "$&", "$^", "$~", ":@", ":%", "%>",
+    ">%", "=+", "|||", "~>", "<~", "=<", "<$", "$>", "+%", "%+", "&:", "=@", "@=", "~|~", "^!", "^~", "*|",
+    "|:|",
+];
+/// The admonitions and containers that every generator shows as a box.
+pub(super) const BOXES: &[&str] = &["!!!", "???", "???+", ":::", "::::", ":::::", "::::::", "///", "////"];
+
+/// Reads one line that Markdown is done with, at the margin and without the marks of lists and quotes.
+pub(super) fn read_line(line: &str, at: usize) -> Option<Construct> {
+    let content = line.trim();
+    let lead = &content[..content.find(|c: char| !is_sign(c)).unwrap_or(content.len())];
+    let span = at..at + line.trim_end().len();
+    if let Some(mark) =
+        BOXES.iter().rev().find(|mark| lead.starts_with(**mark) && content.starts_with(**mark))
+    {
+        let rest = content.trim_start_matches(|c| mark.contains(c)).trim();
+        let (name, arguments) = rest.split_at(rest.find([' ', '\t', '{', '[', '"']).unwrap_or(rest.len()));
+        let kind = ConstructKind::Directive { name: name.to_owned(), arguments: arguments.trim().to_owned() };
+        return Some(Construct::wary(kind, span));
+    }
+    if let Some(title) = content.strip_prefix("=== \"").and_then(|rest| rest.strip_suffix('"')) {
+        let kind = ConstructKind::Directive { name: "===".to_owned(), arguments: title.to_owned() };
+        return Some(Construct::wary(kind, span));
+    }
+    (begins_oddly(content) || has_odd_mark(content))
+        .then(|| Construct::wary(ConstructKind::Unknown(content.to_owned()), span))
+}
+
+fn is_sign(c: char) -> bool {
+    SIGNS.contains(c) || matches!(c, '/' | '?' | '-')
+}
+
+/// Whether a line begins with a mark that only generators know.
+fn begins_oddly(content: &str) -> bool {
+    let letter = |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric());
+    ["<<<", "@[", "!include", "%%{", "+++", "@import", "@@@", "@include", "{!"]
+        .iter()
+        .any(|mark| content.starts_with(mark))
+        || content.strip_prefix("::").is_some_and(letter)
+}
+
+fn has_odd_mark(content: &str) -> bool {
+    if is_ruler(content) {
+        return false;
+    }
+    let embeds = ["--8<--", "![[", "[[_", "@[", "^["].iter().any(|mark| content.contains(mark));
+    embeds
+        || has_bracket_mark(content)
+        || has_role(content)
+        || runs(&without_entities(content))
+            .any(|run| run.len() > 1 && !MARKS.contains(&run) && !is_repeated(run))
+}
+
+/// `[!INCLUDE …]`, but not `[!NOTE]`.
+fn has_bracket_mark(content: &str) -> bool {
+    content.match_indices("[!").any(|(at, _)| {
+        let rest = &content[at + 2..];
+        let word = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        let is_alert = word > 0 && rest[word..].starts_with(']');
+        !is_alert && !rest.starts_with('[')
+    })
+}
+
+/// `&nbsp;` and the like were read for themselves.
+fn without_entities(content: &str) -> String {
+    let mut plain = String::with_capacity(content.len());
+    let mut rest = content;
+    while let Some(at) = rest.find('&') {
+        plain.push_str(&rest[..at]);
+        let name = rest[at + 1..].find(|c: char| !c.is_ascii_alphanumeric() && c != '#').unwrap_or(0);
+        let is_entity = name > 1 && rest[at + 1 + name..].starts_with(';');
+        plain.push(if is_entity { ' ' } else { '&' });
+        rest = &rest[at + 1 + if is_entity { name + 1 } else { 0 }..];
+    }
+    plain + rest
+}
+
+/// A line of a table, of a heading or between two sections.
+fn is_ruler(content: &str) -> bool {
+    content.chars().all(|c| matches!(c, '-' | '=' | '|' | ':' | '+' | ' ' | '#' | '*' | '_' | '~' | '>'))
+}
+
+/// `:name[…]`, `:name{…}`: text directives; a masked code span behind a name is a role.
+fn has_role(content: &str) -> bool {
+    content.match_indices(':').any(|(at, _)| {
+        let rest = &content[at + 1..];
+        let length =
+            rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_').unwrap_or(rest.len());
+        let begins =
+            !content[..at].ends_with(|c: char| c.is_alphanumeric() || c == ':' || c == ')' || c == ']');
+        begins && length > 0 && rest[length..].starts_with(['[', '{'])
+    })
+}
+
+/// A sign that is written many times, such as `#######` or `>>>>`.
+fn is_repeated(run: &str) -> bool {
+    let first = run.chars().next();
+    run.len() > 3
+        && matches!(
+            first,
+            Some('=' | '#' | '+' | '~' | '>' | '<' | '^' | '|' | '&' | '$' | '%' | '@' | '!' | ';')
+        )
+        && run.chars().all(|c| Some(c) == first)
+}
+
+/// The runs of signs in a line.
+fn runs(content: &str) -> impl Iterator<Item = &str> {
+    content.split(|c: char| !SIGNS.contains(c)).filter(|run| !run.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prose() {
+        for line in [
+            "Write to us: we answer (mostly)!",
+            "a => b, c -> d, x >= 3 && y != 4",
+            "C++ and C# and std::fs and 50% of $5",
+            "| a | b |",
+            "|---|:--:|",
+            "**bold** ~~gone~~ ==marked==",
+            "Use @scope/package and user@host.",
+            "Is it 10:30? Yes...",
+            "=====",
+        ] {
+            assert_eq!(read_line(line, 0), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn marks() {
+        for line in [
+            "<<< @/a.js",
+            "--8<-- \"a.md\"",
+            "![[a.png]]",
+            "a :icon[x]{onclick=y}",
+            "::youtube",
+            "%%{init}%%",
+            "!include a",
+        ] {
+            let found = read_line(line, 0).map(|construct| construct.kind);
+            assert!(matches!(found, Some(ConstructKind::Unknown(_))), "{line} {found:?}");
+        }
+        for (line, name, arguments) in [
+            ("!!! note \"Title\"", "note", "\"Title\""),
+            (":::tip[Hi]", "tip", "[Hi]"),
+            (":::", "", ""),
+            ("=== \"Tab\"", "===", "Tab"),
+        ] {
+            let kind = ConstructKind::Directive { name: name.to_owned(), arguments: arguments.to_owned() };
+            assert_eq!(read_line(line, 0).map(|construct| construct.kind), Some(kind), "{line}");
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Reads reStructuredText: prose, headings, lists, links, literal blocks, and the names and arguments of directives,
+//! roles and substitutions. A line that holds anything else is not understood.
+
+use super::{Construct, ConstructKind, lines};
+
+/// Directives whose content is shown as it stands.
+const CODE: &[&str] = &["code-block", "code", "sourcecode"];
+/// Roles that take `text <target>`.
+const REFERENCES: &[&str] = &[
+    "ref", "doc", "term", "class", "meth", "func", "mod", "attr", "exc", "data", "obj", "numref", "any",
+    "option", "envvar", "token", "keyword", "const", "member", "type", "var", "macro", "setting", "ticket",
+    "lookup", "djadmin", "template",
+];
+
+pub(super) fn read(text: &str) -> Vec<Construct> {
+    let mut reader = Reader { found: Vec::new(), literal: None, comment: None, options: None };
+    let all: Vec<(usize, &str)> = lines(text, 0).collect();
+    for (index, (at, line)) in all.iter().enumerate() {
+        let next_is_empty = all.get(index + 1).is_none_or(|(_, next)| next.trim().is_empty());
+        reader.line(*at, line, next_is_empty);
+    }
+    reader.found
+}
+
+struct Reader {
+    found: Vec<Construct>,
+    /// The column that lines of a literal block stand behind.
+    literal: Option<usize>,
+    comment: Option<usize>,
+    /// The column behind which options of a directive stand, until an empty line.
+    options: Option<usize>,
+}
+
+impl Reader {
+    fn line(&mut self, at: usize, line: &str, next_is_empty: bool) {
+        let content = line.trim();
+        let indent = line.len() - line.trim_start().len();
+        if content.is_empty() {
+            self.options = None;
+            return;
+        }
+        if self.options.is_some_and(|column| indent > column) && content.starts_with(':') {
+            return self.field(content, at, line);
+        }
+        self.options = None;
+        if self.literal.is_some_and(|column| indent > column) {
+            return;
+        }
+        self.literal = None;
+        if self.comment.is_some_and(|column| indent > column) {
+            return self.push(ConstructKind::Comment(content.to_owned()), at, line);
+        }
+        self.comment = None;
+        let rest = without_marks(content);
+        let column = indent + content.len() - rest.len();
+        if let Some(explicit) =
+            rest.strip_prefix("..").filter(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
+        {
+            return self.explicit(explicit.trim(), column, at, line);
+        }
+        if rest.starts_with(':') && is_field(rest) {
+            return self.field(rest, at, line);
+        }
+        self.inline(rest, at, line);
+        let begins =
+            rest.starts_with(|c: char| c.is_alphanumeric() || "\"'(*`[".contains(c) || !c.is_ascii());
+        if rest.ends_with("::") && next_is_empty && (begins || rest == "::") {
+            self.literal = Some(column);
+        }
+    }
+
+    /// What begins with two dots.
+    fn explicit(&mut self, explicit: &str, column: usize, at: usize, line: &str) {
+        if let Some((_, address)) = explicit.strip_prefix('_').and_then(|rest| rest.split_once(':')) {
+            let address = address.trim();
+            if !address.is_empty() {
+                self.push(ConstructKind::Link(address.to_owned()), at, line);
+            }
+            return;
+        }
+        // A footnote or a citation.
+        if let Some(end) = explicit.strip_prefix('[').and_then(|rest| rest.find(']')) {
+            return self.inline(&explicit[end + 2..], at, line);
+        }
+        let Some((name, arguments)) = explicit.split_once("::") else {
+            if explicit.starts_with(['|', '_']) {
+                return self.push(ConstructKind::Unknown(explicit.to_owned()), at, line);
+            }
+            self.push(ConstructKind::Comment(explicit.to_owned()), at, line);
+            self.comment = Some(column);
+            return;
+        };
+        let (name, arguments) = (name.trim(), arguments.trim());
+        self.options = Some(column);
+        if CODE.contains(&name) {
+            self.push(ConstructKind::Code { info: arguments.to_owned(), text: String::new() }, at, line);
+            self.literal = Some(column);
+        } else if matches!(name, "include" | "literalinclude") {
+            self.push(ConstructKind::Include(format!("{name}::{arguments}")), at, line);
+        } else if matches!(name, "image" | "figure") && !arguments.is_empty() {
+            self.push(ConstructKind::Image(arguments.to_owned()), at, line);
+        } else {
+            let is_prose = arguments.contains(' ') && !arguments.contains("://");
+            self.directive(format!(".. {name}"), if is_prose { "" } else { arguments }, at, line);
+            self.inline(arguments, at, line);
+        }
+    }
+
+    /// `:name: value`
+    fn field(&mut self, field: &str, at: usize, line: &str) {
+        let (name, value) = field[1..].split_once(':').unwrap_or((&field[1..], ""));
+        let (kind, rest) = name.split_once(' ').unwrap_or((name, ""));
+        // What is behind the first word names something of the page's.
+        let is_plain = rest.chars().all(|c| c.is_alphanumeric() || " _-.,*[]|~".contains(c));
+        let value_is_prose = value.trim().contains(' ') && !value.contains("://");
+        match is_plain {
+            true => {
+                self.directive(format!(":{kind}:"), if value_is_prose { "" } else { value.trim() }, at, line)
+            }
+            false => self.push(ConstructKind::Unknown(field.to_owned()), at, line),
+        }
+        self.inline(value, at, line);
+    }
+
+    /// Roles, substitutions and links.
+    fn inline(&mut self, rest: &str, at: usize, line: &str) {
+        let plain = without_literals(rest);
+        // A directive in the cell of a table.
+        if plain
+            .match_indices(".. ")
+            .any(|(dots, _)| plain[dots..].contains("::") && !plain[..dots].ends_with('.'))
+        {
+            return self.push(ConstructKind::Unknown(rest.to_owned()), at, line);
+        }
+        if let Some(address) = plain.strip_prefix("__ ") {
+            self.push(ConstructKind::Link(address.trim().to_owned()), at, line);
+        }
+        // Bare addresses are links, whatever their scheme.
+        for scheme in ["javascript:", "vbscript:", "data:"] {
+            for (start, _) in plain.to_lowercase().match_indices(scheme) {
+                let address =
+                    plain.get(start..).and_then(|rest| rest.split_whitespace().next()).unwrap_or(scheme);
+                let is_role =
+                    plain[..start].ends_with(':') || plain[..start].ends_with(|c: char| c.is_alphanumeric());
+                if address.len() > scheme.len() && !is_role {
+                    self.push(ConstructKind::Link(address.to_owned()), at, line);
+                }
+            }
+        }
+        self.roles(&plain, at, line);
+        self.substitutions(&plain, at, line);
+        for (start, _) in plain.match_indices('<') {
+            let Some(end) = plain[start..].find('>') else { continue };
+            if plain[start + end + 1..].starts_with("`_") {
+                self.push(ConstructKind::Link(plain[start + 1..start + end].to_owned()), at, line);
+            }
+        }
+    }
+
+    /// `` :name:`content` `` and `` `content`:name: ``
+    fn roles(&mut self, plain: &str, at: usize, line: &str) {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | ':');
+        for (tick, _) in plain.match_indices(":`") {
+            let before = plain[..tick].trim_end_matches(is_name).len();
+            let name = plain[before..tick].trim_matches(':');
+            if name.is_empty() {
+                continue;
+            }
+            let content = &plain[tick + 2..];
+            // It may go on in the next line, which is read for itself.
+            let content = &content[..content.find('`').unwrap_or(content.len())];
+            self.role(name, content, at, line);
+        }
+        for (tick, _) in plain.match_indices("`:") {
+            let name = &plain[tick + 2..];
+            let Some(end) = name
+                .find(|c: char| !is_name(c) || c == ':')
+                .filter(|end| *end > 0 && name[*end..].starts_with(':'))
+            else {
+                continue;
+            };
+            if !name[end + 1..].starts_with('`') {
+                self.push(ConstructKind::Unknown(format!("`:{}:", &name[..end])), at, line);
+            }
+        }
+    }
+
+    fn role(&mut self, name: &str, content: &str, at: usize, line: &str) {
+        let is_reference = REFERENCES.contains(&name.rsplit(':').next().unwrap_or(name));
+        let (text, target) = content.split_once(" <").unwrap_or(("", content));
+        let is_link =
+            !text.trim().is_empty() && target.ends_with('>') && !target.contains([' ', '=', '"', '/']);
+        if content.contains('<') && is_link && !is_reference {
+            return self.directive(format!(":{name}:`<>"), "", at, line);
+        }
+        if content.contains('<') && !is_reference {
+            return self.push(ConstructKind::Unknown(format!(":{name}:`{content}`")), at, line);
+        }
+        self.directive(format!(":{name}:`"), "", at, line);
+    }
+
+    /// `|name|`, but not the bars of a table.
+    fn substitutions(&mut self, plain: &str, at: usize, line: &str) {
+        for (bar, _) in plain.match_indices('|') {
+            let name = &plain[bar + 1..];
+            let Some(end) = name.find('|').filter(|end| *end > 0) else { continue };
+            let name = &name[..end];
+            if !name.starts_with(char::is_whitespace) && !name.ends_with(char::is_whitespace) {
+                self.directive(format!("|{name}|"), "", at, line);
+            }
+        }
+    }
+
+    fn directive(&mut self, name: String, arguments: &str, at: usize, line: &str) {
+        self.push(ConstructKind::Directive { name, arguments: arguments.to_owned() }, at, line);
+    }
+
+    fn push(&mut self, kind: ConstructKind, at: usize, line: &str) {
+        self.found.push(Construct::standard(kind, at..at + line.trim_end().len()));
+    }
+}
+
+/// Without the marks of lists.
+fn without_marks(content: &str) -> &str {
+    let mut rest = content;
+    loop {
+        let bullet = rest.strip_prefix(['-', '*', '+', '•']).filter(|rest| rest.starts_with(' '));
+        match bullet.or_else(|| enumerator(rest)).map(str::trim_start).filter(|behind| !behind.is_empty()) {
+            Some(behind) => rest = behind,
+            None => return rest,
+        }
+    }
+}
+
+/// What is behind `1.`, `a)`, `(iv)` or `#.`.
+fn enumerator(rest: &str) -> Option<&str> {
+    let inside = rest.strip_prefix('(').unwrap_or(rest);
+    let end = inside.find(['.', ')'])?;
+    let name = &inside[..end];
+    let is_number = !name.is_empty() && name.chars().all(|c| c.is_ascii_digit());
+    let is_letter = name.len() == 1 && name.chars().all(|c| c.is_ascii_alphabetic() || c == '#');
+    let is_roman = !name.is_empty() && name.len() < 6 && name.chars().all(|c| "ivxlcdmIVXLCDM".contains(c));
+    let behind = &inside[end + 1..];
+    ((is_number || is_letter || is_roman) && behind.starts_with(' ')).then_some(behind)
+}
+
+fn is_field(rest: &str) -> bool {
+    let field = &rest[1..];
+    field.find(':').is_some_and(|end| {
+        let behind = &field[end + 1..];
+        end > 0 && !field.starts_with([' ', '`']) && (behind.is_empty() || behind.starts_with(' '))
+    })
+}
+
+/// Double backticks hold text as it stands.
+fn without_literals(rest: &str) -> String {
+    let parts: Vec<&str> = rest.split("``").collect();
+    if parts.len().is_multiple_of(2) {
+        // They do not pair off: all is read.
+        return rest.replace("``", "` `");
+    }
+    parts.iter().enumerate().map(|(index, part)| if index.is_multiple_of(2) { part } else { "x" }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        let show = |construct: &Construct| match &construct.kind {
+            ConstructKind::Unknown(text) => format!("? {text}"),
+            ConstructKind::Link(url) => format!("> {url}"),
+            ConstructKind::Image(url) => format!("! {url}"),
+            ConstructKind::Code { info, .. } => format!("code {info}"),
+            ConstructKind::Comment(text) => format!("# {text}"),
+            ConstructKind::Directive { name, arguments } => format!("{name} ({arguments})"),
+            other => format!("{other:?}"),
+        };
+        assert_eq!(read(text).iter().map(show).collect::<Vec<_>>(), expected, "{text}");
+    }
+
+    #[test]
+    fn what_is_plain() {
+        check("Title\n=====\n\nText with ``code |x| :y:`z` `` and *stress*.\n\n- one\n- two\n\n#. a\n", &[]);
+        check("See `docs <https://a.example/>`_ and [1]_.\n\n.. [1] Note.\n", &["> https://a.example/"]);
+        check(".. _home: https://a.example\n.. _label:\n", &["> https://a.example"]);
+        check("Run this::\n\n    .. raw:: html\n\n    <b>\n\nText\n", &[]);
+        check(
+            ".. code-block:: python\n   :linenos:\n\n   .. raw:: html\n\nText\n",
+            &["code python", ":linenos: ()"],
+        );
+        check(".. a comment\n   more\n", &["# a comment", "# more"]);
+        check("+---+---+\n| a | b |\n+---+---+\n", &[]);
+    }
+
+    #[test]
+    fn what_has_a_meaning() {
+        check(".. image:: https://e.example/p.png\n", &["! https://e.example/p.png"]);
+        check("- .. raw:: html\n", &[".. raw (html)"]);
+        check(".. |x| image:: a.png\n", &[".. |x| image (a.png)"]);
+        check("A |logo| b\n", &["|logo| ()"]);
+        check("A :raw-html:`<b>` b\n", &["? :raw-html:`<b>`"]);
+        check("A :ref:`b <c>` and :sup:`2`.\n", &[":ref:` ()", ":sup:` ()"]);
+        check(":param x: The y.\n", &[":param: ()"]);
+        check("- item::\n\n  .. raw:: html\n", &[".. raw (html)"]);
+        check("-o FILE  text::\n\n  .. raw:: html\n", &[".. raw (html)"]);
+        check("A. text::\n\n   .. raw:: html\n", &[".. raw (html)"]);
+        check("| .. image:: x | b |\n", &["? | .. image:: x | b |"]);
+        check(
+            ".. csv-table::\n   :url: https://e.example\n",
+            &[".. csv-table ()", ":url: (https://e.example)"],
+        );
+    }
+}

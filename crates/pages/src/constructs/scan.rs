@@ -1,0 +1,486 @@
+//! Reads a page warily: code is only what every renderer takes for code, and all else may hold tags, braces and
+//! statements. What is read here is masked, and the rest moves to the margin, for Markdown to be read in it.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
+
+use super::code::{self, Fence};
+use super::{Construct, ConstructKind, Doubt, Reading, braces, entities, lines, tags};
+use crate::kind::FileKind;
+use crate::script;
+
+/// What stands for a masked character: part of a word, so that nothing around it changes its meaning.
+const MASK: u8 = 1;
+
+pub(super) struct Scanned {
+    /// The text without what was read, every line at the margin.
+    pub(super) text: String,
+    /// For each line: where it begins here, and where in the file.
+    starts: Vec<(usize, usize)>,
+    pub(super) found: Vec<Construct>,
+    /// Where each line begins in the file, and how it was read.
+    readings: Vec<(usize, Reading)>,
+}
+
+impl Scanned {
+    pub(super) fn of(kind: FileKind, file: &str, body: usize) -> Self {
+        let masked = file.as_bytes().to_vec();
+        let mut scanner =
+            Scanner { file, kind: Some(kind), masked, begins_block: true, ..Scanner::default() };
+        let mut fences = DefaultHasher::new();
+        let lines = file[body..].lines().filter(|line| code::fence_info(line).is_some());
+        lines.for_each(|line| line.trim_end().hash(&mut fences));
+        scanner.fence_lines = fences.finish();
+        scanner.run(body);
+        let (text, starts) = scanner.at_the_margin(body);
+        Self { text, starts, found: scanner.found, readings: scanner.readings }
+    }
+
+    /// How the line of a place in the file was read.
+    pub(super) fn reading_at(&self, place: usize) -> Reading {
+        let next = self.readings.partition_point(|(start, _)| *start <= place);
+        next.checked_sub(1).map_or(Reading::Wary, |index| self.readings[index].1)
+    }
+
+    /// The place in the file of an offset in the text.
+    pub(super) fn in_file(&self, here: usize) -> usize {
+        let next = self.starts.partition_point(|(start, _)| *start <= here);
+        let (start, in_file) = self.starts[next.saturating_sub(1)];
+        in_file + here - start
+    }
+}
+
+#[derive(Default)]
+struct Scanner<'a> {
+    file: &'a str,
+    masked: Vec<u8>,
+    found: Vec<Construct>,
+    /// How many elements are open. Some renderers read nothing but HTML in them.
+    open_elements: usize,
+    kind: Option<FileKind>,
+    readings: Vec<(usize, Reading)>,
+    /// Whether the line before is empty, or a statement.
+    begins_block: bool,
+    /// Where the block ends whose lines were looked at for a table, and whether it is one.
+    block: (usize, bool),
+    /// Inside marks that keep templates from being filled in.
+    is_raw: bool,
+    /// Where the fences end whose content is read as a page.
+    closing_fences: HashSet<usize>,
+    /// Whether the last lines that are not empty are of a list.
+    is_list: bool,
+    /// All lines that may be fences: another one changes what every other means.
+    fence_lines: u64,
+    /// Whether a fence is one to some renderers alone.
+    has_odd_fence: bool,
+    /// Once braces do not close, none is looked for: each would cost a walk to the end.
+    has_open_brace: bool,
+}
+
+impl Scanner<'_> {
+    fn run(&mut self, body: usize) {
+        let mut at = body;
+        while at < self.file.len() {
+            at = self.line(at);
+        }
+    }
+
+    /// Reads the line at `at`, and what begins on it and ends further down; returns where to go on.
+    fn line(&mut self, at: usize) -> usize {
+        let file = self.file;
+        let end = file[at..].find('\n').map_or(file.len(), |length| at + length + 1);
+        let line = &file[at..end];
+        if !line.trim().is_empty() && !line.starts_with([' ', '\t']) {
+            self.is_list = code::is_list_item(line) || self.is_list && !self.begins_block;
+        }
+        self.readings.push((at, self.reading(line)));
+        let begins_block = std::mem::replace(&mut self.begins_block, line.trim().is_empty());
+        if self.block.0 <= at {
+            self.block = block_at(file, at);
+        }
+        match line.trim() {
+            "::: v-pre" => self.is_raw = true,
+            ":::" => self.is_raw = false,
+            _ => {}
+        }
+        if self.closing_fences.remove(&at) {
+            return self.mask(at..end);
+        }
+        if let Some(info) = code::fence_info(line) {
+            let fence = code::fence_at(file, at).filter(|_| !self.has_odd_fence);
+            return match fence {
+                fence if is_directive(info) => {
+                    self.closing_fences.extend(fence.map(|fence| fence.content.end));
+                    self.directive(at..end, info)
+                }
+                Some(fence) => self.fence(at, &fence),
+                // From here on renderers disagree about what is code.
+                None => {
+                    self.has_odd_fence = true;
+                    let marks = line.find(['`', '~']).unwrap_or_default();
+                    let length = line[marks..].find(|c| c != '`' && c != '~').unwrap_or(line.len() - marks);
+                    self.mask(at + marks..at + marks + length);
+                    self.inline(at + marks + length, end)
+                }
+            };
+        }
+        let is_mdx = self.kind == Some(FileKind::Mdx);
+        let may_be_one =
+            begins_block && is_mdx && ["import ", "export "].iter().any(|word| line.starts_with(word));
+        if may_be_one || is_statement(line) {
+            return self.statement(at, begins_block);
+        }
+        self.inline(at, end)
+    }
+
+    fn reading(&self, line: &str) -> Reading {
+        let is_mdx = self.kind == Some(FileKind::Mdx);
+        let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
+        let doubt = if self.has_odd_fence {
+            Doubt::OddFence(self.fence_lines)
+        } else if self.open_elements > 0 && !is_mdx && line.contains('`') {
+            Doubt::InHtml
+        } else if line.contains('`') && code::spans(line, false).is_empty() {
+            Doubt::OddSpan
+        } else if !is_mdx && (indent >= 4 || line.starts_with('\t')) {
+            Doubt::Indented { in_list: self.is_list }
+        } else {
+            return Reading::Wary;
+        };
+        Reading::Doubtful(doubt)
+    }
+
+    fn push(&mut self, kind: ConstructKind, span: Range<usize>) {
+        let reading = self.readings.last().map_or(Reading::Wary, |(_, reading)| *reading);
+        self.found.push(Construct { kind, span, reading });
+    }
+
+    /// To MDX a statement begins a block; elsewhere the same words are text.
+    fn statement(&mut self, at: usize, begins_block: bool) -> usize {
+        let file = self.file;
+        let end = script::statement_end(file, at).unwrap_or(file.len());
+        let text = file[at..end].trim().to_owned();
+        let kind = if begins_block { ConstructKind::Esm(text) } else { ConstructKind::Unknown(text) };
+        self.push(kind, at..end);
+        self.begins_block = true;
+        self.mask(at..end)
+    }
+
+    /// A fence of MyST whose content is a page, and not code.
+    fn directive(&mut self, line: Range<usize>, info: &str) -> usize {
+        let (name, arguments) = info.split_once('}').unwrap_or((info, ""));
+        let kind =
+            ConstructKind::Directive { name: format!("{name}}}"), arguments: arguments.trim().to_owned() };
+        // Docusaurus takes such a fence away and reads the rest as MDX.
+        if info != "mdx-code-block" {
+            self.push(kind, line.clone());
+        }
+        self.mask(line)
+    }
+
+    fn fence(&mut self, at: usize, fence: &Fence<'_>) -> usize {
+        let content = &self.file[fence.content.clone()];
+        let kind = ConstructKind::Code { info: fence.info.to_owned(), text: content.to_owned() };
+        self.push(kind, at..fence.end);
+        self.mask(at..fence.end);
+        fence.end
+    }
+
+    fn inline(&mut self, start: usize, end: usize) -> usize {
+        let spans = if self.open_elements > 0 && self.kind != Some(FileKind::Mdx) {
+            Vec::new()
+        } else {
+            code::spans(&self.file[start..end], self.block.1)
+        };
+        let mut at = start;
+        while at < end {
+            let Some(found) = self.file[at..end].find(['`', '<', '{', '\\', '&', '$']) else { break };
+            at += found;
+            let span = spans.iter().find(|span| start + span.start == at);
+            at = match self.file.as_bytes()[at] {
+                b'`' => match span {
+                    Some(span) => self.span(start + span.start..start + span.end),
+                    // To some renderers it is no code: what follows is read as text.
+                    None => self.mask(at..at + 1),
+                },
+                b'<' => self.tag(at),
+                b'{' => self.brace(at),
+                b'&' => self.entity(at),
+                b'$' => self.math(at),
+                _ => self.escape(at),
+            };
+        }
+        at.max(end)
+    }
+
+    /// A code span, which runs in some pages.
+    fn span(&mut self, span: Range<usize>) -> usize {
+        let inside = self.file[span.clone()].trim_matches('`');
+        let runs =
+            self.kind == Some(FileKind::Quarto) && (inside.starts_with(['{']) || inside.starts_with("r "));
+        if runs || inside.starts_with("$=") || inside.starts_with("= ") {
+            let kind = ConstructKind::Unknown(self.file[span.clone()].to_owned());
+            self.push(kind, span.clone());
+        }
+        self.mask(span)
+    }
+
+    /// A character that is written by its name or number.
+    fn entity(&mut self, at: usize) -> usize {
+        let rest = &self.file[at..];
+        let length = rest[1..]
+            .find(|c: char| !c.is_ascii_alphanumeric() && c != '#')
+            .map_or(rest.len(), |end| end + 1);
+        let is_entity = rest[length..].starts_with(';') && length > 2;
+        let is_open_number = rest.starts_with("&#");
+        if (is_entity || is_open_number) && !entities::is_visible(&rest[1..length]) {
+            let kind = ConstructKind::Unknown(rest[..length].to_owned());
+            self.push(kind, at..at + length);
+        }
+        at + 1
+    }
+
+    /// A formula that needs braces: to MDX without a plugin they would be code.
+    fn math(&mut self, at: usize) -> usize {
+        let rest = &self.file[at..];
+        let mark = if rest.starts_with("$$") { "$$" } else { "$" };
+        let inside = &rest[mark.len()..];
+        let limit =
+            if mark == "$$" { inside.find("\n\n") } else { inside.find('\n') }.unwrap_or(inside.len());
+        let Some(end) = inside[..limit].find(mark).filter(|end| *end > 0) else { return at + mark.len() };
+        let formula = &inside[..end];
+        let is_one = if formula.contains('{') { is_formula(formula) } else { looks_like_formula(formula) };
+        if !is_one {
+            return at + mark.len();
+        }
+        let end = at + end + 2 * mark.len();
+        self.push(ConstructKind::Math(formula.to_owned()), at..end);
+        self.mask(at..end)
+    }
+
+    /// A backslash has no meaning in HTML that goes on over empty lines.
+    fn escape(&mut self, at: usize) -> usize {
+        let next = self.file[at + 1..].chars().next();
+        let is_read_as_tag = next == Some('<') && self.open_elements > 0;
+        if is_read_as_tag {
+            return at + 1;
+        }
+        // Python-Markdown knows no backslash before an angle bracket.
+        let tag = (next == Some('<')).then(|| tags::read_at(self.file, at + 1)).flatten();
+        if let Some((kind, end)) = tag.filter(|_| self.kind != Some(FileKind::Mdx)) {
+            self.found.push(Construct { kind, span: at..end, reading: Reading::Doubtful(Doubt::Escaped) });
+        }
+        at + 1 + next.map_or(0, char::len_utf8)
+    }
+
+    fn tag(&mut self, at: usize) -> usize {
+        if self.is_destination(at) {
+            return at + 1;
+        }
+        // To MDX there may be a blank before the name, and some blanks are not seen.
+        let rest = &self.file[at + 1..];
+        let name = rest.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+        let is_blank =
+            name.len() < rest.len() && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/');
+        if is_blank && (self.kind == Some(FileKind::Mdx) || !rest.starts_with([' ', '\n', '\t'])) {
+            let line = rest.find('\n').map_or(self.file.len(), |end| at + 1 + end);
+            self.push(ConstructKind::Unknown(self.file[at..line].to_owned()), at..line);
+            return self.mask(at..line);
+        }
+        let Some((mut kind, end)) = tags::read_at(self.file, at) else { return at + 1 };
+        let line = self.file[..at].rfind('\n').map_or(0, |newline| newline + 1);
+        // The marks of a quote are part of no tag.
+        if self.file[line..at].trim_start().starts_with('>') && self.file[at..end].contains('\n') {
+            kind = ConstructKind::Unknown(self.file[at..end].to_owned());
+        }
+        self.count(&kind, &self.file[at..end]);
+        // In a formula a comment begins nothing.
+        if matches!(kind, ConstructKind::Comment(_)) && self.file[..at].contains("$$") {
+            self.push(kind, at..end);
+            return self.mask(at..at + 4);
+        }
+        self.push(kind, at..end);
+        self.mask(at..end)
+    }
+
+    /// Whether an angle bracket begins the destination of a link.
+    fn is_destination(&self, at: usize) -> bool {
+        let before = self.file[..at].trim_end_matches([' ', '\t']);
+        let label =
+            before.strip_suffix("]:").and_then(|before| before.rfind('[').map(|open| &before[open..]));
+        let is_definition = label.is_some_and(|label| !label.starts_with("[^"));
+        let inside = &self.file[at..];
+        let inside = &inside[..inside.find(['>', '\n']).unwrap_or(inside.len())];
+        (before.ends_with("](") || is_definition) && !inside.contains(['=', '"', '\''])
+    }
+
+    fn count(&mut self, kind: &ConstructKind, tag: &str) {
+        let (ConstructKind::Html(element) | ConstructKind::Component(element)) = kind else { return };
+        let is_void =
+            matches!(element.name.as_str(), "br" | "hr" | "img" | "input" | "wbr" | "col" | "source");
+        if element.is_closing {
+            self.open_elements = self.open_elements.saturating_sub(1);
+        } else if !is_void && !tag.ends_with("/>") {
+            self.open_elements += 1;
+        }
+    }
+
+    fn brace(&mut self, at: usize) -> usize {
+        if self.has_open_brace {
+            let (kind, end) = (ConstructKind::Unknown("{".to_owned()), at + 1);
+            self.push(kind, at..end);
+            return end;
+        }
+        let (kind, end) = braces::read_at(self.file, at, self.kind == Some(FileKind::Mdx));
+        let Some(kind) = kind else { return end };
+        if matches!(kind, ConstructKind::Template(_) | ConstructKind::Component(_)) {
+            match braces::first_word(&self.file[at..end]) {
+                "raw" | "verbatim" => self.is_raw = true,
+                "endraw" | "endverbatim" => self.is_raw = false,
+                _ if self.is_raw => return self.mask(at..end),
+                _ => {}
+            }
+        }
+        self.has_open_brace |= matches!(kind, ConstructKind::Unknown(_));
+        let is_whole = self.kind == Some(FileKind::Mdx)
+            || matches!(
+                kind,
+                ConstructKind::Attributes(_) | ConstructKind::Component(_) | ConstructKind::Directive { .. }
+            );
+        let marks =
+            if self.file[at..].starts_with("{{") || self.file[at..].starts_with("{%") { 2 } else { 1 };
+        self.push(kind, at..end);
+        // To a renderer without braces or templates the rest is text.
+        if !is_whole {
+            self.mask(end.saturating_sub(marks).max(at)..end);
+            return self.mask(at..at + marks);
+        }
+        self.mask(at..end)
+    }
+
+    fn mask(&mut self, range: Range<usize>) -> usize {
+        for byte in &mut self.masked[range.clone()] {
+            if *byte != b'\n' {
+                *byte = MASK;
+            }
+        }
+        range.end
+    }
+
+    fn at_the_margin(&self, body: usize) -> (String, Vec<(usize, usize)>) {
+        let masked = String::from_utf8_lossy(&self.masked);
+        let (mut text, mut starts) = (String::with_capacity(masked.len()), Vec::new());
+        for (at, line) in lines(&masked, body) {
+            let kept = line.trim_start_matches([' ', '\t']);
+            starts.push((text.len(), at + line.len() - kept.len()));
+            text.push_str(kept);
+        }
+        starts.push((text.len(), self.file.len()));
+        (text, starts)
+    }
+}
+
+/// The end of the block of lines at `at`, and whether it is a table.
+fn block_at(file: &str, at: usize) -> (usize, bool) {
+    let (mut end, mut is_table) = (at, false);
+    for (start, line) in lines(file, at) {
+        if line.trim().is_empty() && start > at {
+            break;
+        }
+        end = start + line.len();
+        is_table |= code::is_table_ruler(line);
+    }
+    (end.max(at + 1), is_table)
+}
+
+/// `{name}` behind a fence, but not a list of lines or classes.
+pub(super) fn is_directive(info: &str) -> bool {
+    info.strip_prefix('{')
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()) && rest.contains('}'))
+}
+
+/// Whether dollar signs hold a formula rather than stand for money.
+fn looks_like_formula(formula: &str) -> bool {
+    !formula.contains('<')
+        && !formula.starts_with(' ')
+        && !formula.ends_with(' ')
+        && formula.contains(['\\', '^', '_', '='])
+        && !formula.contains('`')
+}
+
+/// Whether all braces are those of formulas, and nothing in them is called.
+fn is_formula(formula: &str) -> bool {
+    let is_opened_so = |at: usize| {
+        let before = formula[..at].trim_end();
+        let word = before.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '*');
+        before.ends_with(['^', '_', '}', '{', ']']) || word.ends_with('\\')
+    };
+    let is_call = formula.match_indices('(').any(|(at, _)| {
+        let name = formula[..at].trim_end_matches(|c: char| c.is_ascii_alphanumeric());
+        formula[name.len()..at].len() > 1 && !name.ends_with('\\')
+    });
+    formula.match_indices('{').all(|(at, _)| is_opened_so(at))
+        && !is_call
+        && !formula.contains(['"', '\'', '`', ';', '$'])
+}
+
+/// Whether a line is a statement to MDX. Sentences begin with such words as well.
+fn is_statement(line: &str) -> bool {
+    let second = |rest: &str| rest.trim_start().to_owned();
+    if let Some(rest) =
+        line.strip_prefix("import").filter(|rest| rest.starts_with([' ', '\t', '"', '\'', '{', '*', '(']))
+    {
+        let rest = second(rest);
+        return rest.starts_with(['"', '\'', '{', '*', '('])
+            || rest.contains(" from ")
+            || rest.contains("from\"")
+            || rest.trim_end().ends_with("from")
+            || rest.trim_end().ends_with(',');
+    }
+    if let Some(rest) = line.strip_prefix("export").filter(|rest| rest.starts_with([' ', '\t', '{', '*'])) {
+        let rest = second(rest);
+        let words =
+            ["const ", "let ", "var ", "function", "default", "class ", "async ", "type ", "interface "];
+        return rest.starts_with(['{', '*']) || words.iter().any(|word| rest.starts_with(word));
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(kind: FileKind, file: &str, text: &str, expected: &[&str]) {
+        let scanned = Scanned::of(kind, file, 0);
+        let found: Vec<_> = scanned.found.iter().map(|construct| &file[construct.span.clone()]).collect();
+        let masked = scanned.text.replace(char::from(MASK), "x");
+        assert_eq!((masked.as_str(), found.as_slice()), (text, expected), "{file}");
+    }
+
+    #[test]
+    fn what_is_masked() {
+        check(FileKind::Mdx, "a <B c={d}/> e", "a xxxxxxxxxx e", &["<B c={d}/>"]);
+        check(FileKind::Mdx, "    a {b.c}\n", "a xxxxx\n", &["{b.c}"]);
+        check(FileKind::Markdown, "`<b>` and `<c>", "xxxxx and xxxx", &["<b>", "<c>"]);
+        check(FileKind::Markdown, "[a](<b c>)", "[a](<b c>)", &[]);
+        check(FileKind::Mdx, "\\<b> c", "\\<b> c", &[]);
+        check(FileKind::Markdown, "\\<b> c", "\\<b> c", &["\\<b>"]);
+        check(
+            FileKind::Markdown,
+            "import a from 'b'\n\nc",
+            "xxxxxxxxxxxxxxxxx\n\nc",
+            &["import a from 'b'\n"],
+        );
+        check(FileKind::Markdown, "import the data\n", "import the data\n", &[]);
+        check(FileKind::Markdown, "```js\n<b>\n```\nc", "xxxxx\nxxx\nxxx\nc", &["```js\n<b>\n```\n"]);
+    }
+
+    #[test]
+    fn uncertain_code_is_text() {
+        check(FileKind::Markdown, "```js\n<b>\n````\n", "xxxjs\nxxx\nxxxx\n", &["<b>"]);
+        check(FileKind::Markdown, "    <b>\n", "xxx\n", &["<b>"]);
+        check(FileKind::Markdown, "<div>\n`<b>`\n", "xxxxx\nxxxxx\n", &["<div>", "<b>"]);
+    }
+}

@@ -1,0 +1,258 @@
+//! Reads tags, comments and addresses in angle brackets, of HTML and of JSX alike.
+
+use super::{Attribute, ConstructKind, Element, Value};
+use crate::script::braces_end;
+
+/// A longer tag is not read, so that a file full of open brackets stays cheap to read.
+const MAX_TAG_BYTES: usize = 8 * 1024;
+/// Entities that stand for characters without a meaning in addresses and names.
+const ENTITIES: &[(&str, &str)] = &[
+    ("&amp;", "&"),
+    ("&lt;", "<"),
+    ("&gt;", ">"),
+    ("&quot;", "\""),
+    ("&apos;", "'"),
+    ("&#39;", "'"),
+    ("&#x27;", "'"),
+    ("&nbsp;", "\u{a0}"),
+];
+
+/// Reads what begins with the `<` at `at`, and tells where it ends. `None` when it is a plain character.
+pub(super) fn read_at(text: &str, at: usize) -> Option<(ConstructKind, usize)> {
+    let rest = &text[at..];
+    if let Some(comment) = rest.strip_prefix("<!--") {
+        return Some(read_comment(comment, at + 4));
+    }
+    let first = rest[1..].chars().next()?;
+    match first {
+        '!' | '?' => Some(unknown(text, at)),
+        '>' => Some((ConstructKind::Component(Element::default()), at + 2)),
+        '/' if rest[2..].starts_with(|c: char| c.is_ascii_alphabetic() || c == '>') => {
+            Some(read_tag(text, at).unwrap_or_else(|| unknown(text, at)))
+        }
+        c if c.is_ascii_alphabetic() => match read_address(rest) {
+            Some((address, length)) => Some((ConstructKind::Link(address), at + length)),
+            None => read_tag(text, at).or_else(|| read_open(text, at)),
+        },
+        _ => None,
+    }
+}
+
+/// A tag that does not end. In the middle of a sentence every renderer shows it, unless its end comes later.
+fn read_open(text: &str, at: usize) -> Option<(ConstructKind, usize)> {
+    let line = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    let begins_line = text[line..at].trim_matches([' ', '\t', '>', '-', '*', '+']).is_empty();
+    let rest = &text[at..];
+    let paragraph = rest.find("\n\n").map_or(rest, |end| &rest[..end]);
+    (begins_line || paragraph.contains(['>', '='])).then(|| unknown(text, at))
+}
+
+fn read_comment(comment: &str, start: usize) -> (ConstructKind, usize) {
+    let Some(end) = comment.find("-->") else {
+        return (ConstructKind::Unknown(format!("<!--{comment}")), start + comment.len());
+    };
+    let words = &comment[..end];
+    // Browsers end such a comment elsewhere.
+    let is_odd = words.starts_with(['>', '-']) || words.contains("--!>") || words.contains("<!--");
+    let kind = if is_odd || words.trim_start().starts_with('[') {
+        ConstructKind::Unknown(format!("<!--{words}-->"))
+    } else if words.trim_start().starts_with('@') {
+        ConstructKind::Include(words.trim().to_owned())
+    } else {
+        ConstructKind::Comment(words.trim().to_owned())
+    };
+    (kind, start + end + 3)
+}
+
+/// `<https://…>` and `<name@host>`.
+fn read_address(rest: &str) -> Option<(String, usize)> {
+    let end =
+        rest.find(|c: char| c == '>' || c.is_whitespace()).filter(|end| rest[*end..].starts_with('>'))?;
+    let address = &rest[1..end];
+    let length = address.find([':', '@', '/', '<', '"', '\''])?;
+    match address[length..].chars().next()? {
+        ':' if length >= 2 => Some((address.to_owned(), end + 1)),
+        '@' => Some((format!("mailto:{address}"), end + 1)),
+        _ => None,
+    }
+}
+
+/// The rest of the line, or up to the bracket that closes.
+fn unknown(text: &str, at: usize) -> (ConstructKind, usize) {
+    let rest = &text[at..];
+    let line = rest.find('\n').unwrap_or(rest.len());
+    let end = rest[..line].find('>').map_or(line, |close| close + 1);
+    (ConstructKind::Unknown(rest[..end].to_owned()), at + end)
+}
+
+fn read_tag(text: &str, at: usize) -> Option<(ConstructKind, usize)> {
+    let text = &text[..text.floor_char_boundary(at + MAX_TAG_BYTES)];
+    let mut reader = Reader { text, at: at + 1 };
+    let is_closing = reader.take("/");
+    let name = reader.take_while(|c| !c.is_whitespace() && !matches!(c, '/' | '>' | '{'));
+    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':'));
+    let attributes = reader.attributes()?;
+    if !is_plain || is_closing && !attributes.is_empty() {
+        return None;
+    }
+    let is_component = name.is_empty() || name.contains('.') || is_capitalized(name);
+    let name = if is_component { name.to_owned() } else { name.to_ascii_lowercase() };
+    let element = Element { name, is_closing, attributes };
+    let kind = if is_component { ConstructKind::Component(element) } else { ConstructKind::Html(element) };
+    Some((kind, reader.at))
+}
+
+/// `Card`, but not `IMG`: to a browser that is an image.
+fn is_capitalized(name: &str) -> bool {
+    name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase)
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn take(&mut self, wanted: &str) -> bool {
+        let is_there = self.rest().starts_with(wanted);
+        self.at += if is_there { wanted.len() } else { 0 };
+        is_there
+    }
+
+    fn take_while(&mut self, keep: impl Fn(char) -> bool) -> &'a str {
+        let rest = self.rest();
+        let taken = &rest[..rest.find(|c| !keep(c)).unwrap_or(rest.len())];
+        self.at += taken.len();
+        taken
+    }
+
+    /// All attributes, and the bracket behind them.
+    fn attributes(&mut self) -> Option<Vec<Attribute>> {
+        let mut attributes = Vec::new();
+        loop {
+            self.take_while(|c| c.is_whitespace() || c == '/');
+            match self.rest().chars().next()? {
+                '>' => {
+                    self.at += 1;
+                    return Some(attributes);
+                }
+                '{' => {
+                    let code = self.braces()?;
+                    // A comment in braces gives nothing.
+                    if !(code.starts_with("{/*") && code.ends_with("*/}")) {
+                        let value = Value::Expression(code.to_owned());
+                        attributes.push(Attribute { name: String::new(), value });
+                    }
+                }
+                _ => attributes.push(self.attribute()?),
+            }
+        }
+    }
+
+    fn attribute(&mut self) -> Option<Attribute> {
+        let name = self.take_while(|c| !c.is_whitespace() && !matches!(c, '/' | '>' | '='));
+        if name.is_empty() || name.contains(['"', '\'', '<', '`', '{', '}']) {
+            return None;
+        }
+        let behind = self.at;
+        self.take_while(char::is_whitespace);
+        if !self.take("=") {
+            self.at = behind;
+            return Some(Attribute { name: name.to_owned(), value: Value::None });
+        }
+        self.take_while(char::is_whitespace);
+        Some(Attribute { name: name.to_owned(), value: self.value()? })
+    }
+
+    fn value(&mut self) -> Option<Value> {
+        match self.rest().chars().next()? {
+            '{' => Some(Value::Expression(self.braces()?.to_owned())),
+            quote @ ('"' | '\'') => {
+                let length = self.rest()[1..].find(quote)?;
+                let value = &self.rest()[1..=length];
+                self.at += length + 2;
+                // To another reader the tag may end in there.
+                (!value.contains('<') && !value.contains("\n\n")).then(|| text_value(value))
+            }
+            _ => {
+                let value = self.take_while(|c| !c.is_whitespace() && c != '>');
+                (!value.contains(['<', '"', '\'', '`', '='])).then(|| text_value(value))
+            }
+        }
+    }
+
+    fn braces(&mut self) -> Option<&'a str> {
+        let end = braces_end(self.text, self.at)?;
+        let code = &self.text[self.at..end];
+        self.at = end;
+        Some(code)
+    }
+}
+
+/// A value with entities that only a browser can read counts as code.
+fn text_value(raw: &str) -> Value {
+    let text = ENTITIES.iter().fold(raw.to_owned(), |text, (entity, c)| text.replace(entity, c));
+    let is_entity = |part: &str| {
+        part.starts_with('#')
+            || part.find(';').is_some_and(|end| part[..end].chars().all(char::is_alphanumeric))
+    };
+    let undone =
+        raw.replace("&amp;", "").split('&').skip(1).any(is_entity) && text.split('&').skip(1).any(is_entity);
+    if undone { Value::Expression(raw.to_owned()) } else { Value::Text(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        let Some((kind, end)) = read_at(text, 0) else { return "text".to_owned() };
+        let rest = &text[end..];
+        let tag = |element: &Element| {
+            let attribute = |a: &Attribute| match &a.value {
+                Value::None => format!(" {}", a.name),
+                Value::Text(text) => format!(" {}={text:?}", a.name),
+                Value::Expression(code) => format!(" {}={code}", a.name),
+            };
+            let attributes: String = element.attributes.iter().map(attribute).collect();
+            format!("{}{}{attributes}", if element.is_closing { "/" } else { "" }, element.name)
+        };
+        let read = match &kind {
+            ConstructKind::Html(element) => format!("html {}", tag(element)),
+            ConstructKind::Component(element) => format!("component {}", tag(element)),
+            other => format!("{other:?}"),
+        };
+        format!("{read} | {rest}")
+    }
+
+    #[test]
+    fn tags() {
+        for (text, expected) in [
+            ("<IMG SRC='a' alt>b", "html img SRC=\"a\" alt | b"),
+            ("<img/src=a/onerror=b>", "Unknown(\"<img/src=a/onerror=b>\") | "),
+            ("<Card {...x} y={{a: '>'}} />", "component Card ={...x} y={{a: '>'}} | "),
+            ("</Tabs.Tab >", "component /Tabs.Tab | "),
+            ("<a title=\"a > b\">", "html a title=\"a > b\" | "),
+            ("<a title=\"<b>\">", "Unknown(\"<a title=\\\"<b>\") | \">"),
+            ("<a href='&#106;x'>", "html a href=&#106;x | "),
+            ("<a href='?a=1&amp;b=2&c=3'>", "html a href=\"?a=1&b=2&c=3\" | "),
+            ("<https://a.example/x>.", "Link(\"https://a.example/x\") | ."),
+            ("<me@a.example>", "Link(\"mailto:me@a.example\") | "),
+            ("<!-- a -->b", "Comment(\"a\") | b"),
+            ("<!--> <b> -->", "Unknown(\"<!--> <b> -->\") | "),
+            ("<!-- @include: x -->", "Include(\"@include: x\") | "),
+            ("<!DOCTYPE html>", "Unknown(\"<!DOCTYPE html>\") | "),
+            ("<3 and", "text"),
+            ("< b>", "text"),
+            ("<>a", "component  | a"),
+        ] {
+            assert_eq!(shown(text), expected, "{text}");
+        }
+        assert_eq!(read_at("if a <b then", 5), None);
+        assert!(read_at("if a <b then\nc > d", 5).is_some());
+    }
+}

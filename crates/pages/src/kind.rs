@@ -1,0 +1,132 @@
+//! Tells the kind of a file by its path. No other place has a list of endings or names of pages.
+
+use crate::path;
+
+/// How a file is read. Every kind but the last four is documentation or data about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FileKind {
+    /// Markdown of any generator: some read it as MDX, some run cells in it.
+    Markdown,
+    Mdx,
+    /// Markdown whose code runs when the page is built.
+    Quarto,
+    Rst,
+    AsciiDoc,
+    Notebook,
+    /// `docs.json` and `mint.json` of Mintlify.
+    Mintlify,
+    /// `mkdocs.yml`.
+    MkDocs,
+    /// `sidebars.js`, `_meta.ts`: a script whose whole purpose is a list of pages.
+    NavigationScript,
+    /// `_meta.json`, `_category_.json`, `sidebars.json`.
+    NavigationData,
+    OpenApi,
+    /// `vercel.json`.
+    Vercel,
+    /// `_redirects` of Netlify and Cloudflare.
+    RedirectsFile,
+    /// `netlify.toml`.
+    Netlify,
+    Image,
+    Svg,
+    Text,
+    Other,
+}
+
+const ENDINGS: &[(&str, FileKind)] = &[
+    (".md", FileKind::Markdown),
+    (".markdown", FileKind::Markdown),
+    (".mdown", FileKind::Markdown),
+    (".mkd", FileKind::Markdown),
+    (".mkdn", FileKind::Markdown),
+    (".qmd", FileKind::Quarto),
+    (".rmd", FileKind::Quarto),
+    (".mdx", FileKind::Mdx),
+    (".rst", FileKind::Rst),
+    (".rest", FileKind::Rst),
+    (".adoc", FileKind::AsciiDoc),
+    (".asciidoc", FileKind::AsciiDoc),
+    (".asc", FileKind::AsciiDoc),
+    (".ipynb", FileKind::Notebook),
+    (".svg", FileKind::Svg),
+    (".png", FileKind::Image),
+    (".jpg", FileKind::Image),
+    (".jpeg", FileKind::Image),
+    (".gif", FileKind::Image),
+    (".webp", FileKind::Image),
+    (".avif", FileKind::Image),
+    (".ico", FileKind::Image),
+    (".bmp", FileKind::Image),
+    (".txt", FileKind::Text),
+];
+const SCRIPT_ENDINGS: &[&str] = &["js", "jsx", "cjs", "mjs", "ts", "tsx", "cts", "mts"];
+
+impl FileKind {
+    pub fn of(path: &str) -> Self {
+        let name = path::name(path).to_ascii_lowercase();
+        Self::by_name(&name).unwrap_or_else(|| {
+            let by_ending = ENDINGS.iter().find(|(ending, _)| name.ends_with(ending));
+            by_ending.map_or(Self::Other, |(_, kind)| *kind)
+        })
+    }
+
+    fn by_name(name: &str) -> Option<Self> {
+        let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
+        let is_yaml = matches!(ending, "yml" | "yaml");
+        match stem {
+            "docs" | "mint" if ending == "json" => Some(Self::Mintlify),
+            _ if is_yaml
+                && (stem == "mkdocs" || stem.starts_with("mkdocs.") || stem.starts_with("mkdocs-")) =>
+            {
+                Some(Self::MkDocs)
+            }
+            "sidebars" | "_meta" | "_meta.global" if SCRIPT_ENDINGS.contains(&ending) => {
+                Some(Self::NavigationScript)
+            }
+            "sidebars" | "_meta" | "_category_" if ending == "json" || is_yaml => Some(Self::NavigationData),
+            "openapi" | "swagger" if ending == "json" || is_yaml => Some(Self::OpenApi),
+            "vercel" if ending == "json" => Some(Self::Vercel),
+            "netlify" if ending == "toml" => Some(Self::Netlify),
+            "_redirects" if ending.is_empty() => Some(Self::RedirectsFile),
+            _ => None,
+        }
+    }
+
+    /// Whether people read files of this kind as pages.
+    pub fn is_page(self) -> bool {
+        matches!(
+            self,
+            Self::Markdown | Self::Mdx | Self::Quarto | Self::Rst | Self::AsciiDoc | Self::Notebook
+        )
+    }
+
+    /// Whether this is a known file of data about a site: its navigation, its redirects, its API.
+    pub fn is_data(self) -> bool {
+        !self.is_page() && !matches!(self, Self::Image | Self::Svg | Self::Text | Self::Other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds() {
+        for (path, kind) in [
+            ("docs/A.MD", FileKind::Markdown),
+            ("docs/a.mdx", FileKind::Mdx),
+            ("a.markdown", FileKind::Markdown),
+            ("docs/docs.json", FileKind::Mintlify),
+            ("mkdocs.yml", FileKind::MkDocs),
+            ("sidebars.ts", FileKind::NavigationScript),
+            ("a/_meta.json", FileKind::NavigationData),
+            ("static/_redirects", FileKind::RedirectsFile),
+            ("a/logo.svg", FileKind::Svg),
+            ("package.json", FileKind::Other),
+            ("md", FileKind::Other),
+        ] {
+            assert_eq!(FileKind::of(path), kind, "{path}");
+        }
+    }
+}
