@@ -6,6 +6,7 @@
 
 mod active;
 mod added;
+mod allowlist;
 mod cells;
 mod code;
 mod comments;
@@ -63,6 +64,8 @@ pub struct Change<'a> {
 #[derive(Default)]
 pub struct Policy<'a> {
     pub allow: Allow,
+    /// The folder that the docs are in; the whole repository without one.
+    pub docs_path: Option<&'a str>,
     /// Values that are known to be secret, such as the token of the host and the key of the model.
     pub secrets: &'a [&'a str],
 }
@@ -145,6 +148,20 @@ pub fn judge(change: &Change<'_>, policy: &Policy<'_>) -> Vec<Objection> {
     active::judge(change.asked.as_str(), &shown, &mut found);
     hidden::judge(&added, &mut found);
     comments::judge(&added, &shown, &mut found);
+    let mut objections: Vec<_> = found.into_iter().map(|finding| finding.tell(&added)).collect();
+    objections.sort_by(|a, b| b.fatal.cmp(&a.fatal).then_with(|| a.cmp(b)));
+    objections.dedup();
+    objections
+}
+
+/// The same by the list of what is allowed.
+pub fn judge_by_allowlist(change: &Change<'_>, policy: &Policy<'_>) -> Vec<Objection> {
+    let added = Added::of(change);
+    let mut found = Vec::new();
+    allowlist::judge(change, policy, &added, &mut found);
+    secrets::judge(&added, policy.secrets, &mut found);
+    remote::judge_words(change, &added, &mut found);
+    hidden::judge(&added, &mut found);
     let mut objections: Vec<_> = found.into_iter().map(|finding| finding.tell(&added)).collect();
     objections.sort_by(|a, b| b.fatal.cmp(&a.fatal).then_with(|| a.cmp(b)));
     objections.dedup();

@@ -27,7 +27,10 @@ use pages::{Edits, Files, FilesError};
 use serde_json::{Map, Value};
 
 pub use edit::{Edited, Missed, Near, Rung, edit};
-pub use guard::{Allow, Change, Objection, Policy, Rule, judge, plain_body, plain_quotation, plain_title};
+pub use guard::{
+    Allow, Change, Objection, Policy, Rule, judge, judge_by_allowlist, plain_body, plain_quotation,
+    plain_title,
+};
 pub use limits::Limits;
 pub use offline::Offline;
 pub use prompt::{Instructions, Prompt, PromptPart};

@@ -50,9 +50,11 @@ pub enum Doubt {
     },
     /// With a hash of all lines of the page that may be fences.
     OddFence(u64),
-    OddSpan,
+    /// With a hash of the block of lines.
+    OddSpan(u64),
     InHtml,
     Escaped,
+    InComment,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -68,7 +68,7 @@ fn first_new(added: &Added<'_>, path: &str, text: &Text<'_>, markup: &Markup) ->
     comments.next()
 }
 
-fn is_directive(words: &str) -> bool {
+pub(super) fn is_directive(words: &str) -> bool {
     let words = words.trim().to_lowercase();
     words.is_empty()
         || words.len() <= MAX_DIRECTIVE && DIRECTIVES.iter().any(|start| words.starts_with(start))

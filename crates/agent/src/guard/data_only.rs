@@ -3,7 +3,7 @@
 //! Such a file is held against itself as it was, and not against the other files of the change: a line of a page that
 //! shows how hooks are set is no hook until it stands in the settings.
 
-mod script;
+pub(super) mod script;
 
 use std::collections::HashSet;
 

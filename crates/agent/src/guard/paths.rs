@@ -57,6 +57,13 @@ fn refusal(path: &str, asked: &str) -> Option<&'static str> {
     simple.map(|(_, why)| *why).or_else(|| pair().map(|(_, _, why)| *why))
 }
 
+/// Whether a path tells agents what to do, and nobody asked for a change of it by name.
+pub(super) fn is_instruction(path: &str, asked: &str) -> bool {
+    let (folded, asked) = (fold(path), asked.to_lowercase());
+    let is_one = |part: &str| INSTRUCTIONS.contains(&part) && !is_page_about_agents(path, part);
+    folded.split('/').find(|part| is_one(part)).is_some_and(|part| !names_whole(&asked, part))
+}
+
 /// Whether `path`, as it is written, is a page among others that has its name from what it is about.
 fn is_page_about_agents(path: &str, name: &str) -> bool {
     let is_deep = path.split('/').count() > 2;

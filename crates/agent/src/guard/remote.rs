@@ -33,6 +33,12 @@ pub(super) fn judge<'a>(
         found.extend(new.filter_map(|embed| judge_embed(text, embed, &asked, &mut hosts)).take(MAX_TOLD));
         judge_links(text, markup, added, &asked, found);
     }
+    judge_words(change, added, found);
+}
+
+/// The title, the summary and the names of files.
+pub(super) fn judge_words<'a>(change: &Change<'a>, added: &Added<'a>, found: &mut Vec<Finding<'a>>) {
+    let asked = change.asked.as_str().to_lowercase();
     for text in added.texts.iter().filter(|text| text.path().is_none()) {
         let markup = Markup { visible: text.text.to_string(), ..Markup::default() };
         judge_links(text, &markup, added, &asked, found);
@@ -64,7 +70,7 @@ fn judge_embed<'a>(
 }
 
 /// Whether the words of a person name this host, and not one that it is a part of.
-fn names_host(asked: &str, host: &str) -> bool {
+pub(super) fn names_host(asked: &str, host: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '-' || c == '.';
     asked.match_indices(host).any(|(at, _)| {
         let behind = &asked[at + host.len()..];

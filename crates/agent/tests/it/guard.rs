@@ -2,6 +2,8 @@
 
 mod attacks;
 mod attacks_run;
+mod cases;
+mod fail_closed;
 mod innocent;
 mod innocent_code;
 mod limits;
@@ -44,7 +46,7 @@ impl Case<'_> {
         let asked = &Prompt::instruction(self.asked).instructions();
         let change = Change { base: &base, edits: &edits, asked, title, summary };
         let allow = Allow::parse(self.allow.iter().copied()).unwrap();
-        let policy = Policy { allow, secrets: self.secrets };
+        let policy = Policy { allow, docs_path: None, secrets: self.secrets };
         let told = judge(&change, &policy).into_iter().map(|objection| {
             let line = objection.line.map(|line| format!(":{line}")).unwrap_or_default();
             assert!(objection.message.ends_with('.'));

@@ -27,7 +27,7 @@ const STYLES: &[&str] = &[
 
 pub(super) fn read(text: &str) -> Vec<Construct> {
     let all: Vec<(usize, &str)> = lines(text, 0).collect();
-    let (mut found, mut index, mut in_comment) = (Vec::new(), 0, false);
+    let (mut found, mut index, mut in_comment, mut has_odd_fence) = (Vec::new(), 0, false, false);
     while let Some((at, line)) = all.get(index) {
         let content = line.trim_end();
         let push = |found: &mut Vec<Construct>, kind| {
@@ -36,7 +36,8 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         if content.len() >= 4 && content.trim_start_matches('/').is_empty() {
             in_comment = !in_comment;
         }
-        if !in_comment && is_listing(content) {
+        has_odd_fence |= content.starts_with("```") && !is_listing(content);
+        if !in_comment && is_listing(content) && !(has_odd_fence && content.starts_with('`')) {
             // Without its end some readers show the rest as text.
             let close = all[index + 1..].iter().position(|(_, line)| line.trim_end() == content);
             let is_slashes = |(_, line): &(usize, &str)| {
@@ -57,10 +58,12 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
             push(&mut found, ConstructKind::Comment(content.to_owned()));
         } else if is_preprocessed(content) || content.starts_with("include::") {
             push(&mut found, ConstructKind::Include(content.trim().to_owned()));
-        } else if let Some((name, value)) = attribute_entry(content.trim_start()) {
+        } else if let Some((name, value)) = attribute_entry(content.trim_start_matches([' ', '\t', '>'])) {
             let kind = ConstructKind::Directive { name: format!(":{name}:"), arguments: value.to_owned() };
             push(&mut found, kind);
-        } else if is_unknown(content) {
+        } else if is_unknown(content)
+            || index == 1 && all[0].1.starts_with("= ") && content.contains(['<', '"'])
+        {
             push(&mut found, ConstructKind::Unknown(content.trim().to_owned()));
         }
         for (name, target) in macros(content) {
@@ -134,7 +137,8 @@ fn is_plain_style(content: &str) -> bool {
         || style.is_empty()
         || style == "%header"
         || starts.iter().any(|start| style.starts_with(start));
-    let subs = inside.split("subs").nth(1).unwrap_or_default();
+    let lower = inside.to_lowercase();
+    let subs = lower.split("subs").nth(1).unwrap_or_default();
     let odd_subs = ["macros", "quotes", "none", "-", "normal", "post", "replace"];
     let is_plain = |c: char| c.is_alphanumeric() || "\"'=%*^<>.-_~+, #;:/".contains(c);
     is_style

@@ -22,7 +22,11 @@ struct Opening<'a> {
 impl<'a> Opening<'a> {
     fn of(line: &'a str) -> Option<Self> {
         let content = line.trim_start_matches([' ', '\t', '>']);
-        // A definition begins with a colon.
+        // A footnote begins with its name, and a definition with a colon.
+        let content = match content.strip_prefix("[^").and_then(|rest| rest.split_once("]:")) {
+            Some((_, rest)) => rest.trim_start_matches([' ', '\t']),
+            None => content,
+        };
         let content = content.strip_prefix(": ").map_or(content, |rest| rest.trim_start_matches([' ', '\t']));
         let content = skip_list_mark(content);
         let mark = content.chars().next().filter(|c| matches!(c, '`' | '~'))?;

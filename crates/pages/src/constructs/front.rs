@@ -12,7 +12,10 @@ pub(super) fn read(text: &str) -> (Vec<Construct>, usize) {
         "---" => block(text, start, first.len(), &["---"], yaml::entries),
         "+++" => block(text, start, first.len(), &["+++"], data::toml_entries),
         // Some generators run such a block as a script, or read the whole as JSON.
-        odd if odd.starts_with("---") && !odd.starts_with("----") || odd.starts_with(";;;") || odd == "{" => {
+        odd if odd.starts_with("---") && (!odd.starts_with("----") || has_key(text, start + first.len()))
+            || odd.starts_with(";;;")
+            || odd == "{" =>
+        {
             (vec![unknown(text, start..start + first.len())], start)
         }
         _ => {
@@ -36,6 +39,12 @@ fn late(text: &str, start: usize) -> Option<Construct> {
         first.trim_end() == "---" && text[at..*end].lines().nth(1).is_some_and(|line| line.contains(':'))
     })?;
     Some(unknown(text, at..end.0))
+}
+
+/// Whether a line is `key: value`.
+fn has_key(text: &str, at: usize) -> bool {
+    let line = text[at..].lines().next().unwrap_or_default();
+    line.split_once(':').is_some_and(|(key, _)| !key.trim().is_empty() && !key.trim().contains(' '))
 }
 
 type Entries = fn(&str) -> Option<Vec<yaml::Placed>>;

@@ -334,20 +334,27 @@ fn without_marks(line: &str) -> &str {
 fn destinations(text: &str) -> Vec<(ConstructKind, usize)> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices("](") {
-        let is_image = text[..opening_bracket(text, at)].ends_with('!');
+        let is_image = match opening_bracket(text, at) {
+            Some(open) => text[..open].ends_with('!'),
+            // Brackets that do not pair off may belong to any.
+            None => text[text.ceil_char_boundary(at.saturating_sub(MAX_DESTINATION))..at].contains("!["),
+        };
         found.extend(addresses(&text[at + 2..]).into_iter().map(|address| (kind_of(address, is_image), at)));
     }
     // The standard has no definition in the middle of a paragraph.
     let lower = OnceCell::new();
     for (at, line) in lines(text, 0) {
-        let Some((label, _)) = without_marks(line).strip_prefix('[').and_then(|rest| rest.split_once("]:"))
+        let Some((label, _)) = without_marks(line)
+            .trim_start_matches([':', ' '])
+            .strip_prefix('[')
+            .and_then(|rest| rest.split_once("]:"))
         else {
             continue;
         };
         let lower = lower.get_or_init(|| text.to_lowercase());
         let label = label.to_lowercase();
-        let is_image = lower.contains("![")
-            && [format!("![{label}]"), format!("][{label}]")].iter().any(|used| lower.contains(used));
+        // One of them is the definition itself.
+        let is_image = lower.contains("![") && lower.matches(&format!("[{label}]")).count() > 1;
         let behind = at + line.find("]:").unwrap_or_default() + 2;
         for address in addresses(&text[behind..]) {
             found.push((kind_of(address.clone(), false), at));
@@ -365,18 +372,18 @@ fn kind_of(address: String, is_image: bool) -> ConstructKind {
 const MAX_DESTINATION: usize = 2_000;
 
 /// The bracket that the one at `close` closes.
-fn opening_bracket(text: &str, close: usize) -> usize {
+fn opening_bracket(text: &str, close: usize) -> Option<usize> {
     let start = text.ceil_char_boundary(close.saturating_sub(MAX_DESTINATION));
     let mut depth = 0_usize;
     for (at, c) in text[start..close].char_indices().rev() {
         match c {
             ']' => depth += 1,
-            '[' if depth == 0 => return start + at,
+            '[' if depth == 0 => return Some(start + at),
             '[' => depth -= 1,
             _ => {}
         }
     }
-    start
+    None
 }
 
 /// The address that a text begins with, alone and with what follows on further lines. Only one with a scheme or a host

@@ -63,11 +63,13 @@ struct Scanner<'a> {
     /// Whether the line before is empty, or a statement.
     begins_block: bool,
     /// Where the block ends whose lines were looked at for a table, and whether it is one.
-    block: (usize, bool),
+    block: (usize, bool, u64),
     /// Inside marks that keep templates from being filled in.
     is_raw: bool,
     /// Where the fences end whose content is read as a page.
     closing_fences: HashSet<usize>,
+    /// Where the last comment ends.
+    comment_end: usize,
     /// Whether the last lines that are not empty are of a list.
     is_list: bool,
     /// All lines that may be fences: another one changes what every other means.
@@ -91,14 +93,14 @@ impl Scanner<'_> {
         let file = self.file;
         let end = file[at..].find('\n').map_or(file.len(), |length| at + length + 1);
         let line = &file[at..end];
+        if self.block.0 <= at {
+            self.block = block_at(file, at);
+        }
         if !line.trim().is_empty() && !line.starts_with([' ', '\t']) {
             self.is_list = code::is_list_item(line) || self.is_list && !self.begins_block;
         }
         self.readings.push((at, self.reading(line)));
         let begins_block = std::mem::replace(&mut self.begins_block, line.trim().is_empty());
-        if self.block.0 <= at {
-            self.block = block_at(file, at);
-        }
         match line.trim() {
             "::: v-pre" => self.is_raw = true,
             ":::" => self.is_raw = false,
@@ -111,6 +113,7 @@ impl Scanner<'_> {
             let fence = code::fence_at(file, at).filter(|_| !self.has_odd_fence);
             return match fence {
                 fence if is_directive(info) => {
+                    self.has_odd_fence |= fence.is_none();
                     self.closing_fences.extend(fence.map(|fence| fence.content.end));
                     self.directive(at..end, info)
                 }
@@ -142,7 +145,7 @@ impl Scanner<'_> {
         } else if self.open_elements > 0 && !is_mdx && line.contains('`') {
             Doubt::InHtml
         } else if line.contains('`') && code::spans(line, false).is_empty() {
-            Doubt::OddSpan
+            Doubt::OddSpan(self.block.2)
         } else if !is_mdx && (indent >= 4 || line.starts_with('\t')) {
             Doubt::Indented { in_list: self.is_list }
         } else {
@@ -152,7 +155,13 @@ impl Scanner<'_> {
     }
 
     fn push(&mut self, kind: ConstructKind, span: Range<usize>) {
-        let reading = self.readings.last().map_or(Reading::Wary, |(_, reading)| *reading);
+        let reading = match self.readings.last() {
+            _ if span.start < self.comment_end && !matches!(kind, ConstructKind::Comment(_)) => {
+                Reading::Doubtful(Doubt::InComment)
+            }
+            Some((_, reading)) => *reading,
+            None => Reading::Wary,
+        };
         self.found.push(Construct { kind, span, reading });
     }
 
@@ -188,7 +197,7 @@ impl Scanner<'_> {
     }
 
     fn inline(&mut self, start: usize, end: usize) -> usize {
-        let spans = if self.open_elements > 0 && self.kind != Some(FileKind::Mdx) {
+        let spans = if self.has_odd_fence || self.open_elements > 0 && self.kind != Some(FileKind::Mdx) {
             Vec::new()
         } else {
             code::spans(&self.file[start..end], self.block.1)
@@ -295,9 +304,11 @@ impl Scanner<'_> {
             kind = ConstructKind::Unknown(self.file[at..end].to_owned());
         }
         self.count(&kind, &self.file[at..end]);
-        // In a formula a comment begins nothing.
-        if matches!(kind, ConstructKind::Comment(_)) && self.file[..at].contains("$$") {
+        // MDX has no such comments, and in a formula one begins nothing.
+        if matches!(kind, ConstructKind::Comment(_)) && self.kind != Some(FileKind::Mdx) {
             self.push(kind, at..end);
+            self.comment_end = end;
+            self.mask(end - 3..end);
             return self.mask(at..at + 4);
         }
         self.push(kind, at..end);
@@ -381,8 +392,8 @@ impl Scanner<'_> {
     }
 }
 
-/// The end of the block of lines at `at`, and whether it is a table.
-fn block_at(file: &str, at: usize) -> (usize, bool) {
+/// The end of the block of lines at `at`, whether it is a table, and a hash of it.
+fn block_at(file: &str, at: usize) -> (usize, bool, u64) {
     let (mut end, mut is_table) = (at, false);
     for (start, line) in lines(file, at) {
         if line.trim().is_empty() && start > at {
@@ -391,7 +402,9 @@ fn block_at(file: &str, at: usize) -> (usize, bool) {
         end = start + line.len();
         is_table |= code::is_table_ruler(line);
     }
-    (end.max(at + 1), is_table)
+    let mut hash = DefaultHasher::new();
+    file[at..end].hash(&mut hash);
+    (end.max(at + 1), is_table, hash.finish())
 }
 
 /// `{name}` behind a fence, but not a list of lines or classes.

@@ -49,7 +49,10 @@ pub(super) fn objections(
     // As it will be published: what is taken out of a title is no reason to refuse it.
     let title = agent::plain_title(&report.title);
     let change = Change { base, edits: &edits.0, asked, title: &title, summary: &summary };
-    agent::judge(&change, &Policy { allow: law.allow.clone(), secrets: &law.secrets() })
+    agent::judge(
+        &change,
+        &Policy { allow: law.allow.clone(), docs_path: law.docs_path.as_deref(), secrets: &law.secrets() },
+    )
 }
 
 /// Fails with what must not be published, or with why the agent was ended; what a reviewer is to know

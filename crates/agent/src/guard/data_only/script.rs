@@ -13,7 +13,7 @@ const MAX_DEPTH: usize = 48;
 const PLAIN: &[&str] = &["[]", "module.exports = []", "export default []"];
 
 /// Whether only data was changed between `before` and `after`. A script that takes more to read is refused.
-pub(super) fn is_data(before: &str, after: &str) -> bool {
+pub(in crate::guard) fn is_data(before: &str, after: &str) -> bool {
     let Some(new) = Script::read(after) else { return false };
     let old = Script::read(before).unwrap_or_default();
     let is_same = match before.trim().is_empty() {

@@ -42,6 +42,12 @@ pub(super) const INSTRUCTIONS: &[&str] = &[
     "gemini.md",
     "qwen.md",
     "copilot-instructions.md",
+    "agent.md",
+    "claude.local.md",
+    "crush.md",
+    "replit.md",
+    "skill.md",
+    "warp.md",
     ".claude",
     ".cursor",
     ".cursorrules",
@@ -57,7 +63,17 @@ pub(super) const INSTRUCTIONS: &[&str] = &[
     "docwright.toml",
 ];
 /// Of these, names that a page about the thing has as well: in small letters and deep among other pages it is one.
-pub(super) const ALSO_PAGES: &[&str] = &["agents.md", "claude.md", "gemini.md", "qwen.md"];
+pub(super) const ALSO_PAGES: &[&str] = &[
+    "agents.md",
+    "agent.md",
+    "claude.md",
+    "crush.md",
+    "gemini.md",
+    "qwen.md",
+    "replit.md",
+    "skill.md",
+    "warp.md",
+];
 pub(super) const NAMES: &[(&str, &str)] = &[
     ("appveyor.yml", CI),
     ("bitbucket-pipelines.yml", CI),

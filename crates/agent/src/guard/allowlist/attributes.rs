@@ -1,0 +1,297 @@
+//! The tags and attributes of HTML that only say how text looks.
+
+use pages::{Attribute, AttributeValue as Value, Element};
+
+use super::{Judge, Verdict, refused, short};
+
+const TAGS: &[&str] = &[
+    "",
+    "a",
+    "abbr",
+    "address",
+    "article",
+    "aside",
+    "b",
+    "bdi",
+    "blockquote",
+    "br",
+    "caption",
+    "center",
+    "cite",
+    "code",
+    "col",
+    "colgroup",
+    "dd",
+    "del",
+    "details",
+    "dfn",
+    "div",
+    "dl",
+    "dt",
+    "em",
+    "figcaption",
+    "figure",
+    "footer",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "header",
+    "hr",
+    "i",
+    "img",
+    "ins",
+    "kbd",
+    "li",
+    "main",
+    "mark",
+    "nav",
+    "ol",
+    "p",
+    "picture",
+    "pre",
+    "q",
+    "s",
+    "samp",
+    "section",
+    "small",
+    "source",
+    "span",
+    "strike",
+    "strong",
+    "sub",
+    "summary",
+    "sup",
+    "table",
+    "tbody",
+    "td",
+    "tfoot",
+    "th",
+    "thead",
+    "time",
+    "tr",
+    "tt",
+    "u",
+    "ul",
+    "var",
+    "wbr",
+];
+/// Attributes with words for a value.
+const WORDS: &[&str] = &[
+    "align",
+    "alt",
+    "aria-label",
+    "border",
+    "cellpadding",
+    "cellspacing",
+    "class",
+    "classname",
+    "colspan",
+    "datetime",
+    "dir",
+    "frameborder",
+    "height",
+    "id",
+    "lang",
+    "loading",
+    "media",
+    "name",
+    "open",
+    "rel",
+    "role",
+    "rowspan",
+    "scope",
+    "sizes",
+    "span",
+    "start",
+    "tabindex",
+    "target",
+    "title",
+    "type",
+    "valign",
+    "value",
+    "width",
+    "data-preview",
+    "decoding",
+    "cite",
+    "summary",
+    "axis",
+    "abbr",
+    "headers",
+    "reversed",
+    "download",
+    "key",
+];
+/// Parts of a class's name that hide what has it.
+const HIDES: &[&str] = &[
+    "hidden",
+    "sr-only",
+    "sronly",
+    "screen-reader",
+    "invisible",
+    "d-none",
+    "opacity-0",
+    "text-transparent",
+    "visually",
+    "offscreen",
+    "collapse",
+    "noscreen",
+    "print-only",
+    "display-none",
+    "hide",
+];
+/// What a style may set.
+const STYLES: &[&str] = &[
+    "text-align",
+    "width",
+    "max-width",
+    "min-width",
+    "height",
+    "max-height",
+    "min-height",
+    "vertical-align",
+    "float",
+    "font-weight",
+    "font-style",
+    "white-space",
+    "word-break",
+    "border-collapse",
+    "list-style-type",
+    "padding",
+    "padding-left",
+    "padding-right",
+    "padding-top",
+    "padding-bottom",
+    "border-radius",
+    "margin-top",
+    "margin-bottom",
+    "margin-left",
+    "margin-right",
+    "margin",
+];
+
+pub(super) fn judge(judge: &Judge<'_, '_>, element: &Element) -> Verdict {
+    let name = element.name.as_str();
+    if !TAGS.contains(&name) {
+        return refused(format!("adds the tag `{}`, which is not one of those for text", short(name)));
+    }
+    let verdicts = element.attributes.iter().map(|attribute| self::attribute(judge, name, attribute));
+    let mut noted = Verdict::Passes;
+    for verdict in verdicts {
+        match verdict {
+            Verdict::Passes => {}
+            Verdict::Noted(what) => noted = Verdict::Noted(what),
+            refused => return refused,
+        }
+    }
+    noted
+}
+
+fn attribute(judge: &Judge<'_, '_>, tag: &str, attribute: &Attribute) -> Verdict {
+    let name = attribute.name.to_ascii_lowercase();
+    let no = || {
+        refused(format!("gives a tag the attribute `{}`, which is not one of those for text", short(&name)))
+    };
+    let value = match &attribute.value {
+        Value::None => "",
+        Value::Text(text) => text.as_str(),
+        Value::Expression(code)
+            if !matches!(name.as_str(), "style" | "class" | "classname") || code.starts_with("{\"") =>
+        {
+            match super::components::literal(code) {
+                Some(text) => text,
+                None => return no(),
+            }
+        }
+        Value::Expression(_) => return no(),
+    };
+    match name.as_str() {
+        "href" if tag == "a" => judge.link(value),
+        "src" if matches!(tag, "img" | "source") => judge.image(value),
+        "srcset" if matches!(tag, "img" | "source") => sources(judge, value),
+        "class" | "classname" if hides(value) => {
+            refused("adds text that a class of its tag hides from readers")
+        }
+        "style" if is_plain_style(value) => Verdict::Passes,
+        "style" => refused("adds a style that could hide text or load something"),
+        "type" if tag == "img" => no(),
+        _ if WORDS.contains(&name.as_str()) && is_words(value) => Verdict::Passes,
+        _ if is_harmless(&name)
+            && is_words(value)
+            && judge.vocabulary().is_some_and(|docs| docs.has_attribute(&name)) =>
+        {
+            Verdict::Passes
+        }
+        _ => no(),
+    }
+}
+
+/// Whether an attribute that the docs use may have another value: none that a script or a frame is made of.
+fn is_harmless(name: &str) -> bool {
+    let strong = [
+        "on",
+        "hx-",
+        "x-",
+        "v-",
+        ":",
+        "@",
+        "#",
+        "data-hx",
+        "src",
+        "href",
+        "action",
+        "form",
+        "xlink",
+        "style",
+        "is",
+        "slot",
+        "hidden",
+        "aria-hidden",
+        "data-src",
+        "background",
+        "poster",
+        "ping",
+        "content",
+        "http",
+    ];
+    !strong.iter().any(|start| name.starts_with(start))
+}
+
+fn sources(judge: &Judge<'_, '_>, value: &str) -> Verdict {
+    let mut addresses = value.split(',').filter_map(|part| part.split_whitespace().next());
+    let refused = addresses.find_map(|address| match judge.image(address) {
+        Verdict::Refused(rule, what) => Some(Verdict::Refused(rule, what)),
+        _ => None,
+    });
+    refused.unwrap_or(Verdict::Passes)
+}
+
+/// Whether a value is words, and no address or code.
+pub(super) fn is_words(value: &str) -> bool {
+    let lower = value.to_lowercase();
+    !lower.contains("://")
+        && !lower.trim_start().starts_with("//")
+        && !lower.contains("script:")
+        && !lower.contains("data:")
+        && !value.contains(['<', '`', '{', '}'])
+}
+
+fn hides(class: &str) -> bool {
+    let class = class.to_lowercase();
+    HIDES.iter().any(|part| class.contains(part))
+}
+
+fn is_plain_style(style: &str) -> bool {
+    style.split(';').filter(|part| !part.trim().is_empty()).all(|part| {
+        let Some((name, value)) = part.split_once(':') else { return false };
+        let (name, value) = (name.trim().to_ascii_lowercase(), value.trim());
+        let plain = value.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '%' | ' '));
+        let is_nothing = (name.ends_with("width") || name.ends_with("height"))
+            && value.trim_start_matches('0').starts_with(|c: char| !c.is_ascii_digit() && c != '.')
+            && value.starts_with('0')
+            || value == "0" && (name.ends_with("width") || name.ends_with("height"));
+        STYLES.contains(&name.as_str()) && plain && !is_nothing
+    })
+}

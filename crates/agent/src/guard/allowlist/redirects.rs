@@ -1,0 +1,88 @@
+//! Redirects: both ends on this site, to a page, from where there is none.
+
+use pages::FileKind;
+use serde_json::Value;
+
+use super::{Judge, Verdict, refused};
+
+pub(super) fn is_front_matter_key(key: &str) -> bool {
+    matches!(key, "aliases" | "redirect_from" | "redirectfrom" | "redirects_from")
+}
+
+/// A page that says from where readers come to it.
+pub(super) fn judge_alias(judge: &Judge<'_, '_>, path: &str, from: &str) -> Verdict {
+    match is_fine(judge, from, path) {
+        true => Verdict::Passes,
+        false => {
+            refused("adds a redirect in the front matter that does not come from an empty place of this site")
+        }
+    }
+}
+
+/// Whether readers may be sent from `from` to the page `to`.
+pub(super) fn is_fine(judge: &Judge<'_, '_>, from: &str, to: &str) -> bool {
+    let Some(site) = judge.site() else { return false };
+    is_path(from)
+        && is_path(to)
+        && from.trim_matches('/') != to.trim_matches('/')
+        && !site.is_page(from)
+        && site.is_page(to)
+}
+
+fn is_path(path: &str) -> bool {
+    let plain =
+        |c: char| c.is_alphanumeric() || matches!(c, '/' | '-' | '_' | '.' | '#' | '%' | '~' | '+' | '@');
+    !path.trim_matches('/').is_empty()
+        && path.chars().all(plain)
+        && !path.starts_with("//")
+        && !path.contains("..")
+        && !path.contains("//")
+}
+
+/// The redirects of a data file as pairs, and the rest of it without them. `None` when it cannot be read.
+pub(super) fn split(kind: FileKind, text: &str) -> Option<(Vec<(String, String)>, String)> {
+    match kind {
+        FileKind::RedirectsFile => {
+            let rules = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+            let mut pairs = Vec::new();
+            for rule in rules {
+                let words: Vec<&str> = rule.split_whitespace().collect();
+                let is_plain =
+                    words.len() == 2 || words.len() == 3 && matches!(words[2], "301" | "302" | "307" | "308");
+                pairs.push(if is_plain {
+                    (words[0].to_owned(), words[1].to_owned())
+                } else {
+                    (rule.to_owned(), String::new())
+                });
+            }
+            Some((pairs, String::new()))
+        }
+        FileKind::Netlify => {
+            let table: toml::Table = text.parse().ok()?;
+            take(serde_json::to_value(table).ok()?, "from", "to", &["status", "force"])
+        }
+        FileKind::Vercel | FileKind::Mintlify => take(
+            serde_json::from_str(text.trim_start_matches('\u{feff}')).ok()?,
+            "source",
+            "destination",
+            &["permanent", "statusCode"],
+        ),
+        _ => Some((Vec::new(), text.to_owned())),
+    }
+}
+
+fn take(mut value: Value, from: &str, to: &str, more: &[&str]) -> Option<(Vec<(String, String)>, String)> {
+    let redirects = value.as_object_mut()?.remove("redirects");
+    let mut pairs = Vec::new();
+    for redirect in redirects.as_ref().and_then(Value::as_array).into_iter().flatten() {
+        let entry = redirect.as_object()?;
+        let is_plain = entry.iter().all(|(key, value)| {
+            key == from
+                || key == to
+                || more.contains(&key.as_str()) && !value.is_object() && !value.is_array()
+        });
+        let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        pairs.push(if is_plain { (text(from), text(to)) } else { (redirect.to_string(), String::new()) });
+    }
+    Some((pairs, value.to_string()))
+}

@@ -1,0 +1,127 @@
+//! The pages of a site after a change.
+
+use std::collections::HashSet;
+
+use pages::{FileKind, Kind, Tree};
+
+use super::super::Change;
+
+/// The settings of generators, and the marks that they fill in wherever they stand, code included.
+const FILLED_IN: &[(&str, &[&str])] = &[
+    ("_config.yml", &["{{", "{%"]),
+    ("_config.yaml", &["{{", "{%"]),
+    (".eleventy.js", &["{{", "{%"]),
+    ("eleventy.config.js", &["{{", "{%"]),
+    ("eleventy.config.mjs", &["{{", "{%"]),
+    ("eleventy.config.cjs", &["{{", "{%"]),
+    ("book.toml", &["{{#"]),
+    ("hugo.toml", &["{{<", "{{%"]),
+    ("hugo.yaml", &["{{<", "{{%"]),
+    ("hugo.yml", &["{{<", "{{%"]),
+    ("hugo.json", &["{{<", "{{%"]),
+];
+
+pub(super) struct Site {
+    files: HashSet<String>,
+    /// Paths of pages without ending and without `index`, from the root of the repository.
+    pages: HashSet<String>,
+    /// Marks that are filled in in all code, and those in code without a fence.
+    filled_in: Vec<&'static str>,
+    /// Whether a backslash before an angle bracket makes it a character.
+    pub(super) knows_escapes: bool,
+    /// Or not known to be anything else.
+    is_vitepress: bool,
+}
+
+impl Site {
+    pub(super) fn of(change: &Change<'_>) -> Option<Self> {
+        let entries = change.base.list().ok()?;
+        let base = entries.into_iter().filter(|entry| entry.kind == Kind::File).map(|entry| entry.path);
+        let mut files: HashSet<String> = base.collect();
+        let filled_in = files.iter().flat_map(|file| filled_in(file, change.base)).copied().collect();
+        let is_mkdocs = files.iter().any(|file| FileKind::of(file) == FileKind::MkDocs);
+        let knows_escapes =
+            !is_mkdocs && files.iter().any(|file| is_settings(file) || file.contains(".vitepress/"));
+        let is_vitepress =
+            files.iter().any(|file| file.contains(".vitepress/") || file.contains(".vuepress/"))
+                || !files.iter().any(|file| is_settings(file));
+        for (path, bytes) in change.edits {
+            match bytes {
+                Some(_) => files.insert(path.clone()),
+                None => files.remove(path),
+            };
+        }
+        let pages = files
+            .iter()
+            .filter(|file| super::is_read(FileKind::of(file)) && !FileKind::of(file).is_data())
+            .map(|file| place(file).to_owned())
+            .collect();
+        Some(Self { files, pages, filled_in, is_vitepress, knows_escapes })
+    }
+
+    /// Whether the generator fills in a mark that stands in code.
+    pub(super) fn fills_in(&self, mark: &str, is_fenced: bool) -> bool {
+        self.filled_in.iter().any(|start| mark.contains(start))
+            || self.is_vitepress && !is_fenced && mark.starts_with("{{")
+    }
+
+    /// Whether a path of the site or of the repository is a page, below any folder that a site may begin at.
+    pub(super) fn is_page(&self, path: &str) -> bool {
+        let path =
+            path.split(['#', '?']).next().unwrap_or_default().trim_matches('/').trim_start_matches("./");
+        let wanted = place(path);
+        self.files.contains(path) && FileKind::of(path).is_page()
+            || self.pages.iter().any(|page| is_below(page, wanted))
+    }
+}
+
+/// Whether `page` is `wanted` itself, or ends with it behind a folder.
+fn is_below(page: &str, wanted: &str) -> bool {
+    page == wanted || page.strip_suffix(wanted).is_some_and(|above| above.ends_with('/')) || wanted.is_empty()
+}
+
+fn place(path: &str) -> &str {
+    let stem = match FileKind::of(path).is_page() {
+        true => path.rsplit_once('.').map_or(path, |(stem, _)| stem),
+        false => path.strip_suffix(".html").unwrap_or(path),
+    };
+    let (folder, name) = stem.rsplit_once('/').unwrap_or(("", stem));
+    if ["index", "_index", "readme"].iter().any(|index| name.eq_ignore_ascii_case(index)) {
+        folder
+    } else {
+        stem
+    }
+}
+
+/// Whether a file is the settings of a generator that fills in nothing in code spans.
+fn is_settings(file: &str) -> bool {
+    let name = file.rsplit('/').next().unwrap_or_default();
+    let starts = [
+        "docusaurus.config.",
+        "astro.config.",
+        "next.config.",
+        "antora",
+        "_quarto.",
+        "conf.py",
+        "hugo.",
+        "gatsby-config.",
+        "package-docs",
+    ];
+    matches!(FileKind::of(file), FileKind::MkDocs | FileKind::Mintlify)
+        || FILLED_IN.iter().any(|(settings, _)| *settings == name)
+        || starts.iter().any(|start| name.starts_with(start))
+}
+
+fn filled_in(file: &str, base: &dyn Tree) -> &'static [&'static str] {
+    let name = file.rsplit('/').next().unwrap_or_default();
+    if FileKind::of(file) != FileKind::MkDocs {
+        return FILLED_IN.iter().find(|(settings, _)| *settings == name).map_or(&[], |(_, marks)| marks);
+    }
+    let has_macros = match base.read(file, 1024 * 1024) {
+        Ok(bytes) => ["macros", "jinja", "markdown-include"]
+            .iter()
+            .any(|word| String::from_utf8_lossy(&bytes).contains(word)),
+        Err(_) => true,
+    };
+    if has_macros { &["{{", "{%", "{#", "{!"] } else { &[] }
+}

@@ -1,0 +1,202 @@
+//! What the docs use already. It is read when an added construct needs it, and not before.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
+
+use pages::{
+    Attribute, AttributeValue, Construct, ConstructKind, Element, FileKind, Kind, MAX_TEXT_BYTES, Reading,
+    Shape, Tree, constructs, split_info,
+};
+
+use super::super::MAX_TREE_BYTES;
+use super::super::url;
+
+/// Folders with pages of others.
+const FOREIGN: &[&str] =
+    &["node_modules", "bower_components", "vendor", "third_party", "third-party", "site-packages"];
+
+pub(super) struct Vocabulary {
+    hasher: RandomState,
+    /// Every construct that is there, by its hash.
+    constructs: HashSet<u64>,
+    hosts: HashSet<String>,
+    /// Hosts that the docs link to.
+    linked: HashSet<String>,
+    /// Names of attributes of tags.
+    attributes: HashSet<String>,
+    /// The props of each component.
+    components: HashMap<String, HashSet<String>>,
+    prop_values: HashSet<u64>,
+    directives: HashSet<(FileKind, String)>,
+    languages: HashSet<String>,
+    infos: HashSet<String>,
+    keys: HashSet<(String, Shape)>,
+    pub(super) has_math: bool,
+    /// The folders that files are taken in from, as pages write them.
+    include_roots: HashSet<String>,
+}
+
+impl Vocabulary {
+    /// `None` when the tree cannot be listed.
+    pub(super) fn of(base: &dyn Tree) -> Option<Self> {
+        let mut docs = Self {
+            hasher: RandomState::new(),
+            constructs: HashSet::new(),
+            hosts: HashSet::new(),
+            linked: HashSet::new(),
+            attributes: HashSet::new(),
+            components: HashMap::new(),
+            prop_values: HashSet::new(),
+            directives: HashSet::new(),
+            languages: HashSet::new(),
+            infos: HashSet::new(),
+            keys: HashSet::new(),
+            has_math: false,
+            include_roots: HashSet::new(),
+        };
+        let mut left = MAX_TREE_BYTES;
+        for entry in base.list().ok()? {
+            let kind = FileKind::of(&entry.path);
+            if entry.kind != Kind::File || !super::is_read(kind) || is_foreign(&entry.path) {
+                continue;
+            }
+            // What cannot be read is not known, and what is not known is refused.
+            let Ok(bytes) = base.read(&entry.path, MAX_TEXT_BYTES.min(left)) else { continue };
+            left -= bytes.len();
+            let Ok(text) = std::str::from_utf8(&bytes) else { continue };
+            constructs(kind, text).iter().for_each(|construct| docs.learn(kind, construct));
+        }
+        Some(docs)
+    }
+
+    /// What is only there to a wary reader, such as a tag in indented code, is nothing that the docs use.
+    fn learn(&mut self, kind: FileKind, construct: &Construct) {
+        self.constructs.insert(self.hasher.hash_one((kind, construct.reading, &construct.kind)));
+        // Shortcodes and lists of attributes are read warily alone.
+        let is_shortcode = matches!(&construct.kind, ConstructKind::Component(element) if element.name.starts_with(['<', '%']));
+        let is_certain = construct.reading == Reading::Standard || kind == FileKind::Mdx || is_shortcode;
+        match &construct.kind {
+            ConstructKind::Directive { name, .. } => drop(self.directives.insert((kind, name.clone()))),
+            ConstructKind::Math(_) => self.has_math = true,
+            ConstructKind::Include(mark) => self.include_roots.extend(include_root(mark)),
+            // Lists of attributes are read warily alone.
+            ConstructKind::Attributes(element) => {
+                self.attributes
+                    .extend(element.attributes.iter().map(|attribute| attribute.name.to_lowercase()));
+            }
+            _ if !is_certain => {}
+            ConstructKind::Image(address) => self.hosts.extend(url::host(address)),
+            ConstructKind::Link(address) => self.linked.extend(url::host(address)),
+            ConstructKind::Html(element) => {
+                self.attributes
+                    .extend(element.attributes.iter().map(|attribute| attribute.name.to_lowercase()));
+                self.learn_images(element);
+            }
+            ConstructKind::Component(element) => {
+                self.components
+                    .entry(element.name.clone())
+                    .or_default()
+                    .extend(element.attributes.iter().map(|prop| prop.name.clone()));
+                for prop in &element.attributes {
+                    self.prop_values.insert(self.hasher.hash_one((&element.name, prop)));
+                }
+                self.learn_images(element);
+            }
+            ConstructKind::Code { info, .. } => {
+                let (language, words) = split_info(info);
+                self.languages.insert(language.to_lowercase());
+                self.infos.extend(words);
+            }
+            ConstructKind::FrontMatter(entry) => drop(self.keys.insert((entry.key.clone(), entry.shape))),
+            _ => {}
+        }
+    }
+
+    fn learn_images(&mut self, element: &Element) {
+        for attribute in
+            element.attributes.iter().filter(|attribute| attribute.name.eq_ignore_ascii_case("src"))
+        {
+            if let AttributeValue::Text(address) = &attribute.value {
+                self.hosts.extend(url::host(address));
+            }
+        }
+    }
+
+    /// Whether a page of this kind has the very same, read in the same way.
+    pub(super) fn has(&self, kind: FileKind, construct: &Construct) -> bool {
+        self.constructs.contains(&self.hasher.hash_one((kind, construct.reading, &construct.kind)))
+    }
+
+    /// Whether the docs take in files in the same way from the same folder.
+    pub(super) fn includes_like(&self, mark: &str) -> bool {
+        include_root(mark).is_some_and(|root| self.include_roots.contains(&root))
+    }
+
+    pub(super) fn links_to(&self, host: &str) -> bool {
+        self.linked.contains(host)
+    }
+
+    pub(super) fn has_attribute(&self, name: &str) -> bool {
+        self.attributes.contains(name)
+    }
+
+    pub(super) fn loads_from(&self, host: &str) -> bool {
+        self.hosts.contains(host)
+    }
+
+    pub(super) fn has_component(&self, name: &str) -> bool {
+        self.components.contains_key(name)
+    }
+
+    pub(super) fn has_prop(&self, component: &str, prop: &str) -> bool {
+        self.components.get(component).is_some_and(|props| props.contains(prop))
+    }
+
+    pub(super) fn has_prop_value(&self, component: &str, prop: &Attribute) -> bool {
+        self.prop_values.contains(&self.hasher.hash_one((component, prop)))
+    }
+
+    pub(super) fn has_directive(&self, kind: FileKind, name: &str) -> bool {
+        self.directives.contains(&(kind, name.to_owned()))
+    }
+
+    pub(super) fn has_language(&self, language: &str) -> bool {
+        self.languages.contains(&language.to_lowercase())
+    }
+
+    pub(super) fn has_info(&self, word: &str) -> bool {
+        self.infos.contains(word)
+    }
+
+    pub(super) fn has_key(&self, key: &str, shape: Shape) -> bool {
+        self.keys.contains(&(key.to_owned(), shape))
+    }
+}
+
+/// The mark of an inclusion and the outermost folder that it names: `--8<-- ../../src`. Nothing for an address and for
+/// what is hidden or the machine's.
+fn include_root(mark: &str) -> Option<String> {
+    let quotes = |c: char| c.is_whitespace() || "\"'{}[]*<>()".contains(c);
+    let target = mark
+        .split(quotes)
+        .find(|word| word.contains(['/', '.']) && !word.starts_with(':') || word.contains("::"))?;
+    let (sign, target) =
+        target.split_once("::").unwrap_or((mark.split(quotes).find(|word| !word.is_empty())?, target));
+    let is_plain = !target.contains("://")
+        && !target.starts_with('/')
+        && !target.contains('\\')
+        && !target.contains(':');
+    let inside = target.trim_start_matches("../").trim_start_matches("./");
+    let dots = &target[..target.len() - inside.len()];
+    let is_hidden = inside.split('/').any(|part| part.starts_with('.'));
+    let folder = inside.split_once('/').map_or("", |(folder, _)| folder);
+    let sign = sign.trim_start_matches(';');
+    (is_plain && !is_hidden && !inside.is_empty())
+        .then(|| format!("{} {dots}{folder}", if sign == target { "" } else { sign }))
+}
+
+fn is_foreign(path: &str) -> bool {
+    path.rsplit_once('/').is_some_and(|(folders, _)| {
+        folders.split('/').any(|folder| FOREIGN.contains(&folder) || folder.starts_with('.'))
+    })
+}

@@ -1,0 +1,52 @@
+//! What the guard cannot read, list or decide, it refuses.
+
+use std::collections::BTreeMap;
+
+use agent::{Change, Policy, Prompt, judge_by_allowlist};
+use pages::{Entry, FilesError, Kind, Tree};
+
+/// A tree with one page, of which something cannot be done.
+#[derive(Default)]
+struct Broken {
+    cannot_list: bool,
+    cannot_read: bool,
+    old: Vec<u8>,
+}
+
+impl Tree for Broken {
+    fn list(&self) -> Result<Vec<Entry>, FilesError> {
+        let entry = Entry { path: "docs/a.mdx".to_owned(), kind: Kind::File };
+        if self.cannot_list { Err(FilesError::TooManyFiles) } else { Ok(vec![entry]) }
+    }
+
+    fn read(&self, path: &str, at_most: usize) -> Result<Vec<u8>, FilesError> {
+        match path {
+            "docs/a.mdx" if self.cannot_read => Err(FilesError::Tree("the disk is gone".into())),
+            "docs/a.mdx" if self.old.len() > at_most => Err(FilesError::TooLarge(path.to_owned())),
+            "docs/a.mdx" => Ok(self.old.clone()),
+            _ => Err(FilesError::NotFound(path.to_owned())),
+        }
+    }
+}
+
+fn is_refused(base: &Broken, new: &[u8]) -> bool {
+    let edits = BTreeMap::from([("docs/a.mdx".to_owned(), Some(new.to_vec()))]);
+    let asked = &Prompt::instruction("Correct it").instructions();
+    let change = Change { base, edits: &edits, asked, title: "", summary: "" };
+    judge_by_allowlist(&change, &Policy::default()).iter().any(|objection| objection.fatal)
+}
+
+#[test]
+fn what_cannot_be_read_is_refused() {
+    let base = || Broken { old: b"# A\n\n<Card title=\"x\" />\n".to_vec(), ..Broken::default() };
+    let same = b"# A\n\n<Card title=\"x\" />\n\n<Card title=\"y\" />\n";
+    assert!(!is_refused(&base(), same));
+    assert!(!is_refused(&base(), b"# A\n\nText.\n"));
+    assert!(is_refused(&base(), &b"text ".repeat(430_000)), "2.1 MiB");
+    assert!(is_refused(&base(), b"# \xe9tude\n"), "Latin-1");
+    assert!(is_refused(&Broken { old: b"\xe9".to_vec(), ..base() }, b"# A\n"), "Latin-1 before");
+    assert!(is_refused(&Broken { old: b"text ".repeat(430_000), ..base() }, b"# A\n"), "2.1 MiB before");
+    assert!(is_refused(&Broken { cannot_read: true, ..base() }, b"# A\n"), "a page that cannot be read");
+    assert!(is_refused(&Broken { cannot_list: true, ..base() }, same), "a list that fails");
+    assert!(!is_refused(&Broken { cannot_list: true, ..base() }, b"# A\n\nText.\n"), "prose needs no list");
+}
