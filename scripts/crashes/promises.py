@@ -10,8 +10,9 @@ from .model import path as note_path
 from .world import NAME
 
 GAVE_UP = "The job was given up: "
-# What the host says where `rounds` has it say no.
-REFUSALS = ("Validation Failed", "Conflict")
+# How a job tells that its host said no, where `rounds` has it do so. The host is on this machine, so its own words are in
+# the server's log alone.
+REFUSALS = (" opens no pull request: its answer is not shown", " refused it (409): its answer is not shown")
 # How long what is left behind may stay: a git whose reader was killed, a pull request of an archived job.
 GRACE = 20
 
@@ -75,7 +76,7 @@ def failures(jobs, refusals):
     happens here."""
     failed = [end["message"] for seen in jobs for end in ends(seen) if end["reason"] == "failed"]
     failed = [message for message in failed if not message.startswith(GAVE_UP)]
-    refused = [message for message in failed if message.endswith(REFUSALS)]
+    refused = [message for message in failed if any(refusal in message for refusal in REFUSALS)]
     return failed if len(refused) > refusals else [message for message in failed if message not in refused]
 
 
