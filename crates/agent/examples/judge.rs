@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
 
-use agent::{Change, Policy, Prompt, judge_by_allowlist};
+use agent::{Change, Policy, Prompt, judge};
 use pages::MemoryTree;
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn main() -> io::Result<()> {
             files("edits").into_iter().map(|(path, value)| (path, text(&value))).collect();
         let asked = Prompt::instruction(case["asked"].as_str().unwrap_or_default()).instructions();
         let change = Change { base: &base, edits: &edits, asked: &asked, title: "", summary: "" };
-        let refusals = judge_by_allowlist(&change, &Policy::default()).into_iter().map(|refusal| {
+        let refusals = judge(&change, &Policy::default()).into_iter().map(|refusal| {
             json!({ "path": refusal.path, "line": refusal.line, "message": refusal.message, "fatal": refusal.fatal })
         });
         let refusals: Vec<_> = refusals.collect();

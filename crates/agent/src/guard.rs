@@ -4,30 +4,15 @@
 //! Pure, and linear in what was changed. It looks at what was *added*: what stood in the touched files
 //! before is somebody else's doing, and moving it adds nothing. Where it cannot tell, it objects.
 
-mod active;
 mod added;
 mod allowlist;
-mod cells;
-mod code;
-mod comments;
-mod data_only;
-mod directives;
-mod fences;
-mod front;
+mod denylist;
 mod hidden;
-mod includes;
-mod markup;
-mod mintlify;
-mod paths;
+mod names;
 mod plain;
 mod random;
-mod redirects;
-mod remote;
-mod runs;
 mod secrets;
-mod sources;
 mod stood;
-mod tags;
 mod unescape;
 mod url;
 
@@ -42,7 +27,6 @@ pub use plain::{plain_body, plain_quotation, plain_title};
 use crate::Instructions;
 
 use added::{Added, Place};
-use markup::Shown;
 
 /// As much of the tree as is read to learn what it loads and imports already.
 const MAX_TREE_BYTES: usize = 64 * 1024 * 1024;
@@ -139,33 +123,22 @@ impl fmt::Display for Objection {
 pub fn judge(change: &Change<'_>, policy: &Policy<'_>) -> Vec<Objection> {
     let added = Added::of(change);
     let mut found = Vec::new();
-    let shown = Shown::of(&added);
-    paths::judge(change, policy, &added, &shown, &mut found);
+    allowlist::judge(change, policy, &added, &mut found);
+    if !found.iter().any(|finding| finding.fatal) {
+        denylist::judge(change, &added, &mut found);
+    }
     secrets::judge(&added, policy.secrets, &mut found);
-    remote::judge(change, &added, &shown, &mut found);
-    redirects::judge(&added, change.asked.as_str(), &mut found);
-    includes::judge(change, &added, &mut found);
-    active::judge(change.asked.as_str(), &shown, &mut found);
     hidden::judge(&added, &mut found);
-    comments::judge(&added, &shown, &mut found);
     let mut objections: Vec<_> = found.into_iter().map(|finding| finding.tell(&added)).collect();
     objections.sort_by(|a, b| b.fatal.cmp(&a.fatal).then_with(|| a.cmp(b)));
     objections.dedup();
     objections
 }
 
-/// The same by the list of what is allowed.
-pub fn judge_by_allowlist(change: &Change<'_>, policy: &Policy<'_>) -> Vec<Objection> {
-    let added = Added::of(change);
-    let mut found = Vec::new();
-    allowlist::judge(change, policy, &added, &mut found);
-    secrets::judge(&added, policy.secrets, &mut found);
-    remote::judge_words(change, &added, &mut found);
-    hidden::judge(&added, &mut found);
-    let mut objections: Vec<_> = found.into_iter().map(|finding| finding.tell(&added)).collect();
-    objections.sort_by(|a, b| b.fatal.cmp(&a.fatal).then_with(|| a.cmp(b)));
-    objections.dedup();
-    objections
+/// Why jobs may not change a file, as far as its path tells, whatever a prompt asks for by name.
+pub fn refusal_of_path(policy: &Policy<'_>, path: &str) -> Option<&'static str> {
+    let refusal = || allowlist::refusal_of_path(policy.docs_path, "", path);
+    if policy.allow.permits(path) { None } else { refusal() }
 }
 
 /// An objection before it is put into words.

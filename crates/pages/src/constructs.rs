@@ -9,6 +9,7 @@ mod code;
 mod data;
 mod entities;
 mod front;
+mod info;
 mod markdown;
 mod notebook;
 mod prose;
@@ -21,7 +22,10 @@ use std::ops::Range;
 
 use crate::kind::FileKind;
 
-pub use markdown::split_info;
+/// A longer line of reStructuredText or AsciiDoc is not read.
+const MAX_LINE_BYTES: usize = 8 * 1024;
+
+pub use info::split_info;
 
 /// One thing that stands in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,6 +162,7 @@ pub fn constructs(kind: FileKind, text: &str) -> Vec<Construct> {
         FileKind::NavigationData | FileKind::OpenApi => data::yaml(text),
         FileKind::Netlify => data::toml(text),
         FileKind::RedirectsFile => data::redirect_lines(text),
+        FileKind::Html => markdown::html(text, 0..text.len()),
         FileKind::NavigationScript | FileKind::Image | FileKind::Svg | FileKind::Other => Vec::new(),
     }
 }

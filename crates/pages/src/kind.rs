@@ -2,7 +2,7 @@
 
 use crate::path;
 
-/// How a file is read. Every kind but the last four is documentation or data about it.
+/// How a file is read. Every kind but the last five is documentation or data about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FileKind {
     /// Markdown of any generator: some read it as MDX, some run cells in it.
@@ -28,6 +28,7 @@ pub enum FileKind {
     RedirectsFile,
     /// `netlify.toml`.
     Netlify,
+    Html,
     Image,
     Svg,
     Text,
@@ -49,6 +50,9 @@ const ENDINGS: &[(&str, FileKind)] = &[
     (".asciidoc", FileKind::AsciiDoc),
     (".asc", FileKind::AsciiDoc),
     (".ipynb", FileKind::Notebook),
+    (".html", FileKind::Html),
+    (".htm", FileKind::Html),
+    (".xhtml", FileKind::Html),
     (".svg", FileKind::Svg),
     (".png", FileKind::Image),
     (".jpg", FileKind::Image),
@@ -103,7 +107,7 @@ impl FileKind {
 
     /// Whether this is a known file of data about a site: its navigation, its redirects, its API.
     pub fn is_data(self) -> bool {
-        !self.is_page() && !matches!(self, Self::Image | Self::Svg | Self::Text | Self::Other)
+        !self.is_page() && !matches!(self, Self::Html | Self::Image | Self::Svg | Self::Text | Self::Other)
     }
 }
 

@@ -36,6 +36,7 @@ mod script;
 mod site;
 mod spelling;
 mod splice;
+mod word_list;
 
 pub use anchors::Heading;
 pub use check::{Finding, FindingKind, check, made_worse, worse};
@@ -60,3 +61,4 @@ pub use scope::Scope;
 pub use site::Site;
 pub use spelling::{Misspelling, Spelling, Words, misspellings, name_goes_on_before, name_goes_on_behind};
 pub use splice::{line_of, splice};
+pub use word_list::WordList;

@@ -30,6 +30,7 @@ use crate::models::Models;
 use crate::passwords::Passwords;
 use crate::proxy_hint::ProxyHint;
 use crate::readiness::Readiness;
+use crate::refused_files::{self, RefusedFile};
 use crate::settings::{Limits, Proxies, Settings, USUAL_URL};
 use crate::sign_in_limit::SignInLimit;
 use crate::streams::Streams;
@@ -115,6 +116,7 @@ pub struct Admin {
     /// Where the server of this data directory was last reached.
     pub url: Option<String>,
     home: Arc<dyn ViewsHome>,
+    jobs: Arc<dyn JobStore>,
     hosts: Hosts,
 }
 
@@ -268,9 +270,15 @@ impl Admin {
             secrets: store.clone(),
             home: store.clone(),
             upkeep: store.clone(),
+            jobs: store.clone(),
             clocks: store,
             url,
         }
+    }
+
+    /// The files of a project's latest jobs that would be refused now.
+    pub async fn refused_files(&self, project: &Project) -> Result<Vec<RefusedFile>, StoreError> {
+        refused_files::refused_files(&*self.jobs, project).await
     }
 
     /// Whether the page views of a shared database are at home in the directory of this id.

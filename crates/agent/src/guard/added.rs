@@ -46,8 +46,7 @@ impl<'a> Text<'a> {
         range.contains(&offset).then_some(*number)
     }
 
-    /// The line of an offset in what is shown of the text, where blanks may stand elsewhere on their line: it need not be
-    /// between two letters.
+    /// The line that a byte is on, counted from 1.
     pub(super) fn line_of(&self, offset: usize) -> usize {
         self.text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
     }
@@ -204,7 +203,6 @@ mod tests {
         let added = Added::of(&change);
         let (_, text) = added.files().next().unwrap();
         assert_eq!(text.lines, [(2, 4..8)]);
-        assert_eq!((text.added_line(0), text.added_line(4)), (None, Some(2)));
     }
 
     #[test]

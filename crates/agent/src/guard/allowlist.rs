@@ -1,12 +1,15 @@
 //! Judges what a change adds, construct by construct. Only what is listed here passes; the rest must stand in the base.
 
+mod addresses;
 mod attributes;
+mod comments;
 mod components;
 mod data;
 mod directives;
 mod files;
 mod front;
 mod redirects;
+mod script;
 mod site;
 mod vocabulary;
 
@@ -14,57 +17,33 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use pages::{
-    Construct, ConstructKind, Doubt, FileKind, FilesError, MAX_TEXT_BYTES, Reading, constructs, split_info,
+    Construct, ConstructKind, Doubt, FileKind, FilesError, MAX_TEXT_BYTES, Reading, WordList, constructs,
+    split_info,
 };
 
 use super::added::{Added, Place, Text};
-use super::url;
 use super::{Change, Finding, Policy, Rule};
+pub(super) use addresses::names_host;
+pub(super) use files::refusal_of_path;
 use site::Site;
 use vocabulary::Vocabulary;
 
-/// So many refusals are told of one file; nobody reads more.
+/// So many refusals of one file are reported; nobody reads more.
 const MAX_REFUSALS: usize = 20;
 /// Words of a code block that have it run.
-const RUNS: &[&str] =
-    &["live", "exec", "eval", "run", "interactive", "sandpack", "codapi", "noinline", "cell"];
+const RUNS: WordList = WordList("live exec eval run interactive sandpack codapi noinline cell");
 
 /// Parts of names of languages that are drawn or run.
-const DRAWN: &[&str] = &[
-    "mermaid",
-    "uml",
-    "d2",
-    "dot",
-    "graphviz",
-    "vega",
-    "kroki",
-    "wavedrom",
-    "diagram",
-    "chart",
-    "math",
-    "draw",
-    "svgbob",
-    "ditaa",
-    "nomnoml",
-    "pikchr",
-    "tikz",
-    "structurizr",
-    "bytefield",
-    "erd",
-    "diag",
-    "embed",
-    "iframe",
-    "-vue",
-    "live",
-    "player",
-    "video",
-];
+const DRAWN: WordList = WordList(
+    "mermaid uml d2 dot graphviz vega kroki wavedrom diagram chart math draw svgbob ditaa nomnoml pikchr tikz \
+     structurizr bytefield erd diag embed iframe -vue live player video",
+);
 
 /// What an added construct is to the guard.
 enum Verdict {
     Passes,
     /// A reviewer is told.
-    Noted(&'static str),
+    Noted(Rule, &'static str),
     Refused(Rule, String),
 }
 
@@ -103,21 +82,61 @@ pub(super) fn judge<'a>(
             }
             Ok(text) if text.len() <= MAX_TEXT_BYTES => {
                 after.push((path.as_str(), kind, constructs(kind, text)));
-                data::judge(path, kind, old.as_deref().unwrap_or_default(), text, &judge, found);
+                if !policy.allow.permits(path) {
+                    data::judge(path, kind, old.as_deref().unwrap_or_default(), text, &judge, found);
+                }
             }
             Ok(_) => found.push(refusal(path, "is too large to be read")),
             Err(_) => found.push(refusal(path, "is not UTF-8 text")),
         }
     }
-    for (path, kind, construct) in new_constructs(&before, &after) {
-        let Some((_, text)) = added.files().find(|(file, _)| *file == path) else { continue };
-        let (rule, what, fatal) = match judge.construct(path, kind, construct) {
-            Verdict::Passes => continue,
-            Verdict::Noted(what) => (Rule::Hidden, what.to_owned(), false),
+    let mut new = New::in_all(&before, &after);
+    for (path, text) in added.files() {
+        let Some(file) = after.iter().find(|(file, ..)| *file == path) else { continue };
+        let mut reports = Reports::default();
+        for construct in new.of(file) {
+            reports.add(text, construct, judge.construct(path, file.1, construct));
+        }
+        found.append(&mut reports.0);
+    }
+    judge_words(&judge, added, found);
+}
+
+/// The addresses in the title, the summary and the names of new files.
+fn judge_words<'a>(judge: &Judge<'_, 'a>, added: &Added<'a>, found: &mut Vec<Finding<'a>>) {
+    for text in added.texts.iter().filter(|text| text.path().is_none()) {
+        let mut reports = Reports::default();
+        for construct in constructs(FileKind::Markdown, &text.text) {
+            let (ConstructKind::Link(address) | ConstructKind::Image(address)) = &construct.kind else {
+                continue;
+            };
+            if !added.was_there(text, address) {
+                reports.add(text, &construct, judge.link(address));
+            }
+        }
+        found.append(&mut reports.0);
+    }
+}
+
+/// What is said of one text: so many refusals, and each note once.
+#[derive(Default)]
+struct Reports<'a>(Vec<Finding<'a>>);
+
+impl<'a> Reports<'a> {
+    fn add(&mut self, text: &Text<'a>, construct: &Construct, verdict: Verdict) {
+        let (rule, what, fatal) = match verdict {
+            Verdict::Passes => return,
+            Verdict::Noted(rule, what) => (rule, what.to_owned(), false),
             Verdict::Refused(rule, what) => (rule, what, true),
         };
-        let line = Some(line_of(text, construct));
-        found.push(Finding { rule, place: Place::File(path), line, what, fatal });
+        let is_enough = match fatal {
+            true => self.0.iter().filter(|finding| finding.fatal).count() >= MAX_REFUSALS,
+            false => self.0.iter().any(|finding| finding.what == what),
+        };
+        if !is_enough {
+            let line = text.shown_line(text.line_of(construct.span.start));
+            self.0.push(Finding { rule, place: text.place, line, what, fatal });
+        }
     }
 }
 
@@ -129,53 +148,60 @@ fn controls(text: &str) -> usize {
 
 /// Whether the guard looks into files of a kind.
 fn is_read(kind: FileKind) -> bool {
-    kind.is_page() || kind.is_data() || kind == FileKind::Text
+    kind.is_page() || kind.is_data() || matches!(kind, FileKind::Html | FileKind::Text)
 }
 
 fn refusal<'a>(path: &'a str, what: &str) -> Finding<'a> {
     Finding { rule: Rule::Path, place: Place::File(path), line: None, what: what.to_owned(), fatal: true }
 }
 
-fn line_of(text: &Text<'_>, construct: &Construct) -> usize {
-    text.line_of(construct.span.start)
-}
-
 type Read<'a> = (&'a str, FileKind, Vec<Construct>);
 
-/// The constructs that a file has more of than before, and all the touched files together, too.
-fn new_constructs<'c, 'a>(
-    before: &'c [Read<'a>],
-    after: &'c [Read<'a>],
-) -> Vec<(&'a str, FileKind, &'c Construct)> {
-    type Key<'c> = (FileKind, Reading, &'c ConstructKind);
-    fn count<'c>(files: impl Iterator<Item = &'c Read<'c>>) -> HashMap<Key<'c>, isize> {
-        let mut counts = HashMap::new();
-        for (_, kind, all) in files {
-            all.iter().for_each(|one| *counts.entry((*kind, one.reading, &one.kind)).or_default() += 1);
-        }
-        counts
+/// What may be the same in two pages: constructs of files of one kind, read in the same way.
+type Key<'c> = (FileKind, Reading, &'c ConstructKind);
+
+fn count<'c>(files: impl Iterator<Item = &'c Read<'c>>) -> HashMap<Key<'c>, isize> {
+    let mut counts = HashMap::new();
+    for (_, kind, all) in files {
+        all.iter().for_each(|one| *counts.entry((*kind, one.reading, &one.kind)).or_default() += 1);
     }
-    let mut everywhere = count(after.iter());
-    count(before.iter()).into_iter().for_each(|(key, old)| *everywhere.entry(key).or_default() -= old);
-    let mut new = Vec::new();
-    for file in after {
-        let mut here = count(std::iter::once(file));
-        let own = before.iter().filter(|(path, ..)| *path == file.0);
-        count(own).into_iter().for_each(|(key, old)| *here.entry(key).or_default() -= old);
-        let mut told = 0;
+    counts
+}
+
+/// Tells which constructs are new.
+struct New<'c> {
+    before: &'c [Read<'c>],
+    /// How many more of each there are in all touched files together.
+    more: HashMap<Key<'c>, isize>,
+}
+
+impl<'c> New<'c> {
+    fn in_all(before: &'c [Read<'c>], after: &'c [Read<'c>]) -> Self {
+        let mut more = count(after.iter());
+        count(before.iter()).into_iter().for_each(|(key, old)| *more.entry(key).or_default() -= old);
+        Self { before, more }
+    }
+
+    /// The constructs that a file has more of than before, if all the touched files together have, too.
+    fn of(&mut self, file: &'c Read<'c>) -> Vec<&'c Construct> {
+        let mut more = count(std::iter::once(file));
+        let own = self.before.iter().filter(|(path, ..)| *path == file.0);
+        count(own).into_iter().for_each(|(key, old)| *more.entry(key).or_default() -= old);
+        let mut new = Vec::new();
         // What stood there comes first, more often than not: the last ones are the new ones.
         for construct in file.2.iter().rev() {
             let key = (file.1, construct.reading, &construct.kind);
-            let (Some(here), Some(everywhere)) = (here.get_mut(&key), everywhere.get_mut(&key)) else {
+            let (Some(here), Some(everywhere)) = (more.get_mut(&key), self.more.get_mut(&key)) else {
                 continue;
             };
-            if *here > 0 && *everywhere > 0 && told < MAX_REFUSALS * 50 {
-                (*here, *everywhere, told) = (*here - 1, *everywhere - 1, told + 1);
-                new.push((file.0, file.1, construct));
+            if *here > 0 && *everywhere > 0 {
+                (*here, *everywhere) = (*here - 1, *everywhere - 1);
+                new.push(construct);
             }
         }
+        new.sort_by_key(|construct| construct.span.start);
+        new
     }
-    new
 }
 
 struct Judge<'j, 'a> {
@@ -211,8 +237,8 @@ impl Judge<'_, '_> {
     }
 
     fn construct(&self, path: &str, kind: FileKind, construct: &Construct) -> Verdict {
-        if construct.reading == Reading::Doubtful(Doubt::Escaped)
-            && self.site().is_some_and(|site| site.knows_escapes)
+        if matches!(construct.reading, Reading::Doubtful(Doubt::Escaped | Doubt::InHtml))
+            && self.site().is_some_and(|site| site.is_commonmark)
         {
             return Verdict::Passes;
         }
@@ -243,7 +269,7 @@ impl Judge<'_, '_> {
             ConstructKind::Math(_) => {
                 refused("adds a formula, which no page of the docs has: braces may be code to its generator")
             }
-            ConstructKind::Expression(code) if components::is_literal(code) || verbatim() => Verdict::Passes,
+            ConstructKind::Expression(code) if components::is_text(code) || verbatim() => Verdict::Passes,
             ConstructKind::Expression(_) => refused(
                 "adds an expression in braces, which runs when the docs are built; write text instead",
             ),
@@ -275,9 +301,9 @@ impl Judge<'_, '_> {
             },
             // By `data::judge`, file by file.
             ConstructKind::Setting(_) => Verdict::Passes,
-            ConstructKind::Comment(words) if is_tool_comment(words) => Verdict::Passes,
+            ConstructKind::Comment(words) if comments::is_directive(words) => Verdict::Passes,
             ConstructKind::Comment(_) => {
-                Verdict::Noted("adds a comment, which readers of the site do not see")
+                Verdict::Noted(Rule::Hidden, "adds a comment, which readers of the site do not see")
             }
             ConstructKind::Unknown(_) if kind.is_data() => Verdict::Passes,
             ConstructKind::Unknown(_) if verbatim() => Verdict::Passes,
@@ -285,114 +311,6 @@ impl Judge<'_, '_> {
                 "adds something that is neither text, a list, a table, a link nor code, and that no page of the docs has",
             ),
         }
-    }
-
-    fn link(&self, address: &str) -> Verdict {
-        let plain: String = address.chars().filter(|c| !c.is_whitespace() && !c.is_control()).collect();
-        let lower = plain.to_lowercase().replace('\\', "/");
-        let bare = plain.to_lowercase().replace('\\', "");
-        let is_script = ["javascript:", "vbscript:", "data:"].iter().any(|scheme| bare.starts_with(scheme));
-        let has_entity = lower.split('&').skip(1).any(|part| {
-            part.find(';')
-                .is_some_and(|end| end > 1 && part[..end].chars().all(|c| c.is_ascii_alphanumeric()))
-        });
-        if is_script || has_entity || lower.contains("&#") {
-            return refused_link("links to an address with encoded signs");
-        }
-        let is_name = lower.contains("::") && !lower.contains("script");
-        let is_web = lower.starts_with("https:") || lower.starts_with("http:") || lower.starts_with("//");
-        let other = [
-            "mailto:",
-            "tel:",
-            "sms:",
-            "ftp:",
-            "sftp:",
-            "irc:",
-            "xmpp:",
-            "pathname:",
-            "slack:",
-            "git+https:",
-            "git+ssh:",
-            "ssh:",
-        ];
-        if !is_web {
-            let has_scheme =
-                pages::is_external(&lower) && !other.iter().any(|scheme| lower.starts_with(scheme));
-            // `std::fs` is a name to some generators, and a colon may be part of any: `:::` and `C:` are no addresses either.
-            let is_path =
-                lower.split(':').next().is_some_and(|start| start.contains(['/', '.', '#', '?', '{', '%']));
-            return if has_scheme && !is_path && !is_name {
-                refused_link("links to an address that is not of the web")
-            } else {
-                Verdict::Passes
-            };
-        }
-        let Some(host) = url::host(&plain) else { return Verdict::Passes };
-        if self.asked.contains(&lower) {
-            return Verdict::Passes;
-        }
-        let authority =
-            lower.split("//").nth(1).unwrap_or_default().split(['/', '?', '#']).next().unwrap_or_default();
-        if authority.contains('@') || !host.chars().all(|c| c.is_alphanumeric() || "-._:[]{}$%*".contains(c))
-        {
-            return refused_link("links to an address whose host is not what it looks like");
-        }
-        if host.split('.').any(|label| label.starts_with("xn--"))
-            && !super::remote::names_host(&self.asked, &host)
-        {
-            return refused_link("links to a host whose name is encoded; write it as it is read");
-        }
-        if url::is_lookalike(&host) && !super::remote::names_host(&self.asked, &host) {
-            return refused_link("links to a host whose name mixes scripts to look like another");
-        }
-        let is_known = || self.vocabulary().is_some_and(|docs| docs.links_to(&host));
-        match url::load(&plain).filter(|_| !is_known()) {
-            Some(url::Load::Readable) => refused_link("links to an address with encoded text in it"),
-            Some(url::Load::Opaque) => {
-                refused_link("links to an address with data in it that nobody wrote by hand")
-            }
-            Some(url::Load::Id) => Verdict::Noted("links to an address with a long id in its path"),
-            Some(url::Load::Long) => Verdict::Noted("links to an address with a very long query"),
-            None => Verdict::Passes,
-        }
-    }
-
-    /// The host rule: loaded from this site, from a host the docs load from already, or from one that a person named.
-    fn image(&self, address: &str) -> Verdict {
-        let plain: String = address.chars().filter(|c| !c.is_whitespace() && !c.is_control()).collect();
-        if plain.contains(['\\', '&'])
-            && plain.split(['?', '#']).next().is_some_and(|path| path.contains(['\\', '&']))
-        {
-            return refused("loads an image from an address that renderers read differently");
-        }
-        if ["%2f", "%5c"].iter().any(|code| {
-            plain.to_lowercase().starts_with(&format!("/{code}")) || plain.to_lowercase().starts_with(code)
-        }) {
-            return refused("loads an image from an address with encoded slashes");
-        }
-        let Some(host) = url::host(&plain) else {
-            let lower = plain.to_lowercase();
-            let is_path = !pages::is_external(&lower) || lower.starts_with("pathname:");
-            return if is_path {
-                Verdict::Passes
-            } else {
-                refused("loads an image from an address that is not of the web")
-            };
-        };
-        if self.asked.contains(&plain.to_lowercase()) {
-            return Verdict::Passes;
-        }
-        if url::load(&plain).is_some() {
-            return refused(format!("loads an image from {} with data in its address", url::shown(&host)));
-        }
-        let is_used = || self.vocabulary().is_some_and(|docs| docs.loads_from(&host));
-        if super::remote::names_host(&self.asked, &host) || is_used() {
-            return Verdict::Passes;
-        }
-        refused(format!(
-            "loads an image from {}, which the docs do not do yet and nobody asked for",
-            url::shown(&host)
-        ))
     }
 
     fn code(&self, kind: FileKind, info: &str, text: &str) -> Verdict {
@@ -441,17 +359,21 @@ fn is_quiet(text: &str) -> bool {
     !loud.iter().any(|word| text.contains(word))
 }
 
-/// What tools are told by comments.
-fn is_tool_comment(words: &str) -> bool {
-    super::comments::is_directive(words)
+/// The first refusal, or else a note.
+fn strictest(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
+    let mut noted = Verdict::Passes;
+    for verdict in verdicts {
+        match verdict {
+            Verdict::Passes => {}
+            Verdict::Noted(..) => noted = verdict,
+            Verdict::Refused(..) => return verdict,
+        }
+    }
+    noted
 }
 
 fn refused(what: impl Into<String>) -> Verdict {
     Verdict::Refused(Rule::Remote, what.into())
-}
-
-fn refused_link(what: &str) -> Verdict {
-    Verdict::Refused(Rule::Link, what.to_owned())
 }
 
 /// A name as it may be shown.

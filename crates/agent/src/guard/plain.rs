@@ -6,11 +6,10 @@
 
 use std::ops::Range;
 
-use pulldown_cmark::{Event, Parser, Tag};
+use pulldown_cmark::{Event, Options, Parser, Tag};
 use regex::Captures;
 
 use super::hidden::is_ignorable;
-use super::markup::options;
 use crate::pattern::pattern;
 
 const MAX_TITLE_CHARS: usize = 72;
@@ -68,7 +67,15 @@ fn is_stray(c: char) -> bool {
 /// Fenced code and code spans, in order. What is code by its indentation is not exempt: hosts differ on it.
 fn code(text: &str) -> Vec<Range<usize>> {
     let mut code: Vec<Range<usize>> = Vec::new();
-    for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
+    for (event, range) in Parser::new_ext(
+        text,
+        Options::ENABLE_TABLES
+            | Options::ENABLE_FOOTNOTES
+            | Options::ENABLE_STRIKETHROUGH
+            | Options::ENABLE_GFM,
+    )
+    .into_offset_iter()
+    {
         let is_code = match event {
             Event::Code(_) => !text[range.clone()].contains('\n'),
             Event::Start(Tag::CodeBlock(kind)) => kind.is_fenced(),

@@ -1,5 +1,7 @@
 //! Tells what was drawn at random from what was written by a person as an example.
 
+use pages::WordList;
+
 /// Keys that their makers print in their own manuals.
 const DOCUMENTED: &[&str] = &[
     "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
@@ -9,40 +11,11 @@ const DOCUMENTED: &[&str] = &[
     "4eC39HqLyjWDarjtT1zdp7dc",
     "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIiwiaWF0IjoxNTE2MjM5MDIyfQ.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c",
 ];
-const WORDS: &[&str] = &[
-    "example",
-    "placeholder",
-    "redacted",
-    "changeme",
-    "replace",
-    "insert",
-    "dummy",
-    "sample",
-    "foobar",
-    "your",
-    "fake",
-    "test",
-    "demo",
-    "here",
-    "mock",
-    "secret",
-    "password",
-    "token",
-    "apikey",
-    "xxxx",
-    "0000",
-    "1111",
-    "abcdef",
-    "123456",
-    "deadbeef",
-    "....",
-    "****",
-    "user",
-    "value",
-    "lorem",
-    "string",
-    "invalid",
-];
+const WORDS: WordList = WordList(
+    "example placeholder redacted changeme replace insert dummy sample foobar your fake test demo here mock \
+     secret password token apikey xxxx 0000 1111 abcdef 123456 deadbeef .... **** user value lorem string \
+     invalid",
+);
 /// Fewer random characters than this open nothing.
 const MIN_RANDOM: usize = 16;
 
@@ -69,7 +42,7 @@ pub(super) fn looks_random(value: &str) -> bool {
 fn without_words(value: &str) -> String {
     let mut rest = value.to_ascii_lowercase();
     let mut kept = value.to_owned();
-    for word in WORDS {
+    for word in WORDS.iter() {
         while let Some(at) = rest.find(word) {
             rest.replace_range(at..at + word.len(), "");
             kept.replace_range(at..at + word.len(), "");

@@ -60,6 +60,11 @@ impl Case<'_> {
     }
 }
 
+/// Whether a change is refused at a place, by whichever rule.
+fn is_refused_at(reports: &[String], place: &str) -> bool {
+    reports.iter().any(|report| report.starts_with('!') && report.ends_with(place))
+}
+
 /// What is said of a page after `text` was put behind it.
 fn appended(text: &str) -> Vec<String> {
     let page = format!("# Title\n\nText.\n{text}\n");

@@ -9,12 +9,31 @@ use super::report::Report;
 pub(super) async fn check(report: &mut Report, admin: &Admin, dir: &DataDir, projects: &[Project]) {
     for project in projects {
         repository(report, admin, project).await;
+        refused_files(report, admin, project).await;
     }
     let on_this_machine = || projects.iter().filter(|project| project.hosting.kind.is_none());
     for project in on_this_machine() {
         leftovers(report, admin, project).await;
     }
     machine::repository_disks(report, dir.path(), on_this_machine());
+}
+
+/// Files that jobs of the past changed, or meant to, and that jobs may not change now.
+async fn refused_files(report: &mut Report, admin: &Admin, project: &Project) {
+    // A database that cannot be read is named elsewhere.
+    for file in admin.refused_files(project).await.unwrap_or_default() {
+        report.warn(
+            "paths",
+            format!(
+                "{}: a recent job changed {}, or tried to; jobs may not, because {}",
+                project.name, file.path, file.why
+            ),
+            format!(
+                "if jobs shall: docwright project update {} --allow-path '{}'{}, with the globs that it has",
+                project.id, file.glob, report.again
+            ),
+        );
+    }
 }
 
 /// Lock files, empty refs and branches of ours that cannot be read.

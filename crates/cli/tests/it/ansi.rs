@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::live::shown;
-use crate::support::{Client, Serving, docwright, git, home};
+use crate::support::{Client, Serving, commit_file, docwright, git, home};
 
 /// Clears the screen, sets the title, and paints what follows, by a C1 character.
 const STEERS: &str = "\x1b[2J\x1b]0;owned\x07\u{9b}31m";
@@ -27,15 +27,19 @@ fn ansi_log() {
     let serving = Serving::start(home.path());
     let client = Client::of(home.path(), &serving);
     let project = client.project.as_str();
-    let prompt = format!("Replace \"one\" with \"{STEERS}eins\".");
-    let created = seen(client.docwright(), &["job", "create", project, &prompt, "--watch"]);
+    let refused = client.job(&["create", &format!("Replace \"one\" with \"{STEERS}eins\"."), "--watch"]);
+    assert_eq!(refused.status.code(), Some(3), "the guard lets no job write it");
+    // Somebody pushes to the base what a change then shows.
+    commit_file(home.path(), "a.md", &format!("# A\n\none {STEERS}\n"));
+    let repository = home.path().join("docs.git");
+    let prompt = "Replace \"one\" with \"eins\".";
+    let created = seen(client.docwright(), &["job", "create", project, prompt, "--watch"]);
     harmless("job create --watch", &created);
     let listed = client.json(&["list", "--json"]);
     let id = listed["jobs"][0]["id"].as_str().unwrap();
     assert_eq!(listed["jobs"][0]["status"], "completed", "{created}");
     // Somebody pushes to the branch what no command of ours would have written.
-    let (repository, branch) =
-        (home.path().join("docs.git"), listed["jobs"][0]["source"]["ref"].as_str().unwrap());
+    let branch = listed["jobs"][0]["source"]["ref"].as_str().unwrap();
     let (parent, tree) = (format!("refs/heads/{branch}"), format!("refs/heads/{branch}^{{tree}}"));
     let by_hand =
         git(&repository, &["commit-tree", "-p", &parent, "-m", &format!("By hand {STEERS}"), &tree]);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use sqlx::Connection;
 
-use crate::support::{Client, Serving, docwright, home, json, repository, run};
+use crate::support::{Client, Serving, commit_file, docwright, home, json, repository, run};
 
 /// The status and the words of each check, by name, and the exit code.
 fn doctor(home: &Path, url: Option<&str>) -> (i32, Value, impl Fn(&str) -> (String, String)) {
@@ -375,4 +375,18 @@ fn a_proxy_that_is_not_trusted_is_in_the_log_and_in_the_report() {
     });
     let shown = String::from_utf8(run(home.path(), &["doctor"]).stdout).unwrap();
     assert!(!shown.contains("proxy"), "{shown}");
+}
+
+#[test]
+fn files_that_jobs_may_not_change_any_more_are_named() {
+    let home = home();
+    let serving = Serving::start(home.path());
+    let client = Client::of(home.path(), &serving);
+    commit_file(home.path(), "WARP.md", "# Rules\n\none\n");
+    let job = client.job(&["create", "Replace \"one\" with \"two\".", "--watch"]);
+    assert_eq!(job.status.code(), Some(3), "{job:?}");
+    let (code, _, check) = doctor(home.path(), None);
+    let (status, words) = check("paths");
+    assert!(code == 0 && status == "warn" && words.contains("WARP.md"), "{words}");
+    assert!(words.contains(&format!("project update {} --allow-path 'WARP.md'", client.project)), "{words}");
 }

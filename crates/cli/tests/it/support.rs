@@ -157,3 +157,14 @@ pub(crate) fn repository(home: &Path, files: &[(String, String)]) -> String {
     fakehost::bare_repository(&bare, files);
     bare.to_str().unwrap().to_owned()
 }
+
+/// Puts a file on the branch `main` of the repository that [`repository`] made, as somebody with git would.
+pub(crate) fn commit_file(home: &Path, path: &str, text: &str) {
+    let (repository, folder) = (home.join("docs.git"), TempDir::new().unwrap());
+    std::fs::write(folder.path().join(path), text).unwrap();
+    git(&repository, &["read-tree", "main"]);
+    git(&repository, &["--git-dir=.", &format!("--work-tree={}", folder.path().display()), "add", path]);
+    let tree = git(&repository, &["write-tree"]);
+    let commit = git(&repository, &["commit-tree", "-p", "main", "-m", "By hand", &tree]);
+    git(&repository, &["update-ref", "refs/heads/main", &commit]);
+}

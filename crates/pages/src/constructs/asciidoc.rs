@@ -1,29 +1,18 @@
 //! Reads AsciiDoc: prose, headings, lists, links, tables and listings. A line with anything else in it is not understood.
 
-use super::{Construct, ConstructKind, lines};
+use super::{Construct, ConstructKind, MAX_LINE_BYTES, lines};
+use crate::WordList;
 
 /// Blocks whose content is shown as it stands.
 const LISTINGS: &[&str] = &["----", "....", "```"];
 /// What the preprocessor does wherever it stands, listings included.
 const PREPROCESSED: &[&str] = &["include::", "ifdef::", "ifndef::", "ifeval::", "endif::"];
 /// Macros that are links.
-const LINKS: &[&str] = &["link", "xref", "mailto", "http", "https", "footnote", "kbd", "btn", "menu"];
-const STYLES: &[&str] = &[
-    "source",
-    "listing",
-    "NOTE",
-    "TIP",
-    "IMPORTANT",
-    "WARNING",
-    "CAUTION",
-    "quote",
-    "horizontal",
-    "arabic",
-    "literal",
-    "abstract",
-    "sidebar",
-    "example",
-];
+const LINKS: WordList = WordList("link xref mailto http https footnote kbd btn menu");
+const STYLES: WordList = WordList(
+    "source listing NOTE TIP IMPORTANT WARNING CAUTION quote horizontal arabic literal abstract sidebar \
+     example",
+);
 
 pub(super) fn read(text: &str) -> Vec<Construct> {
     let all: Vec<(usize, &str)> = lines(text, 0).collect();
@@ -33,6 +22,11 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         let push = |found: &mut Vec<Construct>, kind| {
             found.push(Construct::standard(kind, *at..*at + content.len()))
         };
+        if content.len() > MAX_LINE_BYTES {
+            push(&mut found, ConstructKind::Unknown(content.to_owned()));
+            index += 1;
+            continue;
+        }
         if content.len() >= 4 && content.trim_start_matches('/').is_empty() {
             in_comment = !in_comment;
         }
@@ -133,7 +127,7 @@ fn is_plain_style(content: &str) -> bool {
     }
     let style = inside.split(',').next().unwrap_or_default().trim();
     let starts = ["cols=", "options=", "width=", "caption="];
-    let is_style = STYLES.contains(&style)
+    let is_style = STYLES.contains(style)
         || style.is_empty()
         || style == "%header"
         || starts.iter().any(|start| style.starts_with(start));
@@ -164,7 +158,7 @@ fn has_odd_macro(content: &str) -> bool {
 fn macros(content: &str) -> Vec<(&str, &str)> {
     let others = all_macros(content)
         .into_iter()
-        .filter(|(name, ..)| *name != "image" && !LINKS.contains(&name.to_ascii_lowercase().as_str()));
+        .filter(|(name, ..)| *name != "image" && !LINKS.contains(&name.to_ascii_lowercase()));
     others.map(|(name, target, _)| (name, target)).collect()
 }
 
@@ -232,12 +226,18 @@ fn has_plain_arguments(rest: &str) -> bool {
 fn links(content: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for start in ["link:", "https://", "http://", "mailto:", "javascript:", "data:"] {
+        let mut last = 0;
         for (at, _) in content.match_indices(start) {
+            // An address in another is a part of it.
+            if at < last {
+                continue;
+            }
             let at = if start == "link:" { at + start.len() } else { at };
             let rest = &content[at..];
             let end = rest
                 .find(|c: char| c == '[' || c.is_whitespace() || matches!(c, '<' | '>' | '"' | '`'))
                 .unwrap_or(rest.len());
+            last = at + end;
             found.push(rest[..end].trim_end_matches(['.', ',', ';', ')']));
         }
     }

@@ -1,31 +1,40 @@
 //! Reads what stands in braces: attribute lists, expressions of MDX, marks of template languages.
 
 use super::{Attribute, ConstructKind, Element, Value};
+use crate::WordList;
 use crate::script::braces_end;
 
 /// Longer words are nobody's placeholder.
 const MAX_WORD: usize = 60;
-
+/// Longer marks are not looked for, so that a file full of open braces stays cheap to read.
+const MAX_MARK_BYTES: usize = 4 * 1024;
+/// Statements of template languages.
+const STATEMENTS: WordList = WordList(
+    "%if %for %assign %set %capture %raw %endraw %verbatim %endverbatim %unless %else %elsif %case %when \
+     %macro %import %from %extends %block %call %do %with",
+);
 /// Reads what begins with the `{` at `at`, and tells where it ends.
 pub(super) fn read_at(text: &str, at: usize, is_mdx: bool) -> (Option<ConstructKind>, usize) {
     let rest = &text[at..];
     for (open, close) in [("{{", "}}"), ("{%", "%}"), ("{!", "!}")] {
         if rest.starts_with(open) && !(is_mdx && open == "{{") {
-            let end = rest.find(close).map_or_else(|| line_end(rest), |end| end + close.len());
+            let near = &rest[..rest.floor_char_boundary(MAX_MARK_BYTES)];
+            let end = near.find(close).map_or_else(|| line_end(near), |end| end + close.len());
             let mark = &rest[..end];
             let kind = shortcode(mark)
                 .map_or_else(|| ConstructKind::Template(mark.to_owned()), ConstructKind::Component);
             return (Some(kind), at + end);
         }
     }
-    let line = &rest[..line_end(rest)];
+    let line = &rest[..line_end(&rest[..rest.floor_char_boundary(MAX_MARK_BYTES)])];
     if let Some(end) = line.strip_prefix("{*").and_then(|inside| inside.find("*}")) {
         return (Some(ConstructKind::Include(line[..end + 4].to_owned())), at + end + 4);
     }
     if let Some(end) = line.find('}') {
         let inside = &line[1..end];
         // A role of MyST is followed by code.
-        if line[end + 1..].starts_with('`') && !inside.is_empty() && !inside.contains(' ') {
+        let is_role = line[end + 1..].strip_prefix('`').is_some_and(|rest| rest.contains('`'));
+        if is_role && !inside.is_empty() && !inside.contains(' ') {
             let kind = ConstructKind::Directive { name: format!("{{{inside}}}"), arguments: String::new() };
             return (Some(kind), at + end + 1);
         }
@@ -37,6 +46,7 @@ pub(super) fn read_at(text: &str, at: usize, is_mdx: bool) -> (Option<ConstructK
         }
     }
     let Some(end) = braces_end(text, at) else {
+        let line = &rest[..line_end(rest)];
         return (Some(ConstructKind::Unknown(line.to_owned())), at + line.len());
     };
     let code = &text[at..end];
@@ -77,31 +87,7 @@ fn shortcode(mark: &str) -> Option<Element> {
         attributes.push(Attribute { name: key.to_owned(), value: plain_text(value) });
     }
     // Statements of the language are no components.
-    let is_statement = [
-        "%if",
-        "%for",
-        "%assign",
-        "%set",
-        "%capture",
-        "%raw",
-        "%endraw",
-        "%verbatim",
-        "%endverbatim",
-        "%unless",
-        "%else",
-        "%elsif",
-        "%case",
-        "%when",
-        "%macro",
-        "%import",
-        "%from",
-        "%extends",
-        "%block",
-        "%call",
-        "%do",
-        "%with",
-    ]
-    .contains(&name.as_str());
+    let is_statement = STATEMENTS.contains(&name);
     (!is_statement).then_some(Element { name, is_closing, attributes })
 }
 
@@ -121,26 +107,9 @@ fn line_end(text: &str) -> usize {
 
 /// A placeholder such as `{id}`, or nothing: no renderer makes more of it than a word.
 fn is_word(inside: &str) -> bool {
-    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | ',' | ' ' | '…');
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | ',' | ' ' | '|' | '…');
     let is_short = inside.len() <= MAX_WORD && inside.chars().all(plain);
     let is_name = !inside.contains(' ') || inside.split(',').all(|word| !word.trim().contains(' '));
-    let names = [
-        "eval",
-        "function",
-        "process",
-        "require",
-        "globalthis",
-        "window",
-        "document",
-        "import",
-        "fetch",
-        "self",
-        "top",
-    ];
-    if inside.split(|c: char| !c.is_alphanumeric()).any(|part| names.contains(&part.to_lowercase().as_str()))
-    {
-        return false;
-    }
     let is_range = inside.contains("..") && inside.chars().all(|c| c.is_ascii_alphanumeric() || c == '.');
     is_range || is_short && is_name && !inside.trim().eq_ignore_ascii_case("hidden")
 }

@@ -120,7 +120,19 @@ pub(super) fn spans(line: &str, is_table: bool) -> Vec<Range<usize>> {
         spans.push(open.start..runs[next - 1].end);
     }
     spans.retain(|span| !is_table || !line[span.clone()].replace("\\|", "").contains('|'));
+    // A formula may begin before a span and end in it.
+    let (mut text, mut is_open) = (0, false);
+    spans.retain(|span| {
+        is_open ^= dollars(&line[text..span.start]) % 2 == 1;
+        text = span.end;
+        !is_open || !line[span.clone()].contains('$')
+    });
     spans
+}
+
+/// How many dollar signs begin or end a formula.
+fn dollars(text: &str) -> usize {
+    text.match_indices('$').filter(|(at, _)| !text[..*at].ends_with(['\\', '$'])).count()
 }
 
 /// The runs of backticks in a line.

@@ -16,7 +16,9 @@ pub(super) fn json(text: &str) -> Vec<Construct> {
 }
 
 pub(super) fn yaml(text: &str) -> Vec<Construct> {
-    let Some(entries) = yaml::entries(text.trim_start_matches('\u{feff}')) else { return unknown(text) };
+    let Some(entries) = yaml::marked_entries(text.trim_start_matches('\u{feff}')) else {
+        return unknown(text);
+    };
     let construct = |(entry, place): yaml::Placed| Construct::standard(ConstructKind::Setting(entry), place);
     entries.into_iter().map(construct).collect()
 }

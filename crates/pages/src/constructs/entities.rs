@@ -1,26 +1,24 @@
 //! Characters that are written by their name or number.
 
+use crate::WordList;
+
 /// Names that stand for a sign that is seen, or for a space.
-const NAMES: &[&str] = &[
-    "amp", "lt", "gt", "quot", "apos", "nbsp", "copy", "reg", "trade", "mdash", "ndash", "hellip", "rarr",
-    "larr", "uarr", "darr", "harr", "rArr", "lArr", "times", "divide", "deg", "middot", "bull", "laquo",
-    "raquo", "ldquo", "rdquo", "lsquo", "rsquo", "check", "cross", "ge", "le", "ne", "plusmn", "minus",
-    "infin", "euro", "pound", "yen", "cent", "sect", "para", "micro", "frac12", "frac14", "frac34", "sup1",
-    "sup2", "sup3", "ensp", "emsp", "thinsp", "lbrace", "rbrace", "lcub", "rcub", "lbrack", "rbrack", "lsqb",
-    "rsqb", "lpar", "rpar", "vert", "verbar", "ast", "lowbar", "grave", "num", "commat", "dollar", "percnt",
-    "plus", "equals", "excl", "quest", "comma", "period", "sol", "bsol", "semi", "colon", "hyphen", "dash",
-    "tilde", "star", "starf", "alpha", "beta", "gamma", "delta", "epsilon", "theta", "lambda", "mu", "pi",
-    "sigma", "tau", "phi", "omega", "Delta", "Sigma", "Omega", "Pi", "Phi", "Lambda", "sum", "prod", "radic",
-    "asymp", "equiv", "and", "or", "not", "cap", "cup", "isin", "forall", "exist", "empty", "nabla", "part",
-    "int", "prime", "Prime", "dagger", "permil", "iexcl", "iquest", "szlig", "oslash", "aring", "aelig",
-    "ccedil", "ntilde", "auml", "ouml", "uuml", "Auml", "Ouml", "Uuml", "eacute", "egrave", "aacute",
-    "agrave", "oacute", "iacute", "uacute", "ecirc", "acirc", "ocirc", "hearts", "spades", "clubs", "diams",
-    "lsaquo", "rsaquo", "sbquo", "bdquo", "crarr", "there4", "sim", "cong", "sub", "sup", "oplus",
-];
+const NAMES: WordList = WordList(
+    "amp lt gt quot apos nbsp copy reg trade mdash ndash hellip rarr larr uarr darr harr rArr lArr times \
+     divide deg middot bull laquo raquo ldquo rdquo lsquo rsquo check cross ge le ne plusmn minus infin euro \
+     pound yen cent sect para micro frac12 frac14 frac34 sup1 sup2 sup3 ensp emsp thinsp lbrace rbrace lcub \
+     rcub lbrack rbrack lsqb rsqb lpar rpar vert verbar ast lowbar grave num commat dollar percnt plus equals \
+     excl quest comma period sol bsol semi colon hyphen dash tilde star starf alpha beta gamma delta epsilon \
+     theta lambda mu pi sigma tau phi omega Delta Sigma Omega Pi Phi Lambda sum prod radic asymp equiv and or \
+     not cap cup isin forall exist empty nabla part int prime Prime dagger permil iexcl iquest szlig oslash \
+     aring aelig ccedil ntilde auml ouml uuml Auml Ouml Uuml eacute egrave aacute agrave oacute iacute uacute \
+     ecirc acirc ocirc hearts spades clubs diams lsaquo rsaquo sbquo bdquo crarr there4 sim cong sub sup \
+     oplus",
+);
 
 /// Whether an entity, without its ampersand and semicolon, stands for something that a reader sees.
 pub(super) fn is_visible(entity: &str) -> bool {
-    let Some(number) = entity.strip_prefix('#') else { return NAMES.contains(&entity) };
+    let Some(number) = entity.strip_prefix('#') else { return NAMES.contains(entity) };
     let code = match number.strip_prefix(['x', 'X']) {
         Some(hex) => u32::from_str_radix(hex, 16),
         None => number.parse(),

@@ -7,7 +7,7 @@ use std::ops::Range;
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, Parser, Tag};
 
 use super::scan::{Scanned, is_directive};
-use super::{Construct, ConstructKind, front, lines, prose, tags};
+use super::{Construct, ConstructKind, front, info, lines, prose, tags};
 use crate::kind::FileKind;
 use crate::markdown::options;
 
@@ -97,7 +97,7 @@ fn standard(text: &str, body: usize) -> Vec<Construct> {
     let definitions = parser.reference_definitions().iter();
     found.extend(definitions.map(|(_, definition)| {
         let span = body + definition.span.start..body + definition.span.end;
-        Construct::standard(ConstructKind::Link(definition.dest.to_string()), span)
+        Construct::standard(defined(&definition.dest, definition.title.as_deref()), span)
     }));
     found.iter_mut().for_each(keep_what_is_drawn);
     found
@@ -129,12 +129,18 @@ fn in_markdown(text: &str) -> impl Iterator<Item = (ConstructKind, Range<usize>)
     let mut found: Vec<_> =
         parser.by_ref().filter_map(|(event, range)| link(event).map(|kind| (kind, range))).collect();
     let definitions = parser.reference_definitions().iter();
-    found.extend(
-        definitions.map(|(_, definition)| {
-            (ConstructKind::Link(definition.dest.to_string()), definition.span.clone())
-        }),
-    );
+    found.extend(definitions.map(|(_, definition)| {
+        (defined(&definition.dest, definition.title.as_deref()), definition.span.clone())
+    }));
     found.into_iter()
+}
+
+/// A definition that leads nowhere is how comments are written where HTML is not allowed: `[//]: # (words)`.
+fn defined(address: &str, title: Option<&str>) -> ConstructKind {
+    match title {
+        Some(words) if matches!(address, "#" | "") => ConstructKind::Comment(words.to_string()),
+        _ => ConstructKind::Link(address.to_owned()),
+    }
 }
 
 fn link(event: Event<'_>) -> Option<ConstructKind> {
@@ -154,17 +160,17 @@ fn link(event: Event<'_>) -> Option<ConstructKind> {
 }
 
 /// The tags of some HTML.
-fn html(text: &str, span: Range<usize>) -> Vec<Construct> {
-    let (mut found, mut at) = (Vec::new(), span.start);
+pub(super) fn html(text: &str, span: Range<usize>) -> Vec<Construct> {
+    let (mut found, mut at, mut odd_tags) = (Vec::new(), span.start, 0);
     while let Some(next) = text[at..span.end].find('<') {
         at += next;
-        at = match tags::read_at(&text[..span.end], at) {
-            Some((kind, end)) => {
-                found.push(Construct::standard(kind, at..end));
-                end
-            }
-            None => at + 1,
+        let Some((kind, end)) = tags::read_at(&text[..span.end], at, tags::limit(odd_tags)) else {
+            (at, odd_tags) = (at + 1, odd_tags + 1);
+            continue;
         };
+        odd_tags += usize::from(matches!(kind, ConstructKind::Unknown(_)));
+        found.push(Construct::standard(kind, at..end));
+        at = end;
     }
     found
 }
@@ -211,99 +217,11 @@ fn templates<'a>(line: &'a str, open: &'a str, close: &'a str) -> impl Iterator<
 /// The text of code matters only where it is drawn or run.
 fn keep_what_is_drawn(construct: &mut Construct) {
     if let ConstructKind::Code { info, text } = &mut construct.kind
-        && is_shown_as_it_is(info)
+        && info::is_shown_as_it_is(info)
     {
         text.clear();
     }
 }
-
-/// Whether code is of a language of programs or plain data, with nothing but how it looks said of it. What is written
-/// in another language may be drawn, and what has another word may run.
-fn is_shown_as_it_is(info: &str) -> bool {
-    let (language, rest) = split_info(info);
-    LANGUAGES.contains(&language.to_ascii_lowercase().as_str())
-        && rest.iter().all(|word| {
-            let name = word.split(['=', '{', '/', '"', '[', '0']).next().unwrap_or_default();
-            LOOKS.contains(&name.to_ascii_lowercase().as_str())
-        })
-}
-
-/// The language of a code block, and the words behind it with what they are given left out: `title=""`, `{0}`.
-pub fn split_info(info: &str) -> (&str, Vec<String>) {
-    let end = info.find([' ', '\t', '{', ',', ':', '=', '[']).unwrap_or(info.len());
-    let (language, rest) = info.split_at(end);
-    let (mut words, mut word, mut quote, mut braces) = (Vec::new(), String::new(), None, 0_usize);
-    for c in rest.chars() {
-        match (c, quote) {
-            ('"' | '\'', None) => {
-                quote = Some(c);
-                word.push('"');
-            }
-            (c, Some(open)) => {
-                if c == open {
-                    quote = None;
-                    word.push('"');
-                }
-            }
-            ('{', None) => {
-                braces += 1;
-                word.push('{');
-            }
-            ('}', None) => {
-                braces = braces.saturating_sub(1);
-                word.push('}');
-            }
-            (' ' | '\t' | ',', None) if braces == 0 => {
-                words.extend((!word.is_empty()).then(|| std::mem::take(&mut word)));
-            }
-            ('0'..='9' | ',' | '-' | ' ', None) if braces > 0 => {
-                if !word.ends_with('0') {
-                    word.push('0');
-                }
-            }
-            (c, None) => word.push(c),
-        }
-    }
-    words.extend((!word.is_empty()).then_some(word));
-    (language, words)
-}
-
-/// Words that say how code looks.
-const LOOKS: &[&str] = &[
-    "",
-    "title",
-    "showlinenumbers",
-    "linenums",
-    "hl_lines",
-    "lines",
-    "highlight",
-    "wrap",
-    "copy",
-    "icon",
-    "filename",
-    "file",
-    "name",
-    ":line-numbers",
-    ":no-line-numbers",
-    "nocopy",
-    "startline",
-    "showlinenumber",
-    "expandable",
-    "theme",
-    "focus",
-    "caption",
-    "ignore",
-    "no_run",
-    "should_panic",
-    "compile_fail",
-    "noplayground",
-    "does_not_compile",
-    "panics",
-    "edition2",
-    "editable",
-    "norun",
-    "twoslash",
-];
 
 /// Without the marks of lists, quotes and headings.
 fn without_marks(line: &str) -> &str {
@@ -352,10 +270,11 @@ fn destinations(text: &str) -> Vec<(ConstructKind, usize)> {
             continue;
         };
         let lower = lower.get_or_init(|| text.to_lowercase());
-        let label = label.to_lowercase();
-        // One of them is the definition itself.
-        let is_image = lower.contains("![") && lower.matches(&format!("[{label}]")).count() > 1;
+        let is_image = is_label_of_image(lower, &label.to_lowercase());
         let behind = at + line.find("]:").unwrap_or_default() + 2;
+        if ["# ", "<> ", "<#> "].iter().any(|nowhere| text[behind..].trim_start().starts_with(nowhere)) {
+            found.push((ConstructKind::Comment(line.trim().to_owned()), at));
+        }
         for address in addresses(&text[behind..]) {
             found.push((kind_of(address.clone(), false), at));
             found.extend(is_image.then(|| (kind_of(address, true), at)));
@@ -364,12 +283,20 @@ fn destinations(text: &str) -> Vec<(ConstructKind, usize)> {
     found
 }
 
+/// Whether an image is drawn from the definition of a label: `![label]` or `![words][label]`.
+fn is_label_of_image(text: &str, label: &str) -> bool {
+    let is_image = |close: usize| opening_bracket(text, close).is_none_or(|open| text[..open].ends_with('!'));
+    text.contains(&format!("![{label}]"))
+        || text.match_indices(&format!("][{label}]")).any(|(close, _)| is_image(close))
+        || text.match_indices(&format!("] [{label}]")).any(|(close, _)| is_image(close))
+}
+
 fn kind_of(address: String, is_image: bool) -> ConstructKind {
     if is_image { ConstructKind::Image(address) } else { ConstructKind::Link(address) }
 }
 
 /// As far as a destination is looked for, and the bracket that its text begins with.
-const MAX_DESTINATION: usize = 2_000;
+const MAX_DESTINATION: usize = 600;
 
 /// The bracket that the one at `close` closes.
 fn opening_bracket(text: &str, close: usize) -> Option<usize> {
@@ -409,250 +336,22 @@ fn addresses(rest: &str) -> Vec<String> {
 
 /// Addresses in running text, which some renderers make links of.
 fn bare_addresses(line: &str) -> impl Iterator<Item = &str> {
-    line.match_indices("://").filter_map(|(at, _)| {
+    let mut last = 0;
+    line.match_indices("://").filter_map(move |(at, _)| {
+        // An address in another is a part of it.
+        if at < last {
+            return None;
+        }
         let start = line[..at].rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |before| before + 1);
         let start = if line.is_char_boundary(start) { start } else { at };
         let end = line[at..]
             .find(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"' | ')' | ']' | '\''))
             .map_or(line.len(), |length| at + length);
+        last = end;
         let is_web = ["http", "https", "ftp"].contains(&line[start..at].to_ascii_lowercase().as_str());
         is_web.then(|| line[start..end].trim_end_matches(['.', ',', ';', ':', '!', '?', '*', '_']))
     })
 }
-
-const LANGUAGES: &[&str] = &[
-    "",
-    "abap",
-    "actionscript",
-    "ada",
-    "apache",
-    "applescript",
-    "arduino",
-    "asm",
-    "astro",
-    "awk",
-    "bash",
-    "bat",
-    "batch",
-    "blade",
-    "c",
-    "c#",
-    "c++",
-    "clojure",
-    "cmake",
-    "cmd",
-    "cobol",
-    "coffeescript",
-    "console",
-    "conf",
-    "config",
-    "cpp",
-    "crystal",
-    "cs",
-    "csharp",
-    "css",
-    "csv",
-    "curl",
-    "cypher",
-    "d",
-    "dart",
-    "diff",
-    "docker",
-    "dockerfile",
-    "dotenv",
-    "edn",
-    "elixir",
-    "elm",
-    "env",
-    "erb",
-    "erlang",
-    "fish",
-    "fortran",
-    "fsharp",
-    "gdscript",
-    "gherkin",
-    "git",
-    "gitignore",
-    "glsl",
-    "go",
-    "golang",
-    "gradle",
-    "graphql",
-    "groovy",
-    "haml",
-    "handlebars",
-    "haskell",
-    "hbs",
-    "hcl",
-    "html",
-    "http",
-    "ignore",
-    "ini",
-    "java",
-    "javascript",
-    "jinja",
-    "jinja2",
-    "jq",
-    "js",
-    "json",
-    "json5",
-    "jsonc",
-    "jsonl",
-    "jsonnet",
-    "jsx",
-    "julia",
-    "kotlin",
-    "kt",
-    "less",
-    "liquid",
-    "lisp",
-    "log",
-    "logs",
-    "lua",
-    "makefile",
-    "make",
-    "markdown",
-    "markup",
-    "matlab",
-    "md",
-    "mdx",
-    "mongodb",
-    "mysql",
-    "nginx",
-    "nim",
-    "nix",
-    "none",
-    "nu",
-    "nunjucks",
-    "objc",
-    "objective-c",
-    "objectivec",
-    "ocaml",
-    "output",
-    "pascal",
-    "patch",
-    "perl",
-    "pgsql",
-    "php",
-    "plain",
-    "plaintext",
-    "plsql",
-    "postgresql",
-    "powershell",
-    "prisma",
-    "prolog",
-    "promql",
-    "proto",
-    "protobuf",
-    "ps1",
-    "pug",
-    "puppet",
-    "py",
-    "pycon",
-    "python",
-    "python3",
-    "ql",
-    "r",
-    "raw",
-    "rb",
-    "regex",
-    "requirements",
-    "rest",
-    "rs",
-    "rst",
-    "ruby",
-    "rust",
-    "sass",
-    "scala",
-    "scheme",
-    "scss",
-    "sh",
-    "shell",
-    "shellscript",
-    "sol",
-    "solidity",
-    "sparql",
-    "sql",
-    "ssh",
-    "svelte",
-    "svg",
-    "swift",
-    "systemd",
-    "tcl",
-    "terminal",
-    "terraform",
-    "tex",
-    "text",
-    "textproto",
-    "tf",
-    "tmpl",
-    "toml",
-    "ts",
-    "tsv",
-    "tsx",
-    "twig",
-    "txt",
-    "typescript",
-    "vb",
-    "vba",
-    "verilog",
-    "vhdl",
-    "vim",
-    "vue",
-    "wasm",
-    "wat",
-    "xml",
-    "yaml",
-    "yml",
-    "zig",
-    "zsh",
-    "ascii",
-    "asciidoc",
-    "adoc",
-    "gitattributes",
-    "hosts",
-    "mermaid-source",
-    "tree",
-    "url",
-    "uri",
-    "properties",
-    "bibtex",
-    "latex",
-    "mdc",
-    "postcss",
-    "stylus",
-    "text/x-sh",
-    "shell-session",
-    "sh-session",
-    "shellsession",
-    "bash-session",
-    "doscon",
-    "pwsh",
-    "ps",
-    "gql",
-    "http-request",
-    "xhtml",
-    "wgsl",
-    "hlsl",
-    "cuda",
-    "mdoc",
-    "cue",
-    "rego",
-    "starlark",
-    "bazel",
-    "bicep",
-    "kdl",
-    "just",
-    "justfile",
-    "po",
-    "pot",
-    "man",
-    "groff",
-    "diff-js",
-    "diff-ts",
-    "python-console",
-    "python-repl",
-];
 
 #[cfg(test)]
 mod tests {

@@ -4,32 +4,27 @@
 //! are listed here, and a line with another one is not understood.
 
 use super::{Construct, ConstructKind};
+use crate::WordList;
 
 /// Signs that marks are made of.
 const SIGNS: &str = "!@%<>{}^~$:;+=#|&";
 /// Marks inside a line that mean nothing to a generator, or only how a word looks.
-const MARKS: &[&str] = &[
-    "!!", ">&", "&>", "#+", "{}", "{{}}", "!!!", "~~", "==", "===", "!=", "!==", ">=", "<=", "=>", "<-",
-    "->", "<->", "<=>", ">>", ">>>", "||", "&&", "++", "+=", "$$", "::", ":=", "|:", ":|", "^^", "~=", "##",
-    "###", "@@", ">>=", "=~", "!~", "<<", "&=", ">|", "|>", "^=", "$=", ">;", ";;", "<>", "+-", "#!", "%=",
-    "#:", ":#", "!|", "|!", "|+", "+|", "$|", "|$", "||=", "??", "$:", ":$", "|#", "#|", "|%", "%|", "|@",
-    "@|", "|^", "^|", "|~", "~|", "&|", "|&", ">:", ":>", "!:", ":!", "%:", "=:", "=|", "|=", "+:", ":+",
-    "|;", ";|", "%;", "!;", "=;", "&;", "$;", "+;", "#;", "~:", ":~", "^:", ":^", "@:", "~!", "$!", "~~~",
-    "!|", "+!", "%!", ">!", "&#", "<<<", "<|", ">=<", "$#", "$@", "$%", "$&", "$^", "$~", ":@", ":%", "%>",
-    ">%", "=+", "|||", "~>", "<~", "=<", "<$", "$>", "+%", "%+", "&:", "=@", "@=", "~|~", "^!", "^~", "*|",
-    "|:|",
-];
+const MARKS: WordList = WordList(
+    "!! >& &> #+ {} {{}} !!! ~~ == === != !== >= <= => <- -> <-> <=> >> >>> || && ++ += $$ :: := |: :| ^^ ~= \
+     ## ### @@ >>= =~ !~ << &= >| |> ^= $= >; ;; <> +- #! %= #: :# !| |! |+ +| $| |$ ||= ?? $: :$ |# #| |% %| \
+     |@ @| |^ ^| |~ ~| &| |& >: :> !: :! %: =: =| |= +: :+ |; ;| %; !; =; &; $; +; #; ~: :~ ^: :^ @: ~! $! \
+     ~~~ +! %! >! &# <<< <| >=< $# $@ $% $& $^ $~ :@ :% %> >% =+ ||| ~> <~ =< <$ $> +% %+ &: =@ @= ~|~ ^! ^~ \
+     *| |:|",
+);
 /// The admonitions and containers that every generator shows as a box.
-pub(super) const BOXES: &[&str] = &["!!!", "???", "???+", ":::", "::::", ":::::", "::::::", "///", "////"];
+pub(super) const BOXES: WordList = WordList("!!! ??? ???+ ::: :::: ::::: :::::: /// ////");
 
 /// Reads one line that Markdown is done with, at the margin and without the marks of lists and quotes.
 pub(super) fn read_line(line: &str, at: usize) -> Option<Construct> {
     let content = line.trim();
     let lead = &content[..content.find(|c: char| !is_sign(c)).unwrap_or(content.len())];
     let span = at..at + line.trim_end().len();
-    if let Some(mark) =
-        BOXES.iter().rev().find(|mark| lead.starts_with(**mark) && content.starts_with(**mark))
-    {
+    if let Some(mark) = BOXES.iter().filter(|mark| lead.starts_with(mark)).last() {
         let rest = content.trim_start_matches(|c| mark.contains(c)).trim();
         let (name, arguments) = rest.split_at(rest.find([' ', '\t', '{', '[', '"']).unwrap_or(rest.len()));
         let kind = ConstructKind::Directive { name: name.to_owned(), arguments: arguments.trim().to_owned() };
@@ -65,7 +60,7 @@ fn has_odd_mark(content: &str) -> bool {
         || has_bracket_mark(content)
         || has_role(content)
         || runs(&without_entities(content))
-            .any(|run| run.len() > 1 && !MARKS.contains(&run) && !is_repeated(run))
+            .any(|run| run.len() > 1 && !MARKS.contains(run) && !is_repeated(run))
 }
 
 /// `[!INCLUDE …]`, but not `[!NOTE]`.

@@ -1,16 +1,16 @@
 //! Reads reStructuredText: prose, headings, lists, links, literal blocks, and the names and arguments of directives,
 //! roles and substitutions. A line that holds anything else is not understood.
 
-use super::{Construct, ConstructKind, lines};
+use super::{Construct, ConstructKind, MAX_LINE_BYTES, lines};
+use crate::WordList;
 
 /// Directives whose content is shown as it stands.
 const CODE: &[&str] = &["code-block", "code", "sourcecode"];
 /// Roles that take `text <target>`.
-const REFERENCES: &[&str] = &[
-    "ref", "doc", "term", "class", "meth", "func", "mod", "attr", "exc", "data", "obj", "numref", "any",
-    "option", "envvar", "token", "keyword", "const", "member", "type", "var", "macro", "setting", "ticket",
-    "lookup", "djadmin", "template",
-];
+const REFERENCES: WordList = WordList(
+    "ref doc term class meth func mod attr exc data obj numref any option envvar token keyword const member \
+     type var macro setting ticket lookup djadmin template",
+);
 
 pub(super) fn read(text: &str) -> Vec<Construct> {
     let mut reader = Reader { found: Vec::new(), literal: None, comment: None, options: None };
@@ -34,6 +34,9 @@ struct Reader {
 impl Reader {
     fn line(&mut self, at: usize, line: &str, next_is_empty: bool) {
         let content = line.trim();
+        if content.len() > MAX_LINE_BYTES {
+            return self.push(ConstructKind::Unknown(content.to_owned()), at, line);
+        }
         let indent = line.len() - line.trim_start().len();
         if content.is_empty() {
             self.options = None;
@@ -186,7 +189,7 @@ impl Reader {
     }
 
     fn role(&mut self, name: &str, content: &str, at: usize, line: &str) {
-        let is_reference = REFERENCES.contains(&name.rsplit(':').next().unwrap_or(name));
+        let is_reference = REFERENCES.contains(name.rsplit(':').next().unwrap_or(name));
         let (text, target) = content.split_once(" <").unwrap_or(("", content));
         let is_link =
             !text.trim().is_empty() && target.ends_with('>') && !target.contains([' ', '=', '"', '/']);

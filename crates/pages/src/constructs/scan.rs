@@ -6,12 +6,16 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
 use super::code::{self, Fence};
-use super::{Construct, ConstructKind, Doubt, Reading, braces, entities, lines, tags};
+use super::tags::{self, MIN_TAG_BYTES};
+use super::{Construct, ConstructKind, Doubt, Reading, braces, entities, lines};
 use crate::kind::FileKind;
 use crate::script;
 
 /// What stands for a masked character: part of a word, so that nothing around it changes its meaning.
 const MASK: u8 = 1;
+
+/// Longer formulas are read as text, so that a file full of dollar signs stays cheap to read.
+const MAX_FORMULA_BYTES: usize = 4 * 1024;
 
 pub(super) struct Scanned {
     /// The text without what was read, every line at the margin.
@@ -70,12 +74,16 @@ struct Scanner<'a> {
     closing_fences: HashSet<usize>,
     /// Where the last comment ends.
     comment_end: usize,
+    /// Up to here some renderers read a comment, braces or a formula, and no fences.
+    swallowed_end: usize,
     /// Whether the last lines that are not empty are of a list.
     is_list: bool,
     /// All lines that may be fences: another one changes what every other means.
     fence_lines: u64,
     /// Whether a fence is one to some renderers alone.
     has_odd_fence: bool,
+    /// How many tags could not be read.
+    odd_tags: usize,
     /// Once braces do not close, none is looked for: each would cost a walk to the end.
     has_open_brace: bool,
 }
@@ -100,6 +108,7 @@ impl Scanner<'_> {
             self.is_list = code::is_list_item(line) || self.is_list && !self.begins_block;
         }
         self.readings.push((at, self.reading(line)));
+        self.formula_block(at, line);
         let begins_block = std::mem::replace(&mut self.begins_block, line.trim().is_empty());
         match line.trim() {
             "::: v-pre" => self.is_raw = true,
@@ -110,7 +119,8 @@ impl Scanner<'_> {
             return self.mask(at..end);
         }
         if let Some(info) = code::fence_info(line) {
-            let fence = code::fence_at(file, at).filter(|_| !self.has_odd_fence);
+            let fence = if self.has_odd_fence { None } else { code::fence_at(file, at) };
+            let fence = fence.filter(|fence| !self.is_cut(at, fence));
             return match fence {
                 fence if is_directive(info) => {
                     self.has_odd_fence |= fence.is_none();
@@ -135,6 +145,13 @@ impl Scanner<'_> {
             return self.statement(at, begins_block);
         }
         self.inline(at, end)
+    }
+
+    /// Whether a fence begins in what some renderers take for a comment, braces or a formula, and goes on behind it; or
+    /// whether it begins in a block of a template and goes on behind that.
+    fn is_cut(&self, at: usize, fence: &Fence<'_>) -> bool {
+        at < self.swallowed_end && self.swallowed_end < fence.end
+            || self.kind != Some(FileKind::Mdx) && ends_block(&self.file[fence.content.clone()])
     }
 
     fn reading(&self, line: &str) -> Reading {
@@ -206,7 +223,8 @@ impl Scanner<'_> {
         while at < end {
             let Some(found) = self.file[at..end].find(['`', '<', '{', '\\', '&', '$']) else { break };
             at += found;
-            let span = spans.iter().find(|span| start + span.start == at);
+            let span =
+                spans.binary_search_by_key(&at, |span| start + span.start).ok().map(|index| &spans[index]);
             at = match self.file.as_bytes()[at] {
                 b'`' => match span {
                     Some(span) => self.span(start + span.start..start + span.end),
@@ -254,7 +272,7 @@ impl Scanner<'_> {
     fn math(&mut self, at: usize) -> usize {
         let rest = &self.file[at..];
         let mark = if rest.starts_with("$$") { "$$" } else { "$" };
-        let inside = &rest[mark.len()..];
+        let inside = &rest[mark.len()..rest.floor_char_boundary(MAX_FORMULA_BYTES).max(mark.len())];
         let limit =
             if mark == "$$" { inside.find("\n\n") } else { inside.find('\n') }.unwrap_or(inside.len());
         let Some(end) = inside[..limit].find(mark).filter(|end| *end > 0) else { return at + mark.len() };
@@ -268,6 +286,15 @@ impl Scanner<'_> {
         self.mask(at..end)
     }
 
+    /// Dollar signs that begin a line begin a formula of many lines, which may have empty ones.
+    fn formula_block(&mut self, at: usize, line: &str) {
+        if at >= self.swallowed_end && line.trim_start_matches([' ', '\t', '>', '-', '*']).starts_with("$$") {
+            let behind = at + line.find("$$").unwrap_or_default() + 2;
+            let length = self.file[behind..].find("$$");
+            self.swallowed_end = length.map_or(self.file.len(), |length| behind + length + 2);
+        }
+    }
+
     /// A backslash has no meaning in HTML that goes on over empty lines.
     fn escape(&mut self, at: usize) -> usize {
         let next = self.file[at + 1..].chars().next();
@@ -276,7 +303,7 @@ impl Scanner<'_> {
             return at + 1;
         }
         // Python-Markdown knows no backslash before an angle bracket.
-        let tag = (next == Some('<')).then(|| tags::read_at(self.file, at + 1)).flatten();
+        let tag = (next == Some('<')).then(|| tags::read_at(self.file, at + 1, MIN_TAG_BYTES)).flatten();
         if let Some((kind, end)) = tag.filter(|_| self.kind != Some(FileKind::Mdx)) {
             self.found.push(Construct { kind, span: at..end, reading: Reading::Doubtful(Doubt::Escaped) });
         }
@@ -297,8 +324,12 @@ impl Scanner<'_> {
             self.push(ConstructKind::Unknown(self.file[at..line].to_owned()), at..line);
             return self.mask(at..line);
         }
-        let Some((mut kind, end)) = tags::read_at(self.file, at) else { return at + 1 };
-        let line = self.file[..at].rfind('\n').map_or(0, |newline| newline + 1);
+        let Some((mut kind, end)) = tags::read_at(self.file, at, tags::limit(self.odd_tags)) else {
+            self.odd_tags += 1;
+            return at + 1;
+        };
+        self.odd_tags += usize::from(matches!(kind, ConstructKind::Unknown(_)));
+        let line = self.readings.last().map_or(0, |(start, _)| *start);
         // The marks of a quote are part of no tag.
         if self.file[line..at].trim_start().starts_with('>') && self.file[at..end].contains('\n') {
             kind = ConstructKind::Unknown(self.file[at..end].to_owned());
@@ -308,6 +339,7 @@ impl Scanner<'_> {
         if matches!(kind, ConstructKind::Comment(_)) && self.kind != Some(FileKind::Mdx) {
             self.push(kind, at..end);
             self.comment_end = end;
+            self.swallowed_end = self.swallowed_end.max(end);
             self.mask(end - 3..end);
             return self.mask(at..at + 4);
         }
@@ -321,9 +353,12 @@ impl Scanner<'_> {
         let label =
             before.strip_suffix("]:").and_then(|before| before.rfind('[').map(|open| &before[open..]));
         let is_definition = label.is_some_and(|label| !label.starts_with("[^"));
+        if !before.ends_with("](") && !is_definition {
+            return false;
+        }
         let inside = &self.file[at..];
         let inside = &inside[..inside.find(['>', '\n']).unwrap_or(inside.len())];
-        (before.ends_with("](") || is_definition) && !inside.contains(['=', '"', '\''])
+        !inside.contains(['=', '"', '\''])
     }
 
     fn count(&mut self, kind: &ConstructKind, tag: &str) {
@@ -364,6 +399,7 @@ impl Scanner<'_> {
         self.push(kind, at..end);
         // To a renderer without braces or templates the rest is text.
         if !is_whole {
+            self.swallowed_end = self.swallowed_end.max(end);
             self.mask(end.saturating_sub(marks).max(at)..end);
             return self.mask(at..at + marks);
         }
@@ -409,8 +445,24 @@ fn block_at(file: &str, at: usize) -> (usize, bool, u64) {
 
 /// `{name}` behind a fence, but not a list of lines or classes.
 pub(super) fn is_directive(info: &str) -> bool {
-    info.strip_prefix('{')
-        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()) && rest.contains('}'))
+    let name = info.strip_prefix('{').and_then(|rest| rest.split_once('}')).map_or("", |(name, _)| name);
+    name.starts_with(|c: char| c.is_ascii_alphabetic()) && !name.contains([' ', '=', '"'])
+}
+
+/// Whether a text ends a block of a template that begins before it, such as `{% comment %}`.
+fn ends_block(text: &str) -> bool {
+    let words = text.match_indices("{%").map(|(at, _)| {
+        let word = text[at + 2..].trim_start_matches(['-', ' ']);
+        &word[..word.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(word.len())]
+    });
+    let mut begun = HashSet::new();
+    words.into_iter().any(|word| match word.strip_prefix("end") {
+        Some(name) => !begun.contains(name),
+        None => {
+            begun.insert(word);
+            false
+        }
+    })
 }
 
 /// Whether dollar signs hold a formula rather than stand for money.

@@ -3,8 +3,11 @@
 use super::{Attribute, ConstructKind, Element, Value};
 use crate::script::braces_end;
 
-/// A longer tag is not read, so that a file full of open brackets stays cheap to read.
-const MAX_TAG_BYTES: usize = 8 * 1024;
+/// A longer tag is not read.
+const MAX_TAG_BYTES: usize = 16 * 1024;
+/// The same in a file that has many open brackets: it must stay cheap to read.
+pub(super) const MIN_TAG_BYTES: usize = 1024;
+const MANY: usize = 200;
 /// Entities that stand for characters without a meaning in addresses and names.
 const ENTITIES: &[(&str, &str)] = &[
     ("&amp;", "&"),
@@ -17,8 +20,13 @@ const ENTITIES: &[(&str, &str)] = &[
     ("&nbsp;", "\u{a0}"),
 ];
 
+/// How far the end of a tag is looked for, after so many that had none.
+pub(super) fn limit(odd_tags: usize) -> usize {
+    if odd_tags < MANY { MAX_TAG_BYTES } else { MIN_TAG_BYTES }
+}
+
 /// Reads what begins with the `<` at `at`, and tells where it ends. `None` when it is a plain character.
-pub(super) fn read_at(text: &str, at: usize) -> Option<(ConstructKind, usize)> {
+pub(super) fn read_at(text: &str, at: usize, limit: usize) -> Option<(ConstructKind, usize)> {
     let rest = &text[at..];
     if let Some(comment) = rest.strip_prefix("<!--") {
         return Some(read_comment(comment, at + 4));
@@ -28,21 +36,23 @@ pub(super) fn read_at(text: &str, at: usize) -> Option<(ConstructKind, usize)> {
         '!' | '?' => Some(unknown(text, at)),
         '>' => Some((ConstructKind::Component(Element::default()), at + 2)),
         '/' if rest[2..].starts_with(|c: char| c.is_ascii_alphabetic() || c == '>') => {
-            Some(read_tag(text, at).unwrap_or_else(|| unknown(text, at)))
+            Some(read_tag(text, at, limit).unwrap_or_else(|| unknown(text, at)))
         }
         c if c.is_ascii_alphabetic() => match read_address(rest) {
             Some((address, length)) => Some((ConstructKind::Link(address), at + length)),
-            None => read_tag(text, at).or_else(|| read_open(text, at)),
+            None => read_tag(text, at, limit)
+                .map(|tag| with_content(text, tag))
+                .or_else(|| read_open(text, at, limit)),
         },
         _ => None,
     }
 }
 
 /// A tag that does not end. In the middle of a sentence every renderer shows it, unless its end comes later.
-fn read_open(text: &str, at: usize) -> Option<(ConstructKind, usize)> {
-    let line = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
-    let begins_line = text[line..at].trim_matches([' ', '\t', '>', '-', '*', '+']).is_empty();
-    let rest = &text[at..];
+fn read_open(text: &str, at: usize, limit: usize) -> Option<(ConstructKind, usize)> {
+    let before = text[..at].trim_end_matches([' ', '\t', '>', '-', '*', '+']);
+    let begins_line = before.is_empty() || before.ends_with('\n');
+    let rest = &text[at..text.floor_char_boundary(at + limit)];
     let paragraph = rest.find("\n\n").map_or(rest, |end| &rest[..end]);
     (begins_line || paragraph.contains(['>', '='])).then(|| unknown(text, at))
 }
@@ -85,8 +95,8 @@ fn unknown(text: &str, at: usize) -> (ConstructKind, usize) {
     (ConstructKind::Unknown(rest[..end].to_owned()), at + end)
 }
 
-fn read_tag(text: &str, at: usize) -> Option<(ConstructKind, usize)> {
-    let text = &text[..text.floor_char_boundary(at + MAX_TAG_BYTES)];
+fn read_tag(text: &str, at: usize, limit: usize) -> Option<(ConstructKind, usize)> {
+    let text = &text[..text.floor_char_boundary(at + limit)];
     let mut reader = Reader { text, at: at + 1 };
     let is_closing = reader.take("/");
     let name = reader.take_while(|c| !c.is_whitespace() && !matches!(c, '/' | '>' | '{'));
@@ -100,6 +110,22 @@ fn read_tag(text: &str, at: usize) -> Option<(ConstructKind, usize)> {
     let element = Element { name, is_closing, attributes };
     let kind = if is_component { ConstructKind::Component(element) } else { ConstructKind::Html(element) };
     Some((kind, reader.at))
+}
+
+/// What a script or a style holds is a part of it.
+fn with_content(text: &str, (mut kind, end): (ConstructKind, usize)) -> (ConstructKind, usize) {
+    let ConstructKind::Html(element) = &mut kind else { return (kind, end) };
+    if !matches!(element.name.as_str(), "script" | "style") || text[..end].ends_with("/>") {
+        return (kind, end);
+    }
+    let is_close = |at: &usize| {
+        let name = text.get(at + 2..at + 2 + element.name.len());
+        name.is_some_and(|name| name.eq_ignore_ascii_case(&element.name))
+    };
+    let close = text[end..].match_indices("</").map(|(at, _)| end + at).find(is_close).unwrap_or(text.len());
+    let value = Value::Expression(text[end..close].to_owned());
+    element.attributes.push(Attribute { name: String::new(), value });
+    (kind, close)
 }
 
 /// `Card`, but not `IMG`: to a browser that is an image.
@@ -210,7 +236,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str) -> String {
-        let Some((kind, end)) = read_at(text, 0) else { return "text".to_owned() };
+        let Some((kind, end)) = read_at(text, 0, MAX_TAG_BYTES) else { return "text".to_owned() };
         let rest = &text[end..];
         let tag = |element: &Element| {
             let attribute = |a: &Attribute| match &a.value {
@@ -252,7 +278,7 @@ mod tests {
         ] {
             assert_eq!(shown(text), expected, "{text}");
         }
-        assert_eq!(read_at("if a <b then", 5), None);
-        assert!(read_at("if a <b then\nc > d", 5).is_some());
+        assert_eq!(read_at("if a <b then", 5, MAX_TAG_BYTES), None);
+        assert!(read_at("if a <b then\nc > d", 5, MAX_TAG_BYTES).is_some());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use saphyr_parser::{Event, Parser, ScalarStyle};
+use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 
 use super::{Entry, Shape};
 
@@ -14,8 +14,21 @@ pub(super) type Placed = (Entry, std::ops::Range<usize>);
 
 /// The entries of a document; `None` when it is no plain data.
 pub(super) fn entries(text: &str) -> Option<Vec<Placed>> {
+    read(text, Reader::default())
+}
+
+/// The same for settings, where tags, anchors and aliases are part of the values: what they do is not known, but whether
+/// they are as they were.
+pub(super) fn marked_entries(text: &str) -> Option<Vec<Placed>> {
+    read(text, Reader { keeps_marks: true, ..Reader::default() })
+}
+
+fn read(text: &str, mut reader: Reader) -> Option<Vec<Placed>> {
     let offsets: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
-    let mut reader = Reader::default();
+    // A directive gives tags another meaning.
+    if text.lines().any(|line| line.starts_with('%')) {
+        return None;
+    }
     for event in Parser::new_from_str(text) {
         let (event, span) = event.ok()?;
         let place = |index: usize| offsets.get(index).copied().unwrap_or(text.len());
@@ -29,6 +42,7 @@ struct Reader {
     entries: Vec<Placed>,
     stack: Vec<Level>,
     documents: usize,
+    keeps_marks: bool,
 }
 
 enum Level {
@@ -41,33 +55,39 @@ impl Reader {
     fn event(&mut self, event: Event<'_>, place: std::ops::Range<usize>) -> Option<()> {
         match event {
             Event::DocumentStart(_) => self.documents += 1,
-            Event::Scalar(value, style, anchor, tag) => {
-                if anchor != 0 || tag.is_some() {
-                    return None;
-                }
-                self.scalar(value, style, place)?;
+            Event::Scalar(value, style, anchor, tag) => match mark(anchor, tag.as_deref()) {
+                None => self.scalar(value, style, place)?,
+                Some(mark) => self.marked(format!("{mark} {value}"), place)?,
+            },
+            Event::SequenceStart(anchor, tag) => {
+                self.begin(Level::List, mark(anchor, tag.as_deref()), place)?
             }
-            Event::SequenceStart(anchor, tag) | Event::MappingStart(anchor, tag)
-                if anchor != 0 || tag.is_some() || self.stack.len() >= MAX_DEPTH =>
-            {
-                return None;
-            }
-            Event::SequenceStart(..) => {
-                self.is_value()?;
-                self.stack.push(Level::List);
-            }
-            Event::MappingStart(..) => {
-                self.is_value()?;
-                self.stack.push(Level::Map(None));
+            Event::MappingStart(anchor, tag) => {
+                self.begin(Level::Map(None), mark(anchor, tag.as_deref()), place)?;
             }
             Event::SequenceEnd | Event::MappingEnd => {
                 self.stack.pop();
                 self.value_done();
             }
-            Event::Alias(_) => return None,
+            Event::Alias(anchor) => self.marked(format!("*{anchor}"), place)?,
             _ => {}
         }
         Some(())
+    }
+
+    /// A scalar that is more than it says.
+    fn marked(&mut self, value: String, place: std::ops::Range<usize>) -> Option<()> {
+        if self.keeps_marks { self.scalar(value.into(), ScalarStyle::DoubleQuoted, place) } else { None }
+    }
+
+    fn begin(&mut self, level: Level, mark: Option<String>, place: std::ops::Range<usize>) -> Option<()> {
+        self.is_value()?;
+        if let Some(value) = mark {
+            let entry = Entry { key: self.key(), value, shape: Shape::Text };
+            self.keeps_marks.then(|| self.entries.push((entry, place)))?;
+        }
+        self.stack.push(level);
+        (self.stack.len() <= MAX_DEPTH).then_some(())
     }
 
     /// A list or a map cannot be a key.
@@ -83,7 +103,7 @@ impl Reader {
     ) -> Option<()> {
         if let Some(Level::Map(key @ None)) = self.stack.last_mut() {
             // A merge key takes in another map.
-            if value == "<<" {
+            if value == "<<" && !self.keeps_marks {
                 return None;
             }
             *key = Some(value.into_owned());
@@ -107,6 +127,16 @@ impl Reader {
         if let Some(Level::Map(key)) = self.stack.last_mut() {
             *key = None;
         }
+    }
+}
+
+/// An anchor and a tag, as they are told apart.
+fn mark(anchor: usize, tag: Option<&Tag>) -> Option<String> {
+    let tag = tag.map(|tag| format!("!<{}{}>", tag.handle, tag.suffix));
+    let anchor = (anchor != 0).then(|| format!("&{anchor}"));
+    match (anchor, tag) {
+        (None, None) => None,
+        (anchor, tag) => Some(anchor.into_iter().chain(tag).collect::<Vec<_>>().join(" ")),
     }
 }
 

@@ -17,6 +17,7 @@ use crate::hosts::{self, HostKey, Requested, is_on_the_web, parse_docs_path};
 use crate::origin::parse_site;
 use crate::parse_allow_path;
 use crate::path::query_value;
+use crate::refused_files::refused_files;
 
 /// What can be in a list of a form.
 const MOST: usize = 100;
@@ -123,9 +124,9 @@ pub(crate) async fn jobs(State(app): State<App>, at: InProject, fields: Fields) 
         Err(sentence) => {
             let (model, allowed) = (fields.get("model"), fields.all("allow_model"));
             let models = choices(&app, &at.project, model, &allowed);
-            let typed =
-                JobsForm { models, allow_paths: fields.get("allow_paths").into(), budget: app.models.month };
-            let settings = Settings { jobs: typed, ..settings_page(&app, &at).await? };
+            let settings = settings_page(&app, &at).await?;
+            let typed = JobsForm { models, allow_paths: fields.get("allow_paths").into(), ..settings.jobs };
+            let settings = Settings { jobs: typed, ..settings };
             Ok(answered(settings, Card::Jobs, false, sentence))
         }
     }
@@ -219,6 +220,7 @@ async fn settings_page(app: &App, at: &InProject) -> Result<Settings, Oops> {
         jobs: JobsForm {
             models: choices(app, project, &project.model, &project.models),
             allow_paths: project.allow_paths.join("\n"),
+            refused: refused_files(&*app.jobs, project).await?,
             budget: app.models.month,
         },
         readers: ReadersForm {

@@ -95,11 +95,14 @@ async fn ansi_log() {
             ("read", json!({ "path": format!("docs/{STEERS}.md") })),
             ("search", json!({ "text": format!("no such {STEERS}") })),
         ]),
-        edit("a minute", &format!("a minute {STEERS}")),
+        edit("a minute", "two minutes"),
         calls("finish", json!({ "title": format!("Say {STEERS}"), "summary": format!("As {STEERS} asked") })),
     ])
     .await;
-    let (server, team) = server(&provider, Provider::OpenAi).await;
+    let (server, _) = server(&provider, Provider::OpenAi).await;
+    // The guard lets nobody add it; a change of its line shows it.
+    let page = format!("# Setup\n\nIt takes a minute {STEERS}.\n");
+    let team = server.team("globex", &[("setup.md", &page)]).await;
     let job = create(&server, &team, &format!("Say how long {STEERS}\u{202e}")).await;
     let done = run(&server, &team, &job).await;
     assert_eq!(done["status"], "completed", "{}", ended(&server, &team, &job).await);

@@ -9,6 +9,7 @@ use server::{Admin, Settings};
 use store::ProjectChange;
 
 use crate::agent::{DOCS, create, diff, edit, ended, run, server, server_with};
+use crate::pages::Browser;
 use crate::provider::{FakeProvider, Turn, calls, finish};
 use crate::support::{Answer, Team, TestServer};
 
@@ -108,6 +109,26 @@ async fn a_path_that_the_project_allows_may_be_changed() {
         assert_eq!(change(workflow, &[other]).await.0, "failed", "{other}");
     }
     assert_eq!(change("package.json", &[".github/**"]).await.0, "failed");
+}
+
+#[tokio::test]
+async fn settings_name_the_files_of_recent_jobs_that_are_refused() {
+    let write = calls("write", json!({ "path": "examples/run.js", "text": "go()\n" }));
+    let provider = FakeProvider::start([write]).await;
+    (0..3).for_each(|_| provider.say(finish("Change it")));
+    let (server, team) = server(&provider, Provider::OpenAi).await;
+    let job = create(&server, &team, "Say how long the setup takes").await;
+    assert_eq!(run(&server, &team, &job).await["status"], "failed");
+    let browser = Browser::signed_in(&server, &team).await;
+    let settings = format!("/p/{}/settings", team.project.id);
+    let page = browser.get(&settings).await.body;
+    assert!(
+        page.contains("<code>examples/run.js</code>") && page.contains("<code>examples/**</code>"),
+        "{page}"
+    );
+    let allow_paths = Some(vec!["examples/**".to_owned()]);
+    update(&server, &team, ProjectChange { allow_paths, ..ProjectChange::default() }).await;
+    assert!(!browser.get(&settings).await.body.contains("<code>examples/run.js</code>"));
 }
 
 #[test]

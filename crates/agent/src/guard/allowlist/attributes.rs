@@ -1,192 +1,43 @@
 //! The tags and attributes of HTML that only say how text looks.
 
-use pages::{Attribute, AttributeValue as Value, Element};
+use pages::{Attribute, AttributeValue as Value, Element, WordList};
 
-use super::{Judge, Verdict, refused, short};
+use super::{Judge, Verdict, refused, short, strictest};
 
-const TAGS: &[&str] = &[
-    "",
-    "a",
-    "abbr",
-    "address",
-    "article",
-    "aside",
-    "b",
-    "bdi",
-    "blockquote",
-    "br",
-    "caption",
-    "center",
-    "cite",
-    "code",
-    "col",
-    "colgroup",
-    "dd",
-    "del",
-    "details",
-    "dfn",
-    "div",
-    "dl",
-    "dt",
-    "em",
-    "figcaption",
-    "figure",
-    "footer",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "header",
-    "hr",
-    "i",
-    "img",
-    "ins",
-    "kbd",
-    "li",
-    "main",
-    "mark",
-    "nav",
-    "ol",
-    "p",
-    "picture",
-    "pre",
-    "q",
-    "s",
-    "samp",
-    "section",
-    "small",
-    "source",
-    "span",
-    "strike",
-    "strong",
-    "sub",
-    "summary",
-    "sup",
-    "table",
-    "tbody",
-    "td",
-    "tfoot",
-    "th",
-    "thead",
-    "time",
-    "tr",
-    "tt",
-    "u",
-    "ul",
-    "var",
-    "wbr",
-];
+const TAGS: WordList = WordList(
+    "a abbr address article aside b bdi blockquote br caption center cite code col colgroup dd del details \
+     dfn div dl dt em figcaption figure footer h1 h2 h3 h4 h5 h6 header hr i img ins kbd li main mark nav ol \
+     p picture pre q s samp section small source span strike strong sub summary sup table tbody td tfoot th \
+     thead time tr tt u ul var wbr",
+);
 /// Attributes with words for a value.
-const WORDS: &[&str] = &[
-    "align",
-    "alt",
-    "aria-label",
-    "border",
-    "cellpadding",
-    "cellspacing",
-    "class",
-    "classname",
-    "colspan",
-    "datetime",
-    "dir",
-    "frameborder",
-    "height",
-    "id",
-    "lang",
-    "loading",
-    "media",
-    "name",
-    "open",
-    "rel",
-    "role",
-    "rowspan",
-    "scope",
-    "sizes",
-    "span",
-    "start",
-    "tabindex",
-    "target",
-    "title",
-    "type",
-    "valign",
-    "value",
-    "width",
-    "data-preview",
-    "decoding",
-    "cite",
-    "summary",
-    "axis",
-    "abbr",
-    "headers",
-    "reversed",
-    "download",
-    "key",
-];
+const WORDS: WordList = WordList(
+    "align alt aria-label border cellpadding cellspacing class classname colspan datetime dir frameborder \
+     height id lang loading media name open rel role rowspan scope sizes span start tabindex target title \
+     type valign value width data-preview decoding cite summary axis abbr headers reversed download key",
+);
 /// Parts of a class's name that hide what has it.
-const HIDES: &[&str] = &[
-    "hidden",
-    "sr-only",
-    "sronly",
-    "screen-reader",
-    "invisible",
-    "d-none",
-    "opacity-0",
-    "text-transparent",
-    "visually",
-    "offscreen",
-    "collapse",
-    "noscreen",
-    "print-only",
-    "display-none",
-    "hide",
-];
+const HIDES: WordList = WordList(
+    "hidden sr-only sronly screen-reader invisible d-none opacity-0 text-transparent visually offscreen \
+     collapse noscreen print-only display-none hide",
+);
+/// How names of attributes begin that scripts, frames and addresses are made of.
+const STRONG: WordList = WordList(
+    "on hx- x- v- : @ # data-hx src href action form xlink style is slot hidden aria-hidden data-src background poster ping content http",
+);
 /// What a style may set.
-const STYLES: &[&str] = &[
-    "text-align",
-    "width",
-    "max-width",
-    "min-width",
-    "height",
-    "max-height",
-    "min-height",
-    "vertical-align",
-    "float",
-    "font-weight",
-    "font-style",
-    "white-space",
-    "word-break",
-    "border-collapse",
-    "list-style-type",
-    "padding",
-    "padding-left",
-    "padding-right",
-    "padding-top",
-    "padding-bottom",
-    "border-radius",
-    "margin-top",
-    "margin-bottom",
-    "margin-left",
-    "margin-right",
-    "margin",
-];
+const STYLES: WordList = WordList(
+    "text-align width max-width min-width height max-height min-height vertical-align float font-weight \
+     font-style white-space word-break border-collapse list-style-type padding padding-left padding-right \
+     padding-top padding-bottom border-radius margin-top margin-bottom margin-left margin-right margin",
+);
 
 pub(super) fn judge(judge: &Judge<'_, '_>, element: &Element) -> Verdict {
     let name = element.name.as_str();
-    if !TAGS.contains(&name) {
+    if !name.is_empty() && !TAGS.contains(name) {
         return refused(format!("adds the tag `{}`, which is not one of those for text", short(name)));
     }
-    let verdicts = element.attributes.iter().map(|attribute| self::attribute(judge, name, attribute));
-    let mut noted = Verdict::Passes;
-    for verdict in verdicts {
-        match verdict {
-            Verdict::Passes => {}
-            Verdict::Noted(what) => noted = Verdict::Noted(what),
-            refused => return refused,
-        }
-    }
-    noted
+    strictest(element.attributes.iter().map(|attribute| self::attribute(judge, name, attribute)))
 }
 
 fn attribute(judge: &Judge<'_, '_>, tag: &str, attribute: &Attribute) -> Verdict {
@@ -217,7 +68,7 @@ fn attribute(judge: &Judge<'_, '_>, tag: &str, attribute: &Attribute) -> Verdict
         "style" if is_plain_style(value) => Verdict::Passes,
         "style" => refused("adds a style that could hide text or load something"),
         "type" if tag == "img" => no(),
-        _ if WORDS.contains(&name.as_str()) && is_words(value) => Verdict::Passes,
+        _ if WORDS.contains(&name) && is_words(value) => Verdict::Passes,
         _ if is_harmless(&name)
             && is_words(value)
             && judge.vocabulary().is_some_and(|docs| docs.has_attribute(&name)) =>
@@ -230,42 +81,12 @@ fn attribute(judge: &Judge<'_, '_>, tag: &str, attribute: &Attribute) -> Verdict
 
 /// Whether an attribute that the docs use may have another value: none that a script or a frame is made of.
 fn is_harmless(name: &str) -> bool {
-    let strong = [
-        "on",
-        "hx-",
-        "x-",
-        "v-",
-        ":",
-        "@",
-        "#",
-        "data-hx",
-        "src",
-        "href",
-        "action",
-        "form",
-        "xlink",
-        "style",
-        "is",
-        "slot",
-        "hidden",
-        "aria-hidden",
-        "data-src",
-        "background",
-        "poster",
-        "ping",
-        "content",
-        "http",
-    ];
-    !strong.iter().any(|start| name.starts_with(start))
+    !STRONG.iter().any(|start| name.starts_with(start))
 }
 
 fn sources(judge: &Judge<'_, '_>, value: &str) -> Verdict {
-    let mut addresses = value.split(',').filter_map(|part| part.split_whitespace().next());
-    let refused = addresses.find_map(|address| match judge.image(address) {
-        Verdict::Refused(rule, what) => Some(Verdict::Refused(rule, what)),
-        _ => None,
-    });
-    refused.unwrap_or(Verdict::Passes)
+    let addresses = value.split(',').filter_map(|part| part.split_whitespace().next());
+    strictest(addresses.map(|address| judge.image(address)))
 }
 
 /// Whether a value is words, and no address or code.
@@ -292,6 +113,6 @@ fn is_plain_style(style: &str) -> bool {
             && value.trim_start_matches('0').starts_with(|c: char| !c.is_ascii_digit() && c != '.')
             && value.starts_with('0')
             || value == "0" && (name.ends_with("width") || name.ends_with("height"));
-        STYLES.contains(&name.as_str()) && plain && !is_nothing
+        STYLES.contains(&name) && plain && !is_nothing
     })
 }

@@ -1,41 +1,17 @@
 //! Components: those that the docs use already, with props that are used there.
 
-use pages::{Attribute, AttributeValue as Value, Element};
+use pages::{Attribute, AttributeValue as Value, Element, WordList};
 
-use super::{Judge, Verdict, attributes, refused, short};
+use super::{Judge, Verdict, attributes, refused, short, strictest};
 
 /// Props that decide what is run or what a component becomes.
-const POWERFUL: &[&str] = &[
-    "as",
-    "is",
-    "component",
-    "dangerouslysetinnerhtml",
-    "innerhtml",
-    "srcdoc",
-    "html",
-    "script",
-    "code",
-    "template",
-    "render",
-    "element",
-    "tag",
-    "set:html",
-    "for",
-    "audience",
-    "only",
-    "unless",
-    "when",
-    "if",
-    "visible",
-    "hidden",
-    "show",
-    "hide",
-];
+const POWERFUL: WordList = WordList(
+    "as is component dangerouslysetinnerhtml innerhtml srcdoc html script code template render element tag \
+     set:html for audience only unless when if visible hidden show hide",
+);
 /// Parts of names of components that take something in, or send readers on.
-const STRONG: &[&str] = &[
-    "redirect", "navigate", "include", "readfile", "rawhtml", "iframe", "script", "embed", "snippet",
-    "import",
-];
+const STRONG: WordList =
+    WordList("redirect navigate include readfile rawhtml iframe script embed snippet import");
 
 pub(super) fn judge(judge: &Judge<'_, '_>, element: &Element) -> Verdict {
     let name = element.name.as_str();
@@ -53,15 +29,7 @@ pub(super) fn judge(judge: &Judge<'_, '_>, element: &Element) -> Verdict {
     if is_strong && element.attributes.iter().any(|prop| !docs.has_prop_value(name, prop)) {
         return refused(format!("gives the component `{}` what the docs do not", short(name)));
     }
-    let mut noted = Verdict::Passes;
-    for attribute in &element.attributes {
-        match prop(judge, name, attribute) {
-            Verdict::Passes => {}
-            Verdict::Noted(what) => noted = Verdict::Noted(what),
-            refused => return refused,
-        }
-    }
-    noted
+    strictest(element.attributes.iter().map(|attribute| prop(judge, name, attribute)))
 }
 
 fn prop(judge: &Judge<'_, '_>, component: &str, attribute: &Attribute) -> Verdict {
@@ -71,7 +39,7 @@ fn prop(judge: &Judge<'_, '_>, component: &str, attribute: &Attribute) -> Verdic
         return Verdict::Passes;
     }
     let lower = name.to_ascii_lowercase();
-    let is_powerful = POWERFUL.contains(&lower.as_str())
+    let is_powerful = POWERFUL.contains(&lower)
         || lower.starts_with("on")
         || lower.starts_with(['v', ':', '@', '#']) && name.contains(['-', ':', '@', '#']);
     let is_spread = name.is_empty() && matches!(attribute.value, Value::Expression(_));
@@ -87,12 +55,7 @@ fn prop(judge: &Judge<'_, '_>, component: &str, attribute: &Attribute) -> Verdic
         Value::Text(text) => text_prop(judge, &lower, text),
         Value::Expression(code) => match strings(code) {
             Some(all) => {
-                let verdicts =
-                    all.into_iter().map(|(key, text)| text_prop(judge, key.unwrap_or(&lower), text));
-                verdicts
-                    .into_iter()
-                    .find(|verdict| matches!(verdict, Verdict::Refused(..)))
-                    .unwrap_or(Verdict::Passes)
+                strictest(all.into_iter().map(|(key, text)| text_prop(judge, key.unwrap_or(&lower), text)))
             }
             None => refused(format!(
                 "gives the component `{}` an expression that the docs do not",
@@ -109,9 +72,9 @@ fn text_prop(judge: &Judge<'_, '_>, name: &str, value: &str) -> Verdict {
     if attributes::is_words(value) { Verdict::Passes } else { judge.image(value) }
 }
 
-/// Whether braces hold a plain string, number or truth.
-pub(super) fn is_literal(code: &str) -> bool {
-    literal(code).is_some()
+/// Whether braces hold a plain string, number or truth that is no code to a component around it.
+pub(super) fn is_text(code: &str) -> bool {
+    literal(code).is_some() && (code.len() <= MAX_SIGNS || !code.contains(['(', '=']))
 }
 
 /// The text of a plain value in braces; empty for a list or an object.
@@ -124,6 +87,8 @@ pub(super) fn literal(code: &str) -> Option<&str> {
 }
 
 const MAX_DEPTH: usize = 16;
+/// So short, signs in braces are there to be shown: `{"("}`.
+const MAX_SIGNS: usize = 8;
 
 /// A string, and the key that it is the value of.
 type Keyed<'a> = (Option<&'a str>, &'a str);
@@ -180,7 +145,7 @@ fn list<'a>(
             let name = text[..end].trim().trim_matches(['"', '\'']);
             let is_name =
                 !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-');
-            if !is_name || POWERFUL.contains(&name.to_lowercase().as_str()) {
+            if !is_name || POWERFUL.contains(&name.to_lowercase()) {
                 return None;
             }
             (key, text) = (Some(name), &text[end + 1..]);

@@ -6,9 +6,8 @@ use std::collections::HashMap;
 use pages::{ConstructKind, DataEntry, FileKind, constructs};
 
 use super::super::added::Place;
-use super::super::data_only::script;
 use super::super::{Finding, Rule};
-use super::{Judge, Verdict, attributes, redirects};
+use super::{Judge, Verdict, attributes, redirects, script};
 
 const MORE: &str = "changes more of this file than its navigation and its redirects; change the rest by hand";
 const WRONG_PAGE: &str = "adds an entry to the navigation that is no page of the repository";
@@ -56,8 +55,7 @@ fn wrong(kind: FileKind, before: &str, after: &str, judge: &Judge<'_, '_>) -> Op
     if kind == FileKind::RedirectsFile {
         return None;
     }
-    let (old, new) = (entries(kind, before)?, entries(kind, after));
-    let Some(new) = new else { return Some(MORE) };
+    let (Some(old), Some(new)) = (entries(kind, before), entries(kind, after)) else { return Some(MORE) };
     changed(&old, &new).find_map(|(entry, is_added)| change(kind, entry, is_added, judge))
 }
 
@@ -123,7 +121,7 @@ fn change(kind: FileKind, entry: &DataEntry, is_added: bool, judge: &Judge<'_, '
 }
 
 fn is_link(judge: &Judge<'_, '_>, value: &str, is_added: bool) -> Option<&'static str> {
-    let is_fine = !is_added || matches!(judge.link(value), Verdict::Passes | Verdict::Noted(_));
+    let is_fine = !is_added || matches!(judge.link(value), Verdict::Passes | Verdict::Noted(..));
     (!is_fine).then_some(MORE)
 }
 

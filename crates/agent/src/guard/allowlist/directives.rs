@@ -1,172 +1,29 @@
 //! Directives, roles and settings of a page: boxes that every generator knows, and what the docs use already.
 
-use pages::FileKind;
+use pages::{FileKind, WordList};
 
 use super::{Judge, Verdict, attributes, refused, short};
 
 /// Boxes that every generator knows.
-const BOXES: &[&str] = &[
-    "",
-    "note",
-    "tip",
-    "info",
-    "warning",
-    "danger",
-    "caution",
-    "important",
-    "details",
-    "question",
-    "example",
-    "abstract",
-    "success",
-    "failure",
-    "bug",
-    "quote",
-    "hint",
-    "attention",
-    "seealso",
-    "error",
-    "summary",
-    "todo",
-    "admonition",
-    "toctree",
-    "topic",
-    "table",
-    "list-table",
-    "glossary",
-    "contents",
-    "index",
-    "currentmodule",
-    "math",
-    "epigraph",
-    "centered",
-    "hlist",
-    "sidebar",
-    "caption",
-    "versionadded",
-    "description",
-    "keywords",
-    "author",
-    "revdate",
-    "navtitle",
-    "title",
-    "versionchanged",
-    "deprecated",
-    "rubric",
-];
+const BOXES: WordList = WordList(
+    "=== code-block code sourcecode note tip info warning danger caution important details question example abstract success failure bug \
+     quote hint attention seealso error summary todo admonition toctree topic table list-table glossary \
+     contents index currentmodule math epigraph centered hlist sidebar caption versionadded description \
+     keywords author revdate navtitle title versionchanged deprecated rubric",
+);
 /// Roles that refer to another part of the docs.
-const REFERENCES: &[&str] = &[
-    "ref",
-    "doc",
-    "term",
-    "meth",
-    "func",
-    "mod",
-    "attr",
-    "exc",
-    "data",
-    "obj",
-    "numref",
-    "option",
-    "envvar",
-    "const",
-    "pep",
-    "rfc",
-    "command",
-    "kbd",
-    "samp",
-    "file",
-    "program",
-    "code",
-    "math",
-    "abbr",
-    "menuselection",
-    "mimetype",
-    "strong",
-    "emphasis",
-    "literal",
-    "title",
-    "manpage",
-    "dfn",
-    "regexp",
-    "class",
-    "samp",
-    "file",
-    "program",
-    "code",
-    "math",
-    "abbr",
-    "menuselection",
-    "mimetype",
-    "strong",
-    "emphasis",
-    "literal",
-    "title",
-    "manpage",
-    "dfn",
-    "regexp",
-    "class",
-    "guilabel",
-    "sup",
-    "sub",
-];
+const REFERENCES: WordList = WordList(
+    "ref doc term meth func mod attr exc data obj numref option envvar const pep rfc command kbd samp file \
+     program code math abbr menuselection mimetype strong emphasis literal title manpage dfn regexp class \
+     guilabel sup sub",
+);
 /// Parts of names that run something, or take something in.
-const POWERFUL: &[&str] = &[
-    "raw",
-    "html",
-    "eval",
-    "exec",
-    "include",
-    "cell",
-    "run",
-    "plot",
-    "program",
-    "command",
-    "script",
-    "iframe",
-    "embed",
-    "url",
-    "file",
-    "src",
-    "docinfo",
-    "stylesheet",
-    "imagesdir",
-    "server",
-    "kroki",
-    "role",
-    "auto",
-    "csv",
-    "meta",
-    "ifconfig",
-    "only",
-    "replace",
-    "unicode",
-    "class",
-    "container",
-    "default-",
-    "highlighter",
-    "stem",
-    "linkcss",
-    "iconsdir",
-    "uri",
-    "download",
-    "graphviz",
-    "mermaid",
-    "uml",
-    "jupyter",
-    "ipython",
-    "doctest",
-    "testcode",
-    "style",
-    "video",
-    "youtube",
-    "figure",
-    "image",
-    "target",
-    "literalinclude",
-    "substitutions",
-    "hidden",
-];
+const POWERFUL: WordList = WordList(
+    "raw html eval exec include cell run plot program command script iframe embed url file src docinfo \
+     stylesheet imagesdir server kroki role auto csv meta ifconfig only replace unicode class container \
+     default- highlighter stem linkcss iconsdir uri download graphviz mermaid uml jupyter ipython doctest \
+     testcode style video youtube figure image target literalinclude substitutions hidden",
+);
 
 pub(super) fn judge(judge: &Judge<'_, '_>, kind: FileKind, name: &str, arguments: &str) -> Verdict {
     let plain = name.trim_matches(['.', ' ', ':', '{', '}', '`', '|']);
@@ -187,8 +44,8 @@ pub(super) fn judge(judge: &Judge<'_, '_>, kind: FileKind, name: &str, arguments
     let is_reference =
         name.ends_with('`') && matches!(lower.rsplit(':').next(), Some("class" | "file" | "autolink"));
     let is_reference = is_reference
-        || name.ends_with(['`', '>']) && REFERENCES.contains(&lower.rsplit(':').next().unwrap_or_default());
-    let is_box = is_reference || BOXES.contains(&lower.as_str());
+        || name.ends_with(['`', '>']) && REFERENCES.contains(lower.rsplit(':').next().unwrap_or_default());
+    let is_box = is_reference || lower.is_empty() || BOXES.contains(&lower);
     if is_plain && (is_box || is_known() && (!is_powerful || is_reference)) {
         return Verdict::Passes;
     }

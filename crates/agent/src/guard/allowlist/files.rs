@@ -1,66 +1,25 @@
 //! Which files an editor of docs may change: pages in the docs folder, and data about them that is known.
 
-use pages::{FileKind, FilesError};
+use pages::{FileKind, FilesError, WordList};
 
 use super::super::added::Place;
-use super::super::paths::{fold, is_instruction};
+use super::super::names::{fold, is_wanted_instruction};
 use super::super::{Change, Finding, Policy, Rule};
 
 /// The larger an image, the less it is compared.
 const MAX_IMAGE_BYTES: usize = 16 * 1024 * 1024;
+const NO_PAGE: &str = "it is no page, and no navigation or redirects of a known kind";
 /// Pages of a code host, for people.
 const HOST_FOLDERS: &[&str] =
     &[".github", ".github/issue_template", ".github/pull_request_template", ".github/discussion_template"];
 /// Pages whose names are written in capitals.
-const CAPITALS: &[&str] = &[
-    "readme",
-    "changelog",
-    "contributing",
-    "security",
-    "code_of_conduct",
-    "support",
-    "install",
-    "upgrading",
-    "upgrade",
-    "migration",
-    "migrating",
-    "history",
-    "faq",
-    "summary",
-    "authors",
-    "governance",
-    "roadmap",
-    "releasing",
-    "release",
-    "releases",
-    "news",
-    "changes",
-    "usage",
-    "api",
-    "todo",
-    "index",
-    "glossary",
-    "troubleshooting",
-    "development",
-    "hacking",
-    "building",
-    "quickstart",
-    "tutorial",
-    "cli",
-    "notice",
-    "credits",
-    "maintainers",
-    "contributors",
-    "about",
-    "guide",
-    "overview",
-    "docs",
-    "documentation",
-    "getting_started",
-    "design",
-    "architecture",
-    "license",
-];
+const CAPITALS: WordList = WordList(
+    "readme changelog contributing security code_of_conduct support install upgrading upgrade migration \
+     migrating history faq summary authors governance roadmap releasing release releases news changes usage \
+     api todo index glossary troubleshooting development hacking building quickstart tutorial cli notice \
+     credits maintainers contributors about guide overview docs documentation getting_started design \
+     architecture license",
+);
 
 pub(super) fn judge<'a>(change: &Change<'a>, policy: &Policy<'_>, found: &mut Vec<Finding<'a>>) {
     for (path, bytes) in change.edits.iter().filter(|(path, _)| !policy.allow.permits(path)) {
@@ -72,11 +31,11 @@ pub(super) fn judge<'a>(change: &Change<'a>, policy: &Policy<'_>, found: &mut Ve
     }
 }
 
-fn refusal(
-    change: &Change<'_>,
+/// Why a file may not be changed, as far as its path tells. Nothing for images and text files: it depends on more.
+pub(in crate::guard) fn refusal_of_path(
     docs_path: Option<&str>,
+    asked: &str,
     path: &str,
-    bytes: Option<&[u8]>,
 ) -> Option<&'static str> {
     let folded = fold(path);
     let (folder, name) = folded.rsplit_once('/').unwrap_or(("", &folded));
@@ -87,8 +46,10 @@ fn refusal(
     {
         return Some("its path is not one of the repository");
     }
-    if is_instruction(path, change.asked.as_str()) {
-        return Some("it tells agents what to do, which nobody asked for");
+    match is_wanted_instruction(path, asked) {
+        Some(true) if kind.is_page() || !name.trim_start_matches('.').contains('.') => return None,
+        Some(false) => return Some("it tells agents what to do, which nobody asked for"),
+        _ => {}
     }
     let is_hidden = folded.split('/').any(|part| part.starts_with('.'))
         && !(HOST_FOLDERS.contains(&folder) && kind.is_page() && !name.starts_with('.'));
@@ -98,29 +59,61 @@ fn refusal(
     if folded.split('/').any(|part| matches!(part, "node_modules" | "bower_components" | "__pycache__")) {
         return Some("it is of a package");
     }
-    let stem = name.split('.').next().unwrap_or_default();
-    let is_notes = (stem.starts_with("readme") || stem.starts_with("changelog"))
-        && (kind.is_page() || matches!(kind, FileKind::Text) || !name.contains('.'));
-    if is_notes || kind.is_data() {
+    if is_notes(name, kind) || kind.is_data() {
         return None;
     }
     if kind.is_page() {
-        let is_outside = docs_path.is_some_and(|docs| !is_below(path, docs));
-        if is_outside {
-            return Some("it is outside the docs folder");
-        }
-        return (!is_named_like_a_page(path, stem))
-            .then_some("a page with a name in capitals is read by tools");
+        return match docs_path.is_some_and(|docs| !is_below(path, docs)) {
+            true => Some("it is outside the docs folder"),
+            false => (!is_named_like_a_page(path, stem_of(name)))
+                .then_some("a page with a name in capitals is read by tools"),
+        };
     }
-    match (kind, bytes) {
-        (FileKind::Image | FileKind::Svg | FileKind::Text, None) => None,
-        (FileKind::Text, Some(_)) if has_text_pages(change, path) && !is_list_of_packages(stem) => None,
-        (FileKind::Image | FileKind::Svg, Some(bytes)) if stood(change, bytes) => None,
-        (FileKind::Image | FileKind::Svg, Some(_)) => {
-            Some("an image can be moved or deleted, and not written")
-        }
-        _ => Some("it is no page, and no navigation or redirects of a known kind"),
+    (!matches!(kind, FileKind::Image | FileKind::Svg | FileKind::Text)).then_some(NO_PAGE)
+}
+
+fn refusal(
+    change: &Change<'_>,
+    docs_path: Option<&str>,
+    path: &str,
+    bytes: Option<&[u8]>,
+) -> Option<&'static str> {
+    if let Some(why) = refusal_of_path(docs_path, change.asked.as_str(), path) {
+        return Some(why);
     }
+    let folded = fold(path);
+    let name = folded.rsplit('/').next().unwrap_or_default();
+    let kind = FileKind::of(path);
+    let is_settings = matches!(
+        kind,
+        FileKind::Mintlify
+            | FileKind::MkDocs
+            | FileKind::Vercel
+            | FileKind::Netlify
+            | FileKind::RedirectsFile
+    );
+    if bytes.is_none() && (is_settings || is_list_of_packages(stem_of(name))) {
+        return Some("without it the site is built or served in another way");
+    }
+    match (kind, bytes?) {
+        (FileKind::Text, _) if is_notes(name, kind) => None,
+        (FileKind::Text, _) if has_text_pages(change, path) && !is_list_of_packages(stem_of(name)) => None,
+        (FileKind::Text, _) => Some(NO_PAGE),
+        (FileKind::Image | FileKind::Svg, bytes) if stood(change, bytes) => None,
+        (FileKind::Image | FileKind::Svg, _) => Some("an image can be moved or deleted, and not written"),
+        _ => None,
+    }
+}
+
+fn stem_of(name: &str) -> &str {
+    name.split('.').next().unwrap_or_default()
+}
+
+/// `README` and `CHANGELOG`, in whatever folder.
+fn is_notes(name: &str, kind: FileKind) -> bool {
+    let stem = stem_of(name);
+    (stem.starts_with("readme") || stem.starts_with("changelog"))
+        && (kind.is_page() || matches!(kind, FileKind::Text) || !name.contains('.'))
 }
 
 /// Whether the docs are of text files, as those of Django are: a folder above has an index of that kind.
@@ -142,10 +135,9 @@ fn is_named_like_a_page(path: &str, stem: &str) -> bool {
     let is_capital = own.len() > 1
         && own.chars().any(char::is_alphabetic)
         && !own.chars().any(|c| c.is_lowercase() || c.is_ascii_digit());
-    let words = |known: &&&str| {
-        stem == **known || stem.starts_with(**known) && !stem[known.len()..].starts_with(char::is_alphabetic)
-    };
-    !is_capital || CAPITALS.iter().find(words).is_some() || own.len() <= 3
+    let is_known =
+        |known: &str| stem.strip_prefix(known).is_some_and(|rest| !rest.starts_with(char::is_alphabetic));
+    !is_capital || CAPITALS.iter().any(is_known) || own.len() <= 3
 }
 
 fn is_below(path: &str, docs: &str) -> bool {

@@ -21,14 +21,18 @@ const FILLED_IN: &[(&str, &[&str])] = &[
     ("hugo.json", &["{{<", "{{%"]),
 ];
 
+/// Marks that mdBook, which needs no settings, fills in.
+const MDBOOK: [&str; 3] = ["{{#include", "{{#rustdoc_include", "{{#playground"];
+
 pub(super) struct Site {
     files: HashSet<String>,
     /// Paths of pages without ending and without `index`, from the root of the repository.
     pages: HashSet<String>,
     /// Marks that are filled in in all code, and those in code without a fence.
     filled_in: Vec<&'static str>,
-    /// Whether a backslash before an angle bracket makes it a character.
-    pub(super) knows_escapes: bool,
+    /// Whether the generator is known, and reads Markdown by the standard: a backslash before an angle bracket makes it
+    /// a character, and an empty line ends HTML.
+    pub(super) is_commonmark: bool,
     /// Or not known to be anything else.
     is_vitepress: bool,
 }
@@ -38,10 +42,19 @@ impl Site {
         let entries = change.base.list().ok()?;
         let base = entries.into_iter().filter(|entry| entry.kind == Kind::File).map(|entry| entry.path);
         let mut files: HashSet<String> = base.collect();
-        let filled_in = files.iter().flat_map(|file| filled_in(file, change.base)).copied().collect();
-        let is_mkdocs = files.iter().any(|file| FileKind::of(file) == FileKind::MkDocs);
-        let knows_escapes =
-            !is_mkdocs && files.iter().any(|file| is_settings(file) || file.contains(".vitepress/"));
+        let mut filled_in: Vec<_> =
+            files.iter().flat_map(|file| filled_in(file, change.base)).copied().collect();
+        let may_be_mdbook = |file: &String| file.ends_with("SUMMARY.md");
+        if !files.iter().any(|file| is_settings(file)) || files.iter().any(may_be_mdbook) {
+            filled_in.extend(MDBOOK);
+        }
+        // Python-Markdown and Jekyll's kramdown have standards of their own.
+        let is_other = |file: &String| {
+            FileKind::of(file) == FileKind::MkDocs
+                || file.rsplit('/').next().is_some_and(|name| name.starts_with("_config.y"))
+        };
+        let is_commonmark = !files.iter().any(is_other)
+            && files.iter().any(|file| is_settings(file) || file.contains(".vitepress/"));
         let is_vitepress =
             files.iter().any(|file| file.contains(".vitepress/") || file.contains(".vuepress/"))
                 || !files.iter().any(|file| is_settings(file));
@@ -56,7 +69,7 @@ impl Site {
             .filter(|file| super::is_read(FileKind::of(file)) && !FileKind::of(file).is_data())
             .map(|file| place(file).to_owned())
             .collect();
-        Some(Self { files, pages, filled_in, is_vitepress, knows_escapes })
+        Some(Self { files, pages, filled_in, is_vitepress, is_commonmark })
     }
 
     /// Whether the generator fills in a mark that stands in code.

@@ -57,7 +57,11 @@ impl Vocabulary {
         let mut left = MAX_TREE_BYTES;
         for entry in base.list().ok()? {
             let kind = FileKind::of(&entry.path);
-            if entry.kind != Kind::File || !super::is_read(kind) || is_foreign(&entry.path) {
+            if entry.kind != Kind::File
+                || kind == FileKind::Html
+                || !super::is_read(kind)
+                || is_foreign(&entry.path)
+            {
                 continue;
             }
             // What cannot be read is not known, and what is not known is refused.

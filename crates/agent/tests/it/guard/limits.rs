@@ -44,6 +44,7 @@ proptest! {
 /// five tries, because they are busy.
 #[test]
 fn time_is_linear() {
+    let mut slow = Vec::new();
     for unit in [
         "plain words of a page\n",
         "src=\"",
@@ -103,8 +104,14 @@ fn time_is_linear() {
             start.elapsed()
         };
         let linear = |_| time(PAGE) < time(PAGE / 4).max(Duration::from_millis(20)) * 10;
-        assert!((0..5).any(linear), "{unit:?}: {PAGE} bytes take over 10 times as long as a quarter of them");
+        if !(0..5).any(linear) {
+            slow.push(unit);
+        }
     }
+    assert!(
+        slow.is_empty(),
+        "{PAGE} bytes of these take over 10 times as long as a quarter of them: {slow:?}"
+    );
 }
 
 /// The same for the number of pages: a prompt can change every one of thousands.

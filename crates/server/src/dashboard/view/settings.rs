@@ -3,6 +3,7 @@
 use askama::Template;
 
 use super::{Section, Shell};
+use crate::RefusedFile;
 
 /// `/p/{projectId}/settings`
 #[derive(Template)]
@@ -71,6 +72,8 @@ pub(crate) struct JobsForm {
     pub(crate) models: Vec<ModelChoice>,
     /// Globs, one a line.
     pub(crate) allow_paths: String,
+    /// Of recent jobs.
+    pub(crate) refused: Vec<RefusedFile>,
     /// Tokens a month, as the operator has set them.
     pub(crate) budget: Option<u64>,
 }

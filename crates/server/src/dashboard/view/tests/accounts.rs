@@ -2,6 +2,7 @@
 
 use super::super::*;
 use super::samples::{outside, say, shell, when};
+use crate::RefusedFile;
 use askama::Template;
 
 pub(super) fn pages(text: &str) -> Vec<(&'static str, String)> {
@@ -149,6 +150,11 @@ fn settings(text: &str) -> Settings {
         jobs: JobsForm {
             models: vec![choice("offline", true), choice("sonnet", false)],
             allow_paths: say(text, ".github/workflows/*.yml"),
+            refused: vec![RefusedFile {
+                path: say(text, "docs/examples/run.js"),
+                why: "it is no page",
+                glob: say(text, "docs/examples/**"),
+            }],
             budget: Some(50_000_000),
         },
         readers: ReadersForm { sites: say(text, "https://docs.kettle.example"), human_reads: "both".into() },

@@ -1,10 +1,10 @@
 //! Pages whose front matter sends their readers to another host, without a word and before they see the page.
 
 use super::added::{Added, Text};
-use super::paths::names_whole;
 use super::stood::is_page;
 use super::unescape::unescape;
 use super::{Finding, Rule, front, url};
+use crate::guard::names::names_whole;
 use crate::pattern::pattern;
 
 pub(super) fn judge<'a>(added: &Added<'a>, asked: &str, found: &mut Vec<Finding<'a>>) {

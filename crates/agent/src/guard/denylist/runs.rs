@@ -7,7 +7,6 @@ use regex::{Match, Regex};
 
 use super::code::calls;
 use super::markup::{Markup, may_load};
-use super::sources::modules;
 use super::tags::{self, Tags};
 use super::unescape::unescape;
 use super::{directives, front};
@@ -41,10 +40,6 @@ pub(super) fn running(path: &str, markup: &Markup) -> Vec<Running> {
         Running { kind, at, what, loads: None }
     }));
     if may_run(path) {
-        all.extend(modules(text).map(|(at, what)| {
-            let (kind, what) = ("import".to_owned(), what.to_owned());
-            Running { kind, at, what, loads: None }
-        }));
         let page = Page { text, tags: Tags::of(text), hash: OnceCell::new() };
         all.extend(found(tag(), text).map(|found| in_tag(path, &page, found)));
         all.extend(handlers(&page));
@@ -258,8 +253,7 @@ mod tests {
         check("{ {}, fetch('x') }\n\nThe window.\n", &["expression", "fetch"]);
         check("{\"}\",\nfetch('x') }", &["expression", "fetch"]);
         check("The {name} of the process. It has a window.\nAnd a document.", &[]);
-        check("import x from 'https://e.example/x.js'", &["import"]);
-        check("import { execSync } from 'node:child_process'", &["expression", "import", "process"]);
+        check("import { execSync } from 'node:child_process'", &["expression", "process"]);
         check("<a href=\"java&#9;script:x\">[x](&#106;avascript:x)", &["javascript", "javascript"]);
         check("Plain words on pages = 'x' of {a: b}, based on size = 3.", &[]);
     }

@@ -5,15 +5,13 @@
 
 use std::collections::HashSet;
 
-use super::is_harmless;
-
 /// Deeper lists are nobody's navigation.
 const MAX_DEPTH: usize = 48;
 /// What a script that is new may be around its data.
 const PLAIN: &[&str] = &["[]", "module.exports = []", "export default []"];
 
 /// Whether only data was changed between `before` and `after`. A script that takes more to read is refused.
-pub(in crate::guard) fn is_data(before: &str, after: &str) -> bool {
+pub(super) fn is_data(before: &str, after: &str) -> bool {
     let Some(new) = Script::read(after) else { return false };
     let old = Script::read(before).unwrap_or_default();
     let is_same = match before.trim().is_empty() {
@@ -206,6 +204,13 @@ fn is_simple(token: &str) -> bool {
 /// Whether a string says what it seems to say.
 fn is_plain(value: &str) -> bool {
     !value.replace("\\'", "").replace("\\\"", "").contains('\\') && is_harmless(value)
+}
+
+/// Titles are shown as they are, markup and all, and so are addresses.
+fn is_harmless(text: &str) -> bool {
+    let solid = text.chars().filter(|c| !c.is_whitespace() && !c.is_control());
+    let solid: String = solid.flat_map(char::to_lowercase).collect();
+    !solid.contains('<') && !solid.contains("script:") && !solid.contains("data:")
 }
 
 #[cfg(test)]

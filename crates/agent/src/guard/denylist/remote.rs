@@ -13,6 +13,7 @@ use super::markup::{Embed, Kind, Markup, Shown, may_load};
 use super::unescape::unescape;
 use super::url::{self, Load};
 use super::{Change, Finding, MAX_TREE_BYTES, Rule};
+use crate::guard::allowlist::names_host;
 use crate::pattern::pattern;
 
 /// So many of a kind are told of one file; nobody reads more.
@@ -20,8 +21,8 @@ const MAX_TOLD: usize = 20;
 
 pub(super) fn judge<'a>(
     change: &Change<'a>,
-    added: &Added<'a>,
     shown: &Shown<'_, 'a>,
+    added: &Added<'a>,
     found: &mut Vec<Finding<'a>>,
 ) {
     let loaded = shown.before.values().flat_map(|markup| &markup.embeds);
@@ -32,16 +33,6 @@ pub(super) fn judge<'a>(
         let new = markup.embeds.iter().filter(|e| !loaded.contains(&(e.kind, e.address.as_str())));
         found.extend(new.filter_map(|embed| judge_embed(text, embed, &asked, &mut hosts)).take(MAX_TOLD));
         judge_links(text, markup, added, &asked, found);
-    }
-    judge_words(change, added, found);
-}
-
-/// The title, the summary and the names of files.
-pub(super) fn judge_words<'a>(change: &Change<'a>, added: &Added<'a>, found: &mut Vec<Finding<'a>>) {
-    let asked = change.asked.as_str().to_lowercase();
-    for text in added.texts.iter().filter(|text| text.path().is_none()) {
-        let markup = Markup { visible: text.text.to_string(), ..Markup::default() };
-        judge_links(text, &markup, added, &asked, found);
     }
 }
 
@@ -67,17 +58,6 @@ fn judge_embed<'a>(
     };
     let line = Some(text.line_of(embed.at));
     Some(Finding { rule: Rule::Remote, place: text.place, line, what, fatal: true })
-}
-
-/// Whether the words of a person name this host, and not one that it is a part of.
-pub(super) fn names_host(asked: &str, host: &str) -> bool {
-    let part = |c: char| c.is_alphanumeric() || c == '-' || c == '.';
-    asked.match_indices(host).any(|(at, _)| {
-        let behind = &asked[at + host.len()..];
-        let goes_on = behind.starts_with(|c: char| c.is_alphanumeric() || c == '-')
-            || behind.starts_with('.') && behind[1..].starts_with(char::is_alphanumeric);
-        !asked[..at].ends_with(part) && !goes_on
-    })
 }
 
 /// The hosts that the tree loads from; it is read at most once, and only when something new is loaded.
@@ -154,17 +134,3 @@ fn carried(load: Load) -> (&'static str, bool) {
 }
 
 pattern!(link, r"(?i)(?:\b(?:https?|ftp|wss?):|\(|\x22|'|<|=)(?:\\|/|&#?\w{1,8};){2}[^\s<>\x22'`)\]}]{2,}",);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_host_is_named_whole() {
-        assert!(names_host("use the logo on https://cdn.acme.dev/x.png", "cdn.acme.dev"));
-        assert!(names_host("from acme.dev.", "acme.dev"));
-        assert!(!names_host("from cdn.acme.dev", "acme.dev"));
-        assert!(!names_host("from acme.dev.evil.example", "acme.dev"));
-        assert!(!names_host("from acme.device", "acme.dev"));
-    }
-}

@@ -1,0 +1,79 @@
+//! What stands behind the fence of a code block: its language, and words on how it looks or what is done with it.
+
+use crate::WordList;
+
+/// Languages of programs and of plain data.
+const LANGUAGES: WordList = WordList(
+    "abap actionscript ada apache applescript arduino asm astro awk bash bat batch blade c c# c++ clojure \
+     cmake cmd cobol coffeescript console conf config cpp crystal cs csharp css csv curl cypher d dart diff \
+     docker dockerfile dotenv edn elixir elm env erb erlang fish fortran fsharp gdscript gherkin git \
+     gitignore glsl go golang gradle graphql groovy haml handlebars haskell hbs hcl html http ignore ini java \
+     javascript jinja jinja2 jq js json json5 jsonc jsonl jsonnet jsx julia kotlin kt less liquid lisp log \
+     logs lua makefile make markdown markup matlab md mdx mongodb mysql nginx nim nix none nu nunjucks objc \
+     objective-c objectivec ocaml output pascal patch perl pgsql php plain plaintext plsql postgresql \
+     powershell prisma prolog promql proto protobuf ps1 pug puppet py pycon python python3 ql r raw rb regex \
+     requirements rest rs rst ruby rust sass scala scheme scss sh shell shellscript sol solidity sparql sql \
+     ssh svelte svg swift systemd tcl terminal terraform tex text textproto tf tmpl toml ts tsv tsx twig txt \
+     typescript vb vba verilog vhdl vim vue wasm wat xml yaml yml zig zsh ascii asciidoc adoc gitattributes \
+     hosts mermaid-source tree url uri properties bibtex latex mdc postcss stylus text/x-sh shell-session \
+     sh-session shellsession bash-session doscon pwsh ps gql http-request xhtml wgsl hlsl cuda mdoc cue rego \
+     starlark bazel bicep kdl just justfile po pot man groff diff-js diff-ts python-console python-repl",
+);
+
+/// Whether code is of a language of programs or plain data, with nothing but how it looks said of it. What is written
+/// in another language may be drawn, and what has another word may run.
+pub(super) fn is_shown_as_it_is(info: &str) -> bool {
+    let (language, rest) = split_info(info);
+    (language.is_empty() || LANGUAGES.contains(&language.to_ascii_lowercase()))
+        && rest.iter().all(|word| {
+            let name = word.split(['=', '{', '/', '"', '[', '0']).next().unwrap_or_default();
+            name.is_empty() || LOOKS.contains(&name.to_ascii_lowercase())
+        })
+}
+
+/// The language of a code block, and the words behind it with what they are given left out: `title=""`, `{0}`.
+pub fn split_info(info: &str) -> (&str, Vec<String>) {
+    let end = info.find([' ', '\t', '{', ',', ':', '=', '[']).unwrap_or(info.len());
+    let (language, rest) = info.split_at(end);
+    let (mut words, mut word, mut quote, mut braces) = (Vec::new(), String::new(), None, 0_usize);
+    for c in rest.chars() {
+        match (c, quote) {
+            ('"' | '\'', None) => {
+                quote = Some(c);
+                word.push('"');
+            }
+            (c, Some(open)) => {
+                if c == open {
+                    quote = None;
+                    word.push('"');
+                }
+            }
+            ('{', None) => {
+                braces += 1;
+                word.push('{');
+            }
+            ('}', None) => {
+                braces = braces.saturating_sub(1);
+                word.push('}');
+            }
+            (' ' | '\t' | ',', None) if braces == 0 => {
+                words.extend((!word.is_empty()).then(|| std::mem::take(&mut word)));
+            }
+            ('0'..='9' | ',' | '-' | ' ', None) if braces > 0 => {
+                if !word.ends_with('0') {
+                    word.push('0');
+                }
+            }
+            (c, None) => word.push(c),
+        }
+    }
+    words.extend((!word.is_empty()).then_some(word));
+    (language, words)
+}
+
+/// Words that say how code looks.
+const LOOKS: WordList = WordList(
+    "title showlinenumbers linenums hl_lines lines highlight wrap copy icon filename file name :line-numbers \
+     :no-line-numbers nocopy startline showlinenumber expandable theme focus caption ignore no_run \
+     should_panic compile_fail noplayground does_not_compile panics edition2 editable norun twoslash",
+);

@@ -1,0 +1,15 @@
+//! Lists of words that are written as text.
+
+/// Words with blanks between them.
+#[derive(Debug, Clone, Copy)]
+pub struct WordList(pub &'static str);
+
+impl WordList {
+    pub fn iter(self) -> impl Iterator<Item = &'static str> {
+        self.0.split_ascii_whitespace()
+    }
+
+    pub fn contains(self, word: &str) -> bool {
+        self.iter().any(|one| one == word)
+    }
+}
