@@ -29,7 +29,7 @@ async fn refused_files(report: &mut Report, admin: &Admin, project: &Project) {
                 project.name, file.path, file.why
             ),
             format!(
-                "if jobs shall: docwright project update {} --allow-path '{}'{}, with the globs that it has",
+                "to let jobs change it: docwright project update {} --allow-path '{}'{}; name the globs that are allowed already as well",
                 project.id, file.glob, report.again
             ),
         );

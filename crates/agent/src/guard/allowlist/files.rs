@@ -99,7 +99,7 @@ fn refusal(
         (FileKind::Text, _) if is_notes(name, kind) => None,
         (FileKind::Text, _) if has_text_pages(change, path) && !is_list_of_packages(stem_of(name)) => None,
         (FileKind::Text, _) => Some(NO_PAGE),
-        (FileKind::Image | FileKind::Svg, bytes) if stood(change, bytes) => None,
+        (FileKind::Image | FileKind::Svg, bytes) if is_moved(change, bytes) => None,
         (FileKind::Image | FileKind::Svg, _) => Some("an image can be moved or deleted, and not written"),
         _ => None,
     }
@@ -146,7 +146,7 @@ fn is_below(path: &str, docs: &str) -> bool {
 }
 
 /// Whether a touched file of the base had these very bytes: then the file was moved.
-fn stood(change: &Change<'_>, bytes: &[u8]) -> bool {
+fn is_moved(change: &Change<'_>, bytes: &[u8]) -> bool {
     change.edits.keys().any(|path| match change.base.read(path, MAX_IMAGE_BYTES) {
         Ok(old) => old == bytes,
         Err(FilesError::NotFound(_) | _) => false,

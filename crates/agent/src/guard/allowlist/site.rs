@@ -67,7 +67,7 @@ impl Site {
         let pages = files
             .iter()
             .filter(|file| super::is_read(FileKind::of(file)) && !FileKind::of(file).is_data())
-            .map(|file| place(file).to_owned())
+            .map(|file| page_path(file).to_owned())
             .collect();
         Some(Self { files, pages, filled_in, is_vitepress, is_commonmark })
     }
@@ -82,7 +82,7 @@ impl Site {
     pub(super) fn is_page(&self, path: &str) -> bool {
         let path =
             path.split(['#', '?']).next().unwrap_or_default().trim_matches('/').trim_start_matches("./");
-        let wanted = place(path);
+        let wanted = page_path(path);
         self.files.contains(path) && FileKind::of(path).is_page()
             || self.pages.iter().any(|page| is_below(page, wanted))
     }
@@ -93,7 +93,8 @@ fn is_below(page: &str, wanted: &str) -> bool {
     page == wanted || page.strip_suffix(wanted).is_some_and(|above| above.ends_with('/')) || wanted.is_empty()
 }
 
-fn place(path: &str) -> &str {
+/// A path without the ending of a page and without `index`.
+fn page_path(path: &str) -> &str {
     let stem = match FileKind::of(path).is_page() {
         true => path.rsplit_once('.').map_or(path, |(stem, _)| stem),
         false => path.strip_suffix(".html").unwrap_or(path),
