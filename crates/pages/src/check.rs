@@ -11,17 +11,15 @@ mod markup;
 mod nav;
 
 use crate::files::{self, Files, FilesError};
+use crate::kind::FileKind;
 use crate::links::{BrokenLink, Why};
 use crate::markdown::Page;
-use crate::path;
 use crate::route;
 use crate::site::Site;
 pub use change::made_worse;
 use finding::Sheet;
 pub use finding::{Finding, FindingKind, worse};
 pub(crate) use nav::is_navigation;
-
-const IMAGES: &[&str] = &["png", "jpg", "jpeg", "gif", "svg", "webp", "avif", "ico", "bmp"];
 
 /// Everything that is wrong, by page and line.
 pub fn check(files: &dyn Files) -> Result<Vec<Finding>, FilesError> {
@@ -44,9 +42,9 @@ pub fn check(files: &dyn Files) -> Result<Vec<Finding>, FilesError> {
 fn of_page(path: &str, text: &str, page: &Page) -> Vec<Finding> {
     let sheet = Sheet::new(path, text);
     let mut found = front::check(path, text);
-    found.extend(match path.to_ascii_lowercase().ends_with(".mdx") {
-        true => jsx::check(&sheet, page.front.body),
-        false => markup::blocks(&sheet, page.front.body),
+    found.extend(match FileKind::of(path) {
+        FileKind::Mdx => jsx::check(&sheet, page.front.body),
+        _ => markup::blocks(&sheet, page.front.body),
     });
     found.extend(markup::tables(&sheet, page));
     found.extend(ids::check(&sheet, page));
@@ -63,7 +61,7 @@ fn of_link(link: BrokenLink) -> Finding {
                 format!("the link to {destination:?} leads to {page}, which has no anchor {anchor:?}"),
             )
         }
-        Why::NoSuchPage if is_image(&destination) => {
+        Why::NoSuchPage if FileKind::of(address(&destination)).is_image() => {
             (FindingKind::Image, format!("there is no image at {destination:?}"))
         }
         Why::NoSuchPage => (FindingKind::Link, format!("the link to {destination:?} leads nowhere")),
@@ -71,8 +69,7 @@ fn of_link(link: BrokenLink) -> Finding {
     Finding::new(&file, line, kind, &destination, message)
 }
 
-fn is_image(destination: &str) -> bool {
-    let address = destination.split(['?', '#']).next().unwrap_or_default();
-    let extension = path::name(address).rsplit_once('.').map_or("", |(_, extension)| extension);
-    IMAGES.iter().any(|image| image.eq_ignore_ascii_case(extension))
+/// A destination without its query and fragment.
+fn address(destination: &str) -> &str {
+    destination.split(['?', '#']).next().unwrap_or_default()
 }

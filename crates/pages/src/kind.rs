@@ -37,13 +37,13 @@ pub enum FileKind {
 
 const ENDINGS: &[(&str, FileKind)] = &[
     (".md", FileKind::Markdown),
+    (".mdx", FileKind::Mdx),
     (".markdown", FileKind::Markdown),
     (".mdown", FileKind::Markdown),
     (".mkd", FileKind::Markdown),
     (".mkdn", FileKind::Markdown),
     (".qmd", FileKind::Quarto),
     (".rmd", FileKind::Quarto),
-    (".mdx", FileKind::Mdx),
     (".rst", FileKind::Rst),
     (".rest", FileKind::Rst),
     (".adoc", FileKind::AsciiDoc),
@@ -103,6 +103,22 @@ impl FileKind {
             self,
             Self::Markdown | Self::Mdx | Self::Quarto | Self::Rst | Self::AsciiDoc | Self::Notebook
         )
+    }
+
+    /// Whether the checks, a move and the offline editor read files of this kind as pages. The others have anchors and
+    /// links of their own manner.
+    pub fn is_markdown(self) -> bool {
+        matches!(self, Self::Markdown | Self::Mdx)
+    }
+
+    /// Whether a browser draws files of this kind.
+    pub fn is_image(self) -> bool {
+        matches!(self, Self::Image | Self::Svg)
+    }
+
+    /// The endings of files of some kinds, with their dots.
+    pub fn endings(is_wanted: fn(Self) -> bool) -> impl Iterator<Item = &'static str> {
+        ENDINGS.iter().filter(move |(_, kind)| is_wanted(*kind)).map(|(ending, _)| *ending)
     }
 
     /// Whether this is a known file of data about a site: its navigation, its redirects, its API.

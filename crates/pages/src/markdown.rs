@@ -13,6 +13,7 @@ use crate::explicit;
 use crate::fragments::Title;
 use crate::frontmatter::FrontMatter;
 use crate::html::{self, Piece};
+use crate::kind::FileKind;
 use crate::mdx::Source;
 use crate::prose;
 
@@ -55,8 +56,10 @@ impl Page {
     /// Takes the page at `path` apart; the path tells Markdown from MDX.
     pub fn parse(path: &str, text: &str) -> Self {
         let front = FrontMatter::parse(text);
-        let is_mdx = path.to_ascii_lowercase().ends_with(".mdx");
-        let source = if is_mdx { Source::mdx(text, front.body) } else { Source::markdown(text, front.body) };
+        let source = match FileKind::of(path) {
+            FileKind::Mdx => Source::mdx(text, front.body),
+            _ => Source::markdown(text, front.body),
+        };
         let mut walker = Walker::new(text, &source);
         walker.page.front = front;
         walker.walk();

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::html::{self, Tag};
+use crate::kind::FileKind;
 use crate::script;
 
 /// Text for the Markdown parser, with the way back to the file it was made from.
@@ -59,7 +60,7 @@ impl<'a> Source<'a> {
 }
 
 fn imports_a_page(code: &str) -> bool {
-    code.starts_with("import") && [".md\"", ".md'", ".mdx\"", ".mdx'"].iter().any(|end| code.contains(end))
+    code.starts_with("import") && code.split(['"', '\'']).any(|part| FileKind::of(part).is_markdown())
 }
 
 struct Masker<'a> {

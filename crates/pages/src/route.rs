@@ -1,12 +1,16 @@
 //! Which files are pages, and at which path of the site a page is served.
 
 use crate::files::Files;
+use crate::kind::FileKind;
 use crate::path;
 
-/// The extensions of pages, with their dots.
-pub(crate) const EXTENSIONS: &[&str] = &[".md", ".mdx", ".markdown"];
 /// File names, without extension, that stand for their folder.
 const INDEX_NAMES: &[&str] = &["index", "_index", "readme"];
+
+/// The extensions of pages, with their dots; the usual ones first.
+pub(crate) fn extensions() -> impl Iterator<Item = &'static str> {
+    FileKind::endings(FileKind::is_markdown)
+}
 
 /// Whether a file is a page that people wrote: Markdown, not in a hidden folder and not a dependency's.
 pub fn is_page(file: &str) -> bool {
@@ -43,7 +47,7 @@ pub(crate) fn place(file: &str) -> Option<&str> {
 
 /// `file` without the extension of a page, or nothing when it has none.
 pub(crate) fn stem(file: &str) -> Option<&str> {
-    let extension = EXTENSIONS.iter().find(|extension| {
+    let extension = extensions().find(|extension| {
         let cut = file.len().checked_sub(extension.len());
         cut.and_then(|cut| file.get(cut..)).is_some_and(|end| end.eq_ignore_ascii_case(extension))
     })?;

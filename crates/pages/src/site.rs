@@ -225,9 +225,9 @@ impl Site {
         // Most links that lead nowhere are done with here, before any spelling of them is tried.
         let named = [""].iter().filter(|_| is_folder(path::parent(place)));
         let index = ["/index", "/README", "/readme", "/_index", "/Readme"].iter();
-        let spelled = named.chain(index.filter(|_| is_folder(place))).flat_map(|name| {
-            route::EXTENSIONS.iter().map(move |extension| format!("{place}{name}{extension}"))
-        });
+        let spelled = named
+            .chain(index.filter(|_| is_folder(place)))
+            .flat_map(|name| route::extensions().map(move |extension| format!("{place}{name}{extension}")));
         let file = spelled
             .map(|file| file.trim_start_matches('/').to_owned())
             .find(|file| self.paths.files.contains(file));

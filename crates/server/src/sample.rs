@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
 use include_dir::{Dir, include_dir};
+use pages::FileKind;
 
 pub use copy::copy;
 
@@ -58,8 +59,8 @@ pub fn pages() -> Vec<String> {
 fn collect(dir: &Dir<'_>, pages: &mut Vec<String>) {
     for file in dir.files() {
         let path = file.path().with_extension("");
-        let kind = file.path().extension().and_then(|kind| kind.to_str());
-        if let (Some("md" | "mdx"), Some(path)) = (kind, path.to_str()) {
+        let is_page = file.path().to_str().is_some_and(|path| FileKind::of(path).is_markdown());
+        if let Some(path) = path.to_str().filter(|_| is_page) {
             let page = path.trim_start_matches(DOCS).trim_end_matches("index").trim_end_matches('/');
             pages.push(if page.is_empty() { "/".to_owned() } else { page.to_owned() });
         }

@@ -7,29 +7,16 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-/// What holds text for people to read.
-const PAGES: &[&str] = &[
-    ".md",
-    ".mdx",
-    ".markdown",
-    ".rst",
-    ".adoc",
-    ".asciidoc",
-    ".html",
-    ".htm",
-    ".txt",
-    ".ipynb",
-    ".qmd",
-    ".rmd",
-    ".org",
-];
+use pages::FileKind;
+
 /// How often all of the text may be read, and how much of it in any case. What is not found by then counts as new.
 const MAX_READINGS: usize = 256;
 const MIN_WORK: usize = 16 * 1024 * 1024;
 
+/// Whether a file holds text for people to read.
 pub(super) fn is_page(path: &str) -> bool {
-    let path = path.to_lowercase();
-    PAGES.iter().any(|ending| path.ends_with(ending))
+    let kind = FileKind::of(path);
+    kind.is_page() || matches!(kind, FileKind::Html | FileKind::Text)
 }
 
 /// Where something is looked for besides the file itself.

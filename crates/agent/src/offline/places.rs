@@ -1,5 +1,7 @@
 //! Where an instruction is to be carried out, as people say it.
 
+use pages::FileKind;
+
 use super::lexer::Kind;
 use super::phrases::Phrases;
 
@@ -160,7 +162,10 @@ fn expected_behind(place: Option<&str>) -> Expected {
 /// `.mdx` and `mdx` stand for all files of that kind.
 fn extension(word: &str) -> Option<String> {
     let name = word.strip_prefix('.').unwrap_or(word).to_ascii_lowercase();
-    ["md", "mdx"].contains(&name.as_str()).then(|| format!("*.{name}"))
+    // "In all markdown files" speaks of all pages.
+    let is_noun = !word.starts_with('.') && NOUNS.contains(&name.as_str());
+    let mut endings = FileKind::endings(FileKind::is_markdown);
+    (endings.any(|ending| ending[1..] == name) && !is_noun).then(|| format!("*.{name}"))
 }
 
 fn looks_like_a_path(word: &str) -> bool {

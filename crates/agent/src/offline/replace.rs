@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pages::Page;
+use pages::{FileKind, Page};
 
 use super::command::Replace;
 use super::matcher::{self, Names, Places};
@@ -100,7 +100,7 @@ fn keep_fitting(
     new: &str,
 ) -> usize {
     let before = places.len();
-    let in_mdx = path.to_ascii_lowercase().ends_with(".mdx") && new.contains(['{', '}', '<']);
+    let in_mdx = FileKind::of(path) == FileKind::Mdx && new.contains(['{', '}', '<']);
     // With nothing left, emphasis, links and headings around it would be empty.
     let empties =
         |place: &Range<usize>| new.trim().is_empty() && text[run.clone()].trim().len() == place.len();

@@ -4,6 +4,7 @@
 
 mod check;
 mod git;
+mod kinds;
 mod links;
 mod overlay;
 mod page;

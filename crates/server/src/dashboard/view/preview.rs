@@ -3,17 +3,16 @@
 
 use std::fmt::Write as _;
 
+use pages::FileKind;
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd};
 
 use super::diff::{DiffFile, LineKind};
-
-const ENDINGS: [&str; 3] = [".md", ".mdx", ".markdown"];
 
 impl DiffFile {
     /// The passages as HTML, one a hunk; none of a file that is not a page, or is gone.
     pub(super) fn preview(&self) -> Vec<String> {
         let gone = self.note.as_deref() == Some("deleted");
-        match ENDINGS.iter().any(|ending| self.path.ends_with(ending)) && !gone {
+        match FileKind::of(&self.path).is_markdown() && !gone {
             true => {
                 self.passages().iter().map(|passage| html(passage)).filter(|html| !html.is_empty()).collect()
             }

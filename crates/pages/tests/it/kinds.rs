@@ -1,0 +1,67 @@
+//! One list of the kinds of files, and what it says.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use pages::FileKind;
+use regex::Regex;
+
+/// Sources that may name several endings of pages, and why.
+const EXCEPTIONS: &[&str] = &[
+    // The list.
+    "pages/src/kind.rs",
+    // What an address ends with that asks for the Markdown of a page: no file is read.
+    "traffic/src/path.rs",
+];
+
+#[test]
+fn no_other_source_lists_the_endings_of_pages() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let lists: Vec<String> = sources(crates)
+        .iter()
+        .map(|file| file.strip_prefix(crates).unwrap().to_str().unwrap().to_owned())
+        .filter(|file| !EXCEPTIONS.contains(&file.as_str()))
+        .filter(|file| endings_in(&std::fs::read_to_string(crates.join(file)).unwrap()).len() > 1)
+        .collect();
+    assert_eq!(lists, Vec::<String>::new(), "ask `FileKind::of(path)` instead");
+}
+
+#[test]
+fn a_list_of_endings_is_seen() {
+    assert_eq!(endings_in("const A: [&str; 2] = [\".md\", \"RST\"];").len(), 2);
+    assert_eq!(endings_in("is(\"md\") // and \"mdx\"\n#[cfg(test)]\nmod tests {\n\"mdx\"").len(), 1);
+}
+
+/// The endings of pages that are string literals in the shipped part of a source.
+fn endings_in(source: &str) -> BTreeSet<String> {
+    let shipped = source.split("#[cfg(test)]\nmod tests").next().unwrap();
+    let lines: Vec<&str> = shipped.lines().map(|line| line.split("//").next().unwrap()).collect();
+    let endings: Vec<String> =
+        FileKind::endings(FileKind::is_page).map(|ending| regex::escape(&ending[1..])).collect();
+    let literal = Regex::new(&format!(r#"(?i)"\.?({})["\\'|]"#, endings.join("|"))).unwrap();
+    literal.captures_iter(&lines.join("\n")).map(|found| found[1].to_lowercase()).collect()
+}
+
+fn sources(crates: &Path) -> Vec<PathBuf> {
+    let folders = std::fs::read_dir(crates).unwrap().map(|entry| entry.unwrap().path().join("src"));
+    let mut folders: Vec<PathBuf> = folders.filter(|folder| folder.is_dir()).collect();
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => found.push(path),
+            }
+        }
+    }
+    found.retain(|file| {
+        let is_test = file.file_name().is_some_and(|name| name == "tests.rs")
+            || file.components().any(|part| part.as_os_str() == "tests");
+        // The old guard, which is on its way out.
+        let is_old = file.components().any(|part| part.as_os_str() == "denylist");
+        file.extension().is_some_and(|kind| kind == "rs") && !is_test && !is_old
+    });
+    assert!(found.len() > 100);
+    found
+}
