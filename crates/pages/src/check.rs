@@ -19,7 +19,6 @@ use crate::site::Site;
 pub use change::made_worse;
 use finding::Sheet;
 pub use finding::{Finding, FindingKind, worse};
-pub(crate) use nav::is_navigation;
 
 /// Everything that is wrong, by page and line.
 pub fn check(files: &dyn Files) -> Result<Vec<Finding>, FilesError> {

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
-use crate::check;
 use crate::ground::Paths;
+use crate::navigation::NavigationFile;
 use crate::path;
 
 #[derive(Default)]
@@ -50,7 +50,7 @@ impl Paths {
 
     /// The files that say which pages a site shows.
     pub fn navigation(&self) -> &[String] {
-        let is_one = |file: &&String| check::is_navigation(file);
+        let is_one = |file: &&String| NavigationFile::at(file).is_some();
         self.glance.navigation.get_or_init(|| self.files.iter().filter(is_one).cloned().collect())
     }
 

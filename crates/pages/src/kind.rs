@@ -121,6 +121,11 @@ impl FileKind {
         ENDINGS.iter().filter(move |(_, kind)| is_wanted(*kind)).map(|(ending, _)| *ending)
     }
 
+    /// Whether a file is a program of JavaScript or TypeScript, by its name.
+    pub(crate) fn is_script(name: &str) -> bool {
+        name.rsplit_once('.').is_some_and(|(_, ending)| SCRIPT_ENDINGS.contains(&ending))
+    }
+
     /// Whether this is a known file of data about a site: its navigation, its redirects, its API.
     pub fn is_data(self) -> bool {
         !self.is_page() && !matches!(self, Self::Html | Self::Image | Self::Svg | Self::Text | Self::Other)

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::anchors::{Heading, Slugs, normalised, spellings};
 use crate::close::is_misspelled;
 use crate::markdown::{Link, Page};
-use crate::splice::line_of;
+use crate::splice::LineIndex;
 
 /// A page with more headings than this is no page for people, and is not searched for each link to it.
 const MAX_SEARCHED: usize = 400;
@@ -78,13 +78,12 @@ impl PageInfo {
     }
 }
 
-/// Lines are counted from one link to the next: a page may have as many links as lines.
 fn page_links(page: &Page, text: &str) -> Vec<PageLink> {
-    let (mut line, mut counted) = (1, 0);
-    let place = |link: &Link| {
-        line += line_of(&text[counted..], link.range.start - counted) - 1;
-        counted = link.range.start;
-        PageLink { raw: text[link.range.clone()].to_owned(), line, link: link.clone() }
+    let lines = LineIndex::new(text);
+    let place = |link: &Link| PageLink {
+        raw: text[link.range.clone()].to_owned(),
+        line: lines.line(link.range.start),
+        link: link.clone(),
     };
     page.links.iter().map(place).collect()
 }

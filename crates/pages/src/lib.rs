@@ -24,6 +24,7 @@ mod markdown;
 mod mdx;
 mod moved;
 mod names;
+mod navigation;
 mod overlay;
 mod path;
 mod places;

@@ -27,6 +27,20 @@ pub fn line_of(text: &str, offset: usize) -> usize {
     before.iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
+/// Where the lines of a text end, to number many places of it.
+pub(crate) struct LineIndex(Vec<usize>);
+
+impl LineIndex {
+    pub(crate) fn new(text: &str) -> Self {
+        Self(text.match_indices('\n').map(|(at, _)| at).collect())
+    }
+
+    /// As [`line_of`].
+    pub(crate) fn line(&self, offset: usize) -> usize {
+        self.0.partition_point(|end| *end < offset) + 1
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use crate::splice::LineIndex;
+
 /// As much of a destination or a name as anybody needs to find it.
 const MAX_CHARS: usize = 200;
 
@@ -99,17 +101,16 @@ impl Finding {
 pub(super) struct Sheet<'a> {
     pub(super) path: &'a str,
     pub(super) text: &'a str,
-    /// Where its lines end: hostile pages have as much to find as they have letters.
-    ends: Vec<usize>,
+    lines: LineIndex,
 }
 
 impl<'a> Sheet<'a> {
     pub(super) fn new(path: &'a str, text: &'a str) -> Self {
-        Self { path, text, ends: text.match_indices('\n').map(|(at, _)| at).collect() }
+        Self { path, text, lines: LineIndex::new(text) }
     }
 
     pub(super) fn line(&self, at: usize) -> usize {
-        self.ends.partition_point(|end| *end < at) + 1
+        self.lines.line(at)
     }
 
     pub(super) fn finding(&self, at: usize, kind: FindingKind, what: &str, message: String) -> Finding {

@@ -13,10 +13,11 @@ use super::{Finding, FindingKind};
 use crate::explicit;
 use crate::files::{self, Files, FilesError};
 use crate::markdown::Page;
+use crate::navigation::{Format, NavigationFile};
 use crate::path;
 use crate::route;
 use crate::site::{self, Found, Site};
-use crate::splice::line_of;
+use crate::splice::LineIndex;
 
 /// A navigation file.
 pub(super) struct Nav {
@@ -39,8 +40,9 @@ struct Entry {
 }
 
 impl Nav {
-    fn new(path: &str, folders: Vec<String>, entries: Vec<Entry>) -> Self {
-        Self { path: path.to_owned(), folders, entries, judged: true, open: false, fault: None }
+    fn new(file: NavigationFile, path: &str, entries: Vec<Entry>) -> Self {
+        let path = path.to_owned();
+        Self { path, folders: file.folders, entries, judged: true, open: false, fault: None }
     }
 
     /// What the entry leads to, counted from any of the folders.
@@ -91,52 +93,35 @@ fn is_no_entry(file: &str) -> bool {
 pub(super) fn read(files: &dyn Files, site: &Site) -> Result<Vec<Nav>, FilesError> {
     let mut navs = Vec::new();
     for path in site.navigation() {
-        let Some(reader) = reader(path) else { continue };
+        let Some(file) = NavigationFile::at(path).filter(|file| file.format != Format::Contents) else {
+            continue;
+        };
         if let Some(text) = files::text(files, path)? {
-            navs.extend(reader(path, &text));
+            navs.extend(nav(file, path, &text));
         }
     }
     Ok(navs)
 }
 
-/// Files of generators whose navigation we do not read; whoever adds a page wants to know of them.
-const UNREAD: [&str; 2] = ["_sidebar.md", "_toc.yml"];
-
-pub(crate) fn is_navigation(file: &str) -> bool {
-    reader(file).is_some() || UNREAD.contains(&path::name(file))
-}
-
-type Reader = fn(&str, &str) -> Option<Nav>;
-
-fn reader(file: &str) -> Option<Reader> {
-    let (name, folder) = (path::name(file), path::parent(file));
-    let is_script = [".js", ".ts", ".mjs", ".mts", ".cjs", ".cts"].iter().any(|end| name.ends_with(end));
-    let reader: Option<Reader> = match name {
-        "docs.json" | "mint.json" => Some(mintlify::read),
-        "mkdocs.yml" | "mkdocs.yaml" => Some(mkdocs::read),
-        "SUMMARY.md" => Some(summary),
-        _ if name == "sidebars.json" || (is_script && name.split('.').next() == Some("sidebars")) => {
-            (name.split('.').count() == 2).then_some(literals::docusaurus)
-        }
-        _ if path::name(folder) == "versioned_sidebars" && name.ends_with("-sidebars.json") => {
-            Some(literals::docusaurus)
-        }
-        _ if is_script && path::name(folder) == ".vitepress" => Some(literals::vitepress),
-        _ => None,
-    };
-    reader.filter(|_| !file.split('/').any(|part| part == "node_modules"))
+fn nav(file: NavigationFile, path: &str, text: &str) -> Option<Nav> {
+    match file.format {
+        Format::Mintlify => mintlify::read(file, path, text),
+        Format::MkDocs => mkdocs::read(file, path, text),
+        Format::Sidebar => literals::docusaurus(file, path, text),
+        Format::VitePress => literals::vitepress(file, path, text),
+        Format::Summary if path::name(path) == "SUMMARY.md" => Some(summary(file, path, text)),
+        Format::Summary | Format::Contents => None,
+    }
 }
 
 /// The list of chapters of a book. Where its entries lead is judged as of any link.
-fn summary(path: &str, text: &str) -> Option<Nav> {
+fn summary(file: NavigationFile, path: &str, text: &str) -> Nav {
     let links = Page::parse(path, text).links;
     let entry = |link: &crate::Link| {
         let name = text[link.range.clone()].split('#').next().unwrap_or_default();
         Entry { line: 1, name: name.replace("%20", " ") }
     };
-    let mut nav = Nav::new(path, vec![path::parent(path).to_owned()], links.iter().map(entry).collect());
-    nav.judged = false;
-    Some(nav)
+    Nav { judged: false, ..Nav::new(file, path, links.iter().map(entry).collect()) }
 }
 
 /// What is wrong with the navigation. `trusted` are files whose entries were understood before.
@@ -178,14 +163,10 @@ fn left_out(navs: &[Nav], site: &Site) -> Vec<Finding> {
 
 /// The line of each of `names` in a file that has them in this order, in quotes.
 fn entries_in(text: &str, names: Vec<String>) -> Vec<Entry> {
-    let (mut at, mut line) = (0, 1);
+    let (lines, mut at) = (LineIndex::new(text), 0);
     let place = |name: String| {
-        let quoted = format!("\"{name}\"");
-        if let Some(found) = text[at..].find(&quoted) {
-            line += line_of(&text[at..], found) - 1;
-            at += found;
-        }
-        Entry { line, name }
+        at += text[at..].find(&format!("\"{name}\"")).unwrap_or_default();
+        Entry { line: lines.line(at), name }
     };
     names.into_iter().map(place).collect()
 }

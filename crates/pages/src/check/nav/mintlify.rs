@@ -2,29 +2,23 @@
 
 use serde_json::Value;
 
-use super::{Entry, Nav, entries_in};
+use super::{Nav, entries_in};
 use crate::destination;
-use crate::path;
+use crate::navigation::NavigationFile;
 
 /// Nothing when it is another program's file of that name.
-pub(super) fn read(path: &str, text: &str) -> Option<Nav> {
-    let folder = path::parent(path).to_owned();
+pub(super) fn read(file: NavigationFile, path: &str, text: &str) -> Option<Nav> {
     let parsed: Value = match serde_json::from_str(text.trim_start_matches('\u{feff}')) {
         Ok(parsed) => parsed,
         Err(error) if text.contains("\"navigation\"") && text.contains("\"pages\"") => {
-            let mut nav = Nav::new(path, vec![folder], Vec::new());
-            nav.fault = Some((error.line().max(1), error.to_string()));
-            return Some(nav);
+            let fault = Some((error.line().max(1), error.to_string()));
+            return Some(Nav { fault, ..Nav::new(file, path, Vec::new()) });
         }
         Err(_) => return None,
     };
     let mut names = Vec::new();
     pages(parsed.get("navigation")?, false, &mut names);
-    let is_open = made_elsewhere(&parsed);
-    let entries: Vec<Entry> = entries_in(text, names);
-    let mut nav = Nav::new(path, vec![folder], entries);
-    nav.open = is_open;
-    Some(nav)
+    Some(Nav { open: made_elsewhere(&parsed), ..Nav::new(file, path, entries_in(text, names)) })
 }
 
 /// Walks the navigation; `generated` below a description of an API, which pages are made from.
