@@ -167,6 +167,11 @@ pub fn constructs(kind: FileKind, text: &str) -> Vec<Construct> {
     }
 }
 
+/// The entries of YAML, each with its place; `None` when it is more than plain data.
+pub(crate) fn yaml_entries(text: &str) -> Option<Vec<(Entry, Range<usize>)>> {
+    yaml::entries(text)
+}
+
 impl Construct {
     fn standard(kind: ConstructKind, span: Range<usize>) -> Self {
         Self { kind, span, reading: Reading::Standard }
@@ -178,7 +183,7 @@ impl Construct {
 }
 
 /// The lines of a text from `start` on, with their line ends, and where each begins.
-fn lines(text: &str, start: usize) -> impl Iterator<Item = (usize, &str)> {
+pub(crate) fn lines(text: &str, start: usize) -> impl Iterator<Item = (usize, &str)> {
     text[start..].split_inclusive('\n').scan(start, |at, line| {
         let here = *at;
         *at += line.len();

@@ -1,8 +1,12 @@
 //! The block of YAML or TOML at the head of a page.
 //!
-//! It is read line by line and only as far as an editor of prose needs: which value stands where, under which key.
+//! Says which value stands where, under which key. A block that is more than plain data has no values.
 
 use std::ops::Range;
+
+use toml::de::DeValue;
+
+use crate::constructs::{Entry, Shape, lines, yaml_entries};
 
 /// Keys whose values say something to a reader; all others name things for the site generator.
 const PROSE_KEYS: &[&str] = &[
@@ -75,87 +79,86 @@ impl Value {
 }
 
 fn block(text: &str, start: usize) -> Option<FrontMatter> {
-    let mut lines = lines_from(text, start);
+    let mut lines = lines(text, start);
     let (_, first) = lines.next()?;
-    let (ends, separator): (&[&str], char) = match first.trim_end() {
-        "---" => (&["---", "..."], ':'),
-        "+++" => (&["+++"], '='),
+    let (ends, read): (&[&str], Read) = match first.trim_end() {
+        "---" => (&["---", "..."], yaml_entries),
+        "+++" => (&["+++"], toml_entries),
         _ => return None,
     };
-    let mut reader = Reader { separator, key: String::new(), top: String::new(), values: Vec::new() };
-    for (at, line) in lines {
-        if ends.contains(&line.trim_end()) {
-            return Some(FrontMatter { body: at + line.len(), values: reader.values });
-        }
-        reader.line(at, line.trim_end_matches(['\n', '\r']));
-    }
-    None
+    let (end, last) = lines.find(|(_, line)| ends.contains(&line.trim_end()))?;
+    let inside = start + first.len();
+    let entries = read(&text[inside..end]).unwrap_or_default();
+    let values = entries
+        .iter()
+        .flat_map(|(entry, place)| values(text, entry, inside + place.start..inside + place.end));
+    Some(FrontMatter { body: end + last.len(), values: values.collect() })
 }
 
-fn lines_from(text: &str, start: usize) -> impl Iterator<Item = (usize, &str)> {
-    text[start..].split_inclusive('\n').scan(start, |at, line| {
-        let here = *at;
-        *at += line.len();
-        Some((here, line))
-    })
-}
+type Read = fn(&str) -> Option<Vec<(Entry, Range<usize>)>>;
 
-struct Reader {
-    separator: char,
-    /// The key that list items and folded lines belong to.
-    key: String,
-    top: String,
-    values: Vec<Value>,
-}
-
-impl Reader {
-    fn line(&mut self, at: usize, line: &str) {
-        let content = line.trim_start();
-        let indent = line.len() - content.len();
-        if content.starts_with('#') {
-            return;
-        }
-        let item = content.strip_prefix("- ").map(str::trim_start);
-        let rest = item.unwrap_or(content);
-        let rest_at = at + line.len() - rest.len();
-        match self.key_of(rest) {
-            Some((key, value)) => {
-                self.key = key.to_owned();
-                if indent == 0 && item.is_none() {
-                    self.top = key.to_owned();
-                }
-                self.value(at + line.len() - value.len(), value);
+/// The entries of TOML, each with its place.
+fn toml_entries(text: &str) -> Option<Vec<(Entry, Range<usize>)>> {
+    let (mut found, mut open) = (Vec::new(), Vec::new());
+    let table = toml::de::DeTable::parse(text).ok()?.into_inner();
+    open.extend(table.into_iter().map(|(key, value)| (key.into_inner().into_owned(), value)));
+    while let Some((key, value)) = open.pop() {
+        let place = value.span();
+        match value.into_inner() {
+            DeValue::Table(table) => open.extend(
+                table.into_iter().map(|(inner, value)| (format!("{key}.{}", inner.into_inner()), value)),
+            ),
+            DeValue::Array(values) => open.extend(values.into_iter().map(|value| (key.clone(), value))),
+            DeValue::String(value) => {
+                found.push((Entry { key, value: value.into_owned(), shape: Shape::Text }, place));
             }
-            None if indent > 0 || item.is_some() => self.value(rest_at, rest),
-            None => {}
+            _ => {
+                let value = text[place.clone()].to_owned();
+                found.push((Entry { key, value, shape: Shape::Nothing }, place));
+            }
         }
     }
+    found.sort_by_key(|(_, place)| place.start);
+    Some(found)
+}
 
-    fn key_of<'a>(&self, line: &'a str) -> Option<(&'a str, &'a str)> {
-        let (key, value) = line.split_once(self.separator)?;
-        let name = key.trim().trim_matches(['"', '\'']);
-        let is_key = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c));
-        let ends = self.separator == '=' || value.is_empty() || value.starts_with([' ', '\t']);
-        (is_key && ends).then_some((name, value))
+/// The texts that an entry is made of: one, or one for each line. An item of a list in brackets is none.
+fn values(text: &str, entry: &Entry, place: Range<usize>) -> Vec<Value> {
+    let (before, behind) = (&text[..place.start], text[place.end..].trim_start_matches(' '));
+    let line = &before[before.rfind('\n').map_or(0, |at| at + 1)..];
+    if line.contains(['[', '{']) || behind.starts_with([',', ']', '}']) {
+        return Vec::new();
     }
+    let value = |(range, quote)| Value {
+        key: entry.key.rsplit('.').next().unwrap_or_default().to_owned(),
+        top: entry.key.split('.').next().unwrap_or_default().to_owned(),
+        range,
+        quote,
+    };
+    let whole = as_it_reads(text, place.start, &entry.value);
+    let found = whole.map_or_else(|| written_lines(text, entry, place), |whole| vec![whole]);
+    found.into_iter().filter(|(range, _)| !range.is_empty()).map(value).collect()
+}
 
-    fn value(&mut self, at: usize, raw: &str) {
-        let start = at + raw.len() - raw.trim_start().len();
-        let value = raw.trim();
-        let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
-        let range = match quote {
-            Some(quote) => match value[1..].find(quote) {
-                Some(end) => start + 1..start + 1 + end,
-                None => return,
-            },
-            None => start..start + value.find(" #").unwrap_or(value.len()),
-        };
-        // A list or map in brackets, an anchor, the mark of a block of lines: none is a text of its own.
-        let structural = quote.is_none() && value.starts_with(['[', '{', '|', '>', '&', '*', '!']);
-        if !range.is_empty() && !structural {
-            self.values.push(Value { key: self.key.clone(), top: self.top.clone(), range, quote });
-        }
-    }
+/// The lines of a text that goes on over several, whether or not its line ends count.
+fn written_lines(text: &str, entry: &Entry, place: Range<usize>) -> Vec<(Range<usize>, Option<char>)> {
+    let is_quoted = text[place.clone()].starts_with(['"', '\'']);
+    let found = lines(&text[..place.end], place.start).filter_map(|(at, line)| {
+        let words = line.trim();
+        let start = at + line.len() - line.trim_start().len();
+        // The mark of a block is no part of it.
+        (entry.value.contains(words) && !is_quoted).then_some((start..start + words.len(), None))
+    });
+    found.collect()
+}
+
+/// The place of a value at `start` without its quotes, and the quotes, if it is written as it reads: on one line, without
+/// an escape.
+pub(crate) fn as_it_reads(text: &str, start: usize, value: &str) -> Option<(Range<usize>, Option<char>)> {
+    let quote = text.get(start..)?.chars().next().filter(|c| matches!(c, '"' | '\''));
+    let start = start + usize::from(quote.is_some());
+    let range = start..start + value.len();
+    (text.get(range.clone()) == Some(value) && !value.contains('\n')).then_some((range, quote))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::constructs::{ConstructKind, constructs};
+use crate::frontmatter::as_it_reads;
 use crate::kind::FileKind;
 use crate::path;
 use crate::script;
@@ -92,13 +93,8 @@ pub(crate) fn yaml_values(text: &str) -> Vec<Value<'_>> {
     let start = text.len() - text.trim_start_matches('\u{feff}').len();
     let value = |construct: crate::Construct| {
         let ConstructKind::Setting(entry) = construct.kind else { return None };
-        let at = start + construct.span.start;
-        let quote = text[at..].chars().next().filter(|c| matches!(c, '"' | '\''));
-        let at = at + usize::from(quote.is_some());
-        let range = at..at + entry.value.len();
-        // With an escape in it, or a line end, it is not written as it reads.
-        let text = text.get(range.clone()).filter(|text| *text == entry.value)?;
-        Some(Value { key: entry.key, text, range, quote })
+        let (range, quote) = as_it_reads(text, start + construct.span.start, &entry.value)?;
+        Some(Value { key: entry.key, text: &text[range.clone()], range, quote })
     };
     constructs(FileKind::MkDocs, &text[start..]).into_iter().filter_map(value).collect()
 }

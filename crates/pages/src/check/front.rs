@@ -1,14 +1,24 @@
 //! Front matter that no parser of YAML would take, and keys that are there twice.
-//!
-//! Only lines at the margin are judged: deeper ones may be text of any kind.
 
 use std::collections::HashSet;
 
+use saphyr_parser::Parser;
+
 use super::{Finding, FindingKind};
 use crate::frontmatter::FrontMatter;
+use crate::splice::line_of;
 
-/// What a value may begin with that is not looked into: structures, blocks of lines, templates.
-const STRUCTURES: [char; 8] = ['[', '{', '|', '>', '&', '*', '!', '#'];
+/// What the parser says that every other parser of YAML would refuse as well, and how it is told.
+const FAULTS: &[(&str, &str)] = &[
+    ("mapping values are not allowed", "a value with a colon in it must be in quotes"),
+    ("invalid indentation in quoted scalar", "its quote does not close"),
+    ("while scanning a quoted scalar", "its quote does not close"),
+    ("invalid trailing content", "there is more behind the closing quote"),
+    ("unexpected character: `@'", "a value that begins so must be in quotes"),
+    ("unexpected character: ``'", "a value that begins so must be in quotes"),
+    (NO_KEY, "it is no key with a value"),
+];
+const NO_KEY: &str = "simple key expect";
 
 pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
     let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
@@ -16,17 +26,15 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
     let body = FrontMatter::parse(text).body;
     match first {
         "---" if body == start => unclosed(path, text, start).into_iter().collect(),
-        "---" => yaml(path, text, start, body),
-        "+++" if body > start => toml(path, &text[start..body]),
+        "---" => yaml(path, &text[start..body]),
+        "+++" if body > start => toml(path, &text[start..body]).into_iter().collect(),
         _ => Vec::new(),
     }
 }
 
 /// A line of dashes at the head is a rule, unless what stands behind it can only be front matter.
 fn unclosed(path: &str, text: &str, start: usize) -> Option<Finding> {
-    let mut lines = text[start..].lines().skip(1);
-    let second = lines.next()?;
-    let (key, value) = key_of(second)?;
+    let (key, value) = key_of(text[start..].lines().nth(1)?)?;
     let is_front =
         ["title", "description", "id", "slug", "sidebar_label", "layout", "sidebar_position"].contains(&key);
     let message = "the front matter is not closed by a line of three dashes".to_owned();
@@ -34,47 +42,47 @@ fn unclosed(path: &str, text: &str, start: usize) -> Option<Finding> {
         .then(|| Finding::new(path, 1, FindingKind::FrontMatter, "not closed", message))
 }
 
-fn yaml(path: &str, text: &str, start: usize, body: usize) -> Vec<Finding> {
-    let block = &text[start..body];
-    let lines: Vec<&str> = block.lines().skip(1).collect();
-    let lines = &lines[..lines.len().saturating_sub(1)];
-    let is_content = |line: &&&str| !line.trim().is_empty() && !line.starts_with('#');
+fn yaml(path: &str, block: &str) -> Vec<Finding> {
+    // The lines between the dashes, numbered as in the file.
+    let mut lines: Vec<(usize, &str)> =
+        block.lines().enumerate().map(|(index, line)| (index + 1, line)).collect();
+    lines = lines[1..lines.len().max(2) - 1].to_vec();
+    let mut content = lines.iter().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
     // A rule, some words and another rule are no front matter.
-    if lines.iter().find(is_content).is_none_or(|line| key_of(line).is_none()) {
+    if content.next().is_none_or(|(_, line)| key_of(line).is_none()) {
         return Vec::new();
     }
-    let (mut found, mut keys, mut at) = (Vec::new(), HashSet::new(), 0);
-    while let Some(line) = lines.get(at) {
-        let number = at + 2;
-        at += 1;
-        if line.is_empty() || line.starts_with([' ', '\t', '#', '-', '?', '}', ']', '{', '<', '%']) {
-            continue;
-        }
-        let fault = match key_of(line) {
-            Some((key, value)) => {
-                if !keys.insert(key) {
-                    found.push(twice(path, number, key));
-                }
-                let rest = lines.get(at..).unwrap_or_default();
-                match value_fault(value, rest) {
-                    Ok(lines) => {
-                        at += lines;
-                        None
-                    }
-                    Err(why) => Some((key, why)),
-                }
-            }
-            None if line.contains(':') => None,
-            None => Some((line.trim(), "it is no key with a value")),
-        };
-        if let Some((what, why)) = fault {
-            let message = format!("the front matter cannot be read at {what:?}: {why}");
-            found.push(Finding::new(path, number, FindingKind::FrontMatter, what, message));
-            // What is read behind a mistake is often a mistake of the reader.
-            break;
-        }
+    let fault = fault(&lines);
+    let end = fault.as_ref().map_or(usize::MAX, |fault| fault.line);
+    let mut keys = HashSet::new();
+    let read = lines.iter().filter(|(number, _)| *number <= end);
+    let keyed = read.filter_map(|(number, line)| Some((*number, key_of(line)?.0)));
+    let again = keyed.filter(|(_, key)| !keys.insert(*key)).map(|(number, key)| twice(path, number, key));
+    again.chain(fault).map(|finding| Finding { path: path.to_owned(), ..finding }).collect()
+}
+
+/// The first fault; what is read behind it is often a fault of the reader.
+fn fault(lines: &[(usize, &str)]) -> Option<Finding> {
+    let text: String = lines.iter().map(|(_, line)| format!("{line}\n")).collect();
+    // A template makes something else of it.
+    if text.contains("{{") || text.contains("{%") {
+        return None;
     }
-    found
+    let error = Parser::new_from_str(&text).find_map(Result::err)?;
+    let (kind, why) = FAULTS.iter().find(|(said, _)| error.info().starts_with(said))?;
+    let before = &lines[..lines.len().min(error.marker().line())];
+    let (number, what) = match *kind == NO_KEY {
+        // It was expected to go on.
+        true => before.iter().rev().find(|(_, line)| !line.contains(':') && !line.trim().is_empty())?,
+        false => before.iter().rev().find(|(_, line)| key_of(line).is_some())?,
+    };
+    // `std::` is a text to some.
+    if what.trim_end().ends_with("::") {
+        return None;
+    }
+    let what = key_of(what).map_or(what.trim(), |(key, _)| key);
+    let message = format!("the front matter cannot be read at {what:?}: {why}");
+    Some(Finding::new("", *number, FindingKind::FrontMatter, what, message))
 }
 
 fn twice(path: &str, line: usize, key: &str) -> Finding {
@@ -90,72 +98,12 @@ fn key_of(line: &str) -> Option<(&str, &str)> {
     (is_key && ends).then_some((key, value.trim()))
 }
 
-/// Says what is wrong with a value, or how many of the lines behind it belong to it.
-fn value_fault(value: &str, behind: &[&str]) -> Result<usize, &'static str> {
-    if value.contains("{{") || value.contains("{%") {
-        return Ok(0);
-    }
-    match value.chars().next() {
-        Some(quote @ ('"' | '\'')) => quoted(&value[1..], quote, behind),
-        Some('@' | '`') => Err("a value that begins so must be in quotes"),
-        Some(first) if STRUCTURES.contains(&first) => Ok(0),
-        _ => plain(value),
-    }
-}
-
-fn plain(value: &str) -> Result<usize, &'static str> {
-    let value = value.split(" #").next().unwrap_or_default().trim_end();
-    match value.contains(": ") || (value.ends_with(':') && !value.ends_with("::")) {
-        true => Err("a value with a colon in it must be in quotes"),
-        false => Ok(0),
-    }
-}
-
-/// A value in quotes may go on over many lines.
-fn quoted(first: &str, quote: char, behind: &[&str]) -> Result<usize, &'static str> {
-    for (count, line) in [first].iter().chain(behind).enumerate() {
-        if let Some(end) = quote_end(line, quote) {
-            let rest = line[end..].trim();
-            let clean = rest.is_empty() || rest.starts_with('#');
-            return if clean { Ok(count) } else { Err("there is more behind the closing quote") };
-        }
-    }
-    Err("its quote does not close")
-}
-
-/// Behind the closing quote; `""` and `''` are no end, nor is an escaped one.
-fn quote_end(line: &str, quote: char) -> Option<usize> {
-    let mut chars = line.char_indices().peekable();
-    while let Some((at, c)) = chars.next() {
-        if c == '\\' && quote == '"' {
-            chars.next();
-        } else if c == quote {
-            if quote == '\'' && chars.next_if(|(_, next)| *next == quote).is_some() {
-                continue;
-            }
-            return Some(at + 1);
-        }
-    }
-    None
-}
-
-fn toml(path: &str, block: &str) -> Vec<Finding> {
-    let (mut found, mut keys) = (Vec::new(), HashSet::new());
-    // Text over many lines may look like anything.
-    if block.contains("\"\"\"") || block.contains("'''") {
-        return found;
-    }
-    for (index, line) in block.lines().enumerate() {
-        if line.starts_with('[') {
-            break;
-        }
-        let key = line.split_once('=').map_or("", |(key, _)| key.trim());
-        let is_key = !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || "_-".contains(c));
-        if is_key && !line.starts_with([' ', '\t']) && !keys.insert(key) {
-            found.push(twice(path, index + 1, key));
-        }
-    }
-    found
+fn toml(path: &str, block: &str) -> Option<Finding> {
+    let first = block.find('\n')? + 1;
+    let inside = &block[first..block.trim_end().rfind('\n')? + 1];
+    let error = inside.parse::<toml::Table>().err()?;
+    let place = error.span().filter(|_| error.message().starts_with("duplicate key"))?;
+    Some(twice(path, line_of(block, first + place.start), inside[place].trim()))
 }
 
 #[cfg(test)]
