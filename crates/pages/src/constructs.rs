@@ -4,6 +4,7 @@
 //! construct says which [`Reading`] it is of. What no reader understands is [`ConstructKind::Unknown`].
 
 mod asciidoc;
+pub(crate) mod attributes;
 mod braces;
 mod code;
 mod data;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::script::braces_end;
+use crate::constructs::attributes::{RawAttribute, RawValue, read_tag};
 
 /// A tag longer than this is not taken for one, so that a file full of open brackets stays cheap to read.
 const MAX_TAG_BYTES: usize = 8 * 1024;
@@ -124,97 +124,26 @@ pub(crate) fn tag_at(text: &str, at: usize) -> Option<Tag> {
 
 /// The tag that begins at `at`, however long it is. This may cost a walk to the end of the text.
 pub(crate) fn tag_within(text: &str, at: usize) -> Option<Tag> {
-    let mut cursor = Cursor { text, at };
-    cursor.expect('<')?;
-    let closing = cursor.expect('/').is_some();
-    let name = cursor.take_while(|c| c.is_ascii_alphanumeric() || "_.:-".contains(c));
+    let tag = read_tag(text, text.get(at..)?.starts_with('<').then_some(at)?)?;
+    let name = &text[tag.name.clone()];
     let named = name.starts_with(|c: char| c.is_ascii_alphabetic());
     // `<>` and `</>` are fragments of JSX; a colon means an address in angle brackets.
-    if !named && (!name.is_empty() || cursor.peek() != Some('>'))
+    if !named && (!name.is_empty() || !tag.attributes.is_empty() || tag.is_self_closing)
         || name.ends_with(':')
-        || cursor.rest().starts_with("//")
     {
         return None;
     }
-    let name = name.to_owned();
-    let attributes = cursor.attributes()?;
-    let self_closing = cursor.expect('/').is_some();
-    cursor.expect('>')?;
-    Some(Tag { range: at..cursor.at, name, closing, self_closing, attributes })
-}
-
-struct Cursor<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-impl<'a> Cursor<'a> {
-    fn rest(&self) -> &'a str {
-        &self.text[self.at..]
-    }
-
-    fn peek(&self) -> Option<char> {
-        self.rest().chars().next()
-    }
-
-    fn expect(&mut self, wanted: char) -> Option<()> {
-        (self.peek()? == wanted).then(|| self.at += wanted.len_utf8())
-    }
-
-    fn take_while(&mut self, keep: impl Fn(char) -> bool) -> &'a str {
-        let rest = self.rest();
-        let taken = &rest[..rest.find(|c| !keep(c)).unwrap_or(rest.len())];
-        self.at += taken.len();
-        taken
-    }
-
-    fn attributes(&mut self) -> Option<Vec<Attribute>> {
-        let mut attributes = Vec::new();
-        loop {
-            let space = self.take_while(char::is_whitespace);
-            match self.peek()? {
-                '>' | '/' => return Some(attributes),
-                '{' => self.at = braces_end(self.text, self.at)?,
-                _ if space.is_empty() => return None,
-                _ => attributes.extend(self.attribute()?),
-            }
-        }
-    }
-
-    /// The outer `None` means that this is no tag after all; the inner one, an attribute without a plain value.
-    fn attribute(&mut self) -> Option<Option<Attribute>> {
-        let name = self.take_while(|c| !c.is_whitespace() && !"\"'`<>/={}".contains(c));
-        if name.is_empty() {
-            return None;
-        }
-        let before = self.at;
-        self.take_while(char::is_whitespace);
-        if self.expect('=').is_none() {
-            self.at = before;
-            return Some(None);
-        }
-        self.take_while(char::is_whitespace);
-        Some(self.value()?.map(|value| Attribute { name: name.to_owned(), value }))
-    }
-
-    fn value(&mut self) -> Option<Option<Range<usize>>> {
-        let start = self.at;
-        match self.peek()? {
-            '{' => {
-                self.at = braces_end(self.text, self.at)?;
-                Some(None)
-            }
-            quote @ ('"' | '\'') => {
-                let length = self.rest()[1..].find(quote)?;
-                self.at = start + length + 2;
-                Some(Some(start + 1..start + 1 + length))
-            }
-            _ => {
-                self.take_while(|c| !c.is_whitespace() && !"<>\"'`=".contains(c));
-                Some(Some(start..self.at))
-            }
-        }
-    }
+    let plain = |attribute: RawAttribute| match attribute.value {
+        RawValue::Text(value) => Some(Attribute { name: text[attribute.name].to_owned(), value }),
+        RawValue::None | RawValue::Code(_) => None,
+    };
+    Some(Tag {
+        range: at..tag.end,
+        name: name.to_owned(),
+        closing: tag.is_closing,
+        self_closing: tag.is_self_closing,
+        attributes: tag.attributes.into_iter().filter_map(plain).collect(),
+    })
 }
 
 #[cfg(test)]

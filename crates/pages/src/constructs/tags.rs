@@ -1,7 +1,7 @@
 //! Reads tags, comments and addresses in angle brackets, of HTML and of JSX alike.
 
+use super::attributes::{RawAttribute, RawValue, read_tag as read_raw_tag};
 use super::{Attribute, ConstructKind, Element, Value};
-use crate::script::braces_end;
 
 /// A longer tag is not read.
 const MAX_TAG_BYTES: usize = 16 * 1024;
@@ -97,19 +97,19 @@ fn unknown(text: &str, at: usize) -> (ConstructKind, usize) {
 
 fn read_tag(text: &str, at: usize, limit: usize) -> Option<(ConstructKind, usize)> {
     let text = &text[..text.floor_char_boundary(at + limit)];
-    let mut reader = Reader { text, at: at + 1 };
-    let is_closing = reader.take("/");
-    let name = reader.take_while(|c| !c.is_whitespace() && !matches!(c, '/' | '>' | '{'));
-    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':'));
-    let attributes = reader.attributes()?;
-    if !is_plain || is_closing && !attributes.is_empty() {
+    let tag = read_raw_tag(text, at)?;
+    let is_closing = tag.is_closing;
+    let (name, end) = (&text[tag.name], tag.end);
+    let read = tag.attributes.into_iter().map(|raw| attribute(text, raw)).collect::<Option<Vec<_>>>();
+    let attributes: Vec<Attribute> = read?.into_iter().flatten().collect();
+    if is_closing && !attributes.is_empty() {
         return None;
     }
     let is_component = name.is_empty() || name.contains('.') || is_capitalized(name);
     let name = if is_component { name.to_owned() } else { name.to_ascii_lowercase() };
     let element = Element { name, is_closing, attributes };
     let kind = if is_component { ConstructKind::Component(element) } else { ConstructKind::Html(element) };
-    Some((kind, reader.at))
+    Some((kind, end))
 }
 
 /// What a script or a style holds is a part of it.
@@ -133,90 +133,25 @@ fn is_capitalized(name: &str) -> bool {
     name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase)
 }
 
-struct Reader<'a> {
-    text: &'a str,
-    at: usize,
+/// The outer `None` means that to another reader the tag may end in there; the inner one, that nothing is given.
+fn attribute(text: &str, raw: RawAttribute) -> Option<Option<Attribute>> {
+    let value = match raw.value {
+        RawValue::None => Value::None,
+        RawValue::Text(place) => {
+            let is_certain = !text[place.clone()].contains('<') && !text[place.clone()].contains("\n\n");
+            text_value(Some(&text[place]).filter(|_| is_certain)?)
+        }
+        // A comment in braces gives nothing.
+        RawValue::Code(place) if raw.name.is_empty() && is_comment(&text[place.clone()]) => {
+            return Some(None);
+        }
+        RawValue::Code(place) => Value::Expression(text[place].to_owned()),
+    };
+    Some(Some(Attribute { name: text[raw.name].to_owned(), value }))
 }
 
-impl<'a> Reader<'a> {
-    fn rest(&self) -> &'a str {
-        &self.text[self.at..]
-    }
-
-    fn take(&mut self, wanted: &str) -> bool {
-        let is_there = self.rest().starts_with(wanted);
-        self.at += if is_there { wanted.len() } else { 0 };
-        is_there
-    }
-
-    fn take_while(&mut self, keep: impl Fn(char) -> bool) -> &'a str {
-        let rest = self.rest();
-        let taken = &rest[..rest.find(|c| !keep(c)).unwrap_or(rest.len())];
-        self.at += taken.len();
-        taken
-    }
-
-    /// All attributes, and the bracket behind them.
-    fn attributes(&mut self) -> Option<Vec<Attribute>> {
-        let mut attributes = Vec::new();
-        loop {
-            self.take_while(|c| c.is_whitespace() || c == '/');
-            match self.rest().chars().next()? {
-                '>' => {
-                    self.at += 1;
-                    return Some(attributes);
-                }
-                '{' => {
-                    let code = self.braces()?;
-                    // A comment in braces gives nothing.
-                    if !(code.starts_with("{/*") && code.ends_with("*/}")) {
-                        let value = Value::Expression(code.to_owned());
-                        attributes.push(Attribute { name: String::new(), value });
-                    }
-                }
-                _ => attributes.push(self.attribute()?),
-            }
-        }
-    }
-
-    fn attribute(&mut self) -> Option<Attribute> {
-        let name = self.take_while(|c| !c.is_whitespace() && !matches!(c, '/' | '>' | '='));
-        if name.is_empty() || name.contains(['"', '\'', '<', '`', '{', '}']) {
-            return None;
-        }
-        let behind = self.at;
-        self.take_while(char::is_whitespace);
-        if !self.take("=") {
-            self.at = behind;
-            return Some(Attribute { name: name.to_owned(), value: Value::None });
-        }
-        self.take_while(char::is_whitespace);
-        Some(Attribute { name: name.to_owned(), value: self.value()? })
-    }
-
-    fn value(&mut self) -> Option<Value> {
-        match self.rest().chars().next()? {
-            '{' => Some(Value::Expression(self.braces()?.to_owned())),
-            quote @ ('"' | '\'') => {
-                let length = self.rest()[1..].find(quote)?;
-                let value = &self.rest()[1..=length];
-                self.at += length + 2;
-                // To another reader the tag may end in there.
-                (!value.contains('<') && !value.contains("\n\n")).then(|| text_value(value))
-            }
-            _ => {
-                let value = self.take_while(|c| !c.is_whitespace() && c != '>');
-                (!value.contains(['<', '"', '\'', '`', '='])).then(|| text_value(value))
-            }
-        }
-    }
-
-    fn braces(&mut self) -> Option<&'a str> {
-        let end = braces_end(self.text, self.at)?;
-        let code = &self.text[self.at..end];
-        self.at = end;
-        Some(code)
-    }
+fn is_comment(code: &str) -> bool {
+    code.starts_with("{/*") && code.ends_with("*/}")
 }
 
 /// A value with entities that only a browser can read counts as code.
