@@ -10,13 +10,17 @@ mod fence;
 mod guard;
 mod limits;
 mod offline;
-mod pattern;
 mod prompt;
 mod repository;
 mod run;
 mod talk;
 mod told;
 mod tools;
+
+/// Under this name in every module.
+mod pattern {
+    pub(crate) use pages::pattern;
+}
 
 use std::time::Duration;
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use percent_encoding::percent_decode_str;
 
+use crate::WordList;
 use crate::path;
 
 /// The destination of an inline link in `range`, which begins behind the link's text: `](here "title")`.
@@ -47,21 +48,8 @@ fn find_destination(text: &str, range: Range<usize>) -> Option<Range<usize>> {
 /// A destination longer than this names no file.
 const MAX_BYTES: usize = 4 * 1024;
 /// What the names of pages begin with that rustdoc makes.
-const RUSTDOC_ITEMS: &[&str] = &[
-    "struct",
-    "enum",
-    "trait",
-    "fn",
-    "macro",
-    "type",
-    "constant",
-    "static",
-    "union",
-    "primitive",
-    "attr",
-    "derive",
-    "keyword",
-];
+const RUSTDOC_ITEMS: WordList =
+    WordList("struct enum trait fn macro type constant static union primitive attr derive keyword");
 
 /// A destination within the site, taken apart. The parts are decoded; `query` is as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,7 +98,7 @@ fn is_rustdoc_item(path: &str) -> bool {
         return true;
     }
     let name = path::name(path).strip_suffix(".html").and_then(|name| name.split_once('.'));
-    name.is_some_and(|(kind, _)| RUSTDOC_ITEMS.contains(&kind))
+    name.is_some_and(|(kind, _)| RUSTDOC_ITEMS.contains(kind))
 }
 
 /// Whether a destination names another site, a mail address or the like.

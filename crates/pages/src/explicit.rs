@@ -4,34 +4,14 @@
 //! included: one anchor too many leaves a link alone, one too few has a good link "repaired".
 
 use crate::anchors::spellings;
+use crate::pattern;
 
-/// What stands in a page that is not whole without another file. Any anchor may come with that.
-const INCLUDES: &[&str] = &[
-    "--8<--",
-    "@include",
-    "{!",
-    "{{#include",
-    "{{# include",
-    "{{#rustdoc_include",
-    "{include}",
-    "{eval-rst}",
-    "{auto",
-    "<Snippet",
-    "<Include",
-    "<!-- include",
-    "<!--#include",
-    "<!--include",
-    "{% include",
-    "{%- include",
-    "{% render",
-    "{% partial",
-    "{{< include",
-    "{{% include",
-    "{{<include",
-    "{{> ",
-    ".. include::",
-    "\nopenapi: ",
-];
+pattern!(
+    /// What stands in a page that is not whole without another file. Any anchor may come with that.
+    include,
+    r"--8<--|@include|\{!|\{\{# ?include|\{\{#rustdoc_include|\{include\}|\{eval-rst\}|\{auto|<Snippet|<Include",
+    r"|<!--[ #]?include|\{%-? include|\{% (?:render|partial)|\{\{[<%] include|\{\{<include|\{\{> |\.\. include::|\nopenapi: ",
+);
 /// Folders of files that are made to be pulled into others, so that links in them count from elsewhere.
 const PARTIALS: &[&str] = &["snippets", "includes", "partials", "shared"];
 
@@ -59,7 +39,7 @@ pub(crate) fn is_made_of_parts(path: &str, text: &str) -> bool {
         || names.any(|folder| PARTIALS.contains(&folder.trim_start_matches('_')));
     let mut lines = text.lines().zip(text.lines().skip(1).chain([""]));
     is_partial
-        || INCLUDES.iter().any(|mark| text.contains(mark))
+        || include().is_some_and(|pattern| pattern.is_match(text))
         || lines.any(|(line, next)| names_a_module(line, next))
 }
 

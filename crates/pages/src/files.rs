@@ -65,6 +65,16 @@ pub trait Tree: Send + Sync {
     fn read(&self, path: &str, at_most: usize) -> Result<Vec<u8>, FilesError>;
 }
 
+impl Tree for &dyn Tree {
+    fn list(&self) -> Result<Vec<Entry>, FilesError> {
+        (**self).list()
+    }
+
+    fn read(&self, path: &str, at_most: usize) -> Result<Vec<u8>, FilesError> {
+        (**self).read(path, at_most)
+    }
+}
+
 /// The changed files by path: their new bytes, or `None` for a deleted one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Edits(pub BTreeMap<String, Option<Vec<u8>>>);

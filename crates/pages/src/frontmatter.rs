@@ -6,23 +6,13 @@ use std::ops::Range;
 
 use toml::de::DeValue;
 
+use crate::WordList;
 use crate::constructs::{Entry, Shape, lines, yaml_entries};
 
 /// Keys whose values say something to a reader; all others name things for the site generator.
-const PROSE_KEYS: &[&str] = &[
-    "title",
-    "subtitle",
-    "description",
-    "summary",
-    "excerpt",
-    "label",
-    "sidebar_label",
-    "sidebartitle",
-    "text",
-    "tagline",
-    "tags",
-    "keywords",
-];
+const PROSE_KEYS: WordList = WordList(
+    "title subtitle description summary excerpt label sidebar_label sidebartitle text tagline tags keywords",
+);
 
 /// The head of a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -61,7 +51,7 @@ impl Value {
         let key = self.key.to_ascii_lowercase();
         let value = text.get(self.range.clone()).unwrap_or_default();
         let address = value.contains('/') && !value.contains(' ');
-        !address && (PROSE_KEYS.contains(&key.as_str()) || (key == "name" && self.top == "hero"))
+        !address && (PROSE_KEYS.contains(&key) || (key == "name" && self.top == "hero"))
     }
 
     /// Whether `new` can be put into this value without it becoming something else than text.

@@ -27,6 +27,7 @@ mod names;
 mod navigation;
 mod overlay;
 mod path;
+mod pattern;
 mod places;
 mod prose;
 mod relocate;

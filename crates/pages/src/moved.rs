@@ -9,16 +9,16 @@
 //!
 //! Whatever leads from one version or language to another is never believed.
 
+use crate::WordList;
 use crate::path;
 use crate::route;
 use crate::site::{self, Site};
 
 /// Names of versions that have no number.
-const VERSIONS: &[&str] =
-    &["next", "latest", "stable", "current", "canary", "nightly", "unreleased", "legacy", "versioned_docs"];
+const VERSIONS: WordList =
+    WordList("next latest stable current canary nightly unreleased legacy versioned_docs");
 /// Names that stand for any name, in examples of how to write a link.
-const PLACEHOLDERS: &[&str] =
-    &["url", "link", "file", "filename", "page", "path", "example", "here", "name", "foo", "bar", "baz"];
+const PLACEHOLDERS: WordList = WordList("url link file filename page path example here name foo bar baz");
 
 /// Whether a link to `old` in the page `from` can only have meant `target`, a file of the same name.
 pub(crate) fn is_meant(site: &Site, from: &str, old: &str, target: &str) -> bool {
@@ -56,7 +56,7 @@ pub(crate) fn last_name(wanted: &str) -> &str {
 /// to a site that was built, and its pages may not be these.
 fn is_vague(old: &str) -> bool {
     let name = last_name(old).to_lowercase();
-    !old.contains(['/', '.']) || PLACEHOLDERS.contains(&name.as_str()) || old.ends_with(".html")
+    !old.contains(['/', '.']) || PLACEHOLDERS.contains(&name) || old.ends_with(".html")
 }
 
 /// A page beside the docs, such as a changelog, may be shown as one of them, and its links count from there.
@@ -124,7 +124,7 @@ fn is_version(name: &str) -> bool {
     let numbered = number.len() < name.len() && number.starts_with(|c: char| c.is_ascii_digit());
     let bare = number.starts_with(|c: char| c.is_ascii_digit())
         && number.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | 'x'));
-    numbered || bare || VERSIONS.contains(&name.as_str())
+    numbered || bare || VERSIONS.contains(&name)
 }
 
 /// `en`, `pt-BR`, `zh_Hans`; other names of two letters are taken for languages too, to be on the safe side.

@@ -3,8 +3,6 @@
 //! Nothing is checked out, so there is no link, hook or path of the host to escape by. Every path
 //! that comes in is judged here before anything else is done with it.
 
-mod before;
-
 use std::sync::Arc;
 
 use crate::diff;
@@ -12,7 +10,6 @@ use crate::files::{Edits, Files, FilesError, Kind, MAX_TEXT_BYTES, Tree};
 use crate::ground::{Ground, Paths};
 use crate::names::Names;
 use crate::path;
-use before::Before;
 
 /// All changes of one overlay together; more is no edit of docs but a runaway.
 const MAX_CHANGED_BYTES: usize = 64 * 1024 * 1024;
@@ -28,6 +25,8 @@ pub struct Overlay<T: Tree> {
     changed_bytes: usize,
     /// Made when a file is added: most changes add none, and it is every path once more.
     names: Option<Names>,
+    /// Whether it stands for the commit as it is.
+    is_frozen: bool,
 }
 
 impl<T: Tree> Overlay<T> {
@@ -39,7 +38,7 @@ impl<T: Tree> Overlay<T> {
 
     /// The same, where the names in the tree are known to be these.
     pub fn over(tree: T, ground: Arc<Ground>) -> Self {
-        Self { tree, ground, changes: Edits::default(), changed_bytes: 0, names: None }
+        Self { tree, ground, changes: Edits::default(), changed_bytes: 0, names: None, is_frozen: false }
     }
 
     /// The changes as one patch, in the order of their paths. A longer one than 2 MiB
@@ -148,7 +147,15 @@ impl<T: Tree> Overlay<T> {
         }
     }
 
+    fn check_unfrozen(&self, path: &str) -> Result<(), FilesError> {
+        match self.is_frozen {
+            true => Err(FilesError::refused(path, "a commit cannot be changed")),
+            false => Ok(()),
+        }
+    }
+
     fn put(&mut self, path: &str, bytes: Vec<u8>) -> Result<(), FilesError> {
+        self.check_unfrozen(path)?;
         let exists = self.exists(path);
         if !exists {
             self.check_new(path)?;
@@ -230,6 +237,7 @@ impl<T: Tree> Files for Overlay<T> {
 
     fn delete(&mut self, path: &str) -> Result<(), FilesError> {
         self.check(path)?;
+        self.check_unfrozen(path)?;
         if !self.exists(path) {
             return Err(FilesError::NotFound(path.to_owned()));
         }
@@ -245,7 +253,8 @@ impl<T: Tree> Files for Overlay<T> {
     }
 
     fn before(&self) -> Box<dyn Files + '_> {
-        Box::new(Before(self))
+        let commit = Overlay::over(&self.tree as &dyn Tree, self.ground.clone());
+        Box::new(Overlay { is_frozen: true, ..commit })
     }
 
     fn changed(&self) -> Vec<String> {

@@ -2,34 +2,21 @@
 
 use std::collections::HashMap;
 
+use crate::WordList;
 use crate::frontmatter::FrontMatter;
 use crate::path;
 use crate::route;
 
 /// Keys of the front matter that give a page another address, or one more.
-pub(crate) const ADDRESS_KEYS: &[&str] =
-    &["id", "slug", "permalink", "url", "aliases", "redirect_from", "redirects", "redirectFrom"];
+pub(crate) const ADDRESS_KEYS: WordList =
+    WordList("id slug permalink url aliases redirect_from redirects redirectFrom");
 /// Files and lists that site generators make by themselves.
-const GENERATED: &[&str] = &[
-    "rss.xml",
-    "atom.xml",
-    "feed.xml",
-    "feed",
-    "feed.json",
-    "index.xml",
-    "sitemap.xml",
-    "sitemap",
-    "robots.txt",
-    "llms.txt",
-    "llms-full.txt",
-    "search",
-    "tags",
-    "categories",
-    "404",
-    "404.html",
-];
+const GENERATED: WordList = WordList(
+    "rss.xml atom.xml feed.xml feed feed.json index.xml sitemap.xml sitemap robots.txt llms.txt llms-full.txt \
+     search tags categories 404 404.html",
+);
 /// Lists that are made of the posts of a blog.
-const LISTS: &[&str] = &["tags", "tag", "page", "archive", "authors", "author", "category", "categories"];
+const LISTS: WordList = WordList("tags tag page archive authors author category categories");
 /// Extensions of pages that are programs; they have no prose and no anchors that can be read.
 const COMPONENTS: &[&str] = &[".tsx", ".jsx", ".ts", ".js", ".vue", ".astro", ".svelte", ".html"];
 
@@ -45,7 +32,7 @@ impl Places {
         for place in [bare].into_iter().chain(dated.into_iter().flatten()) {
             self.0.entry(place).or_insert_with(|| file.to_owned());
         }
-        for value in front.values.iter().filter(|value| ADDRESS_KEYS.contains(&value.key.as_str())) {
+        for value in front.values.iter().filter(|value| ADDRESS_KEYS.contains(&value.key)) {
             let Some(address) = text.get(value.range.clone()) else { continue };
             let base = if address.starts_with('/') { root } else { path::parent(file) };
             let place = path::join(base, address.trim_start_matches("./").trim_matches('/'));
@@ -83,7 +70,7 @@ pub(crate) fn is_generated(path: &str) -> bool {
     let Some(path) = path.strip_prefix('/').map(|path| path.trim_end_matches('/')) else { return false };
     let mut names = path.rsplit('/');
     let last = names.next().unwrap_or_default();
-    GENERATED.contains(&last) || names.any(|folder| LISTS.contains(&folder)) || LISTS.contains(&last)
+    GENERATED.contains(last) || names.any(|folder| LISTS.contains(folder)) || LISTS.contains(last)
 }
 
 #[cfg(test)]

@@ -2,40 +2,26 @@
 //! Markdown does not take for tags.
 
 use std::ops::Range;
-use std::sync::OnceLock;
-
-use regex::Regex;
 
 use crate::html;
+use crate::pattern;
 
 /// With so many tags that do not end, the rest is looked for in its own paragraph only, which is cheap.
 const MAX_UNREADABLE: usize = 32;
 
-/// Addresses, mail addresses, and the placeholders of template languages.
-fn not_prose() -> Option<&'static Regex> {
-    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-    let build = || {
-        Regex::new(concat!(
-            r"(?i)\b[a-z][a-z0-9+.-]*://[^\s<>\x22]*|\bwww\.[^\s<>\x22]+|\bmailto:\S+",
-            r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z][\w-]+|\{\{.*?\}\}|\{%.*?%\}|\{[^{}\n]*\}|\[\[[^\[\]\n]*\]\]|:[\w+-]+:",
-        ))
-        .ok()
-    };
-    PATTERN.get_or_init(build).as_ref()
-}
+pattern!(
+    /// Addresses, mail addresses, and the placeholders of template languages.
+    not_prose,
+    r"(?i)\b[a-z][a-z0-9+.-]*://[^\s<>\x22]*|\bwww\.[^\s<>\x22]+|\bmailto:\S+",
+    r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z][\w-]+|\{\{.*?\}\}|\{%.*?%\}|\{[^{}\n]*\}|\[\[[^\[\]\n]*\]\]|:[\w+-]+:",
+);
 
-/// The names of directives and their options at the head of a line, targets, and lines that pull in files.
-fn directive() -> Option<&'static Regex> {
-    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-    let build = || {
-        Regex::new(concat!(
-            r"(?m)^[ \t>]*(?:::: \w+\.[\w.]+[^\n]*(?:\n[ \t]+\S[^\n]*)*|(?::{3,}|!!!|\?\?\?\+?)[ \t]*\{?[\w.:+-]*\}?|:[\w-]+:|\([^()\s]+\)=[ \t]*\r?$",
-            r"|--8<--.*|<<<.*|\{!.*)",
-        ))
-        .ok()
-    };
-    PATTERN.get_or_init(build).as_ref()
-}
+pattern!(
+    /// The names of directives and their options at the head of a line, targets, and lines that pull in files.
+    directive,
+    r"(?m)^[ \t>]*(?:::: \w+\.[\w.]+[^\n]*(?:\n[ \t]+\S[^\n]*)*|(?::{3,}|!!!|\?\?\?\+?)[ \t]*\{?[\w.:+-]*\}?|:[\w-]+:|\([^()\s]+\)=[ \t]*\r?$",
+    r"|--8<--.*|<<<.*|\{!.*)",
+);
 
 /// The marks in the text from `body` on that tell a site generator what to do.
 pub(crate) fn directives(text: &str, body: usize) -> Vec<Range<usize>> {

@@ -8,6 +8,7 @@ pub(crate) mod lead;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
+use crate::WordList;
 use crate::destination::Destination;
 use crate::explicit;
 use crate::files::{self, Files, FilesError};
@@ -21,24 +22,10 @@ use crate::places::{self, Places};
 use crate::route;
 
 /// Folders that `/` may stand for when no docs folder is set; the last ones hold images and the like.
-const SITE_FOLDERS: &[&str] = &[
-    "docs",
-    "doc",
-    "content",
-    "content/docs",
-    "src",
-    "src/content/docs",
-    "src/pages",
-    "pages",
-    "website/docs",
-    "website/src/pages",
-    "static",
-    "public",
-    "docs/static",
-    "docs/public",
-    "docs/.vuepress/public",
-    "website/static",
-];
+const SITE_FOLDERS: WordList = WordList(
+    "docs doc content content/docs src src/content/docs src/pages pages website/docs website/src/pages static \
+     public docs/static docs/public docs/.vuepress/public website/static",
+);
 
 /// Sites are served below this many names at most: `/acme/docs`.
 const MAX_SERVED_BELOW: usize = 2;
@@ -245,12 +232,7 @@ impl Site {
 fn bases(root: &str, folders: &HashSet<String>) -> Vec<String> {
     let mut bases = vec![root.to_owned()];
     if root.is_empty() {
-        bases.extend(
-            SITE_FOLDERS
-                .iter()
-                .filter(|folder| folders.contains(**folder))
-                .map(|folder| (*folder).to_owned()),
-        );
+        bases.extend(SITE_FOLDERS.iter().filter(|folder| folders.contains(*folder)).map(str::to_owned));
     }
     bases
 }

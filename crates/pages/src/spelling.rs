@@ -13,6 +13,7 @@ use regex::Regex;
 
 use crate::frontmatter::Value;
 use crate::markdown::Page;
+use crate::pattern;
 
 static PACKED: &[u8] = include_bytes!("../assets/misspellings.bin");
 /// Far above what the dictionary unpacks to; a bound all the same.
@@ -160,43 +161,29 @@ fn begins_a_sentence(before: &str) -> bool {
 
 /// The nearest text; lines can be as long as a file.
 fn last_bytes(text: &str) -> &str {
-    let mut from = text.len().saturating_sub(MAX_CONTEXT_BYTES);
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
-    &text[from..]
+    &text[text.ceil_char_boundary(text.len().saturating_sub(MAX_CONTEXT_BYTES))..]
 }
 
 fn first_bytes(text: &str) -> &str {
-    let mut to = text.len().min(MAX_CONTEXT_BYTES);
-    while !text.is_char_boundary(to) {
-        to -= 1;
-    }
-    &text[..to]
+    &text[..text.floor_char_boundary(MAX_CONTEXT_BYTES)]
 }
 
 fn fits(pattern: Option<&Regex>, line: &str) -> bool {
     pattern.is_some_and(|pattern| pattern.is_match(line))
 }
 
-/// A mark of a list, a heading or a quote, the end of a sentence, the edge of a cell, or a tag.
-fn opening() -> Option<&'static Regex> {
-    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-    let build = || {
-        Regex::new(concat!(
-            r#"(?:^\s*(?:[#>*+\-]+\s+|\d+[.)]\s+|\[[ xX]\]\s+)+|[.!?:…][)"'\]*_”]*\s+|[|>]\s*)"#,
-            r#"["'(\[*_“‘]*$"#,
-        ))
-        .ok()
-    };
-    PATTERN.get_or_init(build).as_ref()
-}
+pattern!(
+    /// A mark of a list, a heading or a quote, the end of a sentence, the edge of a cell, or a tag.
+    opening,
+    r#"(?:^\s*(?:[#>*+\-]+\s+|\d+[.)]\s+|\[[ xX]\]\s+)+|[.!?:…][)"'\]*_”]*\s+|[|>]\s*)"#,
+    r#"["'(\[*_“‘]*$"#,
+);
 
-/// The beginning of a line, with no mark but that of emphasis or a link.
-fn margin() -> Option<&'static Regex> {
-    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-    PATTERN.get_or_init(|| Regex::new(r#"^\s*["'(\[*_“‘]*$"#).ok()).as_ref()
-}
+pattern!(
+    /// The beginning of a line, with no mark but that of emphasis or a link.
+    margin,
+    r#"^\s*["'(\[*_“‘]*$"#,
+);
 
 fn is_english(text: &str, ranges: &[Range<usize>]) -> bool {
     let (mut words, mut english, mut plain) = (0_usize, 0_usize, true);

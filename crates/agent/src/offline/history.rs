@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use pages::WordList;
 use regex::Regex;
 
 use crate::pattern::pattern;
@@ -9,26 +10,18 @@ use crate::pattern::pattern;
 const CONTEXT_BYTES: usize = 100;
 
 /// Files and folders that tell of past versions by their name, or by the beginning of it.
-const NAMES: &[&str] = &["news", "changes", "release", "blog"];
-const BEGINNINGS: &[&str] = &[
-    "changelog",
-    "history",
-    "release-notes",
-    "releases",
-    "relnotes",
-    "whats-new",
-    "upgrading",
-    "upgrade-guide",
-    "migrat",
-    "versioned-docs",
-];
+const NAMES: WordList = WordList("news changes release blog");
+const BEGINNINGS: WordList = WordList(
+    "changelog history release-notes releases relnotes whats-new upgrading upgrade-guide migrat \
+     versioned-docs",
+);
 
 /// Whether a file tells of past versions, or is kept for the old one.
 pub(super) fn is_history(file: &str, old: &str) -> bool {
     let of_old = [old.to_owned(), format!("v{old}"), format!("version-{old}")];
     file.to_ascii_lowercase().replace(['_', ' '], "-").split('/').any(|part| {
         let stem = part.rsplit_once('.').map_or(part, |(stem, _)| stem);
-        NAMES.contains(&stem)
+        NAMES.contains(stem)
             || BEGINNINGS.iter().any(|name| part.starts_with(name))
             || of_old.iter().any(|name| name == part)
     })
@@ -76,14 +69,8 @@ pattern!(
 
 /// What stands around a place: this line, and the one before or behind it.
 fn around<'a>(text: &'a str, place: &Range<usize>) -> (&'a str, &'a str) {
-    let mut from = place.start.saturating_sub(CONTEXT_BYTES);
-    while !text.is_char_boundary(from) {
-        from -= 1;
-    }
-    let mut to = text.len().min(place.end + CONTEXT_BYTES);
-    while !text.is_char_boundary(to) {
-        to += 1;
-    }
+    let from = text.floor_char_boundary(place.start.saturating_sub(CONTEXT_BYTES));
+    let to = text.ceil_char_boundary(text.len().min(place.end + CONTEXT_BYTES));
     let (before, after) = (&text[from..place.start], &text[place.end..to]);
     let first = before.rmatch_indices('\n').nth(1).map_or(0, |(at, _)| at + 1);
     let last = after.match_indices('\n').nth(1).map_or(after.len(), |(at, _)| at);

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use pages::WordList;
+
 /// A piece of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Token {
@@ -27,8 +29,9 @@ impl Token {
         self.kind == Kind::Word && self.text.eq_ignore_ascii_case(word)
     }
 
-    pub(super) fn is_one_of(&self, words: &[&str]) -> bool {
-        words.iter().any(|word| self.is(word))
+    /// Of words with blanks between them.
+    pub(super) fn is_one_of(&self, words: impl Into<WordList>) -> bool {
+        words.into().iter().any(|word| self.is(word))
     }
 
     pub(super) fn ends_a_sentence(&self) -> bool {

@@ -1,9 +1,12 @@
 //! Which words of a prompt can be meant as they stand, without quotes.
 
+use pages::WordList;
+
 use super::lexer::Token;
 
 /// Words that stand for something else; taken literally they would be replaced by mistake.
-const NOT_LITERAL: &str = "\
+const NOT_LITERAL: WordList = WordList(
+    "\
 it its this that them these those everything something anything nothing one ones a an the in on with \
 by to into for from of and or not version versions release releases title titles heading headings \
 header headers subtitle description descriptions link links url urls anchor anchors doc docs \
@@ -13,10 +16,11 @@ lists code snippet snippets example examples section sections paragraph paragrap
 sentences word words text name names default defaults latest newest current new old empty blank bold \
 italic italics lowercase uppercase capitals caps tabs spaces tab space whitespace hyphens hyphen \
 dashes dash underscores underscore quotes quote commas comma bullets numbers emoji emojis typos typo \
-spelling grammar tone style wording english markdown mdx html jsx svg png";
+spelling grammar tone style wording english markdown mdx html jsx svg png",
+);
 
 /// Whether a word can only be meant literally: no word of the language of prompts, and no markup in it.
 pub(super) fn is_literal(token: &Token) -> bool {
     let is_plain = |c: char| c.is_alphanumeric() || "-_.@/+#:".contains(c);
-    !NOT_LITERAL.split(' ').any(|word| token.is(word)) && token.text.chars().all(is_plain)
+    !token.is_one_of(NOT_LITERAL) && token.text.chars().all(is_plain)
 }

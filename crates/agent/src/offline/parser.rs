@@ -3,6 +3,8 @@
 //! A prompt is understood as a whole or not at all: every word must be accounted for, because an
 //! instruction that is half understood is carried out wrongly.
 
+use pages::WordList;
+
 use super::command::Instruction;
 use super::lexer::{self, Kind, Token};
 use super::modifiers::Modifiers;
@@ -11,14 +13,13 @@ use super::verbs;
 
 const MAX_INSTRUCTIONS: usize = 50;
 const MAX_QUOTED_CHARS: usize = 80;
-const POLITE: &[&str] = &[
-    "please", "kindly", "can", "could", "would", "will", "you", "i", "i'd", "we", "want", "need", "like",
-    "to", "just", "now", "let's", "lets", "hi", "hello", "hey", "thanks", "thank", "cheers", "many", "very",
-    "much", "too", "as", "well", "task", "todo", "-", "*", "•",
-];
-const THANKS: &[&str] =
-    &["please", "thanks", "thank", "you", "now", "many", "very", "much", "cheers", "too", "as", "well"];
-const BETWEEN: &[&str] = &["and", "then", "also", "next", "finally", "afterwards", "plus", "&"];
+const POLITE: WordList = WordList(
+    "\
+please kindly can could would will you i i'd we want need like to just now let's lets hi hello hey thanks \
+thank cheers many very much too as well task todo - * •",
+);
+const THANKS: WordList = WordList("please thanks thank you now many very much cheers too as well");
+const BETWEEN: WordList = WordList("and then also next finally afterwards plus &");
 
 /// The instructions of a prompt, or a sentence that says which part of it was not understood.
 pub(super) fn parse(prompt: &str) -> Result<Vec<Instruction>, String> {
@@ -95,7 +96,7 @@ impl<'a> Parser<'a> {
     /// Steps over what joins instructions, up to a last "and" or "also"; false at the end of the prompt.
     fn skip_between(&mut self) -> bool {
         loop {
-            let _ = self.tokens.words(&["in", "advance"]);
+            let _ = self.tokens.words("in advance");
             let joint = self.tokens.peek_any(BETWEEN) && self.joins_more();
             if !joint && !self.tokens.is_mark() && !self.tokens.peek_any(POLITE) {
                 break;
@@ -121,7 +122,7 @@ impl<'a> Parser<'a> {
     }
 
     fn at_end_of_instruction(&mut self) -> bool {
-        while self.tokens.any_of(THANKS).is_some() || self.tokens.words(&["in", "advance"]) {}
+        while self.tokens.any_of(THANKS).is_some() || self.tokens.words("in advance") {}
         self.tokens.is_done() || self.tokens.is_mark() || self.tokens.peek_any(BETWEEN)
     }
 

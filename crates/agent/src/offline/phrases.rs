@@ -1,52 +1,25 @@
 //! The turns of phrase that instructions have in common: where, whether in code, and what can be fixed.
 
+use pages::WordList;
+
 use super::command::Command;
 use super::lexer::{Kind, Token};
 
-const CODE: &[&str] = &["code", "snippets", "codeblocks"];
-const CODE_KINDS: &[&str] =
-    &["blocks", "block", "spans", "samples", "examples", "snippets", "fences", "listings"];
-const IN_CODE: &[&str] = &[
-    "in", "inside", "within", "the", "all", "any", "inline", "of", "from", "touch", "touching", "change",
-    "changing", "edit", "modify",
-];
-const WITHOUT: &[&str] = &[
-    "not",
-    "except",
-    "excluding",
-    "without",
-    "outside",
-    "don't",
-    "don’t",
-    "dont",
-    "never",
-    "leave",
-    "skip",
-    "skipping",
-    "ignoring",
-    "ignore",
-];
-const BROKEN: &[&str] =
-    &["broken", "dead", "internal", "stale", "bad", "invalid", "wrong", "relative", "faulty", "rotten"];
-const LINKS: &[&str] =
-    &["links", "link", "anchors", "anchor", "hyperlinks", "cross-references", "crosslinks"];
-const MISTAKES: &[&str] = &["mistakes", "mistake", "errors", "error", "issues", "problems"];
-const TYPOS: &[&str] = &["typos", "typo", "misspellings", "misspelling", "mis-spellings", "typographical"];
-const ANY: &[&str] = &[
-    "all",
-    "any",
-    "the",
-    "every",
-    "each",
-    "common",
-    "obvious",
-    "simple",
-    "our",
-    "your",
-    "my",
-    "of",
-    "remaining",
-];
+const CODE: WordList = WordList("code snippets codeblocks");
+const CODE_KINDS: WordList = WordList("blocks block spans samples examples snippets fences listings");
+const IN_CODE: WordList = WordList(
+    "\
+in inside within the all any inline of from touch touching change changing edit modify",
+);
+const WITHOUT: WordList = WordList(
+    "\
+not except excluding without outside don't don’t dont never leave skip skipping ignoring ignore",
+);
+const BROKEN: WordList = WordList("broken dead internal stale bad invalid wrong relative faulty rotten");
+const LINKS: WordList = WordList("links link anchors anchor hyperlinks cross-references crosslinks");
+const MISTAKES: WordList = WordList("mistakes mistake errors error issues problems");
+const TYPOS: WordList = WordList("typos typo misspellings misspelling mis-spellings typographical");
+const ANY: WordList = WordList("all any the every each common obvious simple our your my of remaining");
 
 /// Tokens with a place in them.
 pub(super) struct Phrases<'a> {
@@ -92,27 +65,28 @@ impl<'a> Phrases<'a> {
         is_comma
     }
 
-    pub(super) fn peek_any(&self, words: &[&str]) -> bool {
+    pub(super) fn peek_any(&self, words: impl Into<WordList>) -> bool {
         self.peek().is_some_and(|token| token.is_one_of(words))
     }
 
     /// Takes the next token when it is one of `words`, and gives it in lower case.
-    pub(super) fn any_of(&mut self, words: &[&str]) -> Option<String> {
+    pub(super) fn any_of(&mut self, words: impl Into<WordList>) -> Option<String> {
         let token = self.peek().filter(|token| token.is_one_of(words))?;
         self.at += 1;
         Some(token.text.to_lowercase())
     }
 
     /// Takes exactly these words, or nothing.
-    pub(super) fn words(&mut self, words: &[&str]) -> bool {
-        let rest = &self.tokens[self.at.min(self.tokens.len())..];
-        let found = rest.len() >= words.len() && rest.iter().zip(words).all(|(token, word)| token.is(word));
-        self.at += if found { words.len() } else { 0 };
+    pub(super) fn words(&mut self, words: impl Into<WordList>) -> bool {
+        let words = words.into();
+        let mut rest = self.tokens[self.at.min(self.tokens.len())..].iter();
+        let found = words.iter().all(|word| rest.next().is_some_and(|token| token.is(word)));
+        self.at += if found { words.iter().count() } else { 0 };
         found
     }
 
-    pub(super) fn skip(&mut self, words: &[&str]) -> usize {
-        let start = self.at;
+    pub(super) fn skip(&mut self, words: impl Into<WordList>) -> usize {
+        let (start, words) = (self.at, words.into());
         while self.any_of(words).is_some() {}
         self.at - start
     }
@@ -133,11 +107,11 @@ impl<'a> Phrases<'a> {
     }
 
     fn prose_and_code(&mut self) -> Option<bool> {
-        self.any_of(&["both"]);
-        self.any_of(&["in"]);
-        self.skip(&["both"]);
-        self.any_of(&["prose", "text"])?;
-        self.any_of(&["and"])?;
+        self.any_of("both");
+        self.any_of("in");
+        self.skip("both");
+        self.any_of("prose text")?;
+        self.any_of("and")?;
         self.code_noun()?;
         Some(true)
     }
@@ -147,8 +121,8 @@ impl<'a> Phrases<'a> {
         let before = self.attempt(Self::code_marker);
         self.skip(IN_CODE);
         self.code_noun()?;
-        let after = self.any_of(&["too", "also", "included", "alone", "untouched", "unchanged"]);
-        let as_well = self.words(&["as", "well"]);
+        let after = self.any_of("too also included alone untouched unchanged");
+        let as_well = self.words("as well");
         match (before, after.as_deref()) {
             (Some(false), _) => Some(false),
             (None, Some("alone" | "untouched" | "unchanged")) => None,
@@ -158,11 +132,11 @@ impl<'a> Phrases<'a> {
     }
 
     fn code_marker(&mut self) -> Option<bool> {
-        let joined = self.skip(&["and", "but", "do", "also"]) > 0;
+        let joined = self.skip("and but do also") > 0;
         if self.skip(WITHOUT) > 0 {
             return Some(false);
         }
-        if self.skip(&["including", "include", "even", "incl"]) > 0 {
+        if self.skip("including include even incl") > 0 {
             return Some(true);
         }
         // "and in code", "also in code".
@@ -170,7 +144,7 @@ impl<'a> Phrases<'a> {
     }
 
     fn code_noun(&mut self) -> Option<()> {
-        self.skip(&["the", "inline"]);
+        self.skip("the inline");
         self.any_of(CODE)?;
         self.skip(CODE_KINDS);
         Some(())
@@ -181,7 +155,7 @@ impl<'a> Phrases<'a> {
         let mut commands = vec![self.attempt(Self::fixable)?];
         while let Some(command) = self.attempt(|phrase| {
             phrase.comma();
-            phrase.skip(&["and", "&", "also", "or"]);
+            phrase.skip("and & also or");
             phrase.fixable()
         }) {
             commands.push(command);
@@ -197,11 +171,8 @@ impl<'a> Phrases<'a> {
         if self.skip(LINKS) > 0 {
             return Some(Command::FixLinks);
         }
-        if self.any_of(TYPOS).is_none()
-            && !self.words(&["misspelled", "words"])
-            && !self.words(&["misspelt", "words"])
-        {
-            self.any_of(&["spelling", "spellings"])?;
+        if self.any_of(TYPOS).is_none() && !self.words("misspelled words") && !self.words("misspelt words") {
+            self.any_of("spelling spellings")?;
         }
         self.skip(MISTAKES);
         Some(Command::FixSpelling)

@@ -1,35 +1,20 @@
 //! Where an instruction is to be carried out, as people say it.
 
-use pages::FileKind;
+use pages::{FileKind, WordList};
 
 use super::lexer::Kind;
 use super::phrases::Phrases;
 
-const PLACES: &[&str] = &["in", "across", "throughout", "on", "within", "inside", "under", "below", "over"];
-const BELOW: &[&str] = &["under", "below", "inside", "within"];
-const DETERMINERS: &[&str] =
-    &["all", "every", "each", "of", "the", "our", "my", "your", "this", "entire", "whole", "only", "any"];
-const NOUNS: &[&str] = &[
-    "docs",
-    "documentation",
-    "doc",
-    "pages",
-    "page",
-    "files",
-    "file",
-    "site",
-    "repo",
-    "repository",
-    "project",
-    "website",
-    "markdown",
-    "prose",
-    "text",
-    "tree",
-];
-const FOLDERS: &[&str] = &["folder", "folders", "directory", "directories", "dir", "section"];
-const FILES: &[&str] = &["file", "files", "page", "pages"];
-const MATCHING: &[&str] = &["matching", "named", "called", "under", "in", "inside", "below"];
+const PLACES: WordList = WordList("in across throughout on within inside under below over");
+const BELOW: WordList = WordList("under below inside within");
+const DETERMINERS: WordList = WordList("all every each of the our my your this entire whole only any");
+const NOUNS: WordList = WordList(
+    "\
+docs documentation doc pages page files file site repo repository project website markdown prose text tree",
+);
+const FOLDERS: WordList = WordList("folder folders directory directories dir section");
+const FILES: WordList = WordList("file files page pages");
+const MATCHING: WordList = WordList("matching named called under in inside below");
 
 /// What may be named at a place of a sentence.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -47,7 +32,7 @@ impl Phrases<'_> {
     pub(super) fn scope_phrase(&mut self) -> Option<Vec<String>> {
         self.attempt(|phrase| {
             phrase.comma();
-            match phrase.any_of(&["everywhere", "globally"]) {
+            match phrase.any_of("everywhere globally") {
                 Some(_) => Some(Vec::new()),
                 None => phrase.place(),
             }
@@ -58,22 +43,22 @@ impl Phrases<'_> {
     pub(super) fn except_phrase(&mut self) -> Option<Vec<String>> {
         self.attempt(|phrase| {
             phrase.comma();
-            phrase.any_of(&["and", "but"]);
-            let word = phrase.any_of(&["except", "excluding", "not"])?;
-            phrase.any_of(&["for"]);
+            phrase.any_of("and but");
+            let word = phrase.any_of("except excluding not")?;
+            phrase.any_of("for");
             let place = phrase.any_of(PLACES);
             // `use "B", not "A"` names no place.
             if word == "not" && place.is_none() {
                 return None;
             }
-            phrase.skip(&["the", "our"]);
+            phrase.skip("the our");
             let first = phrase.path(expected_behind(place.as_deref()))?;
             Some(phrase.more_paths(first))
         })
     }
 
     fn place(&mut self) -> Option<Vec<String>> {
-        self.any_of(&["only"]);
+        self.any_of("only");
         let place = self.any_of(PLACES)?;
         self.pages_behind(expected_behind(Some(&place)))
     }
@@ -89,14 +74,14 @@ impl Phrases<'_> {
             return Some(self.more_paths(first));
         }
         // "In docs" is the folder of that name when there is one; "in the docs" is all of them.
-        if bare && self.peek_any(&["docs"]) && !self.any_is_behind(MATCHING) {
+        if bare && self.peek_any("docs") && !self.any_is_behind(MATCHING) {
             self.at += 1;
-            self.skip(&["only"]);
+            self.skip("only");
             return Some(vec!["docs".to_owned()]);
         }
         let nouns = self.skip(NOUNS);
         let folder = self.skip(FOLDERS) > 0;
-        let matching = nouns > 0 && (self.words(&["that", "match"]) || self.skip(MATCHING) > 0);
+        let matching = nouns > 0 && (self.words("that match") || self.skip(MATCHING) > 0);
         self.skip(DETERMINERS);
         let expected = match (folder, matching) {
             (true, _) => Expected::Folder,
@@ -109,7 +94,7 @@ impl Phrases<'_> {
         }
     }
 
-    fn any_is_behind(&self, words: &[&str]) -> bool {
+    fn any_is_behind(&self, words: impl Into<WordList>) -> bool {
         self.peek_second().is_some_and(|token| token.is_one_of(words))
     }
 
@@ -132,7 +117,7 @@ impl Phrases<'_> {
             expected == Expected::Folder && !a_file && !path.contains('*') && !pages::is_page(&path);
         let is_folder = self.skip(FOLDERS) > 0 || is_folder;
         self.skip(FILES);
-        self.skip(&["only"]);
+        self.skip("only");
         Some(if is_folder { format!("{}/", path.trim_end_matches('/')) } else { path })
     }
 
@@ -140,9 +125,9 @@ impl Phrases<'_> {
         let mut paths = vec![first];
         while let Some(path) = self.attempt(|phrase| {
             let comma = phrase.comma();
-            let joined = phrase.any_of(&["and", "or"]).is_some();
-            phrase.any_of(&["in"]);
-            phrase.any_of(&["the"]);
+            let joined = phrase.any_of("and or").is_some();
+            phrase.any_of("in");
+            phrase.any_of("the");
             if comma || joined { phrase.path(Expected::Path) } else { None }
         }) {
             paths.push(path);
@@ -154,7 +139,7 @@ impl Phrases<'_> {
 /// Below something there are folders; in something, there may be anything.
 fn expected_behind(place: Option<&str>) -> Expected {
     match place {
-        Some(place) if BELOW.contains(&place) => Expected::Folder,
+        Some(place) if BELOW.contains(place) => Expected::Folder,
         _ => Expected::Path,
     }
 }
@@ -163,7 +148,7 @@ fn expected_behind(place: Option<&str>) -> Expected {
 fn extension(word: &str) -> Option<String> {
     let name = word.strip_prefix('.').unwrap_or(word).to_ascii_lowercase();
     // "In all markdown files" speaks of all pages.
-    let is_noun = !word.starts_with('.') && NOUNS.contains(&name.as_str());
+    let is_noun = !word.starts_with('.') && NOUNS.contains(&name);
     let mut endings = FileKind::endings(FileKind::is_markdown);
     (endings.any(|ending| ending[1..] == name) && !is_noun).then(|| format!("*.{name}"))
 }

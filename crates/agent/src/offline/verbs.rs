@@ -1,5 +1,7 @@
 //! The instructions themselves: replace, use instead, remove, bump, fix.
 
+use pages::WordList;
+
 use super::command::{Bump, Command, Replace};
 use super::lexer::Kind;
 use super::literal::is_literal;
@@ -7,51 +9,17 @@ use super::modifiers::Modifiers;
 use super::phrases::Phrases;
 use super::version;
 
-const DETERMINERS: &[&str] = &[
-    "the",
-    "all",
-    "any",
-    "every",
-    "each",
-    "of",
-    "to",
-    "our",
-    "occurrences",
-    "occurrence",
-    "instances",
-    "mentions",
-    "uses",
-    "references",
-    "word",
-    "words",
-    "term",
-    "phrase",
-    "string",
-    "text",
-    "name",
-];
-const CONNECTORS: &[&str] = &["with", "by", "to", "into", "for", "→", "->", "=>"];
-const VERSION_WORDS: &[&str] = &[
-    "the",
-    "all",
-    "every",
-    "our",
-    "version",
-    "versions",
-    "release",
-    "number",
-    "numbers",
-    "string",
-    "strings",
-    "of",
-    "references",
-    "mentions",
-    "from",
-    "docs",
-    "to",
-    "doc",
-    "documented",
-];
+const DETERMINERS: WordList = WordList(
+    "\
+the all any every each of to our occurrences occurrence instances mentions uses references word words term \
+phrase string text name",
+);
+const CONNECTORS: WordList = WordList("with by to into for → -> =>");
+const VERSION_WORDS: WordList = WordList(
+    "\
+the all every our version versions release number numbers string strings of references mentions from docs to \
+doc documented",
+);
 
 type Reader = fn(&mut Phrases<'_>, &mut Modifiers) -> Option<Vec<Command>>;
 
@@ -73,8 +41,8 @@ pub(super) fn commands(tokens: &mut Phrases<'_>, modifiers: &mut Modifiers) -> O
 /// `replace A with B`, `change "A" to "B"`, `switch from A to B`, `replace "A" with "B" and "C" with "D"`.
 fn replace(tokens: &mut Phrases<'_>, modifiers: &mut Modifiers) -> Option<Vec<Command>> {
     find_and(tokens);
-    let verb = tokens.any_of(&["replace", "swap", "change", "rename", "update", "switch"])?;
-    let from = tokens.any_of(&["from"]).is_some();
+    let verb = tokens.any_of("replace swap change rename update switch")?;
+    let from = tokens.any_of("from").is_some();
     // "Change the version to 1.5.0" speaks of a version; only these verbs speak of words.
     let literal = ["replace", "swap"].contains(&verb.as_str()) || (verb == "switch" && from);
     let first = pair(tokens, modifiers, literal)?;
@@ -85,7 +53,7 @@ fn replace(tokens: &mut Phrases<'_>, modifiers: &mut Modifiers) -> Option<Vec<Co
     let mut pairs = vec![Command::Replace(first)];
     while let Some(next) = tokens.attempt(|tokens| {
         tokens.comma();
-        tokens.skip(&["and", "also"]);
+        tokens.skip("and also");
         let mut found = modifiers.clone();
         let next = pair(tokens, &mut found, false)?;
         *modifiers = found;
@@ -97,9 +65,7 @@ fn replace(tokens: &mut Phrases<'_>, modifiers: &mut Modifiers) -> Option<Vec<Co
 }
 
 fn find_and(tokens: &mut Phrases<'_>) {
-    let _ = tokens.words(&["find", "and"])
-        || tokens.words(&["search", "and"])
-        || tokens.words(&["search", "for", "and"]);
+    let _ = tokens.words("find and") || tokens.words("search and") || tokens.words("search for and");
 }
 
 fn pair(tokens: &mut Phrases<'_>, modifiers: &mut Modifiers, literal: bool) -> Option<Replace> {
@@ -113,16 +79,16 @@ fn pair(tokens: &mut Phrases<'_>, modifiers: &mut Modifiers, literal: bool) -> O
 
 /// `use "B" instead of "A"`, `use B, not A`.
 fn use_instead(tokens: &mut Phrases<'_>, modifiers: &mut Modifiers) -> Option<Vec<Command>> {
-    let verb = tokens.any_of(&["use", "write", "say", "prefer"])?;
+    let verb = tokens.any_of("use write say prefer")?;
     let literal = ["use", "prefer"].contains(&verb.as_str());
     let new = operand(tokens, literal)?;
     modifiers.read(tokens)?;
     let comma = tokens.comma();
-    let joined = tokens.words(&["instead", "of"])
-        || tokens.words(&["rather", "than"])
-        || (verb == "prefer" && tokens.words(&["over"]))
-        || (comma && tokens.words(&["not"]))
-        || tokens.words(&["and", "not"]);
+    let joined = tokens.words("instead of")
+        || tokens.words("rather than")
+        || (verb == "prefer" && tokens.words("over"))
+        || (comma && tokens.words("not"))
+        || tokens.words("and not");
     let old = operand(tokens, literal).filter(|_| joined)?;
     modifiers.read(tokens)?;
     Some(vec![Command::Replace(replacement(old, new)?)])
@@ -130,7 +96,7 @@ fn use_instead(tokens: &mut Phrases<'_>, modifiers: &mut Modifiers) -> Option<Ve
 
 /// `remove "A"`.
 fn remove(tokens: &mut Phrases<'_>, modifiers: &mut Modifiers) -> Option<Vec<Command>> {
-    tokens.any_of(&["remove", "delete", "drop"])?;
+    tokens.any_of("remove delete drop")?;
     let old = operand(tokens, false)?;
     modifiers.read(tokens)?;
     Some(vec![Command::Replace(replacement(old, String::new())?)])
@@ -154,8 +120,7 @@ fn operand(tokens: &mut Phrases<'_>, literal: bool) -> Option<String> {
 
 /// `bump the version from X to Y`, `bump acme to Y from X`.
 fn bump(tokens: &mut Phrases<'_>, modifiers: &mut Modifiers) -> Option<Vec<Command>> {
-    let verb = tokens
-        .any_of(&["bump", "upgrade", "raise", "update", "change", "replace", "set", "move", "switch"])?;
+    let verb = tokens.any_of("bump upgrade raise update change replace set move switch")?;
     let says_version = ["bump", "upgrade", "raise"].contains(&verb.as_str());
     let (mut named, mut backwards) = version_words(tokens);
     let product = match says_version || verb == "update" {
@@ -173,8 +138,8 @@ fn bump(tokens: &mut Phrases<'_>, modifiers: &mut Modifiers) -> Option<Vec<Comma
     let first = version::parse(&first.text)?;
     modifiers.read(tokens)?;
     match backwards {
-        true => tokens.any_of(&["from"])?,
-        false => tokens.any_of(&["to", "with", "by", "into", "→", "->", "=>"])?,
+        true => tokens.any_of("from")?,
+        false => tokens.any_of("to with by into → -> =>")?,
     };
     version_words(tokens);
     let second = version::parse(&tokens.next()?.text)?;
@@ -212,31 +177,31 @@ fn fix(tokens: &mut Phrases<'_>, modifiers: &mut Modifiers) -> Option<Vec<Comman
     Some(commands)
 }
 
-const FIX: &[&str] = &["fix", "repair", "correct", "mend", "resolve"];
+const FIX: WordList = WordList("fix repair correct mend resolve");
 
 /// `check the docs for broken links and fix them`.
 fn check_for(tokens: &mut Phrases<'_>, modifiers: &mut Modifiers) -> Option<Vec<Command>> {
-    let verb = tokens.any_of(&["check", "look", "search", "scan", "find"])?;
-    if verb != "find" && !tokens.words(&["for"]) {
+    let verb = tokens.any_of("check look search scan find")?;
+    if verb != "find" && !tokens.words("for") {
         let place = tokens.object()?;
         modifiers.place(place)?;
-        tokens.any_of(&["for"])?;
+        tokens.any_of("for")?;
     }
     let commands = tokens.fixables()?;
     modifiers.read(tokens)?;
     tokens.comma();
-    tokens.any_of(&["and", "then"])?;
+    tokens.any_of("and then")?;
     tokens.any_of(FIX)?;
-    tokens.any_of(&["them", "those", "these", "it", "all"])?;
-    tokens.skip(&["all"]);
+    tokens.any_of("them those these it all")?;
+    tokens.skip("all");
     modifiers.read(tokens)?;
     Some(commands)
 }
 
 /// `spell check the docs`, `run a spell check on install.md`.
 fn spell_check(tokens: &mut Phrases<'_>, modifiers: &mut Modifiers) -> Option<Vec<Command>> {
-    tokens.skip(&["run", "do", "a"]);
-    if tokens.any_of(&["spellcheck", "spell-check"]).is_none() && !tokens.words(&["spell", "check"]) {
+    tokens.skip("run do a");
+    if tokens.any_of("spellcheck spell-check").is_none() && !tokens.words("spell check") {
         return None;
     }
     if let Some(place) = tokens.object() {

@@ -174,11 +174,7 @@ fn package(text: &str, start: usize) -> Option<String> {
 }
 
 fn last_bytes(text: &str, count: usize) -> &str {
-    let mut from = text.len().saturating_sub(count);
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
-    &text[from..]
+    &text[text.ceil_char_boundary(text.len().saturating_sub(count))..]
 }
 
 fn may_change(page: &Page, text: &str, place: &Range<usize>) -> bool {

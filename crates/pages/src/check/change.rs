@@ -152,7 +152,7 @@ impl Change<'_> {
         let kept = new.map(anchors).unwrap_or_default();
         let lost: Vec<String> = anchors(old).difference(&kept).cloned().collect();
         let addresses = |text: &str, page: &Page| -> BTreeSet<String> {
-            let values = page.front.values.iter().filter(|value| ADDRESS_KEYS.contains(&value.key.as_str()));
+            let values = page.front.values.iter().filter(|value| ADDRESS_KEYS.contains(&value.key));
             let values = values.filter_map(|value| text.get(value.range.clone()));
             values.map(|value| path::name(value.trim_end_matches('/')).to_owned()).collect()
         };

@@ -2,32 +2,18 @@
 
 use super::finding::{MAX_ON_A_PAGE, Sheet};
 use super::{Finding, FindingKind, markup};
+use crate::WordList;
 use crate::html::{self, Tag};
 use crate::mdx::Source;
 use crate::script;
 
 /// Elements that have no closing tag; many write them without the slash.
-const VOID: &[&str] =
-    &["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"];
+const VOID: WordList = WordList("area base br col embed hr img input link meta source track wbr");
 /// More tags than this are open at once on no page.
 const MAX_OPEN: usize = 200;
-/// What an export can begin with.
-const EXPORTS: &[&str] = &[
-    "const ",
-    "let ",
-    "var ",
-    "function",
-    "async ",
-    "class ",
-    "default ",
-    "{",
-    "*",
-    "type ",
-    "interface ",
-    "enum ",
-    "abstract ",
-    "declare ",
-];
+/// What an export can begin with, beside brackets.
+const EXPORTS: WordList =
+    WordList("const let var function async class default type interface enum abstract declare");
 
 pub(super) fn check(sheet: &Sheet<'_>, body: usize) -> Vec<Finding> {
     let text = sheet.text;
@@ -80,7 +66,11 @@ fn statement_fault(text: &str, at: usize, piece: &str) -> Option<&'static str> {
     if is_import && !piece.contains(['"', '\'']) {
         return Some("it does not say in quotes what it imports from");
     }
-    if export.is_some_and(|export| !EXPORTS.iter().any(|begin| export.starts_with(begin))) {
+    let begins_well = |export: &str| {
+        let word = &export[..export.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(export.len())];
+        export.starts_with(['{', '*']) || EXPORTS.contains(word)
+    };
+    if export.is_some_and(|export| !begins_well(export)) {
         return Some("it does not say what it exports");
     }
     script::statement_end(text, at).is_none().then_some("its brackets do not close")
@@ -96,7 +86,7 @@ fn tags(sheet: &Sheet<'_>, tags: &[Tag]) -> Option<Vec<Finding>> {
         let message = format!("the tag {shown} {why}");
         sheet.finding(tag.range.start, FindingKind::Tag, &what, message)
     };
-    for tag in tags.iter().filter(|tag| !VOID.contains(&tag.name.as_str())) {
+    for tag in tags.iter().filter(|tag| !VOID.contains(&tag.name)) {
         if found.len() >= MAX_ON_A_PAGE {
             break;
         }

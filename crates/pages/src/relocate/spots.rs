@@ -30,7 +30,7 @@ pub(super) fn of_page(page: &Page, text: &str) -> Vec<Spot> {
     });
     let head = page.front.values.iter().filter(|value| {
         let is_path = ["/", "./", "../"].iter().any(|start| text[value.range.clone()].starts_with(start));
-        is_path && !ADDRESS_KEYS.contains(&value.key.as_str())
+        is_path && !ADDRESS_KEYS.contains(&value.key)
     });
     let head = head.map(|value| Spot { range: value.range.clone(), kind: SpotKind::Dotted });
     let imports = page.code.iter().filter_map(|code| import(text, code.clone()));

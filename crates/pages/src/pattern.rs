@@ -2,9 +2,10 @@
 
 /// `pattern!(name, r"part", r"part")` is a function of that name, and a test that there is such a pattern: one that
 /// cannot be made, or is too large, would be a rule that is off without a word.
+#[macro_export]
 macro_rules! pattern {
     ($(#[$doc:meta])* $name:ident, $($part:literal),+ $(,)?) => {
-        pattern!($(#[$doc])* $name = concat!($($part),+));
+        $crate::pattern!($(#[$doc])* $name = concat!($($part),+));
     };
     ($(#[$doc:meta])* $name:ident = $text:expr) => {
         $(#[$doc])*
@@ -22,5 +23,3 @@ macro_rules! pattern {
         }
     };
 }
-
-pub(crate) use pattern;
