@@ -17,8 +17,6 @@ mod indent;
 mod lines;
 mod missed;
 mod nearest;
-#[cfg(test)]
-mod tests;
 
 use std::ops::Range;
 

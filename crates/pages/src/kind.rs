@@ -131,27 +131,3 @@ impl FileKind {
         !self.is_page() && !matches!(self, Self::Html | Self::Image | Self::Svg | Self::Text | Self::Other)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kinds() {
-        for (path, kind) in [
-            ("docs/A.MD", FileKind::Markdown),
-            ("docs/a.mdx", FileKind::Mdx),
-            ("a.markdown", FileKind::Markdown),
-            ("docs/docs.json", FileKind::Mintlify),
-            ("mkdocs.yml", FileKind::MkDocs),
-            ("sidebars.ts", FileKind::NavigationScript),
-            ("a/_meta.json", FileKind::NavigationData),
-            ("static/_redirects", FileKind::RedirectsFile),
-            ("a/logo.svg", FileKind::Svg),
-            ("package.json", FileKind::Other),
-            ("md", FileKind::Other),
-        ] {
-            assert_eq!(FileKind::of(path), kind, "{path}");
-        }
-    }
-}

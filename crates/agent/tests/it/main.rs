@@ -4,6 +4,7 @@
 
 mod agent;
 mod attacks;
+mod edit;
 mod edit_corpus;
 mod guard;
 mod links;
@@ -11,6 +12,7 @@ mod model;
 mod replace;
 mod rest;
 mod script;
+mod told;
 
 use ::agent::model::{Message, Usage};
 use ::agent::{AgentError, Editor, Objection, Offline, Progress, Prompt, Report, StepKind, Task};

@@ -5,6 +5,7 @@ mod chat;
 mod fake;
 mod gemini;
 mod responses;
+mod settings;
 mod trouble;
 
 use agent::model::{

@@ -58,26 +58,3 @@ fn repeated(sheet: &Sheet<'_>, ids: &[Range<usize>]) -> Vec<Finding> {
     }
     found
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn anchors_that_are_set_twice() {
-        #[track_caller]
-        fn found(file: &str, text: &str, expected: &[&str]) {
-            let found = check(&Sheet::new(file, text), &Page::parse(file, text));
-            let found: Vec<_> = found.iter().map(|found| format!("{} {}", found.line, found.what)).collect();
-            assert_eq!(found, expected, "{text}");
-        }
-        found("a.md", "## A {#a}\n\n## B {#b}\n", &[]);
-        found("a.md", "## A {#a}\n\n## B {#a}\n", &["3 a"]);
-        found("a.md", "<a id=\"a\"></a>\n\n## B { #a }\n", &["3 a"]);
-        found("a.mdx", "<div id='a'/>\n\ntext <span id=\"a\">x</span>\n", &["3 a"]);
-        found("a.md", "## A {#a}\n\n```\n## B {#a}\n<a id=\"a\">\n```\n", &[]);
-        found("a.md", "## A\n\n## A\n", &[]);
-        found("a.mdx", "<Tab id=\"a\"/>\n\n<Tab id=\"a\"/>\n", &[]);
-        found("a.mdx", "<div data-id=\"a\"/>\n\n<div data-id=\"a\"/>\n", &[]);
-    }
-}

@@ -1,5 +1,7 @@
 //! What is wrong with a tree, and what a change made worse.
 
+mod page;
+
 use pages::{Files, Finding, check, made_worse, worse};
 use proptest::prelude::*;
 

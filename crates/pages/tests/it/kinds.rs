@@ -15,6 +15,25 @@ const EXCEPTIONS: &[&str] = &[
 ];
 
 #[test]
+fn kinds() {
+    for (path, kind) in [
+        ("docs/A.MD", FileKind::Markdown),
+        ("docs/a.mdx", FileKind::Mdx),
+        ("a.markdown", FileKind::Markdown),
+        ("docs/docs.json", FileKind::Mintlify),
+        ("mkdocs.yml", FileKind::MkDocs),
+        ("sidebars.ts", FileKind::NavigationScript),
+        ("a/_meta.json", FileKind::NavigationData),
+        ("static/_redirects", FileKind::RedirectsFile),
+        ("a/logo.svg", FileKind::Svg),
+        ("package.json", FileKind::Other),
+        ("md", FileKind::Other),
+    ] {
+        assert_eq!(FileKind::of(path), kind, "{path}");
+    }
+}
+
+#[test]
 fn no_other_source_lists_the_endings_of_pages() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let lists: Vec<String> = sources(crates)

@@ -3,13 +3,20 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod check;
+mod diff;
+mod fragments;
+mod front_matter;
 mod git;
 mod kinds;
 mod links;
+mod misspellings;
 mod overlay;
 mod page;
 mod relocate;
 mod repairs;
+mod routes;
+mod scope;
+mod splice;
 mod words;
 
 use pages::{MemoryTree, Overlay};

@@ -1,4 +1,6 @@
-use super::{Missed, Rung, edit};
+//! Edits by an old text that was not copied exactly: how it is found, and what comes of it.
+
+use agent::{Missed, Rung, edit};
 
 #[track_caller]
 fn check(rung: Rung, text: &str, (old, new): (&str, &str), expected: &str) {
@@ -170,8 +172,8 @@ fn copied_along() {
     let block = "```sh\nrun --it now\n```\n";
     assert!(matches!(refused(block, "```sh\n--it now\n```", "```sh\nx\n```"), Missed::NotFound { .. }));
     // Each of these is in the file as it is.
-    super::tests::check(Rung::Exact, "1\ta\n2\tb\n", ("1\ta\n2\tb", "1\ta\n2\tc"), "1\ta\n2\tc\n");
-    super::tests::check(Rung::Exact, "a &lt; b\n", ("a &lt; b", "a &gt; b"), "a &gt; b\n");
+    self::check(Rung::Exact, "1\ta\n2\tb\n", ("1\ta\n2\tb", "1\ta\n2\tc"), "1\ta\n2\tc\n");
+    self::check(Rung::Exact, "a &lt; b\n", ("a &lt; b", "a &gt; b"), "a &gt; b\n");
 }
 
 #[test]

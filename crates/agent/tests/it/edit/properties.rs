@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::{Missed, Rung, edit};
+use agent::{Missed, Rung, edit};
 
 /// Small alphabets, so that texts repeat themselves and slips meet each other.
 fn text() -> impl Strategy<Value = String> {

@@ -1,0 +1,88 @@
+//! Words that are spelled wrong, and words that only look so.
+
+use pages::{Page, Words, misspellings};
+
+#[track_caller]
+fn check(text: &str, expected: &[(&str, &str)]) {
+    let page = Page::parse("a.md", text);
+    let mut known = Words::default();
+    known.learn(&page, text);
+    let found = misspellings(&page, text, &known);
+    let found = found.wrong.iter().filter(|_| found.is_english);
+    let found: Vec<_> = found.map(|m| (m.word.as_str(), m.correction.as_str())).collect();
+    assert_eq!(found, expected, "{text}");
+}
+
+#[test]
+fn words_in_prose() {
+    check("You recieve it.", &[("recieve", "receive")]);
+    check("Recieve it", &[("Recieve", "Receive")]);
+    check("teh end of the file", &[("teh", "the")]);
+    check("Use it. Recieve it.", &[("Recieve", "Receive")]);
+    check("of it\n\n## Recieve\n\n- *Recieve*\n\n| Recieve |\n|---|\n", &[("Recieve", "Receive"); 3]);
+    check("It is here.\nRecieve it", &[("Recieve", "Receive")]);
+    check("the [seperate](x.md) page", &[("seperate", "separate")]);
+    check("---\ntitle: Recieve it\nslug: recieve\n---\n", &[("Recieve", "Receive")]);
+    check("the (recieve), seperate", &[("recieve", "receive"), ("seperate", "separate")]);
+}
+
+#[test]
+fn what_is_no_prose_is_left() {
+    for text in [
+        "RECIEVE",
+        "reCieve",
+        "recieve_it",
+        "recieve2",
+        "`recieve`",
+        "see https://a.b/recieve",
+        "[x](recieve.md)",
+        "me@recieve.com",
+        "<a title=\"recieve\">",
+        "recieve.md",
+        "--recieve",
+        "my-recieve-hook",
+        "a/recieve",
+        "recieve()",
+        "```\nrecieve\n```\n",
+        "the `recieve` option: recieve is a name here",
+        "{{ recieve }}",
+        "ärecieve",
+        "---\ntags:\n  - recieve\n---\nthe text",
+    ] {
+        check(text, &[]);
+    }
+}
+
+#[test]
+fn names_and_words_that_are_spoken_of_are_left() {
+    for text in [
+        "Thanks to Santa Claus and the Recieve company.",
+        "This is by\nRecieve and others.",
+        "the header \"recieve\" is old",
+        "the ‘recieve’ of it",
+        "recieve is a typo of receive, and it is old",
+        "the d'recieve and the recieve's",
+        "the recieve of [x](https://pypi.org/project/recieve/)",
+        "the recieve of https://a.b/recieve",
+        "the Gord, Juli, Benn, Sade, Winn, Didi, hass, zink, udid, styl, modul, claus, allo and helo",
+    ] {
+        check(text, &[]);
+    }
+}
+
+#[test]
+fn a_short_page_must_show_that_it_is_english() {
+    check("Recieve seperate", &[]);
+    check("Der Modul, die Informations und Serie.", &[]);
+    check("the légales recieve", &[]);
+    check("the recieve", &[("recieve", "receive")]);
+}
+
+#[test]
+fn a_page_in_another_language_is_left() {
+    let french = "Vous pouvez recieve une adresse seperate dans le fichier de configuration du projet. ";
+    check(&french.repeat(5), &[]);
+    let english =
+        "You can send the file to the server with this option and then it is kept, and you recieve a note. ";
+    check(&english.repeat(2), &[("recieve", "receive"), ("recieve", "receive")]);
+}
