@@ -203,6 +203,3 @@ fn is_path_part(text: &str, place: &Range<usize>) -> bool {
     let next = text[place.end..].chars().next();
     before.ends_with('/') && next.is_none_or(|c| "/?#)>\"'".contains(c) || c.is_whitespace())
 }
-
-#[cfg(test)]
-mod tests;

@@ -13,6 +13,7 @@ mod replace;
 mod rest;
 mod script;
 mod told;
+mod versions;
 
 use ::agent::model::{Message, Usage};
 use ::agent::{AgentError, Editor, Objection, Offline, Progress, Prompt, Report, StepKind, Task};

@@ -45,6 +45,102 @@ fn prose_and_code() {
 }
 
 #[test]
+fn addresses_are_cut_out() {
+    #[track_caller]
+    fn check(text: &str, prose: &[&str]) {
+        assert_eq!(said(text, &Page::parse("a.md", text).prose), prose);
+    }
+    check("just text", &["just text"]);
+    check("at https://npm.dev/x, or", &["at", ", or"]);
+    check("write to me@acme.dev.", &["write to", "."]);
+    check("www.npm.dev", &[]);
+    check("hello {{ name }} and {% if %}", &["hello", "and"]);
+    check("a :tada: and 10:30", &["a", "and 10:30"]);
+    check("hello {name} and [[page]] or {.cls}", &["hello", "and", "or"]);
+    check("a@b and c", &["a@b and c"]);
+    check("acme@1.4.2", &["acme@1.4.2"]);
+}
+
+#[test]
+fn directives_are_found() {
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        assert_eq!(said(text, &Page::parse("a.md", text).tags), expected);
+    }
+    check(":::npm npm title\ntext\n:::\n", &[":::npm", ":::"]);
+    check("!!! npm \"title\"\n??? npm\n???+ npm", &["!!! npm", "??? npm", "???+ npm"]);
+    check(":::{npm}\n:npm: x\n", &[":::{npm}", ":npm:"]);
+    check("(npm)=\n## x\n", &["(npm)="]);
+    check(
+        "::: npm.module\n    options:\n      npm: x\n\nnpm",
+        &["::: npm.module\n    options:\n      npm: x"],
+    );
+    check("--8<-- \"npm.md\"\n<<< @/npm.js\n", &["--8<-- \"npm.md\"", "<<< @/npm.js"]);
+    check("just: text (npm) and x", &[]);
+}
+
+#[test]
+fn tags_in_text_are_found() {
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        assert_eq!(said(text, &Page::parse("a.md", text).tags), expected);
+    }
+    check("a <template #npm> b", &["<template #npm>"]);
+    check("a <Card x={\n'{'\n} /> b", &["<Card x={\n'{'\n} />"]);
+    check("a <Card x={ b\n\nc", &["<Card x={ b"]);
+    check("1 < 2, \\<a> and <3", &[]);
+}
+
+#[test]
+fn anchors_set_by_hand() {
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let ids = Page::parse("a.md", text).ids;
+        assert!(ids.iter().any(|id| id == expected), "{text}: {ids:?}");
+    }
+    check("[](){#setup}", "setup");
+    check("[x]{#span .c}", "span");
+    check("## A {: #two }", "two");
+    check("## A { .c #command-setup }", "command-setup");
+    check("{:#kram.c}", "kram");
+    check("{#acme.Foo}", "acme.Foo");
+    check("![f](x.png){#fig:one}", "fig:one");
+    check("## A {/* #custom */}", "custom");
+    check("## A \\{#custom}", "custom");
+    check("## My <!-- #my-id -->", "my-id");
+    check("(my-target)=", "my-target");
+    check(":name: fig-1", "fig-1");
+    check("  :label: fig:2", "fig:2");
+    check("<h2 align=\"center\">Bar <b>baz</b></h2>", "bar-baz");
+    let page = Page::parse("a.md", "plain # text (x) = 1\n<hr>\n<h1>open");
+    assert_eq!(page.ids, Vec::<String>::new());
+}
+
+#[test]
+fn pages_made_of_parts() {
+    // A page without a word of its own is one in any case.
+    let is_made_of_parts =
+        |path: &str, text: &str| Page::parse(path, &format!("Words.\n\n{text}")).includes_pages;
+    for text in [
+        "--8<-- \"s.txt\"",
+        "<!--@include: ./s.md-->",
+        "{!s.md!}",
+        "{{#include s.md}}",
+        "```{include} s.md\n```",
+        "<Snippet file=\"s.mdx\" />",
+        "::: acme.mod",
+        "::: mkdocs-click\n    :module: acme.cli",
+    ] {
+        assert!(is_made_of_parts("a.md", text), "{text}");
+    }
+    assert!(is_made_of_parts("docs/snippets/a.md", ""));
+    assert!(is_made_of_parts("docs/_part.mdx", ""));
+    for text in ["# A", "::: tip", "::: warning Mind this. And that.", "{{ version }}"] {
+        assert!(!is_made_of_parts("docs/_index.md", text), "{text}");
+    }
+}
+
+#[test]
 fn a_link_in_code_is_none() {
     let text = "see <code><a href=\"b/c.md\"></code> and <a href=\"d.md\">d</a>\n";
     let links: Vec<_> = Page::parse("a.md", text).links.into_iter().map(|link| &text[link.range]).collect();
