@@ -4,6 +4,7 @@
 //! usual spellings of a heading answers to it.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Letters with marks, by the letter that is left when the marks are taken off.
 const MARKED: &[(char, &str)] = &[
@@ -29,6 +30,10 @@ const MARKED: &[(char, &str)] = &[
 pub struct Heading {
     pub text: String,
     pub anchor: String,
+    /// Whether the anchor is set by hand, and is not made of the words.
+    pub is_set: bool,
+    /// Where it stands in the file.
+    pub range: Range<usize>,
 }
 
 /// Hands out the anchors of one page, in the order of its headings.

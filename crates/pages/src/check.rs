@@ -41,10 +41,10 @@ pub fn check(files: &dyn Files) -> Result<Vec<Finding>, FilesError> {
 fn of_page(path: &str, text: &str, page: &Page) -> Vec<Finding> {
     let sheet = Sheet::new(path, text);
     let mut found = front::check(path, text);
-    found.extend(match FileKind::of(path) {
-        FileKind::Mdx => jsx::check(&sheet, page.front.body),
-        _ => markup::blocks(&sheet, page.front.body),
-    });
+    if FileKind::of(path) == FileKind::Mdx {
+        found.extend(jsx::check(&sheet, page));
+    }
+    found.extend(markup::open_block(&sheet, page));
     found.extend(markup::tables(&sheet, page));
     found.extend(ids::check(&sheet, page));
     found

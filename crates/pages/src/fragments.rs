@@ -1,19 +1,11 @@
 //! Which headings the links of a tree lead to, so that an editor can leave their words alone.
 
 use std::collections::HashSet;
-use std::ops::Range;
 
 use percent_encoding::percent_decode_str;
 
+use crate::anchors::Heading;
 use crate::markdown::Page;
-
-/// A heading that has its anchor from its words.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Title {
-    /// Where it stands in the file.
-    pub range: Range<usize>,
-    pub text: String,
-}
 
 /// The anchors that links name, on whatever page. What generator makes them is not known, so they are
 /// compared by their letters and digits alone, without the number behind a repeated heading.
@@ -30,8 +22,9 @@ impl Fragments {
         self.0.extend(named);
     }
 
-    pub fn lead_to(&self, title: &Title) -> bool {
-        self.0.contains(&letters(&title.text))
+    /// Whether a link names the words of a heading.
+    pub fn lead_to(&self, heading: &Heading) -> bool {
+        !heading.is_set && self.0.contains(&letters(&heading.text))
     }
 }
 

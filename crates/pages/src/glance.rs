@@ -1,7 +1,7 @@
 //! What is asked of all names at once, found out once for all who share them: a large repository has tens of thousands,
 //! and most jobs change none.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
@@ -14,24 +14,8 @@ use crate::path;
 pub(crate) struct Glance {
     folders: OnceLock<Vec<(String, usize)>>,
     navigation: OnceLock<Vec<String>>,
-    parts: OnceLock<Parts>,
-}
-
-/// The names by their parts, in lower case: those between slashes are few, as most of them come again and again.
-#[derive(Default)]
-struct Parts {
-    /// Each part once, one a line.
-    text: String,
-    ends: Vec<usize>,
-    /// The parts of each folder.
-    folders: Vec<Vec<usize>>,
-    names: Vec<Name>,
-}
-
-struct Name {
-    folder: usize,
-    /// The part behind the last slash.
-    last: usize,
+    /// The names in lower case, one a line.
+    names: OnceLock<String>,
 }
 
 impl Paths {
@@ -54,93 +38,24 @@ impl Paths {
         self.glance.navigation.get_or_init(|| self.files.iter().filter(is_one).cloned().collect())
     }
 
-    /// The names that hold the most of these words, whatever their case; the best first.
+    /// The names that hold the most of these words, whatever their case; the best first, of the same the first.
     pub fn sharing(&self, words: &[String], limit: usize) -> Vec<&str> {
-        let parts = self.glance.parts.get_or_init(|| Parts::of(&self.files));
-        let best = parts.sharing(words, limit);
-        let mut names: BTreeMap<usize, &str> = best.iter().map(|place| (*place, "")).collect();
-        let (mut files, mut next) = (self.files.iter(), 0);
-        for (place, name) in &mut names {
-            *name = files.nth(place - next).map_or("", String::as_str);
-            next = place + 1;
-        }
-        best.iter().filter_map(|place| names.get(place).copied()).collect()
-    }
-}
-
-impl Parts {
-    fn of(names: &BTreeSet<String>) -> Self {
-        let (mut parts, mut known, mut before) = (Self::default(), HashMap::new(), None);
-        for name in names {
-            let folder = path::parent(name);
-            // Those of one folder mostly follow each other.
-            if before != Some(folder) {
-                let of_folder = folder.to_lowercase();
-                let of_folder = of_folder.split('/').map(|part| parts.number(part, &mut known)).collect();
-                parts.folders.push(of_folder);
-                before = Some(folder);
-            }
-            let last = parts.number(&path::name(name).to_lowercase(), &mut known);
-            parts.names.push(Name { folder: parts.folders.len() - 1, last });
-        }
-        parts
-    }
-
-    fn number(&mut self, part: &str, known: &mut HashMap<String, usize>) -> usize {
-        if let Some(number) = known.get(part) {
-            return *number;
-        }
-        let number = self.ends.len();
-        known.insert(part.to_owned(), number);
-        self.text.push_str(part);
-        self.ends.push(self.text.len());
-        self.text.push('\n');
-        number
-    }
-
-    /// The places of the names, the best first; of the same, the first. No word has a slash.
-    fn sharing(&self, words: &[String], limit: usize) -> Vec<usize> {
         let words: BTreeSet<_> = words.iter().filter(|word| !word.is_empty()).collect();
-        let held = self.words_held(&words);
-        let of_folder =
-            |parts: &Vec<usize>| parts.iter().flat_map(|part| held[*part].iter().copied()).collect();
-        let by_folder: Vec<BTreeSet<usize>> = self.folders.iter().map(of_folder).collect();
-        let mut best = Best { limit, names: Vec::new() };
-        for (place, name) in self.names.iter().enumerate() {
-            let (folder, last) = (&by_folder[name.folder], &held[name.last]);
-            best.add(folder.len() + last.iter().filter(|word| !folder.contains(word)).count(), place);
-        }
-        best.names.into_iter().map(|(_, place)| place).collect()
-    }
-
-    /// By part, which words are in it.
-    fn words_held(&self, words: &BTreeSet<&String>) -> Vec<BTreeSet<usize>> {
-        let mut held = vec![BTreeSet::new(); self.ends.len()];
+        let names = self.glance.names.get_or_init(|| {
+            self.files.iter().flat_map(|file| [file.to_lowercase(), "\n".to_owned()]).collect()
+        });
         // The kind that it takes by itself for few words needs the square of a word's length to build.
         let kind = Some(AhoCorasickKind::ContiguousNFA);
-        let Ok(finder) = AhoCorasick::builder().kind(kind).build(words) else { return held };
-        let mut part = 0;
-        for found in finder.find_overlapping_iter(&self.text) {
-            part += self.ends[part..].iter().take_while(|end| **end < found.end()).count();
-            held[part].insert(found.pattern().as_usize());
+        let Ok(finder) = AhoCorasick::builder().kind(kind).build(&words) else { return Vec::new() };
+        let (mut found, mut best) = (vec![false; words.len()], Vec::new());
+        for (name, file) in names.lines().zip(&self.files) {
+            found.fill(false);
+            finder.find_overlapping_iter(name).for_each(|word| found[word.pattern()] = true);
+            best.push((found.iter().filter(|found| **found).count(), file.as_str()));
         }
-        held
-    }
-}
-
-struct Best {
-    limit: usize,
-    /// How many words each shares, and its place.
-    names: Vec<(usize, usize)>,
-}
-
-impl Best {
-    fn add(&mut self, shared: usize, name: usize) {
-        let place = self.names.partition_point(|(others, _)| *others >= shared);
-        if shared > 0 && place < self.limit {
-            self.names.insert(place, (shared, name));
-            self.names.truncate(self.limit);
-        }
+        best.retain(|(shared, _)| *shared > 0);
+        best.sort_by_key(|(shared, _)| std::cmp::Reverse(*shared));
+        best.into_iter().take(limit).map(|(_, file)| file).collect()
     }
 }
 

@@ -49,7 +49,7 @@ pub use constructs::{
 pub use destination::is_external;
 pub use diff::unified_diff;
 pub use files::{Edits, Entry, Files, FilesError, Hit, Kind, MAX_FILES, MAX_TEXT_BYTES, MemoryTree, Tree};
-pub use fragments::{Fragments, Title};
+pub use fragments::Fragments;
 pub use frontmatter::{FrontMatter, Value};
 pub use ground::{Ground, Paths};
 pub use kind::FileKind;

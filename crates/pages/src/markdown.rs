@@ -5,12 +5,11 @@
 
 use std::ops::Range;
 
-use pulldown_cmark::{Event, LinkType, OffsetIter, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, LinkType, OffsetIter, Options, Parser, Tag, TagEnd};
 
 use crate::anchors::{Heading, Slugs, Spellings};
 use crate::destination;
 use crate::explicit;
-use crate::fragments::Title;
 use crate::frontmatter::FrontMatter;
 use crate::html::{self, Piece};
 use crate::kind::FileKind;
@@ -35,12 +34,18 @@ pub struct Page {
     pub labels: Vec<Range<usize>>,
     pub links: Vec<Link>,
     pub headings: Vec<Heading>,
-    /// The headings whose words are their anchor.
-    pub titles: Vec<Title>,
     /// Anchors that are set by hand or by a component, and other spellings of those of the headings.
     pub ids: Vec<String>,
     /// Whether the page pulls in others, so that its anchors cannot all be known.
     pub includes_pages: bool,
+    /// The tags that could be read.
+    pub(crate) elements: Vec<html::Tag>,
+    /// Imports and exports of MDX that begin a block.
+    pub(crate) statements: Vec<Range<usize>>,
+    /// Where a brace of MDX opens that never closes.
+    pub(crate) open_brace: Option<usize>,
+    /// Where code or a comment begins that runs to the end of the page for want of an end of its own.
+    pub(crate) open_block: Option<usize>,
 }
 
 /// A link, an image, a reference, or an attribute that points somewhere.
@@ -118,7 +123,13 @@ impl<'a> Walker<'a> {
         Self {
             file,
             source,
-            page: Page { includes_pages: source.includes_pages, ..Page::default() },
+            page: Page {
+                includes_pages: source.includes_pages,
+                statements: source.statements.clone(),
+                open_brace: source.open_brace,
+                open_block: source.open_fence,
+                ..Page::default()
+            },
             slugs: Slugs::default(),
             spellings: Spellings::default(),
             open: Vec::new(),
@@ -136,9 +147,7 @@ impl<'a> Walker<'a> {
             self.event(event, range);
         }
         self.definitions(&events);
-        for tag in self.source.tags.clone() {
-            self.tag(&tag);
-        }
+        self.source.tags.iter().for_each(|tag| self.tag(tag.clone()));
         self.page.code.extend(self.source.code.iter().cloned());
     }
 
@@ -167,12 +176,16 @@ impl<'a> Walker<'a> {
                 self.open.push(OpenLink { text: String::new(), seen: range.start + 1, inline, is_label });
             }
             Tag::Heading { id, .. } => self.heading = Some((String::new(), id.map(|id| id.to_string()))),
-            Tag::CodeBlock(_) => {
+            Tag::CodeBlock(kind) => {
                 self.in_code_block = true;
+                self.note_open_block(&range, matches!(kind, CodeBlockKind::Fenced(_)), is_closed);
                 self.page.code.push(self.source.in_file(range));
             }
             Tag::HtmlBlock => {
                 self.in_html_block = true;
+                self.note_open_block(&range, true, |block| {
+                    !block.trim_start().starts_with("<!--") || block.contains("-->")
+                });
                 self.html_block(self.source.in_file(range));
             }
             Tag::Paragraph => self.code_elements = 0,
@@ -188,6 +201,13 @@ impl<'a> Walker<'a> {
             TagEnd::HtmlBlock => self.in_html_block = false,
             TagEnd::TableCell | TagEnd::Item => self.code_elements = 0,
             _ => {}
+        }
+    }
+
+    fn note_open_block(&mut self, range: &Range<usize>, may_be_open: bool, is_closed: fn(&str) -> bool) {
+        let text = &self.source.text;
+        if may_be_open && range.end >= text.trim_end().len() && !is_closed(&text[range.clone()]) {
+            self.page.open_block = Some(self.source.in_file(range.clone()).start);
         }
     }
 
@@ -235,13 +255,13 @@ impl<'a> Walker<'a> {
             self.page.code.push(in_file);
             return;
         }
-        self.tag(&tag);
+        self.tag(tag);
     }
 
     fn html_block(&mut self, range: Range<usize>) {
         for piece in html::pieces(self.file, range) {
             match piece {
-                Piece::Tag(tag) => self.tag(&tag),
+                Piece::Tag(tag) => self.tag(tag),
                 Piece::Text(range) => self.page.prose.push(range),
                 Piece::Code(range) => self.page.code.push(range),
                 Piece::Comment => {}
@@ -249,7 +269,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn tag(&mut self, tag: &html::Tag) {
+    fn tag(&mut self, tag: html::Tag) {
         self.page.tags.push(tag.range.clone());
         let is_component = tag.name.starts_with(|c: char| c.is_ascii_uppercase());
         for attribute in &tag.attributes {
@@ -265,6 +285,7 @@ impl<'a> Walker<'a> {
                 _ => {}
             }
         }
+        self.page.elements.push(tag);
     }
 
     fn close_link(&mut self, range: Range<usize>) {
@@ -283,13 +304,11 @@ impl<'a> Walker<'a> {
     fn close_heading(&mut self, range: Range<usize>) {
         let Some((text, id)) = self.heading.take() else { return };
         if id.is_none() {
-            self.page.titles.push(Title { range: self.source.in_file(range), text: text.clone() });
-        }
-        if id.is_none() {
             self.page.ids.extend(self.spellings.anchors(&text));
         }
         let anchor = self.slugs.anchor(&text, id.as_deref());
-        self.page.headings.push(Heading { text: text.trim().to_owned(), anchor });
+        let (is_set, range) = (id.is_some(), self.source.in_file(range));
+        self.page.headings.push(Heading { text: text.trim().to_owned(), anchor, is_set, range });
     }
 
     fn definitions(&mut self, events: &OffsetIter<'_>) {
@@ -335,4 +354,16 @@ impl<'a> Walker<'a> {
         self.page.links.dedup_by_key(|link| link.range.clone());
         self.page
     }
+}
+
+/// Whether a block of code has a fence at its end that is as long as the one at its head.
+fn is_closed(block: &str) -> bool {
+    let bare = |line: &str| line.trim_matches([' ', '\t', '>', '\r']).to_owned();
+    let mut lines = block.trim_end().lines();
+    let opening = lines.next().map(bare).unwrap_or_default();
+    let opening = opening.trim_start_matches(['-', '*', '+', ' ']);
+    let Some(mark) = opening.chars().next() else { return true };
+    let length = opening.chars().take_while(|c| *c == mark).count();
+    let last = lines.next_back().map(bare).unwrap_or_default();
+    last.len() >= length && last.chars().all(|c| c == mark)
 }

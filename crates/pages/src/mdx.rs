@@ -11,6 +11,7 @@ use crate::kind::FileKind;
 use crate::script;
 
 /// Text for the Markdown parser, with the way back to the file it was made from.
+#[derive(Default)]
 pub(crate) struct Source<'a> {
     pub(crate) text: Cow<'a, str>,
     /// For each piece that was kept: where it begins here, and where in the file.
@@ -23,24 +24,35 @@ pub(crate) struct Source<'a> {
     pub(crate) includes_pages: bool,
     /// Where a brace opens that never closes.
     pub(crate) open_brace: Option<usize>,
+    /// Where code begins that never ends.
+    pub(crate) open_fence: Option<usize>,
+    /// The imports and exports among the code that begin a block: within a paragraph the word is only a word.
+    pub(crate) statements: Vec<Range<usize>>,
 }
 
 impl<'a> Source<'a> {
     /// Plain Markdown, from `body` to the end of the file.
     pub(crate) fn markdown(file: &'a str, body: usize) -> Self {
-        let text = Cow::Borrowed(&file[body..]);
-        let starts = vec![(0, body)];
-        Self { text, starts, code: Vec::new(), tags: Vec::new(), includes_pages: false, open_brace: None }
+        Self { text: Cow::Borrowed(&file[body..]), starts: vec![(0, body)], ..Self::default() }
     }
 
     /// MDX, from `body` to the end of the file.
     pub(crate) fn mdx(file: &'a str, body: usize) -> Self {
-        let mut masker = Masker::new(file);
+        let mut masker = Masker { file, ..Masker::default() };
         masker.run(body);
         let (text, starts) = masker.at_the_margin(body);
         let includes_pages = masker.code.iter().any(|code| imports_a_page(&file[code.clone()]));
-        let Masker { code, tags, open_brace, .. } = masker;
-        Self { text: Cow::Owned(text), starts, code, tags, includes_pages, open_brace }
+        let Masker { code, tags, open_brace, open_fence, statements, .. } = masker;
+        Self {
+            text: Cow::Owned(text),
+            starts,
+            code,
+            tags,
+            includes_pages,
+            open_brace,
+            open_fence,
+            statements,
+        }
     }
 
     /// The place in the file of a range of this text.
@@ -63,6 +75,7 @@ fn imports_a_page(code: &str) -> bool {
     code.starts_with("import") && code.split(['"', '\'']).any(|part| FileKind::of(part).is_markdown())
 }
 
+#[derive(Default)]
 struct Masker<'a> {
     file: &'a str,
     /// Ranges to blank, in order.
@@ -72,7 +85,9 @@ struct Masker<'a> {
     /// Once a brace is found that never closes, the others are not looked at: each would cost a walk to the end.
     open_brace: Option<usize>,
     /// The same for the brackets of statements.
-    brackets_close: bool,
+    has_open_bracket: bool,
+    open_fence: Option<usize>,
+    statements: Vec<Range<usize>>,
     paragraph: Paragraph,
 }
 
@@ -85,36 +100,28 @@ struct Paragraph {
 }
 
 impl<'a> Masker<'a> {
-    fn new(file: &'a str) -> Self {
-        let (masks, code, tags) = (Vec::new(), Vec::new(), Vec::new());
-        Self {
-            file,
-            masks,
-            code,
-            tags,
-            open_brace: None,
-            brackets_close: true,
-            paragraph: Paragraph::default(),
-        }
-    }
-
     fn run(&mut self, body: usize) {
         let mut at = body;
         while at < self.file.len() {
-            at = self.line(at);
+            at = self.line(at, body);
         }
     }
 
     /// Takes the line at `at`, and what begins on it and ends further down; returns where to go on.
-    fn line(&mut self, at: usize) -> usize {
+    fn line(&mut self, at: usize, body: usize) -> usize {
         let end = line_end(self.file, at);
         let line = &self.file[at..end];
-        if let Some(end) = fence_end(self.file, at, line) {
+        if let Some((end, is_closed)) = fence_end(self.file, at, line) {
+            self.open_fence = (!is_closed).then_some(at);
             self.take_code(at..end);
             return end;
         }
         if line.starts_with("import ") || line.starts_with("export ") {
             let end = self.statement_end(at);
+            let before = self.file[..at].trim_end_matches([' ', '\t', '\r', '\n']).len();
+            if self.code.last().map_or(body, |code| code.end) == at || before + 1 < at {
+                self.statements.push(at..end);
+            }
             self.take_code(at..end);
             return end;
         }
@@ -123,8 +130,8 @@ impl<'a> Masker<'a> {
 
     /// A blank line ends a statement only when no bracket is open.
     fn statement_end(&mut self, at: usize) -> usize {
-        let end = self.brackets_close.then(|| script::statement_end(self.file, at)).flatten();
-        self.brackets_close = end.is_some();
+        let end = (!self.has_open_bracket).then(|| script::statement_end(self.file, at)).flatten();
+        self.has_open_bracket = end.is_none();
         end.unwrap_or_else(|| paragraph_end(self.file, at))
     }
 
@@ -257,8 +264,9 @@ fn paragraph_end(text: &str, mut at: usize) -> usize {
     at
 }
 
-/// The end of the fenced code that `line` opens, if it opens any; unclosed code runs to the end of the file.
-fn fence_end(text: &str, at: usize, line: &str) -> Option<usize> {
+/// The end of the fenced code that `line` opens, if it opens any, and whether it is closed: else it runs to the end of
+/// the file.
+fn fence_end(text: &str, at: usize, line: &str) -> Option<(usize, bool)> {
     let content = line.trim_start_matches([' ', '\t', '>', '-', '*']);
     let mark = content.chars().next().filter(|c| matches!(c, '`' | '~'))?;
     let length = content.chars().take_while(|c| *c == mark).count();
@@ -271,10 +279,10 @@ fn fence_end(text: &str, at: usize, line: &str) -> Option<usize> {
         let content = text[at..end].trim_matches([' ', '\t', '>', '\r', '\n']);
         at = end;
         if content.len() >= length && content.chars().all(|c| c == mark) {
-            break;
+            return Some((at, true));
         }
     }
-    Some(at)
+    Some((at, false))
 }
 
 #[cfg(test)]

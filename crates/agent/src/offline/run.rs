@@ -219,9 +219,9 @@ pub(super) fn keep_linked_headings(
     places: &mut Vec<Range<usize>>,
     outcome: &mut Outcome,
 ) {
-    for title in page.titles.iter().filter(|title| fragments.lead_to(title)) {
+    for heading in page.headings.iter().filter(|heading| fragments.lead_to(heading)) {
         let before = places.len();
-        places.retain(|place| place.end <= title.range.start || title.range.end <= place.start);
+        places.retain(|place| place.end <= heading.range.start || heading.range.end <= place.start);
         outcome.linked_headings += usize::from(places.len() < before);
     }
 }

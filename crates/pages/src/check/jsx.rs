@@ -1,10 +1,12 @@
 //! MDX that would not compile: tags that do not match, braces that do not close, imports that are none.
 
+use std::ops::Range;
+
 use super::finding::{MAX_ON_A_PAGE, Sheet};
-use super::{Finding, FindingKind, markup};
+use super::{Finding, FindingKind};
 use crate::WordList;
 use crate::html::{self, Tag};
-use crate::mdx::Source;
+use crate::markdown::Page;
 use crate::script;
 
 /// Elements that have no closing tag; many write them without the slash.
@@ -15,45 +17,23 @@ const MAX_OPEN: usize = 200;
 const EXPORTS: WordList =
     WordList("const let var function async class default type interface enum abstract declare");
 
-pub(super) fn check(sheet: &Sheet<'_>, body: usize) -> Vec<Finding> {
-    let text = sheet.text;
-    let source = Source::mdx(text, body);
-    let Some(mut found) = tags(sheet, &source.tags) else { return Vec::new() };
-    found.extend(source.open_brace.map(|at| {
+pub(super) fn check(sheet: &Sheet<'_>, page: &Page) -> Vec<Finding> {
+    let Some(mut found) = tags(sheet, &page.elements) else { return Vec::new() };
+    found.extend(page.open_brace.map(|at| {
         let message = "the brace does not close; a brace that is text is written \\{".to_owned();
         sheet.finding(at, FindingKind::Brace, "{", message)
     }));
-    let last = source.code.last().filter(|code| code.end == text.len() && is_fence(&text[(*code).clone()]));
-    let open = last.filter(|code| !markup::is_closed(&text[(*code).clone()]));
-    found.extend(open.map(|code| markup::open_fence(sheet, code.start)));
-    found.extend(statements(sheet, &source, body));
+    // What is read behind a statement that is none may be misread.
+    found.extend(page.statements.iter().find_map(|code| statement(sheet, code)));
     found
 }
 
-/// The first of the imports and exports that is none: what is read behind it may be misread.
-fn statements(sheet: &Sheet<'_>, source: &Source<'_>, body: usize) -> Option<Finding> {
-    let mut behind = body;
-    for code in &source.code {
-        let piece = &sheet.text[code.clone()];
-        // Within a paragraph the word is only a word.
-        let begins = code.start == behind
-            || sheet.text[..code.start].trim_end_matches([' ', '\t', '\r', '\n']).len() + 1 < code.start;
-        behind = code.end;
-        let Some(why) = statement_fault(sheet.text, code.start, piece).filter(|_| begins) else { continue };
-        let what = piece.lines().next().unwrap_or_default().trim_end();
-        return Some(sheet.finding(
-            code.start,
-            FindingKind::Statement,
-            what,
-            format!("{what:?} cannot be read: {why}"),
-        ));
-    }
-    None
-}
-
-fn is_fence(piece: &str) -> bool {
-    let piece = piece.trim_start_matches([' ', '\t', '>', '-', '*']);
-    piece.starts_with("```") || piece.starts_with("~~~")
+fn statement(sheet: &Sheet<'_>, code: &Range<usize>) -> Option<Finding> {
+    let piece = &sheet.text[code.clone()];
+    let why = statement_fault(sheet.text, code.start, piece)?;
+    let what = piece.lines().next().unwrap_or_default().trim_end();
+    let message = format!("{what:?} cannot be read: {why}");
+    Some(sheet.finding(code.start, FindingKind::Statement, what, message))
 }
 
 /// What is wrong with an `import` or `export`.

@@ -10,7 +10,7 @@ fn headings_that_links_lead_to() {
         let page = Page::parse("a.md", &text);
         let mut fragments = Fragments::default();
         fragments.learn(&page, &text);
-        assert_eq!(page.titles.iter().any(|title| fragments.lead_to(title)), expected, "{text}");
+        assert_eq!(page.headings.iter().any(|heading| fragments.lead_to(heading)), expected, "{text}");
     }
     check("[x](#use-npm)", "## Use npm", true);
     check("[x](b.md#what-s-new)", "## What's new", true);
