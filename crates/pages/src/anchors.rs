@@ -164,53 +164,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slugs() {
-        #[track_caller]
-        fn check(text: &str, expected: &str) {
-            assert_eq!(Slugs::slug(text), expected);
-        }
-        check("Getting started", "getting-started");
-        check("What's new in v1.5?", "whats-new-in-v15");
-        check("A & B", "a--b");
-        check("snake_case --flag", "snake_case---flag");
-        check("Größe 日本", "größe-日本");
-        check("🚀 Launch", "-launch");
-        check("", "");
-    }
-
-    #[test]
-    fn repeated_headings_are_numbered() {
-        let mut slugs = Slugs::default();
-        let anchors = ["Usage", "Usage", "Usage 1", "Usage"].map(|text| slugs.anchor(text, None));
-        assert_eq!(anchors, ["usage", "usage-1", "usage-1-1", "usage-2"]);
-        assert_eq!(slugs.anchor("Usage", Some("how")), "how");
-    }
-
-    #[test]
-    fn other_generators() {
-        #[track_caller]
-        fn check(text: &str, expected: &[&str]) {
-            assert_eq!(spellings(text), expected);
-        }
-        check("Getting started", &["getting-started"]);
-        check("Install & configure", &["install--configure", "install-configure"]);
-        check("1.0.0 - 2024-01-01", &["100---2024-01-01", "100-2024-01-01", "_1-0-0-2024-01-01"]);
-        check("v1.0 changes", &["v10-changes", "v1-0-changes"]);
-        check("What's new", &["whats-new", "what-s-new"]);
-        check("2. Step", &["2-step", "step", "_2-step"]);
-        check("Größe", &["größe", "groe", "große"]);
-        check("🚀 Launch", &["-launch", "launch", "🚀-launch"]);
-        check("", &[""]);
-    }
-
-    #[test]
-    fn repeated_headings_of_other_generators() {
-        let mut spellings = Spellings::default();
-        let anchors = ["Usage", "Usage", "Usage"].map(|text| spellings.anchors(text));
-        assert_eq!(anchors.concat(), ["usage", "usage-1", "usage_1", "usage-2", "usage_2"]);
-    }
-
-    #[test]
     fn normalised_anchors() {
         assert_eq!(normalised("A--b_c."), "a-b-c");
         assert_eq!(normalised("a-b-c"), "a-b-c");

@@ -51,36 +51,3 @@ fn distance(a: &[char], b: &[char]) -> usize {
     }
     row[b.len()]
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn misspellings_and_other_words() {
-        for (wanted, anchor) in [
-            ("instalation", "installation"),
-            ("requirments", "requirements"),
-            ("geting-started", "getting-started"),
-            ("the-enviroment-file", "the-environment-file"),
-        ] {
-            assert!(is_misspelled(wanted, anchor), "{wanted} {anchor}");
-        }
-        for (wanted, anchor) in [
-            ("get-users", "set-users"),
-            ("max-size", "min-size"),
-            ("enable-cache", "disable-cache"),
-            ("preinstall", "reinstall"),
-            ("unsafe", "safe"),
-            ("on-create", "on-created"),
-            ("is-valid", "invalid"),
-            ("step-1", "step-2"),
-            ("release-v100001", "release-v100002"),
-            ("api", "app"),
-            ("install", "uninstall-all"),
-            ("same", "same"),
-        ] {
-            assert!(!is_misspelled(wanted, anchor), "{wanted} {anchor}");
-        }
-    }
-}

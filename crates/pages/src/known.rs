@@ -104,19 +104,3 @@ pub(crate) fn is_made_by_the_viewer(anchor: &str) -> bool {
         || anchor.starts_with("__")
         || anchor.contains(['/', '='])
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn anchors_that_need_nothing() {
-        for anchor in ["", "top", "L3", "L3-L10", "fn1", "fn:a", "fn-1", "fnref1", ":~:text=x", "__tab", "/a"]
-        {
-            assert!(is_made_by_the_viewer(anchor), "{anchor}");
-        }
-        for anchor in ["usage", "License", "fn", "function", "topic"] {
-            assert!(!is_made_by_the_viewer(anchor), "{anchor}");
-        }
-    }
-}

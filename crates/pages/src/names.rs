@@ -47,25 +47,3 @@ impl Names {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_clashes_until_it_is_removed() {
-        let mut names = Names::default();
-        names.add("docs/Read Me.md");
-        names.add("docs/b.md");
-        assert_eq!(names.clash("docs/read me.md"), Some("docs/Read Me.md"));
-        assert_eq!(names.clash("Docs/c.md"), Some("docs"));
-        assert_eq!(names.clash("docs/Read Me.md"), None);
-        assert_eq!(names.clash("docs/re\u{200c}ad me.md"), Some("docs/Read Me.md"));
-
-        names.remove("docs/Read Me.md");
-        assert_eq!(names.clash("docs/read me.md"), None);
-        assert_eq!(names.clash("Docs/c.md"), Some("docs"));
-        names.remove("docs/b.md");
-        assert_eq!(names.clash("Docs/c.md"), None);
-    }
-}

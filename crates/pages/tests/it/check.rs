@@ -1,6 +1,7 @@
 //! What is wrong with a tree, and what a change made worse.
 
 mod page;
+mod worse;
 
 use pages::{Files, Finding, check, made_worse, worse};
 use proptest::prelude::*;

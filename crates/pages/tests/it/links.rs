@@ -255,3 +255,14 @@ fn pages_are_found_by_their_path_on_the_site() {
     assert_eq!(page_at(&files, "/").as_deref(), Some("docs/index.md"));
     assert_eq!(page_at(&files, "/nope"), None);
 }
+
+#[test]
+fn anchors_that_need_nothing() {
+    let is_good = |anchor: &str| broken_in(&[("a.md", &format!("# A\n\n[x](#{anchor})\n"))]).is_empty();
+    for anchor in ["", "top", "L3", "L3-L10", "fn1", "fn:a", "fn-1", "fnref1", ":~:text=x", "__tab", "/a"] {
+        assert!(is_good(anchor), "{anchor}");
+    }
+    for anchor in ["usage", "License", "fn", "function", "topic"] {
+        assert!(!is_good(anchor), "{anchor}");
+    }
+}

@@ -2,16 +2,19 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod anchors;
 mod check;
 mod diff;
 mod fragments;
 mod front_matter;
 mod git;
+mod glance;
 mod kinds;
 mod links;
 mod misspellings;
 mod overlay;
 mod page;
+mod paths;
 mod relocate;
 mod repairs;
 mod routes;

@@ -2,7 +2,7 @@
 
 use pages::{Repair, Site, repair};
 
-use crate::overlay_in;
+use crate::{overlay, overlay_in};
 
 const TREE: &[(&str, &str)] = &[
     ("docs/index.md", "# Home\n"),
@@ -156,4 +156,38 @@ fn pages_that_moved_a_little_are_found() {
     check("docs/v1/a/b.md", "concepts/x.md", "docs/v1/concepts/x.md", "../concepts/x.md");
     check("docs/a/b.md", "../core/x.md", "docs/core/deep/x.md", "../core/deep/x.md");
     check("docs/a/b.md", "images/x.svg", "docs/images/x.svg", "../images/x.svg");
+}
+
+#[test]
+fn misspelled_anchors_and_other_words() {
+    let is_repaired = |wanted: &str, anchor: &str| {
+        let (from, to) = (format!("[x](b.md#{wanted})"), format!("# {anchor}\n"));
+        let site = Site::read(&overlay(&[("a.md", &from), ("b.md", &to)])).unwrap();
+        let broken = site.broken_links();
+        broken.iter().any(|link| repair(&site, link) == Repair::Certain(format!("b.md#{anchor}")))
+    };
+    for (wanted, anchor) in [
+        ("instalation", "installation"),
+        ("requirments", "requirements"),
+        ("geting-started", "getting-started"),
+        ("the-enviroment-file", "the-environment-file"),
+    ] {
+        assert!(is_repaired(wanted, anchor), "{wanted} {anchor}");
+    }
+    for (wanted, anchor) in [
+        ("get-users", "set-users"),
+        ("max-size", "min-size"),
+        ("enable-cache", "disable-cache"),
+        ("preinstall", "reinstall"),
+        ("unsafe", "safe"),
+        ("on-create", "on-created"),
+        ("is-valid", "invalid"),
+        ("step-1", "step-2"),
+        ("release-v100001", "release-v100002"),
+        ("api", "app"),
+        ("install", "uninstall-all"),
+        ("same", "same"),
+    ] {
+        assert!(!is_repaired(wanted, anchor), "{wanted} {anchor}");
+    }
 }
