@@ -190,6 +190,31 @@ impl Turn {
     fn opaque_of(&self, format: &str) -> Option<&Value> {
         self.opaque.as_ref()?.get(format)
     }
+
+    /// What is sent back: what the provider wants verbatim, or else the text, if there is any, and the calls.
+    fn parts(&self, format: &str, text: fn(&str) -> Value, call: fn(&ToolCall) -> Value) -> Vec<Value> {
+        if let Some(parts) = self.opaque_of(format).and_then(Value::as_array) {
+            return parts.clone();
+        }
+        let said = (self.calls.is_empty() || !self.text.trim().is_empty()).then(|| text(&self.text));
+        said.into_iter().chain(self.calls.iter().map(call)).collect()
+    }
+}
+
+/// The parts of each message under the name of its role. Roles take turns, so what the user says after results stands
+/// in the same message.
+fn by_role<'a>(
+    messages: &'a [Message],
+    parts: impl Fn(&'a Message) -> (&'static str, Vec<Value>),
+) -> Vec<(&'static str, Vec<Value>)> {
+    let mut sent: Vec<(&str, Vec<Value>)> = Vec::new();
+    for (role, parts) in messages.iter().map(parts) {
+        match sent.last_mut() {
+            Some((last, before)) if *last == role => before.extend(parts),
+            _ => sent.push((role, parts)),
+        }
+    }
+    sent
 }
 
 /// A name or id with the letters alone that every provider takes.

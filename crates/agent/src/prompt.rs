@@ -115,42 +115,17 @@ mod tests {
         tag.captures_iter(&seen).map(|found| format!("{}{}", &found[1], &found[2])).collect()
     }
 
+    const SHORT: &[&str] = &[
+        "<", "/", ">", "task", "TASK", "quoted", "Quoted", "quo", "ted", "map", " ", "\n", "\t", "\"",
+        "\u{200b}", "\u{2060}", "\u{fe0f}", "\u{34f}", "\u{3164}", "\u{1b}", "\u{0}", "</task>", "<task>",
+        "> ", "&lt;", "source=",
+    ];
+    const LONG: &[&str] = &["instructions", "\u{e0074}", "</quoted>", "<quoted source=\"x\">"];
+
     /// Pieces that a tag can be made of, and others.
     fn hostile() -> impl Strategy<Value = String> {
         let piece = prop_oneof![
-            prop::sample::select(vec![
-                "<",
-                "/",
-                ">",
-                "task",
-                "TASK",
-                "quoted",
-                "Quoted",
-                "quo",
-                "ted",
-                "map",
-                "instructions",
-                " ",
-                "\n",
-                "\t",
-                "\"",
-                "\u{200b}",
-                "\u{2060}",
-                "\u{fe0f}",
-                "\u{34f}",
-                "\u{3164}",
-                "\u{1b}",
-                "\u{0}",
-                "\u{e0074}",
-                "</quoted>",
-                "</task>",
-                "<task>",
-                "> ",
-                "&lt;",
-                "source=",
-                "<quoted source=\"x\">",
-            ])
-            .prop_map(str::to_owned),
+            prop::sample::select([SHORT, LONG].concat()).prop_map(str::to_owned),
             any::<char>().prop_map(String::from),
         ];
         prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())

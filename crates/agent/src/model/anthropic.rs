@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::client::Format;
 use super::draft::{Draft, DraftCall, Ear, Flow, set, text};
-use super::{Call, Message, Stop, ToolCall, Turn, or_nothing, plain_name};
+use super::{Call, Message, Stop, ToolCall, by_role, or_nothing, plain_name};
 
 pub(super) struct Anthropic;
 
@@ -56,20 +56,12 @@ fn mark(block: Option<&mut Value>) {
     }
 }
 
-/// Roles take turns, so what the user says after results stands in the same message.
 fn messages(messages: &[Message]) -> Vec<Value> {
-    let mut sent: Vec<(&str, Vec<Value>)> = Vec::new();
-    for message in messages {
-        let (role, blocks) = match message {
-            Message::User(said) => ("user", vec![text_block(said)]),
-            Message::Assistant(turn) => ("assistant", turn_blocks(turn)),
-            Message::Results(results) => ("user", results.iter().map(result_block).collect()),
-        };
-        match sent.last_mut() {
-            Some((last, before)) if *last == role => before.extend(blocks),
-            _ => sent.push((role, blocks)),
-        }
-    }
+    let mut sent = by_role(messages, |message| match message {
+        Message::User(said) => ("user", vec![text_block(said)]),
+        Message::Assistant(turn) => ("assistant", turn.parts(NAME, text_block, call_block)),
+        Message::Results(results) => ("user", results.iter().map(result_block).collect()),
+    });
     mark(sent.last_mut().and_then(|(_, blocks)| blocks.last_mut()));
     sent.into_iter().map(|(role, content)| json!({ "role": role, "content": content })).collect()
 }
@@ -86,14 +78,6 @@ fn result_block(result: &super::ToolResult) -> Value {
         block["is_error"] = json!(true);
     }
     block
-}
-
-fn turn_blocks(turn: &Turn) -> Vec<Value> {
-    if let Some(blocks) = turn.opaque_of(NAME).and_then(Value::as_array) {
-        return blocks.clone();
-    }
-    let said = (turn.calls.is_empty() || !turn.text.trim().is_empty()).then(|| text_block(&turn.text));
-    said.into_iter().chain(turn.calls.iter().map(call_block)).collect()
 }
 
 fn call_block(call: &ToolCall) -> Value {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::client::Format;
 use super::draft::{Draft, DraftCall, Ear, Flow, OWN_ID, set, text};
-use super::{Call, Message, Stop, ToolCall, ToolResult, Turn, or_nothing};
+use super::{Call, Message, Stop, ToolCall, ToolResult, by_role, or_nothing};
 
 pub(super) struct Gemini;
 
@@ -47,21 +47,17 @@ impl Format for Gemini {
     }
 }
 
-/// Roles take turns here too.
 fn contents(messages: &[Message]) -> Vec<Value> {
-    let mut sent: Vec<(&str, Vec<Value>)> = Vec::new();
-    for message in messages {
-        let (role, parts) = match message {
-            Message::User(said) => ("user", vec![json!({ "text": or_nothing(said) })]),
-            Message::Assistant(turn) => ("model", turn_parts(turn)),
-            Message::Results(results) => ("user", results.iter().map(result_part).collect()),
-        };
-        match sent.last_mut() {
-            Some((last, before)) if *last == role => before.extend(parts),
-            _ => sent.push((role, parts)),
-        }
-    }
+    let sent = by_role(messages, |message| match message {
+        Message::User(said) => ("user", vec![text_part(said)]),
+        Message::Assistant(turn) => ("model", turn.parts(NAME, text_part, call_part)),
+        Message::Results(results) => ("user", results.iter().map(result_part).collect()),
+    });
     sent.into_iter().map(|(role, parts)| json!({ "role": role, "parts": parts })).collect()
+}
+
+fn text_part(text: &str) -> Value {
+    json!({ "text": or_nothing(text) })
 }
 
 fn result_part(result: &ToolResult) -> Value {
@@ -76,15 +72,6 @@ fn name_call(part: &mut Value, id: &str) {
     if !id.starts_with(OWN_ID) {
         part["id"] = json!(id);
     }
-}
-
-fn turn_parts(turn: &Turn) -> Vec<Value> {
-    if let Some(parts) = turn.opaque_of(NAME).and_then(Value::as_array) {
-        return parts.clone();
-    }
-    let said = turn.calls.is_empty() || !turn.text.trim().is_empty();
-    let said = said.then(|| json!({ "text": or_nothing(&turn.text) }));
-    said.into_iter().chain(turn.calls.iter().map(call_part)).collect()
 }
 
 fn call_part(call: &ToolCall) -> Value {

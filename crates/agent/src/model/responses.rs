@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::client::Format;
 use super::draft::{Draft, DraftCall, Ear, Flow, set, text};
-use super::{Call, Message, Stop, ToolCall, Turn, or_nothing};
+use super::{Call, Message, Stop, ToolCall, or_nothing};
 
 pub(super) struct Responses;
 
@@ -59,7 +59,7 @@ fn tool(tool: &super::Tool) -> Value {
 fn items(message: &Message) -> Vec<Value> {
     match message {
         Message::User(said) => vec![json!({ "role": "user", "content": or_nothing(said) })],
-        Message::Assistant(turn) => turn_items(turn),
+        Message::Assistant(turn) => turn.parts(NAME, text_item, call_item),
         Message::Results(results) => results
             .iter()
             .map(|result| {
@@ -69,13 +69,8 @@ fn items(message: &Message) -> Vec<Value> {
     }
 }
 
-fn turn_items(turn: &Turn) -> Vec<Value> {
-    if let Some(items) = turn.opaque_of(NAME).and_then(Value::as_array) {
-        return items.clone();
-    }
-    let said = turn.calls.is_empty() || !turn.text.trim().is_empty();
-    let said = said.then(|| json!({ "role": "assistant", "content": or_nothing(&turn.text) }));
-    said.into_iter().chain(turn.calls.iter().map(call_item)).collect()
+fn text_item(text: &str) -> Value {
+    json!({ "role": "assistant", "content": or_nothing(text) })
 }
 
 fn call_item(call: &ToolCall) -> Value {
