@@ -40,7 +40,7 @@ pub fn check(files: &dyn Files) -> Result<Vec<Finding>, FilesError> {
 /// What can be told from a page alone.
 fn of_page(path: &str, text: &str, page: &Page) -> Vec<Finding> {
     let sheet = Sheet::new(path, text);
-    let mut found = front::check(path, text);
+    let mut found = front::check(path, text, &page.front);
     if FileKind::of(path) == FileKind::Mdx {
         found.extend(jsx::check(&sheet, page));
     }

@@ -20,6 +20,8 @@ pub struct FrontMatter {
     /// Where the text behind the block begins; past a byte-order mark when there is no block.
     pub body: usize,
     pub values: Vec<Value>,
+    /// Whether it can be read, if there is a block.
+    pub(crate) is_readable: bool,
 }
 
 /// One value, without its quotes.
@@ -34,8 +36,21 @@ pub struct Value {
 
 impl FrontMatter {
     pub fn parse(text: &str) -> Self {
-        let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-        block(text, start).unwrap_or(Self { body: start, values: Vec::new() })
+        Self::parse_if(text, |_| true)
+    }
+
+    /// The same for its values under some keys alone: a block that has none of these keys has no values then.
+    pub(crate) fn parse_for(text: &str, keys: WordList) -> Self {
+        let has_key = |line: &str| {
+            let name = line.trim_start_matches([' ', '-']).split([':', '=']).next().unwrap_or_default();
+            keys.contains(name.trim_matches([' ', '"', '\'']))
+        };
+        Self::parse_if(text, |block| block.lines().any(has_key))
+    }
+
+    fn parse_if(text: &str, is_wanted: impl Fn(&str) -> bool) -> Self {
+        let body = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        block(text, body, is_wanted).unwrap_or(Self { body, values: Vec::new(), is_readable: true })
     }
 
     /// The value of a key as it is written.
@@ -68,7 +83,7 @@ impl Value {
     }
 }
 
-fn block(text: &str, start: usize) -> Option<FrontMatter> {
+fn block(text: &str, start: usize, is_wanted: impl Fn(&str) -> bool) -> Option<FrontMatter> {
     let mut lines = lines(text, start);
     let (_, first) = lines.next()?;
     let (ends, read): (&[&str], Read) = match first.trim_end() {
@@ -78,11 +93,14 @@ fn block(text: &str, start: usize) -> Option<FrontMatter> {
     };
     let (end, last) = lines.find(|(_, line)| ends.contains(&line.trim_end()))?;
     let inside = start + first.len();
-    let entries = read(&text[inside..end]).unwrap_or_default();
+    let block = &text[inside..end];
+    let entries = if is_wanted(block) { read(block) } else { Some(Vec::new()) };
+    let is_readable = entries.is_some();
+    let entries = entries.unwrap_or_default();
     let values = entries
         .iter()
         .flat_map(|(entry, place)| values(text, entry, inside + place.start..inside + place.end));
-    Some(FrontMatter { body: end + last.len(), values: values.collect() })
+    Some(FrontMatter { body: end + last.len(), values: values.collect(), is_readable })
 }
 
 type Read = fn(&str) -> Option<Vec<(Entry, Range<usize>)>>;

@@ -176,11 +176,12 @@ impl Change<'_> {
         for page in pages {
             let Some(text) = self.before.text(&page)? else { continue };
             let is_told = lost.is_some() && pattern.as_ref().is_none_or(|pattern| pattern.is_match(&text));
+            let front = FrontMatter::parse_for(&text, ADDRESS_KEYS);
             for side in [&mut self.before, &mut self.after] {
                 if is_told {
                     side.site.add(&page, &text);
                 } else {
-                    side.site.add_names(&page, &text, &FrontMatter::parse(&text));
+                    side.site.add_names(&page, &text, &front);
                 }
             }
             if is_told {

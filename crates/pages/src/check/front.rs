@@ -20,14 +20,14 @@ const FAULTS: &[(&str, &str)] = &[
 ];
 const NO_KEY: &str = "simple key expect";
 
-pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
+pub(super) fn check(path: &str, text: &str, front: &FrontMatter) -> Vec<Finding> {
     let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let first = text[start..].lines().next().unwrap_or_default().trim_end();
-    let body = FrontMatter::parse(text).body;
+    let block = &text[start..front.body];
     match first {
-        "---" if body == start => unclosed(path, text, start).into_iter().collect(),
-        "---" => yaml(path, &text[start..body]),
-        "+++" if body > start => toml(path, &text[start..body]).into_iter().collect(),
+        "---" if block.is_empty() => unclosed(path, text, start).into_iter().collect(),
+        "---" => yaml(path, block, front.is_readable),
+        "+++" if !block.is_empty() && !front.is_readable => toml(path, block).into_iter().collect(),
         _ => Vec::new(),
     }
 }
@@ -42,7 +42,7 @@ fn unclosed(path: &str, text: &str, start: usize) -> Option<Finding> {
         .then(|| Finding::new(path, 1, FindingKind::FrontMatter, "not closed", message))
 }
 
-fn yaml(path: &str, block: &str) -> Vec<Finding> {
+fn yaml(path: &str, block: &str, is_readable: bool) -> Vec<Finding> {
     // The lines between the dashes, numbered as in the file.
     let mut lines: Vec<(usize, &str)> =
         block.lines().enumerate().map(|(index, line)| (index + 1, line)).collect();
@@ -52,7 +52,7 @@ fn yaml(path: &str, block: &str) -> Vec<Finding> {
     if content.next().is_none_or(|(_, line)| key_of(line).is_none()) {
         return Vec::new();
     }
-    let fault = fault(&lines);
+    let fault = if is_readable { None } else { fault(&lines) };
     let end = fault.as_ref().map_or(usize::MAX, |fault| fault.line);
     let mut keys = HashSet::new();
     let read = lines.iter().filter(|(number, _)| *number <= end);

@@ -9,9 +9,10 @@ use super::served::Served;
 use super::spelling;
 use super::spots::{self, Spot, SpotKind};
 use crate::destination::Destination;
+use crate::frontmatter::FrontMatter;
 use crate::markdown::Page;
 use crate::path;
-use crate::places;
+use crate::places::{self, ADDRESS_KEYS};
 use crate::route;
 use crate::site::Site;
 use crate::site::lead::{Lead, Target, Way};
@@ -57,15 +58,18 @@ impl<'a> Plan<'a> {
         let mut earlier = paths.clone();
         earlier.remove(to);
         earlier.insert(from.to_owned());
-        let mut pages: BTreeMap<&str, &str> = texts.iter().map(|(path, text)| (&**path, &**text)).collect();
-        pages.retain(|path, _| route::is_page(path) || *path == to);
-        let moved = pages.remove(to);
-        let with_moved = |path: &'a str| {
-            let moved = moved.filter(|_| route::is_page(path)).map(|text| (path, text));
-            pages.iter().map(|(path, text)| (*path, *text)).chain(moved).collect()
+        let pages: Vec<_> = texts
+            .iter()
+            .filter(|(path, _)| route::is_page(path) || *path == to)
+            .map(|(path, text)| (path.as_str(), text.as_str(), FrontMatter::parse_for(text, ADDRESS_KEYS)))
+            .collect();
+        let site = |paths: BTreeSet<String>, moved: &'a str| {
+            let named = pages
+                .iter()
+                .map(|(path, text, front)| (if *path == to { moved } else { path }, *text, front));
+            Site::of_names(root, paths, named.filter(|(path, ..)| route::is_page(path)))
         };
-        let before = Site::of_names(root, earlier, &with_moved(from));
-        let after = Site::of_names(root, paths, &with_moved(to));
+        let (before, after) = (site(earlier, from), site(paths, to));
         Self { from, to, before, after }
     }
 

@@ -1,6 +1,6 @@
 //! Where a link leads, to the file, and by which reading of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Found, Site, normalise};
@@ -42,10 +42,14 @@ pub(crate) struct Lead {
 
 impl Site {
     /// A site that knows its pages by name and by address. It can follow links, but has none of its own.
-    pub(crate) fn of_names(root: &str, files: BTreeSet<String>, texts: &BTreeMap<&str, &str>) -> Self {
+    pub(crate) fn of_names<'a>(
+        root: &str,
+        files: BTreeSet<String>,
+        pages: impl Iterator<Item = (&'a str, &'a str, &'a FrontMatter)>,
+    ) -> Self {
         let mut site = Self::unread(root, Arc::new(Paths::new(files)));
-        for (file, text) in texts {
-            site.places.add(root, file, text, &FrontMatter::parse(text));
+        for (file, text, front) in pages {
+            site.places.add(root, file, text, front);
         }
         site
     }
