@@ -68,11 +68,13 @@ const SCRIPT_ENDINGS: &[&str] = &["js", "jsx", "cjs", "mjs", "ts", "tsx", "cts",
 
 impl FileKind {
     pub fn of(path: &str) -> Self {
-        let name = path::name(path).to_ascii_lowercase();
-        Self::by_name(&name).unwrap_or_else(|| {
-            let by_ending = ENDINGS.iter().find(|(ending, _)| name.ends_with(ending));
-            by_ending.map_or(Self::Other, |(_, kind)| *kind)
-        })
+        let name = path::name(path);
+        let ending = name.rfind('.').map_or("", |dot| &name[dot..]);
+        // Most files are told by their ending, and a tree may have many.
+        match ENDINGS.iter().find(|(known, _)| known.eq_ignore_ascii_case(ending)) {
+            Some((_, kind)) => *kind,
+            None => Self::by_name(&name.to_ascii_lowercase()).unwrap_or(Self::Other),
+        }
     }
 
     fn by_name(name: &str) -> Option<Self> {

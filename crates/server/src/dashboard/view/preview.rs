@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use pages::FileKind;
+use pages::{FileKind, FrontMatter};
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd};
 
 use super::diff::{DiffFile, LineKind};
@@ -38,10 +38,11 @@ impl DiffFile {
 }
 
 fn html(markdown: &str) -> String {
-    let options =
-        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS;
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
+    // Readers do not see the front matter.
+    let body = &markdown[FrontMatter::parse(markdown).body..];
     let mut page = Page::default();
-    for event in Parser::new_ext(markdown, options) {
+    for event in Parser::new_ext(body, options) {
         page.event(event);
     }
     page.html
@@ -50,17 +51,12 @@ fn html(markdown: &str) -> String {
 #[derive(Default)]
 struct Page {
     html: String,
-    /// Within front matter, which readers do not see.
-    unseen: bool,
     in_head: bool,
 }
 
 impl Page {
     fn event(&mut self, event: Event<'_>) {
         match event {
-            Event::Start(Tag::MetadataBlock(_)) => self.unseen = true,
-            Event::End(TagEnd::MetadataBlock(_)) => self.unseen = false,
-            _ if self.unseen => {}
             Event::Start(tag) => self.open(tag),
             Event::End(tag) => self.close(tag),
             Event::Text(text) => self.text(&text),
