@@ -71,16 +71,19 @@ fn fault(lines: &[(usize, &str)]) -> Option<Finding> {
     let error = Parser::new_from_str(&text).find_map(Result::err)?;
     let (kind, why) = FAULTS.iter().find(|(said, _)| error.info().starts_with(said))?;
     let before = &lines[..lines.len().min(error.marker().line())];
-    let (number, what) = match *kind == NO_KEY {
+    let mut up = before.iter().rev();
+    let (number, line, what) = if *kind == NO_KEY {
         // It was expected to go on.
-        true => before.iter().rev().find(|(_, line)| !line.contains(':') && !line.trim().is_empty())?,
-        false => before.iter().rev().find(|(_, line)| key_of(line).is_some())?,
+        let (number, line) = up.find(|(_, line)| !line.contains(':') && !line.trim().is_empty())?;
+        (number, line, line.trim())
+    } else {
+        let (number, line) = before.last()?;
+        (number, line, up.find_map(|(_, line)| key_of(line))?.0)
     };
     // `std::` is a text to some.
-    if what.trim_end().ends_with("::") {
+    if line.trim_end().ends_with("::") {
         return None;
     }
-    let what = key_of(what).map_or(what.trim(), |(key, _)| key);
     let message = format!("the front matter cannot be read at {what:?}: {why}");
     Some(Finding::new("", *number, FindingKind::FrontMatter, what, message))
 }

@@ -127,7 +127,9 @@ pub(super) fn fits(new: &str, kind: SpotKind) -> bool {
         SpotKind::Entry(quote) => quote,
     };
     let value = Value { key: String::new(), top: String::new(), range: 0..0, quote };
-    !new.contains(['\\', '$']) && value.can_hold(new)
+    // Without quotes it may be an item of a list in brackets.
+    let ends_item = quote.is_none() && new.contains([',', '[', ']', '{', '}']);
+    !new.contains(['\\', '$']) && !ends_item && value.can_hold(new)
 }
 
 #[cfg(test)]

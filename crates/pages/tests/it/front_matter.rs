@@ -28,6 +28,18 @@ fn blocks() {
 }
 
 #[test]
+fn values_with_their_places() {
+    check("+++\ntitle = \"A\"\n[extra]\nlabel = 'B'\n+++\n", "", &[("title", "A"), ("label", "B")]);
+    check("---\ndescription: one\n  two\n---\n", "", &[("description", "one"), ("description", "two")]);
+    check("---\ntitle: \"Ä\" # x\nid: 3\n...\nB", "B", &[("title", "Ä"), ("id", "3")]);
+    // What is not written as it reads is left alone, and so is an item of a list in brackets.
+    check("---\ntitle: \"say \\\"x\\\"\"\ntags: [a,\n  b]\n---\n", "", &[]);
+    // A block that is more than plain data, or none at all, has no values.
+    check("---\ntitle: &a A\nother: *a\n---\nB", "B", &[]);
+    check("---\ntitle: A: b\n---\nB", "B", &[]);
+}
+
+#[test]
 fn only_some_values_are_prose() {
     let text = "---\ntitle: a\nauthor: b\nhero:\n  name: c\n  actions:\n    - theme: d\n      text: e\n      link: /f\nhead:\n  - name: g\nscript: |\n  npm run h\ntags:\n  - i\nsidebarTitle: j\ntext: /k\n---\n";
     let prose = FrontMatter::parse(text).values.into_iter().filter(|value| value.is_prose(text));

@@ -165,6 +165,10 @@ fn navigation_names_the_page_by_its_new_path() {
         "module.exports = { a: ['g/setup', { label: 'g/setup me', id: 'g/setup' }] }",
         "module.exports = { a: ['h/start', { label: 'g/setup me', id: 'h/start' }] }",
     );
+    // A template that never ends is no string, and no reason to panic.
+    check("sidebars.js", "['g/setup', `é", "['h/start', `é");
+    check("mkdocs.yml", "nav: [g/setup.md, 'g/other.md']\n", "nav: [h/start.md, 'g/other.md']\n");
+    check("mkdocs.yml", "\u{feff}nav:\n- g/setup.md\n", "\u{feff}nav:\n- h/start.md\n");
     check("website/sidebars.json", r#"{"a": ["g/setup"]}"#, r#"{"a": ["h/start"]}"#);
     check(
         "docs/SUMMARY.md",

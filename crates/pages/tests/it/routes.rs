@@ -19,7 +19,7 @@ fn routes() {
 
 #[test]
 fn pages_are_what_people_wrote() {
-    for page in ["a.md", "docs/a.mdx", "docs/a.markdown", "vendor-guide/a.md"] {
+    for page in ["a.md", "docs/a.mdx", "docs/a.markdown", "docs/a.mkd", "vendor-guide/a.md"] {
         assert!(is_page(page), "{page}");
     }
     for other in

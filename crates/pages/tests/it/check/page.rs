@@ -69,6 +69,8 @@ fn bad_front_matter() {
     bad("title: @a", &["2 title"]);
     bad("title: A\njust words", &["3 just words"]);
     bad("title: A\nid: x\ntitle: B", &["4 title"]);
+    bad("hero:\n  text: a: b", &["3 hero"]);
+    bad("tags:\n  - \"a\nid: x", &["3 tags"]);
     assert_eq!(front_matter("---\ntitle: A\n\n# A\n"), ["1 not closed"]);
     assert_eq!(front_matter("+++\na = 1\na = 2\n+++\n"), ["3 a"]);
 }
