@@ -9,6 +9,7 @@ mod edit_corpus;
 mod guard;
 mod links;
 mod model;
+mod prompt;
 mod replace;
 mod rest;
 mod script;
