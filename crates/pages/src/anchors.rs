@@ -6,24 +6,12 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Letters with marks, by the letter that is left when the marks are taken off.
-const MARKED: &[(char, &str)] = &[
-    ('a', "àáâãäåāăą"),
-    ('c', "çćĉċč"),
-    ('d', "ď"),
-    ('e', "èéêëēĕėęě"),
-    ('g', "ĝğġģ"),
-    ('i', "ìíîïĩīĭį"),
-    ('l', "ĺļľ"),
-    ('n', "ñńņň"),
-    ('o', "òóôõöōŏő"),
-    ('r', "ŕŗř"),
-    ('s', "śŝşš"),
-    ('t', "ţť"),
-    ('u', "ùúûüũūŭůűų"),
-    ('y', "ýÿŷ"),
-    ('z', "źżž"),
-];
+use crate::WordList;
+
+/// Letters, each with those that are left as it when their marks are taken off.
+const MARKED: WordList = WordList(
+    "aàáâãäåāăą cçćĉċč dď eèéêëēĕėęě gĝğġģ iìíîïĩīĭį lĺļľ nñńņň oòóôõöōŏő rŕŗř sśŝşš tţť uùúûüũūŭůűų yýÿŷ zźżž",
+);
 
 /// A heading and the anchor that leads to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,8 +137,12 @@ fn one_hyphen(slug: &str) -> String {
 
 /// Lower case, without accents and the like.
 fn unmarked(text: &str) -> String {
-    let bare = |c: char| MARKED.iter().find(|(_, marked)| marked.contains(c)).map_or(c, |(bare, _)| *bare);
-    text.chars().flat_map(char::to_lowercase).map(|c| if c.is_ascii() { c } else { bare(c) }).collect()
+    let bare =
+        |c: char| MARKED.iter().find(|marked| marked.contains(c)).and_then(|marked| marked.chars().next());
+    text.chars()
+        .flat_map(char::to_lowercase)
+        .map(|c| if c.is_ascii() { c } else { bare(c).unwrap_or(c) })
+        .collect()
 }
 
 /// An anchor with everything taken off that people get wrong: case, punctuation, runs of hyphens.

@@ -173,6 +173,11 @@ pub(crate) fn yaml_entries(text: &str) -> Option<Vec<(Entry, Range<usize>)>> {
     yaml::entries(text)
 }
 
+/// The same of TOML.
+pub(crate) fn toml_entries(text: &str) -> Option<Vec<(Entry, Range<usize>)>> {
+    data::toml_entries(text)
+}
+
 impl Construct {
     fn standard(kind: ConstructKind, span: Range<usize>) -> Self {
         Self { kind, span, reading: Reading::Standard }

@@ -4,10 +4,8 @@
 
 use std::ops::Range;
 
-use toml::de::DeValue;
-
 use crate::WordList;
-use crate::constructs::{Entry, Shape, lines, yaml_entries};
+use crate::constructs::{Entry, lines, toml_entries, yaml_entries};
 
 /// Keys whose values say something to a reader; all others name things for the site generator.
 const PROSE_KEYS: WordList = WordList(
@@ -104,31 +102,6 @@ fn block(text: &str, start: usize, is_wanted: impl Fn(&str) -> bool) -> Option<F
 }
 
 type Read = fn(&str) -> Option<Vec<(Entry, Range<usize>)>>;
-
-/// The entries of TOML, each with its place.
-fn toml_entries(text: &str) -> Option<Vec<(Entry, Range<usize>)>> {
-    let (mut found, mut open) = (Vec::new(), Vec::new());
-    let table = toml::de::DeTable::parse(text).ok()?.into_inner();
-    open.extend(table.into_iter().map(|(key, value)| (key.into_inner().into_owned(), value)));
-    while let Some((key, value)) = open.pop() {
-        let place = value.span();
-        match value.into_inner() {
-            DeValue::Table(table) => open.extend(
-                table.into_iter().map(|(inner, value)| (format!("{key}.{}", inner.into_inner()), value)),
-            ),
-            DeValue::Array(values) => open.extend(values.into_iter().map(|value| (key.clone(), value))),
-            DeValue::String(value) => {
-                found.push((Entry { key, value: value.into_owned(), shape: Shape::Text }, place));
-            }
-            _ => {
-                let value = text[place.clone()].to_owned();
-                found.push((Entry { key, value, shape: Shape::Nothing }, place));
-            }
-        }
-    }
-    found.sort_by_key(|(_, place)| place.start);
-    Some(found)
-}
 
 /// The texts that an entry is made of: one, or one for each line. An item of a list in brackets is none.
 fn values(text: &str, entry: &Entry, place: Range<usize>) -> Vec<Value> {

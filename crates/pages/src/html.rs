@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::constructs::attributes::{RawAttribute, RawValue, read_tag};
+use crate::constructs::lines;
 
 /// A tag longer than this is not taken for one, so that a file full of open brackets stays cheap to read.
 const MAX_TAG_BYTES: usize = 8 * 1024;
@@ -105,9 +106,7 @@ pub(crate) fn unreadable_at(text: &str, at: usize) -> Option<Tag> {
     if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || name[length..].starts_with([':', '@']) {
         return None;
     }
-    let is_blank = |line: usize| rest[line..].trim_start_matches([' ', '\t', '\r']).starts_with('\n');
-    let blank = rest.match_indices('\n').map(|(found, _)| found + 1).find(|line| is_blank(*line));
-    let end = blank.map_or(text.len(), |line| at + 1 + line);
+    let end = paragraph_end(text, at);
     Some(Tag {
         range: at..end,
         name: String::new(),
@@ -115,6 +114,12 @@ pub(crate) fn unreadable_at(text: &str, at: usize) -> Option<Tag> {
         self_closing: true,
         attributes: Vec::new(),
     })
+}
+
+/// The start of the first blank line behind `at`.
+pub(crate) fn paragraph_end(text: &str, at: usize) -> usize {
+    let mut behind = lines(text, at).skip(1).filter(|(_, line)| line.trim().is_empty());
+    behind.next().map_or(text.len(), |(start, _)| start)
 }
 
 /// The tag that begins at `at`, if one does.

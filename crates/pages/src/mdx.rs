@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::html::{self, Tag};
+use crate::html::{self, Tag, paragraph_end};
 use crate::kind::FileKind;
 use crate::script;
 
@@ -251,17 +251,6 @@ fn runs_on(element: &str) -> bool {
 
 fn line_end(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |found| at + found + 1)
-}
-
-/// The start of the first blank line behind `at`.
-fn paragraph_end(text: &str, mut at: usize) -> usize {
-    while at < text.len() {
-        at = line_end(text, at);
-        if text[at..line_end(text, at)].trim().is_empty() {
-            break;
-        }
-    }
-    at
 }
 
 /// The end of the fenced code that `line` opens, if it opens any, and whether it is closed: else it runs to the end of

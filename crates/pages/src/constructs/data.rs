@@ -1,6 +1,7 @@
 //! Reads data files into their entries.
 
 use serde_json::Value;
+use toml::de::{DeTable, DeValue};
 
 use super::{Construct, ConstructKind, Entry, Shape, lines, yaml};
 
@@ -30,10 +31,33 @@ pub(super) fn toml(text: &str) -> Vec<Construct> {
 }
 
 pub(super) fn toml_entries(text: &str) -> Option<Vec<yaml::Placed>> {
-    let table: toml::Table = text.parse().ok()?;
+    let table = DeTable::parse(text).ok()?.into_inner();
+    let mut open: Vec<_> = table.into_iter().map(|(key, value)| (vec![key.into_inner()], value)).collect();
     let mut entries = Vec::new();
-    walk(&serde_json::to_value(table).ok()?, &mut Vec::new(), &mut entries)?;
-    Some(entries.into_iter().map(|entry| (entry, 0..text.len())).collect())
+    while let Some((keys, value)) = open.pop() {
+        let place = value.span();
+        let raw = || text[place.clone()].to_owned();
+        let (value, shape) = match value.into_inner() {
+            DeValue::Table(table) if keys.len() < MAX_DEPTH => {
+                let below =
+                    table.into_iter().map(|(key, value)| ([&keys[..], &[key.into_inner()]].concat(), value));
+                open.extend(below);
+                continue;
+            }
+            DeValue::Table(_) => return None,
+            DeValue::Array(values) => {
+                open.extend(values.into_iter().map(|value| (keys.clone(), value)));
+                continue;
+            }
+            DeValue::String(text) => (text.into_owned(), Shape::Text),
+            DeValue::Integer(_) | DeValue::Float(_) => (raw(), Shape::Number),
+            DeValue::Boolean(_) => (raw(), Shape::Truth),
+            DeValue::Datetime(_) => (raw(), Shape::Text),
+        };
+        entries.push((Entry { key: keys.join("."), value, shape }, place));
+    }
+    entries.sort_by_key(|(_, place)| place.start);
+    Some(entries)
 }
 
 /// `from to [status]`, a redirect each.
