@@ -12,12 +12,18 @@ const PROSE_KEYS: WordList = WordList(
     "title subtitle description summary excerpt label sidebar_label sidebartitle text tagline tags keywords",
 );
 
+/// Keys that give a page another address, or one more.
+pub(crate) const ADDRESS_KEYS: WordList =
+    WordList("id slug permalink url aliases redirect_from redirects redirectFrom");
+
 /// The head of a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FrontMatter {
     /// Where the text behind the block begins; past a byte-order mark when there is no block.
     pub body: usize,
     pub values: Vec<Value>,
+    /// Other addresses that the page is given.
+    pub(crate) addresses: Vec<String>,
     /// Whether it can be read, if there is a block.
     pub(crate) is_readable: bool,
 }
@@ -37,18 +43,18 @@ impl FrontMatter {
         Self::parse_if(text, |_| true)
     }
 
-    /// The same for its values under some keys alone: a block that has none of these keys has no values then.
-    pub(crate) fn parse_for(text: &str, keys: WordList) -> Self {
-        let has_key = |line: &str| {
+    /// The addresses alone. A block that names none is not looked into.
+    pub(crate) fn addresses_in(text: &str) -> Vec<String> {
+        let is_named = |line: &str| {
             let name = line.trim_start_matches([' ', '-']).split([':', '=']).next().unwrap_or_default();
-            keys.contains(name.trim_matches([' ', '"', '\'']))
+            ADDRESS_KEYS.contains(name.trim_matches([' ', '"', '\'']))
         };
-        Self::parse_if(text, |block| block.lines().any(has_key))
+        Self::parse_if(text, |block| block.lines().any(is_named)).addresses
     }
 
     fn parse_if(text: &str, is_wanted: impl Fn(&str) -> bool) -> Self {
         let body = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-        block(text, body, is_wanted).unwrap_or(Self { body, values: Vec::new(), is_readable: true })
+        block(text, body, is_wanted).unwrap_or(Self { body, is_readable: true, ..Self::default() })
     }
 
     /// The value of a key as it is written.
@@ -98,10 +104,16 @@ fn block(text: &str, start: usize, is_wanted: impl Fn(&str) -> bool) -> Option<F
     let values = entries
         .iter()
         .flat_map(|(entry, place)| values(text, entry, inside + place.start..inside + place.end));
-    Some(FrontMatter { body: end + last.len(), values: values.collect(), is_readable })
+    let given = entries.iter().map(|(entry, _)| entry).filter(|entry| ADDRESS_KEYS.contains(last_key(entry)));
+    let addresses = given.map(|entry| entry.value.clone()).filter(|address| !address.is_empty()).collect();
+    Some(FrontMatter { body: end + last.len(), values: values.collect(), addresses, is_readable })
 }
 
 type Read = fn(&str) -> Option<Vec<(Entry, Range<usize>)>>;
+
+fn last_key(entry: &Entry) -> &str {
+    entry.key.rsplit('.').next().unwrap_or_default()
+}
 
 /// The texts that an entry is made of: one, or one for each line. An item of a list in brackets is none.
 fn values(text: &str, entry: &Entry, place: Range<usize>) -> Vec<Value> {
@@ -111,7 +123,7 @@ fn values(text: &str, entry: &Entry, place: Range<usize>) -> Vec<Value> {
         return Vec::new();
     }
     let value = |(range, quote)| Value {
-        key: entry.key.rsplit('.').next().unwrap_or_default().to_owned(),
+        key: last_key(entry).to_owned(),
         top: entry.key.split('.').next().unwrap_or_default().to_owned(),
         range,
         quote,

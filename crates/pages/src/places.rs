@@ -3,13 +3,9 @@
 use std::collections::HashMap;
 
 use crate::WordList;
-use crate::frontmatter::FrontMatter;
 use crate::path;
 use crate::route;
 
-/// Keys of the front matter that give a page another address, or one more.
-pub(crate) const ADDRESS_KEYS: WordList =
-    WordList("id slug permalink url aliases redirect_from redirects redirectFrom");
 /// Files and lists that site generators make by themselves.
 const GENERATED: WordList = WordList(
     "rss.xml atom.xml feed.xml feed feed.json index.xml sitemap.xml sitemap robots.txt llms.txt llms-full.txt \
@@ -25,15 +21,15 @@ const COMPONENTS: &[&str] = &[".tsx", ".jsx", ".ts", ".js", ".vue", ".astro", ".
 pub(crate) struct Places(HashMap<String, String>);
 
 impl Places {
-    pub(crate) fn add(&mut self, root: &str, file: &str, text: &str, front: &FrontMatter) {
+    /// `addresses` are those that the page is given by its front matter.
+    pub(crate) fn add(&mut self, root: &str, file: &str, addresses: &[String]) {
         let Some(place) = route::place(file) else { return };
         let bare = route::without_numbers(place);
         let dated = undated(&bare);
         for place in [bare].into_iter().chain(dated.into_iter().flatten()) {
             self.0.entry(place).or_insert_with(|| file.to_owned());
         }
-        for value in front.values.iter().filter(|value| ADDRESS_KEYS.contains(&value.key)) {
-            let Some(address) = text.get(value.range.clone()) else { continue };
+        for address in addresses {
             let base = if address.starts_with('/') { root } else { path::parent(file) };
             let place = path::join(base, address.trim_start_matches("./").trim_matches('/'));
             self.0.insert(route::without_numbers(&place), file.to_owned());
@@ -76,13 +72,15 @@ pub(crate) fn is_generated(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frontmatter::FrontMatter;
 
     #[test]
     fn a_page_has_many_places() {
         #[track_caller]
         fn check(file: &str, text: &str, expected: &[&str]) {
             let mut places = Places::default();
-            places.add("docs", file, text, &FrontMatter::parse(text));
+            places.add("docs", file, &FrontMatter::parse(text).addresses);
+            assert_eq!(FrontMatter::addresses_in(text), FrontMatter::parse(text).addresses);
             let mut found: Vec<_> = places.0.into_keys().collect();
             found.sort_unstable();
             assert_eq!(found, expected);
@@ -95,6 +93,7 @@ mod tests {
             "---\nredirect_from:\n  - /one\n  - /two\n---\n",
             &["docs/a", "docs/one", "docs/two"],
         );
+        check("docs/a.md", "---\naliases: [/one, '/two']\n---\n", &["docs/a", "docs/one", "docs/two"]);
         check(
             "blog/2024-01-31-hello.md",
             "",

@@ -12,7 +12,6 @@ use crate::WordList;
 use crate::destination::Destination;
 use crate::explicit;
 use crate::files::{self, Files, FilesError};
-use crate::frontmatter::FrontMatter;
 use crate::ground::Paths;
 use crate::index::Index;
 use crate::known::{self, PageInfo};
@@ -94,15 +93,15 @@ impl Site {
 
     pub(crate) fn add(&mut self, file: &str, text: &str) -> Page {
         let page = Page::parse(file, text);
-        self.add_names(file, text, &page.front);
+        self.add_names(file, text, &page.front.addresses);
         self.pages.insert(file.to_owned(), PageInfo::new(&page, text));
         page
     }
 
     /// Learns under which names other pages may refer to this one.
-    pub(crate) fn add_names(&mut self, file: &str, text: &str, front: &FrontMatter) {
+    pub(crate) fn add_names(&mut self, file: &str, text: &str, addresses: &[String]) {
         self.targets.extend(explicit::targets(text).map(str::to_owned));
-        self.places.add(&self.root, file, text, front);
+        self.places.add(&self.root, file, addresses);
     }
 
     /// The files that say which pages there are.

@@ -14,7 +14,6 @@ use crate::files::{self, Files, FilesError};
 use crate::frontmatter::FrontMatter;
 use crate::markdown::Page;
 use crate::path;
-use crate::places::ADDRESS_KEYS;
 use crate::route;
 use crate::site::{Found, Site};
 
@@ -131,40 +130,30 @@ impl Change<'_> {
             }
             let old = self.before.open(&path)?;
             let new = self.after.open(&path)?;
-            if let (Some(old), text) = (&old, self.before.text(&path)?.unwrap_or_default()) {
-                lost.extend(self.lost_names(&path, &text, old, new.as_ref())?);
-            }
+            lost.extend(old.into_iter().flat_map(|old| self.lost_names(&path, &old, new.as_ref())));
         }
         Ok(lost)
     }
 
     /// The names of a page of which an anchor or an address went away.
-    fn lost_names(
-        &self,
-        path: &str,
-        text: &str,
-        old: &Page,
-        new: Option<&Page>,
-    ) -> Result<Vec<String>, FilesError> {
+    fn lost_names(&self, path: &str, old: &Page, new: Option<&Page>) -> Vec<String> {
         let anchors = |page: &Page| -> BTreeSet<String> {
             page.headings.iter().map(|heading| &heading.anchor).chain(&page.ids).cloned().collect()
         };
         let kept = new.map(anchors).unwrap_or_default();
         let lost: Vec<String> = anchors(old).difference(&kept).cloned().collect();
-        let addresses = |text: &str, page: &Page| -> BTreeSet<String> {
-            let values = page.front.values.iter().filter(|value| ADDRESS_KEYS.contains(&value.key));
-            let values = values.filter_map(|value| text.get(value.range.clone()));
-            values.map(|value| path::name(value.trim_end_matches('/')).to_owned()).collect()
+        let addresses = |page: &Page| -> BTreeSet<String> {
+            let names = page.front.addresses.iter().map(|address| path::name(address.trim_end_matches('/')));
+            names.map(str::to_owned).collect()
         };
-        let after = self.after.text(path)?.unwrap_or_default();
-        let known = new.map(|new| addresses(&after, new)).unwrap_or_default();
-        let mut found: Vec<String> = addresses(text, old).difference(&known).cloned().collect();
+        let known = new.map(addresses).unwrap_or_default();
+        let mut found: Vec<String> = addresses(old).difference(&known).cloned().collect();
         if !lost.is_empty() {
             found.extend(names(path));
             // An anchor may lead to its page from all others without its name.
             found.extend(lost.into_iter().filter(|anchor| self.before.site.targets.contains(anchor)));
         }
-        Ok(found)
+        found
     }
 
     /// Learns what the unchanged pages call themselves; those that say one of the lost names are judged too.
@@ -176,12 +165,12 @@ impl Change<'_> {
         for page in pages {
             let Some(text) = self.before.text(&page)? else { continue };
             let is_told = lost.is_some() && pattern.as_ref().is_none_or(|pattern| pattern.is_match(&text));
-            let front = FrontMatter::parse_for(&text, ADDRESS_KEYS);
+            let addresses = FrontMatter::addresses_in(&text);
             for side in [&mut self.before, &mut self.after] {
                 if is_told {
                     side.site.add(&page, &text);
                 } else {
-                    side.site.add_names(&page, &text, &front);
+                    side.site.add_names(&page, &text, &addresses);
                 }
             }
             if is_told {

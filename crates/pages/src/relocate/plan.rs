@@ -12,7 +12,7 @@ use crate::destination::Destination;
 use crate::frontmatter::FrontMatter;
 use crate::markdown::Page;
 use crate::path;
-use crate::places::{self, ADDRESS_KEYS};
+use crate::places;
 use crate::route;
 use crate::site::Site;
 use crate::site::lead::{Lead, Target, Way};
@@ -61,13 +61,11 @@ impl<'a> Plan<'a> {
         let pages: Vec<_> = texts
             .iter()
             .filter(|(path, _)| route::is_page(path) || *path == to)
-            .map(|(path, text)| (path.as_str(), text.as_str(), FrontMatter::parse_for(text, ADDRESS_KEYS)))
+            .map(|(path, text)| (path.as_str(), FrontMatter::addresses_in(text)))
             .collect();
         let site = |paths: BTreeSet<String>, moved: &'a str| {
-            let named = pages
-                .iter()
-                .map(|(path, text, front)| (if *path == to { moved } else { path }, *text, front));
-            Site::of_names(root, paths, named.filter(|(path, ..)| route::is_page(path)))
+            let named = pages.iter().map(|(path, given)| (if *path == to { moved } else { path }, given));
+            Site::of_names(root, paths, named.filter(|(path, _)| route::is_page(path)))
         };
         let (before, after) = (site(earlier, from), site(paths, to));
         Self { from, to, before, after }

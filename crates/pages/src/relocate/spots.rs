@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use crate::frontmatter::ADDRESS_KEYS;
 use crate::markdown::Page;
-use crate::places::ADDRESS_KEYS;
 
 /// A part of a text that may name a file.
 #[derive(Debug, Clone, PartialEq, Eq)]

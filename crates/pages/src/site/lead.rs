@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Found, Site, normalise};
-use crate::frontmatter::FrontMatter;
 use crate::ground::Paths;
 use crate::path;
 use crate::places;
@@ -41,15 +40,15 @@ pub(crate) struct Lead {
 }
 
 impl Site {
-    /// A site that knows its pages by name and by address. It can follow links, but has none of its own.
+    /// A site that knows its pages by name and by the addresses that they are given. It can follow links, but has none of its own.
     pub(crate) fn of_names<'a>(
         root: &str,
         files: BTreeSet<String>,
-        pages: impl Iterator<Item = (&'a str, &'a str, &'a FrontMatter)>,
+        pages: impl Iterator<Item = (&'a str, &'a Vec<String>)>,
     ) -> Self {
         let mut site = Self::unread(root, Arc::new(Paths::new(files)));
-        for (file, text, front) in pages {
-            site.places.add(root, file, text, front);
+        for (file, addresses) in pages {
+            site.places.add(root, file, addresses);
         }
         site
     }
