@@ -24,15 +24,27 @@ MACHINE_MODULES = re.compile(
 )
 
 
+# Their settings; each reads Markdown by the standard.
+OTHER_GENERATORS = (
+    "docusaurus.config.", "hugo.toml", "hugo.yaml", "book.toml", "astro.config.", "next.config.", "_quarto.yml", "conf.py",
+)
+
+
 def kind_of(path):
     ending = path.lower().rsplit(".", 1)[-1]
     return KINDS.get(ending, ending)
 
 
 def pages_of(path, text, files):
-    """What is to be rendered for a file. Macros fill in code as well, so they run only where the settings name them."""
+    """What is to be rendered for a file. Macros fill in code as well, so they run only where the settings name them.
+
+    A site whose settings are those of another generator is not one of MkDocs or VitePress.
+    """
     macros = any("macros" in text for name, text in files["base"].items() if name.rsplit("/", 1)[-1] == "mkdocs.yml")
+    names = {name.rsplit("/", 1)[-1] for name in files["base"]}
+    is_of_another = any(name.startswith(OTHER_GENERATORS) for name in names) and "mkdocs.yml" not in names
     renderers = RENDERERS.get(kind_of(path), ())
+    renderers = [name for name in renderers if not (is_of_another and name.startswith(("mkdocs", "vitepress")))]
     return [(renderer, text) for renderer in renderers if renderer != "mkdocs-macros" or macros]
 
 

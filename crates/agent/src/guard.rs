@@ -6,7 +6,6 @@
 
 mod added;
 mod allowlist;
-mod denylist;
 mod hidden;
 mod names;
 mod plain;
@@ -124,9 +123,6 @@ pub fn judge(change: &Change<'_>, policy: &Policy<'_>) -> Vec<Objection> {
     let added = Added::of(change);
     let mut found = Vec::new();
     allowlist::judge(change, policy, &added, &mut found);
-    if !found.iter().any(|finding| finding.fatal) {
-        denylist::judge(change, &added, &mut found);
-    }
     secrets::judge(&added, policy.secrets, &mut found);
     hidden::judge(&added, &mut found);
     let mut objections: Vec<_> = found.into_iter().map(|finding| finding.tell(&added)).collect();
@@ -135,9 +131,9 @@ pub fn judge(change: &Change<'_>, policy: &Policy<'_>) -> Vec<Objection> {
     objections
 }
 
-/// Why jobs may not change a file, as far as its path tells, whatever a prompt asks for by name.
-pub fn refusal_of_path(policy: &Policy<'_>, path: &str) -> Option<&'static str> {
-    let refusal = || allowlist::refusal_of_path(policy.docs_path, "", path);
+/// Why jobs may not change a file, as far as its path tells. Some files may be changed when `asked` names them.
+pub fn refusal_of_path(policy: &Policy<'_>, asked: &str, path: &str) -> Option<&'static str> {
+    let refusal = || allowlist::refusal_of_path(policy.docs_path, asked, path);
     if policy.allow.permits(path) { None } else { refusal() }
 }
 

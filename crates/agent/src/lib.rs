@@ -50,6 +50,10 @@ pub struct Task<'a> {
     pub instructions: &'a [(String, String)],
     /// What was said before: in earlier runs, and in an attempt at this one that was cut off.
     pub before: &'a [Said],
+    /// Files that may be changed although they are refused by default.
+    pub allow: Allow,
+    /// The folder that the docs are in; the whole repository without one.
+    pub docs_path: Option<&'a str>,
 }
 
 /// One message of a conversation that was kept.

@@ -40,7 +40,7 @@ impl Editor for Offline {
     ) -> Result<Report, AgentError> {
         // All of the prompt is understood before any of it is done.
         let instructions = parser::parse(&task.prompt.instruction_text()).map_err(AgentError::Unsupported)?;
-        let mut run = Run::start(files, progress)?;
+        let mut run = Run::start(task, files, progress)?;
         let outcomes = instructions
             .into_iter()
             .map(|instruction| run.carry_out(instruction))

@@ -8,7 +8,9 @@ pub(crate) mod attributes;
 mod braces;
 mod code;
 mod data;
+mod destinations;
 mod entities;
+mod formulas;
 mod front;
 mod info;
 mod markdown;
@@ -16,7 +18,9 @@ mod notebook;
 mod prose;
 mod rst;
 mod scan;
+mod statements;
 mod tags;
+mod templates;
 mod yaml;
 
 use std::ops::Range;
@@ -52,14 +56,34 @@ pub enum Reading {
 pub enum Doubt {
     Indented {
         in_list: bool,
+        in_html: bool,
     },
     /// With a hash of all lines of the page that may be fences.
     OddFence(u64),
     /// With a hash of the block of lines.
     OddSpan(u64),
     InHtml,
+    /// In a fence behind the mark of a list, or one with more words than a language, which is none to Python-Markdown.
+    FenceOfSome,
+    /// A script in another element.
+    Nested,
     Escaped,
-    InComment,
+    /// In what only some renderers read as something other than text.
+    Swallowed(Swallow),
+}
+
+/// What goes on to its end for some renderers, whatever stands in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Swallow {
+    Comment,
+    /// One that is text to MDX.
+    EscapedComment,
+    Formula,
+    Braces,
+    /// A part of a template that is not filled in.
+    Template,
+    /// The value of an attribute.
+    Attribute,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -69,6 +93,11 @@ pub enum ConstructKind {
     Link(String),
     /// Loaded without a click.
     Image(String),
+    /// The address of a label that the page itself makes no use of; another page that takes it in may.
+    Definition {
+        label: String,
+        address: String,
+    },
     /// Code that is shown. `text` is empty unless the language is one that renderers draw or run.
     Code {
         info: String,

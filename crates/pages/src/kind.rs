@@ -95,6 +95,7 @@ impl FileKind {
             "vercel" if ending == "json" => Some(Self::Vercel),
             "netlify" if ending == "toml" => Some(Self::Netlify),
             "_redirects" if ending.is_empty() => Some(Self::RedirectsFile),
+            "readme" | "changelog" if ending.is_empty() => Some(Self::Text),
             _ => None,
         }
     }

@@ -27,7 +27,7 @@ pub(crate) async fn refused_files(jobs: &dyn JobStore, project: &Project) -> sto
     for job in latest.items {
         let diff = jobs.diff(&project.id, &job.id).await?.unwrap_or_default();
         for path in diff.lines().filter_map(changed_file) {
-            let why = agent::refusal_of_path(&policy, path);
+            let why = agent::refusal_of_path(&policy, "", path);
             found.extend(why.map(|why| (path.to_owned(), why)));
         }
     }

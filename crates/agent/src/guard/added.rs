@@ -39,13 +39,6 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The line of an offset in the text, when it was added.
-    pub(super) fn added_line(&self, offset: usize) -> Option<usize> {
-        let next = self.lines.partition_point(|(_, range)| range.start <= offset);
-        let (number, range) = self.lines.get(next.checked_sub(1)?)?;
-        range.contains(&offset).then_some(*number)
-    }
-
     /// The line that a byte is on, counted from 1.
     pub(super) fn line_of(&self, offset: usize) -> usize {
         self.text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1

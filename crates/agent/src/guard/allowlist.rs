@@ -23,7 +23,6 @@ use pages::{
 
 use super::added::{Added, Place, Text};
 use super::{Change, Finding, Policy, Rule};
-pub(super) use addresses::names_host;
 pub(super) use files::refusal_of_path;
 use site::Site;
 use vocabulary::Vocabulary;
@@ -90,12 +89,14 @@ pub(super) fn judge<'a>(
             Err(_) => found.push(refusal(path, "is not UTF-8 text")),
         }
     }
+    judge.read_as_included(added, &mut before, &mut after);
     let mut new = New::in_all(&before, &after);
     for (path, text) in added.files() {
-        let Some(file) = after.iter().find(|(file, ..)| *file == path) else { continue };
         let mut reports = Reports::default();
-        for construct in new.of(file) {
-            reports.add(text, construct, judge.construct(path, file.1, construct));
+        for file in after.iter().filter(|(file, ..)| *file == path) {
+            for construct in new.of(file) {
+                reports.add(text, construct, judge.construct(path, file.1, construct));
+            }
         }
         found.append(&mut reports.0);
     }
@@ -185,7 +186,7 @@ impl<'c> New<'c> {
     /// The constructs that a file has more of than before, if all the touched files together have, too.
     fn of(&mut self, file: &'c Read<'c>) -> Vec<&'c Construct> {
         let mut more = count(std::iter::once(file));
-        let own = self.before.iter().filter(|(path, ..)| *path == file.0);
+        let own = self.before.iter().filter(|(path, kind, _)| *path == file.0 && *kind == file.1);
         count(own).into_iter().for_each(|(key, old)| *more.entry(key).or_default() -= old);
         let mut new = Vec::new();
         // What stood there comes first, more often than not: the last ones are the new ones.
@@ -226,6 +227,27 @@ impl Judge<'_, '_> {
         }
     }
 
+    /// A file that pages of another kind take in is read as one of them, too.
+    fn read_as_included<'t>(&self, added: &Added<'_>, before: &mut Vec<Read<'t>>, after: &mut Vec<Read<'t>>) {
+        let mut more = Vec::new();
+        for (path, kind, _) in after.iter() {
+            let is_odd = |(file, text): (&str, &Text<'_>)| {
+                let mut lines = text.lines.iter().map(|(_, range)| &text.text[range.clone()]);
+                file == *path && lines.any(|line| is_other_markup(*kind, line))
+            };
+            let Some(docs) = added.files().any(is_odd).then(|| self.vocabulary()).flatten() else { continue };
+            more.extend(
+                docs.kinds_that_include(path).filter(|other| other != kind).map(|other| (*path, other)),
+            );
+        }
+        for (path, kind) in more {
+            let old = self.read_base(path).ok().flatten().unwrap_or_default();
+            let new = self.change.edits.get(path).and_then(Option::as_deref).unwrap_or_default();
+            before.push((path, kind, constructs(kind, &old)));
+            after.push((path, kind, constructs(kind, &String::from_utf8_lossy(new))));
+        }
+    }
+
     /// What the docs use already; `None` when they cannot be read.
     fn vocabulary(&self) -> Option<&Vocabulary> {
         self.vocabulary.get_or_init(|| Vocabulary::of(self.change.base)).as_ref()
@@ -237,7 +259,9 @@ impl Judge<'_, '_> {
     }
 
     fn construct(&self, path: &str, kind: FileKind, construct: &Construct) -> Verdict {
-        if matches!(construct.reading, Reading::Doubtful(Doubt::Escaped | Doubt::InHtml))
+        if matches!(construct.reading, Reading::Doubtful(Doubt::Escaped | Doubt::InHtml | Doubt::FenceOfSome))
+            // The standard knows no directives: what it reads was read for itself.
+            && !matches!(construct.kind, ConstructKind::Directive { .. })
             && self.site().is_some_and(|site| site.is_commonmark)
         {
             return Verdict::Passes;
@@ -245,12 +269,26 @@ impl Judge<'_, '_> {
         let verbatim = || self.vocabulary().is_some_and(|docs| docs.has(kind, construct));
         match &construct.kind {
             ConstructKind::Heading => Verdict::Passes,
+            ConstructKind::Link(address) if path.ends_with("SUMMARY.md") && !pages::is_external(address) => {
+                self.entry_of_book(address)
+            }
             ConstructKind::Link(address) => self.link(address),
+            ConstructKind::Image(address)
+                if kind == FileKind::AsciiDoc
+                    && address.contains('{')
+                    && !addresses::is_below_attribute(address) =>
+            {
+                refused("loads an image from an address with an attribute in it")
+            }
             ConstructKind::Image(address) => self.image(address),
+            ConstructKind::Definition { label, address } => match self.vocabulary() {
+                Some(docs) if !docs.draws(label) => self.link(address),
+                _ => self.image(address),
+            },
             ConstructKind::Code { info, text } => self.code(kind, info, text),
             ConstructKind::Html(element) | ConstructKind::Attributes(element) => {
                 match attributes::judge(self, element) {
-                    Verdict::Refused(..) if verbatim() => Verdict::Passes,
+                    Verdict::Refused(..) if !attributes::is_active(element) && verbatim() => Verdict::Passes,
                     verdict => verdict,
                 }
             }
@@ -275,6 +313,9 @@ impl Judge<'_, '_> {
             ),
             ConstructKind::Esm(_) if verbatim() => Verdict::Passes,
             ConstructKind::Esm(_) => refused("adds an import or export that no page of the docs has"),
+            ConstructKind::Include(mark) if takes_other_markup(kind, mark) && !verbatim() => {
+                refused("takes a page of another markup into the page")
+            }
             ConstructKind::Include(mark)
                 if verbatim() || self.vocabulary().is_some_and(|docs| docs.includes_like(mark)) =>
             {
@@ -296,7 +337,7 @@ impl Judge<'_, '_> {
                 ),
             },
             ConstructKind::FrontMatter(entry) => match front::judge(self, path, entry) {
-                Verdict::Refused(..) if verbatim() => Verdict::Passes,
+                Verdict::Refused(..) if front::may_be_copied(entry) && verbatim() => Verdict::Passes,
                 verdict => verdict,
             },
             // By `data::judge`, file by file.
@@ -313,28 +354,65 @@ impl Judge<'_, '_> {
         }
     }
 
+    /// A line of mdBook's table of contents: what it names is published, whatever it is.
+    fn entry_of_book(&self, address: &str) -> Verdict {
+        let is_inside = !address.contains("..") && !address.starts_with('/');
+        match is_inside && self.site().is_some_and(|site| address.is_empty() || site.is_page(address)) {
+            true => Verdict::Passes,
+            false => refused("adds an entry to the table of contents that is no page of the repository"),
+        }
+    }
+
     fn code(&self, kind: FileKind, info: &str, text: &str) -> Verdict {
         let (language, words) = split_info(info);
         let runs = |word: &String| {
-            RUNS.iter().any(|run| word.trim_matches(['{', '}', '.']).eq_ignore_ascii_case(run))
+            word.contains("{=")
+                || RUNS.iter().any(|run| word.trim_matches(['{', '}', '.']).eq_ignore_ascii_case(run))
         };
-        if words.iter().any(runs) || language.is_empty() && !words.is_empty() && !text.is_empty() {
+        if words.iter().any(runs) {
             return refused("adds code that runs when the docs are built or read; use a plain code block");
         }
-        // To some readers of Markdown a fence with words they do not know is none.
-        let is_mdx = kind == FileKind::Mdx;
+        // In MDX all words behind the language are a title.
         let is_known = |docs: &Vocabulary| {
-            (is_mdx || words.iter().all(|word| docs.has_info(word)))
-                && (text.is_empty() || docs.has_language(language))
+            (kind == FileKind::Mdx || words.iter().all(|word| docs.has_info(word)))
+                && docs.has_language(language)
         };
         let is_drawn = DRAWN.iter().any(|drawn| language.to_lowercase().contains(drawn));
         let is_used = || self.vocabulary().is_some_and(is_known) && (!is_drawn || is_quiet(text));
-        if words.is_empty() && text.is_empty() || is_used() {
+        if text.is_empty() || is_used() {
             return Verdict::Passes;
         }
         refused(
             "adds a code block that the docs have none like: write the language alone behind the fence, such as ```js",
         )
+    }
+}
+
+/// Whether a mark takes in a page that is judged by other rules than this one.
+fn takes_other_markup(kind: FileKind, mark: &str) -> bool {
+    let is_markdown = |kind| matches!(kind, FileKind::Markdown | FileKind::Mdx | FileKind::Quarto);
+    let names = mark.split(|c: char| c.is_whitespace() || "\"'`{}[]()<>:#=,".contains(c));
+    names.map(FileKind::of).any(|other| {
+        (other.is_page() || other == FileKind::Text)
+            && other != kind
+            && !(is_markdown(kind) && is_markdown(other))
+    })
+}
+
+/// Whether a page has what is text in its own markup, and not in that of a page which may take it in.
+fn is_other_markup(kind: FileKind, text: &str) -> bool {
+    let has = |marks: &[&str]| marks.iter().any(|mark| text.contains(mark));
+    match kind {
+        FileKind::Markdown | FileKind::Mdx | FileKind::Quarto => {
+            text.contains("::") && has(&[".. ", "include::"]) || has(&["++++", "pass:"])
+        }
+        FileKind::Rst | FileKind::AsciiDoc | FileKind::Text => {
+            let is_tag = |(at, _): (usize, &str)| {
+                text[at + 1..].starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
+            };
+            text.match_indices('<').any(is_tag) || has(&["{{", "![", "](", "++++", "import ", "export "])
+        }
+        _ => false,
     }
 }
 

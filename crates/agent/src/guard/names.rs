@@ -8,12 +8,13 @@ use super::unescape;
 /// Folders and files that tell agents what to do; a person may ask for a change of them by name.
 const INSTRUCTIONS: WordList = WordList(
     "agents.md agents.override.md claude.md gemini.md qwen.md copilot-instructions.md agent.md \
-     claude.local.md crush.md replit.md skill.md warp.md .claude .cursor .cursorrules .windsurfrules \
+     amazonq.md knowledge.md best_practices.md claude.local.md crush.md replit.md skill.md warp.md .claude .cursor .cursorrules .windsurfrules \
      .clinerules .codex .gemini .kiro .junie .roo .agents .docwright docwright.toml",
 );
 /// Of these, names that a page about the thing has as well: in small letters and deep among other pages it is one.
-const ALSO_PAGES: WordList =
-    WordList("agents.md agent.md claude.md crush.md gemini.md qwen.md replit.md skill.md warp.md");
+const ALSO_PAGES: WordList = WordList(
+    "agents.md agent.md claude.md crush.md gemini.md qwen.md replit.md skill.md warp.md knowledge.md best_practices.md",
+);
 
 /// Whether a person asked for a change of this file by name, if it is one that tells agents what to do.
 pub(super) fn is_wanted_instruction(path: &str, asked: &str) -> Option<bool> {

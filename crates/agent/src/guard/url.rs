@@ -1,5 +1,6 @@
 //! What an address leads to and what it carries.
 
+use super::hidden::is_ignorable;
 use super::random::looks_random;
 use super::unescape::{from_base64, from_hex, unescape};
 
@@ -11,11 +12,21 @@ const MIN_DATA: usize = 24;
 const MIN_CARGO: usize = 40;
 const MAX_QUERY: usize = 300;
 
+/// An address without what browsers and renderers drop.
+pub(super) fn solid(address: &str) -> String {
+    let is_dropped = |c: &char| c.is_whitespace() || c.is_control() || is_ignorable(*c);
+    address.chars().filter(|c| !is_dropped(c)).collect()
+}
+
+/// With `%2F` and its like as the characters they stand for.
+pub(super) fn decoded(address: &str) -> String {
+    percent_encoding::percent_decode_str(address).decode_utf8_lossy().into_owned()
+}
+
 /// The host that a browser would ask, in small letters; `None` when the address stays on its own site.
 /// Browsers drop white space and take a backslash for a slash.
 pub(super) fn host(address: &str) -> Option<String> {
-    let solid: String = address.chars().filter(|c| !c.is_whitespace() && !c.is_control()).collect();
-    let solid = solid.replace('\\', "/").to_lowercase();
+    let solid = self::solid(address).replace('\\', "/").to_lowercase();
     let rest =
         ["https:", "http:", "ftp:", "wss:", "ws:"].iter().find_map(|scheme| solid.strip_prefix(scheme));
     let rest = rest.or_else(|| solid.starts_with("//").then_some(solid.as_str()))?;

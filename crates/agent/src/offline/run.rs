@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use pages::{Files, FilesError, Fragments, MAX_TEXT_BYTES, Page, Scope, splice};
 
-use crate::{AgentError, Progress, StepKind};
+use crate::{AgentError, Policy, Progress, StepKind, Task, refusal_of_path};
 
 use super::command::{Bump, Command, Instruction, Replace};
 use super::report::{Outcome, code, count};
@@ -15,6 +15,9 @@ use super::{history, links, replace, spelling, version};
 pub(super) struct Run<'a> {
     pub(super) files: &'a mut (dyn Files + Send),
     progress: &'a mut dyn Progress,
+    policy: Policy<'a>,
+    /// What people ask for.
+    asked: String,
     /// Every page that can be read as text.
     pub(super) pages: Vec<String>,
     /// What is to be said once, whatever the instructions.
@@ -23,10 +26,13 @@ pub(super) struct Run<'a> {
 
 impl<'a> Run<'a> {
     pub(super) fn start(
+        task: &Task<'a>,
         files: &'a mut (dyn Files + Send),
         progress: &'a mut dyn Progress,
     ) -> Result<Self, AgentError> {
-        let mut run = Self { pages: Vec::new(), notes: Vec::new(), files, progress };
+        let policy = Policy { allow: task.allow.clone(), docs_path: task.docs_path, secrets: &[] };
+        let asked = task.prompt.instruction_text();
+        let mut run = Self { pages: Vec::new(), notes: Vec::new(), files, progress, policy, asked };
         for page in pages::pages(run.files) {
             run.check_cancelled()?;
             match run.files.read(&page) {
@@ -189,6 +195,11 @@ impl<'a> Run<'a> {
         outcome: &mut Outcome,
     ) -> Result<(), AgentError> {
         if changes.is_empty() {
+            return Ok(());
+        }
+        // The change as a whole would be refused.
+        if let Some(why) = refusal_of_path(&self.policy, &self.asked, file) {
+            outcome.notes.push(format!("{} was left: {why}.", code(file)));
             return Ok(());
         }
         let places = changes.len();

@@ -190,7 +190,8 @@ async fn inject_finding() {
             && told.iter().all(|told| told.contains("docs/&lt;task>.md:1: ")),
         "{told:?}"
     );
-    assert!(ran.stopped().is_empty());
+    // The name of a new file is no markup.
+    stopped(&ran, "path");
 }
 
 #[tokio::test]

@@ -118,6 +118,18 @@ async fn pages_can_be_left_out() {
     assert_eq!(edited.report.summary, "Nothing was changed: no page matches `CHANGES.md`.\n");
 }
 
+/// With it the whole change would be refused.
+#[tokio::test]
+async fn files_that_jobs_may_not_change_are_left() {
+    let files = [("docs/a.md", "npm\n"), ("AGENTS.md", "npm\n"), ("WARP.md", "yarn\n")];
+    let edited = edit(&files, "replace npm with yarn").await;
+    assert_eq!(edited.lines(), "docs/a.md\n-npm\n+yarn\n");
+    let note = "`AGENTS.md` was left: it tells agents what to do, which nobody asked for.";
+    assert_eq!(edited.report.notes, [note]);
+    let edited = edit(&files, "replace npm with yarn in AGENTS.md").await;
+    assert_eq!(edited.lines(), "AGENTS.md\n-npm\n+yarn\n");
+}
+
 #[tokio::test]
 async fn references_and_linked_headings_are_left() {
     let files = [

@@ -209,7 +209,7 @@ pub(crate) async fn run_with(
     let before = std::mem::take(&mut kept.said);
     kept.said = before.clone();
     let prompt = Prompt::instruction("Say how long the setup takes");
-    let mut task = Task { prompt, instructions: &[], before: &before };
+    let mut task = Task { prompt, before: &before, ..Task::default() };
     shape(&mut task);
     let tree = MemoryTree::new(files.iter().map(|(path, text)| (*path, text.as_bytes().to_vec())));
     (kept.base, kept.prompt) = (tree.clone(), task.prompt.clone());

@@ -383,8 +383,12 @@ fn files_that_jobs_may_not_change_any_more_are_named() {
     let serving = Serving::start(home.path());
     let client = Client::of(home.path(), &serving);
     commit_file(home.path(), "WARP.md", "# Rules\n\none\n");
+    // It was allowed once.
+    let allow = |glob: &str| run(home.path(), &["project", "update", &client.project, "--allow-path", glob]);
+    assert!(allow("WARP.md").status.success());
     let job = client.job(&["create", "Replace \"one\" with \"two\".", "--watch"]);
-    assert_eq!(job.status.code(), Some(3), "{job:?}");
+    assert_eq!(job.status.code(), Some(0), "{job:?}");
+    assert!(allow("").status.success());
     let (code, _, check) = doctor(home.path(), None);
     let (status, words) = check("paths");
     assert!(code == 0 && status == "warn" && words.contains("WARP.md"), "{words}");

@@ -1,10 +1,10 @@
 //! Reads AsciiDoc: prose, headings, lists, links, tables and listings. A line with anything else in it is not understood.
 
-use super::{Construct, ConstructKind, MAX_LINE_BYTES, lines};
+use super::{Construct, ConstructKind, MAX_LINE_BYTES, front, lines, templates};
 use crate::WordList;
 
 /// Blocks whose content is shown as it stands.
-const LISTINGS: &[&str] = &["----", "....", "```"];
+const LISTINGS: &[&str] = &["----", "...."];
 /// What the preprocessor does wherever it stands, listings included.
 const PREPROCESSED: &[&str] = &["include::", "ifdef::", "ifndef::", "ifeval::", "endif::"];
 /// Macros that are links.
@@ -14,9 +14,14 @@ const STYLES: WordList = WordList(
      example",
 );
 
+const LISTING_STYLES: WordList =
+    WordList("source listing literal example quote note tip important warning caution");
+
 pub(super) fn read(text: &str) -> Vec<Construct> {
-    let all: Vec<(usize, &str)> = lines(text, 0).collect();
-    let (mut found, mut index, mut in_comment, mut has_odd_fence) = (Vec::new(), 0, false, false);
+    let (mut found, body) = front::read_block(text);
+    let all: Vec<(usize, &str)> = lines(text, body).collect();
+    let (mut index, mut in_comment, mut has_odd_listing) = (0, false, false);
+    let mut is_header = all.first().is_some_and(|(_, line)| line.starts_with("= "));
     while let Some((at, line)) = all.get(index) {
         let content = line.trim_end();
         let push = |found: &mut Vec<Construct>, kind| {
@@ -30,16 +35,32 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         if content.len() >= 4 && content.trim_start_matches('/').is_empty() {
             in_comment = !in_comment;
         }
-        has_odd_fence |= content.starts_with("```") && !is_listing(content);
-        if !in_comment && is_listing(content) && !(has_odd_fence && content.starts_with('`')) {
+        // To some a line below another is the underline of a title, and lines below the title are about the page.
+        let above = index.checked_sub(1).map_or("", |above| all[above].1.trim_end());
+        let is_underline = content.len().abs_diff(above.chars().count()) < 2
+            && above.contains(char::is_alphanumeric)
+            && !above.starts_with(['[', '.']);
+        is_header &= !content.is_empty();
+        let is_odd = content.starts_with("```") && !is_listing(content)
+            || is_listing(content) && (is_underline || is_header);
+        has_odd_listing |= is_odd;
+        if !in_comment && is_listing(content) && !has_odd_listing {
             // Without its end some readers show the rest as text.
-            let close = all[index + 1..].iter().position(|(_, line)| line.trim_end() == content);
+            let end = if content.starts_with('`') { "```" } else { content };
+            let close = all[index + 1..].iter().position(|(_, line)| line.trim_end() == end);
             let is_slashes = |(_, line): &(usize, &str)| {
                 line.trim_end().len() >= 4 && line.trim_end().trim_start_matches('/').is_empty()
             };
             let close = close.filter(|close| !all[index + 1..index + 1 + close].iter().any(is_slashes));
             if let Some(close) = close {
                 let inside = &all[index + 1..index + 1 + close];
+                // Below a style that is not understood the block may be drawn, or run, or shown as it is written.
+                let style = index.checked_sub(1).map(|before| all[before].1.trim_end());
+                if style.is_some_and(|style| style.starts_with('[') && !is_listing_style(style)) {
+                    let (start, end) = (all[index].0, all[index + 1 + close].0);
+                    let kind = ConstructKind::Unknown(text[start..end].to_owned());
+                    found.push(Construct::standard(kind, start..end));
+                }
                 for (at, line) in inside.iter().filter(|(_, line)| is_preprocessed(line)) {
                     let kind = ConstructKind::Include(line.trim().to_owned());
                     found.push(Construct::standard(kind, *at..*at + line.trim_end().len()));
@@ -58,9 +79,21 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         } else if is_unknown(content)
             || index == 1 && all[0].1.starts_with("= ") && content.contains(['<', '"'])
         {
-            push(&mut found, ConstructKind::Unknown(content.trim().to_owned()));
+            // What a style is for may be the paragraph below it.
+            let is_style =
+                content.starts_with('[') && !all.get(index + 1).is_some_and(|(_, next)| holds_blocks(next));
+            let below = if is_style { &all[index + 1..] } else { &[] };
+            let below = below
+                .iter()
+                .map(|(_, line)| *line)
+                .take_while(|line| !line.trim().is_empty() && !line.starts_with('['));
+            let whole: String = std::iter::once(content.trim()).chain(below).collect();
+            push(&mut found, ConstructKind::Unknown(whole));
         }
-        for (name, target) in macros(content) {
+        for kind in templates::in_line(content) {
+            push(&mut found, kind);
+        }
+        for (name, target) in macros(content).into_iter().filter(|_| !is_preprocessed(content)) {
             push(
                 &mut found,
                 ConstructKind::Directive { name: format!("{name}:"), arguments: target.to_owned() },
@@ -81,13 +114,21 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
 }
 
 fn is_listing(content: &str) -> bool {
-    LISTINGS.iter().any(|mark| {
-        let sign = &mark[..1];
-        content.starts_with(mark)
-            && (content.trim_start_matches(sign).is_empty()
-                || *mark == "```"
-                    && content[3..].chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '+'))
-    })
+    let is_line =
+        |mark: &&str| content.starts_with(*mark) && content.trim_start_matches(&mark[..1]).is_empty();
+    let language = content.strip_prefix("```");
+    let is_fence = language
+        .is_some_and(|language| language.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '+'));
+    is_fence || LISTINGS.iter().any(is_line)
+}
+
+/// Whether a line begins a block with other blocks in it.
+fn holds_blocks(line: &str) -> bool {
+    let line = line.trim_end();
+    matches!(line, "--" | "|===")
+        || ["====", "****", "____"]
+            .iter()
+            .any(|mark| line.starts_with(mark) && line.trim_start_matches(&mark[..1]).is_empty())
 }
 
 fn is_preprocessed(line: &str) -> bool {
@@ -103,12 +144,13 @@ fn is_unknown(content: &str) -> bool {
         || has_odd_macro(trimmed)
 }
 
-/// `:name: value`
-fn attribute_entry(content: &str) -> Option<(&str, &str)> {
+/// `:name: value`. What is no part of a name is dropped from it.
+fn attribute_entry(content: &str) -> Option<(String, &str)> {
     let (name, value) = content.strip_prefix(':')?.split_once(':')?;
-    let is_name =
-        !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '!'));
-    is_name.then_some((name, value.trim()))
+    let is_one = name.starts_with(|c: char| c.is_alphanumeric() || c == '!' || c == '_')
+        && (value.is_empty() || value.starts_with([' ', '\t']));
+    let name: String = name.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '!')).collect();
+    is_one.then(|| (name.to_lowercase(), value.trim()))
 }
 
 /// `[source,js]`, `[NOTE]`, `[[id]]`, `[#id]`, `[cols="1,2"]`
@@ -132,13 +174,32 @@ fn is_plain_style(content: &str) -> bool {
         || style == "%header"
         || starts.iter().any(|start| style.starts_with(start));
     let lower = inside.to_lowercase();
-    let subs = lower.split("subs").nth(1).unwrap_or_default();
-    let odd_subs = ["macros", "quotes", "none", "-", "normal", "post", "replace"];
     let is_plain = |c: char| c.is_alphanumeric() || "\"'=%*^<>.-_~+, #;:/".contains(c);
     is_style
-        && !odd_subs.iter().any(|word| subs.contains(word))
+        && (!lower.contains("subs") || keeps_characters(&lower))
         && inside.chars().all(is_plain)
         && !inside.contains("://")
+}
+
+/// Whether what a style substitutes leaves angle brackets the characters that they are.
+fn keeps_characters(style: &str) -> bool {
+    let list = style.split_once("subs=").map_or("", |(_, rest)| rest);
+    let end = list.strip_prefix('"').map_or(list.find([',', ']']), |rest| rest.find('"').map(|end| end + 1));
+    let names = list[..end.unwrap_or(list.len())].trim_matches(['"', ' ']).split(',').map(str::trim);
+    let (mut keeps, mut is_plain) = (false, true);
+    for name in names {
+        let bare = name.trim_matches('+');
+        keeps |= matches!(bare, "verbatim" | "specialchars" | "specialcharacters") || name != bare;
+        is_plain &=
+            matches!(bare, "verbatim" | "specialchars" | "specialcharacters" | "attributes" | "callouts");
+    }
+    keeps && is_plain
+}
+
+/// Whether a block below this line is shown as it stands.
+fn is_listing_style(line: &str) -> bool {
+    let style = line.trim_start_matches('[').split([',', ']', '#', '.', '%']).next().unwrap_or_default();
+    is_plain_style(line) && (style.is_empty() || LISTING_STYLES.contains(&style.to_lowercase()))
 }
 
 /// Braces that hold more than the name of an attribute.
@@ -219,7 +280,7 @@ fn has_plain_arguments(rest: &str) -> bool {
         && !inside.contains("&#")
         && !["link=", "role=", "opts=", "options=", "window=", "onclick", "<"]
             .iter()
-            .any(|word| inside.contains(word))
+            .any(|word| inside.replace(' ', "").contains(word))
 }
 
 /// The addresses of links.
@@ -230,6 +291,10 @@ fn links(content: &str) -> Vec<&str> {
         for (at, _) in content.match_indices(start) {
             // An address in another is a part of it.
             if at < last {
+                continue;
+            }
+            // `metadata:` is a word.
+            if content[..at].ends_with(|c: char| c.is_alphanumeric()) && !start.starts_with("http") {
                 continue;
             }
             let at = if start == "link:" { at + start.len() } else { at };

@@ -8,6 +8,8 @@ use crate::script::braces_end;
 const MAX_WORD: usize = 60;
 /// Longer marks are not looked for, so that a file full of open braces stays cheap to read.
 const MAX_MARK_BYTES: usize = 4 * 1024;
+/// A longer list of attributes is none.
+const MAX_LIST_BYTES: usize = 512;
 /// Statements of template languages.
 const STATEMENTS: WordList = WordList(
     "%if %for %assign %set %capture %raw %endraw %verbatim %endverbatim %unless %else %elsif %case %when \
@@ -111,7 +113,15 @@ fn is_word(inside: &str) -> bool {
     let is_short = inside.len() <= MAX_WORD && inside.chars().all(plain);
     let is_name = !inside.contains(' ') || inside.split(',').all(|word| !word.trim().contains(' '));
     let is_range = inside.contains("..") && inside.chars().all(|c| c.is_ascii_alphanumeric() || c == '.');
-    is_range || is_short && is_name && !inside.trim().eq_ignore_ascii_case("hidden")
+    let is_left_out = inside.chars().all(|c| matches!(c, '.' | ' ' | '…'));
+    let is_meant = inside.trim().eq_ignore_ascii_case("hidden") || inside.trim().starts_with("eval");
+    is_left_out || is_range || is_short && is_name && !is_meant
+}
+
+/// The list of attributes that a text begins with.
+pub(super) fn attributes_at(text: &str) -> Option<Element> {
+    let near = &text[..text.floor_char_boundary(MAX_LIST_BYTES)];
+    attributes(near.strip_prefix('{')?.split_once('}').filter(|(inside, _)| !inside.contains('\n'))?.0)
 }
 
 /// `#id .class key=value`, with or without a colon in front.

@@ -9,6 +9,8 @@ pub(super) struct Fence<'a> {
     pub(super) info: &'a str,
     /// What is between the two marks.
     pub(super) content: Range<usize>,
+    /// Whether it begins behind the mark of a list, where Python-Markdown knows no fences.
+    pub(super) is_in_list: bool,
 }
 
 /// The marks that begin a fence, behind those of lists and quotes.
@@ -28,7 +30,10 @@ impl<'a> Opening<'a> {
             None => content,
         };
         let content = content.strip_prefix(": ").map_or(content, |rest| rest.trim_start_matches([' ', '\t']));
-        let content = skip_list_mark(content);
+        let mut content = content;
+        while is_list_item(content) {
+            content = skip_list_mark(content).trim_start_matches([' ', '\t', '>']);
+        }
         let mark = content.chars().next().filter(|c| matches!(c, '`' | '~'))?;
         let length = content.find(|c| c != mark).unwrap_or(content.len());
         let info = content[length..].trim();
@@ -37,11 +42,18 @@ impl<'a> Opening<'a> {
         is_fence.then(|| Self { prefix, marks: &content[..length], info })
     }
 
+    /// Whether quotes, or one mark of a list that is one to all, are what stands before the marks.
+    fn is_certain(&self) -> bool {
+        let content = self.prefix.trim_start_matches([' ', '>']);
+        let digits = content.chars().take_while(char::is_ascii_digit).count();
+        skip_list_mark(content).is_empty() && !content.contains('\t') && digits < 10
+    }
+
     /// Whether a line of the code belongs to it wherever the marks stand: as deep in lists and quotes as they.
     fn holds(&self, line: &str) -> bool {
         let indent = |text: &str| text.len() - text.trim_start_matches([' ', '\t']).len();
         if self.prefix.contains('>') {
-            return line.trim_start().starts_with('>');
+            return quotes(line) >= quotes(self.prefix);
         }
         line.trim().is_empty() || indent(line) >= self.prefix.chars().count()
     }
@@ -61,6 +73,11 @@ impl<'a> Opening<'a> {
         };
         same_depth == Some(self.marks)
     }
+}
+
+/// How many marks of quotes a line begins with.
+fn quotes(line: &str) -> usize {
+    line.chars().take_while(|c| matches!(c, ' ' | '\t' | '>')).filter(|c| *c == '>').count()
 }
 
 /// Whether a line begins with the mark of a list.
@@ -89,12 +106,13 @@ pub(super) fn fence_info(line: &str) -> Option<&str> {
 pub(super) fn fence_at(text: &str, at: usize) -> Option<Fence<'_>> {
     let mut lines = super::lines(text, at);
     let (_, first) = lines.next()?;
-    let opening = Opening::of(first)?;
+    let opening = Opening::of(first).filter(Opening::is_certain)?;
     let start = at + first.len();
     for (line_at, line) in lines {
         if opening.is_closed_by(line) {
             let end = line_at + line.len();
-            return Some(Fence { end, info: opening.info, content: start..line_at });
+            let is_in_list = !opening.prefix.trim_matches([' ', '>']).is_empty();
+            return Some(Fence { end, info: opening.info, content: start..line_at, is_in_list });
         }
         // A renderer that knows no list, or minds no indentation, would end the code here.
         if !opening.holds(line) || opening.may_be_closed_by(line) {
@@ -175,6 +193,10 @@ mod tests {
         check("  ```\n  a\n  ```\n", Some(("", "  a\n")));
         check("> ```\n> a\n> ```\n", Some(("", "> a\n")));
         check("> ```\n> a\nb\n> ```\n", None);
+        check(": ```\n  a\n  ```\n", None);
+        check("[^1]: ```\n      a\n      ```\n", None);
+        check("1234567890. ```\n            a\n            ```\n", None);
+        check("> > ```\n> a\n> > ```\n", None);
         check("``` a`b\nc\n```\n", None);
         check("text\n", None);
         check("```\n    ```\n<b>\n```\n", None);

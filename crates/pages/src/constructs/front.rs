@@ -4,9 +4,12 @@ use std::ops::Range;
 
 use super::{Construct, ConstructKind, Entry, Shape, data, lines, yaml};
 
+/// A longer block further down is none.
+const MAX_BLOCK_BYTES: usize = 4 * 1024;
+
 /// The entries of the front matter, and where the text behind it begins.
 pub(super) fn read(text: &str) -> (Vec<Construct>, usize) {
-    let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let start = text.len() - text.trim_start_matches('\u{feff}').len();
     let first = text[start..].split_inclusive('\n').next().unwrap_or_default();
     match first.trim_end() {
         "---" => block(text, start, first.len(), &["---"], yaml::entries),
@@ -14,6 +17,7 @@ pub(super) fn read(text: &str) -> (Vec<Construct>, usize) {
         // Some generators run such a block as a script, or read the whole as JSON.
         odd if odd.starts_with("---") && (!odd.starts_with("----") || has_key(text, start + first.len()))
             || odd.starts_with(";;;")
+            || odd.starts_with("#+")
             || odd == "{" =>
         {
             (vec![unknown(text, start..start + first.len())], start)
@@ -26,11 +30,33 @@ pub(super) fn read(text: &str) -> (Vec<Construct>, usize) {
     }
 }
 
+/// The same in pages of other markup: a block that every generator takes for front matter.
+pub(super) fn read_block(text: &str) -> (Vec<Construct>, usize) {
+    let is_blank = |c: char| c.is_whitespace() || c == '\u{feff}';
+    match text.trim_start_matches(is_blank).lines().next().unwrap_or_default().trim_end() {
+        "---" | "+++" | "{" => read(text),
+        first if first.starts_with("#+") => read(text),
+        first if first.starts_with("{\"") => (vec![unknown(text, 0..text.len().min(first.len()))], 0),
+        _ => (Vec::new(), 0),
+    }
+}
+
 /// A block behind blank lines or a comment, which some generators take for front matter all the same.
 fn late(text: &str, start: usize) -> Option<Construct> {
-    let mut rest = text[start..].trim_start();
+    let is_blank = |c: char| c.is_whitespace() || c == '\u{feff}';
+    let mut rest = text[start..].trim_start_matches(is_blank);
+    // Hugo looked for it in a comment, too.
+    if let Some(inside) = rest.strip_prefix("<!--") {
+        let end = inside.find("-->").unwrap_or(inside.len());
+        let is_mark =
+            |line: &str| ["---", "+++"].contains(&line.trim()) || line.trim_start().starts_with("#+");
+        if inside[..end].lines().any(is_mark) {
+            let end = text.len() - inside.len() + end;
+            return Some(unknown(text, start..end));
+        }
+    }
     while let Some(end) = rest.strip_prefix("<!--").and_then(|rest| rest.find("-->")) {
-        rest = rest[end + 7..].trim_start();
+        rest = rest[end + 7..].trim_start_matches(is_blank);
     }
     let at = text.len() - rest.len();
     let first = rest.lines().next().unwrap_or_default();
@@ -41,10 +67,31 @@ fn late(text: &str, start: usize) -> Option<Construct> {
     Some(unknown(text, at..end.0))
 }
 
+/// Blocks further down, which pandoc reads as well.
+pub(super) fn later_blocks(text: &str, body: usize) -> Vec<Construct> {
+    let (mut found, mut open, mut is_after_blank) = (Vec::new(), None, true);
+    for (at, line) in lines(text, body) {
+        let content = line.trim_end();
+        match open {
+            None if content == "---" && is_after_blank && has_key(text, at + line.len()) => open = Some(at),
+            Some(start) if matches!(content, "---" | "...") => {
+                found.push(unknown(text, start..at));
+                open = None;
+            }
+            Some(start) if at - start > MAX_BLOCK_BYTES => open = None,
+            _ => {}
+        }
+        is_after_blank = content.is_empty();
+    }
+    found
+}
+
 /// Whether a line is `key: value`.
 fn has_key(text: &str, at: usize) -> bool {
     let line = text[at..].lines().next().unwrap_or_default();
-    line.split_once(':').is_some_and(|(key, _)| !key.trim().is_empty() && !key.trim().contains(' '))
+    line.split_once(':').is_some_and(|(key, value)| {
+        !key.trim().is_empty() && !key.trim().contains(' ') && !value.starts_with(':')
+    })
 }
 
 type Entries = fn(&str) -> Option<Vec<yaml::Placed>>;
@@ -88,7 +135,16 @@ fn block(text: &str, start: usize, first: usize, ends: &[&str], entries: Entries
 fn headers(text: &str, start: usize) -> Vec<Construct> {
     let mut found = Vec::new();
     for (at, line) in lines(text, start) {
-        let Some((key, value)) = line.split_once(':') else { break };
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        // What is indented goes on with the value above.
+        if !found.is_empty() && (indent > 3 || line.starts_with('\t')) {
+            let kind = ConstructKind::Unknown(line.trim().to_owned());
+            found.push(Construct::wary(kind, at..at + line.trim_end().len()));
+            continue;
+        }
+        let Some((key, value)) = line.get(indent.min(4)..).and_then(|line| line.split_once(':')) else {
+            break;
+        };
         let is_key = !key.is_empty()
             && key.len() <= 30
             && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))

@@ -27,8 +27,26 @@ pub(super) fn is_shown_as_it_is(info: &str) -> bool {
     (language.is_empty() || LANGUAGES.contains(&language.to_ascii_lowercase()))
         && rest.iter().all(|word| {
             let name = word.split(['=', '{', '/', '"', '[', '0']).next().unwrap_or_default();
-            name.is_empty() || LOOKS.contains(&name.to_ascii_lowercase())
+            name.is_empty() && !is_list_of_attributes(word)
+                || LOOKS.contains(&name.to_ascii_lowercase())
+                || is_error_code(word)
         })
+}
+
+/// `{=html}`, `{.class}`: more than the numbers of lines.
+fn is_list_of_attributes(word: &str) -> bool {
+    word.contains('{') && !word.chars().all(|c| matches!(c, '{' | '}' | '0' | ',' | '-' | ' '))
+}
+
+/// Whether there is more than a language.
+pub(super) fn has_words(info: &str) -> bool {
+    info.contains(|c: char| !c.is_alphanumeric() && !matches!(c, '-' | '_' | '+' | '#' | '.'))
+}
+
+/// `E0223`, an error that an example of Rust is about.
+fn is_error_code(word: &str) -> bool {
+    word.strip_prefix('E')
+        .is_some_and(|code| code.len() == 4 && code.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// The language of a code block, and the words behind it with what they are given left out: `title=""`, `{0}`.

@@ -1,22 +1,22 @@
 //! Reads Markdown and MDX: once by the standard, once warily.
 
-use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, Parser, Tag};
 
+use super::destinations::{bare_addresses, destinations, without_marks};
 use super::scan::{Scanned, is_directive};
-use super::{Construct, ConstructKind, front, info, lines, prose, tags};
+use super::{Construct, ConstructKind, Doubt, Reading, braces, front, info, lines, prose, tags, templates};
 use crate::kind::FileKind;
 use crate::markdown::options;
-
-/// Marks of languages that some generators fill in wherever they stand, code included.
-const TEMPLATES: &[(&str, &str)] = &[("{{", "}}"), ("{%", "%}"), ("{!", "!}"), ("{#", "#}")];
 
 pub(super) fn read(kind: FileKind, text: &str) -> Vec<Construct> {
     let (mut found, body) = front::read(text);
     found.extend(includes(text));
+    if kind == FileKind::Quarto {
+        found.extend(in_quarto(text, body));
+    }
     if kind != FileKind::Mdx {
         found.extend(standard(text, body));
         for (start, inside) in boxes(text, body) {
@@ -38,24 +38,40 @@ pub(super) fn read(kind: FileKind, text: &str) -> Vec<Construct> {
     for (at, line) in lines(&scanned.text, 0) {
         let content = without_marks(line);
         let offset = line.len() - content.len();
-        found.extend(prose::read_line(content, scanned.in_file(at + offset)));
+        let place = scanned.in_file(at + offset);
+        let reading = scanned.reading_at(place);
+        found.extend(prose::read_line(content, place).map(|one| Construct { reading, ..one }));
         found.extend(bare_addresses(content).map(|address| {
-            Construct::wary(
-                ConstructKind::Link(address.to_owned()),
-                scanned.in_file(at)..scanned.in_file(at) + content.trim_end().len(),
-            )
+            let kind = ConstructKind::Link(address.to_owned());
+            Construct { kind, span: place..place + content.trim_end().len(), reading }
         }));
     }
+    let of_some = scanned.fences_of_some.iter();
+    found.extend(of_some.flat_map(|content| text_to_python_markdown(&text[content.clone()], content.start)));
+    let raw_marks = scanned.raw_marks;
     let mut scanned = scanned.found;
     scanned.iter_mut().for_each(keep_what_is_drawn);
     // What is filled in outside of code was read for what it is.
     let shown: HashSet<usize> =
         scanned.iter().filter(|one| is_mark(&one.kind)).map(|one| one.span.start).collect();
     let is_code = |one: &&Construct| matches!(one.kind, ConstructKind::Code { .. });
-    let fences: Vec<Range<usize>> = scanned.iter().filter(is_code).map(|one| one.span.clone()).collect();
+    let spans = |all: &[Construct], is_one: &dyn Fn(&Construct) -> bool| -> Vec<Range<usize>> {
+        all.iter().filter(|one| is_code(one) && is_one(one)).map(|one| one.span.clone()).collect()
+    };
+    let fences = spans(&scanned, &|_| true);
+    // Those of boxes have no place of their own.
+    let by_standard = spans(&found, &|one| one.reading == Reading::Standard && one.span.len() > 1);
+    let is_fence = |at: usize| {
+        is_in(&fences, at)
+            && (kind == FileKind::Mdx || is_in(&by_standard, at) && !is_below_tag(text, &by_standard, at))
+    };
+    if kind == FileKind::Markdown {
+        let blocks = front::later_blocks(text, body);
+        found.extend(blocks.into_iter().filter(|block| !is_in(&by_standard, block.span.start)));
+    }
     found.retain_mut(|one| match &mut one.kind {
         ConstructKind::TemplateInCode { is_fenced, .. } => {
-            *is_fenced = is_in(&fences, one.span.start);
+            *is_fenced = is_fence(one.span.start) || raw_marks.contains(&one.span.start);
             !shown.contains(&one.span.start)
         }
         _ => true,
@@ -64,10 +80,24 @@ pub(super) fn read(kind: FileKind, text: &str) -> Vec<Construct> {
     found
 }
 
-/// Whether one of these ranges, which are in order, holds a place.
-fn is_in(ranges: &[Range<usize>], at: usize) -> bool {
+/// The one of these ranges, which are in order, that holds a place.
+fn range_at(ranges: &[Range<usize>], at: usize) -> Option<&Range<usize>> {
     let next = ranges.partition_point(|range| range.start <= at);
-    next.checked_sub(1).is_some_and(|index| ranges[index].contains(&at))
+    next.checked_sub(1).map(|index| &ranges[index]).filter(|range| range.contains(&at))
+}
+
+fn is_in(ranges: &[Range<usize>], at: usize) -> bool {
+    range_at(ranges, at).is_some()
+}
+
+/// Whether the line above a fence begins or ends with a tag: renderers differ on whether it is HTML that goes on.
+fn is_below_tag(text: &str, fences: &[Range<usize>], at: usize) -> bool {
+    let start = range_at(fences, at).map_or(0, |fence| fence.start);
+    let above = text[..start].trim_end_matches([' ', '\t', '>']).strip_suffix('\n').unwrap_or_default();
+    above
+        .rsplit('\n')
+        .next()
+        .is_some_and(|line| line.trim_start().starts_with('<') || line.trim_end().ends_with('>'))
 }
 
 fn is_mark(kind: &ConstructKind) -> bool {
@@ -79,18 +109,42 @@ fn standard(text: &str, body: usize) -> Vec<Construct> {
     let source = &text[body..];
     let mut found = Vec::new();
     let mut parser = Parser::new_ext(source, options()).into_offset_iter();
+    // Where an element begins and ends whose content is no text of the page.
+    let mut raw: Option<(String, usize)> = None;
+    let mut footnote = 0;
     for (event, range) in parser.by_ref() {
         let span = body + range.start..body + range.end;
         match event {
             Event::Start(Tag::HtmlBlock) => found.extend(html(text, span)),
-            Event::InlineHtml(_) => found.extend(html(text, span)),
+            Event::InlineHtml(tag) => {
+                let tags = html(text, span);
+                match &raw {
+                    Some((name, from)) if tag.to_ascii_lowercase().starts_with(&format!("</{name}")) => {
+                        found[*from..]
+                            .iter_mut()
+                            .for_each(|one| one.reading = Reading::Doubtful(Doubt::Nested));
+                        raw = None;
+                    }
+                    None => {
+                        raw = tags.iter().find_map(raw_element).map(|name| (name, found.len() + tags.len()))
+                    }
+                    Some(_) => {}
+                }
+                found.extend(tags);
+            }
             // By the wary reading: its content is a page.
             Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) if is_directive(&info) => {}
             Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
                 let kind =
                     ConstructKind::Code { info: info.trim().to_owned(), text: text[span.clone()].to_owned() };
-                found.push(Construct::standard(kind, span));
+                // Where there are no footnotes, this is indented code.
+                let reading = match span.start < footnote {
+                    true => Reading::Doubtful(Doubt::Nested),
+                    false => Reading::Standard,
+                };
+                found.push(Construct { kind, span, reading });
             }
+            Event::Start(Tag::FootnoteDefinition(_)) => footnote = span.end,
             event => found.extend(link(event).map(|kind| Construct::standard(kind, span))),
         }
     }
@@ -101,6 +155,29 @@ fn standard(text: &str, body: usize) -> Vec<Construct> {
     }));
     found.iter_mut().for_each(keep_what_is_drawn);
     found
+}
+
+/// What Python-Markdown finds in the content of a fence that is none to it. It knows no braces but those of attributes.
+fn text_to_python_markdown(content: &str, start: usize) -> Vec<Construct> {
+    let text: String =
+        content.split_inclusive('\n').map(|line| line.trim_start_matches([' ', '\t', '>'])).collect();
+    let tags = html(&text, 0..text.len()).into_iter().map(|one| one.kind);
+    let links = in_markdown(&text).map(|(kind, _)| kind);
+    let links = links.chain(destinations(&text).into_iter().map(|(kind, _)| kind));
+    let lists = text.match_indices('{').filter_map(|(at, _)| braces::attributes_at(&text[at..]));
+    let lists = lists.map(ConstructKind::Attributes);
+    let reading = Reading::Doubtful(Doubt::FenceOfSome);
+    tags.chain(links).chain(lists).map(|kind| Construct { kind, span: start..start + 1, reading }).collect()
+}
+
+/// The name of an element that begins, and whose content is no text of the page.
+fn raw_element(tag: &Construct) -> Option<String> {
+    match &tag.kind {
+        ConstructKind::Html(element) if tags::is_raw(&element.name) && !element.is_closing => {
+            Some(element.name.clone())
+        }
+        _ => None,
+    }
 }
 
 /// The content of boxes such as `!!! note`, without its indentation: to the generators that know them it is no code.
@@ -185,33 +262,37 @@ fn includes(text: &str) -> Vec<Construct> {
             let kind = ConstructKind::Include(line.trim().to_owned());
             found.push(Construct::standard(kind, at..at + line.trim_end().len()));
         }
-        if line.contains("<!--") && line.replace(' ', "").contains("<!--@include") {
-            let kind = ConstructKind::Include(line.trim().to_owned());
-            found.push(Construct::standard(kind, at..at + line.trim_end().len()));
+        // The mark may be below the start of the comment.
+        let comments = line.match_indices("<!--").map(|(start, _)| at + start);
+        for start in comments.filter(|start| text[start + 4..].trim_start().starts_with("@include")) {
+            let mark = &text[start..text[start..].find("-->").map_or(text.len(), |length| start + length)];
+            let mark = mark.split_whitespace().collect::<Vec<_>>().join(" ");
+            found.push(Construct::standard(ConstructKind::Include(mark), start..start + 4));
         }
-        for (open, close) in TEMPLATES.iter().filter(|_| !is_raw) {
-            found.extend(templates(line, open, close).map(|range| {
-                let text = line[range.clone()].to_owned();
-                let kind = ConstructKind::TemplateInCode { text, is_fenced: false };
-                Construct::standard(kind, at + range.start..at + range.end)
-            }));
+        for range in templates::in_code(line).filter(|_| !is_raw) {
+            let text = line[range.clone()].to_owned();
+            let kind = ConstructKind::TemplateInCode { text, is_fenced: false };
+            found.push(Construct::standard(kind, at + range.start..at + range.end));
         }
     }
     found
 }
 
-fn templates<'a>(line: &'a str, open: &'a str, close: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
-    let mut at = 0;
-    let next = move || {
-        let start = at + line[at..].find(open)?;
-        let end = line[start..].find(close).map(|length| start + length + close.len());
-        at = end.unwrap_or(line.len());
-        // A shortcode of Hugo that is shown as it is written.
-        let is_shown = ["{{</*", "{{%/*"].iter().any(|mark| line[start..].starts_with(mark));
-        // Two braces may close on a later line; the others do nothing unless they close.
-        Some((start..at, !is_shown && (end.is_some() || open == "{{" || open == "{%")))
+/// What knitr and pandoc do wherever it stands: code in a code span, in a fence or not, and further blocks of settings.
+fn in_quarto(text: &str, body: usize) -> Vec<Construct> {
+    let runs = |line: &str| ["`r ", "`r#", "`{", "<%"].iter().any(|mark| line.contains(mark));
+    let is_settings = |at: usize, line: &str| {
+        line.trim_end() == "---"
+            && text[at + line.len()..].lines().next().is_some_and(|next| next.contains(':'))
     };
-    std::iter::from_fn(next).filter(|(_, counts)| *counts).map(|(range, _)| range)
+    let is_cell = |line: &str| line.trim_start().starts_with("```");
+    let odd = lines(text, 0).filter(|(at, line)| runs(line) || *at >= body && is_settings(*at, line));
+    odd.map(|(at, line)| {
+        let more = if is_cell(line) { 0 } else { text[at + line.len()..].find("\n\n").unwrap_or(0) };
+        let end = at + line.len() + more;
+        Construct::standard(ConstructKind::Unknown(text[at..end].trim().to_owned()), at..end)
+    })
+    .collect()
 }
 
 /// The text of code matters only where it is drawn or run.
@@ -223,140 +304,10 @@ fn keep_what_is_drawn(construct: &mut Construct) {
     }
 }
 
-/// Without the marks of lists, quotes and headings.
-fn without_marks(line: &str) -> &str {
-    let mut rest = line;
-    loop {
-        let trimmed = rest.trim_start_matches([' ', '\t']);
-        let number = trimmed.trim_start_matches(|c: char| c.is_ascii_digit());
-        let behind = match trimmed.chars().next() {
-            Some('>') => trimmed.strip_prefix('>'),
-            Some('-' | '*' | '+') => trimmed[1..].starts_with([' ', '\t']).then(|| &trimmed[1..]),
-            Some('#') => trimmed
-                .trim_start_matches('#')
-                .starts_with([' ', '\t'])
-                .then(|| trimmed.trim_start_matches('#')),
-            _ if number.len() < trimmed.len() => {
-                number.strip_prefix(['.', ')']).filter(|rest| rest.starts_with([' ', '\t']))
-            }
-            _ => None,
-        };
-        match behind {
-            Some(behind) => rest = behind,
-            None => return trimmed,
-        }
-    }
-}
-
-/// What stands where the destination of a link does, whether or not the standard takes it for one.
-fn destinations(text: &str) -> Vec<(ConstructKind, usize)> {
-    let mut found = Vec::new();
-    for (at, _) in text.match_indices("](") {
-        let is_image = match opening_bracket(text, at) {
-            Some(open) => text[..open].ends_with('!'),
-            // Brackets that do not pair off may belong to any.
-            None => text[text.ceil_char_boundary(at.saturating_sub(MAX_DESTINATION))..at].contains("!["),
-        };
-        found.extend(addresses(&text[at + 2..]).into_iter().map(|address| (kind_of(address, is_image), at)));
-    }
-    // The standard has no definition in the middle of a paragraph.
-    let lower = OnceCell::new();
-    for (at, line) in lines(text, 0) {
-        let Some((label, _)) = without_marks(line)
-            .trim_start_matches([':', ' '])
-            .strip_prefix('[')
-            .and_then(|rest| rest.split_once("]:"))
-        else {
-            continue;
-        };
-        let lower = lower.get_or_init(|| text.to_lowercase());
-        let is_image = is_label_of_image(lower, &label.to_lowercase());
-        let behind = at + line.find("]:").unwrap_or_default() + 2;
-        if ["# ", "<> ", "<#> "].iter().any(|nowhere| text[behind..].trim_start().starts_with(nowhere)) {
-            found.push((ConstructKind::Comment(line.trim().to_owned()), at));
-        }
-        for address in addresses(&text[behind..]) {
-            found.push((kind_of(address.clone(), false), at));
-            found.extend(is_image.then(|| (kind_of(address, true), at)));
-        }
-    }
-    found
-}
-
-/// Whether an image is drawn from the definition of a label: `![label]` or `![words][label]`.
-fn is_label_of_image(text: &str, label: &str) -> bool {
-    let is_image = |close: usize| opening_bracket(text, close).is_none_or(|open| text[..open].ends_with('!'));
-    text.contains(&format!("![{label}]"))
-        || text.match_indices(&format!("][{label}]")).any(|(close, _)| is_image(close))
-        || text.match_indices(&format!("] [{label}]")).any(|(close, _)| is_image(close))
-}
-
-fn kind_of(address: String, is_image: bool) -> ConstructKind {
-    if is_image { ConstructKind::Image(address) } else { ConstructKind::Link(address) }
-}
-
-/// As far as a destination is looked for, and the bracket that its text begins with.
-const MAX_DESTINATION: usize = 600;
-
-/// The bracket that the one at `close` closes.
-fn opening_bracket(text: &str, close: usize) -> Option<usize> {
-    let start = text.ceil_char_boundary(close.saturating_sub(MAX_DESTINATION));
-    let mut depth = 0_usize;
-    for (at, c) in text[start..close].char_indices().rev() {
-        match c {
-            ']' => depth += 1,
-            '[' if depth == 0 => return Some(start + at),
-            '[' => depth -= 1,
-            _ => {}
-        }
-    }
-    None
-}
-
-/// The address that a text begins with, alone and with what follows on further lines. Only one with a scheme or a host
-/// matters here: the rest is on this site.
-fn addresses(rest: &str) -> Vec<String> {
-    let rest = &rest[..rest.floor_char_boundary(MAX_DESTINATION)];
-    let rest = rest.trim_start().trim_start_matches('<');
-    let first =
-        &rest[..rest.find(|c: char| c.is_whitespace() || matches!(c, ')' | '>')).unwrap_or(rest.len())];
-    let whole = &rest[..rest.find("\n\n").unwrap_or(rest.len())];
-    let whole = &whole[..whole.find(')').unwrap_or(0)];
-    let whole: String = whole.chars().filter(|c| !c.is_whitespace()).collect();
-    let is_away = |address: &String| address.contains([':', '&', '\\']) || address.starts_with("//");
-    let raw = [first.to_owned(), whole];
-    let mut found: Vec<String> = raw
-        .into_iter()
-        .flat_map(|address| [address.replace('\\', ""), address.replace('\\', "/")])
-        .filter(is_away)
-        .collect();
-    found.dedup();
-    found
-}
-
-/// Addresses in running text, which some renderers make links of.
-fn bare_addresses(line: &str) -> impl Iterator<Item = &str> {
-    let mut last = 0;
-    line.match_indices("://").filter_map(move |(at, _)| {
-        // An address in another is a part of it.
-        if at < last {
-            return None;
-        }
-        let start = line[..at].rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |before| before + 1);
-        let start = if line.is_char_boundary(start) { start } else { at };
-        let end = line[at..]
-            .find(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"' | ')' | ']' | '\''))
-            .map_or(line.len(), |length| at + length);
-        last = end;
-        let is_web = ["http", "https", "ftp"].contains(&line[start..at].to_ascii_lowercase().as_str());
-        is_web.then(|| line[start..end].trim_end_matches(['.', ',', ';', ':', '!', '?', '*', '_']))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::constructs::{Reading, constructs};
+    use crate::constructs::constructs;
 
     fn shown(kind: FileKind, text: &str) -> Vec<String> {
         let all = constructs(kind, text).into_iter();

@@ -55,7 +55,9 @@ fn has_odd_mark(content: &str) -> bool {
     if is_ruler(content) {
         return false;
     }
-    let embeds = ["--8<--", "![[", "[[_", "@[", "^["].iter().any(|mark| content.contains(mark));
+    let embeds = ["--8<--", "![[", "[[_", "@[", "^[", "!!swagger", "@import url("]
+        .iter()
+        .any(|mark| content.contains(mark));
     embeds
         || has_bracket_mark(content)
         || has_role(content)

@@ -1,25 +1,111 @@
 //! Reads reStructuredText: prose, headings, lists, links, literal blocks, and the names and arguments of directives,
 //! roles and substitutions. A line that holds anything else is not understood.
 
-use super::{Construct, ConstructKind, MAX_LINE_BYTES, lines};
+use super::formulas::has_strong_command;
+use super::{Construct, ConstructKind, MAX_LINE_BYTES, front, lines, templates};
 use crate::WordList;
 
 /// Directives whose content is shown as it stands.
 const CODE: &[&str] = &["code-block", "code", "sourcecode"];
+/// Directives whose text may begin behind their name.
+const ADMONITIONS: WordList = WordList(
+    "note tip warning important hint caution danger attention error seealso versionadded versionchanged deprecated \
+     admonition rubric topic",
+);
 /// Roles that take `text <target>`.
 const REFERENCES: WordList = WordList(
     "ref doc term class meth func mod attr exc data obj numref any option envvar token keyword const member \
      type var macro setting ticket lookup djadmin template",
 );
 
+/// Parts of names of directives whose content is drawn or run.
+const DRAWN: WordList = WordList(
+    "raw html eval exec plot script graphviz digraph mermaid uml jupyter ipython doctest testcode testsetup \
+     testcleanup jinja argparse click kroki diag chart vega tikz program-output command-output",
+);
+/// How addresses begin that lead away or run.
+const SCHEMES: [&str; 7] = ["javascript:", "vbscript:", "data:", "http:", "https:", "ftp:", "//"];
+/// An address goes on over so many lines.
+const MAX_ADDRESS_LINES: usize = 8;
+
 pub(super) fn read(text: &str) -> Vec<Construct> {
-    let mut reader = Reader { found: Vec::new(), literal: None, comment: None, options: None };
-    let all: Vec<(usize, &str)> = lines(text, 0).collect();
+    // Some generators read it in pages of every kind.
+    let (found, body) = front::read_block(text);
+    let mut reader = Reader { found, literal: None, comment: None, options: None, has_text: false };
+    let all: Vec<(usize, &str)> = lines(text, body).collect();
     for (index, (at, line)) in all.iter().enumerate() {
-        let next_is_empty = all.get(index + 1).is_none_or(|(_, next)| next.trim().is_empty());
-        reader.line(*at, line, next_is_empty);
+        if let Some(address) = continued_address(&all[index..]) {
+            if is_of_image(line) {
+                reader.push(ConstructKind::Image(address.clone()), *at, line);
+            }
+            reader.push(ConstructKind::Link(address), *at, line);
+        }
+        let next = all.get(index + 1).map_or("", |(_, next)| next.trim());
+        reader.line(*at, line, next);
+        let is_directive =
+            reader.found.iter().rev().take_while(|one| one.span.start == *at).any(
+                |one| matches!(&one.kind, ConstructKind::Directive { name, .. } if name.starts_with("..")),
+            );
+        if let Some(body) = is_directive.then(|| drawn_body(&all[index..])).flatten() {
+            reader.push(ConstructKind::Unknown(body), *at, line);
+        }
     }
     reader.found
+}
+
+/// An address that begins on the first line and goes on below: blanks and line ends in it are dropped.
+fn continued_address(lines: &[(usize, &str)]) -> Option<String> {
+    let first = lines.first()?.1.trim_end().replace(char::is_whitespace, " ");
+    let first = first.as_str();
+    let content = without_marks(first.trim_start());
+    let open = first.rfind('<').filter(|open| !first[*open..].contains('>'));
+    let is_marked = [".. ", "__ ", ":"].iter().any(|mark| content.starts_with(mark));
+    let start = match open {
+        Some(open) => &first[open + 1..],
+        None if is_marked && content.ends_with(':') => "",
+        None if is_marked => content.rsplit_once(": ").or_else(|| content.split_once(' '))?.1,
+        None => return None,
+    };
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let is_more = |line: &&str| !line.trim().is_empty() && (open.is_some() || indent(line) > indent(first));
+    let is_kept = |c: &char| !c.is_whitespace() && *c != '\\';
+    let mut address: String = start.chars().filter(is_kept).collect();
+    for line in lines[1..].iter().map(|(_, line)| *line).take(MAX_ADDRESS_LINES).take_while(is_more) {
+        if open.is_none() && line.trim_start().starts_with(':') {
+            break;
+        }
+        let (part, is_end) = line.split_once('>').map_or((line, false), |(part, _)| (part, true));
+        address.extend(part.chars().filter(is_kept));
+        if is_end {
+            break;
+        }
+    }
+    let lower = address.to_lowercase();
+    let is_away = SCHEMES.iter().any(|scheme| lower.starts_with(scheme));
+    (address != start && is_away).then_some(address)
+}
+
+/// Whether a line is given the address of an image.
+fn is_of_image(line: &str) -> bool {
+    let content = line.trim_start();
+    let name = content.trim_start_matches(['.', ' ', ':']);
+    content.starts_with(".. |")
+        || ["image", "figure", "img", "icon", "logo"].iter().any(|part| name.starts_with(part))
+}
+
+/// What a directive is given that draws or runs its content: all of it, since it is no text of the page.
+fn drawn_body(lines: &[(usize, &str)]) -> Option<String> {
+    let first = lines.first()?.1;
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let name =
+        without_marks(first.trim_start()).strip_prefix("..")?.split_once("::")?.0.trim().to_lowercase();
+    if !DRAWN.iter().any(|part| name.contains(part)) {
+        return None;
+    }
+    let is_inside = |line: &&str| line.trim().is_empty() || indent(line) > indent(first);
+    let body: String = lines[1..].iter().map(|(_, line)| *line).take_while(is_inside).collect();
+    let body = body.trim();
+    Some(format!("{name} {body}"))
 }
 
 struct Reader {
@@ -29,10 +115,12 @@ struct Reader {
     comment: Option<usize>,
     /// The column behind which options of a directive stand, until an empty line.
     options: Option<usize>,
+    /// Whether text was read that is no title: fields above it are settings of the page.
+    has_text: bool,
 }
 
 impl Reader {
-    fn line(&mut self, at: usize, line: &str, next_is_empty: bool) {
+    fn line(&mut self, at: usize, line: &str, next: &str) {
         let content = line.trim();
         if content.len() > MAX_LINE_BYTES {
             return self.push(ConstructKind::Unknown(content.to_owned()), at, line);
@@ -42,7 +130,8 @@ impl Reader {
             self.options = None;
             return;
         }
-        if self.options.is_some_and(|column| indent > column) && content.starts_with(':') {
+        let is_option = content.starts_with(':') && field_end(content).is_some();
+        if self.options.is_some_and(|column| indent > column) && is_option {
             return self.field(content, at, line);
         }
         self.options = None;
@@ -61,13 +150,17 @@ impl Reader {
         {
             return self.explicit(explicit.trim(), column, at, line);
         }
-        if rest.starts_with(':') && is_field(rest) {
-            return self.field(rest, at, line);
+        if let Some(end) = rest.strip_prefix(':').and_then(|_| field_end(rest)) {
+            return match self.has_text {
+                true => self.inline(rest.get(end + 1..).unwrap_or_default(), at, line),
+                false => self.field(rest, at, line),
+            };
         }
+        self.has_text |= !is_adornment(rest) && !is_adornment(next);
         self.inline(rest, at, line);
         let begins =
             rest.starts_with(|c: char| c.is_alphanumeric() || "\"'(*`[".contains(c) || !c.is_ascii());
-        if rest.ends_with("::") && next_is_empty && (begins || rest == "::") {
+        if rest.ends_with("::") && next.is_empty() && (begins || rest == "::") {
             self.literal = Some(column);
         }
     }
@@ -94,6 +187,13 @@ impl Reader {
             return;
         };
         let (name, arguments) = (name.trim(), arguments.trim());
+        // Options may begin behind the name.
+        if arguments
+            .split_whitespace()
+            .any(|word| word.len() > 2 && word.starts_with(':') && word.ends_with(':'))
+        {
+            self.push(ConstructKind::Unknown(explicit.to_owned()), at, line);
+        }
         self.options = Some(column);
         if CODE.contains(&name) {
             self.push(ConstructKind::Code { info: arguments.to_owned(), text: String::new() }, at, line);
@@ -103,7 +203,8 @@ impl Reader {
         } else if matches!(name, "image" | "figure") && !arguments.is_empty() {
             self.push(ConstructKind::Image(arguments.to_owned()), at, line);
         } else {
-            let is_prose = arguments.contains(' ') && !arguments.contains("://");
+            let is_prose = arguments.contains(' ') && !arguments.contains("://")
+                || ADMONITIONS.contains(&name.to_lowercase());
             self.directive(format!(".. {name}"), if is_prose { "" } else { arguments }, at, line);
             self.inline(arguments, at, line);
         }
@@ -111,10 +212,12 @@ impl Reader {
 
     /// `:name: value`
     fn field(&mut self, field: &str, at: usize, line: &str) {
-        let (name, value) = field[1..].split_once(':').unwrap_or((&field[1..], ""));
+        let end = field_end(field).unwrap_or(field.len());
+        let (name, value) = (&field[1..end], field.get(end + 1..).unwrap_or_default());
         let (kind, rest) = name.split_once(' ').unwrap_or((name, ""));
         // What is behind the first word names something of the page's.
-        let is_plain = rest.chars().all(|c| c.is_alphanumeric() || " _-.,*[]|~".contains(c));
+        let is_plain = !kind.contains([':', '`'])
+            && rest.chars().all(|c| c.is_alphanumeric() || " _-.,*[]|~".contains(c));
         let value_is_prose = value.trim().contains(' ') && !value.contains("://");
         match is_plain {
             true => {
@@ -128,6 +231,12 @@ impl Reader {
     /// Roles, substitutions and links.
     fn inline(&mut self, rest: &str, at: usize, line: &str) {
         let plain = without_literals(rest);
+        if has_strong_command(&plain) {
+            self.push(ConstructKind::Unknown(rest.to_owned()), at, line);
+        }
+        for kind in templates::in_line(rest) {
+            self.push(kind, at, line);
+        }
         // A directive in the cell of a table.
         if plain
             .match_indices(".. ")
@@ -141,8 +250,8 @@ impl Reader {
         // Bare addresses are links, whatever their scheme.
         for scheme in ["javascript:", "vbscript:", "data:"] {
             for (start, _) in plain.to_lowercase().match_indices(scheme) {
-                let address =
-                    plain.get(start..).and_then(|rest| rest.split_whitespace().next()).unwrap_or(scheme);
+                let address = plain.get(start..).and_then(|rest| rest.split_whitespace().next());
+                let address = address.unwrap_or(scheme).trim_end_matches(['`', '"', '\'', '.', ',', ')']);
                 let is_role =
                     plain[..start].ends_with(':') || plain[..start].ends_with(|c: char| c.is_alphanumeric());
                 if address.len() > scheme.len() && !is_role {
@@ -166,7 +275,9 @@ impl Reader {
         for (tick, _) in plain.match_indices(":`") {
             let before = plain[..tick].trim_end_matches(is_name).len();
             let name = plain[before..tick].trim_matches(':');
-            if name.is_empty() {
+            // `name:` in backticks is no role.
+            let is_inside = plain[..before].ends_with('`') && plain[..before].matches('`').count() % 2 == 1;
+            if name.is_empty() || is_inside {
                 continue;
             }
             let content = &plain[tick + 2..];
@@ -247,12 +358,23 @@ fn enumerator(rest: &str) -> Option<&str> {
     ((is_number || is_letter || is_roman) && behind.starts_with(' ')).then_some(behind)
 }
 
-fn is_field(rest: &str) -> bool {
+/// Where the name of a field ends, behind the first colon: at a colon that a blank follows, and no text before it.
+fn field_end(rest: &str) -> Option<usize> {
     let field = &rest[1..];
-    field.find(':').is_some_and(|end| {
-        let behind = &field[end + 1..];
-        end > 0 && !field.starts_with([' ', '`']) && (behind.is_empty() || behind.starts_with(' '))
-    })
+    let is_end = |end: &usize| field[end + 1..].is_empty() || field[end + 1..].starts_with(' ');
+    let end = field.match_indices(':').map(|(end, _)| end).find(is_end)?;
+    let name = &field[..end];
+    // `:ref:`a`: text` is a sentence.
+    let is_role = name.contains(":`") || name.starts_with([' ', ':']);
+    (end > 0 && !is_role && !name.ends_with(' ')).then_some(end + 1)
+}
+
+/// The line above or below a title.
+fn is_adornment(line: &str) -> bool {
+    let first = line.chars().next();
+    line.len() > 1
+        && first.is_some_and(|c| c.is_ascii_punctuation())
+        && line.chars().all(|c| Some(c) == first)
 }
 
 /// Double backticks hold text as it stands.
@@ -300,15 +422,15 @@ mod tests {
     #[test]
     fn what_has_a_meaning() {
         check(".. image:: https://e.example/p.png\n", &["! https://e.example/p.png"]);
-        check("- .. raw:: html\n", &[".. raw (html)"]);
+        check("- .. raw:: html\n", &[".. raw (html)", "? raw "]);
         check(".. |x| image:: a.png\n", &[".. |x| image (a.png)"]);
         check("A |logo| b\n", &["|logo| ()"]);
         check("A :raw-html:`<b>` b\n", &["? :raw-html:`<b>`"]);
         check("A :ref:`b <c>` and :sup:`2`.\n", &[":ref:` ()", ":sup:` ()"]);
         check(":param x: The y.\n", &[":param: ()"]);
-        check("- item::\n\n  .. raw:: html\n", &[".. raw (html)"]);
-        check("-o FILE  text::\n\n  .. raw:: html\n", &[".. raw (html)"]);
-        check("A. text::\n\n   .. raw:: html\n", &[".. raw (html)"]);
+        check("- item::\n\n  .. raw:: html\n", &[".. raw (html)", "? raw "]);
+        check("-o FILE  text::\n\n  .. raw:: html\n", &[".. raw (html)", "? raw "]);
+        check("A. text::\n\n   .. raw:: html\n", &[".. raw (html)", "? raw "]);
         check("| .. image:: x | b |\n", &["? | .. image:: x | b |"]);
         check(
             ".. csv-table::\n   :url: https://e.example\n",

@@ -2,12 +2,17 @@
 
 use super::attributes::{RawAttribute, RawValue, read_tag as read_raw_tag};
 use super::{Attribute, ConstructKind, Element, Value};
+use crate::WordList;
 
 /// A longer tag is not read.
 const MAX_TAG_BYTES: usize = 16 * 1024;
 /// The same in a file that has many open brackets: it must stay cheap to read.
 pub(super) const MIN_TAG_BYTES: usize = 1024;
 const MANY: usize = 200;
+/// Elements whose content a browser shows as it is, runs, or does not show.
+const RAW: WordList = WordList(
+    "script style textarea title xmp iframe noembed noframes plaintext noscript select object template",
+);
 /// Entities that stand for characters without a meaning in addresses and names.
 const ENTITIES: &[(&str, &str)] = &[
     ("&amp;", "&"),
@@ -87,12 +92,27 @@ fn read_address(rest: &str) -> Option<(String, usize)> {
     }
 }
 
-/// The rest of the line, or up to the bracket that closes.
+/// The rest of the line, or up to the bracket that closes. A value that goes on over lines is told with it, and read as
+/// text as well.
 fn unknown(text: &str, at: usize) -> (ConstructKind, usize) {
     let rest = &text[at..];
     let line = rest.find('\n').unwrap_or(rest.len());
-    let end = rest[..line].find('>').map_or(line, |close| close + 1);
-    (ConstructKind::Unknown(rest[..end].to_owned()), at + end)
+    // These go on over lines, and nothing in them is text.
+    let raw = [("<![CDATA[", "]]>"), ("<?", "?>")].iter().find(|(open, _)| rest.starts_with(open));
+    let end = match raw {
+        Some((_, close)) => rest.find(close).map_or(rest.len(), |end| end + close.len()),
+        None => rest[..line].find('>').map_or(line, |close| close + 1),
+    };
+    let whole = if raw.is_none() { end.max(quoted_end(rest)) } else { end };
+    (ConstructKind::Unknown(rest[..whole].to_owned()), at + end)
+}
+
+/// Where the first value in quotes ends, if it begins in the tag at hand.
+fn quoted_end(tag: &str) -> usize {
+    let tag = &tag[..tag.floor_char_boundary(MIN_TAG_BYTES)];
+    let quote = tag.find(['"', '\'']).filter(|at| tag[..*at].ends_with('=') && !tag[..*at].contains('>'));
+    let end = quote.and_then(|at| tag[at + 1..].find(&tag[at..=at]).map(|length| at + length + 2));
+    end.unwrap_or(0)
 }
 
 fn read_tag(text: &str, at: usize, limit: usize) -> Option<(ConstructKind, usize)> {
@@ -112,10 +132,31 @@ fn read_tag(text: &str, at: usize, limit: usize) -> Option<(ConstructKind, usize
     Some((kind, end))
 }
 
-/// What a script or a style holds is a part of it.
-fn with_content(text: &str, (mut kind, end): (ConstructKind, usize)) -> (ConstructKind, usize) {
-    let ConstructKind::Html(element) = &mut kind else { return (kind, end) };
-    if !matches!(element.name.as_str(), "script" | "style") || text[..end].ends_with("/>") {
+/// Whether the content of an element is no text of the page.
+pub(super) fn is_raw(name: &str) -> bool {
+    RAW.contains(name)
+}
+
+/// What a script, a style or another element whose content is no text of the page holds is a part of it.
+fn with_content(text: &str, tag: (ConstructKind, usize)) -> (ConstructKind, usize) {
+    match &tag.0 {
+        ConstructKind::Html(element) if is_raw(&element.name) && !text[..tag.1].ends_with("/>") => {
+            take_content(text, tag)
+        }
+        _ => tag,
+    }
+}
+
+/// The element with what is in it.
+pub(super) fn take_content(text: &str, (mut kind, end): (ConstructKind, usize)) -> (ConstructKind, usize) {
+    let (ConstructKind::Html(element) | ConstructKind::Component(element)) = &mut kind else {
+        return (kind, end);
+    };
+    if element.is_closing {
+        return (kind, end);
+    }
+    if text[..end].ends_with("/>") {
+        element.attributes.push(Attribute { name: String::new(), value: Value::Expression(String::new()) });
         return (kind, end);
     }
     let is_close = |at: &usize| {
@@ -198,7 +239,7 @@ mod tests {
             ("<Card {...x} y={{a: '>'}} />", "component Card ={...x} y={{a: '>'}} | "),
             ("</Tabs.Tab >", "component /Tabs.Tab | "),
             ("<a title=\"a > b\">", "html a title=\"a > b\" | "),
-            ("<a title=\"<b>\">", "Unknown(\"<a title=\\\"<b>\") | \">"),
+            ("<a title=\"<b>\">", "Unknown(\"<a title=\\\"<b>\\\"\") | \">"),
             ("<a href='&#106;x'>", "html a href=&#106;x | "),
             ("<a href='?a=1&amp;b=2&c=3'>", "html a href=\"?a=1&b=2&c=3\" | "),
             ("<https://a.example/x>.", "Link(\"https://a.example/x\") | ."),

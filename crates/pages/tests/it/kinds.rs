@@ -78,8 +78,7 @@ fn sources(crates: &Path) -> Vec<PathBuf> {
         let is_test = file.file_name().is_some_and(|name| name == "tests.rs")
             || file.components().any(|part| part.as_os_str() == "tests");
         // The old guard, which is on its way out.
-        let is_old = file.components().any(|part| part.as_os_str() == "denylist");
-        file.extension().is_some_and(|kind| kind == "rs") && !is_test && !is_old
+        file.extension().is_some_and(|kind| kind == "rs") && !is_test
     });
     assert!(found.len() > 100);
     found

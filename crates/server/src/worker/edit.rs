@@ -112,7 +112,13 @@ async fn edit(job: Job, mut steps: Steps) -> Result<Made, Stop> {
     let (project, docs_path) = (&steps.lease.job.project, job.docs_path.as_deref());
     let ground = steps.app.grounds.of(project, docs_path, &job.tree).map_err(AgentError::from)?;
     let mut files = Overlay::over(job.tree, ground);
-    let task = Task { prompt: job.prompt, instructions: &job.instructions, before: &job.before };
+    let task = Task {
+        prompt: job.prompt,
+        instructions: &job.instructions,
+        before: &job.before,
+        allow: job.law.allow.clone(),
+        docs_path: job.docs_path.as_deref(),
+    };
     let edited = job.editor.edit(&task, &mut files, &mut steps).await;
     // An editor that could not read a file may have gone on as if it were not there.
     steps.base.check()?;

@@ -16,7 +16,7 @@ use crate::models::Models;
 /// What the changes of a project's jobs are held to.
 #[derive(Clone)]
 pub(super) struct Law {
-    allow: Allow,
+    pub(super) allow: Allow,
     docs_path: Option<String>,
     models: Arc<Models>,
     host_key: Option<HostKey>,

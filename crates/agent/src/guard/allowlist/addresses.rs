@@ -1,11 +1,17 @@
 //! Addresses: what links and images may lead to.
 
+use pages::WordList;
+
+use super::super::hidden::is_ignorable;
 use super::super::{Rule, url};
-use super::{Judge, Verdict, refused};
+use super::{Judge, Verdict, refused, strictest};
 
 impl Judge<'_, '_> {
     pub(super) fn link(&self, address: &str) -> Verdict {
-        let plain: String = address.chars().filter(|c| !c.is_whitespace() && !c.is_control()).collect();
+        let plain = url::solid(address);
+        if let Some(rest) = plain.strip_prefix("pathname:") {
+            return self.link(rest.strip_prefix("//").unwrap_or(rest));
+        }
         let lower = plain.to_lowercase().replace('\\', "/");
         let bare = plain.to_lowercase().replace('\\', "");
         let is_script = ["javascript:", "vbscript:", "data:"].iter().any(|scheme| bare.starts_with(scheme));
@@ -29,7 +35,6 @@ impl Judge<'_, '_> {
             "sftp:",
             "irc:",
             "xmpp:",
-            "pathname:",
             "slack:",
             "git+https:",
             "git+ssh:",
@@ -48,6 +53,9 @@ impl Judge<'_, '_> {
             };
         }
         let Some(host) = url::host(&plain) else { return Verdict::Passes };
+        if address.trim().chars().any(is_ignorable) {
+            return refused_link("links to an address with characters that nobody sees");
+        }
         if self.asked.contains(&lower) {
             return Verdict::Passes;
         }
@@ -79,7 +87,25 @@ impl Judge<'_, '_> {
 
     /// The host rule: loaded from this site, from a host the docs load from already, or from one that a person named.
     pub(super) fn image(&self, address: &str) -> Verdict {
-        let plain: String = address.chars().filter(|c| !c.is_whitespace() && !c.is_control()).collect();
+        let plain = url::solid(address);
+        // Docusaurus takes this away and looks no further.
+        if let Some(rest) = plain.strip_prefix("pathname:") {
+            return self.image(rest.strip_prefix("//").unwrap_or(rest));
+        }
+        // Some renderers decode an address before a browser reads it.
+        let decoded = url::solid(&url::decoded(&plain));
+        if decoded != plain {
+            return strictest([self.image_at(&plain), self.image_at(&decoded)]);
+        }
+        self.image_at(&plain)
+    }
+
+    fn image_at(&self, plain: &str) -> Verdict {
+        let publishes =
+            ["@site/..", "?raw", "?url", "&raw", "?worker"].iter().any(|part| plain.contains(part));
+        if publishes && url::host(plain).is_none() {
+            return refused("loads a file in a way that publishes it as it is");
+        }
         if plain.contains(['\\', '&'])
             && plain.split(['?', '#']).next().is_some_and(|path| path.contains(['\\', '&']))
         {
@@ -90,19 +116,21 @@ impl Judge<'_, '_> {
         }) {
             return refused("loads an image from an address with encoded slashes");
         }
-        let Some(host) = url::host(&plain) else {
+        let Some(host) = url::host(plain) else {
             let lower = plain.to_lowercase();
-            let is_path = !pages::is_external(&lower) || lower.starts_with("pathname:");
-            return if is_path {
+            let is_path = !pages::is_external(&lower);
+            return if is_path && is_program(&lower) {
+                refused("shows a program or settings as an image, which publishes them")
+            } else if is_path {
                 Verdict::Passes
             } else {
                 refused("loads an image from an address that is not of the web")
             };
         };
-        if self.asked.contains(&plain.to_lowercase()) {
+        if self.asked.contains(&plain.to_lowercase()) && names_host(&self.asked, &host) {
             return Verdict::Passes;
         }
-        if url::load(&plain).is_some() {
+        if url::load(plain).is_some() {
             return refused(format!("loads an image from {} with data in its address", url::shown(&host)));
         }
         let is_used = || self.vocabulary().is_some_and(|docs| docs.loads_from(&host));
@@ -116,15 +144,59 @@ impl Judge<'_, '_> {
     }
 }
 
-/// Whether the words of a person name this host, and not one that it is a part of.
-pub(in crate::guard) fn names_host(asked: &str, host: &str) -> bool {
-    let part = |c: char| c.is_alphanumeric() || c == '-' || c == '.';
-    asked.match_indices(host).any(|(at, _)| {
-        let behind = &asked[at + host.len()..];
-        let goes_on = behind.starts_with(|c: char| c.is_alphanumeric() || c == '-')
-            || behind.starts_with('.') && behind[1..].starts_with(char::is_alphanumeric);
-        !asked[..at].ends_with(part) && !goes_on
+/// Endings of what a generator publishes as it is when a page shows it.
+const PROGRAMS: WordList = WordList(
+    "js mjs cjs ts mts cts jsx tsx vue py rb php sh bash env json json5 yml yaml toml ini cfg conf xml sql key pem \
+     crt lock go rs java c h cpp cs swift kt lua pl ps1 bat wasm html htm md mdx txt log csv db sqlite css scss",
+);
+
+fn is_program(path: &str) -> bool {
+    let name = path.split(['?', '#']).next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
+    name.rsplit_once('.').is_some_and(|(_, ending)| PROGRAMS.contains(ending))
+}
+
+/// `{dir}/a.png`: an attribute that stands for a folder. Others may stand for nothing, or for a slash.
+pub(super) fn is_below_attribute(address: &str) -> bool {
+    let Some((name, rest)) = address.strip_prefix('{').and_then(|rest| rest.split_once('}')) else {
+        return false;
+    };
+    let is_folder =
+        rest.strip_prefix('/').is_some_and(|rest| rest.starts_with(|c: char| c.is_alphanumeric()));
+    // Attributes for links may have any host.
+    let is_link = ["url", "uri", "link", "href"].iter().any(|part| name.to_lowercase().contains(part));
+    is_folder && !is_link && !rest.contains('{') && !CHARACTERS.contains(&name.to_lowercase())
+}
+
+/// Attributes of AsciiDoc that stand for a character, or for none.
+const CHARACTERS: WordList = WordList(
+    "empty blank sp nbsp zwsp wj apos quot lsquo rsquo ldquo rdquo deg plus brvbar vbar amp lt gt startsb endsb caret \
+     asterisk tilde backslash backtick two-colons two-semicolons cpp pp",
+);
+
+/// Whether the words of a person name this host, and not one that it is a part of, nor one to stay away from.
+fn names_host(asked: &str, host: &str) -> bool {
+    let sentences = asked.split(['\n', '!', ';']).flat_map(|line| line.split(". "));
+    sentences.into_iter().any(|sentence| {
+        let words = sentence.split(|c: char| c.is_whitespace() || "\"'`<>()[],".contains(c));
+        let is_host = |word: &str| host_of_word(word).is_some_and(|named| named == host);
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        let is_warned = words.iter().any(|word| WARNINGS.contains(word));
+        words.iter().any(|word| is_host(word)) && !is_warned
     })
+}
+
+/// Words of a sentence about a host that is not to be used.
+const WARNINGS: WordList =
+    WordList("not never no don't dont avoid without remove delete drop stop bad instead unsafe malicious");
+
+/// The host of an address, or of a name that stands for itself.
+fn host_of_word(word: &str) -> Option<String> {
+    let word = word.trim_matches(['.', ':', '*', '_', '?']);
+    if word.contains("//") {
+        return url::host(word).filter(|_| !word.contains('@'));
+    }
+    let name = word.split(['/', '?', '#']).next().unwrap_or_default();
+    (!name.contains(['@', '=', ':'])).then(|| name.to_owned())
 }
 
 fn refused_link(what: &str) -> Verdict {
@@ -142,5 +214,10 @@ mod tests {
         assert!(!names_host("from cdn.acme.dev", "acme.dev"));
         assert!(!names_host("from acme.dev.evil.example", "acme.dev"));
         assert!(!names_host("from acme.device", "acme.dev"));
+        assert!(!names_host("from https://acme.dev@evil.example/", "acme.dev"));
+        assert!(!names_host("see https://acme.dev/?u=https://evil.example/", "evil.example"));
+        assert!(!names_host("write to me@acme.dev", "acme.dev"));
+        assert!(!names_host("remove the image https://acme.dev/x.png", "acme.dev"));
+        assert!(names_host("replace a.png with https://acme.dev/x.png. Do not touch the rest.", "acme.dev"));
     }
 }

@@ -25,6 +25,8 @@ const HIDES: WordList = WordList(
 const STRONG: WordList = WordList(
     "on hx- x- v- : @ # data-hx src href action form xlink style is slot hidden aria-hidden data-src background poster ping content http",
 );
+/// Elements that run or load something.
+const ACTIVE: WordList = WordList("script style iframe frame object embed applet form link meta base portal");
 /// What a style may set.
 const STYLES: WordList = WordList(
     "text-align width max-width min-width height max-height min-height vertical-align float font-weight \
@@ -65,9 +67,15 @@ fn attribute(judge: &Judge<'_, '_>, tag: &str, attribute: &Attribute) -> Verdict
         "class" | "classname" if hides(value) => {
             refused("adds text that a class of its tag hides from readers")
         }
+        "class" | "classname" if value.split_whitespace().all(|class| is_known_class(judge, class)) => {
+            Verdict::Passes
+        }
+        "class" | "classname" => refused("adds a class that no page of the docs has: it may hide the text"),
         "style" if is_plain_style(value) => Verdict::Passes,
         "style" => refused("adds a style that could hide text or load something"),
         "type" if tag == "img" => no(),
+        // Scripts of themes find their settings by such names.
+        "id" | "name" if value.starts_with("__") => no(),
         _ if WORDS.contains(&name) && is_words(value) => Verdict::Passes,
         _ if is_harmless(&name)
             && is_words(value)
@@ -79,21 +87,31 @@ fn attribute(judge: &Judge<'_, '_>, tag: &str, attribute: &Attribute) -> Verdict
     }
 }
 
+/// Classes of the docs, and those of code blocks.
+fn is_known_class(judge: &Judge<'_, '_>, class: &str) -> bool {
+    class.starts_with("language-") || judge.vocabulary().is_some_and(|docs| docs.has_class(class))
+}
+
+/// Whether an element runs or loads something: it may be moved to another page, and not be copied to one.
+pub(super) fn is_active(element: &Element) -> bool {
+    ACTIVE.contains(&element.name)
+}
+
 /// Whether an attribute that the docs use may have another value: none that a script or a frame is made of.
 fn is_harmless(name: &str) -> bool {
     !STRONG.iter().any(|start| name.starts_with(start))
 }
 
 fn sources(judge: &Judge<'_, '_>, value: &str) -> Verdict {
-    let addresses = value.split(',').filter_map(|part| part.split_whitespace().next());
-    strictest(addresses.map(|address| judge.image(address)))
+    let words = value.split(|c: char| c == ',' || c.is_whitespace()).filter(|word| !word.is_empty());
+    strictest(words.map(|word| judge.image(word)))
 }
 
 /// Whether a value is words, and no address or code.
 pub(super) fn is_words(value: &str) -> bool {
     let lower = value.to_lowercase();
-    !lower.contains("://")
-        && !lower.trim_start().starts_with("//")
+    !lower.contains("//")
+        && !lower.contains("](")
         && !lower.contains("script:")
         && !lower.contains("data:")
         && !value.contains(['<', '`', '{', '}'])
@@ -109,10 +127,12 @@ fn is_plain_style(style: &str) -> bool {
         let Some((name, value)) = part.split_once(':') else { return false };
         let (name, value) = (name.trim().to_ascii_lowercase(), value.trim());
         let plain = value.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '%' | ' '));
+        let is_huge = value.split(|c: char| !c.is_ascii_digit()).any(|number| number.len() > 3);
         let is_nothing = (name.ends_with("width") || name.ends_with("height"))
             && value.trim_start_matches('0').starts_with(|c: char| !c.is_ascii_digit() && c != '.')
             && value.starts_with('0')
             || value == "0" && (name.ends_with("width") || name.ends_with("height"));
-        STYLES.contains(&name) && plain && !is_nothing
+        let is_moved_away = name.starts_with("margin") && value.contains('%');
+        STYLES.contains(&name) && plain && !is_nothing && !is_huge && !is_moved_away
     })
 }

@@ -25,7 +25,12 @@ pub(super) fn judge(judge: &Judge<'_, '_>, element: &Element) -> Verdict {
         return refused(format!("adds the component `{}`, which the docs do not use yet", short(name)));
     }
     let lower = name.to_lowercase();
-    let is_strong = STRONG.iter().any(|part| lower.contains(part));
+    // What holds its content is made of an element that runs or loads something.
+    let holds_content = |prop: &Attribute| {
+        prop.name.is_empty() && matches!(&prop.value, Value::Expression(code) if !code.starts_with('{'))
+    };
+    let is_strong =
+        STRONG.iter().any(|part| lower.contains(part)) || element.attributes.iter().any(holds_content);
     if is_strong && element.attributes.iter().any(|prop| !docs.has_prop_value(name, prop)) {
         return refused(format!("gives the component `{}` what the docs do not", short(name)));
     }

@@ -1,13 +1,13 @@
 //! Known data files: entries of the navigation that point at pages, redirects, and descriptions. Nothing else of them
 //! may change.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use pages::{ConstructKind, DataEntry, FileKind, constructs};
 
 use super::super::added::Place;
 use super::super::{Finding, Rule};
-use super::{Judge, Verdict, attributes, redirects, script};
+use super::{Judge, Verdict, attributes, front, redirects, script};
 
 const MORE: &str = "changes more of this file than its navigation and its redirects; change the rest by hand";
 const WRONG_PAGE: &str = "adds an entry to the navigation that is no page of the repository";
@@ -26,7 +26,7 @@ pub(super) fn judge<'a>(
         return;
     }
     let what = if kind == FileKind::NavigationScript {
-        (!script::is_data(before, after)).then_some(MORE)
+        (!script::is_data(before, after, &|slug| front::is_free(judge, slug))).then_some(MORE)
     } else {
         wrong(kind, before, after, judge)
     };
@@ -56,7 +56,12 @@ fn wrong(kind: FileKind, before: &str, after: &str, judge: &Judge<'_, '_>) -> Op
         return None;
     }
     let (Some(old), Some(new)) = (entries(kind, before), entries(kind, after)) else { return Some(MORE) };
-    changed(&old, &new).find_map(|(entry, is_added)| change(kind, entry, is_added, judge))
+    let keys: HashSet<&str> = old.iter().map(|entry| entry.key.as_str()).collect();
+    changed(&old, &new).find_map(|(entry, is_added)| match kind {
+        // A description of something new may be of another host.
+        FileKind::OpenApi if !keys.contains(entry.key.as_str()) => Some(MORE),
+        _ => change(kind, entry, is_added, judge),
+    })
 }
 
 /// The entries of a file; nothing where it holds more than plain data.
@@ -106,8 +111,8 @@ fn change(kind: FileKind, entry: &DataEntry, is_added: bool, judge: &Judge<'_, '
         }
         FileKind::NavigationData => match last {
             "href" => is_link(judge, value, is_added),
-            "id" | "dirName" => words(),
-            "html" | "defaultStyle" | "customProps" => Some(MORE),
+            "slug" => (is_added && !front::is_free(judge, value)).then_some(WRONG_PAGE),
+            "html" | "defaultStyle" | "customProps" | "image" => Some(MORE),
             _ => words(),
         },
         FileKind::OpenApi if matches!(last, "description" | "summary" | "title") => {

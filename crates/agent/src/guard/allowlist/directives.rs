@@ -2,6 +2,7 @@
 
 use pages::{FileKind, WordList};
 
+use super::super::Rule;
 use super::{Judge, Verdict, attributes, refused, short};
 
 /// Boxes that every generator knows.
@@ -17,12 +18,19 @@ const REFERENCES: WordList = WordList(
      program code math abbr menuselection mimetype strong emphasis literal title manpage dfn regexp class \
      guilabel sup sub",
 );
+/// Directives that describe code, which is loaded to do so.
+const AUTO: WordList = WordList(
+    "autoclass autofunction automethod autoattribute autoexception autodata autoproperty automodule autodecorator",
+);
+const NUMBERING: WordList = WordList(
+    "toc toclevels toc-title sectnums sectnumlevels sectanchors sectlinks idprefix idseparator experimental icons",
+);
 /// Parts of names that run something, or take something in.
 const POWERFUL: WordList = WordList(
     "raw html eval exec include cell run plot program command script iframe embed url file src docinfo \
      stylesheet imagesdir server kroki role auto csv meta ifconfig only replace unicode class container \
      default- highlighter stem linkcss iconsdir uri download graphviz mermaid uml jupyter ipython doctest \
-     testcode style video youtube figure image target literalinclude substitutions hidden",
+     testcode click argparse jinja style video youtube figure image target literalinclude substitutions hidden",
 );
 
 pub(super) fn judge(judge: &Judge<'_, '_>, kind: FileKind, name: &str, arguments: &str) -> Verdict {
@@ -31,12 +39,16 @@ pub(super) fn judge(judge: &Judge<'_, '_>, kind: FileKind, name: &str, arguments
     let is_known = || judge.vocabulary().is_some_and(|docs| docs.has_directive(kind, name));
     let is_cell = kind == FileKind::Quarto && name.starts_with('{');
     let is_powerful = is_cell
-        || POWERFUL.iter().any(|part| lower.contains(part)) && !matches!(lower.as_str(), "class" | "file");
+        || POWERFUL.iter().any(|part| lower.contains(part))
+            && !(matches!(lower.as_str(), "class" | "file") && name.ends_with('`'));
     if matches!(lower.as_str(), "image" | "figure") && is_known() && !arguments.is_empty() {
         return judge.image(arguments);
     }
     if matches!(lower.as_str(), "target") {
         return judge.link(arguments);
+    }
+    if ["source=", "src=", "href=", "url="].iter().any(|key| arguments.to_lowercase().contains(key)) {
+        return refused(format!("gives the directive `{}` a file or an address", short(plain)));
     }
     let arguments = arguments.strip_suffix("{open}").unwrap_or(arguments);
     let is_plain = !arguments.contains(['{', '<', '}']) && attributes::is_words(&arguments.replace('`', ""));
@@ -46,8 +58,43 @@ pub(super) fn judge(judge: &Judge<'_, '_>, kind: FileKind, name: &str, arguments
     let is_reference = is_reference
         || name.ends_with(['`', '>']) && REFERENCES.contains(lower.rsplit(':').next().unwrap_or_default());
     let is_box = is_reference || lower.is_empty() || BOXES.contains(&lower);
-    if is_plain && (is_box || is_known() && (!is_powerful || is_reference)) {
+    let is_of_code = AUTO.contains(&lower) && !arguments.is_empty();
+    if is_of_code
+        && is_plain
+        && is_known()
+        && judge.vocabulary().is_some_and(|docs| docs.describes(arguments))
+    {
         return Verdict::Passes;
     }
+    if kind == FileKind::AsciiDoc && name.starts_with(':') && is_own_attribute(&lower) {
+        match lower.starts_with("url-") || lower.starts_with("uri-") {
+            true => return judge.link(arguments),
+            false if is_plain && !has_slash_at_the_edge(arguments) => return Verdict::Passes,
+            false => {}
+        }
+    }
+    // An attribute of AsciiDoc may be put together with others to an address.
+    let is_part = kind == FileKind::AsciiDoc && name.starts_with(':') && has_slash_at_the_edge(arguments);
+    if is_plain && !is_part && (is_box || is_known() && (!is_powerful || is_reference)) {
+        return match lower.as_str() {
+            "todo" | "index" | "sidebar" | "description" if kind != FileKind::AsciiDoc => {
+                Verdict::Noted(Rule::Hidden, "adds text that the site may not show")
+            }
+            _ => Verdict::Passes,
+        };
+    }
     refused(format!("adds the directive `{}`, which the docs do not use like that", short(plain)))
+}
+
+/// Attributes of AsciiDoc that say how a page is numbered, and those that writers make for themselves.
+fn is_own_attribute(name: &str) -> bool {
+    let ends = ["version", "-id", "-name", "-title", "-label", "release"];
+    NUMBERING.contains(name)
+        || name.starts_with("url-")
+        || name.starts_with("uri-")
+        || ends.iter().any(|end| name.ends_with(end))
+}
+
+fn has_slash_at_the_edge(value: &str) -> bool {
+    value.starts_with(['/', '\\']) || value.ends_with(['/', '\\'])
 }

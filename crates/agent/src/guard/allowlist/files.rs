@@ -3,12 +3,21 @@
 use pages::{FileKind, FilesError, WordList};
 
 use super::super::added::Place;
-use super::super::names::{fold, is_wanted_instruction};
+use super::super::names::{fold, is_wanted_instruction, names_whole};
 use super::super::{Change, Finding, Policy, Rule};
 
 /// The larger an image, the less it is compared.
 const MAX_IMAGE_BYTES: usize = 16 * 1024 * 1024;
 const NO_PAGE: &str = "it is no page, and no navigation or redirects of a known kind";
+/// Folders with layouts and templates of a generator, wherever they are, and beside the folder with the pages.
+const LAYOUTS: WordList = WordList("_layouts _templates _data _plugins _sass");
+const LAYOUTS_BESIDE: WordList = WordList("layouts overrides theme themes archetypes");
+/// Folders with pages, in which any name may be one of a page.
+const PAGE_FOLDERS: WordList = WordList("docs doc content pages src guide guides book site");
+/// Names of pages that are put around other pages.
+const LAYOUT_NAMES: WordList = WordList("_app _document _error layout mdx-components");
+/// Folders of a plugin of an agent.
+const PLUGIN_FOLDERS: WordList = WordList("commands agents skills output-styles hooks");
 /// Pages of a code host, for people.
 const HOST_FOLDERS: &[&str] =
     &[".github", ".github/issue_template", ".github/pull_request_template", ".github/discussion_template"];
@@ -59,6 +68,9 @@ pub(in crate::guard) fn refusal_of_path(
     if folded.split('/').any(|part| matches!(part, "node_modules" | "bower_components" | "__pycache__")) {
         return Some("it is of a package");
     }
+    if is_layout(folder, name, kind) {
+        return Some("it says how pages are laid out");
+    }
     if is_notes(name, kind) || kind.is_data() {
         return None;
     }
@@ -81,9 +93,19 @@ fn refusal(
     if let Some(why) = refusal_of_path(docs_path, change.asked.as_str(), path) {
         return Some(why);
     }
+    let is_new = || !exists(change, path);
+    if path.contains(['<', '>', '"', '&', '{', '}', '$', '|', '*', '?', '`']) && bytes.is_some() && is_new() {
+        return Some("its name has signs that are markup or a pattern to some tools");
+    }
     let folded = fold(path);
     let name = folded.rsplit('/').next().unwrap_or_default();
     let kind = FileKind::of(path);
+    if is_of_plugin(change, path, &folded) {
+        return Some("it tells agents what to do, which nobody asked for");
+    }
+    if folded.split('/').any(|part| part == "_includes") && exists(change, "_config.yml") {
+        return Some("it says how pages are laid out");
+    }
     let is_settings = matches!(
         kind,
         FileKind::Mintlify
@@ -105,6 +127,14 @@ fn refusal(
     }
 }
 
+fn is_layout(folder: &str, name: &str, kind: FileKind) -> bool {
+    let mut beside = folder.split('/').take_while(|part| !PAGE_FOLDERS.contains(part));
+    let is_of_next = kind == FileKind::Mdx && folder.split('/').any(|part| matches!(part, "app" | "pages"));
+    folder.split('/').any(|part| LAYOUTS.contains(part))
+        || beside.any(|part| LAYOUTS_BESIDE.contains(part))
+        || is_of_next && LAYOUT_NAMES.contains(stem_of(name))
+}
+
 fn stem_of(name: &str) -> &str {
     name.split('.').next().unwrap_or_default()
 }
@@ -116,12 +146,27 @@ fn is_notes(name: &str, kind: FileKind) -> bool {
         && (kind.is_page() || matches!(kind, FileKind::Text) || !name.contains('.'))
 }
 
+fn exists(change: &Change<'_>, path: &str) -> bool {
+    !matches!(change.base.read(path, 0), Err(FilesError::NotFound(_)))
+}
+
+/// Whether a page belongs to a plugin or a skill of an agent, and no person named it.
+fn is_of_plugin(change: &Change<'_>, path: &str, folded: &str) -> bool {
+    let is_named = || names_whole(&change.asked.as_str().to_lowercase(), folded);
+    let folders = || std::iter::once("").chain(path.match_indices('/').map(|(at, _)| &path[..=at]));
+    let is_part = |folder: &&str| {
+        let inside = folded.get(folder.len()..).unwrap_or_default();
+        let is_plugin = PLUGIN_FOLDERS.iter().any(|part| inside.split('/').next() == Some(part));
+        is_plugin && exists(change, &format!("{folder}.claude-plugin/plugin.json"))
+            || exists(change, &format!("{folder}SKILL.md"))
+    };
+    folders().any(|folder| is_part(&folder)) && !is_named()
+}
+
 /// Whether the docs are of text files, as those of Django are: a folder above has an index of that kind.
 fn has_text_pages(change: &Change<'_>, path: &str) -> bool {
     let above = path.match_indices('/').map(|(at, _)| &path[..=at]);
-    above.into_iter().any(|folder| {
-        !matches!(change.base.read(&format!("{folder}index.txt"), 0), Err(FilesError::NotFound(_)))
-    })
+    above.into_iter().any(|folder| exists(change, &format!("{folder}index.txt")))
 }
 
 fn is_list_of_packages(stem: &str) -> bool {

@@ -2,6 +2,7 @@
 
 use pages::{DataEntry, Shape, WordList};
 
+use super::super::url;
 use super::{Judge, Verdict, attributes, redirects, refused, short};
 
 /// Words for readers and for search.
@@ -17,8 +18,20 @@ const NEVER: WordList = WordList(
     "layout template script scripts css style styles stylesheet head url uri canonical canonical_url redirect \
      redirect_to redirect_url redirectto external_url external openapi asyncapi api hooks plugins component \
      components extends import imports render engine type layoutclass permalink resource_path execute filters \
-     format include jupyter kernelspec mode playground src iframe embed html markup banner",
+     format include include-in-header include-before-body include-after-body header-includes render_with_liquid \
+     render_macros jupyter kernelspec mode playground src iframe embed html markup banner",
 );
+
+/// Of these, the ones that send readers elsewhere: they are right for their own page alone.
+const SENDS: WordList = WordList(
+    "redirect redirect_to redirect_url redirectto external_url external url canonical canonical_url permalink \
+     render_with_liquid render_macros",
+);
+
+/// Whether a key means the same in another page.
+pub(super) fn may_be_copied(entry: &DataEntry) -> bool {
+    !entry.key.to_lowercase().split('.').any(|part| SENDS.contains(part))
+}
 
 pub(super) fn judge(judge: &Judge<'_, '_>, path: &str, entry: &DataEntry) -> Verdict {
     let key = entry.key.to_lowercase();
@@ -32,8 +45,16 @@ pub(super) fn judge(judge: &Judge<'_, '_>, path: &str, entry: &DataEntry) -> Ver
     {
         return Verdict::Passes;
     }
+    let is_place = key == "permalink" && is_free(judge, &entry.value) && redirects::is_place(&entry.value);
+    let is_used = || judge.vocabulary().is_some_and(|docs| docs.has_key(&entry.key, entry.shape));
+    if is_place && is_used() {
+        return Verdict::Passes;
+    }
     if key.split('.').any(|part| NEVER.contains(part)) {
         return no("which can load something or send readers elsewhere");
+    }
+    if key == "slug" && !is_free(judge, &entry.value) {
+        return no("which is the place of another page");
     }
     if !is_plain(&entry.value) {
         return no("with an address or markup for a value");
@@ -55,8 +76,16 @@ fn is_endpoint(value: &str) -> bool {
         && !path.starts_with("//")
 }
 
+/// Whether no other page is there.
+pub(super) fn is_free(judge: &Judge<'_, '_>, slug: &str) -> bool {
+    !slug.trim_matches('/').is_empty() && judge.site().is_some_and(|site| !site.is_page(slug))
+}
+
 fn is_plain(value: &str) -> bool {
-    attributes::is_words(&value.replace(['{', '}', '`'], ""))
+    let solid = url::solid(value).replace('\\', "/");
+    let is_away = solid.starts_with("//") || value.contains("`{") || value.contains("{include");
+    !is_away
+        && attributes::is_words(&value.replace(['{', '}', '`'], ""))
         && !value.contains("{{")
         && !value.contains("{%")
         && !value.contains("${")

@@ -23,6 +23,7 @@ pub(super) fn judge_alias(judge: &Judge<'_, '_>, path: &str, from: &str) -> Verd
 pub(super) fn is_fine(judge: &Judge<'_, '_>, from: &str, to: &str) -> bool {
     let Some(site) = judge.site() else { return false };
     is_path(from)
+        && !is_file(from)
         && is_path(to)
         && from.trim_matches('/') != to.trim_matches('/')
         && !site.is_page(from)
@@ -30,13 +31,27 @@ pub(super) fn is_fine(judge: &Judge<'_, '_>, from: &str, to: &str) -> bool {
 }
 
 fn is_path(path: &str) -> bool {
-    let plain =
-        |c: char| c.is_alphanumeric() || matches!(c, '/' | '-' | '_' | '.' | '#' | '%' | '~' | '+' | '@');
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '-' | '_' | '.' | '#' | '~');
     !path.trim_matches('/').is_empty()
         && path.chars().all(plain)
         && !path.starts_with("//")
         && !path.contains("..")
+        && !path.contains("/./")
         && !path.contains("//")
+}
+
+/// Whether a page may say that this is its place.
+pub(super) fn is_place(path: &str) -> bool {
+    path.starts_with('/') && is_path(path) && !is_file(path)
+}
+
+/// Whether a place is that of a file which tools ask for, such as `/robots.txt`.
+fn is_file(path: &str) -> bool {
+    let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
+    let is_ending = ending.len() <= 5 && ending.starts_with(|c: char| c.is_ascii_alphabetic());
+    let is_page = matches!(ending, "html" | "htm" | "php" | "aspx") || FileKind::of(path).is_page();
+    stem == "404" || is_ending && !is_page
 }
 
 /// The redirects of a data file as pairs, and the rest of it without them. `None` when it cannot be read.
@@ -59,7 +74,7 @@ pub(super) fn split(kind: FileKind, text: &str) -> Option<(Vec<(String, String)>
         }
         FileKind::Netlify => {
             let table: toml::Table = text.parse().ok()?;
-            take(serde_json::to_value(table).ok()?, "from", "to", &["status", "force"])
+            take(serde_json::to_value(table).ok()?, "from", "to", &["status"])
         }
         FileKind::Vercel | FileKind::Mintlify => take(
             serde_json::from_str(text.trim_start_matches('\u{feff}')).ok()?,
@@ -79,7 +94,9 @@ fn take(mut value: Value, from: &str, to: &str, more: &[&str]) -> Option<(Vec<(S
         let is_plain = entry.iter().all(|(key, value)| {
             key == from
                 || key == to
-                || more.contains(&key.as_str()) && !value.is_object() && !value.is_array()
+                || more.contains(&key.as_str())
+                    && (value.is_boolean()
+                        || value.as_u64().is_some_and(|status| (301..=308).contains(&status)))
         });
         let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         pairs.push(if is_plain { (text(from), text(to)) } else { (redirect.to_string(), String::new()) });

@@ -74,7 +74,9 @@ impl Site {
 
     /// Whether the generator fills in a mark that stands in code.
     pub(super) fn fills_in(&self, mark: &str, is_fenced: bool) -> bool {
-        self.filled_in.iter().any(|start| mark.contains(start))
+        // mdBook takes blanks behind the braces.
+        let solid = mark.replace(' ', "");
+        self.filled_in.iter().any(|start| mark.contains(start) || solid.contains(start))
             || self.is_vitepress && !is_fenced && mark.starts_with("{{")
     }
 

@@ -24,14 +24,22 @@ pub(super) struct Vocabulary {
     linked: HashSet<String>,
     /// Names of attributes of tags.
     attributes: HashSet<String>,
+    /// Names of classes.
+    classes: HashSet<String>,
+    /// The names of files that are taken into others, and the kinds of these.
+    included: HashMap<String, HashSet<FileKind>>,
     /// The props of each component.
     components: HashMap<String, HashSet<String>>,
     prop_values: HashSet<u64>,
     directives: HashSet<(FileKind, String)>,
     languages: HashSet<String>,
     infos: HashSet<String>,
+    /// The packages whose code the docs describe.
+    packages: HashSet<String>,
     keys: HashSet<(String, Shape)>,
     pub(super) has_math: bool,
+    /// Labels of images that are not defined in their own page.
+    drawn_labels: HashSet<String>,
     /// The folders that files are taken in from, as pages write them.
     include_roots: HashSet<String>,
 }
@@ -45,13 +53,17 @@ impl Vocabulary {
             hosts: HashSet::new(),
             linked: HashSet::new(),
             attributes: HashSet::new(),
+            classes: HashSet::new(),
+            included: HashMap::new(),
             components: HashMap::new(),
             prop_values: HashSet::new(),
             directives: HashSet::new(),
             languages: HashSet::new(),
+            packages: HashSet::new(),
             infos: HashSet::new(),
             keys: HashSet::new(),
             has_math: false,
+            drawn_labels: HashSet::new(),
             include_roots: HashSet::new(),
         };
         let mut left = MAX_TREE_BYTES;
@@ -80,20 +92,36 @@ impl Vocabulary {
         let is_shortcode = matches!(&construct.kind, ConstructKind::Component(element) if element.name.starts_with(['<', '%']));
         let is_certain = construct.reading == Reading::Standard || kind == FileKind::Mdx || is_shortcode;
         match &construct.kind {
-            ConstructKind::Directive { name, .. } => drop(self.directives.insert((kind, name.clone()))),
+            ConstructKind::Directive { name, arguments } => {
+                self.directives.insert((kind, name.clone()));
+                if name.starts_with(".. auto") {
+                    self.packages.extend(arguments.split('.').next().map(str::to_owned));
+                }
+                if name.contains("include") {
+                    self.learn_included(kind, arguments);
+                }
+            }
             ConstructKind::Math(_) => self.has_math = true,
-            ConstructKind::Include(mark) => self.include_roots.extend(include_root(mark)),
+            ConstructKind::Include(mark) => {
+                self.include_roots.extend(include_root(mark));
+                self.learn_included(kind, mark);
+            }
+            ConstructKind::Template(mark) | ConstructKind::TemplateInCode { text: mark, .. }
+                if mark.contains("include") =>
+            {
+                self.learn_included(kind, mark);
+            }
             // Lists of attributes are read warily alone.
-            ConstructKind::Attributes(element) => {
-                self.attributes
-                    .extend(element.attributes.iter().map(|attribute| attribute.name.to_lowercase()));
+            ConstructKind::Attributes(element) => self.learn_attributes(element),
+            ConstructKind::Unknown(text) => {
+                let label = text.strip_prefix("![").and_then(|text| text.strip_suffix(']'));
+                self.drawn_labels.extend(label.map(str::to_owned));
             }
             _ if !is_certain => {}
             ConstructKind::Image(address) => self.hosts.extend(url::host(address)),
             ConstructKind::Link(address) => self.linked.extend(url::host(address)),
             ConstructKind::Html(element) => {
-                self.attributes
-                    .extend(element.attributes.iter().map(|attribute| attribute.name.to_lowercase()));
+                self.learn_attributes(element);
                 self.learn_images(element);
             }
             ConstructKind::Component(element) => {
@@ -113,6 +141,26 @@ impl Vocabulary {
             }
             ConstructKind::FrontMatter(entry) => drop(self.keys.insert((entry.key.clone(), entry.shape))),
             _ => {}
+        }
+    }
+
+    fn learn_attributes(&mut self, element: &Element) {
+        for attribute in &element.attributes {
+            let name = attribute.name.to_lowercase();
+            if let ("class" | "classname", AttributeValue::Text(classes)) = (name.as_str(), &attribute.value)
+            {
+                self.classes.extend(classes.split_whitespace().map(str::to_owned));
+            }
+            self.attributes.insert(name);
+        }
+    }
+
+    /// The names of files in a mark that takes one in.
+    fn learn_included(&mut self, kind: FileKind, mark: &str) {
+        let words = mark.split(|c: char| c.is_whitespace() || "\"'`{}[]()<>:#=,".contains(c));
+        for word in words.filter(|word| !word.is_empty()) {
+            let name = word.rsplit('/').next().unwrap_or(word).to_lowercase();
+            self.included.entry(name).or_default().insert(kind);
         }
     }
 
@@ -138,6 +186,21 @@ impl Vocabulary {
 
     pub(super) fn links_to(&self, host: &str) -> bool {
         self.linked.contains(host)
+    }
+
+    /// Whether a page draws an image from a label that it does not define.
+    pub(super) fn draws(&self, label: &str) -> bool {
+        self.drawn_labels.contains(label)
+    }
+
+    pub(super) fn has_class(&self, class: &str) -> bool {
+        self.classes.contains(class)
+    }
+
+    /// The kinds of pages that take in a file.
+    pub(super) fn kinds_that_include(&self, path: &str) -> impl Iterator<Item = FileKind> {
+        let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
+        self.included.get(&name).into_iter().flatten().copied()
     }
 
     pub(super) fn has_attribute(&self, name: &str) -> bool {
@@ -172,6 +235,11 @@ impl Vocabulary {
         self.infos.contains(word)
     }
 
+    /// Whether the docs describe code of the package that a dotted name begins with.
+    pub(super) fn describes(&self, name: &str) -> bool {
+        !name.contains('.') || self.packages.contains(name.split('.').next().unwrap_or_default())
+    }
+
     pub(super) fn has_key(&self, key: &str, shape: Shape) -> bool {
         self.keys.contains(&(key.to_owned(), shape))
     }
@@ -195,7 +263,8 @@ fn include_root(mark: &str) -> Option<String> {
     let is_hidden = inside.split('/').any(|part| part.starts_with('.'));
     let folder = inside.split_once('/').map_or("", |(folder, _)| folder);
     let sign = sign.trim_start_matches(';');
-    (is_plain && !is_hidden && !inside.is_empty())
+    let is_settings = inside == "conf.py";
+    (is_plain && !is_hidden && !is_settings && !inside.is_empty())
         .then(|| format!("{} {dots}{folder}", if sign == target { "" } else { sign }))
 }
 

@@ -1,0 +1,42 @@
+//! Tells formulas from dollar signs, and harmless ones from those that load or link something.
+
+use crate::WordList;
+
+/// Commands of formulas that load, link, hide or define something.
+const TEX: WordList = WordList(
+    "href url bbox style class cssid mmltoken require includegraphics html htmlclass htmlid htmlstyle htmldata def gdef \
+     edef let newcommand renewcommand providecommand newenvironment data unicode color textcolor phantom hphantom vphantom",
+);
+
+/// Whether a formula loads, links, hides or defines something.
+pub(super) fn has_strong_command(formula: &str) -> bool {
+    formula.split('\\').skip(1).any(|rest| {
+        let end = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        TEX.contains(&rest[..end].to_ascii_lowercase())
+    })
+}
+
+/// Whether dollar signs hold a formula rather than stand for money.
+pub(super) fn looks_like_formula(formula: &str) -> bool {
+    !formula.contains('<')
+        && !formula.starts_with(' ')
+        && !formula.ends_with(' ')
+        && formula.contains(['\\', '^', '_', '='])
+        && !formula.contains('`')
+}
+
+/// Whether all braces are those of formulas, and nothing in them is called.
+pub(super) fn is_formula(formula: &str) -> bool {
+    let is_opened_so = |at: usize| {
+        let before = formula[..at].trim_end();
+        let word = before.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '*');
+        before.ends_with(['^', '_', '}', '{', ']']) || word.ends_with('\\')
+    };
+    let is_call = formula.match_indices('(').any(|(at, _)| {
+        let name = formula[..at].trim_end_matches(|c: char| c.is_ascii_alphanumeric());
+        formula[name.len()..at].len() > 1 && !name.ends_with('\\')
+    });
+    formula.match_indices('{').all(|(at, _)| is_opened_so(at))
+        && !is_call
+        && !formula.contains(['"', '\'', '`', ';', '$'])
+}

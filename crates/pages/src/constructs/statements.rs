@@ -1,0 +1,52 @@
+//! Finds statements of MDX, and the components that they make of elements that run.
+
+use std::collections::HashSet;
+
+use super::lines;
+
+/// So much of a statement is looked at to tell what a component is made of.
+const MAX_STATEMENT_BYTES: usize = 2 * 1024;
+
+/// The components that a page makes of elements that run, load or hide something, before or after it uses them.
+pub(super) fn raw_components(file: &str, body: usize) -> HashSet<String> {
+    let statements = lines(file, body).filter(|(_, line)| line.trim_start().starts_with("export"));
+    let components = statements.filter_map(|(at, _)| {
+        let near = &file[at..file.floor_char_boundary(at + MAX_STATEMENT_BYTES)];
+        raw_component(near.split("\n\n").next().unwrap_or(near))
+    });
+    components.collect()
+}
+
+/// The component that a statement makes of an element that runs, loads or hides something.
+fn raw_component(statement: &str) -> Option<String> {
+    let (name, value) = statement.split_once('=')?;
+    let name = name.split_whitespace().last().filter(|name| name.starts_with(char::is_uppercase))?;
+    let value = value.to_ascii_lowercase();
+    let is_strong = value.trim_start().starts_with(['"', '\'', '`'])
+        || ["<iframe", "<script", "<style", "<object", "<embed", "innerhtml", "createelement"]
+            .iter()
+            .any(|part| value.contains(part));
+    is_strong.then(|| name.to_owned())
+}
+
+/// Whether a line is a statement to MDX. Sentences begin with such words as well.
+pub(super) fn is_statement(line: &str) -> bool {
+    let second = |rest: &str| rest.trim_start().to_owned();
+    if let Some(rest) =
+        line.strip_prefix("import").filter(|rest| rest.starts_with([' ', '\t', '"', '\'', '{', '*', '(']))
+    {
+        let rest = second(rest);
+        return rest.starts_with(['"', '\'', '{', '*', '('])
+            || rest.contains(" from ")
+            || rest.contains("from\"")
+            || rest.trim_end().ends_with("from")
+            || rest.trim_end().ends_with(',');
+    }
+    if let Some(rest) = line.strip_prefix("export").filter(|rest| rest.starts_with([' ', '\t', '{', '*'])) {
+        let rest = second(rest);
+        let words =
+            ["const ", "let ", "var ", "function", "default", "class ", "async ", "type ", "interface "];
+        return rest.starts_with(['{', '*']) || words.iter().any(|word| rest.starts_with(word));
+    }
+    false
+}
