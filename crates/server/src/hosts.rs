@@ -3,6 +3,7 @@
 mod caches;
 mod change;
 mod check;
+mod offers;
 mod records;
 mod states;
 

@@ -59,6 +59,14 @@ async fn create(sources: &Sources, args: CreateProject) -> anyhow::Result<()> {
         found.branch, project.repository
     ));
     let again = sources.again(&args.data);
+    let offers = found.offers.iter().filter(|glob| !project.allow_paths.contains(glob));
+    let offers: Vec<String> = offers.map(|glob| format!("--allow-path '{glob}'")).collect();
+    if !offers.is_empty() {
+        output::say(format!(
+            "Jobs change pages, navigation and redirects. To let them change the code beside them, too: docwright project update {id} {}{again}",
+            offers.join(" ")
+        ));
+    }
     output::say(format!("Next, a key: docwright key create --name CI --project {id}{again}"));
     output::line(id)
 }

@@ -88,6 +88,24 @@ fn what_is_told_to_do_next_can_be_copied() {
     }
 }
 
+/// Jobs may not change the code beside the pages; who makes a project is told how to allow it.
+#[test]
+fn folders_with_code_are_offered() {
+    let home = home();
+    let mut files = files();
+    files.push(("examples/run.js".into(), "go()\n".into()));
+    let repository = repository(home.path(), &files);
+    let told = |more: &[&str]| {
+        let create = ["project", "create", "--name", "Docs", "--repository", &repository];
+        let output = crate::support::docwright(home.path()).args(create).args(more).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let offered = told(&[]);
+    assert!(offered.contains("--allow-path 'examples/**'") && !offered.contains("samples"), "{offered}");
+    assert!(!told(&["--allow-path", "examples/**"]).contains("--allow-path"));
+}
+
 #[test]
 fn a_site_is_kept_as_browsers_write_it() {
     let home = home();

@@ -220,6 +220,7 @@ async fn settings_page(app: &App, at: &InProject) -> Result<Settings, Oops> {
         jobs: JobsForm {
             models: choices(app, project, &project.model, &project.models),
             allow_paths: project.allow_paths.join("\n"),
+            offers: app.hosts.offers(project).await,
             refused: refused_files(&*app.jobs, project).await?,
             budget: app.models.month,
         },

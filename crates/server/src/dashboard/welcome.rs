@@ -218,5 +218,6 @@ async fn done(app: &App, at: &InProject, model: &str) -> Result<Response, Oops> 
     let curl = keys::curl(app, &at.project, &new, text.reveal());
     let key = view::NewKey { curl, secret: text.reveal().into() };
     let shell = at.shell("Ready", Section::Elsewhere);
-    Ok(page(&WelcomeDone { shell, project_id: at.project.id.0.clone(), key }))
+    let offers = app.hosts.offers(&at.project).await;
+    Ok(page(&WelcomeDone { shell, project_id: at.project.id.0.clone(), key, offers }))
 }

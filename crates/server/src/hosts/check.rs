@@ -6,6 +6,7 @@ use std::sync::Arc;
 use forge::{Host, HostKind, Local};
 use store::{Hosting, ProjectId};
 
+use super::offers::offers;
 use super::{HostKey, Hosts, Records, is_on_the_web};
 
 /// What somebody wants to make a project of.
@@ -25,6 +26,8 @@ pub struct Repository {
     /// What its host turned out to be, if it is on one.
     pub kind: Option<String>,
     pub branch: String,
+    /// Globs of folders with code, which jobs may change only when they are allowed.
+    pub offers: Vec<String>,
 }
 
 pub(crate) async fn check(hosts: &Hosts, wanted: Wanted<'_>) -> anyhow::Result<Repository> {
@@ -65,7 +68,8 @@ async fn usable(
     {
         anyhow::bail!("there is no folder `{folder}` on the branch `{branch}`: name another docs path");
     }
-    Ok(Repository { place, kind, branch })
+    let offers = offers(host, &branch, wanted.docs_path).await;
+    Ok(Repository { place, kind, branch, offers })
 }
 
 /// A folder of a repository, without slashes around it.

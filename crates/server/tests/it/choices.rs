@@ -131,6 +131,21 @@ async fn settings_name_the_files_of_recent_jobs_that_are_refused() {
     assert!(!browser.get(&settings).await.body.contains("<code>examples/run.js</code>"));
 }
 
+#[tokio::test]
+async fn settings_offer_folders_with_code() {
+    let server = TestServer::start().await;
+    let team = server.team("Acme", &[("docs/a.md", "# A\n"), ("docs/snippets/run.js", "go()\n")]).await;
+    let docs_path = Some(Some("docs".to_owned()));
+    update(&server, &team, ProjectChange { docs_path, ..ProjectChange::default() }).await;
+    let browser = Browser::signed_in(&server, &team).await;
+    let settings = format!("/p/{}/settings", team.project.id);
+    let page = browser.get(&settings).await.body;
+    assert!(page.contains("add <code>docs/snippets/**</code> if jobs should change it"), "{page}");
+    let allow_paths = Some(vec!["docs/snippets/**".to_owned()]);
+    update(&server, &team, ProjectChange { allow_paths, ..ProjectChange::default() }).await;
+    assert!(!browser.get(&settings).await.body.contains("if jobs should change it"));
+}
+
 #[test]
 fn globs_at_the_door() {
     for glob in [".github/workflows/*.yml", "**", "docs/{a,b}/*.sh", "Makefile", "[ab]/c"] {

@@ -72,6 +72,8 @@ pub(crate) struct JobsForm {
     pub(crate) models: Vec<ModelChoice>,
     /// Globs, one a line.
     pub(crate) allow_paths: String,
+    /// Globs of folders with code that are not allowed yet.
+    pub(crate) offers: Vec<String>,
     /// Of recent jobs.
     pub(crate) refused: Vec<RefusedFile>,
     /// Tokens a month, as the operator has set them.

@@ -55,4 +55,6 @@ pub(crate) struct WelcomeDone {
     pub(crate) shell: Shell,
     pub(crate) project_id: String,
     pub(crate) key: NewKey,
+    /// Globs of folders with code that jobs may not change yet.
+    pub(crate) offers: Vec<String>,
 }

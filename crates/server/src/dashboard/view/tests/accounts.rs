@@ -129,6 +129,7 @@ fn welcome_done(text: &str) -> WelcomeDone {
             secret: say(text, "dw_8Kd2vN0qfQh1xYz3Wb7RcT5uJmE9aLsPgKoD4iVtXn2B"),
             curl: say(text, curl),
         },
+        offers: vec![say(text, "examples/**")],
     }
 }
 
@@ -150,6 +151,7 @@ fn settings(text: &str) -> Settings {
         jobs: JobsForm {
             models: vec![choice("offline", true), choice("sonnet", false)],
             allow_paths: say(text, ".github/workflows/*.yml"),
+            offers: vec![say(text, "examples/**"), say(text, "docs/snippets/**")],
             refused: vec![RefusedFile {
                 path: say(text, "docs/examples/run.js"),
                 why: "it is no page",
