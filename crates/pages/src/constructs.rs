@@ -25,12 +25,25 @@ mod yaml;
 
 use std::ops::Range;
 
+use crate::WordList;
 use crate::kind::FileKind;
 
 /// A longer line of reStructuredText or AsciiDoc is not read.
 const MAX_LINE_BYTES: usize = 8 * 1024;
 
 pub use info::split_info;
+
+/// Parts of names of directives whose content is drawn or run.
+const DRAWN: WordList = WordList(
+    "cell raw html eval exec plot script graphviz digraph mermaid uml jupyter ipython doctest testcode testsetup \
+     testcleanup jinja argparse click kroki diag chart vega tikz program-output command-output",
+);
+
+/// Whether the content of a directive is drawn or run, and no text of the page.
+fn is_drawn(directive: &str) -> bool {
+    let name = directive.to_lowercase();
+    DRAWN.iter().any(|part| name.contains(part))
+}
 
 /// One thing that stands in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +70,7 @@ pub enum Doubt {
     Indented {
         in_list: bool,
         in_html: bool,
+        after_blank: bool,
     },
     /// With a hash of all lines of the page that may be fences.
     OddFence(u64),

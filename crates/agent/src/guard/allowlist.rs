@@ -23,6 +23,7 @@ use pages::{
 
 use super::added::{Added, Place, Text};
 use super::{Change, Finding, Policy, Rule};
+pub(super) use addresses::WARNINGS;
 pub(super) use files::refusal_of_path;
 use site::Site;
 use vocabulary::Vocabulary;
@@ -317,7 +318,9 @@ impl Judge<'_, '_> {
                 refused("takes a page of another markup into the page")
             }
             ConstructKind::Include(mark)
-                if verbatim() || self.vocabulary().is_some_and(|docs| docs.includes_like(mark)) =>
+                if verbatim()
+                    || (mark.contains("include") || mark.ends_with("[]"))
+                        && self.vocabulary().is_some_and(|docs| docs.includes_like(mark)) =>
             {
                 Verdict::Passes
             }

@@ -2,6 +2,7 @@
 
 use pages::WordList;
 
+use super::allowlist::WARNINGS;
 use super::hidden::is_ignorable;
 use super::unescape;
 
@@ -20,7 +21,11 @@ const ALSO_PAGES: WordList = WordList(
 pub(super) fn is_wanted_instruction(path: &str, asked: &str) -> Option<bool> {
     let (folded, asked) = (fold(path), asked.to_lowercase());
     let is_one = |part: &str| INSTRUCTIONS.contains(part) && !is_page_about_agents(path, part);
-    folded.split('/').find(|part| is_one(part)).map(|part| names_whole(&asked, part))
+    let sentences = || asked.split(['\n', '!', ';']).flat_map(|line| line.split(". "));
+    let is_warned = |sentence: &str| sentence.split_whitespace().any(|word| WARNINGS.contains(word));
+    let is_named =
+        |part: &str| sentences().any(|sentence| names_whole(sentence, part) && !is_warned(sentence));
+    folded.split('/').find(|part| is_one(part)).map(is_named)
 }
 
 /// Whether `path`, as it is written, is a page among others that has its name from what it is about.

@@ -1,6 +1,8 @@
 //! Reads AsciiDoc: prose, headings, lists, links, tables and listings. A line with anything else in it is not understood.
 
-use super::{Construct, ConstructKind, MAX_LINE_BYTES, front, lines, templates};
+use std::collections::HashSet;
+
+use super::{Construct, ConstructKind, Doubt, MAX_LINE_BYTES, Reading, Swallow, front, lines, templates};
 use crate::WordList;
 
 /// Blocks whose content is shown as it stands.
@@ -14,6 +16,9 @@ const STYLES: WordList = WordList(
      example",
 );
 
+/// Attributes that stand for a character of markup, or for none.
+const CHARACTERS: WordList =
+    WordList("lt gt amp empty blank zwsp wj backslash two-colons quot startsb endsb");
 const LISTING_STYLES: WordList =
     WordList("source listing literal example quote note tip important warning caution");
 
@@ -21,6 +26,9 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
     let (mut found, body) = front::read_block(text);
     let all: Vec<(usize, &str)> = lines(text, body).collect();
     let (mut index, mut in_comment, mut has_odd_listing) = (0, false, false);
+    let mut open_blocks: HashSet<&str> = HashSet::new();
+    // In a paragraph below a style, which may be shown as it is written.
+    let mut below_style = false;
     let mut is_header = all.first().is_some_and(|(_, line)| line.starts_with("= "));
     while let Some((at, line)) = all.get(index) {
         let content = line.trim_end();
@@ -35,12 +43,18 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         if content.len() >= 4 && content.trim_start_matches('/').is_empty() {
             in_comment = !in_comment;
         }
+        // What is not there to some readers may be the end of a listing to others.
+        has_odd_listing |= PREPROCESSED[1..].iter().any(|mark| content.starts_with(mark));
+        let first = found.len();
         // To some a line below another is the underline of a title, and lines below the title are about the page.
         let above = index.checked_sub(1).map_or("", |above| all[above].1.trim_end());
         let is_underline = content.len().abs_diff(above.chars().count()) < 2
             && above.contains(char::is_alphanumeric)
             && !above.starts_with(['[', '.']);
         is_header &= !content.is_empty();
+        if holds_blocks(content) && !open_blocks.remove(content) {
+            open_blocks.insert(content);
+        }
         let is_odd = content.starts_with("```") && !is_listing(content)
             || is_listing(content) && (is_underline || is_header);
         has_odd_listing |= is_odd;
@@ -52,6 +66,12 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
                 line.trim_end().len() >= 4 && line.trim_end().trim_start_matches('/').is_empty()
             };
             let close = close.filter(|close| !all[index + 1..index + 1 + close].iter().any(is_slashes));
+            // A block around it ends it, and so does the cell of a table.
+            let is_cut = |(_, line): &(usize, &str)| open_blocks.contains(line.trim_end());
+            let close = close.filter(|close| {
+                !open_blocks.contains("|===") && !all[index + 1..index + 1 + close].iter().any(is_cut)
+            });
+            has_odd_listing |= close.is_none();
             if let Some(close) = close {
                 let inside = &all[index + 1..index + 1 + close];
                 // Below a style that is not understood the block may be drawn, or run, or shown as it is written.
@@ -68,6 +88,15 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
                 index += close + 2;
                 continue;
             }
+        }
+        // A block that is shown as it is written belongs to the line that begins it.
+        if content.starts_with("++++")
+            && let Some(close) = all[index + 1..].iter().position(|(_, line)| line.trim_end() == content)
+        {
+            let end = all[index + 1 + close].0;
+            found.push(Construct::standard(ConstructKind::Unknown(text[*at..end].to_owned()), *at..end));
+            index += close + 2;
+            continue;
         }
         if content.starts_with("//") && !content.starts_with("///") {
             push(&mut found, ConstructKind::Comment(content.to_owned()));
@@ -108,6 +137,15 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         for address in links(content) {
             push(&mut found, ConstructKind::Link(address.to_owned()));
         }
+        let doubt = match content.starts_with([' ', '\t']) {
+            _ if in_comment || content.starts_with("//") => Some(Doubt::Swallowed(Swallow::Comment)),
+            true => Some(Doubt::Indented { in_list: false, in_html: false, after_blank: above.is_empty() }),
+            false => (below_style && !content.starts_with('[')).then_some(Doubt::Nested),
+        };
+        if let Some(doubt) = doubt {
+            found[first..].iter_mut().for_each(|one| one.reading = Reading::Doubtful(doubt));
+        }
+        below_style = content.starts_with('[') || below_style && !content.is_empty();
         index += 1;
     }
     found
@@ -206,7 +244,10 @@ fn is_listing_style(line: &str) -> bool {
 fn has_odd_braces(content: &str) -> bool {
     content.match_indices('{').any(|(at, _)| {
         let inside = &content[at + 1..];
-        inside.find('}').is_some_and(|end| inside[..end].contains([':', '!', '=', '?', '@']))
+        inside.find('}').is_some_and(|end| {
+            let name = inside[..end].to_lowercase();
+            inside[..end].contains([':', '!', '=', '?', '@']) || CHARACTERS.contains(&name)
+        })
     })
 }
 
@@ -346,7 +387,7 @@ mod tests {
         check("----\ninclude::/etc/passwd[]\n----\n", &["+ include::/etc/passwd[]"]);
         check("----\nvideo::x[]\n", &["video: (x)"]);
         check("a pass:[<b>] c\n", &["? a pass:[<b>] c", "pass: ()"]);
-        check("++++\n<b>\n++++\n", &["? ++++", "? ++++"]);
+        check("++++\n<b>\n++++\n", &["? ++++\n<b>\n"]);
         check("[source,subs=\"+macros\"]\n", &["? [source,subs=\"+macros\"]"]);
         check("[.hidden]#x#\n", &["[.hidden] ()", "[.hidden] ()"]);
     }

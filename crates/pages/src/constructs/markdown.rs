@@ -111,11 +111,15 @@ fn standard(text: &str, body: usize) -> Vec<Construct> {
     let mut parser = Parser::new_ext(source, options()).into_offset_iter();
     // Where an element begins and ends whose content is no text of the page.
     let mut raw: Option<(String, usize)> = None;
-    let mut footnote = 0;
+    let (mut footnote, mut alt_end) = (0, 0);
     for (event, range) in parser.by_ref() {
         let span = body + range.start..body + range.end;
         match event {
             Event::Start(Tag::HtmlBlock) => found.extend(html(text, span)),
+            Event::InlineHtml(_) if span.start < alt_end => {
+                let reading = Reading::Doubtful(Doubt::Nested);
+                found.extend(html(text, span).into_iter().map(|one| Construct { reading, ..one }));
+            }
             Event::InlineHtml(tag) => {
                 let tags = html(text, span);
                 match &raw {
@@ -145,6 +149,15 @@ fn standard(text: &str, body: usize) -> Vec<Construct> {
                 found.push(Construct { kind, span, reading });
             }
             Event::Start(Tag::FootnoteDefinition(_)) => footnote = span.end,
+            // What an image is described with is no text of the page.
+            event if span.start < alt_end => {
+                let reading = Reading::Doubtful(Doubt::Nested);
+                found.extend(link(event).map(|kind| Construct { kind, span, reading }));
+            }
+            Event::Start(Tag::Image { .. }) => {
+                alt_end = span.end;
+                found.extend(link(event).map(|kind| Construct::standard(kind, span)));
+            }
             event => found.extend(link(event).map(|kind| Construct::standard(kind, span))),
         }
     }

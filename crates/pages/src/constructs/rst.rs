@@ -2,7 +2,7 @@
 //! roles and substitutions. A line that holds anything else is not understood.
 
 use super::formulas::has_strong_command;
-use super::{Construct, ConstructKind, MAX_LINE_BYTES, front, lines, templates};
+use super::{Construct, ConstructKind, MAX_LINE_BYTES, front, is_drawn, lines, templates};
 use crate::WordList;
 
 /// Directives whose content is shown as it stands.
@@ -18,11 +18,6 @@ const REFERENCES: WordList = WordList(
      type var macro setting ticket lookup djadmin template",
 );
 
-/// Parts of names of directives whose content is drawn or run.
-const DRAWN: WordList = WordList(
-    "raw html eval exec plot script graphviz digraph mermaid uml jupyter ipython doctest testcode testsetup \
-     testcleanup jinja argparse click kroki diag chart vega tikz program-output command-output",
-);
 /// How addresses begin that lead away or run.
 const SCHEMES: [&str; 7] = ["javascript:", "vbscript:", "data:", "http:", "https:", "ftp:", "//"];
 /// An address goes on over so many lines.
@@ -99,7 +94,7 @@ fn drawn_body(lines: &[(usize, &str)]) -> Option<String> {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let name =
         without_marks(first.trim_start()).strip_prefix("..")?.split_once("::")?.0.trim().to_lowercase();
-    if !DRAWN.iter().any(|part| name.contains(part)) {
+    if !is_drawn(&name) {
         return None;
     }
     let is_inside = |line: &&str| line.trim().is_empty() || indent(line) > indent(first);
@@ -122,7 +117,11 @@ struct Reader {
 impl Reader {
     fn line(&mut self, at: usize, line: &str, next: &str) {
         let content = line.trim();
-        if content.len() > MAX_LINE_BYTES {
+        // Some of these end a line to docutils.
+        let is_odd = |c: char| {
+            matches!(c, '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+        };
+        if content.len() > MAX_LINE_BYTES || content.contains(is_odd) {
             return self.push(ConstructKind::Unknown(content.to_owned()), at, line);
         }
         let indent = line.len() - line.trim_start().len();
@@ -148,6 +147,10 @@ impl Reader {
         if let Some(explicit) =
             rest.strip_prefix("..").filter(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
         {
+            // Two dots alone are a comment without words.
+            if explicit.trim().is_empty() && next.is_empty() {
+                return;
+            }
             return self.explicit(explicit.trim(), column, at, line);
         }
         if let Some(end) = rest.strip_prefix(':').and_then(|_| field_end(rest)) {
@@ -160,7 +163,7 @@ impl Reader {
         self.inline(rest, at, line);
         let begins =
             rest.starts_with(|c: char| c.is_alphanumeric() || "\"'(*`[".contains(c) || !c.is_ascii());
-        if rest.ends_with("::") && next.is_empty() && (begins || rest == "::") {
+        if rest.ends_with("::") && !rest.ends_with("\\::") && next.is_empty() && (begins || rest == "::") {
             self.literal = Some(column);
         }
     }

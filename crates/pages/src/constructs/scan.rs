@@ -9,7 +9,7 @@ use super::code::{self, Fence};
 use super::formulas::{has_strong_command, is_formula, looks_like_formula};
 use super::statements::{is_statement, raw_components};
 use super::tags::{self, MIN_TAG_BYTES};
-use super::{Construct, ConstructKind, Doubt, Reading, Swallow, braces, entities, info, lines};
+use super::{Construct, ConstructKind, Doubt, Reading, Swallow, braces, entities, info, is_drawn, lines};
 use crate::kind::FileKind;
 use crate::script;
 
@@ -21,6 +21,10 @@ const MAX_FORMULA_BYTES: usize = 4 * 1024;
 
 /// So much is told of a command of a formula, with what it is given.
 const MAX_COMMAND_BYTES: usize = 512;
+/// After so many marks that do not close, none is read.
+const MAX_OPEN_MARKS: usize = 100;
+/// A longer line is not looked at for titles.
+const MAX_TITLES_BYTES: usize = 64 * 1024;
 /// As deep as something that swallows text is looked for in others.
 const MAX_NESTED: usize = 16;
 pub(super) struct Scanned {
@@ -113,6 +117,8 @@ struct Scanner<'a> {
     has_odd_fence: bool,
     /// How many tags could not be read.
     odd_tags: usize,
+    /// How many marks of templates do not close.
+    open_marks: usize,
     /// Once braces do not close, none is looked for: each would cost a walk to the end.
     has_open_brace: bool,
 }
@@ -138,10 +144,14 @@ impl Scanner<'_> {
             // Python-Markdown takes comments out first.
             let shown = line.trim_start().strip_prefix("<!--").and_then(|rest| rest.split_once("-->"));
             let shown = shown.map_or(line, |(_, behind)| behind).trim_start();
-            self.is_list = code::is_list_item(shown) || self.is_list && !self.begins_block;
+            self.is_list = code::is_list_item(shown)
+                || shown.starts_with(": ")
+                || shown.starts_with(":\t")
+                || self.is_list && !self.begins_block;
         }
         self.readings.push((at, self.reading(line)));
         self.formula_block(at, line);
+        self.titles(at, line);
         let ends_block = line.trim_matches(|c: char| c == '>' || c.is_whitespace()).is_empty()
             || line.starts_with('#')
             || is_ruler(line);
@@ -162,6 +172,11 @@ impl Scanner<'_> {
             let fence = fence.filter(|fence| !self.is_cut(at, fence));
             return match fence {
                 fence if is_directive(info) => {
+                    // Without an end it may be all of the rest, once.
+                    if is_drawn(info) && !(fence.is_none() && self.has_odd_fence) {
+                        let content = fence.as_ref().map_or(end..file.len(), |fence| fence.content.clone());
+                        self.push(ConstructKind::Unknown(format!("{info}\n{}", &file[content])), at..end);
+                    }
                     self.has_odd_fence |= fence.is_none();
                     self.closing_fences.extend(fence.map(|fence| fence.content.end));
                     self.directive(at..end, info)
@@ -206,10 +221,17 @@ impl Scanner<'_> {
             Doubt::OddFence(self.fence_lines)
         } else if self.open_elements > 0 && !is_mdx && line.contains('`') {
             Doubt::InHtml
-        } else if line.contains('`') && code::spans(line, false).is_empty() {
+        } else if line.contains('`')
+            && code::fence_info(line).is_none()
+            && code::spans(line, false).is_empty()
+        {
             Doubt::OddSpan(self.block.2)
         } else if !is_mdx && (indent >= 4 || line.starts_with('\t')) {
-            Doubt::Indented { in_list: self.is_list, in_html: self.open_elements > 0 }
+            Doubt::Indented {
+                in_list: self.is_list,
+                in_html: self.open_elements > 0,
+                after_blank: self.begins_block,
+            }
         } else {
             return Reading::Wary;
         };
@@ -355,6 +377,24 @@ impl Scanner<'_> {
         }
     }
 
+    /// What a link is given beside its text, and what stands behind a label, is no text of the page.
+    fn titles(&mut self, at: usize, line: &str) {
+        if at < self.swallowed_end || line.len() > MAX_TITLES_BYTES {
+            return;
+        }
+        let definition =
+            line.trim_start_matches([' ', '\t', '>']).starts_with('[').then(|| line.find("]:")).flatten();
+        if let Some(start) = definition {
+            return self.swallow(at + start..at + line.len(), Swallow::Attribute);
+        }
+        let mut from = 0;
+        while let Some(start) = line[from..].find("](").map(|start| from + start) {
+            let Some(length) = line[start..].find(')') else { return };
+            self.swallow(at + start..at + start + length, Swallow::Attribute);
+            from = start + length;
+        }
+    }
+
     /// A backslash has no meaning in HTML that goes on over empty lines.
     fn escape(&mut self, at: usize) -> usize {
         let next = self.file[at + 1..].chars().next();
@@ -473,13 +513,14 @@ impl Scanner<'_> {
     }
 
     fn brace(&mut self, at: usize) -> usize {
-        if self.has_open_brace {
+        if self.has_open_brace || self.open_marks > MAX_OPEN_MARKS {
             let (kind, end) = (ConstructKind::Unknown("{".to_owned()), at + 1);
             self.push(kind, at..end);
             return end;
         }
         let (kind, end) = braces::read_at(self.file, at, self.kind == Some(FileKind::Mdx));
         let Some(kind) = kind else { return end };
+        self.open_marks += usize::from(!self.file[at..end].ends_with('}'));
         if matches!(kind, ConstructKind::Template(_) | ConstructKind::Component(_)) {
             match braces::first_word(&self.file[at..end]) {
                 word @ ("raw" | "verbatim" | "comment") => {
@@ -498,6 +539,14 @@ impl Scanner<'_> {
                 }
                 _ => {}
             }
+        }
+        // What is filled in may be nothing, and put together what stands around it.
+        let (before, behind) = (&self.file[..at], &self.file[end..]);
+        let is_template = matches!(kind, ConstructKind::Template(_) | ConstructKind::Component(_));
+        let joins = before.ends_with(['<', '!', '\\', '/']) && !before.ends_with("](/")
+            || ["//", "\\", "@", "script"].iter().any(|start| behind.starts_with(start));
+        if is_template && joins {
+            self.push(ConstructKind::Unknown(self.file[at..end].to_owned()), at..end);
         }
         self.has_open_brace |= matches!(kind, ConstructKind::Unknown(_));
         let is_whole = matches!(

@@ -107,12 +107,19 @@ fn unknown(text: &str, at: usize) -> (ConstructKind, usize) {
     (ConstructKind::Unknown(rest[..whole].to_owned()), at + end)
 }
 
-/// Where the first value in quotes ends, if it begins in the tag at hand.
+/// Where a tag ends whose values may hold angle brackets.
 fn quoted_end(tag: &str) -> usize {
-    let tag = &tag[..tag.floor_char_boundary(MIN_TAG_BYTES)];
-    let quote = tag.find(['"', '\'']).filter(|at| tag[..*at].ends_with('=') && !tag[..*at].contains('>'));
-    let end = quote.and_then(|at| tag[at + 1..].find(&tag[at..=at]).map(|length| at + length + 2));
-    end.unwrap_or(0)
+    let near = &tag[..tag.floor_char_boundary(MIN_TAG_BYTES)];
+    let mut quote = None;
+    for (at, c) in near.char_indices() {
+        match (c, quote) {
+            ('"' | '\'', None) if near[..at].trim_end().ends_with('=') => quote = Some(c),
+            (c, Some(open)) if c == open => quote = None,
+            ('>', None) => return at + 1,
+            _ => {}
+        }
+    }
+    if quote.is_some() { near.len() } else { 0 }
 }
 
 fn read_tag(text: &str, at: usize, limit: usize) -> Option<(ConstructKind, usize)> {
@@ -239,7 +246,7 @@ mod tests {
             ("<Card {...x} y={{a: '>'}} />", "component Card ={...x} y={{a: '>'}} | "),
             ("</Tabs.Tab >", "component /Tabs.Tab | "),
             ("<a title=\"a > b\">", "html a title=\"a > b\" | "),
-            ("<a title=\"<b>\">", "Unknown(\"<a title=\\\"<b>\\\"\") | \">"),
+            ("<a title=\"<b>\">", "Unknown(\"<a title=\\\"<b>\\\">\") | \">"),
             ("<a href='&#106;x'>", "html a href=&#106;x | "),
             ("<a href='?a=1&amp;b=2&c=3'>", "html a href=\"?a=1&b=2&c=3\" | "),
             ("<https://a.example/x>.", "Link(\"https://a.example/x\") | ."),

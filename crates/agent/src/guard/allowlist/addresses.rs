@@ -1,6 +1,6 @@
 //! Addresses: what links and images may lead to.
 
-use pages::WordList;
+use pages::{FileKind, WordList};
 
 use super::super::hidden::is_ignorable;
 use super::super::{Rule, url};
@@ -185,8 +185,11 @@ fn names_host(asked: &str, host: &str) -> bool {
     })
 }
 
+/// Endings of other files that are those of hosts as well.
+const FILES: WordList = WordList("zip mov gz tar pdf");
+
 /// Words of a sentence about a host that is not to be used.
-const WARNINGS: WordList =
+pub(in crate::guard) const WARNINGS: WordList =
     WordList("not never no don't dont avoid without remove delete drop stop bad instead unsafe malicious");
 
 /// The host of an address, or of a name that stands for itself.
@@ -196,7 +199,12 @@ fn host_of_word(word: &str) -> Option<String> {
         return url::host(word).filter(|_| !word.contains('@'));
     }
     let name = word.split(['/', '?', '#']).next().unwrap_or_default();
-    (!name.contains(['@', '=', ':'])).then(|| name.to_owned())
+    // A file or a version is no host.
+    let ending = name.rsplit('.').next().unwrap_or_default();
+    let is_file =
+        FileKind::of(name) != FileKind::Other || PROGRAMS.contains(ending) || FILES.contains(ending);
+    let is_number = ending.bytes().all(|byte| byte.is_ascii_digit());
+    (!name.contains(['@', '=', ':']) && !is_file && !is_number).then(|| name.to_owned())
 }
 
 fn refused_link(what: &str) -> Verdict {

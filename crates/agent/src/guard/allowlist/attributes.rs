@@ -114,6 +114,9 @@ pub(super) fn is_words(value: &str) -> bool {
         && !lower.contains("](")
         && !lower.contains("script:")
         && !lower.contains("data:")
+        && !lower.contains("url(")
+        && !lower.contains("%2f%2f")
+        && !lower.contains("@import")
         && !value.contains(['<', '`', '{', '}'])
 }
 
@@ -122,7 +125,7 @@ fn hides(class: &str) -> bool {
     HIDES.iter().any(|part| class.contains(part))
 }
 
-fn is_plain_style(style: &str) -> bool {
+pub(super) fn is_plain_style(style: &str) -> bool {
     style.split(';').filter(|part| !part.trim().is_empty()).all(|part| {
         let Some((name, value)) = part.split_once(':') else { return false };
         let (name, value) = (name.trim().to_ascii_lowercase(), value.trim());

@@ -74,7 +74,28 @@ fn text_prop(judge: &Judge<'_, '_>, name: &str, value: &str) -> Verdict {
     if matches!(name, "href" | "to" | "link") {
         return judge.link(value);
     }
-    if attributes::is_words(value) { Verdict::Passes } else { judge.image(value) }
+    if name == "style" {
+        return match attributes::is_plain_style(value) {
+            true => Verdict::Passes,
+            false => refused("gives a component a style that could hide text or load something"),
+        };
+    }
+    let is_address = ["https://", "http://", "/", "."].iter().any(|start| value.starts_with(start));
+    // Backticks are code in words that a component shows.
+    match attributes::is_words(&value.replace('`', "")) {
+        true if is_private(value) => {
+            refused("gives a component the path of a file that is no part of the docs")
+        }
+        true => Verdict::Passes,
+        false if is_address && !value.contains([' ', ',', '"', '<']) => judge.image(value),
+        false => refused("gives a component an address or code among other words"),
+    }
+}
+
+/// Whether a value may be the path of a file that is hidden, or of the machine's.
+fn is_private(value: &str) -> bool {
+    value.starts_with("/etc/")
+        || value.split('/').any(|part| part.len() > 2 && part.starts_with('.') && value.contains('/'))
 }
 
 /// Whether braces hold a plain string, number or truth that is no code to a component around it.

@@ -178,7 +178,7 @@ fn is_named_like_a_page(path: &str, stem: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     let own = name.split('.').next().unwrap_or_default();
     let is_capital = own.len() > 1
-        && own.chars().any(char::is_alphabetic)
+        && own.chars().any(char::is_uppercase)
         && !own.chars().any(|c| c.is_lowercase() || c.is_ascii_digit());
     let is_known =
         |known: &str| stem.strip_prefix(known).is_some_and(|rest| !rest.starts_with(char::is_alphabetic));

@@ -15,6 +15,8 @@ const FILLED_IN: &[(&str, &[&str])] = &[
     ("eleventy.config.mjs", &["{{", "{%"]),
     ("eleventy.config.cjs", &["{{", "{%"]),
     ("book.toml", &["{{#"]),
+    ("_quarto.yml", &["{{<"]),
+    ("_quarto.yaml", &["{{<"]),
     ("hugo.toml", &["{{<", "{{%"]),
     ("hugo.yaml", &["{{<", "{{%"]),
     ("hugo.yml", &["{{<", "{{%"]),

@@ -90,7 +90,9 @@ impl Vocabulary {
         self.constructs.insert(self.hasher.hash_one((kind, construct.reading, &construct.kind)));
         // Shortcodes and lists of attributes are read warily alone.
         let is_shortcode = matches!(&construct.kind, ConstructKind::Component(element) if element.name.starts_with(['<', '%']));
-        let is_certain = construct.reading == Reading::Standard || kind == FileKind::Mdx || is_shortcode;
+        let is_certain = construct.reading == Reading::Standard
+            || kind == FileKind::Mdx && construct.reading == Reading::Wary
+            || is_shortcode;
         match &construct.kind {
             ConstructKind::Directive { name, arguments } => {
                 self.directives.insert((kind, name.clone()));
