@@ -25,7 +25,7 @@ pub struct Overlay<T: Tree> {
     changed_bytes: usize,
     /// Made when a file is added: most changes add none, and it is every path once more.
     names: Option<Names>,
-    /// Whether it stands for the commit as it is.
+    /// Whether edits are refused: then it shows the commit without any.
     is_frozen: bool,
 }
 

@@ -42,6 +42,11 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         }
         if content.len() >= 4 && content.trim_start_matches('/').is_empty() {
             in_comment = !in_comment;
+            if in_comment {
+                let inside = all[index + 1..].iter().map(|(_, line)| *line);
+                let words: String = inside.take_while(|line| line.trim_end() != content).collect();
+                push(&mut found, ConstructKind::Comment(format!("a block: {}", words.trim())));
+            }
         }
         // What is not there to some readers may be the end of a listing to others.
         has_odd_listing |= PREPROCESSED[1..].iter().any(|mark| content.starts_with(mark));

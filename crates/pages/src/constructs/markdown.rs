@@ -41,6 +41,11 @@ pub(super) fn read(kind: FileKind, text: &str) -> Vec<Construct> {
         let place = scanned.in_file(at + offset);
         let reading = scanned.reading_at(place);
         found.extend(prose::read_line(content, place).map(|one| Construct { reading, ..one }));
+        // MyST shows nothing of such a line.
+        if content.starts_with("% ") {
+            let kind = ConstructKind::Comment(content.trim().to_owned());
+            found.push(Construct { kind, span: place..place + content.trim_end().len(), reading });
+        }
         found.extend(bare_addresses(content).map(|address| {
             let kind = ConstructKind::Link(address.to_owned());
             Construct { kind, span: place..place + content.trim_end().len(), reading }
