@@ -20,7 +20,14 @@ fn main() -> io::Result<()> {
         let edits: BTreeMap<_, _> =
             files("edits").into_iter().map(|(path, value)| (path, text(&value))).collect();
         let asked = Prompt::instruction(case["asked"].as_str().unwrap_or_default()).instructions();
-        let change = Change { base: &base, edits: &edits, asked: &asked, title: "", summary: "" };
+        let change = Change {
+            base: &base,
+            vocabulary: &agent::Vocabulary::default(),
+            edits: &edits,
+            asked: &asked,
+            title: "",
+            summary: "",
+        };
         let refusals = judge(&change, &Policy::default()).into_iter().map(|refusal| {
             json!({ "path": refusal.path, "line": refusal.line, "message": refusal.message, "fatal": refusal.fatal })
         });

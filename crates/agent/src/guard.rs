@@ -21,6 +21,7 @@ use std::fmt;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use pages::Tree;
 
+pub use allowlist::Vocabulary;
 pub use plain::{plain_body, plain_quotation, plain_title};
 
 use crate::Instructions;
@@ -36,6 +37,8 @@ pub struct Change<'a> {
     pub base: &'a dyn Tree,
     /// The changed files: their new bytes, or `None` for a deleted one.
     pub edits: &'a BTreeMap<String, Option<Vec<u8>>>,
+    /// What the docs of the base use already.
+    pub vocabulary: &'a Vocabulary,
     /// What people asked for in their own words: the instructions of the prompt and the follow-ups.
     pub asked: &'a Instructions,
     pub title: &'a str,

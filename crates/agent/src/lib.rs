@@ -32,7 +32,8 @@ use serde_json::{Map, Value};
 
 pub use edit::{Edited, Missed, Near, Rung, edit};
 pub use guard::{
-    Allow, Change, Objection, Policy, Rule, judge, plain_body, plain_quotation, plain_title, refusal_of_path,
+    Allow, Change, Objection, Policy, Rule, Vocabulary, judge, plain_body, plain_quotation, plain_title,
+    refusal_of_path,
 };
 pub use limits::Limits;
 pub use offline::Offline;

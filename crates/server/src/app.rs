@@ -34,7 +34,7 @@ use crate::refused_files::{self, RefusedFile};
 use crate::settings::{Limits, Proxies, Settings, USUAL_URL};
 use crate::sign_in_limit::SignInLimit;
 use crate::streams::Streams;
-use crate::worker::{Delays, Grounds};
+use crate::worker::{Delays, Grounds, Vocabularies};
 
 /// How often, and how long each time, a command waits for another one.
 const ANOTHER_COMMAND: u32 = 60;
@@ -79,6 +79,7 @@ pub struct Parts {
     pub(crate) home: Home,
     pub hosts: Hosts,
     pub(crate) grounds: Arc<Grounds>,
+    pub(crate) vocabularies: Arc<Vocabularies>,
     pub(crate) delays: Arc<Delays>,
     pub(crate) readiness: Arc<Readiness>,
     /// Notes of the last use of a key that may be under way.
@@ -169,6 +170,7 @@ impl App {
         hosts.recover(&store.projects(None).await?).await;
         Ok(Self(Arc::new(Parts {
             grounds: Arc::default(),
+            vocabularies: Arc::default(),
             delays: Arc::default(),
             readiness: Arc::default(),
             touches: Arc::new(Semaphore::new(MAX_TOUCHES)),

@@ -14,6 +14,7 @@ mod run;
 mod said;
 mod sweep;
 mod tree;
+mod vocabularies;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -30,6 +31,7 @@ use crate::directory;
 pub(crate) use grounds::Grounds;
 pub use guard::parse_allow_path;
 pub(crate) use later::Delays;
+pub(crate) use vocabularies::Vocabularies;
 
 /// How often to look for work that nobody rang the bell for, such as a lease that ran out.
 const LOOK: Duration = Duration::from_secs(1);

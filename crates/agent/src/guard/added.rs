@@ -191,8 +191,14 @@ mod tests {
             ("a.md".to_owned(), Some(b"two\nnew\n  three\n".to_vec())),
             ("b.md".to_owned(), None),
         ]);
-        let change =
-            Change { base: &base, edits: &edits, asked: &Instructions::default(), title: "", summary: "" };
+        let change = Change {
+            base: &base,
+            vocabulary: &crate::Vocabulary::default(),
+            edits: &edits,
+            asked: &Instructions::default(),
+            title: "",
+            summary: "",
+        };
         let added = Added::of(&change);
         let (_, text) = added.files().next().unwrap();
         assert_eq!(text.lines, [(2, 4..8)]);
@@ -205,7 +211,9 @@ mod tests {
         let edits = ["a.md", "b.tf", "c.md"].map(|path| (path.to_owned(), text.clone()));
         let edits = BTreeMap::from(edits);
         let asked = &Instructions::default();
-        let added = Added::of(&Change { base: &base, edits: &edits, asked, title: "", summary: "" });
+        let vocabulary = &crate::Vocabulary::default();
+        let added =
+            Added::of(&Change { base: &base, vocabulary, edits: &edits, asked, title: "", summary: "" });
         let new: Vec<_> = added.newly_shown().skip(2).map(|(_, new)| new).collect();
         let texts: Vec<_> = new.iter().map(|new| new.text.as_str()).collect();
         assert_eq!(texts, ["two\nnew\n", "one\n three\nnew\n", "two\nnew\n"]);

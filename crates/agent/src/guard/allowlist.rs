@@ -26,7 +26,8 @@ use super::{Change, Finding, Policy, Rule};
 pub(super) use addresses::WARNINGS;
 pub(super) use files::refusal_of_path;
 use site::Site;
-use vocabulary::Vocabulary;
+use vocabulary::InUse;
+pub use vocabulary::Vocabulary;
 
 /// So many refusals of one file are reported; nobody reads more.
 const MAX_REFUSALS: usize = 20;
@@ -53,12 +54,7 @@ pub(super) fn judge<'a>(
     added: &Added<'a>,
     found: &mut Vec<Finding<'a>>,
 ) {
-    let judge = Judge {
-        change,
-        asked: change.asked.as_str().to_lowercase(),
-        vocabulary: OnceCell::new(),
-        site: OnceCell::new(),
-    };
+    let judge = Judge { change, asked: change.asked.as_str().to_lowercase(), site: OnceCell::new() };
     files::judge(change, policy, found);
     let (mut before, mut after) = (Vec::new(), Vec::new());
     for (path, bytes) in change.edits {
@@ -210,7 +206,6 @@ struct Judge<'j, 'a> {
     change: &'j Change<'a>,
     /// The instructions, in small letters.
     asked: String,
-    vocabulary: OnceCell<Option<Vocabulary>>,
     site: OnceCell<Option<Site>>,
 }
 
@@ -250,8 +245,8 @@ impl Judge<'_, '_> {
     }
 
     /// What the docs use already; `None` when they cannot be read.
-    fn vocabulary(&self) -> Option<&Vocabulary> {
-        self.vocabulary.get_or_init(|| Vocabulary::of(self.change.base)).as_ref()
+    fn vocabulary(&self) -> Option<&InUse> {
+        self.change.vocabulary.of(self.change.base)
     }
 
     /// The pages of the site after the change; `None` when they cannot be listed.
@@ -376,7 +371,7 @@ impl Judge<'_, '_> {
             return refused("adds code that runs when the docs are built or read; use a plain code block");
         }
         // In MDX all words behind the language are a title.
-        let is_known = |docs: &Vocabulary| {
+        let is_known = |docs: &InUse| {
             (kind == FileKind::Mdx || words.iter().all(|word| docs.has_info(word)))
                 && docs.has_language(language)
         };

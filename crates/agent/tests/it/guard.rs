@@ -44,7 +44,14 @@ impl Case<'_> {
         let edits: BTreeMap<_, _> = edits.collect();
         let Self { title, summary, .. } = *self;
         let asked = &Prompt::instruction(self.asked).instructions();
-        let change = Change { base: &base, edits: &edits, asked, title, summary };
+        let change = Change {
+            base: &base,
+            vocabulary: &agent::Vocabulary::default(),
+            edits: &edits,
+            asked,
+            title,
+            summary,
+        };
         let allow = Allow::parse(self.allow.iter().copied()).unwrap();
         let policy = Policy { allow, docs_path: None, secrets: self.secrets };
         let told = judge(&change, &policy).into_iter().map(|objection| {

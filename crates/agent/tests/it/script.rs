@@ -156,7 +156,14 @@ impl Progress for Kept {
 impl Kept {
     fn judge(&self, edits: &Edits, Report { title, summary, .. }: &Report) -> Vec<Objection> {
         let asked = &self.prompt.instructions();
-        let change = Change { base: &self.base, edits: &edits.0, asked, title, summary };
+        let change = Change {
+            base: &self.base,
+            vocabulary: &agent::Vocabulary::default(),
+            edits: &edits.0,
+            asked,
+            title,
+            summary,
+        };
         judge(&change, &Policy { secrets: self.secrets, ..Policy::default() })
     }
 }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use agent::{Allow, Change, Instructions, Objection, Policy, Report, Rule};
 use pages::{Edits, Files, Overlay};
-use store::Project;
+use store::{Project, ProjectId};
 
 use super::edit::Made;
 use super::outcome::Stop;
 use super::tree::Committed;
+use super::vocabularies::Vocabularies;
 use crate::app::App;
 use crate::hosts::HostKey;
 use crate::models::Models;
@@ -20,13 +21,22 @@ pub(super) struct Law {
     docs_path: Option<String>,
     models: Arc<Models>,
     host_key: Option<HostKey>,
+    project: ProjectId,
+    vocabularies: Arc<Vocabularies>,
 }
 
 impl Law {
     pub(super) fn new(app: &App, project: &Project, host_key: Option<HostKey>) -> Self {
         // They were read when they were set; if that cannot be done again, nothing more is allowed.
         let allow = Allow::parse(project.allow_paths.iter().map(String::as_str)).unwrap_or_default();
-        Self { allow, docs_path: project.docs_path.clone(), models: app.models.clone(), host_key }
+        Self {
+            allow,
+            docs_path: project.docs_path.clone(),
+            models: app.models.clone(),
+            host_key,
+            project: project.id.clone(),
+            vocabularies: app.vocabularies.clone(),
+        }
     }
 
     /// None of them may be in what leaves.
@@ -48,7 +58,9 @@ pub(super) fn objections(
     let summary = summary.collect::<Vec<_>>().join("\n");
     // As it will be published: what is taken out of a title is no reason to refuse it.
     let title = agent::plain_title(&report.title);
-    let change = Change { base, edits: &edits.0, asked, title: &title, summary: &summary };
+    let vocabulary = law.vocabularies.of(&law.project, base.id());
+    let change =
+        Change { base, vocabulary: &vocabulary, edits: &edits.0, asked, title: &title, summary: &summary };
     agent::judge(
         &change,
         &Policy { allow: law.allow.clone(), docs_path: law.docs_path.as_deref(), secrets: &law.secrets() },

@@ -2,10 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
+use std::sync::OnceLock;
 
 use pages::{
-    Attribute, AttributeValue, Construct, ConstructKind, Element, FileKind, Kind, MAX_TEXT_BYTES, Reading,
-    Shape, Tree, constructs, split_info,
+    Attribute, AttributeValue, Construct, ConstructKind, Element, FileKind, FilesError, Kind, MAX_TEXT_BYTES,
+    Reading, Shape, Tree, constructs, split_info,
 };
 
 use super::super::MAX_TREE_BYTES;
@@ -15,8 +16,30 @@ use super::super::url;
 const FOREIGN: &[&str] =
     &["node_modules", "bower_components", "vendor", "third_party", "third-party", "site-packages"];
 
-pub(super) struct Vocabulary {
+/// What the docs of one tree use already, once it was needed.
+#[derive(Default)]
+pub struct Vocabulary(OnceLock<Option<InUse>>);
+
+impl Vocabulary {
+    /// `None` when the docs cannot be read.
+    pub(super) fn of(&self, base: &dyn Tree) -> Option<&InUse> {
+        self.0.get_or_init(|| InUse::of(base)).as_ref()
+    }
+
+    /// Whether something could not be read, so that another attempt may learn more.
+    pub fn is_partial(&self) -> bool {
+        self.0.get().is_some_and(|docs| docs.as_ref().is_none_or(|docs| docs.is_partial))
+    }
+
+    /// How many things were learned so far.
+    pub fn size(&self) -> usize {
+        self.0.get().and_then(Option::as_ref).map_or(0, |docs| docs.constructs.len() + docs.prop_values.len())
+    }
+}
+
+pub(super) struct InUse {
     hasher: RandomState,
+    is_partial: bool,
     /// Every construct that is there, by its hash.
     constructs: HashSet<u64>,
     hosts: HashSet<String>,
@@ -44,11 +67,12 @@ pub(super) struct Vocabulary {
     include_roots: HashSet<String>,
 }
 
-impl Vocabulary {
+impl InUse {
     /// `None` when the tree cannot be listed.
     pub(super) fn of(base: &dyn Tree) -> Option<Self> {
         let mut docs = Self {
             hasher: RandomState::new(),
+            is_partial: false,
             constructs: HashSet::new(),
             hosts: HashSet::new(),
             linked: HashSet::new(),
@@ -77,7 +101,13 @@ impl Vocabulary {
                 continue;
             }
             // What cannot be read is not known, and what is not known is refused.
-            let Ok(bytes) = base.read(&entry.path, MAX_TEXT_BYTES.min(left)) else { continue };
+            let bytes = match base.read(&entry.path, MAX_TEXT_BYTES.min(left)) {
+                Ok(bytes) => bytes,
+                Err(error) => {
+                    docs.is_partial |= matches!(error, FilesError::Tree(_));
+                    continue;
+                }
+            };
             left -= bytes.len();
             let Ok(text) = std::str::from_utf8(&bytes) else { continue };
             constructs(kind, text).iter().for_each(|construct| docs.learn(kind, construct));

@@ -61,7 +61,14 @@ impl FileCase {
             self.edits.iter().map(|(path, text)| (path.clone(), text.clone().map(String::into_bytes)));
         let edits: BTreeMap<_, _> = edits.collect();
         let asked = Prompt::instruction(self.asked.as_str()).instructions();
-        let change = Change { base: &base, edits: &edits, asked: &asked, title: "", summary: "" };
+        let change = Change {
+            base: &base,
+            vocabulary: &agent::Vocabulary::default(),
+            edits: &edits,
+            asked: &asked,
+            title: "",
+            summary: "",
+        };
         let all = judge(&change, &Policy::default());
         all.into_iter().filter(|objection| objection.fatal).map(|objection| objection.message).collect()
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use agent::{Change, Policy, Prompt, judge};
+use agent::{Change, Policy, Prompt, Vocabulary, judge};
 use pages::{Entry, FilesError, Kind, Tree};
 
 /// A tree with one page, of which something cannot be done.
@@ -30,9 +30,13 @@ impl Tree for Broken {
 }
 
 fn is_refused(base: &Broken, new: &[u8]) -> bool {
+    is_refused_by(&Vocabulary::default(), base, new)
+}
+
+fn is_refused_by(vocabulary: &Vocabulary, base: &Broken, new: &[u8]) -> bool {
     let edits = BTreeMap::from([("docs/a.mdx".to_owned(), Some(new.to_vec()))]);
     let asked = &Prompt::instruction("Correct it").instructions();
-    let change = Change { base, edits: &edits, asked, title: "", summary: "" };
+    let change = Change { base, vocabulary, edits: &edits, asked, title: "", summary: "" };
     judge(&change, &Policy::default()).iter().any(|objection| objection.fatal)
 }
 
@@ -49,4 +53,18 @@ fn what_cannot_be_read_is_refused() {
     assert!(is_refused(&Broken { cannot_read: true, ..base() }, b"# A\n"), "a page that cannot be read");
     assert!(is_refused(&Broken { cannot_list: true, ..base() }, same), "a list that fails");
     assert!(!is_refused(&Broken { cannot_list: true, ..base() }, b"# A\n\nText.\n"), "prose needs no list");
+}
+
+#[test]
+fn what_was_learned_is_kept_unless_something_was_unreadable() {
+    let page = b"# A\n\n<Card title=\"x\" />\n";
+    let more = b"# A\n\n<Card title=\"x\" />\n\n<Card title=\"y\" />\n";
+    let base = |cannot_list| Broken { old: page.to_vec(), cannot_list, ..Broken::default() };
+    let vocabulary = Vocabulary::default();
+    assert!(!is_refused_by(&vocabulary, &base(false), more));
+    assert!(!vocabulary.is_partial() && vocabulary.size() > 0);
+    assert!(!is_refused_by(&vocabulary, &base(true), more), "the pages were not read again");
+    let vocabulary = Vocabulary::default();
+    assert!(is_refused_by(&vocabulary, &base(true), more));
+    assert!(vocabulary.is_partial());
 }

@@ -36,7 +36,7 @@ proptest! {
     fn bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let base = MemoryTree::default();
         let edits = BTreeMap::from([("a.md".to_owned(), Some(bytes))]);
-        judge(&Change { base: &base, edits: &edits, asked: &Instructions::default(), title: "", summary: "" }, &Policy::default());
+        judge(&Change { base: &base, vocabulary: &agent::Vocabulary::default(), edits: &edits, asked: &Instructions::default(), title: "", summary: "" }, &Policy::default());
     }
 }
 
@@ -159,6 +159,7 @@ fn time_is_linear_in_pages() {
             let edits = new.map(|(path, text)| (path, Some(text.into_bytes()))).collect();
             let change = Change {
                 base: &base,
+                vocabulary: &agent::Vocabulary::default(),
                 edits: &edits,
                 asked: &Instructions::default(),
                 title: "",
@@ -196,6 +197,7 @@ fn objections_to_real_docs() {
                     BTreeMap::from([(format!("docs/{}", entry.file_name().unwrap().display()), Some(text))]);
                 let change = Change {
                     base: &base,
+                    vocabulary: &agent::Vocabulary::default(),
                     edits: &edits,
                     asked: &Instructions::default(),
                     title: "",
