@@ -31,7 +31,7 @@ use crate::kind::FileKind;
 /// A longer line of reStructuredText or AsciiDoc is not read.
 const MAX_LINE_BYTES: usize = 8 * 1024;
 
-pub use info::split_info;
+pub use info::{is_shown_as_it_is, split_info};
 
 /// Parts of names of directives whose content is drawn or run.
 const DRAWN: WordList = WordList(

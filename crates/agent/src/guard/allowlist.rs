@@ -18,7 +18,7 @@ use std::collections::HashMap;
 
 use pages::{
     Construct, ConstructKind, Doubt, FileKind, FilesError, MAX_TEXT_BYTES, Reading, WordList, constructs,
-    split_info,
+    is_shown_as_it_is, split_info,
 };
 
 use super::added::{Added, Place, Text};
@@ -32,12 +32,13 @@ pub use vocabulary::Vocabulary;
 /// So many refusals of one file are reported; nobody reads more.
 const MAX_REFUSALS: usize = 20;
 /// Words of a code block that have it run.
-const RUNS: WordList = WordList("live exec eval run interactive sandpack codapi noinline cell");
+const RUNS: WordList =
+    WordList("live exec eval run interactive sandpack codapi noinline cell reference pyodide session");
 
 /// Parts of names of languages that are drawn or run.
 const DRAWN: WordList = WordList(
     "mermaid uml d2 dot graphviz vega kroki wavedrom diagram chart math draw svgbob ditaa nomnoml pikchr tikz \
-     structurizr bytefield erd diag embed iframe -vue live player video",
+     structurizr bytefield erd diag embed iframe -vue live player video pyodide",
 );
 
 /// What an added construct is to the guard.
@@ -365,7 +366,10 @@ impl Judge<'_, '_> {
         let (language, words) = split_info(info);
         let runs = |word: &String| {
             word.contains("{=")
-                || RUNS.iter().any(|run| word.trim_matches(['{', '}', '.']).eq_ignore_ascii_case(run))
+                || word
+                    .split('=')
+                    .next()
+                    .is_some_and(|name| RUNS.contains(&name.trim_matches(['{', '}', '.']).to_lowercase()))
         };
         if words.iter().any(runs) {
             return refused("adds code that runs when the docs are built or read; use a plain code block");
@@ -377,7 +381,7 @@ impl Judge<'_, '_> {
         };
         let is_drawn = DRAWN.iter().any(|drawn| language.to_lowercase().contains(drawn));
         let is_used = || self.vocabulary().is_some_and(is_known) && (!is_drawn || is_quiet(text));
-        if text.is_empty() || is_used() {
+        if text.is_empty() && is_shown_as_it_is(info) || is_used() {
             return Verdict::Passes;
         }
         refused(

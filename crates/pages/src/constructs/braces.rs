@@ -60,6 +60,37 @@ pub(super) fn read_at(text: &str, at: usize, is_mdx: bool) -> (Option<ConstructK
     (Some(kind), end)
 }
 
+/// What stands around a mark of a template, with it, if that becomes something else by what the mark leaves. It may
+/// leave nothing: `<{{ a }}script>`.
+pub(super) fn joined(text: &str, at: usize, end: usize) -> Option<String> {
+    let mark = &text[at..end];
+    let is_mark = ["{{", "{%", "{!", "{#"].iter().any(|open| mark.starts_with(open));
+    let (before, behind) = (&text[..at], &text[end..]);
+    let last = before.chars().next_back().filter(|c| !c.is_whitespace());
+    let next = behind.chars().next().filter(|c| !c.is_whitespace());
+    let leaves_nothing = mark.starts_with("{#") && mark.ends_with("#}") || first_word(mark) == "comment";
+    let is_split = last.zip(next).is_some_and(|pair| match pair {
+        ('/', '/' | '\\') | (']', '(' | '[' | ':') => true,
+        (last, '<') => (last.is_alphanumeric() || last == '-') && !behind.starts_with("</"),
+        (last, next) => last.is_alphanumeric() && next.is_alphanumeric(),
+    });
+    let begins_address = ["](", "](<", "=\"", "='", "]: "].iter().any(|start| before.ends_with(start))
+        && !behind.starts_with(['/', ')', '>', '"', '\'', '#', '?', '{', ' ', '\n']);
+    let joins = leaves_nothing && (last.is_some() || next.is_some())
+        || last.is_some_and(|last| "<!\\/".contains(last)) && !before.ends_with("](/")
+        || ["//", "\\", "@", "script"].iter().any(|start| behind.starts_with(start))
+        || is_split
+        || begins_address;
+    (is_mark && joins).then(|| {
+        let start = before[before.floor_char_boundary(before.len().saturating_sub(MAX_WORD))..]
+            .rsplit(char::is_whitespace)
+            .next()
+            .unwrap_or_default();
+        let rest = behind[..behind.floor_char_boundary(MAX_WORD)].split(char::is_whitespace).next();
+        format!("{start}{mark}{}", rest.unwrap_or_default())
+    })
+}
+
 /// The first word of a mark such as `{% raw %}`.
 pub(super) fn first_word(mark: &str) -> &str {
     mark.trim_matches(['{', '}', '%', '-', ' ']).split_whitespace().next().unwrap_or_default()

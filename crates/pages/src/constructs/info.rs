@@ -22,7 +22,7 @@ const LANGUAGES: WordList = WordList(
 
 /// Whether code is of a language of programs or plain data, with nothing but how it looks said of it. What is written
 /// in another language may be drawn, and what has another word may run.
-pub(super) fn is_shown_as_it_is(info: &str) -> bool {
+pub fn is_shown_as_it_is(info: &str) -> bool {
     let (language, rest) = split_info(info);
     (language.is_empty() || LANGUAGES.contains(&language.to_ascii_lowercase()))
         && rest.iter().all(|word| {
@@ -49,23 +49,29 @@ fn is_error_code(word: &str) -> bool {
         .is_some_and(|code| code.len() == 4 && code.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The language of a code block, and the words behind it with what they are given left out: `title=""`, `{0}`.
+/// The language of a code block, and the words behind it. What is given to those about looks is left out: `title=""`,
+/// `{0}`.
 pub fn split_info(info: &str) -> (&str, Vec<String>) {
     let end = info.find([' ', '\t', '{', ',', ':', '=', '[']).unwrap_or(info.len());
     let (language, rest) = info.split_at(end);
     let (mut words, mut word, mut quote, mut braces) = (Vec::new(), String::new(), None, 0_usize);
+    let is_look = |word: &str| {
+        word.split('=')
+            .next()
+            .is_none_or(|name| name.is_empty() || LOOKS.contains(&name.to_ascii_lowercase()))
+    };
+    let mut is_kept = false;
     for c in rest.chars() {
         match (c, quote) {
             ('"' | '\'', None) => {
-                quote = Some(c);
+                (quote, is_kept) = (Some(c), !is_look(&word));
                 word.push('"');
             }
-            (c, Some(open)) => {
-                if c == open {
-                    quote = None;
-                    word.push('"');
-                }
+            (c, Some(open)) if c == open => {
+                quote = None;
+                word.push('"');
             }
+            (c, Some(_)) => word.extend(is_kept.then_some(c)),
             ('{', None) => {
                 braces += 1;
                 word.push('{');
@@ -91,7 +97,7 @@ pub fn split_info(info: &str) -> (&str, Vec<String>) {
 
 /// Words that say how code looks.
 const LOOKS: WordList = WordList(
-    "title showlinenumbers linenums hl_lines lines highlight wrap copy icon filename file name :line-numbers \
+    "title showlinenumbers linenums hl_lines lines highlight wrap copy icon filename name :line-numbers \
      :no-line-numbers nocopy startline showlinenumber expandable theme focus caption ignore no_run \
      should_panic compile_fail noplayground does_not_compile panics edition2 editable norun twoslash",
 );

@@ -272,11 +272,14 @@ pub(super) fn html(text: &str, span: Range<usize>) -> Vec<Construct> {
 
 /// What preprocessors take in wherever it stands, code included.
 fn includes(text: &str) -> Vec<Construct> {
-    let (mut found, mut is_raw) = (Vec::new(), false);
+    let (mut found, mut is_raw, mut is_list) = (Vec::new(), false, false);
     for (at, line) in lines(text, 0) {
+        // Between two lines of the mark alone every line names a file.
+        let is_mark = matches!(line.trim().trim_start_matches(';'), "--8<--" | "-8<-");
+        is_list ^= is_mark;
         let marks = |words: [&str; 2]| words.iter().any(|word| line.contains(&format!("{{% {word} %}}")));
         is_raw = (is_raw || marks(["raw", "verbatim"])) && !marks(["endraw", "endverbatim"]);
-        if line.contains("--8<--") || line.contains("-8<-") {
+        if line.contains("--8<--") || line.contains("-8<-") || is_list && !line.trim().is_empty() {
             let kind = ConstructKind::Include(line.trim().to_owned());
             found.push(Construct::standard(kind, at..at + line.trim_end().len()));
         }

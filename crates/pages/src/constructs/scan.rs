@@ -99,8 +99,8 @@ struct Scanner<'a> {
     is_raw: bool,
     /// Where marks of templates are that are not filled in for that.
     raw_marks: HashSet<usize>,
-    /// The depth of the element that does so.
-    raw_element: Option<usize>,
+    /// The name of the element that does so.
+    raw_element: Option<String>,
     /// Components that the page makes of an element whose content is no text.
     raw_components: HashSet<String>,
     /// Where the fences end whose content is read as a page.
@@ -143,7 +143,10 @@ impl Scanner<'_> {
         if !line.trim().is_empty() && indent < 4 && !line.starts_with('\t') {
             // Python-Markdown takes comments out first.
             let shown = line.trim_start().strip_prefix("<!--").and_then(|rest| rest.split_once("-->"));
-            let shown = shown.map_or(line, |(_, behind)| behind).trim_start();
+            // And what stands below a quotation, without an empty line between, is in it.
+            let shown = shown
+                .map_or(line, |(_, behind)| behind)
+                .trim_start_matches(|c: char| c == '>' || c.is_whitespace());
             self.is_list = code::is_list_item(shown)
                 || shown.starts_with(": ")
                 || shown.starts_with(":\t")
@@ -390,7 +393,9 @@ impl Scanner<'_> {
         let mut from = 0;
         while let Some(start) = line[from..].find("](").map(|start| from + start) {
             let Some(length) = line[start..].find(')') else { return };
-            self.swallow(at + start..at + start + length, Swallow::Attribute);
+            // The description of an image is one, too.
+            let first = line[from..start].rfind("![").map_or(start, |image| from + image);
+            self.swallow(at + first..at + start + length, Swallow::Attribute);
             from = start + length;
         }
     }
@@ -502,13 +507,16 @@ impl Scanner<'_> {
             matches!(element.name.as_str(), "br" | "hr" | "img" | "input" | "wbr" | "col" | "source");
         if element.is_closing {
             self.open_elements = self.open_elements.saturating_sub(1);
-            self.raw_element = self.raw_element.filter(|depth| self.open_elements >= *depth);
+            // The first of its name: others may not close what they seem to.
+            self.raw_element.take_if(|name| *name == element.name);
         } else if !is_void && !tag.ends_with("/>") {
             self.open_elements += 1;
             let is_raw = begins_line
                 && element.attributes.iter().any(|attribute| attribute.name == "v-pre")
                 && self.file[end..].contains(&format!("</{}>", element.name));
-            self.raw_element = self.raw_element.or(is_raw.then_some(self.open_elements));
+            if is_raw && self.raw_element.is_none() {
+                self.raw_element = Some(element.name.clone());
+            }
         }
     }
 
@@ -520,6 +528,9 @@ impl Scanner<'_> {
         }
         let (kind, end) = braces::read_at(self.file, at, self.kind == Some(FileKind::Mdx));
         let Some(kind) = kind else { return end };
+        if let Some(token) = braces::joined(self.file, at, end) {
+            self.push(ConstructKind::Unknown(token), at..end);
+        }
         self.open_marks += usize::from(!self.file[at..end].ends_with('}'));
         if matches!(kind, ConstructKind::Template(_) | ConstructKind::Component(_)) {
             match braces::first_word(&self.file[at..end]) {
@@ -539,14 +550,6 @@ impl Scanner<'_> {
                 }
                 _ => {}
             }
-        }
-        // What is filled in may be nothing, and put together what stands around it.
-        let (before, behind) = (&self.file[..at], &self.file[end..]);
-        let is_template = matches!(kind, ConstructKind::Template(_) | ConstructKind::Component(_));
-        let joins = before.ends_with(['<', '!', '\\', '/']) && !before.ends_with("](/")
-            || ["//", "\\", "@", "script"].iter().any(|start| behind.starts_with(start));
-        if is_template && joins {
-            self.push(ConstructKind::Unknown(self.file[at..end].to_owned()), at..end);
         }
         self.has_open_brace |= matches!(kind, ConstructKind::Unknown(_));
         let is_whole = matches!(

@@ -80,6 +80,11 @@ fn text_prop(judge: &Judge<'_, '_>, name: &str, value: &str) -> Verdict {
             false => refused("gives a component a style that could hide text or load something"),
         };
     }
+    // Browsers take a backslash in an address for a slash.
+    let slashed = value.replace('\\', "/");
+    if slashed != value && (slashed.contains("//") || slashed.starts_with('/')) {
+        return judge.image(value);
+    }
     let is_address = ["https://", "http://", "/", "."].iter().any(|start| value.starts_with(start));
     // Backticks are code in words that a component shows.
     match attributes::is_words(&value.replace('`', "")) {
