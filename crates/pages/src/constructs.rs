@@ -32,6 +32,7 @@ use crate::kind::FileKind;
 const MAX_LINE_BYTES: usize = 8 * 1024;
 
 pub use info::{is_shown_as_it_is, split_info};
+pub use statements::is_statement;
 
 /// Parts of names of directives whose content is drawn or run.
 const DRAWN: WordList = WordList(
@@ -90,7 +91,7 @@ pub enum Doubt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Swallow {
     Comment,
-    /// One that is text to MDX.
+    /// One that is text to some.
     EscapedComment,
     Formula,
     Braces,

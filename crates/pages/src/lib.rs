@@ -43,8 +43,8 @@ mod word_list;
 pub use anchors::Heading;
 pub use check::{Finding, FindingKind, check, made_worse, worse};
 pub use constructs::{
-    Attribute, Construct, ConstructKind, Doubt, Element, Entry as DataEntry, Reading, Shape,
-    Value as AttributeValue, constructs, is_shown_as_it_is, split_info,
+    Attribute, Construct, ConstructKind, Doubt, Element, Entry as DataEntry, Reading, Shape, Swallow,
+    Value as AttributeValue, constructs, is_shown_as_it_is, is_statement, split_info,
 };
 pub use destination::is_external;
 pub use diff::unified_diff;

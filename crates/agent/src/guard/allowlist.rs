@@ -371,7 +371,7 @@ impl Judge<'_, '_> {
                     .next()
                     .is_some_and(|name| RUNS.contains(&name.trim_matches(['{', '}', '.']).to_lowercase()))
         };
-        if words.iter().any(runs) {
+        if RUNS.contains(&language.to_lowercase()) || words.iter().any(runs) {
             return refused("adds code that runs when the docs are built or read; use a plain code block");
         }
         // In MDX all words behind the language are a title.

@@ -71,6 +71,8 @@ struct Line {
     range: Range<usize>,
     pipes: bool,
     brackets: bool,
+    /// `import A from "b"`: code to MDX, whatever the page is called.
+    is_statement: bool,
 }
 
 impl Line {
@@ -78,7 +80,12 @@ impl Line {
         let start = text[..place.start].rfind('\n').map_or(0, |at| at + 1);
         let end = text[place.end..].find('\n').map_or(text.len(), |at| place.end + at);
         let line = &text[start..end];
-        Self { range: start..end, pipes: line.contains('|'), brackets: line.contains(['[', ']']) }
+        Self {
+            range: start..end,
+            pipes: line.contains('|'),
+            brackets: line.contains(['[', ']']),
+            is_statement: pages::is_statement(line) && line.contains(['"', '\'']),
+        }
     }
 
     /// Whether `new` can stand at a place of this line and be read as text there.
@@ -87,7 +94,7 @@ impl Line {
         let is_mark = new.trim_start().starts_with(['#', '>', '-', '+', '*', '=', '~', '|', '`']);
         let in_table = self.pipes && new.contains('|');
         let in_link = self.brackets && new.contains(['[', ']']);
-        !(in_table || in_link || (is_mark && heads_it()))
+        !(in_table || in_link || self.is_statement || (is_mark && heads_it()))
     }
 }
 

@@ -24,6 +24,17 @@ npm i acme
 ";
 
 #[tokio::test]
+async fn statements_of_mdx_stay_in_pages_of_every_name() {
+    let page = "import { useState } from 'react';\n\nWe use react.\n";
+    let edited = edit(&[("a.md", page)], "Replace \"react\" with \"preact\"").await;
+    assert_snapshot!(edited.lines(), @"
+    a.md
+    -We use react.
+    +We use preact.
+    ");
+}
+
+#[tokio::test]
 async fn only_prose_and_front_matter_values_change() {
     let edited = edit(&[("install.md", INSTALL)], "Replace \"npm\" with \"pnpm\"").await;
     assert_snapshot!(edited.lines(), @r#"

@@ -1,5 +1,8 @@
 //! Finds the code that every renderer takes for code. The rest of what looks like code is text to some.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
 /// A fence that is certain: all of it, and what its first line says.
@@ -51,6 +54,9 @@ impl<'a> Opening<'a> {
     /// Whether quotes, or one mark of a list that is one to all, are what stands before the marks.
     fn is_certain(&self) -> bool {
         let content = self.prefix.trim_start_matches([' ', '>']);
+        if content.trim().is_empty() && !self.prefix.contains('>') {
+            return true;
+        }
         let digits = content.chars().take_while(char::is_ascii_digit).count();
         skip_list_mark(content).is_empty() && !content.contains('\t') && digits < 10
     }
@@ -61,7 +67,12 @@ impl<'a> Opening<'a> {
         if self.prefix.contains('>') {
             return quotes(line) >= quotes(self.prefix);
         }
-        line.trim().is_empty() || indent(line) >= self.prefix.chars().count()
+        // A tab is as wide as what stands before it makes it.
+        let is_as_deep = match self.prefix.contains('\t') {
+            true => line.starts_with(self.prefix),
+            false => indent(line) >= self.prefix.chars().count(),
+        };
+        line.trim().is_empty() || is_as_deep
     }
 
     /// Whether some renderer ends the code at a line that is not its end to all.
@@ -75,6 +86,7 @@ impl<'a> Opening<'a> {
         let line = line.trim_end();
         let same_depth = match self.prefix.contains('>') {
             true => line.strip_prefix(self.prefix),
+            false if self.prefix.contains('\t') => line.strip_prefix(self.prefix),
             false => line.get(self.prefix.len()..).filter(|_| line[..self.prefix.len()].trim().is_empty()),
         };
         same_depth == Some(self.marks)
@@ -106,6 +118,46 @@ fn skip_list_mark(content: &str) -> &str {
 /// What a line says behind the marks of a fence, if it has any.
 pub(super) fn fence_info(line: &str) -> Option<&str> {
     Opening::of(line).map(|opening| opening.info)
+}
+
+/// The lines that may be fences, where renderers disagree about them. What a place is depends on those above it, and on
+/// whether one below ends what they begin.
+#[derive(Default)]
+pub(super) struct FenceLines {
+    above: DefaultHasher,
+    /// Where each line that only ends a fence stands last, and its hash; the last of them first.
+    below: Vec<(usize, u64)>,
+    /// The sum of these hashes.
+    sum: u64,
+}
+
+impl FenceLines {
+    pub(super) fn of(file: &str, body: usize) -> Self {
+        let ends = super::lines(file, body).filter(|(_, line)| fence_info(line) == Some(""));
+        let last: HashMap<_, _> = ends.map(|(at, line)| (hash(line.trim_end()), at)).collect();
+        let mut below: Vec<_> = last.into_iter().map(|(hash, at)| (at, hash)).collect();
+        below.sort_unstable_by_key(|(at, _)| Reverse(*at));
+        let sum = below.iter().fold(0, |sum: u64, (_, hash)| sum.wrapping_add(*hash));
+        Self { above: DefaultHasher::new(), below, sum }
+    }
+
+    pub(super) fn pass(&mut self, line: &str) {
+        line.trim_end().hash(&mut self.above);
+    }
+
+    /// A hash of what the line at `at` depends on. The lines come in their order.
+    pub(super) fn hash_at(&mut self, at: usize) -> u64 {
+        while let Some((_, hash)) = self.below.pop_if(|(last, _)| *last <= at) {
+            self.sum = self.sum.wrapping_sub(hash);
+        }
+        self.above.finish() ^ self.sum
+    }
+}
+
+fn hash(line: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    line.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The fence that begins with the line at `at`, if it is one to every renderer.

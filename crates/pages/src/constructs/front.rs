@@ -108,7 +108,10 @@ fn block(text: &str, start: usize, first: usize, ends: &[&str], entries: Entries
             .lines()
             .next()
             .is_some_and(|line| line.split_once(':').is_some_and(|(key, _)| !key.trim().contains(' ')));
-        let end = dots.map(|(at, _)| at).or(is_open.then_some(text.len()));
+        // More than dashes makes it no front matter to anybody.
+        let odd = lines(text, inside).find(|(_, line)| line.starts_with("---"));
+        let odd = odd.map_or(text.len(), |(at, _)| at);
+        let end = dots.map(|(at, _)| at).or(is_open.then_some(odd));
         return (end.map(|end| unknown(text, start..end)).into_iter().collect(), start);
     };
     let body = end + line.len();

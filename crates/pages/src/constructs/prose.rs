@@ -34,8 +34,11 @@ pub(super) fn read_line(line: &str, at: usize) -> Option<Construct> {
         let kind = ConstructKind::Directive { name: "===".to_owned(), arguments: title.to_owned() };
         return Some(Construct::wary(kind, span));
     }
-    (begins_oddly(content) || has_odd_mark(content))
-        .then(|| Construct::wary(ConstructKind::Unknown(content.to_owned()), span))
+    let unknown = |text: &str| Construct::wary(ConstructKind::Unknown(text.to_owned()), span.clone());
+    if begins_oddly(content) || has_odd_mark(content) {
+        return Some(unknown(content));
+    }
+    odd_words(content).map(|words| unknown(&words))
 }
 
 fn is_sign(c: char) -> bool {
@@ -55,14 +58,41 @@ fn has_odd_mark(content: &str) -> bool {
     if is_ruler(content) {
         return false;
     }
-    let embeds = ["--8<--", "![[", "[[_", "@[", "^[", "!!swagger", "@import url("]
+    let embeds = ["--8<--", "![[", "[[_", "@[", "^[", "!!swagger", "@import url(", "[OAD("]
         .iter()
         .any(|mark| content.contains(mark));
-    embeds
-        || has_bracket_mark(content)
-        || has_role(content)
-        || runs(&without_entities(content))
-            .any(|run| run.len() > 1 && !MARKS.contains(run) && !is_repeated(run))
+    embeds || has_bracket_mark(content) || has_role(content)
+}
+
+/// The words with a run of signs that is none of everyday writing; the whole line, if it begins with one. Addresses were
+/// read for themselves.
+fn odd_words(content: &str) -> Option<String> {
+    if is_ruler(content) {
+        return None;
+    }
+    let plain = without_addresses(&without_entities(content));
+    let is_odd =
+        |word: &str| runs(word).any(|run| run.len() > 1 && !MARKS.contains(run) && !is_repeated(run));
+    let begins = is_odd(plain.split_whitespace().next().unwrap_or_default());
+    let words: Vec<&str> = plain.split_whitespace().filter(|word| is_odd(word)).collect();
+    match (begins, words.is_empty()) {
+        (true, _) => Some(content.to_owned()),
+        (_, true) => None,
+        (_, false) => Some(words.join(" ")),
+    }
+}
+
+/// Without what stands behind `](`, up to the bracket that ends it.
+fn without_addresses(content: &str) -> String {
+    let mut plain = String::with_capacity(content.len());
+    let mut rest = content;
+    while let Some(at) = rest.find("](") {
+        plain.push_str(&rest[..at]);
+        let end = rest[at..].find(|c: char| c == ')' || c.is_whitespace()).unwrap_or(rest.len() - at);
+        plain.push(']');
+        rest = &rest[at + end..];
+    }
+    plain + rest
 }
 
 /// `[!INCLUDE …]`, but not `[!NOTE]`.

@@ -5,11 +5,14 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
-use super::code::{self, Fence};
+use super::code::{self, Fence, FenceLines};
 use super::formulas::{has_strong_command, is_formula, looks_like_formula};
 use super::statements::{is_statement, raw_components};
 use super::tags::{self, MIN_TAG_BYTES};
-use super::{Construct, ConstructKind, Doubt, Reading, Swallow, braces, entities, info, is_drawn, lines};
+use super::{
+    Attribute, Construct, ConstructKind, Doubt, Reading, Swallow, Value, braces, entities, info, is_drawn,
+    lines,
+};
 use crate::kind::FileKind;
 use crate::script;
 
@@ -47,10 +50,7 @@ impl Scanned {
         let masked = file.as_bytes().to_vec();
         let mut scanner =
             Scanner { file, kind: Some(kind), masked, begins_block: true, ..Scanner::default() };
-        let mut fences = DefaultHasher::new();
-        let lines = file[body..].lines().filter(|line| code::fence_info(line).is_some());
-        lines.for_each(|line| line.trim_end().hash(&mut fences));
-        scanner.fence_lines = fences.finish();
+        scanner.fence_lines = FenceLines::of(file, body);
         scanner.raw_components = raw_components(file, body);
         scanner.run(body);
         let (text, starts) = scanner.at_the_margin(body);
@@ -111,8 +111,7 @@ struct Scanner<'a> {
     fences_of_some: Vec<Range<usize>>,
     /// Whether the last lines that are not empty are of a list.
     is_list: bool,
-    /// All lines that may be fences: another one changes what every other means.
-    fence_lines: u64,
+    fence_lines: FenceLines,
     /// Whether a fence is one to some renderers alone.
     has_odd_fence: bool,
     /// How many tags could not be read.
@@ -121,6 +120,9 @@ struct Scanner<'a> {
     open_marks: usize,
     /// Once braces do not close, none is looked for: each would cost a walk to the end.
     has_open_brace: bool,
+    /// The same of statements, and of comments.
+    has_open_statement: bool,
+    has_open_comment: bool,
 }
 
 impl Scanner<'_> {
@@ -152,7 +154,8 @@ impl Scanner<'_> {
                 || shown.starts_with(":\t")
                 || self.is_list && !self.begins_block;
         }
-        self.readings.push((at, self.reading(line)));
+        let reading = self.reading(at, line);
+        self.readings.push((at, reading));
         self.formula_block(at, line);
         self.titles(at, line);
         let ends_block = line.trim_matches(|c: char| c == '>' || c.is_whitespace()).is_empty()
@@ -173,21 +176,24 @@ impl Scanner<'_> {
         if let Some(info) = code::fence_info(line) {
             let fence = if self.has_odd_fence { None } else { code::fence_at(file, at) };
             let fence = fence.filter(|fence| !self.is_cut(at, fence));
+            // From here on renderers disagree about what is code.
+            let was_odd = self.has_odd_fence;
+            self.has_odd_fence |= fence.is_none();
+            if self.has_odd_fence {
+                self.fence_lines.pass(line);
+            }
             return match fence {
                 fence if is_directive(info) => {
                     // Without an end it may be all of the rest, once.
-                    if is_drawn(info) && !(fence.is_none() && self.has_odd_fence) {
+                    if is_drawn(info.split('}').next().unwrap_or_default()) && !was_odd {
                         let content = fence.as_ref().map_or(end..file.len(), |fence| fence.content.clone());
                         self.push(ConstructKind::Unknown(format!("{info}\n{}", &file[content])), at..end);
                     }
-                    self.has_odd_fence |= fence.is_none();
                     self.closing_fences.extend(fence.map(|fence| fence.content.end));
                     self.directive(at..end, info)
                 }
                 Some(fence) => self.fence(at, &fence),
-                // From here on renderers disagree about what is code.
                 None => {
-                    self.has_odd_fence = true;
                     let marks = line.find(['`', '~']).unwrap_or_default();
                     let length = line[marks..].find(|c| c != '`' && c != '~').unwrap_or(line.len() - marks);
                     self.mask(at + marks..at + marks + length);
@@ -208,6 +214,35 @@ impl Scanner<'_> {
         self.inline(at, end)
     }
 
+    /// A comment without an end: all that follows is part of it to some, and text to others.
+    fn open_comment(&mut self, at: usize) -> usize {
+        if !self.has_open_comment {
+            self.swallow(at..self.file.len(), Swallow::Comment);
+        }
+        self.has_open_comment = true;
+        let near = &self.file[at..self.file.floor_char_boundary(at + MAX_COMMAND_BYTES)];
+        let first = near.lines().next().unwrap_or_default().to_owned();
+        self.push(ConstructKind::Unknown(first), at..at + 4);
+        self.mask(at..at + 4)
+    }
+
+    /// What may be code, such as `<script>` in backticks, has all of the rest in it if it has no end. Then the rest is read
+    /// as text, and is no part of it.
+    fn without_open_content(&self, kind: &mut ConstructKind, at: usize, end: usize) -> usize {
+        let is_doubtful = matches!(self.reading_of(at), Reading::Doubtful(_));
+        match kind {
+            ConstructKind::Html(element) if is_doubtful && end == self.file.len() => {
+                match element.attributes.last_mut() {
+                    Some(Attribute { name, value: Value::Expression(content) }) if name.is_empty() => {
+                        end - std::mem::take(content).len()
+                    }
+                    _ => end,
+                }
+            }
+            _ => end,
+        }
+    }
+
     /// Whether a fence begins in what some renderers take for a comment, braces or a formula, and goes on behind it; or
     /// whether it begins in a box or a block of a template and goes on behind that.
     fn is_cut(&self, at: usize, fence: &Fence<'_>) -> bool {
@@ -217,11 +252,11 @@ impl Scanner<'_> {
             || self.kind != Some(FileKind::Mdx) && ends_block(&self.file[fence.content.clone()])
     }
 
-    fn reading(&self, line: &str) -> Reading {
+    fn reading(&mut self, at: usize, line: &str) -> Reading {
         let is_mdx = self.kind == Some(FileKind::Mdx);
         let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
         let doubt = if self.has_odd_fence {
-            Doubt::OddFence(self.fence_lines)
+            Doubt::OddFence(self.fence_lines.hash_at(at))
         } else if self.open_elements > 0 && !is_mdx && line.contains('`') {
             Doubt::InHtml
         } else if line.contains('`')
@@ -242,14 +277,25 @@ impl Scanner<'_> {
     }
 
     fn push(&mut self, kind: ConstructKind, span: Range<usize>) {
-        let line = self.readings.last().map_or(Reading::Wary, |(_, reading)| *reading);
-        let may_be_swallowed = span.start < self.swallowed_end && !matches!(kind, ConstructKind::Comment(_));
-        // Code may begin before what swallows it.
-        let reading = match may_be_swallowed && !is_odd_code(line) {
-            true => swallowed_at(&self.swallowed, span.start).unwrap_or(line),
-            false => line,
+        let reading = match kind {
+            ConstructKind::Comment(_) => self.reading_of_line(),
+            _ => self.reading_of(span.start),
         };
         self.found.push(Construct { kind, span, reading });
+    }
+
+    fn reading_of_line(&self) -> Reading {
+        self.readings.last().map_or(Reading::Wary, |(_, reading)| *reading)
+    }
+
+    /// How a place in the line is read.
+    fn reading_of(&self, place: usize) -> Reading {
+        let line = self.reading_of_line();
+        // Code may begin before what swallows it.
+        match place < self.swallowed_end && !is_odd_code(line) {
+            true => swallowed_at(&self.swallowed, place).unwrap_or(line),
+            false => line,
+        }
     }
 
     fn swallow(&mut self, range: Range<usize>, by: Swallow) {
@@ -260,7 +306,11 @@ impl Scanner<'_> {
     /// To MDX a statement begins a block; elsewhere the same words are text.
     fn statement(&mut self, at: usize, begins_block: bool) -> usize {
         let file = self.file;
-        let end = script::statement_end(file, at).unwrap_or(file.len());
+        // One that does not end is an error to MDX; elsewhere the block is text.
+        let end = (!self.has_open_statement).then(|| script::statement_end(file, at)).flatten();
+        self.has_open_statement |= end.is_none();
+        let block = || file[at..].find("\n\n").map_or(file.len(), |length| at + length + 1);
+        let end = end.unwrap_or_else(block);
         let text = file[at..end].trim().to_owned();
         let kind = if begins_block { ConstructKind::Esm(text) } else { ConstructKind::Unknown(text) };
         self.push(kind, at..end);
@@ -436,10 +486,14 @@ impl Scanner<'_> {
             self.push(ConstructKind::Unknown(self.file[at..line].to_owned()), at..line);
             return self.mask(at..line);
         }
+        if rest.starts_with("!--") && (self.has_open_comment || !rest.contains("-->")) {
+            return self.open_comment(at);
+        }
         let Some((mut kind, end)) = tags::read_at(self.file, at, tags::limit(self.odd_tags)) else {
             self.odd_tags += 1;
             return at + 1;
         };
+        let end = self.without_open_content(&mut kind, at, end);
         self.odd_tags += usize::from(matches!(kind, ConstructKind::Unknown(_)));
         if let ConstructKind::Unknown(text) = &kind {
             let end = (at + text.len()).min(self.file.len());
@@ -460,7 +514,9 @@ impl Scanner<'_> {
         // MDX has no such comments, and in a formula or the title of a link one begins nothing.
         if matches!(kind, ConstructKind::Comment(_)) {
             self.push(kind, at..end);
-            let is_escaped = self.file[..at].ends_with('\\');
+            // In a line it does not go on over empty ones.
+            let is_cut = !self.file[line..at].trim().is_empty() && self.file[at..end].contains("\n\n");
+            let is_escaped = self.file[..at].ends_with('\\') || is_cut;
             self.swallow(at..end, if is_escaped { Swallow::EscapedComment } else { Swallow::Comment });
             self.mask(end - 3..end);
             return self.mask(at..at + 4);
@@ -527,6 +583,10 @@ impl Scanner<'_> {
             return end;
         }
         let (kind, end) = braces::read_at(self.file, at, self.kind == Some(FileKind::Mdx));
+        if self.file[at..].starts_with("{::comment}") && at >= self.swallowed_end {
+            let length = self.file[end..].find("{:/").unwrap_or(0);
+            self.swallow(end..end + length, Swallow::Comment);
+        }
         let Some(kind) = kind else { return end };
         if let Some(token) = braces::joined(self.file, at, end) {
             self.push(ConstructKind::Unknown(token), at..end);
@@ -603,7 +663,8 @@ fn swallowed_at(swallowed: &[(Range<usize>, Swallow)], place: usize) -> Option<R
     by.map(|(_, by)| Reading::Doubtful(Doubt::Swallowed(*by)))
 }
 
-/// The end of the block of lines at `at`, whether it is a table, and a hash of it.
+/// The end of the block of lines at `at`, whether it is a table, and a hash of the signs in it: what they mean does not
+/// depend on the words between them.
 fn block_at(file: &str, at: usize) -> (usize, bool, u64) {
     let (mut end, mut is_table) = (at, false);
     for (start, line) in lines(file, at) {
@@ -614,7 +675,12 @@ fn block_at(file: &str, at: usize) -> (usize, bool, u64) {
         is_table |= code::is_table_ruler(line);
     }
     let mut hash = DefaultHasher::new();
-    file[at..end].hash(&mut hash);
+    for line in file[at..end].split_inclusive('\n') {
+        let content = line.trim_start_matches([' ', '\t', '>']);
+        (&line[..line.len() - content.len()], code::is_list_item(content)).hash(&mut hash);
+        let signs = content.chars().filter(|c| !c.is_alphanumeric() && !matches!(c, ' ' | ',' | '.'));
+        signs.for_each(|c| c.hash(&mut hash));
+    }
     (end.max(at + 1), is_table, hash.finish())
 }
 

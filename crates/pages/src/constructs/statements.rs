@@ -30,7 +30,7 @@ fn raw_component(statement: &str) -> Option<String> {
 }
 
 /// Whether a line is a statement to MDX. Sentences begin with such words as well.
-pub(super) fn is_statement(line: &str) -> bool {
+pub fn is_statement(line: &str) -> bool {
     let second = |rest: &str| rest.trim_start().to_owned();
     if let Some(rest) =
         line.strip_prefix("import").filter(|rest| rest.starts_with([' ', '\t', '"', '\'', '{', '*', '(']))

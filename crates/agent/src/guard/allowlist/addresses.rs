@@ -9,6 +9,9 @@ use super::{Judge, Verdict, refused, strictest};
 impl Judge<'_, '_> {
     pub(super) fn link(&self, address: &str) -> Verdict {
         let plain = url::solid(address);
+        if goes_on_behind_template(&plain) {
+            return refused_link("links to an address that goes on behind a template without a slash");
+        }
         if let Some(rest) = plain.strip_prefix("pathname:") {
             return self.link(rest.strip_prefix("//").unwrap_or(rest));
         }
@@ -101,6 +104,9 @@ impl Judge<'_, '_> {
     }
 
     fn image_at(&self, plain: &str) -> Verdict {
+        if goes_on_behind_template(plain) {
+            return refused("loads an image from an address that goes on behind a template without a slash");
+        }
         let publishes =
             ["@site/..", "?raw", "?url", "&raw", "?worker"].iter().any(|part| plain.contains(part));
         if publishes && url::host(plain).is_none() {
@@ -142,6 +148,15 @@ impl Judge<'_, '_> {
             url::shown(&host)
         ))
     }
+}
+
+/// `{{ a }}.evil.example`: what the template leaves may be a host, and what follows part of it.
+fn goes_on_behind_template(address: &str) -> bool {
+    let rest = address.strip_prefix("{{").and_then(|rest| rest.split_once("}}"));
+    rest.is_some_and(|(_, rest)| {
+        let is_path = rest.starts_with('/') && !rest.starts_with("//") && !rest.starts_with("/\\");
+        !(is_path || rest.is_empty() || rest.starts_with(['#', '?', '{']))
+    })
 }
 
 /// Endings of what a generator publishes as it is when a page shows it.

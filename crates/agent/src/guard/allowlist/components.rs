@@ -29,8 +29,9 @@ pub(super) fn judge(judge: &Judge<'_, '_>, element: &Element) -> Verdict {
     let holds_content = |prop: &Attribute| {
         prop.name.is_empty() && matches!(&prop.value, Value::Expression(code) if !code.starts_with('{'))
     };
-    let is_strong =
-        STRONG.iter().any(|part| lower.contains(part)) || element.attributes.iter().any(holds_content);
+    let is_strong = lower == "<env"
+        || STRONG.iter().any(|part| lower.contains(part))
+        || element.attributes.iter().any(holds_content);
     if is_strong && element.attributes.iter().any(|prop| !docs.has_prop_value(name, prop)) {
         return refused(format!("gives the component `{}` what the docs do not", short(name)));
     }

@@ -3,7 +3,7 @@
 use pages::{DataEntry, Shape, WordList};
 
 use super::super::url;
-use super::{Judge, Verdict, attributes, redirects, refused, short};
+use super::{Judge, Verdict, attributes, redirects, refused, short, vocabulary};
 
 /// Words for readers and for search.
 const TITLES: WordList = WordList(
@@ -26,6 +26,12 @@ const NEVER: WordList = WordList(
 const SENDS: WordList = WordList(
     "redirect redirect_to redirect_url redirectto external_url external url canonical canonical_url permalink \
      render_with_liquid render_macros",
+);
+
+/// Elements that run or load something, or hide what follows.
+const ELEMENTS: WordList = WordList(
+    "script style iframe object embed svg math template link meta base form input button textarea select noscript \
+     title plaintext xmp noembed noframes frame frameset applet audio video source track img image",
 );
 
 /// Whether a key means the same in another page.
@@ -56,7 +62,7 @@ pub(super) fn judge(judge: &Judge<'_, '_>, path: &str, entry: &DataEntry) -> Ver
     if key == "slug" && !is_free(judge, &entry.value) {
         return no("which is the place of another page");
     }
-    if !is_plain(&entry.value) {
+    if !is_plain(&entry.value) && !is_plain(&without_placeholders(judge, &entry.value)) {
         return no("with an address or markup for a value");
     }
     if TITLES.contains(&key) || entry.shape == Shape::Nothing {
@@ -79,6 +85,21 @@ fn is_endpoint(value: &str) -> bool {
 /// Whether no other page is there.
 pub(super) fn is_free(judge: &Judge<'_, '_>, slug: &str) -> bool {
     !slug.trim_matches('/').is_empty() && judge.site().is_some_and(|site| !site.is_page(slug))
+}
+
+/// A title may have what those of other pages have: `run <command>`; and in code any word that is no element.
+fn without_placeholders(judge: &Judge<'_, '_>, value: &str) -> String {
+    let mut plain = value.to_owned();
+    for word in vocabulary::placeholders(value) {
+        let is_name = word[1..word.len() - 1].chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        let is_code = is_name
+            && !ELEMENTS.contains(&word[1..word.len() - 1].to_ascii_lowercase())
+            && value.contains(&format!("`{word}`"));
+        if is_code || is_name && judge.vocabulary().is_some_and(|docs| docs.has_placeholder(word)) {
+            plain = plain.replace(word, " ");
+        }
+    }
+    plain
 }
 
 fn is_plain(value: &str) -> bool {

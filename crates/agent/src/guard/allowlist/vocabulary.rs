@@ -5,8 +5,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 
 use pages::{
-    Attribute, AttributeValue, Construct, ConstructKind, Element, FileKind, FilesError, Kind, MAX_TEXT_BYTES,
-    Reading, Shape, Tree, constructs, split_info,
+    Attribute, AttributeValue, Construct, ConstructKind, Doubt, Element, FileKind, FilesError, Kind,
+    MAX_TEXT_BYTES, Reading, Shape, Swallow, Tree, constructs, split_info,
 };
 
 use super::super::MAX_TREE_BYTES;
@@ -60,6 +60,8 @@ pub(super) struct InUse {
     /// The packages whose code the docs describe.
     packages: HashSet<String>,
     keys: HashSet<(String, Shape)>,
+    /// `<name>` in front matter.
+    placeholders: HashSet<String>,
     pub(super) has_math: bool,
     /// Labels of images that are not defined in their own page.
     drawn_labels: HashSet<String>,
@@ -86,6 +88,7 @@ impl InUse {
             packages: HashSet::new(),
             infos: HashSet::new(),
             keys: HashSet::new(),
+            placeholders: HashSet::new(),
             has_math: false,
             drawn_labels: HashSet::new(),
             include_roots: HashSet::new(),
@@ -119,7 +122,14 @@ impl InUse {
     fn learn(&mut self, kind: FileKind, construct: &Construct) {
         self.constructs.insert(self.hasher.hash_one((kind, construct.reading, &construct.kind)));
         // Shortcodes and lists of attributes are read warily alone.
-        let is_shortcode = matches!(&construct.kind, ConstructKind::Component(element) if element.name.starts_with(['<', '%']));
+        let is_asleep = matches!(
+            construct.reading,
+            Reading::Doubtful(Doubt::Swallowed(
+                Swallow::Comment | Swallow::EscapedComment | Swallow::Template
+            ))
+        );
+        let is_shortcode = !is_asleep
+            && matches!(&construct.kind, ConstructKind::Component(element) if element.name.starts_with(['<', '%']));
         let is_certain = construct.reading == Reading::Standard
             || kind == FileKind::Mdx && construct.reading == Reading::Wary
             || is_shortcode;
@@ -171,7 +181,10 @@ impl InUse {
                 self.languages.insert(language.to_lowercase());
                 self.infos.extend(words);
             }
-            ConstructKind::FrontMatter(entry) => drop(self.keys.insert((entry.key.clone(), entry.shape))),
+            ConstructKind::FrontMatter(entry) => {
+                self.keys.insert((entry.key.clone(), entry.shape));
+                self.placeholders.extend(placeholders(&entry.value).map(str::to_owned));
+            }
             _ => {}
         }
     }
@@ -235,6 +248,11 @@ impl InUse {
         self.included.get(&name).into_iter().flatten().copied()
     }
 
+    /// Whether `<name>` stands in the front matter of a page.
+    pub(super) fn has_placeholder(&self, placeholder: &str) -> bool {
+        self.placeholders.contains(placeholder)
+    }
+
     pub(super) fn has_attribute(&self, name: &str) -> bool {
         self.attributes.contains(name)
     }
@@ -275,6 +293,14 @@ impl InUse {
     pub(super) fn has_key(&self, key: &str, shape: Shape) -> bool {
         self.keys.contains(&(key.to_owned(), shape))
     }
+}
+
+/// The words in angle brackets.
+pub(super) fn placeholders(value: &str) -> impl Iterator<Item = &str> {
+    value.match_indices('<').filter_map(|(at, _)| {
+        let end = value[at..].find('>')?;
+        Some(&value[at..=at + end]).filter(|word| !word[1..].contains('<'))
+    })
 }
 
 /// The mark of an inclusion and the outermost folder that it names: `--8<-- ../../src`. Nothing for an address and for
