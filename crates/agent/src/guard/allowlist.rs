@@ -8,6 +8,7 @@ mod data;
 mod directives;
 mod files;
 mod front;
+mod moves;
 mod redirects;
 mod script;
 mod site;
@@ -58,6 +59,9 @@ pub(super) fn judge<'a>(
     let judge = Judge { change, asked: change.asked.as_str().to_lowercase(), site: OnceCell::new() };
     files::judge(change, policy, found);
     let (mut before, mut after) = (Vec::new(), Vec::new());
+    // What a page has that is gone, the page may have that it is now.
+    let gone = change.edits.iter().filter(|(_, bytes)| bytes.is_none());
+    let gone: usize = gone.filter_map(|(path, _)| Some(controls(&judge.read_base(path).ok()??))).sum();
     for (path, bytes) in change.edits {
         let kind = FileKind::of(path);
         let old = match judge.read_base(path) {
@@ -74,7 +78,7 @@ pub(super) fn judge<'a>(
         ));
         let Some(bytes) = bytes.as_ref().filter(|_| is_read(kind)) else { continue };
         match std::str::from_utf8(bytes) {
-            Ok(text) if controls(text) > old.as_deref().map_or(0, controls) => {
+            Ok(text) if controls(text) > old.as_deref().map_or(gone, controls) => {
                 found.push(refusal(path, "has new control characters in it"));
             }
             Ok(text) if text.len() <= MAX_TEXT_BYTES => {

@@ -7,7 +7,7 @@ use pages::{ConstructKind, DataEntry, FileKind, constructs};
 
 use super::super::added::Place;
 use super::super::{Finding, Rule};
-use super::{Judge, Verdict, attributes, front, redirects, script};
+use super::{Judge, Verdict, attributes, front, moves, redirects, script};
 
 const MORE: &str = "changes more of this file than its navigation and its redirects; change the rest by hand";
 const WRONG_PAGE: &str = "adds an entry to the navigation that is no page of the repository";
@@ -22,7 +22,7 @@ pub(super) fn judge<'a>(
     judge: &Judge<'_, 'a>,
     found: &mut Vec<Finding<'a>>,
 ) {
-    if !kind.is_data() {
+    if !kind.is_data() || !before.is_empty() && moves::follows(judge.change, before, after) {
         return;
     }
     let what = if kind == FileKind::NavigationScript {

@@ -5,6 +5,7 @@ use pages::{FileKind, FilesError, WordList};
 use super::super::added::Place;
 use super::super::names::{fold, is_wanted_instruction, names_whole};
 use super::super::{Change, Finding, Policy, Rule};
+use super::moves;
 
 /// The larger an image, the less it is compared.
 const MAX_IMAGE_BYTES: usize = 16 * 1024 * 1024;
@@ -32,6 +33,10 @@ const CAPITALS: WordList = WordList(
 
 pub(super) fn judge<'a>(change: &Change<'a>, policy: &Policy<'_>, found: &mut Vec<Finding<'a>>) {
     for (path, bytes) in change.edits.iter().filter(|(path, _)| !policy.allow.permits(path)) {
+        let follows = |bytes: &Vec<u8>| moves::is_settings(path) && moves::follows_in(change, path, bytes);
+        if bytes.as_ref().is_some_and(follows) {
+            continue;
+        }
         let why = refusal(change, policy.docs_path, path, bytes.as_deref());
         found.extend(why.map(|why| {
             let what = format!("may not be changed, because {why}; an operator can allow it");
@@ -114,7 +119,7 @@ fn refusal(
             | FileKind::Netlify
             | FileKind::RedirectsFile
     );
-    if bytes.is_none() && (is_settings || is_list_of_packages(stem_of(name))) {
+    if bytes.is_none() && (is_settings || !kind.is_page() && is_list_of_packages(stem_of(name))) {
         return Some("without it the site is built or served in another way");
     }
     match (kind, bytes?) {

@@ -30,7 +30,7 @@ pub(super) fn is_fine(judge: &Judge<'_, '_>, from: &str, to: &str) -> bool {
         && site.is_page(to)
 }
 
-fn is_path(path: &str) -> bool {
+pub(super) fn is_path(path: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '-' | '_' | '.' | '#' | '~');
     !path.trim_matches('/').is_empty()
         && path.chars().all(plain)

@@ -92,6 +92,12 @@ impl Site {
     }
 }
 
+/// Whether a file is the page at a path of the site, below any folder that the site may begin at.
+pub(super) fn is_at(file: &str, path: &str) -> bool {
+    let wanted = page_path(path.split(['#', '?']).next().unwrap_or_default().trim_matches('/'));
+    !wanted.is_empty() && is_below(page_path(file), wanted)
+}
+
 /// Whether `page` is `wanted` itself, or ends with it behind a folder.
 fn is_below(page: &str, wanted: &str) -> bool {
     page == wanted || page.strip_suffix(wanted).is_some_and(|above| above.ends_with('/')) || wanted.is_empty()
