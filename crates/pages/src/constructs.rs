@@ -15,6 +15,7 @@ mod front;
 mod info;
 mod markdown;
 mod notebook;
+mod overlaps;
 mod prose;
 mod rst;
 mod scan;

@@ -40,13 +40,23 @@ pub(super) fn looks_random(value: &str) -> bool {
 }
 
 fn without_words(value: &str) -> String {
-    let mut rest = value.to_ascii_lowercase();
-    let mut kept = value.to_owned();
+    let (mut kept, mut lower) = (value.to_owned(), value.to_ascii_lowercase());
     for word in WORDS.iter() {
-        while let Some(at) = rest.find(word) {
-            rest.replace_range(at..at + word.len(), "");
-            kept.replace_range(at..at + word.len(), "");
+        if !lower.contains(word) {
+            continue;
         }
+        // What is left on both sides of a word may be the word again, so its end is looked for as the text grows.
+        let mut rest = String::with_capacity(kept.len());
+        for c in kept.chars() {
+            rest.push(c);
+            let start = rest.len().checked_sub(word.len());
+            let last = start.and_then(|start| rest.get(start..));
+            if last.is_some_and(|last| last.eq_ignore_ascii_case(word)) {
+                rest.truncate(rest.len() - word.len());
+            }
+        }
+        lower = rest.to_ascii_lowercase();
+        kept = rest;
     }
     kept
 }
@@ -88,6 +98,11 @@ mod tests {
         ] {
             assert!(looks_random(value), "{value}");
         }
+    }
+
+    #[test]
+    fn words_are_cut_out_until_none_is_left() {
+        assert_eq!(without_words("a-TEteStst-é-userrr"), "a--é-rr");
     }
 
     #[test]

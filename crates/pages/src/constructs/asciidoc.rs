@@ -1,7 +1,8 @@
 //! Reads AsciiDoc: prose, headings, lists, links, tables and listings. A line with anything else in it is not understood.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use super::overlaps::{LastPlace, NextPlace, Overlaps};
 use super::{Construct, ConstructKind, Doubt, MAX_LINE_BYTES, Reading, Swallow, front, lines, templates};
 use crate::WordList;
 
@@ -22,11 +23,18 @@ const CHARACTERS: WordList =
 const LISTING_STYLES: WordList =
     WordList("source listing literal example quote note tip important warning caution");
 
+/// No name in [`CHARACTERS`] is longer, in whatever letters it is written.
+const MAX_CHARACTER_BYTES: usize = 64;
+/// As many roles may begin at the same bracket.
+const MAX_ROLES: usize = 16;
+
 pub(super) fn read(text: &str) -> Vec<Construct> {
     let (mut found, body) = front::read_block(text);
     let all: Vec<(usize, &str)> = lines(text, body).collect();
     let (mut index, mut in_comment, mut has_odd_listing) = (0, false, false);
     let mut open_blocks: HashSet<&str> = HashSet::new();
+    let mut comments = Overlaps::default();
+    let passes = last_passes(&all);
     // In a paragraph below a style, which may be shown as it is written.
     let mut below_style = false;
     let mut is_header = all.first().is_some_and(|(_, line)| line.starts_with("= "));
@@ -43,8 +51,12 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         if content.len() >= 4 && content.trim_start_matches('/').is_empty() {
             in_comment = !in_comment;
             if in_comment {
-                let inside = all[index + 1..].iter().map(|(_, line)| *line);
-                let words: String = inside.take_while(|line| line.trim_end() != content).collect();
+                // What is in many others is told with them.
+                let inside = if comments.is_full_at(index) { &[] } else { &all[index + 1..] };
+                let inside = inside.iter().map(|(_, line)| *line);
+                let inside: Vec<&str> = inside.take_while(|line| line.trim_end() != content).collect();
+                comments.push(index + 1 + inside.len());
+                let words = inside.concat();
                 push(&mut found, ConstructKind::Comment(format!("a block: {}", words.trim())));
             }
         }
@@ -96,6 +108,7 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         }
         // A block that is shown as it is written belongs to the line that begins it.
         if content.starts_with("++++")
+            && passes.get(content).is_some_and(|last| *last > index)
             && let Some(close) = all[index + 1..].iter().position(|(_, line)| line.trim_end() == content)
         {
             let end = all[index + 1 + close].0;
@@ -127,17 +140,9 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         for kind in templates::in_line(content) {
             push(&mut found, kind);
         }
-        for (name, target) in macros(content).into_iter().filter(|_| !is_preprocessed(content)) {
-            push(
-                &mut found,
-                ConstructKind::Directive { name: format!("{name}:"), arguments: target.to_owned() },
-            );
-        }
-        for role in roles(content) {
-            push(&mut found, ConstructKind::Directive { name: role.to_owned(), arguments: String::new() });
-        }
-        for target in images(content) {
-            push(&mut found, ConstructKind::Image(target.to_owned()));
+        match inline(content) {
+            Some(kinds) => kinds.into_iter().for_each(|kind| push(&mut found, kind)),
+            None => push(&mut found, ConstructKind::Unknown(content.to_owned())),
         }
         for address in links(content) {
             push(&mut found, ConstructKind::Link(address.to_owned()));
@@ -154,6 +159,24 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         index += 1;
     }
     found
+}
+
+/// Where the last line of each text is that begins or ends a block shown as it is written.
+fn last_passes<'t>(all: &[(usize, &'t str)]) -> HashMap<&'t str, usize> {
+    let lines = all.iter().map(|(_, line)| line.trim_end()).enumerate();
+    lines.filter(|(_, line)| line.starts_with("++++")).map(|(index, line)| (line, index)).collect()
+}
+
+/// The macros, roles and images of a line. `None` when too many of them begin in each other.
+fn inline(content: &str) -> Option<Vec<ConstructKind>> {
+    let directive =
+        |name: String, arguments: &str| ConstructKind::Directive { name, arguments: arguments.to_owned() };
+    let mut kinds = Vec::new();
+    let macros = macros(content)?.into_iter().filter(|_| !is_preprocessed(content));
+    kinds.extend(macros.map(|(name, target)| directive(format!("{name}:"), target)));
+    kinds.extend(roles(content)?.into_iter().map(|role| directive(role.to_owned(), "")));
+    kinds.extend(images(content)?.into_iter().map(|target| ConstructKind::Image(target.to_owned())));
+    Some(kinds)
 }
 
 fn is_listing(content: &str) -> bool {
@@ -247,72 +270,110 @@ fn is_listing_style(line: &str) -> bool {
 
 /// Braces that hold more than the name of an attribute.
 fn has_odd_braces(content: &str) -> bool {
+    let (mut ends, mut odd) = (NextPlace::default(), NextPlace::default());
     content.match_indices('{').any(|(at, _)| {
-        let inside = &content[at + 1..];
-        inside.find('}').is_some_and(|end| {
-            let name = inside[..end].to_lowercase();
-            inside[..end].contains([':', '!', '=', '?', '@']) || CHARACTERS.contains(&name)
-        })
+        let start = at + 1;
+        let end = ends.find(content, start, |rest| rest.find('}'));
+        let is_odd = odd.find(content, start, |rest| rest.find([':', '!', '=', '?', '@'])) < end;
+        let is_character =
+            || end - start <= MAX_CHARACTER_BYTES && CHARACTERS.contains(&content[start..end].to_lowercase());
+        end < content.len() && (is_odd || is_character())
     })
 }
 
 /// Whether a macro is given more than how it looks.
 fn has_odd_macro(content: &str) -> bool {
-    all_macros(content).iter().any(|(_, _, rest)| !has_plain_arguments(rest))
+    all_macros(content).is_some_and(|all| all.iter().any(|(_, _, rest)| !has_plain_arguments(rest)))
 }
 
 /// `name:target[…]` and `name::target[…]` that are neither links nor images.
-fn macros(content: &str) -> Vec<(&str, &str)> {
-    let others = all_macros(content)
+fn macros(content: &str) -> Option<Vec<(&str, &str)>> {
+    let others = all_macros(content)?
         .into_iter()
         .filter(|(name, ..)| *name != "image" && !LINKS.contains(&name.to_ascii_lowercase()));
-    others.map(|(name, target, _)| (name, target)).collect()
+    Some(others.map(|(name, target, _)| (name, target)).collect())
 }
 
-/// All macros of a line: name, target, and what follows the target.
-fn all_macros(content: &str) -> Vec<(&str, &str, &str)> {
-    let mut found = Vec::new();
+/// All macros of a line: name, target, and what follows the target. `None` when too many begin in each other's target.
+fn all_macros(content: &str) -> Option<Vec<(&str, &str, &str)>> {
+    let (mut found, mut overlaps) = (Vec::new(), Overlaps::default());
+    let (mut brackets, mut blanks, mut words) =
+        (NextPlace::default(), NextPlace::default(), LastPlace::default());
     for (at, _) in content.match_indices(':') {
         let before =
             content[..at].trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-').len();
         let name = &content[before..at];
-        let rest = content[at + 1..].trim_start_matches(':');
+        let start = content.len() - content[at + 1..].trim_start_matches(':').len();
         // The target of a block may have blanks in it.
         let is_block = before == 0 && content[at..].starts_with("::");
-        let target =
-            rest.find(|c: char| c == '[' || !is_block && c.is_ascii_whitespace()).unwrap_or(rest.len());
-        if !name.is_empty() && rest[target..].starts_with('[') && !is_of_address(content, before) {
-            found.push((name, &rest[..target], &rest[target..]));
+        let end = brackets.find(content, start, |rest| rest.find('['));
+        let blank = blanks.find(content, start, |rest| rest.find(|c: char| c.is_ascii_whitespace()));
+        if name.is_empty() || end == content.len() || !is_block && blank < end {
+            continue;
         }
+        let word = words.find(content, before, |part| part.rfind(char::is_whitespace));
+        if is_of_address(&content[..before], word) {
+            continue;
+        }
+        if overlaps.is_full_at(start) {
+            return None;
+        }
+        overlaps.push(end);
+        found.push((name, &content[start..end], &content[end..]));
     }
-    found
+    Some(found)
 }
 
 /// Roles of words, such as `[.path]`.
-fn roles(content: &str) -> Vec<&str> {
-    let found = content
-        .match_indices("[.")
-        .filter_map(|(at, _)| content[at..].find(']').map(|end| &content[at..=at + end]));
-    let mut roles: Vec<&str> = found.collect();
-    roles.extend(
-        content.match_indices("]#").map(|(at, _)| &content[content[..at].rfind('[').unwrap_or(at)..=at]),
-    );
-    roles
+fn roles(content: &str) -> Option<Vec<&str>> {
+    let (mut roles, mut overlaps, mut ends) = (Vec::new(), Overlaps::default(), NextPlace::default());
+    for (at, _) in content.match_indices("[.") {
+        let end = ends.find(content, at, |rest| rest.find(']'));
+        if end == content.len() {
+            break;
+        }
+        if overlaps.is_full_at(at) {
+            return None;
+        }
+        overlaps.push(end);
+        roles.push(&content[at..=end]);
+    }
+    let (mut starts, mut same) = (LastPlace::default(), (0, 0));
+    for (at, _) in content.match_indices("]#") {
+        let start = starts.find(content, at, |part| part.rfind('[')).unwrap_or(at);
+        same = if same.0 == start { (start, same.1 + 1) } else { (start, 1) };
+        if same.1 > MAX_ROLES {
+            return None;
+        }
+        roles.push(&content[start..=at]);
+    }
+    Some(roles)
 }
 
-/// Whether the colon at hand is inside an address, such as that of `xref:1.0@a:b:c.adoc[]`.
-fn is_of_address(content: &str, at: usize) -> bool {
-    let word = content[..at].rfind(char::is_whitespace).map_or(0, |before| before + 1);
-    let word = content.get(word..at).unwrap_or_default();
-    LINKS
-        .iter()
-        .any(|link| word.trim_start_matches(['(', '*', '_', '|', '"', '`']).starts_with(&format!("{link}:")))
+/// Whether the colon behind `before` is inside an address, such as that of `xref:1.0@a:b:c.adoc[]`. `blank` is where the
+/// last blank is.
+fn is_of_address(before: &str, blank: Option<usize>) -> bool {
+    let word = before.get(blank.map_or(0, |blank| blank + 1)..).unwrap_or_default();
+    let word = word.trim_start_matches(['(', '*', '_', '|', '"', '`']);
+    LINKS.iter().any(|link| word.strip_prefix(link).is_some_and(|rest| rest.starts_with(':')))
 }
 
 /// The targets of images.
-fn images(content: &str) -> Vec<&str> {
-    let found = content.match_indices("image:").map(|(at, _)| content[at + 6..].trim_start_matches(':'));
-    found.filter_map(|rest| rest.find('[').map(|end| rest[..end].trim())).collect()
+fn images(content: &str) -> Option<Vec<&str>> {
+    let (mut found, mut overlaps, mut ends) = (Vec::new(), Overlaps::default(), NextPlace::default());
+    for (at, _) in content.match_indices("image:") {
+        let start = content.len() - content[at + 6..].trim_start_matches(':').len();
+        let end = ends.find(content, start, |rest| rest.find('['));
+        if end == content.len() {
+            break;
+        }
+        if overlaps.is_full_at(start) {
+            return None;
+        }
+        overlaps.push(end);
+        found.push(content[start..end].trim());
+    }
+    Some(found)
 }
 
 /// Whether what an image or a link is given says only how it looks.

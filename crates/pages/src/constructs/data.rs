@@ -11,7 +11,7 @@ pub(super) fn json(text: &str) -> Vec<Construct> {
     let mut entries = Vec::new();
     let read = serde_json::from_str::<Value>(text.trim_start_matches('\u{feff}')).ok();
     match read.and_then(|value| walk(&value, &mut Vec::new(), &mut entries)) {
-        Some(()) if !has_twin_keys(text) => entries.into_iter().map(|entry| setting(entry, text)).collect(),
+        Some(()) if !has_twin_keys(text) => entries.into_iter().map(setting).collect(),
         _ => unknown(text),
     }
 }
@@ -75,13 +75,9 @@ fn unknown(text: &str) -> Vec<Construct> {
     vec![Construct::standard(ConstructKind::Unknown(text.to_owned()), 0..text.len())]
 }
 
-fn setting(entry: Entry, text: &str) -> Construct {
-    // The first place that says so: good enough to show.
-    let at = text.find(&entry.value).unwrap_or_default();
-    Construct::standard(
-        ConstructKind::Setting(entry.clone()),
-        at..at + entry.value.len().min(text.len() - at),
-    )
+/// The parser tells no places, and a search for each value would read the file once for each.
+fn setting(entry: Entry) -> Construct {
+    Construct::standard(ConstructKind::Setting(entry), 0..0)
 }
 
 fn walk<'a>(value: &'a Value, keys: &mut Vec<&'a str>, entries: &mut Vec<Entry>) -> Option<()> {

@@ -113,11 +113,11 @@ const MAX_DESTINATION: usize = 600;
 fn opening_bracket(text: &str, close: usize) -> Option<usize> {
     let start = text.ceil_char_boundary(close.saturating_sub(MAX_DESTINATION));
     let mut depth = 0_usize;
-    for (at, c) in text[start..close].char_indices().rev() {
-        match c {
-            ']' => depth += 1,
-            '[' if depth == 0 => return Some(start + at),
-            '[' => depth -= 1,
+    for (at, byte) in text.as_bytes()[start..close].iter().enumerate().rev() {
+        match byte {
+            b']' => depth += 1,
+            b'[' if depth == 0 => return Some(start + at),
+            b'[' => depth -= 1,
             _ => {}
         }
     }
@@ -129,6 +129,11 @@ fn opening_bracket(text: &str, close: usize) -> Option<usize> {
 fn addresses(rest: &str) -> Vec<String> {
     let rest = &rest[..rest.floor_char_boundary(MAX_DESTINATION)];
     let rest = rest.trim_start().trim_start_matches('<');
+    // Most are on this site, which one look at the bytes tells.
+    let may_be_away = |byte: u8| matches!(byte, b':' | b'&' | b'\\');
+    if !rest.starts_with('/') && !rest.bytes().any(may_be_away) {
+        return Vec::new();
+    }
     let first =
         &rest[..rest.find(|c: char| c.is_whitespace() || matches!(c, ')' | '>')).unwrap_or(rest.len())];
     let whole = &rest[..rest.find("\n\n").unwrap_or(rest.len())];

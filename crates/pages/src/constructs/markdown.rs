@@ -6,6 +6,7 @@ use std::ops::Range;
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, Parser, Tag};
 
 use super::destinations::{bare_addresses, destinations, without_marks};
+use super::overlaps::{NextPlace, Overlaps};
 use super::scan::{Scanned, is_directive};
 use super::{Construct, ConstructKind, Doubt, Reading, braces, front, info, lines, prose, tags, templates};
 use crate::kind::FileKind;
@@ -21,9 +22,11 @@ pub(super) fn read(kind: FileKind, text: &str) -> Vec<Construct> {
         found.extend(standard(text, body));
         for (start, inside) in boxes(text, body) {
             // Its places are told by the line that the box begins at.
-            found.extend(
-                standard(&inside, 0).into_iter().map(|one| Construct { span: start..start + 1, ..one }),
+            let inside = inside.map_or_else(
+                || vec![Construct::standard(ConstructKind::Unknown("a box in many others".to_owned()), 0..1)],
+                |inside| standard(&inside, 0),
             );
+            found.extend(inside.into_iter().map(|one| Construct { span: start..start + 1, ..one }));
         }
     }
     let scanned = Scanned::of(kind, text, body);
@@ -39,16 +42,17 @@ pub(super) fn read(kind: FileKind, text: &str) -> Vec<Construct> {
         let content = without_marks(line);
         let offset = line.len() - content.len();
         let place = scanned.in_file(at + offset);
-        let reading = scanned.reading_at(place);
-        found.extend(prose::read_line(content, place).map(|one| Construct { reading, ..one }));
+        let reading = || scanned.reading_at(place);
+        found.extend(prose::read_line(content, place).map(|one| Construct { reading: reading(), ..one }));
         // MyST shows nothing of such a line.
         if content.starts_with("% ") {
             let kind = ConstructKind::Comment(content.trim().to_owned());
-            found.push(Construct { kind, span: place..place + content.trim_end().len(), reading });
+            let span = place..place + content.trim_end().len();
+            found.push(Construct { kind, span, reading: reading() });
         }
         found.extend(bare_addresses(content).map(|address| {
             let kind = ConstructKind::Link(address.to_owned());
-            Construct { kind, span: place..place + content.trim_end().len(), reading }
+            Construct { kind, span: place..place + content.trim_end().len(), reading: reading() }
         }));
     }
     let of_some = scanned.fences_of_some.iter();
@@ -66,9 +70,11 @@ pub(super) fn read(kind: FileKind, text: &str) -> Vec<Construct> {
     let fences = spans(&scanned, &|_| true);
     // Those of boxes have no place of their own.
     let by_standard = spans(&found, &|one| one.reading == Reading::Standard && one.span.len() > 1);
-    let is_fence = |at: usize| {
+    let mut below_tag = BelowTag::default();
+    let mut is_fence = |at: usize| {
         is_in(&fences, at)
-            && (kind == FileKind::Mdx || is_in(&by_standard, at) && !is_below_tag(text, &by_standard, at))
+            && (kind == FileKind::Mdx
+                || range_at(&by_standard, at).is_some_and(|fence| !below_tag.is_so(text, fence.start)))
     };
     if kind == FileKind::Markdown {
         let blocks = front::later_blocks(text, body);
@@ -95,9 +101,21 @@ fn is_in(ranges: &[Range<usize>], at: usize) -> bool {
     range_at(ranges, at).is_some()
 }
 
+/// The answer for the fence that was asked for last: it may hold many marks, below a long line.
+#[derive(Default)]
+struct BelowTag(Option<(usize, bool)>);
+
+impl BelowTag {
+    fn is_so(&mut self, text: &str, fence: usize) -> bool {
+        let answer = self.0.filter(|(last, _)| *last == fence).map(|(_, answer)| answer);
+        let answer = answer.unwrap_or_else(|| is_below_tag(text, fence));
+        self.0 = Some((fence, answer));
+        answer
+    }
+}
+
 /// Whether the line above a fence begins or ends with a tag: renderers differ on whether it is HTML that goes on.
-fn is_below_tag(text: &str, fences: &[Range<usize>], at: usize) -> bool {
-    let start = range_at(fences, at).map_or(0, |fence| fence.start);
+fn is_below_tag(text: &str, start: usize) -> bool {
     let above = text[..start].trim_end_matches([' ', '\t', '>']).strip_suffix('\n').unwrap_or_default();
     above
         .rsplit('\n')
@@ -199,21 +217,28 @@ fn raw_element(tag: &Construct) -> Option<String> {
 }
 
 /// The content of boxes such as `!!! note`, without its indentation: to the generators that know them it is no code.
-fn boxes(text: &str, body: usize) -> Vec<(usize, String)> {
+/// Nothing for a box that is in too many others: each of them is read for itself.
+fn boxes(text: &str, body: usize) -> Vec<(usize, Option<String>)> {
     let all: Vec<(usize, &str)> = lines(text, body).collect();
     let (mut found, mut index) = (Vec::new(), 0);
+    let mut overlaps = Overlaps::default();
     while let Some((at, line)) = all.get(index) {
         let content = line.trim_start_matches([' ', '\t']);
         index += 1;
         if !["!!!", "???", "=== \""].iter().any(|mark| content.starts_with(mark)) {
             continue;
         }
+        if overlaps.is_full_at(index - 1) {
+            found.push((*at, None));
+            continue;
+        }
         let depth = line.len() - content.len() + 4;
         let is_inside =
             |line: &str| line.trim().is_empty() || line.len() - line.trim_start_matches(' ').len() >= depth;
         let inside = all[index..].iter().take_while(|(_, line)| is_inside(line));
-        let inside: String = inside.map(|(_, line)| line.get(depth..).unwrap_or("\n")).collect();
-        found.push((*at, inside));
+        let inside: Vec<&str> = inside.map(|(_, line)| line.get(depth..).unwrap_or("\n")).collect();
+        overlaps.push(index + inside.len());
+        found.push((*at, Some(inside.concat())));
     }
     found
 }
@@ -273,22 +298,30 @@ pub(super) fn html(text: &str, span: Range<usize>) -> Vec<Construct> {
 /// What preprocessors take in wherever it stands, code included.
 fn includes(text: &str) -> Vec<Construct> {
     let (mut found, mut is_raw, mut is_list) = (Vec::new(), false, false);
+    let (mut overlaps, mut ends) = (Overlaps::default(), NextPlace::default());
     for (at, line) in lines(text, 0) {
         // Between two lines of the mark alone every line names a file.
         let is_mark = matches!(line.trim().trim_start_matches(';'), "--8<--" | "-8<-");
         is_list ^= is_mark;
-        let marks = |words: [&str; 2]| words.iter().any(|word| line.contains(&format!("{{% {word} %}}")));
-        is_raw = (is_raw || marks(["raw", "verbatim"])) && !marks(["endraw", "endverbatim"]);
-        if line.contains("--8<--") || line.contains("-8<-") || is_list && !line.trim().is_empty() {
+        let has = |marks: [&str; 2]| line.contains("{%") && marks.iter().any(|mark| line.contains(mark));
+        is_raw =
+            (is_raw || has(["{% raw %}", "{% verbatim %}"])) && !has(["{% endraw %}", "{% endverbatim %}"]);
+        if line.contains("-8<-") || is_list && !line.trim().is_empty() {
             let kind = ConstructKind::Include(line.trim().to_owned());
             found.push(Construct::standard(kind, at..at + line.trim_end().len()));
         }
         // The mark may be below the start of the comment.
         let comments = line.match_indices("<!--").map(|(start, _)| at + start);
         for start in comments.filter(|start| text[start + 4..].trim_start().starts_with("@include")) {
-            let mark = &text[start..text[start..].find("-->").map_or(text.len(), |length| start + length)];
-            let mark = mark.split_whitespace().collect::<Vec<_>>().join(" ");
-            found.push(Construct::standard(ConstructKind::Include(mark), start..start + 4));
+            let end = ends.find(text, start, |rest| rest.find("-->"));
+            let mark = || text[start..end].split_whitespace().collect::<Vec<_>>().join(" ");
+            // Comments in each other end at the same place.
+            let kind = match overlaps.is_full_at(start) {
+                true => ConstructKind::Unknown("<!-- @include".to_owned()),
+                false => ConstructKind::Include(mark()),
+            };
+            overlaps.push(end);
+            found.push(Construct::standard(kind, start..start + 4));
         }
         for range in templates::in_code(line).filter(|_| !is_raw) {
             let text = line[range.clone()].to_owned();
@@ -308,9 +341,14 @@ fn in_quarto(text: &str, body: usize) -> Vec<Construct> {
     };
     let is_cell = |line: &str| line.trim_start().starts_with("```");
     let odd = lines(text, 0).filter(|(at, line)| runs(line) || *at >= body && is_settings(*at, line));
+    let (mut overlaps, mut paragraphs) = (Overlaps::default(), NextPlace::default());
     odd.map(|(at, line)| {
-        let more = if is_cell(line) { 0 } else { text[at + line.len()..].find("\n\n").unwrap_or(0) };
-        let end = at + line.len() + more;
+        let behind = at + line.len();
+        let paragraph = paragraphs.find(text, behind, |rest| rest.find("\n\n"));
+        // The lines above in the same paragraph tell its end as well.
+        let is_alone = is_cell(line) || paragraph == text.len() || overlaps.is_full_at(at);
+        let end = if is_alone { behind } else { paragraph };
+        overlaps.push(end);
         Construct::standard(ConstructKind::Unknown(text[at..end].trim().to_owned()), at..end)
     })
     .collect()

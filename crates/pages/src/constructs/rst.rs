@@ -2,6 +2,7 @@
 //! roles and substitutions. A line that holds anything else is not understood.
 
 use super::formulas::has_strong_command;
+use super::overlaps::{NextPlace, Overlaps};
 use super::{Construct, ConstructKind, MAX_LINE_BYTES, front, is_drawn, lines, templates};
 use crate::WordList;
 
@@ -28,6 +29,7 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
     let (found, body) = front::read_block(text);
     let mut reader = Reader { found, literal: None, comment: None, options: None, has_text: false };
     let all: Vec<(usize, &str)> = lines(text, body).collect();
+    let mut drawn = Overlaps::default();
     for (index, (at, line)) in all.iter().enumerate() {
         if let Some(address) = continued_address(&all[index..]) {
             if is_of_image(line) {
@@ -41,8 +43,12 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
             reader.found.iter().rev().take_while(|one| one.span.start == *at).any(
                 |one| matches!(&one.kind, ConstructKind::Directive { name, .. } if name.starts_with("..")),
             );
-        if let Some(body) = is_directive.then(|| drawn_body(&all[index..])).flatten() {
-            reader.push(ConstructKind::Unknown(body), *at, line);
+        if let Some(name) = is_directive.then(|| drawn_name(line)).flatten() {
+            // What is in many others is told with them.
+            let length = if drawn.is_full_at(index) { 0 } else { body_length(&all[index..]) };
+            drawn.push(index + 1 + length);
+            let body: String = all[index + 1..index + 1 + length].iter().map(|(_, line)| *line).collect();
+            reader.push(ConstructKind::Unknown(format!("{name} {}", body.trim())), *at, line);
         }
     }
     reader.found
@@ -88,19 +94,19 @@ fn is_of_image(line: &str) -> bool {
         || ["image", "figure", "img", "icon", "logo"].iter().any(|part| name.starts_with(part))
 }
 
-/// What a directive is given that draws or runs its content: all of it, since it is no text of the page.
-fn drawn_body(lines: &[(usize, &str)]) -> Option<String> {
-    let first = lines.first()?.1;
+/// The name of a directive that draws or runs its content: all of it is told, since it is no text of the page.
+fn drawn_name(line: &str) -> Option<String> {
+    let content = without_marks(line.trim_start()).strip_prefix("..")?;
+    let name = content.split_once("::")?.0.trim().to_lowercase();
+    is_drawn(&name).then_some(name)
+}
+
+/// How many lines belong to the directive on the first one.
+fn body_length(lines: &[(usize, &str)]) -> usize {
     let indent = |line: &str| line.len() - line.trim_start().len();
-    let name =
-        without_marks(first.trim_start()).strip_prefix("..")?.split_once("::")?.0.trim().to_lowercase();
-    if !is_drawn(&name) {
-        return None;
-    }
-    let is_inside = |line: &&str| line.trim().is_empty() || indent(line) > indent(first);
-    let body: String = lines[1..].iter().map(|(_, line)| *line).take_while(is_inside).collect();
-    let body = body.trim();
-    Some(format!("{name} {body}"))
+    let Some(((_, first), below)) = lines.split_first() else { return 0 };
+    let column = indent(first);
+    below.iter().take_while(|(_, line)| line.trim().is_empty() || indent(line) > column).count()
 }
 
 struct Reader {
@@ -250,36 +256,60 @@ impl Reader {
         if let Some(address) = plain.strip_prefix("__ ") {
             self.push(ConstructKind::Link(address.trim().to_owned()), at, line);
         }
+        if !self.addresses(&plain, at, line) {
+            return self.push(ConstructKind::Unknown(rest.to_owned()), at, line);
+        }
+        self.roles(&plain, at, line);
+        self.substitutions(&plain, at, line);
+    }
+
+    /// The addresses of a line. Tells whether all were read: those that begin in many others are not.
+    fn addresses(&mut self, plain: &str, at: usize, line: &str) -> bool {
         // Bare addresses are links, whatever their scheme.
+        // Of the same length, so that places in one are places in the other.
+        let lower = plain.to_ascii_lowercase();
         for scheme in ["javascript:", "vbscript:", "data:"] {
-            for (start, _) in plain.to_lowercase().match_indices(scheme) {
+            let mut overlaps = Overlaps::default();
+            for (start, _) in lower.match_indices(scheme) {
+                if overlaps.is_full_at(start) {
+                    return false;
+                }
                 let address = plain.get(start..).and_then(|rest| rest.split_whitespace().next());
                 let address = address.unwrap_or(scheme).trim_end_matches(['`', '"', '\'', '.', ',', ')']);
                 let is_role =
                     plain[..start].ends_with(':') || plain[..start].ends_with(|c: char| c.is_alphanumeric());
+                overlaps.push(start + address.len());
                 if address.len() > scheme.len() && !is_role {
                     self.push(ConstructKind::Link(address.to_owned()), at, line);
                 }
             }
         }
-        self.roles(&plain, at, line);
-        self.substitutions(&plain, at, line);
+        let (mut ends, mut overlaps) = (NextPlace::default(), Overlaps::default());
         for (start, _) in plain.match_indices('<') {
-            let Some(end) = plain[start..].find('>') else { continue };
-            if plain[start + end + 1..].starts_with("`_") {
-                self.push(ConstructKind::Link(plain[start + 1..start + end].to_owned()), at, line);
+            let end = ends.find(plain, start, |rest| rest.find('>'));
+            if !plain[end..].starts_with(">`_") {
+                continue;
             }
+            if overlaps.is_full_at(start) {
+                return false;
+            }
+            overlaps.push(end);
+            self.push(ConstructKind::Link(plain[start + 1..end].to_owned()), at, line);
         }
+        true
     }
 
     /// `` :name:`content` `` and `` `content`:name: ``
     fn roles(&mut self, plain: &str, at: usize, line: &str) {
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | ':');
+        let (mut counted, mut ticks) = (0, 0);
         for (tick, _) in plain.match_indices(":`") {
             let before = plain[..tick].trim_end_matches(is_name).len();
             let name = plain[before..tick].trim_matches(':');
+            ticks += plain[counted..before.max(counted)].matches('`').count();
+            counted = before.max(counted);
             // `name:` in backticks is no role.
-            let is_inside = plain[..before].ends_with('`') && plain[..before].matches('`').count() % 2 == 1;
+            let is_inside = plain[..before].ends_with('`') && ticks % 2 == 1;
             if name.is_empty() || is_inside {
                 continue;
             }

@@ -1,12 +1,14 @@
 //! Reads a page warily: code is only what every renderer takes for code, and all else may hold tags, braces and
 //! statements. What is read here is masked, and the rest moves to the margin, for Markdown to be read in it.
 
-use std::collections::HashSet;
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
 use super::code::{self, Fence, FenceLines};
 use super::formulas::{has_strong_command, is_formula, looks_like_formula};
+use super::overlaps::{LastPlace, NextPlace, Overlaps};
 use super::statements::{is_statement, raw_components};
 use super::tags::{self, MIN_TAG_BYTES};
 use super::{
@@ -122,10 +124,27 @@ struct Scanner<'a> {
     has_open_brace: bool,
     /// The same of statements, and of comments.
     has_open_statement: bool,
+    /// How many elements without an end had the rest for their content.
+    open_contents: usize,
     has_open_comment: bool,
+    /// Braces, escaped tags and directives, which are read again in each other.
+    braces: Overlaps,
+    escaped: Overlaps,
+    directives: Overlaps,
+    /// Blocks of templates that have no end further on.
+    open_templates: HashSet<&'a str>,
+    /// Where the destination of a link ends, or cannot be one.
+    destination_end: NextPlace,
+    label: LastPlace,
+    paragraph_end: NextPlace,
+    /// Where the last closing tag of each name is.
+    closing_tags: OnceCell<HashMap<&'a str, usize>>,
+    /// Where the text of the line begins, and whether the line above is empty.
+    text_start: usize,
+    is_below_blank: bool,
 }
 
-impl Scanner<'_> {
+impl<'a> Scanner<'a> {
     fn run(&mut self, body: usize) {
         let mut at = body;
         while at < self.file.len() {
@@ -141,6 +160,8 @@ impl Scanner<'_> {
         if self.block.0 <= at {
             self.block = block_at(file, at);
         }
+        self.text_start = at + line.len() - line.trim_start().len();
+        self.is_below_blank = is_below_blank(file, at);
         let indent = line.len() - line.trim_start_matches(' ').len();
         if !line.trim().is_empty() && indent < 4 && !line.starts_with('\t') {
             // Python-Markdown takes comments out first.
@@ -184,12 +205,17 @@ impl Scanner<'_> {
             }
             return match fence {
                 fence if is_directive(info) => {
+                    let fence = fence.filter(|_| !self.directives.is_full_at(at));
                     // Without an end it may be all of the rest, once.
                     if is_drawn(info.split('}').next().unwrap_or_default()) && !was_odd {
                         let content = fence.as_ref().map_or(end..file.len(), |fence| fence.content.clone());
                         self.push(ConstructKind::Unknown(format!("{info}\n{}", &file[content])), at..end);
                     }
-                    self.closing_fences.extend(fence.map(|fence| fence.content.end));
+                    self.has_odd_fence |= fence.is_none();
+                    if let Some(fence) = fence {
+                        self.directives.push(fence.content.end);
+                        self.closing_fences.insert(fence.content.end);
+                    }
                     self.directive(at..end, info)
                 }
                 Some(fence) => self.fence(at, &fence),
@@ -228,10 +254,14 @@ impl Scanner<'_> {
 
     /// What may be code, such as `<script>` in backticks, has all of the rest in it if it has no end. Then the rest is read
     /// as text, and is no part of it.
-    fn without_open_content(&self, kind: &mut ConstructKind, at: usize, end: usize) -> usize {
+    fn without_open_content(&mut self, kind: &mut ConstructKind, at: usize, end: usize) -> usize {
         let is_doubtful = matches!(self.reading_of(at), Reading::Doubtful(_));
         match kind {
-            ConstructKind::Html(element) if is_doubtful && end == self.file.len() => {
+            ConstructKind::Html(element)
+                if is_doubtful && end == self.file.len() && self.open_contents < MAX_NESTED =>
+            {
+                // Each costs a walk to the end.
+                self.open_contents += 1;
                 match element.attributes.last_mut() {
                     Some(Attribute { name, value: Value::Expression(content) }) if name.is_empty() => {
                         end - std::mem::take(content).len()
@@ -407,9 +437,14 @@ impl Scanner<'_> {
         let rest = &self.file[at..];
         let mark = if rest.starts_with("$$") { "$$" } else { "$" };
         let inside = &rest[mark.len()..rest.floor_char_boundary(MAX_FORMULA_BYTES).max(mark.len())];
-        let limit =
-            if mark == "$$" { inside.find("\n\n") } else { inside.find('\n') }.unwrap_or(inside.len());
-        let Some(end) = inside[..limit].find(mark).filter(|end| *end > 0) else { return at + mark.len() };
+        let start = at + mark.len();
+        let limit = match mark {
+            "$$" => self.paragraph_end.find(self.file, start, |rest| rest.find("\n\n")) - start,
+            _ => inside.find('\n').unwrap_or(inside.len()),
+        };
+        let Some(end) = inside[..limit.min(inside.len())].find(mark).filter(|end| *end > 0) else {
+            return at + mark.len();
+        };
         let formula = &inside[..end];
         let is_one = if formula.contains('{') { is_formula(formula) } else { looks_like_formula(formula) };
         if !is_one || has_strong_command(formula) {
@@ -464,12 +499,23 @@ impl Scanner<'_> {
         if is_read_as_tag {
             return at + 1;
         }
-        // Python-Markdown knows no backslash before an angle bracket.
-        let tag = (next == Some('<')).then(|| tags::read_at(self.file, at + 1, MIN_TAG_BYTES)).flatten();
-        if let Some((kind, end)) = tag.filter(|_| self.kind != Some(FileKind::Mdx)) {
-            self.found.push(Construct { kind, span: at..end, reading: Reading::Doubtful(Doubt::Escaped) });
+        if next == Some('<') && self.kind != Some(FileKind::Mdx) {
+            self.escaped_tag(at);
         }
         at + 1 + next.map_or(0, char::len_utf8)
+    }
+
+    /// Python-Markdown knows no backslash before an angle bracket.
+    fn escaped_tag(&mut self, at: usize) {
+        // What such a tag holds is read as text as well, with the next one in it.
+        let tag = match self.escaped.is_full_at(at) {
+            true => Some((ConstructKind::Unknown("<".to_owned()), at + 2)),
+            false => tags::read_at(self.file, at + 1, MIN_TAG_BYTES),
+        };
+        if let Some((kind, end)) = tag {
+            self.escaped.push(end);
+            self.found.push(Construct { kind, span: at..end, reading: Reading::Doubtful(Doubt::Escaped) });
+        }
     }
 
     fn tag(&mut self, at: usize) -> usize {
@@ -505,9 +551,9 @@ impl Scanner<'_> {
         if self.raw_components.contains(name) {
             (kind, end) = tags::take_content(self.file, (kind, end));
         }
-        let line = self.readings.last().map_or(0, |(start, _)| *start);
         // The marks of a quote are part of no tag.
-        if self.file[line..at].trim_start().starts_with('>') && self.file[at..end].contains('\n') {
+        let is_quote = self.text_start < at && self.file[self.text_start..].starts_with('>');
+        if is_quote && self.file[at..end].contains('\n') {
             kind = ConstructKind::Unknown(self.file[at..end].to_owned());
         }
         self.count(&kind, at..end);
@@ -515,7 +561,7 @@ impl Scanner<'_> {
         if matches!(kind, ConstructKind::Comment(_)) {
             self.push(kind, at..end);
             // In a line it does not go on over empty ones.
-            let is_cut = !self.file[line..at].trim().is_empty() && self.file[at..end].contains("\n\n");
+            let is_cut = at > self.text_start && self.file[at..end].contains("\n\n");
             let is_escaped = self.file[..at].ends_with('\\') || is_cut;
             self.swallow(at..end, if is_escaped { Swallow::EscapedComment } else { Swallow::Comment });
             self.mask(end - 3..end);
@@ -523,11 +569,7 @@ impl Scanner<'_> {
         }
         // Vue takes a script out of the page wherever it stands, but for one in another element.
         let is_wary = self.readings.last().is_none_or(|(_, reading)| *reading == Reading::Wary);
-        let above = self.file[..line].trim_end_matches([' ', '\t', '\r']);
-        let begins_block = self.file[line..at].trim().is_empty()
-            && above
-                .strip_suffix('\n')
-                .is_none_or(|above| above.trim_end_matches([' ', '\t', '\r']).ends_with('\n'));
+        let begins_block = self.text_start >= at && self.is_below_blank;
         let is_nested = is_wary
             && !begins_block
             && self.open_elements > 0
@@ -541,24 +583,25 @@ impl Scanner<'_> {
     }
 
     /// Whether an angle bracket begins the destination of a link.
-    fn is_destination(&self, at: usize) -> bool {
+    fn is_destination(&mut self, at: usize) -> bool {
         let before = self.file[..at].trim_end_matches([' ', '\t']);
-        let label =
-            before.strip_suffix("]:").and_then(|before| before.rfind('[').map(|open| &before[open..]));
+        let label = before.strip_suffix("]:").and_then(|before| {
+            let open = self.label.find(self.file, before.len(), |part| part.rfind('['))?;
+            Some(&before[open..])
+        });
         let is_definition = label.is_some_and(|label| !label.starts_with("[^"));
         if !before.ends_with("](") && !is_definition {
             return false;
         }
-        let inside = &self.file[at..];
-        let inside = &inside[..inside.find(['>', '\n']).unwrap_or(inside.len())];
-        !inside.contains(['=', '"', '\''])
+        // The brackets may hold anything but what an attribute is written with.
+        let end = self.destination_end.find(self.file, at, |rest| rest.find(['>', '\n', '=', '"', '\'']));
+        !matches!(self.file.as_bytes().get(end), Some(b'=' | b'"' | b'\''))
     }
 
     fn count(&mut self, kind: &ConstructKind, span: Range<usize>) {
         let (ConstructKind::Html(element) | ConstructKind::Component(element)) = kind else { return };
         let (tag, end) = (&self.file[span.clone()], span.end);
-        let line = self.readings.last().map_or(0, |(start, _)| *start);
-        let begins_line = self.file[line..span.start].trim().is_empty();
+        let begins_line = self.text_start >= span.start;
         let is_void =
             matches!(element.name.as_str(), "br" | "hr" | "img" | "input" | "wbr" | "col" | "source");
         if element.is_closing {
@@ -569,15 +612,33 @@ impl Scanner<'_> {
             self.open_elements += 1;
             let is_raw = begins_line
                 && element.attributes.iter().any(|attribute| attribute.name == "v-pre")
-                && self.file[end..].contains(&format!("</{}>", element.name));
+                && self.is_closed_behind(end, &element.name);
             if is_raw && self.raw_element.is_none() {
                 self.raw_element = Some(element.name.clone());
             }
         }
     }
 
+    /// Whether there is a closing tag of this name at or behind `place`.
+    fn is_closed_behind(&self, place: usize, name: &str) -> bool {
+        let closing = self.closing_tags.get_or_init(|| closing_tags(self.file));
+        closing.get(name).is_some_and(|last| *last >= place)
+    }
+
+    /// How far it is from `from` to the end of a block of a template.
+    fn template_end(&mut self, from: usize, word: &'a str) -> Option<usize> {
+        if self.open_templates.contains(word) {
+            return None;
+        }
+        let length = self.file[from..].find(&format!("end{word}"));
+        if length.is_none() {
+            self.open_templates.insert(word);
+        }
+        length
+    }
+
     fn brace(&mut self, at: usize) -> usize {
-        if self.has_open_brace || self.open_marks > MAX_OPEN_MARKS {
+        if self.has_open_brace || self.open_marks > MAX_OPEN_MARKS || self.braces.is_full_at(at) {
             let (kind, end) = (ConstructKind::Unknown("{".to_owned()), at + 1);
             self.push(kind, at..end);
             return end;
@@ -595,10 +656,10 @@ impl Scanner<'_> {
         if matches!(kind, ConstructKind::Template(_) | ConstructKind::Component(_)) {
             match braces::first_word(&self.file[at..end]) {
                 word @ ("raw" | "verbatim" | "comment") => {
-                    let close = format!("end{word}");
                     self.push(kind, at..end);
                     // Another one in it ends with it.
-                    let length = (at >= self.swallowed_end).then(|| self.file[end..].find(&close)).flatten();
+                    let is_first = at >= self.swallowed_end;
+                    let length = is_first.then(|| self.template_end(end, word)).flatten();
                     self.is_raw |= word != "comment" && length.is_some();
                     self.swallow(at..end + length.unwrap_or(0), Swallow::Template);
                     return self.mask(at..end);
@@ -621,6 +682,7 @@ impl Scanner<'_> {
         self.push(kind, at..end);
         // To a renderer without braces or templates the rest is text.
         if !is_whole {
+            self.braces.push(end);
             self.swallow(at..end, Swallow::Braces);
             self.mask(end.saturating_sub(marks).max(at)..end);
             return self.mask(at..at + marks);
@@ -682,6 +744,23 @@ fn block_at(file: &str, at: usize) -> (usize, bool, u64) {
         signs.for_each(|c| c.hash(&mut hash));
     }
     (end.max(at + 1), is_table, hash.finish())
+}
+
+/// Whether the line above the one at `line` is empty, or there is none.
+fn is_below_blank(file: &str, line: usize) -> bool {
+    let above = file[..line].trim_end_matches([' ', '\t', '\r']).strip_suffix('\n');
+    above.is_none_or(|above| above.trim_end_matches([' ', '\t', '\r']).ends_with('\n'))
+}
+
+/// Where the last closing tag of each name begins.
+fn closing_tags(file: &str) -> HashMap<&str, usize> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+    let tags = file.match_indices("</").filter_map(|(at, _)| {
+        let rest = &file[at + 2..];
+        let name = &rest[..rest.find(|c| !is_plain(c))?];
+        rest[name.len()..].starts_with('>').then_some((name, at))
+    });
+    tags.collect()
 }
 
 /// The end of a box such as `:::note`.

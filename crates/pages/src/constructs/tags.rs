@@ -43,7 +43,7 @@ pub(super) fn read_at(text: &str, at: usize, limit: usize) -> Option<(ConstructK
         '/' if rest[2..].starts_with(|c: char| c.is_ascii_alphabetic() || c == '>') => {
             Some(read_tag(text, at, limit).unwrap_or_else(|| unknown(text, at)))
         }
-        c if c.is_ascii_alphabetic() => match read_address(rest) {
+        c if c.is_ascii_alphabetic() => match read_address(&rest[..rest.floor_char_boundary(limit)]) {
             Some((address, length)) => Some((ConstructKind::Link(address), at + length)),
             None => read_tag(text, at, limit)
                 .map(|tag| with_content(text, tag))
@@ -57,9 +57,12 @@ pub(super) fn read_at(text: &str, at: usize, limit: usize) -> Option<(ConstructK
 fn read_open(text: &str, at: usize, limit: usize) -> Option<(ConstructKind, usize)> {
     let before = text[..at].trim_end_matches([' ', '\t', '>', '-', '*', '+']);
     let begins_line = before.is_empty() || before.ends_with('\n');
-    let rest = &text[at..text.floor_char_boundary(at + limit)];
-    let paragraph = rest.find("\n\n").map_or(rest, |end| &rest[..end]);
-    (begins_line || paragraph.contains(['>', '='])).then(|| unknown(text, at))
+    let ends_later = || {
+        let rest = &text[at..text.floor_char_boundary(at + limit)];
+        let paragraph = rest.find("\n\n").map_or(rest, |end| &rest[..end]);
+        paragraph.contains(['>', '='])
+    };
+    (begins_line || ends_later()).then(|| unknown(text, at))
 }
 
 fn read_comment(comment: &str, start: usize) -> (ConstructKind, usize) {
@@ -96,12 +99,13 @@ fn read_address(rest: &str) -> Option<(String, usize)> {
 /// text as well.
 fn unknown(text: &str, at: usize) -> (ConstructKind, usize) {
     let rest = &text[at..];
-    let line = rest.find('\n').unwrap_or(rest.len());
     // These go on over lines, and nothing in them is text.
     let raw = [("<![CDATA[", "]]>"), ("<?", "?>")].iter().find(|(open, _)| rest.starts_with(open));
     let end = match raw {
         Some((_, close)) => rest.find(close).map_or(rest.len(), |end| end + close.len()),
-        None => rest[..line].find('>').map_or(line, |close| close + 1),
+        None => {
+            rest.find(['>', '\n']).map_or(rest.len(), |end| end + usize::from(rest[end..].starts_with('>')))
+        }
     };
     let whole = if raw.is_none() { end.max(quoted_end(rest)) } else { end };
     (ConstructKind::Unknown(rest[..whole].to_owned()), at + end)
@@ -110,16 +114,20 @@ fn unknown(text: &str, at: usize) -> (ConstructKind, usize) {
 /// Where a tag ends whose values may hold angle brackets.
 fn quoted_end(tag: &str) -> usize {
     let near = &tag[..tag.floor_char_boundary(MIN_TAG_BYTES)];
-    let mut quote = None;
-    for (at, c) in near.char_indices() {
-        match (c, quote) {
-            ('"' | '\'', None) if near[..at].trim_end().ends_with('=') => quote = Some(c),
-            (c, Some(open)) if c == open => quote = None,
-            ('>', None) => return at + 1,
-            _ => {}
+    let mut at = 0;
+    let is_mark = |byte: &u8| matches!(byte, b'"' | b'\'' | b'>');
+    while let Some(next) = near.as_bytes()[at..].iter().position(is_mark).map(|length| at + length) {
+        let mark = char::from(near.as_bytes()[next]);
+        at = next + 1;
+        if mark == '>' {
+            return at;
+        }
+        if near[..next].trim_end().ends_with('=') {
+            let Some(length) = near[at..].find(mark) else { return near.len() };
+            at += length + 1;
         }
     }
-    if quote.is_some() { near.len() } else { 0 }
+    0
 }
 
 fn read_tag(text: &str, at: usize, limit: usize) -> Option<(ConstructKind, usize)> {

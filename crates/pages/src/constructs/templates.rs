@@ -9,7 +9,8 @@ const MARKS: &[(&str, &str)] = &[("{{", "}}"), ("{%", "%}"), ("{!", "!}"), ("{#"
 
 /// The marks in a line of code.
 pub(super) fn in_code(line: &str) -> impl Iterator<Item = Range<usize>> {
-    MARKS.iter().flat_map(move |(open, close)| between(line, open, close))
+    let marks = if line.contains('{') { MARKS } else { &[] };
+    marks.iter().flat_map(move |(open, close)| between(line, open, close))
 }
 
 /// The marks in a line of reStructuredText or AsciiDoc. Two braces are everyday text there; shortcodes are not.

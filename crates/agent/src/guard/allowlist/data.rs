@@ -41,13 +41,16 @@ pub(super) fn judge<'a>(
 
 fn wrong(kind: FileKind, before: &str, after: &str, judge: &Judge<'_, '_>) -> Option<&'static str> {
     let new_redirects = match (redirects::split(kind, after), redirects::split(kind, before)) {
-        (Some((new, _)), Some((old, _))) => new.into_iter().filter(|pair| !old.contains(pair)).collect(),
+        (Some((new, _)), Some((old, _))) => {
+            let old: HashSet<_> = old.into_iter().collect();
+            new.into_iter().filter(|pair| !old.contains(pair)).collect()
+        }
         (Some((new, _)), None) if before.trim().is_empty() => new,
         _ => return Some(MORE),
     };
-    let sources: Vec<&str> = new_redirects.iter().map(|(from, _)| from.trim_matches('/')).collect();
+    let sources: HashSet<&str> = new_redirects.iter().map(|(from, _)| from.trim_matches('/')).collect();
     let is_wrong = |(from, to): &(String, String)| {
-        !redirects::is_fine(judge, from, to) || sources.contains(&to.trim_matches('/'))
+        !redirects::is_fine(judge, from, to) || sources.contains(to.trim_matches('/'))
     };
     if new_redirects.iter().any(is_wrong) {
         return Some(WRONG_REDIRECT);

@@ -1,6 +1,7 @@
 //! The pages of a site after a change.
 
 use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
 
 use pages::{FileKind, Kind, Tree};
 
@@ -28,8 +29,9 @@ const MDBOOK: [&str; 3] = ["{{#include", "{{#rustdoc_include", "{{#playground"];
 
 pub(super) struct Site {
     files: HashSet<String>,
-    /// Paths of pages without ending and without `index`, from the root of the repository.
-    pages: HashSet<String>,
+    hasher: RandomState,
+    /// Hashes of the paths of pages without ending and without `index`, from every folder that they are in.
+    pages: HashSet<u64>,
     /// Marks that are filled in in all code, and those in code without a fence.
     filled_in: Vec<&'static str>,
     /// Whether the generator is known, and reads Markdown by the standard: a backslash before an angle bracket makes it
@@ -66,12 +68,14 @@ impl Site {
                 None => files.remove(path),
             };
         }
+        let hasher = RandomState::new();
         let pages = files
             .iter()
             .filter(|file| super::is_read(FileKind::of(file)) && !FileKind::of(file).is_data())
-            .map(|file| page_path(file).to_owned())
+            .flat_map(|file| from_every_folder(page_path(file)))
+            .map(|path| hasher.hash_one(path))
             .collect();
-        Some(Self { files, pages, filled_in, is_vitepress, is_commonmark })
+        Some(Self { files, hasher, pages, filled_in, is_vitepress, is_commonmark })
     }
 
     /// Whether the generator fills in a mark that stands in code.
@@ -88,19 +92,20 @@ impl Site {
             path.split(['#', '?']).next().unwrap_or_default().trim_matches('/').trim_start_matches("./");
         let wanted = page_path(path);
         self.files.contains(path) && FileKind::of(path).is_page()
-            || self.pages.iter().any(|page| is_below(page, wanted))
+            || self.pages.contains(&self.hasher.hash_one(wanted))
+            || wanted.is_empty() && !self.pages.is_empty()
     }
 }
 
 /// Whether a file is the page at a path of the site, below any folder that the site may begin at.
 pub(super) fn is_at(file: &str, path: &str) -> bool {
     let wanted = page_path(path.split(['#', '?']).next().unwrap_or_default().trim_matches('/'));
-    !wanted.is_empty() && is_below(page_path(file), wanted)
+    !wanted.is_empty() && from_every_folder(page_path(file)).any(|page| page == wanted)
 }
 
-/// Whether `page` is `wanted` itself, or ends with it behind a folder.
-fn is_below(page: &str, wanted: &str) -> bool {
-    page == wanted || page.strip_suffix(wanted).is_some_and(|above| above.ends_with('/')) || wanted.is_empty()
+/// The path of a page, and what is left of it behind each folder.
+fn from_every_folder(page: &str) -> impl Iterator<Item = &str> {
+    std::iter::once(page).chain(page.match_indices('/').map(|(at, _)| &page[at + 1..]))
 }
 
 /// A path without the ending of a page and without `index`.

@@ -42,6 +42,43 @@ proptest! {
 
 /// Four times the text must not take much more than four times the time: a ratio, because machines differ, and
 /// five tries, because they are busy.
+fn is_linear(run: impl Fn(usize)) -> bool {
+    let time = |bytes: usize| {
+        let start = Instant::now();
+        run(bytes);
+        start.elapsed()
+    };
+    (0..5).any(|_| time(PAGE) < time(PAGE / 4).max(Duration::from_millis(20)) * 10)
+}
+
+fn is_linear_in(path: &str, page: impl Fn(usize) -> String) -> bool {
+    is_linear(|bytes| judge_page(path, &page(bytes), &[KEY]))
+}
+
+#[track_caller]
+fn assert_none_is_slow<T: std::fmt::Debug>(slow: &[T]) {
+    assert!(
+        slow.is_empty(),
+        "{PAGE} bytes of these take over 10 times as long as a quarter of them: {slow:?}"
+    );
+}
+
+fn repeat(unit: &str, bytes: usize) -> String {
+    unit.repeat(bytes / unit.len())
+}
+
+/// Something with a number in it, each time another one.
+fn each(bytes: usize, unit: impl Fn(usize) -> String) -> String {
+    let mut text = String::new();
+    for number in 0.. {
+        if text.len() >= bytes {
+            break;
+        }
+        text.push_str(&unit(number));
+    }
+    text
+}
+
 #[test]
 fn time_is_linear() {
     let mut slow = Vec::new();
@@ -120,22 +157,140 @@ fn time_is_linear() {
         "} from 'fs",
         "[a](https://x.y/?d=dGhlIHBhc3N3b3JkIGlzIGh1bnRlcjI)\n",
     ] {
-        let time = |bytes: usize| {
-            let text = unit.repeat(bytes / unit.len());
-            let start = Instant::now();
+        let run = |bytes: usize| {
+            let text = repeat(unit, bytes);
             judge_page("a.mdx", &text, &[KEY]);
             plain_body(&text);
-            start.elapsed()
         };
-        let linear = |_| time(PAGE) < time(PAGE / 4).max(Duration::from_millis(20)) * 10;
-        if !(0..5).any(linear) {
+        if !is_linear(run) {
             slow.push(unit);
         }
     }
-    assert!(
-        slow.is_empty(),
-        "{PAGE} bytes of these take over 10 times as long as a quarter of them: {slow:?}"
-    );
+    assert_none_is_slow(&slow);
+}
+
+/// The same in pages of other markup, where the page had all of it but for the last.
+#[test]
+fn time_is_linear_in_every_markup() {
+    let markdown = [
+        "\n",
+        "{%",
+        "{% raw %} ",
+        "{% comment %}\n",
+        "[a](<b",
+        "]: <",
+        "](",
+        "<a",
+        "<!>",
+        "<a\n",
+        "\\<!--",
+        "<!-- @include",
+        "<div v-pre>\n</a>\n",
+        "$$\n",
+    ];
+    let rst = ["\n", ".. raw:: html\n\n  a\n\n", ":a:`", "|a|", "(data:"];
+    let asciidoc = ["\n", "[a]\n", "image:a", "a:b[", "{a}"];
+    let mut slow = Vec::new();
+    for (path, units) in [("a.md", &markdown[..]), ("a.rst", &rst), ("a.adoc", &asciidoc)] {
+        for unit in units {
+            let run = |bytes: usize| {
+                let (old, new) = (repeat(unit, bytes), repeat(unit, bytes + unit.len()));
+                Case { base: &[(path, &old)], edits: &[(path, &new)], ..Case::default() }.judge();
+            };
+            if !is_linear(run) {
+                slow.push((path, *unit));
+            }
+        }
+    }
+    assert_none_is_slow(&slow);
+}
+
+/// The same for what is in itself, which is read as often as it is deep.
+#[test]
+fn time_is_linear_in_nested_text() {
+    let mut slow = Vec::new();
+    for (path, open, close) in [
+        ("a.mdx", "{", "}"),
+        ("a.md", "{#", "#}"),
+        ("a.md", "{{", "}}"),
+        ("a.md", "{`${", "}`}"),
+        ("a.md", "<!-- @include", "-->"),
+        ("a.md", "\\<script>", "</script>"),
+        ("a.md", "[", "](b)"),
+        ("a.rst", "<a ", ">`_"),
+        ("a.adoc", "a:", "[]"),
+        ("a.adoc", "[.", "]#"),
+        ("a.qmd", "`r a\n", "\n\n"),
+    ] {
+        let nested = |bytes: usize| {
+            let times = bytes / (open.len() + close.len());
+            open.repeat(times) + &close.repeat(times)
+        };
+        if !is_linear_in(path, nested) {
+            slow.push((path, open));
+        }
+    }
+    assert_none_is_slow(&slow);
+}
+
+/// The same for lines of which each is deeper than the one before, or ends another block.
+#[test]
+fn time_is_linear_in_depth() {
+    let mut slow = Vec::new();
+    for (path, unit) in [
+        ("a.md", (|depth| format!("{}!!! a\n", " ".repeat(depth % 200))) as fn(usize) -> String),
+        ("a.md", |depth| format!("{}{{raw}}\n", "`".repeat(203 - depth % 200))),
+        ("a.rst", |depth| format!("{}.. raw:: html\n", " ".repeat(depth % 200))),
+        ("a.adoc", |depth| format!("{}\n", "/".repeat(4 + depth % 200))),
+        ("a.adoc", |number| format!("++++{number}\n")),
+    ] {
+        if !is_linear_in(path, |bytes| each(bytes, unit)) {
+            slow.push((path, "deeper"));
+        }
+    }
+    assert_none_is_slow(&slow);
+}
+
+#[test]
+fn time_is_linear_in_data_files() {
+    let mut slow = Vec::new();
+    for (path, start, entry, end) in [
+        (
+            "docs.json",
+            "{\"navigation\": [",
+            (|number| format!("\"docs/\\u0061{number}\",")) as fn(usize) -> String,
+            "\"a\"]}",
+        ),
+        (
+            "docs.json",
+            "{\"redirects\": [",
+            |number| format!("{{\"source\": \"/a{number}\", \"destination\": \"/docs/b\"}},"),
+            "{}]}",
+        ),
+        ("_redirects", "", |number| format!("/a{number} /docs/b 301\n"), ""),
+        ("mkdocs.yml", "nav:\n", |number| format!("  - A{number}: a{number}.md\n"), ""),
+        ("openapi.yaml", "a: [", |number| format!("{{a{number}: b}}, "), "]"),
+        ("sidebars.js", "module.exports = [", |number| format!("['a{number}', a({number})], "), "]"),
+        (
+            "a.ipynb",
+            "{\"cells\": [",
+            |number| format!("{{\"cell_type\": \"markdown\", \"source\": \"a {number}\"}},"),
+            "{}]}",
+        ),
+    ] {
+        let file = |bytes: usize| format!("{start}{}{end}", each(bytes, entry));
+        if !is_linear_in(path, file) {
+            slow.push((path, start));
+        }
+    }
+    assert_none_is_slow(&slow);
+}
+
+/// A word that is cut out of an example may leave the same word behind.
+#[test]
+fn time_is_linear_in_example_words() {
+    let words = |bytes: usize| format!("ghp_{}{}", "te".repeat(bytes / 4), "st".repeat(bytes / 4));
+    assert!(is_linear_in("a.md", words));
 }
 
 /// The same for the number of pages: a prompt can change every one of thousands.
