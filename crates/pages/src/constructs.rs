@@ -16,6 +16,7 @@ mod info;
 mod markdown;
 mod notebook;
 mod prose;
+mod references;
 mod rst;
 mod scan;
 mod statements;

@@ -273,6 +273,11 @@ impl Judge<'_, '_> {
             ConstructKind::Link(address) if path.ends_with("SUMMARY.md") && !pages::is_external(address) => {
                 self.entry_of_book(address)
             }
+            ConstructKind::Link(address)
+                if kind == FileKind::AsciiDoc && addresses::has_attribute_in_scheme(address) =>
+            {
+                refused("links to an address whose scheme has an attribute in it")
+            }
             ConstructKind::Link(address) => self.link(address),
             ConstructKind::Image(address)
                 if kind == FileKind::AsciiDoc

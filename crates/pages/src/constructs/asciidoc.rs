@@ -1,7 +1,9 @@
 //! Reads AsciiDoc: prose, headings, lists, links, tables and listings. A line with anything else in it is not understood.
 
 use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
+use super::references::PageAttributes;
 use super::{Construct, ConstructKind, Doubt, MAX_LINE_BYTES, Reading, Swallow, front, lines, templates};
 use crate::WordList;
 
@@ -27,6 +29,8 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
     let all: Vec<(usize, &str)> = lines(text, body).collect();
     let (mut index, mut in_comment, mut has_odd_listing) = (0, false, false);
     let mut open_blocks: HashSet<&str> = HashSet::new();
+    let mut attributes = PageAttributes::default();
+    let mut paragraph = Paragraph::default();
     // In a paragraph below a style, which may be shown as it is written.
     let mut below_style = false;
     let mut is_header = all.first().is_some_and(|(_, line)| line.starts_with("= "));
@@ -99,7 +103,8 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
             && let Some(close) = all[index + 1..].iter().position(|(_, line)| line.trim_end() == content)
         {
             let end = all[index + 1 + close].0;
-            found.push(Construct::standard(ConstructKind::Unknown(text[*at..end].to_owned()), *at..end));
+            let block = format!("{}{}", block_styles(&all[..index]), &text[*at..end]);
+            found.push(Construct::standard(ConstructKind::Unknown(block), *at..end));
             index += close + 2;
             continue;
         }
@@ -108,6 +113,7 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         } else if is_preprocessed(content) || content.starts_with("include::") {
             push(&mut found, ConstructKind::Include(content.trim().to_owned()));
         } else if let Some((name, value)) = attribute_entry(content.trim_start_matches([' ', '\t', '>'])) {
+            attributes.set(&name, value);
             let kind = ConstructKind::Directive { name: format!(":{name}:"), arguments: value.to_owned() };
             push(&mut found, kind);
         } else if is_unknown(content)
@@ -142,10 +148,21 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         for address in links(content) {
             push(&mut found, ConstructKind::Link(address.to_owned()));
         }
+        if let Some(resolved) = attributes.resolve(content) {
+            let targets = images(&resolved).into_iter().map(|target| ConstructKind::Image(target.to_owned()));
+            targets.for_each(|kind| push(&mut found, kind));
+            let targets = links(&resolved).into_iter().map(|target| ConstructKind::Link(target.to_owned()));
+            targets.for_each(|kind| push(&mut found, kind));
+        }
+        // What is escaped in a paragraph is live in the same paragraph without the signs that escape it.
+        if index >= paragraph.end {
+            paragraph = Paragraph::at(index, &all);
+        }
         let doubt = match content.starts_with([' ', '\t']) {
             _ if in_comment || content.starts_with("//") => Some(Doubt::Swallowed(Swallow::Comment)),
             true => Some(Doubt::Indented { in_list: false, in_html: false, after_blank: above.is_empty() }),
-            false => (below_style && !content.starts_with('[')).then_some(Doubt::Nested),
+            false if below_style && !content.starts_with('[') => Some(Doubt::Nested),
+            false => paragraph.doubt,
         };
         if let Some(doubt) = doubt {
             found[first..].iter_mut().for_each(|one| one.reading = Reading::Doubtful(doubt));
@@ -163,6 +180,45 @@ fn is_listing(content: &str) -> bool {
     let is_fence = language
         .is_some_and(|language| language.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '+'));
     is_fence || LISTINGS.iter().any(is_line)
+}
+
+/// The lines with styles that belong to the block below them. Asciidoctor skips blank lines and comments in between.
+fn block_styles(above: &[(usize, &str)]) -> String {
+    let is_about_block = |line: &&str| line.trim().is_empty() || line.starts_with(['[', '.', '/']);
+    let lines = above.iter().rev().map(|(_, line)| *line).take_while(is_about_block);
+    let mut styles: Vec<&str> = lines.filter(|line| line.starts_with('[')).collect();
+    styles.reverse();
+    styles.concat()
+}
+
+/// Lines up to a blank one.
+#[derive(Default)]
+struct Paragraph {
+    end: usize,
+    /// Set when a backslash or a plus sign may keep a macro from being one.
+    doubt: Option<Doubt>,
+}
+
+impl Paragraph {
+    fn at(index: usize, all: &[(usize, &str)]) -> Self {
+        let lines = all[index..].iter().map(|(_, line)| line.trim_end());
+        let lines: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
+        let doubt = lines.iter().any(|line| may_escape(line)).then(|| {
+            let mut hash = DefaultHasher::new();
+            lines.hash(&mut hash);
+            Doubt::OddSpan(hash.finish())
+        });
+        Self { end: index + lines.len().max(1), doubt }
+    }
+}
+
+/// Whether a line has a backslash, or a plus sign that may begin a passthrough.
+fn may_escape(line: &str) -> bool {
+    let is_open = |(at, _): (usize, &str)| {
+        !line[..at].ends_with(char::is_alphanumeric)
+            && line[at + 1..].starts_with(|c: char| !c.is_whitespace() && c != '+')
+    };
+    line.contains('\\') || line.match_indices('+').any(is_open)
 }
 
 /// Whether a line begins a block with other blocks in it.
