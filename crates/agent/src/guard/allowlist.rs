@@ -8,6 +8,7 @@ mod data;
 mod directives;
 mod files;
 mod front;
+mod local;
 mod redirects;
 mod script;
 mod site;
@@ -278,7 +279,9 @@ impl Judge<'_, '_> {
             {
                 refused("links to an address whose scheme has an attribute in it")
             }
-            ConstructKind::Link(address) => self.link(address),
+            ConstructKind::Link(address) => {
+                strictest([self.linked_file(path, kind, address), self.link(address)])
+            }
             ConstructKind::Image(address)
                 if kind == FileKind::AsciiDoc
                     && address.contains('{')
@@ -286,9 +289,13 @@ impl Judge<'_, '_> {
             {
                 refused("loads an image from an address with an attribute in it")
             }
-            ConstructKind::Image(address) => self.image(address),
+            ConstructKind::Image(address) => {
+                strictest([self.shown_file(path, kind, address), self.image(address)])
+            }
             ConstructKind::Definition { label, address } => match self.vocabulary() {
-                Some(docs) if !docs.draws(label) => self.link(address),
+                Some(docs) if !docs.draws(label) => {
+                    strictest([self.linked_file(path, kind, address), self.link(address)])
+                }
                 _ => self.image(address),
             },
             ConstructKind::Code { info, text } => self.code(kind, info, text),
@@ -303,7 +310,7 @@ impl Judge<'_, '_> {
                 verdict => verdict,
             },
             ConstructKind::Directive { name, arguments } => {
-                match directives::judge(self, kind, name, arguments) {
+                match directives::judge(self, path, kind, name, arguments) {
                     Verdict::Refused(..) if verbatim() => Verdict::Passes,
                     verdict => verdict,
                 }
@@ -322,11 +329,7 @@ impl Judge<'_, '_> {
             ConstructKind::Include(mark) if takes_other_markup(kind, mark) && !verbatim() => {
                 refused("takes a page of another markup into the page")
             }
-            ConstructKind::Include(mark)
-                if verbatim()
-                    || (mark.contains("include") || mark.ends_with("[]"))
-                        && self.vocabulary().is_some_and(|docs| docs.includes_like(mark)) =>
-            {
+            ConstructKind::Include(mark) if verbatim() || self.may_include(path, kind, mark) => {
                 Verdict::Passes
             }
             ConstructKind::Include(_) => {

@@ -2,7 +2,7 @@
 //! roles and substitutions. A line that holds anything else is not understood.
 
 use super::formulas::has_strong_command;
-use super::{Construct, ConstructKind, MAX_LINE_BYTES, front, is_drawn, lines, templates};
+use super::{Construct, ConstructKind, MAX_LINE_BYTES, front, is_drawn, lines, role_argument, templates};
 use crate::WordList;
 
 /// Directives whose content is shown as it stands.
@@ -26,7 +26,8 @@ const MAX_ADDRESS_LINES: usize = 8;
 pub(super) fn read(text: &str) -> Vec<Construct> {
     // Some generators read it in pages of every kind.
     let (found, body) = front::read_block(text);
-    let mut reader = Reader { found, literal: None, comment: None, options: None, has_text: false };
+    let mut reader =
+        Reader { found, literal: None, comment: None, options: None, entries: None, has_text: false };
     let all: Vec<(usize, &str)> = lines(text, body).collect();
     for (index, (at, line)) in all.iter().enumerate() {
         if let Some(address) = continued_address(&all[index..]) {
@@ -110,6 +111,8 @@ struct Reader {
     comment: Option<usize>,
     /// The column behind which options of a directive stand, until an empty line.
     options: Option<usize>,
+    /// Of a directive whose content is a list of code to load.
+    entries: Option<usize>,
     /// Whether text was read that is no title: fields above it are settings of the page.
     has_text: bool,
 }
@@ -142,6 +145,10 @@ impl Reader {
             return self.push(ConstructKind::Comment(content.to_owned()), at, line);
         }
         self.comment = None;
+        if self.entries.is_some_and(|column| indent > column) {
+            return self.directive(".. autosummary".to_owned(), content, at, line);
+        }
+        self.entries = None;
         let rest = without_marks(content);
         let column = indent + content.len() - rest.len();
         if let Some(explicit) =
@@ -198,6 +205,7 @@ impl Reader {
             self.push(ConstructKind::Unknown(explicit.to_owned()), at, line);
         }
         self.options = Some(column);
+        self.entries = (name == "autosummary").then_some(column);
         if CODE.contains(&name) {
             self.push(ConstructKind::Code { info: arguments.to_owned(), text: String::new() }, at, line);
             self.literal = Some(column);
@@ -313,7 +321,7 @@ impl Reader {
         if content.contains('<') && !is_reference {
             return self.push(ConstructKind::Unknown(format!(":{name}:`{content}`")), at, line);
         }
-        self.directive(format!(":{name}:`"), "", at, line);
+        self.directive(format!(":{name}:`"), role_argument(name, content), at, line);
     }
 
     /// `|name|`, but not the bars of a table.

@@ -9,7 +9,7 @@ use super::code::{self, Fence};
 use super::formulas::{has_strong_command, is_formula, looks_like_formula};
 use super::statements::{is_statement, raw_components};
 use super::tags::{self, MIN_TAG_BYTES};
-use super::{Construct, ConstructKind, Doubt, Reading, Swallow, braces, entities, info, is_drawn, lines};
+use super::{Construct, ConstructKind, Doubt, Reading, Swallow, braces, entities, info, lines, myst};
 use crate::kind::FileKind;
 use crate::script;
 
@@ -117,6 +117,8 @@ struct Scanner<'a> {
     has_odd_fence: bool,
     /// How many tags could not be read.
     odd_tags: usize,
+    /// Where the last box of colons ends whose content is drawn or run.
+    active_end: usize,
     /// How many marks of templates do not close.
     open_marks: usize,
     /// Once braces do not close, none is looked for: each would cost a walk to the end.
@@ -167,13 +169,16 @@ impl Scanner<'_> {
         if self.closing_fences.remove(&at) {
             return self.mask(at..end);
         }
+        if let Some(info) = myst::colon_fence(line) {
+            self.colon_directive(info, at..end);
+        }
         if let Some(info) = code::fence_info(line) {
             let fence = if self.has_odd_fence { None } else { code::fence_at(file, at) };
             let fence = fence.filter(|fence| !self.is_cut(at, fence));
             return match fence {
                 fence if is_directive(info) => {
                     // Without an end it may be all of the rest, once.
-                    if is_drawn(info) && !(fence.is_none() && self.has_odd_fence) {
+                    if myst::is_active(info) && !(fence.is_none() && self.has_odd_fence) {
                         let content = fence.as_ref().map_or(end..file.len(), |fence| fence.content.clone());
                         self.push(ConstructKind::Unknown(format!("{info}\n{}", &file[content])), at..end);
                     }
@@ -274,7 +279,26 @@ impl Scanner<'_> {
         if info != "mdx-code-block" {
             self.push(kind, line.clone());
         }
+        self.options(line.end);
         self.mask(line)
+    }
+
+    fn options(&mut self, start: usize) {
+        if self.kind != Some(FileKind::Mdx) {
+            let options = myst::options(self.file, start);
+            options.into_iter().for_each(|(kind, span)| self.push(kind, span));
+        }
+    }
+
+    /// A box of colons that is a directive of MyST. Its first line is read as prose.
+    fn colon_directive(&mut self, info: &str, line: Range<usize>) {
+        // What is in another such box belongs to that.
+        if myst::is_active(info) && line.start >= self.active_end {
+            self.active_end = myst::colon_end(self.file, line.end);
+            let content = &self.file[line.end..self.active_end];
+            self.push(ConstructKind::Unknown(format!("{info}\n{content}")), line.clone());
+        }
+        self.options(line.end);
     }
 
     fn fence(&mut self, at: usize, fence: &Fence<'_>) -> usize {

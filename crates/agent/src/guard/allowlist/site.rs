@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use pages::{FileKind, Kind, Tree};
 
 use super::super::Change;
+use super::local;
 
 /// The settings of generators, and the marks that they fill in wherever they stand, code included.
 const FILLED_IN: &[(&str, &[&str])] = &[
@@ -37,6 +38,9 @@ pub(super) struct Site {
     pub(super) is_commonmark: bool,
     /// Or not known to be anything else.
     is_vitepress: bool,
+    pub(super) is_sphinx: bool,
+    /// Whether the generator copies a file that a page links to.
+    pub(super) copies_linked_files: bool,
 }
 
 impl Site {
@@ -60,6 +64,12 @@ impl Site {
         let is_vitepress =
             files.iter().any(|file| file.contains(".vitepress/") || file.contains(".vuepress/"))
                 || !files.iter().any(|file| is_settings(file));
+        let is_named = |names: &[&str]| {
+            let is_one = |file: &String| names.iter().any(|name| name_of(file).starts_with(name));
+            files.iter().any(is_one)
+        };
+        let is_sphinx = is_named(&["conf.py", "myst.yml", "_toc.yml"]);
+        let copies_linked_files = is_sphinx || is_named(&["docusaurus.config."]);
         for (path, bytes) in change.edits {
             match bytes {
                 Some(_) => files.insert(path.clone()),
@@ -71,7 +81,7 @@ impl Site {
             .filter(|file| super::is_read(FileKind::of(file)) && !FileKind::of(file).is_data())
             .map(|file| page_path(file).to_owned())
             .collect();
-        Some(Self { files, pages, filled_in, is_vitepress, is_commonmark })
+        Some(Self { files, pages, filled_in, is_vitepress, is_commonmark, is_sphinx, copies_linked_files })
     }
 
     /// Whether the generator fills in a mark that stands in code.
@@ -80,6 +90,35 @@ impl Site {
         let solid = mark.replace(' ', "");
         self.filled_in.iter().any(|start| mark.contains(start) || solid.contains(start))
             || self.is_vitepress && !is_fenced && mark.starts_with("{{")
+    }
+
+    pub(super) fn has_file(&self, path: &str) -> bool {
+        self.files.contains(path)
+    }
+
+    /// Whether a file of the repository may be the Python module of this name.
+    pub(super) fn has_module(&self, name: &str) -> bool {
+        let ends = [format!("{name}.py"), format!("{name}/__init__.py")];
+        self.files.iter().any(|file| ends.iter().any(|end| is_below(file, end)))
+    }
+
+    /// The files that a link in a page may stand for. One from the root of the site may be in any folder.
+    pub(super) fn files_at(&self, page: &str, address: &str) -> Vec<&str> {
+        let rooted = address.strip_prefix("@site/").or_else(|| address.strip_prefix('/'));
+        let wanted = local::resolve(if rooted.is_some() { "" } else { page }, rooted.unwrap_or(address));
+        let is_wanted = |file: &&String| match rooted {
+            Some(_) => is_below(file, &wanted) && !wanted.is_empty(),
+            None => **file == wanted,
+        };
+        self.files.iter().filter(is_wanted).map(String::as_str).collect()
+    }
+
+    /// The folder with the docs that a page is part of.
+    pub(super) fn docs_folder<'p>(&self, page: &'p str) -> Option<&'p str> {
+        local::docs_folder(page, |folder| {
+            let settings = if folder.is_empty() { "conf.py".to_owned() } else { format!("{folder}/conf.py") };
+            self.files.contains(&settings)
+        })
     }
 
     /// Whether a path of the site or of the repository is a page, below any folder that a site may begin at.
@@ -111,9 +150,13 @@ fn page_path(path: &str) -> &str {
     }
 }
 
+fn name_of(file: &str) -> &str {
+    file.rsplit('/').next().unwrap_or_default()
+}
+
 /// Whether a file is the settings of a generator that fills in nothing in code spans.
 fn is_settings(file: &str) -> bool {
-    let name = file.rsplit('/').next().unwrap_or_default();
+    let name = name_of(file);
     let starts = [
         "docusaurus.config.",
         "astro.config.",
@@ -131,7 +174,7 @@ fn is_settings(file: &str) -> bool {
 }
 
 fn filled_in(file: &str, base: &dyn Tree) -> &'static [&'static str] {
-    let name = file.rsplit('/').next().unwrap_or_default();
+    let name = name_of(file);
     if FileKind::of(file) != FileKind::MkDocs {
         return FILLED_IN.iter().find(|(settings, _)| *settings == name).map_or(&[], |(_, marks)| marks);
     }
