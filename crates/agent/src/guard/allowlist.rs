@@ -237,7 +237,9 @@ impl Judge<'_, '_> {
                 let mut lines = text.lines.iter().map(|(_, range)| &text.text[range.clone()]);
                 file == *path && lines.any(|line| is_other_markup(*kind, line))
             };
-            let Some(docs) = added.files().any(is_odd).then(|| self.vocabulary()).flatten() else { continue };
+            let has_others = || self.site().is_none_or(|site| site.has_other_markup(*kind));
+            let is_wanted = has_others() && added.files().any(is_odd);
+            let Some(docs) = is_wanted.then(|| self.vocabulary()).flatten() else { continue };
             more.extend(
                 docs.kinds_that_include(path).filter(|other| other != kind).map(|other| (*path, other)),
             );
@@ -414,14 +416,16 @@ fn takes_other_markup(kind: FileKind, mark: &str) -> bool {
 fn is_other_markup(kind: FileKind, text: &str) -> bool {
     let has = |marks: &[&str]| marks.iter().any(|mark| text.contains(mark));
     match kind {
+        // Macros, references and links of other markup have few signs of their own.
         FileKind::Markdown | FileKind::Mdx | FileKind::Quarto => {
-            text.contains("::") && has(&[".. ", "include::"]) || has(&["++++", "pass:"])
+            has(&[":", "{", "`", "|", "_", "+", "..", "<"])
         }
         FileKind::Rst | FileKind::AsciiDoc | FileKind::Text => {
             let is_tag = |(at, _): (usize, &str)| {
                 text[at + 1..].starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
             };
-            text.match_indices('<').any(is_tag) || has(&["{{", "![", "](", "++++", "import ", "export "])
+            text.match_indices('<').any(is_tag)
+                || has(&["{{", "![", "](", "++++", "}`", "```", ":::", "import ", "export "])
         }
         _ => false,
     }

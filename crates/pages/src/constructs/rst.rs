@@ -38,6 +38,7 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         }
         let next = all.get(index + 1).map_or("", |(_, next)| next.trim());
         reader.line(*at, line, next);
+        reader.add_parser(*at, &all[index + 1..]);
         let is_directive =
             reader.found.iter().rev().take_while(|one| one.span.start == *at).any(
                 |one| matches!(&one.kind, ConstructKind::Directive { name, .. } if name.starts_with("..")),
@@ -172,6 +173,19 @@ impl Reader {
             rest.starts_with(|c: char| c.is_alphanumeric() || "\"'(*`[".contains(c) || !c.is_ascii());
         if rest.ends_with("::") && !rest.ends_with("\\::") && next.is_empty() && (begins || rest == "::") {
             self.literal = Some(column);
+        }
+    }
+
+    /// A file that is read by another parser is another page: the option is a part of the mark.
+    fn add_parser(&mut self, at: usize, below: &[(usize, &str)]) {
+        let Some(Construct { kind: ConstructKind::Include(mark), span, .. }) = self.found.last_mut() else {
+            return;
+        };
+        let options = below.iter().map(|(_, line)| line.trim()).take_while(|line| line.starts_with(':'));
+        if let Some(parser) = options.into_iter().find(|line| line.to_lowercase().starts_with(":parser:"))
+            && span.start == at
+        {
+            mark.push_str(&format!(" {}", parser.to_lowercase()));
         }
     }
 
@@ -330,7 +344,9 @@ impl Reader {
             let name = &plain[bar + 1..];
             let Some(end) = name.find('|').filter(|end| *end > 0) else { continue };
             let name = &name[..end];
-            if !name.starts_with(char::is_whitespace) && !name.ends_with(char::is_whitespace) {
+            // The ruler of a table in Markdown.
+            let is_ruler = name.len() > 1 && name.trim_matches(':').bytes().all(|byte| byte == b'-');
+            if !is_ruler && !name.starts_with(char::is_whitespace) && !name.ends_with(char::is_whitespace) {
                 self.directive(format!("|{name}|"), "", at, line);
             }
         }
@@ -442,6 +458,10 @@ mod tests {
         check("- item::\n\n  .. raw:: html\n", &[".. raw (html)", "? raw "]);
         check("-o FILE  text::\n\n  .. raw:: html\n", &[".. raw (html)", "? raw "]);
         check("A. text::\n\n   .. raw:: html\n", &[".. raw (html)", "? raw "]);
+        check(
+            ".. include:: x.rst\n   :parser: myst\n",
+            &["Include(\"include::x.rst :parser: myst\")", ":parser: (myst)"],
+        );
         check("| .. image:: x | b |\n", &["? | .. image:: x | b |"]);
         check(
             ".. csv-table::\n   :url: https://e.example\n",

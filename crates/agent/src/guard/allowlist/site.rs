@@ -96,6 +96,15 @@ impl Site {
         self.files.contains(path)
     }
 
+    /// Whether there are pages that are read in another way than those of this kind.
+    pub(super) fn has_other_markup(&self, kind: FileKind) -> bool {
+        let plain = |kind| if kind == FileKind::Mdx { FileKind::Markdown } else { kind };
+        let kinds = self.files.iter().map(|file| FileKind::of(file));
+        kinds
+            .into_iter()
+            .any(|other| (other.is_page() || other == FileKind::Text) && plain(other) != plain(kind))
+    }
+
     /// Whether a file of the repository may be the Python module of this name.
     pub(super) fn has_module(&self, name: &str) -> bool {
         let ends = [format!("{name}.py"), format!("{name}/__init__.py")];

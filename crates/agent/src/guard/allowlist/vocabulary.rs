@@ -123,6 +123,8 @@ impl Vocabulary {
                 let label = text.strip_prefix("![").and_then(|text| text.strip_suffix(']'));
                 self.drawn_labels.extend(label.map(str::to_owned));
             }
+            // knitr takes in what a cell names as its child.
+            ConstructKind::Code { info, .. } if info.contains("child") => self.learn_included(kind, info),
             _ if !is_certain => {}
             ConstructKind::Image(address) => self.hosts.extend(url::host(address)),
             ConstructKind::Link(address) => self.linked.extend(url::host(address)),
@@ -139,6 +141,7 @@ impl Vocabulary {
                     self.prop_values.insert(self.hasher.hash_one((&element.name, prop)));
                 }
                 self.learn_images(element);
+                self.learn_shortcode(kind, element);
             }
             ConstructKind::Code { info, .. } => {
                 let (language, words) = split_info(info);
@@ -173,10 +176,22 @@ impl Vocabulary {
 
     /// The names of files in a mark that takes one in.
     fn learn_included(&mut self, kind: FileKind, mark: &str) {
+        let (mark, parser) = mark.split_once(":parser:").unwrap_or((mark, ""));
+        let is_markdown = ["myst", "markdown", "commonmark"].iter().any(|name| parser.contains(name));
+        let kind = if is_markdown { FileKind::Markdown } else { kind };
         let words = mark.split(|c: char| c.is_whitespace() || "\"'`{}[]()<>:#=,".contains(c));
         for word in words.filter(|word| !word.is_empty()) {
             let name = word.rsplit('/').next().unwrap_or(word).to_lowercase();
             self.included.entry(name).or_default().insert(kind);
+        }
+    }
+
+    /// A shortcode such as `{{< include x.md >}}`.
+    fn learn_shortcode(&mut self, kind: FileKind, element: &Element) {
+        for attribute in element.attributes.iter().filter(|_| element.name.contains("include")) {
+            if let AttributeValue::Text(file) | AttributeValue::Expression(file) = &attribute.value {
+                self.learn_included(kind, file);
+            }
         }
     }
 
