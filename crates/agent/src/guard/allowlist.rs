@@ -12,6 +12,7 @@ mod local;
 mod redirects;
 mod script;
 mod site;
+mod svg;
 mod vocabulary;
 
 use std::cell::OnceCell;
