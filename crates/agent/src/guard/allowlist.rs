@@ -303,7 +303,7 @@ impl Judge<'_, '_> {
             },
             ConstructKind::Code { info, text } => self.code(kind, info, text),
             ConstructKind::Html(element) | ConstructKind::Attributes(element) => {
-                match attributes::judge(self, element) {
+                match strictest([self.shown_by_tag(path, kind, element), attributes::judge(self, element)]) {
                     Verdict::Refused(..) if !attributes::is_active(element) && verbatim() => Verdict::Passes,
                     verdict => verdict,
                 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::references::PageAttributes;
+use super::references::{PageAttributes, Resolved};
 use super::{Construct, ConstructKind, Doubt, MAX_LINE_BYTES, Reading, Swallow, front, lines, templates};
 use crate::WordList;
 
@@ -29,7 +29,7 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
     let all: Vec<(usize, &str)> = lines(text, body).collect();
     let (mut index, mut in_comment, mut has_odd_listing) = (0, false, false);
     let mut open_blocks: HashSet<&str> = HashSet::new();
-    let mut attributes = PageAttributes::default();
+    let mut attributes = PageAttributes::of_page(text);
     let mut paragraph = Paragraph::default();
     // In a paragraph below a style, which may be shown as it is written.
     let mut below_style = false;
@@ -142,17 +142,11 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         for role in roles(content) {
             push(&mut found, ConstructKind::Directive { name: role.to_owned(), arguments: String::new() });
         }
-        for target in images(content) {
-            push(&mut found, ConstructKind::Image(target.to_owned()));
-        }
-        for address in links(content) {
-            push(&mut found, ConstructKind::Link(address.to_owned()));
-        }
-        if let Some(resolved) = attributes.resolve(content) {
-            let targets = images(&resolved).into_iter().map(|target| ConstructKind::Image(target.to_owned()));
-            targets.for_each(|kind| push(&mut found, kind));
-            let targets = links(&resolved).into_iter().map(|target| ConstructKind::Link(target.to_owned()));
-            targets.for_each(|kind| push(&mut found, kind));
+        addresses(content).into_iter().for_each(|kind| push(&mut found, kind));
+        match attributes.resolve(content) {
+            Resolved::Same => {}
+            Resolved::Line(line) => addresses(&line).into_iter().for_each(|kind| push(&mut found, kind)),
+            Resolved::TooLong => push(&mut found, ConstructKind::Unknown(content.to_owned())),
         }
         // What is escaped in a paragraph is live in the same paragraph without the signs that escape it.
         if index >= paragraph.end {
@@ -363,6 +357,11 @@ fn is_of_address(content: &str, at: usize) -> bool {
     LINKS
         .iter()
         .any(|link| word.trim_start_matches(['(', '*', '_', '|', '"', '`']).starts_with(&format!("{link}:")))
+}
+
+fn addresses(line: &str) -> Vec<ConstructKind> {
+    let images = images(line).into_iter().map(|target| ConstructKind::Image(target.to_owned()));
+    images.chain(links(line).into_iter().map(|target| ConstructKind::Link(target.to_owned()))).collect()
 }
 
 /// The targets of images.

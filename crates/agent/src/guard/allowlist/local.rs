@@ -5,11 +5,11 @@
 
 use std::collections::HashSet;
 
-use pages::{Construct, ConstructKind, FileKind, Reading, WordList};
+use pages::{AttributeValue, Construct, ConstructKind, Element, FileKind, Reading, WordList};
 
 use super::super::url;
 use super::site::Site;
-use super::{Judge, Verdict, refused};
+use super::{Judge, Verdict, refused, strictest};
 
 /// Endings of files that are made for readers of a site.
 const ASSETS: WordList = WordList(
@@ -37,6 +37,14 @@ impl NamedFiles {
             ConstructKind::Link(address) => drop(self.linked.insert(resolve(page, address))),
             ConstructKind::Image(address) => {
                 self.image_folders.insert(folder_of(&resolve(page, address)).to_owned());
+            }
+            ConstructKind::Html(element) if element.name == "img" => {
+                let values = element.attributes.iter().filter_map(|attribute| match &attribute.value {
+                    AttributeValue::Text(address) if attribute.name == "src" => Some(address),
+                    _ => None,
+                });
+                self.image_folders
+                    .extend(values.map(|address| folder_of(&resolve(page, address)).to_owned()));
             }
             ConstructKind::Include(mark) => self.included.extend(included_file(page, mark)),
             _ => {}
@@ -84,6 +92,16 @@ impl Judge<'_, '_> {
             true => Verdict::Passes,
             false => refused("shows an image from a folder outside the docs that no page shows images from"),
         }
+    }
+
+    /// An image in a tag, which MyST can be told to copy as well.
+    pub(super) fn shown_by_tag(&self, page: &str, kind: FileKind, element: &Element) -> Verdict {
+        let sources =
+            element.attributes.iter().filter(|attribute| attribute.name.eq_ignore_ascii_case("src"));
+        strictest(sources.map(|source| match &source.value {
+            AttributeValue::Text(address) if element.name == "img" => self.shown_file(page, kind, address),
+            _ => Verdict::Passes,
+        }))
     }
 
     /// Whether a page may take in a file: one that the docs take in already, or a page of the docs.

@@ -115,8 +115,10 @@ impl Site {
     pub(super) fn files_at(&self, page: &str, address: &str) -> Vec<&str> {
         let rooted = address.strip_prefix("@site/").or_else(|| address.strip_prefix('/'));
         let wanted = local::resolve(if rooted.is_some() { "" } else { page }, rooted.unwrap_or(address));
+        // The root of the site may be a folder of the repository.
+        let wanted = wanted.trim_start_matches("../");
         let is_wanted = |file: &&String| match rooted {
-            Some(_) => is_below(file, &wanted) && !wanted.is_empty(),
+            Some(_) => is_below(file, wanted) && !wanted.is_empty(),
             None => **file == wanted,
         };
         self.files.iter().filter(is_wanted).map(String::as_str).collect()
