@@ -161,7 +161,9 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         if let Some(doubt) = doubt {
             found[first..].iter_mut().for_each(|one| one.reading = Reading::Doubtful(doubt));
         }
-        below_style = content.starts_with('[') || below_style && !content.is_empty();
+        // Blank lines between a style and its paragraph are skipped.
+        let is_awaited = content.is_empty() && (above.is_empty() || above.starts_with('['));
+        below_style = content.starts_with('[') || below_style && (!content.is_empty() || is_awaited);
         index += 1;
     }
     found

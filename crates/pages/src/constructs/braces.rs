@@ -63,8 +63,13 @@ fn role(name: &str, behind: &str) -> Option<ConstructKind> {
     if ticks == 0 || name.is_empty() || name.contains(' ') {
         return None;
     }
-    let (content, _) = behind[ticks..].split_once(&behind[..ticks])?;
-    let arguments = role_argument(name, content).to_owned();
+    let closed = behind[ticks..].split_once(&behind[..ticks]).map(|(content, _)| content);
+    let arguments = match closed {
+        Some(content) => role_argument(name, content).to_owned(),
+        None if !is_word(name) => return None,
+        // It may go on below.
+        None => format!("{}\n", role_argument(name, behind[ticks..].trim())),
+    };
     Some(ConstructKind::Directive { name: format!("{{{name}}}`"), arguments })
 }
 

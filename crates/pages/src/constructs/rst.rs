@@ -178,14 +178,12 @@ impl Reader {
 
     /// A file that is read by another parser is another page: the option is a part of the mark.
     fn add_parser(&mut self, at: usize, below: &[(usize, &str)]) {
-        let Some(Construct { kind: ConstructKind::Include(mark), span, .. }) = self.found.last_mut() else {
-            return;
-        };
-        let options = below.iter().map(|(_, line)| line.trim()).take_while(|line| line.starts_with(':'));
-        if let Some(parser) = options.into_iter().find(|line| line.to_lowercase().starts_with(":parser:"))
-            && span.start == at
-        {
-            mark.push_str(&format!(" {}", parser.to_lowercase()));
+        let last = self.found.last_mut().filter(|one| one.span.start == at);
+        let Some(Construct { kind: ConstructKind::Include(mark), .. }) = last else { return };
+        let below = below.iter().map(|(_, line)| line.trim().to_lowercase());
+        let mut options = below.take_while(|line| line.starts_with(':'));
+        if let Some(parser) = options.find(|line| line.starts_with(":parser:")) {
+            mark.push_str(&format!(" {parser}"));
         }
     }
 

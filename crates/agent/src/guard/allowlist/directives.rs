@@ -61,6 +61,11 @@ pub(super) fn judge(
     if matches!(lower.as_str(), "image" | "figure") && is_known() && !arguments.is_empty() {
         return strictest([judge.shown_file(page, kind, arguments), judge.image(arguments)]);
     }
+    // Where no roles are known, braces before a code span that goes on below are a word.
+    if name.starts_with('{') && arguments.ends_with('\n') && judge.site().is_some_and(|site| !site.is_sphinx)
+    {
+        return Verdict::Passes;
+    }
     if let Some(verdict) = option(judge, page, kind, name, arguments) {
         return verdict;
     }
