@@ -159,7 +159,12 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
             false => paragraph.doubt,
         };
         if let Some(doubt) = doubt {
-            found[first..].iter_mut().for_each(|one| one.reading = Reading::Doubtful(doubt));
+            let is_escaping = Some(doubt) == paragraph.doubt;
+            for one in &mut found[first..] {
+                if !(is_escaping && paragraph.is_settled(one, content)) {
+                    one.reading = Reading::Doubtful(doubt);
+                }
+            }
         }
         // Blank lines between a style and its paragraph are skipped.
         let is_awaited = content.is_empty() && (above.is_empty() || above.starts_with('['));
@@ -193,18 +198,26 @@ struct Paragraph {
     end: usize,
     /// Set when a backslash or a plus sign may keep a macro from being one.
     doubt: Option<Doubt>,
+    /// How many lines have such a sign.
+    escaping_lines: usize,
 }
 
 impl Paragraph {
     fn at(index: usize, all: &[(usize, &str)]) -> Self {
         let lines = all[index..].iter().map(|(_, line)| line.trim_end());
         let lines: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
-        let doubt = lines.iter().any(|line| may_escape(line)).then(|| {
+        let escaping_lines = lines.iter().filter(|line| may_escape(line)).count();
+        let doubt = (escaping_lines > 0).then(|| {
             let mut hash = DefaultHasher::new();
             lines.hash(&mut hash);
             Doubt::OddSpan(hash.finish())
         });
-        Self { end: index + lines.len().max(1), doubt }
+        Self { end: index + lines.len().max(1), doubt, escaping_lines }
+    }
+
+    /// What is not understood is compared with all of its line, and so with the only sign that may escape it.
+    fn is_settled(&self, one: &Construct, line: &str) -> bool {
+        matches!(one.kind, ConstructKind::Unknown(_)) && self.escaping_lines == 1 && may_escape(line)
     }
 }
 
