@@ -14,9 +14,11 @@ mod formulas;
 mod front;
 mod info;
 mod markdown;
+mod myst;
 mod notebook;
 mod overlaps;
 mod prose;
+mod references;
 mod rst;
 mod scan;
 mod statements;
@@ -40,6 +42,22 @@ const DRAWN: WordList = WordList(
     "cell raw html eval exec plot script graphviz digraph mermaid uml jupyter ipython doctest testcode testsetup \
      testcleanup jinja argparse click kroki diag chart vega tikz program-output command-output",
 );
+
+/// Roles whose content is text or the name of something in the docs. That of others may be the path of a file.
+const TEXT_ROLES: WordList = WordList(
+    "ref doc term class meth func mod attr exc data obj numref any option envvar token keyword const member type var \
+     macro setting ticket lookup djadmin template pep rfc command kbd samp file program code math eq abbr \
+     menuselection mimetype strong emphasis literal title manpage dfn regexp guilabel sup sub cite footcite autolink \
+     index newsgroup dt makevar mailheader hlist module function method struct enum trait role dir",
+);
+
+/// What a role is given, as far as it may name a file.
+fn role_argument<'c>(name: &str, content: &'c str) -> &'c str {
+    match TEXT_ROLES.contains(name.rsplit(':').next().unwrap_or(name)) {
+        true => "",
+        false => content,
+    }
+}
 
 /// Whether the content of a directive is drawn or run, and no text of the page.
 fn is_drawn(directive: &str) -> bool {

@@ -8,10 +8,12 @@ mod data;
 mod directives;
 mod files;
 mod front;
+mod local;
 mod moves;
 mod redirects;
 mod script;
 mod site;
+mod svg;
 mod vocabulary;
 
 use std::cell::OnceCell;
@@ -236,7 +238,9 @@ impl Judge<'_, '_> {
                 let mut lines = text.lines.iter().map(|(_, range)| &text.text[range.clone()]);
                 file == *path && lines.any(|line| is_other_markup(*kind, line))
             };
-            let Some(docs) = added.files().any(is_odd).then(|| self.vocabulary()).flatten() else { continue };
+            let has_others = || self.site().is_none_or(|site| site.has_other_markup(*kind));
+            let is_wanted = has_others() && added.files().any(is_odd);
+            let Some(docs) = is_wanted.then(|| self.vocabulary()).flatten() else { continue };
             more.extend(
                 docs.kinds_that_include(path).filter(|other| other != kind).map(|other| (*path, other)),
             );
@@ -273,7 +277,14 @@ impl Judge<'_, '_> {
             ConstructKind::Link(address) if path.ends_with("SUMMARY.md") && !pages::is_external(address) => {
                 self.entry_of_book(address)
             }
-            ConstructKind::Link(address) => self.link(address),
+            ConstructKind::Link(address)
+                if kind == FileKind::AsciiDoc && addresses::has_attribute_in_scheme(address) =>
+            {
+                refused("links to an address whose scheme has an attribute in it")
+            }
+            ConstructKind::Link(address) => {
+                strictest([self.linked_file(path, kind, address), self.link(address)])
+            }
             ConstructKind::Image(address)
                 if kind == FileKind::AsciiDoc
                     && address.contains('{')
@@ -281,14 +292,18 @@ impl Judge<'_, '_> {
             {
                 refused("loads an image from an address with an attribute in it")
             }
-            ConstructKind::Image(address) => self.image(address),
+            ConstructKind::Image(address) => {
+                strictest([self.shown_file(path, kind, address), self.image(address)])
+            }
             ConstructKind::Definition { label, address } => match self.vocabulary() {
-                Some(docs) if !docs.draws(label) => self.link(address),
+                Some(docs) if !docs.draws(label) => {
+                    strictest([self.linked_file(path, kind, address), self.link(address)])
+                }
                 _ => self.image(address),
             },
             ConstructKind::Code { info, text } => self.code(kind, info, text),
             ConstructKind::Html(element) | ConstructKind::Attributes(element) => {
-                match attributes::judge(self, element) {
+                match strictest([self.shown_by_tag(path, kind, element), attributes::judge(self, element)]) {
                     Verdict::Refused(..) if !attributes::is_active(element) && verbatim() => Verdict::Passes,
                     verdict => verdict,
                 }
@@ -298,7 +313,7 @@ impl Judge<'_, '_> {
                 verdict => verdict,
             },
             ConstructKind::Directive { name, arguments } => {
-                match directives::judge(self, kind, name, arguments) {
+                match directives::judge(self, path, kind, name, arguments) {
                     Verdict::Refused(..) if verbatim() => Verdict::Passes,
                     verdict => verdict,
                 }
@@ -317,11 +332,7 @@ impl Judge<'_, '_> {
             ConstructKind::Include(mark) if takes_other_markup(kind, mark) && !verbatim() => {
                 refused("takes a page of another markup into the page")
             }
-            ConstructKind::Include(mark)
-                if verbatim()
-                    || (mark.contains("include") || mark.ends_with("[]"))
-                        && self.vocabulary().is_some_and(|docs| docs.includes_like(mark)) =>
-            {
+            ConstructKind::Include(mark) if verbatim() || self.may_include(path, kind, mark) => {
                 Verdict::Passes
             }
             ConstructKind::Include(_) => {
@@ -409,14 +420,16 @@ fn takes_other_markup(kind: FileKind, mark: &str) -> bool {
 fn is_other_markup(kind: FileKind, text: &str) -> bool {
     let has = |marks: &[&str]| marks.iter().any(|mark| text.contains(mark));
     match kind {
+        // Macros, references and links of other markup have few signs of their own.
         FileKind::Markdown | FileKind::Mdx | FileKind::Quarto => {
-            text.contains("::") && has(&[".. ", "include::"]) || has(&["++++", "pass:"])
+            has(&[":", "{", "`", "|", "_", "+", "..", "<"])
         }
         FileKind::Rst | FileKind::AsciiDoc | FileKind::Text => {
             let is_tag = |(at, _): (usize, &str)| {
                 text[at + 1..].starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
             };
-            text.match_indices('<').any(is_tag) || has(&["{{", "![", "](", "++++", "import ", "export "])
+            text.match_indices('<').any(is_tag)
+                || has(&["{{", "![", "](", "++++", "}`", "```", ":::", "import ", "export "])
         }
         _ => false,
     }

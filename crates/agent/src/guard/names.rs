@@ -17,15 +17,29 @@ const ALSO_PAGES: WordList = WordList(
     "agents.md agent.md claude.md crush.md gemini.md qwen.md replit.md skill.md warp.md knowledge.md best_practices.md",
 );
 
+/// Words before the name of a file that a sentence is only about.
+const TOPIC: WordList =
+    WordList("about what explain explains explaining describe describes describing why how whether");
+
 /// Whether a person asked for a change of this file by name, if it is one that tells agents what to do.
 pub(super) fn is_wanted_instruction(path: &str, asked: &str) -> Option<bool> {
     let (folded, asked) = (fold(path), asked.to_lowercase());
     let is_one = |part: &str| INSTRUCTIONS.contains(part) && !is_page_about_agents(path, part);
     let sentences = || asked.split(['\n', '!', ';']).flat_map(|line| line.split(". "));
     let is_warned = |sentence: &str| sentence.split_whitespace().any(|word| WARNINGS.contains(word));
-    let is_named =
-        |part: &str| sentences().any(|sentence| names_whole(sentence, part) && !is_warned(sentence));
+    let is_named = |part: &str| {
+        sentences()
+            .any(|sentence| names_whole(sentence, part) && !is_warned(sentence) && !is_topic(sentence, part))
+    };
     folded.split('/').find(|part| is_one(part)).map(is_named)
+}
+
+/// Whether a sentence is about such a file, and does not ask for a change of it: "a page about AGENTS.md".
+fn is_topic(sentence: &str, name: &str) -> bool {
+    let ahead = sentence.split(name).next().unwrap_or_default();
+    let words = ahead.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let last = words.rev().find(|word| !matches!(*word, "a" | "an" | "the" | "your" | "our"));
+    last.is_some_and(|word| TOPIC.contains(word))
 }
 
 /// Whether `path`, as it is written, is a page among others that has its name from what it is about.
@@ -69,6 +83,10 @@ mod tests {
             ("docs/agents/index.md", "", false),
             ("docs/AGENTS.md", "Add a rule to agents.md", false),
             ("docs/AGENTS.md", "Correct the agents page", true),
+            ("AGENTS.md", "Fix the docs page that explains what an AGENTS.md file is", true),
+            ("AGENTS.md", "Write a page about `AGENTS.md`", true),
+            ("AGENTS.md", "Add what we know about tests to AGENTS.md", false),
+            ("AGENTS.md", "Explain the build in AGENTS.md", false),
             (".claude/settings.json", "See .claude/settings.json", false),
             (".claude/settings.json", "Link https://docs.claude.com/en", true),
             (".claude/settings.json", "About .claude.json and .claudes", true),

@@ -1,8 +1,10 @@
 //! Reads AsciiDoc: prose, headings, lists, links, tables and listings. A line with anything else in it is not understood.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::overlaps::{LastPlace, NextPlace, Overlaps};
+use super::references::{PageAttributes, Resolved};
 use super::{Construct, ConstructKind, Doubt, MAX_LINE_BYTES, Reading, Swallow, front, lines, templates};
 use crate::WordList;
 
@@ -35,6 +37,8 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
     let mut open_blocks: HashSet<&str> = HashSet::new();
     let mut comments = Overlaps::default();
     let passes = last_passes(&all);
+    let mut attributes = PageAttributes::of_page(text);
+    let mut paragraph = Paragraph::default();
     // In a paragraph below a style, which may be shown as it is written.
     let mut below_style = false;
     let mut is_header = all.first().is_some_and(|(_, line)| line.starts_with("= "));
@@ -112,7 +116,8 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
             && let Some(close) = all[index + 1..].iter().position(|(_, line)| line.trim_end() == content)
         {
             let end = all[index + 1 + close].0;
-            found.push(Construct::standard(ConstructKind::Unknown(text[*at..end].to_owned()), *at..end));
+            let block = format!("{}{}", block_styles(&all[..index]), &text[*at..end]);
+            found.push(Construct::standard(ConstructKind::Unknown(block), *at..end));
             index += close + 2;
             continue;
         }
@@ -121,6 +126,7 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         } else if is_preprocessed(content) || content.starts_with("include::") {
             push(&mut found, ConstructKind::Include(content.trim().to_owned()));
         } else if let Some((name, value)) = attribute_entry(content.trim_start_matches([' ', '\t', '>'])) {
+            attributes.set(&name, value);
             let kind = ConstructKind::Directive { name: format!(":{name}:"), arguments: value.to_owned() };
             push(&mut found, kind);
         } else if is_unknown(content)
@@ -140,22 +146,36 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         for kind in templates::in_line(content) {
             push(&mut found, kind);
         }
-        match inline(content) {
-            Some(kinds) => kinds.into_iter().for_each(|kind| push(&mut found, kind)),
+        let resolved = match attributes.resolve(content) {
+            Resolved::Same => Some(Vec::new()),
+            Resolved::Line(line) => addresses(&line),
+            Resolved::TooLong => None,
+        };
+        match inline(content).zip(resolved) {
+            Some((kinds, more)) => kinds.into_iter().chain(more).for_each(|kind| push(&mut found, kind)),
             None => push(&mut found, ConstructKind::Unknown(content.to_owned())),
         }
-        for address in links(content) {
-            push(&mut found, ConstructKind::Link(address.to_owned()));
+        // What is escaped in a paragraph is live in the same paragraph without the signs that escape it.
+        if index >= paragraph.end {
+            paragraph = Paragraph::at(index, &all);
         }
         let doubt = match content.starts_with([' ', '\t']) {
             _ if in_comment || content.starts_with("//") => Some(Doubt::Swallowed(Swallow::Comment)),
             true => Some(Doubt::Indented { in_list: false, in_html: false, after_blank: above.is_empty() }),
-            false => (below_style && !content.starts_with('[')).then_some(Doubt::Nested),
+            false if below_style && !content.starts_with('[') => Some(Doubt::Nested),
+            false => paragraph.doubt,
         };
         if let Some(doubt) = doubt {
-            found[first..].iter_mut().for_each(|one| one.reading = Reading::Doubtful(doubt));
+            let is_escaping = Some(doubt) == paragraph.doubt;
+            for one in &mut found[first..] {
+                if !(is_escaping && paragraph.is_settled(one, content)) {
+                    one.reading = Reading::Doubtful(doubt);
+                }
+            }
         }
-        below_style = content.starts_with('[') || below_style && !content.is_empty();
+        // Blank lines between a style and its paragraph are skipped.
+        let is_awaited = content.is_empty() && (above.is_empty() || above.starts_with('['));
+        below_style = content.starts_with('[') || below_style && (!content.is_empty() || is_awaited);
         index += 1;
     }
     found
@@ -175,7 +195,7 @@ fn inline(content: &str) -> Option<Vec<ConstructKind>> {
     let macros = macros(content)?.into_iter().filter(|_| !is_preprocessed(content));
     kinds.extend(macros.map(|(name, target)| directive(format!("{name}:"), target)));
     kinds.extend(roles(content)?.into_iter().map(|role| directive(role.to_owned(), "")));
-    kinds.extend(images(content)?.into_iter().map(|target| ConstructKind::Image(target.to_owned())));
+    kinds.extend(addresses(content)?);
     Some(kinds)
 }
 
@@ -186,6 +206,53 @@ fn is_listing(content: &str) -> bool {
     let is_fence = language
         .is_some_and(|language| language.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '+'));
     is_fence || LISTINGS.iter().any(is_line)
+}
+
+/// The lines with styles that belong to the block below them. Asciidoctor skips blank lines and comments in between.
+fn block_styles(above: &[(usize, &str)]) -> String {
+    let is_about_block = |line: &&str| line.trim().is_empty() || line.starts_with(['[', '.', '/']);
+    let lines = above.iter().rev().map(|(_, line)| *line).take_while(is_about_block);
+    let mut styles: Vec<&str> = lines.filter(|line| line.starts_with('[')).collect();
+    styles.reverse();
+    styles.concat()
+}
+
+/// Lines up to a blank one.
+#[derive(Default)]
+struct Paragraph {
+    end: usize,
+    /// Set when a backslash or a plus sign may keep a macro from being one.
+    doubt: Option<Doubt>,
+    /// How many lines have such a sign.
+    escaping_lines: usize,
+}
+
+impl Paragraph {
+    fn at(index: usize, all: &[(usize, &str)]) -> Self {
+        let lines = all[index..].iter().map(|(_, line)| line.trim_end());
+        let lines: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
+        let escaping_lines = lines.iter().filter(|line| may_escape(line)).count();
+        let doubt = (escaping_lines > 0).then(|| {
+            let mut hash = DefaultHasher::new();
+            lines.hash(&mut hash);
+            Doubt::OddSpan(hash.finish())
+        });
+        Self { end: index + lines.len().max(1), doubt, escaping_lines }
+    }
+
+    /// What is not understood is compared with all of its line, and so with the only sign that may escape it.
+    fn is_settled(&self, one: &Construct, line: &str) -> bool {
+        matches!(one.kind, ConstructKind::Unknown(_)) && self.escaping_lines == 1 && may_escape(line)
+    }
+}
+
+/// Whether a line has a backslash, or a plus sign that may begin a passthrough.
+fn may_escape(line: &str) -> bool {
+    let is_open = |(at, _): (usize, &str)| {
+        !line[..at].ends_with(char::is_alphanumeric)
+            && line[at + 1..].starts_with(|c: char| !c.is_whitespace() && c != '+')
+    };
+    line.contains('\\') || line.match_indices('+').any(is_open)
 }
 
 /// Whether a line begins a block with other blocks in it.
@@ -356,6 +423,11 @@ fn is_of_address(before: &str, blank: Option<usize>) -> bool {
     let word = before.get(blank.map_or(0, |blank| blank + 1)..).unwrap_or_default();
     let word = word.trim_start_matches(['(', '*', '_', '|', '"', '`']);
     LINKS.iter().any(|link| word.strip_prefix(link).is_some_and(|rest| rest.starts_with(':')))
+}
+
+fn addresses(line: &str) -> Option<Vec<ConstructKind>> {
+    let images = images(line)?.into_iter().map(|target| ConstructKind::Image(target.to_owned()));
+    Some(images.chain(links(line).into_iter().map(|target| ConstructKind::Link(target.to_owned()))).collect())
 }
 
 /// The targets of images.

@@ -1,6 +1,6 @@
 //! Reads what stands in braces: attribute lists, expressions of MDX, marks of template languages.
 
-use super::{Attribute, ConstructKind, Element, Value};
+use super::{Attribute, ConstructKind, Element, Value, role_argument};
 use crate::WordList;
 use crate::script::braces_end;
 
@@ -34,11 +34,8 @@ pub(super) fn read_at(text: &str, at: usize, is_mdx: bool) -> (Option<ConstructK
     }
     if let Some(end) = line.find('}') {
         let inside = &line[1..end];
-        // A role of MyST is followed by code.
-        let is_role = line[end + 1..].strip_prefix('`').is_some_and(|rest| rest.contains('`'));
-        if is_role && !inside.is_empty() && !inside.contains(' ') {
-            let kind = ConstructKind::Directive { name: format!("{{{inside}}}"), arguments: String::new() };
-            return (Some(kind), at + end + 1);
+        if let Some(role) = role(inside, &line[end + 1..]) {
+            return (Some(role), at + end + 1);
         }
         if is_word(inside) {
             return (None, at + end + 1);
@@ -89,6 +86,22 @@ pub(super) fn joined(text: &str, at: usize, end: usize) -> Option<String> {
         let rest = behind[..behind.floor_char_boundary(MAX_WORD)].split(char::is_whitespace).next();
         format!("{start}{mark}{}", rest.unwrap_or_default())
     })
+}
+
+/// A role of MyST, which is followed by code.
+fn role(name: &str, behind: &str) -> Option<ConstructKind> {
+    let ticks = behind.len() - behind.trim_start_matches('`').len();
+    if ticks == 0 || name.is_empty() || name.contains(' ') {
+        return None;
+    }
+    let closed = behind[ticks..].split_once(&behind[..ticks]).map(|(content, _)| content);
+    let arguments = match closed {
+        Some(content) => role_argument(name, content).to_owned(),
+        None if !is_word(name) => return None,
+        // It may go on below.
+        None => format!("{}\n", role_argument(name, behind[ticks..].trim())),
+    };
+    Some(ConstructKind::Directive { name: format!("{{{name}}}`"), arguments })
 }
 
 /// The first word of a mark such as `{% raw %}`.

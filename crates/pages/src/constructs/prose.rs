@@ -3,6 +3,7 @@
 //! Letters and single signs are prose. Several signs in a row are a mark: the marks of Markdown and of everyday writing
 //! are listed here, and a line with another one is not understood.
 
+use super::scan::is_directive;
 use super::{Construct, ConstructKind};
 use crate::WordList;
 
@@ -26,7 +27,11 @@ pub(super) fn read_line(line: &str, at: usize) -> Option<Construct> {
     let span = at..at + line.trim_end().len();
     if let Some(mark) = BOXES.iter().filter(|mark| lead.starts_with(mark)).last() {
         let rest = content.trim_start_matches(|c| mark.contains(c)).trim();
-        let (name, arguments) = rest.split_at(rest.find([' ', '\t', '{', '[', '"']).unwrap_or(rest.len()));
+        let end = match is_directive(rest) {
+            true => rest.find('}').map(|end| end + 1),
+            false => rest.find([' ', '\t', '{', '[', '"']),
+        };
+        let (name, arguments) = rest.split_at(end.unwrap_or(rest.len()));
         let kind = ConstructKind::Directive { name: name.to_owned(), arguments: arguments.trim().to_owned() };
         return Some(Construct::wary(kind, span));
     }

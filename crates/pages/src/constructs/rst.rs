@@ -3,7 +3,7 @@
 
 use super::formulas::has_strong_command;
 use super::overlaps::{NextPlace, Overlaps};
-use super::{Construct, ConstructKind, MAX_LINE_BYTES, front, is_drawn, lines, templates};
+use super::{Construct, ConstructKind, MAX_LINE_BYTES, front, is_drawn, lines, role_argument, templates};
 use crate::WordList;
 
 /// Directives whose content is shown as it stands.
@@ -27,7 +27,7 @@ const MAX_ADDRESS_LINES: usize = 8;
 pub(super) fn read(text: &str) -> Vec<Construct> {
     // Some generators read it in pages of every kind.
     let (found, body) = front::read_block(text);
-    let mut reader = Reader { found, literal: None, comment: None, options: None, has_text: false };
+    let mut reader = Reader { found, ..Reader::default() };
     let all: Vec<(usize, &str)> = lines(text, body).collect();
     let mut drawn = Overlaps::default();
     for (index, (at, line)) in all.iter().enumerate() {
@@ -39,6 +39,7 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         }
         let next = all.get(index + 1).map_or("", |(_, next)| next.trim());
         reader.line(*at, line, next);
+        reader.add_parser(*at, &all[index + 1..]);
         let is_directive =
             reader.found.iter().rev().take_while(|one| one.span.start == *at).any(
                 |one| matches!(&one.kind, ConstructKind::Directive { name, .. } if name.starts_with("..")),
@@ -109,6 +110,7 @@ fn body_length(lines: &[(usize, &str)]) -> usize {
     below.iter().take_while(|(_, line)| line.trim().is_empty() || indent(line) > column).count()
 }
 
+#[derive(Default)]
 struct Reader {
     found: Vec<Construct>,
     /// The column that lines of a literal block stand behind.
@@ -116,13 +118,18 @@ struct Reader {
     comment: Option<usize>,
     /// The column behind which options of a directive stand, until an empty line.
     options: Option<usize>,
+    /// Of a directive whose content is a list of code to load.
+    entries: Option<usize>,
     /// Whether text was read that is no title: fields above it are settings of the page.
     has_text: bool,
+    /// Whether the line above is not empty. Below a text two dots begin nothing.
+    is_below_line: bool,
 }
 
 impl Reader {
     fn line(&mut self, at: usize, line: &str, next: &str) {
         let content = line.trim();
+        let is_below_line = std::mem::replace(&mut self.is_below_line, !content.is_empty());
         // Some of these end a line to docutils.
         let is_odd = |c: char| {
             matches!(c, '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
@@ -148,6 +155,10 @@ impl Reader {
             return self.push(ConstructKind::Comment(content.to_owned()), at, line);
         }
         self.comment = None;
+        if self.entries.is_some_and(|column| indent > column) {
+            return self.directive(".. autosummary".to_owned(), content, at, line);
+        }
+        self.entries = None;
         let rest = without_marks(content);
         let column = indent + content.len() - rest.len();
         if let Some(explicit) =
@@ -157,7 +168,12 @@ impl Reader {
             if explicit.trim().is_empty() && next.is_empty() {
                 return;
             }
-            return self.explicit(explicit.trim(), column, at, line);
+            self.explicit(explicit.trim(), column, at, line);
+            if is_below_line {
+                self.comment = None;
+                self.inline(explicit, at, line);
+            }
+            return;
         }
         if let Some(end) = rest.strip_prefix(':').and_then(|_| field_end(rest)) {
             return match self.has_text {
@@ -171,6 +187,17 @@ impl Reader {
             rest.starts_with(|c: char| c.is_alphanumeric() || "\"'(*`[".contains(c) || !c.is_ascii());
         if rest.ends_with("::") && !rest.ends_with("\\::") && next.is_empty() && (begins || rest == "::") {
             self.literal = Some(column);
+        }
+    }
+
+    /// A file that is read by another parser is another page: the option is a part of the mark.
+    fn add_parser(&mut self, at: usize, below: &[(usize, &str)]) {
+        let last = self.found.last_mut().filter(|one| one.span.start == at);
+        let Some(Construct { kind: ConstructKind::Include(mark), .. }) = last else { return };
+        let below = below.iter().map(|(_, line)| line.trim().to_lowercase());
+        let mut options = below.take_while(|line| line.starts_with(':'));
+        if let Some(parser) = options.find(|line| line.starts_with(":parser:")) {
+            mark.push_str(&format!(" {parser}"));
         }
     }
 
@@ -204,6 +231,7 @@ impl Reader {
             self.push(ConstructKind::Unknown(explicit.to_owned()), at, line);
         }
         self.options = Some(column);
+        self.entries = (name == "autosummary").then_some(column);
         if CODE.contains(&name) {
             self.push(ConstructKind::Code { info: arguments.to_owned(), text: String::new() }, at, line);
             self.literal = Some(column);
@@ -343,7 +371,7 @@ impl Reader {
         if content.contains('<') && !is_reference {
             return self.push(ConstructKind::Unknown(format!(":{name}:`{content}`")), at, line);
         }
-        self.directive(format!(":{name}:`"), "", at, line);
+        self.directive(format!(":{name}:`"), role_argument(name, content), at, line);
     }
 
     /// `|name|`, but not the bars of a table.
@@ -352,7 +380,9 @@ impl Reader {
             let name = &plain[bar + 1..];
             let Some(end) = name.find('|').filter(|end| *end > 0) else { continue };
             let name = &name[..end];
-            if !name.starts_with(char::is_whitespace) && !name.ends_with(char::is_whitespace) {
+            // The ruler of a table in Markdown.
+            let is_ruler = name.len() > 1 && name.trim_matches(':').bytes().all(|byte| byte == b'-');
+            if !is_ruler && !name.starts_with(char::is_whitespace) && !name.ends_with(char::is_whitespace) {
                 self.directive(format!("|{name}|"), "", at, line);
             }
         }
@@ -464,6 +494,10 @@ mod tests {
         check("- item::\n\n  .. raw:: html\n", &[".. raw (html)", "? raw "]);
         check("-o FILE  text::\n\n  .. raw:: html\n", &[".. raw (html)", "? raw "]);
         check("A. text::\n\n   .. raw:: html\n", &[".. raw (html)", "? raw "]);
+        check(
+            ".. include:: x.rst\n   :parser: myst\n",
+            &["Include(\"include::x.rst :parser: myst\")", ":parser: (myst)"],
+        );
         check("| .. image:: x | b |\n", &["? | .. image:: x | b |"]);
         check(
             ".. csv-table::\n   :url: https://e.example\n",

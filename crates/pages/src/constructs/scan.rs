@@ -12,8 +12,7 @@ use super::overlaps::{LastPlace, NextPlace, Overlaps};
 use super::statements::{is_statement, raw_components};
 use super::tags::{self, MIN_TAG_BYTES};
 use super::{
-    Attribute, Construct, ConstructKind, Doubt, Reading, Swallow, Value, braces, entities, info, is_drawn,
-    lines,
+    Attribute, Construct, ConstructKind, Doubt, Reading, Swallow, Value, braces, entities, info, lines, myst,
 };
 use crate::kind::FileKind;
 use crate::script;
@@ -118,6 +117,8 @@ struct Scanner<'a> {
     has_odd_fence: bool,
     /// How many tags could not be read.
     odd_tags: usize,
+    /// Where the last box of colons ends whose content is drawn or run.
+    active_end: usize,
     /// How many marks of templates do not close.
     open_marks: usize,
     /// Once braces do not close, none is looked for: each would cost a walk to the end.
@@ -194,6 +195,9 @@ impl<'a> Scanner<'a> {
         if self.closing_fences.remove(&at) {
             return self.mask(at..end);
         }
+        if let Some(info) = myst::colon_fence(line) {
+            self.colon_directive(info, at..end);
+        }
         if let Some(info) = code::fence_info(line) {
             let fence = if self.has_odd_fence { None } else { code::fence_at(file, at) };
             let fence = fence.filter(|fence| !self.is_cut(at, fence));
@@ -207,7 +211,7 @@ impl<'a> Scanner<'a> {
                 fence if is_directive(info) => {
                     let fence = fence.filter(|_| !self.directives.is_full_at(at));
                     // Without an end it may be all of the rest, once.
-                    if is_drawn(info.split('}').next().unwrap_or_default()) && !was_odd {
+                    if myst::is_active(info) && !was_odd {
                         let content = fence.as_ref().map_or(end..file.len(), |fence| fence.content.clone());
                         self.push(ConstructKind::Unknown(format!("{info}\n{}", &file[content])), at..end);
                     }
@@ -357,7 +361,26 @@ impl<'a> Scanner<'a> {
         if info != "mdx-code-block" {
             self.push(kind, line.clone());
         }
+        self.options(line.end);
         self.mask(line)
+    }
+
+    fn options(&mut self, start: usize) {
+        if self.kind != Some(FileKind::Mdx) {
+            let options = myst::options(self.file, start);
+            options.into_iter().for_each(|(kind, span)| self.push(kind, span));
+        }
+    }
+
+    /// A box of colons that is a directive of MyST. Its first line is read as prose.
+    fn colon_directive(&mut self, info: &str, line: Range<usize>) {
+        // What is in another such box belongs to that.
+        if myst::is_active(info) && line.start >= self.active_end {
+            self.active_end = myst::colon_end(self.file, line.end);
+            let content = &self.file[line.end..self.active_end];
+            self.push(ConstructKind::Unknown(format!("{info}\n{content}")), line.clone());
+        }
+        self.options(line.end);
     }
 
     fn fence(&mut self, at: usize, fence: &Fence<'_>) -> usize {

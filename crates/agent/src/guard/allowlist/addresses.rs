@@ -182,6 +182,12 @@ pub(super) fn is_below_attribute(address: &str) -> bool {
     is_folder && !is_link && !rest.contains('{') && !CHARACTERS.contains(&name.to_lowercase())
 }
 
+/// Whether a reference stands before the colon of an address: `{name}:x`. Its value may complete the name of a scheme.
+pub(super) fn has_attribute_in_scheme(address: &str) -> bool {
+    let head = address.split(['/', '#', '?']).next().unwrap_or_default();
+    head.split_once(':').is_some_and(|(scheme, _)| scheme.contains('{'))
+}
+
 /// Attributes of AsciiDoc that stand for a character, or for none.
 const CHARACTERS: WordList = WordList(
     "empty blank sp nbsp zwsp wj apos quot lsquo rsquo ldquo rdquo deg plus brvbar vbar amp lt gt startsb endsb caret \

@@ -3,7 +3,8 @@
 use pages::{FileKind, WordList};
 
 use super::super::Rule;
-use super::{Judge, Verdict, attributes, refused, short};
+use super::vocabulary::directive_name;
+use super::{Judge, Verdict, attributes, refused, short, strictest};
 
 /// Boxes that every generator knows.
 const BOXES: WordList = WordList(
@@ -20,8 +21,18 @@ const REFERENCES: WordList = WordList(
 );
 /// Directives that describe code, which is loaded to do so.
 const AUTO: WordList = WordList(
-    "autoclass autofunction automethod autoattribute autoexception autodata autoproperty automodule autodecorator",
+    "autoclass autofunction automethod autoattribute autoexception autodata autoproperty automodule autodecorator \
+     autosummary",
 );
+/// Options of directives that say how something looks, or what it is called.
+const PLAIN_OPTIONS: WordList = WordList(
+    "alt width height align scale linenos lineno-start emphasize-lines header-rows stub-columns widths maxdepth local \
+     caption name depth dedent titlesonly numbered figwidth link-type columns gutter margin sync",
+);
+/// Options whose value is an image.
+const IMAGE_OPTIONS: WordList = WordList("img-top img-bottom img-background");
+/// Classes that themes show as boxes, besides the names of boxes.
+const BOX_CLASSES: WordList = WordList("dropdown toggle");
 const NUMBERING: WordList = WordList(
     "toc toclevels toc-title sectnums sectnumlevels sectanchors sectlinks idprefix idseparator experimental icons",
 );
@@ -33,7 +44,13 @@ const POWERFUL: WordList = WordList(
      testcode click argparse jinja style video youtube figure image target literalinclude substitutions hidden",
 );
 
-pub(super) fn judge(judge: &Judge<'_, '_>, kind: FileKind, name: &str, arguments: &str) -> Verdict {
+pub(super) fn judge(
+    judge: &Judge<'_, '_>,
+    page: &str,
+    kind: FileKind,
+    name: &str,
+    arguments: &str,
+) -> Verdict {
     let plain = name.trim_matches(['.', ' ', ':', '{', '}', '`', '|']);
     let lower = plain.to_lowercase();
     let is_known = || judge.vocabulary().is_some_and(|docs| docs.has_directive(kind, name));
@@ -42,10 +59,15 @@ pub(super) fn judge(judge: &Judge<'_, '_>, kind: FileKind, name: &str, arguments
         || POWERFUL.iter().any(|part| lower.contains(part))
             && !(matches!(lower.as_str(), "class" | "file") && name.ends_with('`'));
     if matches!(lower.as_str(), "image" | "figure") && is_known() && !arguments.is_empty() {
-        return judge.image(arguments);
+        return strictest([judge.shown_file(page, kind, arguments), judge.image(arguments)]);
     }
-    if matches!(lower.as_str(), "target") {
-        return judge.link(arguments);
+    // Where no roles are known, braces before a code span that goes on below are a word.
+    if name.starts_with('{') && arguments.ends_with('\n') && judge.site().is_some_and(|site| !site.is_sphinx)
+    {
+        return Verdict::Passes;
+    }
+    if let Some(verdict) = option(judge, page, kind, name, arguments) {
+        return verdict;
     }
     if ["source=", "src=", "href=", "url="].iter().any(|key| arguments.to_lowercase().contains(key)) {
         return refused(format!("gives the directive `{}` a file or an address", short(plain)));
@@ -53,18 +75,14 @@ pub(super) fn judge(judge: &Judge<'_, '_>, kind: FileKind, name: &str, arguments
     let arguments = arguments.strip_suffix("{open}").unwrap_or(arguments);
     let is_plain = !arguments.contains(['{', '<', '}']) && attributes::is_words(&arguments.replace('`', ""));
     // A role is known by its name; what it is given was read for itself.
-    let is_reference =
-        name.ends_with('`') && matches!(lower.rsplit(':').next(), Some("class" | "file" | "autolink"));
-    let is_reference = is_reference
-        || name.ends_with(['`', '>']) && REFERENCES.contains(lower.rsplit(':').next().unwrap_or_default());
+    let is_reference = is_reference(judge, kind, name, lower.rsplit(':').next().unwrap_or_default());
     let is_box = is_reference || lower.is_empty() || BOXES.contains(&lower);
     let is_of_code = AUTO.contains(&lower) && !arguments.is_empty();
-    if is_of_code
-        && is_plain
-        && is_known()
-        && judge.vocabulary().is_some_and(|docs| docs.describes(arguments))
-    {
+    if is_of_code && is_plain && is_known() && loads_known_code(judge, &lower, arguments) {
         return Verdict::Passes;
+    }
+    if matches!(directive_name(&lower), "module" | "currentmodule") && leads_to_other_code(judge, arguments) {
+        return refused("names a module for directives that load code, which the docs do not describe");
     }
     if kind == FileKind::AsciiDoc && name.starts_with(':') && is_own_attribute(&lower) {
         match lower.starts_with("url-") || lower.starts_with("uri-") {
@@ -84,6 +102,53 @@ pub(super) fn judge(judge: &Judge<'_, '_>, kind: FileKind, name: &str, arguments
         };
     }
     refused(format!("adds the directive `{}`, which the docs do not use like that", short(plain)))
+}
+
+/// Whether a role refers to another part of the docs. Those of MyST are code to MDX, and text to other generators.
+fn is_reference(judge: &Judge<'_, '_>, kind: FileKind, name: &str, role: &str) -> bool {
+    let is_myst = || {
+        matches!(kind, FileKind::Markdown | FileKind::Notebook)
+            && judge.site().is_some_and(|site| site.is_sphinx)
+    };
+    let is_known = name.ends_with('`') && matches!(role, "class" | "file" | "autolink")
+        || name.ends_with(['`', '>']) && REFERENCES.contains(role);
+    is_known && (!name.starts_with('{') || is_myst())
+}
+
+/// An option of a directive that is judged by its value alone.
+fn option(judge: &Judge<'_, '_>, page: &str, kind: FileKind, name: &str, value: &str) -> Option<Verdict> {
+    let option = name.strip_prefix(':').and_then(|name| name.strip_suffix(':'))?.to_lowercase();
+    let is_plain = attributes::is_words(value);
+    let is_nothing = matches!(option.as_str(), "width" | "height" | "scale") && value.starts_with('0');
+    let is_box = |class: &str| BOXES.contains(class) || BOX_CLASSES.contains(class);
+    match option.as_str() {
+        _ if kind == FileKind::AsciiDoc => None,
+        "target" | "link" => Some(judge.link(value)),
+        image if IMAGE_OPTIONS.contains(image) => {
+            Some(strictest([judge.shown_file(page, kind, value), judge.image(value)]))
+        }
+        "class" if !value.is_empty() && value.split_whitespace().all(is_box) => Some(Verdict::Passes),
+        plain if PLAIN_OPTIONS.contains(plain) && is_plain && !is_nothing => Some(Verdict::Passes),
+        _ => None,
+    }
+}
+
+/// Whether a directive describes code of a package that the docs describe already. A bare name is one of the current
+/// module, which is judged for itself; in a summary it may also be a module.
+fn loads_known_code(judge: &Judge<'_, '_>, directive: &str, name: &str) -> bool {
+    let name = name.trim_start_matches('~');
+    let is_bare = name.chars().all(|c| c.is_alphanumeric() || c == '_')
+        && match directive {
+            "automodule" => false,
+            "autosummary" => judge.site().is_some_and(|site| !site.has_module(name)),
+            _ => true,
+        };
+    is_bare || judge.vocabulary().is_some_and(|docs| docs.describes(name))
+}
+
+/// Whether docs that load code would load that of another package.
+fn leads_to_other_code(judge: &Judge<'_, '_>, module: &str) -> bool {
+    judge.vocabulary().is_none_or(|docs| docs.loads_code && !docs.describes(module))
 }
 
 /// Attributes of AsciiDoc that say how a page is numbered, and those that writers make for themselves.

@@ -5,23 +5,28 @@ use pages::{FileKind, FilesError, WordList};
 use super::super::added::Place;
 use super::super::names::{fold, is_wanted_instruction, names_whole};
 use super::super::{Change, Finding, Policy, Rule};
-use super::moves;
+use super::{moves, svg};
 
 /// The larger an image, the less it is compared.
 const MAX_IMAGE_BYTES: usize = 16 * 1024 * 1024;
 const NO_PAGE: &str = "it is no page, and no navigation or redirects of a known kind";
 /// Folders with layouts and templates of a generator, wherever they are, and beside the folder with the pages.
 const LAYOUTS: WordList = WordList("_layouts _templates _data _plugins _sass");
-const LAYOUTS_BESIDE: WordList = WordList("layouts overrides theme themes archetypes");
+const LAYOUTS_BESIDE: WordList = WordList("layouts overrides theme themes archetypes _includes");
+/// Folders of Hugo's layouts, which a site in the docs folder has there.
+const LAYOUTS_WITHIN: WordList = WordList("shortcodes _shortcodes partials _partials _default _markup");
 /// Folders with pages, in which any name may be one of a page.
 const PAGE_FOLDERS: WordList = WordList("docs doc content pages src guide guides book site");
 /// Names of pages that are put around other pages.
 const LAYOUT_NAMES: WordList = WordList("_app _document _error layout mdx-components");
+/// The same in the folder `app` of Next.
+const APP_NAMES: WordList = WordList("template default error global-error loading not-found");
 /// Folders of a plugin of an agent.
 const PLUGIN_FOLDERS: WordList = WordList("commands agents skills output-styles hooks");
-/// Pages of a code host, for people.
-const HOST_FOLDERS: &[&str] =
-    &[".github", ".github/issue_template", ".github/pull_request_template", ".github/discussion_template"];
+/// The folder with pages of a code host, for people.
+const HOST_FOLDER: &str = ".github";
+/// Files and folders with what a code host fills in for those who write to a project.
+const HOST_TEMPLATES: WordList = WordList("issue_template pull_request_template discussion_template");
 /// Pages whose names are written in capitals.
 const CAPITALS: WordList = WordList(
     "readme changelog contributing security code_of_conduct support install upgrading upgrade migration \
@@ -66,12 +71,15 @@ pub(in crate::guard) fn refusal_of_path(
         _ => {}
     }
     let is_hidden = folded.split('/').any(|part| part.starts_with('.'))
-        && !(HOST_FOLDERS.contains(&folder) && kind.is_page() && !name.starts_with('.'));
+        && !(folder == HOST_FOLDER && kind.is_page() && !name.starts_with('.'));
     if is_hidden || FileKind::of(&folded) != kind {
         return Some("it is hidden, or its name is not what it seems");
     }
     if folded.split('/').any(|part| matches!(part, "node_modules" | "bower_components" | "__pycache__")) {
         return Some("it is of a package");
+    }
+    if folded.split('/').any(|part| HOST_TEMPLATES.contains(stem_of(part))) {
+        return Some("it is a template of the code host");
     }
     if is_layout(folder, name, kind) {
         return Some("it says how pages are laid out");
@@ -99,6 +107,12 @@ fn refusal(
         return Some(why);
     }
     let is_new = || !exists(change, path);
+    if is_wanted_instruction(path, change.asked.as_str()) == Some(true)
+        && is_new()
+        && !names_folder(&change.asked.as_str().to_lowercase(), &fold(path))
+    {
+        return Some("it tells agents what to do in a folder that nobody named");
+    }
     if path.contains(['<', '>', '"', '&', '{', '}', '$', '|', '*', '?', '`']) && bytes.is_some() && is_new() {
         return Some("its name has signs that are markup or a pattern to some tools");
     }
@@ -126,18 +140,34 @@ fn refusal(
         (FileKind::Text, _) if is_notes(name, kind) => None,
         (FileKind::Text, _) if has_text_pages(change, path) && !is_list_of_packages(stem_of(name)) => None,
         (FileKind::Text, _) => Some(NO_PAGE),
-        (FileKind::Image | FileKind::Svg, bytes) if is_moved(change, bytes) => None,
+        (FileKind::Svg, bytes) if is_moved(change, bytes) => {
+            let is_quiet = svg::is_quiet(bytes) || is_moved_within(change, path, bytes);
+            (!is_quiet).then_some("it is a drawing with code or addresses in it, from another folder")
+        }
+        (FileKind::Image, bytes) if is_moved(change, bytes) => None,
         (FileKind::Image | FileKind::Svg, _) => Some("an image can be moved or deleted, and not written"),
         _ => None,
     }
 }
 
 fn is_layout(folder: &str, name: &str, kind: FileKind) -> bool {
-    let mut beside = folder.split('/').take_while(|part| !PAGE_FOLDERS.contains(part));
-    let is_of_next = kind == FileKind::Mdx && folder.split('/').any(|part| matches!(part, "app" | "pages"));
-    folder.split('/').any(|part| LAYOUTS.contains(part))
+    let parts: Vec<&str> = folder.split('/').collect();
+    let mut beside = parts.iter().take_while(|part| !PAGE_FOLDERS.contains(part));
+    let is_mdx_in = |names: &[&str]| kind == FileKind::Mdx && parts.iter().any(|part| names.contains(part));
+    let is_of_hugo = |pair: &[&str]| pair[0] == "layouts" && LAYOUTS_WITHIN.contains(pair[1]);
+    let is_of_theme = |three: &[&str]| three[0] == "themes" && three[2] == "layouts";
+    parts.iter().any(|part| LAYOUTS.contains(part))
         || beside.any(|part| LAYOUTS_BESIDE.contains(part))
-        || is_of_next && LAYOUT_NAMES.contains(stem_of(name))
+        || parts.windows(2).any(is_of_hugo)
+        || parts.windows(3).any(is_of_theme)
+        || is_mdx_in(&["app", "pages"]) && LAYOUT_NAMES.contains(stem_of(name))
+        || is_mdx_in(&["app"]) && APP_NAMES.contains(stem_of(name))
+}
+
+/// Whether the words of a person name the folder of a file, or the file is at the root.
+fn names_folder(asked: &str, path: &str) -> bool {
+    let folder = path.rsplit_once('/').and_then(|(folder, _)| folder.rsplit('/').next());
+    folder.is_none_or(|folder| names_whole(asked, folder))
 }
 
 fn stem_of(name: &str) -> &str {
@@ -197,8 +227,19 @@ fn is_below(path: &str, docs: &str) -> bool {
 
 /// Whether a touched file of the base had these very bytes: then the file was moved.
 fn is_moved(change: &Change<'_>, bytes: &[u8]) -> bool {
-    change.edits.keys().any(|path| match change.base.read(path, MAX_IMAGE_BYTES) {
+    change.edits.keys().any(|path| had(change, path, bytes))
+}
+
+/// Whether it was moved from a place in the same outermost folder, which is published or not as a whole.
+fn is_moved_within(change: &Change<'_>, path: &str, bytes: &[u8]) -> bool {
+    let folder = |path: &str| path.split_once('/').map(|(folder, _)| folder.to_owned());
+    let others = change.edits.keys().filter(|other| folder(other) == folder(path));
+    others.into_iter().any(|other| had(change, other, bytes))
+}
+
+fn had(change: &Change<'_>, path: &str, bytes: &[u8]) -> bool {
+    match change.base.read(path, MAX_IMAGE_BYTES) {
         Ok(old) => old == bytes,
         Err(FilesError::NotFound(_) | _) => false,
-    })
+    }
 }

@@ -11,6 +11,7 @@ use pages::{
 
 use super::super::MAX_TREE_BYTES;
 use super::super::url;
+use super::local::NamedFiles;
 
 /// Folders with pages of others.
 const FOREIGN: &[&str] =
@@ -59,14 +60,14 @@ pub(super) struct InUse {
     infos: HashSet<String>,
     /// The packages whose code the docs describe.
     packages: HashSet<String>,
+    pub(super) loads_code: bool,
     keys: HashSet<(String, Shape)>,
     /// `<name>` in front matter.
     placeholders: HashSet<String>,
     pub(super) has_math: bool,
     /// Labels of images that are not defined in their own page.
     drawn_labels: HashSet<String>,
-    /// The folders that files are taken in from, as pages write them.
-    include_roots: HashSet<String>,
+    pub(super) files: NamedFiles,
 }
 
 impl InUse {
@@ -86,12 +87,13 @@ impl InUse {
             directives: HashSet::new(),
             languages: HashSet::new(),
             packages: HashSet::new(),
+            loads_code: false,
             infos: HashSet::new(),
             keys: HashSet::new(),
             placeholders: HashSet::new(),
             has_math: false,
             drawn_labels: HashSet::new(),
-            include_roots: HashSet::new(),
+            files: NamedFiles::default(),
         };
         let mut left = MAX_TREE_BYTES;
         for entry in base.list().ok()? {
@@ -113,7 +115,10 @@ impl InUse {
             };
             left -= bytes.len();
             let Ok(text) = std::str::from_utf8(&bytes) else { continue };
-            constructs(kind, text).iter().for_each(|construct| docs.learn(kind, construct));
+            for construct in constructs(kind, text) {
+                docs.learn(kind, &construct);
+                docs.files.learn(&entry.path, &construct);
+            }
         }
         Some(docs)
     }
@@ -136,8 +141,8 @@ impl InUse {
         match &construct.kind {
             ConstructKind::Directive { name, arguments } => {
                 self.directives.insert((kind, name.clone()));
-                if name.starts_with(".. auto") {
-                    self.packages.extend(arguments.split('.').next().map(str::to_owned));
+                if !matches!(construct.reading, Reading::Doubtful(_)) {
+                    self.learn_package(name, arguments);
                 }
                 if name.contains("include") {
                     self.learn_included(kind, arguments);
@@ -145,7 +150,6 @@ impl InUse {
             }
             ConstructKind::Math(_) => self.has_math = true,
             ConstructKind::Include(mark) => {
-                self.include_roots.extend(include_root(mark));
                 self.learn_included(kind, mark);
             }
             ConstructKind::Template(mark) | ConstructKind::TemplateInCode { text: mark, .. }
@@ -159,6 +163,8 @@ impl InUse {
                 let label = text.strip_prefix("![").and_then(|text| text.strip_suffix(']'));
                 self.drawn_labels.extend(label.map(str::to_owned));
             }
+            // knitr takes in what a cell names as its child.
+            ConstructKind::Code { info, .. } if info.contains("child") => self.learn_included(kind, info),
             _ if !is_certain => {}
             ConstructKind::Image(address) => self.hosts.extend(url::host(address)),
             ConstructKind::Link(address) => self.linked.extend(url::host(address)),
@@ -175,6 +181,7 @@ impl InUse {
                     self.prop_values.insert(self.hasher.hash_one((&element.name, prop)));
                 }
                 self.learn_images(element);
+                self.learn_shortcode(kind, element);
             }
             ConstructKind::Code { info, .. } => {
                 let (language, words) = split_info(info);
@@ -186,6 +193,16 @@ impl InUse {
                 self.placeholders.extend(placeholders(&entry.value).map(str::to_owned));
             }
             _ => {}
+        }
+    }
+
+    /// The packages of directives that load code, and of those that say where later ones load from.
+    fn learn_package(&mut self, directive: &str, name: &str) {
+        let directive = directive_name(directive);
+        self.loads_code |= directive.starts_with("auto");
+        let is_module = directive.ends_with("module") || directive == "autosummary";
+        if !name.is_empty() && (is_module || directive.starts_with("auto") && name.contains(['.', ':'])) {
+            self.packages.insert(package_of(name).to_owned());
         }
     }
 
@@ -202,10 +219,22 @@ impl InUse {
 
     /// The names of files in a mark that takes one in.
     fn learn_included(&mut self, kind: FileKind, mark: &str) {
+        let (mark, parser) = mark.split_once(":parser:").unwrap_or((mark, ""));
+        let is_markdown = ["myst", "markdown", "commonmark"].iter().any(|name| parser.contains(name));
+        let kind = if is_markdown { FileKind::Markdown } else { kind };
         let words = mark.split(|c: char| c.is_whitespace() || "\"'`{}[]()<>:#=,".contains(c));
         for word in words.filter(|word| !word.is_empty()) {
             let name = word.rsplit('/').next().unwrap_or(word).to_lowercase();
             self.included.entry(name).or_default().insert(kind);
+        }
+    }
+
+    /// A shortcode such as `{{< include x.md >}}`.
+    fn learn_shortcode(&mut self, kind: FileKind, element: &Element) {
+        for attribute in element.attributes.iter().filter(|_| element.name.contains("include")) {
+            if let AttributeValue::Text(file) | AttributeValue::Expression(file) = &attribute.value {
+                self.learn_included(kind, file);
+            }
         }
     }
 
@@ -222,11 +251,6 @@ impl InUse {
     /// Whether a page of this kind has the very same, read in the same way.
     pub(super) fn has(&self, kind: FileKind, construct: &Construct) -> bool {
         self.constructs.contains(&self.hasher.hash_one((kind, construct.reading, &construct.kind)))
-    }
-
-    /// Whether the docs take in files in the same way from the same folder.
-    pub(super) fn includes_like(&self, mark: &str) -> bool {
-        include_root(mark).is_some_and(|root| self.include_roots.contains(&root))
     }
 
     pub(super) fn links_to(&self, host: &str) -> bool {
@@ -285,9 +309,9 @@ impl InUse {
         self.infos.contains(word)
     }
 
-    /// Whether the docs describe code of the package that a dotted name begins with.
+    /// Whether the docs describe code of the package that a name begins with.
     pub(super) fn describes(&self, name: &str) -> bool {
-        !name.contains('.') || self.packages.contains(name.split('.').next().unwrap_or_default())
+        self.packages.contains(package_of(name))
     }
 
     pub(super) fn has_key(&self, key: &str, shape: Shape) -> bool {
@@ -303,27 +327,15 @@ pub(super) fn placeholders(value: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The mark of an inclusion and the outermost folder that it names: `--8<-- ../../src`. Nothing for an address and for
-/// what is hidden or the machine's.
-fn include_root(mark: &str) -> Option<String> {
-    let quotes = |c: char| c.is_whitespace() || "\"'{}[]*<>()".contains(c);
-    let target = mark
-        .split(quotes)
-        .find(|word| word.contains(['/', '.']) && !word.starts_with(':') || word.contains("::"))?;
-    let (sign, target) =
-        target.split_once("::").unwrap_or((mark.split(quotes).find(|word| !word.is_empty())?, target));
-    let is_plain = !target.contains("://")
-        && !target.starts_with('/')
-        && !target.contains('\\')
-        && !target.contains(':');
-    let inside = target.trim_start_matches("../").trim_start_matches("./");
-    let dots = &target[..target.len() - inside.len()];
-    let is_hidden = inside.split('/').any(|part| part.starts_with('.'));
-    let folder = inside.split_once('/').map_or("", |(folder, _)| folder);
-    let sign = sign.trim_start_matches(';');
-    let is_settings = inside == "conf.py";
-    (is_plain && !is_hidden && !is_settings && !inside.is_empty())
-        .then(|| format!("{} {dots}{folder}", if sign == target { "" } else { sign }))
+/// The name of a directive of reStructuredText or MyST, without its domain.
+pub(super) fn directive_name(directive: &str) -> &str {
+    let name = directive.trim_matches(['.', ' ', '{', '}']);
+    name.rsplit(':').next().unwrap_or(name)
+}
+
+/// The package of a name such as `a.b.C` or `a.b::C`.
+fn package_of(name: &str) -> &str {
+    name.trim().trim_start_matches('~').split(['.', ':', '(']).next().unwrap_or_default()
 }
 
 fn is_foreign(path: &str) -> bool {
