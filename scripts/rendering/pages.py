@@ -9,6 +9,7 @@ import functools
 import io
 import json
 import pathlib
+import re
 import signal
 import sys
 import urllib.request
@@ -61,16 +62,20 @@ DOCUTILS = {
 # Directives of Sphinx and its extensions that run something, or read a file.
 SPHINX_INCLUDES = ("literalinclude", "graphviz", "inheritance-diagram", "mdinclude", "mermaid-file", "download")
 SPHINX_ACTING = (
-    "ifconfig", "automodule", "autoclass", "autofunction", "autosummary", "plot", "doctest", "testcode", "testsetup",
-    "jupyter-execute", "program-output", "command-output", "ipython", "exec", "execute_code", "runblock", "autoprogram",
+    "ifconfig", "plot", "doctest", "testcode", "testsetup", "jupyter-execute", "program-output", "command-output", "ipython", "exec", "execute_code", "runblock", "autoprogram",
     "exec_code", "code-cell", "raw-html", "cssclass-script",
 )
+SPHINX_LOADING = (
+    "automodule", "autoclass", "autofunction", "autosummary", "autodata", "automethod", "autoattribute", "autoexception",
+    "autoproperty", "autodecorator",
+)
+SPHINX_MODULES = ("module", "currentmodule", "py:module", "py:currentmodule")
 # Names that mkdocs-macros and MyST give to pages, and that lead out of them.
 MACROS = {
     "config", "environment", "env", "plugin", "git", "files", "navigation", "context", "macros_info", "include_file",
     "self", "cycler", "joiner", "namespace", "lipsum", "url_for", "request", "open", "eval",
 }
-found = []
+found, current_module = [], []
 
 
 def report(kind, detail):
@@ -126,6 +131,25 @@ class ActingStub(IncludingStub):
         return []
 
 
+class LoadingStub(IncludingStub):
+    """Stands for a directive that describes code: Sphinx loads its package, or that of the current module."""
+
+    def run(self):
+        names = self.content if self.name == "autosummary" else self.arguments[:1]
+        for name in (name.strip().lstrip("~") for name in names if name.strip()):
+            is_bare = name.isidentifier() and self.name != "automodule"
+            modules = [name] if not is_bare else [name, *current_module] if self.name == "autosummary" else current_module
+            for module in modules:
+                report("active", f"directive that loads {re.split('[.:(]', module)[0]}")
+        return []
+
+
+class ModuleStub(IncludingStub):
+    def run(self):
+        current_module[:] = self.arguments[:1]
+        return []
+
+
 class AnyOption(dict):
     def __missing__(self, _):
         return directives.unchanged
@@ -142,6 +166,10 @@ def prepare():
         directives.register_directive(name, IncludingStub)
     for name in SPHINX_ACTING:
         directives.register_directive(name, ActingStub)
+    for name in SPHINX_LOADING:
+        directives.register_directive(name, LoadingStub)
+    for name in SPHINX_MODULES:
+        directives.register_directive(name, ModuleStub)
 
 
 @functools.cache
@@ -212,6 +240,7 @@ def main():
     for line in sys.stdin:
         request = json.loads(line)
         found.clear()
+        current_module.clear()
         answer = {}
         signal.setitimer(signal.ITIMER_REAL, MAX_SECONDS)
         try:

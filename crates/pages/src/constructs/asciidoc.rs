@@ -212,7 +212,8 @@ fn is_listing(content: &str) -> bool {
 fn block_styles(above: &[(usize, &str)]) -> String {
     let is_about_block = |line: &&str| line.trim().is_empty() || line.starts_with(['[', '.', '/']);
     let lines = above.iter().rev().map(|(_, line)| *line).take_while(is_about_block);
-    let mut styles: Vec<&str> = lines.filter(|line| line.starts_with('[')).collect();
+    let is_style = |line: &&str| line.starts_with('[') && line.trim_end().ends_with(']');
+    let mut styles: Vec<&str> = lines.filter(is_style).collect();
     styles.reverse();
     styles.concat()
 }

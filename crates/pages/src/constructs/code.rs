@@ -41,7 +41,7 @@ impl<'a> Opening<'a> {
         let boxes = ["[ ] ", "[x] ", "[X] ", "~ "];
         let content =
             boxes.iter().find_map(|mark| content.strip_prefix(mark)).unwrap_or(content).trim_start();
-        let field = content.strip_prefix(':').and_then(|rest| rest.split_once(": ")).map(|(_, rest)| rest);
+        let field = content.strip_prefix(':').and_then(|rest| rest.split_once(':')).map(|(_, rest)| rest);
         let content = field.unwrap_or(content).trim_start();
         let mark = content.chars().next().filter(|c| matches!(c, '`' | '~'))?;
         let length = content.find(|c| c != mark).unwrap_or(content.len());

@@ -25,8 +25,8 @@ pub(super) fn colon_end(file: &str, start: usize) -> usize {
 
 /// The options of a directive whose first line ends at `start`.
 pub(super) fn options(file: &str, start: usize) -> Vec<(ConstructKind, Range<usize>)> {
-    let body =
-        lines(file, start).map(|(at, line)| (at, line.trim_start_matches(['>', ' ', '\t']).trim_end()));
+    let body = lines(file, start)
+        .map(|(at, line)| (at, line.trim_start_matches(|c: char| c == '>' || c.is_whitespace()).trim_end()));
     let mut body = body.skip_while(|(_, line)| line.is_empty()).peekable();
     let is_fence = |line: &str| ["```", "~~~", ":::"].iter().any(|mark| line.starts_with(mark));
     let is_dashes = |line: &str| line.starts_with("---");

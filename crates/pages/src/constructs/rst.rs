@@ -146,7 +146,8 @@ impl Reader {
         if self.options.is_some_and(|column| indent > column) && is_option {
             return self.field(content, at, line);
         }
-        self.options = None;
+        // An address may go on below, and options stand behind it.
+        self.options = self.options.filter(|column| indent > *column);
         if self.literal.is_some_and(|column| indent > column) {
             return;
         }
@@ -304,8 +305,9 @@ impl Reader {
                 }
                 let address = plain.get(start..).and_then(|rest| rest.split_whitespace().next());
                 let address = address.unwrap_or(scheme).trim_end_matches(['`', '"', '\'', '.', ',', ')']);
-                let is_role =
-                    plain[..start].ends_with(':') || plain[..start].ends_with(|c: char| c.is_alphanumeric());
+                let is_role = plain[..start].ends_with(':')
+                    && plain.get(start + scheme.len()..).is_some_and(|rest| rest.starts_with('`'))
+                    || plain[..start].ends_with(|c: char| c.is_alphanumeric());
                 overlaps.push(start + address.len());
                 if address.len() > scheme.len() && !is_role {
                     self.push(ConstructKind::Link(address.to_owned()), at, line);

@@ -92,8 +92,7 @@ struct Scanner<'a> {
     readings: Vec<(usize, Reading)>,
     /// Whether the line before is empty, or a statement.
     begins_block: bool,
-    /// Where the block ends whose lines were looked at for a table, and whether it is one.
-    block: (usize, bool, u64),
+    block: Block,
     /// How many boxes such as `:::note` are open.
     open_boxes: usize,
     /// Inside marks that keep templates from being filled in.
@@ -158,8 +157,8 @@ impl<'a> Scanner<'a> {
         let file = self.file;
         let end = file[at..].find('\n').map_or(file.len(), |length| at + length + 1);
         let line = &file[at..end];
-        if self.block.0 <= at {
-            self.block = block_at(file, at);
+        if self.block.end <= at {
+            self.block = Block::at(file, at);
         }
         self.text_start = at + line.len() - line.trim_start().len();
         self.is_below_blank = is_below_blank(file, at);
@@ -171,7 +170,8 @@ impl<'a> Scanner<'a> {
             let shown = shown
                 .map_or(line, |(_, behind)| behind)
                 .trim_start_matches(|c: char| c == '>' || c.is_whitespace());
-            self.is_list = code::is_list_item(shown)
+            self.is_list = shown.is_empty() && self.is_list
+                || code::is_list_item(shown)
                 || shown.starts_with(": ")
                 || shown.starts_with(":\t")
                 || self.is_list && !self.begins_block;
@@ -244,6 +244,17 @@ impl<'a> Scanner<'a> {
         self.inline(at, end)
     }
 
+    /// Whether some renderer ends a comment before its end: in a line it does not go on over empty ones, and in a list, a
+    /// quote or a box it does not go on behind that.
+    fn is_cut_comment(&self, comment: Range<usize>) -> bool {
+        let (before, inside) =
+            (&self.file[self.text_start.min(comment.start)..comment.start], &self.file[comment]);
+        let is_marked = before.starts_with('>') || code::is_list_item(before);
+        is_marked && inside.contains('\n')
+            || !before.is_empty() && inside.lines().skip(1).any(|line| line.trim().is_empty())
+            || self.open_boxes > 0 && inside.lines().any(|line| is_box_end(line.trim()))
+    }
+
     /// A comment without an end: all that follows is part of it to some, and text to others.
     fn open_comment(&mut self, at: usize) -> usize {
         if !self.has_open_comment {
@@ -295,9 +306,9 @@ impl<'a> Scanner<'a> {
             Doubt::InHtml
         } else if line.contains('`')
             && code::fence_info(line).is_none()
-            && code::spans(line, false).is_empty()
+            && (self.block.has_odd_code || code::spans(line, false).is_empty())
         {
-            Doubt::OddSpan(self.block.2)
+            Doubt::OddSpan(self.block.signs)
         } else if !is_mdx && (indent >= 4 || line.starts_with('\t')) {
             Doubt::Indented {
                 in_list: self.is_list,
@@ -395,10 +406,13 @@ impl<'a> Scanner<'a> {
     }
 
     fn inline(&mut self, start: usize, end: usize) -> usize {
-        let spans = if self.has_odd_fence || self.open_elements > 0 && self.kind != Some(FileKind::Mdx) {
+        let spans = if self.has_odd_fence
+            || self.block.has_odd_code
+            || self.open_elements > 0 && self.kind != Some(FileKind::Mdx)
+        {
             Vec::new()
         } else {
-            code::spans(&self.file[start..end], self.block.1)
+            code::spans(&self.file[start..end], self.block.is_table)
         };
         let mut at = start;
         while at < end {
@@ -493,9 +507,9 @@ impl<'a> Scanner<'a> {
         if at < self.swallowed_end || line.len() > MAX_TITLES_BYTES {
             return;
         }
-        let definition =
-            line.trim_start_matches([' ', '\t', '>']).starts_with('[').then(|| line.find("]:")).flatten();
-        if let Some(start) = definition {
+        let content = line.trim_start_matches([' ', '\t', '>']);
+        let is_definition = content.starts_with('[') && !content.starts_with("[^");
+        if let Some(start) = is_definition.then(|| line.find("]:")).flatten() {
             return self.swallow(at + start..at + line.len(), Swallow::Attribute);
         }
         let mut from = 0;
@@ -583,9 +597,7 @@ impl<'a> Scanner<'a> {
         // MDX has no such comments, and in a formula or the title of a link one begins nothing.
         if matches!(kind, ConstructKind::Comment(_)) {
             self.push(kind, at..end);
-            // In a line it does not go on over empty ones.
-            let is_cut = at > self.text_start && self.file[at..end].contains("\n\n");
-            let is_escaped = self.file[..at].ends_with('\\') || is_cut;
+            let is_escaped = self.file[..at].ends_with('\\') || self.is_cut_comment(at..end);
             self.swallow(at..end, if is_escaped { Swallow::EscapedComment } else { Swallow::Comment });
             self.mask(end - 3..end);
             return self.mask(at..at + 4);
@@ -748,25 +760,40 @@ fn swallowed_at(swallowed: &[(Range<usize>, Swallow)], place: usize) -> Option<R
     by.map(|(_, by)| Reading::Doubtful(Doubt::Swallowed(*by)))
 }
 
-/// The end of the block of lines at `at`, whether it is a table, and a hash of the signs in it: what they mean does not
-/// depend on the words between them.
-fn block_at(file: &str, at: usize) -> (usize, bool, u64) {
-    let (mut end, mut is_table) = (at, false);
-    for (start, line) in lines(file, at) {
-        if line.trim().is_empty() && start > at {
-            break;
+/// Lines up to an empty one.
+#[derive(Default)]
+struct Block {
+    end: usize,
+    is_table: bool,
+    /// A hash of the signs in it: what they mean does not depend on the words between them.
+    signs: u64,
+    /// Whether a run of backticks has no partner. Some renderers then find none for others either.
+    has_odd_code: bool,
+}
+
+impl Block {
+    fn at(file: &str, at: usize) -> Self {
+        let (mut end, mut is_table) = (at, false);
+        for (start, line) in lines(file, at) {
+            if line.trim().is_empty() && start > at {
+                break;
+            }
+            end = start + line.len();
+            is_table |= code::is_table_ruler(line);
         }
-        end = start + line.len();
-        is_table |= code::is_table_ruler(line);
+        let mut hash = DefaultHasher::new();
+        for line in file[at..end].split_inclusive('\n') {
+            let content = line.trim_start_matches([' ', '\t', '>']);
+            (&line[..line.len() - content.len()], code::is_list_item(content)).hash(&mut hash);
+            let signs = content.chars().filter(|c| !c.is_alphanumeric() && !matches!(c, ' ' | ',' | '.'));
+            signs.for_each(|c| c.hash(&mut hash));
+        }
+        let text = &file[at..end];
+        // Fences are no part of it.
+        let is_text = !text.lines().any(|line| code::fence_info(line).is_some());
+        let has_odd_code = is_text && text.contains('`') && code::spans(text, false).is_empty();
+        Self { end: end.max(at + 1), is_table, signs: hash.finish(), has_odd_code }
     }
-    let mut hash = DefaultHasher::new();
-    for line in file[at..end].split_inclusive('\n') {
-        let content = line.trim_start_matches([' ', '\t', '>']);
-        (&line[..line.len() - content.len()], code::is_list_item(content)).hash(&mut hash);
-        let signs = content.chars().filter(|c| !c.is_alphanumeric() && !matches!(c, ' ' | ',' | '.'));
-        signs.for_each(|c| c.hash(&mut hash));
-    }
-    (end.max(at + 1), is_table, hash.finish())
 }
 
 /// Whether the line above the one at `line` is empty, or there is none.

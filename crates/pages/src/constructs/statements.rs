@@ -44,9 +44,10 @@ pub fn is_statement(line: &str) -> bool {
     }
     if let Some(rest) = line.strip_prefix("export").filter(|rest| rest.starts_with([' ', '\t', '{', '*'])) {
         let rest = second(rest);
-        let words =
-            ["const ", "let ", "var ", "function", "default", "class ", "async ", "type ", "interface "];
-        return rest.starts_with(['{', '*']) || words.iter().any(|word| rest.starts_with(word));
+        let words = ["const", "let", "var", "function", "default", "class", "async", "type", "interface"];
+        let is_whole = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-');
+        return rest.starts_with(['{', '*'])
+            || words.iter().any(|word| rest.strip_prefix(word).is_some_and(is_whole));
     }
     false
 }

@@ -137,11 +137,12 @@ fn option(judge: &Judge<'_, '_>, page: &str, kind: FileKind, name: &str, value: 
 /// module, which is judged for itself; in a summary it may also be a module.
 fn loads_known_code(judge: &Judge<'_, '_>, directive: &str, name: &str) -> bool {
     let name = name.trim_start_matches('~');
+    let has_module = || judge.vocabulary().is_some_and(|docs| docs.has_current_module);
     let is_bare = name.chars().all(|c| c.is_alphanumeric() || c == '_')
         && match directive {
             "automodule" => false,
-            "autosummary" => judge.site().is_some_and(|site| !site.has_module(name)),
-            _ => true,
+            "autosummary" => has_module() && judge.site().is_some_and(|site| !site.has_module(name)),
+            _ => has_module(),
         };
     is_bare || judge.vocabulary().is_some_and(|docs| docs.describes(name))
 }

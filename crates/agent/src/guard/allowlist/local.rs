@@ -46,6 +46,8 @@ impl NamedFiles {
                 self.image_folders
                     .extend(values.map(|address| folder_of(&resolve(page, address)).to_owned()));
             }
+            // Nor does one that is shown as it is written.
+            ConstructKind::Include(mark) if mark.starts_with(';') => {}
             ConstructKind::Include(mark) => self.included.extend(included_file(page, mark)),
             _ => {}
         }

@@ -121,8 +121,9 @@ impl Site {
 
     /// Whether a file of the repository may be the Python module of this name.
     pub(super) fn has_module(&self, name: &str) -> bool {
+        let name = name.to_lowercase();
         let ends = [format!("{name}.py"), format!("{name}/__init__.py")];
-        self.files.iter().any(|file| ends.iter().any(|end| is_below(file, end)))
+        self.files.iter().any(|file| ends.iter().any(|end| is_below(&file.to_lowercase(), end)))
     }
 
     /// The files that a link in a page may stand for. One from the root of the site may be in any folder.

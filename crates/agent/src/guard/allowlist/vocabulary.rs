@@ -61,6 +61,8 @@ pub(super) struct InUse {
     /// The packages whose code the docs describe.
     packages: HashSet<String>,
     pub(super) loads_code: bool,
+    /// Whether a page says what module its names are of.
+    pub(super) has_current_module: bool,
     keys: HashSet<(String, Shape)>,
     /// `<name>` in front matter.
     placeholders: HashSet<String>,
@@ -88,6 +90,7 @@ impl InUse {
             languages: HashSet::new(),
             packages: HashSet::new(),
             loads_code: false,
+            has_current_module: false,
             infos: HashSet::new(),
             keys: HashSet::new(),
             placeholders: HashSet::new(),
@@ -200,6 +203,7 @@ impl InUse {
     fn learn_package(&mut self, directive: &str, name: &str) {
         let directive = directive_name(directive);
         self.loads_code |= directive.starts_with("auto");
+        self.has_current_module |= directive.ends_with("module");
         let is_module = directive.ends_with("module") || directive == "autosummary";
         if !name.is_empty() && (is_module || directive.starts_with("auto") && name.contains(['.', ':'])) {
             self.packages.insert(package_of(name).to_owned());
