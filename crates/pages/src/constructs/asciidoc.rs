@@ -43,7 +43,7 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
     let mut below_style = false;
     let mut is_header = all.first().is_some_and(|(_, line)| line.starts_with("= "));
     while let Some((at, line)) = all.get(index) {
-        let content = line.trim_end();
+        let content = stripped(line);
         let push = |found: &mut Vec<Construct>, kind| {
             found.push(Construct::standard(kind, *at..*at + content.len()))
         };
@@ -58,7 +58,7 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
                 // What is in many others is told with them.
                 let inside = if comments.is_full_at(index) { &[] } else { &all[index + 1..] };
                 let inside = inside.iter().map(|(_, line)| *line);
-                let inside: Vec<&str> = inside.take_while(|line| line.trim_end() != content).collect();
+                let inside: Vec<&str> = inside.take_while(|line| stripped(line) != content).collect();
                 comments.push(index + 1 + inside.len());
                 let words = inside.concat();
                 push(&mut found, ConstructKind::Comment(format!("a block: {}", words.trim())));
@@ -68,7 +68,7 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         has_odd_listing |= PREPROCESSED[1..].iter().any(|mark| content.starts_with(mark));
         let first = found.len();
         // To some a line below another is the underline of a title, and lines below the title are about the page.
-        let above = index.checked_sub(1).map_or("", |above| all[above].1.trim_end());
+        let above = index.checked_sub(1).map_or("", |above| stripped(all[above].1));
         let is_underline = content.len().abs_diff(above.chars().count()) < 2
             && above.contains(char::is_alphanumeric)
             && !above.starts_with(['[', '.']);
@@ -82,21 +82,22 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         if !in_comment && is_listing(content) && !has_odd_listing {
             // Without its end some readers show the rest as text.
             let end = if content.starts_with('`') { "```" } else { content };
-            let close = all[index + 1..].iter().position(|(_, line)| line.trim_end() == end);
+            let close = all[index + 1..].iter().position(|(_, line)| stripped(line) == end);
             let is_slashes = |(_, line): &(usize, &str)| {
-                line.trim_end().len() >= 4 && line.trim_end().trim_start_matches('/').is_empty()
+                stripped(line).len() >= 4 && stripped(line).trim_start_matches('/').is_empty()
             };
             let close = close.filter(|close| !all[index + 1..index + 1 + close].iter().any(is_slashes));
             // A block around it ends it, and so does the cell of a table.
-            let is_cut = |(_, line): &(usize, &str)| open_blocks.contains(line.trim_end());
+            let is_cut = |(_, line): &(usize, &str)| open_blocks.contains(stripped(line));
             let close = close.filter(|close| {
-                !open_blocks.contains("|===") && !all[index + 1..index + 1 + close].iter().any(is_cut)
+                !open_blocks.iter().any(|block| is_table(block))
+                    && !all[index + 1..index + 1 + close].iter().any(is_cut)
             });
             has_odd_listing |= close.is_none();
             if let Some(close) = close {
                 let inside = &all[index + 1..index + 1 + close];
                 // Below a style that is not understood the block may be drawn, or run, or shown as it is written.
-                let style = index.checked_sub(1).map(|before| all[before].1.trim_end());
+                let style = index.checked_sub(1).map(|before| stripped(all[before].1));
                 if style.is_some_and(|style| style.starts_with('[') && !is_listing_style(style)) {
                     let (start, end) = (all[index].0, all[index + 1 + close].0);
                     let kind = ConstructKind::Unknown(text[start..end].to_owned());
@@ -104,7 +105,7 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
                 }
                 for (at, line) in inside.iter().filter(|(_, line)| is_preprocessed(line)) {
                     let kind = ConstructKind::Include(line.trim().to_owned());
-                    found.push(Construct::standard(kind, *at..*at + line.trim_end().len()));
+                    found.push(Construct::standard(kind, *at..*at + stripped(line).len()));
                 }
                 index += close + 2;
                 continue;
@@ -113,7 +114,7 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         // A block that is shown as it is written belongs to the line that begins it.
         if content.starts_with("++++")
             && passes.get(content).is_some_and(|last| *last > index)
-            && let Some(close) = all[index + 1..].iter().position(|(_, line)| line.trim_end() == content)
+            && let Some(close) = all[index + 1..].iter().position(|(_, line)| stripped(line) == content)
         {
             let end = all[index + 1 + close].0;
             let block = format!("{}{}", block_styles(&all[..index]), &text[*at..end]);
@@ -175,15 +176,31 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         }
         // Blank lines between a style and its paragraph are skipped.
         let is_awaited = content.is_empty() && (above.is_empty() || above.starts_with('['));
-        below_style = content.starts_with('[') || below_style && (!content.is_empty() || is_awaited);
+        below_style = is_style_line(content) || below_style && (!content.is_empty() || is_awaited);
         index += 1;
     }
     found
 }
 
+/// A line as Asciidoctor compares it: other blanks than these are no blanks to it.
+fn stripped(line: &str) -> &str {
+    line.trim_end_matches(|c: char| c.is_ascii_whitespace() || c == '\0')
+}
+
+/// `[style]` above a block.
+fn is_style_line(line: &str) -> bool {
+    line.starts_with('[') && stripped(line).ends_with(']')
+}
+
+/// The line that begins or ends a table, in whatever format.
+fn is_table(line: &str) -> bool {
+    line.strip_prefix(['|', ',', ':', '!'])
+        .is_some_and(|rest| rest.len() >= 3 && rest.bytes().all(|byte| byte == b'='))
+}
+
 /// Where the last line of each text is that begins or ends a block shown as it is written.
 fn last_passes<'t>(all: &[(usize, &'t str)]) -> HashMap<&'t str, usize> {
-    let lines = all.iter().map(|(_, line)| line.trim_end()).enumerate();
+    let lines = all.iter().map(|(_, line)| stripped(line)).enumerate();
     lines.filter(|(_, line)| line.starts_with("++++")).map(|(index, line)| (line, index)).collect()
 }
 
@@ -212,8 +229,7 @@ fn is_listing(content: &str) -> bool {
 fn block_styles(above: &[(usize, &str)]) -> String {
     let is_about_block = |line: &&str| line.trim().is_empty() || line.starts_with(['[', '.', '/']);
     let lines = above.iter().rev().map(|(_, line)| *line).take_while(is_about_block);
-    let is_style = |line: &&str| line.starts_with('[') && line.trim_end().ends_with(']');
-    let mut styles: Vec<&str> = lines.filter(is_style).collect();
+    let mut styles: Vec<&str> = lines.filter(|line| is_style_line(line)).collect();
     styles.reverse();
     styles.concat()
 }
@@ -230,7 +246,7 @@ struct Paragraph {
 
 impl Paragraph {
     fn at(index: usize, all: &[(usize, &str)]) -> Self {
-        let lines = all[index..].iter().map(|(_, line)| line.trim_end());
+        let lines = all[index..].iter().map(|(_, line)| stripped(line));
         let lines: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
         let escaping_lines = lines.iter().filter(|line| may_escape(line)).count();
         let doubt = (escaping_lines > 0).then(|| {
@@ -258,8 +274,9 @@ fn may_escape(line: &str) -> bool {
 
 /// Whether a line begins a block with other blocks in it.
 fn holds_blocks(line: &str) -> bool {
-    let line = line.trim_end();
-    matches!(line, "--" | "|===")
+    let line = stripped(line);
+    line == "--"
+        || is_table(line)
         || ["====", "****", "____"]
             .iter()
             .any(|mark| line.starts_with(mark) && line.trim_start_matches(&mark[..1]).is_empty())
