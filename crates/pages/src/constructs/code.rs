@@ -211,6 +211,19 @@ fn dollars(text: &str) -> usize {
     text.match_indices('$').filter(|(at, _)| !text[..*at].ends_with(['\\', '$'])).count()
 }
 
+/// The same where no list and no quote is open and no code is indented: in MDX any line of marks ends it, however deep.
+pub(super) fn free_fence_at(text: &str, at: usize) -> Option<Fence<'_>> {
+    let mut lines = super::lines(text, at);
+    let (_, first) = lines.next()?;
+    let opening = Opening::of(first).filter(|opening| opening.prefix.trim().is_empty())?;
+    let (end, line) = lines.find(|(_, line)| {
+        let content = line.trim();
+        content.starts_with(opening.marks) && content.trim_start_matches(&opening.marks[..1]).is_empty()
+    })?;
+    let content = at + first.len()..end;
+    Some(Fence { end: end + line.len(), info: opening.info, content, is_in_list: false })
+}
+
 /// The runs of backticks in a line.
 fn backticks(line: &str) -> Vec<Range<usize>> {
     let (mut runs, mut at) = (Vec::new(), 0);

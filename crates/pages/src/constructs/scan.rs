@@ -109,6 +109,8 @@ struct Scanner<'a> {
     swallowed: Vec<(Range<usize>, Swallow)>,
     swallowed_end: usize,
     fences_of_some: Vec<Range<usize>>,
+    /// Whether a list, a quote or a footnote may still be open.
+    has_list_above: bool,
     /// Whether the last lines that are not empty are of a list.
     is_list: bool,
     fence_lines: FenceLines,
@@ -161,6 +163,11 @@ impl<'a> Scanner<'a> {
             self.block = Block::at(file, at);
         }
         self.text_start = at + line.len() - line.trim_start().len();
+        let content = &file[self.text_start..end.max(self.text_start)];
+        // A line at the margin below an empty one ends all lists.
+        self.has_list_above = code::is_list_item(content)
+            || content.starts_with(['>', '['])
+            || self.has_list_above && !(self.begins_block && self.text_start == at);
         self.is_below_blank = is_below_blank(file, at);
         let indent = line.len() - line.trim_start_matches(' ').len();
         if !line.trim().is_empty() && indent < 4 && !line.starts_with('\t') {
@@ -199,7 +206,12 @@ impl<'a> Scanner<'a> {
             self.colon_directive(info, at..end);
         }
         if let Some(info) = code::fence_info(line) {
-            let fence = if self.has_odd_fence { None } else { code::fence_at(file, at) };
+            let is_free = self.kind == Some(FileKind::Mdx) && !self.has_list_above;
+            let fence = match is_free {
+                _ if self.has_odd_fence => None,
+                true => code::free_fence_at(file, at),
+                false => code::fence_at(file, at),
+            };
             let fence = fence.filter(|fence| !self.is_cut(at, fence));
             // From here on renderers disagree about what is code.
             let was_odd = self.has_odd_fence;
