@@ -42,9 +42,12 @@ def pages_of(path, text, files):
     """
     macros = any("macros" in text for name, text in files["base"].items() if name.rsplit("/", 1)[-1] == "mkdocs.yml")
     names = {name.rsplit("/", 1)[-1] for name in files["base"]}
-    is_of_another = any(name.startswith(OTHER_GENERATORS) for name in names) and "mkdocs.yml" not in names
-    renderers = RENDERERS.get(kind_of(path), ())
-    renderers = [name for name in renderers if not (is_of_another and name.startswith(("mkdocs", "vitepress")))]
+    others = set()
+    if any(name.startswith(OTHER_GENERATORS) for name in names) and "mkdocs.yml" not in names:
+        others = {"mkdocs", "vitepress"}
+    elif any(".vitepress/" in name for name in files["base"]) and "mkdocs.yml" not in names:
+        others = {"mkdocs"}
+    renderers = [name for name in RENDERERS.get(kind_of(path), ()) if name.split("-")[0] not in others]
     return [(renderer, text) for renderer in renderers if renderer != "mkdocs-macros" or macros]
 
 

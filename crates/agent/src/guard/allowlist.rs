@@ -396,7 +396,8 @@ impl Judge<'_, '_> {
         };
         let is_drawn = DRAWN.iter().any(|drawn| language.to_lowercase().contains(drawn));
         let is_used = || self.vocabulary().is_some_and(is_known) && (!is_drawn || is_quiet(text));
-        if text.is_empty() && is_shown_as_it_is(info) || is_used() {
+        // Code of reStructuredText is shown, whatever its language.
+        if text.is_empty() && (kind == FileKind::Rst || is_shown_as_it_is(info)) || is_used() {
             return Verdict::Passes;
         }
         refused(

@@ -41,7 +41,8 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
     let mut paragraph = Paragraph::default();
     // In a paragraph below a style, which may be shown as it is written.
     let mut below_style = false;
-    let mut is_header = all.first().is_some_and(|(_, line)| line.starts_with("= "));
+    let has_title = all.first().is_some_and(|(_, line)| line.starts_with("= ") || line.starts_with("# "));
+    let mut is_header = has_title;
     while let Some((at, line)) = all.get(index) {
         let content = stripped(line);
         let push = |found: &mut Vec<Construct>, kind| {
@@ -130,9 +131,7 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
             attributes.set(&name, value);
             let kind = ConstructKind::Directive { name: format!(":{name}:"), arguments: value.to_owned() };
             push(&mut found, kind);
-        } else if is_unknown(content)
-            || index == 1 && all[0].1.starts_with("= ") && content.contains(['<', '"'])
-        {
+        } else if is_unknown(content) || index == 1 && has_title && content.contains(['<', '"']) {
             // What a style is for may be the paragraph below it.
             let is_style =
                 content.starts_with('[') && !all.get(index + 1).is_some_and(|(_, next)| holds_blocks(next));
@@ -143,6 +142,9 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
                 .take_while(|line| !line.trim().is_empty() && !line.starts_with('['));
             let whole: String = std::iter::once(content.trim()).chain(below).collect();
             push(&mut found, ConstructKind::Unknown(whole));
+        }
+        if let Some((_, next)) = all.get(index + 1).filter(|_| has_open_address(content)) {
+            push(&mut found, ConstructKind::Unknown(format!("{content}\n{}", stripped(next))));
         }
         for kind in templates::in_line(content) {
             push(&mut found, kind);
@@ -190,6 +192,14 @@ fn stripped(line: &str) -> &str {
 /// `[style]` above a block.
 fn is_style_line(line: &str) -> bool {
     line.starts_with('[') && stripped(line).ends_with(']')
+}
+
+/// Whether what an address is given goes on in the next line.
+fn has_open_address(content: &str) -> bool {
+    content.rfind('[').is_some_and(|open| {
+        let word = content[..open].rsplit(char::is_whitespace).next().unwrap_or_default();
+        !content[open..].contains(']') && word.contains(':')
+    })
 }
 
 /// The line that begins or ends a table, in whatever format.
@@ -483,9 +493,10 @@ fn has_plain_arguments(rest: &str) -> bool {
 /// The addresses of links.
 fn links(content: &str) -> Vec<&str> {
     let mut found = Vec::new();
+    let lower = content.to_ascii_lowercase();
     for start in ["link:", "https://", "http://", "mailto:", "javascript:", "data:"] {
         let mut last = 0;
-        for (at, _) in content.match_indices(start) {
+        for (at, _) in lower.match_indices(start) {
             // An address in another is a part of it.
             if at < last {
                 continue;

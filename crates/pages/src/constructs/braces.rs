@@ -71,8 +71,11 @@ pub(super) fn joined(text: &str, at: usize, end: usize) -> Option<String> {
         (last, '<') => (last.is_alphanumeric() || last == '-') && !behind.starts_with("</"),
         (last, next) => last.is_alphanumeric() && next.is_alphanumeric(),
     });
-    let begins_address = ["](", "](<", "=\"", "='", "]: "].iter().any(|start| before.ends_with(start))
-        && !behind.starts_with(['/', ')', '>', '"', '\'', '#', '?', '{', ' ', '\n']);
+    let begins_address =
+        ["](", "](<", "=\"", "='", "]: ", "]: <"].iter().any(|start| before.ends_with(start))
+            && !behind.starts_with(['/', ')', '>', '"', '\'', '#', '?', '{', ' ', '\n']);
+    // An address may be in angle brackets.
+    let last = last.filter(|_| !["](<", "]: <"].iter().any(|start| before.ends_with(start)));
     let joins = leaves_nothing && (last.is_some() || next.is_some())
         || last.is_some_and(|last| "<!\\/".contains(last)) && !before.ends_with("](/")
         || ["//", "\\", "@", "script"].iter().any(|start| behind.starts_with(start))

@@ -38,9 +38,9 @@ impl<'a> Opening<'a> {
             content = skip_list_mark(content).trim_start_matches([' ', '\t', '>']);
         }
         // Tasks, fields and definitions of MyST.
-        let boxes = ["[ ] ", "[x] ", "[X] ", "~ "];
-        let content =
-            boxes.iter().find_map(|mark| content.strip_prefix(mark)).unwrap_or(content).trim_start();
+        let boxes = ["[ ]", "[x]", "[X]", "~"];
+        let boxed = boxes.iter().find_map(|mark| content.strip_prefix(mark));
+        let content = boxed.filter(|rest| rest.starts_with([' ', '\t'])).unwrap_or(content).trim_start();
         let field = content.strip_prefix(':').and_then(|rest| rest.split_once(':')).map(|(_, rest)| rest);
         let content = field.unwrap_or(content).trim_start();
         let mark = content.chars().next().filter(|c| matches!(c, '`' | '~'))?;

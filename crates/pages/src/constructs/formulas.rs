@@ -19,6 +19,7 @@ pub(super) fn has_strong_command(formula: &str) -> bool {
 /// Whether dollar signs hold a formula rather than stand for money.
 pub(super) fn looks_like_formula(formula: &str) -> bool {
     !formula.contains('<')
+        && !formula.contains("](")
         && !formula.starts_with(' ')
         && !formula.ends_with(' ')
         && formula.contains(['\\', '^', '_', '='])
@@ -38,5 +39,6 @@ pub(super) fn is_formula(formula: &str) -> bool {
     });
     formula.match_indices('{').all(|(at, _)| is_opened_so(at))
         && !is_call
+        && !formula.contains("](")
         && !formula.contains(['"', '\'', '`', ';', '$'])
 }

@@ -28,9 +28,14 @@ pub fn is_shown_as_it_is(info: &str) -> bool {
         && rest.iter().all(|word| {
             let name = word.split(['=', '{', '/', '"', '[', '0']).next().unwrap_or_default();
             name.is_empty() && !is_list_of_attributes(word)
-                || LOOKS.contains(&name.to_ascii_lowercase())
+                || LOOKS.contains(&name.to_ascii_lowercase()) && !takes_file(word)
                 || is_error_code(word)
         })
+}
+
+/// `file=a.js`, which some take the code from. In quotes it is a title.
+fn takes_file(word: &str) -> bool {
+    word.strip_prefix("file=").is_some_and(|file| !file.starts_with('"'))
 }
 
 /// `{=html}`, `{.class}`: more than the numbers of lines.
@@ -49,18 +54,17 @@ fn is_error_code(word: &str) -> bool {
         .is_some_and(|code| code.len() == 4 && code.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The language of a code block, and the words behind it. What is given to those about looks is left out: `title=""`,
-/// `{0}`.
+/// The language of a code block, and the words behind it. What is given to those about looks is left out, and what is no
+/// path: `title=""`, `{0}`.
 pub fn split_info(info: &str) -> (&str, Vec<String>) {
     let end = info.find([' ', '\t', '{', ',', ':', '=', '[']).unwrap_or(info.len());
     let (language, rest) = info.split_at(end);
     let (mut words, mut word, mut quote, mut braces) = (Vec::new(), String::new(), None, 0_usize);
     let is_look = |word: &str| {
-        word.split('=')
-            .next()
-            .is_none_or(|name| name.is_empty() || LOOKS.contains(&name.to_ascii_lowercase()))
+        let name = word.split('=').next().unwrap_or_default().trim_start_matches('{');
+        name.is_empty() || LOOKS.contains(&name.to_ascii_lowercase())
     };
-    let mut is_kept = false;
+    let (mut value, mut is_kept) = (String::new(), false);
     for c in rest.chars() {
         match (c, quote) {
             ('"' | '\'', None) => {
@@ -69,9 +73,13 @@ pub fn split_info(info: &str) -> (&str, Vec<String>) {
             }
             (c, Some(open)) if c == open => {
                 quote = None;
+                let value = std::mem::take(&mut value);
+                if is_kept && value.contains(['/', '.', ':', '\\']) {
+                    word.push_str(&value);
+                }
                 word.push('"');
             }
-            (c, Some(_)) => word.extend(is_kept.then_some(c)),
+            (c, Some(_)) => value.push(c),
             ('{', None) => {
                 braces += 1;
                 word.push('{');
@@ -97,7 +105,7 @@ pub fn split_info(info: &str) -> (&str, Vec<String>) {
 
 /// Words that say how code looks.
 const LOOKS: WordList = WordList(
-    "title showlinenumbers linenums hl_lines lines highlight wrap copy icon filename name :line-numbers \
+    "title showlinenumbers linenums hl_lines lines highlight wrap copy icon filename file name :line-numbers \
      :no-line-numbers nocopy startline showlinenumber expandable theme focus caption ignore no_run \
      should_panic compile_fail noplayground does_not_compile panics edition2 editable norun twoslash",
 );

@@ -148,6 +148,10 @@ impl Reader {
         }
         // An address may go on below, and options stand behind it.
         self.options = self.options.filter(|column| indent > *column);
+        let names_file = matches!(self.found.last(), Some(Construct { kind: ConstructKind::Include(_), span, .. }) if self.options.is_some() && span.start < at);
+        if names_file {
+            self.push(ConstructKind::Unknown(content.to_owned()), at, line);
+        }
         if self.literal.is_some_and(|column| indent > column) {
             return;
         }

@@ -53,6 +53,9 @@ impl Scanned {
             Scanner { file, kind: Some(kind), masked, begins_block: true, ..Scanner::default() };
         scanner.fence_lines = FenceLines::of(file, body);
         scanner.raw_components = raw_components(file, body);
+        // To some a mark at the start of the file is a character of the first line.
+        let first = file[body..].lines().next().unwrap_or_default();
+        scanner.has_odd_fence = file[..body].ends_with('\u{feff}') && code::fence_info(first).is_some();
         scanner.run(body);
         let (text, starts) = scanner.at_the_margin(body);
         Self {
@@ -169,8 +172,7 @@ impl<'a> Scanner<'a> {
             || content.starts_with(['>', '['])
             || self.has_list_above && !(self.begins_block && self.text_start == at);
         self.is_below_blank = is_below_blank(file, at);
-        let indent = line.len() - line.trim_start_matches(' ').len();
-        if !line.trim().is_empty() && indent < 4 && !line.starts_with('\t') {
+        if !line.trim().is_empty() && columns(line) < 4 {
             // Python-Markdown takes comments out first.
             let shown = line.trim_start().strip_prefix("<!--").and_then(|rest| rest.split_once("-->"));
             // And what stands below a quotation, without an empty line between, is in it.
@@ -311,9 +313,11 @@ impl<'a> Scanner<'a> {
 
     fn reading(&mut self, at: usize, line: &str) -> Reading {
         let is_mdx = self.kind == Some(FileKind::Mdx);
-        let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
         let doubt = if self.has_odd_fence {
             Doubt::OddFence(self.fence_lines.hash_at(at))
+        } else if self.open_elements > 0 && !is_mdx && line.contains('`') && self.block.begins_with_tag {
+            // Up to an empty line it is HTML to all.
+            Doubt::OddSpan(self.block.signs)
         } else if self.open_elements > 0 && !is_mdx && line.contains('`') {
             Doubt::InHtml
         } else if line.contains('`')
@@ -321,7 +325,7 @@ impl<'a> Scanner<'a> {
             && (self.block.has_odd_code || code::spans(line, false).is_empty())
         {
             Doubt::OddSpan(self.block.signs)
-        } else if !is_mdx && (indent >= 4 || line.starts_with('\t')) {
+        } else if !is_mdx && columns(line) >= 4 {
             Doubt::Indented {
                 in_list: self.is_list,
                 in_html: self.open_elements > 0,
@@ -520,7 +524,8 @@ impl<'a> Scanner<'a> {
             return;
         }
         let content = line.trim_start_matches([' ', '\t', '>']);
-        let is_definition = content.starts_with('[') && !content.starts_with("[^");
+        let label = content.strip_prefix('[').and_then(|label| label.split_once("]:"));
+        let is_definition = label.is_some_and(|(label, _)| !label.starts_with('^') && !label.contains('['));
         if let Some(start) = is_definition.then(|| line.find("]:")).flatten() {
             return self.swallow(at + start..at + line.len(), Swallow::Attribute);
         }
@@ -781,6 +786,7 @@ struct Block {
     signs: u64,
     /// Whether a run of backticks has no partner. Some renderers then find none for others either.
     has_odd_code: bool,
+    begins_with_tag: bool,
 }
 
 impl Block {
@@ -803,9 +809,16 @@ impl Block {
         let text = &file[at..end];
         // Fences are no part of it.
         let is_text = !text.lines().any(|line| code::fence_info(line).is_some());
+        let begins_with_tag = text.trim_start_matches([' ', '\t', '>', '-', '*']).starts_with('<');
         let has_odd_code = is_text && text.contains('`') && code::spans(text, false).is_empty();
-        Self { end: end.max(at + 1), is_table, signs: hash.finish(), has_odd_code }
+        Self { end: end.max(at + 1), is_table, signs: hash.finish(), has_odd_code, begins_with_tag }
     }
+}
+
+/// How deep a line is indented.
+fn columns(line: &str) -> usize {
+    let blanks = line.chars().take_while(|c| matches!(c, ' ' | '\t'));
+    blanks.fold(0, |column, c| if c == '\t' { column / 4 * 4 + 4 } else { column + 1 })
 }
 
 /// Whether the line above the one at `line` is empty, or there is none.

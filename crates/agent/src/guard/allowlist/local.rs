@@ -21,11 +21,16 @@ const PUBLIC_FOLDERS: WordList = WordList("static _static public");
 /// Folders that docs are in.
 const DOCS_FOLDERS: WordList = WordList("docs doc documentation content site website book guide guides");
 
+/// A folder that docs take so many files in from is there for that.
+const MANY_FILES: usize = 5;
+
 /// The files that pages of the base name.
 #[derive(Default)]
 pub(super) struct NamedFiles {
     linked: HashSet<String>,
     included: HashSet<String>,
+    /// The attributes that conditions of AsciiDoc ask for.
+    conditions: HashSet<String>,
     image_folders: HashSet<String>,
 }
 
@@ -48,10 +53,37 @@ impl NamedFiles {
             }
             // Nor does one that is shown as it is written.
             ConstructKind::Include(mark) if mark.starts_with(';') => {}
+            ConstructKind::Include(mark) if is_condition(mark) => {
+                self.conditions.extend(condition(mark).map(str::to_owned));
+            }
             ConstructKind::Include(mark) => self.included.extend(included_file(page, mark)),
             _ => {}
         }
     }
+}
+
+impl NamedFiles {
+    /// Whether the docs take in this file, or so many of its folder that it is one of examples.
+    fn takes_in(&self, file: &str) -> bool {
+        let first = |path: &str| path.split_once('/').map(|(first, _)| first.to_owned());
+        let folder = first(file).filter(|folder| folder != ".." && !is_hidden(file));
+        let of_folder = || self.included.iter().filter(|known| first(known) == folder).count();
+        self.included.contains(file) || folder.is_some() && of_folder() >= MANY_FILES
+    }
+
+    /// Whether other conditions of AsciiDoc ask for all that this one does, and its text is in lines of their own.
+    fn asks(&self, mark: &str) -> bool {
+        let names = condition(mark);
+        mark.ends_with("[]")
+            && (mark.starts_with("endif::") || names.clone().next().is_some())
+            && names.into_iter().all(|name| name.is_empty() || self.conditions.contains(name))
+    }
+}
+
+/// The attributes that a condition of AsciiDoc asks for.
+fn condition(mark: &str) -> impl Iterator<Item = &str> + Clone {
+    let names = ["ifdef::", "ifndef::", "endif::"].iter().find_map(|start| mark.strip_prefix(start));
+    names.unwrap_or_default().split('[').next().unwrap_or_default().split([',', '+'])
 }
 
 impl Judge<'_, '_> {
@@ -108,8 +140,11 @@ impl Judge<'_, '_> {
 
     /// Whether a page may take in a file: one that the docs take in already, or a page of the docs.
     pub(super) fn may_include(&self, page: &str, kind: FileKind, mark: &str) -> bool {
+        if is_condition(mark) {
+            return self.vocabulary().is_some_and(|docs| docs.files.asks(mark));
+        }
         let Some(file) = included_file(page, mark) else { return false };
-        let is_known = || self.vocabulary().is_some_and(|docs| docs.files.included.contains(&file));
+        let is_known = || self.vocabulary().is_some_and(|docs| docs.files.takes_in(&file));
         let is_page = || {
             let site = self.site()?;
             let is_inside = is_inside(&file, site.docs_folder(page)?) && !is_hidden(&file);
