@@ -3,7 +3,10 @@
 
 use super::formulas::has_strong_command;
 use super::overlaps::{NextPlace, Overlaps};
-use super::{Construct, ConstructKind, MAX_LINE_BYTES, front, is_drawn, lines, role_argument, templates};
+use super::{
+    Construct, ConstructKind, Doubt, MAX_LINE_BYTES, Reading, front, is_drawn, lines, role_argument,
+    templates,
+};
 use crate::WordList;
 
 /// Directives whose content is shown as it stands.
@@ -73,7 +76,8 @@ fn continued_address(lines: &[(usize, &str)]) -> Option<String> {
     let is_kept = |c: &char| !c.is_whitespace() && *c != '\\';
     let mut address: String = start.chars().filter(is_kept).collect();
     for line in lines[1..].iter().map(|(_, line)| *line).take(MAX_ADDRESS_LINES).take_while(is_more) {
-        if open.is_none() && line.trim_start().starts_with(':') {
+        let is_target = content.starts_with(".. _") || content.starts_with("__ ");
+        if open.is_none() && !is_target && line.trim_start().starts_with(':') {
             break;
         }
         let (part, is_end) = line.split_once('>').map_or((line, false), |(part, _)| (part, true));
@@ -124,11 +128,23 @@ struct Reader {
     has_text: bool,
     /// Whether the line above is not empty. Below a text two dots begin nothing.
     is_below_line: bool,
+    /// Whether the literal block or the comment is one to every reader: it begins at the margin, below an empty line, in a
+    /// plain paragraph. What others hold is read as text as well.
+    is_certain: bool,
+    /// Whether the paragraph at hand is a plain one at the margin.
+    is_plain_paragraph: bool,
+    /// Whether a literal block has no line yet. Lines of signs at the margin may be it.
+    is_awaited: bool,
+    is_quoted: bool,
+    in_table: bool,
+    /// Whether the line is in a literal block or a comment that may be none.
+    is_doubtful: bool,
 }
 
 impl Reader {
     fn line(&mut self, at: usize, line: &str, next: &str) {
-        let content = line.trim();
+        // Other blanks are no blanks to docutils.
+        let content = line.trim_start_matches([' ', '\t']).trim_end();
         let is_below_line = std::mem::replace(&mut self.is_below_line, !content.is_empty());
         // Some of these end a line to docutils.
         let is_odd = |c: char| {
@@ -137,11 +153,12 @@ impl Reader {
         if content.len() > MAX_LINE_BYTES || content.contains(is_odd) {
             return self.push(ConstructKind::Unknown(content.to_owned()), at, line);
         }
-        let indent = line.len() - line.trim_start().len();
+        let indent = columns(line);
         if content.is_empty() {
-            self.options = None;
+            (self.options, self.is_quoted) = (None, false);
             return;
         }
+        let begins_certainly = self.begins_certainly(line, is_below_line, next);
         let is_option = content.starts_with(':') && field_end(content).is_some();
         if self.options.is_some_and(|column| indent > column) && is_option {
             return self.field(content, at, line);
@@ -152,14 +169,25 @@ impl Reader {
         if names_file {
             self.push(ConstructKind::Unknown(content.to_owned()), at, line);
         }
+        self.is_doubtful = false;
         if self.literal.is_some_and(|column| indent > column) {
-            return;
+            self.is_awaited = false;
+            if self.is_certain {
+                return;
+            }
+            self.is_doubtful = true;
+        } else {
+            self.literal = None;
         }
-        self.literal = None;
         if self.comment.is_some_and(|column| indent > column) {
-            return self.push(ConstructKind::Comment(content.to_owned()), at, line);
+            self.push(ConstructKind::Comment(content.to_owned()), at, line);
+            if self.is_certain {
+                return;
+            }
+            self.is_doubtful = true;
+        } else {
+            self.comment = None;
         }
-        self.comment = None;
         if self.entries.is_some_and(|column| indent > column) {
             return self.directive(".. autosummary".to_owned(), content, at, line);
         }
@@ -173,6 +201,7 @@ impl Reader {
             if explicit.trim().is_empty() && next.is_empty() {
                 return;
             }
+            self.is_certain = begins_certainly;
             self.explicit(explicit.trim(), column, at, line);
             if is_below_line {
                 self.comment = None;
@@ -191,8 +220,27 @@ impl Reader {
         let begins =
             rest.starts_with(|c: char| c.is_alphanumeric() || "\"'(*`[".contains(c) || !c.is_ascii());
         if rest.ends_with("::") && !rest.ends_with("\\::") && next.is_empty() && (begins || rest == "::") {
-            self.literal = Some(column);
+            (self.literal, self.is_awaited) = (Some(column), true);
+            self.is_certain = if rest == "::" { begins_certainly } else { self.is_plain_paragraph };
         }
+    }
+
+    /// Whether what begins on a line begins there to every reader; follows paragraphs, tables and quoted literal blocks.
+    fn begins_certainly(&mut self, line: &str, is_below_line: bool, next: &str) -> bool {
+        let is_at_margin = !line.starts_with([' ', '\t']) && !line.contains('\t');
+        if is_border(line.trim()) {
+            self.in_table = !(self.in_table && next.is_empty());
+        }
+        if self.is_awaited && is_at_margin {
+            (self.is_awaited, self.is_quoted) = (false, true);
+        }
+        let is_certain = is_at_margin && !is_below_line && !self.is_quoted && !self.in_table;
+        let is_plain = line.starts_with(char::is_alphanumeric) && without_marks(line).len() == line.len();
+        self.is_plain_paragraph = match is_below_line {
+            true => self.is_plain_paragraph && is_at_margin && !is_adornment(line.trim_end()),
+            false => is_certain && is_plain,
+        };
+        is_certain
     }
 
     /// A file that is read by another parser is another page: the option is a part of the mark.
@@ -272,8 +320,17 @@ impl Reader {
 
     /// Roles, substitutions and links.
     fn inline(&mut self, rest: &str, at: usize, line: &str) {
-        let plain = without_literals(rest);
-        if has_strong_command(&plain) {
+        let (plain, is_certain) = without_literals(rest);
+        self.marks(&plain, rest, at, line);
+        if !is_certain {
+            let was_doubtful = std::mem::replace(&mut self.is_doubtful, true);
+            self.marks(rest, rest, at, line);
+            self.is_doubtful = was_doubtful;
+        }
+    }
+
+    fn marks(&mut self, plain: &str, rest: &str, at: usize, line: &str) {
+        if has_strong_command(plain) {
             self.push(ConstructKind::Unknown(rest.to_owned()), at, line);
         }
         for kind in templates::in_line(rest) {
@@ -289,11 +346,11 @@ impl Reader {
         if let Some(address) = plain.strip_prefix("__ ") {
             self.push(ConstructKind::Link(address.trim().to_owned()), at, line);
         }
-        if !self.addresses(&plain, at, line) {
+        if !self.addresses(plain, at, line) {
             return self.push(ConstructKind::Unknown(rest.to_owned()), at, line);
         }
-        self.roles(&plain, at, line);
-        self.substitutions(&plain, at, line);
+        self.roles(plain, at, line);
+        self.substitutions(plain, at, line);
     }
 
     /// The addresses of a line. Tells whether all were read: those that begin in many others are not.
@@ -399,7 +456,8 @@ impl Reader {
     }
 
     fn push(&mut self, kind: ConstructKind, at: usize, line: &str) {
-        self.found.push(Construct::standard(kind, at..at + line.trim_end().len()));
+        let reading = if self.is_doubtful { Reading::Doubtful(Doubt::Nested) } else { Reading::Standard };
+        self.found.push(Construct { kind, span: at..at + line.trim_end().len(), reading });
     }
 }
 
@@ -407,7 +465,8 @@ impl Reader {
 fn without_marks(content: &str) -> &str {
     let mut rest = content;
     loop {
-        let bullet = rest.strip_prefix(['-', '*', '+', '•']).filter(|rest| rest.starts_with(' '));
+        let bullet =
+            rest.strip_prefix(['-', '*', '+', '•', '‣', '⁃']).filter(|rest| rest.starts_with([' ', '\t']));
         match bullet.or_else(|| enumerator(rest)).map(str::trim_start).filter(|behind| !behind.is_empty()) {
             Some(behind) => rest = behind,
             None => return rest,
@@ -424,7 +483,7 @@ fn enumerator(rest: &str) -> Option<&str> {
     let is_letter = name.len() == 1 && name.chars().all(|c| c.is_ascii_alphabetic() || c == '#');
     let is_roman = !name.is_empty() && name.len() < 6 && name.chars().all(|c| "ivxlcdmIVXLCDM".contains(c));
     let behind = &inside[end + 1..];
-    ((is_number || is_letter || is_roman) && behind.starts_with(' ')).then_some(behind)
+    ((is_number || is_letter || is_roman) && behind.starts_with([' ', '\t'])).then_some(behind)
 }
 
 /// Where the name of a field ends, behind the first colon: at a colon that a blank follows, and no text before it.
@@ -446,14 +505,43 @@ fn is_adornment(line: &str) -> bool {
         && line.chars().all(|c| Some(c) == first)
 }
 
-/// Double backticks hold text as it stands.
-fn without_literals(rest: &str) -> String {
-    let parts: Vec<&str> = rest.split("``").collect();
-    if parts.len().is_multiple_of(2) {
-        // They do not pair off: all is read.
-        return rest.replace("``", "` `");
+/// A line without what stands in double backticks, and whether it stands there to every reader.
+fn without_literals(rest: &str) -> (String, bool) {
+    let (mut plain, mut at, mut is_certain) = (String::with_capacity(rest.len()), 0, true);
+    while let Some(start) = rest[at..].find("``").map(|length| at + length) {
+        let Some(end) = rest[start + 2..].find("``").map(|length| start + 2 + length) else {
+            // They do not pair off: all is read.
+            return (rest.replace("``", "` `"), true);
+        };
+        let (before, behind) = (rest[..start].chars().next_back(), rest[end + 2..].chars().next());
+        let inside = &rest[start + 2..end];
+        let (first, last) = (inside.chars().next(), inside.chars().next_back());
+        let begins = before.is_none_or(|c| c.is_whitespace() || "'\"([{<-/:".contains(c));
+        let ends = behind.is_none_or(|c| c.is_whitespace() || "'\")]}>-/:.,;!?\\".contains(c));
+        let is_solid = [first, last].iter().all(|c| c.is_some_and(|c| !c.is_whitespace()));
+        let is_pair = before.zip(first).is_some_and(|pair| {
+            matches!(pair, ('(', ')') | ('[', ']') | ('{', '}') | ('<', '>')) || pair.0 == pair.1
+        });
+        is_certain &= begins && ends && is_solid && !is_pair;
+        plain.push_str(&rest[at..start]);
+        plain.push('x');
+        at = end + 2;
     }
-    parts.iter().enumerate().map(|(index, part)| if index.is_multiple_of(2) { part } else { "x" }).collect()
+    plain.push_str(&rest[at..]);
+    // What begins before it may go on in it.
+    is_certain &= at == 0 || !plain.contains(['*', '|', '`']);
+    (plain, is_certain)
+}
+
+/// How deep a line is indented, to docutils.
+fn columns(line: &str) -> usize {
+    let blanks = line.chars().take_while(|c| matches!(c, ' ' | '\t'));
+    blanks.fold(0, |column, c| if c == '\t' { column / 8 * 8 + 8 } else { column + 1 })
+}
+
+/// A line above, in or below a table: `===  ===`.
+fn is_border(line: &str) -> bool {
+    line.contains("= ") && line.chars().all(|c| matches!(c, '=' | ' '))
 }
 
 #[cfg(test)]
@@ -476,7 +564,7 @@ mod tests {
 
     #[test]
     fn what_is_plain() {
-        check("Title\n=====\n\nText with ``code |x| :y:`z` `` and *stress*.\n\n- one\n- two\n\n#. a\n", &[]);
+        check("Title\n=====\n\nText with ``code |x| :y:`z` x``.\n\n- *one*\n- two\n\n#. a\n", &[]);
         check("See `docs <https://a.example/>`_ and [1]_.\n\n.. [1] Note.\n", &["> https://a.example/"]);
         check(".. _home: https://a.example\n.. _label:\n", &["> https://a.example"]);
         check("Run this::\n\n    .. raw:: html\n\n    <b>\n\nText\n", &[]);
