@@ -85,6 +85,14 @@ pub(super) fn judge<'a>(
             }
             Ok(text) if text.len() <= MAX_TEXT_BYTES => {
                 after.push((path.as_str(), kind, constructs(kind, text)));
+                let last = before.last().map_or(&[][..], |(_, _, constructs)| constructs);
+                if let Some(key) = front::lost_key(last, &after[after.len() - 1].2) {
+                    let what = format!(
+                        "takes `{}` out of the front matter, or changes it, which keeps text of the page from being run",
+                        short(&key)
+                    );
+                    found.push(refusal(path, &what));
+                }
                 if !policy.allow.permits(path) {
                     data::judge(path, kind, old.as_deref().unwrap_or_default(), text, &judge, found);
                 }
@@ -267,9 +275,14 @@ impl Judge<'_, '_> {
         if matches!(construct.reading, Reading::Doubtful(Doubt::Escaped | Doubt::InHtml | Doubt::FenceOfSome))
             // The standard knows no directives: what it reads was read for itself.
             && !matches!(construct.kind, ConstructKind::Directive { .. })
-            && self.site().is_some_and(|site| site.is_commonmark)
+            && let Some(site) = self.site().filter(|site| site.is_commonmark)
         {
-            return Verdict::Passes;
+            // Vue fills in what stands in a code span.
+            let is_filled_in =
+                matches!(&construct.kind, ConstructKind::Template(text) if site.fills_in(text, false));
+            if !is_filled_in {
+                return Verdict::Passes;
+            }
         }
         let verbatim = || self.vocabulary().is_some_and(|docs| docs.has(kind, construct));
         match &construct.kind {
@@ -394,6 +407,10 @@ impl Judge<'_, '_> {
             (kind == FileKind::Mdx || words.iter().all(|word| docs.has_info(word)))
                 && docs.has_language(language)
         };
+        // VitePress fills in templates in code of such a language.
+        if language.ends_with("-vue") && text.contains("{{") {
+            return refused("adds a template in code that the site fills in");
+        }
         let is_drawn = DRAWN.iter().any(|drawn| language.to_lowercase().contains(drawn));
         let is_used = || self.vocabulary().is_some_and(is_known) && (!is_drawn || is_quiet(text));
         // Code of reStructuredText is shown, whatever its language.

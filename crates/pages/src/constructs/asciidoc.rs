@@ -78,7 +78,10 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
             open_blocks.insert(content);
         }
         let is_odd = content.starts_with("```") && !is_listing(content)
-            || is_listing(content) && (is_underline || is_header);
+            || is_listing(content) && (is_underline || is_header)
+            // A paragraph that is shown as it is written goes on over such a line.
+            || is_listing(content) && !above.is_empty() && !is_style_line(above) && !above.starts_with('.')
+                && (below_style || above.starts_with([' ', '\t']));
         has_odd_listing |= is_odd;
         if !in_comment && is_listing(content) && !has_odd_listing {
             // Without its end some readers show the rest as text.
@@ -143,6 +146,9 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
             let whole: String = std::iter::once(content.trim()).chain(below).collect();
             push(&mut found, ConstructKind::Unknown(whole));
         }
+        if has_odd_quote(content) {
+            push(&mut found, ConstructKind::Unknown(content.to_owned()));
+        }
         if let Some((_, next)) = all.get(index + 1).filter(|_| has_open_address(content)) {
             push(&mut found, ConstructKind::Unknown(format!("{content}\n{}", stripped(next))));
         }
@@ -192,6 +198,24 @@ fn stripped(line: &str) -> &str {
 /// `[style]` above a block.
 fn is_style_line(line: &str) -> bool {
     line.starts_with('[') && stripped(line).ends_with(']')
+}
+
+/// Whether a quote may end the attribute that an address or what it is given becomes. Asciidoctor does not escape it.
+fn has_odd_quote(content: &str) -> bool {
+    if !content.contains('"') {
+        return false;
+    }
+    let marks = ["://", "mailto:", "xref:", "image:", "link:", "<<", "```"];
+    let Some(start) = marks.iter().filter_map(|mark| content.find(mark)).min() else { return false };
+    let address = &content[start..];
+    let (address, given) = address.split_at(address.find('[').unwrap_or(address.len()));
+    let is_odd = |(at, _): (usize, &str)| {
+        let (before, behind) = (given[..at].trim_end(), given[at + 1..].trim_start());
+        !(before.ends_with(['[', ',', '=']) || behind.is_empty() || behind.starts_with([']', ',']))
+    };
+    let word = address.split_whitespace().next().unwrap_or_default();
+    let has_quote = if given.is_empty() && !address.starts_with("<<") { word } else { address }.contains('"');
+    has_quote || given.split_inclusive(']').next().is_some_and(|given| given.match_indices('"').any(is_odd))
 }
 
 /// Whether what an address is given goes on in the next line.

@@ -24,25 +24,34 @@ struct Opening<'a> {
     info: &'a str,
 }
 
+/// What stands behind the marks of lists, quotes, footnotes, definitions, tasks and fields.
+pub(super) fn behind_marks(line: &str) -> &str {
+    let content = line.trim_start_matches([' ', '\t', '>']);
+    // A footnote begins with its name, and a definition with a colon.
+    let content = match content.strip_prefix("[^").and_then(|rest| rest.split_once("]:")) {
+        Some((_, rest)) => rest.trim_start_matches([' ', '\t']),
+        None => content,
+    };
+    let content = content
+        .strip_prefix(':')
+        .filter(|rest| rest.starts_with([' ', '\t']))
+        .map_or(content, str::trim_start);
+    let mut content = content;
+    while is_list_item(content) {
+        content = skip_list_mark(content).trim_start_matches([' ', '\t', '>']);
+    }
+    // Tasks, fields and definitions of MyST.
+    let boxes = ["[ ]", "[x]", "[X]", "~"];
+    let boxed = boxes.iter().find_map(|mark| content.strip_prefix(mark));
+    let content = boxed.filter(|rest| rest.starts_with([' ', '\t'])).unwrap_or(content).trim_start();
+    let field = content.strip_prefix(':').and_then(|rest| rest.split_once(':'));
+    let field = field.filter(|(name, _)| !name.is_empty()).map(|(_, rest)| rest);
+    field.unwrap_or(content).trim_start()
+}
+
 impl<'a> Opening<'a> {
     fn of(line: &'a str) -> Option<Self> {
-        let content = line.trim_start_matches([' ', '\t', '>']);
-        // A footnote begins with its name, and a definition with a colon.
-        let content = match content.strip_prefix("[^").and_then(|rest| rest.split_once("]:")) {
-            Some((_, rest)) => rest.trim_start_matches([' ', '\t']),
-            None => content,
-        };
-        let content = content.strip_prefix(": ").map_or(content, |rest| rest.trim_start_matches([' ', '\t']));
-        let mut content = content;
-        while is_list_item(content) {
-            content = skip_list_mark(content).trim_start_matches([' ', '\t', '>']);
-        }
-        // Tasks, fields and definitions of MyST.
-        let boxes = ["[ ]", "[x]", "[X]", "~"];
-        let boxed = boxes.iter().find_map(|mark| content.strip_prefix(mark));
-        let content = boxed.filter(|rest| rest.starts_with([' ', '\t'])).unwrap_or(content).trim_start();
-        let field = content.strip_prefix(':').and_then(|rest| rest.split_once(':')).map(|(_, rest)| rest);
-        let content = field.unwrap_or(content).trim_start();
+        let content = behind_marks(line);
         let mark = content.chars().next().filter(|c| matches!(c, '`' | '~'))?;
         let length = content.find(|c| c != mark).unwrap_or(content.len());
         let info = content[length..].trim();
@@ -65,7 +74,7 @@ impl<'a> Opening<'a> {
     fn holds(&self, line: &str) -> bool {
         let indent = |text: &str| text.len() - text.trim_start_matches([' ', '\t']).len();
         if self.prefix.contains('>') {
-            return quotes(line) >= quotes(self.prefix);
+            return line.starts_with(self.prefix) || line.trim_end() == self.prefix.trim_end();
         }
         // A tab is as wide as what stands before it makes it.
         let is_as_deep = match self.prefix.contains('\t') {
@@ -87,15 +96,12 @@ impl<'a> Opening<'a> {
         let same_depth = match self.prefix.contains('>') {
             true => line.strip_prefix(self.prefix),
             false if self.prefix.contains('\t') => line.strip_prefix(self.prefix),
-            false => line.get(self.prefix.len()..).filter(|_| line[..self.prefix.len()].trim().is_empty()),
+            false => line
+                .get(self.prefix.len()..)
+                .filter(|_| line[..self.prefix.len()].bytes().all(|byte| byte == b' ')),
         };
         same_depth == Some(self.marks)
     }
-}
-
-/// How many marks of quotes a line begins with.
-fn quotes(line: &str) -> usize {
-    line.chars().take_while(|c| matches!(c, ' ' | '\t' | '>')).filter(|c| *c == '>').count()
 }
 
 /// Whether a line begins with the mark of a list.
@@ -204,6 +210,25 @@ pub(super) fn spans(line: &str, is_table: bool) -> Vec<Range<usize>> {
         !is_open || !line[span.clone()].contains('$')
     });
     spans
+}
+
+/// Whether the code spans of a line are some to every renderer: nothing before them may take their marks, such as a bare
+/// address, braces, a tag or a comment.
+pub(super) fn has_certain_spans(line: &str) -> bool {
+    let spans = spans(line, false);
+    let mut text = 0;
+    !spans.is_empty()
+        && spans.iter().all(|span| {
+            let before = &line[std::mem::replace(&mut text, span.end)..span.start];
+            let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
+            let tags =
+                before.match_indices('<').filter(|(at, _)| !before[at + 1..].starts_with([' ', '=', '-']));
+            let is_taken = before.matches('{').count() > before.matches('}').count()
+                || tags.count() > before.matches('>').count()
+                || before.ends_with("-->");
+            let is_address = ["://", "www.", "@"].iter().any(|part| word.contains(part));
+            !is_taken && !is_address
+        })
 }
 
 /// How many dollar signs begin or end a formula.

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use super::destinations::without_marks;
+use super::code;
 use super::scan::is_directive;
 use super::{ConstructKind, is_drawn, lines, yaml};
 
 /// `:::{name} arguments`, with what stands behind the colons.
 pub(super) fn colon_fence(line: &str) -> Option<&str> {
-    let info = without_marks(line).trim().strip_prefix(":::")?.trim_start_matches(':').trim_start();
+    let info = code::behind_marks(line).trim().strip_prefix(":::")?.trim_start_matches(':').trim_start();
     is_directive(info).then_some(info)
 }
 

@@ -322,7 +322,7 @@ impl<'a> Scanner<'a> {
             Doubt::InHtml
         } else if line.contains('`')
             && code::fence_info(line).is_none()
-            && (self.block.has_odd_code || code::spans(line, false).is_empty())
+            && (self.block.has_odd_code || !code::has_certain_spans(line))
         {
             Doubt::OddSpan(self.block.signs)
         } else if !is_mdx && columns(line) >= 4 {
@@ -424,6 +424,7 @@ impl<'a> Scanner<'a> {
     fn inline(&mut self, start: usize, end: usize) -> usize {
         let spans = if self.has_odd_fence
             || self.block.has_odd_code
+            || !code::has_certain_spans(&self.file[start..end])
             || self.open_elements > 0 && self.kind != Some(FileKind::Mdx)
         {
             Vec::new()
@@ -534,6 +535,12 @@ impl<'a> Scanner<'a> {
             let Some(length) = line[start..].find(')') else { return };
             // The description of an image is one, too.
             let first = line[from..start].rfind("![").map_or(start, |image| from + image);
+            // Backticks in what becomes an attribute are read in many ways, and quotes in code are not escaped by all.
+            let (description, rest) = (&line[first..start], &line[start..start + length]);
+            if rest.contains('`') || description.contains('`') && description.contains(['"', '<']) {
+                let kind = ConstructKind::Unknown(line[first..start + length].to_owned());
+                self.push(kind, at + first..at + start + length);
+            }
             self.swallow(at + first..at + start + length, Swallow::Attribute);
             from = start + length;
         }
@@ -542,6 +549,22 @@ impl<'a> Scanner<'a> {
     /// A backslash has no meaning in HTML that goes on over empty lines.
     fn escape(&mut self, at: usize) -> usize {
         let next = self.file[at + 1..].chars().next();
+        // Docusaurus takes a comment away with the character behind it.
+        if self.file[..at].ends_with("-->") {
+            return at + 1;
+        }
+        // Vue fills in what Markdown leaves of `\{\{ a \}\}`.
+        if self.kind != Some(FileKind::Mdx)
+            && self.file[at..].starts_with("\\{")
+            && !self.file[..at].ends_with('{')
+        {
+            let near = &self.file[at..self.file.floor_char_boundary(at + MAX_COMMAND_BYTES)];
+            let plain = near.lines().next().unwrap_or_default().replace('\\', "");
+            if let Some(text) = plain.split_inclusive("}}").next().filter(|text| text.starts_with("{{")) {
+                let kind = ConstructKind::TemplateInCode { text: text.to_owned(), is_fenced: false };
+                self.push(kind, at..at + 1);
+            }
+        }
         let near = &self.file[at..self.file.floor_char_boundary(at + MAX_COMMAND_BYTES)];
         let near = near.lines().next().unwrap_or_default();
         if has_strong_command(
@@ -807,9 +830,10 @@ impl Block {
             signs.for_each(|c| c.hash(&mut hash));
         }
         let text = &file[at..end];
-        // Fences are no part of it.
-        let is_text = !text.lines().any(|line| code::fence_info(line).is_some());
-        let begins_with_tag = text.trim_start_matches([' ', '\t', '>', '-', '*']).starts_with('<');
+        // Fences are no part of it, and cells of a table are read one by one.
+        let is_text = !is_table && !text.lines().any(|line| code::fence_info(line).is_some());
+        let begins_with_tag =
+            text.trim_start_matches([' ', '\t', '\r', '\n', '>', '-', '*']).starts_with('<');
         let has_odd_code = is_text && text.contains('`') && code::spans(text, false).is_empty();
         Self { end: end.max(at + 1), is_table, signs: hash.finish(), has_odd_code, begins_with_tag }
     }

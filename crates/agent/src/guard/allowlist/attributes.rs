@@ -117,6 +117,8 @@ pub(super) fn is_words(value: &str) -> bool {
         && !lower.contains("url(")
         && !lower.contains("%2f%2f")
         && !lower.contains("@import")
+        // Some themes write it into an attribute as it is.
+        && !(value.contains('"') && value.contains('='))
         && !value.contains(['<', '`', '{', '}'])
 }
 

@@ -40,7 +40,7 @@ const NUMBERING: WordList = WordList(
 const POWERFUL: WordList = WordList(
     "raw html eval exec include cell run plot program command script iframe embed url file src docinfo \
      stylesheet imagesdir server kroki role auto csv meta ifconfig only replace unicode class container \
-     default- highlighter stem linkcss iconsdir uri download graphviz mermaid uml jupyter ipython doctest \
+     default- inheritance highlighter stem linkcss iconsdir uri download graphviz mermaid uml jupyter ipython doctest \
      testcode click argparse jinja style video youtube figure image target literalinclude substitutions hidden",
 );
 
@@ -51,6 +51,10 @@ pub(super) fn judge(
     name: &str,
     arguments: &str,
 ) -> Verdict {
+    // Asciidoctor writes some into attributes as they are.
+    if kind == FileKind::AsciiDoc && name.starts_with(':') && arguments.contains('"') {
+        return refused(format!("sets the attribute `{}` to a value with quotes", short(name)));
+    }
     let plain = name.trim_matches(['.', ' ', ':', '{', '}', '`', '|']);
     let lower = plain.to_lowercase();
     let is_known = || judge.vocabulary().is_some_and(|docs| docs.has_directive(kind, name));
@@ -137,6 +141,10 @@ fn option(judge: &Judge<'_, '_>, page: &str, kind: FileKind, name: &str, value: 
 /// module, which is judged for itself; in a summary it may also be a module.
 fn loads_known_code(judge: &Judge<'_, '_>, directive: &str, name: &str) -> bool {
     let name = name.trim_start_matches('~');
+    // It runs when it is loaded.
+    if name.contains("__main__") {
+        return false;
+    }
     let has_module = || judge.vocabulary().is_some_and(|docs| docs.has_current_module);
     let is_bare = name.chars().all(|c| c.is_alphanumeric() || c == '_')
         && match directive {
@@ -162,5 +170,7 @@ fn is_own_attribute(name: &str) -> bool {
 }
 
 fn has_slash_at_the_edge(value: &str) -> bool {
-    value.starts_with(['/', '\\']) || value.ends_with(['/', '\\'])
+    let is_scheme =
+        ["javascript", "vbscript", "data"].iter().any(|scheme| value.eq_ignore_ascii_case(scheme));
+    value.starts_with(['/', '\\']) || value.ends_with(['/', '\\']) || value.contains("..") || is_scheme
 }

@@ -1,6 +1,6 @@
 //! Front matter: titles and descriptions, and keys that the docs use already with values of the same shape.
 
-use pages::{DataEntry, Shape, WordList};
+use pages::{Construct, ConstructKind, DataEntry, Shape, WordList};
 
 use super::super::url;
 use super::{Judge, Verdict, attributes, redirects, refused, short, vocabulary};
@@ -33,6 +33,27 @@ const ELEMENTS: WordList = WordList(
     "script style iframe object embed svg math template link meta base form input button textarea select noscript \
      title plaintext xmp noembed noframes frame frameset applet audio video source track img image",
 );
+
+/// Keys that keep what stands in a page from being run or filled in.
+const KEEPS: WordList = WordList(
+    "format file_format render_macros render_with_liquid templateengineoverride execution_mode eval",
+);
+
+/// The key that a page loses, or that gets another value, and that kept its text from being run.
+pub(super) fn lost_key(before: &[Construct], after: &[Construct]) -> Option<String> {
+    let has = |entry: &DataEntry| {
+        after
+            .iter()
+            .any(|construct| matches!(&construct.kind, ConstructKind::FrontMatter(other) if other == entry))
+    };
+    before.iter().find_map(|construct| match &construct.kind {
+        ConstructKind::FrontMatter(entry) if !has(entry) => {
+            let last = entry.key.rsplit('.').next().unwrap_or_default().to_lowercase();
+            KEEPS.contains(&last).then(|| entry.key.clone())
+        }
+        _ => None,
+    })
+}
 
 /// Whether a key means the same in another page.
 pub(super) fn may_be_copied(entry: &DataEntry) -> bool {

@@ -6,16 +6,18 @@ use std::sync::OnceLock;
 
 use pages::{
     Attribute, AttributeValue, Construct, ConstructKind, Doubt, Element, FileKind, FilesError, Kind,
-    MAX_TEXT_BYTES, Reading, Shape, Swallow, Tree, constructs, split_info,
+    MAX_TEXT_BYTES, Reading, Shape, Swallow, Tree, WordList, constructs, split_info,
 };
 
 use super::super::MAX_TREE_BYTES;
 use super::super::url;
 use super::local::NamedFiles;
 
-/// Folders with pages of others.
-const FOREIGN: &[&str] =
-    &["node_modules", "bower_components", "vendor", "third_party", "third-party", "site-packages"];
+/// Folders with pages of others, and with those that are no part of a site.
+const FOREIGN: WordList = WordList(
+    "node_modules bower_components vendor third_party third-party site-packages tests test __tests__ fixtures \
+     __fixtures__ testdata _drafts drafts",
+);
 
 /// What the docs of one tree use already, once it was needed.
 #[derive(Default)]
@@ -344,6 +346,6 @@ fn package_of(name: &str) -> &str {
 
 fn is_foreign(path: &str) -> bool {
     path.rsplit_once('/').is_some_and(|(folders, _)| {
-        folders.split('/').any(|folder| FOREIGN.contains(&folder) || folder.starts_with('.'))
+        folders.split('/').any(|folder| FOREIGN.contains(folder) || folder.starts_with('.'))
     })
 }
