@@ -78,7 +78,7 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
             open_blocks.insert(content);
         }
         let is_odd = content.starts_with("```") && !is_listing(content)
-            || is_listing(content) && (is_underline || is_header)
+            || is_listing(content) && (is_underline || is_header || is_table(above))
             // A paragraph that is shown as it is written goes on over such a line.
             || is_listing(content) && !above.is_empty() && !is_style_line(above) && !above.starts_with('.')
                 && (below_style || above.starts_with([' ', '\t']));
@@ -134,7 +134,7 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
             attributes.set(&name, value);
             let kind = ConstructKind::Directive { name: format!(":{name}:"), arguments: value.to_owned() };
             push(&mut found, kind);
-        } else if is_unknown(content) || index == 1 && has_title && content.contains(['<', '"']) {
+        } else if is_unknown(content) || index > 0 && is_header && content.contains(['<', '"']) {
             // What a style is for may be the paragraph below it.
             let is_style =
                 content.starts_with('[') && !all.get(index + 1).is_some_and(|(_, next)| holds_blocks(next));

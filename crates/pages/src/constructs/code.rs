@@ -220,7 +220,7 @@ pub(super) fn has_certain_spans(line: &str) -> bool {
     !spans.is_empty()
         && spans.iter().all(|span| {
             let before = &line[std::mem::replace(&mut text, span.end)..span.start];
-            let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
+            let word = before.rsplit(|c: char| c.is_ascii_whitespace()).next().unwrap_or_default();
             let tags =
                 before.match_indices('<').filter(|(at, _)| !before[at + 1..].starts_with([' ', '=', '-']));
             let is_taken = before.matches('{').count() > before.matches('}').count()

@@ -312,7 +312,11 @@ fn includes(text: &str) -> Vec<Construct> {
         }
         // The mark may be below the start of the comment.
         let comments = line.match_indices("<!--").map(|(start, _)| at + start);
-        for start in comments.filter(|start| text[start + 4..].trim_start().starts_with("@include")) {
+        for start in comments.filter(|start| {
+            text[start + 4..]
+                .trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}')
+                .starts_with("@include")
+        }) {
             let end = ends.find(text, start, |rest| rest.find("-->"));
             let mark = || text[start..end].split_whitespace().collect::<Vec<_>>().join(" ");
             // Comments in each other end at the same place.

@@ -136,6 +136,8 @@ struct Reader {
     /// Whether a literal block has no line yet. Lines of signs at the margin may be it.
     is_awaited: bool,
     is_quoted: bool,
+    /// Whether backticks above, in the same paragraph, do not pair off on their line.
+    is_open_above: bool,
     in_table: bool,
     /// Whether the line is in a literal block or a comment that may be none.
     is_doubtful: bool,
@@ -155,13 +157,13 @@ impl Reader {
         }
         let indent = columns(line);
         if content.is_empty() {
-            (self.options, self.is_quoted) = (None, false);
+            (self.options, self.is_quoted, self.is_open_above) = (None, false, false);
             return;
         }
         let begins_certainly = self.begins_certainly(line, is_below_line, next);
-        let is_option = content.starts_with(':') && field_end(content).is_some();
+        let is_option = content.trim_start().starts_with(':') && field_end(content.trim_start()).is_some();
         if self.options.is_some_and(|column| indent > column) && is_option {
-            return self.field(content, at, line);
+            return self.field(content.trim_start(), at, line);
         }
         // An address may go on below, and options stand behind it.
         self.options = self.options.filter(|column| indent > *column);
@@ -321,8 +323,9 @@ impl Reader {
     /// Roles, substitutions and links.
     fn inline(&mut self, rest: &str, at: usize, line: &str) {
         let (plain, is_certain) = without_literals(rest);
+        self.is_open_above |= !rest.matches('`').count().is_multiple_of(2);
         self.marks(&plain, rest, at, line);
-        if !is_certain {
+        if !is_certain || self.is_open_above {
             let was_doubtful = std::mem::replace(&mut self.is_doubtful, true);
             self.marks(rest, rest, at, line);
             self.is_doubtful = was_doubtful;

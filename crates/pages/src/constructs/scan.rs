@@ -127,6 +127,9 @@ struct Scanner<'a> {
     open_marks: usize,
     /// Once braces do not close, none is looked for: each would cost a walk to the end.
     has_open_brace: bool,
+    /// Whether a run of backticks above, in the same paragraph, has no partner on its line. Then renderers disagree about
+    /// all that follow.
+    has_odd_code: bool,
     /// The same of statements, and of comments.
     has_open_statement: bool,
     /// How many elements without an end had the rest for their content.
@@ -185,9 +188,16 @@ impl<'a> Scanner<'a> {
                 || shown.starts_with(":\t")
                 || self.is_list && !self.begins_block;
         }
+        self.has_odd_code &= !line.trim().is_empty();
         let reading = self.reading(at, line);
         self.readings.push((at, reading));
+        let is_fence = code::fence_info(line).is_some();
+        self.has_odd_code |=
+            line.contains('`') && !is_fence && !self.block.is_table && code::spans(line, false).is_empty();
         self.formula_block(at, line);
+        if line.len() <= MAX_TITLES_BYTES && line.contains('`') {
+            self.code_in_attributes(at, line);
+        }
         self.titles(at, line);
         let ends_block = line.trim_matches(|c: char| c == '>' || c.is_whitespace()).is_empty()
             || line.starts_with('#')
@@ -311,20 +321,26 @@ impl<'a> Scanner<'a> {
             || self.kind != Some(FileKind::Mdx) && ends_block(&self.file[fence.content.clone()])
     }
 
+    /// Whether the code spans of a line are some to every renderer.
+    fn has_certain_spans(&self, at: usize, line: &str) -> bool {
+        // What began above may take their marks.
+        let is_taken =
+            self.has_odd_code || at < self.swallowed_end && swallowed_at(&self.swallowed, at).is_some();
+        !is_taken && code::has_certain_spans(line)
+    }
+
     fn reading(&mut self, at: usize, line: &str) -> Reading {
         let is_mdx = self.kind == Some(FileKind::Mdx);
+        let has_code = line.contains('`') && code::fence_info(line).is_none();
+        let is_odd = has_code && !self.has_certain_spans(at, line);
+        let in_html = self.open_elements > 0 && !is_mdx && line.contains('`');
         let doubt = if self.has_odd_fence {
             Doubt::OddFence(self.fence_lines.hash_at(at))
-        } else if self.open_elements > 0 && !is_mdx && line.contains('`') && self.block.begins_with_tag {
+        } else if is_odd || in_html && self.block.begins_with_tag {
             // Up to an empty line it is HTML to all.
             Doubt::OddSpan(self.block.signs)
-        } else if self.open_elements > 0 && !is_mdx && line.contains('`') {
+        } else if in_html {
             Doubt::InHtml
-        } else if line.contains('`')
-            && code::fence_info(line).is_none()
-            && (self.block.has_odd_code || !code::has_certain_spans(line))
-        {
-            Doubt::OddSpan(self.block.signs)
         } else if !is_mdx && columns(line) >= 4 {
             Doubt::Indented {
                 in_list: self.is_list,
@@ -423,8 +439,7 @@ impl<'a> Scanner<'a> {
 
     fn inline(&mut self, start: usize, end: usize) -> usize {
         let spans = if self.has_odd_fence
-            || self.block.has_odd_code
-            || !code::has_certain_spans(&self.file[start..end])
+            || !self.has_certain_spans(start, &self.file[start..end])
             || self.open_elements > 0 && self.kind != Some(FileKind::Mdx)
         {
             Vec::new()
@@ -519,6 +534,21 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// Backticks in what becomes an attribute are read in many ways, and quotes in code are not escaped by all.
+    fn code_in_attributes(&mut self, at: usize, line: &str) {
+        let mut from = 0;
+        while let Some(start) = line[from..].find("](").map(|start| from + start) {
+            let end = line[start..].find(')').map_or(line.len(), |length| start + length);
+            let first = line[from..start].rfind("![").map_or(start, |image| from + image);
+            let description = &line[first..start];
+            if line[start..end].contains('`') || description.contains('`') && description.contains(['"', '<'])
+            {
+                self.push(ConstructKind::Unknown(line[first..end].to_owned()), at + first..at + end);
+            }
+            from = end;
+        }
+    }
+
     /// What a link is given beside its text, and what stands behind a label, is no text of the page.
     fn titles(&mut self, at: usize, line: &str) {
         if at < self.swallowed_end || line.len() > MAX_TITLES_BYTES {
@@ -535,12 +565,6 @@ impl<'a> Scanner<'a> {
             let Some(length) = line[start..].find(')') else { return };
             // The description of an image is one, too.
             let first = line[from..start].rfind("![").map_or(start, |image| from + image);
-            // Backticks in what becomes an attribute are read in many ways, and quotes in code are not escaped by all.
-            let (description, rest) = (&line[first..start], &line[start..start + length]);
-            if rest.contains('`') || description.contains('`') && description.contains(['"', '<']) {
-                let kind = ConstructKind::Unknown(line[first..start + length].to_owned());
-                self.push(kind, at + first..at + start + length);
-            }
             self.swallow(at + first..at + start + length, Swallow::Attribute);
             from = start + length;
         }
@@ -591,7 +615,11 @@ impl<'a> Scanner<'a> {
         };
         if let Some((kind, end)) = tag {
             self.escaped.push(end);
-            self.found.push(Construct { kind, span: at..end, reading: Reading::Doubtful(Doubt::Escaped) });
+            let reading = match self.reading_of_line() {
+                Reading::Doubtful(doubt @ Doubt::OddSpan(_)) => Reading::Doubtful(doubt),
+                _ => Reading::Doubtful(Doubt::Escaped),
+            };
+            self.found.push(Construct { kind, span: at..end, reading });
         }
     }
 
@@ -807,8 +835,6 @@ struct Block {
     is_table: bool,
     /// A hash of the signs in it: what they mean does not depend on the words between them.
     signs: u64,
-    /// Whether a run of backticks has no partner. Some renderers then find none for others either.
-    has_odd_code: bool,
     begins_with_tag: bool,
 }
 
@@ -830,12 +856,9 @@ impl Block {
             signs.for_each(|c| c.hash(&mut hash));
         }
         let text = &file[at..end];
-        // Fences are no part of it, and cells of a table are read one by one.
-        let is_text = !is_table && !text.lines().any(|line| code::fence_info(line).is_some());
         let begins_with_tag =
             text.trim_start_matches([' ', '\t', '\r', '\n', '>', '-', '*']).starts_with('<');
-        let has_odd_code = is_text && text.contains('`') && code::spans(text, false).is_empty();
-        Self { end: end.max(at + 1), is_table, signs: hash.finish(), has_odd_code, begins_with_tag }
+        Self { end: end.max(at + 1), is_table, signs: hash.finish(), begins_with_tag }
     }
 }
 

@@ -74,7 +74,7 @@ fn read_comment(comment: &str, start: usize) -> (ConstructKind, usize) {
     let is_odd = words.starts_with(['>', '-']) || words.contains("--!>") || words.contains("<!--");
     let kind = if is_odd || words.trim_start().starts_with('[') {
         ConstructKind::Unknown(format!("<!--{words}-->"))
-    } else if words.trim_start().starts_with('@') {
+    } else if words.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}').starts_with('@') {
         ConstructKind::Include(words.trim().to_owned())
     } else {
         ConstructKind::Comment(words.trim().to_owned())
