@@ -45,8 +45,10 @@ def pages_of(path, text, files):
     others = set()
     if any(name.startswith(OTHER_GENERATORS) for name in names) and "mkdocs.yml" not in names:
         others = {"mkdocs", "vitepress"}
-    elif any(".vitepress/" in name for name in files["base"]) and "mkdocs.yml" not in names:
-        others = {"mkdocs"}
+    elif any(".vitepress/" in name for name in files["base"]):
+        others = set() if "mkdocs.yml" in names else {"mkdocs"}
+    elif "mkdocs.yml" in names:
+        others = {"vitepress"}
     renderers = [name for name in RENDERERS.get(kind_of(path), ()) if name.split("-")[0] not in others]
     return [(renderer, text) for renderer in renderers if renderer != "mkdocs-macros" or macros]
 

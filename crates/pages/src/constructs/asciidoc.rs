@@ -41,7 +41,9 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
     let mut paragraph = Paragraph::default();
     // In a paragraph below a style, which may be shown as it is written.
     let mut below_style = false;
-    let has_title = all.first().is_some_and(|(_, line)| line.starts_with("= ") || line.starts_with("# "));
+    let has_title = all
+        .first()
+        .is_some_and(|(_, line)| ["= ", "=\t", "# ", "#\t"].iter().any(|mark| line.starts_with(mark)));
     let mut is_header = has_title;
     while let Some((at, line)) = all.get(index) {
         let content = stripped(line);
@@ -82,6 +84,11 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
             // A paragraph that is shown as it is written goes on over such a line.
             || is_listing(content) && !above.is_empty() && !is_style_line(above) && !above.starts_with('.')
                 && (below_style || above.starts_with([' ', '\t']));
+        // Tables of other formats, and what is indented, are some to some.
+        let inside = content.trim_start();
+        let is_odd = is_odd
+            || is_table(content) && !content.starts_with('|')
+            || inside.len() < content.len() && (holds_blocks(inside) || is_listing(inside));
         has_odd_listing |= is_odd;
         if !in_comment && is_listing(content) && !has_odd_listing {
             // Without its end some readers show the rest as text.
@@ -213,6 +220,9 @@ fn has_odd_quote(content: &str) -> bool {
         let (before, behind) = (given[..at].trim_end(), given[at + 1..].trim_start());
         !(before.ends_with(['[', ',', '=']) || behind.is_empty() || behind.starts_with([']', ',']))
     };
+    if address.starts_with("```") {
+        return true;
+    }
     let word = address.split_whitespace().next().unwrap_or_default();
     let has_quote = if given.is_empty() && !address.starts_with("<<") { word } else { address }.contains('"');
     has_quote || given.split_inclusive(']').next().is_some_and(|given| given.match_indices('"').any(is_odd))

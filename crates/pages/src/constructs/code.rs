@@ -16,6 +16,9 @@ pub(super) struct Fence<'a> {
     pub(super) is_in_list: bool,
 }
 
+/// Others are no blanks to the standard.
+const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
+
 /// The marks that begin a fence, behind those of lists and quotes.
 struct Opening<'a> {
     /// What stands before the marks.
@@ -92,7 +95,7 @@ impl<'a> Opening<'a> {
 
     /// Whether a line is the same marks at the same depth, and nothing else.
     fn is_closed_by(&self, line: &str) -> bool {
-        let line = line.trim_end();
+        let line = line.trim_end_matches(BLANKS);
         let same_depth = match self.prefix.contains('>') {
             true => line.strip_prefix(self.prefix),
             false if self.prefix.contains('\t') => line.strip_prefix(self.prefix),
@@ -226,7 +229,7 @@ pub(super) fn has_certain_spans(line: &str) -> bool {
             let is_taken = before.matches('{').count() > before.matches('}').count()
                 || tags.count() > before.matches('>').count()
                 || before.ends_with("-->");
-            let is_address = ["://", "www.", "@"].iter().any(|part| word.contains(part));
+            let is_address = ["://", "www.", "@"].iter().any(|part| word.to_ascii_lowercase().contains(part));
             !is_taken && !is_address
         })
 }
@@ -242,7 +245,7 @@ pub(super) fn free_fence_at(text: &str, at: usize) -> Option<Fence<'_>> {
     let (_, first) = lines.next()?;
     let opening = Opening::of(first).filter(|opening| opening.prefix.trim().is_empty())?;
     let (end, line) = lines.find(|(_, line)| {
-        let content = line.trim();
+        let content = line.trim_matches(BLANKS);
         content.starts_with(opening.marks) && content.trim_start_matches(&opening.marks[..1]).is_empty()
     })?;
     let content = at + first.len()..end;

@@ -106,7 +106,7 @@ fn block(text: &str, start: usize, first: usize, ends: &[&str], entries: Entries
         // Others take all that is there.
         let is_open = text[inside..]
             .lines()
-            .next()
+            .find(|line| !line.trim().is_empty())
             .is_some_and(|line| line.split_once(':').is_some_and(|(key, _)| !key.trim().contains(' ')));
         // More than dashes makes it no front matter to anybody.
         let odd = lines(text, inside).find(|(_, line)| line.starts_with("---"));

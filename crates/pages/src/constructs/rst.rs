@@ -221,6 +221,7 @@ impl Reader {
         self.inline(rest, at, line);
         let begins =
             rest.starts_with(|c: char| c.is_alphanumeric() || "\"'(*`[".contains(c) || !c.is_ascii());
+        self.is_awaited |= content.ends_with("::") && next.is_empty();
         if rest.ends_with("::") && !rest.ends_with("\\::") && next.is_empty() && (begins || rest == "::") {
             (self.literal, self.is_awaited) = (Some(column), true);
             self.is_certain = if rest == "::" { begins_certainly } else { self.is_plain_paragraph };
@@ -492,7 +493,8 @@ fn enumerator(rest: &str) -> Option<&str> {
 /// Where the name of a field ends, behind the first colon: at a colon that a blank follows, and no text before it.
 fn field_end(rest: &str) -> Option<usize> {
     let field = &rest[1..];
-    let is_end = |end: &usize| field[end + 1..].is_empty() || field[end + 1..].starts_with(' ');
+    let is_end =
+        |end: &usize| field[end + 1..].is_empty() || field[end + 1..].starts_with(char::is_whitespace);
     let end = field.match_indices(':').map(|(end, _)| end).find(is_end)?;
     let name = &field[..end];
     // `:ref:`a`: text` is a sentence.

@@ -184,6 +184,7 @@ impl<'a> Scanner<'a> {
                 .trim_start_matches(|c: char| c == '>' || c.is_whitespace());
             self.is_list = shown.is_empty() && self.is_list
                 || code::is_list_item(shown)
+                || ["[^", "!!!", "???", "===", ":::"].iter().any(|mark| shown.starts_with(mark))
                 || shown.starts_with(": ")
                 || shown.starts_with(":\t")
                 || self.is_list && !self.begins_block;
@@ -192,8 +193,13 @@ impl<'a> Scanner<'a> {
         let reading = self.reading(at, line);
         self.readings.push((at, reading));
         let is_fence = code::fence_info(line).is_some();
-        self.has_odd_code |=
-            line.contains('`') && !is_fence && !self.block.is_table && code::spans(line, false).is_empty();
+        let is_odd = line.contains('`') && !is_fence && code::spans(line, false).is_empty();
+        // A description or a title may go on over lines.
+        if (is_odd || self.has_odd_code) && (line.contains("![") || line.contains("`](")) {
+            self.push(ConstructKind::Unknown(line.trim().to_owned()), at..end);
+        }
+        let is_open = line.rfind("](").is_some_and(|open| !line[open..].contains(')'));
+        self.has_odd_code |= is_odd || is_open;
         self.formula_block(at, line);
         if line.len() <= MAX_TITLES_BYTES && line.contains('`') {
             self.code_in_attributes(at, line);
@@ -201,7 +207,9 @@ impl<'a> Scanner<'a> {
         self.titles(at, line);
         let ends_block = line.trim_matches(|c: char| c == '>' || c.is_whitespace()).is_empty()
             || line.starts_with('#')
-            || is_ruler(line);
+            || is_ruler(line)
+            // To MDX a tag on a line of its own is no text.
+            || line.trim_start().starts_with('<') && line.trim_end().ends_with('>');
         let begins_block = std::mem::replace(&mut self.begins_block, ends_block);
         match line.trim() {
             "::: v-pre" => (self.is_raw, self.open_boxes) = (true, self.open_boxes + 1),
@@ -600,7 +608,8 @@ impl<'a> Scanner<'a> {
         if is_read_as_tag {
             return at + 1;
         }
-        if next == Some('<') && self.kind != Some(FileKind::Mdx) {
+        let is_odd = matches!(self.reading_of_line(), Reading::Doubtful(Doubt::OddSpan(_)));
+        if next == Some('<') && (self.kind != Some(FileKind::Mdx) || is_odd) {
             self.escaped_tag(at);
         }
         at + 1 + next.map_or(0, char::len_utf8)

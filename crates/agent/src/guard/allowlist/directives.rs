@@ -172,5 +172,9 @@ fn is_own_attribute(name: &str) -> bool {
 fn has_slash_at_the_edge(value: &str) -> bool {
     let is_scheme =
         ["javascript", "vbscript", "data"].iter().any(|scheme| value.eq_ignore_ascii_case(scheme));
-    value.starts_with(['/', '\\']) || value.ends_with(['/', '\\']) || value.contains("..") || is_scheme
+    value.starts_with(['/', '\\'])
+        || value.ends_with(['/', '\\'])
+        || value.contains("..")
+        || value.contains("&#")
+        || is_scheme
 }
