@@ -231,7 +231,7 @@ fn has_odd_quote(content: &str) -> bool {
 /// Whether what an address is given goes on in the next line.
 fn has_open_address(content: &str) -> bool {
     content.rfind('[').is_some_and(|open| {
-        let word = content[..open].rsplit(char::is_whitespace).next().unwrap_or_default();
+        let word = content[..open].rsplit(|c: char| c.is_ascii_whitespace()).next().unwrap_or_default();
         !content[open..].contains(']') && word.contains(':')
     })
 }

@@ -206,7 +206,7 @@ impl<'a> Scanner<'a> {
         }
         self.titles(at, line);
         let ends_block = line.trim_matches(|c: char| c == '>' || c.is_whitespace()).is_empty()
-            || line.starts_with('#')
+            || is_heading(line)
             || is_ruler(line)
             // To MDX a tag on a line of its own is no text.
             || line.trim_start().starts_with('<') && line.trim_end().ends_with('>');
@@ -625,7 +625,9 @@ impl<'a> Scanner<'a> {
         if let Some((kind, end)) = tag {
             self.escaped.push(end);
             let reading = match self.reading_of_line() {
-                Reading::Doubtful(doubt @ Doubt::OddSpan(_)) => Reading::Doubtful(doubt),
+                Reading::Doubtful(doubt @ (Doubt::OddSpan(_) | Doubt::OddFence(_))) => {
+                    Reading::Doubtful(doubt)
+                }
                 _ => Reading::Doubtful(Doubt::Escaped),
             };
             self.found.push(Construct { kind, span: at..end, reading });
@@ -869,6 +871,11 @@ impl Block {
             text.trim_start_matches([' ', '\t', '\r', '\n', '>', '-', '*']).starts_with('<');
         Self { end: end.max(at + 1), is_table, signs: hash.finish(), begins_with_tag }
     }
+}
+
+/// `# Title`, behind a blank that is one to all.
+fn is_heading(line: &str) -> bool {
+    line.starts_with('#') && line.trim_start_matches('#').starts_with([' ', '\t', '\r', '\n'])
 }
 
 /// How deep a line is indented.
