@@ -88,6 +88,7 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         let inside = content.trim_start();
         let is_odd = is_odd
             || is_table(content) && !content.starts_with('|')
+            || is_header && holds_blocks(content)
             || inside.len() < content.len() && (holds_blocks(inside) || is_listing(inside));
         has_odd_listing |= is_odd;
         if !in_comment && is_listing(content) && !has_odd_listing {
@@ -223,7 +224,7 @@ fn has_odd_quote(content: &str) -> bool {
     if address.starts_with("```") {
         return true;
     }
-    let word = address.split_whitespace().next().unwrap_or_default();
+    let word = address.split_ascii_whitespace().next().unwrap_or_default();
     let has_quote = if given.is_empty() && !address.starts_with("<<") { word } else { address }.contains('"');
     has_quote || given.split_inclusive(']').next().is_some_and(|given| given.match_indices('"').any(is_odd))
 }

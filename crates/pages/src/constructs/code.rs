@@ -228,6 +228,7 @@ pub(super) fn has_certain_spans(line: &str) -> bool {
                 before.match_indices('<').filter(|(at, _)| !before[at + 1..].starts_with([' ', '=', '-']));
             let is_taken = before.matches('{').count() > before.matches('}').count()
                 || tags.count() > before.matches('>').count()
+                || before.rfind("](").is_some_and(|open| !before[open..].contains(')'))
                 || before.ends_with("-->");
             let is_address = ["://", "www.", "@"].iter().any(|part| word.to_ascii_lowercase().contains(part));
             !is_taken && !is_address

@@ -182,7 +182,7 @@ impl<'a> Scanner<'a> {
             let shown = shown
                 .map_or(line, |(_, behind)| behind)
                 .trim_start_matches(|c: char| c == '>' || c.is_whitespace());
-            self.is_list = shown.is_empty() && self.is_list
+            self.is_list = shown.is_empty()
                 || code::is_list_item(shown)
                 || ["[^", "!!!", "???", "===", ":::"].iter().any(|mark| shown.starts_with(mark))
                 || shown.starts_with(": ")
@@ -201,6 +201,12 @@ impl<'a> Scanner<'a> {
         let is_open = line.rfind("](").is_some_and(|open| !line[open..].contains(')'));
         self.has_odd_code |= is_odd || is_open;
         self.formula_block(at, line);
+        // Some write the address of a link into its text, and Vue fills in braces there.
+        let has_braces = line.contains('%') && line.to_ascii_lowercase().contains("%7b%7b");
+        if has_braces && self.kind != Some(FileKind::Mdx) {
+            let kind = ConstructKind::TemplateInCode { text: "{{".to_owned(), is_fenced: false };
+            self.push(kind, at..end);
+        }
         if line.len() <= MAX_TITLES_BYTES && line.contains('`') {
             self.code_in_attributes(at, line);
         }
