@@ -59,6 +59,12 @@ fn role_argument<'c>(name: &str, content: &'c str) -> &'c str {
     }
 }
 
+/// How deep a line is indented, if a tab goes on to the next multiple of `tab`.
+fn columns(line: &str, tab: usize) -> usize {
+    let blanks = line.chars().take_while(|c| matches!(c, ' ' | '\t'));
+    blanks.fold(0, |column, c| if c == '\t' { column / tab * tab + tab } else { column + 1 })
+}
+
 /// Whether the content of a directive is drawn or run, and no text of the page.
 fn is_drawn(directive: &str) -> bool {
     let name = directive.to_lowercase();

@@ -4,7 +4,7 @@
 use super::formulas::has_strong_command;
 use super::overlaps::{NextPlace, Overlaps};
 use super::{
-    Construct, ConstructKind, Doubt, MAX_LINE_BYTES, Reading, front, is_drawn, lines, role_argument,
+    Construct, ConstructKind, Doubt, MAX_LINE_BYTES, Reading, columns, front, is_drawn, lines, role_argument,
     templates,
 };
 use crate::WordList;
@@ -155,7 +155,7 @@ impl Reader {
         if content.len() > MAX_LINE_BYTES || content.contains(is_odd) {
             return self.push(ConstructKind::Unknown(content.to_owned()), at, line);
         }
-        let indent = columns(line);
+        let indent = columns(line, 8);
         if content.is_empty() {
             (self.options, self.is_quoted, self.is_open_above) = (None, false, false);
             return;
@@ -536,12 +536,6 @@ fn without_literals(rest: &str) -> (String, bool) {
     // What begins before it may go on in it.
     is_certain &= at == 0 || !plain.contains(['*', '|', '`']);
     (plain, is_certain)
-}
-
-/// How deep a line is indented, to docutils.
-fn columns(line: &str) -> usize {
-    let blanks = line.chars().take_while(|c| matches!(c, ' ' | '\t'));
-    blanks.fold(0, |column, c| if c == '\t' { column / 8 * 8 + 8 } else { column + 1 })
 }
 
 /// A line above, in or below a table: `===  ===`.

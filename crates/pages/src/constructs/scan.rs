@@ -12,7 +12,8 @@ use super::overlaps::{LastPlace, NextPlace, Overlaps};
 use super::statements::{is_statement, raw_components};
 use super::tags::{self, MIN_TAG_BYTES};
 use super::{
-    Attribute, Construct, ConstructKind, Doubt, Reading, Swallow, Value, braces, entities, info, lines, myst,
+    Attribute, Construct, ConstructKind, Doubt, Reading, Swallow, Value, braces, columns, entities, info,
+    lines, myst,
 };
 use crate::kind::FileKind;
 use crate::script;
@@ -175,7 +176,7 @@ impl<'a> Scanner<'a> {
             || content.starts_with(['>', '['])
             || self.has_list_above && !(self.begins_block && self.text_start == at);
         self.is_below_blank = is_below_blank(file, at);
-        if !line.trim().is_empty() && columns(line) < 4 {
+        if !line.trim().is_empty() && columns(line, 4) < 4 {
             // Python-Markdown takes comments out first.
             let shown = line.trim_start().strip_prefix("<!--").and_then(|rest| rest.split_once("-->"));
             // And what stands below a quotation, without an empty line between, is in it.
@@ -355,7 +356,7 @@ impl<'a> Scanner<'a> {
             Doubt::OddSpan(self.block.signs)
         } else if in_html {
             Doubt::InHtml
-        } else if !is_mdx && columns(line) >= 4 {
+        } else if !is_mdx && columns(line, 4) >= 4 {
             Doubt::Indented {
                 in_list: self.is_list,
                 in_html: self.open_elements > 0,
@@ -882,12 +883,6 @@ impl Block {
 /// `# Title`, behind a blank that is one to all.
 fn is_heading(line: &str) -> bool {
     line.starts_with('#') && line.trim_start_matches('#').starts_with([' ', '\t', '\r', '\n'])
-}
-
-/// How deep a line is indented.
-fn columns(line: &str) -> usize {
-    let blanks = line.chars().take_while(|c| matches!(c, ' ' | '\t'));
-    blanks.fold(0, |column, c| if c == '\t' { column / 4 * 4 + 4 } else { column + 1 })
 }
 
 /// Whether the line above the one at `line` is empty, or there is none.

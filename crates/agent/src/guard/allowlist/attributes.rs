@@ -117,7 +117,7 @@ pub(super) fn is_words(value: &str) -> bool {
         && !lower.contains("url(")
         && !lower.contains("%2f%2f")
         && !lower.contains("@import")
-        // Some themes write it into an attribute as it is.
+        // Some themes copy a title into an attribute of HTML without escaping it.
         && !(value.contains('"') && value.contains('='))
         && !value.contains(['<', '`', '{', '}'])
 }
