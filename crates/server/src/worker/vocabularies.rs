@@ -50,4 +50,35 @@ mod tests {
         assert!(!Arc::ptr_eq(&learned, &vocabularies.of(&project, 2)));
         assert!(!Arc::ptr_eq(&learned, &vocabularies.of(&project, 1)));
     }
+
+    struct Unreadable;
+
+    impl pages::Tree for Unreadable {
+        fn list(&self) -> Result<Vec<pages::Entry>, pages::FilesError> {
+            Err(pages::FilesError::TooManyFiles)
+        }
+
+        fn read(&self, path: &str, _: usize) -> Result<Vec<u8>, pages::FilesError> {
+            Err(pages::FilesError::NotFound(path.to_owned()))
+        }
+    }
+
+    #[test]
+    fn what_was_read_in_part_is_read_again() {
+        let (vocabularies, project) = (Vocabularies::default(), ProjectId("docs".into()));
+        let learned = vocabularies.of(&project, 1);
+        let edits = std::collections::BTreeMap::from([("a.mdx".to_owned(), Some(b"<Card />\n".to_vec()))]);
+        let asked = &agent::Instructions::default();
+        let change = agent::Change {
+            base: &Unreadable,
+            vocabulary: &learned,
+            edits: &edits,
+            asked,
+            title: "",
+            summary: "",
+        };
+        agent::judge(&change, &agent::Policy::default());
+        assert!(learned.is_partial());
+        assert!(!Arc::ptr_eq(&learned, &vocabularies.of(&project, 1)));
+    }
 }
