@@ -124,6 +124,8 @@ pub enum Swallow {
     Template,
     /// The value of an attribute.
     Attribute,
+    /// What may be one. With a hash of the line.
+    OddAttribute(u64),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -18,18 +18,30 @@ const ALSO_PAGES: WordList = WordList(
 );
 
 /// Words before the name of a file that a sentence is only about.
-const TOPIC: WordList =
-    WordList("about what explain explains explaining describe describes describing why how whether");
+const TOPIC: WordList = WordList(
+    "about what explain explains explaining describe describes describing why how whether according follow follows \
+     following obey per read see",
+);
+/// Verbs that ask for a change.
+const CHANGES: WordList = WordList(
+    "add append change clarify complete correct create document edit expand explain extend fix format \
+     improve insert list make mention move note put record rename replace reword rewrite revise shorten \
+     simplify sort split state summarize tidy translate trim update write",
+);
 
 /// Whether a person asked for a change of this file by name, if it is one that tells agents what to do.
 pub(super) fn is_wanted_instruction(path: &str, asked: &str) -> Option<bool> {
     let (folded, asked) = (fold(path), asked.to_lowercase());
     let is_one = |part: &str| INSTRUCTIONS.contains(part) && !is_page_about_agents(path, part);
-    let sentences = || asked.split(['\n', '!', ';']).flat_map(|line| line.split(". "));
-    let is_warned = |sentence: &str| sentence.split_whitespace().any(|word| WARNINGS.contains(word));
+    let sentences = || asked.split_inclusive(['\n', '!', ';', '?']).flat_map(|line| line.split(". "));
+    let has = |sentence: &str, list: WordList| {
+        let words = sentence.split(|c: char| c.is_whitespace() || matches!(c, ',' | ':' | '(' | ')'));
+        words.into_iter().any(|word| list.contains(word))
+    };
+    let asks =
+        |sentence: &str| has(sentence, CHANGES) && !has(sentence, WARNINGS) && !sentence.ends_with('?');
     let is_named = |part: &str| {
-        sentences()
-            .any(|sentence| names_whole(sentence, part) && !is_warned(sentence) && !is_topic(sentence, part))
+        sentences().any(|sentence| names_whole(sentence, part) && asks(sentence) && !is_topic(sentence, part))
     };
     folded.split('/').find(|part| is_one(part)).map(is_named)
 }
@@ -38,7 +50,7 @@ pub(super) fn is_wanted_instruction(path: &str, asked: &str) -> Option<bool> {
 fn is_topic(sentence: &str, name: &str) -> bool {
     let ahead = sentence.split(name).next().unwrap_or_default();
     let words = ahead.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    let last = words.rev().find(|word| !matches!(*word, "a" | "an" | "the" | "your" | "our"));
+    let last = words.rev().find(|word| !matches!(*word, "a" | "an" | "the" | "to" | "your" | "our"));
     last.is_some_and(|word| TOPIC.contains(word))
 }
 
@@ -87,7 +99,12 @@ mod tests {
             ("AGENTS.md", "Write a page about `AGENTS.md`", true),
             ("AGENTS.md", "Add what we know about tests to AGENTS.md", false),
             ("AGENTS.md", "Explain the build in AGENTS.md", false),
-            (".claude/settings.json", "See .claude/settings.json", false),
+            ("AGENTS.md", "Is AGENTS.md correct? Fix the page.", true),
+            ("AGENTS.md", "Follow the rules of AGENTS.md", true),
+            ("AGENTS.md", "According to AGENTS.md we write short sentences", true),
+            ("AGENTS.md", "Leave AGENTS.md alone", true),
+            (".claude/settings.json", "See .claude/settings.json", true),
+            (".claude/settings.json", "Update .claude/settings.json", false),
             (".claude/settings.json", "Link https://docs.claude.com/en", true),
             (".claude/settings.json", "About .claude.json and .claudes", true),
         ] {

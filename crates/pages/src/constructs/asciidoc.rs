@@ -27,6 +27,8 @@ const LISTING_STYLES: WordList =
 
 /// No name in [`CHARACTERS`] is longer, in whatever letters it is written.
 const MAX_CHARACTER_BYTES: usize = 64;
+/// A reference goes on over so many lines.
+const MAX_REFERENCE_LINES: usize = 8;
 /// As many roles may begin at the same bracket.
 const MAX_ROLES: usize = 16;
 
@@ -41,10 +43,10 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
     let mut paragraph = Paragraph::default();
     // In a paragraph below a style, which may be shown as it is written.
     let mut below_style = false;
-    let has_title = all
-        .first()
-        .is_some_and(|(_, line)| ["= ", "=\t", "# ", "#\t"].iter().any(|mark| line.starts_with(mark)));
-    let mut is_header = has_title;
+    let title = title_index(&all);
+    let mut is_header = title.is_some();
+    // In lines up to an empty one, one of which is indented: in a list all of them are shown as they are written.
+    let mut below_indented = false;
     while let Some((at, line)) = all.get(index) {
         let content = stripped(line);
         let push = |found: &mut Vec<Construct>, kind| {
@@ -75,7 +77,8 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         let is_underline = content.len().abs_diff(above.chars().count()) < 2
             && above.contains(char::is_alphanumeric)
             && !above.starts_with(['[', '.']);
-        is_header &= !content.is_empty();
+        is_header &= !content.is_empty() || title.is_some_and(|title| index < title);
+        below_indented = !content.is_empty() && (below_indented || content.starts_with([' ', '\t']));
         if holds_blocks(content) && !open_blocks.remove(content) {
             open_blocks.insert(content);
         }
@@ -83,12 +86,13 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
             || is_listing(content) && (is_underline || is_header || is_table(above))
             // A paragraph that is shown as it is written goes on over such a line.
             || is_listing(content) && !above.is_empty() && !is_style_line(above) && !above.starts_with('.')
-                && (below_style || above.starts_with([' ', '\t']));
+                && below_style
+            || is_listing(content) && below_indented;
         // Tables of other formats, and what is indented, are some to some.
         let inside = content.trim_start();
         let is_odd = is_odd
             || is_table(content) && !content.starts_with('|')
-            || is_header && holds_blocks(content)
+            || (is_header || is_underline) && holds_blocks(content)
             || inside.len() < content.len() && (holds_blocks(inside) || is_listing(inside));
         has_odd_listing |= is_odd;
         if !in_comment && is_listing(content) && !has_odd_listing {
@@ -138,11 +142,16 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
             push(&mut found, ConstructKind::Comment(content.to_owned()));
         } else if is_preprocessed(content) || content.starts_with("include::") {
             push(&mut found, ConstructKind::Include(content.trim().to_owned()));
+            if let Resolved::Line(line) = attributes.resolve(content) {
+                push(&mut found, ConstructKind::Include(line.trim().to_owned()));
+            }
         } else if let Some((name, value)) = attribute_entry(content.trim_start_matches([' ', '\t', '>'])) {
             attributes.set(&name, value);
             let kind = ConstructKind::Directive { name: format!(":{name}:"), arguments: value.to_owned() };
             push(&mut found, kind);
-        } else if is_unknown(content) || index > 0 && is_header && content.contains(['<', '"']) {
+        } else if is_unknown(content)
+            || title.is_some_and(|title| index > title) && is_header && content.contains(['<', '"'])
+        {
             // What a style is for may be the paragraph below it.
             let is_style =
                 content.starts_with('[') && !all.get(index + 1).is_some_and(|(_, next)| holds_blocks(next));
@@ -156,6 +165,9 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         }
         if has_odd_quote(content) {
             push(&mut found, ConstructKind::Unknown(content.to_owned()));
+        }
+        if let Some(reference) = open_reference(&all[index..]) {
+            push(&mut found, ConstructKind::Unknown(reference));
         }
         if let Some((_, next)) = all.get(index + 1).filter(|_| has_open_address(content)) {
             push(&mut found, ConstructKind::Unknown(format!("{content}\n{}", stripped(next))));
@@ -198,6 +210,13 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
     found
 }
 
+/// The line with the title of the page. Empty lines, comments and attributes may stand above it.
+fn title_index(all: &[(usize, &str)]) -> Option<usize> {
+    let is_above = |line: &str| line.is_empty() || line.starts_with("//") || attribute_entry(line).is_some();
+    let first = all.iter().position(|(_, line)| !is_above(stripped(line)))?;
+    ["= ", "=\t", "# ", "#\t"].iter().any(|mark| all[first].1.starts_with(mark)).then_some(first)
+}
+
 /// A line as Asciidoctor compares it: other blanks than these are no blanks to it.
 fn stripped(line: &str) -> &str {
     line.trim_end_matches(|c: char| c.is_ascii_whitespace() || c == '\0')
@@ -227,6 +246,17 @@ fn has_odd_quote(content: &str) -> bool {
     let word = address.split_ascii_whitespace().next().unwrap_or_default();
     let has_quote = if given.is_empty() && !address.starts_with("<<") { word } else { address }.contains('"');
     has_quote || given.split_inclusive(']').next().is_some_and(|given| given.match_indices('"').any(is_odd))
+}
+
+/// A reference that begins on the first line and goes on below, with a quote or over very many lines.
+fn open_reference(lines: &[(usize, &str)]) -> Option<String> {
+    let first = lines.first()?.1;
+    let is_open = |mark, end| first.rfind(mark).is_some_and(|at| !first[at..].contains(end));
+    let is_one = is_open("xref:", "[") || is_open("<<", ">>");
+    let lines = lines.iter().map(|(_, line)| *line).take_while(|line| !stripped(line).is_empty());
+    let lines: Vec<&str> = lines.take(if is_one { MAX_REFERENCE_LINES } else { 0 }).collect();
+    let is_odd = lines.len() == MAX_REFERENCE_LINES || lines.iter().any(|line| line.contains('"'));
+    is_odd.then(|| lines.concat())
 }
 
 /// Whether what an address is given goes on in the next line.

@@ -66,7 +66,7 @@ impl<'a> Opening<'a> {
     /// Whether quotes, or one mark of a list that is one to all, are what stands before the marks.
     fn is_certain(&self) -> bool {
         let content = self.prefix.trim_start_matches([' ', '>']);
-        if content.trim().is_empty() && !self.prefix.contains('>') {
+        if content.trim_matches(BLANKS).is_empty() && !self.prefix.contains('>') {
             return true;
         }
         let digits = content.chars().take_while(char::is_ascii_digit).count();
@@ -163,7 +163,7 @@ impl FenceLines {
     }
 }
 
-fn hash(line: &str) -> u64 {
+pub(super) fn hash(line: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     line.hash(&mut hasher);
     hasher.finish()
@@ -244,7 +244,7 @@ fn dollars(text: &str) -> usize {
 pub(super) fn free_fence_at(text: &str, at: usize) -> Option<Fence<'_>> {
     let mut lines = super::lines(text, at);
     let (_, first) = lines.next()?;
-    let opening = Opening::of(first).filter(|opening| opening.prefix.trim().is_empty())?;
+    let opening = Opening::of(first).filter(|opening| opening.prefix.trim_matches(BLANKS).is_empty())?;
     let (end, line) = lines.find(|(_, line)| {
         let content = line.trim_matches(BLANKS);
         content.starts_with(opening.marks) && content.trim_start_matches(&opening.marks[..1]).is_empty()

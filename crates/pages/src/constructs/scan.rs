@@ -212,7 +212,9 @@ impl<'a> Scanner<'a> {
             self.code_in_attributes(at, line);
         }
         self.titles(at, line);
-        let ends_block = line.trim_matches(|c: char| c == '>' || c.is_whitespace()).is_empty()
+        let is_in_quote = columns(line, 4) < 4 && line.trim_start().starts_with('>');
+        let ends_block = line.trim().is_empty()
+            || is_in_quote && line.trim_matches(|c: char| c == '>' || c.is_whitespace()).is_empty()
             || is_heading(line)
             || is_ruler(line)
             // To MDX a tag on a line of its own is no text.
@@ -286,10 +288,12 @@ impl<'a> Scanner<'a> {
     /// Whether some renderer ends a comment before its end: in a line it does not go on over empty ones, and in a list, a
     /// quote or a box it does not go on behind that.
     fn is_cut_comment(&self, comment: Range<usize>) -> bool {
+        let comment_start = comment.start;
         let (before, inside) =
-            (&self.file[self.text_start.min(comment.start)..comment.start], &self.file[comment]);
+            (&self.file[self.text_start.min(comment_start)..comment_start], &self.file[comment]);
         let is_marked = before.starts_with('>') || code::is_list_item(before);
-        is_marked && inside.contains('\n')
+        let line = &self.file[self.file[..comment_start].rfind('\n').map_or(0, |end| end + 1)..];
+        (is_marked || columns(line, 4) >= 4) && inside.contains('\n')
             || !before.is_empty() && inside.lines().skip(1).any(|line| line.trim().is_empty())
             || self.open_boxes > 0 && inside.lines().any(|line| is_box_end(line.trim()))
     }
@@ -404,7 +408,14 @@ impl<'a> Scanner<'a> {
         let block = || file[at..].find("\n\n").map_or(file.len(), |length| at + length + 1);
         let end = end.unwrap_or_else(block);
         let text = file[at..end].trim().to_owned();
-        let kind = if begins_block { ConstructKind::Esm(text) } else { ConstructKind::Unknown(text) };
+        // Below text it goes on with the paragraph; below anything else that depends.
+        let above = file[..at].lines().next_back().unwrap_or_default();
+        let is_text = above.starts_with(char::is_alphabetic);
+        let kind = match begins_block {
+            true => ConstructKind::Esm(text),
+            false if is_text => ConstructKind::Unknown(text),
+            false => ConstructKind::Unknown(format!("{above}\n{text}")),
+        };
         self.push(kind, at..end);
         self.begins_block = true;
         self.mask(at..end)
@@ -573,14 +584,25 @@ impl<'a> Scanner<'a> {
         let label = content.strip_prefix('[').and_then(|label| label.split_once("]:"));
         let is_definition = label.is_some_and(|(label, _)| !label.starts_with('^') && !label.contains('['));
         if let Some(start) = is_definition.then(|| line.find("]:")).flatten() {
-            return self.swallow(at + start..at + line.len(), Swallow::Attribute);
+            let is_plain =
+                |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | ':' | '/' | '`');
+            let by =
+                match label.is_some_and(|(label, given)| label.chars().all(is_plain) && is_address(given)) {
+                    true => Swallow::Attribute,
+                    false => Swallow::OddAttribute(code::hash(line)),
+                };
+            return self.swallow(at + start..at + line.len(), by);
         }
         let mut from = 0;
         while let Some(start) = line[from..].find("](").map(|start| from + start) {
             let Some(length) = line[start..].find(')') else { return };
             // The description of an image is one, too.
             let first = line[from..start].rfind("![").map_or(start, |image| from + image);
-            self.swallow(at + first..at + start + length, Swallow::Attribute);
+            let by = match is_address(&line[start + 2..start + length]) {
+                true => Swallow::Attribute,
+                false => Swallow::OddAttribute(code::hash(line)),
+            };
+            self.swallow(at + first..at + start + length, by);
             from = start + length;
         }
     }
@@ -900,6 +922,18 @@ fn closing_tags(file: &str) -> HashMap<&str, usize> {
         rest[name.len()..].starts_with('>').then_some((name, at))
     });
     tags.collect()
+}
+
+/// Whether a text is an address and perhaps a title, to every renderer that fills in the variable it may begin with.
+fn is_address(text: &str) -> bool {
+    let variable = text.strip_prefix("{{").and_then(|rest| rest.split_once("}}"));
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '.' | '_' | '-');
+    let text = variable.filter(|(name, _)| name.chars().all(is_plain)).map_or(text, |(_, rest)| rest);
+    let (address, title) = text.trim().split_once([' ', '\t']).unwrap_or((text.trim(), "\"\""));
+    let title = title.trim().strip_prefix('"').and_then(|title| title.strip_suffix('"'));
+    !address.is_empty()
+        && !address.contains(['<', '\\', '{', '"', '(', ')'])
+        && title.is_some_and(|title| !title.contains(['"', '\\']))
 }
 
 /// The end of a box such as `:::note`.

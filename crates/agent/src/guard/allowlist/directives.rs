@@ -57,6 +57,16 @@ pub(super) fn judge(
     }
     let plain = name.trim_matches(['.', ' ', ':', '{', '}', '`', '|']);
     let lower = plain.to_lowercase();
+    let is_number = arguments.starts_with(|c: char| c.is_ascii_digit())
+        && arguments.chars().all(|c| c.is_ascii_digit() || c == '.');
+    if kind == FileKind::AsciiDoc
+        && name.starts_with(':')
+        && !is_number
+        && judge.vocabulary().is_none_or(|docs| docs.builds_address(&lower))
+    {
+        let what = "which is part of the address of an image, a link or an included file";
+        return refused(format!("sets the attribute `{}`, {what}", short(plain)));
+    }
     let is_known = || judge.vocabulary().is_some_and(|docs| docs.has_directive(kind, name));
     let is_cell = kind == FileKind::Quarto && name.starts_with('{');
     let is_powerful = is_cell

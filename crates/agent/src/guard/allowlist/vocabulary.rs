@@ -66,6 +66,8 @@ pub(super) struct InUse {
     /// Whether a page says what module its names are of.
     pub(super) has_current_module: bool,
     keys: HashSet<(String, Shape)>,
+    /// Attributes of AsciiDoc in the addresses of images and included files.
+    address_attributes: HashSet<String>,
     /// `<name>` in front matter.
     placeholders: HashSet<String>,
     pub(super) has_math: bool,
@@ -95,6 +97,7 @@ impl InUse {
             has_current_module: false,
             infos: HashSet::new(),
             keys: HashSet::new(),
+            address_attributes: HashSet::new(),
             placeholders: HashSet::new(),
             has_math: false,
             drawn_labels: HashSet::new(),
@@ -143,6 +146,9 @@ impl InUse {
         let is_certain = construct.reading == Reading::Standard
             || kind == FileKind::Mdx && construct.reading == Reading::Wary
             || is_shortcode;
+        if kind == FileKind::AsciiDoc {
+            self.learn_address(&construct.kind);
+        }
         match &construct.kind {
             ConstructKind::Directive { name, arguments } => {
                 self.directives.insert((kind, name.clone()));
@@ -199,6 +205,17 @@ impl InUse {
             }
             _ => {}
         }
+    }
+
+    fn learn_address(&mut self, kind: &ConstructKind) {
+        let address = match kind {
+            ConstructKind::Image(address) | ConstructKind::Include(address) => address,
+            // The scheme of a link.
+            ConstructKind::Link(address) => address.split_once(':').map_or("", |(scheme, _)| scheme),
+            _ => return,
+        };
+        let names = address.split('{').skip(1).filter_map(|part| part.split_once('}'));
+        self.address_attributes.extend(names.map(|(name, _)| name.to_lowercase()));
     }
 
     /// The packages of directives that load code, and of those that say where later ones load from.
@@ -318,6 +335,11 @@ impl InUse {
     /// Whether the docs describe code of the package that a name begins with.
     pub(super) fn describes(&self, name: &str) -> bool {
         self.packages.contains(package_of(name))
+    }
+
+    /// Whether an attribute of AsciiDoc is part of the address of an image or an included file.
+    pub(super) fn builds_address(&self, attribute: &str) -> bool {
+        self.address_attributes.contains(attribute)
     }
 
     pub(super) fn has_key(&self, key: &str, shape: Shape) -> bool {
