@@ -94,8 +94,8 @@ fn continued_address(lines: &[(usize, &str)]) -> Option<String> {
 /// Whether a line is given the address of an image.
 fn is_of_image(line: &str) -> bool {
     let content = line.trim_start();
-    let name = content.trim_start_matches(['.', ' ', ':']);
-    content.starts_with(".. |")
+    let name = content.trim_start_matches(['.', ' ', '\t', ':']);
+    content.starts_with("..") && name.starts_with('|')
         || ["image", "figure", "img", "icon", "logo"].iter().any(|part| name.starts_with(part))
 }
 

@@ -171,6 +171,11 @@ impl<'a> Scanner<'a> {
         }
         self.text_start = at + line.len() - line.trim_start().len();
         let content = &file[self.text_start..end.max(self.text_start)];
+        // Some numbers begin no list in a paragraph.
+        let may_be_no_item = !self.has_list_above
+            && !self.begins_block
+            && content.starts_with(|c: char| c.is_ascii_digit())
+            && !content.starts_with("1.");
         // A line at the margin below an empty one ends all lists.
         self.has_list_above = code::is_list_item(content)
             || content.starts_with(['>', '['])
@@ -241,7 +246,7 @@ impl<'a> Scanner<'a> {
                 true => code::free_fence_at(file, at),
                 false => code::fence_at(file, at),
             };
-            let fence = fence.filter(|fence| !self.is_cut(at, fence));
+            let fence = fence.filter(|fence| !may_be_no_item && !self.is_cut(at, fence));
             // From here on renderers disagree about what is code.
             let was_odd = self.has_odd_fence;
             self.has_odd_fence |= fence.is_none();
@@ -294,7 +299,7 @@ impl<'a> Scanner<'a> {
         let is_marked = before.starts_with('>') || code::is_list_item(before);
         let line = &self.file[self.file[..comment_start].rfind('\n').map_or(0, |end| end + 1)..];
         (is_marked || columns(line, 4) >= 4) && inside.contains('\n')
-            || !before.is_empty() && inside.lines().skip(1).any(|line| line.trim().is_empty())
+            || !before.is_empty() && inside.lines().skip(1).any(ends_paragraph)
             || self.open_boxes > 0 && inside.lines().any(|line| is_box_end(line.trim()))
     }
 
@@ -922,6 +927,12 @@ fn closing_tags(file: &str) -> HashMap<&str, usize> {
         rest[name.len()..].starts_with('>').then_some((name, at))
     });
     tags.collect()
+}
+
+/// Whether a paragraph may end above a line.
+fn ends_paragraph(line: &str) -> bool {
+    let line = line.trim();
+    line.is_empty() || line.starts_with(['>', '#', '`', '~', '=', '_', '|', ':']) || code::is_list_item(line)
 }
 
 /// Whether a text is an address and perhaps a title, to every renderer that fills in the variable it may begin with.
