@@ -214,7 +214,10 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
 fn title_index(all: &[(usize, &str)]) -> Option<usize> {
     let is_above = |line: &str| line.is_empty() || line.starts_with("//") || attribute_entry(line).is_some();
     let first = all.iter().position(|(_, line)| !is_above(stripped(line)))?;
-    ["= ", "=\t", "# ", "#\t"].iter().any(|mark| all[first].1.starts_with(mark)).then_some(first)
+    ["= ", "=\t", "# ", "#\t"]
+        .iter()
+        .any(|mark| all[first].1.trim_start_matches('\u{feff}').starts_with(mark))
+        .then_some(first)
 }
 
 /// A line as Asciidoctor compares it: other blanks than these are no blanks to it.
@@ -232,6 +235,7 @@ fn has_odd_quote(content: &str) -> bool {
     if !content.contains('"') {
         return false;
     }
+    let content = content.replace("&lt;", "<");
     let marks = ["://", "mailto:", "xref:", "image:", "link:", "<<", "```"];
     let Some(start) = marks.iter().filter_map(|mark| content.find(mark)).min() else { return false };
     let address = &content[start..];
@@ -250,7 +254,7 @@ fn has_odd_quote(content: &str) -> bool {
 
 /// A reference that begins on the first line and goes on below, with a quote or over very many lines.
 fn open_reference(lines: &[(usize, &str)]) -> Option<String> {
-    let first = lines.first()?.1;
+    let first = lines.first()?.1.replace("&lt;", "<");
     let is_open = |mark, end| first.rfind(mark).is_some_and(|at| !first[at..].contains(end));
     let is_one = is_open("xref:", "[") || is_open("<<", ">>");
     let lines = lines.iter().map(|(_, line)| *line).take_while(|line| !stripped(line).is_empty());

@@ -62,7 +62,8 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
 fn continued_address(lines: &[(usize, &str)]) -> Option<String> {
     let first = lines.first()?.1.trim_end().replace(char::is_whitespace, " ");
     let first = first.as_str();
-    let content = without_marks(first.trim_start());
+    let words = first.split_whitespace().collect::<Vec<_>>().join(" ");
+    let content = without_marks(&words);
     let open = first.rfind('<').filter(|open| !first[*open..].contains('>'));
     let is_marked = [".. ", "__ ", ":"].iter().any(|mark| content.starts_with(mark));
     let start = match open {
@@ -93,7 +94,7 @@ fn continued_address(lines: &[(usize, &str)]) -> Option<String> {
 
 /// Whether a line is given the address of an image.
 fn is_of_image(line: &str) -> bool {
-    let content = line.trim_start();
+    let content = without_marks(line.trim_start());
     let name = content.trim_start_matches(['.', ' ', '\t', ':']);
     content.starts_with("..") && name.starts_with('|')
         || ["image", "figure", "img", "icon", "logo"].iter().any(|part| name.starts_with(part))

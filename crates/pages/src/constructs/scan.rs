@@ -120,6 +120,8 @@ struct Scanner<'a> {
     fence_lines: FenceLines,
     /// Whether a fence is one to some renderers alone.
     has_odd_fence: bool,
+    /// Whether a line above, up to an empty one, begins with a tag.
+    is_below_tag: bool,
     /// How many tags could not be read.
     odd_tags: usize,
     /// Where the last box of colons ends whose content is drawn or run.
@@ -171,11 +173,16 @@ impl<'a> Scanner<'a> {
         }
         self.text_start = at + line.len() - line.trim_start().len();
         let content = &file[self.text_start..end.max(self.text_start)];
-        // Some numbers begin no list in a paragraph.
-        let may_be_no_item = !self.has_list_above
+        // Some numbers begin no list in a paragraph, and HTML goes on up to an empty line.
+        let may_be_text = !self.has_list_above
             && !self.begins_block
             && content.starts_with(|c: char| c.is_ascii_digit())
-            && !content.starts_with("1.");
+            && !content.starts_with("1.")
+            || self.is_below_tag;
+        let shown = code::behind_marks(line);
+        self.is_below_tag = self.kind != Some(FileKind::Mdx)
+            && !content.trim().is_empty()
+            && (self.is_below_tag || shown.starts_with('<') && !shown.starts_with("<!--"));
         // A line at the margin below an empty one ends all lists.
         self.has_list_above = code::is_list_item(content)
             || content.starts_with(['>', '['])
@@ -205,6 +212,11 @@ impl<'a> Scanner<'a> {
             self.push(ConstructKind::Unknown(line.trim().to_owned()), at..end);
         }
         let is_open = line.rfind("](").is_some_and(|open| !line[open..].contains(')'));
+        if is_open && line.contains("![") && self.block.end > end {
+            // All of the block is part of it, by its hash: there may be many in one.
+            let kind = ConstructKind::Unknown(format!("{} {:x}", line.trim(), self.block.text));
+            self.push(kind, at..end);
+        }
         self.has_odd_code |= is_odd || is_open;
         self.formula_block(at, line);
         // Some write the address of a link into its text, and Vue fills in braces there.
@@ -246,7 +258,7 @@ impl<'a> Scanner<'a> {
                 true => code::free_fence_at(file, at),
                 false => code::fence_at(file, at),
             };
-            let fence = fence.filter(|fence| !may_be_no_item && !self.is_cut(at, fence));
+            let fence = fence.filter(|fence| !may_be_text && !self.is_cut(at, fence));
             // From here on renderers disagree about what is code.
             let was_odd = self.has_odd_fence;
             self.has_odd_fence |= fence.is_none();
@@ -278,8 +290,11 @@ impl<'a> Scanner<'a> {
             };
         }
         let is_mdx = self.kind == Some(FileKind::Mdx);
-        let may_be_one =
-            begins_block && is_mdx && ["import ", "export "].iter().any(|word| line.starts_with(word));
+        let may_be_one = (begins_block || !is_below_text(file, at))
+            && is_mdx
+            && ["import", "export"].iter().any(|word| {
+                line.strip_prefix(word).is_some_and(|rest| rest.starts_with(char::is_whitespace))
+            });
         if may_be_one || is_statement(line) {
             return self.statement(at, begins_block);
         }
@@ -414,12 +429,10 @@ impl<'a> Scanner<'a> {
         let end = end.unwrap_or_else(block);
         let text = file[at..end].trim().to_owned();
         // Below text it goes on with the paragraph; below anything else that depends.
-        let above = file[..at].lines().next_back().unwrap_or_default();
-        let is_text = above.starts_with(char::is_alphabetic);
         let kind = match begins_block {
             true => ConstructKind::Esm(text),
-            false if is_text => ConstructKind::Unknown(text),
-            false => ConstructKind::Unknown(format!("{above}\n{text}")),
+            false if is_below_text(file, at) => ConstructKind::Unknown(text),
+            false => ConstructKind::Unknown(format!("{}\n{text}", line_above(file, at))),
         };
         self.push(kind, at..end);
         self.begins_block = true;
@@ -601,8 +614,9 @@ impl<'a> Scanner<'a> {
         let mut from = 0;
         while let Some(start) = line[from..].find("](").map(|start| from + start) {
             let Some(length) = line[start..].find(')') else { return };
-            // The description of an image is one, too.
-            let first = line[from..start].rfind("![").map_or(start, |image| from + image);
+            // The description of an image is one, too, and so is an image in it.
+            let text = line[from..start].rfind(']').map_or(from, |end| from + end + 1);
+            let first = line[text..start].find("![").map_or(start, |image| text + image);
             let by = match is_address(&line[start + 2..start + length]) {
                 true => Swallow::Attribute,
                 false => Swallow::OddAttribute(code::hash(line)),
@@ -880,6 +894,8 @@ struct Block {
     is_table: bool,
     /// A hash of the signs in it: what they mean does not depend on the words between them.
     signs: u64,
+    /// A hash of all of it.
+    text: u64,
     begins_with_tag: bool,
 }
 
@@ -903,7 +919,7 @@ impl Block {
         let text = &file[at..end];
         let begins_with_tag =
             text.trim_start_matches([' ', '\t', '\r', '\n', '>', '-', '*']).starts_with('<');
-        Self { end: end.max(at + 1), is_table, signs: hash.finish(), begins_with_tag }
+        Self { end: end.max(at + 1), is_table, signs: hash.finish(), text: code::hash(text), begins_with_tag }
     }
 }
 
@@ -927,6 +943,15 @@ fn closing_tags(file: &str) -> HashMap<&str, usize> {
         rest[name.len()..].starts_with('>').then_some((name, at))
     });
     tags.collect()
+}
+
+fn line_above(file: &str, at: usize) -> &str {
+    file[..at].lines().next_back().unwrap_or_default()
+}
+
+/// Whether the line above is of a paragraph to every renderer.
+fn is_below_text(file: &str, at: usize) -> bool {
+    line_above(file, at).starts_with(char::is_alphabetic)
 }
 
 /// Whether a paragraph may end above a line.

@@ -197,7 +197,7 @@ fn included_file(page: &str, mark: &str) -> Option<String> {
     // mdBook and snippets name a part of a file behind a colon.
     let path = target.trim().split(':').next().filter(|path| !path.is_empty())?;
     let is_plain = !pages::is_external(target.trim()) || !target.contains("//");
-    (is_plain && !path.contains(['{', '*', '\\'])).then(|| resolve(page, path))
+    (is_plain && !path.contains(['{', '*', '\\', '%', '&'])).then(|| resolve(page, path))
 }
 
 /// `ifdef::x[]` and the like: the preprocessor of AsciiDoc knows more than files.
