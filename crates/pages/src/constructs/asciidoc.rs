@@ -213,7 +213,8 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
 /// The line with the title of the page. Empty lines, comments and attributes may stand above it.
 fn title_index(all: &[(usize, &str)]) -> Option<usize> {
     let is_above = |line: &str| line.is_empty() || line.starts_with("//") || attribute_entry(line).is_some();
-    let first = all.iter().position(|(_, line)| !is_above(stripped(line)))?;
+    let text = |line| str::trim_start_matches(stripped(line), '\u{feff}');
+    let first = all.iter().position(|(_, line)| !is_above(text(line)))?;
     ["= ", "=\t", "# ", "#\t"]
         .iter()
         .any(|mark| all[first].1.trim_start_matches('\u{feff}').starts_with(mark))

@@ -171,7 +171,7 @@ impl<'a> Scanner<'a> {
         if self.block.end <= at {
             self.block = Block::at(file, at);
         }
-        self.text_start = at + line.len() - line.trim_start().len();
+        self.text_start = at + line.len() - line.trim_start_matches([' ', '\t']).len();
         let content = &file[self.text_start..end.max(self.text_start)];
         // Some numbers begin no list in a paragraph, and HTML goes on up to an empty line.
         let may_be_text = !self.has_list_above
@@ -242,7 +242,7 @@ impl<'a> Scanner<'a> {
             line if is_box_end(line) => {
                 (self.is_raw, self.open_boxes) = (false, self.open_boxes.saturating_sub(1))
             }
-            line if line.starts_with(":::") => self.open_boxes += 1,
+            _ if shown.starts_with(":::") => self.open_boxes += 1,
             _ => {}
         }
         if self.closing_fences.remove(&at) {
