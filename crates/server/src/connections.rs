@@ -27,7 +27,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
-use crate::http::is_event_stream;
+use api::is_event_stream;
 use patient::Patient;
 use places::{Place, Places};
 use unread::Leftover;

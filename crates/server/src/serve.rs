@@ -4,21 +4,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use api::ErrorPages;
 use base::Clock;
 use store::{DataDir, DataDirError, Held, NewDeed, ViewsWish};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{App, reach_database};
-use crate::settings::{Settings, USUAL_URL};
-use crate::worker::Worker;
-use crate::{chores, connections, directory, http, retry};
+use app::directory;
+use app::settings::{Settings, USUAL_URL};
+use app::{App, reach_database};
+use worker::Worker;
+
+use crate::{chores, connections, retry};
 
 /// How often, and how long each time, a lock is waited for that somebody else has.
 const MOMENTS: u32 = 20;
 const A_MOMENT: Duration = Duration::from_millis(50);
 /// The name of the login link that a new installation prints.
 const FIRST_LOGIN_NAME: &str = "first start";
+
+const ERROR_PAGES: ErrorPages = ErrorPages {
+    not_found: dashboard::no_such_page,
+    method_not_allowed: dashboard::method_not_allowed_page,
+    directory_lost: dashboard::directory_lost_page,
+};
 
 /// A server that has its data directory, its database and its port, and does not serve yet.
 pub struct Server {
@@ -83,7 +92,8 @@ impl Server {
         app.stop = stop.clone();
         let worker = (self.workers > 0).then(|| Worker::new(app.clone(), self.workers));
         let (chores, watch) = (chores::go_on(&app, &stop), directory::watch(&app, &stop));
-        let router = http::router(app.clone());
+        let router =
+            api::router(app.clone(), dashboard::pages(), dashboard::assets(api::no_such_route), ERROR_PAGES);
         let serving = connections::serve(self.listener, router, self.connections, stop.clone());
         let working = async {
             if let Some(worker) = &worker {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::support::{home, json, refusal, run};
 
 fn sample() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/sample/docs")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../app/sample/docs")
 }
 
 fn copy(from: &Path, to: &Path) {

@@ -238,7 +238,7 @@ async fn an_answer_reaches_a_client_that_is_still_sending() {
 
 #[tokio::test]
 async fn large_answers_find_room_or_are_told_to_come_again() {
-    let css = include_str!("../../assets/docwright.css");
+    let css = include_str!("../../../dashboard/assets/docwright.css");
     let ask = async |server: &TestServer, accept: &str| {
         let request = server.request(Method::GET, "/assets/docwright.css");
         send(request.header("accept-encoding", accept)).await

@@ -1,0 +1,221 @@
+//! Every answer of the API that is not the one asked for, in the one shape.
+
+use axum::Json;
+use axum::http::header::{ACCEPT_ENCODING, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderName, StatusCode};
+use axum::response::{IntoResponse, Response};
+use machine::Trouble;
+use store::{PromptError, StoreError, Usage};
+use traffic::{Failure, TakeError};
+use wire::Detail;
+
+use super::limits;
+use app::address_limit::TooOften;
+use app::time::rfc3339;
+
+pub(crate) const ERROR_CODE: HeaderName = HeaderName::from_static("x-error-code");
+
+/// What a client can be told. Each variant is one documented answer of the API.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ApiError {
+    // One sentence for every kind of bad key: the wording must not tell a known key from an unknown one.
+    #[error(
+        "the API key is missing, unknown, revoked or expired; send a live one as `Authorization: Bearer dw_…`"
+    )]
+    Unauthorized,
+    // The same for a project that is not there, has another host, or waits for no hooks.
+    #[error(
+        "nobody waits for this hook, or it is not signed with the secret that `docwright project hook` shows"
+    )]
+    UnsignedHook,
+    #[error("this API key may not be used from this address")]
+    AddressNotAllowed,
+    #[error("this API key may only read; use one with the scope write")]
+    ScopeTooSmall,
+    #[error(
+        "page views of this site are not taken: add its address, such as https://docs.acme.dev, to the project with `--site`"
+    )]
+    OriginNotAllowed,
+    #[error("no such project")] // an id is never echoed
+    NoSuchProject,
+    #[error("no such job")]
+    NoSuchJob,
+    #[error("no such route; GET /docs shows those that there are")]
+    NoSuchRoute,
+    #[error("this route does not take that method")]
+    MethodNotAllowed,
+    #[error("send the body as {0}")]
+    UnsupportedMediaType(&'static str),
+    #[error("send the body as it is, or with one Content-Encoding: gzip or zstd")]
+    UnsupportedCoding,
+    #[error("{0}")]
+    TooLarge(String),
+    #[error("the body did not come in time; send it again")]
+    TooSlow,
+    #[error("{0}")]
+    Conflict(String),
+    #[error("this Idempotency-Key was used before, for another body; take a new key")]
+    KeyReused,
+    #[error("the limit of {} an hour is used up; try again at {}", .0.most, rfc3339(.0.resets_at))]
+    LimitReached(Usage),
+    #[error("{} page views a minute are taken from one address; try again in a moment", .0.per_minute)]
+    TooManyBeacons(TooOften),
+    #[error(transparent)]
+    BadPrompt(#[from] PromptError),
+    #[error("{message}")]
+    Invalid { code: &'static str, message: String, details: Vec<String> },
+    #[error("the server cannot keep up; send this again a little later")]
+    Busy,
+    #[error(
+        "page views are kept by another server of this installation: send this there, or have this one keep them with `--page-views yes`"
+    )]
+    ViewsElsewhere,
+    #[error(
+        "the server's data directory was deleted or replaced, so nothing is taken in: its operator has to restore the directory and to start the server again"
+    )]
+    DirectoryLost,
+    #[error("the repository host does not answer just now; send this again a little later")]
+    NoHost,
+    #[error("the server's store does not answer just now; send this again a little later")]
+    Unavailable(#[source] StoreError),
+    #[error("the server cannot use its disk just now; send this again a little later")]
+    Machine(#[source] Trouble),
+    #[error("the server is not ready: {0}")]
+    NotReady(String),
+    #[error("internal error; the server's log has the cause under this answer's X-Request-Id")]
+    Internal(#[from] anyhow::Error),
+}
+
+impl ApiError {
+    pub(crate) fn invalid(code: &'static str, message: impl Into<String>) -> Self {
+        Self::Invalid { code, message: message.into(), details: Vec::new() }
+    }
+
+    pub(super) fn status(&self) -> StatusCode {
+        match self {
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::AddressNotAllowed | Self::ScopeTooSmall | Self::OriginNotAllowed | Self::UnsignedHook => {
+                StatusCode::FORBIDDEN
+            }
+            Self::NoSuchProject | Self::NoSuchJob | Self::NoSuchRoute => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::UnsupportedMediaType(_) | Self::UnsupportedCoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
+            Self::Conflict(_) => StatusCode::CONFLICT,
+            Self::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::LimitReached(_) | Self::TooManyBeacons(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::BadPrompt(_) | Self::Invalid { .. } => StatusCode::BAD_REQUEST,
+            Self::Busy
+            | Self::ViewsElsewhere
+            | Self::DirectoryLost
+            | Self::NoHost
+            | Self::Unavailable(_)
+            | Self::Machine(_)
+            | Self::NotReady(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    pub(super) fn code(&self) -> &'static str {
+        match self {
+            Self::Unauthorized => "unauthorized",
+            Self::UnsignedHook => "unsigned_hook",
+            Self::AddressNotAllowed => "address_not_allowed",
+            Self::ScopeTooSmall => "scope_too_small",
+            Self::OriginNotAllowed => "origin_not_allowed",
+            Self::NoSuchProject => "no_such_project",
+            Self::NoSuchJob => "no_such_job",
+            Self::NoSuchRoute => "no_such_route",
+            Self::MethodNotAllowed => "method_not_allowed",
+            Self::UnsupportedMediaType(_) | Self::UnsupportedCoding => "unsupported_media_type",
+            Self::TooLarge(_) => "too_large",
+            Self::TooSlow => "too_slow",
+            Self::Conflict(_) => "conflict",
+            Self::KeyReused => "idempotency_key_reused",
+            Self::LimitReached(_) | Self::TooManyBeacons(_) => "rate_limited",
+            Self::BadPrompt(error) if error.is_about_context() => "invalid_context",
+            Self::BadPrompt(_) => "invalid_prompt",
+            Self::Invalid { code, .. } => code,
+            Self::ViewsElsewhere => "views_elsewhere",
+            Self::Busy => "busy",
+            Self::DirectoryLost => "data_directory_lost",
+            Self::NoHost => "no_host",
+            Self::Unavailable(_) | Self::Machine(_) | Self::NotReady(_) => "unavailable",
+            Self::Internal(_) => "internal",
+        }
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Machine(trouble) => Self::Machine(trouble),
+            other => Self::Unavailable(other),
+        }
+    }
+}
+
+impl From<Failure> for ApiError {
+    fn from(failure: Failure) -> Self {
+        match failure.trouble() {
+            Some(trouble) => Self::Machine(trouble),
+            None => Self::Internal(failure.into()),
+        }
+    }
+}
+
+impl From<TakeError> for ApiError {
+    fn from(error: TakeError) -> Self {
+        match error {
+            TakeError::Busy => Self::Busy,
+            TakeError::NotNext(bytes) => not_next(bytes),
+            TakeError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+pub(super) fn not_next(bytes: u64) -> ApiError {
+    ApiError::Conflict(format!("this file was read up to byte {bytes}: send what comes after that"))
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        // Logged here and nowhere else: the cause is for the operator, the sentence for the client.
+        match &self {
+            Self::Internal(cause) => tracing::error!("request failed: {cause:#}"),
+            Self::Unavailable(cause) => tracing::error!("the store failed: {cause}"),
+            Self::Machine(trouble) => {
+                tracing::error!("the machine is in trouble: {trouble} ({})", trouble.detail());
+            }
+            _ => {}
+        }
+        let details = match &self {
+            Self::Invalid { details, .. } => details.clone(),
+            _ => Vec::new(),
+        };
+        let body = wire::Error {
+            error: self.to_string(),
+            details: details.into_iter().map(|message| Detail { message }).collect(),
+        };
+        let status = self.status();
+        let mut response = (status, Json(body)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(ERROR_CODE, HeaderValue::from_static(self.code()));
+        match self {
+            Self::Unauthorized => {
+                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            Self::UnsupportedCoding => {
+                headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip, zstd"));
+            }
+            Self::LimitReached(usage) => limits::refused(headers, &usage),
+            Self::TooManyBeacons(refused) => limits::refused_beacon(headers, refused),
+            _ if status == StatusCode::SERVICE_UNAVAILABLE => {
+                headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            }
+            _ => {}
+        }
+        response
+    }
+}

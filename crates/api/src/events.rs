@@ -1,0 +1,158 @@
+//! Page views as a server or a log shipper reports them, many at a time.
+
+use axum::Json as Answer;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use failpoints::around;
+use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use store::HumanReads;
+use traffic::{Event, RawEvent};
+use wire::{Rejected, Taken, ViewEvent};
+
+use super::body::{is_json, media_type, object, read, shown};
+use super::caller::Caller;
+use super::error::ApiError;
+use super::imports::part;
+use app::App;
+use app::metrics::{Counter, Labels};
+
+const MAX_BYTES: usize = 8 * 1024 * 1024;
+const MAX_EVENTS: usize = 10_000;
+
+/// `POST /v1/analytics/{projectId}/events`: answers 202 once they are on disk.
+pub(super) async fn take(
+    State(app): State<App>,
+    caller: Caller,
+    request: Request,
+) -> Result<(StatusCode, Answer<Taken>), ApiError> {
+    let (parts, body) = request.into_parts();
+    let kind = media_type(&parts.headers);
+    let lines = kind.as_deref().map(Lines::of).ok_or(WRONG_TYPE)?.ok_or(WRONG_TYPE)?;
+    let body = read(&app, &parts, body, MAX_BYTES).await.inspect_err(|error| {
+        if matches!(error, ApiError::Busy) {
+            app.metrics.add(Counter::IntakeRefused, Labels::default(), 1);
+        }
+    })?;
+    let now = app.clock.now();
+    let (parsed, _room) = app.bodies.work(move || (parse(&body, lines, now), body.into_room())).await?;
+    let (mut events, rejected) = parsed?;
+    if caller.project.human_reads == HumanReads::Beacon {
+        events = events.into_iter().map(Event::without_human_read).collect();
+    }
+    let part = part(&parts.uri)?;
+    app.metrics.add(Counter::ViewsRejected, Labels::default(), rejected.len() as u64);
+    let project = &caller.project.id.0;
+    let receipt = around("views", async {
+        match part {
+            Some(part) => app.views.take_part(project, part, events).await,
+            None => app.views.take(project, events).await,
+        }
+    });
+    let receipt = receipt.await?;
+    let taken = Taken { accepted: receipt.accepted, duplicates: receipt.duplicates, rejected };
+    Ok((StatusCode::ACCEPTED, Answer(taken)))
+}
+
+const WRONG_TYPE: ApiError =
+    ApiError::UnsupportedMediaType("application/json (an array) or application/x-ndjson (one event a line)");
+
+/// How the events of a body are set apart.
+#[derive(Clone, Copy)]
+enum Lines {
+    Array,
+    Ndjson,
+}
+
+impl Lines {
+    fn of(media_type: &str) -> Option<Self> {
+        match media_type {
+            "application/x-ndjson" | "application/ndjson" | "application/jsonl" => Some(Self::Ndjson),
+            json if is_json(json) => Some(Self::Array),
+            _ => None,
+        }
+    }
+}
+
+/// A bad event is turned away with its line; the good ones around it are kept.
+fn parse(body: &[u8], lines: Lines, now: jiff::Timestamp) -> Result<(Vec<Event>, Vec<Rejected>), ApiError> {
+    let texts = match lines {
+        Lines::Array => array(body)?,
+        Lines::Ndjson => ndjson(body),
+    };
+    if texts.len() > MAX_EVENTS {
+        return Err(ApiError::TooLarge("send at most 10,000 events at once".into()));
+    }
+    let mut events = Vec::with_capacity(texts.len());
+    let mut rejected = Vec::new();
+    for (line, text) in texts {
+        match event(text, now) {
+            Ok(event) => events.push(event),
+            Err(message) => rejected.push(Rejected { line, message }),
+        }
+    }
+    Ok((events, rejected))
+}
+
+fn array(body: &[u8]) -> Result<Vec<(u64, &[u8])>, ApiError> {
+    let items: FirstItems = serde_json::from_slice(body).map_err(|error| {
+        ApiError::invalid(
+            "invalid_body",
+            format!("the body must be a JSON array of events: {}", shown(&error)),
+        )
+    })?;
+    Ok((1..).zip(items.0.into_iter().map(|item| item.get().as_bytes())).collect())
+}
+
+/// The items of an array, and none after the first too many: eight megabytes of `0,0,0` must not
+/// become a hundred of pointers.
+struct FirstItems<'a>(Vec<&'a RawValue>);
+
+impl<'de> Deserialize<'de> for FirstItems<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Items;
+        impl<'de> Visitor<'de> for Items {
+            type Value = FirstItems<'de>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an array")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+                let mut first = Vec::new();
+                while let Some(item) = items.next_element()? {
+                    if first.len() <= MAX_EVENTS {
+                        first.push(item);
+                    }
+                }
+                Ok(FirstItems(first))
+            }
+        }
+        from.deserialize_seq(Items)
+    }
+}
+
+fn ndjson(body: &[u8]) -> Vec<(u64, &[u8])> {
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body); // what some editors put first
+    let lines = body.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    (1..).zip(lines).filter(|(_, line)| !line.is_empty()).take(MAX_EVENTS + 1).collect()
+}
+
+fn event(text: &[u8], now: jiff::Timestamp) -> Result<Event, String> {
+    let event: ViewEvent = object(text)?;
+    let timestamp = event.timestamp.as_deref().map(traffic::moment).transpose();
+    let raw = RawEvent {
+        path: event.path,
+        url: event.url,
+        timestamp: timestamp.map_err(|error| format!("timestamp: {error}"))?,
+        method: event.method,
+        status: event.status,
+        user_agent: event.user_agent,
+        ip: event.ip,
+        referrer: event.referrer,
+        accept: event.accept,
+        event_id: event.event_id,
+        scripted: false,
+    };
+    traffic::parse(raw, now).map_err(|rejection| rejection.to_string())
+}

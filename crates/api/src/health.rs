@@ -1,0 +1,17 @@
+//! For whoever watches over the server.
+
+use axum::extract::State;
+
+use super::error::ApiError;
+use app::App;
+
+/// `GET /healthz`: the process runs.
+pub(super) async fn alive() -> &'static str {
+    "ok\n"
+}
+
+/// `GET /readyz`: it can do its work, which takes writes.
+pub(super) async fn ready(State(app): State<App>) -> Result<&'static str, ApiError> {
+    app.readiness.check(&app).await.map_err(ApiError::NotReady)?;
+    Ok("ready\n")
+}

@@ -1,0 +1,44 @@
+//! Tells which of several servers on one database keeps the page views.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use store::{ViewsHome, ViewsWish};
+
+/// Whether page views are kept here; another server may take them over.
+#[derive(Clone)]
+pub struct Home {
+    store: Arc<dyn ViewsHome>,
+    dir: Arc<str>,
+    wish: ViewsWish,
+    here: Arc<AtomicBool>,
+}
+
+impl Home {
+    pub async fn settle(
+        store: Arc<dyn ViewsHome>,
+        dir: &str,
+        wish: ViewsWish,
+    ) -> Result<Self, store::StoreError> {
+        let here = Arc::new(AtomicBool::new(store.settle_views(dir, wish).await?));
+        // Who was told to take them did so; from now on somebody else may be told the same.
+        let wish = if wish == ViewsWish::Take { ViewsWish::IfFree } else { wish };
+        Ok(Self { store, dir: dir.into(), wish, here })
+    }
+
+    /// The id of the data directory.
+    pub fn dir(&self) -> &str {
+        &self.dir
+    }
+
+    pub fn is_here(&self) -> bool {
+        self.here.load(Ordering::Relaxed)
+    }
+
+    pub async fn look(&self) {
+        match self.store.settle_views(&self.dir, self.wish).await {
+            Ok(here) => self.here.store(here, Ordering::Relaxed),
+            Err(error) => tracing::warn!("it is not known who keeps page views: {error}"),
+        }
+    }
+}

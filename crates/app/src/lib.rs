@@ -1,0 +1,29 @@
+//! The parts that the API, the dashboard and the worker share: storage, hosts, models, limits and settings.
+
+pub mod address;
+pub mod address_limit;
+mod allow_path;
+mod app;
+pub mod bodies;
+pub mod directory;
+pub mod files;
+mod home;
+pub mod hosts;
+pub mod metrics;
+pub mod models;
+pub mod origin;
+pub mod passwords;
+pub mod path;
+pub mod proxy_hint;
+pub mod readiness;
+pub mod refused_files;
+pub mod sample;
+pub mod settings;
+pub mod sign_in_limit;
+pub mod streams;
+pub mod time;
+pub mod transcript;
+pub mod watch;
+
+pub use allow_path::parse_allow_path;
+pub use app::{Admin, App, reach_database};

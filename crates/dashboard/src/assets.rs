@@ -1,0 +1,15 @@
+//! The stylesheet, the script and the mark, compiled in.
+
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+
+pub(crate) fn find(name: &str) -> Option<Response> {
+    let (kind, text) = match name {
+        "docwright.css" => ("text/css; charset=utf-8", include_str!("../assets/docwright.css")),
+        "docwright.js" => ("text/javascript; charset=utf-8", include_str!("../assets/docwright.js")),
+        "mark.svg" => ("image/svg+xml", include_str!("../assets/mark.svg")),
+        _ => return None,
+    };
+    // Short, so that an upgrade is seen; the pages that link to it are not kept at all.
+    Some(([(CONTENT_TYPE, kind), (CACHE_CONTROL, "public, max-age=300")], text).into_response())
+}
