@@ -22,6 +22,8 @@ enum Odd {
     /// Means what its user says it means.
     Private,
     Control,
+    /// Ends a line to some readers: a comment of YAML, code of MyST.
+    LineBreak,
 }
 
 impl Odd {
@@ -33,12 +35,15 @@ impl Odd {
             Self::Variation => "adds variation selectors where they select nothing",
             Self::Private => "adds characters of a private-use area",
             Self::Control => "adds control characters",
+            Self::LineBreak => "adds characters that end a line to some readers, and to others not",
         }
     }
 }
 
 pub(super) fn judge<'a>(added: &Added<'a>, found: &mut Vec<Finding<'a>>) {
-    for odd in [Odd::Tag, Odd::Bidi, Odd::Invisible, Odd::Variation, Odd::Private, Odd::Control] {
+    let all =
+        [Odd::Tag, Odd::Bidi, Odd::LineBreak, Odd::Invisible, Odd::Variation, Odd::Private, Odd::Control];
+    for odd in all {
         // An edited line keeps what it had.
         let old: usize = added.before.values().map(|text| count(text, odd)).sum();
         let now: usize = added.files().map(|(_, text)| count(&text.text, odd)).sum();
@@ -52,13 +57,14 @@ fn judge_text<'a>(text: &Text<'a>, odd: Odd) -> Option<Finding<'a>> {
     let lines: Vec<(usize, usize)> = lines.filter(|(_, count)| *count > 0).collect();
     let (line, _) = *lines.first()?;
     let new: usize = lines.iter().map(|(_, count)| count).sum();
-    let fatal = matches!(odd, Odd::Tag | Odd::Bidi) || new > MAX_STRAY && odd != Odd::Private;
+    let fatal =
+        matches!(odd, Odd::Tag | Odd::Bidi | Odd::LineBreak) || new > MAX_STRAY && odd != Odd::Private;
     let (line, what) = (text.shown_line(line), odd.what().to_owned());
     Some(Finding { rule: Rule::Hidden, place: text.place, line, what, fatal })
 }
 
 fn count(text: &str, wanted: Odd) -> usize {
-    if text.is_ascii() && wanted != Odd::Control {
+    if text.is_ascii() && !matches!(wanted, Odd::Control | Odd::LineBreak) {
         return 0;
     }
     let rtl = text.chars().any(is_right_to_left);
@@ -117,7 +123,9 @@ fn odd(c: char, before: &Neighbours, next: Option<char>, rtl: bool) -> Option<Od
     let beside = |test: fn(char) -> bool| before.shown.is_some_and(test) || next.is_some_and(test);
     let between = |test: fn(char) -> bool| before.shown.is_some_and(test) && next.is_some_and(test);
     match c {
+        '\r' if next != Some('\n') && next.is_some() => Some(Odd::LineBreak),
         '\t' | '\n' | '\r' => None,
+        '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}' => Some(Odd::LineBreak),
         '\u{e0000}'..='\u{e007f}' => (!before.is_flag(c)).then_some(Odd::Tag),
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => Some(Odd::Bidi),
         '\u{200e}' | '\u{200f}' | '\u{61c}' => (!rtl).then_some(Odd::Bidi),
@@ -133,9 +141,7 @@ fn odd(c: char, before: &Neighbours, next: Option<char>, rtl: bool) -> Option<Od
         '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => Some(Odd::Variation),
         '\u{180b}'..='\u{180f}' if before.last.is_some_and(|c| matches!(c, '\u{1800}'..='\u{18af}')) => None,
         '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10ffff}' => Some(Odd::Private),
-        _ if is_ignorable(c) || matches!(c, '\u{fff9}'..='\u{fffb}' | '\u{2028}' | '\u{2029}') => {
-            Some(Odd::Invisible)
-        }
+        _ if is_ignorable(c) || matches!(c, '\u{fff9}'..='\u{fffb}') => Some(Odd::Invisible),
         _ if c.is_control() => Some(Odd::Control),
         _ => None,
     }

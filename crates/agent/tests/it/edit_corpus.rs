@@ -113,7 +113,7 @@ fn hold(hunks: &[Hunk]) {
 
 #[test]
 fn own_pages() {
-    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/sample");
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../app/sample");
     let pages = texts(&sample, &["md", "mdx"]);
     assert!(pages.len() > 10);
     let hunks: Vec<_> = pages.iter().flat_map(|(_, text)| made(text, 4)).collect();

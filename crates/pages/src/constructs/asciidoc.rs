@@ -163,7 +163,7 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
             let whole: String = std::iter::once(content.trim()).chain(below).collect();
             push(&mut found, ConstructKind::Unknown(whole));
         }
-        if has_odd_quote(content) {
+        if has_odd_quote(content) || has_odd_attributes(content) {
             push(&mut found, ConstructKind::Unknown(content.to_owned()));
         }
         if let Some(reference) = open_reference(&all[index..]) {
@@ -237,7 +237,7 @@ fn has_odd_quote(content: &str) -> bool {
         return false;
     }
     let content = content.replace("&lt;", "<");
-    let marks = ["://", "mailto:", "xref:", "image:", "link:", "<<", "```"];
+    let marks = ["://", "mailto:", "xref:", "image:", "icon:", "link:", "<<", "```"];
     let Some(start) = marks.iter().filter_map(|mark| content.find(mark)).min() else { return false };
     let address = &content[start..];
     let (address, given) = address.split_at(address.find('[').unwrap_or(address.len()));
@@ -251,6 +251,36 @@ fn has_odd_quote(content: &str) -> bool {
     let word = address.split_ascii_whitespace().next().unwrap_or_default();
     let has_quote = if given.is_empty() && !address.starts_with("<<") { word } else { address }.contains('"');
     has_quote || given.split_inclusive(']').next().is_some_and(|given| given.match_indices('"').any(is_odd))
+}
+
+/// Whether a quote may end the attribute that a role, an id or the target of a macro becomes.
+fn has_odd_attributes(content: &str) -> bool {
+    if !content.contains('"') {
+        return false;
+    }
+    let mut ends = NextPlace::default();
+    let is_odd_list = |(at, _): (usize, &str)| {
+        let end = ends.find(content, at, |rest| rest.find(']'));
+        let is_of_mark = content
+            .get(end + 1..)
+            .is_some_and(|rest| rest.starts_with(['*', '_', '`', '#', '^', '~', '+', '"', '\'']));
+        is_of_mark && !is_plainly_quoted(&content[at + 1..end])
+    };
+    content.match_indices('[').any(is_odd_list)
+        || all_macros(content).is_none_or(|all| all.iter().any(|(_, target, _)| target.contains('"')))
+}
+
+/// Whether every quote begins or ends a value.
+fn is_plainly_quoted(list: &str) -> bool {
+    let pieces: Vec<&str> = list.split('"').collect();
+    pieces.len() % 2 == 1
+        && pieces.iter().step_by(2).enumerate().all(|(index, outside)| {
+            let outside = outside.trim();
+            let (is_first, is_last) = (index == 0, index * 2 + 1 == pieces.len());
+            !outside.contains('\'')
+                && (is_first || outside.is_empty() && is_last || outside.starts_with(','))
+                && (is_last || outside.is_empty() && is_first || outside.ends_with([',', '=']))
+        })
 }
 
 /// A reference that begins on the first line and goes on below, with a quote or over very many lines.
@@ -409,7 +439,8 @@ fn is_plain_style(content: &str) -> bool {
     is_style
         && (!lower.contains("subs") || keeps_characters(&lower))
         && inside.chars().all(is_plain)
-        && !inside.contains("://")
+        && !inside.contains("//")
+        && is_plainly_quoted(inside)
 }
 
 /// Whether what a style substitutes leaves angle brackets the characters that they are.

@@ -40,7 +40,9 @@ pub(super) fn read_at(text: &str, at: usize, is_mdx: bool) -> (Option<ConstructK
         if is_word(inside) {
             return (None, at + end + 1);
         }
-        if let Some(element) = attributes(inside) {
+        // To MDX `{width=100}` is code.
+        let may_be_list = !is_mdx || inside.trim_start().starts_with(['#', '.', ':']);
+        if let Some(element) = attributes(inside).filter(|_| may_be_list) {
             return (Some(ConstructKind::Attributes(element)), at + end + 1);
         }
     }
@@ -245,7 +247,9 @@ mod tests {
         assert_eq!(read("{{ a }} b", false), "Template(\"{{ a }}\")  b");
         assert!(read("{hidden}", false).starts_with("Attributes"));
         assert!(read("{: #a .b width=\"3 4\" }", false).starts_with("Attributes"));
-        assert!(read("{onclick=\"x()\"}", true).starts_with("Attributes"));
+        assert!(read("{#a .b}", true).starts_with("Attributes"));
+        assert!(read("{onclick=\"x()\"}", true).starts_with("Expression"));
+        assert!(read("{width=100}", true).starts_with("Expression"));
         assert!(read("{x => {a}} b", true).starts_with("Expression(\"{x => {a}}\")"));
     }
 }
