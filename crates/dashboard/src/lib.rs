@@ -21,11 +21,11 @@ mod wrong;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::{Path, Request};
+use axum::extract::Request;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, HeaderValue, ORIGIN, REFERRER_POLICY, RETRY_AFTER,
 };
-use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode, Uri};
 use axum::middleware::{Next, from_fn};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
@@ -87,7 +87,9 @@ pub fn pages() -> Router<App> {
 
 /// The files of the pages. `not_found` answers for others.
 pub fn assets(not_found: fn() -> Response) -> Router<App> {
-    let show = async move |Path(name): Path<String>| assets::find(&name).unwrap_or_else(not_found);
+    // Not by the router's extractor: that one refuses a name that is no text as a bad request.
+    let name = |uri: &Uri| uri.path().trim_start_matches("/assets/").to_owned();
+    let show = async move |uri: Uri| assets::find(&name(&uri)).unwrap_or_else(not_found);
     Router::new().route("/assets/{name}", get(show)).layer(from_fn(guard))
 }
 

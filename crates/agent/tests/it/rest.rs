@@ -127,6 +127,3 @@ async fn pages_that_cannot_be_read_are_left_out() {
         ]
     );
 }
-
-#[test]
-fn it_is_called_offline() {}
