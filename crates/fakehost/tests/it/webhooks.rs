@@ -1,4 +1,4 @@
-//! Events, as a receiver gets them.
+//! Tests the webhooks that a receiver gets.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,14 +11,14 @@ use ring::hmac;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::client::{ask, host};
+use crate::client::{host, request};
 
 const SECRET: &str = "hook-secret";
 
 type Received = Arc<Mutex<Vec<(HeaderMap, String)>>>;
 
-/// Somebody who listens to the host.
-async fn listen(host: &FakeHost) -> Received {
+/// Starts a webhook receiver.
+async fn start_receiver(host: &FakeHost) -> Received {
     let received = Received::default();
     let take = async |State(all): State<Received>, headers: HeaderMap, body: String| {
         all.lock().unwrap().push((headers, body));
@@ -36,11 +36,11 @@ fn signature(body: &str) -> String {
 }
 
 #[tokio::test]
-async fn github_signs_what_happens_to_a_pull_request() {
+async fn github_signs_the_events_of_a_pull_request() {
     let host = host(Kind::GitHub).await;
-    let received = listen(&host).await;
+    let received = start_receiver(&host).await;
     let new = json!({ "title": "Edit", "head": "edit", "base": "main" });
-    ask(&host, Method::POST, "/repos/acme/docs/pulls", new).await;
+    request(&host, Method::POST, "/repos/acme/docs/pulls", new).await;
     host.push("acme/docs", "edit", &[("a.md", "eins\n")]).await;
     host.close_pull("acme/docs", 1);
     host.reopen_pull("acme/docs", 1);
@@ -70,8 +70,8 @@ async fn github_signs_what_happens_to_a_pull_request() {
 async fn gitlab_sends_its_token_and_gitea_its_signature() {
     let new = json!({ "title": "Edit", "source_branch": "edit", "target_branch": "main" });
     let gitlab = host(Kind::GitLab).await;
-    let received = listen(&gitlab).await;
-    ask(&gitlab, Method::POST, "/projects/acme%2Fdocs/merge_requests", new).await;
+    let received = start_receiver(&gitlab).await;
+    request(&gitlab, Method::POST, "/projects/acme%2Fdocs/merge_requests", new).await;
     gitlab.merge_pull("acme/docs", 1).await;
     gitlab.deliveries().await;
     let (headers, body) = received.lock().unwrap()[1].clone();
@@ -84,8 +84,8 @@ async fn gitlab_sends_its_token_and_gitea_its_signature() {
 
     let new = json!({ "title": "Edit", "head": "edit", "base": "main" });
     let forgejo = host(Kind::Forgejo).await;
-    let received = listen(&forgejo).await;
-    ask(&forgejo, Method::POST, "/repos/acme/docs/pulls", new).await;
+    let received = start_receiver(&forgejo).await;
+    request(&forgejo, Method::POST, "/repos/acme/docs/pulls", new).await;
     forgejo.delete_branch("acme/docs", "edit").await;
     forgejo.deliveries().await;
     let (headers, body) = received.lock().unwrap()[2].clone();
@@ -96,10 +96,10 @@ async fn gitlab_sends_its_token_and_gitea_its_signature() {
 }
 
 #[tokio::test]
-async fn another_process_can_ask_for_events() {
+async fn another_process_can_add_a_webhook() {
     let host = host(Kind::GitHub).await;
     let hook = json!({ "url": "http://127.0.0.1:1/hooks", "secret": SECRET });
-    assert_eq!(ask(&host, Method::POST, "/_fake/hooks", hook).await.status, 204);
+    assert_eq!(request(&host, Method::POST, "/_fake/hooks", hook).await.status, 204);
     host.push("acme/docs", "edit", &[("a.md", "eins\n")]).await;
     let sent = host.deliveries().await;
     assert_eq!(sent[0].url, "http://127.0.0.1:1/hooks");

@@ -1,4 +1,4 @@
-//! Word of what happened, to whoever asked for it: signed and shaped as the host's own.
+//! Sends webhooks in the imitated host's format, with its signature.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,129 +15,132 @@ use crate::pulls::Pull;
 use crate::state::{Host, Repository};
 use crate::{Kind, git, gitea, github, gitlab};
 
-/// For one receiver to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What happened to a pull request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     Opened,
     Edited,
-    /// Its head was pushed to.
+    /// A push moved its head.
     Moved,
     Closed,
     Reopened,
     Merged,
 }
 
-/// A branch that moved: from where (`None`: it is new) to where (`None`: it is gone).
+/// A moved branch: the old tip (`None` for a new branch) and the new tip (`None` for a deleted branch).
 pub(crate) struct Push<'a> {
     pub(crate) branch: &'a str,
     pub(crate) before: Option<&'a str>,
     pub(crate) after: Option<&'a str>,
 }
 
-/// An event that was sent.
+/// A webhook that was sent.
 #[derive(Clone, Debug)]
 pub struct Delivery {
     pub url: String,
-    /// As the host's header names it.
+    /// The value of the host's event header.
     pub event: String,
     pub body: Value,
-    /// `None` when nobody answered.
+    /// `None` when the receiver did not respond.
     pub status: Option<u16>,
 }
 
 #[derive(Clone)]
-struct Target {
+struct Receiver {
     url: String,
     secret: String,
 }
 
-enum Order {
+enum QueueItem {
     Send {
-        target: Target,
+        receiver: Receiver,
         event: &'static str,
         body: Value,
     },
-    /// To be answered when all before it was sent.
-    Settle(oneshot::Sender<()>),
+    /// Acknowledged when all earlier items are sent.
+    Flush(oneshot::Sender<()>),
 }
 
-pub(crate) struct Hooks {
-    targets: Mutex<Vec<Target>>,
-    orders: mpsc::UnboundedSender<Order>,
-    delivered: Arc<Mutex<Vec<Delivery>>>,
+pub(crate) struct Webhooks {
+    receivers: Mutex<Vec<Receiver>>,
+    queue: mpsc::UnboundedSender<QueueItem>,
+    deliveries: Arc<Mutex<Vec<Delivery>>>,
 }
 
-impl Hooks {
-    /// With the task that sends, one event after the other, in the order in which they happened.
+impl Webhooks {
+    /// Returns the queue and the task that sends its items in order.
     pub(crate) fn new(kind: Kind) -> (Self, impl Future<Output = ()> + Send + 'static) {
-        let (orders, mut waiting) = mpsc::unbounded_channel();
-        let delivered = Arc::new(Mutex::new(Vec::new()));
-        let noted = delivered.clone();
+        let (queue, mut items) = mpsc::unbounded_channel();
+        let deliveries = Arc::new(Mutex::new(Vec::new()));
+        let log = deliveries.clone();
         let sending = async move {
-            while let Some(order) = waiting.recv().await {
-                match order {
-                    Order::Settle(done) => drop(done.send(())),
-                    Order::Send { target, event, body } => {
-                        let count = noted.lock().unwrap_or_else(PoisonError::into_inner).len();
-                        let sent = tokio::time::timeout(PATIENCE, send(kind, &target, event, &body, count));
-                        let status = sent.await.ok().and_then(Result::ok);
-                        let delivery = Delivery { url: target.url, event: event.to_owned(), body, status };
-                        noted.lock().unwrap_or_else(PoisonError::into_inner).push(delivery);
+            while let Some(item) = items.recv().await {
+                match item {
+                    QueueItem::Flush(done) => drop(done.send(())),
+                    QueueItem::Send { receiver, event, body } => {
+                        let count = log.lock().unwrap_or_else(PoisonError::into_inner).len();
+                        let request = send(kind, &receiver, event, &body, count);
+                        let response = tokio::time::timeout(DELIVERY_TIMEOUT, request);
+                        let status = response.await.ok().and_then(Result::ok);
+                        let delivery = Delivery { url: receiver.url, event: event.to_owned(), body, status };
+                        log.lock().unwrap_or_else(PoisonError::into_inner).push(delivery);
                     }
                 }
             }
         };
-        (Self { targets: Mutex::default(), orders, delivered }, sending)
+        (Self { receivers: Mutex::default(), queue, deliveries }, sending)
     }
 
     pub(crate) fn add(&self, url: &str, secret: &str) {
-        self.targets().push(Target { url: url.to_owned(), secret: secret.to_owned() });
+        self.receivers().push(Receiver { url: url.to_owned(), secret: secret.to_owned() });
     }
 
-    /// What was sent, once everything that happened until now is.
-    pub(crate) async fn settled(&self) -> Vec<Delivery> {
+    /// Waits until the queue is empty, and returns everything that was sent.
+    pub(crate) async fn flush(&self) -> Vec<Delivery> {
         let (done, wait) = oneshot::channel();
-        let _ = self.orders.send(Order::Settle(done));
+        let _ = self.queue.send(QueueItem::Flush(done));
         let _ = wait.await;
-        self.delivered.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.deliveries.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn tell(&self, event: &'static str, body: impl FnOnce() -> Value) {
-        let targets = self.targets().clone();
-        if targets.is_empty() {
+    fn enqueue(&self, event: &'static str, body: impl FnOnce() -> Value) {
+        let receivers = self.receivers().clone();
+        if receivers.is_empty() {
             return;
         }
         let body = body();
-        for target in targets {
-            let _ = self.orders.send(Order::Send { target, event, body: body.clone() });
+        for receiver in receivers {
+            let _ = self.queue.send(QueueItem::Send { receiver, event, body: body.clone() });
         }
     }
 
-    fn targets(&self) -> MutexGuard<'_, Vec<Target>> {
-        self.targets.lock().unwrap_or_else(PoisonError::into_inner)
+    fn receivers(&self) -> MutexGuard<'_, Vec<Receiver>> {
+        self.receivers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Host {
-    pub(crate) fn tell(&self, repository: &Repository, pull: &Pull, action: Action) {
+    pub(crate) fn send_pull_event(&self, repository: &Repository, pull: &Pull, action: Action) {
         match self.kind {
             Kind::GitHub => {
-                self.hooks.tell("pull_request", || github::json::pull_event(self, repository, pull, action));
+                self.hooks
+                    .enqueue("pull_request", || github::json::pull_event(self, repository, pull, action));
             }
             Kind::GitLab => {
-                self.hooks
-                    .tell("Merge Request Hook", || gitlab::json::pull_event(self, repository, pull, action));
+                self.hooks.enqueue("Merge Request Hook", || {
+                    gitlab::json::pull_event(self, repository, pull, action)
+                });
             }
             Kind::Gitea | Kind::Forgejo => {
-                self.hooks.tell("pull_request", || gitea::json::pull_event(self, repository, pull, action));
+                self.hooks
+                    .enqueue("pull_request", || gitea::json::pull_event(self, repository, pull, action));
             }
         }
     }
 
-    pub(crate) fn tell_push(
+    pub(crate) fn send_push_event(
         &self,
         repository: &Repository,
         branch: &str,
@@ -146,18 +149,18 @@ impl Host {
     ) {
         let push = Push { branch, before, after };
         match self.kind {
-            Kind::GitHub => self.hooks.tell("push", || github::json::push_event(self, repository, &push)),
+            Kind::GitHub => self.hooks.enqueue("push", || github::json::push_event(self, repository, &push)),
             Kind::GitLab => {
-                self.hooks.tell("Push Hook", || gitlab::json::push_event(self, repository, &push))
+                self.hooks.enqueue("Push Hook", || gitlab::json::push_event(self, repository, &push))
             }
             Kind::Gitea | Kind::Forgejo => {
-                self.hooks.tell("push", || gitea::json::push_event(self, repository, &push));
+                self.hooks.enqueue("push", || gitea::json::push_event(self, repository, &push));
             }
         }
     }
 
-    /// Word of every branch that is not where it was, and of the pull requests that moved with one.
-    pub(crate) async fn tell_moves(&self, repository: &Repository, before: &[(String, String)]) {
+    /// Sends events for all moved branches and their pull requests. `before` are the old tips.
+    pub(crate) async fn send_ref_update_events(&self, repository: &Repository, before: &[(String, String)]) {
         let Ok(after) = git::tips(&repository.git_dir).await else { return };
         let find = |all: &[(String, String)], branch: &str| {
             all.iter().find(|(name, _)| name == branch).map(|(_, sha)| sha.clone())
@@ -168,28 +171,34 @@ impl Host {
         for branch in branches {
             let (old, new) = (find(before, &branch), find(&after, &branch));
             if old != new {
-                self.tell_push(repository, &branch, old.as_deref(), new.as_deref());
-                self.tell_heads(repository, &branch, new.is_some());
+                self.send_push_event(repository, &branch, old.as_deref(), new.as_deref());
+                self.send_head_events(repository, &branch, new.is_some());
             }
         }
     }
 
-    fn tell_heads(&self, repository: &Repository, branch: &str, is_there: bool) {
-        let mut world = self.world();
-        let (now, mut moved) = (world.now(), Vec::new());
-        for pull in world.pulls.entry(repository.id).or_default() {
-            if pull.head == branch && pull.look(self.kind, repository, now) {
+    fn send_head_events(&self, repository: &Repository, branch: &str, exists: bool) {
+        let mut data = self.data();
+        let (now, mut moved) = (data.now(), Vec::new());
+        for pull in data.pulls.entry(repository.id).or_default() {
+            if pull.head == branch && pull.refresh(self.kind, repository, now) {
                 moved.push(pull.clone());
             }
         }
-        drop(world);
-        let action = if is_there { Action::Moved } else { Action::Closed };
-        moved.iter().for_each(|pull| self.tell(repository, pull, action));
+        drop(data);
+        let action = if exists { Action::Moved } else { Action::Closed };
+        moved.iter().for_each(|pull| self.send_pull_event(repository, pull, action));
     }
 }
 
-async fn send(kind: Kind, target: &Target, event: &str, body: &Value, count: usize) -> anyhow::Result<u16> {
-    let uri: Uri = target.url.parse()?;
+async fn send(
+    kind: Kind,
+    receiver: &Receiver,
+    event: &str,
+    body: &Value,
+    count: usize,
+) -> anyhow::Result<u16> {
+    let uri: Uri = receiver.url.parse()?;
     let authority = uri.authority().map_or("", |authority| authority.as_str());
     let stream = TcpStream::connect((uri.host().unwrap_or_default(), uri.port_u16().unwrap_or(80))).await?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
@@ -197,17 +206,17 @@ async fn send(kind: Kind, target: &Target, event: &str, body: &Value, count: usi
     let text = body.to_string();
     let mut request =
         Request::post(path).header("host", authority).header("content-type", "application/json");
-    for (name, value) in headers(kind, &target.secret, event, &text, count) {
+    for (name, value) in headers(kind, &receiver.secret, event, &text, count) {
         request = request.header(name, value);
     }
-    // Ends when the sender is dropped.
+    // The connection task ends when the sender is dropped.
     tokio::spawn(connection);
     Ok(sender.send_request(request.body(Body::from(text))?).await?.status().as_u16())
 }
 
 fn headers(kind: Kind, secret: &str, event: &str, text: &str, count: usize) -> Vec<(&'static str, String)> {
     let signature = signature(secret, text);
-    // In the shape of a UUID, and never twice.
+    // A unique id in the format of a UUID.
     let delivery = format!("00000000-0000-4000-8000-{count:012}");
     let event = event.to_owned();
     match kind {

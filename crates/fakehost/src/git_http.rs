@@ -1,4 +1,4 @@
-//! git over HTTP: requests go to git's own `http-backend` as CGI, both ways as streams.
+//! Serves git's smart HTTP protocol with `git http-backend` as a CGI program. Streams in both directions.
 
 use std::process::Stdio;
 use std::sync::Arc;
@@ -15,82 +15,84 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio_util::io::ReaderStream;
 
 use crate::access::{Caller, basic_password};
-use crate::door::not_found;
+use crate::extractors::not_found;
 use crate::git;
 use crate::state::{Host, Repository};
 
 const SERVICES: [&str; 3] = ["/info/refs", "/git-upload-pack", "/git-receive-pack"];
-/// A backend that takes longer is ended.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// Of its answer that may wait for the client.
-const BUFFER: usize = 64 * 1024;
+/// A slower backend process is killed.
+const TIMEOUT: Duration = Duration::from_secs(120);
+/// How much of the response is buffered for the client.
+const BUFFER_BYTES: usize = 64 * 1024;
 
-/// Everything that no API route takes.
+/// Handles every request that is not for the API.
 pub(crate) async fn handle(State(host): State<Arc<Host>>, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
-    let Some((name, service)) = split(parts.uri.path()) else {
+    let Some((name, service)) = parse_path(parts.uri.path()) else {
         return not_found(&host, "Not Found").into_response();
     };
     let is_push = service == "/git-receive-pack"
         || parts.uri.query().is_some_and(|query| query.contains("service=git-receive-pack"));
-    let repository = match enter(&host, &name, is_push, &parts.headers) {
+    let repository = match authorize(&host, &name, is_push, &parts.headers) {
         Ok(repository) => repository,
-        Err(shut) => return shut.into_response(),
+        Err(refusal) => return refusal.into_response(),
     };
     let cgi = cgi(&host, &repository, &parts, service);
-    let answer = match service == "/git-receive-pack" {
+    let response = match service == "/git-receive-pack" {
         true => push(host, repository, cgi, body).await,
         false => run(host, cgi, body, std::future::ready(())).await,
     };
-    answer.unwrap_or_else(|error| {
+    response.unwrap_or_else(|error| {
         (StatusCode::INTERNAL_SERVER_ERROR, format!("git http-backend: {error:#}")).into_response()
     })
 }
 
-/// The repository's name and what is asked of it. `.git` may be left out, as with the hosts.
-fn split(path: &str) -> Option<(String, &'static str)> {
+/// The repository's name and the service. The suffix `.git` is optional, like on the real hosts.
+fn parse_path(path: &str) -> Option<(String, &'static str)> {
     let service = SERVICES.into_iter().find(|service| path.ends_with(service))?;
     let name = path.strip_suffix(service)?.trim_matches('/');
     let name = percent_encoding::percent_decode_str(name).decode_utf8().ok()?;
     Some((name.strip_suffix(".git").unwrap_or(&name).to_owned(), service))
 }
 
-/// Why somebody may not in.
-struct Shut(StatusCode, String);
+/// A refusal of a git request, as plain text.
+struct GitRefusal(StatusCode, String);
 
-impl IntoResponse for Shut {
+impl IntoResponse for GitRefusal {
     fn into_response(self) -> Response<Body> {
-        let mut answer = (self.0, [("content-type", "text/plain")], self.1).into_response();
+        let mut response = (self.0, [("content-type", "text/plain")], self.1).into_response();
         if self.0 == StatusCode::UNAUTHORIZED {
-            answer.headers_mut().insert("www-authenticate", HeaderValue::from_static(r#"Basic realm="git""#));
+            response
+                .headers_mut()
+                .insert("www-authenticate", HeaderValue::from_static(r#"Basic realm="git""#));
         }
-        answer
+        response
     }
 }
 
-fn enter(host: &Host, name: &str, is_push: bool, headers: &HeaderMap) -> Result<Repository, Shut> {
-    let who = || Shut(StatusCode::UNAUTHORIZED, "Invalid username or token.".to_owned());
-    let no = |sentence: &str| Shut(StatusCode::FORBIDDEN, sentence.to_owned());
+fn authorize(host: &Host, name: &str, is_push: bool, headers: &HeaderMap) -> Result<Repository, GitRefusal> {
+    let unauthorized = || GitRefusal(StatusCode::UNAUTHORIZED, "Invalid username or token.".to_owned());
+    let forbidden = |sentence: &str| GitRefusal(StatusCode::FORBIDDEN, sentence.to_owned());
     let caller = match basic_password(headers) {
-        Some(token) => host.holder(&token).map_err(|_| who())?,
+        Some(token) => host.caller_for_token(&token).map_err(|_| unauthorized())?,
         None => Caller(None),
     };
-    match host.repository(name).filter(|repository| caller.sees(repository)) {
-        // A host does not tell a stranger what there is.
-        None if caller.0.is_none() => Err(who()),
-        None => Err(Shut(StatusCode::NOT_FOUND, "Repository not found.".to_owned())),
-        Some(_) if is_push && caller.0.is_none() => Err(who()),
+    match host.repository(name).filter(|repository| caller.can_see(repository)) {
+        // Anonymous callers must not learn which repositories exist.
+        None if caller.0.is_none() => Err(unauthorized()),
+        None => Err(GitRefusal(StatusCode::NOT_FOUND, "Repository not found.".to_owned())),
+        Some(_) if is_push && caller.0.is_none() => Err(unauthorized()),
         Some(_) if is_push && !caller.may_push() => {
-            Err(no(&format!("Permission to {name}.git denied to docs-bot.")))
+            Err(forbidden(&format!("Permission to {name}.git denied to docs-bot.")))
         }
         Some(repository) if is_push && repository.settings.archived => {
-            Err(no("This repository was archived so it is read-only."))
+            Err(forbidden("This repository was archived so it is read-only."))
         }
         Some(repository) => Ok(repository),
     }
 }
 
-/// A push, and then word of the branches that it moved.
+/// Handles a push and sends webhooks for the moved branches.
 async fn push(
     host: Arc<Host>,
     repository: Repository,
@@ -98,11 +100,11 @@ async fn push(
     body: Body,
 ) -> anyhow::Result<Response<Body>> {
     let before = git::tips(&repository.git_dir).await?;
-    let teller = host.clone();
-    run(host, cgi, body, async move { teller.tell_moves(&repository, &before).await }).await
+    let notifier = host.clone();
+    run(host, cgi, body, async move { notifier.send_ref_update_events(&repository, &before).await }).await
 }
 
-/// Runs the backend; `after` is done before the answer ends.
+/// Runs the backend. Completes `after` before the response ends.
 async fn run(
     host: Arc<Host>,
     mut cgi: Command,
@@ -111,28 +113,28 @@ async fn run(
 ) -> anyhow::Result<Response<Body>> {
     let mut child = cgi.spawn()?;
     let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-        anyhow::bail!("it cannot be talked to");
+        anyhow::bail!("the process has no pipes");
     };
-    let feeding = tokio::spawn(feed(body, input));
+    let stdin_task = tokio::spawn(write_stdin(body, input));
     let mut output = BufReader::new(output);
-    let mut answer = Response::builder();
+    let mut response = Response::builder();
     for (name, value) in cgi_headers(&mut output).await? {
-        answer = match name.eq_ignore_ascii_case("status") {
-            true => answer.status(value.split(' ').next().unwrap_or_default()),
-            false => answer.header(name, value),
+        response = match name.eq_ignore_ascii_case("status") {
+            true => response.status(value.split(' ').next().unwrap_or_default()),
+            false => response.header(name, value),
         };
     }
-    let (near, mut far) = tokio::io::duplex(BUFFER);
+    let (reader, mut writer) = tokio::io::duplex(BUFFER_BYTES);
     let rest = Instant::now();
     tokio::spawn(async move {
-        // Over time, the child is dropped and with that killed.
-        let _ = tokio::time::timeout(PATIENCE, hand_on(child, output, &mut far)).await;
-        feeding.abort();
+        // On a timeout, the child is dropped, which kills it.
+        let _ = tokio::time::timeout(TIMEOUT, copy_response(child, output, &mut writer)).await;
+        stdin_task.abort();
         after.await;
-        host.log.worked(rest);
-        drop(far);
+        host.log.add_busy_time(rest);
+        drop(writer);
     });
-    Ok(answer.body(Body::from_stream(ReaderStream::new(near)))?)
+    Ok(response.body(Body::from_stream(ReaderStream::new(reader)))?)
 }
 
 fn cgi(host: &Host, repository: &Repository, parts: &Parts, service: &str) -> Command {
@@ -157,10 +159,10 @@ fn cgi(host: &Host, repository: &Repository, parts: &Parts, service: &str) -> Co
     command
 }
 
-async fn feed(body: Body, mut input: ChildStdin) {
+async fn write_stdin(body: Body, mut input: ChildStdin) {
     let mut chunks = body.into_data_stream();
     while let Some(Ok(chunk)) = chunks.next().await {
-        // The backend may know enough before it has read all.
+        // The backend may exit before it has read everything.
         if input.write_all(&chunk).await.is_err() {
             break;
         }
@@ -175,14 +177,14 @@ async fn cgi_headers(output: &mut (impl AsyncBufRead + Unpin)) -> anyhow::Result
         match line.trim_end().split_once(": ") {
             Some((name, value)) => headers.push((name.to_owned(), value.to_owned())),
             None if line.trim_end().is_empty() && !line.is_empty() => return Ok(headers),
-            None => anyhow::bail!("no answer, but `{}`", line.trim_end()),
+            None => anyhow::bail!("invalid CGI header: `{}`", line.trim_end()),
         }
     }
 }
 
-/// To the end, with or without the client: one that leaves does not end a host's work.
-async fn hand_on(mut child: Child, mut output: BufReader<ChildStdout>, far: &mut DuplexStream) {
-    if tokio::io::copy_buf(&mut output, far).await.is_err() {
+/// Copies the response to its end, even if the client disconnects: the host must complete its work.
+async fn copy_response(mut child: Child, mut output: BufReader<ChildStdout>, writer: &mut DuplexStream) {
+    if tokio::io::copy_buf(&mut output, writer).await.is_err() {
         let _ = tokio::io::copy_buf(&mut output, &mut tokio::io::sink()).await;
     }
     let _ = child.wait().await;

@@ -1,4 +1,4 @@
-//! What the host was asked. Tests look here for what left the product.
+//! Logs the requests to the host. Tests read here what Docwright sent.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering::Relaxed};
@@ -11,20 +11,20 @@ use axum::http::{HeaderMap, Request};
 use futures_util::StreamExt;
 use serde::Serialize;
 
-/// The newest are kept, so that a long run does not fill the memory.
-const KEPT: usize = 20_000;
+/// Older entries are dropped, to bound the memory of long runs.
+const MAX_ENTRIES: usize = 20_000;
 
-/// One request, as it was seen.
+/// A logged request.
 #[derive(Clone, Debug, Serialize)]
-pub struct Seen {
+pub struct LoggedRequest {
     pub method: String,
-    /// With its query.
+    /// The path with its query.
     pub path: String,
     /// `Authorization`, else `PRIVATE-TOKEN`, as sent.
     pub authorization: Option<String>,
-    /// `None` while it is worked on, and for ever when the connection was dropped instead.
+    /// `None` until the response is ready, and forever if a fault dropped the connection.
     pub status: Option<u16>,
-    /// Of the request's body, as far as it was read.
+    /// How much of the request's body was read.
     pub body_bytes: u64,
 }
 
@@ -54,31 +54,31 @@ impl Log {
         });
         self.count.fetch_add(1, Relaxed);
         let mut entries = self.entries();
-        if entries.len() == KEPT {
+        if entries.len() == MAX_ENTRIES {
             entries.pop_front();
         }
         entries.push_back(entry.clone());
         entry
     }
 
-    /// How many requests there were, ever.
+    /// The number of all requests.
     pub(crate) fn count(&self) -> u64 {
         self.count.load(Relaxed)
     }
 
-    /// Notes that an answer, or the rest of one, took the time since then.
-    pub(crate) fn worked(&self, since: Instant) {
-        let took = u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.busy_microseconds.fetch_add(took, Relaxed);
+    /// Adds the time since `since` to the total response time.
+    pub(crate) fn add_busy_time(&self, since: Instant) {
+        let elapsed = u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.busy_microseconds.fetch_add(elapsed, Relaxed);
     }
 
-    /// How long all answers took, from request to end: what a client that asks one thing at a time waited.
-    pub(crate) fn busy(&self) -> Duration {
+    /// The total response time: how long a client without concurrency waited.
+    pub(crate) fn busy_time(&self) -> Duration {
         Duration::from_micros(self.busy_microseconds.load(Relaxed))
     }
 
-    pub(crate) fn seen(&self) -> Vec<Seen> {
-        self.entries().iter().map(|entry| entry.seen()).collect()
+    pub(crate) fn requests(&self) -> Vec<LoggedRequest> {
+        self.entries().iter().map(|entry| entry.to_request()).collect()
     }
 
     fn entries(&self) -> MutexGuard<'_, VecDeque<Arc<Entry>>> {
@@ -87,11 +87,11 @@ impl Log {
 }
 
 impl Entry {
-    pub(crate) fn answered(&self, status: u16) {
+    pub(crate) fn set_status(&self, status: u16) {
         self.status.store(status, Relaxed);
     }
 
-    /// The same body, counted while it is read.
+    /// Wraps a body and counts its bytes while it is read.
     pub(crate) fn count_body<B>(self: Arc<Self>, body: B) -> Body
     where
         B: HttpBody<Data = hyper::body::Bytes> + Send + 'static,
@@ -103,8 +103,8 @@ impl Entry {
         }))
     }
 
-    fn seen(&self) -> Seen {
-        Seen {
+    fn to_request(&self) -> LoggedRequest {
+        LoggedRequest {
             method: self.method.clone(),
             path: self.path.clone(),
             authorization: self.authorization.clone(),

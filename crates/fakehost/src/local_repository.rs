@@ -1,15 +1,16 @@
-//! Repositories of this machine, for tests that need no host. These panic, too.
+//! Creates local repositories for tests without a host. Panics on failure.
 #![allow(clippy::expect_used, reason = "for tests alone")]
 
 use std::path::Path;
 use std::process::Command;
 
-/// A bare repository with these files on `main`.
+/// Creates a bare repository with these files on `main`.
 pub fn bare_repository(path: &Path, files: &[(impl AsRef<Path>, impl AsRef<[u8]>)]) {
     let work = tempfile::tempdir().expect("a folder to work in");
     for (name, text) in files {
         let file = work.path().join(name);
-        std::fs::create_dir_all(file.parent().expect("it is in the folder")).expect("a folder for a file");
+        std::fs::create_dir_all(file.parent().expect("the file has a parent folder"))
+            .expect("a folder for a file");
         std::fs::write(file, text).expect("a file");
     }
     git(work.path(), &["init", "-q", "-b", "main"]);
@@ -18,7 +19,7 @@ pub fn bare_repository(path: &Path, files: &[(impl AsRef<Path>, impl AsRef<[u8]>
     git(work.path(), &["clone", "-q", "--bare", ".", path.to_str().expect("a path that is text")]);
 }
 
-/// What git says in a folder, whoever runs the test.
+/// Runs git in a folder without the user's configuration, and returns its output.
 #[track_caller]
 pub fn git(dir: &Path, args: &[&str]) -> String {
     let output = Command::new("git")

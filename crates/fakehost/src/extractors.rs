@@ -1,5 +1,5 @@
-//! What every handler of an API asks first: who is it, which repository is meant, is this JSON?
-//! What is refused here is refused in the words of the host that is played.
+//! The axum extractors of all API handlers: the caller, the repository, path parameters and the JSON body.
+//! Rejections use the messages of the imitated host.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::access::Caller;
 use crate::state::{Host, Repository};
 use crate::{Kind, gitea, github, gitlab};
 
-/// An answer that is not what was asked for.
+/// An error response.
 #[derive(Debug)]
 pub(crate) struct Refusal(pub(crate) StatusCode, pub(crate) Value);
 
@@ -47,7 +47,7 @@ pub(crate) struct Branch(pub(crate) String);
 /// The request's JSON.
 pub(crate) struct Body<T>(pub(crate) T);
 
-/// By how many requests a list is late.
+/// By how many requests a list is outdated.
 #[derive(Clone, Copy)]
 pub(crate) struct Lag(pub(crate) u64);
 
@@ -85,7 +85,7 @@ where
                 format!("{owner}/{}", param(parts, state, "repo").await.unwrap_or_default())
             }
         };
-        match host.repository(&name).filter(|repository| caller.sees(repository)) {
+        match host.repository(&name).filter(|repository| caller.can_see(repository)) {
             Some(repository) => Ok(Self { caller, repository }),
             None => Err(not_found(&host, "Project")),
         }
@@ -144,7 +144,7 @@ where
     }
 }
 
-/// What is not there, and what the caller may not know of.
+/// The error for a resource that does not exist or that the caller may not see.
 pub(crate) fn not_found(host: &Host, what: &str) -> Refusal {
     match host.kind {
         Kind::GitHub => github::refusal(404, "Not Found"),
