@@ -125,8 +125,8 @@ pub(super) fn append_to_body(body: &str, new: &str, max_chars: usize) -> Option<
     if current.contains(new.trim()) {
         return None;
     }
-    let append_to_body = format!("{current}\n\n## Then\n\n{new}");
-    (append_to_body.chars().count() <= max_chars).then_some(append_to_body)
+    let appended = format!("{current}\n\n## Then\n\n{new}");
+    (appended.chars().count() <= max_chars).then_some(appended)
 }
 
 /// Shortens a body to the host's limit. Cuts before the trailer, which names the job.
