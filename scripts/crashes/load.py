@@ -15,7 +15,7 @@ IMPORT_INTERVAL, KEY_INTERVAL, MERGE_INTERVAL, BACKUP_INTERVAL = 0.6, 0.8, 0.1, 
 MAX_LINES = 40
 # How long a merge or an import is tried again while the server runs.
 PATIENCE = 20
-ALREADY = "is merged already"
+ALREADY = "is already merged"
 PROBLEM = re.compile(r'<p class="problem" role="alert">(.*?)</p>', re.DOTALL)
 
 

@@ -12,7 +12,7 @@ from .world import NAME
 GAVE_UP = "The job was given up: "
 # How a job tells that its host said no, where `rounds` has it do so. The host is on this machine, so its own words are in
 # the server's log alone.
-REFUSALS = (" opens no pull request: its answer is not shown", " refused it (409): its answer is not shown")
+REFUSALS = (" refused to open the pull request: its answer is not shown", " refused it (409): its answer is not shown")
 # How long what is left behind may stay: a git whose reader was killed, a pull request of an archived job.
 GRACE = 20
 

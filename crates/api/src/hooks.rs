@@ -4,7 +4,7 @@
 
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, Uri};
-use forge::{HookEvent, Host as _, HostKind, read_hook};
+use forge::{Host as _, HostKind, WebhookEvent, read_webhook};
 use net::Secret;
 use store::{Project, ProjectId};
 
@@ -30,8 +30,8 @@ pub(super) async fn take(State(app): State<App>, request: Request) -> Result<Sta
     let (parts, body) = request.into_parts();
     let body = read(&app, &parts, body, MAX_BYTES).await?;
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
-    let hook = read_hook(kind, &secret, header, &body).map_err(refusal)?;
-    if let HookEvent::PullChanged { number, .. } = hook.event {
+    let hook = read_webhook(kind, &secret, header, &body).map_err(refusal)?;
+    if let WebhookEvent::PullChanged { number, .. } = hook.event {
         pull_changed(&app, &project, &hook.repository, number).await?;
     }
     Ok(StatusCode::NO_CONTENT)
@@ -47,9 +47,9 @@ async fn expected(app: &App, uri: &Uri) -> Result<Option<(Project, HostKind, Sec
     Ok(kind.zip(secret).map(|(kind, secret)| (project, kind, secret)))
 }
 
-fn refusal(error: forge::HookError) -> ApiError {
+fn refusal(error: forge::WebhookError) -> ApiError {
     match error {
-        forge::HookError::BadSignature => ApiError::UnsignedHook,
+        forge::WebhookError::BadSignature => ApiError::UnsignedHook,
         other => ApiError::invalid("invalid_body", other.to_string()),
     }
 }

@@ -148,7 +148,7 @@ impl App {
         if settings.database_url.is_none() {
             store.void_leases().await?;
         }
-        if let Err(error) = forge::clear_leavings(&dir.repositories()) {
+        if let Err(error) = forge::remove_stale_files(&dir.repositories()) {
             tracing::warn!("the repository caches keep what a killed server left in them: {error}");
         }
         directory::warn_of_missing_views(settings, dir);

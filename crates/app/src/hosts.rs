@@ -74,7 +74,7 @@ impl Hosts {
             secrets,
             public_url: public_url.into(),
             reach: settings.hosts,
-            limits: WebLimits { pause: settings.host_pause, ..WebLimits::default() },
+            limits: WebLimits { retry_delay: settings.host_pause, ..WebLimits::default() },
             clock,
             caches: Arc::default(),
             opened: Arc::default(),

@@ -77,7 +77,7 @@ impl Settings {
             models: BTreeMap::new(),
             agent: agent::Limits::default(),
             hosts: Reach::default(),
-            host_pause: WebLimits::default().pause,
+            host_pause: WebLimits::default().retry_delay,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Who asks, and what they may do.
+//! Authenticates requests and decides what a token may do.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,13 @@ use jiff::Timestamp;
 use crate::Kind;
 use crate::state::{Host, Repository};
 
-/// What a token is good for.
+/// The permissions of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Access {
     /// Reads, pushes, opens pull requests and merges them.
     Full,
     ReadOnly,
-    /// Reads, though the person whose it is may push, and the host tells of the person alone.
+    /// Reads. The token's owner may push, and the host reports only the owner's permission.
     ReadOnlyOfWriter,
     /// Reads and pushes.
     NoPulls,
@@ -27,10 +27,10 @@ pub enum Access {
 #[derive(Clone, Debug)]
 pub(crate) struct Grant {
     pub(crate) access: Access,
-    /// The only repositories it knows; `None` for all.
+    /// The repositories that the token may access; `None` for all.
     pub(crate) repositories: Option<BTreeSet<String>>,
     pub(crate) expires_at: Option<Timestamp>,
-    /// Given to an app, not to a person.
+    /// Whether the token belongs to an app's installation.
     pub(crate) is_installation: bool,
 }
 
@@ -41,12 +41,12 @@ pub(crate) enum BadToken {
     Expired,
 }
 
-/// Whoever sent the request: with a good token, or without any.
+/// The sender of a request: the grant of a valid token, or `None` without a token.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller(pub(crate) Option<Grant>);
 
 impl Caller {
-    pub(crate) fn sees(&self, repository: &Repository) -> bool {
+    pub(crate) fn can_see(&self, repository: &Repository) -> bool {
         let covered = |grant: &Grant| match &grant.repositories {
             Some(names) => names.contains(&repository.name),
             None => true,
@@ -54,8 +54,8 @@ impl Caller {
         !repository.settings.private || self.0.as_ref().is_some_and(covered)
     }
 
-    /// What the host tells of pushing: of some tokens, what their person may do.
-    pub(crate) fn seems_to_push(&self) -> bool {
+    /// The push permission that the host reports. For some tokens, this is the owner's permission.
+    pub(crate) fn reported_push_permission(&self) -> bool {
         self.may_push() || self.access() == Some(Access::ReadOnlyOfWriter)
     }
 
@@ -63,8 +63,8 @@ impl Caller {
         self.access().is_some_and(|access| matches!(access, Access::Full | Access::NoPulls))
     }
 
-    /// May open pull requests, and change them.
-    pub(crate) fn may_pull(&self) -> bool {
+    /// Whether the caller may open and change pull requests.
+    pub(crate) fn may_change_pulls(&self) -> bool {
         self.access() == Some(Access::Full)
     }
 
@@ -78,18 +78,18 @@ impl Caller {
 }
 
 impl Host {
-    /// Whose request to the API this is.
+    /// The caller of an API request.
     pub(crate) fn caller(&self, headers: &HeaderMap) -> Result<Caller, BadToken> {
         match api_token(self.kind, headers) {
-            Some(token) => self.holder(&token),
+            Some(token) => self.caller_for_token(&token),
             None => Ok(Caller(None)),
         }
     }
 
-    pub(crate) fn holder(&self, token: &str) -> Result<Caller, BadToken> {
-        let world = self.world();
-        let grant = world.grants.get(token).ok_or(BadToken::Unknown)?;
-        let is_over = grant.expires_at.is_some_and(|end| end <= world.now());
+    pub(crate) fn caller_for_token(&self, token: &str) -> Result<Caller, BadToken> {
+        let data = self.data();
+        let grant = data.grants.get(token).ok_or(BadToken::Unknown)?;
+        let is_over = grant.expires_at.is_some_and(|end| end <= data.now());
         match is_over || grant.access == Access::Expired {
             true => Err(BadToken::Expired),
             false => Ok(Caller(Some(grant.clone()))),
@@ -97,7 +97,7 @@ impl Host {
     }
 }
 
-/// Each host has its own ways to say a token.
+/// Each host accepts the token in different headers.
 fn api_token(kind: Kind, headers: &HeaderMap) -> Option<String> {
     if kind == Kind::GitLab
         && let Some(token) = headers.get("private-token")
@@ -109,12 +109,12 @@ fn api_token(kind: Kind, headers: &HeaderMap) -> Option<String> {
     let is_token = scheme.eq_ignore_ascii_case("token") && kind != Kind::GitLab;
     match scheme.eq_ignore_ascii_case("bearer") || is_token {
         true => Some(rest.trim().to_owned()),
-        // Something was said, so that who said it is not nobody.
+        // The header has an unknown scheme, so the request is not anonymous.
         false => Some(basic_password(headers).unwrap_or_default()),
     }
 }
 
-/// The password of `Authorization: Basic`. Hosts do not look at the user's name beside a token.
+/// The password of `Authorization: Basic`. Hosts ignore the user name of a token.
 pub(crate) fn basic_password(headers: &HeaderMap) -> Option<String> {
     let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (scheme, rest) = value.split_once(' ')?;

@@ -1,4 +1,4 @@
-//! A GitHub App: tokens for an hour, in exchange for a JWT that is signed with the app's key.
+//! Imitates a GitHub App: exchanges a signed JWT for a token of one hour.
 
 use anyhow::Context;
 use base64::Engine;
@@ -8,13 +8,12 @@ use ring::rsa::KeyPair;
 use ring::signature::{KeyPair as _, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
 use serde_json::Value;
 
-/// A key made for tests, such as GitHub hands out: PKCS#1, PEM.
+/// A test key in GitHub's format (PKCS#1, PEM).
 pub const TEST_APP_KEY: &str = include_str!("../assets/app.pem");
 
-/// The longest that GitHub lets a JWT live, in seconds.
-const LONGEST: i64 = 600;
-/// By how much the clocks may differ, in seconds.
-const SKEW: i64 = 60;
+/// GitHub's limit for the lifetime of a JWT.
+const MAX_JWT_SECONDS: i64 = 600;
+const MAX_CLOCK_SKEW_SECONDS: i64 = 60;
 
 pub(crate) struct App {
     id: u64,
@@ -33,10 +32,10 @@ pub(crate) enum BadJwt {
 }
 
 impl App {
-    /// `key` is the private one, as the app's owner has it, so that both sides take the same file.
+    /// `key` is the private key, so that both sides can use the same file.
     pub(crate) fn new(id: u64, installation: u64, key: &str) -> anyhow::Result<Self> {
         let base64: String = key.lines().filter(|line| !line.starts_with("-----")).collect();
-        let der = STANDARD.decode(base64).context("the key is no PEM")?;
+        let der = STANDARD.decode(base64).context("the key is not PEM")?;
         let pair = KeyPair::from_der(&der).or_else(|_| KeyPair::from_pkcs8(&der));
         let pair = pair.map_err(|error| anyhow::anyhow!("the key cannot be used: {error}"))?;
         Ok(Self { id, installation, public_key: pair.public_key().as_ref().to_vec() })
@@ -50,14 +49,14 @@ impl App {
         let issuer = claims["iss"].as_u64().or_else(|| claims["iss"].as_str()?.parse().ok());
         match () {
             () if expires <= now => Err(BadJwt::Expired),
-            () if expires > now + LONGEST => Err(BadJwt::TooLong),
-            () if issued > now + SKEW => Err(BadJwt::IssuedLater),
+            () if expires > now + MAX_JWT_SECONDS => Err(BadJwt::TooLong),
+            () if issued > now + MAX_CLOCK_SKEW_SECONDS => Err(BadJwt::IssuedLater),
             () if issuer != Some(self.id) => Err(BadJwt::OtherApp),
             () => Ok(()),
         }
     }
 
-    /// What it says, if the app signed it.
+    /// The claims, if the app signed the JWT.
     fn claims(&self, jwt: &str) -> Option<Value> {
         let (signed, signature) = jwt.rsplit_once('.')?;
         let (header, claims) = signed.split_once('.')?;

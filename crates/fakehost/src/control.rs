@@ -1,5 +1,5 @@
-//! `/_fake/`: what a test in another process tells the host and reads from it. Not logged, and no
-//! fault meets it.
+//! Serves `/_fake/`: tests in other processes add faults and webhooks and read the state here. These requests
+//! are not logged, and faults do not apply to them.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ async fn add_fault(State(host): State<Arc<Host>>, Json(fault): Json<Fault>) -> S
 }
 
 async fn faults(State(host): State<Arc<Host>>) -> Json<Vec<Fault>> {
-    Json(host.faults.waiting())
+    Json(host.faults.pending())
 }
 
 async fn clear_faults(State(host): State<Arc<Host>>) -> StatusCode {
@@ -44,19 +44,19 @@ struct NewHook {
     secret: String,
 }
 
-/// `POST /_fake/hooks`: as the flag `--hook`, once the secret is known.
+/// `POST /_fake/hooks`: like the flag `--hook`, for a secret that is not known at the start.
 async fn add_hook(State(host): State<Arc<Host>>, Json(new): Json<NewHook>) -> StatusCode {
     host.hooks.add(&new.url, &new.secret);
     StatusCode::NO_CONTENT
 }
 
-/// `GET /_fake/state`: the pull requests by repository, and the requests so far with how long they took in all.
+/// `GET /_fake/state`: the pull requests by repository, the requests, and their total time.
 async fn state(State(host): State<Arc<Host>>) -> Json<Value> {
-    let repositories: Vec<_> = host.world().repositories.values().cloned().collect();
+    let repositories: Vec<_> = host.data().repositories.values().cloned().collect();
     let pulls: serde_json::Map<_, _> = repositories
         .iter()
         .map(|repository| (repository.name.clone(), json!(host.list_pulls(repository, &Filter::default()))))
         .collect();
-    let (count, busy_ms) = (host.log.count(), host.log.busy().as_secs_f64() * 1000.0);
-    Json(json!({ "pulls": pulls, "count": count, "busy_ms": busy_ms, "requests": host.log.seen() }))
+    let (count, busy_ms) = (host.log.count(), host.log.busy_time().as_secs_f64() * 1000.0);
+    Json(json!({ "pulls": pulls, "count": count, "busy_ms": busy_ms, "requests": host.log.requests() }))
 }

@@ -1,21 +1,21 @@
-//! What goes wrong, when a test says so.
+//! Injects failures into responses, for tests.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-/// One thing that goes wrong, for the requests that it fits.
+/// A failure for the requests that it matches.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// Any, when absent.
+    /// Any method if absent.
     #[serde(default)]
     pub method: Option<String>,
-    /// What the path with its query must contain; nothing fits all.
+    /// A text that the path with its query must contain. An empty text matches all.
     #[serde(default)]
     pub path: String,
-    /// For so many requests; for all when absent.
+    /// The number of requests; all if absent.
     #[serde(default)]
     pub times: Option<u32>,
     pub effect: Effect,
@@ -24,15 +24,15 @@ pub struct Fault {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
-    /// The connection is closed and nothing is done.
+    /// Closes the connection without handling the request.
     DropBefore,
-    /// Everything is done, then the connection is closed without an answer.
+    /// Handles the request, then closes the connection without a response.
     DropAfter,
-    /// Everything is done, and the answer never comes.
+    /// Handles the request, but never sends the response.
     Hang,
-    /// In milliseconds, before anything is done.
+    /// Waits so many milliseconds before handling the request.
     Delay(u64),
-    /// This answer, and nothing is done.
+    /// Sends this response without handling the request.
     Status {
         status: u16,
         #[serde(default)]
@@ -40,34 +40,34 @@ pub enum Effect {
         #[serde(default)]
         headers: BTreeMap<String, String>,
     },
-    /// To the same path at this origin.
+    /// Redirects to the same path at this origin.
     Redirect(String),
-    /// A list does not show a pull request until so many further requests were made.
+    /// An outdated list: hides a pull request until so many more requests were made.
     Lag(u64),
-    /// A page of HTML, as a proxy answers.
+    /// Sends an HTML page, like a proxy.
     Garbage,
-    /// A body that does not end.
+    /// Sends an endless body.
     Endless,
 }
 
 impl Effect {
-    /// An answer with nothing in it but its status.
+    /// A response with only a status.
     pub fn status(status: u16) -> Self {
         Self::Status { status, body: String::new(), headers: BTreeMap::new() }
     }
 
-    /// 429, and after how many seconds to come again.
+    /// A rate limit: status 429 with `retry-after` in seconds.
     pub fn too_many(retry_after: u32) -> Self {
-        Self::limit(429, r#"{"message":"Too Many Requests"}"#, retry_after)
+        Self::rate_limited(429, r#"{"message":"Too Many Requests"}"#, retry_after)
     }
 
-    /// GitHub's answer to who does too much at once.
+    /// GitHub's secondary rate limit: status 403 with `retry-after` in seconds.
     pub fn secondary_limit(retry_after: u32) -> Self {
         let body = r#"{"message":"You have exceeded a secondary rate limit. Please wait a few minutes before you try again.","documentation_url":"https://docs.github.com/rest/overview/rate-limits-for-the-rest-api#about-secondary-rate-limits"}"#;
-        Self::limit(403, body, retry_after)
+        Self::rate_limited(403, body, retry_after)
     }
 
-    fn limit(status: u16, body: &str, retry_after: u32) -> Self {
+    fn rate_limited(status: u16, body: &str, retry_after: u32) -> Self {
         let headers = [
             ("content-type".to_owned(), "application/json".to_owned()),
             ("retry-after".to_owned(), retry_after.to_string()),
@@ -76,7 +76,7 @@ impl Effect {
     }
 }
 
-/// The faults that wait for their requests. Of two that fit, the older one is used first.
+/// The pending faults. If two match, the older one is used first.
 #[derive(Default)]
 pub struct Faults(Mutex<Vec<Fault>>);
 
@@ -85,13 +85,13 @@ impl Faults {
         self.faults().push(fault);
     }
 
-    /// For the next `times` requests with this method and this text in their path.
+    /// Adds a fault for the next `times` requests with this method and this text in their path.
     pub fn next(&self, times: u32, method: &str, path: &str, effect: Effect) {
         let (method, path) = (Some(method.to_owned()), path.to_owned());
         self.add(Fault { method, path, times: Some(times), effect });
     }
 
-    /// For every request with this method and this text in its path.
+    /// Adds a fault for every request with this method and this text in its path.
     pub fn always(&self, method: &str, path: &str, effect: Effect) {
         self.add(Fault { method: Some(method.to_owned()), path: path.to_owned(), times: None, effect });
     }
@@ -100,22 +100,22 @@ impl Faults {
         self.faults().clear();
     }
 
-    /// Those that are still to come.
-    pub fn waiting(&self) -> Vec<Fault> {
+    /// The faults that have not been used up.
+    pub fn pending(&self) -> Vec<Fault> {
         self.faults().clone()
     }
 
     pub(crate) fn take(&self, method: &str, path: &str) -> Option<Effect> {
         let mut faults = self.faults();
-        let fits = |fault: &Fault| {
+        let matches = |fault: &Fault| {
             path.contains(&fault.path)
                 && fault.method.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(method))
         };
-        let place = faults.iter().position(fits)?;
-        let effect = faults[place].effect.clone();
-        match &mut faults[place].times {
+        let index = faults.iter().position(matches)?;
+        let effect = faults[index].effect.clone();
+        match &mut faults[index].times {
             Some(left) if *left > 1 => *left -= 1,
-            Some(_) => drop(faults.remove(place)),
+            Some(_) => drop(faults.remove(index)),
             None => {}
         }
         Some(effect)

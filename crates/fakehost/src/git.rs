@@ -1,4 +1,4 @@
-//! The real git under the host: bare repositories, commits of files, merges.
+//! Runs the real git program for the fake host: creates repositories, commits and merges.
 
 use std::path::Path;
 use std::process::{Output, Stdio};
@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-/// Refuses a push to the branches that the file `protected` beside it names.
+/// A hook that refuses pushes to the branches in the file `protected`.
 const PRE_RECEIVE: &str = r#"#!/bin/sh
 while read -r old new ref; do
     if grep -qxF "$ref" protected 2>/dev/null; then
@@ -18,15 +18,15 @@ while read -r old new ref; do
 done
 "#;
 
-/// How a merge ended.
-pub(crate) enum Merged {
+/// The outcome of a merge.
+pub(crate) enum MergeOutcome {
     Commit(String),
     Conflict,
-    /// Somebody pushed to the base meanwhile.
+    /// Another push moved the base during the merge.
     BaseMoved,
 }
 
-/// git, which knows nothing of who runs the test.
+/// A git command without the configuration of the user who runs the test.
 pub(crate) fn command(git_dir: &Path) -> Command {
     let mut command = Command::new("git");
     command
@@ -51,7 +51,7 @@ pub(crate) async fn init(git_dir: &Path, default_branch: &str) -> anyhow::Result
     configure(git_dir).await
 }
 
-/// A copy of a repository of this machine.
+/// Copies a local repository.
 pub(crate) async fn mirror(from: &Path, git_dir: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(git_dir)?;
     let from = std::path::absolute(from)?;
@@ -59,7 +59,7 @@ pub(crate) async fn mirror(from: &Path, git_dir: &Path) -> anyhow::Result<()> {
     configure(git_dir).await
 }
 
-/// What a host allows, and nothing that would make it slow: its repositories need not last.
+/// Allows what hosts allow. Turns fsync off, because test repositories need not be durable.
 async fn configure(git_dir: &Path) -> anyhow::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     use std::{fs, io::Write};
@@ -75,7 +75,7 @@ async fn configure(git_dir: &Path) -> anyhow::Result<()> {
     Ok(fs::set_permissions(&hook, fs::Permissions::from_mode(0o755))?)
 }
 
-/// Where a branch is, read as it is stored: a process for each question would be most of the work.
+/// The tip of a branch, read from the ref files: a git process for each call would be slow.
 pub(crate) fn tip(git_dir: &Path, branch: &str) -> Option<String> {
     let name = format!("refs/heads/{branch}");
     let is_plain = !branch.is_empty() && branch.split('/').all(|part| !matches!(part, "" | "." | ".."));
@@ -90,14 +90,14 @@ pub(crate) fn tip(git_dir: &Path, branch: &str) -> Option<String> {
     found.map(|(sha, _)| sha.to_owned())
 }
 
-/// Every branch and where it is.
+/// All branches with their tips.
 pub(crate) async fn tips(git_dir: &Path) -> anyhow::Result<Vec<(String, String)>> {
     let format = "--format=%(refname:lstrip=2) %(objectname)";
     let listed = run(command(git_dir).args(["for-each-ref", format, "refs/heads"])).await?;
     Ok(listed.lines().filter_map(|line| line.rsplit_once(' ')).map(|(a, b)| (a.into(), b.into())).collect())
 }
 
-/// One more commit on a branch, with these files over those of `parent`.
+/// Commits these files to a branch, on top of the files of `parent`.
 pub(crate) async fn commit(
     git_dir: &Path,
     branch: &str,
@@ -120,33 +120,33 @@ pub(crate) async fn commit(
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .spawn()?;
-    let mut input = import.stdin.take().context("no way to tell git")?;
+    let mut input = import.stdin.take().context("git has no standard input")?;
     input.write_all(stream.as_bytes()).await?;
     drop(input);
-    succeeded(import.wait_with_output().await?)?;
-    tip(git_dir, branch).context("git made no commit")
+    check_success(import.wait_with_output().await?)?;
+    tip(git_dir, branch).context("git created no commit")
 }
 
 pub(crate) async fn delete_branch(git_dir: &Path, branch: &str) -> anyhow::Result<()> {
     run(command(git_dir).args(["update-ref", "-d", &format!("refs/heads/{branch}")])).await.map(drop)
 }
 
-/// Whether `head` has commits that `base` has not.
+/// Whether `head` has commits that `base` lacks.
 pub(crate) async fn is_ahead(git_dir: &Path, base: &str, head: &str) -> anyhow::Result<bool> {
     let range = format!("{base}..{head}");
     Ok(!run(command(git_dir).args(["rev-list", "--max-count=1", &range])).await?.is_empty())
 }
 
-/// The tree of both together; `None` when they conflict.
-pub(crate) async fn merged_tree(git_dir: &Path, base: &str, head: &str) -> anyhow::Result<Option<String>> {
+/// The merged tree; `None` for a conflict.
+pub(crate) async fn merge_trees(git_dir: &Path, base: &str, head: &str) -> anyhow::Result<Option<String>> {
     let output = command(git_dir).args(["merge-tree", "--write-tree", base, head]).output().await?;
     match output.status.code() {
         Some(1) => Ok(None),
-        _ => Ok(Some(succeeded(output)?)),
+        _ => Ok(Some(check_success(output)?)),
     }
 }
 
-/// Merges the commit `head` into a branch, with a commit of two parents or, squashed, of one.
+/// Merges the commit `head` into a branch with a merge commit or, if `squash` is set, an ordinary commit.
 pub(crate) async fn merge(
     git_dir: &Path,
     branch: &str,
@@ -154,9 +154,9 @@ pub(crate) async fn merge(
     message: &str,
     squash: bool,
     at: Timestamp,
-) -> anyhow::Result<Merged> {
-    let base = tip(git_dir, branch).context("the base is gone")?;
-    let Some(tree) = merged_tree(git_dir, &base, head).await? else { return Ok(Merged::Conflict) };
+) -> anyhow::Result<MergeOutcome> {
+    let base = tip(git_dir, branch).context("the base does not exist")?;
+    let Some(tree) = merge_trees(git_dir, &base, head).await? else { return Ok(MergeOutcome::Conflict) };
     let mut commit = command(git_dir);
     let date = format!("{} +0000", at.as_second());
     commit.env("GIT_AUTHOR_DATE", &date).env("GIT_COMMITTER_DATE", &date);
@@ -164,17 +164,17 @@ pub(crate) async fn merge(
     if !squash {
         commit.args(["-p", head]);
     }
-    let made = run(&mut commit).await?;
-    let moved =
-        run(command(git_dir).args(["update-ref", &format!("refs/heads/{branch}"), &made, &base])).await;
-    Ok(if moved.is_ok() { Merged::Commit(made) } else { Merged::BaseMoved })
+    let commit_id = run(&mut commit).await?;
+    let update =
+        run(command(git_dir).args(["update-ref", &format!("refs/heads/{branch}"), &commit_id, &base])).await;
+    Ok(if update.is_ok() { MergeOutcome::Commit(commit_id) } else { MergeOutcome::BaseMoved })
 }
 
 async fn run(command: &mut Command) -> anyhow::Result<String> {
-    succeeded(command.stdin(Stdio::null()).output().await?)
+    check_success(command.stdin(Stdio::null()).output().await?)
 }
 
-fn succeeded(output: Output) -> anyhow::Result<String> {
+fn check_success(output: Output) -> anyhow::Result<String> {
     if !output.status.success() {
         bail!("git: {}", String::from_utf8_lossy(&output.stderr).trim());
     }

@@ -1,4 +1,4 @@
-//! The API of Gitea and of Forgejo, which kept it.
+//! Imitates the API of Gitea and Forgejo.
 
 pub(crate) mod json;
 mod pulls;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::Kind;
 use crate::access::{Access, Caller};
-use crate::door::{Body, Branch, Refusal, Site};
+use crate::extractors::{Body, Branch, Refusal, Site};
 use crate::git;
 use crate::state::{Host, Repository, User};
 
@@ -81,7 +81,8 @@ async fn user(State(host): State<Arc<Host>>, caller: Caller) -> Result<Json<Valu
 /// `GET /repos/{owner}/{repo}`
 async fn repository(State(host): State<Arc<Host>>, site: Site) -> Json<Value> {
     let mut shown = json::repository(&host, &site.repository);
-    shown["permissions"] = json!({ "admin": false, "push": site.caller.seems_to_push(), "pull": true });
+    shown["permissions"] =
+        json!({ "admin": false, "push": site.caller.reported_push_permission(), "pull": true });
     Json(shown)
 }
 
@@ -99,7 +100,7 @@ async fn branch(
         "commit": { "id": sha, "url": format!("{}/{}/commit/{sha}", host.url, repository.name) },
         "protected": protected,
         "user_can_push": caller.may_push() && !protected,
-        "user_can_merge": caller.may_pull(),
+        "user_can_merge": caller.may_change_pulls(),
     })))
 }
 
@@ -121,8 +122,8 @@ async fn add_label(
     Body(body): Body<NewLabel>,
 ) -> Result<(StatusCode, Json<Value>), Refusal> {
     let name = &may_change(&host, &site)?.name;
-    let mut world = host.world();
-    let repository = world.repositories.get_mut(name).ok_or_else(|| not_found(&host))?;
+    let mut data = host.data();
+    let repository = data.repositories.get_mut(name).ok_or_else(|| not_found(&host))?;
     repository.labels.push(body.name.clone());
     Ok((StatusCode::CREATED, Json(json::label(repository, &body.name))))
 }

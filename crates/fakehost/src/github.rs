@@ -1,4 +1,4 @@
-//! GitHub's REST API, as far as pull requests need it.
+//! Imitates the parts of GitHub's REST API that pull requests need, with its rate limit.
 
 pub(crate) mod json;
 mod pulls;
@@ -15,12 +15,12 @@ use serde_json::{Value, json};
 
 use crate::access::{Access, Caller, Grant};
 use crate::app::BadJwt;
-use crate::door::{Body, Branch, Refusal, Site};
+use crate::extractors::{Body, Branch, Refusal, Site};
 use crate::git;
-use crate::state::{HOURLY, Host, User};
+use crate::state::{Host, REQUESTS_PER_HOUR, User};
 
-const DOCS: &str = "https://docs.github.com/rest";
-const NO_AGENT: &str = "Request forbidden by administrative rules. Please make sure your request has a User-Agent header (https://docs.github.com/en/rest/overview/resources-in-the-rest-api#user-agent-required). Check https://developer.github.com for other possible causes.";
+const DOCUMENTATION_URL: &str = "https://docs.github.com/rest";
+const MISSING_USER_AGENT: &str = "Request forbidden by administrative rules. Please make sure your request has a User-Agent header (https://docs.github.com/en/rest/overview/resources-in-the-rest-api#user-agent-required). Check https://developer.github.com for other possible causes.";
 
 pub(crate) fn routes(host: &Arc<Host>) -> Router<Arc<Host>> {
     let api = Router::new()
@@ -34,12 +34,13 @@ pub(crate) fn routes(host: &Arc<Host>) -> Router<Arc<Host>> {
         .route("/repos/{owner}/{repo}/pulls/{number}/merge", put(pulls::merge))
         .route("/repos/{owner}/{repo}/pulls/{number}/requested_reviewers", post(pulls::request_reviewers))
         .route("/repos/{owner}/{repo}/issues/{number}/labels", post(pulls::add_labels))
-        .route_layer(middleware::from_fn_with_state(host.clone(), limit));
+        .route_layer(middleware::from_fn_with_state(host.clone(), rate_limit));
     Router::new().nest("/api/v3", api.clone()).merge(api)
 }
 
 pub(crate) fn refusal(status: u16, message: &str) -> Refusal {
-    let body = json!({ "message": message, "documentation_url": DOCS, "status": status.to_string() });
+    let body =
+        json!({ "message": message, "documentation_url": DOCUMENTATION_URL, "status": status.to_string() });
     Refusal::new(status, body)
 }
 
@@ -47,7 +48,7 @@ pub(crate) fn bad_credentials() -> Refusal {
     refusal(401, "Bad credentials")
 }
 
-/// What a token that is not good for this is told.
+/// The error for a token without the required permission.
 fn not_accessible(caller: &Caller) -> Refusal {
     match caller {
         Caller(None) => refusal(401, "Requires authentication"),
@@ -56,18 +57,18 @@ fn not_accessible(caller: &Caller) -> Refusal {
     }
 }
 
-/// What GitHub asks of every request, counts of it, and says about it.
-async fn limit(State(host): State<Arc<Host>>, request: Request, next: Next) -> Response {
+/// Checks the user agent, counts the request against the rate limit, and adds GitHub's response headers.
+async fn rate_limit(State(host): State<Arc<Host>>, request: Request, next: Next) -> Response {
     if request.headers().get("user-agent").is_none_or(|agent| agent.is_empty()) {
-        return (StatusCode::FORBIDDEN, NO_AGENT).into_response();
+        return (StatusCode::FORBIDDEN, MISSING_USER_AGENT).into_response();
     }
     let caller = host.caller(request.headers());
     let opens = request.method() == Method::POST && request.uri().path().ends_with("/pulls");
     let (left, reset) = {
-        let mut world = host.world();
-        let left = world.budget.checked_sub(1);
-        world.budget = left.unwrap_or(0);
-        (left, world.now().as_second() + 3600)
+        let mut data = host.data();
+        let left = data.requests_left.checked_sub(1);
+        data.requests_left = left.unwrap_or(0);
+        (left, data.now().as_second() + 3600)
     };
     let mut answer = match left {
         Some(_) => next.run(request).await,
@@ -75,15 +76,15 @@ async fn limit(State(host): State<Arc<Host>>, request: Request, next: Next) -> R
     };
     let left = left.unwrap_or(0);
     let headers = answer.headers_mut();
-    headers.insert("x-ratelimit-limit", HOURLY.into());
+    headers.insert("x-ratelimit-limit", REQUESTS_PER_HOUR.into());
     headers.insert("x-ratelimit-remaining", left.into());
-    headers.insert("x-ratelimit-used", HOURLY.saturating_sub(left).into());
+    headers.insert("x-ratelimit-used", REQUESTS_PER_HOUR.saturating_sub(left).into());
     headers.insert("x-ratelimit-reset", reset.into());
     headers.insert("x-ratelimit-resource", HeaderValue::from_static("core"));
     if opens {
         headers.insert("x-accepted-github-permissions", HeaderValue::from_static("pull_requests=write"));
     }
-    // Only classic tokens have scopes; here, those that may do everything.
+    // Only classic tokens have scopes. Here, tokens with full access are classic.
     if caller.is_ok_and(|caller| caller.access() == Some(Access::Full) && !caller.is_installation()) {
         headers.insert("x-oauth-scopes", HeaderValue::from_static("repo"));
     }
@@ -101,7 +102,7 @@ async fn user(State(host): State<Arc<Host>>, caller: Caller) -> Result<Json<Valu
 /// `GET /repos/{owner}/{repo}`
 async fn repository(State(host): State<Arc<Host>>, site: Site) -> Json<Value> {
     let mut shown = json::repository(&host, &site.repository);
-    let push = site.caller.seems_to_push();
+    let push = site.caller.reported_push_permission();
     shown["permissions"] = json!({ "admin": false, "push": push, "pull": true });
     Json(shown)
 }
@@ -137,7 +138,7 @@ async fn reference(
 
 #[derive(serde::Deserialize)]
 struct NewToken {
-    /// By their names, without the owner's.
+    /// Repository names without the owner.
     repositories: Option<Vec<String>>,
 }
 
@@ -149,9 +150,9 @@ async fn installation_token(
     Body(body): Body<NewToken>,
 ) -> Result<(StatusCode, Json<Value>), Refusal> {
     let jwt = headers.get("authorization").and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
-    let mut world = host.world();
-    let (now, number) = (world.now(), world.new_id());
-    let app = world.app.as_ref().ok_or_else(|| refusal(404, "Integration not found"))?;
+    let mut data = host.data();
+    let (now, number) = (data.now(), data.new_id());
+    let app = data.app.as_ref().ok_or_else(|| refusal(404, "Integration not found"))?;
     app.check(jwt.unwrap_or_default(), now).map_err(bad_jwt)?;
     if id != app.installation.to_string() {
         return Err(refusal(404, "Not Found"));
@@ -161,7 +162,7 @@ async fn installation_token(
             .as_ref()
             .is_none_or(|all| all.iter().any(|short| name.ends_with(&format!("/{short}"))))
     };
-    let repositories = world.repositories.keys().filter(|name| wanted(name)).cloned().collect();
+    let repositories = data.repositories.keys().filter(|name| wanted(name)).cloned().collect();
     let expires_at = now + jiff::SignedDuration::from_hours(1);
     let grant = Grant {
         access: Access::Full,
@@ -170,7 +171,7 @@ async fn installation_token(
         is_installation: true,
     };
     let token = format!("ghs_{number:036}");
-    world.grants.insert(token.clone(), grant);
+    data.grants.insert(token.clone(), grant);
     let selection = if body.repositories.is_some() { "selected" } else { "all" };
     Ok((
         StatusCode::CREATED,

@@ -1,4 +1,4 @@
-//! GitLab's API, version 4, as far as merge requests need it.
+//! Imitates the parts of GitLab's API (version 4) that merge requests need.
 
 pub(crate) mod json;
 mod merge_requests;
@@ -11,7 +11,7 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 
 use crate::access::{Access, BadToken, Caller};
-use crate::door::{Branch, Refusal, Site};
+use crate::extractors::{Branch, Refusal, Site};
 use crate::git;
 use crate::state::{Host, User};
 
@@ -32,12 +32,12 @@ pub(crate) fn routes() -> Router<Arc<Host>> {
     Router::new().nest("/api/v4", api)
 }
 
-/// What GitLab's models say.
+/// The error format of GitLab's models.
 fn message(status: u16, message: Value) -> Refusal {
     Refusal::new(status, json!({ "message": message }))
 }
 
-/// What its parameters' checks say.
+/// The error format of GitLab's parameter validation.
 pub(crate) fn error(status: u16, error: &str) -> Refusal {
     Refusal::new(status, json!({ "error": error }))
 }
@@ -73,11 +73,11 @@ fn insufficient_scope() -> Refusal {
     )
 }
 
-/// A project is called by its path or by its number.
+/// The name of a project, which is addressed by its path or its id.
 pub(crate) fn project_name(host: &Host, project: String) -> String {
     let Ok(id) = project.parse::<u64>() else { return project };
-    let world = host.world();
-    let found = world.repositories.values().find(|repository| repository.id == id);
+    let data = host.data();
+    let found = data.repositories.values().find(|repository| repository.id == id);
     found.map_or(project, |repository| repository.name.clone())
 }
 
@@ -87,12 +87,12 @@ async fn version() -> Json<Value> {
 
 /// `GET /user`
 async fn user(State(host): State<Arc<Host>>, caller: Caller) -> Result<Json<Value>, Refusal> {
-    signed_in(&caller)?;
+    require_token(&caller)?;
     Ok(Json(json::user(&host, &User::bot())))
 }
 
 #[derive(serde::Deserialize)]
-struct Named {
+struct UserQuery {
     username: Option<String>,
 }
 
@@ -100,17 +100,17 @@ struct Named {
 async fn users(
     State(host): State<Arc<Host>>,
     caller: Caller,
-    Query(asked): Query<Named>,
+    Query(query): Query<UserQuery>,
 ) -> Result<Json<Vec<Value>>, Refusal> {
-    signed_in(&caller)?;
-    let mut users = host.world().users.clone();
-    users.retain(|user| asked.username.as_ref().is_none_or(|name| name.eq_ignore_ascii_case(&user.login)));
+    require_token(&caller)?;
+    let mut users = host.data().users.clone();
+    users.retain(|user| query.username.as_ref().is_none_or(|name| name.eq_ignore_ascii_case(&user.login)));
     Ok(Json(users.iter().map(|user| json::user(&host, user)).collect()))
 }
 
 /// `GET /personal_access_tokens/self`
 async fn token(caller: Caller) -> Result<Json<Value>, Refusal> {
-    signed_in(&caller)?;
+    require_token(&caller)?;
     let scopes: &[&str] = match caller.access() {
         Some(Access::Full) => &["api"],
         Some(Access::NoPulls) => &["read_api", "write_repository"],
@@ -130,7 +130,7 @@ async fn token(caller: Caller) -> Result<Json<Value>, Refusal> {
 /// `GET /projects/{project}`
 async fn project(State(host): State<Arc<Host>>, site: Site) -> Json<Value> {
     let mut shown = json::project(&host, &site.repository);
-    let level = if site.caller.seems_to_push() { 40 } else { 20 };
+    let level = if site.caller.reported_push_permission() { 40 } else { 20 };
     shown["permissions"] =
         json!({ "project_access": { "access_level": level, "notification_level": 3 }, "group_access": null });
     Json(shown)
@@ -156,6 +156,6 @@ async fn branch(
     })))
 }
 
-fn signed_in(caller: &Caller) -> Result<(), Refusal> {
+fn require_token(caller: &Caller) -> Result<(), Refusal> {
     caller.0.as_ref().map(drop).ok_or_else(|| unauthorized(BadToken::Unknown))
 }

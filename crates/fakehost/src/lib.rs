@@ -1,44 +1,44 @@
-//! A repository host for tests: GitHub, GitLab, Gitea or Forgejo on a port of this machine, over
-//! real bare repositories that are served with git's own `http-backend`.
+//! A fake repository host for tests: imitates GitHub, GitLab, Gitea or Forgejo on a local port, and serves
+//! real bare repositories with git's `http-backend`.
 //!
-//! It keeps state (repositories, tokens, pull requests) and answers out of it, in the hosts' own
-//! words; it can be told to fail ([`Faults`]); it remembers what it was asked ([`Seen`]); it tells
-//! others what happened ([`FakeHost::hook`]). Nothing that is shipped depends on it.
+//! It is stateful (repositories, tokens, pull requests) and uses the hosts' own messages. Tests can inject
+//! failures ([`Faults`]), read the requests ([`LoggedRequest`]) and receive webhooks ([`FakeHost::hook`]). No
+//! released program depends on this crate.
 
 mod access;
 mod app;
-mod backend;
 mod control;
-mod door;
+mod extractors;
+mod fake_host;
 mod faults;
 mod git;
+mod git_http;
 mod gitea;
 mod github;
 mod gitlab;
-mod handle;
-mod hooks;
-mod log;
-mod near;
+mod local_repository;
 mod paging;
 mod pulls;
+mod request_log;
 mod serve;
 mod state;
+mod webhooks;
 
 pub use access::Access;
 pub use app::TEST_APP_KEY;
+pub use fake_host::{FakeHost, Repo};
 pub use faults::{Effect, Fault, Faults};
-pub use handle::{FakeHost, Repo};
-pub use hooks::Delivery;
-pub use log::Seen;
-pub use near::{bare_repository, git};
+pub use local_repository::{bare_repository, git};
 pub use pulls::{Pull, PullState};
+pub use request_log::LoggedRequest;
 pub use state::{Settings, User};
+pub use webhooks::Delivery;
 
-/// Whose API is spoken.
+/// The host to imitate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 #[value(rename_all = "lower")]
 pub enum Kind {
-    /// At the root, as api.github.com has it, and under `/api/v3`, as an Enterprise server does.
+    /// The API is at the root, like api.github.com, and under `/api/v3`, like GitHub Enterprise.
     GitHub,
     GitLab,
     Gitea,

@@ -1,5 +1,5 @@
-//! The fake host as a program, for tests that are no Rust: prints its address and runs until it is
-//! ended.
+//! Runs the fake host as a program, for tests in other languages. Prints its address and runs until it is
+//! stopped.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -10,32 +10,32 @@ use clap::Parser;
 use fakehost::{Access, FakeHost, Kind};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// A repository host for tests, on this machine, over real git.
+/// A fake repository host for tests, with real git repositories.
 #[derive(Parser)]
 struct Flags {
     #[arg(long, value_enum)]
     kind: Kind,
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// A token that may do everything, or `TOKEN=full|read-only|no-pulls|expired`; may be repeated.
+    /// A token with full access, or `TOKEN=full|read-only|no-pulls|expired`; may be repeated.
     #[arg(long, value_parser = token)]
     token: Vec<(String, Access)>,
-    /// `NAME`, with one page in it, or `NAME=PATH` of a repository to copy; may be repeated.
+    /// `NAME` for a repository with one page, or `NAME=PATH` to copy a repository; may be repeated.
     #[arg(long)]
     repository: Vec<String>,
-    /// A GitHub App: `ID:INSTALLATION:KEY`, the last a file of PEM.
+    /// A GitHub App: `ID:INSTALLATION:KEY`, where `KEY` is a PEM file.
     #[arg(long, value_parser = app)]
     app: Option<(u64, u64, String)>,
-    /// `URL=SECRET` that is told what happens; may be repeated.
-    #[arg(long, value_parser = pair)]
+    /// A webhook: `URL=SECRET`; may be repeated.
+    #[arg(long, value_parser = url_and_secret)]
     hook: Vec<(String, String)>,
-    /// How many requests GitHub takes; it grants 5,000 an hour, and this host's hour does not end.
+    /// GitHub's rate limit in requests; 5,000 by default. It is never reset.
     #[arg(long)]
     rate_limit: Option<u32>,
-    /// Somebody who can review; may be repeated.
+    /// A user who can review; may be repeated.
     #[arg(long)]
     user: Vec<String>,
-    /// Sync what git writes to the disk, as for a round that cuts the power; without it nothing is synced.
+    /// Call fsync for git's writes, for tests with power cuts. Without it, nothing is synced.
     #[arg(long)]
     durable: bool,
 }
@@ -48,12 +48,12 @@ async fn main() -> anyhow::Result<()> {
         host.token(&token, access);
     }
     for repository in flags.repository {
-        let made = match repository.split_once('=') {
+        let created = match repository.split_once('=') {
             Some((name, path)) => host.mirror(name, Path::new(path)).await,
             None => host.repository(&repository, &[("index.md", "# Docs\n")]).await,
         };
         if flags.durable {
-            sync_writes(&made.git_dir)?;
+            sync_writes(&created.git_dir)?;
         }
     }
     if let Some((id, installation, key)) = flags.app {
@@ -65,15 +65,15 @@ async fn main() -> anyhow::Result<()> {
     flags.hook.iter().for_each(|(url, secret)| host.hook(url, secret));
     flags.user.iter().for_each(|login| drop(host.user(login)));
     println!("{}", host.url());
-    // Not killed but asked to end, it takes its repositories with it.
-    let mut asked = signal(SignalKind::terminate())?;
+    // On SIGTERM, the host deletes its repositories.
+    let mut terminate = signal(SignalKind::terminate())?;
     tokio::select! {
-        _ = asked.recv() => Ok(()),
+        _ = terminate.recv() => Ok(()),
         interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
     }
 }
 
-/// git takes the last value that the file has.
+/// Turns fsync on. git uses the last value in the file.
 fn sync_writes(git_dir: &Path) -> std::io::Result<()> {
     let mut config = OpenOptions::new().append(true).open(git_dir.join("config"))?;
     config.write_all(b"[core]\n\tfsync = all\n\tfsyncMethod = fsync\n")
@@ -86,16 +86,16 @@ fn token(text: &str) -> Result<(String, Access), String> {
     }
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
-    let (url, secret) = text.rsplit_once('=').ok_or("say URL=SECRET")?;
+fn url_and_secret(text: &str) -> Result<(String, String), String> {
+    let (url, secret) = text.rsplit_once('=').ok_or("expected URL=SECRET")?;
     Ok((url.to_owned(), secret.to_owned()))
 }
 
 fn app(text: &str) -> Result<(u64, u64, String), String> {
     let mut parts = text.splitn(3, ':');
-    let mut number = || parts.next().and_then(|part| part.parse().ok()).ok_or("say ID:INSTALLATION:KEY");
+    let mut number = || parts.next().and_then(|part| part.parse().ok()).ok_or("expected ID:INSTALLATION:KEY");
     let (id, installation) = (number()?, number()?);
-    let file = parts.next().ok_or("say ID:INSTALLATION:KEY")?;
+    let file = parts.next().ok_or("expected ID:INSTALLATION:KEY")?;
     let key = std::fs::read_to_string(file).map_err(|error| format!("`{file}` cannot be read: {error}"))?;
     Ok((id, installation, key))
 }

@@ -1,4 +1,4 @@
-//! Lists in pages, with the `Link` header that all hosts have.
+//! Splits lists into pages, with the `Link` header of the hosts.
 
 use axum::http::Uri;
 
@@ -8,23 +8,23 @@ pub(crate) struct Page<T> {
     pub(crate) size: usize,
     pub(crate) total: usize,
     pub(crate) pages: usize,
-    /// Empty when there is one page.
+    /// The `Link` header; empty for a single page.
     pub(crate) link: String,
 }
 
-/// The page that the query asks for; `size_name` is what the host calls a page's size.
+/// The page that the query selects. `size_name` is the host's name for the page size parameter.
 pub(crate) fn page<T>(
     all: Vec<T>,
     base: &str,
     uri: &Uri,
     size_name: &str,
     size: usize,
-    most: usize,
+    max_size: usize,
 ) -> Page<T> {
     let query: Vec<_> = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()).collect();
-    let asked = |name: &str| query.iter().find(|(key, _)| key == name)?.1.parse::<usize>().ok();
-    let number = asked("page").unwrap_or(1).max(1);
-    let size = asked(size_name).unwrap_or(size).clamp(1, most);
+    let parameter = |name: &str| query.iter().find(|(key, _)| key == name)?.1.parse::<usize>().ok();
+    let number = parameter("page").unwrap_or(1).max(1);
+    let size = parameter(size_name).unwrap_or(size).clamp(1, max_size);
     let total = all.len();
     let pages = total.div_ceil(size).max(1);
     let address = |page: usize| {

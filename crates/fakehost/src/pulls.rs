@@ -1,17 +1,17 @@
-//! Pull requests, whatever a host calls them. Where their branches are is read from git each time.
+//! Stores pull requests for all hosts. The tips of their branches are read from git every time.
 
 use anyhow::anyhow;
 use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::Kind;
-use crate::git::{self, Merged};
-use crate::hooks::Action;
+use crate::git::{self, MergeOutcome};
 use crate::state::{Host, Repository, User};
+use crate::webhooks::Action;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Pull {
-    /// Of the whole host; `number` is the repository's.
+    /// Unique on the host; `number` is unique in the repository.
     pub id: u64,
     pub number: u64,
     pub state: PullState,
@@ -19,7 +19,7 @@ pub struct Pull {
     pub body: String,
     pub draft: bool,
     pub head: String,
-    /// Where the head was when the pull request was open last.
+    /// The tip of the head, frozen when the pull request is closed.
     pub head_sha: String,
     pub base: String,
     pub base_sha: String,
@@ -29,9 +29,9 @@ pub struct Pull {
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub closed_at: Option<Timestamp>,
-    /// How many requests the host had seen when it was opened.
+    /// The number of requests at the time of opening, for [`Filter::lag`].
     #[serde(skip)]
-    born: u64,
+    opened_at_request: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -57,17 +57,17 @@ pub(crate) enum OpenError {
     NoHead,
     NoBase,
     Same,
-    /// The number of the open one with the same branches.
+    /// The number of the open pull request with the same branches.
     Exists(u64),
 }
 
-/// Which ones a list shows; what is `None` does not matter.
+/// Selects pull requests for a list. `None` matches everything.
 #[derive(Default)]
 pub(crate) struct Filter {
     pub(crate) states: Option<Vec<PullState>>,
     pub(crate) head: Option<String>,
     pub(crate) base: Option<String>,
-    /// Leaves out those opened within so many requests.
+    /// Hides pull requests that were opened within the last `lag` requests.
     pub(crate) lag: u64,
 }
 
@@ -90,8 +90,8 @@ pub(crate) enum ChangeError {
 }
 
 #[derive(Default)]
-pub(crate) struct Merge {
-    /// Where the head must be.
+pub(crate) struct MergeOptions {
+    /// The commit that the head must be at.
     pub(crate) sha: Option<String>,
     pub(crate) message: Option<String>,
     pub(crate) squash: bool,
@@ -101,7 +101,7 @@ pub(crate) enum MergeError {
     NotFound,
     NotOpen,
     Draft,
-    /// Where the head is instead.
+    /// The actual tip of the head.
     HeadMoved(String),
     BaseMoved,
     Conflict,
@@ -115,51 +115,52 @@ impl Host {
         if new.head == new.base {
             return Err(OpenError::Same);
         }
-        let mut world = self.world();
-        let (id, now) = (world.new_id(), world.now());
-        let pulls = world.pulls.entry(repository.id).or_default();
-        if let Some(open) = open_twin(pulls, &new.head, &new.base) {
+        let mut data = self.data();
+        let (id, now) = (data.new_id(), data.now());
+        let pulls = data.pulls.entry(repository.id).or_default();
+        if let Some(open) = find_open_duplicate(pulls, &new.head, &new.base) {
             return Err(OpenError::Exists(open));
         }
         let NewPull { title, body, head, base, draft, labels, reviewers } = new;
         let number = pulls.len() as u64 + 1;
-        let (state, merge_commit, closed_at, born) = (PullState::Open, None, None, self.log.count());
+        let (state, merge_commit, closed_at, opened_at_request) =
+            (PullState::Open, None, None, self.log.count());
         let (created_at, updated_at) = (now, now);
         #[rustfmt::skip]
         let pull = Pull {
             id, number, state, title, body, draft, head, head_sha, base, base_sha, merge_commit, labels, reviewers,
-            created_at, updated_at, closed_at, born,
+            created_at, updated_at, closed_at, opened_at_request,
         };
         pulls.push(pull.clone());
-        drop(world);
-        self.tell(repository, &pull, Action::Opened);
+        drop(data);
+        self.send_pull_event(repository, &pull, Action::Opened);
         Ok(pull)
     }
 
     pub(crate) fn pull(&self, repository: &Repository, number: u64) -> Option<Pull> {
-        let mut world = self.world();
-        let now = world.now();
-        let pull = find(world.pulls.get_mut(&repository.id)?, number)?;
-        pull.look(self.kind, repository, now);
+        let mut data = self.data();
+        let now = data.now();
+        let pull = find_pull(data.pulls.get_mut(&repository.id)?, number)?;
+        pull.refresh(self.kind, repository, now);
         Some(pull.clone())
     }
 
-    /// The newest first.
+    /// The matching pull requests, newest first.
     pub(crate) fn list_pulls(&self, repository: &Repository, filter: &Filter) -> Vec<Pull> {
-        let mut world = self.world();
-        let (now, count) = (world.now(), self.log.count());
-        let mut shown = Vec::new();
-        for pull in world.pulls.entry(repository.id).or_default().iter_mut().rev() {
-            let fits = filter.head.as_ref().is_none_or(|head| *head == pull.head)
+        let mut data = self.data();
+        let (now, count) = (data.now(), self.log.count());
+        let mut found = Vec::new();
+        for pull in data.pulls.entry(repository.id).or_default().iter_mut().rev() {
+            let matches = filter.head.as_ref().is_none_or(|head| *head == pull.head)
                 && filter.base.as_ref().is_none_or(|base| *base == pull.base)
-                && (filter.lag == 0 || count > pull.born + filter.lag);
-            if fits {
-                pull.look(self.kind, repository, now);
+                && (filter.lag == 0 || count > pull.opened_at_request + filter.lag);
+            if matches {
+                pull.refresh(self.kind, repository, now);
                 let wanted = filter.states.as_ref().is_none_or(|states| states.contains(&pull.state));
-                shown.extend(wanted.then(|| pull.clone()));
+                found.extend(wanted.then(|| pull.clone()));
             }
         }
-        shown
+        found
     }
 
     pub(crate) fn change_pull(
@@ -168,31 +169,31 @@ impl Host {
         number: u64,
         change: Change,
     ) -> Result<Pull, ChangeError> {
-        let mut world = self.world();
-        let now = world.now();
-        let pulls = world.pulls.entry(repository.id).or_default();
-        let pull = find(pulls, number).ok_or(ChangeError::NotFound)?;
-        pull.look(self.kind, repository, now);
-        let is_turn = change.open.is_some_and(|open| open != (pull.state == PullState::Open));
-        if is_turn && pull.state == PullState::Merged {
+        let mut data = self.data();
+        let now = data.now();
+        let pulls = data.pulls.entry(repository.id).or_default();
+        let pull = find_pull(pulls, number).ok_or(ChangeError::NotFound)?;
+        pull.refresh(self.kind, repository, now);
+        let changes_state = change.open.is_some_and(|open| open != (pull.state == PullState::Open));
+        if changes_state && pull.state == PullState::Merged {
             return Err(ChangeError::Merged);
         }
-        if is_turn && change.open == Some(true) {
+        if changes_state && change.open == Some(true) {
             let (head, base) = (pull.head.clone(), pull.base.clone());
             git::tip(&repository.git_dir, &head).ok_or(ChangeError::HeadGone)?;
-            open_twin(pulls, &head, &base).map_or(Ok(()), |open| Err(ChangeError::Exists(open)))?;
+            find_open_duplicate(pulls, &head, &base).map_or(Ok(()), |open| Err(ChangeError::Exists(open)))?;
         }
-        let pull = find(pulls, number).ok_or(ChangeError::NotFound)?;
-        pull.apply(change, is_turn, now);
-        pull.look(self.kind, repository, now);
+        let pull = find_pull(pulls, number).ok_or(ChangeError::NotFound)?;
+        pull.apply(change, changes_state, now);
+        pull.refresh(self.kind, repository, now);
         let pull = pull.clone();
-        drop(world);
-        let action = match (is_turn, pull.state) {
+        drop(data);
+        let action = match (changes_state, pull.state) {
             (true, PullState::Open) => Action::Reopened,
             (true, _) => Action::Closed,
             (false, _) => Action::Edited,
         };
-        self.tell(repository, &pull, action);
+        self.send_pull_event(repository, &pull, action);
         Ok(pull)
     }
 
@@ -200,7 +201,7 @@ impl Host {
         &self,
         repository: &Repository,
         number: u64,
-        merge: Merge,
+        merge: MergeOptions,
     ) -> Result<Pull, MergeError> {
         let pull = self.pull(repository, number).ok_or(MergeError::NotFound)?;
         match pull.state {
@@ -213,41 +214,42 @@ impl Host {
         }
         let message = merge.message.unwrap_or_else(|| format!("Merge `{}` (#{number})", pull.head));
         let (dir, at) = (&repository.git_dir, self.now());
-        let made = git::merge(dir, &pull.base, &pull.head_sha, &message, merge.squash, at).await;
-        let commit = match made.map_err(MergeError::Git)? {
-            Merged::Commit(commit) => commit,
-            Merged::Conflict => return Err(MergeError::Conflict),
-            Merged::BaseMoved => return Err(MergeError::BaseMoved),
+        let merged = git::merge(dir, &pull.base, &pull.head_sha, &message, merge.squash, at).await;
+        let commit = match merged.map_err(MergeError::Git)? {
+            MergeOutcome::Commit(commit) => commit,
+            MergeOutcome::Conflict => return Err(MergeError::Conflict),
+            MergeOutcome::BaseMoved => return Err(MergeError::BaseMoved),
         };
-        self.note_merge(repository, number, commit)
+        self.record_merge(repository, number, commit)
     }
 
-    fn note_merge(&self, repository: &Repository, number: u64, commit: String) -> Result<Pull, MergeError> {
-        let mut world = self.world();
-        let now = world.now();
-        let pulls = world.pulls.entry(repository.id).or_default();
-        let pull = find(pulls, number).ok_or(MergeError::NotFound)?;
+    fn record_merge(&self, repository: &Repository, number: u64, commit: String) -> Result<Pull, MergeError> {
+        let mut data = self.data();
+        let now = data.now();
+        let pulls = data.pulls.entry(repository.id).or_default();
+        let pull = find_pull(pulls, number).ok_or(MergeError::NotFound)?;
         (pull.state, pull.updated_at, pull.closed_at) = (PullState::Merged, now, Some(now));
         pull.merge_commit = Some(commit.clone());
         let pull = pull.clone();
-        drop(world);
-        self.tell(repository, &pull, Action::Merged);
-        self.tell_push(repository, &pull.base, Some(&pull.base_sha), Some(&commit));
+        drop(data);
+        self.send_pull_event(repository, &pull, Action::Merged);
+        self.send_push_event(repository, &pull.base, Some(&pull.base_sha), Some(&commit));
         Ok(pull)
     }
 
-    /// Whether an open one could be merged now.
+    /// Whether the pull request is open and has no conflict.
     pub(crate) async fn is_mergeable(&self, repository: &Repository, pull: &Pull) -> anyhow::Result<bool> {
-        let base = git::tip(&repository.git_dir, &pull.base).ok_or_else(|| anyhow!("the base is gone"))?;
-        let tree = git::merged_tree(&repository.git_dir, &base, &pull.head_sha).await?;
+        let base =
+            git::tip(&repository.git_dir, &pull.base).ok_or_else(|| anyhow!("the base does not exist"))?;
+        let tree = git::merge_trees(&repository.git_dir, &base, &pull.head_sha).await?;
         Ok(pull.state == PullState::Open && tree.is_some())
     }
 }
 
 impl Pull {
-    /// Follows the branches while it is open, and says whether it was. Hosts but GitLab close it
-    /// with its head.
-    pub(crate) fn look(&mut self, kind: Kind, repository: &Repository, now: Timestamp) -> bool {
+    /// Updates an open pull request from its branches, and returns whether it was open. All hosts except
+    /// GitLab close it when its head is deleted.
+    pub(crate) fn refresh(&mut self, kind: Kind, repository: &Repository, now: Timestamp) -> bool {
         if self.state != PullState::Open {
             return false;
         }
@@ -260,7 +262,7 @@ impl Pull {
         true
     }
 
-    fn apply(&mut self, change: Change, is_turn: bool, now: Timestamp) {
+    fn apply(&mut self, change: Change, changes_state: bool, now: Timestamp) {
         self.title = change.title.unwrap_or_else(|| self.title.clone());
         self.body = change.body.unwrap_or_else(|| self.body.clone());
         self.base = change.base.unwrap_or_else(|| self.base.clone());
@@ -268,7 +270,7 @@ impl Pull {
         self.labels = change.labels.unwrap_or_else(|| self.labels.clone());
         self.reviewers = change.reviewers.unwrap_or_else(|| self.reviewers.clone());
         self.updated_at = now;
-        if is_turn {
+        if changes_state {
             let is_open = self.state == PullState::Open;
             (self.state, self.closed_at) =
                 if is_open { (PullState::Closed, Some(now)) } else { (PullState::Open, None) };
@@ -276,11 +278,11 @@ impl Pull {
     }
 }
 
-fn find(pulls: &mut [Pull], number: u64) -> Option<&mut Pull> {
+fn find_pull(pulls: &mut [Pull], number: u64) -> Option<&mut Pull> {
     pulls.iter_mut().find(|pull| pull.number == number)
 }
 
-fn open_twin(pulls: &[Pull], head: &str, base: &str) -> Option<u64> {
-    let is_twin = |pull: &&Pull| pull.state == PullState::Open && pull.head == head && pull.base == base;
-    pulls.iter().find(is_twin).map(|pull| pull.number)
+fn find_open_duplicate(pulls: &[Pull], head: &str, base: &str) -> Option<u64> {
+    let is_duplicate = |pull: &&Pull| pull.state == PullState::Open && pull.head == head && pull.base == base;
+    pulls.iter().find(is_duplicate).map(|pull| pull.number)
 }

@@ -1,4 +1,4 @@
-//! What the host knows: repositories, who may do what, what time it is.
+//! The state of the fake host: repositories, pull requests, tokens, users and the clock.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -11,12 +11,12 @@ use crate::Kind;
 use crate::access::Grant;
 use crate::app::App;
 use crate::faults::Faults;
-use crate::hooks::Hooks;
-use crate::log::Log;
 use crate::pulls::Pull;
+use crate::request_log::Log;
+use crate::webhooks::Webhooks;
 
-/// What GitHub grants an hour.
-pub(crate) const HOURLY: u32 = 5000;
+/// GitHub's rate limit.
+pub(crate) const REQUESTS_PER_HOUR: u32 = 5000;
 
 pub(crate) struct Host {
     pub(crate) kind: Kind,
@@ -26,19 +26,19 @@ pub(crate) struct Host {
     pub(crate) root: PathBuf,
     pub(crate) faults: Faults,
     pub(crate) log: Log,
-    pub(crate) hooks: Hooks,
-    world: Mutex<World>,
+    pub(crate) hooks: Webhooks,
+    data: Mutex<HostData>,
 }
 
-pub(crate) struct World {
+pub(crate) struct HostData {
     pub(crate) repositories: BTreeMap<String, Repository>,
     /// By the repository's id.
     pub(crate) pulls: HashMap<u64, Vec<Pull>>,
     pub(crate) grants: HashMap<String, Grant>,
     pub(crate) users: Vec<User>,
     pub(crate) app: Option<App>,
-    /// Requests left until GitHub's limit.
-    pub(crate) budget: u32,
+    /// The remaining requests of GitHub's rate limit.
+    pub(crate) requests_left: u32,
     now: Option<Timestamp>,
     last_id: u64,
 }
@@ -49,18 +49,18 @@ pub(crate) struct Repository {
     /// `acme/docs`; with GitLab also `acme/team/docs`.
     pub(crate) name: String,
     pub(crate) git_dir: PathBuf,
-    /// What Gitea calls a label by: its place here, from 1.
+    /// Gitea's id of a label is its index here plus 1.
     pub(crate) labels: Vec<String>,
     pub(crate) settings: Settings,
 }
 
-/// What a person sets on a repository's page.
+/// A repository's settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub private: bool,
     pub archived: bool,
     pub default_branch: String,
-    /// Branches that take no push.
+    /// Branches that refuse pushes.
     pub protected: BTreeSet<String>,
 }
 
@@ -78,7 +78,7 @@ impl Default for Settings {
 }
 
 impl User {
-    /// Whoever comes with a token.
+    /// The user of every token.
     pub(crate) fn bot() -> Self {
         Self { id: 1, login: "docs-bot".to_owned() }
     }
@@ -94,7 +94,7 @@ impl Repository {
     }
 }
 
-impl World {
+impl HostData {
     pub(crate) fn now(&self) -> Timestamp {
         self.now.unwrap_or_else(Timestamp::now)
     }
@@ -110,35 +110,35 @@ impl World {
 }
 
 impl Host {
-    pub(crate) fn new(kind: Kind, url: String, root: PathBuf, hooks: Hooks) -> Self {
-        let world = World {
+    pub(crate) fn new(kind: Kind, url: String, root: PathBuf, hooks: Webhooks) -> Self {
+        let data = HostData {
             repositories: BTreeMap::new(),
             pulls: HashMap::new(),
             grants: HashMap::new(),
             users: vec![User::bot()],
             app: None,
-            budget: HOURLY,
+            requests_left: REQUESTS_PER_HOUR,
             now: None,
             last_id: 0,
         };
-        let (faults, log, world) = (Faults::default(), Log::default(), Mutex::new(world));
-        Self { kind, url, root, faults, log, hooks, world }
+        let (faults, log, data) = (Faults::default(), Log::default(), Mutex::new(data));
+        Self { kind, url, root, faults, log, hooks, data }
     }
 
-    /// Never held while git works.
-    pub(crate) fn world(&self) -> MutexGuard<'_, World> {
-        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Locks the state. Never hold the lock while git runs.
+    pub(crate) fn data(&self) -> MutexGuard<'_, HostData> {
+        self.data.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn now(&self) -> Timestamp {
-        self.world().now()
+        self.data().now()
     }
 
     pub(crate) fn set_now(&self, now: Option<Timestamp>) {
-        self.world().now = now;
+        self.data().now = now;
     }
 
     pub(crate) fn repository(&self, name: &str) -> Option<Repository> {
-        self.world().repositories.get(name).cloned()
+        self.data().repositories.get(name).cloned()
     }
 }

@@ -1,4 +1,6 @@
-//! Bare repositories of our own making, written file by file: no template, and no setting but ours.
+//! Creates bare repositories file by file: the repository caches and the scratch repositories.
+//!
+//! `git init` would copy templates and read the user's configuration, so it is not used.
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,16 +10,16 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::error::DATA_DIRECTORY;
-use crate::{Error, Result, stale};
+use crate::{Error, Result, stale_locks};
 
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
 const HEAD: &str = "ref: refs/heads/none\n";
 
-/// More boundaries than that are no clone anybody made for its docs.
+/// A longer list of shallow commits is refused, because it is copied for every merge.
 const MAX_SHALLOW_BYTES: u64 = 16 << 20;
 
-/// Makes an empty one in `dir`.
-pub(crate) fn make(dir: &Path) -> std::io::Result<()> {
+/// Creates an empty bare repository in `dir`.
+pub(crate) fn init(dir: &Path) -> std::io::Result<()> {
     for sub in ["refs/heads", "objects/info", "objects/pack"] {
         fs::create_dir_all(dir.join(sub))?;
     }
@@ -25,11 +27,11 @@ pub(crate) fn make(dir: &Path) -> std::io::Result<()> {
     fs::write(dir.join("HEAD"), HEAD)
 }
 
-/// Whether `dir` is one that [`make`] made, with nothing added to its configuration since.
-pub(crate) fn is_ours(dir: &Path) -> bool {
+/// Whether `dir` is a repository that [`init`] created, with an unchanged configuration.
+pub(crate) fn is_unmodified(dir: &Path) -> bool {
     let same = |file: &str, text: &str| fs::read(dir.join(file)).is_ok_and(|is| is == text.as_bytes());
     let plain = |dir: &Path| dir.symlink_metadata().is_ok_and(|meta| meta.is_dir());
-    // Either would make it read from, or write to, somewhere else.
+    // Either file redirects git to the files of another repository.
     let elsewhere = ["commondir", "objects/info/alternates"];
     plain(dir)
         && same("config", CONFIG)
@@ -39,41 +41,40 @@ pub(crate) fn is_ours(dir: &Path) -> bool {
         && !elsewhere.iter().any(|file| dir.join(file).exists())
 }
 
-/// An empty repository that sees another one's objects and nothing else of it, so that git can
-/// merge and compare them without that one's configuration. Gone when dropped.
+/// An empty temporary repository that borrows another repository's objects (git alternates). git can merge
+/// and compare those objects without reading the other repository's configuration. Dropping it removes it.
 pub(crate) struct Scratch {
     dir: TempDir,
-    /// Locked for as long as the repository is in use: what a killed process left is not.
-    _held: File,
+    /// Locked with `flock` while the repository is in use. The kernel unlocks it when the process dies.
+    _lock: File,
 }
 
-/// How the names of scratch repositories begin.
 pub(crate) const SCRATCH_PREFIX: &str = "scratch-";
-/// The file in a scratch repository that its user holds by `flock`.
-const HELD: &str = "held";
-/// A scratch repository without that file is being made, or its maker was killed.
-const MAX_MAKING: Duration = Duration::from_secs(60);
+/// The file in a scratch repository that its user locks with `flock`.
+const LOCK_FILE: &str = "held";
+/// A scratch repository that has no lock file after this time belongs to a killed process.
+const MAX_CREATION_TIME: Duration = Duration::from_secs(60);
 
 impl Scratch {
-    /// Makes one in `folder`.
-    pub(crate) fn over(git_dir: &Path, folder: &Path) -> Result<Self> {
-        Self::make(git_dir, folder).map_err(|error| error.at(DATA_DIRECTORY))
+    /// Creates a scratch repository in `folder` over the objects of `git_dir`.
+    pub(crate) fn new(git_dir: &Path, folder: &Path) -> Result<Self> {
+        Self::create(git_dir, folder).map_err(|error| error.at(DATA_DIRECTORY))
     }
 
-    fn make(git_dir: &Path, folder: &Path) -> Result<Self> {
-        // For nobody else to read: it holds what is merged of a private repository.
+    fn create(git_dir: &Path, folder: &Path) -> Result<Self> {
+        // It holds merged files of a private repository, so other users must not read it.
         let private = fs::Permissions::from_mode(0o700);
         fs::create_dir_all(folder)?;
         let dir = tempfile::Builder::new().prefix(SCRATCH_PREFIX).permissions(private).tempdir_in(folder)?;
-        let held = File::create(dir.path().join(HELD))?;
-        held.lock()?;
-        make(dir.path())?;
+        let lock = File::create(dir.path().join(LOCK_FILE))?;
+        lock.lock()?;
+        init(dir.path())?;
         let mut alternates = git_dir.join("objects").into_os_string();
         alternates.push("\n");
         let listed = dir.path().join("objects/info/alternates");
         fs::write(listed, alternates.as_encoded_bytes())?;
         copy_shallow(git_dir, dir.path())?;
-        Ok(Self { dir, _held: held })
+        Ok(Self { dir, _lock: lock })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -81,17 +82,16 @@ impl Scratch {
     }
 }
 
-/// Removes a scratch repository that a killed process left.
+/// Removes a scratch repository unless a live process uses it.
 pub(crate) fn remove_stale_scratch(dir: &Path) -> std::io::Result<()> {
-    let is_stale = match File::open(dir.join(HELD)) {
-        Ok(held) => held.try_lock().is_ok(),
-        Err(_) => stale::age(&dir.symlink_metadata()?).is_some_and(|age| age > MAX_MAKING),
+    let is_stale = match File::open(dir.join(LOCK_FILE)) {
+        Ok(lock) => lock.try_lock().is_ok(),
+        Err(_) => stale_locks::age(&dir.symlink_metadata()?).is_some_and(|age| age > MAX_CREATION_TIME),
     };
     if is_stale { fs::remove_dir_all(dir) } else { Ok(()) }
 }
 
-/// A shallow repository lacks the parents of some commits; without its list of these, git would
-/// take that for damage.
+/// Copies the list of shallow commits. Without it, git reports the missing parents as damage.
 fn copy_shallow(from: &Path, to: &Path) -> Result<()> {
     let list: PathBuf = from.join("shallow");
     match fs::metadata(&list) {

@@ -1,4 +1,4 @@
-//! Makes a commit from a base commit and a set of edits, writing only what differs.
+//! Writes a commit from a base commit and a set of edits. Only objects that differ from the base are written.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,12 +8,12 @@ use gix::actor::SignatureRef;
 use gix::objs::tree::EntryKind;
 use gix::refs::transaction::PreviousValue;
 
-use crate::folders::Folders;
 use crate::name::printable;
 use crate::snapshot::{damaged, object_id, open_repository, tree_of, trouble_in};
+use crate::tree_cache::TreeCache;
 use crate::{Error, Oid, Result, valid_path};
 
-/// A commit to be made.
+/// The input of a new commit.
 pub struct NewCommit<'a> {
     pub base: &'a Oid,
     /// The new content of each touched file; `None` deletes it.
@@ -22,7 +22,7 @@ pub struct NewCommit<'a> {
     pub author: Signature<'a>,
     /// Seconds since 1970.
     pub time_seconds: i64,
-    /// What keeps the commit from being cleared away.
+    /// The name of the pin that protects the commit from garbage collection.
     pub pin: &'a str,
 }
 
@@ -31,23 +31,26 @@ pub struct Signature<'a> {
     pub email: &'a str,
 }
 
-/// What a commit is made from.
-struct Base<'a> {
+/// The tree of the base commit.
+struct BaseTree<'a> {
     repository: &'a gix::Repository,
     tree: ObjectId,
-    folders: Folders,
+    trees: TreeCache,
 }
 
-impl Base<'_> {
+impl BaseTree<'_> {
     fn kind(&self, path: &str) -> Result<Option<EntryKind>> {
-        Ok(self.folders.place(self.repository, self.tree, path)?.map(|(kind, _)| kind))
+        Ok(self.trees.find(self.repository, self.tree, path)?.map(|(kind, _)| kind))
     }
 }
 
 pub(crate) fn write(dir: &Path, new: &NewCommit<'_>, pin: &str) -> Result<Oid> {
     let repository = open_repository(dir)?.to_thread_local();
-    let base =
-        Base { tree: tree_of(&repository, new.base)?, repository: &repository, folders: Folders::default() };
+    let base = BaseTree {
+        tree: tree_of(&repository, new.base)?,
+        repository: &repository,
+        trees: TreeCache::default(),
+    };
     for (path, content) in new.edits {
         check_edit(&base, new.edits, path, content.is_some())?;
     }
@@ -60,15 +63,15 @@ pub(crate) fn write(dir: &Path, new: &NewCommit<'_>, pin: &str) -> Result<Oid> {
     Oid::parse(&id.to_string())
 }
 
-/// Keeps `id`, and all that it is made of, from being cleared away.
+/// Points the ref `pin` at `id`, which protects it from garbage collection.
 pub(crate) fn set_pin(repository: &gix::Repository, pin: &str, id: ObjectId) -> Result<()> {
-    repository.reference(pin, id, PreviousValue::Any, "").map(|_| ()).map_err(unwritten)
+    repository.reference(pin, id, PreviousValue::Any, "").map(|_| ()).map_err(write_error)
 }
 
-/// Refuses what would quietly take away more than it says: a file put over a folder or a link, a
-/// folder deleted as if it were a file, a file turned into a folder.
+/// Refuses edits that would delete more than they name: a file that replaces a folder or a link, a folder
+/// that is deleted like a file, a file that becomes a folder.
 fn check_edit(
-    base: &Base<'_>,
+    base: &BaseTree<'_>,
     edits: &BTreeMap<String, Option<Vec<u8>>>,
     path: &str,
     writes: bool,
@@ -94,17 +97,17 @@ fn check_edit(
     Ok(())
 }
 
-fn write_tree(base: &Base<'_>, edits: &BTreeMap<String, Option<Vec<u8>>>) -> Result<ObjectId> {
+fn write_tree(base: &BaseTree<'_>, edits: &BTreeMap<String, Option<Vec<u8>>>) -> Result<ObjectId> {
     let repository = base.repository;
-    // The inner editor: the outer one refuses to write beside an entry that it holds for unsafe,
-    // and what is in the base already is not ours to judge.
+    // The attached editor refuses to write next to an entry with an unsafe name. The base may contain such
+    // entries, so use the detached editor.
     let mut editor = repository.edit_tree(base.tree).map_err(damaged)?.detach();
     for (path, _) in edits.iter().filter(|(_, content)| content.is_none()) {
         editor.remove(path.split('/')).map_err(damaged)?;
     }
     for (path, content) in edits {
         let Some(content) = content else { continue };
-        let id = repository.write_blob(content).map_err(unwritten)?.detach();
+        let id = repository.write_blob(content).map_err(write_error)?.detach();
         let kind =
             base.kind(path)?.filter(|kind| *kind == EntryKind::BlobExecutable).unwrap_or(EntryKind::Blob);
         editor.upsert(path.split('/'), kind, id).map_err(damaged)?;
@@ -113,16 +116,16 @@ fn write_tree(base: &Base<'_>, edits: &BTreeMap<String, Option<Vec<u8>>>) -> Res
 }
 
 fn write_commit(repository: &gix::Repository, tree: ObjectId, new: &NewCommit<'_>) -> Result<ObjectId> {
-    let (name, email) = (identity(new.author.name), identity(new.author.email));
+    let (name, email) = (sanitize_identity(new.author.name), sanitize_identity(new.author.email));
     let time = format!("{} +0000", new.time_seconds.max(0));
     let author = SignatureRef { name: name.as_str().into(), email: email.as_str().into(), time: &time };
     let parent = object_id(new.base)?;
-    let commit = repository.new_commit_as(author, author, message(new.message), tree, [parent]);
-    Ok(commit.map_err(unwritten)?.id)
+    let commit = repository.new_commit_as(author, author, sanitize_message(new.message), tree, [parent]);
+    Ok(commit.map_err(write_error)?.id)
 }
 
-/// A full disk is no damage: what is there can be read.
-fn unwritten(cause: gix::Error) -> Error {
+/// Separates machine trouble, such as a full disk, from damage.
+fn write_error(cause: gix::Error) -> Error {
     if let Some(trouble) = trouble_in(&cause) {
         return Error::Machine(trouble);
     }
@@ -132,20 +135,20 @@ fn unwritten(cause: gix::Error) -> Error {
     Error::Io(std::io::Error::other(printable(&cause.to_string())))
 }
 
-/// A name or address as git's commit format can hold it: on one line and without its delimiters.
-fn identity(text: &str) -> String {
-    let kept: String = text.chars().filter(|c| !c.is_control() && !"<>".contains(*c)).collect();
-    // git drops these at the ends when it reads a name; so that the id is stable, so do we.
-    let trimmed = kept.trim_matches(|c: char| c.is_whitespace() || ".,:;\"\\'".contains(c));
+/// A name or email that git's commit format can hold: one line, without angle brackets.
+fn sanitize_identity(text: &str) -> String {
+    let cleaned: String = text.chars().filter(|c| !c.is_control() && !"<>".contains(*c)).collect();
+    // git strips these characters when it reads a name. Strip them here, so that the commit id is stable.
+    let trimmed = cleaned.trim_matches(|c: char| c.is_whitespace() || ".,:;\"\\'".contains(c));
     let shown = if trimmed.is_empty() { "docwright" } else { trimmed };
     shown.chars().take(200).collect()
 }
 
-fn message(text: &str) -> String {
+fn sanitize_message(text: &str) -> String {
     let lines = text.replace("\r\n", "\n");
-    let kept = lines.chars().filter(|c| matches!(c, '\n' | '\t') || !c.is_control());
-    let kept: String = kept.collect();
-    format!("{}\n", kept.trim())
+    let cleaned = lines.chars().filter(|c| matches!(c, '\n' | '\t') || !c.is_control());
+    let cleaned: String = cleaned.collect();
+    format!("{}\n", cleaned.trim())
 }
 
 #[cfg(test)]
@@ -153,10 +156,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identities() {
+    fn identities_are_one_line_without_brackets() {
         #[track_caller]
         fn check(text: &str, expected: &str) {
-            assert_eq!(identity(text), expected);
+            assert_eq!(sanitize_identity(text), expected);
         }
         check("Ada Lovelace", "Ada Lovelace");
         check("ada@example.com", "ada@example.com");
@@ -168,10 +171,10 @@ mod tests {
     }
 
     #[test]
-    fn messages() {
+    fn messages_keep_only_line_ends_and_tabs() {
         #[track_caller]
         fn check(text: &str, expected: &str) {
-            assert_eq!(message(text), expected);
+            assert_eq!(sanitize_message(text), expected);
         }
         check("Fix a link", "Fix a link\n");
         check("One\r\n\r\nTwo\0\u{1b}[31m\n\n\n", "One\n\nTwo[31m\n");

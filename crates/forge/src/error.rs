@@ -1,26 +1,26 @@
-//! What can go wrong, as far as a caller has to tell it apart.
+//! The errors of this crate. A variant exists only if a caller handles it differently.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use machine::Trouble;
 
-use crate::name::{printable, quoted};
+use crate::name::{printable, shell_quote};
 
-/// What lies on the disks that are written to.
+/// Names of the disks that are written to, for messages.
 pub(crate) const DATA_DIRECTORY: &str = "the data directory";
 pub(crate) const REPOSITORY: &str = "the repository";
 
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Every message is one sentence that can be shown to whoever asked.
+/// Every message is one sentence that can be shown to a user.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A branch, path, pin or repository name that is never accepted.
     #[error("{0}")]
     BadName(String),
 
-    /// The repository cannot be used as it is: somebody has to change it or name another.
+    /// The repository cannot be used until its owner changes it, or the project names another one.
     #[error("{0}")]
     Repository(String),
 
@@ -38,74 +38,76 @@ pub enum Error {
     #[error("the edits change nothing")]
     Unchanged,
 
-    /// Something in the repository is larger than what is read or written here.
+    /// Something in the repository exceeds a size limit.
     #[error("{0}")]
     TooLarge(String),
 
-    /// Somebody else moved the branch; what they pushed was kept.
-    #[error("`{branch}` was changed by somebody else: fetch it and try again")]
-    Moved { branch: String },
+    /// The lease failed: another push moved the branch. Nothing was overwritten.
+    #[error("another push moved `{branch}`: fetch it and try again")]
+    BranchMoved { branch: String },
 
-    /// A lock file keeps the repository from being written, and no write of ours left it.
+    /// A lock file of another program blocks writes to the repository.
     #[error("{}", locked_sentence(.lock, *.age))]
     Locked { lock: PathBuf, age: Duration },
 
-    /// The branch is somebody's working copy, which is never moved under its owner.
+    /// A working copy has the branch checked out. Docwright never moves such a branch.
     #[error("{}", checked_out_sentence(.branch, .worktree, .merge.as_deref()))]
     CheckedOut {
         branch: String,
         worktree: PathBuf,
-        /// The branch that was to be merged there, if a merge was asked for.
+        /// The branch to merge, if this was a merge.
         merge: Option<String>,
     },
 
     #[error("{}", conflict_sentence(.base, .files))]
     Conflict { base: String, files: Vec<String> },
 
-    /// The pull request is not in a state in which this can be done.
+    /// The state of the pull request does not allow the operation.
     #[error("{0}")]
     Refused(String),
 
-    /// The host said no, and will say it again until somebody does what the sentence says.
+    /// The host refused the request. A retry fails until a person follows the advice in the sentence.
     #[error("{0}")]
     Denied(String),
 
-    /// The host is in trouble, or wants to be left alone for a while: the same call works later.
+    /// A temporary failure or a rate limit: retry the call later, after `retry_after` if the host named a
+    /// delay.
     #[error("{sentence}")]
-    Later { sentence: String, after: Option<Duration> },
+    Temporary { sentence: String, retry_after: Option<Duration> },
 
-    /// The cached repository is damaged. The next fetch makes it anew.
-    #[error("the cached copy of the repository is damaged and is fetched anew next time: {0}")]
+    /// The cached repository is damaged. The next fetch recreates it.
+    #[error("the cached copy of the repository is damaged; the next run fetches it again: {0}")]
     Damaged(String),
 
-    /// The git program failed or is not there; trying again may help.
+    /// The git program failed or is missing. A retry may help.
     #[error("{0}")]
     Git(String),
 
-    /// The git program was stopped at its time limit.
+    /// The git program exceeded its timeout and was killed.
     #[error("{0}")]
-    Slow(String),
+    Timeout(String),
 
-    /// This machine is short of something just now: the same call works once it is not.
+    /// The operating system could not start git, for example because it is out of memory or processes. Retry
+    /// later.
     #[error("git could not be started: {0}")]
-    NoRoom(#[source] std::io::Error),
+    GitNotStarted(#[source] std::io::Error),
 
-    /// A disk is full, read-only or fails, or too many files are open: the same call works once that is over.
+    /// A disk is full, read-only or failing, or too many files are open. Retry when that is fixed.
     #[error("{0}")]
     Machine(#[source] Trouble),
 
     #[error("the repository cache could not be read or written: {0}")]
     Io(#[source] std::io::Error),
 
-    #[error("the pull request records did not answer")]
+    #[error("the pull request records could not be read or written")]
     Records(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl Error {
-    /// Of trouble of the machine, says what lies on the disk that is in trouble, unless that is known.
-    pub(crate) fn at(self, place: &'static str) -> Self {
+    /// Adds the name of the disk to machine trouble that does not have one yet.
+    pub(crate) fn at(self, disk: &'static str) -> Self {
         match self {
-            Self::Machine(trouble) => Self::Machine(trouble.at(place)),
+            Self::Machine(trouble) => Self::Machine(trouble.at(disk)),
             other => other,
         }
     }
@@ -118,18 +120,18 @@ impl From<std::io::Error> for Error {
 }
 
 fn checked_out_sentence(branch: &str, worktree: &Path, merge: Option<&str>) -> String {
-    let place = printable(&worktree.display().to_string());
+    let shown = printable(&worktree.display().to_string());
     if !worktree.exists() {
         return format!(
-            "`{branch}` is checked out in {place}, which is gone: run `git worktree prune` in the repository"
+            "`{branch}` is checked out in {shown}, which no longer exists: run `git worktree prune` in the repository"
         );
     }
     match merge {
         Some(head) => {
-            let advice = format!("git -C {} merge {}", quoted(&place), quoted(head));
-            format!("`{branch}` is checked out in {place}: run `{advice}` there")
+            let advice = format!("git -C {} merge {}", shell_quote(&shown), shell_quote(head));
+            format!("`{branch}` is checked out in {shown}: run `{advice}` there")
         }
-        None => format!("`{branch}` is checked out in {place}: switch to another branch there"),
+        None => format!("`{branch}` is checked out in {shown}: switch to another branch there"),
     }
 }
 
@@ -139,7 +141,7 @@ fn locked_sentence(lock: &Path, age: Duration) -> String {
         "git cannot write to the repository: the lock file {shown} has been there for {}. If no git command is \
          running there, remove it: rm {}",
         duration(age),
-        quoted(&shown)
+        shell_quote(&shown)
     )
 }
 
@@ -155,11 +157,11 @@ fn duration(length: Duration) -> String {
 }
 
 fn conflict_sentence(base: &str, files: &[String]) -> String {
-    const NAMED: usize = 5;
-    let named = files.iter().take(NAMED).map(|file| format!("`{file}`"));
+    const MAX_NAMED_FILES: usize = 5;
+    let named = files.iter().take(MAX_NAMED_FILES).map(|file| format!("`{file}`"));
     let list = named.collect::<Vec<_>>().join(", ");
-    match files.len().saturating_sub(NAMED) {
-        // Hosts on the web do not tell.
+    match files.len().saturating_sub(MAX_NAMED_FILES) {
+        // Web hosts do not name the files.
         0 if files.is_empty() => format!("the changes conflict with `{base}`"),
         0 => format!("the changes conflict with `{base}` in {list}"),
         more => format!("the changes conflict with `{base}` in {list} and {more} more"),

@@ -1,4 +1,4 @@
-//! What a repository host is to us: branches that can be fetched and pushed, and pull requests.
+//! Defines the `Host` trait: a service that holds a repository and its pull requests.
 
 use std::fmt;
 
@@ -43,23 +43,23 @@ pub struct PullRequest {
     pub url: String,
     pub title: String,
     pub body: String,
-    /// The branch with the changes, and the one they are meant for.
+    /// `head` is the branch with the changes; `base` is the branch that they target.
     pub head: String,
     pub base: String,
     pub state: State,
-    /// The tip of `head` while it is open, and what it was when it was merged or closed.
+    /// The tip of `head`, frozen when the pull request is merged or closed.
     pub head_commit: Oid,
-    /// Where `base` was when it was opened.
+    /// The tip of `base` when the pull request was opened.
     pub base_commit: Oid,
-    /// `None` when somebody merged it by hand.
+    /// `None` when a person merged it with git.
     pub merge_commit: Option<Oid>,
-    /// The job that opened it, where the host remembers.
+    /// The job that opened it, if the host knows.
     pub job: Option<String>,
     /// Milliseconds since 1970.
     pub created_at: i64,
 }
 
-/// A pull request to be opened.
+/// The input of a new pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewPull {
     pub title: String,
@@ -69,60 +69,59 @@ pub struct NewPull {
     pub head_commit: Oid,
     pub base_commit: Oid,
     pub job: String,
-    /// To be shown as not finished yet, however the host does that.
+    /// Whether to open it as a draft.
     pub draft: bool,
-    /// Of the job's first run: when its pull request is there, an earlier attempt opened it, and may
-    /// have been cut off before it had its labels and reviewers.
+    /// Whether this is the job's first run. If the pull request exists then, an interrupted attempt opened
+    /// it, and its labels and reviewers may be missing.
     pub is_first: bool,
 }
 
 impl NewPull {
-    /// The title for hosts that know a draft by a word in front of it.
-    pub(crate) fn title_with(&self, mark: &str) -> String {
-        if self.draft && !self.title.starts_with(mark) {
-            return format!("{mark}{}", self.title);
+    /// The title for hosts that mark drafts with a prefix.
+    pub(crate) fn title_with_draft_prefix(&self, prefix: &str) -> String {
+        if self.draft && !self.title.starts_with(prefix) {
+            return format!("{prefix}{}", self.title);
         }
         self.title.clone()
     }
 }
 
-/// Where a project's repository and its pull requests are.
+/// A service that holds a project's repository and its pull requests.
 #[async_trait]
 pub trait Host: Send + Sync {
-    /// The branch that the host itself takes for the main one.
+    /// The repository's default branch, as the host has it.
     async fn default_branch(&self) -> Result<String>;
 
-    /// Whether the repository can be read and has `branch`, or its default branch when none is
-    /// named; answers the branch. Its errors are sentences for whoever sets the project up.
+    /// Checks that the repository is readable and has `branch`, or a default branch, and returns the branch.
+    /// The errors are sentences for the person who sets up the project.
     async fn check(&self, branch: Option<&str>) -> Result<String>;
 
-    /// Whether `branch` has such a folder.
+    /// Whether `folder` exists on `branch`.
     async fn has_folder(&self, branch: &str, folder: &str) -> Result<bool>;
 
-    /// What to fetch from and push to.
     fn remote(&self) -> Remote;
 
-    /// The repository as people know it.
+    /// The address of the repository for people.
     fn web_url(&self) -> String;
 
-    /// Every pull request with this head, in every state, oldest first.
+    /// Every pull request with this head branch, in any state, oldest first.
     async fn find(&self, head: &str) -> Result<Vec<PullRequest>>;
 
-    /// Opens a pull request, or answers the one there is: one that this job opened from this head,
-    /// in whatever state, or else the open one on it. Asking twice opens one.
+    /// Opens a pull request, or returns the existing one: the one that this job opened from this head, in any
+    /// state, or else the open one with this head. Idempotent.
     async fn open(&self, new: &NewPull) -> Result<PullRequest>;
 
     async fn get(&self, number: u64) -> Result<Option<PullRequest>>;
 
-    /// Merges it; answers it as it is if it is merged already. With `seen`, only if that is still
-    /// the head's tip, so that nobody merges what they have not looked at.
+    /// Merges the pull request, or returns it if it is already merged. With `seen`, the head must still be at
+    /// that commit, so that nobody merges changes that they have not reviewed.
     async fn merge(&self, number: u64, seen: Option<&Oid>) -> Result<PullRequest>;
 
-    /// Closes it without merging; the branch stays. Closing twice is fine.
+    /// Closes the pull request without merging. Keeps the branch. Idempotent.
     async fn close(&self, number: u64) -> Result<PullRequest>;
 }
 
-/// A pull request of the embedded host, as it is kept.
+/// A stored pull request of the embedded host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PullRecord {
     pub number: u64,
@@ -139,25 +138,25 @@ pub struct PullRecord {
     pub created_at: i64,
 }
 
-/// Keeps the pull requests of one project for [`Local`](crate::Local). Failures are
+/// Stores the pull requests of one project for [`Local`](crate::Local). Failures are
 /// [`Error::Records`].
 #[async_trait]
 pub trait PullRecords: Send + Sync {
-    /// Keeps an open pull request under the next number, in one step with looking for one that is
-    /// there already: if this job has one with this head, in whatever state, or an open one has this
-    /// head, that one is answered instead, and at most its text is added to.
+    /// Stores an open pull request under the next number, unless one exists: this job's with this head, in
+    /// any state, or an open one with this head. Then returns the existing one and at most appends to its
+    /// text. The lookup and the insert are atomic.
     async fn insert(&self, new: &NewPull) -> Result<PullRecord>;
 
-    /// Every one with this head, oldest first.
+    /// Every pull request with this head, oldest first.
     async fn by_head(&self, head: &str) -> Result<Vec<PullRecord>>;
 
     async fn get(&self, number: u64) -> Result<Option<PullRecord>>;
 
-    /// The newest first, at most `limit`.
+    /// At most `limit` pull requests, newest first.
     async fn list(&self, limit: usize) -> Result<Vec<PullRecord>>;
 
-    /// Moves an *open* one to `to`, and keeps where its head was and what merged it. `false`, and
-    /// nothing is written, when it is not open.
+    /// Changes the state of an *open* pull request, and records its head and its merge commit. Returns
+    /// `false` and writes nothing when it is not open.
     async fn set_state(
         &self,
         number: u64,

@@ -1,4 +1,4 @@
-//! The embedded host: pull requests over a git repository on this machine.
+//! The embedded host: implements pull requests for a git repository on this machine.
 
 mod compare;
 mod inspect;
@@ -18,15 +18,15 @@ use crate::bare::Scratch;
 use crate::error::{DATA_DIRECTORY, REPOSITORY};
 use crate::git::Git;
 use crate::host::{Host, NewPull, PullRecord, PullRecords, PullRequest, State};
-use crate::{Error, FileRemote, Oid, Remote, Result, remote, target, valid_branch};
+use crate::{Error, FileRemote, Oid, Remote, Result, file_transport, remote, valid_branch};
 
-/// A repository on this machine, and its pull requests, which somebody else keeps.
+/// A repository on this machine with its pull requests. [`PullRecords`] stores the pull requests.
 ///
-/// The repository stays its owner's: a branch that is checked out somewhere is never moved, no
-/// branch is ever deleted, and a merge that its owner makes by hand is noticed.
+/// The owner of the repository stays in control: a checked-out branch is never moved, no branch is deleted,
+/// and a merge that the owner makes with git is detected.
 pub struct Local {
     path: PathBuf,
-    /// The git directory that all its working copies share.
+    /// The git directory that all working copies share.
     git_dir: PathBuf,
     remote: FileRemote,
     /// The folder of write records and scratch repositories.
@@ -36,9 +36,9 @@ pub struct Local {
 }
 
 impl Local {
-    /// `repository` is the top folder of a working copy, a linked one or not, or a bare repository.
-    /// `link` and a number make the address of a pull request. In the folder `journal` it is recorded what is being
-    /// written, so that what a killed process leaves in the repository can be removed.
+    /// `repository` is the top folder of a working copy (main or linked) or a bare repository. The address of
+    /// a pull request is `link` followed by its number. `journal` is the folder of the write-ahead journal
+    /// (`journal.rs`).
     pub async fn open(
         repository: &Path,
         records: Arc<dyn PullRecords>,
@@ -47,22 +47,22 @@ impl Local {
     ) -> Result<Self> {
         let located = locate::repository(repository).await;
         let (path, git_dir) = located.map_err(|error| error.at(REPOSITORY))?;
-        let remote = FileRemote::new(&git_dir)?.journaled(journal);
+        let remote = FileRemote::new(&git_dir)?.with_journal(journal);
         Ok(Self { path, git_dir, remote, journal: journal.to_owned(), records, link: link.into() })
     }
 
-    /// The newest pull requests first, at most `limit`.
+    /// At most `limit` pull requests, newest first.
     pub async fn list(&self, limit: usize) -> Result<Vec<PullRequest>> {
         let mut all = Vec::new();
         for record in self.records.list(limit).await? {
-            all.push(self.current(record).await?);
+            all.push(self.refresh(record).await?);
         }
         Ok(all)
     }
 
-    /// Why a merge would be refused before it is tried, and how to do it by hand.
+    /// If a working copy has the base branch checked out: the refusal, with the git command to merge by hand.
     pub async fn merge_by_hand(&self, pull: &PullRequest) -> Result<Option<String>> {
-        let owner = target::checked_out(&self.git_dir, &pull.base).await?;
+        let owner = file_transport::worktree_of_branch(&self.git_dir, &pull.base).await?;
         let refusal = |worktree| Error::CheckedOut {
             branch: pull.base.clone(),
             worktree,
@@ -71,62 +71,62 @@ impl Local {
         Ok(owner.map(|worktree| refusal(worktree).to_string()))
     }
 
-    /// Why nobody could merge it as it is, if so.
+    /// Why the pull request cannot be merged, if it cannot.
     pub async fn conflict(&self, pull: &PullRequest) -> Result<Option<String>> {
-        match merge::attempt(self, pull).await {
+        match merge::check_mergeable(self, pull).await {
             Err(cause @ (Error::Conflict { .. } | Error::Refused(_))) => Ok(Some(cause.to_string())),
             tried => tried.map(|()| None),
         }
     }
 
-    /// A repository to merge and compare in.
+    /// A temporary repository for merges and diffs.
     fn scratch(&self) -> Result<Scratch> {
-        Scratch::over(&self.git_dir, &self.journal)
+        Scratch::new(&self.git_dir, &self.journal)
     }
 
     async fn pull(&self, number: u64) -> Result<PullRequest> {
         self.get(number).await?.ok_or(Error::NoSuchPull(number))
     }
 
-    /// The record as it is now: people push to the head and merge by hand without telling us.
-    async fn current(&self, mut record: PullRecord) -> Result<PullRequest> {
+    /// Updates a record from the repository: people push to the head and merge with git.
+    async fn refresh(&self, mut record: PullRecord) -> Result<PullRequest> {
         if record.state != State::Open {
-            return Ok(self.shown(record));
+            return Ok(self.to_pull_request(record));
         }
-        if let Some(head) = target::tip(&self.git_dir, &record.head).await? {
+        if let Some(head) = file_transport::tip(&self.git_dir, &record.head).await? {
             record.head_commit = head;
         }
         if !self.is_merged(&record).await? {
-            return Ok(self.shown(record));
+            return Ok(self.to_pull_request(record));
         }
-        // Recorded only once it survives a power cut: a merge by hand, or one that we were cut off after.
-        target::make_durable(&self.git_dir, &record.base).await?;
+        // Make the merge durable before recording it. git may not have synced it.
+        file_transport::fsync_branch(&self.git_dir, &record.base).await?;
         let merged = State::Merged;
         match self.records.set_state(record.number, merged, &record.head_commit, None).await {
-            // Whoever only looks is told all the same; the next look writes it down.
+            // The record cannot be written now, but the answer is known. The next call writes it.
             Err(error) if Trouble::find(&error).is_some() => {
-                return Ok(self.shown(PullRecord { state: merged, ..record }));
+                return Ok(self.to_pull_request(PullRecord { state: merged, ..record }));
             }
-            noted => noted?,
+            updated => updated?,
         };
-        let kept = self.records.get(record.number).await?;
-        Ok(self.shown(kept.unwrap_or(record)))
+        let stored = self.records.get(record.number).await?;
+        Ok(self.to_pull_request(stored.unwrap_or(record)))
     }
 
     async fn is_merged(&self, record: &PullRecord) -> Result<bool> {
-        let Some(base) = target::tip(&self.git_dir, &record.base).await? else {
+        let Some(base) = file_transport::tip(&self.git_dir, &record.base).await? else {
             return Ok(false);
         };
         if base == record.base_commit {
-            return Ok(false); // nothing came into the base since
+            return Ok(false); // the base has not moved
         }
         let head = &record.head_commit;
-        // A head that was reset to where it started is in the base too, and was never merged.
-        Ok(target::is_ancestor(&self.git_dir, head, &base).await?
-            && !target::is_ancestor(&self.git_dir, head, &record.base_commit).await?)
+        // A head that was reset to its start is an ancestor of the base, too, but was never merged.
+        Ok(file_transport::is_ancestor(&self.git_dir, head, &base).await?
+            && !file_transport::is_ancestor(&self.git_dir, head, &record.base_commit).await?)
     }
 
-    fn shown(&self, record: PullRecord) -> PullRequest {
+    fn to_pull_request(&self, record: PullRecord) -> PullRequest {
         PullRequest {
             url: format!("{}{}", self.link, record.number),
             number: record.number,
@@ -145,7 +145,7 @@ impl Local {
 
     async fn tip(&self, branch: &str) -> Result<Oid> {
         valid_branch(branch)?;
-        let tip = target::tip(&self.git_dir, branch).await?;
+        let tip = file_transport::tip(&self.git_dir, branch).await?;
         tip.ok_or_else(|| Error::NoSuchBranch(branch.to_owned()))
     }
 }
@@ -186,7 +186,7 @@ impl Host for Local {
     async fn find(&self, head: &str) -> Result<Vec<PullRequest>> {
         let mut all = Vec::new();
         for record in self.records.by_head(head).await? {
-            all.push(self.current(record).await?);
+            all.push(self.refresh(record).await?);
         }
         Ok(all)
     }
@@ -194,21 +194,21 @@ impl Host for Local {
     async fn open(&self, new: &NewPull) -> Result<PullRequest> {
         self.tip(&new.base).await?;
         self.tip(&new.head).await?;
-        // It has no drafts of its own; the word in front is understood everywhere.
-        let new = NewPull { title: new.title_with("Draft: "), ..new.clone() };
+        // The embedded host has no draft state, so mark drafts in the title.
+        let new = NewPull { title: new.title_with_draft_prefix("Draft: "), ..new.clone() };
         let record = self.records.insert(&new).await?;
-        self.current(record).await
+        self.refresh(record).await
     }
 
     async fn get(&self, number: u64) -> Result<Option<PullRequest>> {
         match self.records.get(number).await? {
-            Some(record) => self.current(record).await.map(Some),
+            Some(record) => self.refresh(record).await.map(Some),
             None => Ok(None),
         }
     }
 
     async fn merge(&self, number: u64, seen: Option<&Oid>) -> Result<PullRequest> {
-        // Of what is written to the repository itself, the push says so.
+        // The push names the repository's disk itself.
         merge::merge(self, number, seen).await.map_err(|error| error.at(DATA_DIRECTORY))
     }
 
@@ -219,7 +219,7 @@ impl Host for Local {
             return self.pull(number).await;
         }
         if pull.state == State::Merged {
-            return Err(Error::Refused(format!("pull request #{number} is merged already")));
+            return Err(Error::Refused(format!("pull request #{number} is already merged")));
         }
         Ok(pull)
     }

@@ -1,21 +1,21 @@
-//! Which names are let near git: branches, pins, and the paths of edited files.
+//! Validates names before git sees them: branches, pins and the paths of edited files.
 
 use gix::bstr::ByteSlice as _;
 use gix::validate::path::component;
 
 use crate::{Error, Result};
 
-const MAX_NAME: usize = 200;
-const MAX_PATH: usize = 4096;
+const MAX_NAME_BYTES: usize = 200;
+const MAX_PATH_BYTES: usize = 4096;
 
-/// The rules of `git check-ref-format --branch`, and no name that could be taken for an option, a
-/// revision expression or one of git's own files.
+/// Applies the rules of `git check-ref-format --branch`. Also refuses names that look like an option, a
+/// revision expression or one of git's files.
 pub fn valid_branch(name: &str) -> Result<()> {
     let refuse = |why: &str| {
         let shown = printable(name);
         Err(Error::BadName(format!("the branch name `{shown}` {why}")))
     };
-    if name.is_empty() || name.len() > MAX_NAME {
+    if name.is_empty() || name.len() > MAX_NAME_BYTES {
         return refuse("must be 1 to 200 bytes long");
     }
     if name.starts_with('-') {
@@ -40,14 +40,14 @@ pub fn valid_branch(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Whether an edit may touch `path`. The caller has its own rules on top; this wall stands for
-/// whatever they miss: nothing that leaves the tree, or that some system would take for `.git`.
+/// Whether an edit may touch `path`. A second line of defense behind the rules of the callers: refuses paths
+/// that leave the tree, and paths that any operating system treats as `.git`.
 pub fn valid_path(path: &str) -> Result<()> {
     let refuse = |why: &str| {
         let shown = printable(path);
         Err(Error::BadName(format!("the path `{shown}` {why}")))
     };
-    if path.is_empty() || path.len() > MAX_PATH {
+    if path.is_empty() || path.len() > MAX_PATH_BYTES {
         return refuse("must be 1 to 4096 bytes long");
     }
     if path.chars().any(|c| c.is_control() || c == '\\') {
@@ -56,7 +56,7 @@ pub fn valid_path(path: &str) -> Result<()> {
     if path.as_bytes().get(1) == Some(&b':') {
         return refuse("must not start with a drive letter");
     }
-    // Device names such as `aux.md` are left alone: they are ordinary pages elsewhere.
+    // Windows device names such as `aux.md` are allowed: on other systems they are ordinary pages.
     let options = component::Options { protect_windows: false, ..component::Options::default() };
     for part in path.split('/') {
         if part.ends_with(['.', ' ']) && !matches!(part, "." | "..") {
@@ -69,14 +69,14 @@ pub fn valid_path(path: &str) -> Result<()> {
     Ok(())
 }
 
-/// `text` on one line, without anything that a terminal would act on, and not too long.
+/// `text` on one line, without control characters, at most 200 characters.
 pub(crate) fn printable(text: &str) -> String {
     let clean = |c: char| if c.is_control() { ' ' } else { c };
     text.chars().map(clean).take(200).collect()
 }
 
-/// `text` as one word of a shell, for commands that people copy out of a sentence.
-pub(crate) fn quoted(text: &str) -> String {
+/// Quotes `text` as one shell argument, for commands that people copy from a message.
+pub(crate) fn shell_quote(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-".contains(c);
     if text.chars().all(plain) {
         return text.to_owned();
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn branches() {
+    fn branch_names_follow_the_rules_of_git() {
         #[track_caller]
         fn check(name: &str, expected: bool) {
             assert_eq!(valid_branch(name).is_ok(), expected, "{name:?}");
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn paths() {
+    fn paths_cannot_leave_the_tree_or_reach_git_files() {
         #[track_caller]
         fn check(path: &str, expected: bool) {
             assert_eq!(valid_path(path).is_ok(), expected, "{path:?}");
@@ -178,10 +178,10 @@ mod tests {
     }
 
     #[test]
-    fn words_of_a_shell() {
+    fn arguments_are_quoted_for_a_shell() {
         #[track_caller]
         fn check(text: &str, expected: &str) {
-            assert_eq!(quoted(text), expected);
+            assert_eq!(shell_quote(text), expected);
         }
         check("/srv/docs", "/srv/docs");
         check("docwright/job-1", "docwright/job-1");

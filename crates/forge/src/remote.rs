@@ -1,4 +1,4 @@
-//! Where a project's repository is.
+//! Addresses of repositories: a path on this machine, or an HTTP address with credentials.
 
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -11,7 +11,7 @@ use reqwest::Url;
 
 use crate::{Error, Result};
 
-/// Where to fetch from and push to.
+/// A repository to fetch from and push to.
 #[derive(Clone)]
 pub enum Remote {
     File(FileRemote),
@@ -19,18 +19,18 @@ pub enum Remote {
 }
 
 impl Remote {
-    /// `path` must be absolute: what a relative one means would change with the working directory.
+    /// `path` must be absolute, because a relative path depends on the working directory.
     pub fn file(path: &Path) -> Result<Self> {
         FileRemote::new(path).map(Self::File)
     }
 }
 
-/// The git directory of a repository on this machine, as an explicit URL.
+/// The git directory of a repository on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileRemote {
     path: PathBuf,
     url: String,
-    /// The folder of write records (`journal.rs`).
+    /// The folder of the write-ahead journal (`journal.rs`).
     journal: Option<PathBuf>,
 }
 
@@ -45,8 +45,8 @@ impl FileRemote {
         Ok(Self { path: path.to_owned(), url: file_url(path), journal: None })
     }
 
-    /// Writes are recorded in `folder`.
-    pub(crate) fn journaled(self, folder: &Path) -> Self {
+    /// Records writes in the journal `folder`.
+    pub(crate) fn with_journal(self, folder: &Path) -> Self {
         Self { journal: Some(folder.to_owned()), ..self }
     }
 
@@ -63,40 +63,40 @@ impl FileRemote {
     }
 }
 
-/// A repository on another machine, spoken to over smart HTTP by a client that `net` made.
+/// A repository on another machine, reached over smart HTTP. `http` is a client from the crate `net`.
 #[derive(Clone)]
 pub struct HttpRemote {
     pub(crate) http: reqwest::Client,
-    /// Of the repository: `/info/refs` and the services are below it.
+    /// The repository's address; `/info/refs` and the services are below it.
     pub(crate) url: Url,
     pub(crate) credentials: Arc<dyn Credentials>,
-    /// How much of it is fetched: bytes, packed.
+    /// The largest packfile that is fetched, in bytes.
     pub(crate) max_pack: u64,
 }
 
-/// A documentation tree of this size, without its history, would be the largest anybody saw.
-const MAX_PACK: u64 = 2 << 30;
+/// Far more than any docs repository needs without its history.
+const MAX_PACKFILE_BYTES: u64 = 2 << 30;
 
 impl HttpRemote {
     pub fn new(http: reqwest::Client, url: Url, credentials: Arc<dyn Credentials>) -> Self {
-        Self { http, url, credentials, max_pack: MAX_PACK }
+        Self { http, url, credentials, max_pack: MAX_PACKFILE_BYTES }
     }
 
-    /// Refuses to fetch more than `bytes`, packed.
+    /// Limits the size of a fetched packfile.
     pub fn max_pack(self, bytes: u64) -> Self {
         Self { max_pack: bytes, ..self }
     }
 }
 
-/// Who knows the token of the moment: one of an app is good for an hour.
+/// Provides the current token. An app's token expires after an hour.
 #[async_trait]
 pub trait Credentials: Send + Sync {
-    /// `None` for a repository that everybody may read.
+    /// `None` for anonymous access to a public repository.
     async fn token(&self) -> Result<Option<Secret>>;
 }
 
-/// With `file://`, unlike with a bare path, git transfers objects as from any other host: a depth
-/// is honoured, and nothing is shared by hard links.
+/// With `file://`, git transfers objects like from any other host. With a bare path it would ignore the depth
+/// and share objects through hard links.
 pub(crate) fn file_url(path: &Path) -> String {
     let mut url = "file://".to_owned();
     for &byte in path.as_os_str().as_bytes() {
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls() {
+    fn only_absolute_one_line_paths_become_file_urls() {
         #[track_caller]
         fn check(path: &str, expected: Option<&str>) {
             let remote = FileRemote::new(Path::new(path)).ok();

@@ -1,11 +1,12 @@
-//! The list of the commits whose parents the cache does not have, in the file that git reads it
-//! from. Every commit that was ever fetched is on it, so it is also what the host need not send.
+//! Reads and writes git's `shallow` file: the list of commits whose parents the cache lacks.
+//!
+//! Every fetched commit is on the list, so it also says which commits the host need not send.
 
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::snapshot::{damaged, noticing, object_id, open_repository};
+use crate::snapshot::{damaged, mark_damage, object_id, open_repository};
 use crate::{Oid, Result};
 
 pub(crate) struct Shallow {
@@ -24,34 +25,33 @@ impl Shallow {
         Ok(Self { dir: dir.to_owned(), commits })
     }
 
-    /// Those that are here, the newest first. git clears the list when it clears away commits, but
-    /// not at the same moment.
-    pub(crate) fn newest(&self, most: usize) -> Result<Vec<&Oid>> {
+    /// The listed commits that the cache has, newest first. The list may name commits that git has already
+    /// pruned.
+    pub(crate) fn newest(&self, limit: usize) -> Result<Vec<&Oid>> {
         let repository = open_repository(&self.dir)?.to_thread_local();
         let time = |oid: &Oid| repository.find_commit(object_id(oid).ok()?).ok()?.time().ok();
-        let mut here: Vec<_> =
+        let mut present: Vec<_> =
             self.commits.iter().filter_map(|oid| Some((time(oid)?.seconds, oid))).collect();
-        here.sort_unstable_by(|a, b| b.cmp(a));
-        Ok(here.into_iter().take(most).map(|(_, oid)| oid).collect())
+        present.sort_unstable_by(|a, b| b.cmp(a));
+        Ok(present.into_iter().take(limit).map(|(_, oid)| oid).collect())
     }
 
-    /// The nearest commit that `commit` is made from and that the host must have: `known`, or one
-    /// that was fetched. `None` when there is none, and all of it is new.
+    /// The nearest ancestor of `commit` that the host has: `known`, or a fetched commit. `None` when the host
+    /// has no ancestor.
     pub(crate) fn base_of(&self, commit: &Oid, known: Option<&Oid>) -> Result<Option<Oid>> {
         let repository = open_repository(&self.dir)?.to_thread_local();
         let fetched: HashSet<_> = self.commits.iter().chain(known).collect();
         let mut at = commit.clone();
         while !fetched.contains(&at) {
-            let found = noticing(&self.dir, repository.find_commit(object_id(&at)?).map_err(damaged))?;
-            // What is made here has one parent.
+            let found = mark_damage(&self.dir, repository.find_commit(object_id(&at)?).map_err(damaged))?;
+            // Commits of the cache have one parent.
             let Some(parent) = found.parent_ids().next() else { return Ok(None) };
             at = Oid::parse(&parent.to_string())?;
         }
         Ok(Some(at))
     }
 
-    /// Puts one more commit on the list. Whoever calls this has the cache alone, so that a lock that
-    /// is left there is nobody's.
+    /// Adds a commit to the list. The caller must hold the cache's lock, so an existing lock file is stale.
     pub(crate) fn add(&self, commit: &Oid) -> Result<()> {
         if self.commits.contains(commit) {
             return Ok(());

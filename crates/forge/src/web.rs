@@ -1,23 +1,23 @@
-//! Repositories on the web: GitHub, GitLab, Gitea and Forgejo.
+//! Implements [`Host`] for GitHub, GitLab, Gitea and Forgejo.
 //!
-//! Every host says the same few things in words of its own (`dialect.rs`); what they are said for, and
-//! in which order, is here and in `web/open.rs`, once for all of them.
+//! Each host implements the trait [`HostApi`] (`host_api.rs`) for its REST API. The logic that all hosts
+//! share is here, in `open.rs` and in `merge_or_close.rs`.
 
 mod address;
 mod api;
+mod api_errors;
 mod app;
 mod auth;
-mod dialect;
 mod gitea;
 mod github;
+mod github_compatible;
 mod gitlab;
-mod hooks;
-mod hub;
+mod host_api;
 mod kind;
+mod merge_or_close;
 mod open;
 mod pull;
-mod settle;
-mod trouble;
+mod webhooks;
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,26 +29,26 @@ use machine::Trouble;
 use net::{Reach, Secret};
 use tokio::sync::Mutex;
 
-use address::{Address, Home};
-use api::{Api, Line, below};
+use address::{Address, Endpoints};
+use api::{Api, ApiClient, append_path};
+use api_errors::{Identity, RepositoryContext};
 use app::App;
 pub use app::AppKey;
 use auth::Auth;
-use dialect::Dialect;
-pub use hooks::{Hook, HookError, HookEvent, read_hook};
+use host_api::HostApi;
 pub use kind::HostKind;
-use trouble::{Place, Who};
+pub use webhooks::{Webhook, WebhookError, WebhookEvent, read_webhook};
 
 use crate::{Error, Host, HttpRemote, NewPull, Oid, PullRequest, Remote, Result, valid_branch};
 
-/// Who we are to a host.
+/// How Docwright authenticates to a host.
 #[derive(Debug, Clone, Default)]
 pub enum Credential {
-    /// Enough to read what everybody may.
+    /// Anonymous access: enough to read a public repository.
     #[default]
     None,
     Token(Secret),
-    /// Of GitHub. Its installation is looked up when it is not given.
+    /// A GitHub App. The installation is looked up if it is not given.
     App {
         id: String,
         installation: Option<u64>,
@@ -56,20 +56,23 @@ pub enum Credential {
     },
 }
 
-/// How much patience a host is met with.
+/// Limits for requests to a host's API.
 #[derive(Debug, Clone, Copy)]
 pub struct WebLimits {
-    /// For one answer.
-    pub wait: Duration,
-    /// Of one answer, in bytes.
-    pub answer: usize,
-    /// Before something is tried again; twice as long each time after.
-    pub pause: Duration,
+    /// The timeout of one request.
+    pub timeout: Duration,
+    pub max_response_bytes: usize,
+    /// The backoff before the first retry. It doubles with every retry.
+    pub retry_delay: Duration,
 }
 
 impl Default for WebLimits {
     fn default() -> Self {
-        Self { wait: Duration::from_secs(30), answer: 8 << 20, pause: Duration::from_millis(500) }
+        Self {
+            timeout: Duration::from_secs(30),
+            max_response_bytes: 8 << 20,
+            retry_delay: Duration::from_millis(500),
+        }
     }
 }
 
@@ -79,13 +82,13 @@ pub type Now = Arc<dyn Fn() -> i64 + Send + Sync>;
 pub struct WebSettings {
     /// `https://host/owner/repository`.
     pub url: String,
-    /// Found out when it is not given.
+    /// Detected if it is not given.
     pub kind: Option<HostKind>,
     pub credential: Credential,
     pub reach: Reach,
-    /// For every pull request that is opened, as far as the host takes them.
+    /// Added to every new pull request, if the host accepts them.
     pub labels: Vec<String>,
-    /// The same; `organization/team` for a team.
+    /// Requested for every new pull request; `organization/team` names a team.
     pub reviewers: Vec<String>,
     pub limits: WebLimits,
     pub now: Now,
@@ -106,27 +109,27 @@ impl WebSettings {
     }
 }
 
-/// A repository on the web. It keeps connections, and an app's token, for as long as it is kept.
+/// A repository on a web host. Keep it: it reuses connections and an app's token.
 pub struct Web {
-    place: Arc<Place>,
+    context: Arc<RepositoryContext>,
     web_url: String,
     remote: HttpRemote,
-    line: Arc<Line>,
-    dialect: Box<dyn Dialect>,
+    client: Arc<ApiClient>,
+    host_api: Box<dyn HostApi>,
     labels: Vec<String>,
     reviewers: Vec<String>,
 }
 
 impl Web {
-    /// Asks nobody anything when the kind of the host is known.
+    /// Sends no request if the kind of the host is known.
     pub async fn open(settings: WebSettings) -> Result<Self> {
         let address = Address::parse(&settings.url, settings.reach.private)?;
         let http = net::client(settings.reach).build();
         let http = http.map_err(|error| match Trouble::find(&error) {
             Some(trouble) => Error::Machine(trouble),
-            None => Error::Denied(format!("no HTTP client can be made: {}", net::root(&error))),
+            None => Error::Denied(format!("the HTTP client could not be created: {}", net::root(&error))),
         })?;
-        let line = Arc::new(Line {
+        let client = Arc::new(ApiClient {
             http,
             host: address.host().to_owned(),
             limits: settings.limits,
@@ -134,17 +137,17 @@ impl Web {
         });
         let kind = match settings.kind.or_else(|| address.known_kind()) {
             Some(kind) => kind,
-            None => kind::ask(&line, &address.origin).await?,
+            None => kind::detect(&client, &address.origin).await?,
         };
-        let home = address.home(kind)?;
-        let api = api(&line, &home, settings.credential)?;
-        let remote = HttpRemote::new(line.http.clone(), home.clone, api.auth.clone());
+        let endpoints = address.endpoints(kind)?;
+        let api = api(&client, &endpoints, settings.credential)?;
+        let remote = HttpRemote::new(client.http.clone(), endpoints.clone, api.auth.clone());
         Ok(Self {
-            place: api.place.clone(),
-            web_url: home.web.to_string(),
+            context: api.context.clone(),
+            web_url: endpoints.web.to_string(),
             remote,
-            line,
-            dialect: match kind {
+            client,
+            host_api: match kind {
                 HostKind::GitHub => Box::new(github::GitHub(api)),
                 HostKind::GitLab => Box::new(gitlab::GitLab(api)),
                 HostKind::Gitea | HostKind::Forgejo => Box::new(gitea::Gitea(api)),
@@ -155,80 +158,93 @@ impl Web {
     }
 
     pub fn kind(&self) -> HostKind {
-        self.place.kind
+        self.context.kind
     }
 
-    /// `owner/repository`, as hooks have it.
+    /// `owner/repository`, as in webhooks.
     pub fn path(&self) -> &str {
-        &self.place.path
+        &self.context.path
     }
 
     async fn check_token(&self, base: &str) -> Result<()> {
-        if !self.line.again(|| crate::smart::may_push(&self.remote)).await? {
-            return Err(Error::Denied(self.place.may_not_push()));
+        if !self.client.retry(|| crate::smart_http::may_push(&self.remote)).await? {
+            return Err(Error::Denied(self.context.cannot_push_message()));
         }
-        self.dialect.may_open(base).await
+        self.host_api.check_can_open(base).await
     }
 
-    fn empty(&self) -> Error {
-        Error::Repository(format!("{} is empty: push a first commit to it", self.place.path))
+    fn empty_error(&self) -> Error {
+        Error::Repository(format!("{} is empty: push a first commit to it", self.context.path))
     }
 }
 
 impl fmt::Debug for Web {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.web_url, self.place.kind)
+        write!(f, "{} ({})", self.web_url, self.context.kind)
     }
 }
 
-fn api(line: &Arc<Line>, home: &Home, credential: Credential) -> Result<Api> {
-    let repository = match home.kind {
-        HostKind::GitLab => below(&home.api, &["projects", &home.path]),
-        _ => home.path.split('/').fold(below(&home.api, &["repos"]), |url, part| below(&url, &[part])),
+fn api(client: &Arc<ApiClient>, endpoints: &Endpoints, credential: Credential) -> Result<Api> {
+    let repository = match endpoints.kind {
+        HostKind::GitLab => append_path(&endpoints.api, &["projects", &endpoints.path]),
+        _ => endpoints
+            .path
+            .split('/')
+            .fold(append_path(&endpoints.api, &["repos"]), |url, part| append_path(&url, &[part])),
     };
-    let place =
-        |who| Arc::new(Place { kind: home.kind, host: line.host.clone(), path: home.path.clone(), who });
-    let (who, auth) = match credential {
-        Credential::None => (Who::Nobody, Auth::Token(None)),
-        Credential::Token(token) => (Who::Token, Auth::Token(Some(token))),
-        Credential::App { .. } if home.kind != HostKind::GitHub => {
-            return Err(Error::BadName(format!("{} knows no GitHub App: give a token", line.host)));
+    let context = |identity| {
+        Arc::new(RepositoryContext {
+            kind: endpoints.kind,
+            host: client.host.clone(),
+            path: endpoints.path.clone(),
+            identity,
+        })
+    };
+    let (identity, auth) = match credential {
+        Credential::None => (Identity::Anonymous, Auth::Token(None)),
+        Credential::Token(token) => (Identity::Token, Auth::Token(Some(token))),
+        Credential::App { .. } if endpoints.kind != HostKind::GitHub => {
+            return Err(Error::BadName(format!(
+                "{} does not support GitHub Apps: give a token",
+                client.host
+            )));
         }
         Credential::App { id, installation, key } => {
-            let (root, repository) = (home.api.clone(), repository.clone());
-            let (line, place, token) = (line.clone(), place(Who::App), Mutex::new(None));
-            let app = App { line, place, root, repository, id, key, installation, token };
-            (Who::App, Auth::App(Box::new(app)))
+            let (root, repository) = (endpoints.api.clone(), repository.clone());
+            let (client, context, token) = (client.clone(), context(Identity::App), Mutex::new(None));
+            let app = App { client, context, root, repository, id, key, installation, token };
+            (Identity::App, Auth::App(Box::new(app)))
         }
     };
-    let (line, auth) = (line.clone(), Arc::new(auth));
-    Ok(Api { line, auth, place: place(who), root: home.api.clone(), repository })
+    let (client, auth) = (client.clone(), Arc::new(auth));
+    Ok(Api { client, auth, context: context(identity), root: endpoints.api.clone(), repository })
 }
 
 #[async_trait]
 impl Host for Web {
     async fn default_branch(&self) -> Result<String> {
-        let about = self.dialect.about().await?;
-        about.default_branch.ok_or_else(|| self.empty())
+        let details = self.host_api.repository().await?;
+        details.default_branch.ok_or_else(|| self.empty_error())
     }
 
     async fn check(&self, branch: Option<&str>) -> Result<String> {
         branch.map_or(Ok(()), valid_branch)?;
-        let about = self.dialect.about().await?;
-        if about.is_archived {
-            return Err(Error::Repository(trouble::archived(&self.place.path)));
+        let details = self.host_api.repository().await?;
+        if details.is_archived {
+            return Err(Error::Repository(api_errors::archived_message(&self.context.path)));
         }
-        if let Some(refusal) = about.refusal {
+        if let Some(refusal) = details.refusal {
             return Err(Error::Denied(refusal));
         }
-        if about.is_empty {
-            return Err(self.empty());
+        if details.is_empty {
+            return Err(self.empty_error());
         }
-        let branch = branch.map(str::to_owned).or(about.default_branch).ok_or_else(|| self.empty())?;
-        if !self.dialect.has_branch(&branch).await? {
+        let branch =
+            branch.map(str::to_owned).or(details.default_branch).ok_or_else(|| self.empty_error())?;
+        if !self.host_api.has_branch(&branch).await? {
             return Err(Error::NoSuchBranch(branch));
         }
-        if !about.is_of_token {
+        if !details.is_token_specific {
             self.check_token(&branch).await?;
         }
         Ok(branch)
@@ -237,7 +253,7 @@ impl Host for Web {
     async fn has_folder(&self, branch: &str, folder: &str) -> Result<bool> {
         valid_branch(branch)?;
         crate::valid_path(folder)?;
-        self.dialect.has_folder(branch, folder).await
+        self.host_api.has_folder(branch, folder).await
     }
 
     fn remote(&self) -> Remote {
@@ -250,9 +266,9 @@ impl Host for Web {
 
     async fn find(&self, head: &str) -> Result<Vec<PullRequest>> {
         valid_branch(head)?;
-        let mut found = self.dialect.find(head, None).await?;
+        let mut found = self.host_api.find(head, None).await?;
         found.sort_unstable_by_key(|pull| pull.number);
-        // A list that changes while it is read shows one twice.
+        // A list that changes between two pages can contain a pull request twice.
         found.dedup_by_key(|pull| pull.number);
         Ok(found)
     }
@@ -264,14 +280,14 @@ impl Host for Web {
     }
 
     async fn get(&self, number: u64) -> Result<Option<PullRequest>> {
-        self.dialect.get(number).await
+        self.host_api.get(number).await
     }
 
     async fn merge(&self, number: u64, seen: Option<&Oid>) -> Result<PullRequest> {
-        settle::merge(self, number, seen).await
+        merge_or_close::merge(self, number, seen).await
     }
 
     async fn close(&self, number: u64) -> Result<PullRequest> {
-        settle::close(self, number).await
+        merge_or_close::close(self, number).await
     }
 }

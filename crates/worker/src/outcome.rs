@@ -82,12 +82,12 @@ impl From<forge::Error> for Stop {
         match error {
             // Ours, not the repository's fault.
             forge::Error::Records(cause) => Self::GiveBack(cause.to_string()),
-            forge::Error::Later { sentence, after } => Self::Later { sentence, after },
+            forge::Error::Temporary { sentence, retry_after: after } => Self::Later { sentence, after },
             // Somebody may remove the lock; a damaged cache is fetched anew.
             later @ (forge::Error::Locked { .. } | forge::Error::Damaged(_)) => {
                 Self::Later { sentence: later.to_string(), after: None }
             }
-            busy @ forge::Error::NoRoom(_) => Self::GiveBack(busy.to_string()),
+            busy @ forge::Error::GitNotStarted(_) => Self::GiveBack(busy.to_string()),
             // What cannot be read looks like what is not there.
             doubtful @ (forge::Error::Repository(_)
             | forge::Error::NoSuchBranch(_)

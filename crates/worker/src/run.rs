@@ -112,7 +112,7 @@ impl<'a> Run<'a> {
         let pin = format!("{}-start", self.pin);
         match self.cache.fetch_commit(&self.host.remote(), commit, &pin).await {
             Ok(()) => Ok(true),
-            Err(error @ (forge::Error::Later { .. } | forge::Error::Machine(_))) => Err(error.into()),
+            Err(error @ (forge::Error::Temporary { .. } | forge::Error::Machine(_))) => Err(error.into()),
             Err(_) => Ok(false),
         }
     }

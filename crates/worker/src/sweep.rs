@@ -63,7 +63,7 @@ async fn one(app: &Shared, sweep: &Sweep) -> Result<(), StoreError> {
             );
             app.sweeps.swept(sweep, None, Some(NewEvent::new("warning", message))).await
         }
-        Err(forge::Error::Later { after: Some(after), .. }) => {
+        Err(forge::Error::Temporary { retry_after: Some(after), .. }) => {
             app.sweeps.sweep_again(sweep, after.max(FIRST)).await
         }
         Err(_) => app.sweeps.sweep_again(sweep, wait(sweep.tries)).await,

@@ -25,7 +25,7 @@ impl Committed {
     }
 
     pub(super) fn has_names_of(&self, tree: TreeId) -> bool {
-        self.snapshot.has_names_of(tree)
+        self.snapshot.has_same_paths_as(tree)
     }
 
     /// Fails when a read of this tree, or of a clone of it, met trouble of the machine.

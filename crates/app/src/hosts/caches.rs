@@ -56,7 +56,7 @@ impl Hosts {
         if size.files < MANY {
             return;
         }
-        let tidied = async { self.cache(project).await?.tidy().await };
+        let tidied = async { self.cache(project).await?.collect_garbage().await };
         if let Err(error) = tidied.await {
             tracing::warn!("the cache of {project} cannot be packed: {error}");
         }

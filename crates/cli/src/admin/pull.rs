@@ -79,7 +79,7 @@ async fn merge(sources: &Sources, args: MergePull) -> anyhow::Result<()> {
     let number = pull.number;
     match pull.state {
         PullState::Open => {}
-        PullState::Merged => bail!("pull request #{number} is merged already"),
+        PullState::Merged => bail!("pull request #{number} is already merged"),
         PullState::Closed => bail!("pull request #{number} is closed: a new job makes a new one"),
     }
     if let Some(seen) = &args.seen {

@@ -189,7 +189,7 @@ fn every_refusal_says_what_to_do() {
         assert!(code == 2 && told.contains(expected), "{code} {told}");
     }
     check(create(&["--repository", "nowhere"]), "nowhere");
-    check(create(&["--repository", "http://github.com/acme/docs"]), "must begin with https://");
+    check(create(&["--repository", "http://github.com/acme/docs"]), "must start with https://");
     check(create(&["--repository", "git@github.com:acme/docs"]), "give https://github.com/acme/docs");
     check(create(&["--repository", "https://169.254.169.254/acme/docs"]), "is never called");
     check(create(&["--repository", "https://127.0.0.1/acme/docs"]), "allow_private");

@@ -51,8 +51,8 @@ fn a_pull_request_is_read_and_merged_by_command() {
     assert_eq!(merged["mergeCommit"], json!(tip));
     assert_eq!(git(&home.path().join("docs.git"), &["show", "main:a.md"]), "eins two");
 
-    refused(home.path(), &["pull", "merge", project, "1"], "pull request #1 is merged already");
-    refused(home.path(), &["pull", "close", project, "1"], "pull request #1 is merged already");
+    refused(home.path(), &["pull", "merge", project, "1"], "pull request #1 is already merged");
+    refused(home.path(), &["pull", "close", project, "1"], "pull request #1 is already merged");
     let gone = format!("there is no pull request #2; see `docwright pull list {project}`");
     refused(home.path(), &["pull", "view", project, "2"], &gone);
     let nowhere = "there is no project nowhere; see `docwright project list`";

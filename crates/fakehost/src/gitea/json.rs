@@ -1,13 +1,13 @@
-//! What Gitea and Forgejo show of things.
+//! The JSON of Gitea and Forgejo: repositories, pull requests and webhook events.
 
 use serde_json::{Value, json};
 
 use crate::github::json::time;
-use crate::hooks::{Action, Push};
 use crate::pulls::{Pull, PullState};
 use crate::state::{Host, Repository, User};
+use crate::webhooks::{Action, Push};
 
-const NOTHING: &str = "0000000000000000000000000000000000000000";
+const ZERO_OID: &str = "0000000000000000000000000000000000000000";
 
 pub(super) fn user(host: &Host, user: &User) -> Value {
     let User { id, login } = user;
@@ -38,7 +38,7 @@ pub(super) fn repository(host: &Host, repository: &Repository) -> Value {
 }
 
 pub(super) fn label(repository: &Repository, name: &str) -> Value {
-    let id = repository.labels.iter().position(|label| label == name).map_or(0, |place| place + 1);
+    let id = repository.labels.iter().position(|label| label == name).map_or(0, |index| index + 1);
     json!({ "id": id, "name": name, "color": "ededed", "description": "" })
 }
 
@@ -57,7 +57,7 @@ pub(super) fn pull(host: &Host, repository: &Repository, pull: &Pull, mergeable:
         "head": side(host, repository, &pull.head, &pull.head_sha),
         "base": side(host, repository, &pull.base, &pull.base_sha),
         "labels": pull.labels.iter().map(|name| label(repository, name)).collect::<Vec<_>>(),
-        "requested_reviewers": pull.reviewers.iter().map(|one| user(host, one)).collect::<Vec<_>>(),
+        "requested_reviewers": pull.reviewers.iter().map(|reviewer| user(host, reviewer)).collect::<Vec<_>>(),
         "mergeable": mergeable,
         "merged": is_merged,
         "merge_commit_sha": pull.merge_commit,
@@ -101,8 +101,8 @@ pub(crate) fn pull_event(host: &Host, repository: &Repository, pull: &Pull, acti
 pub(crate) fn push_event(host: &Host, repository: &Repository, push: &Push<'_>) -> Value {
     json!({
         "ref": format!("refs/heads/{}", push.branch),
-        "before": push.before.unwrap_or(NOTHING),
-        "after": push.after.unwrap_or(NOTHING),
+        "before": push.before.unwrap_or(ZERO_OID),
+        "after": push.after.unwrap_or(ZERO_OID),
         "repository": self::repository(host, repository),
         "pusher": user(host, &User::bot()),
         "sender": user(host, &User::bot()),

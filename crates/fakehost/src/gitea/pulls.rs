@@ -1,4 +1,4 @@
-//! `/repos/{owner}/{repo}/pulls` and what belongs to a pull request.
+//! Handles `/repos/{owner}/{repo}/pulls`: pull requests with their reviewers, labels and merges.
 
 use std::sync::Arc;
 
@@ -9,25 +9,27 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{json, may_change, not_found, refusal};
-use crate::door::{Body, Lag, Number, Refusal, Site};
+use crate::extractors::{Body, Lag, Number, Refusal, Site};
 use crate::paging::page;
-use crate::pulls::{Change, ChangeError, Filter, Merge, MergeError, NewPull, OpenError, Pull, PullState};
+use crate::pulls::{
+    Change, ChangeError, Filter, MergeError, MergeOptions, NewPull, OpenError, Pull, PullState,
+};
 use crate::state::{Host, Repository, User};
 
 #[derive(Deserialize)]
-pub(super) struct Listed {
+pub(super) struct ListQuery {
     state: Option<String>,
 }
 
-/// `GET /repos/{owner}/{repo}/pulls`: by state alone, there is no filter by branch.
+/// `GET /repos/{owner}/{repo}/pulls`: filters only by state, not by branch.
 pub(super) async fn list(
     State(host): State<Arc<Host>>,
     site: Site,
     Lag(lag): Lag,
-    Query(asked): Query<Listed>,
+    Query(query): Query<ListQuery>,
     OriginalUri(uri): OriginalUri,
 ) -> (HeaderMap, Json<Vec<Value>>) {
-    let states = match asked.state.as_deref() {
+    let states = match query.state.as_deref() {
         Some("all") => None,
         Some("closed") => Some(vec![PullState::Closed, PullState::Merged]),
         _ => Some(vec![PullState::Open]),
@@ -45,7 +47,7 @@ pub(super) async fn list(
     (headers, Json(shown))
 }
 
-/// By its number in the repository, or by its name.
+/// A label by its id or by its name.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Label {
@@ -53,9 +55,9 @@ enum Label {
     Name(String),
 }
 
-/// Of a pull request, new or old.
+/// The request body of a new or changed pull request.
 #[derive(Deserialize)]
-pub(super) struct Written {
+pub(super) struct PullBody {
     title: Option<String>,
     body: Option<String>,
     head: Option<String>,
@@ -69,7 +71,7 @@ pub(super) struct Written {
 pub(super) async fn open(
     State(host): State<Arc<Host>>,
     site: Site,
-    Body(body): Body<Written>,
+    Body(body): Body<PullBody>,
 ) -> Result<(StatusCode, Json<Value>), Refusal> {
     let repository = may_change(&host, &site)?;
     let title = body.title.unwrap_or_default();
@@ -84,8 +86,8 @@ pub(super) async fn open(
         body: body.body.unwrap_or_default(),
         head: head.strip_prefix(&own).unwrap_or(&head).to_owned(),
         base: body.base.unwrap_or_default(),
-        labels: labels(&host, repository, body.labels.unwrap_or_default())?,
-        reviewers: reviewers(&host, body.reviewers.unwrap_or_default())?,
+        labels: find_labels(&host, repository, body.labels.unwrap_or_default())?,
+        reviewers: find_reviewers(&host, body.reviewers.unwrap_or_default())?,
     };
     let (head, base) = (new.head.clone(), new.base.clone());
     let pull = host.open_pull(repository, new).map_err(|why| match why {
@@ -93,9 +95,9 @@ pub(super) async fn open(
         OpenError::Same => {
             refusal(&host, 422, "Invalid PullRequest: There are no changes between the head and the base")
         }
-        OpenError::Exists(open) => exists(&host, repository, open, &head, &base),
+        OpenError::Exists(open) => already_exists_error(&host, repository, open, &head, &base),
     })?;
-    Ok((StatusCode::CREATED, shown(&host, repository, &pull).await))
+    Ok((StatusCode::CREATED, pull_response(&host, repository, &pull).await))
 }
 
 /// `GET /repos/{owner}/{repo}/pulls/{number}`
@@ -105,10 +107,10 @@ pub(super) async fn show(
     Number(number): Number,
 ) -> Result<Json<Value>, Refusal> {
     let pull = host.pull(&site.repository, number).ok_or_else(|| not_found(&host))?;
-    Ok(shown(&host, &site.repository, &pull).await)
+    Ok(pull_response(&host, &site.repository, &pull).await)
 }
 
-/// `GET /repos/{owner}/{repo}/pulls/{base}/{head}`, in any state; the newest, if there are more.
+/// `GET /repos/{owner}/{repo}/pulls/{base}/{head}`: the newest one, in any state.
 pub(super) async fn by_branches(
     State(host): State<Arc<Host>>,
     site: Site,
@@ -118,15 +120,15 @@ pub(super) async fn by_branches(
     let filter = Filter { states: None, head: Some(head), base: Some(base), lag };
     let found = host.list_pulls(&site.repository, &filter);
     let pull = found.first().ok_or_else(|| not_found(&host))?;
-    Ok(shown(&host, &site.repository, pull).await)
+    Ok(pull_response(&host, &site.repository, pull).await)
 }
 
-/// `PATCH /repos/{owner}/{repo}/pulls/{number}`, which answers 201.
+/// `PATCH /repos/{owner}/{repo}/pulls/{number}`: responds with 201.
 pub(super) async fn change(
     State(host): State<Arc<Host>>,
     site: Site,
     Number(number): Number,
-    Body(body): Body<Written>,
+    Body(body): Body<PullBody>,
 ) -> Result<(StatusCode, Json<Value>), Refusal> {
     let repository = may_change(&host, &site)?;
     let change = Change {
@@ -135,11 +137,11 @@ pub(super) async fn change(
         body: body.body,
         base: body.base,
         open: body.state.map(|state| state == "open"),
-        labels: body.labels.map(|all| labels(&host, repository, all)).transpose()?,
+        labels: body.labels.map(|all| find_labels(&host, repository, all)).transpose()?,
         reviewers: None,
     };
-    let pull = changed(&host, repository, number, change)?;
-    Ok((StatusCode::CREATED, shown(&host, repository, &pull).await))
+    let pull = change_pull(&host, repository, number, change)?;
+    Ok((StatusCode::CREATED, pull_response(&host, repository, &pull).await))
 }
 
 #[derive(Deserialize)]
@@ -156,16 +158,16 @@ pub(super) async fn request_reviewers(
     Body(body): Body<Reviewers>,
 ) -> Result<(StatusCode, Json<Vec<Value>>), Refusal> {
     let repository = may_change(&host, &site)?;
-    let asked = reviewers(&host, body.reviewers)?;
-    let reviews = asked.iter().map(|user| {
+    let requested = find_reviewers(&host, body.reviewers)?;
+    let reviews = requested.iter().map(|user| {
         serde_json::json!({ "user": json::user(&host, user), "state": "REQUEST_REVIEW", "stale": false })
     });
     let reviews = reviews.collect();
     let mut all = host.pull(repository, number).ok_or_else(|| not_found(&host))?.reviewers;
-    all.extend(asked);
+    all.extend(requested);
     all.sort_by_key(|user| user.id);
     all.dedup();
-    changed(&host, repository, number, Change { reviewers: Some(all), ..Change::default() })?;
+    change_pull(&host, repository, number, Change { reviewers: Some(all), ..Change::default() })?;
     Ok((StatusCode::CREATED, Json(reviews)))
 }
 
@@ -182,40 +184,40 @@ pub(super) async fn add_labels(
     Body(body): Body<Labels>,
 ) -> Result<Json<Vec<Value>>, Refusal> {
     let repository = may_change(&host, &site)?;
-    let added = labels(&host, repository, body.labels)?;
+    let added = find_labels(&host, repository, body.labels)?;
     let mut all = host.pull(repository, number).ok_or_else(|| not_found(&host))?.labels;
     all.extend(added);
     let mut seen = std::collections::HashSet::new();
     all.retain(|name| seen.insert(name.clone()));
-    let pull = changed(&host, repository, number, Change { labels: Some(all), ..Change::default() })?;
+    let pull = change_pull(&host, repository, number, Change { labels: Some(all), ..Change::default() })?;
     Ok(Json(pull.labels.iter().map(|name| json::label(repository, name)).collect()))
 }
 
 #[derive(Deserialize)]
-pub(super) struct Merging {
+pub(super) struct MergeBody {
     #[serde(rename = "Do")]
-    how: Option<String>,
+    style: Option<String>,
     head_commit_id: Option<String>,
     #[serde(rename = "MergeTitleField")]
     title: Option<String>,
 }
 
-/// `POST /repos/{owner}/{repo}/pulls/{number}/merge`, which answers with nothing.
+/// `POST /repos/{owner}/{repo}/pulls/{number}/merge`: responds with an empty body.
 pub(super) async fn merge(
     State(host): State<Arc<Host>>,
     site: Site,
     Number(number): Number,
-    Body(body): Body<Merging>,
+    Body(body): Body<MergeBody>,
 ) -> Result<(), Refusal> {
     let repository = may_change(&host, &site)?;
-    let squash = match body.how.as_deref() {
+    let squash = match body.style.as_deref() {
         Some("merge") => false,
         Some("squash") => true,
         Some(_) => return Err(refusal(&host, 405, "Invalid merge style")),
         None => return Err(refusal(&host, 422, "[Do]: Required")),
     };
     let sha = body.head_commit_id.filter(|sha| !sha.is_empty());
-    let merge = Merge { sha, message: body.title, squash };
+    let merge = MergeOptions { sha, message: body.title, squash };
     host.merge_pull(repository, number, merge).await.map(drop).map_err(|why| match why {
         MergeError::NotFound => not_found(&host),
         MergeError::NotOpen => refusal(&host, 405, "Please try again later"),
@@ -227,7 +229,7 @@ pub(super) async fn merge(
     })
 }
 
-fn changed(host: &Host, repository: &Repository, number: u64, change: Change) -> Result<Pull, Refusal> {
+fn change_pull(host: &Host, repository: &Repository, number: u64, change: Change) -> Result<Pull, Refusal> {
     host.change_pull(repository, number, change).map_err(|why| match why {
         ChangeError::NotFound => not_found(host),
         ChangeError::Merged => {
@@ -240,7 +242,7 @@ fn changed(host: &Host, repository: &Repository, number: u64, change: Change) ->
     })
 }
 
-fn exists(host: &Host, repository: &Repository, open: u64, head: &str, base: &str) -> Refusal {
+fn already_exists_error(host: &Host, repository: &Repository, open: u64, head: &str, base: &str) -> Refusal {
     let id = repository.id;
     let message = format!(
         "pull request already exists for these targets [id: {open}, issue_id: {open}, head_repo_id: {id}, base_repo_id: {id}, head_branch: {head}, base_branch: {base}]"
@@ -248,19 +250,19 @@ fn exists(host: &Host, repository: &Repository, open: u64, head: &str, base: &st
     refusal(host, 409, &message)
 }
 
-fn labels(host: &Host, repository: &Repository, asked: Vec<Label>) -> Result<Vec<String>, Refusal> {
+fn find_labels(host: &Host, repository: &Repository, labels: Vec<Label>) -> Result<Vec<String>, Refusal> {
     let known = |label: Label| match label {
         Label::Id(id) => repository.labels.get(id.checked_sub(1)?).cloned(),
         Label::Name(name) => repository.labels.contains(&name).then_some(name),
     };
-    asked.into_iter().map(known).collect::<Option<_>>().ok_or_else(|| not_found(host))
+    labels.into_iter().map(known).collect::<Option<_>>().ok_or_else(|| not_found(host))
 }
 
-fn reviewers(host: &Host, logins: Vec<String>) -> Result<Vec<User>, Refusal> {
-    let world = host.world();
+fn find_reviewers(host: &Host, logins: Vec<String>) -> Result<Vec<User>, Refusal> {
+    let data = host.data();
     let known = |login: &String| {
         let missing = || refusal(host, 404, &format!("user does not exist [uid: 0, name: {login}]"));
-        world.user(login).ok_or_else(missing)
+        data.user(login).ok_or_else(missing)
     };
     logins.iter().map(known).collect()
 }
@@ -269,7 +271,7 @@ fn is_draft(title: &str) -> bool {
     ["WIP:", "[WIP]"].iter().any(|mark| title.to_ascii_uppercase().starts_with(mark))
 }
 
-async fn shown(host: &Host, repository: &Repository, pull: &Pull) -> Json<Value> {
+async fn pull_response(host: &Host, repository: &Repository, pull: &Pull) -> Json<Value> {
     let mergeable = host.is_mergeable(repository, pull).await.unwrap_or(false);
     Json(json::pull(host, repository, pull, mergeable))
 }

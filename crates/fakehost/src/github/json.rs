@@ -1,15 +1,15 @@
-//! What GitHub shows of things.
+//! The JSON of GitHub: repositories, pull requests and webhook events.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::hooks::{Action, Push};
 use crate::pulls::{Pull, PullState};
 use crate::state::{Host, Repository, User};
+use crate::webhooks::{Action, Push};
 
-const NOTHING: &str = "0000000000000000000000000000000000000000";
+const ZERO_OID: &str = "0000000000000000000000000000000000000000";
 
-/// To the second, as GitHub and Gitea write times.
+/// A time in the format of GitHub and Gitea, with a precision of seconds.
 pub(crate) fn time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
@@ -46,7 +46,7 @@ pub(super) fn label(name: &str) -> Value {
     json!({ "name": name, "color": "ededed", "default": false, "description": null })
 }
 
-/// As lists show it: without what has to be computed.
+/// A pull request as in lists, without computed fields.
 pub(super) fn pull(host: &Host, repository: &Repository, pull: &Pull) -> Value {
     let url = format!("{}/repos/{}/pulls/{}", host.url, repository.name, pull.number);
     let merged_at = pull.closed_at.filter(|_| pull.state == PullState::Merged);
@@ -62,7 +62,7 @@ pub(super) fn pull(host: &Host, repository: &Repository, pull: &Pull) -> Value {
         "head": side(host, repository, &pull.head, &pull.head_sha),
         "base": side(host, repository, &pull.base, &pull.base_sha),
         "labels": pull.labels.iter().map(|name| label(name)).collect::<Vec<_>>(),
-        "requested_reviewers": pull.reviewers.iter().map(|one| user(host, one)).collect::<Vec<_>>(),
+        "requested_reviewers": pull.reviewers.iter().map(|reviewer| user(host, reviewer)).collect::<Vec<_>>(),
         "merge_commit_sha": pull.merge_commit,
         "created_at": time(pull.created_at),
         "updated_at": time(pull.updated_at),
@@ -73,8 +73,8 @@ pub(super) fn pull(host: &Host, repository: &Repository, pull: &Pull) -> Value {
     })
 }
 
-/// As it is shown alone.
-pub(super) fn whole_pull(host: &Host, repository: &Repository, pull: &Pull, mergeable: bool) -> Value {
+/// A single pull request, with computed fields.
+pub(super) fn full_pull(host: &Host, repository: &Repository, pull: &Pull, mergeable: bool) -> Value {
     let mut shown = self::pull(host, repository, pull);
     let is_merged = pull.state == PullState::Merged;
     shown["merged"] = is_merged.into();
@@ -108,7 +108,7 @@ pub(crate) fn pull_event(host: &Host, repository: &Repository, pull: &Pull, acti
     json!({
         "action": action,
         "number": pull.number,
-        "pull_request": whole_pull(host, repository, pull, true),
+        "pull_request": full_pull(host, repository, pull, true),
         "repository": self::repository(host, repository),
         "sender": user(host, &User::bot()),
     })
@@ -117,8 +117,8 @@ pub(crate) fn pull_event(host: &Host, repository: &Repository, pull: &Pull, acti
 pub(crate) fn push_event(host: &Host, repository: &Repository, push: &Push<'_>) -> Value {
     json!({
         "ref": format!("refs/heads/{}", push.branch),
-        "before": push.before.unwrap_or(NOTHING),
-        "after": push.after.unwrap_or(NOTHING),
+        "before": push.before.unwrap_or(ZERO_OID),
+        "after": push.after.unwrap_or(ZERO_OID),
         "created": push.before.is_none(),
         "deleted": push.after.is_none(),
         "repository": self::repository(host, repository),

@@ -1,4 +1,4 @@
-//! `/repos/{owner}/{repo}/pulls` and what belongs to a pull request.
+//! Handles `/repos/{owner}/{repo}/pulls`: pull requests with their reviewers, labels and merges.
 
 use std::sync::Arc;
 
@@ -8,16 +8,18 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::json::{label, pull as pull_json, whole_pull};
+use super::json::{full_pull, label, pull as pull_json};
 use super::{not_accessible, refusal};
-use crate::door::{Body, Lag, Number, Refusal, Site};
+use crate::extractors::{Body, Lag, Number, Refusal, Site};
 use crate::git;
 use crate::paging::page;
-use crate::pulls::{Change, ChangeError, Filter, Merge, MergeError, NewPull, OpenError, Pull, PullState};
+use crate::pulls::{
+    Change, ChangeError, Filter, MergeError, MergeOptions, NewPull, OpenError, Pull, PullState,
+};
 use crate::state::{Host, Repository};
 
 #[derive(Deserialize)]
-pub(super) struct Listed {
+pub(super) struct ListQuery {
     state: Option<String>,
     head: Option<String>,
     base: Option<String>,
@@ -28,20 +30,20 @@ pub(super) async fn list(
     State(host): State<Arc<Host>>,
     site: Site,
     Lag(lag): Lag,
-    Query(asked): Query<Listed>,
+    Query(query): Query<ListQuery>,
     OriginalUri(uri): OriginalUri,
 ) -> (HeaderMap, Json<Vec<Value>>) {
-    let states = match asked.state.as_deref() {
+    let states = match query.state.as_deref() {
         Some("all") => None,
         Some("closed") => Some(vec![PullState::Closed, PullState::Merged]),
         _ => Some(vec![PullState::Open]),
     };
-    // A head without its owner filters nothing: GitHub wants `owner:branch`.
+    // GitHub ignores a head without its owner; the format is `owner:branch`.
     let (mut head, mut is_ours) = (None, true);
-    if let Some((owner, branch)) = asked.head.as_deref().and_then(|head| head.split_once(':')) {
+    if let Some((owner, branch)) = query.head.as_deref().and_then(|head| head.split_once(':')) {
         (head, is_ours) = (Some(branch.to_owned()), owner == site.repository.owner());
     }
-    let filter = Filter { states, head, base: asked.base, lag };
+    let filter = Filter { states, head, base: query.base, lag };
     let mut found = host.list_pulls(&site.repository, &filter);
     found.retain(|_| is_ours);
     let page = page(found, &host.url, &uri, "per_page", 30, 100);
@@ -55,7 +57,7 @@ pub(super) async fn list(
 }
 
 #[derive(Deserialize)]
-pub(super) struct Opened {
+pub(super) struct OpenBody {
     #[serde(default)]
     title: String,
     body: Option<String>,
@@ -71,15 +73,17 @@ pub(super) struct Opened {
 pub(super) async fn open(
     State(host): State<Arc<Host>>,
     site: Site,
-    Body(body): Body<Opened>,
+    Body(body): Body<OpenBody>,
 ) -> Result<(StatusCode, Json<Value>), Refusal> {
     let repository = may_change(&site)?;
     if body.title.trim().is_empty() {
-        return Err(invalid(json!({ "resource": "PullRequest", "code": "missing_field", "field": "title" })));
+        return Err(validation_error(
+            json!({ "resource": "PullRequest", "code": "missing_field", "field": "title" }),
+        ));
     }
     let head = match body.head.split_once(':') {
         Some((owner, branch)) if owner == repository.owner() => branch.to_owned(),
-        Some(_) => return Err(invalid_field("head")),
+        Some(_) => return Err(invalid_field_error("head")),
         None => body.head,
     };
     let new = NewPull {
@@ -92,20 +96,20 @@ pub(super) async fn open(
     let new = NewPull { draft: body.draft, ..new };
     if let (Some(head), Some(base)) =
         (git::tip(&repository.git_dir, &new.head), git::tip(&repository.git_dir, &new.base))
-        && !git::is_ahead(&repository.git_dir, &base, &head).await.map_err(broken)?
+        && !git::is_ahead(&repository.git_dir, &base, &head).await.map_err(internal_error)?
     {
-        return Err(custom(&format!("No commits between {} and {}", new.base, new.head)));
+        return Err(custom_error(&format!("No commits between {} and {}", new.base, new.head)));
     }
     let branch = new.head.clone();
     let opened = host.open_pull(repository, new).map_err(|why| match why {
-        OpenError::NoHead => invalid_field("head"),
-        OpenError::NoBase => invalid_field("base"),
-        OpenError::Same => custom(&format!("No commits between {branch} and {branch}")),
+        OpenError::NoHead => invalid_field_error("head"),
+        OpenError::NoBase => invalid_field_error("base"),
+        OpenError::Same => custom_error(&format!("No commits between {branch} and {branch}")),
         OpenError::Exists(_) => {
-            custom(&format!("A pull request already exists for {}:{branch}.", repository.owner()))
+            custom_error(&format!("A pull request already exists for {}:{branch}.", repository.owner()))
         }
     })?;
-    Ok((StatusCode::CREATED, shown(&host, repository, &opened).await))
+    Ok((StatusCode::CREATED, pull_response(&host, repository, &opened).await))
 }
 
 /// `GET /repos/{owner}/{repo}/pulls/{number}`
@@ -115,11 +119,11 @@ pub(super) async fn show(
     Number(number): Number,
 ) -> Result<Json<Value>, Refusal> {
     let pull = host.pull(&site.repository, number).ok_or_else(|| refusal(404, "Not Found"))?;
-    Ok(shown(&host, &site.repository, &pull).await)
+    Ok(pull_response(&host, &site.repository, &pull).await)
 }
 
 #[derive(Deserialize)]
-pub(super) struct Changed {
+pub(super) struct ChangeBody {
     title: Option<String>,
     body: Option<String>,
     base: Option<String>,
@@ -131,13 +135,13 @@ pub(super) async fn change(
     State(host): State<Arc<Host>>,
     site: Site,
     Number(number): Number,
-    Body(body): Body<Changed>,
+    Body(body): Body<ChangeBody>,
 ) -> Result<Json<Value>, Refusal> {
     let repository = may_change(&site)?;
     let open = body.state.as_deref().map(|state| state == "open");
     let change = Change { title: body.title, body: body.body, base: body.base, open, ..Change::default() };
-    let pull = changed(&host, repository, number, change)?;
-    Ok(shown(&host, repository, &pull).await)
+    let pull = change_pull(&host, repository, number, change)?;
+    Ok(pull_response(&host, repository, &pull).await)
 }
 
 #[derive(Deserialize)]
@@ -154,11 +158,11 @@ pub(super) async fn request_reviewers(
     Body(body): Body<Reviewers>,
 ) -> Result<(StatusCode, Json<Value>), Refusal> {
     let repository = may_change(&site)?;
-    let asked: Option<Vec<_>> = {
-        let world = host.world();
-        body.reviewers.iter().map(|login| world.user(login)).collect()
+    let requested: Option<Vec<_>> = {
+        let data = host.data();
+        body.reviewers.iter().map(|login| data.user(login)).collect()
     };
-    let Some(asked) = asked else {
+    let Some(requested) = requested else {
         let name = &repository.name;
         return Err(refusal(
             422,
@@ -169,16 +173,16 @@ pub(super) async fn request_reviewers(
     };
     let pull = host.pull(repository, number).ok_or_else(|| refusal(404, "Not Found"))?;
     let mut reviewers = pull.reviewers;
-    reviewers.extend(asked);
+    reviewers.extend(requested);
     reviewers.sort_by_key(|user| user.id);
     reviewers.dedup();
     let change = Change { reviewers: Some(reviewers), ..Change::default() };
-    let pull = changed(&host, repository, number, change)?;
-    // As lists have it, without what git would have to tell.
+    let pull = change_pull(&host, repository, number, change)?;
+    // Like in lists, without computed fields.
     Ok((StatusCode::CREATED, Json(pull_json(&host, repository, &pull))))
 }
 
-/// Both shapes that GitHub takes.
+/// GitHub accepts both formats.
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub(super) enum Labels {
@@ -186,7 +190,7 @@ pub(super) enum Labels {
     List(Vec<String>),
 }
 
-/// `POST /repos/{owner}/{repo}/issues/{number}/labels`: a label that is not there yet is made.
+/// `POST /repos/{owner}/{repo}/issues/{number}/labels`: creates missing labels.
 pub(super) async fn add_labels(
     State(host): State<Arc<Host>>,
     site: Site,
@@ -201,12 +205,12 @@ pub(super) async fn add_labels(
     let mut seen = std::collections::HashSet::new();
     labels.retain(|name| seen.insert(name.clone()));
     let shown = labels.iter().map(|name| label(name)).collect();
-    changed(&host, repository, number, Change { labels: Some(labels), ..Change::default() })?;
+    change_pull(&host, repository, number, Change { labels: Some(labels), ..Change::default() })?;
     Ok(Json(shown))
 }
 
 #[derive(Deserialize)]
-pub(super) struct Merging {
+pub(super) struct MergeBody {
     sha: Option<String>,
     commit_title: Option<String>,
     merge_method: Option<String>,
@@ -217,14 +221,14 @@ pub(super) async fn merge(
     State(host): State<Arc<Host>>,
     site: Site,
     Number(number): Number,
-    Body(body): Body<Merging>,
+    Body(body): Body<MergeBody>,
 ) -> Result<Json<Value>, Refusal> {
     let repository = may_change(&site)?;
     if body.merge_method.as_deref() == Some("rebase") {
         return Err(refusal(405, "Rebase merges are not allowed on this repository."));
     }
     let squash = body.merge_method.as_deref() == Some("squash");
-    let merge = Merge { sha: body.sha, message: body.commit_title, squash };
+    let merge = MergeOptions { sha: body.sha, message: body.commit_title, squash };
     let pull = host.merge_pull(repository, number, merge).await.map_err(|why| match why {
         MergeError::NotFound => refusal(404, "Not Found"),
         MergeError::NotOpen => refusal(405, "Pull Request is not mergeable"),
@@ -232,7 +236,7 @@ pub(super) async fn merge(
         MergeError::Conflict => refusal(405, "Pull Request has merge conflicts"),
         MergeError::HeadMoved(_) => refusal(409, "Head branch was modified. Review and try the merge again."),
         MergeError::BaseMoved => refusal(405, "Base branch was modified. Review and try the merge again."),
-        MergeError::Git(error) => broken(error),
+        MergeError::Git(error) => internal_error(error),
     })?;
     let message = "Pull Request successfully merged";
     Ok(Json(json!({ "sha": pull.merge_commit, "merged": true, "message": message })))
@@ -240,7 +244,7 @@ pub(super) async fn merge(
 
 fn may_change(site: &Site) -> Result<&Repository, Refusal> {
     match () {
-        () if !site.caller.may_pull() => Err(not_accessible(&site.caller)),
+        () if !site.caller.may_change_pulls() => Err(not_accessible(&site.caller)),
         () if site.repository.settings.archived => {
             Err(refusal(403, "Repository was archived so is read-only."))
         }
@@ -248,39 +252,41 @@ fn may_change(site: &Site) -> Result<&Repository, Refusal> {
     }
 }
 
-fn changed(host: &Host, repository: &Repository, number: u64, change: Change) -> Result<Pull, Refusal> {
+fn change_pull(host: &Host, repository: &Repository, number: u64, change: Change) -> Result<Pull, Refusal> {
     host.change_pull(repository, number, change).map_err(|why| match why {
         ChangeError::NotFound => refusal(404, "Not Found"),
-        ChangeError::Merged => fixed_state("The pull request cannot be reopened."),
-        ChangeError::HeadGone => fixed_state("The head branch has been deleted."),
-        ChangeError::Exists(_) => fixed_state("There is already an open pull request for this branch."),
+        ChangeError::Merged => state_error("The pull request cannot be reopened."),
+        ChangeError::HeadGone => state_error("The head branch has been deleted."),
+        ChangeError::Exists(_) => state_error("There is already an open pull request for this branch."),
     })
 }
 
-async fn shown(host: &Host, repository: &Repository, pull: &Pull) -> Json<Value> {
+async fn pull_response(host: &Host, repository: &Repository, pull: &Pull) -> Json<Value> {
     let mergeable = host.is_mergeable(repository, pull).await.unwrap_or(false);
-    Json(whole_pull(host, repository, pull, mergeable))
+    Json(full_pull(host, repository, pull, mergeable))
 }
 
-fn invalid(error: Value) -> Refusal {
+fn validation_error(error: Value) -> Refusal {
     let mut refusal = refusal(422, "Validation Failed");
     refusal.1["errors"] = json!([error]);
     refusal
 }
 
-fn invalid_field(field: &str) -> Refusal {
-    invalid(json!({ "resource": "PullRequest", "field": field, "code": "invalid" }))
+fn invalid_field_error(field: &str) -> Refusal {
+    validation_error(json!({ "resource": "PullRequest", "field": field, "code": "invalid" }))
 }
 
-fn custom(message: &str) -> Refusal {
-    invalid(json!({ "resource": "PullRequest", "code": "custom", "message": message }))
+fn custom_error(message: &str) -> Refusal {
+    validation_error(json!({ "resource": "PullRequest", "code": "custom", "message": message }))
 }
 
-fn fixed_state(why: &str) -> Refusal {
+fn state_error(why: &str) -> Refusal {
     let message = format!("state cannot be changed. {why}");
-    invalid(json!({ "resource": "PullRequest", "field": "state", "code": "invalid", "message": message }))
+    validation_error(
+        json!({ "resource": "PullRequest", "field": "state", "code": "invalid", "message": message }),
+    )
 }
 
-fn broken(error: anyhow::Error) -> Refusal {
+fn internal_error(error: anyhow::Error) -> Refusal {
     refusal(500, &format!("{error:#}"))
 }

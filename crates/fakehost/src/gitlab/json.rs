@@ -1,13 +1,13 @@
-//! What GitLab shows of things.
+//! The JSON of GitLab: projects, merge requests and webhook events.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::hooks::{Action, Push};
 use crate::pulls::{Pull, PullState};
 use crate::state::{Host, Repository, User};
+use crate::webhooks::{Action, Push};
 
-const NOTHING: &str = "0000000000000000000000000000000000000000";
+const ZERO_OID: &str = "0000000000000000000000000000000000000000";
 
 fn time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
@@ -60,7 +60,7 @@ pub(super) fn pull(host: &Host, repository: &Repository, pull: &Pull, mergeable:
         "diff_refs": { "base_sha": pull.base_sha, "head_sha": pull.head_sha, "start_sha": pull.base_sha },
         "labels": pull.labels,
         "author": user(host, &User::bot()),
-        "reviewers": pull.reviewers.iter().map(|one| user(host, one)).collect::<Vec<_>>(),
+        "reviewers": pull.reviewers.iter().map(|reviewer| user(host, reviewer)).collect::<Vec<_>>(),
         "merge_status": if mergeable { "can_be_merged" } else { "cannot_be_merged" },
         "detailed_merge_status": merge_status(pull, mergeable),
         "has_conflicts": pull.state == PullState::Open && !mergeable,
@@ -131,8 +131,8 @@ pub(crate) fn push_event(host: &Host, repository: &Repository, push: &Push<'_>) 
         "object_kind": "push",
         "event_name": "push",
         "ref": format!("refs/heads/{}", push.branch),
-        "before": push.before.unwrap_or(NOTHING),
-        "after": push.after.unwrap_or(NOTHING),
+        "before": push.before.unwrap_or(ZERO_OID),
+        "after": push.after.unwrap_or(ZERO_OID),
         "checkout_sha": push.after,
         "project_id": repository.id,
         "project": project(host, repository),

@@ -1,4 +1,4 @@
-//! `/projects/{project}/merge_requests`
+//! Handles `/projects/{project}/merge_requests`.
 
 use std::sync::Arc;
 
@@ -10,13 +10,15 @@ use serde_json::Value;
 
 use super::{error, insufficient_scope, json, message, not_found, unauthorized};
 use crate::access::BadToken;
-use crate::door::{Body, Lag, Number, Refusal, Site};
+use crate::extractors::{Body, Lag, Number, Refusal, Site};
 use crate::paging::{Page, page};
-use crate::pulls::{Change, ChangeError, Filter, Merge, MergeError, NewPull, OpenError, Pull, PullState};
+use crate::pulls::{
+    Change, ChangeError, Filter, MergeError, MergeOptions, NewPull, OpenError, Pull, PullState,
+};
 use crate::state::{Host, Repository, User};
 
 #[derive(Deserialize)]
-pub(super) struct Listed {
+pub(super) struct ListQuery {
     state: Option<String>,
     source_branch: Option<String>,
     target_branch: Option<String>,
@@ -27,16 +29,16 @@ pub(super) async fn list(
     State(host): State<Arc<Host>>,
     site: Site,
     Lag(lag): Lag,
-    Query(asked): Query<Listed>,
+    Query(query): Query<ListQuery>,
     OriginalUri(uri): OriginalUri,
 ) -> (HeaderMap, Json<Vec<Value>>) {
-    let states = match asked.state.as_deref() {
+    let states = match query.state.as_deref() {
         Some("opened") => Some(vec![PullState::Open]),
         Some("closed") => Some(vec![PullState::Closed]),
         Some("merged") => Some(vec![PullState::Merged]),
         _ => None,
     };
-    let filter = Filter { states, head: asked.source_branch, base: asked.target_branch, lag };
+    let filter = Filter { states, head: query.source_branch, base: query.target_branch, lag };
     let found = host.list_pulls(&site.repository, &filter);
     let page = page(found, &host.url, &uri, "per_page", 20, 100);
     let shown = page.items.iter().map(|pull| json::pull(&host, &site.repository, pull, true)).collect();
@@ -59,15 +61,15 @@ fn page_headers<T>(page: &Page<T>) -> HeaderMap {
         .collect()
 }
 
-/// A list, or the same with commas.
+/// A list, or a text with commas.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Words {
+enum StringList {
     List(Vec<String>),
     Text(String),
 }
 
-impl Words {
+impl StringList {
     fn into_vec(self) -> Vec<String> {
         match self {
             Self::List(words) => words,
@@ -76,15 +78,15 @@ impl Words {
     }
 }
 
-/// Of a merge request, new or old.
+/// The request body of a new or changed merge request.
 #[derive(Deserialize)]
-pub(super) struct Written {
+pub(super) struct PullBody {
     source_branch: Option<String>,
     target_branch: Option<String>,
     title: Option<String>,
     description: Option<String>,
-    labels: Option<Words>,
-    add_labels: Option<Words>,
+    labels: Option<StringList>,
+    add_labels: Option<StringList>,
     reviewer_ids: Option<Vec<u64>>,
     state_event: Option<String>,
 }
@@ -93,7 +95,7 @@ pub(super) struct Written {
 pub(super) async fn open(
     State(host): State<Arc<Host>>,
     site: Site,
-    Body(body): Body<Written>,
+    Body(body): Body<PullBody>,
 ) -> Result<(StatusCode, Json<Value>), Refusal> {
     let repository = may_change(&site)?;
     let members = [
@@ -119,16 +121,16 @@ pub(super) async fn open(
         body: body.description.unwrap_or_default(),
         head: body.source_branch.unwrap_or_default(),
         base: body.target_branch.unwrap_or_default(),
-        labels: body.labels.map(Words::into_vec).unwrap_or_default(),
-        reviewers: reviewers(&host, &body.reviewer_ids.unwrap_or_default()),
+        labels: body.labels.map(StringList::into_vec).unwrap_or_default(),
+        reviewers: find_reviewers(&host, &body.reviewer_ids.unwrap_or_default()),
     };
     let pull = host.open_pull(repository, new).map_err(|why| match why {
         OpenError::NoHead => message(400, json!({ "source_branch": ["does not exist"] })),
         OpenError::NoBase => message(400, json!({ "target_branch": ["does not exist"] })),
         OpenError::Same => message(422, json!(["You can't use same project/branch for source and target"])),
-        OpenError::Exists(open) => exists(open),
+        OpenError::Exists(open) => already_exists_error(open),
     })?;
-    Ok((StatusCode::CREATED, shown(&host, repository, &pull).await))
+    Ok((StatusCode::CREATED, pull_response(&host, repository, &pull).await))
 }
 
 /// `GET /projects/{project}/merge_requests/{iid}`
@@ -138,7 +140,7 @@ pub(super) async fn show(
     Number(number): Number,
 ) -> Result<Json<Value>, Refusal> {
     let pull = host.pull(&site.repository, number).ok_or_else(|| not_found("Not Found"))?;
-    Ok(shown(&host, &site.repository, &pull).await)
+    Ok(pull_response(&host, &site.repository, &pull).await)
 }
 
 /// `PUT /projects/{project}/merge_requests/{iid}`
@@ -146,12 +148,12 @@ pub(super) async fn change(
     State(host): State<Arc<Host>>,
     site: Site,
     Number(number): Number,
-    Body(body): Body<Written>,
+    Body(body): Body<PullBody>,
 ) -> Result<Json<Value>, Refusal> {
     let repository = may_change(&site)?;
     let pull = host.pull(repository, number).ok_or_else(|| not_found("Not Found"))?;
-    let mut labels = body.labels.map_or(pull.labels, Words::into_vec);
-    labels.extend(body.add_labels.map(Words::into_vec).unwrap_or_default());
+    let mut labels = body.labels.map_or(pull.labels, StringList::into_vec);
+    labels.extend(body.add_labels.map(StringList::into_vec).unwrap_or_default());
     let change = Change {
         draft: body.title.as_deref().map(is_draft),
         title: body.title,
@@ -159,19 +161,19 @@ pub(super) async fn change(
         base: body.target_branch,
         open: body.state_event.map(|event| event == "reopen"),
         labels: Some(labels),
-        reviewers: body.reviewer_ids.map(|ids| reviewers(&host, &ids)),
+        reviewers: body.reviewer_ids.map(|ids| find_reviewers(&host, &ids)),
     };
     let pull = host.change_pull(repository, number, change).map_err(|why| match why {
         ChangeError::NotFound => not_found("Not Found"),
         ChangeError::Merged => message(400, json!({ "state": ["cannot transition via \"reopen\""] })),
         ChangeError::HeadGone => message(400, json!({ "source_branch": ["does not exist"] })),
-        ChangeError::Exists(open) => exists(open),
+        ChangeError::Exists(open) => already_exists_error(open),
     })?;
-    Ok(shown(&host, repository, &pull).await)
+    Ok(pull_response(&host, repository, &pull).await)
 }
 
 #[derive(Deserialize)]
-pub(super) struct Merging {
+pub(super) struct MergeBody {
     sha: Option<String>,
     merge_commit_message: Option<String>,
     #[serde(default)]
@@ -183,10 +185,10 @@ pub(super) async fn merge(
     State(host): State<Arc<Host>>,
     site: Site,
     Number(number): Number,
-    Body(body): Body<Merging>,
+    Body(body): Body<MergeBody>,
 ) -> Result<Json<Value>, Refusal> {
     let repository = may_change(&site)?;
-    let merge = Merge { sha: body.sha, message: body.merge_commit_message, squash: body.squash };
+    let merge = MergeOptions { sha: body.sha, message: body.merge_commit_message, squash: body.squash };
     let pull = host.merge_pull(repository, number, merge).await.map_err(|why| match why {
         MergeError::NotFound => not_found("Not Found"),
         MergeError::NotOpen | MergeError::Draft => message(405, "405 Method Not Allowed".into()),
@@ -196,19 +198,19 @@ pub(super) async fn merge(
         }
         MergeError::Git(cause) => error(500, &format!("{cause:#}")),
     })?;
-    Ok(shown(&host, repository, &pull).await)
+    Ok(pull_response(&host, repository, &pull).await)
 }
 
 fn may_change(site: &Site) -> Result<&Repository, Refusal> {
     match () {
         () if site.caller.0.is_none() => Err(unauthorized(BadToken::Unknown)),
-        () if !site.caller.may_pull() => Err(insufficient_scope()),
+        () if !site.caller.may_change_pulls() => Err(insufficient_scope()),
         () if site.repository.settings.archived => Err(message(403, "403 Forbidden".into())),
         () => Ok(&site.repository),
     }
 }
 
-fn exists(open: u64) -> Refusal {
+fn already_exists_error(open: u64) -> Refusal {
     message(
         409,
         json!([format!("Another open merge request already exists for this source branch: !{open}")]),
@@ -219,12 +221,12 @@ fn is_draft(title: &str) -> bool {
     ["Draft: ", "[Draft]", "(Draft)"].iter().any(|mark| title.starts_with(mark))
 }
 
-/// Those that there are: GitLab leaves out the others without a word.
-fn reviewers(host: &Host, ids: &[u64]) -> Vec<User> {
-    host.world().users.iter().filter(|user| ids.contains(&user.id)).cloned().collect()
+/// The users with these ids. GitLab silently ignores unknown ids.
+fn find_reviewers(host: &Host, ids: &[u64]) -> Vec<User> {
+    host.data().users.iter().filter(|user| ids.contains(&user.id)).cloned().collect()
 }
 
-async fn shown(host: &Host, repository: &Repository, pull: &Pull) -> Json<Value> {
+async fn pull_response(host: &Host, repository: &Repository, pull: &Pull) -> Json<Value> {
     let mergeable = host.is_mergeable(repository, pull).await.unwrap_or(false);
     Json(json::pull(host, repository, pull, mergeable))
 }

@@ -1,10 +1,10 @@
-//! Tokens of an installation, for a JWT that is really signed.
+//! Tests the exchange of a signed JWT for an installation token.
 
 use fakehost::{FakeHost, Kind, TEST_APP_KEY};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::client::{ask_as, host};
+use crate::client::{host, request_as};
 
 /// 2026-11-15T12:00:00Z
 const NOW: i64 = 1_794_744_000;
@@ -24,12 +24,12 @@ fn jwt(claims: &Value) -> String {
 }
 
 async fn exchange(host: &FakeHost, jwt: &str, body: Value) -> (u16, Value) {
-    let answer = ask_as(host, jwt, Method::POST, "/app/installations/7/access_tokens", body).await;
+    let answer = request_as(host, jwt, Method::POST, "/app/installations/7/access_tokens", body).await;
     (answer.status, answer.body)
 }
 
 #[tokio::test]
-async fn a_signed_jwt_buys_a_token_for_an_hour() {
+async fn a_signed_jwt_gives_a_token_for_an_hour() {
     let host = host(Kind::GitHub).await;
     host.app(12, 7, TEST_APP_KEY);
     host.set_time("2026-11-15T12:00:00Z".parse().unwrap());
@@ -37,14 +37,14 @@ async fn a_signed_jwt_buys_a_token_for_an_hour() {
     let (status, body) = exchange(&host, &jwt(&good), Value::Null).await;
     assert_eq!((status, &body["expires_at"]), (201, &json!("2026-11-15T13:00:00Z")));
     let token = body["token"].as_str().unwrap();
-    let read = async || ask_as(&host, token, Method::GET, "/repos/acme/docs", Value::Null).await.status;
+    let read = async || request_as(&host, token, Method::GET, "/repos/acme/docs", Value::Null).await.status;
     assert_eq!(read().await, 200);
     host.set_time("2026-11-15T13:00:00Z".parse().unwrap());
     assert_eq!(read().await, 401);
 }
 
 #[tokio::test]
-async fn a_bad_jwt_buys_nothing() {
+async fn an_invalid_jwt_is_refused() {
     let host = host(Kind::GitHub).await;
     host.app(12, 7, TEST_APP_KEY);
     host.set_time("2026-11-15T12:00:00Z".parse().unwrap());
@@ -61,5 +61,5 @@ async fn a_bad_jwt_buys_nothing() {
     assert_eq!(status(&jwt(&json!({ "iat": NOW, "exp": NOW + 600, "iss": 13 }))).await, 404);
     let narrow = exchange(&host, &good, json!({ "repositories": ["other"] })).await.1;
     let token = narrow["token"].as_str().unwrap();
-    assert_eq!(ask_as(&host, token, Method::GET, "/repos/acme/docs", Value::Null).await.status, 404);
+    assert_eq!(request_as(&host, token, Method::GET, "/repos/acme/docs", Value::Null).await.status, 404);
 }

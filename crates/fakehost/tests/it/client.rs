@@ -1,4 +1,4 @@
-//! What the tests ask with.
+//! HTTP and git clients for the tests.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -10,13 +10,13 @@ use serde_json::Value;
 
 pub(crate) const TOKEN: &str = "canary-token";
 
-pub(crate) struct Answer {
+pub(crate) struct ApiResponse {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Value,
 }
 
-/// A host with `acme/docs`, a branch `edit` that is one commit ahead, and a token for everything.
+/// A host with `acme/docs`, a branch `edit` that is one commit ahead, and a token with full access.
 pub(crate) async fn host(kind: Kind) -> FakeHost {
     let host = FakeHost::start(kind).await;
     host.repository("acme/docs", &[("a.md", "one\n"), ("b/c.md", "two\n")]).await;
@@ -31,26 +31,32 @@ pub(crate) fn http() -> reqwest::Client {
     client.build().unwrap()
 }
 
-pub(crate) async fn ask(host: &FakeHost, method: Method, path: &str, body: Value) -> Answer {
-    ask_as(host, TOKEN, method, path, body).await
+pub(crate) async fn request(host: &FakeHost, method: Method, path: &str, body: Value) -> ApiResponse {
+    request_as(host, TOKEN, method, path, body).await
 }
 
-pub(crate) async fn get(host: &FakeHost, path: &str) -> Answer {
-    ask(host, Method::GET, path, Value::Null).await
+pub(crate) async fn get(host: &FakeHost, path: &str) -> ApiResponse {
+    request(host, Method::GET, path, Value::Null).await
 }
 
-pub(crate) async fn ask_as(host: &FakeHost, token: &str, method: Method, path: &str, body: Value) -> Answer {
-    let mut request = http().request(method, format!("{}{path}", host.api_url())).bearer_auth(token);
+pub(crate) async fn request_as(
+    host: &FakeHost,
+    token: &str,
+    method: Method,
+    path: &str,
+    body: Value,
+) -> ApiResponse {
+    let mut builder = http().request(method, format!("{}{path}", host.api_url())).bearer_auth(token);
     if !body.is_null() {
-        request = request.json(&body);
+        builder = builder.json(&body);
     }
-    let answer = request.send().await.unwrap();
+    let answer = builder.send().await.unwrap();
     let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
     let text = answer.text().await.unwrap();
-    Answer { status, headers, body: serde_json::from_str(&text).unwrap_or(Value::String(text)) }
+    ApiResponse { status, headers, body: serde_json::from_str(&text).unwrap_or(Value::String(text)) }
 }
 
-/// git in a folder, which asks nobody for a password.
+/// Runs git in a folder without password prompts.
 pub(crate) async fn git(folder: &Path, args: &[&str]) -> Output {
     let mut command = Command::new("git");
     command
@@ -62,7 +68,7 @@ pub(crate) async fn git(folder: &Path, args: &[&str]) -> Output {
     tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
 }
 
-/// The host's address with a token in it.
+/// Adds a token to a URL.
 pub(crate) fn with_token(url: &str, token: &str) -> String {
     url.replace("http://", &format!("http://x-access-token:{token}@"))
 }

@@ -1,4 +1,4 @@
-//! What a test can make go wrong.
+//! Tests fault injection.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::json;
 use tempfile::tempdir;
 
-use crate::client::{TOKEN, ask, get, git, host, http, with_token};
+use crate::client::{TOKEN, get, git, host, http, request, with_token};
 
 const PULLS: &str = "/repos/acme/docs/pulls";
 
@@ -17,7 +17,7 @@ async fn open(host: &FakeHost) -> reqwest::Result<reqwest::Response> {
 }
 
 #[tokio::test]
-async fn a_dropped_answer_is_work_done_or_not() {
+async fn a_dropped_request_is_handled_or_not() {
     let host = host(Kind::GitHub).await;
     host.faults().next(1, "POST", "/pulls", Effect::DropBefore);
     host.faults().next(1, "POST", "/pulls", Effect::DropAfter);
@@ -31,7 +31,7 @@ async fn a_dropped_answer_is_work_done_or_not() {
 }
 
 #[tokio::test]
-async fn a_push_whose_answer_is_dropped_is_there() {
+async fn a_push_with_a_dropped_response_is_complete() {
     let host = host(Kind::Forgejo).await;
     let dir = tempdir().unwrap();
     let url = with_token(&format!("{}/acme/docs.git", host.url()), TOKEN);
@@ -44,7 +44,7 @@ async fn a_push_whose_answer_is_dropped_is_there() {
 }
 
 #[tokio::test]
-async fn a_list_can_be_late() {
+async fn a_list_can_be_outdated() {
     let host = host(Kind::GitHub).await;
     open(&host).await.unwrap();
     host.faults().always("GET", "/pulls?", Effect::Lag(2));
@@ -54,7 +54,7 @@ async fn a_list_can_be_late() {
 }
 
 #[tokio::test]
-async fn answers_can_be_anything() {
+async fn responses_can_be_replaced() {
     let host = host(Kind::GitHub).await;
     let path = "/repos/acme/docs";
     host.faults().next(1, "GET", path, Effect::status(502));
@@ -76,11 +76,11 @@ async fn answers_can_be_anything() {
     let start = Instant::now();
     assert_eq!(get(&host, path).await.status, 200);
     assert!(start.elapsed() >= Duration::from_millis(30));
-    assert!(host.faults().waiting().is_empty());
+    assert!(host.faults().pending().is_empty());
 }
 
 #[tokio::test]
-async fn a_body_need_not_end() {
+async fn a_body_can_be_endless() {
     let host = host(Kind::GitHub).await;
     host.faults().next(1, "GET", "/user", Effect::Endless);
     let mut answer = http().get(format!("{}/user", host.url())).bearer_auth(TOKEN).send().await.unwrap();
@@ -93,14 +93,17 @@ async fn a_body_need_not_end() {
 }
 
 #[tokio::test]
-async fn another_process_can_ask_for_faults() {
+async fn another_process_can_add_faults() {
     let host = host(Kind::GitHub).await;
     let fault = json!({
         "method": "POST", "path": "/pulls", "times": 1,
         "effect": { "status": { "status": 503, "headers": { "retry-after": "1" } } },
     });
-    assert_eq!(ask(&host, Method::POST, "/_fake/faults", fault).await.status, 204);
-    assert_eq!(ask(&host, Method::POST, "/_fake/faults", json!({ "effect": "explode" })).await.status, 422);
+    assert_eq!(request(&host, Method::POST, "/_fake/faults", fault).await.status, 204);
+    assert_eq!(
+        request(&host, Method::POST, "/_fake/faults", json!({ "effect": "explode" })).await.status,
+        422
+    );
     assert_eq!(open(&host).await.unwrap().status().as_u16(), 503);
     assert_eq!(open(&host).await.unwrap().status().as_u16(), 201);
     let state = get(&host, "/_fake/state").await.body;

@@ -1,4 +1,4 @@
-//! git over HTTP, with the git of this machine.
+//! Tests git over HTTP with the real git program.
 
 use fakehost::{Access, Kind};
 use tempfile::tempdir;
@@ -15,7 +15,7 @@ async fn git_clones_and_pushes_with_a_token() {
     assert!(cloned.status.success(), "{cloned:?}");
     assert_eq!(std::fs::read_to_string(dir.path().join("a.md")).unwrap(), "one\n");
 
-    // More than the buffer, so that git sends it in chunks.
+    // Larger than the buffer, so that git sends chunks.
     let page: String =
         (0..20_000u64).map(|n| format!("{}\n", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
     std::fs::write(dir.path().join("a.md"), page).unwrap();
@@ -39,7 +39,7 @@ async fn git_fetches_with_a_compressed_request() {
     let dir = tempdir().unwrap();
     let url = with_token(&format!("{}/acme/docs.git", host.url()), TOKEN);
     git(dir.path(), &["clone", "--quiet", &url, "."]).await;
-    // What git has and the host has not makes a request that is long enough.
+    // Commits that the host lacks make the request long enough for compression.
     for _ in 0..40 {
         git(dir.path(), &["commit", "--quiet", "--allow-empty", "-m", "Mine"]).await;
     }
@@ -51,7 +51,7 @@ async fn git_fetches_with_a_compressed_request() {
 }
 
 #[tokio::test]
-async fn git_is_refused_as_a_host_would() {
+async fn git_refusals_are_those_of_a_real_host() {
     let host = host(Kind::GitHub).await;
     host.token("reader", Access::ReadOnly);
     host.token("old", Access::Expired);
@@ -86,7 +86,7 @@ async fn git_is_refused_as_a_host_would() {
 }
 
 #[tokio::test]
-async fn strangers_read_what_is_public_and_push_nothing() {
+async fn anonymous_callers_read_public_repositories_and_cannot_push() {
     let host = host(Kind::Gitea).await;
     host.set("acme/docs", |settings| settings.private = false);
     let dir = tempdir().unwrap();

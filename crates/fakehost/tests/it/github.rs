@@ -1,16 +1,16 @@
-//! GitHub's API, from the repository to the merge.
+//! Tests GitHub's API.
 
 use fakehost::{Access, FakeHost, Kind, PullState};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::client::{Answer, ask, ask_as, get, host, http};
+use crate::client::{ApiResponse, get, host, http, request, request_as};
 
 const PULLS: &str = "/repos/acme/docs/pulls";
 
-async fn open(host: &FakeHost, head: &str) -> Answer {
+async fn open(host: &FakeHost, head: &str) -> ApiResponse {
     let body = json!({ "title": "Edit", "body": "Why", "head": head, "base": "main" });
-    ask(host, Method::POST, PULLS, body).await
+    request(host, Method::POST, PULLS, body).await
 }
 
 #[tokio::test]
@@ -30,31 +30,32 @@ async fn a_pull_request_is_opened_labelled_and_merged() {
     assert_eq!(opened.body["html_url"], format!("{}/acme/docs/pull/1", host.url()));
     let labels = json!({ "labels": ["docs"] });
     assert_eq!(
-        ask(&host, Method::POST, "/repos/acme/docs/issues/1/labels", labels).await.body[0]["name"],
+        request(&host, Method::POST, "/repos/acme/docs/issues/1/labels", labels).await.body[0]["name"],
         "docs"
     );
     let reviewers = json!({ "reviewers": ["mira"] });
-    let asked = ask(&host, Method::POST, "/repos/acme/docs/pulls/1/requested_reviewers", reviewers).await;
-    assert_eq!((asked.status, &asked.body["requested_reviewers"][0]["login"]), (201, &json!("mira")));
+    let requested =
+        request(&host, Method::POST, "/repos/acme/docs/pulls/1/requested_reviewers", reviewers).await;
+    assert_eq!((requested.status, &requested.body["requested_reviewers"][0]["login"]), (201, &json!("mira")));
 
     let old = opened.body["head"]["sha"].clone();
     let new = host.push("acme/docs", "edit", &[("a.md", "eins\n")]).await;
     let merge = "/repos/acme/docs/pulls/1/merge";
-    assert_eq!(ask(&host, Method::PUT, merge, json!({ "sha": old })).await.status, 409);
-    let merged = ask(&host, Method::PUT, merge, json!({ "sha": new })).await;
+    assert_eq!(request(&host, Method::PUT, merge, json!({ "sha": old })).await.status, 409);
+    let merged = request(&host, Method::PUT, merge, json!({ "sha": new })).await;
     assert_eq!((merged.status, &merged.body["merged"]), (200, &json!(true)));
     assert_eq!(host.tip("acme/docs", "main").unwrap(), merged.body["sha"]);
     assert_eq!(get(&host, &format!("{PULLS}/1")).await.body["merged"], true);
-    assert_eq!(ask(&host, Method::PUT, merge, json!({})).await.status, 405);
+    assert_eq!(request(&host, Method::PUT, merge, json!({})).await.status, 405);
     let pull = &host.pulls("acme/docs")[0];
     assert_eq!((pull.state, pull.head_sha.as_str()), (PullState::Merged, new.as_str()));
 }
 
 #[tokio::test]
-async fn what_cannot_be_opened_is_told_why() {
+async fn an_invalid_pull_request_is_refused_with_a_reason() {
     let host = host(Kind::GitHub).await;
     let why = async |body: Value| {
-        let answer = ask(&host, Method::POST, PULLS, body).await;
+        let answer = request(&host, Method::POST, PULLS, body).await;
         assert_eq!((answer.status, &answer.body["message"]), (422, &json!("Validation Failed")));
         answer.body["errors"][0].clone()
     };
@@ -75,7 +76,7 @@ async fn pull_requests_are_listed_by_head_and_state_in_pages() {
     }
     host.close_pull("acme/docs", 2);
     let list = async |query: &str| get(&host, &format!("{PULLS}?{query}")).await;
-    let numbers = |answer: &Answer| -> Vec<u64> {
+    let numbers = |answer: &ApiResponse| -> Vec<u64> {
         answer.body.as_array().unwrap().iter().map(|pull| pull["number"].as_u64().unwrap()).collect()
     };
     assert_eq!(numbers(&list("").await), [3, 1]);
@@ -90,11 +91,12 @@ async fn pull_requests_are_listed_by_head_and_state_in_pages() {
 }
 
 #[tokio::test]
-async fn a_pull_request_is_closed_and_reopened_and_ends_with_its_head() {
+async fn a_pull_request_is_closed_reopened_and_closed_with_its_head() {
     let host = host(Kind::GitHub).await;
     open(&host, "edit").await;
-    let state =
-        async |state: &str| ask(&host, Method::PATCH, &format!("{PULLS}/1"), json!({ "state": state })).await;
+    let state = async |state: &str| {
+        request(&host, Method::PATCH, &format!("{PULLS}/1"), json!({ "state": state })).await
+    };
     assert_eq!(state("closed").await.body["state"], "closed");
     assert_eq!(state("open").await.body["state"], "open");
     host.delete_branch("acme/docs", "edit").await;
@@ -105,14 +107,14 @@ async fn a_pull_request_is_closed_and_reopened_and_ends_with_its_head() {
 }
 
 #[tokio::test]
-async fn tokens_are_good_for_what_they_are() {
+async fn tokens_and_rate_limits_are_checked() {
     let host = host(Kind::GitHub).await;
     host.token("pusher", Access::NoPulls);
     host.token("old", Access::Expired);
     host.token_for("other", Access::Full, &["acme/other"]);
     let refused = async |token: &str| {
         let body = json!({ "title": "Edit", "head": "edit", "base": "main" });
-        let answer = ask_as(&host, token, Method::POST, PULLS, body).await;
+        let answer = request_as(&host, token, Method::POST, PULLS, body).await;
         (answer.status, answer.body["message"].as_str().unwrap_or_default().to_owned())
     };
     let no = "Resource not accessible by personal access token".to_owned();
@@ -134,6 +136,6 @@ async fn a_conflict_is_not_merged() {
     let host = host(Kind::GitHub).await;
     host.push("acme/docs", "main", &[("a.md", "ein\n")]).await;
     assert_eq!(open(&host, "edit").await.body["mergeable"], false);
-    let refused = ask(&host, Method::PUT, &format!("{PULLS}/1/merge"), json!({})).await;
+    let refused = request(&host, Method::PUT, &format!("{PULLS}/1/merge"), json!({})).await;
     assert_eq!((refused.status, &refused.body["message"]), (405, &json!("Pull Request has merge conflicts")));
 }

@@ -1,4 +1,4 @@
-//! The fake host against real clients: git with its own HTTP, and an HTTP client for the APIs.
+//! Tests the fake host with real clients: the git program and an HTTP client.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod app;
@@ -8,5 +8,5 @@ mod git;
 mod gitea;
 mod github;
 mod gitlab;
-mod hooks;
 mod program;
+mod webhooks;

@@ -1,4 +1,4 @@
-//! The host as a program.
+//! Tests the fake host as a program.
 
 use std::io::BufRead;
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::client::http;
 
 #[tokio::test]
-async fn it_says_where_it_is_and_ends_when_asked() {
+async fn the_program_prints_its_address_and_stops_on_sigterm() {
     let mut program = Command::new(env!("CARGO_BIN_EXE_fakehost"))
         .args(["--kind", "gitea", "--token", "full", "--token", "old=expired", "--repository", "acme/docs"])
         .stdout(Stdio::piped())

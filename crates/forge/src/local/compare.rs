@@ -1,14 +1,14 @@
-//! What a pull request of the embedded host changes: its diff and its commits.
+//! Lists the commits and the diff of a pull request of the embedded host.
 
 use std::path::Path;
 
 use crate::git::Git;
 use crate::host::{PullRequest, State};
-use crate::{Error, Local, Oid, Result, diff, target};
+use crate::{Error, Local, Oid, Result, diff, file_transport};
 
 const MAX_COMMITS: &str = "--max-count=250";
 
-/// One commit of a pull request, as a line in a list.
+/// A commit of a pull request, for a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitLine {
     pub id: Oid,
@@ -19,33 +19,33 @@ pub struct CommitLine {
 }
 
 impl Local {
-    /// The changes since the head left the base, as git writes them. A longer one than 2 MiB is cut
-    /// at a line, and its last line says so.
+    /// The diff from the merge base to the head, in git's format. A diff of more than 2 MiB is truncated at a
+    /// line end and ends with a notice.
     pub async fn diff(&self, pull: &PullRequest) -> Result<String> {
         let scratch = self.scratch()?;
-        let start = self.start(scratch.path(), pull).await?;
-        diff::between(scratch.path(), &start, &pull.head_commit).await
+        let start = self.merge_base(scratch.path(), pull).await?;
+        diff::diff_commits(scratch.path(), &start, &pull.head_commit).await
     }
 
-    /// The newest 250 commits first.
+    /// At most 250 commits, newest first.
     pub async fn commits(&self, pull: &PullRequest) -> Result<Vec<CommitLine>> {
         let scratch = self.scratch()?;
-        let start = self.start(scratch.path(), pull).await?;
-        let said = Git::at(scratch.path(), "log")
+        let start = self.merge_base(scratch.path(), pull).await?;
+        let log = Git::at(scratch.path(), "log")
             .args(["-z", MAX_COMMITS, "--no-color", "--no-decorate", "--no-mailmap"])
             .args(["--no-show-signature", "--encoding=UTF-8", "--format=%H%n%at%n%an%n%s"])
             .args([format!("{start}..{}", pull.head_commit)])
-            .text()
+            .run_for_stdout()
             .await?;
-        said.split('\0').filter(|commit| !commit.is_empty()).map(commit_line).collect()
+        log.split('\0').filter(|commit| !commit.is_empty()).map(commit_line).collect()
     }
 
-    /// The commit that the changes are seen against.
-    async fn start(&self, dir: &Path, pull: &PullRequest) -> Result<Oid> {
+    /// The commit that the changes are compared with.
+    async fn merge_base(&self, dir: &Path, pull: &PullRequest) -> Result<Oid> {
         let base = match (pull.state, &pull.merge_commit) {
-            // Once merged, the base contains the head; the merge's first parent does not.
+            // After the merge, the base contains the head. The merge commit's first parent does not.
             (State::Merged, Some(merge)) => format!("{merge}^1"),
-            (State::Open, _) => match target::tip(&self.git_dir, &pull.base).await? {
+            (State::Open, _) => match file_transport::tip(&self.git_dir, &pull.base).await? {
                 Some(tip) => tip.to_string(),
                 None => pull.base_commit.to_string(),
             },

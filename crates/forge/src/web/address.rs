@@ -1,4 +1,4 @@
-//! The address of a repository, as people write it, and what follows from it.
+//! Parses a repository's web address and derives its API, clone and web URLs.
 
 use reqwest::Url;
 
@@ -6,39 +6,39 @@ use super::HostKind;
 use crate::name::printable;
 use crate::{ALLOW_PRIVATE, Error, Result};
 
-const MAX_ADDRESS: usize = 400;
+const MAX_ADDRESS_BYTES: usize = 400;
 
 /// A repository on a host whose kind may not be known yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Address {
-    /// Scheme, name and port alone.
+    /// Scheme, host name and port.
     pub(super) origin: Url,
-    parts: Vec<String>,
+    segments: Vec<String>,
 }
 
-/// A repository on a host of a known kind.
+/// The URLs of a repository on a host of a known kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Home {
+pub(super) struct Endpoints {
     pub(super) kind: HostKind,
     /// With a slash at the end.
     pub(super) api: Url,
-    /// What git fetches from.
+    /// The URL that git fetches from.
     pub(super) clone: Url,
-    /// What people look at.
+    /// The URL for people.
     pub(super) web: Url,
-    /// `owner/repository`, with groups in groups on GitLab.
+    /// `owner/repository`; on GitLab with nested groups.
     pub(super) path: String,
 }
 
 impl Address {
-    /// `private`: whether plain HTTP and what is in this network will do.
+    /// `private`: whether plain HTTP and hosts in a private network are allowed.
     pub(super) fn parse(text: &str, private: bool) -> Result<Self> {
         let text = text.trim();
-        if text.len() > MAX_ADDRESS {
-            return refuse("is too long to be one");
+        if text.len() > MAX_ADDRESS_BYTES {
+            return refuse("is too long: it must have at most 400 characters");
         }
-        if let Some(https) = over_ssh(text) {
-            return refuse(&format!("must be one for https: give {}", printable(&https)));
+        if let Some(https) = https_equivalent(text) {
+            return refuse(&format!("must use https: give {}", printable(&https)));
         }
         let Ok(url) = Url::parse(text) else { return refuse("must look like https://host/owner/repository") };
         match url.scheme() {
@@ -46,57 +46,59 @@ impl Address {
             "http" if private => {}
             "http" => {
                 return refuse(&format!(
-                    "must begin with https://: a token must not be sent in the clear; for a host of your own network, set {}",
+                    "must start with https://, because http does not encrypt the token; for a host in your own network, set {}",
                     ALLOW_PRIVATE.trim_end_matches(',')
                 ));
             }
-            _ => return refuse("must begin with https://"),
+            _ => return refuse("must start with https://"),
         }
         if url.port() == Some(0) || url.host_str().is_none_or(str::is_empty) {
             return refuse("must look like https://host/owner/repository");
         }
-        // What is left to be said by this is who may never be called.
+        // Refuses addresses that are never allowed, and private ones unless `private` is set.
         let url = net::parse_url("the repository's address", url.as_str(), private, ALLOW_PRIVATE)
             .map_err(Error::BadName)?;
-        let parts = parts(url.path())?;
+        let segments = parse_path(url.path())?;
         let mut origin = url;
         origin.set_path("/");
-        Ok(Self { origin, parts })
+        Ok(Self { origin, segments })
     }
 
-    /// Name and port, as people know the host.
+    /// The host name, with its port if it is not the default.
     pub(super) fn host(&self) -> &str {
         self.origin.authority()
     }
 
     pub(super) fn known_kind(&self) -> Option<HostKind> {
-        HostKind::of(self.host()).filter(|_| self.origin.scheme() == "https")
+        HostKind::of_known_host(self.host()).filter(|_| self.origin.scheme() == "https")
     }
 
-    /// Where everything is, if the host is of this kind.
-    pub(super) fn home(&self, kind: HostKind) -> Result<Home> {
-        // Gitea may live below a path; nested groups are GitLab's alone.
-        let is_own = HostKind::of(self.host()).is_none();
+    /// The URLs of the repository if the host is of this kind.
+    pub(super) fn endpoints(&self, kind: HostKind) -> Result<Endpoints> {
+        // Gitea can be installed below a path. Only GitLab has nested groups.
+        let is_own = HostKind::of_known_host(self.host()).is_none();
         let before = match kind {
-            HostKind::GitLab if self.parts.iter().any(|part| part == "-") => {
-                return refuse("must be that of the repository itself, without `/-/` and what follows");
+            HostKind::GitLab if self.segments.iter().any(|part| part == "-") => {
+                return refuse(
+                    "must be the address of the repository itself: remove `/-/` and everything after it",
+                );
             }
             HostKind::GitLab => 0,
-            HostKind::Gitea | HostKind::Forgejo if is_own => self.parts.len() - 2,
-            _ if self.parts.len() > 2 => {
-                let shown = self.below(&self.parts[..2].join("/"))?;
-                return refuse(&format!("must be that of the repository itself: give {shown}"));
+            HostKind::Gitea | HostKind::Forgejo if is_own => self.segments.len() - 2,
+            _ if self.segments.len() > 2 => {
+                let shown = self.join(&self.segments[..2].join("/"))?;
+                return refuse(&format!("must be the address of the repository itself: give {shown}"));
             }
             _ => 0,
         };
-        let (prefix, path) = self.parts.split_at(before);
+        let (prefix, path) = self.segments.split_at(before);
         let prefix = prefix.iter().map(|part| format!("{part}/")).collect::<String>();
         let path = path.join("/");
-        Ok(Home {
+        Ok(Endpoints {
             kind,
             api: self.api(kind, &prefix)?,
-            clone: self.below(&format!("{prefix}{path}.git"))?,
-            web: self.below(&format!("{prefix}{path}"))?,
+            clone: self.join(&format!("{prefix}{path}.git"))?,
+            web: self.join(&format!("{prefix}{path}"))?,
             path,
         })
     }
@@ -104,17 +106,17 @@ impl Address {
     fn api(&self, kind: HostKind, prefix: &str) -> Result<Url> {
         let host = self.host();
         match kind {
-            // The public ones have a name of their own for it.
+            // GitHub's own hosts serve the API under another host name.
             HostKind::GitHub if self.known_kind().is_some() => {
                 Url::parse(&format!("https://api.{host}/")).or_else(|_| refuse("has no API"))
             }
-            HostKind::GitHub => self.below("api/v3/"),
-            HostKind::GitLab => self.below("api/v4/"),
-            HostKind::Gitea | HostKind::Forgejo => self.below(&format!("{prefix}api/v1/")),
+            HostKind::GitHub => self.join("api/v3/"),
+            HostKind::GitLab => self.join("api/v4/"),
+            HostKind::Gitea | HostKind::Forgejo => self.join(&format!("{prefix}api/v1/")),
         }
     }
 
-    fn below(&self, path: &str) -> Result<Url> {
+    fn join(&self, path: &str) -> Result<Url> {
         self.origin.join(path).or_else(|_| refuse("must look like https://host/owner/repository"))
     }
 }
@@ -123,8 +125,8 @@ fn refuse<T>(why: &str) -> Result<T> {
     Err(Error::BadName(format!("the repository's address {why}")))
 }
 
-/// The same over https, if this is how ssh has it: `git@host:owner/repo` or `ssh://git@host/owner/repo`.
-fn over_ssh(text: &str) -> Option<String> {
+/// The https address for an ssh address: `git@host:owner/repo` or `ssh://git@host/owner/repo`.
+fn https_equivalent(text: &str) -> Option<String> {
     let rest = match text.strip_prefix("ssh://").or_else(|| text.strip_prefix("git://")) {
         Some(rest) => rest.to_owned(),
         None if text.contains("://") => return None,
@@ -140,17 +142,17 @@ fn over_ssh(text: &str) -> Option<String> {
     Some(format!("https://{host}/{}", path.trim_matches('/').trim_end_matches(".git")))
 }
 
-/// Names as all the hosts allow them: nothing that has to be encoded, and no way up.
-fn parts(path: &str) -> Result<Vec<String>> {
+/// Splits the path into names that all hosts allow: nothing that needs encoding, and no `..`.
+fn parse_path(path: &str) -> Result<Vec<String>> {
     let path = path.trim_matches('/');
     let path = path.strip_suffix(".git").unwrap_or(path);
     let sane = |part: &str| {
         let letter = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         !part.is_empty() && !part.starts_with('.') && part.chars().all(letter)
     };
-    let parts: Vec<_> = path.split('/').map(str::to_owned).collect();
-    match parts.len() >= 2 && parts.iter().all(|part| sane(part)) {
-        true => Ok(parts),
+    let segments: Vec<_> = path.split('/').map(str::to_owned).collect();
+    match segments.len() >= 2 && segments.iter().all(|part| sane(part)) {
+        true => Ok(segments),
         false => refuse("must look like https://host/owner/repository"),
     }
 }
@@ -160,13 +162,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses() {
+    fn addresses_give_api_and_clone_urls() {
         #[track_caller]
         fn check(text: &str, kind: HostKind, api: &str, clone: &str) {
             let address = Address::parse(text, text.starts_with("http://")).unwrap();
-            let home = address.home(address.known_kind().unwrap_or(kind)).unwrap();
-            assert_eq!((home.kind, home.api.as_str(), home.clone.as_str()), (kind, api, clone));
-            assert_eq!(home.clone.as_str(), format!("{}.git", home.web));
+            let endpoints = address.endpoints(address.known_kind().unwrap_or(kind)).unwrap();
+            assert_eq!(
+                (endpoints.kind, endpoints.api.as_str(), endpoints.clone.as_str()),
+                (kind, api, clone)
+            );
+            assert_eq!(endpoints.clone.as_str(), format!("{}.git", endpoints.web));
         }
         use HostKind::{Forgejo, GitHub, GitLab, Gitea};
         let github = "https://github.com/acme/docs.git";
@@ -193,23 +198,23 @@ mod tests {
             "https://codeberg.org/a/b.git",
         );
         check("https://gitea.com/a/b.c", Gitea, "https://gitea.com/api/v1/", "https://gitea.com/a/b.c.git");
-        let below = "http://10.0.0.1:3000/git/a/b.git";
-        check("http://10.0.0.1:3000/git/a/b", Gitea, "http://10.0.0.1:3000/git/api/v1/", below);
+        let below_a_path = "http://10.0.0.1:3000/git/a/b.git";
+        check("http://10.0.0.1:3000/git/a/b", Gitea, "http://10.0.0.1:3000/git/api/v1/", below_a_path);
     }
 
     #[test]
-    fn what_is_no_address() {
+    fn invalid_addresses_are_refused() {
         #[track_caller]
-        fn check(text: &str, told: &str) {
-            let refused = Address::parse(text, false).unwrap_err().to_string();
-            assert!(refused.contains(told) && !refused.contains("s3cret"), "{text}: {refused}");
+        fn check(text: &str, expected: &str) {
+            let error = Address::parse(text, false).unwrap_err().to_string();
+            assert!(error.contains(expected) && !error.contains("s3cret"), "{text}: {error}");
         }
         let shape = "must look like https://host/owner/repository";
-        check("git@github.com:acme/docs.git", "must be one for https: give https://github.com/acme/docs");
+        check("git@github.com:acme/docs.git", "must use https: give https://github.com/acme/docs");
         check("ssh://git@git.acme.dev:22/a/b.git", "give https://git.acme.dev/a/b");
-        check("http://github.com/acme/docs", "must begin with https://: a token");
-        check("file:///srv/docs", "must begin with https://");
-        check("ext::sh -c id", "must begin with https://");
+        check("http://github.com/acme/docs", "must start with https://, because http");
+        check("file:///srv/docs", "must start with https://");
+        check("ext::sh -c id", "must start with https://");
         check("https://me:s3cret@github.com/a/b", "must not hold a user or password");
         check("https://s3cret@github.com/a/b", "must not hold a user or password");
         check("https://github.com/a/b?x=1", "must not have a `?` or `#`");
@@ -243,12 +248,15 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_a_repository_is_not_the_repository() {
-        let home =
-            |text: &str, kind| Address::parse(text, false).unwrap().home(kind).unwrap_err().to_string();
-        let told = home("https://github.com/acme/docs/tree/main", HostKind::GitHub);
-        assert!(told.ends_with("must be that of the repository itself: give https://github.com/acme/docs"));
-        let told = home("https://gitlab.com/acme/docs/-/tree/main", HostKind::GitLab);
-        assert!(told.contains("without `/-/`"), "{told}");
+    fn an_address_of_a_page_in_a_repository_is_refused() {
+        let endpoints =
+            |text: &str, kind| Address::parse(text, false).unwrap().endpoints(kind).unwrap_err().to_string();
+        let error = endpoints("https://github.com/acme/docs/tree/main", HostKind::GitHub);
+        assert!(
+            error
+                .ends_with("must be the address of the repository itself: give https://github.com/acme/docs")
+        );
+        let error = endpoints("https://gitlab.com/acme/docs/-/tree/main", HostKind::GitLab);
+        assert!(error.contains("remove `/-/`"), "{error}");
     }
 }

@@ -1,4 +1,5 @@
-//! A GitHub App: a key that signs for a token of an hour, good for one repository.
+//! Authenticates as a GitHub App: signs a JWT with the app's key and exchanges it for a token of one hour for
+//! one repository.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,19 +18,19 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use super::HostKind;
-use super::api::{Answer, Line, below};
-use super::trouble::{self, Place};
+use super::api::{ApiClient, ApiResponse, append_path};
+use super::api_errors::{self, RepositoryContext};
 use crate::{Error, Result};
 
-/// A token is renewed when it has less than this left: a push may take a while.
-const MARGIN: Duration = Duration::from_secs(5 * 60);
+/// A token is renewed this long before it expires, because a push can be slow.
+const RENEWAL_MARGIN: Duration = Duration::from_secs(5 * 60);
 
 /// The private key of an app.
 #[derive(Clone)]
 pub struct AppKey(Arc<RsaKeyPair>);
 
 impl AppKey {
-    /// From the PEM file that GitHub gives, or the same as PKCS#8.
+    /// Accepts GitHub's PEM file (PKCS#1) and PKCS#8.
     pub fn parse(pem: &str) -> Result<Self> {
         let refuse = || Error::BadName("the app's key must be an RSA private key in PEM".to_owned());
         let key = match PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|_| refuse())? {
@@ -48,15 +49,15 @@ impl fmt::Debug for AppKey {
 }
 
 pub(super) struct App {
-    pub(super) line: Arc<Line>,
-    pub(super) place: Arc<Place>,
+    pub(super) client: Arc<ApiClient>,
+    pub(super) context: Arc<RepositoryContext>,
     pub(super) root: Url,
     pub(super) repository: Url,
-    /// Its number, or what GitHub calls its client id.
+    /// The app's number or its client id.
     pub(super) id: String,
     pub(super) key: AppKey,
     pub(super) installation: Option<u64>,
-    /// Held while one is fetched, so that many who need one ask for one.
+    /// Locked during the request, so that concurrent callers share one token.
     pub(super) token: Mutex<Option<Token>>,
 }
 
@@ -68,17 +69,17 @@ pub(super) struct Token {
 
 impl App {
     pub(super) async fn token(&self) -> Result<Secret> {
-        let mut kept = self.token.lock().await;
-        let margin = MARGIN.as_secs().cast_signed();
-        if let Some(token) = kept.as_ref().filter(|token| token.expires_at - margin > (self.line.now)()) {
+        let mut cached = self.token.lock().await;
+        let margin = RENEWAL_MARGIN.as_secs().cast_signed();
+        if let Some(token) = cached.as_ref().filter(|token| token.expires_at - margin > (self.client.now)()) {
             return Ok(token.secret.clone());
         }
         let token = self.fetch().await?;
-        Ok(kept.insert(token).secret.clone())
+        Ok(cached.insert(token).secret.clone())
     }
 
-    /// Whether there was one to forget.
-    pub(super) async fn forget(&self) -> bool {
+    /// Returns whether a token was cached.
+    pub(super) async fn discard_token(&self) -> bool {
         self.token.lock().await.take().is_some()
     }
 
@@ -87,59 +88,65 @@ impl App {
             Some(id) => id,
             None => self.find_installation().await?,
         };
-        let url = below(&self.root, &["app", "installations", &installation.to_string(), "access_tokens"]);
-        let name = self.place.path.rsplit('/').next().unwrap_or_default();
+        let url =
+            append_path(&self.root, &["app", "installations", &installation.to_string(), "access_tokens"]);
+        let name = self.context.path.rsplit('/').next().unwrap_or_default();
         let wanted = json!({
             "repositories": [name],
             "permissions": { "contents": "write", "pull_requests": "write" },
         });
-        let answer = self.ask(Method::POST, url, Some(wanted)).await?;
-        if answer.status == 422 {
-            let (path, advice) = (&self.place.path, self.place.advice());
+        let response = self.request(Method::POST, url, Some(wanted)).await?;
+        if response.status == 422 {
+            let (path, advice) = (&self.context.path, self.context.advice());
             return Err(Error::Denied(format!(
-                "the app may not change {path} ({}): install it there, and {advice}",
-                answer.said
+                "the app may not change {path} ({}): install the app on it, and {advice}",
+                response.message
             )));
         }
-        self.read(&self.done(answer)?.body).ok_or_else(|| self.line.no_api())
+        self.parse_token(&self.check_status(response)?.body).ok_or_else(|| self.client.not_an_api_error())
     }
 
     async fn find_installation(&self) -> Result<u64> {
-        let answer = self.ask(Method::GET, below(&self.repository, &["installation"]), None).await?;
-        if answer.status == 404 {
-            let (host, path) = (&self.place.host, &self.place.path);
+        let response =
+            self.request(Method::GET, append_path(&self.repository, &["installation"]), None).await?;
+        if response.status == 404 {
+            let (host, path) = (&self.context.host, &self.context.path);
             return Err(Error::Denied(format!(
-                "the app is not installed on {path}: check the address, and install it there on {host}"
+                "the app is not installed on {path}: check the address, or install the app on {host}"
             )));
         }
-        self.done(answer)?.body["id"].as_u64().ok_or_else(|| self.line.no_api())
+        self.check_status(response)?.body["id"].as_u64().ok_or_else(|| self.client.not_an_api_error())
     }
 
-    fn read(&self, body: &Value) -> Option<Token> {
+    fn parse_token(&self, body: &Value) -> Option<Token> {
         let secret = Secret::parse(body["token"].as_str()?)?;
         let expires_at = body["expires_at"].as_str()?.parse::<Timestamp>().ok()?.as_second();
         Some(Token { secret, expires_at })
     }
 
-    async fn ask(&self, method: Method, url: Url, body: Option<Value>) -> Result<Answer> {
-        let signed = self.sign()?;
-        self.line.ask(&method, &url, body.as_ref(), Some((HostKind::GitHub, &signed))).await
+    async fn request(&self, method: Method, url: Url, body: Option<Value>) -> Result<ApiResponse> {
+        let jwt = self.signed_jwt()?;
+        self.client.request(&method, &url, body.as_ref(), Some((HostKind::GitHub, &jwt))).await
     }
 
-    fn done(&self, answer: Answer) -> Result<Answer> {
-        if answer.is_success() { Ok(answer) } else { Err(trouble::refused(&self.place, &answer)) }
+    fn check_status(&self, response: ApiResponse) -> Result<ApiResponse> {
+        if response.is_success() {
+            Ok(response)
+        } else {
+            Err(api_errors::status_error(&self.context, &response))
+        }
     }
 
-    /// A JSON Web Token, from a minute ago because clocks differ, for less than the ten minutes that
-    /// GitHub allows.
-    fn sign(&self) -> Result<Secret> {
-        let now = (self.line.now)();
+    /// A JSON Web Token. It starts a minute ago because clocks differ, and expires before GitHub's limit of
+    /// ten minutes.
+    fn signed_jwt(&self) -> Result<Secret> {
+        let now = (self.client.now)();
         let claims = json!({ "iat": now - 60, "exp": now + 9 * 60, "iss": self.id });
         let header = r#"{"alg":"RS256","typ":"JWT"}"#;
         let text =
             format!("{}.{}", URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(claims.to_string()));
         let mut signature = vec![0; self.key.0.public().modulus_len()];
-        let refuse = || Error::Denied("the app's key does not sign".to_owned());
+        let refuse = || Error::Denied("the app's key cannot sign a request: check the key".to_owned());
         let signed =
             self.key.0.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), text.as_bytes(), &mut signature);
         signed.map_err(|_| refuse())?;

@@ -1,4 +1,4 @@
-//! Who we are to a host: nobody, whoever a token was made for, or an app.
+//! Provides the token for a host: none, a fixed token, or the current token of a GitHub App.
 
 use async_trait::async_trait;
 use net::Secret;
@@ -12,11 +12,11 @@ pub(super) enum Auth {
 }
 
 impl Auth {
-    /// Lets go of a token that is no longer taken. `false` when there is no other to be had.
+    /// Discards a token that the host no longer accepts. `false` when there is no way to get another.
     pub(super) async fn renew(&self) -> bool {
         match self {
             Self::Token(_) => false,
-            Self::App(app) => app.forget().await,
+            Self::App(app) => app.discard_token().await,
         }
     }
 }

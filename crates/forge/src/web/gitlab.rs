@@ -1,4 +1,4 @@
-//! GitLab. Its merge requests are pull requests here, known by the number within the project.
+//! Implements the API of GitLab. A pull request here is a merge request there, identified by its `iid`.
 
 use async_trait::async_trait;
 use net::Words;
@@ -6,14 +6,14 @@ use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::api::{Answer, Api, below, with};
-use super::dialect::{About, Created, Dialect, Merge};
-use super::pull::{job_of, link, milliseconds, says};
-use super::trouble::{Who, moved};
+use super::api::{Api, ApiResponse, append_path, with_query};
+use super::api_errors::{Identity, moved_message};
+use super::host_api::{CreateOutcome, HostApi, MergeOutcome, RepositoryDetails};
+use super::pull::{checked_link, contains_any, job_of, milliseconds};
 use crate::{Error, NewPull, Oid, PullRequest, Result, State};
 
-/// Pages of a hundred, of merge requests with one head.
-const PAGES: usize = 20;
+/// Limits the list of merge requests with one head. A page has 100 items.
+const MAX_PAGES: usize = 20;
 
 /// The role that may push and open merge requests.
 const DEVELOPER: u64 = 30;
@@ -80,16 +80,16 @@ impl MergeRequest {
         let state = match self.state.as_str() {
             "merged" => State::Merged,
             "closed" => State::Closed,
-            // `locked` is one that is being merged.
+            // `locked` means that a merge is in progress.
             _ => State::Open,
         };
         let merge_commit = self.merge_commit_sha.or(self.squash_commit_sha);
-        // Lists leave it out, and so does an answer while the host still works it out.
+        // Lists omit `diff_refs`, and so do responses while the host computes it.
         let head_commit = Oid::parse(&self.sha.unwrap_or_default())?;
         let base_commit = self.diff_refs.and_then(|refs| Oid::parse(&refs.base_sha?).ok());
         Ok(PullRequest {
             number: self.iid,
-            url: link(&self.web_url)?,
+            url: checked_link(&self.web_url)?,
             title: self.title,
             head: self.source_branch,
             base: self.target_branch,
@@ -110,32 +110,32 @@ impl GitLab {
     }
 
     async fn request(&self, number: u64) -> Result<Option<MergeRequest>> {
-        let answer = self.api().get(self.api().at(&["merge_requests", &number.to_string()])).await?;
-        self.api().read_if_there(answer)
+        let response = self.api().get(self.api().url(&["merge_requests", &number.to_string()])).await?;
+        self.api().parse_optional(response)
     }
 
     async fn change(&self, number: u64, change: Value) -> Result<()> {
-        let url = self.api().at(&["merge_requests", &number.to_string()]);
-        let answer = self.api().send(Method::PUT, url, change).await?;
-        self.api().done(answer).map(drop)
+        let url = self.api().url(&["merge_requests", &number.to_string()]);
+        let response = self.api().send(Method::PUT, url, change).await?;
+        self.api().check_status(response).map(drop)
     }
 
     async fn refusal(&self, project: &Project, may_quote: bool) -> Result<Option<String>> {
-        let place = &self.api().place;
-        if place.who == Who::Nobody {
-            return Ok(Some(place.wants_token()));
+        let context = &self.api().context;
+        if context.identity == Identity::Anonymous {
+            return Ok(Some(context.token_required_message()));
         }
-        let (path, advice) = (&place.path, place.advice());
-        // Its API goes along with a project that moved; pushing to the old address does not.
+        let (path, advice) = (&context.path, context.advice());
+        // The API follows a project that moved, but a push to the old address fails.
         if !project.path_with_namespace.eq_ignore_ascii_case(path) {
             return Ok(Some(match may_quote {
-                true => moved(&project.web_url),
+                true => moved_message(&project.web_url),
                 false => format!("{path} has moved: give the project the new address"),
             }));
         }
         if project.merge_requests_enabled == Some(false) {
-            let told = format!("merge requests are turned off for {path}: turn them on in its settings");
-            return Ok(Some(told));
+            let refusal = format!("merge requests are disabled for {path}: enable them in its settings");
+            return Ok(Some(refusal));
         }
         let lacks = |what: &str| Some(format!("the token for {path} lacks {what}: {advice}"));
         Ok(match self.scopes().await? {
@@ -147,56 +147,60 @@ impl GitLab {
         })
     }
 
-    /// What the token says of itself. Those of OAuth say nothing.
+    /// The token's scopes. OAuth tokens do not reveal them.
     async fn scopes(&self) -> Result<Option<Vec<String>>> {
-        let url = below(&self.api().root, &["personal_access_tokens", "self"]);
-        let answer = self.api().get(url).await?;
-        let scopes = answer.body["scopes"].as_array().filter(|_| answer.is_success());
+        let url = append_path(&self.api().root, &["personal_access_tokens", "self"]);
+        let response = self.api().get(url).await?;
+        let scopes = response.body["scopes"].as_array().filter(|_| response.is_success());
         let texts = |all: &Vec<Value>| all.iter().filter_map(Value::as_str).map(str::to_owned).collect();
         Ok(scopes.map(texts))
     }
 
     async fn user(&self, name: &str) -> Result<u64> {
-        let url = with(below(&self.api().root, &["users"]), &[("username", name)]);
-        let found: Value = self.api().read(self.api().get(url).await?)?;
+        let url = with_query(append_path(&self.api().root, &["users"]), &[("username", name)]);
+        let found: Value = self.api().parse(self.api().get(url).await?)?;
         found[0]["id"].as_u64().ok_or_else(|| {
-            Error::Denied(format!("{} has no user {}", self.api().place.host, net::harmless(name, 100)))
+            Error::Denied(format!(
+                "{} has no user {}: check the reviewers of the project",
+                self.api().context.host,
+                net::harmless(name, 100)
+            ))
         })
     }
 
-    fn created(&self, answer: Answer, new: &NewPull) -> Result<Created> {
-        match answer.status {
-            409 => Ok(Created::There),
-            400 | 422 if says(answer.said.text(), &["source_branch", "source branch"]) => {
-                Ok(Created::NotYet(Error::NoSuchBranch(new.head.clone())))
+    fn create_outcome(&self, response: ApiResponse, new: &NewPull) -> Result<CreateOutcome> {
+        match response.status {
+            409 => Ok(CreateOutcome::AlreadyExists),
+            400 | 422 if contains_any(response.message.text(), &["source_branch", "source branch"]) => {
+                Ok(CreateOutcome::HeadNotVisible(Error::NoSuchBranch(new.head.clone())))
             }
             400 | 422 => Err(Error::Refused(format!(
-                "{} opens no merge request: {}",
-                self.api().place.host,
-                answer.said
+                "{} refused to open the merge request: {}",
+                self.api().context.host,
+                response.message
             ))),
-            _ => self.api().read::<MergeRequest>(answer)?.into_pull().map(Created::Now),
+            _ => self.api().parse::<MergeRequest>(response)?.into_pull().map(CreateOutcome::Created),
         }
     }
 
-    /// Why a merge was refused: the status alone does not tell.
-    async fn why_not(&self, number: u64, said: Words) -> Result<Merge> {
+    /// Finds out why the host refused a merge, because the status code does not say.
+    async fn refusal_outcome(&self, number: u64, message: Words) -> Result<MergeOutcome> {
         let now = self.request(number).await?;
         let status = now.as_ref().and_then(|request| request.detailed_merge_status.as_deref());
         Ok(match (&now, status) {
-            (Some(request), _) if request.has_conflicts => Merge::Conflict,
-            (_, Some("conflict")) => Merge::Conflict,
-            (_, Some("checking" | "unchecked" | "preparing")) => Merge::NotYet(said.to_string()),
-            (_, Some("draft_status")) => Merge::No("it is a draft".to_owned()),
-            (_, Some(status)) if !said.is_hidden() => {
-                Merge::No(format!("{said} ({})", net::harmless(status, 100)))
+            (Some(request), _) if request.has_conflicts => MergeOutcome::Conflict,
+            (_, Some("conflict")) => MergeOutcome::Conflict,
+            (_, Some("checking" | "unchecked" | "preparing")) => MergeOutcome::Pending(message.to_string()),
+            (_, Some("draft_status")) => MergeOutcome::Refused("it is a draft".to_owned()),
+            (_, Some(status)) if !message.is_hidden() => {
+                MergeOutcome::Refused(format!("{message} ({})", net::harmless(status, 100)))
             }
-            _ => Merge::No(said.to_string()),
+            _ => MergeOutcome::Refused(message.to_string()),
         })
     }
 }
 
-/// The higher of the person's roles; `None` where the host does not tell.
+/// The user's highest role; `None` when the host does not report it.
 fn role(project: &Project) -> Option<u64> {
     let permissions = project.permissions.as_ref()?;
     let roles = [&permissions.project_access, &permissions.group_access];
@@ -204,15 +208,15 @@ fn role(project: &Project) -> Option<u64> {
 }
 
 #[async_trait]
-impl Dialect for GitLab {
-    async fn about(&self) -> Result<About> {
-        let answer = self.api().get(self.api().at(&[])).await?;
-        let may_quote = answer.may_quote;
-        let project: Project = self.api().read(answer)?;
-        Ok(About {
+impl HostApi for GitLab {
+    async fn repository(&self) -> Result<RepositoryDetails> {
+        let response = self.api().get(self.api().url(&[])).await?;
+        let may_quote = response.may_quote;
+        let project: Project = self.api().parse(response)?;
+        Ok(RepositoryDetails {
             refusal: self.refusal(&project, may_quote).await?,
-            // One of OAuth does not tell what it is for.
-            is_of_token: false,
+            // An OAuth token does not reveal its scopes.
+            is_token_specific: false,
             is_archived: project.archived,
             is_empty: project.empty_repo,
             default_branch: project.default_branch,
@@ -220,21 +224,21 @@ impl Dialect for GitLab {
     }
 
     async fn has_branch(&self, branch: &str) -> Result<bool> {
-        let answer = self.api().get(self.api().at(&["repository", "branches", branch])).await?;
-        self.api().read_if_there::<Value>(answer).map(|found| found.is_some())
+        let response = self.api().get(self.api().url(&["repository", "branches", branch])).await?;
+        self.api().parse_optional::<Value>(response).map(|found| found.is_some())
     }
 
     async fn has_folder(&self, branch: &str, folder: &str) -> Result<bool> {
         let query = [("ref", branch), ("path", folder), ("per_page", "1")];
-        let answer = self.api().get(with(self.api().at(&["repository", "tree"]), &query)).await?;
-        let found = self.api().read_if_there::<Vec<Value>>(answer)?;
+        let response = self.api().get(with_query(self.api().url(&["repository", "tree"]), &query)).await?;
+        let found = self.api().parse_optional::<Vec<Value>>(response)?;
         Ok(found.is_some_and(|found| !found.is_empty()))
     }
 
     async fn find(&self, head: &str, _base: Option<&str>) -> Result<Vec<PullRequest>> {
         let query = [("source_branch", head), ("state", "all"), ("scope", "all"), ("per_page", "100")];
-        let url = with(self.api().at(&["merge_requests"]), &query);
-        let found: Vec<MergeRequest> = self.api().list(&url, PAGES).await?;
+        let url = with_query(self.api().url(&["merge_requests"]), &query);
+        let found: Vec<MergeRequest> = self.api().list(&url, MAX_PAGES).await?;
         found.into_iter().filter(|request| request.is_from(head)).map(MergeRequest::into_pull).collect()
     }
 
@@ -242,15 +246,15 @@ impl Dialect for GitLab {
         self.request(number).await?.map(MergeRequest::into_pull).transpose()
     }
 
-    async fn create(&self, new: &NewPull) -> Result<Created> {
+    async fn create(&self, new: &NewPull) -> Result<CreateOutcome> {
         let body = json!({
-            "title": new.title_with("Draft: "),
+            "title": new.title_with_draft_prefix("Draft: "),
             "description": new.body,
             "source_branch": new.head,
             "target_branch": new.base,
         });
-        let answer = self.api().send(Method::POST, self.api().at(&["merge_requests"]), body).await?;
-        self.created(answer, new)
+        let response = self.api().send(Method::POST, self.api().url(&["merge_requests"]), body).await?;
+        self.create_outcome(response, new)
     }
 
     async fn set_body(&self, number: u64, body: &str) -> Result<()> {
@@ -261,14 +265,14 @@ impl Dialect for GitLab {
         self.change(number, json!({ "state_event": "close" })).await
     }
 
-    async fn merge(&self, pull: &PullRequest) -> Result<Merge> {
-        let url = self.api().at(&["merge_requests", &pull.number.to_string(), "merge"]);
+    async fn merge(&self, pull: &PullRequest) -> Result<MergeOutcome> {
+        let url = self.api().url(&["merge_requests", &pull.number.to_string(), "merge"]);
         let body = json!({ "sha": pull.head_commit.as_str() });
-        let answer = self.api().send(Method::PUT, url, body).await?;
-        match answer.status {
-            409 => Ok(Merge::Moved),
-            405 | 406 | 422 => self.why_not(pull.number, answer.said).await,
-            _ => self.api().done(answer).map(|_| Merge::Done),
+        let response = self.api().send(Method::PUT, url, body).await?;
+        match response.status {
+            409 => Ok(MergeOutcome::HeadMoved),
+            405 | 406 | 422 => self.refusal_outcome(pull.number, response.message).await,
+            _ => self.api().check_status(response).map(|_| MergeOutcome::Merged),
         }
     }
 
@@ -276,7 +280,7 @@ impl Dialect for GitLab {
         self.change(number, json!({ "add_labels": labels.join(",") })).await
     }
 
-    async fn ask_for_review(&self, number: u64, reviewers: &[String]) -> Result<()> {
+    async fn request_review(&self, number: u64, reviewers: &[String]) -> Result<()> {
         let (mut ids, mut all) = (Vec::new(), Ok(()));
         for name in reviewers {
             match self.user(name).await {
@@ -287,7 +291,7 @@ impl Dialect for GitLab {
         self.change(number, json!({ "reviewer_ids": ids })).await.and(all)
     }
 
-    fn longest_body(&self) -> usize {
+    fn max_body_chars(&self) -> usize {
         1_048_576
     }
 }

@@ -1,11 +1,11 @@
-//! Whose API a host speaks: known by its name, set by the operator, or asked of the host once.
+//! Determines the kind of a host: from its name, from the operator's setting, or by asking the host once.
 
 use std::fmt;
 use std::str::FromStr;
 
 use reqwest::{Method, Url};
 
-use super::api::{Answer, Line, below};
+use super::api::{ApiClient, ApiResponse, append_path};
 use crate::{Error, Result};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,8 +26,8 @@ impl HostKind {
         }
     }
 
-    /// The ones that everybody knows. `host` is in small letters, with its port if that is unusual.
-    pub(super) fn of(host: &str) -> Option<Self> {
+    /// The kind of a well-known host. `host` is in lower case, with its port if it is not the default.
+    pub(super) fn of_known_host(host: &str) -> Option<Self> {
         match host {
             "github.com" => Some(Self::GitHub),
             "gitlab.com" => Some(Self::GitLab),
@@ -50,58 +50,61 @@ impl FromStr for HostKind {
     fn from_str(text: &str) -> Result<Self> {
         let all = [Self::GitHub, Self::GitLab, Self::Gitea, Self::Forgejo];
         let found = all.into_iter().find(|kind| kind.as_str().eq_ignore_ascii_case(text.trim()));
-        found.ok_or_else(|| Error::BadName("a host is github, gitlab, gitea or forgejo".to_owned()))
+        found.ok_or_else(|| {
+            Error::BadName("the kind of a host must be github, gitlab, gitea or forgejo".to_owned())
+        })
     }
 }
 
-/// What nobody has to sign in for. Some hosts hide even that, but in words of their own.
-const SIGNS: [(HostKind, &[&str]); 4] = [
+/// Endpoints that need no authentication on most hosts. Where they do, the error response identifies the
+/// host.
+const VERSION_ENDPOINTS: [(HostKind, &[&str]); 4] = [
     (HostKind::Forgejo, &["api", "forgejo", "v1", "version"]),
     (HostKind::Gitea, &["api", "v1", "version"]),
     (HostKind::GitLab, &["api", "v4", "version"]),
     (HostKind::GitHub, &["api", "v3", "meta"]),
 ];
 
-/// Asks without the token: who is there is not known yet.
-pub(super) async fn ask(line: &Line, origin: &Url) -> Result<HostKind> {
-    let host = &line.host;
-    let mut told = Error::Denied(format!(
-        "{host} does not say what it is: `docwright project create` and `update` take its kind by --host, one of github, gitlab, gitea and forgejo"
+/// Detects the kind of a host. Sends no token, because the host is not identified yet.
+pub(super) async fn detect(client: &ApiClient, origin: &Url) -> Result<HostKind> {
+    let host = &client.host;
+    let mut failure = Error::Denied(format!(
+        "{host} was not recognized: name its kind with --host of `docwright project create` or `update`: github, gitlab, gitea or forgejo"
     ));
-    let mut unheard = 0;
-    for (kind, path) in SIGNS {
-        match line.ask(&Method::GET, &below(origin, path), None, None).await {
-            Ok(answer) => {
-                if let Some(kind) = recognized(kind, &answer) {
+    let mut unreachable = 0;
+    for (kind, path) in VERSION_ENDPOINTS {
+        match client.request(&Method::GET, &append_path(origin, path), None, None).await {
+            Ok(response) => {
+                if let Some(kind) = recognize(kind, &response) {
                     return Ok(kind);
                 }
             }
-            // A page for people, or something else that is no API; or nobody is there.
-            Err(error @ Error::Later { after: None, .. }) => {
-                unheard += 1;
-                if unheard == SIGNS.len() {
-                    told = error;
+            // The response is not JSON, or the host cannot be reached.
+            Err(error @ Error::Temporary { retry_after: None, .. }) => {
+                unreachable += 1;
+                if unreachable == VERSION_ENDPOINTS.len() {
+                    failure = error;
                 }
             }
             Err(error) => return Err(error),
         }
     }
-    Err(told)
+    Err(failure)
 }
 
-fn recognized(asked: HostKind, answer: &Answer) -> Option<HostKind> {
-    let is_github = || answer.status == 200 || answer.headers.contains_key("x-github-request-id");
-    let is_it = match asked {
-        _ if answer.body.is_null() => false,
-        // Forgejo names the Gitea that it is compatible with.
-        HostKind::Forgejo | HostKind::Gitea if answer.status == 200 => {
-            let version = answer.body["version"].as_str()?;
-            return Some(if version.contains("+gitea-") { HostKind::Forgejo } else { asked });
+fn recognize(candidate: HostKind, response: &ApiResponse) -> Option<HostKind> {
+    let is_github = || response.status == 200 || response.headers.contains_key("x-github-request-id");
+    let is_match = match candidate {
+        _ if response.body.is_null() => false,
+        // Forgejo's version names the compatible version of Gitea.
+        HostKind::Forgejo | HostKind::Gitea if response.status == 200 => {
+            let version = response.body["version"].as_str()?;
+            return Some(if version.contains("+gitea-") { HostKind::Forgejo } else { candidate });
         }
         HostKind::Forgejo => false,
-        HostKind::Gitea => answer.status == 403,
-        HostKind::GitLab => matches!(answer.status, 200 | 401),
+        HostKind::Gitea => response.status == 403,
+        HostKind::GitLab => matches!(response.status, 200 | 401),
         HostKind::GitHub => is_github(),
     };
-    is_it.then_some(asked)
+    is_match.then_some(candidate)
 }

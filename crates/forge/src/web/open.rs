@@ -1,114 +1,119 @@
-//! Opens one pull request a job, whatever becomes of the host's answers.
+//! Opens one pull request per job, even if responses of the host are lost.
 //!
-//! A host takes one open pull request between two branches, and says so to whoever wants another; but
-//! its lists are late, and an answer may be lost on the way. So: look first, then ask once; who is
-//! told that there is one, or told nothing, looks again for a while; and only when the host shows
-//! none even then is it asked once more.
+//! A host allows one open pull request between two branches and refuses another. But its lists are eventually
+//! consistent, and a response can be lost. So: look for an existing pull request, then send one create
+//! request. If the host says that one exists, or the response is lost, look again for a while. Only if the
+//! list still shows none, send a second create request.
 
 use failpoints::around;
 use tokio::time::sleep;
 
 use super::Web;
-use super::dialect::Created;
-use super::pull::{added, adopted};
+use super::host_api::CreateOutcome;
+use super::pull::{append_to_body, choose_existing};
 use crate::{Error, NewPull, PullRequest, Result, State};
 
-/// How often is looked for one that is known to be there, and for one that may be.
-const KNOWN: u32 = 6;
-const POSSIBLE: u32 = 3;
+/// How often to look for a pull request that exists for certain, and for one that may exist.
+const LOOKUPS_WHEN_KNOWN: u32 = 6;
+const LOOKUPS_WHEN_UNCERTAIN: u32 = 3;
 
-/// How often the host may have missed a push.
-const PUSHED: u32 = 4;
+/// The number of create requests while the host has not processed the push.
+const MAX_CREATE_ATTEMPTS: u32 = 4;
 
 pub(super) async fn open(web: &Web, new: &NewPull) -> Result<PullRequest> {
-    if let Some(there) = look(web, new).await? {
-        return follow_up(web, there, new).await;
+    if let Some(existing) = find_existing(web, new).await? {
+        return follow_up(web, existing, new).await;
     }
-    let mut unheard = false;
-    let mut tried = 1;
+    let mut is_response_lost = false;
+    let mut attempt = 1;
     loop {
-        match around("create", web.dialect.create(new)).await {
-            Ok(Created::Now(pull)) => return Ok(dressed(web, pull).await),
-            Ok(Created::There) => return known(web, new).await,
-            Ok(Created::NotYet(_)) if tried < PUSHED => sleep(web.line.pause(tried)).await,
-            Ok(Created::NotYet(error)) => return Err(missing(web, new, error).await),
-            Err(Error::Later { after: None, sentence }) if !unheard => {
-                unheard = true;
+        match around("create", web.host_api.create(new)).await {
+            Ok(CreateOutcome::Created(pull)) => return Ok(add_labels_and_reviewers(web, pull).await),
+            Ok(CreateOutcome::AlreadyExists) => return wait_for_existing(web, new).await,
+            Ok(CreateOutcome::HeadNotVisible(_)) if attempt < MAX_CREATE_ATTEMPTS => {
+                sleep(web.client.backoff(attempt)).await
+            }
+            Ok(CreateOutcome::HeadNotVisible(error)) => {
+                return Err(missing_branch_error(web, new, error).await);
+            }
+            Err(Error::Temporary { retry_after: None, sentence }) if !is_response_lost => {
+                is_response_lost = true;
                 tracing::info!("looking for the pull request of `{}`, because {sentence}", new.head);
-                if let Some(pull) = wait_for(web, new, POSSIBLE).await? {
-                    return Ok(dressed(web, pull).await);
+                if let Some(pull) = wait_for(web, new, LOOKUPS_WHEN_UNCERTAIN).await? {
+                    return Ok(add_labels_and_reviewers(web, pull).await);
                 }
             }
             Err(error) => return Err(error),
         }
-        tried += 1;
+        attempt += 1;
     }
 }
 
-/// Hosts say of the base what they say of the head.
-async fn missing(web: &Web, new: &NewPull, error: Error) -> Error {
-    match web.dialect.has_branch(&new.base).await {
+/// Hosts send the same error for a missing base and a missing head.
+async fn missing_branch_error(web: &Web, new: &NewPull, error: Error) -> Error {
+    match web.host_api.has_branch(&new.base).await {
         Ok(false) => Error::NoSuchBranch(new.base.clone()),
         _ => error,
     }
 }
 
-/// The one that can be adopted.
-async fn look(web: &Web, new: &NewPull) -> Result<Option<PullRequest>> {
-    Ok(adopted(around("look", web.dialect.find(&new.head, Some(&new.base))).await?, new))
+/// Finds a pull request to use instead of a new one.
+async fn find_existing(web: &Web, new: &NewPull) -> Result<Option<PullRequest>> {
+    Ok(choose_existing(around("look", web.host_api.find(&new.head, Some(&new.base))).await?, new))
 }
 
-async fn wait_for(web: &Web, new: &NewPull, looks: u32) -> Result<Option<PullRequest>> {
-    for tried in 1..=looks {
-        sleep(web.line.pause(tried)).await;
-        if let Some(pull) = look(web, new).await? {
+async fn wait_for(web: &Web, new: &NewPull, lookups: u32) -> Result<Option<PullRequest>> {
+    for attempt in 1..=lookups {
+        sleep(web.client.backoff(attempt)).await;
+        if let Some(pull) = find_existing(web, new).await? {
             return Ok(Some(pull));
         }
     }
     Ok(None)
 }
 
-async fn known(web: &Web, new: &NewPull) -> Result<PullRequest> {
-    match wait_for(web, new, KNOWN).await? {
-        Some(there) => follow_up(web, there, new).await,
+async fn wait_for_existing(web: &Web, new: &NewPull) -> Result<PullRequest> {
+    match wait_for(web, new, LOOKUPS_WHEN_KNOWN).await? {
+        Some(existing) => follow_up(web, existing, new).await,
         None => {
-            let sentence =
-                format!("{} has a pull request for `{}` but does not show it yet", web.place.host, new.head);
-            Err(Error::Later { sentence, after: None })
+            let sentence = format!(
+                "{} has a pull request for `{}` but does not show it yet: try again later",
+                web.context.host, new.head
+            );
+            Err(Error::Temporary { sentence, retry_after: None })
         }
     }
 }
 
-/// A follow-up adds what it did to what its pull request says, after all that people wrote there;
-/// saying it twice changes nothing.
-async fn follow_up(web: &Web, there: PullRequest, new: &NewPull) -> Result<PullRequest> {
-    if there.job.as_deref() != Some(&new.job) || there.state != State::Open {
-        return Ok(there);
+/// Appends a follow-up's text to the body of the job's pull request. Idempotent.
+async fn follow_up(web: &Web, existing: PullRequest, new: &NewPull) -> Result<PullRequest> {
+    if existing.job.as_deref() != Some(&new.job) || existing.state != State::Open {
+        return Ok(existing);
     }
-    // Lists may show what was there a while ago.
-    let now = web.dialect.get(there.number).await?.unwrap_or(there);
-    let now = match added(&now.body, &new.body, web.dialect.longest_body()) {
+    // Lists can be outdated, so read the pull request itself.
+    let now = web.host_api.get(existing.number).await?.unwrap_or(existing);
+    let now = match append_to_body(&now.body, &new.body, web.host_api.max_body_chars()) {
         Some(body) => {
-            around("body", web.dialect.set_body(now.number, &body)).await?;
+            around("body", web.host_api.set_body(now.number, &body)).await?;
             PullRequest { body, ..now }
         }
         None => now,
     };
-    if new.is_first { Ok(dressed(web, now).await) } else { Ok(now) }
+    if new.is_first { Ok(add_labels_and_reviewers(web, now).await) } else { Ok(now) }
 }
 
-/// With labels and reviewers. They are a courtesy: a job does not fail for them.
-async fn dressed(web: &Web, pull: PullRequest) -> PullRequest {
+/// Adds labels and requests reviewers. Failures are only logged: a job does not fail because of them.
+async fn add_labels_and_reviewers(web: &Web, pull: PullRequest) -> PullRequest {
     let number = pull.number;
     if !web.labels.is_empty()
-        && let Err(error) = around("labels", web.dialect.add_labels(number, &web.labels)).await
+        && let Err(error) = around("labels", web.host_api.add_labels(number, &web.labels)).await
     {
-        tracing::warn!("pull request #{number} of {} has not all its labels: {error}", web.web_url);
+        tracing::warn!("pull request #{number} of {} lacks some of its labels: {error}", web.web_url);
     }
     if !web.reviewers.is_empty()
-        && let Err(error) = around("reviewers", web.dialect.ask_for_review(number, &web.reviewers)).await
+        && let Err(error) = around("reviewers", web.host_api.request_review(number, &web.reviewers)).await
     {
-        tracing::warn!("pull request #{number} of {} has not all its reviewers: {error}", web.web_url);
+        tracing::warn!("pull request #{number} of {} lacks some of its reviewers: {error}", web.web_url);
     }
     pull
 }

@@ -1,4 +1,4 @@
-//! The way of a job's files: fetch, snapshot, commit, push.
+//! Tests the cache of a local repository: fetch, snapshot, commit and push.
 
 use std::fs;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use forge::{Cache, Entry, Error, Kind, Remote, check_program};
 use crate::support::{Repo, commit, edits, git, tree};
 
 #[tokio::test]
-async fn the_program_is_new_enough() {
+async fn the_installed_git_is_supported() {
     check_program().await.unwrap();
 }
 
 #[tokio::test]
-async fn an_edit_makes_the_round_trip() {
+async fn an_edit_is_fetched_committed_and_pushed() {
     let repo = Repo::new();
     repo.save("History that is not fetched");
     let cache = repo.cache().await;
@@ -54,13 +54,13 @@ async fn only_the_tip_is_fetched() {
 }
 
 #[tokio::test]
-async fn a_tip_that_is_here_is_not_fetched_again() {
+async fn a_cached_tip_is_not_fetched_again() {
     let repo = Repo::new();
     let cache = repo.cache().await;
     let tip = cache.fetch(&repo.remote(), "main", "job-1").await.unwrap();
     cache.unpin("job-1").await.unwrap();
 
-    // Whoever fetches is told that there is no such branch.
+    // With this setting, a fetch fails because the branch is hidden.
     repo.git(&["config", "uploadpack.hideRefs", "refs/heads/main"]);
     assert_eq!(cache.fetch(&repo.remote(), "main", "job-2").await.unwrap(), tip);
     let dir = repo.beside("cache/p.git");
@@ -75,7 +75,7 @@ async fn a_tip_that_is_here_is_not_fetched_again() {
 }
 
 #[tokio::test]
-async fn a_pin_keeps_a_commit_and_unpinning_lets_go() {
+async fn a_pin_protects_a_commit_from_pruning() {
     let repo = Repo::new();
     let cache = repo.cache().await;
     let base = cache.fetch(&repo.remote(), "main", "job-1").await.unwrap();
@@ -94,12 +94,12 @@ async fn a_pin_keeps_a_commit_and_unpinning_lets_go() {
     prune();
     assert!(!cache.has(&base).await);
     assert!(cache.has(&other).await);
-    cache.tidy().await.unwrap();
+    cache.collect_garbage().await.unwrap();
     assert!(cache.has(&other).await);
 }
 
 #[tokio::test]
-async fn two_commits_with_the_same_names_are_told_from_others() {
+async fn commits_with_the_same_paths_are_recognized() {
     let repo = Repo::new();
     repo.write("docs/deep/a.md", "one");
     repo.save("One");
@@ -112,11 +112,14 @@ async fn two_commits_with_the_same_names_are_told_from_others() {
     let differs = async |same: bool| {
         repo.save("Next");
         let next = at().await;
-        assert_eq!((next.has_names_of(first.tree()), first.has_names_of(next.tree())), (same, same));
+        assert_eq!(
+            (next.has_same_paths_as(first.tree()), first.has_same_paths_as(next.tree())),
+            (same, same)
+        );
         assert_eq!(next.entries().unwrap() == first.entries().unwrap(), same);
         repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
     };
-    assert!(first.has_names_of(first.tree()));
+    assert!(first.has_same_paths_as(first.tree()));
     repo.write("docs/deep/a.md", "two");
     differs(true).await;
     repo.write("docs/deep/b.md", "one");
@@ -132,10 +135,10 @@ async fn two_commits_with_the_same_names_are_told_from_others() {
 }
 
 #[tokio::test]
-async fn concurrent_fetches_take_turns() {
+async fn concurrent_fetches_are_serialized() {
     let repo = Repo::new();
     let cache = Arc::new(repo.cache().await);
-    // A second one over the same folder stands for another process.
+    // A second cache over the same folder simulates another process.
     let other = Arc::new(repo.cache().await);
     let mut fetches = tokio::task::JoinSet::new();
     for n in 0..12 {
@@ -151,7 +154,7 @@ async fn concurrent_fetches_take_turns() {
 }
 
 #[tokio::test]
-async fn a_branch_or_repository_that_is_not_there_is_said_so() {
+async fn a_missing_branch_or_repository_is_an_error() {
     let repo = Repo::new();
     let cache = repo.cache().await;
     let missing = cache.fetch(&repo.remote(), "nope", "job-1").await.unwrap_err();
@@ -170,7 +173,7 @@ async fn a_branch_or_repository_that_is_not_there_is_said_so() {
 }
 
 #[tokio::test]
-async fn a_damaged_cache_is_made_anew() {
+async fn a_damaged_cache_is_recreated() {
     let repo = Repo::new();
     let dir = repo.beside("cache/p.git");
     let tip = repo.tip("main");
@@ -202,7 +205,7 @@ async fn a_damaged_cache_is_made_anew() {
 }
 
 #[tokio::test]
-async fn damage_that_a_read_finds_is_put_right_by_the_next_fetch() {
+async fn damage_found_by_a_read_is_repaired_by_the_next_fetch() {
     let repo = Repo::new();
     let cache = repo.cache().await;
     let tip = cache.fetch(&repo.remote(), "main", "job-1").await.unwrap();
@@ -217,7 +220,7 @@ async fn damage_that_a_read_finds_is_put_right_by_the_next_fetch() {
 }
 
 #[tokio::test]
-async fn pushing_twice_is_fine_and_what_others_pushed_is_kept() {
+async fn a_push_is_idempotent_and_never_overwrites_other_pushes() {
     let repo = Repo::new();
     let cache = repo.cache().await;
     let base = cache.fetch(&repo.remote(), "main", "job-1").await.unwrap();
@@ -235,24 +238,24 @@ async fn pushing_twice_is_fine_and_what_others_pushed_is_kept() {
     repo.git(&["update-ref", "refs/heads/docwright/job-1", theirs.as_str()]);
     for from in [None, Some(&second)] {
         let refused = push.push(&remote, &first, branch, from).await.unwrap_err();
-        assert!(matches!(refused, Error::Moved { .. }), "{refused}");
+        assert!(matches!(refused, Error::BranchMoved { .. }), "{refused}");
     }
     assert_eq!(repo.tip(branch), theirs);
 }
 
 #[tokio::test]
-async fn a_branch_that_is_checked_out_is_not_pushed_to() {
+async fn a_checked_out_branch_is_not_pushed_to() {
     let repo = Repo::new();
     let linked = repo.beside("linked");
     repo.git(&["worktree", "add", "-q", "-b", "topic", linked.to_str().unwrap()]);
     let cache = repo.cache().await;
     let base = cache.fetch(&repo.remote(), "main", "job-1").await.unwrap();
     let new = commit(&cache, &base, &edits(&[("a.md", Some("1"))])).unwrap();
-    for (branch, place) in [("main", repo.path()), ("topic", linked)] {
+    for (branch, worktree) in [("main", repo.path()), ("topic", linked)] {
         let refused = cache.push(&repo.remote(), &new, branch, Some(&base)).await.unwrap_err();
         assert_eq!(
             refused.to_string(),
-            format!("`{branch}` is checked out in {}: switch to another branch there", place.display())
+            format!("`{branch}` is checked out in {}: switch to another branch there", worktree.display())
         );
         assert_eq!(repo.tip(branch), base);
     }

@@ -1,4 +1,4 @@
-//! Commits made from edits.
+//! Tests commits that are written from edits.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,19 +7,19 @@ use forge::{Cache, Error, Oid};
 
 use crate::support::{Edits, Repo, commit, edits, git, tree};
 
-async fn fetched(repo: &Repo) -> (Cache, Oid) {
+async fn fetch_main(repo: &Repo) -> (Cache, Oid) {
     let cache = repo.cache().await;
     let base = cache.fetch(&repo.remote(), "main", "job-1").await.unwrap();
     (cache, base)
 }
 
 #[tokio::test]
-async fn modes_are_kept_and_new_files_are_plain() {
+async fn file_modes_are_kept_and_new_files_are_not_executable() {
     let repo = Repo::new();
     repo.write("run.sh", "old\n");
     fs::set_permissions(repo.path().join("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
     repo.save("A script");
-    let (cache, base) = fetched(&repo).await;
+    let (cache, base) = fetch_main(&repo).await;
     let new = commit(&cache, &base, &edits(&[("run.sh", Some("new\n")), ("x/y/new.md", Some("n"))])).unwrap();
     assert_eq!(
         tree(&repo.beside("cache/p.git"), &new),
@@ -32,7 +32,7 @@ async fn deleting_the_last_file_of_a_folder_deletes_the_folder() {
     let repo = Repo::new();
     repo.write("a/b/c/deep.md", "x");
     repo.save("Deep");
-    let (cache, base) = fetched(&repo).await;
+    let (cache, base) = fetch_main(&repo).await;
     let new = commit(&cache, &base, &edits(&[("a/b/c/deep.md", None), ("not/there.md", None)])).unwrap();
     let dir = repo.beside("cache/p.git");
     assert_eq!(git(&dir, &["ls-tree", "--name-only", new.as_str()]), "guides\nindex.md");
@@ -46,7 +46,7 @@ async fn deleting_the_last_file_of_a_folder_deletes_the_folder() {
 #[tokio::test]
 async fn the_same_edits_make_the_same_commit() {
     let (one, other) = (Repo::new(), Repo::new());
-    let (cache, base) = fetched(&one).await;
+    let (cache, base) = fetch_main(&one).await;
     one.git(&["push", "-q", "-f", other.path().to_str().unwrap(), "main:same"]);
     let elsewhere = other.cache().await;
     elsewhere.fetch(&other.remote(), "same", "job-1").await.unwrap();
@@ -59,27 +59,27 @@ async fn the_same_edits_make_the_same_commit() {
 #[tokio::test]
 async fn edits_that_change_nothing_make_no_commit() {
     let repo = Repo::new();
-    let (cache, base) = fetched(&repo).await;
+    let (cache, base) = fetch_main(&repo).await;
     for same in [edits(&[]), edits(&[("index.md", Some("# Home\n"))]), edits(&[("no.md", None)])] {
         assert!(matches!(commit(&cache, &base, &same), Err(Error::Unchanged)));
     }
 }
 
 #[tokio::test]
-async fn a_file_can_make_room_for_a_folder() {
+async fn a_deleted_file_can_become_a_folder() {
     let repo = Repo::new();
-    let (cache, base) = fetched(&repo).await;
+    let (cache, base) = fetch_main(&repo).await;
     let new = commit(&cache, &base, &edits(&[("index.md", None), ("index.md/a.md", Some("x"))])).unwrap();
     assert_eq!(tree(&repo.beside("cache/p.git"), &new), "100644 guides/install.md, 100644 index.md/a.md");
 }
 
 #[tokio::test]
-async fn edits_that_take_away_more_than_they_say_are_refused() {
+async fn edits_that_would_delete_more_than_they_name_are_refused() {
     let repo = Repo::new();
     std::os::unix::fs::symlink("/etc/passwd", repo.path().join("link.md")).unwrap();
     std::os::unix::fs::symlink("guides", repo.path().join("linked")).unwrap();
     repo.save("Links");
-    let (cache, base) = fetched(&repo).await;
+    let (cache, base) = fetch_main(&repo).await;
     let check = |edit: Edits, expected: &str| {
         let refused = commit(&cache, &base, &edit).unwrap_err();
         assert_eq!(refused.to_string(), expected);
@@ -95,6 +95,6 @@ async fn edits_that_take_away_more_than_they_say_are_refused() {
         assert!(matches!(refused, Err(Error::BadName(_))), "{path:?}");
         assert!(commit(&cache, &base, &edits(&[(path, None)])).is_err(), "{path:?}");
     }
-    // The link itself can go.
+    // The link itself can be deleted.
     commit(&cache, &base, &edits(&[("link.md", None)])).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Repositories that try to be more than data.
+//! Tests that hostile repositories run nothing and reach nothing.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,7 +8,7 @@ use forge::{Cache, Error, Host as _, Kind, State};
 
 use crate::support::{Repo, commit, edits, git, host, propose, script};
 
-/// A repository whose every hook and setting creates the canary when it is run.
+/// A repository whose hooks and settings all create the canary file when they run.
 struct Trap {
     repo: Repo,
     bare: PathBuf,
@@ -16,24 +16,24 @@ struct Trap {
 }
 
 impl Trap {
-    fn set() -> Self {
+    fn new() -> Self {
         let repo = Repo::new();
         repo.write(".gitattributes", "* filter=evil diff=evil merge=evil\n*.md merge=evil\n");
         repo.write(".lfsconfig", "[lfs]\n\turl = http://127.0.0.1:1/\n");
         repo.save("Attributes");
-        // An alternate, so that there are alternate refs to be listed.
+        // With an alternate, git would run `core.alternateRefsCommand`.
         let bare = repo.bare();
         let alternate = repo.path().join(".git/objects");
         fs::write(bare.join("objects/info/alternates"), format!("{}\n", alternate.display())).unwrap();
         let (canary, evil) = (repo.beside("canary"), repo.beside("evil"));
         script(&evil, &format!("touch '{}'", canary.display()));
         let trap = Self { repo, bare, canary };
-        trap.hooks();
-        trap.settings(evil.to_str().unwrap());
+        trap.install_hooks();
+        trap.configure(evil.to_str().unwrap());
         trap
     }
 
-    fn hooks(&self) {
+    fn install_hooks(&self) {
         let hooks = [
             "pre-receive",
             "update",
@@ -51,7 +51,7 @@ impl Trap {
         }
     }
 
-    fn settings(&self, evil: &str) {
+    fn configure(&self, evil: &str) {
         for key in [
             "core.fsmonitor",
             "core.alternateRefsCommand",
@@ -91,31 +91,31 @@ impl Trap {
     }
 
     #[track_caller]
-    fn untouched(&self) {
+    fn assert_nothing_ran(&self) {
         assert!(!self.canary.exists(), "something ran");
     }
 }
 
 #[tokio::test]
-async fn the_trap_works() {
-    let trap = Trap::set();
+async fn an_ordinary_push_triggers_the_trap() {
+    let trap = Trap::new();
     trap.repo.git(&["push", "-q", trap.bare.to_str().unwrap(), "main:other"]);
     assert!(trap.canary.exists());
 }
 
 #[tokio::test]
 async fn no_hook_or_setting_of_the_target_runs() {
-    let trap = Trap::set();
+    let trap = Trap::new();
     let local = host(&trap.bare).await.unwrap();
     assert_eq!(local.check(None).await.unwrap(), "main");
-    trap.untouched();
+    trap.assert_nothing_ran();
     let pull = propose(&trap.repo, &local, &edits(&[("guides/install.md", Some("pnpm\n"))])).await;
-    trap.untouched();
+    trap.assert_nothing_ran();
     local.diff(&pull).await.unwrap();
     local.commits(&pull).await.unwrap();
-    trap.untouched();
+    trap.assert_nothing_ran();
 
-    // Both sides change the file, so that a merge driver would have its say.
+    // Both sides change the file, so that git would run a merge driver.
     let base = trap.repo.tip("main");
     trap.repo.write("guides/install.md", "First.\nRun `npm i acme`.\n");
     trap.repo.save("Others");
@@ -135,15 +135,15 @@ async fn no_hook_or_setting_of_the_target_runs() {
     );
     fs::remove_file(&trap.canary).ok();
     assert!(matches!(local.merge(1, None).await, Err(Error::Conflict { .. })));
-    trap.untouched();
+    trap.assert_nothing_ran();
     git(&trap.bare, &["-c", "core.hooksPath=/dev/null", "branch", "-f", "main", base.as_str()]);
     fs::remove_file(&trap.canary).ok();
     assert_eq!(local.merge(1, None).await.unwrap().state, State::Merged);
-    trap.untouched();
+    trap.assert_nothing_ran();
 }
 
 #[tokio::test]
-async fn hooks_that_the_configuration_names_stop_the_push() {
+async fn hooks_in_the_configuration_refuse_the_push() {
     let repo = Repo::new();
     let bare = repo.bare();
     git(&bare, &["config", "hook.evil.command", "touch canary"]);
@@ -157,7 +157,7 @@ async fn hooks_that_the_configuration_names_stop_the_push() {
 }
 
 #[tokio::test]
-async fn links_submodules_and_nested_repositories_are_data() {
+async fn links_submodules_and_nested_repositories_are_only_data() {
     let repo = Repo::new();
     std::os::unix::fs::symlink("/etc/passwd", repo.path().join("link.md")).unwrap();
     std::os::unix::fs::symlink("/etc", repo.path().join("etc")).unwrap();
@@ -186,14 +186,14 @@ async fn links_submodules_and_nested_repositories_are_data() {
     }
     assert_eq!(files.read("big.bin", usize::MAX).unwrap().unwrap(), pointer.as_bytes());
 
-    // What is there stays as it is beside an edit.
+    // An edit leaves all other entries unchanged.
     let new = commit(&cache, &base, &edits(&[("index.md", Some("x"))])).unwrap();
     let dir = repo.beside("cache/p.git");
     let changed = git(&dir, &["diff-tree", "-r", "--name-only", base.as_str(), new.as_str()]);
     assert_eq!(changed, "index.md");
 }
 
-/// A commit that holds `.git/config`, which git's own commands refuse to make.
+/// A commit with `.git/config`, which git's own commands refuse to create.
 fn with_dot_git(repo: &Repo) -> String {
     let blob = repo.git(&["hash-object", "-w", "index.md"]);
     let input = format!("100644 blob {blob}\tconfig\n");
@@ -218,7 +218,7 @@ fn mktree(repo: &Repo, input: &str) -> String {
 }
 
 #[tokio::test]
-async fn trees_without_end_are_bounded() {
+async fn huge_and_deep_trees_are_refused() {
     let repo = Repo::new();
     let blob = repo.git(&["hash-object", "-w", "index.md"]);
     let check = async |levels: usize, width: usize, leaf: &str, expected: &str| {
@@ -244,7 +244,7 @@ async fn trees_without_end_are_bounded() {
 }
 
 #[tokio::test]
-async fn a_huge_file_is_listed_and_not_read() {
+async fn a_huge_file_is_listed_but_not_read() {
     let repo = Repo::new();
     let huge = fs::File::create(repo.path().join("huge.md")).unwrap();
     huge.set_len((16 << 20) + 1).unwrap();
@@ -254,7 +254,7 @@ async fn a_huge_file_is_listed_and_not_read() {
     let files = cache.snapshot(&base).unwrap();
     let refused = files.read("huge.md", usize::MAX).unwrap_err();
     assert!(matches!(refused, Error::TooLarge(_)));
-    assert_eq!(refused.to_string(), "`huge.md` is larger than 16777216 bytes and is not read");
+    assert_eq!(refused.to_string(), "`huge.md` is larger than the limit of 16777216 bytes");
     assert!(files.entries().unwrap().iter().any(|entry| entry.path == "huge.md"));
     assert!(matches!(files.read("index.md", 6), Err(Error::TooLarge(_))));
     assert_eq!(files.read("index.md", 7).unwrap().unwrap(), b"# Home\n");
@@ -262,16 +262,16 @@ async fn a_huge_file_is_listed_and_not_read() {
 
 #[tokio::test]
 async fn tmp_symlink() {
-    let (repo, room) = (Repo::new(), tempfile::tempdir().unwrap());
-    let (elsewhere, dir) = (room.path().join("elsewhere"), room.path().join("cache.git"));
+    let (repo, temp_dir) = (Repo::new(), tempfile::tempdir().unwrap());
+    let (elsewhere, dir) = (temp_dir.path().join("elsewhere"), temp_dir.path().join("cache.git"));
     fs::create_dir(&elsewhere).unwrap();
     fs::write(elsewhere.join("keep"), "kept").unwrap();
-    let lock = room.path().join("cache.git.lock");
+    let lock = temp_dir.path().join("cache.git.lock");
     symlink(elsewhere.join("made"), &lock).unwrap();
     assert!(Cache::open(&dir).await.is_err());
     fs::remove_file(&lock).unwrap();
 
-    // A whole repository of ours, but behind a link.
+    // A valid cache, but behind a symbolic link.
     drop(Cache::open(&elsewhere.join("theirs.git")).await.unwrap());
     symlink(elsewhere.join("theirs.git"), &dir).unwrap();
     let cache = Cache::open(&dir).await.unwrap();
@@ -283,7 +283,7 @@ async fn tmp_symlink() {
 }
 
 #[tokio::test]
-async fn odd_names_are_names() {
+async fn unusual_file_names_are_only_names() {
     use std::os::unix::ffi::OsStrExt as _;
     let repo = Repo::new();
     for name in ["$(touch canary).md", "-rf", "a\nb.md", "; id"] {
@@ -306,7 +306,7 @@ async fn odd_names_are_names() {
 }
 
 #[tokio::test]
-async fn a_title_is_one_line_of_the_merge() {
+async fn a_title_is_one_line_of_the_merge_message() {
     let repo = Repo::new();
     let local = host(&repo.bare()).await.unwrap();
     let cache = repo.cache().await;

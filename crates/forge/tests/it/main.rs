@@ -1,15 +1,15 @@
-//! Repositories and pull requests, against the real git program in temporary folders.
+//! Tests repositories and pull requests with the real git program in temporary folders.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod cache;
 mod edits;
 mod hostile;
 mod locate;
+mod machine_trouble;
 mod merge;
-mod power;
+mod power_cut;
 mod pulls;
-mod smart;
-mod stale;
+mod smart_http;
+mod stale_locks;
 mod support;
-mod trouble;
 mod web;

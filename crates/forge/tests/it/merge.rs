@@ -1,27 +1,27 @@
-//! Merging on the embedded host.
+//! Tests merges on the embedded host.
 
 use forge::{Error, Host as _, Local, PullRequest, State};
 
 use crate::support::{Repo, edits, git, host, propose};
 
-/// A bare repository, which is free to be merged into, with one pull request.
-async fn proposed(repo: &Repo) -> (Local, PullRequest) {
+/// A bare repository with one pull request. Nothing is checked out, so merges are allowed.
+async fn with_pull_request(repo: &Repo) -> (Local, PullRequest) {
     let local = host(&repo.bare()).await.unwrap();
     let pull = propose(repo, &local, &edits(&[("guides/install.md", Some("Run `pnpm add acme`.\n"))])).await;
     (local, pull)
 }
 
-/// Somebody else's work on `main` of the bare repository.
-fn others(repo: &Repo, path: &str, text: &str) {
+/// Another person pushes a commit to `main` of the bare repository.
+fn push_to_main(repo: &Repo, path: &str, text: &str) {
     repo.write(path, text);
     repo.save("Others");
     repo.git(&["push", "-q", repo.beside("bare.git").to_str().unwrap(), "main"]);
 }
 
 #[tokio::test]
-async fn a_clean_merge_has_two_parents_and_says_what_it_is() {
+async fn a_clean_merge_has_two_parents_and_a_message() {
     let repo = Repo::new();
-    let (local, pull) = proposed(&repo).await;
+    let (local, pull) = with_pull_request(&repo).await;
     let diff = local.diff(&pull).await.unwrap();
     let merged = local.merge(1, Some(&pull.head_commit)).await.unwrap();
     assert_eq!(merged.state, State::Merged);
@@ -42,10 +42,10 @@ async fn a_clean_merge_has_two_parents_and_says_what_it_is() {
 }
 
 #[tokio::test]
-async fn a_base_that_moved_on_is_merged_with() {
+async fn a_moved_base_is_merged() {
     let repo = Repo::new();
-    let (local, _) = proposed(&repo).await;
-    others(&repo, "other.md", "x\n");
+    let (local, _) = with_pull_request(&repo).await;
+    push_to_main(&repo, "other.md", "x\n");
     local.merge(1, None).await.unwrap();
     let bare = repo.beside("bare.git");
     assert_eq!(git(&bare, &["show", "main:guides/install.md"]), "Run `pnpm add acme`.");
@@ -53,9 +53,9 @@ async fn a_base_that_moved_on_is_merged_with() {
 }
 
 #[tokio::test]
-async fn concurrent_merges_make_one() {
+async fn concurrent_merges_create_one_merge_commit() {
     let repo = Repo::new();
-    let (local, pull) = proposed(&repo).await;
+    let (local, pull) = with_pull_request(&repo).await;
     let (one, other) = tokio::join!(local.merge(1, None), local.merge(1, None));
     assert_eq!(one.unwrap().state, State::Merged);
     assert_eq!(other.unwrap().state, State::Merged);
@@ -65,14 +65,13 @@ async fn concurrent_merges_make_one() {
 }
 
 #[tokio::test]
-async fn a_merge_that_was_cut_off_after_its_push_is_found() {
+async fn a_merge_interrupted_after_its_push_is_detected() {
     let repo = Repo::new();
-    let (local, pull) = proposed(&repo).await;
+    let (local, pull) = with_pull_request(&repo).await;
     let merged = local.merge(1, None).await.unwrap();
-    // Other records over the same repository: they never heard of the merge.
-    let forgetful = host(&repo.beside("bare.git")).await.unwrap();
-    let reopened =
-        forgetful.open(&crate::support::new_pull(&pull.base_commit, &pull.head_commit)).await.unwrap();
+    // New records over the same repository do not contain the merge.
+    let other = host(&repo.beside("bare.git")).await.unwrap();
+    let reopened = other.open(&crate::support::new_pull(&pull.base_commit, &pull.head_commit)).await.unwrap();
     assert_eq!(reopened.state, State::Merged);
     let tip = git(&repo.beside("bare.git"), &["rev-parse", "main"]);
     assert_eq!(tip, merged.merge_commit.unwrap().as_str());
@@ -81,8 +80,8 @@ async fn a_merge_that_was_cut_off_after_its_push_is_found() {
 #[tokio::test]
 async fn conflicts_name_their_files() {
     let repo = Repo::new();
-    let (local, _) = proposed(&repo).await;
-    others(&repo, "guides/install.md", "Run `yarn add acme`.\n");
+    let (local, _) = with_pull_request(&repo).await;
+    push_to_main(&repo, "guides/install.md", "Run `yarn add acme`.\n");
     let before = git(&repo.beside("bare.git"), &["rev-parse", "main"]);
     let refused = local.merge(1, None).await.unwrap_err();
     assert!(matches!(refused, Error::Conflict { .. }));
@@ -106,7 +105,7 @@ async fn at_most_five_conflicts_are_named() {
     for name in &names {
         repo.write(name, "theirs\n");
     }
-    others(&repo, "index.md", "x\n");
+    push_to_main(&repo, "index.md", "x\n");
     assert_eq!(
         local.merge(1, None).await.unwrap_err().to_string(),
         "the changes conflict with `main` in `0.md`, `1.md`, `2.md`, `3.md`, `4.md` and 2 more"
@@ -114,18 +113,18 @@ async fn at_most_five_conflicts_are_named() {
 }
 
 #[tokio::test]
-async fn a_base_that_is_checked_out_is_left_to_its_owner() {
+async fn a_checked_out_base_is_not_merged_into() {
     let repo = Repo::new();
     let local = host(&repo.path()).await.unwrap();
     propose(&repo, &local, &edits(&[("index.md", Some("# Docs\n"))])).await;
-    let check = async |place: &str| {
+    let check = async |worktree: &str| {
         let refused = local.merge(1, None).await.unwrap_err();
-        let word = match place.contains(' ') {
-            true => format!("'{}'", place.replace('\'', r"'\''")),
-            false => place.to_owned(),
+        let quoted = match worktree.contains(' ') {
+            true => format!("'{}'", worktree.replace('\'', r"'\''")),
+            false => worktree.to_owned(),
         };
-        let advice = format!("run `git -C {word} merge docwright/job-1` there");
-        assert_eq!(refused.to_string(), format!("`main` is checked out in {place}: {advice}"));
+        let advice = format!("run `git -C {quoted} merge docwright/job-1` there");
+        assert_eq!(refused.to_string(), format!("`main` is checked out in {worktree}: {advice}"));
     };
     let before = repo.tip("main");
     check(&repo.path().display().to_string()).await;
@@ -144,9 +143,9 @@ async fn a_base_that_is_checked_out_is_left_to_its_owner() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_merged_is_said() {
+async fn refused_merges_say_why() {
     let repo = Repo::new();
-    let (local, pull) = proposed(&repo).await;
+    let (local, pull) = with_pull_request(&repo).await;
     let bare = repo.beside("bare.git");
     let check = async |expected: &str| {
         let refused = local.merge(1, Some(&pull.head_commit)).await.unwrap_err();
@@ -154,15 +153,17 @@ async fn what_cannot_be_merged_is_said() {
     };
     let head = pull.head_commit.as_str();
     git(&bare, &["branch", "-f", "docwright/job-1", "main"]);
-    check("`docwright/job-1` has moved since you looked: look at it again, then merge").await;
+    check("`docwright/job-1` changed after you reviewed it: review it again, then merge").await;
     git(&bare, &["branch", "-D", "docwright/job-1"]);
-    check("the branch `docwright/job-1` of pull request #1 is gone: close it").await;
+    check("the branch `docwright/job-1` of pull request #1 no longer exists: restore it, or close the pull request").await;
     git(&bare, &["branch", "docwright/job-1", head]);
     git(&bare, &["branch", "-m", "main", "trunk"]);
-    check("the branch `main` of pull request #1 is gone: close it").await;
+    check("the branch `main` of pull request #1 no longer exists: restore it, or close the pull request")
+        .await;
     let empty = git(&bare, &["commit-tree", "-m", "x", "4b825dc642cb6eb9a060e54bf8d69288fbee4904"]);
     git(&bare, &["branch", "main", &empty]);
-    check("`docwright/job-1` and `main` have no history in common and cannot be merged").await;
+    check("`docwright/job-1` and `main` have no common history and cannot be merged: close the pull request")
+        .await;
     git(&bare, &["branch", "-f", "main", "trunk"]);
     local.close(1).await.unwrap();
     check("pull request #1 is closed").await;

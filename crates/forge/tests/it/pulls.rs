@@ -1,4 +1,4 @@
-//! The life of a pull request but for its merge.
+//! Tests pull requests of the embedded host, except for merges.
 
 use forge::{Error, Host as _, State};
 
@@ -17,7 +17,7 @@ async fn one_job_opens_one_pull_request() {
     assert_eq!(local.get(1).await.unwrap(), Some(pull.clone()));
     assert_eq!(local.get(2).await.unwrap(), None);
 
-    // Also after it was closed: the job had its pull request. Another job on the head gets its own.
+    // A closed pull request still belongs to its job. Another job with the same head gets its own.
     let closed = local.close(1).await.unwrap();
     assert_eq!(closed.state, State::Closed);
     assert_eq!(local.close(1).await.unwrap(), closed);
@@ -43,7 +43,7 @@ async fn a_pull_request_needs_its_branches() {
 }
 
 #[tokio::test]
-async fn its_diff_and_commits_follow_the_branch() {
+async fn the_diff_and_the_commits_follow_the_branch() {
     let repo = Repo::new();
     let local = host(&repo.path()).await.unwrap();
     let pull = propose(&repo, &local, &edits(&[("guides/install.md", Some("Run `pnpm add acme`.\n"))])).await;
@@ -57,7 +57,7 @@ async fn its_diff_and_commits_follow_the_branch() {
     +Run `pnpm add acme`.
     ");
 
-    // The base moves on: what it gained is not part of the pull request.
+    // New commits of the base are not part of the pull request.
     repo.write("other.md", "x\n");
     repo.save("Elsewhere");
     repo.git(&["checkout", "-q", "docwright/job-1"]);
@@ -74,7 +74,7 @@ async fn its_diff_and_commits_follow_the_branch() {
 }
 
 #[tokio::test]
-async fn a_long_diff_is_cut() {
+async fn a_long_diff_is_truncated() {
     let repo = Repo::new();
     let local = host(&repo.path()).await.unwrap();
     let long = "A line that is repeated.\n".repeat(100_000);
@@ -85,7 +85,7 @@ async fn a_long_diff_is_cut() {
 }
 
 #[tokio::test]
-async fn a_merge_by_hand_is_noticed() {
+async fn a_merge_by_hand_is_detected() {
     let repo = Repo::new();
     let local = host(&repo.path()).await.unwrap();
     let pull = propose(&repo, &local, &edits(&[("index.md", Some("# Docs\n"))])).await;
@@ -98,11 +98,11 @@ async fn a_merge_by_hand_is_noticed() {
     assert_eq!(local.merge(1, None).await.unwrap(), merged);
     assert_eq!(local.diff(&merged).await.unwrap(), diff);
     let refused = local.close(1).await.unwrap_err().to_string();
-    assert_eq!(refused, "pull request #1 is merged already");
+    assert_eq!(refused, "pull request #1 is already merged");
 }
 
 #[tokio::test]
-async fn a_head_that_was_reset_is_not_taken_for_merged() {
+async fn a_head_that_was_reset_does_not_count_as_merged() {
     let repo = Repo::new();
     let local = host(&repo.path()).await.unwrap();
     propose(&repo, &local, &edits(&[("index.md", Some("# Docs\n"))])).await;
@@ -111,7 +111,7 @@ async fn a_head_that_was_reset_is_not_taken_for_merged() {
 }
 
 #[tokio::test]
-async fn a_shallow_repository_will_do() {
+async fn a_shallow_repository_is_supported() {
     let origin = Repo::new();
     origin.write("index.md", "# Second\n");
     origin.save("Second");

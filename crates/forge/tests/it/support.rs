@@ -1,4 +1,4 @@
-//! A repository to play with, and pull request records in memory.
+//! Test helpers: a temporary repository, and pull request records in memory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,9 +16,9 @@ use tempfile::TempDir;
 
 pub(crate) type Edits = BTreeMap<String, Option<Vec<u8>>>;
 
-/// A person's repository, driven with the git program as a person would.
+/// A user's repository, changed with the git program.
 pub(crate) struct Repo {
-    room: TempDir,
+    temp_dir: TempDir,
 }
 
 impl Repo {
@@ -31,21 +31,21 @@ impl Repo {
         repo
     }
 
-    /// No commit yet.
+    /// A working copy without a commit.
     pub(crate) fn empty() -> Self {
-        let repo = Self { room: tempfile::tempdir().unwrap() };
+        let repo = Self { temp_dir: tempfile::tempdir().unwrap() };
         fs::create_dir(repo.path()).unwrap();
         repo.git(&["init", "-q", "-b", "main"]);
         repo
     }
 
-    /// The working copy, in a folder whose name needs care.
+    /// The working copy. Its folder name needs quoting.
     pub(crate) fn path(&self) -> PathBuf {
-        self.room.path().canonicalize().unwrap().join("a docs' repo %20")
+        self.temp_dir.path().canonicalize().unwrap().join("a docs' repo %20")
     }
 
     pub(crate) fn beside(&self, name: &str) -> PathBuf {
-        self.room.path().canonicalize().unwrap().join(name)
+        self.temp_dir.path().canonicalize().unwrap().join(name)
     }
 
     pub(crate) fn write(&self, path: &str, content: &str) {
@@ -99,8 +99,8 @@ pub(crate) fn git(dir: &Path, args: &[&str]) -> String {
         .env("GIT_COMMITTER_EMAIL", "ada@example.com")
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "git {args:?}: {said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {args:?}: {stderr}");
     String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn commit(cache: &Cache, base: &Oid, edits: &Edits) -> Result<Oid> {
     })
 }
 
-/// Every file of a commit, as `mode path`.
+/// Lists the files of a commit as `mode path`.
 pub(crate) fn tree(dir: &Path, commit: &Oid) -> String {
     let listed = git(dir, &["ls-tree", "-r", "--format=%(objectmode) %(path)", commit.as_str()]);
     listed.lines().collect::<Vec<_>>().join(", ")
@@ -141,8 +141,8 @@ impl PullRecords for Records {
     async fn insert(&self, new: &NewPull) -> Result<PullRecord> {
         let mut all = self.0.lock().unwrap();
         let same = |r: &&PullRecord| r.head == new.head && (r.job == new.job || r.state == State::Open);
-        if let Some(there) = all.iter().find(same) {
-            return Ok(there.clone());
+        if let Some(existing) = all.iter().find(same) {
+            return Ok(existing.clone());
         }
         let number = all.len() as u64 + 1;
         let new = new.clone();

@@ -1,11 +1,11 @@
-//! The hosts on the web, against a fake of each that keeps state.
+//! Tests the web hosts with a stateful fake of each.
 
 mod app;
 mod errors;
-mod hooks;
+mod merge_or_close;
 mod open;
-mod running;
-mod settle;
+mod real_host;
+mod webhooks;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -50,8 +50,8 @@ impl Site {
         settings.credential = Credential::Token(Secret::parse(TOKEN).unwrap());
         settings.reach = Reach { private: true, proxy: false };
         settings.limits = WebLimits {
-            pause: Duration::from_millis(1),
-            wait: Duration::from_secs(10),
+            retry_delay: Duration::from_millis(1),
+            timeout: Duration::from_secs(10),
             ..WebLimits::default()
         };
         settings
@@ -75,7 +75,7 @@ impl Site {
         }
     }
 
-    /// Opens one as anybody can, without a look at what is there.
+    /// Opens a pull request directly with the API, without looking for an existing one.
     pub(crate) async fn post_pull(&self, new: &NewPull) {
         let url = match self.kind {
             Kind::GitLab => format!("{}/projects/acme%2Fdocs/merge_requests", self.fake.api_url()),
@@ -89,12 +89,12 @@ impl Site {
         assert_eq!(answer.status().as_u16(), 201);
     }
 
-    /// Its pull requests in the API, as faults know them.
+    /// The end of the API's path for pull requests, for faults.
     pub(crate) fn pulls_path(&self) -> &'static str {
         if self.kind == Kind::GitLab { "/merge_requests" } else { "/pulls" }
     }
 
-    /// How many requests there were with this method and this at the end of the path.
+    /// How many requests had this method and this path suffix.
     pub(crate) fn count(&self, method: &str, end: &str) -> usize {
         let seen = self.fake.requests();
         seen.iter().filter(|seen| seen.method == method && seen.path.ends_with(end)).count()
@@ -110,15 +110,15 @@ pub(crate) fn host_kind(kind: Kind) -> HostKind {
     }
 }
 
-/// An answer of the host's that the fake does not have by itself.
-pub(crate) fn answer(status: u16, body: &str, headers: &[(&str, &str)]) -> Effect {
+/// A JSON response that the fake does not produce itself.
+pub(crate) fn json_response(status: u16, body: &str, headers: &[(&str, &str)]) -> Effect {
     let mut all = BTreeMap::from([("content-type".to_owned(), "application/json".to_owned())]);
     all.extend(headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     Effect::Status { status, body: body.to_owned(), headers: all }
 }
 
 #[tokio::test]
-async fn a_repository_is_looked_at_before_it_is_used() {
+async fn a_repository_is_checked_before_it_is_used() {
     for kind in KINDS {
         let site = Site::start(kind).await;
         let web = site.web().await;
@@ -130,18 +130,15 @@ async fn a_repository_is_looked_at_before_it_is_used() {
         assert_eq!(web.web_url(), format!("{}/{DOCS}", site.fake.url()));
 
         site.fake.set(DOCS, |settings| settings.archived = true);
-        let told = web.check(None).await.unwrap_err().to_string();
-        assert_eq!(
-            told,
-            "acme/docs is archived and takes no changes: unarchive it, or give the project another"
-        );
+        let error = web.check(None).await.unwrap_err().to_string();
+        assert_eq!(error, "acme/docs is archived: unarchive it, or give the project another repository");
     }
 }
 
-/// Fetched, changed, pushed, proposed and merged, over HTTP alone.
-pub(crate) async fn go_all_the_way(site: &Site, web: &Web) {
-    let room = tempfile::tempdir().unwrap();
-    let cache = Cache::open(&room.path().join("p.git")).await.unwrap();
+/// Fetches, commits, pushes, opens a pull request and merges it, only over HTTP.
+pub(crate) async fn push_and_merge_a_change(site: &Site, web: &Web) {
+    let temp_dir = tempfile::tempdir().unwrap();
+    let cache = Cache::open(&temp_dir.path().join("p.git")).await.unwrap();
     let base = cache.fetch(&web.remote(), "main", "job-9").await.unwrap();
     let head_commit = commit(&cache, &base, &edits(&[("docs/new.md", Some("New\n"))])).unwrap();
     let head = "docwright/job-9".to_owned();
@@ -155,15 +152,15 @@ pub(crate) async fn go_all_the_way(site: &Site, web: &Web) {
 }
 
 #[tokio::test]
-async fn a_change_goes_all_the_way() {
+async fn a_change_is_pushed_and_merged() {
     for kind in KINDS {
         let site = Site::start(kind).await;
-        go_all_the_way(&site, &site.web().await).await;
+        push_and_merge_a_change(&site, &site.web().await).await;
     }
 }
 
 #[tokio::test]
-async fn folders() {
+async fn folders_are_told_from_files() {
     for (kind, path, listed) in [
         (Kind::GitHub, "/contents/docs/api?ref=main", r#"[{"name":"a.md"}]"#),
         (Kind::GitLab, "/repository/tree?ref=main&path=docs%2Fapi", r#"[{"name":"a.md"}]"#),
@@ -171,23 +168,23 @@ async fn folders() {
     ] {
         let site = Site::start(kind).await;
         let web = site.web().await;
-        site.fake.faults().next(1, "GET", path, answer(200, listed, &[]));
+        site.fake.faults().next(1, "GET", path, json_response(200, listed, &[]));
         assert!(web.has_folder("main", "docs/api").await.unwrap(), "{kind:?}");
-        // A file, or nothing.
+        // A file or a missing path.
         let other = if kind == Kind::GitLab { "[]" } else { r#"{"type":"file"}"# };
-        site.fake.faults().next(1, "GET", path, answer(200, other, &[]));
+        site.fake.faults().next(1, "GET", path, json_response(200, other, &[]));
         assert!(!web.has_folder("main", "docs/api").await.unwrap());
-        site.fake.faults().next(1, "GET", path, answer(404, r#"{"message":"Not Found"}"#, &[]));
+        site.fake.faults().next(1, "GET", path, json_response(404, r#"{"message":"Not Found"}"#, &[]));
         assert!(!web.has_folder("main", "docs/api").await.unwrap());
         assert!(web.has_folder("main", "../x").await.is_err());
     }
 }
 
 #[tokio::test]
-async fn a_host_is_asked_what_it_is() {
+async fn the_kind_of_a_host_is_detected() {
     for kind in KINDS {
         let site = Site::start(kind).await;
-        let meta = answer(200, r#"{"verifiable_password_authentication":false}"#, &[]);
+        let meta = json_response(200, r#"{"verifiable_password_authentication":false}"#, &[]);
         if kind == Kind::GitHub {
             site.fake.faults().next(1, "GET", "/api/v3/meta", meta);
         }
@@ -196,19 +193,22 @@ async fn a_host_is_asked_what_it_is() {
         let web = Web::open(settings).await.unwrap();
         assert_eq!((web.kind(), web.path()), (host_kind(kind), DOCS));
         let sent = site.fake.requests();
-        assert!(sent.iter().all(|seen| seen.authorization.is_none()), "nobody is shown the token before");
+        assert!(
+            sent.iter().all(|seen| seen.authorization.is_none()),
+            "no token is sent before the host is identified"
+        );
     }
     let site = Site::start(Kind::GitHub).await;
     let mut settings = site.settings();
     settings.kind = None;
-    let told = Web::open(settings).await.unwrap_err().to_string();
-    assert!(told.ends_with(
-        "does not say what it is: `docwright project create` and `update` take its kind by --host, one of github, gitlab, gitea and forgejo"
+    let error = Web::open(settings).await.unwrap_err().to_string();
+    assert!(error.ends_with(
+        "was not recognized: name its kind with --host of `docwright project create` or `update`: github, gitlab, gitea or forgejo"
     ));
-    // One that is not there at all says so.
+    // A host that cannot be reached is a temporary error.
     let mut settings = site.settings();
     settings.kind = None;
     site.fake.faults().always("GET", "/api/", Effect::DropBefore);
-    let told = Web::open(settings).await.unwrap_err();
-    assert!(matches!(told, Error::Later { .. }), "{told:?}");
+    let error = Web::open(settings).await.unwrap_err();
+    assert!(matches!(error, Error::Temporary { .. }), "{error:?}");
 }

@@ -277,7 +277,7 @@ async fn every_reply_dropped(kind: Kind) {
         place.fake().faults().next(1, method, path, Effect::DropAfter);
         let job = place.create(&format!("Replace \"two\" with \"zwei {n}\".")).await;
         let done = place.completed(&job).await;
-        assert!(place.fake().faults().waiting().is_empty(), "{method} {path} was not asked");
+        assert!(place.fake().faults().pending().is_empty(), "{method} {path} was not asked");
         let own =
             place.pulls().await.into_iter().filter(|pull| pull.body.contains(job["id"].as_str().unwrap()));
         assert_eq!(own.count(), 1, "{method} {path}");

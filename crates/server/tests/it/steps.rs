@@ -41,7 +41,7 @@ pub(crate) async fn worker_dies(
 ) {
     place.fake().faults().next(1, method, path, effect);
     let working = tokio::spawn(async move { worker.drain().await });
-    while !place.fake().faults().waiting().is_empty() || !done().await {
+    while !place.fake().faults().pending().is_empty() || !done().await {
         assert!(!working.is_finished(), "{method} {path} was not asked");
         tokio::task::yield_now().await;
     }

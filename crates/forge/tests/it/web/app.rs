@@ -1,4 +1,4 @@
-//! A GitHub App signs for tokens of an hour.
+//! Tests authentication as a GitHub App.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
@@ -7,12 +7,12 @@ use fakehost::{Access, Kind, TEST_APP_KEY};
 use forge::{AppKey, Credential, Host as _, Web};
 use jiff::Timestamp;
 
-use super::{Site, answer, go_all_the_way};
+use super::{Site, json_response, push_and_merge_a_change};
 
 const INSTALLATION: &str = "/repos/acme/docs/installation";
 const TOKENS: &str = "/access_tokens";
 
-/// A clock that host and client share.
+/// A clock that the host and the client share.
 struct Clock<'a>(&'a Site, Arc<AtomicI64>);
 
 impl Clock<'_> {
@@ -35,10 +35,10 @@ async fn app(site: &Site, installation: Option<u64>) -> (Web, Clock<'_>) {
 }
 
 #[tokio::test]
-async fn a_token_is_kept_until_it_is_nearly_over() {
+async fn a_token_is_cached_until_it_nearly_expires() {
     let site = Site::start(Kind::GitHub).await;
     let (web, clock) = app(&site, Some(42)).await;
-    // Many who need one at once ask for one.
+    // Concurrent callers share one token request.
     let (first, second, third) = tokio::join!(web.check(None), web.find("a"), web.get(1));
     assert!(first.is_ok() && second.is_ok() && third.is_ok(), "{first:?} {second:?} {third:?}");
     assert_eq!(site.count("POST", TOKENS), 1);
@@ -48,13 +48,13 @@ async fn a_token_is_kept_until_it_is_nearly_over() {
     clock.set(1_800_000_000 + 55 * 60);
     web.check(None).await.unwrap();
     assert_eq!(site.count("POST", TOKENS), 2);
-    // Git has the same token.
-    go_all_the_way(&site, &web).await;
+    // Git uses the same token.
+    push_and_merge_a_change(&site, &web).await;
     assert_eq!(site.count("POST", TOKENS), 2);
 }
 
 #[tokio::test]
-async fn a_token_that_was_taken_back_is_replaced() {
+async fn a_revoked_token_is_replaced() {
     let site = Site::start(Kind::GitHub).await;
     let (web, _clock) = app(&site, Some(42)).await;
     web.check(None).await.unwrap();
@@ -68,48 +68,48 @@ async fn a_token_that_was_taken_back_is_replaced() {
 async fn an_installation_is_looked_up() {
     let site = Site::start(Kind::GitHub).await;
     let (web, _clock) = app(&site, None).await;
-    site.fake.faults().next(1, "GET", INSTALLATION, answer(200, r#"{"id":42}"#, &[]));
+    site.fake.faults().next(1, "GET", INSTALLATION, json_response(200, r#"{"id":42}"#, &[]));
     web.check(None).await.unwrap();
     site.fake.token("x", Access::Full);
 
     let (web, _clock) = app(&site, None).await;
-    site.fake.faults().next(1, "GET", INSTALLATION, answer(404, r#"{"message":"Not Found"}"#, &[]));
-    let told = web.check(None).await.unwrap_err().to_string();
-    assert!(told.starts_with("the app is not installed on acme/docs: check the address"), "{told}");
+    site.fake.faults().next(1, "GET", INSTALLATION, json_response(404, r#"{"message":"Not Found"}"#, &[]));
+    let error = web.check(None).await.unwrap_err().to_string();
+    assert!(error.starts_with("the app is not installed on acme/docs: check the address"), "{error}");
 }
 
 #[tokio::test]
-async fn what_an_app_may_not_do() {
+async fn missing_permissions_and_wrong_clocks_are_errors() {
     let site = Site::start(Kind::GitHub).await;
     let (web, clock) = app(&site, Some(42)).await;
     let refused = r#"{"message":"The permissions requested are not granted to this installation."}"#;
-    site.fake.faults().next(1, "POST", TOKENS, answer(422, refused, &[]));
-    let told = web.check(None).await.unwrap_err().to_string();
-    assert!(told.contains("grant the app read and write access to contents and pull requests"), "{told}");
+    site.fake.faults().next(1, "POST", TOKENS, json_response(422, refused, &[]));
+    let error = web.check(None).await.unwrap_err().to_string();
+    assert!(error.contains("grant the app read and write access to contents and pull requests"), "{error}");
 
-    // A clock that is an hour off.
+    // The clock is an hour off.
     clock.1.fetch_sub(3600, SeqCst);
-    let told = web.check(None).await.unwrap_err().to_string();
-    assert!(told.contains("does not let the app in ('Expiration time'"), "{told}");
+    let error = web.check(None).await.unwrap_err().to_string();
+    assert!(error.contains("does not accept the app ('Expiration time'"), "{error}");
     let signed = site.fake.requests().last().unwrap().authorization.clone().unwrap();
-    assert!(!told.contains(signed.strip_prefix("Bearer ").unwrap()));
+    assert!(!error.contains(signed.strip_prefix("Bearer ").unwrap()));
 }
 
 #[test]
-fn keys() {
+fn only_rsa_private_keys_are_accepted() {
     assert_eq!(format!("{:?}", AppKey::parse(TEST_APP_KEY).unwrap()), "AppKey");
     for bad in ["", "x", "-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----\n"] {
-        let told = AppKey::parse(bad).unwrap_err().to_string();
-        assert_eq!(told, "the app's key must be an RSA private key in PEM");
+        let error = AppKey::parse(bad).unwrap_err().to_string();
+        assert_eq!(error, "the app's key must be an RSA private key in PEM");
     }
 }
 
 #[tokio::test]
-async fn other_hosts_know_no_app() {
+async fn other_hosts_do_not_support_apps() {
     let site = Site::start(Kind::GitLab).await;
     let mut settings = site.settings();
     let key = AppKey::parse(TEST_APP_KEY).unwrap();
     settings.credential = Credential::App { id: "7".into(), installation: None, key };
-    let told = Web::open(settings).await.unwrap_err().to_string();
-    assert!(told.ends_with("knows no GitHub App: give a token"), "{told}");
+    let error = Web::open(settings).await.unwrap_err().to_string();
+    assert!(error.ends_with("does not support GitHub Apps: give a token"), "{error}");
 }

@@ -1,9 +1,9 @@
-//! One job opens one pull request, whatever the host does.
+//! Tests that one job opens one pull request, even if responses are lost or lists are outdated.
 
 use fakehost::{Effect, Kind, PullState};
 use forge::{Error, Host as _, NewPull, State, Web};
 
-use super::{DOCS, HEAD, KINDS, Site, answer};
+use super::{DOCS, HEAD, KINDS, Site, json_response};
 
 #[tokio::test]
 async fn one_job_opens_one_pull_request() {
@@ -23,8 +23,8 @@ async fn one_job_opens_one_pull_request() {
         assert_eq!(web.get(1).await.unwrap(), Some(pull));
         assert_eq!(web.get(2).await.unwrap(), None);
 
-        // Also after a person closed it: the job had its pull request. Another job on the head gets
-        // one of its own, and the next one that.
+        // A closed pull request still belongs to its job. Another job with the same head opens a new one, and
+        // a third job adopts that one.
         site.fake.close_pull(DOCS, 1);
         assert_eq!(web.open(&new).await.unwrap().state, State::Closed);
         assert_eq!(web.open(&site.new_pull("job-2")).await.unwrap().number, 2);
@@ -35,7 +35,7 @@ async fn one_job_opens_one_pull_request() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_lost_opens_no_second_one() {
+async fn a_lost_response_does_not_open_a_second_pull_request() {
     for kind in KINDS {
         for lost in [Effect::DropAfter, Effect::Garbage, Effect::status(502), Effect::DropBefore] {
             let site = Site::start(kind).await;
@@ -48,12 +48,15 @@ async fn an_answer_that_is_lost_opens_no_second_one() {
 }
 
 #[tokio::test]
-async fn a_host_that_answers_nothing_is_asked_twice_and_no_more() {
+async fn a_host_without_responses_gets_at_most_two_create_requests() {
     for kind in KINDS {
         let site = Site::start(kind).await;
         let web = site.web().await;
         site.fake.faults().always("POST", site.pulls_path(), Effect::DropBefore);
-        assert!(matches!(web.open(&site.new_pull("job-1")).await, Err(Error::Later { after: None, .. })));
+        assert!(matches!(
+            web.open(&site.new_pull("job-1")).await,
+            Err(Error::Temporary { retry_after: None, .. })
+        ));
         assert_eq!(site.count("POST", site.pulls_path()), 2, "{kind:?}");
         site.fake.faults().clear();
         web.open(&site.new_pull("job-1")).await.unwrap();
@@ -62,17 +65,17 @@ async fn a_host_that_answers_nothing_is_asked_twice_and_no_more() {
 }
 
 #[tokio::test]
-async fn a_list_that_is_late_opens_no_second_one() {
+async fn an_outdated_list_does_not_open_a_second_pull_request() {
     for kind in KINDS {
         let site = Site::start(kind).await;
         let web = site.web().await;
-        // The first one is opened elsewhere and not shown yet: the host says that there is one.
+        // The list does not show the first pull request yet, but the host refuses a second one.
         web.open(&site.new_pull("job-1")).await.unwrap();
         site.fake.faults().always("GET", site.pulls_path(), Effect::Lag(6));
         let pull = web.open(&site.new_pull("job-1")).await.unwrap();
         assert_eq!((pull.number, site.fake.pulls(DOCS).len()), (1, 1), "{kind:?}");
 
-        // The same, and the answer is lost as well.
+        // The list is outdated, and the response is lost.
         let site = Site::start(kind).await;
         let web = site.web().await;
         site.fake.faults().always("GET", site.pulls_path(), Effect::Lag(7));
@@ -80,17 +83,17 @@ async fn a_list_that_is_late_opens_no_second_one() {
         let pull = web.open(&site.new_pull("job-1")).await.unwrap();
         assert_eq!((pull.number, site.fake.pulls(DOCS).len()), (1, 1), "{kind:?}");
 
-        // A host that never shows it is asked again another time.
+        // If the list never shows it, the error is temporary.
         site.fake.faults().clear();
         site.fake.faults().always("GET", site.pulls_path(), Effect::Lag(10_000));
-        let told = web.open(&site.new_pull("job-1")).await.unwrap_err();
-        assert!(matches!(told, Error::Later { .. }), "{told:?}");
+        let error = web.open(&site.new_pull("job-1")).await.unwrap_err();
+        assert!(matches!(error, Error::Temporary { .. }), "{error:?}");
         assert_eq!(site.fake.pulls(DOCS).len(), 1);
     }
 }
 
 #[tokio::test]
-async fn a_follow_up_adds_to_what_people_wrote() {
+async fn a_follow_up_is_appended_to_the_body() {
     for kind in KINDS {
         let site = Site::start(kind).await;
         let web = site.web().await;
@@ -103,7 +106,7 @@ async fn a_follow_up_adds_to_what_people_wrote() {
         assert_eq!((pull.body.as_str(), site.fake.pulls(DOCS)[0].body.as_str()), (expected, expected));
         assert_eq!(web.open(&more).await.unwrap().body, expected);
 
-        // What is somebody else's is adopted as it is.
+        // The pull request of another job is adopted unchanged.
         let other = NewPull { body: "Mine.\n\nDocwright-Job: job-2\n".into(), ..site.new_pull("job-2") };
         assert_eq!(web.open(&other).await.unwrap().body, expected);
         site.fake.close_pull(DOCS, 1);
@@ -113,7 +116,7 @@ async fn a_follow_up_adds_to_what_people_wrote() {
 }
 
 #[tokio::test]
-async fn drafts() {
+async fn drafts_are_marked_as_each_host_does_it() {
     for (kind, title) in [
         (Kind::GitHub, "Use pnpm"),
         (Kind::GitLab, "Draft: Use pnpm"),
@@ -127,14 +130,14 @@ async fn drafts() {
     }
     let site = Site::start(Kind::GitHub).await;
     let refused = r#"{"message":"Draft pull requests are not supported in this repository."}"#;
-    site.fake.faults().next(1, "POST", "/pulls", answer(422, refused, &[]));
+    site.fake.faults().next(1, "POST", "/pulls", json_response(422, refused, &[]));
     let new = NewPull { draft: true, ..site.new_pull("job-1") };
     site.web().await.open(&new).await.unwrap();
     assert!(!site.fake.pulls(DOCS)[0].draft);
 }
 
 #[tokio::test]
-async fn labels_and_reviewers_are_a_courtesy() {
+async fn failed_labels_and_reviewers_do_not_fail_the_job() {
     for kind in KINDS {
         let site = Site::start(kind).await;
         site.fake.user("ada");
@@ -146,7 +149,7 @@ async fn labels_and_reviewers_are_a_courtesy() {
         let pull = &site.fake.pulls(DOCS)[0];
         assert_eq!(pull.labels, ["docs", "agent"], "{kind:?}");
         let reviewers: Vec<_> = pull.reviewers.iter().map(|user| user.login.as_str()).collect();
-        assert_eq!(reviewers, ["ada"], "one that is not there is not in the way: {kind:?}");
+        assert_eq!(reviewers, ["ada"], "an unknown reviewer does not affect the others: {kind:?}");
 
         site.fake.close_pull(DOCS, 1);
         for path in ["labels", "reviewers", "/users", "/merge_requests/2"] {
@@ -159,7 +162,7 @@ async fn labels_and_reviewers_are_a_courtesy() {
 }
 
 #[tokio::test]
-async fn a_push_that_the_host_has_not_noticed_is_waited_for() {
+async fn the_request_is_retried_until_the_host_sees_the_push() {
     let invalid = r#"{"message":"Validation Failed","errors":[{"resource":"PullRequest","field":"head","code":"invalid"}]}"#;
     let missing = r#"{"message":{"source_branch":["does not exist"]}}"#;
     for (kind, status, body) in [
@@ -169,19 +172,19 @@ async fn a_push_that_the_host_has_not_noticed_is_waited_for() {
     ] {
         let site = Site::start(kind).await;
         let web = site.web().await;
-        site.fake.faults().next(2, "POST", site.pulls_path(), answer(status, body, &[]));
+        site.fake.faults().next(2, "POST", site.pulls_path(), json_response(status, body, &[]));
         assert_eq!(web.open(&site.new_pull("job-1")).await.unwrap().number, 1, "{kind:?}");
         let nowhere = NewPull { head: "nowhere".into(), ..site.new_pull("job-2") };
         assert!(matches!(web.open(&nowhere).await, Err(Error::NoSuchBranch(_))), "{kind:?}");
         let onto = NewPull { base: "nowhere".into(), ..site.new_pull("job-3") };
         site.fake.close_pull(DOCS, 1);
-        let told = web.open(&onto).await.unwrap_err().to_string();
-        assert!(told.contains("nowhere") || told.contains("target_branch"), "{told}");
+        let error = web.open(&onto).await.unwrap_err().to_string();
+        assert!(error.contains("nowhere") || error.contains("target_branch"), "{error}");
     }
 }
 
 #[tokio::test]
-async fn all_are_found_among_many() {
+async fn all_pages_of_a_list_are_read() {
     for kind in [Kind::GitHub, Kind::GitLab, Kind::Gitea] {
         let site = Site::start(kind).await;
         let web = site.web().await;
@@ -192,14 +195,14 @@ async fn all_are_found_among_many() {
         let found = web.find(HEAD).await.unwrap();
         let numbers: Vec<_> = found.iter().map(|pull| pull.number).collect();
         assert_eq!(numbers, (1..=105).collect::<Vec<_>>(), "{kind:?}");
-        // The oldest is the last on every list, and still this job's.
+        // The oldest pull request is the last on every list.
         assert_eq!(web.open(&site.new_pull("job-1")).await.unwrap().number, 1);
         assert!(site.fake.pulls(DOCS).iter().all(|pull| pull.state == PullState::Closed));
     }
 }
 
 #[tokio::test]
-async fn a_fork_can_have_any_name() {
+async fn a_pull_request_from_a_fork_is_ignored() {
     let commit = "0123456789012345678901234567890123456789";
     let side = |branch, id: &str| format!(r#"{{"ref":"{branch}","sha":"{commit}","repo":{id}}}"#);
     let shown = |head: &str| {
@@ -220,14 +223,14 @@ async fn a_fork_can_have_any_name() {
         let site = Site::start(kind).await;
         let web = site.web().await;
         let path = format!("{}?", site.pulls_path());
-        site.fake.faults().always("GET", &path, answer(200, &list, &[]));
+        site.fake.faults().always("GET", &path, json_response(200, &list, &[]));
         assert_eq!(web.find(HEAD).await.unwrap(), [], "{kind:?}");
         assert_eq!(web.open(&site.new_pull("job-1")).await.unwrap().number, 1);
     }
 }
 
 #[tokio::test]
-async fn a_head_that_is_gone_is_still_known() {
+async fn a_pull_request_with_a_deleted_head_is_found() {
     let site = Site::start(Kind::Gitea).await;
     let web = site.web().await;
     let commit = site.new_pull("job-1").head_commit;
@@ -236,27 +239,27 @@ async fn a_head_that_is_gone_is_still_known() {
     let list = format!(
         r#"[{{"number":9,"html_url":"http://x","title":"t","body":"Docwright-Job: job-1","state":"closed","merged":true,"merge_base":"{commit}","head":{head},"base":{base}}}]"#
     );
-    site.fake.faults().always("GET", "/pulls?", answer(200, &list, &[]));
+    site.fake.faults().always("GET", "/pulls?", json_response(200, &list, &[]));
     let found = web.find(HEAD).await.unwrap();
     assert_eq!((found.len(), found[0].head.as_str(), found[0].state), (1, HEAD, State::Merged));
-    // Somebody turned it to another base, so that there is none between these two.
+    // A person moved it to another base, so none exists between these two branches.
     assert_eq!(web.open(&site.new_pull("job-1")).await.unwrap().number, 9);
 
     let script = list.replace("http://x", "javascript:alert(1)");
     site.fake.faults().clear();
-    site.fake.faults().always("GET", "/pulls?", answer(200, &script, &[]));
-    let told = web.find(HEAD).await.unwrap_err().to_string();
-    assert_eq!(told, "the host gave a pull request an address that is not on the web");
+    site.fake.faults().always("GET", "/pulls?", json_response(200, &script, &[]));
+    let error = web.find(HEAD).await.unwrap_err().to_string();
+    assert_eq!(error, "the host gave a pull request an address that is not a web address: check the host");
 }
 
 #[tokio::test]
-async fn a_long_body_is_cut_but_keeps_its_job() {
+async fn a_long_body_is_shortened_and_keeps_its_job() {
     let site = Site::start(Kind::GitHub).await;
     let body = format!("{}\n\nDocwright-Job: job-1\n", "ü".repeat(100_000));
     let web = site.web().await;
     let pull = web.open(&NewPull { body: body.clone(), ..site.new_pull("job-1") }).await.unwrap();
     assert_eq!((pull.body.chars().count(), pull.job.as_deref()), (65_536, Some("job-1")));
-    // There is no room for it once more.
+    // A second copy does not fit.
     let again = web.open(&NewPull { body, ..site.new_pull("job-1") }).await.unwrap();
     assert_eq!(again.body, pull.body);
 }
