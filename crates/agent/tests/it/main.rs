@@ -16,6 +16,8 @@ mod script;
 mod told;
 mod versions;
 
+use std::time::{Duration, Instant};
+
 use ::agent::model::{Message, Usage};
 use ::agent::{AgentError, Editor, Objection, Offline, Progress, Prompt, Report, StepKind, Task};
 use async_trait::async_trait;
@@ -85,4 +87,15 @@ async fn edit(files: &[(&str, &str)], prompt: &str) -> Edited {
     let mut steps = Steps::default();
     let (report, diff) = try_edit(files, prompt, &mut steps).await.unwrap();
     Edited { report, steps: steps.told, diff }
+}
+
+/// Whether four times the text takes less than ten times the time: a ratio, because machines differ, and five tries,
+/// because they are busy. Time that grows with the square takes sixteen times.
+fn is_linear(bytes: usize, run: impl Fn(usize)) -> bool {
+    let time = |bytes: usize| {
+        let start = Instant::now();
+        run(bytes);
+        start.elapsed()
+    };
+    (0..5).any(|_| time(bytes) < time(bytes / 4).max(Duration::from_millis(20)) * 10)
 }

@@ -8,6 +8,7 @@ use pages::MemoryTree;
 use proptest::prelude::*;
 
 use super::{Case, KEY};
+use crate::is_linear;
 
 /// As long as a page can be; a debug build takes its time for less.
 const PAGE: usize = if cfg!(debug_assertions) { 32 << 10 } else { 2 << 20 };
@@ -40,19 +41,8 @@ proptest! {
     }
 }
 
-/// Four times the text must not take much more than four times the time: a ratio, because machines differ, and
-/// five tries, because they are busy.
-fn is_linear(run: impl Fn(usize)) -> bool {
-    let time = |bytes: usize| {
-        let start = Instant::now();
-        run(bytes);
-        start.elapsed()
-    };
-    (0..5).any(|_| time(PAGE) < time(PAGE / 4).max(Duration::from_millis(20)) * 10)
-}
-
 fn is_linear_in(path: &str, page: impl Fn(usize) -> String) -> bool {
-    is_linear(|bytes| judge_page(path, &page(bytes), &[KEY]))
+    is_linear(PAGE, |bytes| judge_page(path, &page(bytes), &[KEY]))
 }
 
 #[track_caller]
@@ -162,7 +152,7 @@ fn time_is_linear() {
             judge_page("a.mdx", &text, &[KEY]);
             plain_body(&text);
         };
-        if !is_linear(run) {
+        if !is_linear(PAGE, run) {
             slow.push(unit);
         }
     }
@@ -197,7 +187,7 @@ fn time_is_linear_in_every_markup() {
                 let (old, new) = (repeat(unit, bytes), repeat(unit, bytes + unit.len()));
                 Case { base: &[(path, &old)], edits: &[(path, &new)], ..Case::default() }.judge();
             };
-            if !is_linear(run) {
+            if !is_linear(PAGE, run) {
                 slow.push((path, *unit));
             }
         }
