@@ -35,7 +35,7 @@ mod web;
 
 /// The setting by which hosts in a private network are called, for sentences that name it.
 const ALLOW_PRIVATE: &str =
-    "hosts_allow_private = true in docwright.toml, or DOCWRIGHT_HOSTS_ALLOW_PRIVATE=true,";
+    "hosts_allow_private = true in docwright.toml, or DOCWRIGHT_HOSTS_ALLOW_PRIVATE=true";
 
 /// The branches that only the agent makes: an empty ref among them is nobody's work.
 const OWN_BRANCHES: &str = "docwright/";

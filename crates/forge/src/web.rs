@@ -26,7 +26,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use machine::Trouble;
-use net::{Reach, Secret};
+use net::{NetworkPolicy, Secret};
 use tokio::sync::Mutex;
 
 use address::{Address, Home};
@@ -82,7 +82,7 @@ pub struct WebSettings {
     /// Found out when it is not given.
     pub kind: Option<HostKind>,
     pub credential: Credential,
-    pub reach: Reach,
+    pub reach: NetworkPolicy,
     /// For every pull request that is opened, as far as the host takes them.
     pub labels: Vec<String>,
     /// The same; `organization/team` for a team.
@@ -97,7 +97,7 @@ impl WebSettings {
             url: url.into(),
             kind: None,
             credential: Credential::None,
-            reach: Reach::default(),
+            reach: NetworkPolicy::default(),
             labels: Vec::new(),
             reviewers: Vec::new(),
             limits: WebLimits::default(),
@@ -120,11 +120,11 @@ pub struct Web {
 impl Web {
     /// Asks nobody anything when the kind of the host is known.
     pub async fn open(settings: WebSettings) -> Result<Self> {
-        let address = Address::parse(&settings.url, settings.reach.private)?;
+        let address = Address::parse(&settings.url, settings.reach.allow_private)?;
         let http = net::client(settings.reach).build();
         let http = http.map_err(|error| match Trouble::find(&error) {
             Some(trouble) => Error::Machine(trouble),
-            None => Error::Denied(format!("no HTTP client can be made: {}", net::root(&error))),
+            None => Error::Denied(format!("no HTTP client can be made: {}", net::root_cause(&error))),
         })?;
         let line = Arc::new(Line {
             http,

@@ -38,7 +38,7 @@ pub use hosts::{
 };
 pub use http::openapi;
 pub use models::{OFFLINE, keep_model_key, model_key, remove_model_key};
-pub use net::Reach;
+pub use net::NetworkPolicy;
 pub use origin::parse_site;
 pub use passwords::{Passwords, parse_password};
 pub use refused_files::RefusedFile;

@@ -3,7 +3,7 @@
 //! The token goes into one header, for the address it was given for, and nowhere else: no redirect
 //! is followed, and what a host says is repeated without it.
 
-use net::{Words, root};
+use net::{RemoteMessage, root_cause};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{RequestBuilder, Response, StatusCode, Url};
 
@@ -49,7 +49,7 @@ pub(super) async fn is_let(remote: &HttpRemote, service: Service) -> Result<bool
         }
         StatusCode::OK => Ok(true),
         StatusCode::UNAUTHORIZED => Ok(false),
-        StatusCode::FORBIDDEN if net::wait(response.headers()).is_none() => Ok(false),
+        StatusCode::FORBIDDEN if net::retry_after(response.headers()).is_none() => Ok(false),
         _ => Err(place.refusal(service, &mut response).await),
     }
 }
@@ -117,7 +117,7 @@ async fn sent(
     if let Some(token) = &token {
         request = request.basic_auth("x-access-token", Some(token.reveal()));
     }
-    let request = request.build().map_err(|error| Error::BadName(root(&error)))?;
+    let request = request.build().map_err(|error| Error::BadName(root_cause(&error)))?;
     let place = Place::new(&remote.url, &request, token);
     let response = place.patience(remote.http.execute(request)).await?;
     Ok((place.answered(&response), response))
@@ -199,7 +199,7 @@ impl Answer {
     }
 
     /// What the host said, without what must not be repeated.
-    pub(super) fn words(&self, said: &[u8]) -> Words {
+    pub(super) fn words(&self, said: &[u8]) -> RemoteMessage {
         self.place.words(&text(said))
     }
 

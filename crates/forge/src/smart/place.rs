@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use machine::Trouble;
-use net::{Refused, Secret, Words, connection_cause, find};
+use net::{BlockedAddress, RemoteMessage, Secret, connection_cause, find_cause};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Request, Response, StatusCode, Url};
 use tokio::time::timeout;
@@ -41,13 +41,13 @@ impl Place {
     }
 
     /// The host's own words.
-    pub(super) fn words(&self, said: &str) -> Words {
-        Words::new(&self.host, self.harmless(said), self.may_quote)
+    pub(super) fn words(&self, said: &str) -> RemoteMessage {
+        RemoteMessage::new(&self.host, self.harmless(said), self.may_quote)
     }
 
     fn harmless(&self, said: &str) -> String {
         let said = self.keys.iter().fold(said.to_owned(), |said, key| said.replace(key.reveal(), "[key]"));
-        net::harmless(&said, WORDS)
+        net::sanitize(&said, WORDS)
     }
 
     pub(super) fn denied(&self, what: &str) -> Error {
@@ -66,8 +66,12 @@ impl Place {
     }
 
     fn broken(&self, error: &reqwest::Error) -> Error {
-        if let Some(refused) = find::<Refused>(error) {
-            return Error::Denied(format!("{} is not called: {}", self.host, refused.told(ALLOW_PRIVATE)));
+        if let Some(refused) = find_cause::<BlockedAddress>(error) {
+            return Error::Denied(format!(
+                "{} is not called: {}",
+                self.host,
+                refused.with_advice(ALLOW_PRIVATE)
+            ));
         }
         if let Some(trouble) = Trouble::find(error) {
             return Error::Machine(trouble);
@@ -77,7 +81,7 @@ impl Place {
     }
 
     pub(super) async fn refusal(&self, service: Service, response: &mut Response) -> Error {
-        let (status, after) = (response.status(), net::wait(response.headers()));
+        let (status, after) = (response.status(), net::retry_after(response.headers()));
         let said = self.words(&beginning(self, response).await);
         let colon = if said.is_empty() { "" } else { ": " };
         let (host, action) = (&self.host, service.purpose());

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use machine::Trouble;
-use net::Words;
+use net::RemoteMessage;
 use tokio::io::AsyncWriteExt as _;
 
 use super::ask::{self, Answer, Band, Service};
@@ -194,7 +194,7 @@ fn is_of_the_disk(why: &str) -> bool {
     writes.iter().any(|words| why.contains(words))
 }
 
-fn refused(why: &str, said: &Words, host: &str, branch: &str) -> Error {
+fn refused(why: &str, said: &RemoteMessage, host: &str, branch: &str) -> Error {
     let any = |words: &[&str]| words.iter().any(|words| why.contains(words));
     // A branch `a` leaves no room for a branch `a/b`.
     if said.text().contains("' exists; cannot create") {
@@ -237,7 +237,7 @@ mod tests {
     fn refusals() {
         #[track_caller]
         fn check(why: &str, talk: &str, expected: &str) {
-            let said = Words::new("git.test", format!("{why}; {talk}"), true);
+            let said = RemoteMessage::new("git.test", format!("{why}; {talk}"), true);
             let told = refused(why, &said, "git.test", "docs/a").to_string();
             assert_eq!(told, expected);
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use machine::Trouble;
-use net::{Refused, Secret, Words, connection_cause, find};
+use net::{BlockedAddress, RemoteMessage, Secret, connection_cause, find_cause};
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue, LINK, LOCATION};
 use reqwest::{Method, RequestBuilder, Response, Url};
 use serde::de::DeserializeOwned;
@@ -34,7 +34,7 @@ pub(super) struct Answer {
     /// `Null` when there is none, or when a refusal came as something else.
     pub(super) body: Value,
     /// The host's own words about a failure.
-    pub(super) said: Words,
+    pub(super) said: RemoteMessage,
     /// Whether what the host says may be shown, which its address decides.
     pub(super) may_quote: bool,
 }
@@ -111,7 +111,7 @@ impl Line {
         match trouble::limit(&answer, (self.now)()) {
             Some(after) => Err(self.too_often(after)),
             None if status >= 500 => {
-                Err(self.later(format!("is in trouble ({status})"), net::wait(&answer.headers)))
+                Err(self.later(format!("is in trouble ({status})"), net::retry_after(&answer.headers)))
             }
             None => Ok(answer),
         }
@@ -142,7 +142,7 @@ impl Line {
             Err(_) => Value::Null,
         };
         let said = if is_success { String::new() } else { trouble::words(&body, token) };
-        let said = Words::new(&self.host, said, may_quote);
+        let said = RemoteMessage::new(&self.host, said, may_quote);
         Ok(Answer { status, headers, body, said, may_quote })
     }
 
@@ -163,8 +163,12 @@ impl Line {
     }
 
     fn broken(&self, error: &reqwest::Error) -> Error {
-        if let Some(refused) = find::<Refused>(error) {
-            return Error::Denied(format!("{} is not called: {}", self.host, refused.told(ALLOW_PRIVATE)));
+        if let Some(refused) = find_cause::<BlockedAddress>(error) {
+            return Error::Denied(format!(
+                "{} is not called: {}",
+                self.host,
+                refused.with_advice(ALLOW_PRIVATE)
+            ));
         }
         if let Some(trouble) = Trouble::find(error) {
             return Error::Machine(trouble);

@@ -1,7 +1,7 @@
 //! GitLab. Its merge requests are pull requests here, known by the number within the project.
 
 use async_trait::async_trait;
-use net::Words;
+use net::RemoteMessage;
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -160,7 +160,7 @@ impl GitLab {
         let url = with(below(&self.api().root, &["users"]), &[("username", name)]);
         let found: Value = self.api().read(self.api().get(url).await?)?;
         found[0]["id"].as_u64().ok_or_else(|| {
-            Error::Denied(format!("{} has no user {}", self.api().place.host, net::harmless(name, 100)))
+            Error::Denied(format!("{} has no user {}", self.api().place.host, net::sanitize(name, 100)))
         })
     }
 
@@ -180,7 +180,7 @@ impl GitLab {
     }
 
     /// Why a merge was refused: the status alone does not tell.
-    async fn why_not(&self, number: u64, said: Words) -> Result<Merge> {
+    async fn why_not(&self, number: u64, said: RemoteMessage) -> Result<Merge> {
         let now = self.request(number).await?;
         let status = now.as_ref().and_then(|request| request.detailed_merge_status.as_deref());
         Ok(match (&now, status) {
@@ -189,7 +189,7 @@ impl GitLab {
             (_, Some("checking" | "unchecked" | "preparing")) => Merge::NotYet(said.to_string()),
             (_, Some("draft_status")) => Merge::No("it is a draft".to_owned()),
             (_, Some(status)) if !said.is_hidden() => {
-                Merge::No(format!("{said} ({})", net::harmless(status, 100)))
+                Merge::No(format!("{said} ({})", net::sanitize(status, 100)))
             }
             _ => Merge::No(said.to_string()),
         })

@@ -58,7 +58,7 @@ pub fn read_hook<'a>(
         _ => &body["repository"]["full_name"],
     };
     // An organization's hook has no repository when it is tried.
-    let repository = net::harmless(repository.as_str().unwrap_or_default(), 300);
+    let repository = net::sanitize(repository.as_str().unwrap_or_default(), 300);
     let event = event(kind, &header, &body).ok_or(HookError::BadShape)?;
     Ok(Hook { repository, event })
 }

@@ -1,6 +1,6 @@
 //! What Gitea and Forgejo have as GitHub has it.
 
-use net::Words;
+use net::RemoteMessage;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -54,7 +54,7 @@ pub(super) async fn merge(
     names: (&str, &str),
 ) -> Result<Merge> {
     let (style, guard) = names;
-    let mut said = Words::default();
+    let mut said = RemoteMessage::default();
     for way in ["merge", "squash", "rebase"] {
         let url = api.at(&["pulls", &pull.number.to_string(), "merge"]);
         let body = json!({ style: way, guard: pull.head_commit.as_str() });
@@ -78,7 +78,7 @@ pub(super) async fn merge(
     Ok(Merge::No(said.to_string()))
 }
 
-async fn no(api: &Api, pull: &PullRequest, said: Words) -> Merge {
+async fn no(api: &Api, pull: &PullRequest, said: RemoteMessage) -> Merge {
     // The words say as much of a draft; only this tells a conflict from it.
     let is_draft = says(said.text(), &["draft", "work in progress"]);
     match get(api, pull.number).await {

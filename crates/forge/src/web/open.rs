@@ -5,7 +5,7 @@
 //! told that there is one, or told nothing, looks again for a while; and only when the host shows
 //! none even then is it asked once more.
 
-use failpoints::around;
+use failpoints::with_failpoints;
 use tokio::time::sleep;
 
 use super::Web;
@@ -27,7 +27,7 @@ pub(super) async fn open(web: &Web, new: &NewPull) -> Result<PullRequest> {
     let mut unheard = false;
     let mut tried = 1;
     loop {
-        match around("create", web.dialect.create(new)).await {
+        match with_failpoints("create", web.dialect.create(new)).await {
             Ok(Created::Now(pull)) => return Ok(dressed(web, pull).await),
             Ok(Created::There) => return known(web, new).await,
             Ok(Created::NotYet(_)) if tried < PUSHED => sleep(web.line.pause(tried)).await,
@@ -55,7 +55,7 @@ async fn missing(web: &Web, new: &NewPull, error: Error) -> Error {
 
 /// The one that can be adopted.
 async fn look(web: &Web, new: &NewPull) -> Result<Option<PullRequest>> {
-    Ok(adopted(around("look", web.dialect.find(&new.head, Some(&new.base))).await?, new))
+    Ok(adopted(with_failpoints("look", web.dialect.find(&new.head, Some(&new.base))).await?, new))
 }
 
 async fn wait_for(web: &Web, new: &NewPull, looks: u32) -> Result<Option<PullRequest>> {
@@ -89,7 +89,7 @@ async fn follow_up(web: &Web, there: PullRequest, new: &NewPull) -> Result<PullR
     let now = web.dialect.get(there.number).await?.unwrap_or(there);
     let now = match added(&now.body, &new.body, web.dialect.longest_body()) {
         Some(body) => {
-            around("body", web.dialect.set_body(now.number, &body)).await?;
+            with_failpoints("body", web.dialect.set_body(now.number, &body)).await?;
             PullRequest { body, ..now }
         }
         None => now,
@@ -101,12 +101,13 @@ async fn follow_up(web: &Web, there: PullRequest, new: &NewPull) -> Result<PullR
 async fn dressed(web: &Web, pull: PullRequest) -> PullRequest {
     let number = pull.number;
     if !web.labels.is_empty()
-        && let Err(error) = around("labels", web.dialect.add_labels(number, &web.labels)).await
+        && let Err(error) = with_failpoints("labels", web.dialect.add_labels(number, &web.labels)).await
     {
         tracing::warn!("pull request #{number} of {} has not all its labels: {error}", web.web_url);
     }
     if !web.reviewers.is_empty()
-        && let Err(error) = around("reviewers", web.dialect.ask_for_review(number, &web.reviewers)).await
+        && let Err(error) =
+            with_failpoints("reviewers", web.dialect.ask_for_review(number, &web.reviewers)).await
     {
         tracing::warn!("pull request #{number} of {} has not all its reviewers: {error}", web.web_url);
     }

@@ -94,7 +94,7 @@ impl HubPull {
 /// People are shown it to click on, so it must be one of the web and no script.
 pub(super) fn link(url: &str) -> Result<String> {
     match url.starts_with("https://") || url.starts_with("http://") {
-        true => Ok(net::harmless(url, 500)),
+        true => Ok(net::sanitize(url, 500)),
         false => {
             Err(Error::Denied("the host gave a pull request an address that is not on the web".to_owned()))
         }
@@ -108,7 +108,7 @@ pub(super) fn milliseconds(time: Option<&str>) -> i64 {
 /// The job that a body names; the last one, because what stands above it was written by others.
 pub(super) fn job_of(body: &str) -> Option<String> {
     let named = body.lines().rev().find_map(|line| line.strip_prefix(TRAILER))?;
-    Some(net::harmless(named, 100)).filter(|job| !job.is_empty())
+    Some(net::sanitize(named, 100)).filter(|job| !job.is_empty())
 }
 
 /// The one that is there already: this job's own, in whatever state, or else the open one.

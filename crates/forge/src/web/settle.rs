@@ -1,6 +1,6 @@
 //! Merges a pull request, or closes it without.
 
-use failpoints::around;
+use failpoints::with_failpoints;
 use tokio::time::sleep;
 
 use super::Web;
@@ -49,7 +49,7 @@ pub(super) async fn close(web: &Web, number: u64) -> Result<PullRequest> {
     let there = pull(web, number).await?;
     match there.state {
         State::Open => {
-            around("close", web.dialect.close(number)).await?;
+            with_failpoints("close", web.dialect.close(number)).await?;
             pull(web, number).await
         }
         State::Closed => Ok(there),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use net::{Secret, harmless, wait, without};
+use net::{Secret, redact, retry_after, sanitize};
 use serde_json::Value;
 
 use super::HostKind;
@@ -45,8 +45,8 @@ pub(super) fn words(body: &Value, token: Option<&Secret>) -> String {
     }
     let all = all.join("; ");
     match token {
-        Some(token) => without(&all, token, QUOTED),
-        None => harmless(&all, QUOTED),
+        Some(token) => redact(&all, token, QUOTED),
+        None => sanitize(&all, QUOTED),
     }
 }
 
@@ -78,7 +78,7 @@ pub(super) fn limit(answer: &Answer, now: i64) -> Option<Duration> {
         .any(|name| answer.header(name).is_some_and(|left| left.trim() == "0"));
     let said = answer.said.text().to_ascii_lowercase();
     let is_secondary = said.contains("secondary rate limit") || said.contains("abuse detection");
-    let asked = wait(&answer.headers);
+    let asked = retry_after(&answer.headers);
     match answer.status {
         429 => {}
         403 if is_used_up || is_secondary || asked.is_some() => {}
@@ -149,7 +149,7 @@ pub(super) fn archived(path: &str) -> String {
 }
 
 pub(super) fn moved(url: &str) -> String {
-    format!("the repository moved to {}: give the project that address", harmless(url, QUOTED))
+    format!("the repository moved to {}: give the project that address", sanitize(url, QUOTED))
 }
 
 fn is_archived(answer: &Answer) -> bool {
@@ -193,7 +193,7 @@ fn not_found(place: &Place) -> String {
 /// `X-GitHub-SSO: required; url=https://github.com/orgs/acme/sso?…`
 fn sign_on(place: &Place, answer: &Answer) -> String {
     let header = answer.header("x-github-sso").unwrap_or_default();
-    let url = header.split_once("url=").map(|(_, url)| harmless(url, QUOTED));
+    let url = header.split_once("url=").map(|(_, url)| sanitize(url, QUOTED));
     let ours = url.filter(|url| answer.may_quote && url.starts_with(&format!("https://{}/", place.host)));
     let place_to_go = ours.unwrap_or_else(|| "its page of tokens".to_owned());
     format!("the organization of {} wants single sign-on: authorize the token at {place_to_go}", place.path)
@@ -235,7 +235,7 @@ fn missing(place: &Place, answer: &Answer) -> Option<String> {
         HostKind::GitLab => {
             let is_scope = answer.body["error"] == "insufficient_scope";
             let wanted = answer.body["scope"].as_str().filter(|scope| may_name(answer, scope));
-            let wanted = wanted.map_or("api".to_owned(), |scope| harmless(scope, 100));
+            let wanted = wanted.map_or("api".to_owned(), |scope| sanitize(scope, 100));
             is_scope.then(|| format!("the scope `{wanted}`"))
         }
         HostKind::Gitea | HostKind::Forgejo => {
@@ -266,6 +266,6 @@ fn missing_permission(answer: &Answer) -> Option<String> {
         return None;
     }
     let wanted = answer.header("x-accepted-github-permissions").filter(|wanted| may_name(answer, wanted));
-    let wanted = wanted.map(|wanted| format!("the permission `{}`", harmless(wanted, 100)));
+    let wanted = wanted.map(|wanted| format!("the permission `{}`", sanitize(wanted, 100)));
     Some(wanted.unwrap_or_else(|| "a permission".to_owned()))
 }

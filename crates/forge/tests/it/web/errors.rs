@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fakehost::{Access, Effect, Kind};
 use forge::{Credential, Error, Host as _, Web, WebLimits};
-use net::{Reach, Secret};
+use net::{NetworkPolicy, Secret};
 
 use super::{DOCS, KINDS, Site, TOKEN, answer};
 
@@ -263,7 +263,7 @@ async fn what_is_near_is_not_called_unless_it_is_meant() {
     let site = Site::start(Kind::Gitea).await;
     let open = |url: String| {
         let mut settings = site.settings();
-        (settings.url, settings.reach) = (url, Reach::default());
+        (settings.url, settings.reach) = (url, NetworkPolicy::default());
         settings.credential = Credential::Token(Secret::parse(TOKEN).unwrap());
         Web::open(settings)
     };
