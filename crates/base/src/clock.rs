@@ -24,8 +24,8 @@ pub trait Clock: Send + Sync + 'static {
         self.now().as_millisecond()
     }
 
-    /// The time since a fixed moment before the process started. It cannot be set, and it advances while the machine
-    /// sleeps.
+    /// The time since a fixed moment before the process started. It cannot be set, and it advances while the
+    /// machine sleeps.
     fn monotonic(&self) -> Duration {
         time_since_boot()
     }
@@ -36,7 +36,8 @@ pub trait Clock: Send + Sync + 'static {
     }
 }
 
-/// `std::time::Instant` stops while the machine sleeps, so each night of a laptop would look like a clock jump.
+/// `std::time::Instant` stops while the machine sleeps, so each night of a laptop would look like a clock
+/// jump.
 fn time_since_boot() -> Duration {
     #[cfg(target_os = "linux")]
     let clock = ClockId::Boottime;

@@ -1,7 +1,8 @@
-//! Coalesces concurrent requests: requests for the same key that arrive while a batch runs share the next batch.
+//! Coalesces concurrent requests: requests for the same key that arrive while a batch runs share the next
+//! batch.
 //!
-//! Many concurrent callers cost few batches. A batch starts only after its requests arrived, so no caller gets a
-//! result that is older than its request.
+//! Many concurrent callers cost few batches. A batch starts only after its requests arrived, so no caller
+//! gets a result that is older than its request.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

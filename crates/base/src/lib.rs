@@ -1,5 +1,5 @@
-//! Foundations of `store` and `traffic`: a clock that tests can move, a guard against clock jumps, a request coalescer,
-//! and SQLite with migrations and group commit.
+//! Foundations of `store` and `traffic`: a clock that tests can move, a guard against clock jumps, a request
+//! coalescer, and SQLite with migrations and group commit.
 
 mod clock;
 mod coalescer;

@@ -1,5 +1,5 @@
-//! Opens SQLite databases: write-ahead log with `synchronous=FULL`, a pool of readers, and one writer task with group
-//! commit, which answers each caller after the fsync of its group.
+//! Opens SQLite databases: write-ahead log with `synchronous=FULL`, a pool of readers, and one writer task
+//! with group commit, which answers each caller after the fsync of its group.
 
 mod copy;
 mod inspect;
@@ -93,7 +93,8 @@ pub struct Database {
 }
 
 impl Database {
-    /// Opens or creates the file. Applies each of the `migrations` once, in order; the schema version is their number.
+    /// Opens or creates the file. Applies each of the `migrations` once, in order; the schema version is
+    /// their number.
     pub async fn open(
         path: &Path,
         migrations: &'static [&'static str],
@@ -104,7 +105,8 @@ impl Database {
         migrate::run(&mut connection, path, migrations, schema).await?;
         let reads = SqlitePoolOptions::new()
             .max_connections(READER_CONNECTIONS)
-            // All connections open now and stay open: a later one would open whatever file has that name then.
+            // All connections open now and stay open: a later one would open whatever file has that name
+            // then.
             .min_connections(READER_CONNECTIONS)
             .idle_timeout(None)
             .max_lifetime(None)
@@ -118,8 +120,8 @@ impl Database {
         &self.reads
     }
 
-    /// Runs `work` in the writer, in its own savepoint. When it returns `Err`, only its own changes are rolled back, not
-    /// those of the other writes in the group. Returns after the fsync.
+    /// Runs `work` in the writer, in its own savepoint. When it returns `Err`, only its own changes are
+    /// rolled back, not those of the other writes in the group. Returns after the fsync.
     pub async fn write<T, E, F>(&self, work: F) -> Result<T, E>
     where
         F: for<'c> FnOnce(&'c mut SqliteConnection) -> BoxFuture<'c, Result<T, E>> + Send + 'static,
@@ -129,8 +131,8 @@ impl Database {
         self.writer.run(work).await
     }
 
-    /// Commits the queued writes, checkpoints the write-ahead log and closes the connections of every clone. Bounded in
-    /// time; nothing is lost when the time runs out.
+    /// Commits the queued writes, checkpoints the write-ahead log and closes the connections of every clone.
+    /// Bounded in time; nothing is lost when the time runs out.
     pub async fn close(&self) {
         let closing = async {
             // The writer closes last: SQLite removes the log when the last connection that can write closes.
@@ -144,8 +146,8 @@ impl Database {
         }
     }
 
-    /// Checkpoints the write-ahead log into the database file and truncates it, so that deleted data is left in neither.
-    /// Returns false when a reader blocks the checkpoint: try again later.
+    /// Checkpoints the write-ahead log into the database file and truncates it, so that deleted data is left
+    /// in neither. Returns false when a reader blocks the checkpoint: try again later.
     pub async fn checkpoint(&self) -> Result<bool, WriteError> {
         self.writer.checkpoint().await
     }
@@ -171,7 +173,8 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .foreign_keys(true)
         // FAST would leave the text of deleted rows in free pages.
         .pragma("secure_delete", "on")
-        // A process that is killed between creating and unlinking a temporary file would leave the file behind.
+        // A process that is killed between creating and unlinking a temporary file would leave the file
+        // behind.
         .pragma("temp_store", "memory")
         .busy_timeout(BUSY_TIMEOUT)
         .disable_statement_logging()

@@ -1,10 +1,10 @@
-//! Failpoints: crash points for tests, before and after every step with a lasting effect in the store, in a repository,
-//! at a host or with a model. Without the feature `on`, the program contains none of this.
+//! Failpoints: crash points for tests, before and after every step with a lasting effect in the store, in a
+//! repository, at a host or with a model. Without the feature `on`, the program contains none of this.
 //!
-//! The variable `DOCWRIGHT_FAILPOINT_FILE` names a file that contains the name of one failpoint, such as `push.after`.
-//! The first process that reaches this failpoint renames the file and aborts immediately, as if by SIGKILL.
-//! `scripts/crash` finds the failpoints by searching the sources for calls of [`with_failpoints`], so each name must be
-//! unique.
+//! The variable `DOCWRIGHT_FAILPOINT_FILE` names a file that contains the name of one failpoint, such as
+//! `push.after`. The first process that reaches this failpoint renames the file and aborts immediately, as if
+//! by SIGKILL. `scripts/crash` finds the failpoints by searching the sources for calls of
+//! [`with_failpoints`], so each name must be unique.
 
 /// Runs `step` between the failpoints `{name}.before` and `{name}.after`.
 #[cfg(not(feature = "on"))]

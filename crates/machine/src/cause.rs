@@ -80,8 +80,8 @@ impl Cause {
         }
     }
 
-    /// The cause in the output of a program, and the line that names it. Programs print the C library's message at the
-    /// end of a line, after a colon. Elsewhere the same text may be a file name.
+    /// The cause in the output of a program, and the line that names it. Programs print the C library's
+    /// message at the end of a line, after a colon. Elsewhere the same text may be a file name.
     pub fn in_text(text: &str) -> Option<(Self, &str)> {
         text.lines().map(str::trim).find_map(|line| Some((Self::from_line(line)?, line)))
     }

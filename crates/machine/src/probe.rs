@@ -18,8 +18,8 @@ const PROBE_BYTES: usize = 64 * 1024;
 
 /// Trouble with reading the first bytes of the files in `folder`. A missing folder or file is not trouble.
 ///
-/// Never call this for a folder with a database that this process has open: closing any descriptor of a file releases
-/// all locks of the process on it, including SQLite's.
+/// Never call this for a folder with a database that this process has open: closing any descriptor of a file
+/// releases all locks of the process on it, including SQLite's.
 pub fn read_trouble(folder: &Path) -> Option<Trouble> {
     let entries = match entries(folder) {
         Ok(entries) => entries,
@@ -57,7 +57,8 @@ pub fn disk_trouble(path: &Path) -> Option<Trouble> {
     cause.map(|cause| Trouble::new(cause, "reported by statvfs"))
 }
 
-/// Writes an unnamed temporary file to `folder` and syncs it. A new file needs free space; an existing one might not.
+/// Writes an unnamed temporary file to `folder` and syncs it. A new file needs free space; an existing one
+/// might not.
 pub fn probe_write(folder: &Path) -> io::Result<()> {
     let mut file = tempfile::tempfile_in(folder)?;
     file.write_all(&[0x5a; PROBE_BYTES])?;

@@ -1,7 +1,7 @@
 //! Blocks requests to internal addresses (SSRF protection).
 //!
-//! A URL is checked when it is configured. Every DNS lookup is checked again, because the owner of a name can point it
-//! to another address at any time.
+//! A URL is checked when it is configured. Every DNS lookup is checked again, because the owner of a name can
+//! point it to another address at any time.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -21,8 +21,8 @@ const METADATA_ADDRESSES: &[IpAddr] = &[
     IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
 ];
 
-/// Parses and checks the URL of a service. The error is a sentence with the subject `name`. Where it helps, the error
-/// advises to change `setting`, which allows private addresses.
+/// Parses and checks the URL of a service. The error is a sentence with the subject `name`. Where it helps,
+/// the error advises to change `setting`, which allows private addresses.
 pub fn parse_url(name: &str, text: &str, allow_private: bool, setting: &str) -> Result<Url, String> {
     let url = Url::parse(text.trim()).map_err(|_| format!("{name} must look like https://example.com/v1"))?;
     if !matches!(url.scheme(), "https" | "http") {
@@ -107,8 +107,8 @@ pub(crate) fn is_public(address: IpAddr) -> bool {
     check(address, false).is_ok()
 }
 
-/// The addresses at which packets to `address` may arrive: the address itself, and for an IPv6 address that embeds an
-/// IPv4 address also the embedded one (mapped, compatible, translated, NAT64, 6to4, Teredo).
+/// The addresses at which packets to `address` may arrive: the address itself, and for an IPv6 address that
+/// embeds an IPv4 address also the embedded one (mapped, compatible, translated, NAT64, 6to4, Teredo).
 fn possible_destinations(address: IpAddr) -> Vec<IpAddr> {
     let IpAddr::V6(six) = address else { return vec![address] };
     let joined =
@@ -159,8 +159,9 @@ fn is_private(address: IpAddr) -> bool {
         }
 }
 
-/// IPv6 ranges that can lead into a private network: the deprecated site-local range, and ranges whose packets a
-/// translator or a tunnel forwards to an IPv4 address that only it knows (local NAT64, IPv4-translated, Teredo).
+/// IPv6 ranges that can lead into a private network: the deprecated site-local range, and ranges whose
+/// packets a translator or a tunnel forwards to an IPv4 address that only it knows (local NAT64,
+/// IPv4-translated, Teredo).
 fn is_site_local_or_tunneled(segments: [u16; 8]) -> bool {
     matches!(segments, [0x64, 0xff9b, 1, ..] | [0, 0, 0, 0, 0xffff, 0, ..] | [0x2001, 0, ..])
         || (segments[0] & 0xffc0) == 0xfec0

@@ -1,8 +1,8 @@
 //! HTTP clients for models and repository hosts, protected against SSRF and leaks.
 //!
-//! Users choose the URLs, other parties control their DNS records, and the responses are untrusted. So an address is
-//! checked when it is configured and again after every DNS lookup, redirects are not followed, keys are never printed,
-//! and text from a response is truncated and sanitized before it is shown.
+//! Users choose the URLs, other parties control their DNS records, and the responses are untrusted. So an
+//! address is checked when it is configured and again after every DNS lookup, redirects are not followed,
+//! keys are never printed, and text from a response is truncated and sanitized before it is shown.
 
 mod address;
 mod remote_message;
@@ -26,11 +26,13 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct NetworkPolicy {
     /// Also allow addresses on this machine and in private networks.
     pub allow_private: bool,
-    /// Use the proxy from the environment. Then the proxy resolves names and decides which addresses are allowed.
+    /// Use the proxy from the environment. Then the proxy resolves names and decides which addresses are
+    /// allowed.
     pub use_proxy: bool,
 }
 
-/// An HTTP client that calls only allowed addresses and follows no redirects. The caller sets the timeout for a response.
+/// An HTTP client that calls only allowed addresses and follows no redirects. The caller sets the timeout for
+/// a response.
 pub fn client(policy: NetworkPolicy) -> ClientBuilder {
     let client = reqwest::Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)

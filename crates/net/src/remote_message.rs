@@ -12,8 +12,8 @@ use crate::{Secret, address};
 const HIDDEN: &str =
     "its answer is not shown, because it comes from a private network; the server's log has it";
 
-/// A remote host's message about a failure. It is shown only if the host has a public address: a user who can configure
-/// a URL must not learn what internal services respond.
+/// A remote host's message about a failure. It is shown only if the host has a public address: a user who can
+/// configure a URL must not learn what internal services respond.
 #[derive(Debug, Clone, Default)]
 pub struct RemoteMessage {
     text: String,
@@ -66,8 +66,8 @@ fn is_test_host(address: SocketAddr) -> bool {
     TEST_HOSTS.lock().unwrap_or_else(PoisonError::into_inner).contains(&address)
 }
 
-/// Makes untrusted text safe to show: one line, without control and bidirectional formatting characters, truncated to
-/// `max_chars`.
+/// Makes untrusted text safe to show: one line, without control and bidirectional formatting characters,
+/// truncated to `max_chars`.
 pub fn sanitize(text: &str, max_chars: usize) -> String {
     let is_invisible_format =
         |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

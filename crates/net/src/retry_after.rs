@@ -9,8 +9,8 @@ use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 /// Bounds the wait that a server can ask for.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(3600);
 
-/// The wait that the headers ask for: `retry-after-ms`, or `Retry-After` in seconds or as a date. A date is compared with
-/// the `Date` header, because the server's clock may differ from ours.
+/// The wait that the headers ask for: `retry-after-ms`, or `Retry-After` in seconds or as a date. A date is
+/// compared with the `Date` header, because the server's clock may differ from ours.
 pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     if let Some(wait) = header("retry-after-ms").and_then(parse_seconds) {

@@ -9,8 +9,8 @@ use zeroize::Zeroizing;
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// Trims white space, because files end with it. `None` when the key cannot be sent as a header: it is empty, or has
-    /// characters other than visible ASCII.
+    /// Trims white space, because files end with it. `None` when the key cannot be sent as a header: it is
+    /// empty, or has characters other than visible ASCII.
     pub fn parse(text: &str) -> Option<Self> {
         let key = text.trim();
         let sane = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic());

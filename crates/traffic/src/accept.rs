@@ -2,9 +2,9 @@
 
 /// Whether an `Accept` header prefers `text/markdown` over `text/html`.
 ///
-/// Markdown must be named (`text/markdown` or `text/x-markdown`), because every browser and script sends a wildcard. At
-/// equal weights, a named type wins over a wildcard, and the earlier over the later. A media range with a malformed
-/// weight is ignored.
+/// Markdown must be named (`text/markdown` or `text/x-markdown`), because every browser and script sends a
+/// wildcard. At equal weights, a named type wins over a wildcard, and the earlier over the later. A media
+/// range with a malformed weight is ignored.
 pub fn prefers_markdown(accept: &str) -> bool {
     let ranges = accept.split(',').take(MAX_RANGES).enumerate();
     let ranges: Vec<MediaRange> =

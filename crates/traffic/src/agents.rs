@@ -1,9 +1,9 @@
 //! Looks up user-agent strings in the table of known agents, `assets/agents.tsv`.
 //!
-//! One pass finds every token. When several match, these rules decide, in this order: a token outside a link beats one
-//! inside a link (`+http://…/bingbot.htm`), a named agent beats the tool it was built with
-//! (`HeadlessChrome … Googlebot`), a longer token beats a shorter one (`Applebot-Extended`, `Applebot`), and an earlier
-//! token beats a later one.
+//! One pass finds every token. When several match, these rules decide, in this order: a token outside a link
+//! beats one inside a link (`+http://…/bingbot.htm`), a named agent beats the tool it was built with
+//! (`HeadlessChrome … Googlebot`), a longer token beats a shorter one (`Applebot-Extended`, `Applebot`), and
+//! an earlier token beats a later one.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -54,8 +54,8 @@ pub(crate) fn operator(product: &str) -> Option<&'static str> {
     TABLE.operators.get(product).copied()
 }
 
-/// The version of the table: the date of its last change. `docwright reclassify` updates views that an older version
-/// classified.
+/// The version of the table: the date of its last change. `docwright reclassify` updates views that an older
+/// version classified.
 pub fn agents_version() -> &'static str {
     let version = ROWS.lines().find_map(|line| line.strip_prefix("# version: "));
     version.unwrap_or_default()
@@ -89,7 +89,8 @@ impl Table {
     }
 }
 
-/// Parses a line of the table. `None` for comments, the header and agents that never appear in a user-agent string.
+/// Parses a line of the table. `None` for comments, the header and agents that never appear in a user-agent
+/// string.
 fn parse_row(line: &'static str) -> Option<(&'static str, Agent)> {
     let mut columns = line.split('\t');
     let token = columns.next().filter(|token| !token.is_empty())?;

@@ -21,7 +21,8 @@ pub(crate) type Hash = [u8; 16];
 pub(crate) enum PathRef {
     /// The project's number of a page that was read.
     Page(u32),
-    /// The number of a text in the block, for events that are not reads. So guessed URLs do not add pages to the project.
+    /// The number of a text in the block, for events that are not reads. So guessed URLs do not add pages to
+    /// the project.
     Text(u32),
 }
 

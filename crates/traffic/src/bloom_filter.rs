@@ -4,7 +4,8 @@ use crate::block::Hash;
 
 /// 512 bits: one cache line.
 type CacheLine = [u64; 8];
-/// Gives about one false positive in 600. Fuller lines need less memory, but each false positive costs a disk read.
+/// Gives about one false positive in 600. Fuller lines need less memory, but each false positive costs a disk
+/// read.
 const IDS_PER_LINE: usize = 36;
 
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 //! A two-generation cache with text keys, bounded in entries and bytes.
 //!
-//! When the young generation is full, it replaces the old one. A hit in the old generation moves the entry to the young
-//! one. So a flood of keys that are used once does not evict keys that are used often.
+//! When the young generation is full, it replaces the old one. A hit in the old generation moves the entry to
+//! the young one. So a flood of keys that are used once does not evict keys that are used often.
 
 use std::collections::HashMap;
 

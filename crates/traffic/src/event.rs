@@ -1,4 +1,5 @@
-//! Parses and validates one page view from a log line or a beacon. Input becomes an [`Event`] here, and only here.
+//! Parses and validates one page view from a log line or a beacon. Input becomes an [`Event`] here, and only
+//! here.
 
 use std::net::IpAddr;
 

@@ -5,7 +5,8 @@ use globset::{GlobBuilder, GlobMatcher};
 /// Longer than any stored path.
 const MAX_CHARS: usize = 2_000;
 
-/// A case-sensitive glob for whole paths: `*` matches within a folder, `**` across folders, `{a,b}` either one.
+/// A case-sensitive glob for whole paths: `*` matches within a folder, `**` across folders, `{a,b}` either
+/// one.
 #[derive(Debug, Clone)]
 pub struct PathGlob(GlobMatcher);
 

@@ -1,8 +1,8 @@
 //! Heuristics for user-agent strings that are not in the table of agents.
 //!
-//! A person must never be classified as a bot, so each sign of a bot below is one that no browser has: a word that
-//! crawlers use, a link or a contact address, a `compatible; name` that is not a browser's. Any other string is a browser
-//! if it names one, and a tool otherwise.
+//! A person must never be classified as a bot, so each sign of a bot below is one that no browser has: a word
+//! that crawlers use, a link or a contact address, a `compatible; name` that is not a browser's. Any other
+//! string is a browser if it names one, and a tool otherwise.
 
 mod words;
 
@@ -51,12 +51,14 @@ fn contains(text: &str, any: &[&str]) -> bool {
     any.iter().any(|word| text.contains(word))
 }
 
-/// Matches `word` only at the start of a word: `roku` does not match `heroku`, and `ios/` does not match `axios/`.
+/// Matches `word` only at the start of a word: `roku` does not match `heroku`, and `ios/` does not match
+/// `axios/`.
 fn has_word(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| !text[..at].ends_with(|last: char| last.is_ascii_alphanumeric()))
 }
 
-/// Matches `bot` at the end of a word: `somebot/1.0`, `bots`, `bot_v2`; but not `bottle`, and not `cubot`, a phone.
+/// Matches `bot` at the end of a word: `somebot/1.0`, `bots`, `bot_v2`; but not `bottle`, and not `cubot`, a
+/// phone.
 fn has_bot_suffix(text: &str) -> bool {
     text.match_indices("bot").any(|(at, _)| {
         let rest = text[at + 3..].strip_prefix('s').unwrap_or(&text[at + 3..]);
@@ -75,7 +77,8 @@ fn has_email_address(text: &str) -> bool {
     })
 }
 
-/// Matches `compatible; Name`, unless the name is a browser's. Televisions name their engine there, so they are excluded.
+/// Matches `compatible; Name`, unless the name is a browser's. Televisions name their engine there, so they
+/// are excluded.
 fn has_compatible_name(text: &str) -> bool {
     let television = contains(text, &["hbbtv", "smart-tv", "smarttv", "netcast"]);
     !television

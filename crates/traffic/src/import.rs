@@ -48,8 +48,8 @@ impl Format {
         Self::ALL.into_iter().find(|format| format.name() == name)
     }
 
-    /// Detects the format of a file by its first lines. Other lines may be among them, but the header of a CSV file must
-    /// be first.
+    /// Detects the format of a file by its first lines. Other lines may be among them, but the header of a
+    /// CSV file must be first.
     pub fn detect<'a>(lines: impl IntoIterator<Item = &'a [u8]>) -> Option<Self> {
         let mut lines = lines.into_iter().map(decode_line).filter(|line| !line.trim().is_empty()).peekable();
         if lines.peek().is_some_and(|first| Columns::from_header(first).is_some()) {
@@ -58,8 +58,8 @@ impl Format {
         lines.find_map(|line| Self::ALL.into_iter().find(|format| format.matches(&line)))
     }
 
-    /// A JSON object may be another log entry of Caddy or Vercel, so it must have a page view. A line with the shape of
-    /// an nginx line always matches.
+    /// A JSON object may be another log entry of Caddy or Vercel, so it must have a page view. A line with
+    /// the shape of an nginx line always matches.
     fn matches(self, line: &str) -> bool {
         match self.parse_line(line) {
             Ok(event) => event.is_some() || self == Self::Combined,
@@ -90,7 +90,8 @@ impl Parser {
         Self { format, columns: None }
     }
 
-    /// The view of a line. `None` for a valid line without a view: an empty line, a CSV header, another log entry.
+    /// The view of a line. `None` for a valid line without a view: an empty line, a CSV header, another log
+    /// entry.
     pub fn line(&mut self, line: &[u8]) -> Result<Option<RawEvent>, MalformedLine> {
         let line = decode_line(line);
         let event = match (self.format, &self.columns) {

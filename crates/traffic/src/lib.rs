@@ -1,7 +1,7 @@
 //! Page-view analytics: parses, classifies, stores and counts page views.
 //!
-//! `classify` determines the kind of reader, `path` normalizes the page, `event` parses one view from a log line or a
-//! beacon, and `views` defines how views are stored and counted.
+//! `classify` determines the kind of reader, `path` normalizes the page, `event` parses one view from a log
+//! line or a beacon, and `views` defines how views are stored and counted.
 
 mod accept;
 mod agents;

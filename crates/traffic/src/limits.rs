@@ -1,7 +1,7 @@
 //! Backpressure: bounds the batches that wait to be written.
 //!
-//! A batch over the limit is refused immediately, so a slow disk makes senders retry and does not exhaust the server's
-//! memory.
+//! A batch over the limit is refused immediately, so a slow disk makes senders retry and does not exhaust the
+//! server's memory.
 
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
 //! Rollups by name: counts by class for products, referring hosts and missing pages on one day.
 //!
-//! They are kept forever, like cells. Their number is bounded, because untrusted senders choose some of the names.
+//! They are kept forever, like cells. Their number is bounded, because untrusted senders choose some of the
+//! names.
 
 use std::collections::BTreeMap;
 

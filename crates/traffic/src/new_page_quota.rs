@@ -1,4 +1,5 @@
-//! Limits the new pages that one network can add per day, so that a single sender cannot use up the quota of a project.
+//! Limits the new pages that one network can add per day, so that a single sender cannot use up the quota of
+//! a project.
 //!
 //! Kept only in memory: no address is stored.
 

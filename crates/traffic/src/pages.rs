@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Counts the reads of new pages beyond the daily maximum. No page has this name, because paths begin with a slash.
+/// Counts the reads of new pages beyond the daily maximum. No page has this name, because paths begin with a
+/// slash.
 pub const OTHER_PAGES: &str = "(other pages)";
 
 #[derive(Debug)]
@@ -37,8 +38,8 @@ impl Pages {
         (0..).zip(&self.paths).skip(number)
     }
 
-    /// The number of a page. A new page gets its own number while fewer than `max_new` were added that day and its sender
-    /// `may_add` one. A known page keeps its number, however many URLs are guessed.
+    /// The number of a page. A new page gets its own number while fewer than `max_new` were added that day
+    /// and its sender `may_add` one. A known page keeps its number, however many URLs are guessed.
     pub(crate) fn number(
         &mut self,
         path: &str,

@@ -30,8 +30,8 @@ pub enum BadPath {
 /// `index.html`, no `.md`. Case is kept, because docs hosts serve `/API` and `/api` as two pages,
 /// and so is every other extension.
 ///
-/// Percent-encoding is normalized: readable characters are decoded; separators, spaces and invisible characters are
-/// encoded; an invalid escape stays as it is.
+/// Percent-encoding is normalized: readable characters are decoded; separators, spaces and invisible
+/// characters are encoded; an invalid escape stays as it is.
 pub fn page(url_or_path: &str) -> Result<Page, BadPath> {
     let end = url_or_path.find(['?', '#']).unwrap_or(url_or_path.len());
     let raw = strip_host(url_or_path[..end].trim())?;
@@ -76,8 +76,8 @@ fn resolve_segments(path: &str) -> Vec<&str> {
     segments
 }
 
-/// Strips `index`, `index.html` and a Markdown extension from the end, in any order: the llms.txt convention names the
-/// Markdown version of a page `index.html.md`.
+/// Strips `index`, `index.html` and a Markdown extension from the end, in any order: the llms.txt convention
+/// names the Markdown version of a page `index.html.md`.
 fn strip_file_name(segments: &mut Vec<&str>) -> bool {
     let mut markdown = false;
     while let Some(last) = segments.last_mut() {
@@ -133,7 +133,8 @@ fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
-/// Copies a stray `%` unchanged, with any escape that would complete it once decoded: normalizing must be idempotent.
+/// Copies a stray `%` unchanged, with any escape that would complete it once decoded: normalizing must be
+/// idempotent.
 fn keep_stray_percent<'a>(out: &mut String, text: &'a str) -> &'a str {
     let mut end = 1;
     let bytes = text.as_bytes();

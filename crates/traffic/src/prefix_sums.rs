@@ -1,7 +1,8 @@
-//! Prefix sums of reads by page over days: a range of whole days costs one subtraction per page, however long it is.
+//! Prefix sums of reads by page over days: a range of whole days costs one subtraction per page, however long
+//! it is.
 //!
-//! Days are grouped into runs of sixteen. A day's row has the sums since the start of its run, and a run has the sums of
-//! all earlier runs. A late read updates the rest of its run and all later runs.
+//! Days are grouped into runs of sixteen. A day's row has the sums since the start of its run, and a run has
+//! the sums of all earlier runs. A late read updates the rest of its run and all later runs.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -118,8 +119,8 @@ impl Totals<'_> {
     }
 }
 
-/// Builds prefix sums from daily reads in any order. It visits each row once; adding reads one by one would update all
-/// later days each time.
+/// Builds prefix sums from daily reads in any order. It visits each row once; adding reads one by one would
+/// update all later days each time.
 pub(crate) struct PrefixSumsBuilder {
     prefix_sums: PrefixSums,
     pages: usize,

@@ -56,7 +56,8 @@ fn format_time(at: i64) -> String {
     Timestamp::from_millisecond(at).map_or_else(|_| format!("{at} ms"), |time| time.to_string())
 }
 
-/// Parses the bound of a range to milliseconds since 1970. Rounds up, because the timestamps of events are rounded down.
+/// Parses the bound of a range to milliseconds since 1970. Rounds up, because the timestamps of events are
+/// rounded down.
 ///
 /// `YYYY-MM-DD` is midnight UTC. A date-time has hours at least, any number of fraction digits,
 /// and an offset or UTC. A leap second is the first second of the next minute.
@@ -183,8 +184,8 @@ impl Cursor<'_> {
     }
 }
 
-/// Computed without `Timestamp`, because an offset may move the year 9999 out of its range. Years begin in March here, so
-/// that the leap day is the last day of a year.
+/// Computed without `Timestamp`, because an offset may move the year 9999 out of its range. Years begin in
+/// March here, so that the leap day is the last day of a year.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let year = year - i64::from(month <= 2);
     let era = year.div_euclid(400);

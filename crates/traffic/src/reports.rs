@@ -13,8 +13,8 @@ use crate::views::{Failure, PageCount, Readers, Tally};
 
 #[async_trait]
 pub trait Reports: Send + Sync {
-    /// Reads over time, of pages whose path begins with `path`, with a point for every step of the range. An open end of
-    /// the range is the first or last read. As exact as [`Views::count`](crate::Views::count).
+    /// Reads over time, of pages whose path begins with `path`, with a point for every step of the range. An
+    /// open end of the range is the first or last read. As exact as [`Views::count`](crate::Views::count).
     async fn series(
         &self,
         project: &str,
@@ -23,8 +23,8 @@ pub trait Reports: Send + Sync {
         path: Option<&str>,
     ) -> Result<Series, SeriesError>;
 
-    /// Reads by product and class, for every class. This report, referrers and not found are exact to the millisecond
-    /// while raw events are kept, and to the day before that.
+    /// Reads by product and class, for every class. This report, referrers and not found are exact to the
+    /// millisecond while raw events are kept, and to the day before that.
     async fn agents(&self, project: &str, range: &Range, query: &ListQuery) -> Result<Agents, Failure>;
 
     /// Reads by referring host.
@@ -36,14 +36,14 @@ pub trait Reports: Send + Sync {
     /// The last thirty minutes by the backend's clock, including the current one.
     async fn live(&self, project: &str) -> Result<Live, Failure>;
 
-    /// Reclassifies raw events with the current table of agents, from the day of `from` on. One call processes a bounded
-    /// number of events. It may be interrupted and repeated.
+    /// Reclassifies raw events with the current table of agents, from the day of `from` on. One call
+    /// processes a bounded number of events. It may be interrupted and repeated.
     async fn reclassify(&self, project: &str, from: i64) -> Result<ReclassifyProgress, Failure>;
 
-    /// Removes the views of matching paths, from the day of `from` on; with `dry_run`, only counts them. One call
-    /// processes a bounded number of events. Later reports do not include the removed views, but their event ids stay
-    /// known. For days whose raw events are deleted, reads by product and by host and the visitors of the site stay,
-    /// because their pages are not stored. It may be interrupted and repeated.
+    /// Removes the views of matching paths, from the day of `from` on; with `dry_run`, only counts them. One
+    /// call processes a bounded number of events. Later reports do not include the removed views, but their
+    /// event ids stay known. For days whose raw events are deleted, reads by product and by host and the
+    /// visitors of the site stay, because their pages are not stored. It may be interrupted and repeated.
     async fn forget_paths(
         &self,
         project: &str,

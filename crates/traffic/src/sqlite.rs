@@ -1,7 +1,7 @@
 //! Stores page views in one SQLite file.
 //!
-//! New events go to a journal. Compaction moves them to compressed blocks of raw events and to rollups by hour and day.
-//! Prefix sums of the daily rollups are in memory.
+//! New events go to a journal. Compaction moves them to compressed blocks of raw events and to rollups by
+//! hour and day. Prefix sums of the daily rollups are in memory.
 
 mod compaction;
 mod convert;

@@ -12,12 +12,13 @@ use crate::range::Range;
 
 #[async_trait]
 pub trait Views: Send + Sync {
-    /// Ingests a batch, all or nothing; it is on disk when this returns. An event id counts once per project within seven
-    /// days of its first receipt, by the backend's clock, also within one batch. Events without an id always count.
+    /// Ingests a batch, all or nothing; it is on disk when this returns. An event id counts once per project
+    /// within seven days of its first receipt, by the backend's clock, also within one batch. Events without
+    /// an id always count.
     async fn ingest(&self, project: &str, events: Vec<Event>) -> Result<Receipt, IngestError>;
 
-    /// Like [`Views::ingest`], and records in the same transaction that this part of the file was imported. Refuses every
-    /// part except the next one of its file.
+    /// Like [`Views::ingest`], and records in the same transaction that this part of the file was imported.
+    /// Refuses every part except the next one of its file.
     async fn ingest_part(
         &self,
         project: &str,
@@ -28,27 +29,28 @@ pub trait Views: Send + Sync {
     /// How far a file was imported; `None` if not at all.
     async fn progress(&self, project: &str, file: &str) -> Result<Option<Progress>, Failure>;
 
-    /// Counts the reads in `range`. Pages are in the order of the query, then in byte order of their paths. Pages without
-    /// human or AI reads are left out. The totals include every page that matches the query, not only the listed ones.
-    /// Totals and list are consistent with each other.
+    /// Counts the reads in `range`. Pages are in the order of the query, then in byte order of their paths.
+    /// Pages without human or AI reads are left out. The totals include every page that matches the query,
+    /// not only the listed ones. Totals and list are consistent with each other.
     async fn count(&self, project: &str, range: &Range, query: &ListQuery) -> Result<Counts, Failure>;
 
-    /// Counts the distinct readers of each UTC day that begins in `range`, and sums the days: a reader of two days counts
-    /// twice. Pages are ordered as in [`Views::count`]. The totals are those of the site, whatever the path filter,
-    /// because readers of several pages cannot be added up. A query for no pages costs much less.
+    /// Counts the distinct readers of each UTC day that begins in `range`, and sums the days: a reader of two
+    /// days counts twice. Pages are ordered as in [`Views::count`]. The totals are those of the site,
+    /// whatever the path filter, because readers of several pages cannot be added up. A query for no pages
+    /// costs much less.
     async fn visitors(&self, project: &str, range: &Range, query: &ListQuery) -> Result<Visitors, Failure>;
 
     /// Deletes everything of a project, including event ids and import progress.
     async fn forget(&self, project: &str) -> Result<(), Failure>;
 
-    /// Removes deleted data from the files, including the write-ahead log. Returns false when a reader blocks this: try
-    /// again later.
+    /// Removes deleted data from the files, including the write-ahead log. Returns false when a reader blocks
+    /// this: try again later.
     async fn checkpoint(&self) -> Result<bool, Failure> {
         Ok(true)
     }
 
-    /// Writes the queued batches and closes the database for every clone. Bounded in time; acknowledged views are never
-    /// lost.
+    /// Writes the queued batches and closes the database for every clone. Bounded in time; acknowledged views
+    /// are never lost.
     async fn close(&self);
     /// Tests whether the disk takes writes. Fails also when the database file was replaced.
     async fn probe_write(&self) -> Result<(), Failure> {

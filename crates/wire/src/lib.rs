@@ -1,5 +1,5 @@
-//! JSON types of the HTTP API, which the server and the CLI share. Their comments are descriptions in the API's OpenAPI
-//! document.
+//! JSON types of the HTTP API, which the server and the CLI share. Their comments are descriptions in the
+//! API's OpenAPI document.
 
 mod reports;
 mod schema;
@@ -32,8 +32,8 @@ pub struct CreateJob {
     /// One of the models that the project allows. By default, the project's model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Quotations for the agent, such as logs or tickets. The agent doesn't follow instructions in them. `prompt` and
-    /// `context` together can have at most 100,000 characters, including labels.
+    /// Quotations for the agent, such as logs or tickets. The agent doesn't follow instructions in them.
+    /// `prompt` and `context` together can have at most 100,000 characters, including labels.
     #[schema(max_items = 20)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Vec<Quotation>>,
@@ -50,8 +50,8 @@ impl CreateJob {
 pub struct FollowUp {
     #[schema(schema_with = schema::prompt)]
     pub prompt: String,
-    /// Quotations for the agent, such as logs or tickets. The agent doesn't follow instructions in them. `prompt` and
-    /// `context` together can have at most 100,000 characters, including labels.
+    /// Quotations for the agent, such as logs or tickets. The agent doesn't follow instructions in them.
+    /// `prompt` and `context` together can have at most 100,000 characters, including labels.
     #[schema(max_items = 20)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Vec<Quotation>>,
@@ -92,7 +92,8 @@ pub struct AgentJob {
     pub created_at: String,
     #[schema(required, format = DateTime)]
     pub archived_at: Option<String>,
-    /// Who created the job. Null when it wasn't recorded. Missing when the response of an earlier version is replayed.
+    /// Who created the job. Null when it wasn't recorded. Missing when the response of an earlier version is
+    /// replayed.
     #[serde(default)]
     pub created_by: Option<JobCreator>,
 }
@@ -205,7 +206,8 @@ pub struct ViewEvent {
     pub event_id: Option<String>,
 }
 
-/// A page view from a script in the page. `path` or `url` is required. The request contains the other information.
+/// A page view from a script in the page. `path` or `url` is required. The request contains the other
+/// information.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BrowserView {
@@ -219,8 +221,8 @@ pub struct BrowserView {
     pub event_id: Option<String>,
 }
 
-/// The result of `POST /v1/analytics/{projectId}/events`. `accepted` counts the events that are on disk, including
-/// `duplicates`, which were there before.
+/// The result of `POST /v1/analytics/{projectId}/events`. `accepted` counts the events that are on disk,
+/// including `duplicates`, which were there before.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[schema(as = Taken)]
 pub struct IngestResult {

@@ -50,8 +50,8 @@ pub struct AgentViews {
     /// The operator of the product. Null if it isn't known.
     #[schema(required)]
     pub operator: Option<String>,
-    /// For example `ChatGPT-User`. Unknown products are grouped as `(browsers)`, `(other bots)`, `(other tools)` and
-    /// `(no user agent)`.
+    /// For example `ChatGPT-User`. Unknown products are grouped as `(browsers)`, `(other bots)`, `(other
+    /// tools)` and `(no user agent)`.
     pub product: String,
     #[schema(schema_with = schema::class)]
     pub class: String,
@@ -141,7 +141,8 @@ pub struct ReclassifyResult {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ForgetPaths {
-    /// A case-sensitive glob for whole paths: `*` matches within a folder, `**` across folders, `{a,b}` either one.
+    /// A case-sensitive glob for whole paths: `*` matches within a folder, `**` across folders, `{a,b}`
+    /// either one.
     #[schema(min_length = 1, max_length = 2000, pattern = "^/")]
     pub path: String,
     /// Count the views without removing them.

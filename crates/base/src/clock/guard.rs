@@ -1,7 +1,8 @@
 //! Computes deletion cutoffs, and pauses deletion while a clock cannot be trusted.
 //!
-//! Code that deletes by age asks for a cutoff immediately before it deletes, and uses only that cutoff. The cutoff comes
-//! from the same reading that was checked, so no deletion can happen between a clock jump and its detection.
+//! Code that deletes by age asks for a cutoff immediately before it deletes, and uses only that cutoff. The
+//! cutoff comes from the same reading that was checked, so no deletion can happen between a clock jump and
+//! its detection.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

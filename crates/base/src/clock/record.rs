@@ -62,7 +62,8 @@ impl Pause {
     }
 }
 
-/// Timestamps that a clock produced while it was behind. Data with such a timestamp is kept as if it dated from `until`.
+/// Timestamps that a clock produced while it was behind. Data with such a timestamp is kept as if it dated
+/// from `until`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MisdatedRange {
     pub from: i64,
@@ -82,8 +83,8 @@ pub struct ClockRecord {
 }
 
 impl ClockRecord {
-    /// The first record of a database. For data that is older than clock records, the `newest` timestamp stands in for
-    /// one. A page view may be up to a day ahead of the clock.
+    /// The first record of a database. For data that is older than clock records, the `newest` timestamp
+    /// stands in for one. A page view may be up to a day ahead of the clock.
     pub fn first(newest: Option<i64>, now: i64) -> Self {
         let is_ahead = |newest: i64| (1..=DAY).contains(&newest.saturating_sub(now));
         let trusted = newest.filter(|newest| !is_ahead(*newest)).unwrap_or(now);

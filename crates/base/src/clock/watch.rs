@@ -1,10 +1,10 @@
 //! Detects clock jumps, so that the server does not delete data because of a wrong wall clock.
 //!
-//! It compares a wall clock with a monotonic clock, and with the last time that was recorded before a restart. It reads
-//! no clock itself.
+//! It compares a wall clock with a monotonic clock, and with the last time that was recorded before a
+//! restart. It reads no clock itself.
 //!
-//! A clock is either trusted, or deletion is paused. During a pause the expected time is still known. So a clock that is
-//! corrected is trusted immediately, in whichever direction it was wrong.
+//! A clock is either trusted, or deletion is paused. During a pause the expected time is still known. So a
+//! clock that is corrected is trusted immediately, in whichever direction it was wrong.
 
 #[cfg(test)]
 mod tests;
@@ -44,7 +44,8 @@ impl Reading {
 pub struct Cutoff {
     /// Timestamps up to and including this one.
     pub before: i64,
-    /// Timestamps in this range are kept; see [`MisdatedRange`]. The range is empty when `kept_from` > `kept_to`.
+    /// Timestamps in this range are kept; see [`MisdatedRange`]. The range is empty when `kept_from` >
+    /// `kept_to`.
     pub kept_from: i64,
     pub kept_to: i64,
 }
@@ -181,8 +182,8 @@ impl ClockWatch {
         self.expected = Expectation::from(now);
     }
 
-    /// Records timestamps from a clock that was behind: once the clock is right again, they look too old. The range is
-    /// an hour wider on both sides, for data from before the first reading and after the last.
+    /// Records timestamps from a clock that was behind: once the clock is right again, they look too old. The
+    /// range is an hour wider on both sides, for data from before the first reading and after the last.
     fn note_misdated(&mut self, until: i64) {
         let Some(PauseState { pause, .. }) = self.paused else { return };
         if pause.cause != PauseCause::Behind || until.saturating_sub(pause.began) < MIN_MISDATED {

@@ -1,8 +1,8 @@
 //! Copies databases as one consistent snapshot, while other processes write to them.
 //!
-//! Each database is read in one read transaction, so no writer waits for the copy. The read transactions of several
-//! databases begin one after the other. A commit in between would make the copies disagree. The copy detects such a
-//! commit and begins the transactions again.
+//! Each database is read in one read transaction, so no writer waits for the copy. The read transactions of
+//! several databases begin one after the other. A commit in between would make the copies disagree. The copy
+//! detects such a commit and begins the transactions again.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -39,8 +39,8 @@ pub enum CopyError {
     Busy,
 }
 
-/// Copies all databases as one consistent snapshot. Returns the schema version of each. A copy is one file, and reading
-/// it does not change it. The copies are checked, but not synced to disk.
+/// Copies all databases as one consistent snapshot. Returns the schema version of each. A copy is one file,
+/// and reading it does not change it. The copies are checked, but not synced to disk.
 pub async fn copy_databases(copies: &[DatabaseCopy]) -> Result<Vec<usize>, CopyError> {
     let mut sources = Vec::with_capacity(copies.len());
     for copy in copies {
@@ -58,8 +58,8 @@ pub async fn copy_databases(copies: &[DatabaseCopy]) -> Result<Vec<usize>, CopyE
     Ok(versions)
 }
 
-/// Begins a read transaction on each database so that all of them form one consistent snapshot: nothing was committed to
-/// the earlier databases before the last transaction began.
+/// Begins a read transaction on each database so that all of them form one consistent snapshot: nothing was
+/// committed to the earlier databases before the last transaction began.
 async fn begin_snapshot(sources: &mut [Source<'_>]) -> Result<(), CopyError> {
     let deadline = Instant::now() + SNAPSHOT_TIMEOUT;
     loop {
@@ -95,8 +95,8 @@ async fn data_versions(sources: &mut [Source<'_>]) -> Result<Vec<i64>, CopyError
 struct Source<'a> {
     path: &'a Path,
     to: &'a Path,
-    /// Sees the newest state of the database. It closes last and may write, so it checkpoints the write-ahead log if the
-    /// server stopped in the meantime.
+    /// Sees the newest state of the database. It closes last and may write, so it checkpoints the write-ahead
+    /// log if the server stopped in the meantime.
     observer: SqliteConnection,
     /// Has the copy as its main database, and the original attached read-only.
     copier: SqliteConnection,
@@ -157,8 +157,8 @@ impl<'a> Source<'a> {
         sqlx::query_scalar(name).fetch_optional(&mut self.copier).await
     }
 
-    /// Creates indexes before it copies rows: when table and indexes are the same on both sides, SQLite copies their
-    /// pages without sorting. Creates triggers last, so that none fires.
+    /// Creates indexes before it copies rows: when table and indexes are the same on both sides, SQLite
+    /// copies their pages without sorting. Creates triggers last, so that none fires.
     async fn copy_content(&mut self) -> Result<usize, sqlx::Error> {
         let db = &mut self.copier;
         create_schema_objects(db, "type = 'table'").await?;
@@ -212,8 +212,8 @@ async fn table_names(db: &mut SqliteConnection) -> Result<Vec<String>, sqlx::Err
     sqlx::query_scalar(AssertSqlSafe(names)).fetch_all(db).await
 }
 
-/// Generated columns are left out, because they cannot be inserted. Columns are named only if there is a generated one:
-/// naming them prevents SQLite's fast copy of whole tables.
+/// Generated columns are left out, because they cannot be inserted. Columns are named only if there is a
+/// generated one: naming them prevents SQLite's fast copy of whole tables.
 async fn copy_rows(db: &mut SqliteConnection, table: &str) -> Result<(), sqlx::Error> {
     let columns = "SELECT name, hidden IN (2, 3) FROM pragma_table_xinfo(?, 'original')";
     let columns: Vec<(String, bool)> = sqlx::query_as(columns).bind(table).fetch_all(&mut *db).await?;

@@ -83,8 +83,8 @@ async fn quick_check(db: &mut SqliteConnection, limit: Duration) -> Result<Inspe
     }
 }
 
-/// A file without a write-ahead log is opened as immutable. With a log, `readonly_shm` keeps SQLite from writing the
-/// index of the log, the -shm file.
+/// A file without a write-ahead log is opened as immutable. With a log, `readonly_shm` keeps SQLite from
+/// writing the index of the log, the -shm file.
 fn options(path: &Path) -> Result<SqliteConnectOptions, OpenError> {
     let plain =
         SqliteConnectOptions::new().read_only(true).busy_timeout(BUSY_TIMEOUT).disable_statement_logging();

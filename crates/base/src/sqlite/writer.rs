@@ -1,4 +1,5 @@
-//! Group commit: one writer task commits all writes, and writes that arrive during an fsync share the next one.
+//! Group commit: one writer task commits all writes, and writes that arrive during an fsync share the next
+//! one.
 //!
 //! A commit costs one fsync however many writes it contains, so throughput grows with the number of callers.
 
@@ -127,8 +128,9 @@ async fn run(mut connection: SqliteConnection, mut queue: mpsc::Receiver<Task>) 
     close(connection).await;
 }
 
-/// Checkpoints the write-ahead log, so that the database file alone is complete, and closes the connection. SQLite does
-/// this for the last connection. While another process uses the database, this tries once, without waiting.
+/// Checkpoints the write-ahead log, so that the database file alone is complete, and closes the connection.
+/// SQLite does this for the last connection. While another process uses the database, this tries once,
+/// without waiting.
 async fn close(mut connection: SqliteConnection) {
     if let Err(error) =
         execute(&mut connection, "PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)").await
@@ -191,8 +193,9 @@ async fn run_group(
     with_failpoints("sqlite", execute(connection, "RELEASE single_write; COMMIT")).await
 }
 
-/// Rolls back one write and keeps the others of its group. After a full disk or an I/O error, SQLite has already rolled
-/// back the whole transaction and there is no savepoint any more. Then the whole group fails with that error.
+/// Rolls back one write and keeps the others of its group. After a full disk or an I/O error, SQLite has
+/// already rolled back the whole transaction and there is no savepoint any more. Then the whole group fails
+/// with that error.
 async fn roll_back_write(connection: &mut SqliteConnection) -> Result<(), WriteError> {
     let cause = last_error(connection).await;
     match execute(connection, "ROLLBACK TO single_write").await {

@@ -1,4 +1,5 @@
-//! Tests that a write reports trouble of the machine, such as a full disk, and that writes work again afterwards.
+//! Tests that a write reports trouble of the machine, such as a full disk, and that writes work again
+//! afterwards.
 
 use std::fs;
 use std::path::Path;

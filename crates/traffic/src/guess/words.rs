@@ -1,7 +1,7 @@
 //! Word lists for the user-agent heuristics, in lower case.
 
-/// Words that only automated clients use. `scan`, `preview`, `search` and `check` are missing, because names of browsers,
-/// phones and in-app browsers contain them.
+/// Words that only automated clients use. `scan`, `preview`, `search` and `check` are missing, because names
+/// of browsers, phones and in-app browsers contain them.
 pub(super) const BOT_WORDS: &[&str] = &[
     "crawl",
     "spider",

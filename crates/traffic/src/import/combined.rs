@@ -1,5 +1,5 @@
-//! Parses access logs of nginx and Apache: `combined` and `common`, with an optional host name before and more fields
-//! after.
+//! Parses access logs of nginx and Apache: `combined` and `common`, with an optional host name before and
+//! more fields after.
 
 use super::timestamp::{parse_common_log_time, parse_text};
 use super::{MalformedLine, malformed, parse_address};

@@ -1,7 +1,7 @@
 //! Compaction: moves events from the journal to blocks, rollups and the ids of the last seven days.
 //!
-//! Events go to blocks sorted by time, reads to the cells of hours and days, names to the names of their day. Compaction
-//! is one transaction, so that an event is either in the journal or in all the others.
+//! Events go to blocks sorted by time, reads to the cells of hours and days, names to the names of their day.
+//! Compaction is one transaction, so that an event is either in the journal or in all the others.
 
 use std::collections::BTreeMap;
 

@@ -89,7 +89,8 @@ pub(super) fn tally(read: Read) -> Tally {
     Tally { human: is_class(Class::Human), ai: is_class(Class::Assistant) }
 }
 
-/// Sums the reads by page. Reads in the journal are in the prefix sums, but not in the blocks and cells on disk.
+/// Sums the reads by page. Reads in the journal are in the prefix sums, but not in the blocks and cells on
+/// disk.
 fn sum(project: &Project, parts: &RangeParts, edges: &Edges) -> Option<Vec<Tally>> {
     let mut pages = vec![Tally::default(); project.pages.len()];
     project.prefix_sums.as_ref()?.sum(parts.days.0, parts.days.1, &mut pages);
@@ -121,8 +122,8 @@ fn counts(names: &Pages, pages: &[Tally], query: &ListQuery) -> Counts {
     Counts { totals, pages: top.into_iter().map(page).collect(), has_more }
 }
 
-/// The page numbers that a query lists, in its order, and whether there are more. Only the listed pages are sorted, so
-/// the cost is linear in the number of pages.
+/// The page numbers that a query lists, in its order, and whether there are more. Only the listed pages are
+/// sorted, so the cost is linear in the number of pages.
 pub(super) fn top(
     names: &Pages,
     query: &ListQuery,

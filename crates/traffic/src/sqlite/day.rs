@@ -9,8 +9,8 @@ use crate::cells::Cells;
 use crate::event::Kind;
 use crate::views::Failure;
 
-/// `change` gets each block of the day and the day's start and end, and returns the number of changed rows. Returns the
-/// day's number of events after the change, and the number of changes.
+/// `change` gets each block of the day and the day's start and end, and returns the number of changed rows.
+/// Returns the day's number of events after the change, and the number of changes.
 pub(super) async fn rewrite(
     connection: &mut SqliteConnection,
     project: i64,

@@ -1,7 +1,7 @@
 //! Deduplicates events by id within seven days.
 //!
-//! Ids since the last compaction are in memory. Older ids are on disk, in sorted segments by day of receipt. A Bloom
-//! filter per segment avoids most disk reads.
+//! Ids since the last compaction are in memory. Older ids are on disk, in sorted segments by day of receipt.
+//! A Bloom filter per segment avoids most disk reads.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
@@ -139,7 +139,8 @@ impl Page {
     }
 }
 
-/// Writes ids to the segments of their days. Returns each new segment with the id of the one that it replaces, if any.
+/// Writes ids to the segments of their days. Returns each new segment with the id of the one that it
+/// replaces, if any.
 pub(super) async fn write(
     connection: &mut SqliteConnection,
     project: i64,

@@ -1,7 +1,7 @@
 //! Removes the views of matching paths, one day per transaction.
 //!
-//! The transaction removes the day's raw events and recomputes its rollups, so reports always agree with the remaining
-//! events. The names of the pages are removed last. After an interruption, a second run continues.
+//! The transaction removes the day's raw events and recomputes its rollups, so reports always agree with the
+//! remaining events. The names of the pages are removed last. After an interruption, a second run continues.
 
 mod rollups;
 
@@ -32,7 +32,8 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    /// The matching pages. Only the keeper may call this: between two of its writes, every page in memory is on disk.
+    /// The matching pages. Only the keeper may call this: between two of its writes, every page in memory is
+    /// on disk.
     fn matches(&self, project: &Project) -> Matches {
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         let known = pages.len();
@@ -110,8 +111,8 @@ impl SqliteViews {
 }
 
 impl Keeper {
-    /// Processes the first day with views from `from` on, or removes the names of the pages when there is none. Also
-    /// returns the number of processed events.
+    /// Processes the first day with views from `from` on, or removes the names of the pages when there is
+    /// none. Also returns the number of processed events.
     pub(super) async fn forget_paths(
         &mut self,
         name: &str,

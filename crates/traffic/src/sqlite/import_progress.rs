@@ -1,7 +1,8 @@
 //! Records how far files were imported, so that each part of a file counts once.
 //!
-//! A part is accepted only if it is the next one of its file. Its progress is recorded in the transaction that writes its
-//! views. So a file counts once even if it is sent twice, by two clients at the same time, or after a crash.
+//! A part is accepted only if it is the next one of its file. Its progress is recorded in the transaction
+//! that writes its views. So a file counts once even if it is sent twice, by two clients at the same time, or
+//! after a crash.
 
 use std::collections::HashMap;
 
@@ -25,7 +26,8 @@ pub(super) async fn progress(
     Ok(row.map(|(bytes, hash)| Progress { bytes: bytes.unsigned_abs(), hash }))
 }
 
-/// Keeps the batches that are the next part of their file, or no part of a file. The others get the current offset.
+/// Keeps the batches that are the next part of their file, or no part of a file. The others get the current
+/// offset.
 pub(super) async fn accept_next_parts(
     reads: &SqlitePool,
     project: i64,
@@ -46,8 +48,8 @@ pub(super) async fn accept_next_parts(
     Ok(kept)
 }
 
-/// The current offset of the file, if the part does not begin there. Otherwise advances the offset for later batches of
-/// the group.
+/// The current offset of the file, if the part does not begin there. Otherwise advances the offset for later
+/// batches of the group.
 fn offset_mismatch(part: Option<&FilePart>, offsets: &mut HashMap<String, u64>) -> Option<u64> {
     let part = part?;
     let offset = offsets.entry(part.file.clone()).or_default();

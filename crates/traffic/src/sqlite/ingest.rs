@@ -141,8 +141,8 @@ impl IngestContext<'_> {
         PathRef::Page(project.pages.number(&event.path, today, self.new_pages, may_add))
     }
 
-    /// Whether the sender's network has quota left for a new page, and uses it. Senders without an address use an API key
-    /// and have no quota.
+    /// Whether the sender's network has quota left for a new page, and uses it. Senders without an address
+    /// use an API key and have no quota.
     fn may_add(&self, project: i64, address: Option<IpAddr>, new_pages: &mut HashMap<Network, u32>) -> bool {
         let Some(network) = address.map(Network::of) else { return true };
         let added = new_pages.entry(network).or_default();

@@ -1,7 +1,8 @@
 //! The keeper: the only task that writes page views, with group commit.
 //!
-//! Batches that arrive during a commit share the next one. A group writes one journal row per project, and each sender
-//! gets its receipt after the fsync. The keeper also compacts the journal between groups, so no locking is needed.
+//! Batches that arrive during a commit share the next one. A group writes one journal row per project, and
+//! each sender gets its receipt after the fsync. The keeper also compacts the journal between groups, so no
+//! locking is needed.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -119,7 +119,8 @@ pub(super) async fn add(
     Ok(())
 }
 
-/// Sums the names of whole days and of the edges of a range. Streams the data, so memory is bounded for any range.
+/// Sums the names of whole days and of the edges of a range. Streams the data, so memory is bounded for any
+/// range.
 pub(super) async fn sum(
     reads: &SqlitePool,
     project: i64,

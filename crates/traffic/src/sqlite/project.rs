@@ -1,4 +1,5 @@
-//! Caches active projects in memory: pages, reads since the last compaction, and prefix sums once a report needs them.
+//! Caches active projects in memory: pages, reads since the last compaction, and prefix sums once a report
+//! needs them.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +22,8 @@ pub(super) struct Project {
     /// The size of the decoded journal.
     pub(super) journal_bytes: usize,
     pub(super) prefix_sums: Option<PrefixSums>,
-    /// Increases when compacted data on disk changes. A report that reads memory and disk retries if it changed.
+    /// Increases when compacted data on disk changes. A report that reads memory and disk retries if it
+    /// changed.
     pub(super) disk_version: u64,
 }
 
@@ -64,7 +66,8 @@ impl SharedProject {
 }
 
 impl SharedProject {
-    /// Drops the prefix sums. After eviction they miss new views, so a report that still has this project must reload it.
+    /// Drops the prefix sums. After eviction they miss new views, so a report that still has this project
+    /// must reload it.
     fn invalidate(&self) {
         self.write().prefix_sums = None;
     }

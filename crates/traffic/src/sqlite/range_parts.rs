@@ -1,4 +1,5 @@
-//! Splits a range by the cheapest source: whole days from prefix sums, whole hours from cells, the rest from raw events.
+//! Splits a range by the cheapest source: whole days from prefix sums, whole hours from cells, the rest from
+//! raw events.
 
 use super::project::{DAY, HOUR};
 use crate::range::Range;
@@ -24,7 +25,8 @@ impl RangeParts {
         Self::between(closed_ends(range), raw_from)
     }
 
-    /// Like `from_range`, for data without hourly rollups: ends before `raw_from` are rounded up to the next full day.
+    /// Like `from_range`, for data without hourly rollups: ends before `raw_from` are rounded up to the next
+    /// full day.
     pub(super) fn with_whole_days(range: &Range, raw_from: i64) -> Self {
         let (from, to) = closed_ends(range);
         Self::between((round_up_before(from, DAY, raw_from), round_up_before(to, DAY, raw_from)), raw_from)

@@ -1,6 +1,7 @@
 //! Reclassifies raw events with the current table of agents, one day per transaction.
 //!
-//! The transaction rewrites the day's events and recomputes its rollups. After an interruption, a second run continues.
+//! The transaction rewrites the day's events and recomputes its rollups. After an interruption, a second run
+//! continues.
 
 use base::sqlite::Database;
 use futures_util::FutureExt;

@@ -24,9 +24,9 @@ impl Salts {
         has_both && (self.0.len() == 2 || trusted_day.is_none())
     }
 
-    /// Creates the salts of today and of tomorrow, for senders whose clocks are ahead. A late view uses the salt of the
-    /// day of its arrival. While the clock is not trusted, no salt is deleted: it may be the salt of the real day, and
-    /// that day's readers would count twice.
+    /// Creates the salts of today and of tomorrow, for senders whose clocks are ahead. A late view uses the
+    /// salt of the day of its arrival. While the clock is not trusted, no salt is deleted: it may be the salt
+    /// of the real day, and that day's readers would count twice.
     pub(super) async fn rotate(
         connection: &mut SqliteConnection,
         today: i64,

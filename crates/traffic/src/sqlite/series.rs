@@ -1,4 +1,5 @@
-//! Time series of reads. Whole days come from prefix sums, hours from cells, and parts of an hour from raw events.
+//! Time series of reads. Whole days come from prefix sums, hours from cells, and parts of an hour from raw
+//! events.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,7 @@
 //! A snapshot of a project for reports: its compacted data, and the journal if compaction failed.
 //!
-//! While the disk takes no writes, the journal cannot be compacted. Then reports read it in addition, and still work.
+//! While the disk takes no writes, the journal cannot be compacted. Then reports read it in addition, and
+//! still work.
 
 use std::sync::Arc;
 
@@ -17,7 +18,8 @@ pub(super) struct Snapshot {
 
 struct Journal {
     block: Block,
-    /// The project's version when the journal was read. After the next compaction, its views are on disk, too.
+    /// The project's version when the journal was read. After the next compaction, its views are on disk,
+    /// too.
     disk_version: u64,
 }
 

@@ -1,7 +1,7 @@
 //! Counts distinct readers by day, and caches the counts of a day until it gets a new read.
 //!
-//! A recount reads the day's raw events in passes, one part of the visitors per pass. So the counts are exact and memory
-//! is bounded.
+//! A recount reads the day's raw events in passes, one part of the visitors per pass. So the counts are exact
+//! and memory is bounded.
 
 mod uncached;
 
@@ -190,8 +190,8 @@ pub(super) fn count_rows<'a>(rows: impl Iterator<Item = &'a Row>) -> BTreeMap<i6
     days.into_iter().map(|(day, visits)| (day, DistinctReaders::from_visits(visits))).collect()
 }
 
-/// Adds readers to days whose raw events are deleted. They were hashed with another salt, so none of them is counted
-/// there already.
+/// Adds readers to days whose raw events are deleted. They were hashed with another salt, so none of them is
+/// counted there already.
 pub(super) async fn add(
     connection: &mut SqliteConnection,
     project: i64,

@@ -1,5 +1,5 @@
-//! Tests each promise of `Views` for every backend. A new backend is added to `every_backend!` as a function that opens
-//! it with a clock.
+//! Tests each promise of `Views` for every backend. A new backend is added to `every_backend!` as a function
+//! that opens it with a clock.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Removes paths from the rollups of days whose raw events are deleted: reads by page, visitors by page, and missing
-//! paths.
+//! Removes paths from the rollups of days whose raw events are deleted: reads by page, visitors by page, and
+//! missing paths.
 
 use sqlx::SqliteConnection;
 

@@ -67,7 +67,8 @@ async fn count_raw_day(
     }
 }
 
-/// A day whose raw events are deleted: late readers were hashed with another salt, so none is counted there already.
+/// A day whose raw events are deleted: late readers were hashed with another salt, so none is counted there
+/// already.
 async fn add_late(
     reads: &SqlitePool,
     project: i64,
