@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::accept::prefers_markdown;
 use crate::asset::is_asset;
 use crate::classify::{Class, classify};
-use crate::path::{Page, page};
+use crate::path::{Page, normalize_page};
 
 /// How far a sender's clock may be ahead.
 const MAX_AHEAD: SignedDuration = SignedDuration::from_hours(24);
@@ -110,7 +110,7 @@ impl Event {
 }
 
 /// Parses an event that arrived at `received`.
-pub fn parse(raw: RawEvent, received: Timestamp) -> Result<Event, Rejection> {
+pub fn parse_event(raw: RawEvent, received: Timestamp) -> Result<Event, Rejection> {
     let Page { path, markdown } = requested_page(&raw)?;
     let at = parse_time(raw.timestamp, received)?;
     check_status(raw.status)?;
@@ -128,7 +128,7 @@ pub fn parse(raw: RawEvent, received: Timestamp) -> Result<Event, Rejection> {
 fn requested_page(raw: &RawEvent) -> Result<Page, Rejection> {
     let text = raw.path.as_ref().or(raw.url.as_ref());
     let text = text.ok_or_else(|| Rejection("an event needs `path` or `url`".into()))?;
-    page(text).map_err(|bad| Rejection(bad.to_string()))
+    normalize_page(text).map_err(|bad| Rejection(bad.to_string()))
 }
 
 fn parse_time(timestamp: Option<Timestamp>, received: Timestamp) -> Result<i64, Rejection> {

@@ -13,12 +13,12 @@ fn view(path: &str) -> RawEvent {
 }
 
 fn accept(raw: RawEvent) -> Event {
-    parse(raw, received()).unwrap()
+    parse_event(raw, received()).unwrap()
 }
 
 #[track_caller]
 fn assert_refused(raw: RawEvent, sentence: &str) {
-    assert_eq!(parse(raw, received()).unwrap_err().to_string(), sentence);
+    assert_eq!(parse_event(raw, received()).unwrap_err().to_string(), sentence);
 }
 
 #[test]

@@ -34,14 +34,14 @@ pub use accept::prefers_markdown;
 pub use agents::agents_version;
 pub use asset::is_asset;
 pub use classify::{Class, classify};
-pub use event::{Event, Kind, RawEvent, Rejection, parse};
+pub use event::{Event, Kind, RawEvent, Rejection, parse_event};
 pub use glob::{BadGlob, PathGlob};
 pub use interval::Interval;
 pub use limits::Limits;
 pub use list_query::{ListQuery, Sort};
 pub use name_counts::OTHER_NAMES;
 pub use pages::OTHER_PAGES;
-pub use path::{BadPath, Page, page};
+pub use path::{BadPath, Page, normalize_page};
 pub use range::{BadDate, BadRange, Range, parse_bound, parse_timestamp};
 pub use reports::{
     AgentCount, Agents, Live, MissingPath, NotFound, Point, ReclassifyProgress, Referrers, RemovalProgress,

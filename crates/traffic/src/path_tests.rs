@@ -7,13 +7,13 @@ use super::*;
 #[track_caller]
 fn check(input: &str, path: &str) {
     let expected = Page { path: path.to_owned(), markdown: false };
-    assert_eq!(page(input), Ok(expected), "{input}");
+    assert_eq!(normalize_page(input), Ok(expected), "{input}");
 }
 
 #[track_caller]
 fn check_markdown(input: &str, path: &str) {
     let expected = Page { path: path.to_owned(), markdown: true };
-    assert_eq!(page(input), Ok(expected), "{input}");
+    assert_eq!(normalize_page(input), Ok(expected), "{input}");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn percent_encoding_is_normalized() {
 fn invalid_urls_are_refused() {
     #[track_caller]
     fn refuse(input: &str, why: BadPath) {
-        assert_eq!(page(input), Err(why), "{input}");
+        assert_eq!(normalize_page(input), Err(why), "{input}");
     }
     refuse("", BadPath::NoSlash);
     refuse("?a", BadPath::NoSlash);
@@ -127,17 +127,17 @@ fn invalid_urls_are_refused() {
 proptest! {
     #[test]
     fn normalizing_is_idempotent(input in "/[a%.41E2/ é\u{202e}index.mdhtl?#\\\\]{0,40}") {
-        if let Ok(first) = page(&input) {
-            prop_assert_eq!(page(&first.path).map(|page| page.path), Ok(first.path));
+        if let Ok(first) = normalize_page(&input) {
+            prop_assert_eq!(normalize_page(&first.path).map(|page| page.path), Ok(first.path));
         }
     }
 
     #[test]
     fn any_input_is_normalized_idempotently_or_refused(input in any::<String>()) {
         for input in [input.clone(), format!("/{input}"), format!("https://docs.acme.dev/{input}")] {
-            if let Ok(first) = page(&input) {
+            if let Ok(first) = normalize_page(&input) {
                 prop_assert!(first.path.starts_with('/') && first.path.len() <= MAX_PATH);
-                prop_assert_eq!(page(&first.path).map(|page| page.path), Ok(first.path));
+                prop_assert_eq!(normalize_page(&first.path).map(|page| page.path), Ok(first.path));
             }
         }
     }

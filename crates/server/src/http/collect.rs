@@ -77,7 +77,7 @@ fn event(app: &App, headers: &HeaderMap, address: Option<IpAddr>, body: &[u8]) -
         from_page_script: true,
         ..RawEvent::default()
     };
-    traffic::parse(raw, app.clock.now()).map_err(|rejection| rejection.to_string())
+    traffic::parse_event(raw, app.clock.now()).map_err(|rejection| rejection.to_string())
 }
 
 /// The browser fetched the page ahead, and nobody has looked at it yet.

@@ -158,5 +158,5 @@ fn event(text: &[u8], now: jiff::Timestamp) -> Result<Event, String> {
         event_id: event.event_id,
         from_page_script: false,
     };
-    traffic::parse(raw, now).map_err(|rejection| rejection.to_string())
+    traffic::parse_event(raw, now).map_err(|rejection| rejection.to_string())
 }

@@ -7,7 +7,7 @@ use base::{Clock, TestClock};
 use futures_util::FutureExt;
 use jiff::SignedDuration;
 
-use crate::event::{Event, RawEvent, parse};
+use crate::event::{Event, RawEvent, parse_event};
 use crate::limits::Limits;
 use crate::views::{Failure, Views};
 use crate::{Interval, ListQuery, Range, Reports, SqliteViews};
@@ -45,7 +45,7 @@ impl Dice {
             event_id: (self.roll(2) == 0).then(|| self.roll(50).to_string()),
             ..RawEvent::default()
         };
-        parse(raw, clock.now()).unwrap()
+        parse_event(raw, clock.now()).unwrap()
     }
 
     fn events(&mut self, clock: &TestClock) -> Vec<Event> {

@@ -7,7 +7,7 @@ use base::{Clock, ClockGuard, ClockName, ClockRecord, TestClock};
 use jiff::SignedDuration;
 use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
 use tempfile::TempDir;
-use traffic::{Event, Limits, ListQuery, Range, RawEvent, SqliteViews, Views, parse};
+use traffic::{Event, Limits, ListQuery, Range, RawEvent, SqliteViews, Views, parse_event};
 
 use crate::views::{FIREFOX, clock, raw};
 
@@ -66,7 +66,7 @@ impl Machine {
     }
 
     fn event(&self, raw: RawEvent) -> Event {
-        parse(RawEvent { ip: Some("192.0.2.1".into()), ..raw }, self.clock.now()).unwrap()
+        parse_event(RawEvent { ip: Some("192.0.2.1".into()), ..raw }, self.clock.now()).unwrap()
     }
 
     /// The numbers of raw views, ids and salts on disk.

@@ -9,7 +9,7 @@ use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
 use tokio::time::timeout;
 use traffic::{
     Event, Limits, ListQuery, OTHER_PAGES, PathGlob, Range, RawEvent, RemovalProgress, Reports, SqliteViews,
-    Views, parse, parse_bound,
+    Views, parse_bound, parse_event,
 };
 
 use crate::views::{CLAUDE, FIREFOX, all, clock, page, raw};
@@ -17,7 +17,7 @@ use crate::views::{CLAUDE, FIREFOX, all, clock, page, raw};
 fn at(clock: &TestClock, time: &str, id: &str, raw: RawEvent) -> Event {
     let (timestamp, event_id) = (Some(time.parse().unwrap()), Some(id.to_owned()));
     let ip = Some("192.0.2.1".to_owned());
-    parse(RawEvent { timestamp, event_id, ip, ..raw }, clock.now()).unwrap()
+    parse_event(RawEvent { timestamp, event_id, ip, ..raw }, clock.now()).unwrap()
 }
 
 async fn forget(views: &SqliteViews, glob: &str, from: &str, dry_run: bool) -> RemovalProgress {
@@ -156,7 +156,7 @@ async fn one_network_cannot_use_up_the_new_pages_of_a_day() {
     let limits = Limits { new_pages: 20, memory: 0, ..Limits::default() };
     let views = SqliteViews::open_with(&file, clock.clone(), limits).await.unwrap();
     let read = |path: &str, ip: &str| {
-        parse(RawEvent { ip: Some(ip.into()), ..raw(path, FIREFOX) }, clock.now()).unwrap()
+        parse_event(RawEvent { ip: Some(ip.into()), ..raw(path, FIREFOX) }, clock.now()).unwrap()
     };
     for n in 0..50 {
         let ip = format!("203.0.113.{n}");

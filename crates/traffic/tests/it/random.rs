@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
 use traffic::{
     Class, Counts, Event, Kind, Limits, ListQuery, PageCount, PathGlob, Range, RawEvent, Readers,
-    RemovalProgress, Reports, SqliteViews, Tally, Views, Visitors, parse,
+    RemovalProgress, Reports, SqliteViews, Tally, Views, Visitors, parse_event,
 };
 
 use crate::recount;
@@ -119,7 +119,7 @@ impl Model {
     fn ingest(&mut self, sent: &[SentEvent], clock: &TestClock) -> (Vec<Event>, u64) {
         let (now, mut events, mut duplicates) = (clock.now_ms(), Vec::new(), 0);
         for sent in sent {
-            let event = parse(raw(sent, clock), clock.now()).unwrap();
+            let event = parse_event(raw(sent, clock), clock.now()).unwrap();
             let truth = event.class();
             let event = event.with_class(sent.class.unwrap_or(truth));
             events.push(event.clone());

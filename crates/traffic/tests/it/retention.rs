@@ -7,7 +7,8 @@ use base::{Clock, TestClock};
 use jiff::SignedDuration;
 use sqlx::{ConnectOptions, Connection, SqliteConnection, sqlite::SqliteConnectOptions};
 use traffic::{
-    Event, Limits, ListQuery, OTHER_PAGES, Range, RawEvent, Readers, SqliteViews, Views, parse, parse_bound,
+    Event, Limits, ListQuery, OTHER_PAGES, Range, RawEvent, Readers, SqliteViews, Views, parse_bound,
+    parse_event,
 };
 
 use crate::views::{FIREFOX, all, clock, page, raw, view};
@@ -20,7 +21,7 @@ async fn connect(file: &Path) -> SqliteConnection {
 
 fn read(clock: &TestClock, at: &str, ip: &str) -> Event {
     let raw = RawEvent { timestamp: Some(at.parse().unwrap()), ip: Some(ip.into()), ..raw("/a", FIREFOX) };
-    parse(raw, clock.now()).unwrap()
+    parse_event(raw, clock.now()).unwrap()
 }
 
 async fn human(views: &SqliteViews, from: &str, to: &str) -> u64 {
@@ -60,7 +61,7 @@ async fn missing_paths_do_not_become_pages() {
     let (file, clock) = (folder.path().join("views.db"), clock());
     let views = SqliteViews::open(&file, clock.clone()).await.unwrap();
     let missing = |n: u32| RawEvent { status: Some(404), ..raw(&format!("/wp-{n}"), FIREFOX) };
-    let events = (0..500).map(|n| parse(missing(n), clock.now()).unwrap()).collect();
+    let events = (0..500).map(|n| parse_event(missing(n), clock.now()).unwrap()).collect();
     views.ingest("acme", events).await.unwrap();
     views.run_maintenance().await.unwrap();
     let counts: (i64, i64) =

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use base::{Clock, TestClock};
 use jiff::{SignedDuration, Timestamp};
 use traffic::{
-    Counts, Event, ListQuery, PageCount, Range, RawEvent, Receipt, SqliteViews, Tally, Views, parse,
-    parse_bound,
+    Counts, Event, ListQuery, PageCount, Range, RawEvent, Receipt, SqliteViews, Tally, Views, parse_bound,
+    parse_event,
 };
 
 pub(crate) const FIREFOX: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0";
@@ -64,7 +64,7 @@ pub(crate) fn raw(path: &str, user_agent: &str) -> RawEvent {
 }
 
 pub(crate) fn event(raw: RawEvent) -> Event {
-    parse(raw, clock().now()).unwrap()
+    parse_event(raw, clock().now()).unwrap()
 }
 
 pub(crate) fn view(path: &str, user_agent: &str) -> Event {
