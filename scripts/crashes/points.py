@@ -10,7 +10,7 @@ from support import ROOT
 
 from .rounds import Round
 
-CALL = re.compile(r'\baround\(\s*"([a-z-]+)"')
+CALL = re.compile(r'\bwith_failpoints\(\s*"([a-z-]+)"')
 # Seconds until a place must have been reached, whoever else holds jobs until a lease runs out; until a killed job has
 # got on before the next one is killed; and between jobs that are let go of, as somebody must be at work on one.
 REACHED, MENDED, LET_GO = 60, 5, 0.3

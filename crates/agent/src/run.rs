@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use failpoints::around;
+use failpoints::with_failpoints;
 use pages::Files;
 use serde_json::{Map, json};
 use tokio::time::{Instant, sleep, timeout};
@@ -184,9 +184,11 @@ impl Run<'_> {
             tools: &self.tools,
             max_output: self.agent.limits.answer,
         };
-        let reply =
-            timeout(self.spent.time_left(), around("model", self.agent.model.reply(&call, &mut |_| {})))
-                .await;
+        let reply = timeout(
+            self.spent.time_left(),
+            with_failpoints("model", self.agent.model.reply(&call, &mut |_| {})),
+        )
+        .await;
         reply.map_err(|_| self.spent.out_of_time())
     }
 

@@ -3,7 +3,7 @@
 use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse, Response};
 use store::Usage;
-use traffic::{Portion, Range, Sort, bound};
+use traffic::{ListQuery, Range, Sort, parse_bound};
 
 use super::caller::Caller;
 use super::csv;
@@ -51,7 +51,7 @@ impl<'a> Asked<'a> {
     }
 
     /// A part of an answer, with links to its neighbours.
-    pub(super) fn part(&self, body: impl IntoResponse, portion: &Portion, has_more: bool) -> Response {
+    pub(super) fn part(&self, body: impl IntoResponse, portion: &ListQuery, has_more: bool) -> Response {
         let mut response = self.whole(body);
         let offset = i64::try_from(portion.offset).unwrap_or(i64::MAX);
         self.query.link(response.headers_mut(), portion.limit.into(), offset, has_more);
@@ -60,18 +60,18 @@ impl<'a> Asked<'a> {
 }
 
 /// `limit` and `offset`. A file has all there is, if nobody says otherwise.
-pub(super) fn portion(query: &mut Query<'_>, csv: bool) -> Portion {
+pub(super) fn portion(query: &mut Query<'_>, csv: bool) -> ListQuery {
     let all = csv && query.text("limit").is_none();
     let limit = query.whole("limit", 1, MOST, USUAL);
     let offset = query.whole("offset", 0, i64::MAX, 0);
     let limit = if all { u32::MAX } else { limit as u32 };
-    Portion::new(limit, offset.unsigned_abs())
+    ListQuery::new(limit, offset.unsigned_abs())
 }
 
 /// The same of pages: also `path` and `sort`.
-pub(super) fn pages(query: &mut Query<'_>, csv: bool) -> Portion {
+pub(super) fn pages(query: &mut Query<'_>, csv: bool) -> ListQuery {
     let sort = query.one_of("sort", &Sort::NAMES).and_then(Sort::from_name).unwrap_or_default();
-    Portion { sort, path: path(query), ..portion(query, csv) }
+    ListQuery { sort, path: path(query), ..portion(query, csv) }
 }
 
 /// What the paths of pages begin with.
@@ -87,7 +87,7 @@ pub(super) fn path(query: &mut Query<'_>) -> Option<String> {
 fn range(query: &mut Query<'_>) -> Result<Range, ApiError> {
     let mut ends = [None, None];
     for (end, name) in ends.iter_mut().zip(["dateFrom", "dateTo"]) {
-        match query.text(name).map(bound).transpose() {
+        match query.text(name).map(parse_bound).transpose() {
             Ok(moment) => *end = moment,
             Err(error) => query.problem(format!("{name}: {error}")),
         }

@@ -57,7 +57,7 @@ async fn keep(app: &App, site: &Site, address: Option<IpAddr>, request: Request)
         HumanReads::Beacon | HumanReads::Both => view,
     };
     if !is_prefetch(&headers) {
-        app.views.take(&site.project.id.0, vec![view]).await?;
+        app.views.ingest(&site.project.id.0, vec![view]).await?;
     }
     Ok(())
 }
@@ -74,10 +74,10 @@ fn event(app: &App, headers: &HeaderMap, address: Option<IpAddr>, body: &[u8]) -
         user_agent: user_agent.map(|text| text.into_owned()),
         // Those whose address a proxy does not tell are one sender.
         ip: Some(address.unwrap_or(Ipv4Addr::UNSPECIFIED.into()).to_string()),
-        scripted: true,
+        from_page_script: true,
         ..RawEvent::default()
     };
-    traffic::parse(raw, app.clock.now()).map_err(|rejection| rejection.to_string())
+    traffic::parse_event(raw, app.clock.now()).map_err(|rejection| rejection.to_string())
 }
 
 /// The browser fetched the page ahead, and nobody has looked at it yet.

@@ -6,7 +6,7 @@ use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use machine::Trouble;
 use store::{PromptError, StoreError, Usage};
-use traffic::{Failure, TakeError};
+use traffic::{Failure, IngestError};
 use wire::Detail;
 
 use super::limits;
@@ -165,12 +165,12 @@ impl From<Failure> for ApiError {
     }
 }
 
-impl From<TakeError> for ApiError {
-    fn from(error: TakeError) -> Self {
+impl From<IngestError> for ApiError {
+    fn from(error: IngestError) -> Self {
         match error {
-            TakeError::Busy => Self::Busy,
-            TakeError::NotNext(bytes) => not_next(bytes),
-            TakeError::Failed(failure) => failure.into(),
+            IngestError::Busy => Self::Busy,
+            IngestError::UnexpectedPart(bytes) => not_next(bytes),
+            IngestError::Failed(failure) => failure.into(),
         }
     }
 }

@@ -3,12 +3,12 @@
 use axum::Json as Answer;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use failpoints::around;
+use failpoints::with_failpoints;
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use store::HumanReads;
 use traffic::{Event, RawEvent};
-use wire::{Rejected, Taken, ViewEvent};
+use wire::{IngestResult, RejectedEvent, ViewEvent};
 
 use super::body::{is_json, media_type, object, read, shown};
 use super::caller::Caller;
@@ -25,7 +25,7 @@ pub(super) async fn take(
     State(app): State<App>,
     caller: Caller,
     request: Request,
-) -> Result<(StatusCode, Answer<Taken>), ApiError> {
+) -> Result<(StatusCode, Answer<IngestResult>), ApiError> {
     let (parts, body) = request.into_parts();
     let kind = media_type(&parts.headers);
     let lines = kind.as_deref().map(Lines::of).ok_or(WRONG_TYPE)?.ok_or(WRONG_TYPE)?;
@@ -43,14 +43,14 @@ pub(super) async fn take(
     let part = part(&parts.uri)?;
     app.metrics.add(Counter::ViewsRejected, Labels::default(), rejected.len() as u64);
     let project = &caller.project.id.0;
-    let receipt = around("views", async {
+    let receipt = with_failpoints("views", async {
         match part {
-            Some(part) => app.views.take_part(project, part, events).await,
-            None => app.views.take(project, events).await,
+            Some(part) => app.views.ingest_part(project, part, events).await,
+            None => app.views.ingest(project, events).await,
         }
     });
     let receipt = receipt.await?;
-    let taken = Taken { accepted: receipt.accepted, duplicates: receipt.duplicates, rejected };
+    let taken = IngestResult { accepted: receipt.accepted, duplicates: receipt.duplicates, rejected };
     Ok((StatusCode::ACCEPTED, Answer(taken)))
 }
 
@@ -75,7 +75,11 @@ impl Lines {
 }
 
 /// A bad event is turned away with its line; the good ones around it are kept.
-fn parse(body: &[u8], lines: Lines, now: jiff::Timestamp) -> Result<(Vec<Event>, Vec<Rejected>), ApiError> {
+fn parse(
+    body: &[u8],
+    lines: Lines,
+    now: jiff::Timestamp,
+) -> Result<(Vec<Event>, Vec<RejectedEvent>), ApiError> {
     let texts = match lines {
         Lines::Array => array(body)?,
         Lines::Ndjson => ndjson(body),
@@ -88,7 +92,7 @@ fn parse(body: &[u8], lines: Lines, now: jiff::Timestamp) -> Result<(Vec<Event>,
     for (line, text) in texts {
         match event(text, now) {
             Ok(event) => events.push(event),
-            Err(message) => rejected.push(Rejected { line, message }),
+            Err(message) => rejected.push(RejectedEvent { line, message }),
         }
     }
     Ok((events, rejected))
@@ -140,7 +144,7 @@ fn ndjson(body: &[u8]) -> Vec<(u64, &[u8])> {
 
 fn event(text: &[u8], now: jiff::Timestamp) -> Result<Event, String> {
     let event: ViewEvent = object(text)?;
-    let timestamp = event.timestamp.as_deref().map(traffic::moment).transpose();
+    let timestamp = event.timestamp.as_deref().map(traffic::parse_timestamp).transpose();
     let raw = RawEvent {
         path: event.path,
         url: event.url,
@@ -152,7 +156,7 @@ fn event(text: &[u8], now: jiff::Timestamp) -> Result<Event, String> {
         referrer: event.referrer,
         accept: event.accept,
         event_id: event.event_id,
-        scripted: false,
+        from_page_script: false,
     };
-    traffic::parse(raw, now).map_err(|rejection| rejection.to_string())
+    traffic::parse_event(raw, now).map_err(|rejection| rejection.to_string())
 }

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 use store::NewDeed;
 use traffic::PathGlob;
-use wire::{ForgetPaths, Forgotten};
+use wire::{ForgetPaths, RemovalResult};
 
 use super::asked::Asked;
 use super::body::Json;
@@ -45,7 +45,7 @@ pub(super) async fn forget(
     if done.views + done.pages > 0 && !dry_run {
         app.needs_checkpoint.store(true, Ordering::Relaxed);
     }
-    let answer = Forgotten { views: done.views, pages: done.pages, next: done.next.map(day) };
+    let answer = RemovalResult { views: done.views, pages: done.pages, next: done.next.map(day) };
     Ok(asked.whole(Answer(answer)))
 }
 

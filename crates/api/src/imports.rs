@@ -4,7 +4,7 @@
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::Uri;
-use traffic::{Part, Progress};
+use traffic::{FilePart, Progress};
 use wire::ImportProgress;
 
 use super::caller::Caller;
@@ -31,7 +31,7 @@ pub(super) async fn show(
 }
 
 /// Which part of a file a batch is, if its query names a file.
-pub(super) fn part(uri: &Uri) -> Result<Option<Part>, ApiError> {
+pub(super) fn part(uri: &Uri) -> Result<Option<FilePart>, ApiError> {
     let mut query = Query::of(uri);
     if query.text("file").is_none() {
         return Ok(None);
@@ -42,7 +42,7 @@ pub(super) fn part(uri: &Uri) -> Result<Option<Part>, ApiError> {
         query.problem("to must be more than from".into());
     }
     query.done()?;
-    Ok(Some(Part { file, from, to: Progress { bytes: to, hash } }))
+    Ok(Some(FilePart { file, from, to: Progress { bytes: to, hash } }))
 }
 
 fn digest(query: &mut Query<'_>, name: &str) -> String {

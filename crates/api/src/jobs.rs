@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use failpoints::around;
+use failpoints::with_failpoints;
 use store::{
     Actor, Archived, Filter, Job, NewDeed, NewJob, Once, Project, Prompt, PromptError, Quotation, Receipt,
     Render, Status, Terms,
@@ -38,7 +38,7 @@ pub(super) async fn create(
 ) -> Result<Response, ApiError> {
     let new = new_job(&app, &caller.project, body)?;
     let terms = terms(&app, &caller, &headers, &bytes)?;
-    let receipt = around("insert", app.jobs.insert(&new, &terms)).await?;
+    let receipt = with_failpoints("insert", app.jobs.insert(&new, &terms)).await?;
     let mut response = answer(&app, &caller.project, receipt, StatusCode::CREATED)?;
     if let Some(id) = response.extensions_mut().remove::<store::JobId>() {
         let location = format!("/v2/agent/{}/job/{id}", caller.project.id);
@@ -91,7 +91,8 @@ pub(super) async fn message(
 ) -> Result<Response, ApiError> {
     let prompt = prompt(&body.prompt, body.context)?;
     let terms = terms(&app, &caller, &headers, &bytes)?;
-    let receipt = around("message", app.jobs.message(&caller.project.id, &id, &prompt, &terms)).await?;
+    let receipt =
+        with_failpoints("message", app.jobs.message(&caller.project.id, &id, &prompt, &terms)).await?;
     answer(&app, &caller.project, receipt.ok_or(ApiError::NoSuchJob)?, StatusCode::OK)
 }
 
@@ -104,7 +105,7 @@ pub(super) async fn archive(
     let before = app.jobs.find(&caller.project.id, &id).await?.ok_or(ApiError::NoSuchJob)?;
     let mut is_noted = before.status == Status::Archived;
     for _ in 0..ARCHIVE_LOOKS {
-        let archived = around("archive", app.jobs.archive(&caller.project.id, &id)).await?;
+        let archived = with_failpoints("archive", app.jobs.archive(&caller.project.id, &id)).await?;
         let archived = archived.ok_or(ApiError::NoSuchJob)?;
         if !std::mem::replace(&mut is_noted, true) {
             note_archive(&app, &caller, &before).await?;

@@ -8,8 +8,8 @@ use axum::response::Response;
 use jiff::Timestamp;
 use traffic::{Interval, Readers, SeriesError, agents_version};
 use wire::{
-    AgentViews, Agents, ClassViews, Live, MissingPage, NotFound, Point, Reclassified, Referrer, Referrers,
-    SentFrom, Series, Totals,
+    AgentViews, Agents, ClassViews, LinkingPage, Live, MissingPage, NotFound, Point, ReclassifyResult,
+    Referrer, Referrers, Series, Totals,
 };
 
 use super::analytics::{page_view, totals};
@@ -148,7 +148,7 @@ pub(super) async fn reclassify(
     let (asked, ()) = Asked::of(&app, &caller, (&uri, &headers), |_, _| ()).await?;
     let from = asked.range.from().unwrap_or_default();
     let done = app.reports.reclassify(&caller.project.id.0, from).await?;
-    Ok(asked.whole(Answer(Reclassified {
+    Ok(asked.whole(Answer(ReclassifyResult {
         events: done.events,
         changed: done.changed,
         table: agents_version().into(),
@@ -179,9 +179,9 @@ fn points_file(app: &App, name: &str, points: Vec<Point>) -> Result<Response, Ap
     files::counts(app, name, "at", rows.collect()).ok_or(ApiError::Busy)
 }
 
-fn missing_page(page: traffic::Missing) -> MissingPage {
-    let Totals { human, ai, total } = totals(page.looks);
+fn missing_page(page: traffic::MissingPath) -> MissingPage {
+    let Totals { human, ai, total } = totals(page.requests);
     let referrers = page.referrers.into_iter();
-    let referrers = referrers.map(|(referrer, views)| SentFrom { referrer, views }).collect();
+    let referrers = referrers.map(|(referrer, views)| LinkingPage { referrer, views }).collect();
     MissingPage { path: page.path, human, ai, total, referrers }
 }

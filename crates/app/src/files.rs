@@ -8,7 +8,7 @@ use axum::body::{Body, Bytes};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use traffic::{AgentCount, Missing, Tally};
+use traffic::{AgentCount, MissingPath, Tally};
 
 use crate::app::App;
 
@@ -42,15 +42,15 @@ pub fn agents(app: &App, agents: Vec<AgentCount>) -> Option<Response> {
     file(app, "agents", &columns, agents.into_iter().map(row), bytes)
 }
 
-pub fn not_found(app: &App, pages: Vec<Missing>) -> Option<Response> {
-    let text = |page: &Missing| {
+pub fn not_found(app: &App, pages: Vec<MissingPath>) -> Option<Response> {
+    let text = |page: &MissingPath| {
         page.path.len() + page.referrers.iter().map(|(from, _)| from.len() + ROW).sum::<usize>()
     };
     let bytes = pages.iter().map(|page| text(page) + ROW).sum();
-    let row = |page: Missing| {
+    let row = |page: MissingPath| {
         let from: Vec<String> = page.referrers.into_iter().map(|(from, _)| from).collect();
-        let Tally { human, ai } = page.looks;
-        let numbers = [human, ai, page.looks.total()].map(Cell::Number);
+        let Tally { human, ai } = page.requests;
+        let numbers = [human, ai, page.requests.total()].map(Cell::Number);
         let (path, from) = (Cell::Text(page.path), Cell::Text(from.join(" ")));
         [path].into_iter().chain(numbers).chain([from]).collect()
     };

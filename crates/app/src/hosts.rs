@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use base::Clock;
 use forge::{AppKey, Cache, Credential, Error, Host, HostKind, Local, Web, WebLimits, WebSettings};
-use net::{Reach, Secret};
+use net::{NetworkPolicy, Secret};
 use store::{DataDir, Hosting, Project, ProjectId, Pulls, Secrets};
 use zeroize::Zeroizing;
 
@@ -42,7 +42,7 @@ pub struct Hosts {
     pulls: Arc<dyn Pulls>,
     secrets: Arc<dyn Secrets>,
     public_url: Arc<str>,
-    reach: Reach,
+    reach: NetworkPolicy,
     limits: WebLimits,
     clock: Arc<dyn Clock>,
     /// One cache a project in this process: it takes turns with itself.

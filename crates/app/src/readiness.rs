@@ -103,15 +103,15 @@ async fn prove(app: &App) -> Verdict {
         prove_directory(&data)
     });
     proving.await.map_err(|error| error.to_string())??;
-    app.upkeep.prove_write().await.map_err(|error| match error {
+    app.upkeep.probe_write().await.map_err(|error| match error {
         StoreError::Machine(trouble) => trouble.to_string(),
         StoreError::Database(words) => format!("the database cannot be written: {words}"),
         other => other.to_string(),
     })?;
     if app.keeps_views() {
-        app.views.prove_write().await.map_err(|failure| match failure.trouble() {
+        app.views.probe_write().await.map_err(|failure| match failure.trouble() {
             Some(trouble) => trouble.to_string(),
-            None => format!("the page views cannot be written: {}", net::root(&failure)),
+            None => format!("the page views cannot be written: {}", net::root_cause(&failure)),
         })?;
     }
     Ok(())
@@ -119,7 +119,7 @@ async fn prove(app: &App) -> Verdict {
 
 /// A database may have room left in its own files when the disk has none, so a new file is written, too.
 fn prove_directory(data: &Path) -> Verdict {
-    machine::prove_write(data).map_err(|error| match Trouble::find(&error) {
+    machine::probe_write(data).map_err(|error| match Trouble::find(&error) {
         Some(trouble) => trouble.at(base::sqlite::DATA_DIRECTORY).to_string(),
         None => format!("the data directory cannot be written ({}); check who may write to it", error.kind()),
     })

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use forge::WebLimits;
 use ipnet::IpNet;
-use net::Reach;
+use net::NetworkPolicy;
 use store::{DatabaseUrl, ViewsWish};
 
 /// Where a server that was told nothing is reached.
@@ -50,7 +50,7 @@ pub struct Settings {
     /// How much one run of a model may take.
     pub agent: agent::Limits,
     /// What repository hosts may be reached.
-    pub hosts: Reach,
+    pub hosts: NetworkPolicy,
     /// How long one that fails is left alone first; twice as long each time after.
     pub host_pause: Duration,
 }
@@ -76,7 +76,7 @@ impl Settings {
             metrics: false,
             models: BTreeMap::new(),
             agent: agent::Limits::default(),
-            hosts: Reach::default(),
+            hosts: NetworkPolicy::default(),
             host_pause: WebLimits::default().retry_delay,
         }
     }

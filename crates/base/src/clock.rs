@@ -1,5 +1,6 @@
-//! Time, from one place. No code of ours asks the system for it anywhere else,
-//! so a test moves a minute or a year without waiting for it.
+//! Provides the time through one trait, so that a test can move it by a minute or a year without waiting.
+//!
+//! No other code reads the system clock.
 
 mod guard;
 mod record;
@@ -12,31 +13,31 @@ use jiff::{SignedDuration, Timestamp};
 use rustix::time::{ClockId, clock_gettime};
 
 pub use guard::{ClockGuard, ClockName};
-pub use record::{ClockRecord, Misdated, Pause, PauseCause};
+pub use record::{ClockRecord, MisdatedRange, Pause, PauseCause};
 pub use watch::{ClockWatch, Cutoff, Reading};
 
 pub trait Clock: Send + Sync + 'static {
     fn now(&self) -> Timestamp;
 
-    /// Milliseconds since 1970, the form in which time is kept on disk.
+    /// Milliseconds since 1970, the unit of every time on disk.
     fn now_ms(&self) -> i64 {
         self.now().as_millisecond()
     }
 
-    /// The time since a moment in the past that stays the same while the process runs. Nobody can set it, and it
-    /// goes on while the machine sleeps.
+    /// The time since a fixed moment before the process started. It cannot be set, and it advances while the
+    /// machine sleeps.
     fn monotonic(&self) -> Duration {
         time_since_boot()
     }
 
-    /// What a database with a clock of its own is told that the time is; `None`: its clock is right.
-    fn told(&self) -> Option<Timestamp> {
+    /// The time that a database with its own clock uses in tests. `None`: the database uses its own clock.
+    fn test_override(&self) -> Option<Timestamp> {
         None
     }
 }
 
-/// `std::time::Instant` stands still while a machine sleeps: each night of a laptop would look as if somebody had
-/// set the clock ahead.
+/// `std::time::Instant` stops while the machine sleeps, so each night of a laptop would look like a clock
+/// jump.
 fn time_since_boot() -> Duration {
     #[cfg(target_os = "linux")]
     let clock = ClockId::Boottime;
@@ -56,7 +57,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// Stands still until it is told to move.
+/// A clock that stands still until a test moves it.
 #[derive(Debug)]
 pub struct TestClock(Mutex<TestTime>);
 
@@ -71,13 +72,13 @@ impl TestClock {
         Self(Mutex::new(TestTime { wall: start, monotonic: Duration::ZERO }))
     }
 
-    /// Time passes. Monotonic time never goes back, so less than nothing is a [`Self::jump`].
+    /// Lets time pass. Monotonic time never goes back, so a negative duration is the same as [`Self::jump`].
     pub fn advance(&self, by: SignedDuration) {
         self.jump(by);
         self.lock().monotonic += by.try_into().unwrap_or(Duration::ZERO);
     }
 
-    /// Somebody sets the clock: wall time moves, and no time passes.
+    /// Sets the clock: wall time moves, and no time passes.
     pub fn jump(&self, by: SignedDuration) {
         let mut time = self.lock();
         time.wall = time.wall.saturating_add(by).unwrap_or(Timestamp::MAX);
@@ -97,7 +98,7 @@ impl Clock for TestClock {
         self.lock().monotonic
     }
 
-    fn told(&self) -> Option<Timestamp> {
+    fn test_override(&self) -> Option<Timestamp> {
         Some(self.now())
     }
 }
@@ -107,13 +108,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn monotonic_time_of_the_system_goes_on() {
+    fn system_monotonic_time_does_not_go_back() {
         let first = SystemClock.monotonic();
         assert!(first > Duration::ZERO && SystemClock.monotonic() >= first);
     }
 
     #[test]
-    fn a_jump_moves_wall_time_alone() {
+    fn a_jump_moves_wall_time_and_not_monotonic_time() {
         let clock = TestClock::at(Timestamp::UNIX_EPOCH);
         clock.advance(SignedDuration::from_secs(5));
         clock.jump(SignedDuration::from_secs(100));

@@ -1,12 +1,12 @@
-//! The ground that `store` and `traffic` stand on: a clock that tests can move, a guard against one that jumps, work
-//! that a crowd shares, and the one way in which SQLite is opened, migrated, read and written.
+//! Foundations of `store` and `traffic`: a clock that tests can move, a guard against clock jumps, a request
+//! coalescer, and SQLite with migrations and group commit.
 
 mod clock;
+mod coalescer;
 pub mod sqlite;
-mod together;
 
 pub use clock::{
-    Clock, ClockGuard, ClockName, ClockRecord, ClockWatch, Cutoff, Misdated, Pause, PauseCause, Reading,
+    Clock, ClockGuard, ClockName, ClockRecord, ClockWatch, Cutoff, MisdatedRange, Pause, PauseCause, Reading,
     SystemClock, TestClock,
 };
-pub use together::Together;
+pub use coalescer::Coalescer;

@@ -1,8 +1,8 @@
-//! SQLite, opened one way: WAL with `synchronous=FULL`, a few readers, one writer
-//! task that commits in groups and answers each caller after the group's fsync.
+//! Opens SQLite databases: write-ahead log with `synchronous=FULL`, a pool of readers, and one writer task
+//! with group commit, which answers each caller after the fsync of its group.
 
 mod copy;
-mod look;
+mod inspect;
 mod migrate;
 mod trouble;
 mod writer;
@@ -18,57 +18,57 @@ use sqlx::{AssertSqlSafe, ConnectOptions, SqliteConnection, SqlitePool};
 use tokio::time::timeout;
 
 pub use copy::{CopyError, DatabaseCopy, check_copy, copy_databases, read_copy, write_copy};
-pub use look::{Inspection, inspect};
+pub use inspect::{Inspection, inspect};
 pub use trouble::{DATA_DIRECTORY, trouble};
 use writer::Writer;
 
-const READERS: u32 = 4;
-/// How long a write waits for another process, such as an admin command beside the server.
-const BUSY: Duration = Duration::from_secs(5);
-/// How long a close may take. What is not done by then is in the write-ahead log, and the next start reads it.
+const READER_CONNECTIONS: u32 = 4;
+/// How long a write waits for another process, such as an admin command.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a close may take. After that, the next start recovers the rest from the write-ahead log.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a close waits for queries that are still running.
 const READERS_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What to do about a database that is older than this program.
+/// What to do when the database's schema is older than this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Schema {
-    /// Bring it up to date: for the one who holds the data directory's lock.
+    /// Migrate it. Only the process that holds the lock of the data directory may do this.
     Migrate,
-    /// The same, but make none where there is none.
+    /// Migrate it, but do not create a missing database.
     Existing,
-    /// Refuse: a running server of another version is using it.
+    /// Refuse to open it: a running server of another version is using it.
     MustMatch,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error(
-        "the database {path} was written by a newer version of Docwright (schema {found}; this one knows {known}): run the newer version, or restore a backup from before the upgrade"
+        "the database {path} was written by a newer version of Docwright (schema {found}; this version knows {known}). Run the newer version, or restore a backup from before the upgrade"
     )]
     Newer { path: String, found: usize, known: usize },
     #[error(
-        "the database {path} is of an older version (schema {found}, this one needs {known}) and a server is using it: stop that server first"
+        "the database {path} has the schema of an older version ({found}; this version needs {known}), and a server is using it. Stop that server first"
     )]
     Older { path: String, found: usize, known: usize },
     #[error(
-        "the database {path} is empty: check that it is the right one; `docwright serve` makes the tables of a new one"
+        "the database {path} is empty. Check that it is the right one; `docwright serve` creates the tables of a new database"
     )]
     Empty { path: String },
     #[error(
-        "the database {path} has a -wal file without a -shm file, as after a restore, and cannot be read without changing it: start the server once"
+        "the database {path} has a -wal file without a -shm file, as after a restore, so it cannot be read without changing it. Start the server once"
     )]
     Unrecovered { path: String },
     #[error("the database {path} cannot be opened: {source}")]
     Unusable { path: String, source: sqlx::Error },
 }
 
-/// The write did not happen, or at least was never acknowledged.
+/// A write that was not committed, or whose commit was not acknowledged.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("the database did not take the write: {message}")]
+#[error("the database refused the write: {message}")]
 pub struct WriteError {
     pub message: String,
-    /// The machine's, if that was the cause.
+    /// Set when the machine was the cause, such as a full disk.
     #[source]
     pub trouble: Option<Trouble>,
 }
@@ -93,8 +93,8 @@ pub struct Database {
 }
 
 impl Database {
-    /// Opens or makes the file. `migrations` are applied in order, each once; their count is
-    /// the schema's version.
+    /// Opens or creates the file. Applies each of the `migrations` once, in order; the schema version is
+    /// their number.
     pub async fn open(
         path: &Path,
         migrations: &'static [&'static str],
@@ -104,9 +104,10 @@ impl Database {
         let mut connection = options(path).create_if_missing(true).connect().await.map_err(unusable)?;
         migrate::run(&mut connection, path, migrations, schema).await?;
         let reads = SqlitePoolOptions::new()
-            .max_connections(READERS)
-            // All of them now, and for good: one that is made later opens whatever has that name then.
-            .min_connections(READERS)
+            .max_connections(READER_CONNECTIONS)
+            // All connections open now and stay open: a later one would open whatever file has that name
+            // then.
+            .min_connections(READER_CONNECTIONS)
             .idle_timeout(None)
             .max_lifetime(None)
             .connect_with(options(path).read_only(true))
@@ -119,8 +120,8 @@ impl Database {
         &self.reads
     }
 
-    /// Runs `work` in the writer, in a savepoint of its own: when it answers `Err`, what it
-    /// wrote is undone and the others in the group are not. Returns after the fsync.
+    /// Runs `work` in the writer, in its own savepoint. When it returns `Err`, only its own changes are
+    /// rolled back, not those of the other writes in the group. Returns after the fsync.
     pub async fn write<T, E, F>(&self, work: F) -> Result<T, E>
     where
         F: for<'c> FnOnce(&'c mut SqliteConnection) -> BoxFuture<'c, Result<T, E>> + Send + 'static,
@@ -130,33 +131,35 @@ impl Database {
         self.writer.run(work).await
     }
 
-    /// Commits what is queued, moves the write-ahead log into the database file and closes all connections, of every
-    /// clone. Bounded in time; nothing is lost when the time runs out.
+    /// Commits the queued writes, checkpoints the write-ahead log and closes the connections of every clone.
+    /// Bounded in time; nothing is lost when the time runs out.
     pub async fn close(&self) {
         let closing = async {
-            // The writer goes last: SQLite removes the log with the last connection that may write.
+            // The writer closes last: SQLite removes the log when the last connection that can write closes.
             let _ = timeout(READERS_TIMEOUT, self.reads.close()).await;
             self.writer.close().await;
         };
         if timeout(CLOSE_TIMEOUT, closing).await.is_err() {
-            tracing::warn!("a database was not closed in time: the next start reads its write-ahead log");
+            tracing::warn!(
+                "a database was not closed in time. The next start recovers it from its write-ahead log"
+            );
         }
     }
 
-    /// Moves the write-ahead log into the database file and empties it, so that nothing that was deleted is left in
-    /// either. False when a reader is in the way: try again later.
+    /// Checkpoints the write-ahead log into the database file and truncates it, so that deleted data is left
+    /// in neither. Returns false when a reader blocks the checkpoint: try again later.
     pub async fn checkpoint(&self) -> Result<bool, WriteError> {
         self.writer.checkpoint().await
     }
 
-    /// Commits a write that changes nothing and waits until it is on the disk.
-    pub async fn prove_write(&self) -> Result<(), WriteError> {
-        self.write(|connection| touch(connection).boxed()).await
+    /// Tests whether the disk takes writes: commits a write that changes nothing and waits for the fsync.
+    pub async fn probe_write(&self) -> Result<(), WriteError> {
+        self.write(|connection| rewrite_header(connection).boxed()).await
     }
 }
 
-/// Writes the header of the database as it is: SQLite writes the page whether the number is another one or not.
-async fn touch(connection: &mut SqliteConnection) -> Result<(), WriteError> {
+/// Writes the database header unchanged: SQLite writes the page even when the number stays the same.
+async fn rewrite_header(connection: &mut SqliteConnection) -> Result<(), WriteError> {
     let id: i32 = sqlx::query_scalar("PRAGMA application_id").fetch_one(&mut *connection).await?;
     sqlx::raw_sql(AssertSqlSafe(format!("PRAGMA application_id = {id}"))).execute(connection).await?;
     Ok(())
@@ -168,10 +171,11 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
-        // FAST would leave the text of deleted rows in pages that become free.
+        // FAST would leave the text of deleted rows in free pages.
         .pragma("secure_delete", "on")
-        // A kill between the making and the unlinking of a temporary file would leave it in the temporary directory.
+        // A process that is killed between creating and unlinking a temporary file would leave the file
+        // behind.
         .pragma("temp_store", "memory")
-        .busy_timeout(BUSY)
+        .busy_timeout(BUSY_TIMEOUT)
         .disable_statement_logging()
 }

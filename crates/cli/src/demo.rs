@@ -14,7 +14,7 @@ use serde_json::json;
 use server::{Server, Settings, sample};
 use store::{Allow, Expiry, NewKey, NewProject, Project, Scope};
 use tempfile::TempDir;
-use wire::{AgentJob, Taken};
+use wire::{AgentJob, IngestResult};
 
 use crate::args::{Demo, OneJob, Watching, quoted};
 use crate::client::{Client, job, watch};
@@ -151,7 +151,7 @@ async fn tour(shown: &Shown) -> anyhow::Result<AgentJob> {
     let id = &shown.project.id.0;
     let events = readers::ninety_days(&shown.pages, SystemClock.now());
     for batch in events.chunks(BATCH) {
-        let taken: Taken = shown.client.post(&format!("/v1/analytics/{id}/events"), &batch).await?;
+        let taken: IngestResult = shown.client.post(&format!("/v1/analytics/{id}/events"), &batch).await?;
         ensure!(
             taken.rejected.is_empty(),
             "the server turned sample views away: {:?}",

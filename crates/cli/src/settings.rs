@@ -6,7 +6,7 @@ mod models;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use server::{Reach, Settings};
+use server::{NetworkPolicy, Settings};
 use store::DatabaseUrl;
 
 use crate::args::{Data, quoted};
@@ -125,9 +125,9 @@ impl Sources {
         };
         let master_key_file = self.text("master_key_file", None)?.map(PathBuf::from);
         let database_url = self.database_url(flags.database_url.as_deref())?;
-        let hosts = Reach {
-            private: self.yes("hosts_allow_private", false)?,
-            proxy: self.yes("hosts_use_proxy", false)?,
+        let hosts = NetworkPolicy {
+            allow_private: self.yes("hosts_allow_private", false)?,
+            use_proxy: self.yes("hosts_use_proxy", false)?,
         };
         Ok(Settings { master_key_file, database_url, hosts, ..Settings::new(data) })
     }

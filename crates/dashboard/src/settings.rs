@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
 use store::{HumanReads, Project, ProjectChange, Session, parse_name};
-use traffic::{Portion, Range};
+use traffic::{ListQuery, Range};
 
 use super::session::{Fields, InProject};
 use super::view::{
@@ -256,7 +256,7 @@ async fn views_so_far(app: &App, project: &Project) -> Result<Arrived, Oops> {
     if !app.keeps_views() {
         return Ok(Arrived { total: 0, lately: 0 });
     }
-    let counts = app.views.count(&project.id.0, &Range::new(None, None)?, &Portion::new(1, 0)).await?;
+    let counts = app.views.count(&project.id.0, &Range::new(None, None)?, &ListQuery::new(1, 0)).await?;
     let live = app.reports.live(&project.id.0).await?;
     Ok(Arrived { total: counts.totals.total(), lately: live.totals.total() })
 }

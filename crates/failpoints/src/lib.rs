@@ -1,27 +1,28 @@
-//! Places at which a build for tests can be told to die: before and after every step that leaves a mark, in the store,
-//! in a repository, at a host or with a model. Without the feature `on` there is nothing of it in the program.
+//! Failpoints: crash points for tests, before and after every step with a lasting effect in the store, in a
+//! repository, at a host or with a model. Without the feature `on`, the program contains none of this.
 //!
-//! The variable `DOCWRIGHT_FAILPOINT_FILE` names a file. Whoever comes by the place whose name stands in it, such as
-//! `push.after`, takes the file away and dies at once, as by SIGKILL. `scripts/crash` knows the places by looking for
-//! calls of [`around`] in the sources, so each has a name of its own.
+//! The variable `DOCWRIGHT_FAILPOINT_FILE` names a file that contains the name of one failpoint, such as
+//! `push.after`. The first process that reaches this failpoint renames the file and aborts immediately, as if
+//! by SIGKILL. `scripts/crash` finds the failpoints by searching the sources for calls of
+//! [`with_failpoints`], so each name must be unique.
 
-/// The step, between its two places: `{name}.before` and `{name}.after`.
+/// Runs `step` between the failpoints `{name}.before` and `{name}.after`.
 #[cfg(not(feature = "on"))]
 #[inline(always)]
-pub fn around<F: Future>(_name: &'static str, step: F) -> F {
+pub fn with_failpoints<F: Future>(_name: &'static str, step: F) -> F {
     step
 }
 
 #[cfg(feature = "on")]
-pub async fn around<F: Future>(name: &'static str, step: F) -> F::Output {
-    told::die_at(name, "before");
-    let done = step.await;
-    told::die_at(name, "after");
-    done
+pub async fn with_failpoints<F: Future>(name: &'static str, step: F) -> F::Output {
+    trigger::abort_if_armed(name, "before");
+    let output = step.await;
+    trigger::abort_if_armed(name, "after");
+    output
 }
 
 #[cfg(feature = "on")]
-mod told {
+mod trigger {
     use std::fs;
     use std::path::PathBuf;
     use std::sync::LazyLock;
@@ -29,11 +30,11 @@ mod told {
     static FILE: LazyLock<Option<PathBuf>> =
         LazyLock::new(|| std::env::var_os("DOCWRIGHT_FAILPOINT_FILE").map(PathBuf::from));
 
-    pub(super) fn die_at(name: &str, when: &str) {
+    pub(super) fn abort_if_armed(name: &str, when: &str) {
         let Some(file) = FILE.as_ref() else { return };
-        let Ok(place) = fs::read_to_string(file) else { return };
-        // Of several that come by at once, one dies.
-        if place == format!("{name}.{when}") && fs::rename(file, file.with_extension("hit")).is_ok() {
+        let Ok(armed) = fs::read_to_string(file) else { return };
+        // The rename succeeds once, so only one of several concurrent processes aborts.
+        if armed == format!("{name}.{when}") && fs::rename(file, file.with_extension("hit")).is_ok() {
             std::process::abort();
         }
     }

@@ -34,7 +34,7 @@ mod web;
 
 /// How to allow hosts in a private network, for error messages.
 const ALLOW_PRIVATE: &str =
-    "hosts_allow_private = true in docwright.toml, or DOCWRIGHT_HOSTS_ALLOW_PRIVATE=true,";
+    "hosts_allow_private = true in docwright.toml, or DOCWRIGHT_HOSTS_ALLOW_PRIVATE=true";
 
 /// The prefix of the agent's branches. Docwright may delete an empty ref with this prefix.
 const OWN_BRANCHES: &str = "docwright/";

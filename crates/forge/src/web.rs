@@ -26,7 +26,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use machine::Trouble;
-use net::{Reach, Secret};
+use net::{NetworkPolicy, Secret};
 use tokio::sync::Mutex;
 
 use address::{Address, Endpoints};
@@ -85,7 +85,7 @@ pub struct WebSettings {
     /// Detected if it is not given.
     pub kind: Option<HostKind>,
     pub credential: Credential,
-    pub reach: Reach,
+    pub reach: NetworkPolicy,
     /// Added to every new pull request, if the host accepts them.
     pub labels: Vec<String>,
     /// Requested for every new pull request; `organization/team` names a team.
@@ -100,7 +100,7 @@ impl WebSettings {
             url: url.into(),
             kind: None,
             credential: Credential::None,
-            reach: Reach::default(),
+            reach: NetworkPolicy::default(),
             labels: Vec::new(),
             reviewers: Vec::new(),
             limits: WebLimits::default(),
@@ -123,11 +123,13 @@ pub struct Web {
 impl Web {
     /// Sends no request if the kind of the host is known.
     pub async fn open(settings: WebSettings) -> Result<Self> {
-        let address = Address::parse(&settings.url, settings.reach.private)?;
+        let address = Address::parse(&settings.url, settings.reach.allow_private)?;
         let http = net::client(settings.reach).build();
         let http = http.map_err(|error| match Trouble::find(&error) {
             Some(trouble) => Error::Machine(trouble),
-            None => Error::Denied(format!("the HTTP client could not be created: {}", net::root(&error))),
+            None => {
+                Error::Denied(format!("the HTTP client could not be created: {}", net::root_cause(&error)))
+            }
         })?;
         let client = Arc::new(ApiClient {
             http,

@@ -1,4 +1,4 @@
-//! What the trouble is.
+//! Classifies I/O errors and program output by cause, such as a full disk (ENOSPC).
 
 use std::io;
 
@@ -20,8 +20,8 @@ pub enum Cause {
     SystemFiles,
 }
 
-/// The words of glibc and musl for each cause. A longer one stands before one that it begins with.
-const WORDS: &[(&str, Cause)] = &[
+/// The messages of glibc and musl for each cause. A longer message precedes its own prefix.
+const LIBC_MESSAGES: &[(&str, Cause)] = &[
     ("No space left on device", Cause::DiskFull),
     ("Disk quota exceeded", Cause::QuotaExceeded),
     ("Quota exceeded", Cause::QuotaExceeded),
@@ -43,7 +43,7 @@ impl Cause {
         Self::SystemFiles,
     ];
 
-    /// For programs: it stands in a job's events.
+    /// The identifier in a job's events.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::DiskFull => "disk_full",
@@ -55,10 +55,10 @@ impl Cause {
         }
     }
 
-    /// Of one I/O error by itself, whatever it wraps.
-    pub fn of_io(error: &io::Error) -> Option<Self> {
-        match error.raw_os_error().or_else(|| number_in(&error.get_ref()?.to_string())) {
-            Some(number) => Self::of_errno(Errno::from_raw_os_error(number)),
+    /// The cause of this I/O error, without the errors that it wraps.
+    pub fn from_io(error: &io::Error) -> Option<Self> {
+        match error.raw_os_error().or_else(|| errno_in(&error.get_ref()?.to_string())) {
+            Some(number) => Self::from_errno(Errno::from_raw_os_error(number)),
             None => match error.kind() {
                 io::ErrorKind::StorageFull => Some(Self::DiskFull),
                 io::ErrorKind::QuotaExceeded => Some(Self::QuotaExceeded),
@@ -68,7 +68,7 @@ impl Cause {
         }
     }
 
-    fn of_errno(number: Errno) -> Option<Self> {
+    fn from_errno(number: Errno) -> Option<Self> {
         match number {
             Errno::NOSPC => Some(Self::DiskFull),
             Errno::DQUOT => Some(Self::QuotaExceeded),
@@ -80,21 +80,21 @@ impl Cause {
         }
     }
 
-    /// Of what a program printed, and the line that says it. Programs put the words of the C library at the end of a
-    /// line, after a colon. Elsewhere they may be somebody's file name.
+    /// The cause in the output of a program, and the line that names it. Programs print the C library's
+    /// message at the end of a line, after a colon. Elsewhere the same text may be a file name.
     pub fn in_text(text: &str) -> Option<(Self, &str)> {
-        text.lines().map(str::trim).find_map(|line| Some((Self::of_line(line)?, line)))
+        text.lines().map(str::trim).find_map(|line| Some((Self::from_line(line)?, line)))
     }
 
-    fn of_line(line: &str) -> Option<Self> {
-        let said = line.rsplit_once(": ").map_or(line, |(_, said)| said);
-        let said = said.trim_end_matches(['.', ')', ';']);
-        WORDS.iter().find(|(words, _)| *words == said).map(|(_, cause)| *cause)
+    fn from_line(line: &str) -> Option<Self> {
+        let message = line.rsplit_once(": ").map_or(line, |(_, message)| message);
+        let message = message.trim_end_matches(['.', ')', ';']);
+        LIBC_MESSAGES.iter().find(|(known, _)| *known == message).map(|(_, cause)| *cause)
     }
 }
 
-/// The number in an error's text. Some libraries wrap an I/O error so that its text is all that is left of it.
-fn number_in(text: &str) -> Option<i32> {
+/// The errno in an error's text, for libraries that keep only the text of an I/O error.
+fn errno_in(text: &str) -> Option<i32> {
     let (_, rest) = text.split_once("(os error ")?;
     rest.split_once(')')?.0.parse().ok()
 }
@@ -104,8 +104,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers() {
-        let of = |number: Errno| Cause::of_io(&io::Error::from_raw_os_error(number.raw_os_error()));
+    fn causes_of_errno_values() {
+        let of = |number: Errno| Cause::from_io(&io::Error::from_raw_os_error(number.raw_os_error()));
         assert_eq!(of(Errno::NOSPC), Some(Cause::DiskFull));
         assert_eq!(of(Errno::DQUOT), Some(Cause::QuotaExceeded));
         assert_eq!(of(Errno::ROFS), Some(Cause::ReadOnly));
@@ -115,13 +115,13 @@ mod tests {
         for other in [Errno::NOENT, Errno::ACCESS, Errno::AGAIN, Errno::NOMEM, Errno::PIPE] {
             assert_eq!(of(other), None, "{other:?}");
         }
-        assert_eq!(Cause::of_io(&io::ErrorKind::StorageFull.into()), Some(Cause::DiskFull));
+        assert_eq!(Cause::from_io(&io::ErrorKind::StorageFull.into()), Some(Cause::DiskFull));
         let wrapped = io::Error::other(format!("{} at path \"/x\"", io::Error::from_raw_os_error(24)));
-        assert_eq!(Cause::of_io(&wrapped), Some(Cause::ProcessFiles));
+        assert_eq!(Cause::from_io(&wrapped), Some(Cause::ProcessFiles));
     }
 
     #[test]
-    fn words_of_programs() {
+    fn causes_in_program_output() {
         #[track_caller]
         fn check(text: &str, expected: Option<Cause>) {
             assert_eq!(Cause::in_text(text).map(|(cause, _)| cause), expected, "{text}");

@@ -1,5 +1,6 @@
-//! Looks whether a folder can be read or written just now. A library may report a file that it could not open as one
-//! that is not there; this tells the two apart.
+//! Probes whether a folder can be read or written now.
+//!
+//! A library may report a file that it could not open as missing; a probe tells the two cases apart.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -9,28 +10,28 @@ use rustix::fs::StatVfsMountFlags;
 
 use crate::{Cause, Trouble};
 
-/// Descriptors that have to be free: one that is free for a moment says little.
-const SPARE_FILES: usize = 16;
-/// Of a folder, so that a large one costs little.
+/// File descriptors that must be free. A single free one would say little.
+const MIN_FREE_DESCRIPTORS: usize = 16;
+/// Bounds the cost of probing a large folder.
 const MAX_FILES: usize = 1_000;
-const BLOCK: usize = 64 * 1024;
+const PROBE_BYTES: usize = 64 * 1024;
 
-/// Trouble with reading the files in `folder`, each from its beginning. What is not there is no trouble.
+/// Trouble with reading the first bytes of the files in `folder`. A missing folder or file is not trouble.
 ///
-/// Never for a folder with a database that this process has open: closing any descriptor of a file ends all locks that
-/// the process has on it, and SQLite's with them.
+/// Never call this for a folder with a database that this process has open: closing any descriptor of a file
+/// releases all locks of the process on it, including SQLite's.
 pub fn read_trouble(folder: &Path) -> Option<Trouble> {
     let entries = match entries(folder) {
         Ok(entries) => entries,
         Err(error) => return Trouble::find(&error),
     };
-    let unread = || entries.iter().filter(|entry| entry.is_file()).find_map(|file| begin(file).err());
+    let unread = || entries.iter().filter(|entry| entry.is_file()).find_map(|file| read_start(file).err());
     open_files_trouble().or_else(|| Trouble::find(&unread()?))
 }
 
-/// Whether this process can open a few more files.
+/// Trouble with opening a few more files.
 pub fn open_files_trouble() -> Option<Trouble> {
-    let spare = (0..SPARE_FILES).map(|_| File::open("/dev/null")).collect::<io::Result<Vec<_>>>();
+    let spare = (0..MIN_FREE_DESCRIPTORS).map(|_| File::open("/dev/null")).collect::<io::Result<Vec<_>>>();
     Trouble::find(&spare.err()?)
 }
 
@@ -38,11 +39,11 @@ fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     fs::read_dir(folder)?.take(MAX_FILES).map(|entry| Ok(entry?.path())).collect()
 }
 
-fn begin(file: &Path) -> io::Result<()> {
+fn read_start(file: &Path) -> io::Result<()> {
     File::open(file)?.read(&mut [0; 512]).map(drop)
 }
 
-/// Trouble with writing to the disk that `path` is on, as far as it shows without a write: for disks that are not ours.
+/// Trouble with the disk of `path` that shows without a write: for disks that the server must not write to.
 pub fn disk_trouble(path: &Path) -> Option<Trouble> {
     let disk = match rustix::fs::statvfs(path) {
         Ok(disk) => disk,
@@ -53,13 +54,13 @@ pub fn disk_trouble(path: &Path) -> Option<Trouble> {
         true => Some(Cause::ReadOnly),
         false => (no_files || disk.f_bavail == 0).then_some(Cause::DiskFull),
     };
-    cause.map(|cause| Trouble::new(cause, "the disk says so"))
+    cause.map(|cause| Trouble::new(cause, "reported by statvfs"))
 }
 
-/// Writes a file without a name to `folder` and waits until it is on the disk. It is new, so it takes room that a file
-/// which is there already might still have.
-pub fn prove_write(folder: &Path) -> io::Result<()> {
+/// Writes an unnamed temporary file to `folder` and syncs it. A new file needs free space; an existing one
+/// might not.
+pub fn probe_write(folder: &Path) -> io::Result<()> {
     let mut file = tempfile::tempfile_in(folder)?;
-    file.write_all(&[0x5a; BLOCK])?;
+    file.write_all(&[0x5a; PROBE_BYTES])?;
     file.sync_all()
 }

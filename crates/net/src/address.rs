@@ -1,16 +1,18 @@
-//! Where others may be. Settings are written by people and names are looked up by others: an
-//! address is checked when it is written and once more, after every look-up, when it is called.
+//! Blocks requests to internal addresses (SSRF protection).
+//!
+//! A URL is checked when it is configured. Every DNS lookup is checked again, because the owner of a name can
+//! point it to another address at any time.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-/// Hosts that hand out a machine's own credentials.
+/// Cloud metadata services, which hand out the credentials of this machine.
 const METADATA_HOSTS: &[&str] =
     &["metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal"];
 
-/// The same at addresses that are not link-local.
+/// Cloud metadata services at addresses that are not link-local.
 const METADATA_ADDRESSES: &[IpAddr] = &[
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
     IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
@@ -19,43 +21,44 @@ const METADATA_ADDRESSES: &[IpAddr] = &[
     IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
 ];
 
-/// An address to be called. The error is a sentence about `what`, the name it goes by; it names `setting`, by which
-/// private addresses are allowed, where that would help.
-pub fn parse_url(what: &str, text: &str, allow_private: bool, setting: &str) -> Result<Url, String> {
-    let url = Url::parse(text.trim()).map_err(|_| format!("{what} must look like https://example.com/v1"))?;
+/// Parses and checks the URL of a service. The error is a sentence with the subject `name`. Where it helps,
+/// the error advises to change `setting`, which allows private addresses.
+pub fn parse_url(name: &str, text: &str, allow_private: bool, setting: &str) -> Result<Url, String> {
+    let url = Url::parse(text.trim()).map_err(|_| format!("{name} must look like https://example.com/v1"))?;
     if !matches!(url.scheme(), "https" | "http") {
-        return Err(format!("{what} must begin with https:// or http://"));
+        return Err(format!("{name} must begin with https:// or http://"));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(format!("{what} must not hold a user or password: a key has a place of its own"));
+        return Err(format!("{name} must not contain a user or password. Set the key separately"));
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err(format!("{what} must not have a `?` or `#`"));
+        return Err(format!("{name} must not contain `?` or `#`"));
     }
     let host = url.host_str().unwrap_or_default();
-    check_host(host, allow_private).map_err(|refused| format!("{what}: {}", refused.told(setting)))?;
+    check_host(host, allow_private).map_err(|blocked| format!("{name}: {}", blocked.with_advice(setting)))?;
     if url.scheme() == "http" && !allow_private {
-        return Err(format!("{what} must be https: for one of your own network, set {setting}"));
+        return Err(format!(
+            "{name} must begin with https://. For a host in your own network, set {setting}"
+        ));
     }
     Ok(url)
 }
 
-fn check_host(host: &str, allow_private: bool) -> Result<(), Refused> {
+fn check_host(host: &str, allow_private: bool) -> Result<(), BlockedAddress> {
     let bare = host.trim_matches(['[', ']']);
     if let Ok(address) = bare.parse() {
         return check(address, allow_private);
     }
     let name = bare.trim_end_matches('.').to_ascii_lowercase();
-    if METADATA_HOSTS.contains(&name.as_str()) { Err(Refused(Why::Never)) } else { Ok(()) }
+    if METADATA_HOSTS.contains(&name.as_str()) { Err(BlockedAddress(Reason::AlwaysBlocked)) } else { Ok(()) }
 }
 
-/// Looks names up and answers nothing that may not be called: whoever owns a name can point it
-/// anywhere after it was checked.
-pub(crate) struct Guard {
+/// A DNS resolver that fails for blocked addresses.
+pub(crate) struct FilteringResolver {
     pub(crate) allow_private: bool,
 }
 
-impl Resolve for Guard {
+impl Resolve for FilteringResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let allow_private = self.allow_private;
         Box::pin(async move {
@@ -66,37 +69,37 @@ impl Resolve for Guard {
     }
 }
 
-/// An address that is not called.
+/// The error for an address that the server must not call.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", match .0 {
-    Why::Never => "an address that serves a machine's own credentials, or none at all, is never called",
-    Why::Private => "it is on this machine or in a private network",
+    Reason::AlwaysBlocked => "a cloud metadata, link-local or multicast address is never called",
+    Reason::Private => "it is on this machine or in a private network",
 })]
-pub struct Refused(Why);
+pub struct BlockedAddress(Reason);
 
-impl Refused {
-    /// With what to do about it: `setting` is the one that counts for who calls.
-    pub fn told(&self, setting: &str) -> String {
+impl BlockedAddress {
+    /// The error with advice: `setting` allows private addresses for this caller.
+    pub fn with_advice(&self, setting: &str) -> String {
         match self.0 {
-            Why::Never => self.to_string(),
-            Why::Private => format!("{self}: set {setting} if that is meant"),
+            Reason::AlwaysBlocked => self.to_string(),
+            Reason::Private => format!("{self}. To allow this, set {setting}"),
         }
     }
 }
 
 #[derive(Debug)]
-enum Why {
-    Never,
+enum Reason {
+    AlwaysBlocked,
     Private,
 }
 
-fn check(address: IpAddr, allow_private: bool) -> Result<(), Refused> {
-    let ends = ends(address);
-    if ends.iter().any(|end| is_never(*end)) {
-        return Err(Refused(Why::Never));
+fn check(address: IpAddr, allow_private: bool) -> Result<(), BlockedAddress> {
+    let destinations = possible_destinations(address);
+    if destinations.iter().any(|destination| is_always_blocked(*destination)) {
+        return Err(BlockedAddress(Reason::AlwaysBlocked));
     }
-    let is_private = ends.iter().any(|end| is_private(*end));
-    if is_private && !allow_private { Err(Refused(Why::Private)) } else { Ok(()) }
+    let is_private = destinations.iter().any(|destination| is_private(*destination));
+    if is_private && !allow_private { Err(BlockedAddress(Reason::Private)) } else { Ok(()) }
 }
 
 /// Whether an address is neither on this machine nor in a private network.
@@ -104,18 +107,18 @@ pub(crate) fn is_public(address: IpAddr) -> bool {
     check(address, false).is_ok()
 }
 
-/// Where packets to an address may end up: there, and for an IPv6 address that stands for an IPv4 one also at that
-/// one. Mapped, compatible, translated, NAT64, 6to4 and Teredo addresses do.
-fn ends(address: IpAddr) -> Vec<IpAddr> {
+/// The addresses at which packets to `address` may arrive: the address itself, and for an IPv6 address that
+/// embeds an IPv4 address also the embedded one (mapped, compatible, translated, NAT64, 6to4, Teredo).
+fn possible_destinations(address: IpAddr) -> Vec<IpAddr> {
     let IpAddr::V6(six) = address else { return vec![address] };
     let joined =
         |high: u16, low: u16| IpAddr::V4(Ipv4Addr::from_bits((u32::from(high) << 16) | u32::from(low)));
-    let more = match six.segments() {
+    let embedded = match six.segments() {
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => vec![],
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
         | [0, 0, 0, 0, 0xffff, 0, high, low]
         | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => vec![joined(high, low)],
-        // Where the IPv4 address is depends on the translator: at the end, or around eight bits of something else.
+        // The translator decides where the IPv4 address is: at the end, or split by eight other bits.
         [0x64, 0xff9b, 1, first, second, third, high, low] => {
             [joined(high, low), joined(first, second << 8 | third >> 8)].into_iter().filter(is_host).collect()
         }
@@ -125,15 +128,15 @@ fn ends(address: IpAddr) -> Vec<IpAddr> {
         [0x2002, high, low, ..] => vec![joined(high, low)],
         _ => vec![],
     };
-    [vec![address], more].concat()
+    [vec![address], embedded].concat()
 }
 
-/// Not filled with zeros or ones, as the bits around an address are.
+/// False for padding: the bits beside an embedded address are all zeros or all ones.
 fn is_host(address: &IpAddr) -> bool {
     !matches!(address, IpAddr::V4(four) if matches!(four.octets()[0], 0 | 255))
 }
 
-fn is_never(address: IpAddr) -> bool {
+fn is_always_blocked(address: IpAddr) -> bool {
     METADATA_ADDRESSES.contains(&address)
         || address.is_unspecified()
         || address.is_multicast()
@@ -152,13 +155,14 @@ fn is_private(address: IpAddr) -> bool {
                 let special = (a == 192 && b == 0 && c == 0) || (a == 198 && (b & 0xfe) == 18) || a >= 240;
                 four.is_private() || shared || special
             }
-            IpAddr::V6(six) => six.is_unique_local() || is_special(six.segments()),
+            IpAddr::V6(six) => six.is_unique_local() || is_site_local_or_tunneled(six.segments()),
         }
 }
 
-/// Ranges of IPv6 that lead into a network of somebody's own: the old site-local one, and those whose packets a
-/// translator or a tunnel takes to an IPv4 address that only it knows (local NAT64, IPv4-translated, Teredo).
-fn is_special(segments: [u16; 8]) -> bool {
+/// IPv6 ranges that can lead into a private network: the deprecated site-local range, and ranges whose
+/// packets a translator or a tunnel forwards to an IPv4 address that only it knows (local NAT64,
+/// IPv4-translated, Teredo).
+fn is_site_local_or_tunneled(segments: [u16; 8]) -> bool {
     matches!(segments, [0x64, 0xff9b, 1, ..] | [0, 0, 0, 0, 0xffff, 0, ..] | [0x2001, 0, ..])
         || (segments[0] & 0xffc0) == 0xfec0
 }
@@ -172,8 +176,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn model_url_ssrf() {
-        let never = [
+    fn internal_addresses_are_blocked_in_every_spelling() {
+        let always_blocked = [
             "http://169.254.169.254",
             "https://169.254.169.254/latest",
             "http://[::ffff:169.254.169.254]",
@@ -200,9 +204,9 @@ mod tests {
             "http://224.0.0.1",
             "http://255.255.255.255",
         ];
-        for url in never {
-            let told = parse_url("base_url", url, true, "allow_private").unwrap_err();
-            assert!(told.contains("is never called"), "{url}: {told}");
+        for url in always_blocked {
+            let error = parse_url("base_url", url, true, "allow_private").unwrap_err();
+            assert!(error.contains("is never called"), "{url}: {error}");
         }
         let private = [
             "https://127.0.0.1",
@@ -229,27 +233,27 @@ mod tests {
             "https://[2001:0000:ffff:ffff:ffff:ffff:ffff:ffff]",
         ];
         for url in private {
-            let told = parse_url("base_url", url, false, "allow_private").unwrap_err();
-            assert!(told.contains("set allow_private if that is meant"), "{url}: {told}");
+            let error = parse_url("base_url", url, false, "allow_private").unwrap_err();
+            assert!(error.contains("To allow this, set allow_private"), "{url}: {error}");
             parse_url("base_url", url, true, "allow_private").unwrap();
         }
     }
 
     #[test]
-    fn a_base_url_is_a_plain_one() {
-        for (url, told) in [
+    fn a_base_url_has_only_scheme_host_and_path() {
+        for (url, expected) in [
             ("ftp://example.com", "base_url must begin with https:// or http://"),
             ("file:///etc/passwd", "base_url must begin with https:// or http://"),
             ("example.com", "base_url must look like https://example.com/v1"),
-            ("https://me:secret@example.com", "must not hold a user or password"),
-            ("https://example.com/?key=1", "base_url must not have a `?` or `#`"),
-            ("http://example.com", "base_url must be https"),
+            ("https://me:secret@example.com", "must not contain a user or password"),
+            ("https://example.com/?key=1", "base_url must not contain `?` or `#`"),
+            ("http://example.com", "base_url must begin with https://. For"),
         ] {
-            let refused = parse_url("base_url", url, false, "allow_private").unwrap_err();
-            assert!(refused.contains(told) && !refused.contains("secret"), "{url}: {refused}");
+            let error = parse_url("base_url", url, false, "allow_private").unwrap_err();
+            assert!(error.contains(expected) && !error.contains("secret"), "{url}: {error}");
         }
         parse_url("base_url", "https://8.8.8.8/v1", false, "allow_private").unwrap();
-        // The neighbors of what is refused are called.
+        // Addresses next to the blocked ranges are allowed.
         for public in ["2606:4700::1111", "64:ff9b::808:808", "64:ff9b:2::1", "2001:1::1", "2001:4860::8888"]
         {
             parse_url("base_url", &format!("https://[{public}]"), false, "allow_private").unwrap();
@@ -258,9 +262,8 @@ mod tests {
     }
 
     proptest! {
-        /// However an address of a refused range is written, it is refused.
         #[test]
-        fn every_spelling_of_a_refused_range(range in 0..3_usize, rest: [u16; 8], long: bool, upper: bool) {
+        fn every_spelling_of_a_private_range_is_blocked(range in 0..3_usize, rest: [u16; 8], long: bool, upper: bool) {
             let mut segments = rest;
             let start: &[u16] = [&[0x64, 0xff9b, 1][..], &[0, 0, 0, 0, 0xffff, 0], &[0x2001, 0]][range];
             segments[..start.len()].copy_from_slice(start);
@@ -276,10 +279,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_that_points_home_is_not_called() {
-        let look_up = |allow_private| Guard { allow_private }.resolve(Name::from_str("localhost").unwrap());
-        let Err(told) = look_up(false).await else { panic!("localhost was allowed") };
-        assert!(told.downcast_ref::<Refused>().is_some(), "{told}");
+    async fn a_name_that_resolves_to_loopback_is_blocked() {
+        let look_up =
+            |allow_private| FilteringResolver { allow_private }.resolve(Name::from_str("localhost").unwrap());
+        let Err(error) = look_up(false).await else { panic!("localhost was allowed") };
+        assert!(error.downcast_ref::<BlockedAddress>().is_some(), "{error}");
         assert!(look_up(true).await.unwrap().all(|found| found.ip().is_loopback()));
     }
 }

@@ -1,61 +1,63 @@
-//! The way out to other machines: to the models and to the repository hosts.
+//! HTTP clients for models and repository hosts, protected against SSRF and leaks.
 //!
-//! Where to go is written by people, looked up by strangers, and answered by whoever is there. So an
-//! address is checked when it is written and once more when it is called, no redirect is followed, a
-//! key shows itself to nobody, and what comes back is bounded and harmless before it is repeated.
+//! Users choose the URLs, other parties control their DNS records, and the responses are untrusted. So an
+//! address is checked when it is configured and again after every DNS lookup, redirects are not followed,
+//! keys are never printed, and text from a response is truncated and sanitized before it is shown.
 
 mod address;
+mod remote_message;
+mod retry_after;
 mod secret;
-mod wait;
-mod words;
 
 use std::error::Error;
 use std::time::Duration;
 
 use reqwest::{ClientBuilder, redirect};
 
-pub use address::{Refused, parse_url};
+pub use address::{BlockedAddress, parse_url};
+pub use remote_message::{RemoteMessage, may_quote, quote_test_host, redact, sanitize};
+pub use retry_after::{parse_seconds, retry_after};
 pub use secret::Secret;
-pub use wait::{seconds, wait};
-pub use words::{Words, harmless, may_quote, quote_test_host, without};
 
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What an operator lets us reach.
+/// Which addresses the operator allows the server to call.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Reach {
-    /// Also what is on this machine or in this network.
-    pub private: bool,
-    /// Through the proxy that the environment names. It is the proxy then that looks names up and
-    /// decides what can be reached.
-    pub proxy: bool,
+pub struct NetworkPolicy {
+    /// Also allow addresses on this machine and in private networks.
+    pub allow_private: bool,
+    /// Use the proxy from the environment. Then the proxy resolves names and decides which addresses are
+    /// allowed.
+    pub use_proxy: bool,
 }
 
-/// A client that calls nothing out of reach and follows nobody elsewhere. How long is waited for an
-/// answer is its user's to say.
-pub fn client(reach: Reach) -> ClientBuilder {
+/// An HTTP client that calls only allowed addresses and follows no redirects. The caller sets the timeout for
+/// a response.
+pub fn client(policy: NetworkPolicy) -> ClientBuilder {
     let client = reqwest::Client::builder()
-        .connect_timeout(CONNECT)
+        .connect_timeout(CONNECT_TIMEOUT)
         .redirect(redirect::Policy::none())
         .user_agent(concat!("docwright/", env!("CARGO_PKG_VERSION")));
-    match reach.proxy {
+    match policy.use_proxy {
         true => client,
-        false => client.no_proxy().dns_resolver(address::Guard { allow_private: reach.private }),
+        false => {
+            client.no_proxy().dns_resolver(address::FilteringResolver { allow_private: policy.allow_private })
+        }
     }
 }
 
-/// The innermost cause: of a connection that failed, it is the one that says something.
-pub fn root(error: &(dyn Error + 'static)) -> String {
-    error.source().map_or_else(|| error.to_string(), root)
+/// The innermost cause. For a failed connection, it is the only informative one.
+pub fn root_cause(error: &(dyn Error + 'static)) -> String {
+    error.source().map_or_else(|| error.to_string(), root_cause)
 }
 
-/// Why a connection failed. What the other side's certificate says is left out.
-pub fn connection_cause(error: &(dyn Error + 'static), most: usize) -> String {
-    let cause = root(error);
-    harmless(cause.split(';').next().unwrap_or_default(), most)
+/// Why a connection failed, without the content of the peer's certificate.
+pub fn connection_cause(error: &(dyn Error + 'static), max_chars: usize) -> String {
+    let cause = root_cause(error);
+    sanitize(cause.split(';').next().unwrap_or_default(), max_chars)
 }
 
-/// The cause of this type, however deep it is.
-pub fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
-    error.downcast_ref().or_else(|| error.source().and_then(find))
+/// Finds a cause of type `T` in the chain of an error.
+pub fn find_cause<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
+    error.downcast_ref().or_else(|| error.source().and_then(find_cause))
 }

@@ -1,16 +1,16 @@
-//! A key or a token.
+//! Keeps API keys and tokens out of logs and wipes them from memory.
 
 use std::fmt;
 
 use zeroize::Zeroizing;
 
-/// A key. It is wiped from memory when it goes, and shows itself to nobody.
+/// An API key or token. It is wiped from memory on drop, and `Debug` does not print it.
 #[derive(Clone)]
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// Without the white space around it, which files end with. `None` when it cannot be sent as a
-    /// header: empty, or with letters that no key has.
+    /// Trims white space, because files end with it. `None` when the key cannot be sent as a header: it is
+    /// empty, or has characters other than visible ASCII.
     pub fn parse(text: &str) -> Option<Self> {
         let key = text.trim();
         let sane = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic());
@@ -33,13 +33,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_shown_to_nobody() {
+    fn debug_output_hides_the_key() {
         let key = Secret::parse(" sk-very-secret\n").unwrap();
         assert_eq!((key.reveal(), format!("{key:?}").as_str()), ("sk-very-secret", "Secret"));
     }
 
     #[test]
-    fn header_injection() {
+    fn a_key_that_would_inject_a_header_is_refused() {
         for key in ["", " \n", "a\r\nx-evil: 1", "a b", "ключ", "a\0"] {
             assert!(Secret::parse(key).is_none(), "{key:?}");
         }

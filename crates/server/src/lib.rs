@@ -18,7 +18,7 @@ pub use app::settings::{Bounds, DAY, Limits, Proxies, ProxyHeader, Settings, USU
 pub use app::streams::Streams;
 pub use app::{Admin, App, parse_allow_path, sample};
 pub use chores::{do_chores, make_room};
-pub use net::Reach;
+pub use net::NetworkPolicy;
 pub use serve::{Server, Workshop};
 pub use worker::Worker;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use base::{ClockGuard, ClockName, ClockRecord, ClockWatch, Misdated, Pause, Reading};
+use base::{ClockGuard, ClockName, ClockRecord, ClockWatch, MisdatedRange, Pause, Reading};
 
 use crate::Result;
 use crate::kept::damaged;
@@ -111,7 +111,7 @@ pub(crate) fn record(columns: Columns) -> Result<ClockRecord> {
         _ => None,
     };
     let misdated = match (from, to, until) {
-        (Some(from), Some(to), Some(until)) => Some(Misdated { from, to, until }),
+        (Some(from), Some(to), Some(until)) => Some(MisdatedRange { from, to, until }),
         _ => None,
     };
     Ok(ClockRecord { trusted, version, pause, misdated })
@@ -121,7 +121,7 @@ pub(crate) fn columns(record: &ClockRecord) -> Columns {
     let ClockRecord { trusted, version, pause, misdated } = *record;
     let cause = pause.map(|pause| pause.cause.as_str().to_owned());
     let number = |of: fn(Pause) -> i64| pause.map(of);
-    let date = |of: fn(Misdated) -> i64| misdated.map(of);
+    let date = |of: fn(MisdatedRange) -> i64| misdated.map(of);
     (
         trusted,
         version,

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use base::Together;
+use base::Coalescer;
 use futures_util::FutureExt;
 
 use crate::shared::Told;
@@ -18,14 +18,14 @@ pub struct Progress {
 }
 
 pub(crate) type Asked = (ProjectId, JobId);
-pub(crate) type ProgressReads = Together<(), Asked, Told<Option<Progress>>>;
+pub(crate) type ProgressReads = Coalescer<(), Asked, Told<Option<Progress>>>;
 
 /// `read` gets ids of jobs, each once.
 pub(crate) fn progress_reads<F>(read: impl Fn(Vec<String>) -> F + Send + Sync + 'static) -> ProgressReads
 where
     F: Future<Output = Result<HashMap<Asked, Progress>>> + Send + 'static,
 {
-    Together::new(move |(), asked: Vec<Asked>| {
+    Coalescer::new(move |(), asked: Vec<Asked>| {
         let mut ids: Vec<_> = asked.iter().map(|(_, id)| id.0.clone()).collect();
         ids.sort_unstable();
         ids.dedup();

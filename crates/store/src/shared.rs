@@ -4,7 +4,7 @@
 use std::hash::Hash;
 use std::sync::Arc;
 
-use base::Together;
+use base::Coalescer;
 use futures_util::FutureExt;
 
 use crate::{Result, StoreError};
@@ -13,7 +13,7 @@ use crate::{Result, StoreError};
 pub(crate) type Told<V> = Result<V, Arc<StoreError>>;
 
 #[derive(Clone)]
-pub(crate) struct Shared<K, V>(Together<K, (), Told<V>>);
+pub(crate) struct Shared<K, V>(Coalescer<K, (), Told<V>>);
 
 impl<K, V> Shared<K, V>
 where
@@ -24,14 +24,14 @@ where
     where
         F: Future<Output = Result<V>> + Send + 'static,
     {
-        Self(Together::new(move |of, asked| {
+        Self(Coalescer::new(move |of, asked| {
             let read = read(of);
             async move { vec![read.await.map_err(Arc::new); asked.len()] }.boxed()
         }))
     }
 
     pub(crate) async fn read(&self, of: K) -> Result<V> {
-        told(self.0.ask(of, ()).await)
+        told(self.0.submit(of, ()).await)
     }
 }
 

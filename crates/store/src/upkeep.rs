@@ -23,7 +23,7 @@ pub(crate) const TRIMMED: &str = r#"{"message":"No longer kept"}"#;
 pub trait Upkeep: Send + Sync {
     /// Writes something that changes nothing, and returns when it is on the disk. Fails also when the store's files are
     /// not those any more that were opened. The error is a sentence without a path.
-    async fn prove_write(&self) -> Result<()>;
+    async fn probe_write(&self) -> Result<()>;
 
     /// Forgets the conversations and the single steps of some jobs that ended so long ago; what was
     /// asked, what came of it and the change stay. Answers whether there may be more of them.

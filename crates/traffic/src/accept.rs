@@ -1,52 +1,53 @@
-//! Content negotiation, as far as page views need it: did the reader ask for Markdown?
+//! Parses `Accept` headers: whether the reader prefers Markdown.
 
 /// Whether an `Accept` header prefers `text/markdown` over `text/html`.
 ///
-/// Markdown must be named (`text/markdown`, or `text/x-markdown`): a wildcard is every browser's
-/// and every script's. When both weigh the same, the one that is named wins over a wildcard and
-/// the earlier over the later. A range with a malformed weight is ignored.
+/// Markdown must be named (`text/markdown` or `text/x-markdown`), because every browser and script sends a
+/// wildcard. At equal weights, a named type wins over a wildcard, and the earlier over the later. A media
+/// range with a malformed weight is ignored.
 pub fn prefers_markdown(accept: &str) -> bool {
     let ranges = accept.split(',').take(MAX_RANGES).enumerate();
-    let ranges: Vec<Range> = ranges.filter_map(|(place, text)| Range::parse(place, text)).collect();
+    let ranges: Vec<MediaRange> =
+        ranges.filter_map(|(position, text)| MediaRange::parse(position, text)).collect();
     let best = |names: &[&str]| {
-        let of_name = |range: &&Range| names.iter().any(|name| range.name.eq_ignore_ascii_case(name));
-        ranges.iter().find(of_name)
+        let has_name = |range: &&MediaRange| names.iter().any(|name| range.name.eq_ignore_ascii_case(name));
+        ranges.iter().find(has_name)
     };
     let Some(markdown) = best(&["text/markdown", "text/x-markdown"]).filter(|range| range.weight > 0) else {
         return false;
     };
     match best(&["text/html"]) {
-        Some(html) if html.weight == markdown.weight => markdown.place < html.place,
+        Some(html) if html.weight == markdown.weight => markdown.position < html.position,
         Some(html) => html.weight < markdown.weight,
-        // A wildcard also stands for HTML, but what is named is preferred at the same weight.
+        // A wildcard includes HTML. At the same weight, the named type is preferred.
         None => best(&["text/*"]).or_else(|| best(&["*/*"])).is_none_or(|any| any.weight <= markdown.weight),
     }
 }
 
-/// More ranges than any client sends; bounds the work on a hostile header.
+/// More than any client sends. Bounds the work on a hostile header.
 const MAX_RANGES: usize = 64;
 
-struct Range<'a> {
+struct MediaRange<'a> {
     name: &'a str,
-    /// In thousandths, as the header has at most three digits.
+    /// In thousandths: the header allows at most three digits.
     weight: u16,
-    place: usize,
+    position: usize,
 }
 
-impl<'a> Range<'a> {
-    fn parse(place: usize, text: &'a str) -> Option<Self> {
+impl<'a> MediaRange<'a> {
+    fn parse(position: usize, text: &'a str) -> Option<Self> {
         let mut parts = text.split(';').map(str::trim);
         let name = parts.next().filter(|name| name.contains('/'))?;
         let weight = parts
             .filter_map(|part| part.split_once('='))
             .find(|(key, _)| key.trim().eq_ignore_ascii_case("q"))
-            .map_or(Some(1000), |(_, value)| weight(value.trim()))?;
-        Some(Self { name, weight, place })
+            .map_or(Some(1000), |(_, value)| parse_weight(value.trim()))?;
+        Some(Self { name, weight, position })
     }
 }
 
 /// `1`, `0.5`, `0.250`, `1.000`; anything else is malformed.
-fn weight(text: &str) -> Option<u16> {
+fn parse_weight(text: &str) -> Option<u16> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = fraction.len() <= 3 && fraction.bytes().all(|byte| byte.is_ascii_digit());
     let fraction: u16 = format!("{fraction:0<3}").parse().ok().filter(|_| digits)?;
@@ -62,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_prefers_markdown() {
+    fn markdown_is_preferred_if_named_with_the_higher_weight() {
         #[track_caller]
         fn check(accept: &str, expected: bool) {
             assert_eq!(prefers_markdown(accept), expected, "{accept}");

@@ -1,9 +1,9 @@
-//! The table of known agents, `assets/agents.tsv`, and how a user-agent string is looked up in it.
+//! Looks up user-agent strings in the table of known agents, `assets/agents.tsv`.
 //!
-//! One pass finds every token; when several match, the winner is decided in this order:
-//! what the agent calls itself beats what stands in a link (`+http://…/bingbot.htm`), a named
-//! agent beats the tool it was built with (`HeadlessChrome … Googlebot`), a longer token beats
-//! a shorter one (`Applebot-Extended`, `Applebot`), and the first in the string beats the rest.
+//! One pass finds every token. When several match, these rules decide, in this order: a token outside a link
+//! beats one inside a link (`+http://…/bingbot.htm`), a named agent beats the tool it was built with
+//! (`HeadlessChrome … Googlebot`), a longer token beats a shorter one (`Applebot-Extended`, `Applebot`), and
+//! an earlier token beats a later one.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -17,11 +17,11 @@ const ROWS: &str = include_str!("../assets/agents.tsv");
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| Table::parse(ROWS));
 
-/// What a row of the table says of an agent.
+/// The class of an agent in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Known(Class),
-    /// A library or command line: whose read it is depends on what is read.
+    /// A library or command-line tool: its class depends on the content that it reads.
     Tool,
 }
 
@@ -29,33 +29,33 @@ pub(crate) enum Kind {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Agent {
     pub(crate) kind: Kind,
-    /// What it is called: its token, as the first of the rows writes it that differ in case alone.
+    /// The product name: its token, in the spelling of the first row that differs only in case.
     pub(crate) product: &'static str,
     operator: &'static str,
-    /// The token must stand as a word of its own.
-    whole: bool,
+    /// The token must be a whole word.
+    whole_word: bool,
 }
 
 struct Table {
     agents: Vec<Agent>,
-    /// By product.
+    /// Operators by product.
     operators: HashMap<&'static str, &'static str>,
-    /// `None` only if the tokens could not be compiled, which a test rules out.
+    /// `None` only if the tokens do not compile, which a test rules out.
     tokens: Option<AhoCorasick>,
 }
 
-/// What the table knows of this user-agent string.
+/// The row of the table that matches this user-agent string.
 pub(crate) fn find(user_agent: &str) -> Option<&'static Agent> {
     TABLE.find(user_agent)
 }
 
-/// Who runs a product of the table.
+/// The operator of a product.
 pub(crate) fn operator(product: &str) -> Option<&'static str> {
     TABLE.operators.get(product).copied()
 }
 
-/// The day on which the table was last changed. It is the table's version: what was classified by
-/// another one is classified anew by `docwright reclassify`.
+/// The version of the table: the date of its last change. `docwright reclassify` updates views that an older
+/// version classified.
 pub fn agents_version() -> &'static str {
     let version = ROWS.lines().find_map(|line| line.strip_prefix("# version: "));
     version.unwrap_or_default()
@@ -63,7 +63,7 @@ pub fn agents_version() -> &'static str {
 
 impl Table {
     fn parse(rows: &'static str) -> Self {
-        let (tokens, mut agents): (Vec<&str>, Vec<Agent>) = rows.lines().filter_map(row).unzip();
+        let (tokens, mut agents): (Vec<&str>, Vec<Agent>) = rows.lines().filter_map(parse_row).unzip();
         let tokens = AhoCorasick::builder().ascii_case_insensitive(true).build(tokens).ok();
         let mut spellings = HashMap::new();
         for agent in &mut agents {
@@ -79,18 +79,19 @@ impl Table {
             .as_ref()?
             .find_overlapping_iter(text)
             .filter_map(|found| Some((found, self.agents.get(found.pattern().as_usize())?)))
-            .filter(|(found, agent)| !agent.whole || stands_alone(text, found))
+            .filter(|(found, agent)| !agent.whole_word || is_whole_word(text, found))
             .filter(|(found, _)| !text[..found.start()].ends_with(b"like "))
             .max_by_key(|(found, agent)| {
                 let named = agent.kind != Kind::Tool;
-                (!in_link(text, found), named, found.len(), Reverse(found.start()))
+                (!is_in_link(text, found), named, found.len(), Reverse(found.start()))
             })
             .map(|(_, agent)| agent)
     }
 }
 
-/// A line of the table; `None` for comments, the heading and what never appears in a string.
-fn row(line: &'static str) -> Option<(&'static str, Agent)> {
+/// Parses a line of the table. `None` for comments, the header and agents that never appear in a user-agent
+/// string.
+fn parse_row(line: &'static str) -> Option<(&'static str, Agent)> {
     let mut columns = line.split('\t');
     let token = columns.next().filter(|token| !token.is_empty())?;
     let (product, operator) = (token.trim_end_matches('/'), columns.next()?);
@@ -98,16 +99,16 @@ fn row(line: &'static str) -> Option<(&'static str, Agent)> {
         "tool" => Kind::Tool,
         class => Kind::Known(Class::from_name(class)?),
     };
-    let whole = match columns.nth(1)? {
+    let whole_word = match columns.nth(1)? {
         "substring" => false,
         "product-token" => true,
         _ => return None,
     };
-    Some((token, Agent { kind, product, operator, whole }))
+    Some((token, Agent { kind, product, operator, whole_word }))
 }
 
 /// `Code/` in `Code/1.2` and `(Code/1.2)`, but not in `VSCode/1.2`; `Devin` not in `Devinci`.
-fn stands_alone(text: &[u8], found: &Match) -> bool {
+fn is_whole_word(text: &[u8], found: &Match) -> bool {
     let part_of_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
     let before = text[..found.start()].last();
     let after = text.get(found.end());
@@ -115,7 +116,7 @@ fn stands_alone(text: &[u8], found: &Match) -> bool {
     !before.is_some_and(part_of_word) && (open || !after.is_some_and(part_of_word))
 }
 
-fn in_link(text: &[u8], found: &Match) -> bool {
+fn is_in_link(text: &[u8], found: &Match) -> bool {
     let word = text[..found.start()].iter().rposition(|byte| b" ;,()".contains(byte));
     let word = &text[word.map_or(0, |space| space + 1)..found.start()];
     word.windows(3).any(|bytes| bytes == b"://") || word.starts_with(b"www.")
@@ -126,14 +127,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_is_understood() {
+    fn every_row_parses() {
         let rows = ROWS.lines().filter(|line| !line.starts_with('#')).skip(1);
         let mut listed = 0;
         for line in rows {
             let columns: Vec<&str> = line.split('\t').collect();
             assert_eq!(columns.len(), 7, "{line}");
             let never = columns[4] == "never-in-ua";
-            assert_eq!(row(line).is_none(), never, "{line}");
+            assert_eq!(parse_row(line).is_none(), never, "{line}");
             assert!(!never || !columns[6].is_empty(), "no reason given: {line}");
             listed += usize::from(!never);
         }
@@ -148,13 +149,13 @@ mod tests {
         let dated: Vec<&str> = ROWS.lines().filter_map(|line| line.strip_prefix("# source: ")).collect();
         for line in ROWS.lines().filter(|line| !line.starts_with('#')).skip(1) {
             let source = line.split('\t').nth(5).unwrap_or_default();
-            let told = dated.iter().any(|told| told.starts_with(&format!("{source}, 20")));
-            assert!(told, "no date of {source}");
+            let has_date = dated.iter().any(|line| line.starts_with(&format!("{source}, 20")));
+            assert!(has_date, "no date of {source}");
         }
     }
 
     #[test]
-    fn products_and_their_operators() {
+    fn every_product_has_an_operator() {
         let product = |user_agent| find(user_agent).map(|agent| agent.product);
         assert_eq!(product("claude-code/2.1"), product("Claude-Code"), "one product, however it is written");
         assert_eq!(product("Mozilla/5.0 Code/1.96.0 Chrome/128"), Some("Code"));
@@ -167,9 +168,9 @@ mod tests {
     }
 
     #[test]
-    fn no_token_stands_twice() {
+    fn tokens_are_unique() {
         let mut tokens: Vec<String> =
-            ROWS.lines().filter_map(row).map(|(token, _)| token.to_lowercase()).collect();
+            ROWS.lines().filter_map(parse_row).map(|(token, _)| token.to_lowercase()).collect();
         let rows = tokens.len();
         tokens.sort();
         tokens.dedup();
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn which_row_wins() {
+    fn precedence_of_matching_rows() {
         #[track_caller]
         fn check(user_agent: &str, expected: Option<Kind>) {
             assert_eq!(find(user_agent).map(|agent| agent.kind), expected, "{user_agent}");

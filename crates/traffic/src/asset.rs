@@ -1,7 +1,7 @@
-//! Which requests are for the parts of a page and not for a page.
+//! Tells assets, such as styles and images, from pages.
 
-/// Extensions of what a page is made of, of downloads and of data for programs.
-const EXTENSIONS: &[&str] = &[
+/// Extensions of page assets, downloads and machine-readable data.
+const ASSET_EXTENSIONS: &[&str] = &[
     "css",
     "js",
     "mjs",
@@ -63,18 +63,18 @@ const EXTENSIONS: &[&str] = &[
     "iso",
 ];
 
-/// Text files that are written for crawlers, by name: other text is read.
-const FOR_CRAWLERS: &[&str] = &["robots.txt", "ads.txt", "app-ads.txt", "humans.txt", "security.txt"];
+/// Text files for crawlers. Other text files count as pages.
+const CRAWLER_FILES: &[&str] = &["robots.txt", "ads.txt", "app-ads.txt", "humans.txt", "security.txt"];
 
-/// Whether a path, as `page` gives it, is an asset by its extension: styles, scripts, images,
-/// fonts, media, archives, feeds and sitemaps. What someone reads is none: PDF, YAML, `llms.txt`,
-/// `llms-full.txt` and a version such as `/v1.2`.
+/// Whether a normalized path is an asset by its extension: styles, scripts, images, fonts, media, archives,
+/// feeds and sitemaps. Documents are not assets: PDF, YAML, `llms.txt`, `llms-full.txt`, and a version such
+/// as `/v1.2`.
 pub fn is_asset(path: &str) -> bool {
     let file = path.rsplit('/').next().unwrap_or_default();
     let same = |known: &&str, name: &str| known.eq_ignore_ascii_case(name);
     let extension = file.rsplit_once('.').map(|(_, extension)| extension);
-    extension.is_some_and(|extension| EXTENSIONS.iter().any(|known| same(known, extension)))
-        || FOR_CRAWLERS.iter().any(|known| same(known, file))
+    extension.is_some_and(|extension| ASSET_EXTENSIONS.iter().any(|known| same(known, extension)))
+        || CRAWLER_FILES.iter().any(|known| same(known, file))
 }
 
 #[cfg(test)]

@@ -1,48 +1,50 @@
-//! Events as they are kept: in blocks, a column a property, texts once a block, compressed.
-//! A block needs nothing but itself and the numbers of its project's pages.
+//! Columnar, compressed blocks of raw events, with a dictionary of texts per block.
+//!
+//! A block can be decoded on its own, except for page numbers, which refer to the project's pages.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::bytes::{Bytes, Damaged, pack, put, put_signed, put_slice, unpack};
 use crate::classify::Class;
+use crate::encoding::{DamagedData, Decoder, compress, decompress, put_slice, put_varint, put_zigzag};
 use crate::event::Kind;
 
 const VERSION: u64 = 1;
-/// More than one write can bring: a damaged count must not ask for all memory.
-const MOST_ROWS: u64 = 4 << 20;
+/// More than one write can contain. A damaged row count must not allocate all memory.
+const MAX_ROWS: u64 = 4 << 20;
 
-/// Half of SHA-256: ids come from outside, so nobody must be able to make two that collide.
+/// Half of a SHA-256 hash. Event ids are untrusted, so collisions must be hard to construct.
 pub(crate) type Hash = [u8; 16];
 
-/// Where someone went.
+/// The path of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// A page that was read, by its number in the project.
+pub(crate) enum PathRef {
+    /// The project's number of a page that was read.
     Page(u32),
-    /// What was no read, by its text in the block: nobody grows the project's pages by guessing at them.
+    /// The number of a text in the block, for events that are not reads. So guessed URLs do not add pages to
+    /// the project.
     Text(u32),
 }
 
-/// An event. Texts are numbers in its block, from 1; 0 is none.
+/// An event. Texts are numbers in the block's dictionary, from 1; 0 means none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) at: i64,
-    pub(crate) place: Place,
+    pub(crate) path: PathRef,
     pub(crate) kind: Kind,
     pub(crate) class: Class,
     pub(crate) markdown: bool,
-    /// 0: none was told.
+    /// 0 when the sender gave none.
     pub(crate) status: u16,
     pub(crate) agent: u32,
     pub(crate) referrer: u32,
-    /// `None` in what was kept before visitors were counted.
+    /// `None` in events from before visitors were counted.
     pub(crate) visitor: Option<u64>,
-    /// Until it is known among the ids of its day.
+    /// Only in the journal; compaction moves ids to the ids of their day.
     pub(crate) id: Option<Hash>,
 }
 
-/// What counting asks of a row.
+/// The fields of a row that counting needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Read {
     pub(crate) at: i64,
@@ -52,8 +54,8 @@ pub(crate) struct Read {
 
 impl Row {
     pub(crate) fn read(&self) -> Option<Read> {
-        match (self.kind, self.place) {
-            (Kind::Read, Place::Page(page)) => Some(Read { at: self.at, page, class: self.class }),
+        match (self.kind, self.path) {
+            (Kind::Read, PathRef::Page(page)) => Some(Read { at: self.at, page, class: self.class }),
             _ => None,
         }
     }
@@ -65,7 +67,7 @@ impl Row {
     }
 }
 
-/// The texts of a block, each once.
+/// The dictionary of a block: each text once.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Texts {
     list: Vec<Arc<str>>,
@@ -73,7 +75,7 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    /// Its number, from 1.
+    /// The number of a text, from 1.
     pub(crate) fn number(&mut self, text: &str) -> u32 {
         if let Some(number) = self.numbers.get(text) {
             return *number;
@@ -85,7 +87,7 @@ impl Texts {
         number
     }
 
-    fn bytes(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         self.list.iter().map(|text| text.len() + 64).sum()
     }
 
@@ -102,62 +104,65 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// Takes over the rows of another, with their texts.
-    pub(crate) fn absorb(&mut self, other: Block) {
+    /// Appends the rows of another block, with their texts.
+    pub(crate) fn append(&mut self, other: Block) {
         let numbers: Vec<u32> = other.texts.list.iter().map(|text| self.texts.number(text)).collect();
         let renumbered = |number: u32| (number as usize).checked_sub(1).map_or(0, |index| numbers[index]);
         self.rows.extend(other.rows.into_iter().map(|row| Row {
             agent: renumbered(row.agent),
             referrer: renumbered(row.referrer),
-            place: match row.place {
-                Place::Text(number) => Place::Text(renumbered(number)),
+            path: match row.path {
+                PathRef::Text(number) => PathRef::Text(renumbered(number)),
                 page => page,
             },
             ..row
         }));
     }
 
-    /// What it holds in memory, in bytes.
-    pub(crate) fn weight(&self) -> usize {
-        self.rows.len() * size_of::<Row>() + self.texts.bytes()
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.rows.len() * size_of::<Row>() + self.texts.memory_bytes()
     }
 
-    /// Some of its rows, as bytes, with the texts that they need and no others.
+    /// Encodes some of the block's rows, with only the texts that they use.
     pub(crate) fn encode(&self, rows: &[Row], level: i32) -> std::io::Result<Vec<u8>> {
-        let mut texts =
-            Used { all: &self.texts, numbers: vec![0; self.texts.list.len()], bytes: Vec::new(), count: 0 };
+        let mut texts = TextCollector {
+            all: &self.texts,
+            numbers: vec![0; self.texts.list.len()],
+            bytes: Vec::new(),
+            count: 0,
+        };
         let mut columns: [Vec<u8>; 8] = Default::default();
-        let [times, flags, places, agents, referrers, statuses, visitors, ids] = &mut columns;
+        let [times, flags, paths, agents, referrers, statuses, visitors, ids] = &mut columns;
         let mut before = 0;
         for row in rows {
-            put_signed(times, row.at.wrapping_sub(before));
+            put_zigzag(times, row.at.wrapping_sub(before));
             before = row.at;
             flags.push(row.flags());
-            put(
-                places,
-                match row.place {
-                    Place::Page(number) => u64::from(number) << 1,
-                    Place::Text(number) => u64::from(texts.number(number)) << 1 | 1,
+            put_varint(
+                paths,
+                match row.path {
+                    PathRef::Page(number) => u64::from(number) << 1,
+                    PathRef::Text(number) => u64::from(texts.number(number)) << 1 | 1,
                 },
             );
-            put(agents, u64::from(texts.number(row.agent)));
-            put(referrers, u64::from(texts.number(row.referrer)));
-            put(statuses, u64::from(row.status));
+            put_varint(agents, u64::from(texts.number(row.agent)));
+            put_varint(referrers, u64::from(texts.number(row.referrer)));
+            put_varint(statuses, u64::from(row.status));
             visitors.extend(row.visitor.map(u64::to_le_bytes).iter().flatten());
             ids.extend(row.id.iter().flatten());
         }
         let mut plain =
             Vec::with_capacity(columns.iter().map(Vec::len).sum::<usize>() + texts.bytes.len() + 64);
-        put(&mut plain, VERSION);
-        put(&mut plain, rows.len() as u64);
+        put_varint(&mut plain, VERSION);
+        put_varint(&mut plain, rows.len() as u64);
         columns.iter().for_each(|column| put_slice(&mut plain, column));
-        put(&mut plain, u64::from(texts.count));
+        put_varint(&mut plain, u64::from(texts.count));
         plain.extend(texts.bytes);
-        pack(&plain, level)
+        compress(&plain, level)
     }
 
-    pub(crate) fn decode(packed: &[u8]) -> Result<Self, Damaged> {
-        let plain = unpack(packed)?;
+    pub(crate) fn decode(packed: &[u8]) -> Result<Self, DamagedData> {
+        let plain = decompress(packed)?;
         let mut columns = Columns::of(&plain)?;
         let texts = columns.texts()?;
         let mut rows = Vec::with_capacity(columns.left);
@@ -168,29 +173,29 @@ impl Block {
     }
 }
 
-/// Calls `with` for every read in a block and its visitor, without making rows of all the rest.
-pub(crate) fn each_read(packed: &[u8], mut with: impl FnMut(Read, Option<u64>)) -> Result<(), Damaged> {
-    let plain = unpack(packed)?;
+/// Calls `with` for every read in a block and its visitor, without decoding the other columns.
+pub(crate) fn each_read(packed: &[u8], mut with: impl FnMut(Read, Option<u64>)) -> Result<(), DamagedData> {
+    let plain = decompress(packed)?;
     let mut columns = Columns::of(&plain)?;
     while let Some(flags) = columns.next()? {
-        let (kind, class) = who(flags)?;
-        let (place, visitor) = (columns.place()?, columns.visitor(flags)?);
-        if let (Kind::Read, Place::Page(page)) = (kind, place) {
+        let (kind, class) = kind_and_class(flags)?;
+        let (path, visitor) = (columns.path()?, columns.visitor(flags)?);
+        if let (Kind::Read, PathRef::Page(page)) = (kind, path) {
             with(Read { at: columns.at, page, class }, visitor);
         }
     }
     Ok(())
 }
 
-/// Numbers texts anew, in the order in which rows need them.
-struct Used<'a> {
+/// Collects the texts that rows use, and numbers them in the order of first use.
+struct TextCollector<'a> {
     all: &'a Texts,
     numbers: Vec<u32>,
     bytes: Vec<u8>,
     count: u32,
 }
 
-impl Used<'_> {
+impl TextCollector<'_> {
     fn number(&mut self, number: u32) -> u32 {
         let (Some(index), Some(text)) = ((number as usize).checked_sub(1), self.all.get(number)) else {
             return 0;
@@ -204,89 +209,89 @@ impl Used<'_> {
     }
 }
 
-/// The columns of a block while they are read, side by side.
+/// Decodes the columns of a block row by row.
 struct Columns<'a> {
     left: usize,
     at: i64,
-    columns: [Bytes<'a>; 8],
-    texts: Bytes<'a>,
+    columns: [Decoder<'a>; 8],
+    texts: Decoder<'a>,
 }
 
 impl<'a> Columns<'a> {
-    fn of(plain: &'a [u8]) -> Result<Self, Damaged> {
-        let mut bytes = Bytes(plain);
-        if bytes.number()? != VERSION {
-            return Err(Damaged("it is of another version"));
+    fn of(plain: &'a [u8]) -> Result<Self, DamagedData> {
+        let mut bytes = Decoder(plain);
+        if bytes.varint()? != VERSION {
+            return Err(DamagedData("unknown version"));
         }
-        let rows = bytes.number()?;
-        let mut columns = [Bytes(&[]); 8];
+        let rows = bytes.varint()?;
+        let mut columns = [Decoder(&[]); 8];
         for column in &mut columns {
-            *column = Bytes(bytes.slice()?);
+            *column = Decoder(bytes.slice()?);
         }
-        if rows > MOST_ROWS || columns[1].0.len() as u64 != rows {
-            return Err(Damaged("it has not the rows that it tells of"));
+        if rows > MAX_ROWS || columns[1].0.len() as u64 != rows {
+            return Err(DamagedData("row count mismatch"));
         }
         Ok(Self { left: rows as usize, at: 0, columns, texts: bytes })
     }
 
-    fn texts(&mut self) -> Result<Texts, Damaged> {
+    fn texts(&mut self) -> Result<Texts, DamagedData> {
         let mut texts = Texts::default();
-        for _ in 0..self.texts.number()? {
-            let text = std::str::from_utf8(self.texts.slice()?).map_err(|_| Damaged("a text is none"))?;
+        for _ in 0..self.texts.varint()? {
+            let text = std::str::from_utf8(self.texts.slice()?).map_err(|_| DamagedData("invalid UTF-8"))?;
             texts.list.push(text.into());
         }
         Ok(texts)
     }
 
-    /// Goes to the next row: its time, and its flags.
-    fn next(&mut self) -> Result<Option<u8>, Damaged> {
+    /// Advances to the next row and returns its flags.
+    fn next(&mut self) -> Result<Option<u8>, DamagedData> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
         self.left = left;
-        self.at = self.at.wrapping_add(self.columns[0].signed()?);
+        self.at = self.at.wrapping_add(self.columns[0].zigzag()?);
         Ok(Some(self.columns[1].array::<1>()?[0]))
     }
 
-    fn place(&mut self) -> Result<Place, Damaged> {
-        let number = self.columns[2].number()?;
-        let index = u32::try_from(number >> 1).map_err(|_| Damaged("a number is too large"))?;
-        Ok(if number & 1 == 0 { Place::Page(index) } else { Place::Text(index) })
+    fn path(&mut self) -> Result<PathRef, DamagedData> {
+        let number = self.columns[2].varint()?;
+        let index = u32::try_from(number >> 1).map_err(|_| DamagedData("number out of range"))?;
+        Ok(if number & 1 == 0 { PathRef::Page(index) } else { PathRef::Text(index) })
     }
 
-    fn visitor(&mut self, flags: u8) -> Result<Option<u64>, Damaged> {
+    fn visitor(&mut self, flags: u8) -> Result<Option<u64>, DamagedData> {
         let bytes = (flags >> 5 & 1 == 1).then(|| self.columns[6].array()).transpose()?;
         Ok(bytes.map(u64::from_le_bytes))
     }
 
-    fn row(&mut self, texts: usize) -> Result<Option<Row>, Damaged> {
+    fn row(&mut self, texts: usize) -> Result<Option<Row>, DamagedData> {
         let Some(flags) = self.next()? else { return Ok(None) };
-        let (kind, class) = who(flags)?;
+        let (kind, class) = kind_and_class(flags)?;
         let row = Row {
             at: self.at,
-            place: self.place()?,
+            path: self.path()?,
             kind,
             class,
             markdown: flags >> 7 == 1,
-            agent: self.columns[3].small()?,
-            referrer: self.columns[4].small()?,
-            status: u16::try_from(self.columns[5].number()?).map_err(|_| Damaged("a status is none"))?,
+            agent: self.columns[3].varint_u32()?,
+            referrer: self.columns[4].varint_u32()?,
+            status: u16::try_from(self.columns[5].varint()?).map_err(|_| DamagedData("invalid status"))?,
             visitor: self.visitor(flags)?,
             id: (flags >> 6 & 1 == 1).then(|| self.columns[7].array()).transpose()?,
         };
         let known = |number: u32| number as usize <= texts;
-        let placed = !matches!(row.place, Place::Text(number) if number == 0 || !known(number));
-        let whole = placed && known(row.agent) && known(row.referrer);
-        if whole { Ok(Some(row)) } else { Err(Damaged("a text is not there")) }
+        let has_path = !matches!(row.path, PathRef::Text(number) if number == 0 || !known(number));
+        let is_valid = has_path && known(row.agent) && known(row.referrer);
+        if is_valid { Ok(Some(row)) } else { Err(DamagedData("unknown text")) }
     }
 }
 
-fn who(flags: u8) -> Result<(Kind, Class), Damaged> {
+fn kind_and_class(flags: u8) -> Result<(Kind, Class), DamagedData> {
     let kind = match flags & 3 {
         0 => Kind::Read,
         1 => Kind::NotFound,
         2 => Kind::Other,
-        _ => return Err(Damaged("a kind is none")),
+        _ => return Err(DamagedData("unknown kind")),
     };
-    let class = Class::ALL.get(usize::from(flags >> 2 & 7)).ok_or(Damaged("a class is none"))?;
+    let class = Class::ALL.get(usize::from(flags >> 2 & 7)).ok_or(DamagedData("unknown class"))?;
     Ok((kind, *class))
 }
 

@@ -1,6 +1,7 @@
-//! What was found out about texts, as long as they come again. Bounded in entries and bytes: when the
-//! young generation is full it becomes the old one, and who is asked for in the old one is young again.
-//! So a flood of texts that come once pushes out others like them, and not those that come often.
+//! A two-generation cache with text keys, bounded in entries and bytes.
+//!
+//! When the young generation is full, it replaces the old one. A hit in the old generation moves the entry to
+//! the young one. So a flood of keys that are used once does not evict keys that are used often.
 
 use std::collections::HashMap;
 
@@ -8,8 +9,8 @@ use std::collections::HashMap;
 pub(crate) struct Cache<T> {
     young: Generation<T>,
     old: Generation<T>,
-    most_entries: usize,
-    most_bytes: usize,
+    max_entries: usize,
+    max_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -25,9 +26,9 @@ impl<T> Default for Generation<T> {
 }
 
 impl<T: Copy> Cache<T> {
-    /// The bounds are those of one generation, and there are two.
-    pub(crate) fn new(most_entries: usize, most_bytes: usize) -> Self {
-        Self { young: Generation::default(), old: Generation::default(), most_entries, most_bytes }
+    /// The bounds apply to each of the two generations.
+    pub(crate) fn new(max_entries: usize, max_bytes: usize) -> Self {
+        Self { young: Generation::default(), old: Generation::default(), max_entries, max_bytes }
     }
 
     pub(crate) fn get(&mut self, text: &str) -> Option<T> {
@@ -40,8 +41,8 @@ impl<T: Copy> Cache<T> {
     }
 
     pub(crate) fn insert(&mut self, text: &str, found: T) {
-        let full = self.young.entries.len() >= self.most_entries;
-        if full || self.young.bytes + text.len() > self.most_bytes {
+        let full = self.young.entries.len() >= self.max_entries;
+        if full || self.young.bytes + text.len() > self.max_bytes {
             self.old = std::mem::take(&mut self.young);
         }
         if self.young.entries.insert(text.into(), found).is_none() {
@@ -60,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_often_stays_and_the_rest_is_bounded() {
+    fn frequent_keys_stay_and_the_size_is_bounded() {
         let mut cache = Cache::new(4, 100);
         cache.insert("often", 7);
         for n in 0..1000 {

@@ -1,14 +1,14 @@
-//! Reads by page and class, of an hour or a day: what is kept of events for ever.
+//! Rollups: read counts by page and class for one hour or day. Rollups are kept forever, raw events are not.
 
 use std::collections::BTreeMap;
 
-use crate::bytes::{Bytes, Damaged, pack, put, put_slice, unpack};
 use crate::classify::Class;
+use crate::encoding::{DamagedData, Decoder, compress, decompress, put_slice, put_varint};
 
 pub(crate) const CLASSES: usize = Class::ALL.len();
-const LEVEL: i32 = 1;
+const COMPRESSION_LEVEL: i32 = 1;
 
-/// How often each class read a page.
+/// The reads of one page by each class.
 pub(crate) type Cell = [u64; CLASSES];
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Cells {
         cell.iter_mut().zip(reads).for_each(|(sum, more)| *sum += more);
     }
 
-    /// Removes pages; how often they were read.
+    /// Removes pages and returns their number of reads.
     pub(crate) fn remove(&mut self, is_removed: impl Fn(u32) -> bool) -> u64 {
         let removed = self.0.extract_if(.., |page, _| is_removed(*page));
         removed.map(|(_, cell)| cell.iter().sum::<u64>()).sum()
@@ -34,41 +34,41 @@ impl Cells {
         self.0.iter().map(|(page, cell)| (*page, cell))
     }
 
-    /// Pages rise; a mask tells which classes have a number.
+    /// Pages are delta-encoded; a bit mask says which classes have a count.
     pub(crate) fn encode(&self) -> std::io::Result<Vec<u8>> {
         let mut columns: [Vec<u8>; 3] = Default::default();
         let [pages, masks, counts] = &mut columns;
         let mut before = 0;
         for (page, cell) in &self.0 {
-            put(pages, u64::from(page - before));
+            put_varint(pages, u64::from(page - before));
             before = *page;
             let some = cell.iter().enumerate().filter(|(_, count)| **count > 0);
             masks.push(some.clone().fold(0, |mask, (class, _)| mask | 1 << class));
-            some.for_each(|(_, count)| put(counts, *count));
+            some.for_each(|(_, count)| put_varint(counts, *count));
         }
         let mut plain = Vec::new();
         columns.iter().for_each(|column| put_slice(&mut plain, column));
-        pack(&plain, LEVEL)
+        compress(&plain, COMPRESSION_LEVEL)
     }
 
-    /// Adds what was encoded.
-    pub(crate) fn add_encoded(&mut self, packed: &[u8]) -> Result<(), Damaged> {
+    /// Adds encoded cells.
+    pub(crate) fn add_encoded(&mut self, packed: &[u8]) -> Result<(), DamagedData> {
         each_cell(packed, |page, cell| self.add_all(page, cell))
     }
 }
 
-/// Calls `with` for every page of encoded cells, in the order of their numbers.
-pub(crate) fn each_cell(packed: &[u8], mut with: impl FnMut(u32, &Cell)) -> Result<(), Damaged> {
-    let plain = unpack(packed)?;
-    let mut bytes = Bytes(&plain);
-    let (mut pages, masks, mut counts) = (Bytes(bytes.slice()?), bytes.slice()?, Bytes(bytes.slice()?));
+/// Calls `with` for every page of encoded cells, in order of page number.
+pub(crate) fn each_cell(packed: &[u8], mut with: impl FnMut(u32, &Cell)) -> Result<(), DamagedData> {
+    let plain = decompress(packed)?;
+    let mut bytes = Decoder(&plain);
+    let (mut pages, masks, mut counts) = (Decoder(bytes.slice()?), bytes.slice()?, Decoder(bytes.slice()?));
     let mut page = 0_u32;
     for mask in masks {
-        page = page.checked_add(pages.small()?).ok_or(Damaged("a number is too large"))?;
+        page = page.checked_add(pages.varint_u32()?).ok_or(DamagedData("number out of range"))?;
         let mut cell = [0; CLASSES];
         for (class, count) in cell.iter_mut().enumerate() {
             if mask >> class & 1 == 1 {
-                *count = counts.number()?;
+                *count = counts.varint()?;
             }
         }
         with(page, &cell);
@@ -84,7 +84,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn cells_come_back_and_add_up(cells: BTreeMap<u32, [u32; CLASSES]>, junk: Vec<u8>) {
+        fn cells_round_trip_and_add_up(cells: BTreeMap<u32, [u32; CLASSES]>, junk: Vec<u8>) {
             let mut kept = Cells::default();
             for (page, cell) in &cells {
                 kept.add_all(*page, &cell.map(u64::from));
@@ -98,7 +98,7 @@ mod tests {
                 prop_assert_eq!(cell.map(|count| count * 2), *sum, "page {}", page);
             }
             prop_assert!(each_cell(&junk, |_, _| ()).is_err());
-            let _ = each_cell(&pack(&junk, 1).unwrap(), |_, _| ());
+            let _ = each_cell(&compress(&junk, 1).unwrap(), |_, _| ());
         }
     }
 }

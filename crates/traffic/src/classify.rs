@@ -1,5 +1,6 @@
-//! Who read a page. The vocabulary is the API's; the rules are its truth table:
-//! the agent decides first, and then whether HTML or Markdown was read.
+//! Classifies readers by user agent: human, assistant, crawler and others, as the API defines them.
+//!
+//! The user agent decides first, and then whether HTML or Markdown was read.
 
 use std::sync::{LazyLock, Mutex, PoisonError};
 
@@ -7,12 +8,12 @@ use crate::agents::{self, Kind};
 use crate::cache::Cache;
 use crate::guess::{self, Guess};
 
-/// The reader of a page. The numbers are on disk: none may change its meaning.
+/// The class of a reader. The numbers are stored on disk and must not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Class {
     Human = 0,
-    /// Acts for someone: what the API counts as `ai`.
+    /// Acts on behalf of a person. The API counts it as `ai`.
     Assistant = 1,
     AiSearch = 2,
     AiTraining = 3,
@@ -44,7 +45,7 @@ impl Class {
         }
     }
 
-    /// The number that is kept on disk.
+    /// The number on disk.
     pub(crate) fn code(self) -> u8 {
         self as u8
     }
@@ -54,45 +55,45 @@ impl Class {
     }
 }
 
-/// What a user-agent string says, whatever is read with it.
+/// What the user-agent string alone says about the reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Who {
+struct AgentInfo {
     kind: Kind,
     product: &'static str,
 }
 
-/// Few strings come often, and a string costs more to look at than to find again.
-static KNOWN: LazyLock<Mutex<Cache<Who>>> = LazyLock::new(|| Mutex::new(Cache::new(4096, 512 * 1024)));
+/// A few strings are very frequent, and a cache hit is cheaper than a lookup.
+static CACHE: LazyLock<Mutex<Cache<AgentInfo>>> = LazyLock::new(|| Mutex::new(Cache::new(4096, 512 * 1024)));
 
-/// `markdown`: the page's Markdown twin was read, or Markdown was asked for.
+/// `markdown`: the reader requested the page as Markdown, by its extension or its `Accept` header.
 pub fn classify(user_agent: Option<&str>, markdown: bool) -> Class {
-    match (who(user_agent).kind, markdown) {
-        // Nobody reads Markdown in a browser: an agent borrowed its name.
+    match (agent_info(user_agent).kind, markdown) {
+        // People do not read Markdown in a browser, so an agent uses the browser's name.
         (Kind::Known(Class::Human) | Kind::Tool, true) => Class::Assistant,
         (Kind::Tool, false) => Class::Bot,
         (Kind::Known(class), _) => class,
     }
 }
 
-/// What reads: the name of a row of the table, or in parentheses what a string of no row is taken for.
+/// The product of a user agent: its name in the table of agents, or a group in parentheses.
 pub(crate) fn product(user_agent: Option<&str>) -> &'static str {
-    who(user_agent).product
+    agent_info(user_agent).product
 }
 
-fn who(user_agent: Option<&str>) -> Who {
+fn agent_info(user_agent: Option<&str>) -> AgentInfo {
     let user_agent = user_agent.unwrap_or_default().trim();
-    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(who) = known().get(user_agent) {
-        return who;
+    let cache = || CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(info) = cache().get(user_agent) {
+        return info;
     }
-    let who = look(user_agent);
-    known().insert(user_agent, who);
-    who
+    let info = identify(user_agent);
+    cache().insert(user_agent, info);
+    info
 }
 
-fn look(user_agent: &str) -> Who {
+fn identify(user_agent: &str) -> AgentInfo {
     if let Some(agent) = agents::find(user_agent) {
-        return Who { kind: agent.kind, product: agent.product };
+        return AgentInfo { kind: agent.kind, product: agent.product };
     }
     let (kind, product) = match guess::guess(user_agent) {
         Guess::Browser => (Kind::Known(Class::Human), "(browsers)"),
@@ -100,7 +101,7 @@ fn look(user_agent: &str) -> Who {
         Guess::Tool if matches!(user_agent, "" | "-") => (Kind::Tool, "(no user agent)"),
         Guess::Tool => (Kind::Tool, "(other tools)"),
     };
-    Who { kind, product }
+    AgentInfo { kind, product }
 }
 
 #[cfg(test)]
@@ -108,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_truth_table() {
+    fn classes_by_user_agent_and_format() {
         #[track_caller]
         fn check(user_agent: Option<&str>, html: Class, markdown: Class) {
             assert_eq!(classify(user_agent, false), html, "{user_agent:?}, HTML");
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reads() {
+    fn products_by_user_agent() {
         let claude = "Claude-User (claude-code/2.1.86; +https://support.anthropic.com/)";
         assert_eq!(product(Some(claude)), "Claude-Code");
         assert_eq!(product(Some("Mozilla/5.0 (X11; Linux) Gecko/20100101 Firefox/99.0")), "(browsers)");
@@ -149,12 +150,12 @@ mod tests {
         for n in 0..20_000 {
             classify(Some(&format!("Flood/{n} {}", "x".repeat(n % 1000))), false);
         }
-        let (entries, bytes) = KNOWN.lock().unwrap().size();
+        let (entries, bytes) = CACHE.lock().unwrap().size();
         assert!(entries <= 2 * 4096 && bytes <= 2 * 512 * 1024, "{entries} entries, {bytes} bytes");
     }
 
     #[test]
-    fn the_numbers_on_disk() {
+    fn class_numbers_on_disk_do_not_change() {
         let codes = Class::ALL.map(|class| (class.code(), class.as_str()));
         assert_eq!(
             codes,

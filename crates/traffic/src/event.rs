@@ -1,5 +1,5 @@
-//! One page view, from what a log line or a beacon says of it. Input becomes an [`Event`] once,
-//! here; what is behind the door needs no second look.
+//! Parses and validates one page view from a log line or a beacon. Input becomes an [`Event`] here, and only
+//! here.
 
 use std::net::IpAddr;
 
@@ -8,12 +8,12 @@ use jiff::{SignedDuration, Timestamp};
 use crate::accept::prefers_markdown;
 use crate::asset::is_asset;
 use crate::classify::{Class, classify};
-use crate::path::{Page, page};
+use crate::path::{Page, normalize_page};
 
-/// Clocks of senders may be wrong by this much.
+/// How far a sender's clock may be ahead.
 const MAX_AHEAD: SignedDuration = SignedDuration::from_hours(24);
-/// 2000-01-01: what is older is a clock that was never set.
-const EARLIEST: i64 = 946_684_800_000;
+/// 2000-01-01. An earlier timestamp comes from a clock that was never set.
+const MIN_TIMESTAMP_MS: i64 = 946_684_800_000;
 const MAX_EVENT_ID: usize = 255;
 const MAX_USER_AGENT: usize = 1024;
 const MAX_REFERRER: usize = 512;
@@ -31,27 +31,27 @@ pub struct RawEvent {
     pub referrer: Option<String>,
     pub accept: Option<String>,
     pub event_id: Option<String>,
-    /// A script of the page told of it: then it was HTML, whatever its name.
-    pub scripted: bool,
+    /// A script in the page reported the view, so it was HTML, whatever its extension.
+    pub from_page_script: bool,
 }
 
-/// Why an event is not taken, in a sentence for its sender.
+/// Why an event is rejected, as a sentence for its sender.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Rejection(pub String);
 
-/// What kind of request it was. The numbers are on disk: none may change its meaning.
+/// The kind of a request. The numbers are stored on disk and must not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
     Read = 0,
-    /// Someone looked for a page that is not there.
+    /// A request for a missing page.
     NotFound = 1,
     /// Another method, another status, or an asset.
     Other = 2,
 }
 
-/// A page view that can be kept.
+/// A valid page view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     /// Milliseconds since 1970, rounded down.
@@ -65,7 +65,7 @@ pub struct Event {
     /// Host and path of the page that linked here.
     pub(crate) referrer: Option<String>,
     pub(crate) event_id: Option<String>,
-    /// Never on disk: a visitor is made of it when the event is taken in.
+    /// Never stored. It is hashed into a visitor when the event is ingested.
     pub(crate) address: Option<IpAddr>,
 }
 
@@ -86,14 +86,14 @@ impl Event {
         self.class
     }
 
-    /// The same view as another table of agents has it: what reclassifying is there for.
+    /// The same view with another class, as another version of the agent table would classify it.
     #[must_use]
-    pub fn classified(mut self, class: Class) -> Self {
+    pub fn with_class(mut self, class: Class) -> Self {
         self.class = class;
         self
     }
 
-    /// The same view, kept but in no count if it is a read by a human: somebody else tells of those.
+    /// Excludes the view from counts if it is a read by a human, because another source reports those.
     #[must_use]
     pub fn without_human_read(mut self) -> Self {
         if self.class == Class::Human && self.kind == Kind::Read {
@@ -102,26 +102,25 @@ impl Event {
         self
     }
 
-    /// What it holds in memory, in bytes.
-    pub(crate) fn weight(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         let texts = [&self.user_agent, &self.referrer, &self.event_id];
         let texts = texts.into_iter().flatten().map(String::len).sum::<usize>();
         size_of::<Self>() + self.path.len() + texts
     }
 }
 
-/// Makes an event of what arrived at `received`.
-pub fn parse(raw: RawEvent, received: Timestamp) -> Result<Event, Rejection> {
+/// Parses an event that arrived at `received`.
+pub fn parse_event(raw: RawEvent, received: Timestamp) -> Result<Event, Rejection> {
     let Page { path, markdown } = requested_page(&raw)?;
-    let at = time(raw.timestamp, received)?;
+    let at = parse_time(raw.timestamp, received)?;
     check_status(raw.status)?;
-    let address = address(given(raw.ip).as_deref())?;
+    let address = parse_address(non_empty(raw.ip).as_deref())?;
     check_event_id(raw.event_id.as_deref())?;
     let kind = kind(raw.method.as_deref(), raw.status, &path);
-    let markdown = !raw.scripted && (markdown || raw.accept.as_deref().is_some_and(prefers_markdown));
-    let user_agent = given(raw.user_agent).map(|text| cut(text, MAX_USER_AGENT));
+    let markdown = !raw.from_page_script && (markdown || raw.accept.as_deref().is_some_and(prefers_markdown));
+    let user_agent = non_empty(raw.user_agent).map(|text| truncate(text, MAX_USER_AGENT));
     let class = classify(user_agent.as_deref(), markdown);
-    let referrer = given(raw.referrer).and_then(|text| host_and_path(&text));
+    let referrer = non_empty(raw.referrer).and_then(|text| host_and_path(&text));
     let (status, event_id) = (raw.status, raw.event_id);
     Ok(Event { at, path, markdown, kind, class, status, user_agent, referrer, event_id, address })
 }
@@ -129,16 +128,16 @@ pub fn parse(raw: RawEvent, received: Timestamp) -> Result<Event, Rejection> {
 fn requested_page(raw: &RawEvent) -> Result<Page, Rejection> {
     let text = raw.path.as_ref().or(raw.url.as_ref());
     let text = text.ok_or_else(|| Rejection("an event needs `path` or `url`".into()))?;
-    page(text).map_err(|bad| Rejection(bad.to_string()))
+    normalize_page(text).map_err(|bad| Rejection(bad.to_string()))
 }
 
-fn time(timestamp: Option<Timestamp>, received: Timestamp) -> Result<i64, Rejection> {
+fn parse_time(timestamp: Option<Timestamp>, received: Timestamp) -> Result<i64, Rejection> {
     let at = timestamp.unwrap_or(received);
     if at.duration_since(received) > MAX_AHEAD {
         return Err(Rejection(format!("timestamp {at} is more than a day ahead of the server's clock")));
     }
     let at_ms = at.as_millisecond();
-    if at_ms < EARLIEST {
+    if at_ms < MIN_TIMESTAMP_MS {
         return Err(Rejection(format!("timestamp {at} is before the year 2000")));
     }
     Ok(at_ms)
@@ -153,7 +152,7 @@ fn check_status(status: Option<u16>) -> Result<(), Rejection> {
     }
 }
 
-fn address(ip: Option<&str>) -> Result<Option<IpAddr>, Rejection> {
+fn parse_address(ip: Option<&str>) -> Result<Option<IpAddr>, Rejection> {
     let address = ip.map(|ip| ip.trim().parse::<IpAddr>()).transpose();
     address.map_err(|_| Rejection("ip must be an IPv4 or IPv6 address".into()))
 }
@@ -176,25 +175,25 @@ fn kind(method: Option<&str>, status: Option<u16>, path: &str) -> Kind {
     }
 }
 
-/// Log formats write `-` for what is missing.
-fn given(text: Option<String>) -> Option<String> {
+/// `None` for an empty text and for `-`, which logs write for a missing value.
+fn non_empty(text: Option<String>) -> Option<String> {
     text.filter(|text| !matches!(text.trim(), "" | "-"))
 }
 
-fn cut(mut text: String, most: usize) -> String {
-    text.truncate(text.floor_char_boundary(most));
+fn truncate(mut text: String, max_bytes: usize) -> String {
+    text.truncate(text.floor_char_boundary(max_bytes));
     text.shrink_to_fit();
     text
 }
 
-/// A referrer's query and user name may hold secrets, so they are not kept.
+/// Strips the query and the user name of a referrer, because they may contain secrets.
 fn host_and_path(url: &str) -> Option<String> {
     let (_, rest) = url.trim().split_once("://")?;
     let rest = rest.split(['?', '#']).next().unwrap_or_default();
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let host = authority.rsplit('@').next().unwrap_or_default().to_ascii_lowercase();
     let text = format!("{host}{}", path.trim_end_matches('/'));
-    (!host.is_empty() && !text.contains(char::is_control)).then(|| cut(text, MAX_REFERRER))
+    (!host.is_empty() && !text.contains(char::is_control)).then(|| truncate(text, MAX_REFERRER))
 }
 
 #[cfg(test)]

@@ -1,22 +1,23 @@
-//! Paths of page views, chosen by a glob.
+//! Matches paths of page views against a glob.
 
 use globset::{GlobBuilder, GlobMatcher};
 
-/// Longer than any path that is kept.
+/// Longer than any stored path.
 const MAX_CHARS: usize = 2_000;
 
-/// A glob over whole paths: `*` stays within a folder, `**` does not, `{a,b}` is either, and case matters.
+/// A case-sensitive glob for whole paths: `*` matches within a folder, `**` across folders, `{a,b}` either
+/// one.
 #[derive(Debug, Clone)]
 pub struct PathGlob(GlobMatcher);
 
-/// Why a text is no glob, in a sentence for its sender.
+/// Why a glob is invalid, as a sentence for its sender.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadGlob {
     #[error("path must be a glob that begins with `/`, such as /junk/**")]
     NoSlash,
     #[error("path must be at most 2,000 characters long")]
     TooLong,
-    #[error("path is no glob: {0}")]
+    #[error("path is not a valid glob: {0}")]
     Malformed(String),
 }
 
@@ -47,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn globs_choose_whole_paths() {
+    fn globs_match_whole_paths() {
         #[track_caller]
         fn check(glob: &str, path: &str, expected: bool) {
             assert_eq!(PathGlob::parse(glob).unwrap().is_match(path), expected, "{glob} {path}");
@@ -66,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_glob_is_refused() {
+    fn invalid_globs_are_refused() {
         assert_eq!(PathGlob::parse("").unwrap_err(), BadGlob::NoSlash);
         assert_eq!(PathGlob::parse("junk/**").unwrap_err(), BadGlob::NoSlash);
         assert_eq!(PathGlob::parse(&format!("/{}", "a".repeat(2_000))).unwrap_err(), BadGlob::TooLong);

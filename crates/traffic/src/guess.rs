@@ -1,14 +1,13 @@
-//! What a user-agent string that is in no table most likely is.
+//! Heuristics for user-agent strings that are not in the table of agents.
 //!
-//! A person must never be called a bot, so each sign below is one that no browser gives:
-//! a crawler's word, a link or an address to complain to, a `compatible; name` that is no
-//! browser's. What remains is a browser if it says so, and a tool if it does not.
+//! A person must never be classified as a bot, so each sign of a bot below is one that no browser has: a word
+//! that crawlers use, a link or a contact address, a `compatible; name` that is not a browser's. Any other
+//! string is a browser if it names one, and a tool otherwise.
 
 mod words;
 
 use words::{BOT_WORDS, BROWSERS, COMPATIBLE_BROWSERS, CONTACTS, DEVICES, LINKS};
 
-/// What the string itself gives away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Guess {
     Browser,
@@ -28,13 +27,13 @@ pub(crate) fn guess(user_agent: &str) -> Guess {
 }
 
 fn is_bot(text: &str) -> bool {
-    // Internet Explorer let every toolbar and embedder add a name and a link of its own.
+    // In Internet Explorer, toolbars and embedders add their own names and links.
     let explorer = text.contains("msie ");
     contains(text, BOT_WORDS)
-        || says_bot(text)
+        || has_bot_suffix(text)
         || contains(text, CONTACTS)
-        || has_address(text)
-        || (!explorer && (contains(text, LINKS) || names_itself(text)))
+        || has_email_address(text)
+        || (!explorer && (contains(text, LINKS) || has_compatible_name(text)))
 }
 
 fn is_browser(text: &str) -> bool {
@@ -42,7 +41,7 @@ fn is_browser(text: &str) -> bool {
     (known && !is_bare(text)) || DEVICES.iter().any(|device| has_word(text, device))
 }
 
-/// A bare `Mozilla/5.0` is what scripts send to get past a filter.
+/// Scripts send a bare `Mozilla/5.0` to pass filters.
 fn is_bare(text: &str) -> bool {
     let rest = text.split_once(' ').map_or("", |(_, rest)| rest.trim());
     text.starts_with("mozilla/") && matches!(rest, "" | "(compatible)" | "(compatible;)")
@@ -52,14 +51,15 @@ fn contains(text: &str, any: &[&str]) -> bool {
     any.iter().any(|word| text.contains(word))
 }
 
-/// `word` where a word begins: `roku` is no part of `heroku`, and `ios/` none of `axios/`.
+/// Matches `word` only at the start of a word: `roku` does not match `heroku`, and `ios/` does not match
+/// `axios/`.
 fn has_word(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| !text[..at].ends_with(|last: char| last.is_ascii_alphanumeric()))
 }
 
-/// `bot` at the end of a word: `somebot/1.0`, `bots`, `bot_v2`; but not `bottle`, and not
-/// `cubot`, which is a telephone.
-fn says_bot(text: &str) -> bool {
+/// Matches `bot` at the end of a word: `somebot/1.0`, `bots`, `bot_v2`; but not `bottle`, and not `cubot`, a
+/// phone.
+fn has_bot_suffix(text: &str) -> bool {
     text.match_indices("bot").any(|(at, _)| {
         let rest = text[at + 3..].strip_prefix('s').unwrap_or(&text[at + 3..]);
         let ends = !rest.starts_with(|next: char| next.is_ascii_alphabetic());
@@ -67,8 +67,8 @@ fn says_bot(text: &str) -> bool {
     })
 }
 
-/// An e-mail address. `ios@9.2` is how a browser writes its version, so letters must follow.
-fn has_address(text: &str) -> bool {
+/// Whether the text has an email address. Letters must follow the `@`, because some browsers write `ios@9.2`.
+fn has_email_address(text: &str) -> bool {
     text.match_indices('@').any(|(at, _)| {
         let host = text[at + 1..].split(|next: char| !(next.is_ascii_alphanumeric() || "-.".contains(next)));
         let host = host.into_iter().next().unwrap_or_default();
@@ -77,8 +77,9 @@ fn has_address(text: &str) -> bool {
     })
 }
 
-/// `compatible; Name`, where the name is no browser's. Televisions name their engine there too.
-fn names_itself(text: &str) -> bool {
+/// Matches `compatible; Name`, unless the name is a browser's. Televisions name their engine there, so they
+/// are excluded.
+fn has_compatible_name(text: &str) -> bool {
     let television = contains(text, &["hbbtv", "smart-tv", "smarttv", "netcast"]);
     !television
         && text.match_indices("compatible;").any(|(at, found)| {
@@ -93,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn guesses() {
+    fn guesses_by_user_agent() {
         #[track_caller]
         fn check(user_agent: &str, expected: Guess) {
             assert_eq!(guess(user_agent), expected, "{user_agent}");

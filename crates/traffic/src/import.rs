@@ -1,12 +1,11 @@
-//! Lines of web-server logs and of exports, as page views. Nothing here reads a file: a line comes
-//! in, and what it says of a view comes out.
+//! Parses lines of web-server logs and exports into page views. It does no I/O.
 
 mod caddy;
 mod cloudflare;
 mod combined;
 mod csv;
+mod timestamp;
 mod vercel;
-mod when;
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -16,7 +15,7 @@ use serde::Deserialize;
 use crate::event::RawEvent;
 use csv::Columns;
 
-/// How a file tells of page views, a line each.
+/// The format of a log file, with one page view per line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// nginx and Apache, `combined` or `common`.
@@ -27,10 +26,10 @@ pub enum Format {
     Csv,
 }
 
-/// Why a line is no page view, in a sentence.
+/// Why a line cannot be parsed, as a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Malformed(pub String);
+pub struct MalformedLine(pub String);
 
 impl Format {
     pub const ALL: [Self; 5] = [Self::Combined, Self::Caddy, Self::Vercel, Self::Cloudflare, Self::Csv];
@@ -45,31 +44,31 @@ impl Format {
         }
     }
 
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name)
     }
 
-    /// The format of a file by its first lines. Those of other kinds may be among them: only the
-    /// names of CSV's columns must come first.
-    pub fn of<'a>(lines: impl IntoIterator<Item = &'a [u8]>) -> Option<Self> {
-        let mut lines = lines.into_iter().map(text).filter(|line| !line.trim().is_empty()).peekable();
-        if lines.peek().is_some_and(|first| Columns::named(first).is_some()) {
+    /// Detects the format of a file by its first lines. Other lines may be among them, but the header of a
+    /// CSV file must be first.
+    pub fn detect<'a>(lines: impl IntoIterator<Item = &'a [u8]>) -> Option<Self> {
+        let mut lines = lines.into_iter().map(decode_line).filter(|line| !line.trim().is_empty()).peekable();
+        if lines.peek().is_some_and(|first| Columns::from_header(first).is_some()) {
             return Some(Self::Csv);
         }
-        lines.find_map(|line| Self::ALL.into_iter().find(|format| format.fits(&line)))
+        lines.find_map(|line| Self::ALL.into_iter().find(|format| format.matches(&line)))
     }
 
-    /// Any object may be something else that Caddy or Vercel logs; what has the shape of a line of
-    /// nginx is one, whatever was asked for.
-    fn fits(self, line: &str) -> bool {
-        match self.event(line) {
+    /// A JSON object may be another log entry of Caddy or Vercel, so it must have a page view. A line with
+    /// the shape of an nginx line always matches.
+    fn matches(self, line: &str) -> bool {
+        match self.parse_line(line) {
             Ok(event) => event.is_some() || self == Self::Combined,
             Err(_) => false,
         }
     }
 
-    /// What a line alone says; one of CSV's says nothing alone.
-    fn event(self, line: &str) -> Result<Option<RawEvent>, Malformed> {
+    /// The view of a single line. A CSV line needs the header, so it gives none here.
+    fn parse_line(self, line: &str) -> Result<Option<RawEvent>, MalformedLine> {
         match self {
             Self::Combined => combined::event(line),
             Self::Caddy => caddy::event(line),
@@ -80,7 +79,7 @@ impl Format {
     }
 }
 
-/// Reads the lines of one file, from its first on.
+/// Parses the lines of one file, starting with the first.
 pub struct Parser {
     format: Format,
     columns: Option<Columns>,
@@ -91,49 +90,49 @@ impl Parser {
         Self { format, columns: None }
     }
 
-    /// The view that a line tells of; `None` when it rightly tells of none: an empty one, the names
-    /// of columns, what else a server logs.
-    pub fn line(&mut self, line: &[u8]) -> Result<Option<RawEvent>, Malformed> {
-        let line = text(line);
+    /// The view of a line. `None` for a valid line without a view: an empty line, a CSV header, another log
+    /// entry.
+    pub fn line(&mut self, line: &[u8]) -> Result<Option<RawEvent>, MalformedLine> {
+        let line = decode_line(line);
         let event = match (self.format, &self.columns) {
             _ if line.trim().is_empty() => None,
             (Format::Csv, Some(columns)) => Some(columns.event(&line)?),
             (Format::Csv, None) => {
-                let columns = Columns::named(&line);
+                let columns = Columns::from_header(&line);
                 self.columns = Some(columns.ok_or_else(|| malformed(csv::NO_COLUMNS))?);
                 None
             }
-            (format, _) => format.event(&line)?,
+            (format, _) => format.parse_line(&line)?,
         };
         match event {
-            // The API would take it for one of now.
-            Some(event) if event.timestamp.is_none() => Err(malformed("it does not say when it was")),
+            // Without a timestamp, the API would use the current time.
+            Some(event) if event.timestamp.is_none() => Err(malformed("it has no timestamp")),
             event => Ok(event),
         }
     }
 }
 
-/// What is no UTF-8 is shown as that, and what some editors put first is taken away.
-fn text(line: &[u8]) -> Cow<'_, str> {
+/// Decodes a line lossily, and strips the byte order mark and the line end.
+fn decode_line(line: &[u8]) -> Cow<'_, str> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     let end = line.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
     String::from_utf8_lossy(&line[..end])
 }
 
-fn malformed(why: impl Into<String>) -> Malformed {
-    Malformed(why.into())
+fn malformed(why: impl Into<String>) -> MalformedLine {
+    MalformedLine(why.into())
 }
 
-/// A line that is an object. Quotes what is wrong with it, but never at length.
-fn object<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, Malformed> {
+/// Parses a JSON object. The error quotes the problem, shortened.
+fn parse_json<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, MalformedLine> {
     serde_json::from_str(line).map_err(|error| {
         let why: String = error.to_string().chars().take(120).collect();
-        malformed(format!("not the JSON that was expected: {why}"))
+        malformed(format!("unexpected JSON: {why}"))
     })
 }
 
-/// Logs name who asked in many ways; only an address is one.
-fn address(text: &str) -> Option<String> {
+/// Parses a client's address. Logs may contain other names instead.
+fn parse_address(text: &str) -> Option<String> {
     text.parse::<IpAddr>().ok().map(|address| address.to_string())
 }
 

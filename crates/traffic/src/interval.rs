@@ -1,4 +1,4 @@
-//! The steps of a series. All of them begin at a full hour in UTC.
+//! The intervals of a time series. Each step starts at a full hour in UTC.
 
 use jiff::civil::Date;
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
@@ -10,7 +10,7 @@ const DAY: i64 = 24 * HOUR;
 pub enum Interval {
     Hour,
     Day,
-    /// From Monday.
+    /// Starts on Monday.
     Week,
     Month,
 }
@@ -19,7 +19,9 @@ impl Interval {
     pub const NAMES: [&str; 4] = ["hour", "day", "week", "month"];
 
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Hour, Self::Day, Self::Week, Self::Month].into_iter().find(|one| one.as_str() == name)
+        [Self::Hour, Self::Day, Self::Week, Self::Month]
+            .into_iter()
+            .find(|interval| interval.as_str() == name)
     }
 
     pub fn as_str(self) -> &'static str {
@@ -31,7 +33,7 @@ impl Interval {
         }
     }
 
-    /// When the step begins that a moment is in; both in milliseconds since 1970.
+    /// The start of the step that contains `at`, in milliseconds since 1970.
     pub(crate) fn start(self, at: i64) -> i64 {
         let day = at.div_euclid(DAY);
         match self {
@@ -43,7 +45,7 @@ impl Interval {
         }
     }
 
-    /// When the step after the one that begins at `start` does.
+    /// The start of the next step.
     pub(crate) fn next(self, start: i64) -> i64 {
         match self {
             Self::Hour => start + HOUR,
@@ -67,16 +69,16 @@ fn first_of_month(date: Date) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::range::bound;
+    use crate::range::parse_bound;
 
     #[test]
-    fn steps() {
+    fn steps_contain_their_moments_and_follow_each_other() {
         #[track_caller]
         fn check(interval: Interval, at: &str, start: &str, next: &str) {
-            let start = bound(start).unwrap();
-            assert_eq!(interval.start(bound(at).unwrap()), start, "{interval:?} of {at}");
+            let start = parse_bound(start).unwrap();
+            assert_eq!(interval.start(parse_bound(at).unwrap()), start, "{interval:?} of {at}");
             assert_eq!(interval.start(start), start);
-            assert_eq!(interval.next(start), bound(next).unwrap(), "{interval:?} after {at}");
+            assert_eq!(interval.next(start), parse_bound(next).unwrap(), "{interval:?} after {at}");
             assert_eq!(interval.start(interval.next(start) - 1), start);
             assert_eq!(Interval::from_name(interval.as_str()), Some(interval));
         }

@@ -1,30 +1,32 @@
-//! Page views: who read which page when. `classify` says who, `path` which, `event` makes one
-//! view of what a log line or a beacon says, `views` keeps and counts them.
+//! Page-view analytics: parses, classifies, stores and counts page views.
+//!
+//! `classify` determines the kind of reader, `path` normalizes the page, `event` parses one view from a log
+//! line or a beacon, and `views` defines how views are stored and counted.
 
 mod accept;
 mod agents;
 mod asset;
 mod block;
-mod bytes;
+mod bloom_filter;
 mod cache;
 mod cells;
 mod classify;
-mod distinct;
+mod distinct_readers;
+mod encoding;
 mod event;
-mod filter;
 mod glob;
 mod guess;
 pub mod import;
-mod index;
 mod interval;
-mod names;
+mod limits;
+mod list_query;
+mod name_counts;
+mod new_page_quota;
 mod pages;
 mod path;
-mod portion;
+mod prefix_sums;
 mod range;
 mod reports;
-mod room;
-mod share;
 mod sqlite;
 mod views;
 
@@ -32,20 +34,20 @@ pub use accept::prefers_markdown;
 pub use agents::agents_version;
 pub use asset::is_asset;
 pub use classify::{Class, classify};
-pub use event::{Event, Kind, RawEvent, Rejection, parse};
+pub use event::{Event, Kind, RawEvent, Rejection, parse_event};
 pub use glob::{BadGlob, PathGlob};
 pub use interval::Interval;
-pub use names::OTHER_NAMES;
+pub use limits::Limits;
+pub use list_query::{ListQuery, Sort};
+pub use name_counts::OTHER_NAMES;
 pub use pages::OTHER_PAGES;
-pub use path::{BadPath, Page, page};
-pub use portion::{Portion, Sort};
-pub use range::{BadDate, BadRange, Range, bound, moment};
+pub use path::{BadPath, Page, normalize_page};
+pub use range::{BadDate, BadRange, Range, parse_bound, parse_timestamp};
 pub use reports::{
-    AgentCount, Agents, Live, Missing, NotFound, Point, Reclassified, Referrers, Removed, Reports, Series,
-    SeriesError,
+    AgentCount, Agents, Live, MissingPath, NotFound, Point, ReclassifyProgress, Referrers, RemovalProgress,
+    Reports, Series, SeriesError,
 };
-pub use room::Limits;
 pub use sqlite::{SqliteViews, VIEWS_SCHEMA};
 pub use views::{
-    Counts, Failure, PageCount, Part, Progress, Readers, Receipt, TakeError, Tally, Views, Visitors,
+    Counts, Failure, FilePart, IngestError, PageCount, Progress, Readers, Receipt, Tally, Views, Visitors,
 };

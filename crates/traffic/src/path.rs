@@ -1,21 +1,21 @@
-//! The path a page view is counted under, so that every way to ask for a page is one page.
+//! Normalizes the URL of a page view to a path, so that every spelling of a URL counts as one page.
 
 use std::borrow::Cow;
 
-/// Longest path that is kept, in bytes.
+/// The longest stored path, in bytes.
 const MAX_PATH: usize = 1024;
-/// Longest path that is looked at: one of the longest, every byte of it percent-encoded.
-const MAX_RAW: usize = 4 * MAX_PATH;
+/// The longest path that is parsed: every byte may be percent-encoded.
+const MAX_RAW_PATH: usize = 4 * MAX_PATH;
 
-/// A page as it is counted.
+/// A normalized page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
     pub path: String,
-    /// The Markdown twin of the page was asked for, by its extension.
+    /// The extension asks for the page as Markdown.
     pub markdown: bool,
 }
 
-/// Why something is no page.
+/// Why a URL or path is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadPath {
     #[error("a page is a path that begins with `/`, or an http or https URL")]
@@ -30,19 +30,19 @@ pub enum BadPath {
 /// `index.html`, no `.md`. Case is kept, because docs hosts serve `/API` and `/api` as two pages,
 /// and so is every other extension.
 ///
-/// Percent-encoding is made the same for all: what can be read is decoded; separators, spaces
-/// and what cannot be seen are encoded; what is no encoding at all stays as it is.
-pub fn page(url_or_path: &str) -> Result<Page, BadPath> {
+/// Percent-encoding is normalized: readable characters are decoded; separators, spaces and invisible
+/// characters are encoded; an invalid escape stays as it is.
+pub fn normalize_page(url_or_path: &str) -> Result<Page, BadPath> {
     let end = url_or_path.find(['?', '#']).unwrap_or(url_or_path.len());
-    let raw = without_host(url_or_path[..end].trim())?;
-    if raw.len() > MAX_RAW {
+    let raw = strip_host(url_or_path[..end].trim())?;
+    if raw.len() > MAX_RAW_PATH {
         return Err(BadPath::TooLong);
     }
     if raw.contains(char::is_control) {
         return Err(BadPath::Control);
     }
-    let text = normal_encoding(raw);
-    let mut segments = resolve(&text);
+    let text = normalize_encoding(raw);
+    let mut segments = resolve_segments(&text);
     let markdown = strip_file_name(&mut segments);
     let path = format!("/{}", segments.join("/"));
     if path.len() > MAX_PATH {
@@ -51,8 +51,8 @@ pub fn page(url_or_path: &str) -> Result<Page, BadPath> {
     Ok(Page { path, markdown })
 }
 
-/// `//a/b` is a path with a slash too many, as logs have it, and not a host.
-fn without_host(text: &str) -> Result<&str, BadPath> {
+/// Treats `//a/b` as a path with an extra slash, as it occurs in logs, and not as a host.
+fn strip_host(text: &str) -> Result<&str, BadPath> {
     if text.starts_with('/') {
         return Ok(text);
     }
@@ -63,8 +63,8 @@ fn without_host(text: &str) -> Result<&str, BadPath> {
     Ok(rest.find('/').map_or("/", |slash| &rest[slash..]))
 }
 
-/// Folds empty and `.` segments and walks up at `..`, never above the root.
-fn resolve(path: &str) -> Vec<&str> {
+/// Drops empty and `.` segments and resolves `..`, never above the root.
+fn resolve_segments(path: &str) -> Vec<&str> {
     let mut segments = Vec::new();
     for segment in path.split('/') {
         match segment {
@@ -76,8 +76,8 @@ fn resolve(path: &str) -> Vec<&str> {
     segments
 }
 
-/// Takes `index`, `index.html` and a Markdown extension off the end, in whatever order they
-/// come: `index.html.md` is how the llms.txt convention names a page's twin.
+/// Strips `index`, `index.html` and a Markdown extension from the end, in any order: the llms.txt convention
+/// names the Markdown version of a page `index.html.md`.
 fn strip_file_name(segments: &mut Vec<&str>) -> bool {
     let mut markdown = false;
     while let Some(last) = segments.last_mut() {
@@ -99,7 +99,7 @@ fn markdown_name(file: &str) -> Option<&str> {
     (markdown && !name.is_empty()).then_some(name)
 }
 
-fn normal_encoding(path: &str) -> Cow<'_, str> {
+fn normalize_encoding(path: &str) -> Cow<'_, str> {
     let plain = |byte: u8| byte.is_ascii_graphic() && byte != b'%';
     if path.bytes().all(plain) {
         return Cow::Borrowed(path);
@@ -108,7 +108,7 @@ fn normal_encoding(path: &str) -> Cow<'_, str> {
     let mut rest = path;
     while let Some(at) = rest.find('%') {
         rest[..at].chars().for_each(|char| push(&mut out, char, true));
-        let bytes = escaped_bytes(&rest[at..]);
+        let bytes = leading_escapes(&rest[at..]);
         if bytes.is_empty() {
             rest = keep_stray_percent(&mut out, &rest[at..]);
         } else {
@@ -120,8 +120,8 @@ fn normal_encoding(path: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The bytes of the unbroken run of `%XX` that `text` begins with.
-fn escaped_bytes(text: &str) -> Vec<u8> {
+/// Decodes the `%XX` escapes at the start of `text`.
+fn leading_escapes(text: &str) -> Vec<u8> {
     let escape = |chunk: &[u8]| match chunk {
         [b'%', high, low] => Some(hex(*high)? << 4 | hex(*low)?),
         _ => None,
@@ -133,15 +133,15 @@ fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
-/// Copies a `%` that encodes nothing and, unread, the escapes that would make it encode
-/// something once they are decoded: the result must mean itself when it is read again.
+/// Copies a stray `%` unchanged, with any escape that would complete it once decoded: normalizing must be
+/// idempotent.
 fn keep_stray_percent<'a>(out: &mut String, text: &'a str) -> &'a str {
     let mut end = 1;
     let bytes = text.as_bytes();
     if bytes.get(end).is_some_and(u8::is_ascii_hexdigit) {
         end += 1;
     }
-    if !escaped_bytes(&text[end..]).is_empty() {
+    if !leading_escapes(&text[end..]).is_empty() {
         end += 3;
     }
     out.push_str(&text[..end]);
@@ -155,10 +155,10 @@ fn push_bytes(out: &mut String, bytes: &[u8]) {
     }
 }
 
-/// A `/` stands for itself only where it was not encoded.
+/// Appends a character, encoded if needed. A `/` stays only if it was not encoded.
 fn push(out: &mut String, char: char, raw: bool) {
     let separator = matches!(char, '%' | '?' | '#') || (char == '/' && !raw);
-    if separator || char.is_whitespace() || is_unseen(char) {
+    if separator || char.is_whitespace() || is_invisible(char) {
         let mut buffer = [0; 4];
         char.encode_utf8(&mut buffer).bytes().for_each(|byte| push_escape(out, byte));
     } else {
@@ -171,8 +171,8 @@ fn push_escape(out: &mut String, byte: u8) {
     out.extend(['%', digit(byte >> 4), digit(byte & 15)]);
 }
 
-/// Control, formatting and direction marks, which make two paths look like one.
-fn is_unseen(char: char) -> bool {
+/// Control, formatting and direction characters, which make different paths look the same.
+fn is_invisible(char: char) -> bool {
     char.is_control()
         || matches!(char, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}')
         || ('\u{200b}'..='\u{200f}').contains(&char)

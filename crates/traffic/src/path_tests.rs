@@ -1,4 +1,4 @@
-//! Tables for the paths that page views are counted under.
+//! Tables of URLs and their normalized paths.
 
 use proptest::prelude::*;
 
@@ -7,17 +7,17 @@ use super::*;
 #[track_caller]
 fn check(input: &str, path: &str) {
     let expected = Page { path: path.to_owned(), markdown: false };
-    assert_eq!(page(input), Ok(expected), "{input}");
+    assert_eq!(normalize_page(input), Ok(expected), "{input}");
 }
 
 #[track_caller]
 fn check_markdown(input: &str, path: &str) {
     let expected = Page { path: path.to_owned(), markdown: true };
-    assert_eq!(page(input), Ok(expected), "{input}");
+    assert_eq!(normalize_page(input), Ok(expected), "{input}");
 }
 
 #[test]
-fn urls_and_paths() {
+fn urls_are_reduced_to_paths() {
     check("/", "/");
     check("https://docs.acme.dev", "/");
     check("https://docs.acme.dev/", "/");
@@ -37,7 +37,7 @@ fn urls_and_paths() {
 }
 
 #[test]
-fn dots() {
+fn dot_segments_are_resolved() {
     check("/a/./b", "/a/b");
     check("/a/../b", "/b");
     check("/../../etc/passwd", "/etc/passwd");
@@ -49,7 +49,7 @@ fn dots() {
 }
 
 #[test]
-fn file_names() {
+fn index_files_and_markdown_extensions_are_stripped() {
     check("/index", "/");
     check("/index.html", "/");
     check("/guides/index.html", "/guides");
@@ -74,7 +74,7 @@ fn file_names() {
 }
 
 #[test]
-fn encoding() {
+fn percent_encoding_is_normalized() {
     check("/caf%C3%A9", "/café");
     check("/caf%c3%a9", "/café");
     check("/café", "/café");
@@ -103,10 +103,10 @@ fn encoding() {
 }
 
 #[test]
-fn no_pages() {
+fn invalid_urls_are_refused() {
     #[track_caller]
     fn refuse(input: &str, why: BadPath) {
-        assert_eq!(page(input), Err(why), "{input}");
+        assert_eq!(normalize_page(input), Err(why), "{input}");
     }
     refuse("", BadPath::NoSlash);
     refuse("?a", BadPath::NoSlash);
@@ -125,20 +125,19 @@ fn no_pages() {
 }
 
 proptest! {
-    /// A page's path is its own page: what is counted once under it always is.
     #[test]
-    fn a_path_means_itself(input in "/[a%.41E2/ é\u{202e}index.mdhtl?#\\\\]{0,40}") {
-        if let Ok(first) = page(&input) {
-            prop_assert_eq!(page(&first.path).map(|page| page.path), Ok(first.path));
+    fn normalizing_is_idempotent(input in "/[a%.41E2/ é\u{202e}index.mdhtl?#\\\\]{0,40}") {
+        if let Ok(first) = normalize_page(&input) {
+            prop_assert_eq!(normalize_page(&first.path).map(|page| page.path), Ok(first.path));
         }
     }
 
     #[test]
-    fn nothing_panics_and_whatever_is_a_page_means_itself(input in any::<String>()) {
+    fn any_input_is_normalized_idempotently_or_refused(input in any::<String>()) {
         for input in [input.clone(), format!("/{input}"), format!("https://docs.acme.dev/{input}")] {
-            if let Ok(first) = page(&input) {
+            if let Ok(first) = normalize_page(&input) {
                 prop_assert!(first.path.starts_with('/') && first.path.len() <= MAX_PATH);
-                prop_assert_eq!(page(&first.path).map(|page| page.path), Ok(first.path));
+                prop_assert_eq!(normalize_page(&first.path).map(|page| page.path), Ok(first.path));
             }
         }
     }

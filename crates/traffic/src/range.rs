@@ -1,4 +1,4 @@
-//! The dates of a question: from when, and until when, exclusively.
+//! Parses date ranges and timestamps of queries. The end of a range is exclusive.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -8,7 +8,7 @@ const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// A date that cannot be read.
+/// A date that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a date: write YYYY-MM-DD or an ISO 8601 date-time such as 2026-01-31T09:30:00Z")]
 pub struct BadDate(String);
@@ -21,7 +21,7 @@ pub struct BadRange {
     to: String,
 }
 
-/// Milliseconds since 1970, from the first that counts to the first that does not.
+/// A half-open range in milliseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Range {
     from: Option<i64>,
@@ -29,10 +29,12 @@ pub struct Range {
 }
 
 impl Range {
-    /// An end that is missing is open. Equal ends are an empty range.
+    /// A missing end is open. Equal ends make an empty range.
     pub fn new(from: Option<i64>, to: Option<i64>) -> Result<Self, BadRange> {
         match (from, to) {
-            (Some(from), Some(to)) if from > to => Err(BadRange { from: written(from), to: written(to) }),
+            (Some(from), Some(to)) if from > to => {
+                Err(BadRange { from: format_time(from), to: format_time(to) })
+            }
             _ => Ok(Self { from, to }),
         }
     }
@@ -50,53 +52,53 @@ impl Range {
     }
 }
 
-fn written(at: i64) -> String {
+fn format_time(at: i64) -> String {
     Timestamp::from_millisecond(at).map_or_else(|_| format!("{at} ms"), |time| time.to_string())
 }
 
-/// The instant of a bound, in milliseconds since 1970, rounded up, so that the millisecond that it
-/// falls into is before it. Events are kept rounded down.
+/// Parses the bound of a range to milliseconds since 1970. Rounds up, because the timestamps of events are
+/// rounded down.
 ///
 /// `YYYY-MM-DD` is midnight UTC. A date-time has hours at least, any number of fraction digits,
 /// and an offset or UTC. A leap second is the first second of the next minute.
-pub fn bound(text: &str) -> Result<i64, BadDate> {
-    let read = read(text)?;
-    Ok(read.millis + i64::from(read.more))
+pub fn parse_bound(text: &str) -> Result<i64, BadDate> {
+    let instant = parse_instant(text)?;
+    Ok(instant.millis + i64::from(instant.has_fraction))
 }
 
-/// The instant of an event, written in any of the ways of a bound, rounded down to milliseconds.
-pub fn moment(text: &str) -> Result<Timestamp, BadDate> {
-    let read = read(text)?;
-    Timestamp::from_millisecond(read.millis).map_err(|_| bad(text))
+/// Parses the timestamp of an event, in the formats of [`parse_bound`]. Rounds down to milliseconds.
+pub fn parse_timestamp(text: &str) -> Result<Timestamp, BadDate> {
+    let instant = parse_instant(text)?;
+    Timestamp::from_millisecond(instant.millis).map_err(|_| bad_date(text))
 }
 
-/// Whole milliseconds since 1970, and whether there was a little more.
-struct Read {
+/// Whole milliseconds since 1970, and whether a fraction of a millisecond was cut off.
+struct Instant {
     millis: i64,
-    more: bool,
+    has_fraction: bool,
 }
 
-fn read(text: &str) -> Result<Read, BadDate> {
-    parse(text.trim()).ok_or_else(|| bad(text))
+fn parse_instant(text: &str) -> Result<Instant, BadDate> {
+    parse(text.trim()).ok_or_else(|| bad_date(text))
 }
 
-fn bad(text: &str) -> BadDate {
+fn bad_date(text: &str) -> BadDate {
     BadDate(text.chars().filter(|c| !c.is_control()).take(40).collect())
 }
 
-fn parse(text: &str) -> Option<Read> {
+fn parse(text: &str) -> Option<Instant> {
     let mut rest = Cursor(text);
     let day = rest.date()?;
     if rest.0.is_empty() {
-        return Some(Read { millis: day, more: false });
+        return Some(Instant { millis: day, has_fraction: false });
     }
     rest.one_of(&['T', 't', ' '])?;
     let time = rest.time()?;
     let offset = rest.offset()?;
-    Some(Read { millis: day + time.millis - offset, more: time.more })
+    Some(Instant { millis: day + time.millis - offset, has_fraction: time.has_fraction })
 }
 
-/// What of the text is still to be read.
+/// The rest of the text.
 struct Cursor<'a>(&'a str);
 
 impl Cursor<'_> {
@@ -114,19 +116,19 @@ impl Cursor<'_> {
     }
 
     /// `09`, `09:30`, `09:30:15`, `0930`, `09:30:15.25`; `24:00` is the next midnight.
-    fn time(&mut self) -> Option<Read> {
+    fn time(&mut self) -> Option<Instant> {
         let hours = self.number(2)?;
         let colons = self.0.starts_with(':');
         let minutes = self.next_part(colons)?;
         let seconds = self.next_part(colons)?;
         let fraction = self.fraction()?;
         let millis = hours * HOUR + minutes * MINUTE + seconds * SECOND + fraction.millis;
-        let next_midnight = hours == 24 && millis == DAY && !fraction.more;
+        let next_midnight = hours == 24 && millis == DAY && !fraction.has_fraction;
         let valid = hours <= 23 && minutes <= 59 && seconds <= 60 || next_midnight;
-        valid.then_some(Read { millis, more: fraction.more })
+        valid.then_some(Instant { millis, has_fraction: fraction.has_fraction })
     }
 
-    /// The next two digits if there are more: `None` when something else is there instead.
+    /// The next two digits, or 0 at the end of the time. `None` for anything else.
     fn next_part(&mut self, colons: bool) -> Option<i64> {
         if colons {
             return self.one_of(&[':']).map_or(Some(0), |_| self.number(2));
@@ -136,16 +138,16 @@ impl Cursor<'_> {
     }
 
     /// Digits after a point or comma.
-    fn fraction(&mut self) -> Option<Read> {
+    fn fraction(&mut self) -> Option<Instant> {
         if self.one_of(&['.', ',']).is_none() {
-            return Some(Read { millis: 0, more: false });
+            return Some(Instant { millis: 0, has_fraction: false });
         }
         let end = self.0.find(|next: char| !next.is_ascii_digit()).unwrap_or(self.0.len());
         let (digits, rest) = self.0.split_at(end);
         self.0 = rest;
         let (kept, cut) = digits.split_at(end.min(3));
         let millis: i64 = format!("{kept:0<3}").parse().ok().filter(|_| end > 0)?;
-        Some(Read { millis, more: cut.bytes().any(|digit| digit != b'0') })
+        Some(Instant { millis, has_fraction: cut.bytes().any(|digit| digit != b'0') })
     }
 
     /// `Z`, `+02:00`, `-0530`, `+02`, or nothing. A `+` that was not encoded in a query
@@ -182,8 +184,8 @@ impl Cursor<'_> {
     }
 }
 
-/// Counted by hand, because an offset may carry the year 9999 beyond what a timestamp holds.
-/// Years begin in March here, so that the leap day is the last of its year.
+/// Computed without `Timestamp`, because an offset may move the year 9999 out of its range. Years begin in
+/// March here, so that the leap day is the last day of a year.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let year = year - i64::from(month <= 2);
     let era = year.div_euclid(400);

@@ -1,4 +1,4 @@
-//! Tables for the dates of a question.
+//! Tables of dates and date-times in queries.
 
 use proptest::prelude::*;
 
@@ -7,11 +7,11 @@ use super::*;
 #[track_caller]
 fn check(text: &str, expected: &str) {
     let expected: Timestamp = expected.parse().unwrap();
-    assert_eq!(bound(text), Ok(expected.as_millisecond()), "{text}");
+    assert_eq!(parse_bound(text), Ok(expected.as_millisecond()), "{text}");
 }
 
 #[test]
-fn dates() {
+fn dates_are_parsed() {
     check("2026-01-31", "2026-01-31T00:00:00Z");
     check("20260131", "2026-01-31T00:00:00Z");
     check(" 2026-01-31 ", "2026-01-31T00:00:00Z");
@@ -24,7 +24,7 @@ fn dates() {
 }
 
 #[test]
-fn date_times() {
+fn date_times_are_parsed() {
     check("2026-01-31T09:30:00Z", "2026-01-31T09:30:00Z");
     check("2026-01-31t09:30:00z", "2026-01-31T09:30:00Z");
     check("2026-01-31 09:30:00", "2026-01-31T09:30:00Z");
@@ -41,7 +41,7 @@ fn date_times() {
 }
 
 #[test]
-fn offsets() {
+fn offsets_are_applied() {
     check("2026-01-31T09:30:00+02:00", "2026-01-31T07:30:00Z");
     check("2026-01-31T09:30:00 02:00", "2026-01-31T07:30:00Z");
     check("2026-01-31 09:30:00 02:00", "2026-01-31T07:30:00Z");
@@ -69,10 +69,10 @@ fn fractions_round_up() {
 }
 
 #[test]
-fn no_dates() {
+fn invalid_dates_are_refused() {
     #[track_caller]
     fn refuse(text: &str) {
-        assert_eq!(bound(text), Err(BadDate(text.to_owned())));
+        assert_eq!(parse_bound(text), Err(BadDate(text.to_owned())));
     }
     for text in [
         "",
@@ -114,23 +114,23 @@ fn no_dates() {
         refuse(text);
     }
     assert_eq!(
-        bound("2026-01-31\n\u{1b}[2K"),
+        parse_bound("2026-01-31\n\u{1b}[2K"),
         Err(BadDate("2026-01-31[2K".into())),
         "a sentence is one line"
     );
-    let long = bound(&"9".repeat(1000)).unwrap_err().to_string();
+    let long = parse_bound(&"9".repeat(1000)).unwrap_err().to_string();
     assert!(long.len() < 200, "{long}");
 }
 
 #[test]
-fn the_ends_of_time() {
-    assert!(bound("9999-12-31T23:59:60.999-23:59").is_ok());
-    assert!(bound("0000-01-01T00:00:00+23:59").is_ok());
+fn the_first_and_last_years_are_parsed() {
+    assert!(parse_bound("9999-12-31T23:59:60.999-23:59").is_ok());
+    assert!(parse_bound("0000-01-01T00:00:00+23:59").is_ok());
 }
 
 #[test]
-fn ranges() {
-    let day = |text| Some(bound(text).unwrap());
+fn ranges_are_half_open() {
+    let day = |text| Some(parse_bound(text).unwrap());
     let january = Range::new(day("2026-01-01"), day("2026-02-01")).unwrap();
     assert!(january.contains(day("2026-01-01").unwrap()));
     assert!(january.contains(day("2026-02-01").unwrap() - 1));
@@ -147,32 +147,32 @@ fn ranges() {
 
 proptest! {
     #[test]
-    fn nothing_panics(text in any::<String>()) {
-        let _ = bound(&text);
+    fn any_text_does_not_panic(text in any::<String>()) {
+        let _ = parse_bound(&text);
     }
 
     #[test]
-    fn near_dates_do_not_panic(text in "[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ]?[0-9:.,]{0,12}[Zz+ −é-]{0,2}[0-9:]{0,6}") {
-        let _ = bound(&text);
+    fn similar_texts_do_not_panic(text in "[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ]?[0-9:.,]{0,12}[Zz+ −é-]{0,2}[0-9:]{0,6}") {
+        let _ = parse_bound(&text);
     }
 
     #[test]
-    fn every_timestamp_is_read_back(ms in -62_000_000_000_000_i64..253_000_000_000_000) {
+    fn every_timestamp_round_trips(ms in -62_000_000_000_000_i64..253_000_000_000_000) {
         let text = Timestamp::from_millisecond(ms).unwrap().to_string();
-        prop_assert_eq!(bound(&text), Ok(ms));
+        prop_assert_eq!(parse_bound(&text), Ok(ms));
     }
 }
 
 #[test]
-fn moments_of_events_round_down() {
+fn timestamps_of_events_round_down() {
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        assert_eq!(moment(text).map(|at| at.to_string()).unwrap(), expected);
+        assert_eq!(parse_timestamp(text).map(|at| at.to_string()).unwrap(), expected);
     }
     check("2026-03-01T00:00:00.1239Z", "2026-03-01T00:00:00.123Z");
     check("2026-03-01T00:00:00.999999+00:00", "2026-03-01T00:00:00.999Z");
     check("2026-03-01", "2026-03-01T00:00:00Z");
     check("2026-03-01T05:30:00+05:30", "2026-03-01T00:00:00Z");
-    assert!(moment("yesterday").is_err());
-    assert!(moment("9999-12-31T23:59:59-23:59").is_err());
+    assert!(parse_timestamp("yesterday").is_err());
+    assert!(parse_timestamp("9999-12-31T23:59:59-23:59").is_err());
 }

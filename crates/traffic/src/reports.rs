@@ -1,19 +1,20 @@
-//! More questions about page views than how often a page was read, and what they are answered with.
-//! Every backend passes `tests/it/random.rs`: an answer is a recount of the events.
+//! The reports beyond read counts: time series, agents, referrers, not found and live.
+//!
+//! Every backend passes `tests/it/random.rs`, which compares each report with a recount of the events.
 
 use async_trait::async_trait;
 
 use crate::classify::Class;
 use crate::glob::PathGlob;
 use crate::interval::Interval;
-use crate::portion::Portion;
+use crate::list_query::ListQuery;
 use crate::range::Range;
 use crate::views::{Failure, PageCount, Readers, Tally};
 
 #[async_trait]
 pub trait Reports: Send + Sync {
-    /// Reads by step of time, of pages whose path begins with `path`, with a point for every step of
-    /// the range; an open end is where the reads end. As exact as [`Views::count`](crate::Views::count).
+    /// Reads over time, of pages whose path begins with `path`, with a point for every step of the range. An
+    /// open end of the range is the first or last read. As exact as [`Views::count`](crate::Views::count).
     async fn series(
         &self,
         project: &str,
@@ -22,34 +23,34 @@ pub trait Reports: Send + Sync {
         path: Option<&str>,
     ) -> Result<Series, SeriesError>;
 
-    /// Reads by product and class, of every class. This one and the next two are exact to the
+    /// Reads by product and class, for every class. This report, referrers and not found are exact to the
     /// millisecond while raw events are kept, and to the day before that.
-    async fn agents(&self, project: &str, range: &Range, portion: &Portion) -> Result<Agents, Failure>;
+    async fn agents(&self, project: &str, range: &Range, query: &ListQuery) -> Result<Agents, Failure>;
 
-    /// Reads by the host that linked there.
-    async fn referrers(&self, project: &str, range: &Range, portion: &Portion) -> Result<Referrers, Failure>;
+    /// Reads by referring host.
+    async fn referrers(&self, project: &str, range: &Range, query: &ListQuery) -> Result<Referrers, Failure>;
 
-    /// Who looked for pages that are not there, and where they came from.
-    async fn not_found(&self, project: &str, range: &Range, portion: &Portion) -> Result<NotFound, Failure>;
+    /// Requests for missing pages, with their referrers.
+    async fn not_found(&self, project: &str, range: &Range, query: &ListQuery) -> Result<NotFound, Failure>;
 
-    /// The last thirty minutes by the backend's clock, this one included.
+    /// The last thirty minutes by the backend's clock, including the current one.
     async fn live(&self, project: &str) -> Result<Live, Failure>;
 
-    /// Applies the present table of agents to the raw events from the day of a moment on, as far as
-    /// one piece goes; all that is asked later is answered by it. May be cut off and asked for again.
-    async fn reclassify(&self, project: &str, from: i64) -> Result<Reclassified, Failure>;
+    /// Reclassifies raw events with the current table of agents, from the day of `from` on. One call
+    /// processes a bounded number of events. It may be interrupted and repeated.
+    async fn reclassify(&self, project: &str, from: i64) -> Result<ReclassifyProgress, Failure>;
 
-    /// Removes the views of the paths that match, from the day of a moment on, as far as one piece goes; with
-    /// `dry_run`, says what that would be. All that is asked later is answered as if they had never come, but
-    /// their event ids stay known. Of days whose raw events are gone, the reads by product and by host and the
-    /// visitors of the whole site stay: nothing says which page they belong to. May be cut off and asked for again.
+    /// Removes the views of matching paths, from the day of `from` on; with `dry_run`, only counts them. One
+    /// call processes a bounded number of events. Later reports do not include the removed views, but their
+    /// event ids stay known. For days whose raw events are deleted, reads by product and by host and the
+    /// visitors of the site stay, because their pages are not stored. It may be interrupted and repeated.
     async fn forget_paths(
         &self,
         project: &str,
         paths: &PathGlob,
         from: i64,
         dry_run: bool,
-    ) -> Result<Removed, Failure>;
+    ) -> Result<RemovalProgress, Failure>;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -58,7 +59,7 @@ pub struct Series {
     pub points: Vec<Point>,
 }
 
-/// Reads of one step of time, which began at this moment, in milliseconds since 1970.
+/// The reads of one step, which starts at `at`, in milliseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Point {
     pub at: i64,
@@ -67,8 +68,8 @@ pub struct Point {
 
 #[derive(Debug, thiserror::Error)]
 pub enum SeriesError {
-    #[error("interval={} makes more than {most} points of this range: choose a longer one, or fewer days", .interval.as_str())]
-    TooManyPoints { interval: Interval, most: usize },
+    #[error("interval={} gives more than {max} points for this range. Choose a longer interval or a shorter range", .interval.as_str())]
+    TooManyPoints { interval: Interval, max: usize },
     #[error(transparent)]
     Failed(#[from] Failure),
 }
@@ -77,14 +78,14 @@ pub enum SeriesError {
 pub struct Agents {
     /// Every class, in the order of the API.
     pub classes: Vec<(Class, u64)>,
-    /// Most reads first, if nothing else is asked for, then by product and class.
+    /// In the order of the query, then by product and class.
     pub agents: Vec<AgentCount>,
     pub has_more: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentCount {
-    /// `None` of whoever is in no table.
+    /// `None` for products that are not in the table of agents.
     pub operator: Option<&'static str>,
     pub product: String,
     pub class: Class,
@@ -94,54 +95,54 @@ pub struct AgentCount {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Referrers {
     pub totals: Tally,
-    /// Most reads first, if nothing else is asked for, then by host.
+    /// In the order of the query, then by host.
     pub hosts: Vec<(String, Tally)>,
     pub has_more: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NotFound {
-    /// Of the pages that were asked for.
+    /// Over all paths that match the query.
     pub totals: Tally,
-    pub pages: Vec<Missing>,
+    pub pages: Vec<MissingPath>,
     pub has_more: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingPath {
     pub path: String,
-    pub looks: Tally,
-    /// The pages that sent most there, and how many; a few of them.
+    pub requests: Tally,
+    /// The top referring pages, with their number of requests.
     pub referrers: Vec<(String, u64)>,
 }
 
-/// What a piece of reclassifying came to.
+/// The result of one call of [`Reports::reclassify`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Reclassified {
-    /// Events that were looked at.
+pub struct ReclassifyProgress {
+    /// Processed events.
     pub events: u64,
-    /// Those of them whose class is another one now.
+    /// Events whose class changed.
     pub changed: u64,
-    /// Where to go on, in milliseconds since 1970; `None` when all is done.
+    /// Where to continue, in milliseconds since 1970; `None` when all is done.
     pub next: Option<i64>,
 }
 
-/// What a piece of removing paths came to.
+/// The result of one call of [`Reports::forget_paths`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Removed {
+pub struct RemovalProgress {
     pub views: u64,
-    /// Pages whose names were removed; the last piece has them.
+    /// Pages whose names were removed. Only the last call removes names.
     pub pages: u64,
-    /// Where to go on, in milliseconds since 1970; `None` when all is done.
+    /// Where to continue, in milliseconds since 1970; `None` when all is done.
     pub next: Option<i64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Live {
-    /// Distinct ones of all thirty minutes.
+    /// Distinct readers of all thirty minutes.
     pub readers: Readers,
     pub totals: Tally,
     pub minutes: Vec<Point>,
-    /// Most read first; a few of them.
+    /// The most-read pages.
     pub pages: Vec<PageCount>,
 }

@@ -1,27 +1,29 @@
-//! Page views in one SQLite file. Events are kept in blocks, reads in cells of hours and days, and
-//! what a question needs of them in memory.
+//! Stores page views in one SQLite file.
+//!
+//! New events go to a journal. Compaction moves them to compressed blocks of raw events and to rollups by
+//! hour and day. Prefix sums of the daily rollups are in memory.
 
+mod compaction;
 mod convert;
 mod count;
 mod day;
-mod fold;
+mod event_ids;
 mod forget;
 mod forget_paths;
+mod import_progress;
+mod ingest;
 mod keeper;
-mod ledger;
 mod live;
 mod load;
 mod names;
-mod parts;
 mod project;
+mod range_parts;
 mod reclassify;
 mod reports;
 mod retention;
 mod salts;
-mod seen;
 mod series;
-mod sorted;
-mod take;
+mod snapshot;
 mod visitors;
 
 use std::collections::HashMap;
@@ -35,17 +37,17 @@ use base::{Clock, ClockGuard};
 use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
 use tokio::time::timeout;
 
-use crate::bytes::Damaged;
+use crate::encoding::DamagedData;
 use crate::event::Event;
-use crate::portion::Portion;
+use crate::limits::{IngestLimiter, Limits};
+use crate::list_query::ListQuery;
+use crate::new_page_quota::NewPageQuota;
 use crate::range::Range;
-use crate::room::{Limits, Room};
-use crate::share::NewPageShares;
-use crate::views::{Counts, Failure, Part, Progress, Receipt, TakeError, Views, Visitors};
-use keeper::{Ask, Batch, Keeper};
-use project::{InMemory, Shared};
+use crate::views::{Counts, Failure, FilePart, IngestError, Progress, Receipt, Views, Visitors};
+use keeper::{Batch, Command, Keeper};
+use project::{ProjectCache, SharedProject};
 use salts::Salts;
-use sorted::Sorted;
+use snapshot::Snapshot;
 
 const MIGRATIONS: &[&str] = &[
     include_str!("sqlite/schema.sql"),
@@ -53,29 +55,28 @@ const MIGRATIONS: &[&str] = &[
     include_str!("sqlite/imports.sql"),
     include_str!("sqlite/names.sql"),
 ];
-/// How many migrations a `views.db` of this version has seen.
+/// The schema version of `views.db`: the number of migrations.
 pub const VIEWS_SCHEMA: usize = MIGRATIONS.len();
-/// Messages that may wait for the keeper; batches are bounded before that.
-const QUEUE: usize = 4096;
-/// How long a close waits for the keeper, which may be in the middle of a fold.
+/// Commands that may wait for the keeper. Batches have their own, lower limit.
+const MAX_QUEUED_COMMANDS: usize = 4096;
+/// How long a close waits for the keeper, which may be compacting.
 const KEEPER_TIMEOUT: Duration = Duration::from_secs(5);
-/// A report can look at much that is on disk; the others wait for their turn.
-const REPORTS: usize = 2;
+/// A report can read much data from disk, so further reports wait.
+const MAX_CONCURRENT_REPORTS: usize = 2;
 
 /// Cheap to clone.
 #[derive(Clone)]
 pub struct SqliteViews {
     database: Database,
     clock: Arc<dyn Clock>,
-    room: Room,
-    /// Reports that may be made at once.
+    limiter: IngestLimiter,
     reports: Arc<Semaphore>,
-    memory: Arc<InMemory>,
-    keeper: mpsc::Sender<Ask>,
+    memory: Arc<ProjectCache>,
+    keeper: mpsc::Sender<Command>,
 }
 
 impl SqliteViews {
-    /// Opens or makes the file at `path`, for the one process that takes page views.
+    /// Opens or creates the file at `path`. Only one process may ingest page views.
     pub async fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
         Self::open_with(path, clock, Limits::default()).await
     }
@@ -85,7 +86,7 @@ impl SqliteViews {
         Self::open_guarded(path, clock, limits, guard).await
     }
 
-    /// Deletes what is too old only as the guard allows.
+    /// Deletes expired data only when the guard allows it.
     pub async fn open_guarded(
         path: &Path,
         clock: Arc<dyn Clock>,
@@ -95,119 +96,125 @@ impl SqliteViews {
         let database = Database::open(path, MIGRATIONS, Schema::Migrate).await?;
         convert::convert(&database).await.map_err(|failure| OpenError::Unusable {
             path: path.display().to_string(),
-            source: sqlx::Error::Decode(keeper::because(&failure).into()),
+            source: sqlx::Error::Decode(keeper::with_cause(&failure).into()),
         })?;
-        let (asks, queue) = mpsc::channel(QUEUE);
-        let memory = Arc::new(InMemory::default());
+        let (commands, queue) = mpsc::channel(MAX_QUEUED_COMMANDS);
+        let memory = Arc::new(ProjectCache::default());
         let keeper = Keeper {
             database: database.clone(),
             clock: clock.clone(),
             guard,
             limits,
             memory: memory.clone(),
-            seen: HashMap::new(),
+            event_ids: HashMap::new(),
             salts: Salts::default(),
-            shares: NewPageShares::default(),
+            quota: NewPageQuota::default(),
         };
         tokio::spawn(keeper.run(queue));
-        let (room, reports) = (Room::new(limits), Arc::new(Semaphore::new(REPORTS)));
-        Ok(Self { database, clock, room, reports, memory, keeper: asks })
+        let (limiter, reports) =
+            (IngestLimiter::new(limits), Arc::new(Semaphore::new(MAX_CONCURRENT_REPORTS)));
+        Ok(Self { database, clock, limiter, reports, memory, keeper: commands })
     }
 
-    /// The newest time that is known of, in milliseconds since 1970. A view may be a day ahead of it.
+    /// The newest stored timestamp, in milliseconds since 1970. It may be up to a day ahead of the clock.
     pub async fn newest(&self) -> Result<Option<i64>, Failure> {
         let newest = "SELECT max(at) FROM
             (SELECT max(received) AS at FROM journal UNION ALL SELECT max(last) FROM block)";
         Ok(sqlx::query_scalar(newest).fetch_one(self.database.reads()).await?)
     }
 
-    /// Sorts what came in and lets go of what is too old, which otherwise happens when a minute
-    /// has passed or much has come.
-    pub async fn tidy(&self) -> Result<(), Failure> {
-        self.ask(Ask::Tidy).await
+    /// Compacts the journal and deletes expired data. The keeper also does this every minute.
+    pub async fn run_maintenance(&self) -> Result<(), Failure> {
+        self.send(Command::RunMaintenance).await
     }
 
-    async fn batch(
+    async fn ingest_batch(
         &self,
         project: &str,
-        part: Option<Part>,
+        part: Option<FilePart>,
         events: Vec<Event>,
-    ) -> Result<Receipt, TakeError> {
-        let weight = events.iter().map(Event::weight).sum();
-        let place = self.room.enter(weight).ok_or(TakeError::Busy)?;
+    ) -> Result<Receipt, IngestError> {
+        let bytes = events.iter().map(Event::memory_bytes).sum();
+        let permit = self.limiter.try_acquire(bytes).ok_or(IngestError::Busy)?;
         let project = project.to_owned();
-        let taken = self.ask(|answer| Ask::Take(Batch { project, part, events, answer, _place: place }));
-        taken.await?.map_err(TakeError::NotNext)
+        let result =
+            self.send(|reply| Command::Ingest(Batch { project, part, events, reply, _permit: permit }));
+        result.await?.map_err(IngestError::UnexpectedPart)
     }
 
-    async fn ask<T>(
+    async fn send<T>(
         &self,
-        ask: impl FnOnce(oneshot::Sender<Result<T, Failure>>) -> Ask,
+        command: impl FnOnce(oneshot::Sender<Result<T, Failure>>) -> Command,
     ) -> Result<T, Failure> {
-        let gone = || Failure::new("the keeper of the page views has stopped");
-        let (answer, answered) = oneshot::channel();
-        self.keeper.send(ask(answer)).await.map_err(|_| gone())?;
-        answered.await.unwrap_or_else(|_| Err(gone()))
+        let stopped = || Failure::new("the keeper of the page views has stopped");
+        let (reply, response) = oneshot::channel();
+        self.keeper.send(command(reply)).await.map_err(|_| stopped())?;
+        response.await.unwrap_or_else(|_| Err(stopped()))
     }
 
-    /// A place among those whose report is being made.
-    async fn turn(&self) -> Result<SemaphorePermit<'_>, Failure> {
+    /// Waits until another report may run.
+    async fn report_permit(&self) -> Result<SemaphorePermit<'_>, Failure> {
         self.reports.acquire().await.map_err(Failure::new)
     }
 
-    /// A project whose views are sorted, as far as that can be written.
-    async fn sorted(&self, project: &str) -> Result<Option<Sorted>, Failure> {
-        self.ask(|answer| Ask::Fold(project.to_owned(), answer)).await
+    /// A snapshot of a project for a report, after compaction.
+    async fn snapshot(&self, project: &str) -> Result<Option<Snapshot>, Failure> {
+        self.send(|reply| Command::Compact(project.to_owned(), reply)).await
     }
 
-    /// A project with the sums of its days.
-    async fn whole(&self, project: &str) -> Result<Option<Arc<Shared>>, Failure> {
+    /// A project with its prefix sums in memory.
+    async fn project_with_sums(&self, project: &str) -> Result<Option<Arc<SharedProject>>, Failure> {
         match self.memory.get(project) {
-            Some(shared) if shared.read().index.is_some() => Ok(Some(shared)),
-            _ => self.ask(|answer| Ask::Load(project.to_owned(), answer)).await,
+            Some(shared) if shared.read().prefix_sums.is_some() => Ok(Some(shared)),
+            _ => self.send(|reply| Command::Load(project.to_owned(), reply)).await,
         }
     }
 }
 
 #[async_trait]
 impl Views for SqliteViews {
-    async fn take(&self, project: &str, events: Vec<Event>) -> Result<Receipt, TakeError> {
+    async fn ingest(&self, project: &str, events: Vec<Event>) -> Result<Receipt, IngestError> {
         match events.is_empty() {
             true => Ok(Receipt::default()),
-            false => self.batch(project, None, events).await,
+            false => self.ingest_batch(project, None, events).await,
         }
     }
 
-    async fn take_part(&self, project: &str, part: Part, events: Vec<Event>) -> Result<Receipt, TakeError> {
-        self.batch(project, Some(part), events).await
+    async fn ingest_part(
+        &self,
+        project: &str,
+        part: FilePart,
+        events: Vec<Event>,
+    ) -> Result<Receipt, IngestError> {
+        self.ingest_batch(project, Some(part), events).await
     }
 
     async fn progress(&self, project: &str, file: &str) -> Result<Option<Progress>, Failure> {
-        ledger::progress(self.database.reads(), project, file).await
+        import_progress::progress(self.database.reads(), project, file).await
     }
 
-    async fn count(&self, project: &str, range: &Range, portion: &Portion) -> Result<Counts, Failure> {
+    async fn count(&self, project: &str, range: &Range, query: &ListQuery) -> Result<Counts, Failure> {
         loop {
-            let Some(shared) = self.whole(project).await? else { return Ok(Counts::default()) };
-            if let Some(counts) = count::count(self.database.reads(), &shared, range, portion).await? {
+            let Some(shared) = self.project_with_sums(project).await? else { return Ok(Counts::default()) };
+            if let Some(counts) = count::count(self.database.reads(), &shared, range, query).await? {
                 return Ok(counts);
             }
         }
     }
 
-    async fn visitors(&self, project: &str, range: &Range, portion: &Portion) -> Result<Visitors, Failure> {
+    async fn visitors(&self, project: &str, range: &Range, query: &ListQuery) -> Result<Visitors, Failure> {
         let days = visitors::days(range);
         loop {
-            let Some(sorted) = self.sorted(project).await? else { return Ok(Visitors::default()) };
-            let answer = visitors::answer(&self.database, &sorted, days, portion).await?;
-            if sorted.is_current() {
-                return Ok(answer);
+            let Some(snapshot) = self.snapshot(project).await? else { return Ok(Visitors::default()) };
+            let report = visitors::report(&self.database, &snapshot, days, query).await?;
+            if snapshot.is_current() {
+                return Ok(report);
             }
         }
     }
 
     async fn forget(&self, project: &str) -> Result<(), Failure> {
-        self.ask(|answer| Ask::Forget(project.to_owned(), answer)).await
+        self.send(|reply| Command::Forget(project.to_owned(), reply)).await
     }
 
     async fn checkpoint(&self) -> Result<bool, Failure> {
@@ -217,19 +224,19 @@ impl Views for SqliteViews {
     async fn close(&self) {
         let (closing, closed) = oneshot::channel();
         let ended = async {
-            if self.keeper.send(Ask::Close(closing)).await.is_ok() {
+            if self.keeper.send(Command::Close(closing)).await.is_ok() {
                 let _ = closed.await;
             }
         };
         if timeout(KEEPER_TIMEOUT, ended).await.is_err() {
-            tracing::warn!("page views are still being sorted: the next start goes on with it");
+            tracing::warn!("page views are still being compacted. The next start continues");
         }
         self.database.close().await;
     }
 
-    async fn prove_write(&self) -> Result<(), Failure> {
-        let proven = self.database.prove_write().await;
-        proven.map_err(|error| error.trouble.map_or_else(|| Failure::new(error.message), Failure::new))
+    async fn probe_write(&self) -> Result<(), Failure> {
+        let probed = self.database.probe_write().await;
+        probed.map_err(|error| error.trouble.map_or_else(|| Failure::new(error.message), Failure::new))
     }
 }
 
@@ -248,8 +255,8 @@ impl From<sqlx::Error> for Failure {
     }
 }
 
-impl From<Damaged> for Failure {
-    fn from(damaged: Damaged) -> Self {
+impl From<DamagedData> for Failure {
+    fn from(damaged: DamagedData) -> Self {
         Self::new(damaged)
     }
 }

@@ -1,5 +1,4 @@
-//! What keeping page views promises, whatever keeps them. Every backend passes
-//! `tests/it/views.rs`: a promise is written here once and tested there once.
+//! The storage trait of page views. Every backend passes `tests/it/views.rs`.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -8,78 +7,81 @@ use async_trait::async_trait;
 use machine::Trouble;
 
 use crate::event::Event;
-use crate::portion::Portion;
+use crate::list_query::ListQuery;
 use crate::range::Range;
 
 #[async_trait]
 pub trait Views: Send + Sync {
-    /// Takes a batch, all or nothing; it is on disk when this returns. An event id counts once
-    /// in a project within seven days of its first receipt, by the backend's clock, also within
-    /// one batch. Events without an id always count.
-    async fn take(&self, project: &str, events: Vec<Event>) -> Result<Receipt, TakeError>;
+    /// Ingests a batch, all or nothing; it is on disk when this returns. An event id counts once per project
+    /// within seven days of its first receipt, by the backend's clock, also within one batch. Events without
+    /// an id always count.
+    async fn ingest(&self, project: &str, events: Vec<Event>) -> Result<Receipt, IngestError>;
 
-    /// Takes a batch as [`Views::take`] does, and notes with it that the part of the file that it
-    /// is made of was read. Refuses every part but the next one of its file.
-    async fn take_part(&self, project: &str, part: Part, events: Vec<Event>) -> Result<Receipt, TakeError>;
+    /// Like [`Views::ingest`], and records in the same transaction that this part of the file was imported.
+    /// Refuses every part except the next one of its file.
+    async fn ingest_part(
+        &self,
+        project: &str,
+        part: FilePart,
+        events: Vec<Event>,
+    ) -> Result<Receipt, IngestError>;
 
-    /// Up to where a file was read; `None` if nothing of it was.
+    /// How far a file was imported; `None` if not at all.
     async fn progress(&self, project: &str, file: &str) -> Result<Option<Progress>, Failure>;
 
-    /// Counts the reads in `range`. Pages come by total, if nothing else is asked for, the largest
-    /// first, then by the bytes of their path; a page that nobody counted as human or AI read is not
-    /// among them. The totals are those of every page that the portion's path fits, and not of the
-    /// list's, and both are of one instant.
-    async fn count(&self, project: &str, range: &Range, portion: &Portion) -> Result<Counts, Failure>;
+    /// Counts the reads in `range`. Pages are in the order of the query, then in byte order of their paths.
+    /// Pages without human or AI reads are left out. The totals include every page that matches the query,
+    /// not only the listed ones. Totals and list are consistent with each other.
+    async fn count(&self, project: &str, range: &Range, query: &ListQuery) -> Result<Counts, Failure>;
 
-    /// Counts the distinct readers of each UTC day that begins in `range`, and adds the days up:
-    /// who comes on two days is two. Pages come as in [`Views::count`]; the totals are the site's,
-    /// whatever path is asked for, because readers of several pages cannot be added up. Totals alone,
-    /// with no page, cost much less.
-    async fn visitors(&self, project: &str, range: &Range, portion: &Portion) -> Result<Visitors, Failure>;
+    /// Counts the distinct readers of each UTC day that begins in `range`, and sums the days: a reader of two
+    /// days counts twice. Pages are ordered as in [`Views::count`]. The totals are those of the site,
+    /// whatever the path filter, because readers of several pages cannot be added up. A query for no pages
+    /// costs much less.
+    async fn visitors(&self, project: &str, range: &Range, query: &ListQuery) -> Result<Visitors, Failure>;
 
-    /// Leaves nothing of a project, its event ids and files included.
+    /// Deletes everything of a project, including event ids and import progress.
     async fn forget(&self, project: &str) -> Result<(), Failure>;
 
-    /// Leaves nothing of what was deleted in the files, of which a log of writes may be one. False when a reader is in
-    /// the way: try again later.
+    /// Removes deleted data from the files, including the write-ahead log. Returns false when a reader blocks
+    /// this: try again later.
     async fn checkpoint(&self) -> Result<bool, Failure> {
         Ok(true)
     }
 
-    /// Writes what is queued and closes the database, for every holder. Bounded in time; what was acknowledged stays,
-    /// also when the time runs out.
+    /// Writes the queued batches and closes the database for every clone. Bounded in time; acknowledged views
+    /// are never lost.
     async fn close(&self);
-    /// Writes something that changes nothing, and returns when it is on the disk. Fails also when the file is not the
-    /// one any more that was opened.
-    async fn prove_write(&self) -> Result<(), Failure> {
+    /// Tests whether the disk takes writes. Fails also when the database file was replaced.
+    async fn probe_write(&self) -> Result<(), Failure> {
         Ok(())
     }
 }
 
-/// `accepted` is what was stored and what was known already, together.
+/// `accepted` counts stored events and duplicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Receipt {
     pub accepted: u64,
     pub duplicates: u64,
 }
 
-/// How much of a file was read, and the hash of that much.
+/// How much of a file was imported, and the hash of these bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
     pub bytes: u64,
     pub hash: String,
 }
 
-/// A part of a file, from a byte to where its reader will be then.
+/// A part of an imported file: its first byte, and the progress after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
-    /// By which the file's reader knows it again, whatever its name is.
+pub struct FilePart {
+    /// Identifies the file independently of its name.
     pub file: String,
     pub from: u64,
     pub to: Progress,
 }
 
-/// Reads by people, and by assistants acting for them.
+/// Reads by humans and by AI assistants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
     pub human: u64,
@@ -96,7 +98,7 @@ impl Tally {
         self.ai += ai;
     }
 
-    pub(crate) fn take(&mut self, human: u64, ai: u64) {
+    pub(crate) fn subtract(&mut self, human: u64, ai: u64) {
         self.human = self.human.saturating_sub(human);
         self.ai = self.ai.saturating_sub(ai);
     }
@@ -116,7 +118,7 @@ pub struct Counts {
     pub has_more: bool,
 }
 
-/// Distinct readers. Someone who is a human and an AI reader is one of `total`.
+/// Distinct readers. A visitor that is both human and AI counts once in `total`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Readers {
     pub human: u64,
@@ -140,13 +142,13 @@ pub struct Visitors {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum TakeError {
-    /// Nothing of the batch was kept; the sender may try again.
-    #[error("too many page views are waiting to be written: try again in a moment")]
+pub enum IngestError {
+    /// Nothing of the batch was stored; the sender may retry.
+    #[error("too many page views are waiting to be written. Try again in a moment")]
     Busy,
-    /// Nothing of the batch was kept: it is not the next part of its file.
-    #[error("the file was read up to byte {0}")]
-    NotNext(u64),
+    /// Nothing of the batch was stored, because it is not the next part of its file.
+    #[error("the file was imported up to byte {0}")]
+    UnexpectedPart(u64),
     #[error(transparent)]
     Failed(#[from] Failure),
 }
@@ -161,7 +163,7 @@ impl Failure {
         Self(Arc::from(cause.into()))
     }
 
-    /// The machine's, if that was the cause: the same works once it is over.
+    /// Set when the machine was the cause, such as a full disk. A retry succeeds after that.
     pub fn trouble(&self) -> Option<Trouble> {
         Trouble::find(self)
     }

@@ -1,4 +1,5 @@
-//! The JSON of the HTTP API: what the server writes and the command line reads. No I/O.
+//! JSON types of the HTTP API, which the server and the CLI share. Their comments are descriptions in the
+//! API's OpenAPI document.
 
 mod reports;
 mod schema;
@@ -9,12 +10,12 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 pub use reports::{
-    AgentViews, Agents, ClassViews, ForgetPaths, Forgotten, Live, MissingPage, NotFound, Point, Reclassified,
-    Referrer, Referrers, SentFrom, Series,
+    AgentViews, Agents, ClassViews, ForgetPaths, LinkingPage, Live, MissingPage, NotFound, Point,
+    ReclassifyResult, Referrer, Referrers, RemovalResult, Series,
 };
 pub use transcript::{JobCall, JobMessage, JobResult, JobUsage, TranscriptLine};
 
-/// What to do, and for those who need more than the project's defaults, where and how.
+/// A request to create a job. Optional fields override the project's defaults.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct CreateJob {
     #[schema(schema_with = schema::prompt)]
@@ -28,11 +29,11 @@ pub struct CreateJob {
     /// Open the pull request as a draft.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draft: Option<bool>,
-    /// One of the models that the project allows; without it the project's own.
+    /// One of the models that the project allows. By default, the project's model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What others wrote, as material for the agent: nothing in it allows anything. Together with `prompt` at most
-    /// 100,000 characters, labels included.
+    /// Quotations for the agent, such as logs or tickets. The agent doesn't follow instructions in them.
+    /// `prompt` and `context` together can have at most 100,000 characters, including labels.
     #[schema(max_items = 20)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Vec<Quotation>>,
@@ -44,37 +45,37 @@ impl CreateJob {
     }
 }
 
-/// What to do next, on the same branch.
+/// A follow-up message to a job. The agent continues on the same branch.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct FollowUp {
     #[schema(schema_with = schema::prompt)]
     pub prompt: String,
-    /// What others wrote, as material for the agent: nothing in it allows anything. Together with `prompt` at most
-    /// 100,000 characters, labels included.
+    /// Quotations for the agent, such as logs or tickets. The agent doesn't follow instructions in them.
+    /// `prompt` and `context` together can have at most 100,000 characters, including labels.
     #[schema(max_items = 20)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Vec<Quotation>>,
 }
 
-/// What others wrote, such as a log, a ticket or a page view.
+/// Text by other people or programs, such as a log, a ticket or a page view.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Quotation {
     #[schema(schema_with = schema::label)]
     pub label: String,
-    #[schema(schema_with = schema::quoted)]
+    #[schema(schema_with = schema::quotation_text)]
     pub text: String,
 }
 
-/// Newest first.
+/// Jobs, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JobList {
     pub jobs: Vec<AgentJob>,
-    /// Whether there are more after this page.
+    /// Whether there are more results after these.
     pub has_more: bool,
 }
 
-/// An agent job, with exactly these fields, every one but `createdBy` always there.
+/// An agent job. All fields are always present, except `createdBy`.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentJob {
@@ -82,43 +83,43 @@ pub struct AgentJob {
     #[schema(schema_with = schema::status)]
     pub status: String,
     pub source: Source,
-    /// The model that edits.
+    /// The model that makes the changes.
     pub model: String,
-    /// The pull request; null during the first run, and when nothing had to be changed.
+    /// The URL of the pull request. Null during the first run, and when no change was needed.
     #[schema(required, format = "uri")]
     pub pr_link: Option<String>,
     #[schema(format = DateTime)]
     pub created_at: String,
     #[schema(required, format = DateTime)]
     pub archived_at: Option<String>,
-    /// Who asked for the job; null where it was not recorded. Missing where an answer of an earlier version is
-    /// given again.
+    /// Who created the job. Null when it wasn't recorded. Missing when the response of an earlier version is
+    /// replayed.
     #[serde(default)]
     pub created_by: Option<JobCreator>,
 }
 
-/// A member of the organization, somebody with a login link, or an API key.
+/// A member of the organization, a user of a login link, or an API key.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JobCreator {
     #[schema(schema_with = schema::creator)]
     pub r#type: String,
-    /// Of the member, of the login link, or of the key.
+    /// The name of the member, the login link or the API key.
     pub name: String,
-    /// The first characters of the key; null where it was no key.
+    /// The first characters of the API key. Null if the creator isn't a key.
     #[schema(required)]
     pub key_prefix: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Source {
-    /// The repository's page on the web.
+    /// The URL of the repository.
     pub repository: String,
     /// The branch that the agent works on.
     pub r#ref: String,
 }
 
-/// Something that happened to a job: `message` is for people; what else there is depends on `type`.
+/// An event of a job. `message` is for people. The other fields depend on `type`.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct JobEvent {
     /// From 1, without gaps.
@@ -126,33 +127,33 @@ pub struct JobEvent {
     pub number: u64,
     #[schema(format = DateTime)]
     pub at: String,
-    /// Such as `created`, `step`, `ended`.
+    /// For example `created`, `step` or `ended`.
     pub r#type: String,
     #[serde(flatten)]
     pub data: Map<String, Value>,
 }
 
-/// How often pages were read, and by whom.
+/// Views by page and by group of readers.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PageViews {
-    /// Over all pages, whatever `limit` and `offset` are.
+    /// Totals over all pages, independent of `limit` and `offset`.
     pub totals: Totals,
-    /// Most read first, then by path.
+    /// Most views first, then by path.
     pub views: Vec<PageView>,
-    /// Whether there are more after this page.
+    /// Whether there are more results after these.
     pub has_more: bool,
 }
 
-/// How many readers pages had, a day; days are added up.
+/// Daily visitors by page. Each visitor counts once per day, and days are added up.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PageVisitors {
-    /// Over all pages, whatever `limit` and `offset` are.
+    /// Totals over all pages, independent of `limit` and `offset`.
     pub totals: Totals,
-    /// Most readers first, then by path.
+    /// Most visitors first, then by path.
     pub visitors: Vec<PageView>,
-    /// Whether there are more after this page.
+    /// Whether there are more results after these.
     pub has_more: bool,
 }
 
@@ -171,42 +172,42 @@ pub struct PageView {
     pub total: u64,
 }
 
-/// One page view as a server or a log reports it: `path` or `url`, the rest as far as known.
+/// A page view from a server or a log. `path` or `url` is required; the other fields are optional.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ViewEvent {
-    /// What was read. Query, fragment, trailing slash and `index.html` are dropped.
+    /// The page. Query, fragment, trailing slash and `index.html` are ignored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// In place of `path`.
+    /// Instead of `path`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// ISO 8601; without one, now.
+    /// In ISO 8601 format. By default, the current time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<String>,
-    /// Only a GET is a read.
+    /// Only `GET` requests count as views.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// Only 2xx and 304 are reads.
+    /// Only 2xx and 304 count as views.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_agent: Option<String>,
-    /// Checked, and never kept.
+    /// Used to count visitors, and never stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ip: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub referrer: Option<String>,
-    /// The request's `Accept`: who prefers `text/markdown` is no browser.
+    /// The `Accept` header of the request. A client that prefers `text/markdown` is not a browser.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accept: Option<String>,
-    /// The same one again within 7 days counts once.
+    /// Events with the same ID within 7 days count once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event_id: Option<String>,
 }
 
-/// One page view as a script of the page reports it: `path` or `url`. What else there is to know
-/// of it, the request says.
+/// A page view from a script in the page. `path` or `url` is required. The request contains the other
+/// information.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BrowserView {
@@ -220,18 +221,20 @@ pub struct BrowserView {
     pub event_id: Option<String>,
 }
 
-/// The answer to `POST /v1/analytics/{projectId}/events`: `accepted` are on disk or were
-/// there already; `duplicates` says how many of them were there already.
+/// The result of `POST /v1/analytics/{projectId}/events`. `accepted` counts the events that are on disk,
+/// including `duplicates`, which were there before.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-pub struct Taken {
+#[schema(as = Taken)]
+pub struct IngestResult {
     pub accepted: u64,
     pub duplicates: u64,
-    pub rejected: Vec<Rejected>,
+    pub rejected: Vec<RejectedEvent>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-pub struct Rejected {
-    /// Counted from 1, in lines or in the array's items.
+#[schema(as = Rejected)]
+pub struct RejectedEvent {
+    /// The number of the line or array item, from 1.
     pub line: u64,
     pub message: String,
 }
@@ -239,14 +242,14 @@ pub struct Rejected {
 /// How far a file was imported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ImportProgress {
-    /// How many of its bytes, unpacked; 0 when nothing of it was.
+    /// The number of imported bytes, uncompressed.
     pub bytes: u64,
-    /// The SHA-256 of these bytes.
+    /// The SHA-256 hash of these bytes.
     #[schema(required)]
     pub hash: Option<String>,
 }
 
-/// The one shape of an error: a sentence that a person can act on.
+/// An error. `error` says what happened and what to do.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Error {
     pub error: String,

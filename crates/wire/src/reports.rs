@@ -1,24 +1,24 @@
-//! Reports of page views: by time, by who reads, by where they come from, and what they do not find.
+//! JSON types of the analytics reports: series, agents, referrers, not found and live.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{PageView, Totals, schema};
 
-/// Reads by step of time.
+/// Views over time.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Series {
     /// `hour`, `day`, `week` (from Monday) or `month`, in UTC.
     pub interval: String,
     pub totals: Totals,
-    /// Every step of the range, in order, those without reads, too.
+    /// Every step of the range in order, including steps without views.
     pub series: Vec<Point>,
 }
 
-/// Reads within one step of time.
+/// The views of one step.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Point {
-    /// When the step began.
+    /// The start of the step.
     #[schema(format = DateTime)]
     pub at: String,
     pub human: u64,
@@ -26,15 +26,15 @@ pub struct Point {
     pub total: u64,
 }
 
-/// What reads, and how often: of every class, also of those that are in no total.
+/// Views by class and by product, including classes that are not part of any total.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Agents {
-    /// Every class, whatever `limit` and `offset` are.
+    /// Every class, independent of `limit` and `offset`.
     pub classes: Vec<ClassViews>,
-    /// Most reads first, then by product.
+    /// Most views first, then by product.
     pub agents: Vec<AgentViews>,
-    /// Whether there are more after this page.
+    /// Whether there are more results after these.
     pub has_more: bool,
 }
 
@@ -47,47 +47,47 @@ pub struct ClassViews {
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct AgentViews {
-    /// Who runs it; null where no table knows.
+    /// The operator of the product. Null if it isn't known.
     #[schema(required)]
     pub operator: Option<String>,
-    /// Such as `ChatGPT-User`; `(browsers)`, `(other bots)`, `(other tools)` and `(no user agent)` are all that
-    /// no table knows.
+    /// For example `ChatGPT-User`. Unknown products are grouped as `(browsers)`, `(other bots)`, `(other
+    /// tools)` and `(no user agent)`.
     pub product: String,
     #[schema(schema_with = schema::class)]
     pub class: String,
     pub views: u64,
 }
 
-/// Where readers came from.
+/// Views by referring host.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Referrers {
-    /// Over all hosts, whatever `limit` and `offset` are.
+    /// Totals over all hosts, independent of `limit` and `offset`.
     pub totals: Totals,
-    /// Most reads first, then by host.
+    /// Most views first, then by host.
     pub referrers: Vec<Referrer>,
-    /// Whether there are more after this page.
+    /// Whether there are more results after these.
     pub has_more: bool,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Referrer {
-    /// `(none)` where none was told, `(other)` where there were too many.
+    /// `(none)` for views without a referrer, `(other)` for hosts beyond the maximum.
     pub host: String,
     pub human: u64,
     pub ai: u64,
     pub total: u64,
 }
 
-/// Pages that readers looked for and that are not there (404, 410).
+/// Requests for missing pages (404, 410).
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NotFound {
-    /// Over all of them, whatever `limit` and `offset` are.
+    /// Totals over all missing pages, independent of `limit` and `offset`.
     pub totals: Totals,
-    /// Most looked for first, then by path.
+    /// Most requests first, then by path.
     pub not_found: Vec<MissingPage>,
-    /// Whether there are more after this page.
+    /// Whether there are more results after these.
     pub has_more: bool,
 }
 
@@ -97,12 +97,13 @@ pub struct MissingPage {
     pub human: u64,
     pub ai: u64,
     pub total: u64,
-    /// The pages that sent most there; five at most.
-    pub referrers: Vec<SentFrom>,
+    /// The top referring pages; at most five.
+    pub referrers: Vec<LinkingPage>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-pub struct SentFrom {
+#[schema(as = SentFrom)]
+pub struct LinkingPage {
     /// Host and path of the page with the link.
     pub referrer: String,
     pub views: u64,
@@ -111,50 +112,53 @@ pub struct SentFrom {
 /// The last 30 minutes.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Live {
-    /// Distinct readers.
+    /// Distinct readers in the last 30 minutes.
     pub readers: Totals,
     pub views: Totals,
-    /// In order; the last one is not over.
+    /// In order. The last one is the current minute.
     #[schema(min_items = 30, max_items = 30)]
     pub minutes: Vec<Point>,
-    /// The ten that are read most.
+    /// The ten most-viewed pages.
     pub pages: Vec<PageView>,
 }
 
-/// What a piece of reclassifying came to.
+/// The result of one step of reclassifying.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-pub struct Reclassified {
-    /// Views that were looked at.
+#[schema(as = Reclassified)]
+pub struct ReclassifyResult {
+    /// Processed views.
     pub events: u64,
-    /// Those of them whose class is another one now.
+    /// Views whose class changed.
     pub changed: u64,
-    /// The version of the table of agents.
+    /// The version of the agent table.
     pub table: String,
-    /// The `dateFrom` to go on with; null when all is done.
+    /// The `dateFrom` of the next step. Null when all is done.
     #[schema(required, format = Date)]
     pub next: Option<String>,
 }
 
-/// The paths whose views are to be removed.
+/// A request to remove the views of some paths.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ForgetPaths {
-    /// A glob over whole paths: `*` stays within a folder, `**` does not, `{a,b}` is either; case matters.
+    /// A case-sensitive glob for whole paths: `*` matches within a folder, `**` across folders, `{a,b}`
+    /// either one.
     #[schema(min_length = 1, max_length = 2000, pattern = "^/")]
     pub path: String,
-    /// Remove nothing, and say what would be removed.
+    /// Count the views without removing them.
     #[serde(default)]
     pub dry_run: bool,
 }
 
-/// What a piece of removing paths came to.
+/// The result of one step of removing paths.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-pub struct Forgotten {
-    /// Views that were removed.
+#[schema(as = Forgotten)]
+pub struct RemovalResult {
+    /// Removed views.
     pub views: u64,
-    /// Pages whose names were removed; the last piece has them.
+    /// Pages whose names were removed. Only the last step removes names.
     pub pages: u64,
-    /// The `dateFrom` to go on with; null when all is done.
+    /// The `dateFrom` of the next step. Null when all is done.
     #[schema(required, format = Date)]
     pub next: Option<String>,
 }

@@ -1,11 +1,11 @@
-//! What a type alone does not say about a field, for the API's description.
+//! OpenAPI schemas of fields that need more than their Rust type: patterns, lengths and allowed values.
 
 use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 
 const MAX_PROMPT_CHARS: usize = 100_000;
-/// Space, control characters and those that take no room are not enough.
-const SAYS_SOMETHING: &str = r"[^\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2060\ufeff]";
-/// The rules of `git check-ref-format --branch`, as far as an expression can say them.
+/// Requires a visible character.
+const HAS_VISIBLE_CHARACTER: &str = r"[^\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2060\ufeff]";
+/// The rules of `git check-ref-format --branch`, as far as a regular expression can express them.
 const BRANCH: &str = concat!(
     r"^(?!-|refs/|@$|HEAD$)(?!.*(?:\.\.|@\{|\.lock(?:/|$)|\.(?:/|$)))",
     r"[^\s\x00-\x1f\x7f-\x9f\ufeff~^:?*\[\\/.][^\s\x00-\x1f\x7f-\x9f\ufeff~^:?*\[\\/]*",
@@ -13,31 +13,31 @@ const BRANCH: &str = concat!(
 );
 
 pub(crate) fn prompt() -> Object {
-    text("What the agent shall do, in plain words. White space at the ends is left out.")
+    text("What the agent should do, in plain words. Leading and trailing white space is ignored.")
         .min_length(Some(1))
         .max_length(Some(MAX_PROMPT_CHARS))
-        .pattern(Some(SAYS_SOMETHING))
+        .pattern(Some(HAS_VISIBLE_CHARACTER))
         .build()
 }
 
 /// `label` of a quotation
 pub(crate) fn label() -> Object {
-    text("Where the text is from.").min_length(Some(1)).max_length(Some(100)).build()
+    text("The source of the text.").min_length(Some(1)).max_length(Some(100)).build()
 }
 
 /// `text` of a quotation
-pub(crate) fn quoted() -> Object {
+pub(crate) fn quotation_text() -> Object {
     text("The text itself.").max_length(Some(MAX_PROMPT_CHARS)).build()
 }
 
 /// `ref`
 pub(crate) fn base() -> Object {
-    branch("The branch to start from and merge into; without it the project's.")
+    branch("The branch to start from and merge into. By default, the project's branch.")
 }
 
 /// `branch`
 pub(crate) fn head() -> Object {
-    branch("Work on this branch and adopt its open pull request, instead of a new one.")
+    branch("Work on this existing branch and its open pull request, instead of new ones.")
 }
 
 pub(crate) fn status() -> Object {
@@ -47,12 +47,12 @@ pub(crate) fn status() -> Object {
 
 /// `createdBy.type`
 pub(crate) fn creator() -> Object {
-    text("Who it was.").enum_values(Some(["member", "loginLink", "apiKey"])).build()
+    text("The kind of creator.").enum_values(Some(["member", "loginLink", "apiKey"])).build()
 }
 
 pub(crate) fn class() -> Object {
     let known = ["human", "assistant", "ai-search", "ai-training", "ai-other", "search-engine", "bot"];
-    text("Who reads.").enum_values(Some(known)).build()
+    text("The class of reader.").enum_values(Some(known)).build()
 }
 
 fn branch(description: &str) -> Object {

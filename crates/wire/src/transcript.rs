@@ -1,4 +1,4 @@
-//! A job's transcript: one of these a line, in the order in which they were written down.
+//! JSON types of a job's transcript: one line per event or message, in order.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,16 +12,16 @@ pub enum TranscriptLine {
     Message(JobMessage),
 }
 
-/// What was said to a model, or by it.
+/// A message to or from a model.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JobMessage {
-    /// From 1, over all runs of the job.
+    /// Counts from 1 over all runs of the job.
     pub number: u32,
     pub run: u32,
-    /// Null when it is not known any more.
+    /// Null when it is no longer known.
     pub at: Option<String>,
-    /// `user`, `assistant`, or `tool` for what came of the calls before.
+    /// `user`, `assistant`, or `tool` for the results of the preceding calls.
     pub role: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub content: String,
@@ -29,7 +29,7 @@ pub struct JobMessage {
     pub calls: Vec<JobCall>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<JobResult>,
-    /// What the answer took; of the assistant's alone.
+    /// Token usage. Only in messages of the assistant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<JobUsage>,
 }
@@ -38,13 +38,13 @@ pub struct JobMessage {
 pub struct JobCall {
     pub id: String,
     pub name: String,
-    /// An object, or the text that should have been one.
+    /// An object, or the text if it is not valid JSON.
     pub arguments: Value,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct JobResult {
-    /// Of the call.
+    /// The ID of the call.
     pub id: String,
     pub name: String,
     pub content: String,

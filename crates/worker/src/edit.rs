@@ -9,7 +9,7 @@ use std::time::Duration;
 use agent::model::{Message, Usage};
 use agent::{AgentError, Editor, Objection, Progress, Prompt, Report, Said, StepKind, Task};
 use async_trait::async_trait;
-use failpoints::around;
+use failpoints::with_failpoints;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use pages::{Edits, Files, Overlay};
@@ -182,7 +182,7 @@ impl Progress for Steps {
             self.tell.soon(said);
             return Ok(self.month);
         }
-        let kept = around("said", self.tell.now(said)).await.ok_or(AgentError::Cancelled)?;
+        let kept = with_failpoints("said", self.tell.now(said)).await.ok_or(AgentError::Cancelled)?;
         self.month = kept.map_err(interrupted)?;
         Ok(self.month)
     }

@@ -6,7 +6,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use failpoints::around;
+use failpoints::with_failpoints;
 use jiff::Timestamp;
 use machine::Trouble;
 use store::{JobId, Lease, NewEvent, StoreError};
@@ -33,7 +33,7 @@ pub(super) async fn put_off(
     let until = app.clock.now().saturating_add(wait).unwrap_or(Timestamp::MAX);
     let event = NewEvent::new("waiting", format!("{sentence}; trying again in {seconds} s"));
     let event = event.with("seconds", seconds).with("until", rfc3339(until));
-    around("put-off", app.queue.put_off(lease, wait, event)).await
+    with_failpoints("put-off", app.queue.put_off(lease, wait, event)).await
 }
 
 /// The same for trouble of the machine, which never ends a job.
@@ -41,7 +41,7 @@ pub(super) async fn delay(app: &Shared, lease: &Lease, trouble: &Trouble) -> Res
     let wait = spread(doubled(app.delays.one_more(&lease.job.id)));
     let seconds = wait.as_secs().max(1);
     let until = app.clock.now().saturating_add(wait).unwrap_or(Timestamp::MAX);
-    let (what, advice) = (capitalized(&trouble.what()), capitalized(trouble.advice()));
+    let (what, advice) = (capitalized(&trouble.description()), capitalized(trouble.advice()));
     let message = format!("{what}. {advice}; the job goes on by itself. Trying again in {seconds} s");
     let event = NewEvent::new("waiting", message).with("cause", trouble.cause.as_str());
     let event = event.with("seconds", seconds).with("until", rfc3339(until));

@@ -20,7 +20,7 @@ mod vocabularies;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use failpoints::around;
+use failpoints::with_failpoints;
 use store::{JobId, LEASE, Lease, StoreError, WorkerId};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
@@ -116,7 +116,7 @@ impl Worker {
     }
 
     async fn beat(&self, alive: &CancellationToken) -> bool {
-        keep_alive(alive, || around("beat", self.app.queue.beat(&self.id))).await
+        keep_alive(alive, || with_failpoints("beat", self.app.queue.beat(&self.id))).await
     }
 
     async fn take_jobs(&self, alive: &CancellationToken) {
@@ -142,7 +142,7 @@ impl Worker {
     /// Whether the store answered.
     async fn fill(&self, running: &mut Running, alive: &CancellationToken) -> bool {
         while running.jobs.len() < self.slots && !alive.is_cancelled() {
-            match around("lease", self.lease()).await {
+            match with_failpoints("lease", self.lease()).await {
                 Ok(Some(lease)) => running.start(&self.app, lease, alive.child_token()),
                 Ok(None) => return true,
                 Err(error) => {

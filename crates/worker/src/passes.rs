@@ -3,7 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use failpoints::around;
+use failpoints::with_failpoints;
 use futures_util::FutureExt;
 use store::{Ending, Job, Lease, Outcome, StoreError};
 use tokio_util::sync::CancellationToken;
@@ -101,7 +101,9 @@ async fn let_go(app: &Shared, lease: &Lease, why: Stop, alive: &CancellationToke
     }
     // Also after a lost lease: if the job is to be archived, this is what the archive waits for.
     let beat = || app.queue.beat(&lease.worker);
-    match until_answered(&app.stop, alive, beat, || around("release", app.queue.release(lease))).await {
+    match until_answered(&app.stop, alive, beat, || with_failpoints("release", app.queue.release(lease)))
+        .await
+    {
         Ok(()) => app.metrics.run_ended("given_back"),
         Err(StoreError::LeaseLost(_)) => {
             tracing::warn!("job {id} passed to another worker, or was stopped");
@@ -183,7 +185,7 @@ async fn finish(
 ) -> Option<Lease> {
     let (id, mut waits) = (&lease.job.id, Waits::default());
     loop {
-        match around("finish", app.queue.finish(lease, ending.clone(), read)).await {
+        match with_failpoints("finish", app.queue.finish(lease, ending.clone(), read)).await {
             Ok(next) => {
                 // Not the ending's sentence: that may quote the prompt.
                 let outcome = how(&ending.outcome);

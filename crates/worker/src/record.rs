@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use failpoints::around;
+use failpoints::with_failpoints;
 use store::{Lease, NewEvent, Note, StoreError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
@@ -57,7 +57,7 @@ impl Notes {
     pub(super) async fn keep(mut self, app: &Shared, lease: &Lease) -> Result<(), Stop> {
         while let Some(first) = self.0.recv().await {
             let (notes, waits) = self.with_what_comes_soon(first).await;
-            let kept = around("steps", app.queue.note(lease, notes)).await;
+            let kept = with_failpoints("steps", app.queue.note(lease, notes)).await;
             match waits {
                 // Whoever has gone meanwhile has no use for it.
                 Some(waits) => drop(waits.send(kept)),

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use agent::Prompt;
-use failpoints::around;
+use failpoints::with_failpoints;
 use forge::{Cache, Host, NewCommit, NewPull, Oid, PullRequest, Signature, State};
 use pages::Edits;
 use store::{Change, Ending, Lease, Message, NewEvent, Note, Project};
@@ -35,7 +35,7 @@ pub(super) async fn pass(
     }
     let (base_ref, base) = run.base().await?;
     if let Some(change) = run.change_so_far().await? {
-        around("pushing", run.note(vec![run.pushing(&change)])).await?;
+        with_failpoints("pushing", run.note(vec![run.pushing(&change)])).await?;
         return Ok((run.publish(&base_ref, &base, &change).await?, 0));
     }
     let prompt = Prompt::joined(&run.prompts(waiting));
@@ -103,7 +103,7 @@ impl<'a> Run<'a> {
         let from = if goes_on { &job.branch } else { &name };
         let fetched = NewEvent::new("fetched", format!("Fetched {from} at {}", short(&commit)));
         let base = Note::Base(name.clone(), commit.to_string());
-        around("base", self.note(vec![base, Note::Event(fetched)])).await?;
+        with_failpoints("base", self.note(vec![base, Note::Event(fetched)])).await?;
         Ok((name, commit))
     }
 
@@ -132,7 +132,7 @@ impl<'a> Run<'a> {
     /// closed is not gone on with.
     async fn branch_so_far(&self) -> Result<Option<Oid>, Stop> {
         let job = &self.lease.job;
-        let pulls = around("find", self.host.find(&job.branch)).await?;
+        let pulls = with_failpoints("find", self.host.find(&job.branch)).await?;
         let own = pulls.iter().find(|pull| self.is_own(pull));
         if let Some(pull) = own.filter(|pull| pull.state != State::Open) {
             let state = recorded(pull.state);
@@ -181,12 +181,12 @@ impl<'a> Run<'a> {
     }
 
     async fn fetch(&self, branch: &str) -> forge::Result<Oid> {
-        around("fetch", self.cache.fetch(&self.host.remote(), branch, &self.base_pin())).await
+        with_failpoints("fetch", self.cache.fetch(&self.host.remote(), branch, &self.base_pin())).await
     }
 
     async fn fetch_default(&self) -> forge::Result<(String, Oid)> {
         let (remote, pin) = (self.host.remote(), self.base_pin());
-        match around("fetch-default", self.cache.fetch_default(&remote, &pin)).await {
+        match with_failpoints("fetch-default", self.cache.fetch_default(&remote, &pin)).await {
             Err(forge::Error::NoSuchBranch(_)) => {
                 let name = self.host.default_branch().await?;
                 let tip = self.fetch(&name).await?;
@@ -269,7 +269,7 @@ impl<'a> Run<'a> {
     async fn commit(&self, base: &Oid, prompt: &Prompt, made: Made, read: u32) -> Result<Change, Stop> {
         let job = &self.lease.job;
         let (message, body) = (commit_message(&made.report, job), pull_body(&made, prompt, job));
-        let commit = around("commit", self.write_commit(base, made.edits, message)).await?;
+        let commit = with_failpoints("commit", self.write_commit(base, made.edits, message)).await?;
         let change = Change {
             head_commit: commit.to_string(),
             title: agent::plain_title(&made.report.title),
@@ -278,7 +278,7 @@ impl<'a> Run<'a> {
             diff: self.diff(base, &commit).await?,
         };
         let notes = vec![Note::Change(Box::new(change.clone()), read), self.pushing(&change)];
-        around("change", self.note(notes)).await?;
+        with_failpoints("change", self.note(notes)).await?;
         Ok(change)
     }
 
@@ -325,11 +325,13 @@ impl<'a> Run<'a> {
         let (remote, branch) = (self.host.remote(), &self.lease.job.branch);
         // A branch may be moved on from where this run found it, and from nowhere else.
         match self.is_new() {
-            true => around("push-new", self.cache.push_new(&remote, &head, branch, Some(base))).await?,
-            false => around("push", self.cache.push(&remote, &head, branch, Some(base))).await?,
+            true => {
+                with_failpoints("push-new", self.cache.push_new(&remote, &head, branch, Some(base))).await?
+            }
+            false => with_failpoints("push", self.cache.push(&remote, &head, branch, Some(base))).await?,
         }
         let opening = NewEvent::new("opening", "Opening the pull request");
-        around("pushed", self.note(vec![Note::Pushed, Note::Event(opening)])).await?;
+        with_failpoints("pushed", self.note(vec![Note::Pushed, Note::Event(opening)])).await?;
         self.open_pull(base_ref, base, change).await
     }
 
@@ -346,7 +348,7 @@ impl<'a> Run<'a> {
             draft: job.draft,
             is_first: job.run == 1,
         };
-        let pull = around("open", self.host.open(&new)).await?;
+        let pull = with_failpoints("open", self.host.open(&new)).await?;
         self.unpin().await;
         Ok(completed(pull, change.report.clone()))
     }
@@ -354,7 +356,7 @@ impl<'a> Run<'a> {
     /// The host has the commit now, so the cache need not keep it; what the job started from
     /// stays pinned, to compare with.
     async fn unpin(&self) {
-        if let Err(error) = around("unpin", self.cache.unpin(&self.pin)).await {
+        if let Err(error) = with_failpoints("unpin", self.cache.unpin(&self.pin)).await {
             tracing::warn!("the cache keeps {}: {error}", self.pin);
         }
     }

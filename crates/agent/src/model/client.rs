@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use machine::Trouble;
-use net::{Reach, Refused, connection_cause, find, may_quote, root};
+use net::{BlockedAddress, NetworkPolicy, connection_cause, find_cause, may_quote, root_cause};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Response, Url};
 use serde_json::Value;
@@ -109,8 +109,10 @@ fn headers(format: &dyn Format, settings: &Settings) -> Result<HeaderMap, String
 }
 
 fn http(settings: &Settings) -> Result<reqwest::Client, String> {
-    let client = net::client(Reach { private: settings.allow_private, proxy: settings.use_proxy }).build();
-    client.map_err(|error| format!("no HTTP client can be made: {}", root(&error)))
+    let client =
+        net::client(NetworkPolicy { allow_private: settings.allow_private, use_proxy: settings.use_proxy })
+            .build();
+    client.map_err(|error| format!("no HTTP client can be made: {}", root_cause(&error)))
 }
 
 #[async_trait]
@@ -236,8 +238,11 @@ impl Client {
 
     fn broken(&self, error: &reqwest::Error) -> ModelError {
         let host = &self.place.host;
-        if let Some(refused) = find::<Refused>(error) {
-            return ModelError::Final(format!("{host} is not called: {}", refused.told(ALLOW_PRIVATE)));
+        if let Some(refused) = find_cause::<BlockedAddress>(error) {
+            return ModelError::Final(format!(
+                "{host} is not called: {}",
+                refused.with_advice(ALLOW_PRIVATE)
+            ));
         }
         if let Some(trouble) = Trouble::find(error) {
             return ModelError::Machine(trouble);

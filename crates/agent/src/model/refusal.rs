@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use net::{Words, seconds, wait};
+use net::{RemoteMessage, parse_seconds, retry_after};
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
@@ -61,7 +61,7 @@ impl Said {
         let message = error["message"].as_str().or(error["detail"].as_str()).unwrap_or_default().to_owned();
         let number = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
         let status = number.filter(|code| *code >= 400).or_else(|| status_of(&kind));
-        Self { kind, message, status, after: delay.and_then(seconds) }
+        Self { kind, message, status, after: delay.and_then(parse_seconds) }
     }
 
     /// What is not found is the model; it may also be the path.
@@ -119,7 +119,7 @@ impl Place {
         may_quote: bool,
     ) -> ModelError {
         let said = serde_json::from_slice(body).ok().and_then(|body: Value| Said::of_failure(&body));
-        let after = wait(headers);
+        let after = retry_after(headers);
         match (status, said) {
             (300..=399, _) => ModelError::Final(format!(
                 "{} sends requests elsewhere, which is not followed: set base_url to what answers",
@@ -194,14 +194,14 @@ impl Place {
 
     /// A provider's words, harmless and short, with a colon before them.
     fn quote(&self, message: &str, may_quote: bool) -> String {
-        let words = Words::new(&self.host, self.scrub(message), may_quote);
+        let words = RemoteMessage::new(&self.host, self.scrub(message), may_quote);
         if words.is_empty() { String::new() } else { format!(": {words}") }
     }
 
     pub(super) fn scrub(&self, message: &str) -> String {
         match &self.key {
-            Some(key) => net::without(message, key, QUOTED),
-            None => net::harmless(message, QUOTED),
+            Some(key) => net::redact(message, key, QUOTED),
+            None => net::sanitize(message, QUOTED),
         }
     }
 }

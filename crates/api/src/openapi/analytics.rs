@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use wire::{BrowserView, ImportProgress, PageView, PageViews, PageVisitors, Taken, Totals, ViewEvent};
+use wire::{BrowserView, ImportProgress, IngestResult, PageView, PageViews, PageVisitors, Totals, ViewEvent};
 
 use super::agent::{bad_query, limit_reached};
 use super::answer::Answer;
@@ -78,7 +78,7 @@ pub(crate) fn send_events() -> Operation {
         .parameter(query("from", byte(), "With `file`: the byte, unpacked, that the part begins at."))
         .parameter(query("to", byte(), "With `file`: the byte that the next part will begin at."))
         .parameter(query("hash", digest(), "With `file`: the SHA-256 of the file up to `to`."))
-        .answers(Answer::json::<Taken>(202, "Everything that was accepted is on disk.", taken))
+        .answers(Answer::json::<IngestResult>(202, "Everything that was accepted is on disk.", taken))
         .refuses([bad_part(), not_next(52_428_800)])
 }
 

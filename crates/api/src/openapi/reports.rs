@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use wire::{
-    AgentViews, Agents, ClassViews, ForgetPaths, Forgotten, Live, MissingPage, NotFound, PageView, Point,
-    Reclassified, Referrer, Referrers, SentFrom, Series, Totals,
+    AgentViews, Agents, ClassViews, ForgetPaths, LinkingPage, Live, MissingPage, NotFound, PageView, Point,
+    ReclassifyResult, Referrer, Referrers, RemovalResult, Series, Totals,
 };
 
 use super::agent::{bad_query, limit_reached};
@@ -69,7 +69,7 @@ pub(crate) fn get_live() -> Operation {
 }
 
 pub(crate) fn reclassify() -> Operation {
-    let done = Answer::json::<Reclassified>(200, "A piece is done.", reclassified()).counted();
+    let done = Answer::json::<ReclassifyResult>(200, "A piece is done.", reclassified()).counted();
     Operation::new(TAG, "reclassify", "Apply a new table of agents")
         .about("Classifies the raw views that are kept by the table of this version, and counts their days anew: some at a time. While `next` is not null, ask again with it as `dateFrom`. It may be cut off at any time.")
         .with_key()
@@ -80,7 +80,7 @@ pub(crate) fn reclassify() -> Operation {
 }
 
 pub(crate) fn forget_paths() -> Operation {
-    let done = Answer::json::<Forgotten>(200, "A piece is done.", forgotten()).counted();
+    let done = Answer::json::<RemovalResult>(200, "A piece is done.", forgotten()).counted();
     Operation::new(TAG, "forgetPaths", "Remove the views of junk paths")
         .about("Removes the views of all paths that match from every report, some days at a time. While `next` is not null, ask again with it as `dateFrom`. It may be cut off at any time, and asked for again. Event ids stay known, so that a view that is sent again does not come back. Of days whose raw views are gone, reads by product and by host and the visitors of the whole site stay.")
         .with_key()
@@ -145,7 +145,7 @@ fn referrers() -> Value {
 }
 
 fn not_found() -> Value {
-    let referrers = vec![SentFrom { referrer: "chatgpt.com/c/1".into(), views: 7 }];
+    let referrers = vec![LinkingPage { referrer: "chatgpt.com/c/1".into(), views: 7 }];
     let page = MissingPage { path: "/setup".into(), human: 8, ai: 3, total: 11, referrers };
     json!(NotFound { totals: TOTALS, not_found: vec![page], has_more: true })
 }
@@ -157,9 +157,9 @@ fn live() -> Value {
 }
 
 fn forgotten() -> Value {
-    json!(Forgotten { views: 1_234, pages: 56, next: None })
+    json!(RemovalResult { views: 1_234, pages: 56, next: None })
 }
 
 fn reclassified() -> Value {
-    json!(Reclassified { events: 500_000, changed: 12, table: "2026-11-15".into(), next: None })
+    json!(ReclassifyResult { events: 500_000, changed: 12, table: "2026-11-15".into(), next: None })
 }

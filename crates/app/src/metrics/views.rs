@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use traffic::{Counts, Event, Failure, Part, Portion, Progress, Range, Receipt, TakeError, Views, Visitors};
+use traffic::{
+    Counts, Event, Failure, FilePart, IngestError, ListQuery, Progress, Range, Receipt, Views, Visitors,
+};
 
 use super::{Counter, Labels, Metrics};
 
@@ -13,15 +15,15 @@ pub struct Counted<V> {
 }
 
 impl<V> Counted<V> {
-    fn told(&self, taken: Result<Receipt, TakeError>) -> Result<Receipt, TakeError> {
+    fn told(&self, taken: Result<Receipt, IngestError>) -> Result<Receipt, IngestError> {
         let count = |counter, n| self.metrics.add(counter, Labels::default(), n);
         match &taken {
             Ok(receipt) => {
                 count(Counter::ViewsAccepted, receipt.accepted);
                 count(Counter::ViewsDuplicate, receipt.duplicates);
             }
-            Err(TakeError::Busy) => count(Counter::IntakeRefused, 1),
-            Err(TakeError::NotNext(_) | TakeError::Failed(_)) => {}
+            Err(IngestError::Busy) => count(Counter::IntakeRefused, 1),
+            Err(IngestError::UnexpectedPart(_) | IngestError::Failed(_)) => {}
         }
         taken
     }
@@ -29,23 +31,28 @@ impl<V> Counted<V> {
 
 #[async_trait]
 impl<V: Views> Views for Counted<V> {
-    async fn take(&self, project: &str, events: Vec<Event>) -> Result<Receipt, TakeError> {
-        self.told(self.views.take(project, events).await)
+    async fn ingest(&self, project: &str, events: Vec<Event>) -> Result<Receipt, IngestError> {
+        self.told(self.views.ingest(project, events).await)
     }
 
-    async fn take_part(&self, project: &str, part: Part, events: Vec<Event>) -> Result<Receipt, TakeError> {
-        self.told(self.views.take_part(project, part, events).await)
+    async fn ingest_part(
+        &self,
+        project: &str,
+        part: FilePart,
+        events: Vec<Event>,
+    ) -> Result<Receipt, IngestError> {
+        self.told(self.views.ingest_part(project, part, events).await)
     }
 
     async fn progress(&self, project: &str, file: &str) -> Result<Option<Progress>, Failure> {
         self.views.progress(project, file).await
     }
 
-    async fn count(&self, project: &str, range: &Range, portion: &Portion) -> Result<Counts, Failure> {
+    async fn count(&self, project: &str, range: &Range, portion: &ListQuery) -> Result<Counts, Failure> {
         self.views.count(project, range, portion).await
     }
 
-    async fn visitors(&self, project: &str, range: &Range, portion: &Portion) -> Result<Visitors, Failure> {
+    async fn visitors(&self, project: &str, range: &Range, portion: &ListQuery) -> Result<Visitors, Failure> {
         self.views.visitors(project, range, portion).await
     }
 
@@ -61,7 +68,7 @@ impl<V: Views> Views for Counted<V> {
         self.views.close().await;
     }
 
-    async fn prove_write(&self) -> Result<(), Failure> {
-        self.views.prove_write().await
+    async fn probe_write(&self) -> Result<(), Failure> {
+        self.views.probe_write().await
     }
 }

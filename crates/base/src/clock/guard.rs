@@ -1,7 +1,8 @@
-//! Says what is old enough to be deleted, and that nothing is while a clock jumps.
+//! Computes deletion cutoffs, and pauses deletion while a clock cannot be trusted.
 //!
-//! Whoever deletes by age asks for a cutoff right then and deletes by that cutoff alone. The cutoff comes from the
-//! same reading that was judged, so no deletion can slip in between a jump and the next look at the clock.
+//! Code that deletes by age asks for a cutoff immediately before it deletes, and uses only that cutoff. The
+//! cutoff comes from the same reading that was checked, so no deletion can happen between a clock jump and
+//! its detection.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +12,7 @@ use super::Clock;
 use super::record::{ClockRecord, Pause};
 use super::watch::{ClockWatch, Cutoff, Reading};
 
-/// Whose clock it is. With SQLite there is only the server's.
+/// The owner of a clock. With SQLite there is only the server's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockName {
     Server,
@@ -27,7 +28,7 @@ impl fmt::Display for ClockName {
     }
 }
 
-/// The clocks of one process. Deletion pauses for all of them when one cannot be trusted.
+/// The clocks that one process uses. When one cannot be trusted, deletion by all of them is paused.
 pub struct ClockGuard {
     clock: Arc<dyn Clock>,
     watches: Mutex<Watches>,
@@ -40,12 +41,12 @@ struct Watches {
 }
 
 impl ClockGuard {
-    /// Nothing is old enough until [`Self::watch`] has judged a clock.
+    /// Nothing may be deleted until [`Self::watch`] has checked a clock.
     pub fn new(clock: Arc<dyn Clock>) -> Arc<Self> {
         Arc::new(Self { clock, watches: Mutex::default() })
     }
 
-    /// With no record: the server's clock is taken to be right at this moment.
+    /// Without a record: trusts that the server's clock is right now.
     pub fn trusting(clock: Arc<dyn Clock>) -> Arc<Self> {
         let guard = Self::new(clock);
         let now = guard.reading();
@@ -53,18 +54,18 @@ impl ClockGuard {
         guard
     }
 
-    /// The server's clock.
+    /// Reads the server's clock.
     pub fn reading(&self) -> Reading {
         self.reading_at(self.clock.now_ms())
     }
 
-    /// Another clock, which shows `wall` just now.
+    /// A reading of another clock, which shows `wall` now.
     pub fn reading_at(&self, wall: i64) -> Reading {
         let monotonic = i64::try_from(self.clock.monotonic().as_millis()).unwrap_or(i64::MAX);
         Reading { wall, monotonic }
     }
 
-    /// Judges a clock beside its record, and answers the record to keep if it has to change.
+    /// Checks a clock against its stored record. Returns the record to save, if it changed.
     pub fn watch(&self, name: ClockName, stored: &ClockRecord, now: Reading) -> Option<ClockRecord> {
         let mut watches = self.lock();
         let slot = match name {
@@ -74,19 +75,19 @@ impl ClockGuard {
         let was_paused = slot.as_ref().is_some_and(ClockWatch::is_paused);
         let watch = match slot {
             Some(watch) if !watch.is_overruled_by(stored) => {
-                watch.look(now);
+                watch.observe(now);
                 watch
             }
             _ => slot.insert(ClockWatch::start(stored, now)),
         };
         log_change(name, was_paused, watch);
-        watch.unsaved(stored, now)
+        watch.record_to_save(stored, now)
     }
 
-    /// What is older than `age` by the server's clock.
+    /// The cutoff for data older than `age` by the server's clock.
     pub fn cutoff(&self, age: Duration) -> Cutoff {
         let (mut watches, now) = (self.lock(), self.reading());
-        watches.look_at_server(now);
+        watches.observe_server(now);
         match &watches.server {
             Some(server) if !watches.database.is_some_and(|database| database.is_paused()) => {
                 server.cutoff(now.wall, milliseconds(age))
@@ -95,12 +96,12 @@ impl ClockGuard {
         }
     }
 
-    /// What is older than `age` by the database's clock, which shows `now` just now.
+    /// The cutoff for data older than `age` by the database's clock, which shows `now`.
     pub fn database_cutoff(&self, now: i64, age: Duration) -> Cutoff {
         let mut watches = self.lock();
-        watches.look_at_server(self.reading());
+        watches.observe_server(self.reading());
         if let Some(database) = &mut watches.database {
-            look(ClockName::Database, database, self.reading_at(now));
+            observe(ClockName::Database, database, self.reading_at(now));
         }
         match &watches.database {
             Some(database) if !watches.server.is_some_and(|server| server.is_paused()) => {
@@ -116,7 +117,7 @@ impl ClockGuard {
         (now != Cutoff::NOTHING).then_some(now.before)
     }
 
-    /// Whether nothing is deleted because of its age.
+    /// Whether deletion by age is paused.
     pub fn is_paused(&self) -> bool {
         self.trusted_now().is_none()
     }
@@ -127,16 +128,16 @@ impl ClockGuard {
 }
 
 impl Watches {
-    fn look_at_server(&mut self, now: Reading) {
+    fn observe_server(&mut self, now: Reading) {
         if let Some(server) = &mut self.server {
-            look(ClockName::Server, server, now);
+            observe(ClockName::Server, server, now);
         }
     }
 }
 
-fn look(name: ClockName, watch: &mut ClockWatch, now: Reading) {
+fn observe(name: ClockName, watch: &mut ClockWatch, now: Reading) {
     let was_paused = watch.is_paused();
-    watch.look(now);
+    watch.observe(now);
     log_change(name, was_paused, watch);
 }
 
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_old_before_a_clock_is_judged() {
+    fn nothing_is_deleted_before_a_clock_is_checked() {
         let clock = clock();
         let guard = ClockGuard::new(clock.clone());
         assert!(guard.is_paused());
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_is_seen_by_whoever_is_about_to_delete() {
+    fn a_cutoff_after_a_jump_deletes_nothing() {
         let clock = clock();
         let guard = ClockGuard::trusting(clock.clone());
         clock.jump(SignedDuration::from_hours(500 * 24));
@@ -200,7 +201,7 @@ mod tests {
         let ahead = clock.now_ms() + 2 * 60 * 60 * 1000;
         assert_eq!(guard.database_cutoff(ahead, WEEK), Cutoff::NOTHING);
         assert_eq!(guard.cutoff(WEEK), Cutoff::NOTHING);
-        assert_ne!(guard.database_cutoff(clock.now_ms(), WEEK), Cutoff::NOTHING, "it is right again");
+        assert_ne!(guard.database_cutoff(clock.now_ms(), WEEK), Cutoff::NOTHING, "the clock is right again");
         let right = clock.now_ms();
         clock.jump(SignedDuration::from_hours(2));
         assert_eq!(guard.database_cutoff(right, WEEK), Cutoff::NOTHING);

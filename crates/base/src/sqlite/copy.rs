@@ -1,8 +1,8 @@
-//! Copies databases as they are at one moment, beside the processes that write to them.
+//! Copies databases as one consistent snapshot, while other processes write to them.
 //!
-//! Each database is read in one read transaction, so nobody has to wait for the copy. The read transactions of several
-//! databases begin one after the other. A commit in between would make the copies disagree, so it is looked for, and
-//! the transactions are begun again.
+//! Each database is read in one read transaction, so no writer waits for the copy. The read transactions of
+//! several databases begin one after the other. A commit in between would make the copies disagree. The copy
+//! detects such a commit and begins the transactions again.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,12 +13,12 @@ use tokio::time::Instant;
 
 use super::options;
 
-/// How long to look for a moment at which all databases can be read.
-const PIN_TIMEOUT: Duration = Duration::from_secs(30);
-/// Tables of SQLite itself. Statistics are not copied: they are hints, and made anew.
-const OWN: &str = r"name NOT LIKE 'sqlite\_%' ESCAPE '\'";
+/// How long to try to begin all read transactions without a commit in between.
+const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Excludes SQLite's internal tables. Statistics are not copied: SQLite computes them again.
+const IS_USER_TABLE: &str = r"name NOT LIKE 'sqlite\_%' ESCAPE '\'";
 
-/// A database, and the file that does not exist yet to copy it to.
+/// A database, and the file to copy it to, which must not exist yet.
 #[derive(Debug, Clone)]
 pub struct DatabaseCopy {
     pub from: PathBuf,
@@ -35,18 +35,18 @@ pub enum CopyError {
     Damaged { path: String, problem: String },
     #[error("{path} cannot be copied: it has {what}, which this program does not copy")]
     Unsupported { path: String, what: String },
-    #[error("the databases were written to without a pause for {} seconds: try again", PIN_TIMEOUT.as_secs())]
+    #[error("the databases were written to without a pause for {} seconds. Try again", SNAPSHOT_TIMEOUT.as_secs())]
     Busy,
 }
 
-/// Copies all databases as they are at one moment; answers the schema version of each. A copy is one file that does not
-/// change by being read. It is checked, but not synced to disk yet.
+/// Copies all databases as one consistent snapshot. Returns the schema version of each. A copy is one file,
+/// and reading it does not change it. The copies are checked, but not synced to disk.
 pub async fn copy_databases(copies: &[DatabaseCopy]) -> Result<Vec<usize>, CopyError> {
     let mut sources = Vec::with_capacity(copies.len());
     for copy in copies {
         sources.push(Source::open(copy).await.map_err(|source| unreadable(&copy.from, source))?);
     }
-    pin(&mut sources).await?;
+    begin_snapshot(&mut sources).await?;
     let mut versions = Vec::with_capacity(copies.len());
     for source in &mut sources {
         versions.push(source.copy().await?);
@@ -58,10 +58,10 @@ pub async fn copy_databases(copies: &[DatabaseCopy]) -> Result<Vec<usize>, CopyE
     Ok(versions)
 }
 
-/// Begins a read transaction on each database such that all of them see the same moment. That is when nothing was
-/// committed to the earlier ones until the last one had begun.
-async fn pin(sources: &mut [Source<'_>]) -> Result<(), CopyError> {
-    let deadline = Instant::now() + PIN_TIMEOUT;
+/// Begins a read transaction on each database so that all of them form one consistent snapshot: nothing was
+/// committed to the earlier databases before the last transaction began.
+async fn begin_snapshot(sources: &mut [Source<'_>]) -> Result<(), CopyError> {
+    let deadline = Instant::now() + SNAPSHOT_TIMEOUT;
     loop {
         let before = data_versions(sources).await?;
         for source in sources.iter_mut() {
@@ -80,7 +80,7 @@ async fn pin(sources: &mut [Source<'_>]) -> Result<(), CopyError> {
     }
 }
 
-/// Numbers that change when somebody else commits, of all databases but the last.
+/// Numbers that change when another connection commits, for all databases but the last.
 async fn data_versions(sources: &mut [Source<'_>]) -> Result<Vec<i64>, CopyError> {
     let mut versions = Vec::new();
     if let Some((_, earlier)) = sources.split_last_mut() {
@@ -95,8 +95,8 @@ async fn data_versions(sources: &mut [Source<'_>]) -> Result<Vec<i64>, CopyError
 struct Source<'a> {
     path: &'a Path,
     to: &'a Path,
-    /// Sees the newest state of the database. It is the last to be closed and may write, so that it empties the
-    /// write-ahead log when the server has ended meanwhile.
+    /// Sees the newest state of the database. It closes last and may write, so it checkpoints the write-ahead
+    /// log if the server stopped in the meantime.
     observer: SqliteConnection,
     /// Has the copy as its main database, and the original attached read-only.
     copier: SqliteConnection,
@@ -110,7 +110,7 @@ impl<'a> Source<'a> {
             .filename(&copy.to)
             .create_if_missing(true)
             .page_size(u32::try_from(page_size).unwrap_or(4096))
-            // A copy that is cut off is thrown away, so it needs no journal.
+            // An incomplete copy is thrown away, so it needs no journal.
             .journal_mode(SqliteJournalMode::Off)
             .synchronous(SqliteSynchronous::Off)
             .foreign_keys(false)
@@ -143,7 +143,7 @@ impl<'a> Source<'a> {
         execute(&mut self.copier, "COMMIT").await.map_err(failed)?;
         let problem = match is_same {
             true => quick_check(&mut self.copier).await.map_err(failed)?,
-            false => Some("its schema reads differently in the copy".into()),
+            false => Some("the schema of the copy differs".into()),
         };
         match problem {
             None => Ok(version),
@@ -151,19 +151,19 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// A virtual table keeps its rows in tables of its own making; copying those needs its module.
+    /// A virtual table stores its rows in shadow tables; copying them needs its module.
     async fn virtual_table(&mut self) -> Result<Option<String>, sqlx::Error> {
         let name = "SELECT name FROM original.sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL%'";
         sqlx::query_scalar(name).fetch_optional(&mut self.copier).await
     }
 
-    /// Indexes come before rows: where table and indexes are alike on both sides, SQLite copies each as it is, without
-    /// sorting. Triggers come after them, so that none fires.
+    /// Creates indexes before it copies rows: when table and indexes are the same on both sides, SQLite
+    /// copies their pages without sorting. Creates triggers last, so that none fires.
     async fn copy_content(&mut self) -> Result<usize, sqlx::Error> {
         let db = &mut self.copier;
-        create(db, "type = 'table'").await?;
-        create(db, "type = 'index'").await?;
-        for table in names_of_tables(db).await? {
+        create_schema_objects(db, "type = 'table'").await?;
+        create_schema_objects(db, "type = 'index'").await?;
+        for table in table_names(db).await? {
             copy_rows(db, &table).await?;
         }
         if scalar(db, "SELECT count(*) FROM original.sqlite_schema WHERE name = 'sqlite_sequence'").await? > 0
@@ -172,7 +172,7 @@ impl<'a> Source<'a> {
                 INSERT INTO main.sqlite_sequence SELECT * FROM original.sqlite_sequence";
             execute(db, sequences).await?;
         }
-        create(db, "type IN ('view', 'trigger')").await?;
+        create_schema_objects(db, "type IN ('view', 'trigger')").await?;
         for pragma in ["user_version", "application_id"] {
             let value = scalar(db, &format!("PRAGMA original.{pragma}")).await?;
             execute(db, &format!("PRAGMA main.{pragma} = {value}")).await?;
@@ -182,8 +182,9 @@ impl<'a> Source<'a> {
     }
 
     async fn has_same_schema(&mut self) -> Result<bool, sqlx::Error> {
-        let schema =
-            |of: &str| format!("SELECT type, name, tbl_name, sql FROM {of}.sqlite_schema WHERE {OWN}");
+        let schema = |of: &str| {
+            format!("SELECT type, name, tbl_name, sql FROM {of}.sqlite_schema WHERE {IS_USER_TABLE}")
+        };
         let differences = format!("SELECT count(*) FROM ({} EXCEPT {})", schema("original"), schema("main"));
         Ok(scalar(&mut self.copier, &differences).await? == 0)
     }
@@ -194,10 +195,10 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Makes in the copy what the original has of a kind.
-async fn create(db: &mut SqliteConnection, kind: &str) -> Result<(), sqlx::Error> {
+/// Creates the original's schema objects of one kind in the copy.
+async fn create_schema_objects(db: &mut SqliteConnection, kind: &str) -> Result<(), sqlx::Error> {
     let statements = format!(
-        "SELECT sql FROM original.sqlite_schema WHERE {kind} AND sql IS NOT NULL AND {OWN} ORDER BY rowid"
+        "SELECT sql FROM original.sqlite_schema WHERE {kind} AND sql IS NOT NULL AND {IS_USER_TABLE} ORDER BY rowid"
     );
     let statements: Vec<String> = sqlx::query_scalar(AssertSqlSafe(statements)).fetch_all(&mut *db).await?;
     for statement in statements {
@@ -206,31 +207,34 @@ async fn create(db: &mut SqliteConnection, kind: &str) -> Result<(), sqlx::Error
     Ok(())
 }
 
-async fn names_of_tables(db: &mut SqliteConnection) -> Result<Vec<String>, sqlx::Error> {
-    let names = format!("SELECT name FROM original.sqlite_schema WHERE type = 'table' AND {OWN}");
+async fn table_names(db: &mut SqliteConnection) -> Result<Vec<String>, sqlx::Error> {
+    let names = format!("SELECT name FROM original.sqlite_schema WHERE type = 'table' AND {IS_USER_TABLE}");
     sqlx::query_scalar(AssertSqlSafe(names)).fetch_all(db).await
 }
 
-/// A generated column has no value of its own that could be copied. Columns are named only where there is one: naming
-/// them keeps SQLite from copying the table as it is.
+/// Generated columns are left out, because they cannot be inserted. Columns are named only if there is a
+/// generated one: naming them prevents SQLite's fast copy of whole tables.
 async fn copy_rows(db: &mut SqliteConnection, table: &str) -> Result<(), sqlx::Error> {
     let columns = "SELECT name, hidden IN (2, 3) FROM pragma_table_xinfo(?, 'original')";
     let columns: Vec<(String, bool)> = sqlx::query_as(columns).bind(table).fetch_all(&mut *db).await?;
-    let stored: Vec<_> =
-        columns.iter().filter(|(_, is_made)| !is_made).map(|(name, _)| quoted(name)).collect();
+    let stored: Vec<_> = columns
+        .iter()
+        .filter(|(_, is_generated)| !is_generated)
+        .map(|(name, _)| quote_identifier(name))
+        .collect();
     let (into, from) = match stored.len() == columns.len() {
         true => (String::new(), "*".to_owned()),
         false => (format!("({})", stored.join(", ")), stored.join(", ")),
     };
-    let table = quoted(table);
+    let table = quote_identifier(table);
     execute(db, &format!("INSERT INTO main.{table} {into} SELECT {from} FROM original.{table}")).await
 }
 
-fn quoted(name: &str) -> String {
+fn quote_identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Checks a copy; answers its schema version.
+/// Checks a copy and returns its schema version.
 pub async fn check_copy(path: &Path) -> Result<usize, CopyError> {
     let checked = async {
         let mut db = read_copy(path).await?;
@@ -245,25 +249,25 @@ pub async fn check_copy(path: &Path) -> Result<usize, CopyError> {
     }
 }
 
-/// Opens a copy that nobody writes to. Leaves no file beside it.
+/// Opens a copy that no process writes to. Leaves no file beside it.
 pub async fn read_copy(path: &Path) -> Result<SqliteConnection, sqlx::Error> {
     let options = SqliteConnectOptions::new().filename(path).read_only(true).immutable(true);
     options.disable_statement_logging().connect().await
 }
 
-/// Opens a copy to change it; it stays one file.
+/// Opens a copy to change it. The copy stays one file.
 pub async fn write_copy(path: &Path) -> Result<SqliteConnection, sqlx::Error> {
     let options = SqliteConnectOptions::new().filename(path).journal_mode(SqliteJournalMode::Delete);
     options.synchronous(SqliteSynchronous::Full).disable_statement_logging().connect().await
 }
 
-/// What is wrong with the main database, if anything is.
+/// The first problem of the main database, if there is one.
 async fn quick_check(db: &mut SqliteConnection) -> Result<Option<String>, sqlx::Error> {
     let found: String = sqlx::query_scalar("PRAGMA main.quick_check(1)").fetch_one(db).await?;
     Ok((found != "ok").then_some(found))
 }
 
-/// SQLite takes `%`, `?` and `#` in a URI for something else.
+/// Escapes the characters that have a meaning in a URI.
 fn read_only_uri(path: &Path) -> String {
     let path = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
     format!("file:{path}?mode=ro")
@@ -277,7 +281,7 @@ async fn scalar(db: &mut SqliteConnection, sql: &str) -> Result<i64, sqlx::Error
     sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_one(db).await
 }
 
-/// Nothing but the copy is written to.
+/// A full disk concerns the copy, because nothing else is written.
 fn is_full(error: &sqlx::Error) -> bool {
     super::trouble(error).is_some_and(|trouble| trouble.cause == machine::Cause::DiskFull)
 }

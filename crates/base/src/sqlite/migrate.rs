@@ -1,4 +1,4 @@
-//! Ordered migrations, embedded in the program and counted in `PRAGMA user_version`.
+//! Applies schema migrations in order. `PRAGMA user_version` counts the applied ones.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ pub(super) async fn version(connection: &mut SqliteConnection) -> Result<usize, 
     Ok(usize::try_from(found).unwrap_or(usize::MAX))
 }
 
-/// All or nothing: a migration that fails half-way leaves the schema that was there.
+/// In one transaction, so that a failed migration leaves the previous schema.
 async fn apply(
     connection: &mut SqliteConnection,
     pending: &'static [&'static str],
@@ -40,7 +40,7 @@ async fn apply(
     for migration in pending {
         sqlx::raw_sql(*migration).execute(&mut *connection).await?;
     }
-    let done = format!("PRAGMA user_version = {}; COMMIT", from + pending.len());
-    sqlx::raw_sql(AssertSqlSafe(done)).execute(connection).await?;
+    let commit = format!("PRAGMA user_version = {}; COMMIT", from + pending.len());
+    sqlx::raw_sql(AssertSqlSafe(commit)).execute(connection).await?;
     Ok(())
 }

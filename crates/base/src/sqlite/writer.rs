@@ -1,9 +1,11 @@
-//! The one writer. A commit costs an fsync whatever it holds, so whoever waits while one
-//! fsync runs shares the next: throughput grows with the number of callers.
+//! Group commit: one writer task commits all writes, and writes that arrive during an fsync share the next
+//! one.
+//!
+//! A commit costs one fsync however many writes it contains, so throughput grows with the number of callers.
 
 use std::panic::AssertUnwindSafe;
 
-use failpoints::around;
+use failpoints::with_failpoints;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use sqlx::{Connection, SqliteConnection};
@@ -11,26 +13,26 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::WriteError;
 
-/// Callers that may wait in line; the next one waits to be let in.
-const QUEUE: usize = 1024;
-/// Writes in one commit: bounds how long the first waits for the last.
-const GROUP: usize = 256;
+/// When the queue is full, callers wait until they can enqueue.
+const MAX_QUEUED_TASKS: usize = 1024;
+/// Bounds how long the first write of a group waits for the last.
+const MAX_GROUP_SIZE: usize = 256;
 
-/// The connection, or why there is no transaction to run in.
-type Turn<'c> = Result<&'c mut SqliteConnection, WriteError>;
-/// `None`: its caller was told why it did not run.
-type Work = Box<dyn for<'c> FnOnce(Turn<'c>) -> BoxFuture<'c, Option<Ran>> + Send>;
-type Answer = Box<dyn FnOnce(Result<(), WriteError>) + Send>;
+/// The connection in the group's transaction, or why the transaction failed.
+type Transaction<'c> = Result<&'c mut SqliteConnection, WriteError>;
+/// `None`: it did not run, and its caller got the error.
+type Write = Box<dyn for<'c> FnOnce(Transaction<'c>) -> BoxFuture<'c, Option<Uncommitted>> + Send>;
+type Acknowledge = Box<dyn FnOnce(Result<(), WriteError>) + Send>;
 
-/// A piece of work that ran but is not on disk yet.
-struct Ran {
-    keep: bool,
-    answer: Answer,
+/// A write that ran and is not committed yet.
+struct Uncommitted {
+    succeeded: bool,
+    acknowledge: Acknowledge,
 }
 
 enum Task {
-    Write(Work),
-    /// Empties the write-ahead log; answers whether no reader was in the way.
+    Write(Write),
+    /// Truncates the write-ahead log; the response is false if a reader blocked it.
     Checkpoint(oneshot::Sender<Result<bool, WriteError>>),
     /// The sender is dropped once the connection is closed.
     Close(oneshot::Sender<()>),
@@ -41,21 +43,21 @@ pub(super) struct Writer(mpsc::Sender<Task>);
 
 impl Writer {
     pub(super) fn start(connection: SqliteConnection) -> Self {
-        let (sender, queue) = mpsc::channel(QUEUE);
+        let (sender, queue) = mpsc::channel(MAX_QUEUED_TASKS);
         tokio::spawn(run(connection, queue));
         Self(sender)
     }
 
-    /// One that takes no write.
+    /// A writer that refuses every write.
     pub(super) fn stopped() -> Self {
         Self(mpsc::channel(1).0)
     }
 
     pub(super) async fn checkpoint(&self) -> Result<bool, WriteError> {
-        let gone = || WriteError::new("the writer has stopped");
+        let stopped = || WriteError::new("the writer has stopped");
         let (sender, done) = oneshot::channel();
-        self.0.send(Task::Checkpoint(sender)).await.map_err(|_| gone())?;
-        done.await.unwrap_or_else(|_| Err(gone()))
+        self.0.send(Task::Checkpoint(sender)).await.map_err(|_| stopped())?;
+        done.await.unwrap_or_else(|_| Err(stopped()))
     }
 
     /// Returns once all queued writes are committed and the connection is closed.
@@ -72,75 +74,75 @@ impl Writer {
         T: Send + 'static,
         E: From<WriteError> + Send + 'static,
     {
-        let (tell, told) = oneshot::channel();
-        let work: Work = Box::new(move |turn| {
+        let (sender, response) = oneshot::channel();
+        let write: Write = Box::new(move |transaction| {
             async move {
-                // A caller that went away does not need its answer.
-                let connection = match turn {
+                // Sending fails when the caller was dropped. It no longer needs the response.
+                let connection = match transaction {
                     Ok(connection) => connection,
                     Err(error) => {
-                        let _ = tell.send(Err(E::from(error)));
+                        let _ = sender.send(Err(E::from(error)));
                         return None;
                     }
                 };
                 let result = work(connection).await;
-                let keep = result.is_ok();
-                let answer: Answer = Box::new(move |committed| {
-                    let _ = tell.send(committed.map_err(E::from).and(result));
+                let succeeded = result.is_ok();
+                let acknowledge: Acknowledge = Box::new(move |committed| {
+                    let _ = sender.send(committed.map_err(E::from).and(result));
                 });
-                Some(Ran { keep, answer })
+                Some(Uncommitted { succeeded, acknowledge })
             }
             .boxed()
         });
-        let gone = || E::from(WriteError::new("the writer has stopped"));
-        self.0.send(Task::Write(work)).await.map_err(|_| gone())?;
-        told.await.unwrap_or_else(|_| Err(gone()))
+        let stopped = || E::from(WriteError::new("the writer has stopped"));
+        self.0.send(Task::Write(write)).await.map_err(|_| stopped())?;
+        response.await.unwrap_or_else(|_| Err(stopped()))
     }
 }
 
-/// Commits in groups until somebody closes the queue, or nobody is left to write.
+/// Commits groups of writes until the queue is closed or its last sender is dropped.
 async fn run(mut connection: SqliteConnection, mut queue: mpsc::Receiver<Task>) {
-    let (mut tasks, mut closing) = (Vec::with_capacity(GROUP), Vec::new());
+    let (mut tasks, mut closing) = (Vec::with_capacity(MAX_GROUP_SIZE), Vec::new());
     let mut checkpoints = Vec::new();
-    while queue.recv_many(&mut tasks, GROUP).await > 0 {
+    while queue.recv_many(&mut tasks, MAX_GROUP_SIZE).await > 0 {
         let mut group = Vec::with_capacity(tasks.len());
         for task in tasks.drain(..) {
             match task {
-                Task::Write(work) => group.push(work),
+                Task::Write(write) => group.push(write),
                 Task::Checkpoint(sender) => checkpoints.push(sender),
                 Task::Close(sender) => closing.push(sender),
             }
         }
         if !closing.is_empty() {
-            // What is queued is still received and written.
+            // The writes already in the queue are still received and committed.
             queue.close();
         }
         if !group.is_empty() {
             commit(&mut connection, group.into_iter()).await;
         }
         for sender in checkpoints.drain(..) {
-            // A caller that went away does not need its answer.
+            // Sending fails when the caller was dropped. It no longer needs the response.
             let _ = sender.send(checkpoint(&mut connection).await);
         }
     }
     close(connection).await;
 }
 
-/// Moves the write-ahead log into the database file, so that the one file holds everything. The last connection of a
-/// database does this by itself when it is closed. Beside another process it is tried once, without waiting for that
-/// process.
+/// Checkpoints the write-ahead log, so that the database file alone is complete, and closes the connection.
+/// SQLite does this for the last connection. While another process uses the database, this tries once,
+/// without waiting.
 async fn close(mut connection: SqliteConnection) {
     if let Err(error) =
         execute(&mut connection, "PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)").await
     {
-        tracing::warn!("the write-ahead log stays, and the next start reads it: {error}");
+        tracing::warn!("the write-ahead log was not checkpointed. The next start recovers it: {error}");
     }
     if let Err(error) = connection.close().await {
         tracing::warn!("a database connection was not closed: {error}");
     }
 }
 
-/// Waits for readers only for a moment: other writes wait meanwhile.
+/// Waits for readers only briefly, because other writes wait in the meantime.
 async fn checkpoint(connection: &mut SqliteConnection) -> Result<bool, WriteError> {
     execute(connection, "PRAGMA busy_timeout = 100").await?;
     let done = sqlx::query_as::<_, (i64, i64, i64)>("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -150,54 +152,55 @@ async fn checkpoint(connection: &mut SqliteConnection) -> Result<bool, WriteErro
     Ok(is_busy == 0)
 }
 
-async fn commit(connection: &mut SqliteConnection, mut group: impl Iterator<Item = Work>) {
-    let mut answers = Vec::new();
-    let outcome = match execute(connection, "BEGIN IMMEDIATE; SAVEPOINT one").await {
-        Ok(()) => run_group(connection, &mut group, &mut answers).await,
-        refused => refused,
+async fn commit(connection: &mut SqliteConnection, mut group: impl Iterator<Item = Write>) {
+    let mut acknowledges = Vec::new();
+    let outcome = match execute(connection, "BEGIN IMMEDIATE; SAVEPOINT single_write").await {
+        Ok(()) => run_group(connection, &mut group, &mut acknowledges).await,
+        failed => failed,
     };
     if let Err(error) = &outcome {
-        tracing::error!("a group of writes was not committed, {} of which ran: {error}", answers.len());
+        tracing::error!("a group of writes was not committed, {} of which ran: {error}", acknowledges.len());
         let _ = execute(connection, "ROLLBACK").await;
     }
-    for answer in answers {
-        answer(outcome.clone());
+    for acknowledge in acknowledges {
+        acknowledge(outcome.clone());
     }
     if let Err(error) = outcome {
-        for work in group {
-            work(Err(error.clone())).await;
+        for write in group {
+            write(Err(error.clone())).await;
         }
     }
 }
 
-/// Each statement is a message to SQLite's thread and back, so those that follow each other go as one.
+/// Each statement is a round trip to SQLite's thread, so consecutive statements are sent as one.
 async fn run_group(
     connection: &mut SqliteConnection,
-    group: &mut impl Iterator<Item = Work>,
-    answers: &mut Vec<Answer>,
+    group: &mut impl Iterator<Item = Write>,
+    acknowledges: &mut Vec<Acknowledge>,
 ) -> Result<(), WriteError> {
-    for work in group {
-        if !answers.is_empty() {
-            execute(connection, "RELEASE one; SAVEPOINT one").await?;
+    for write in group {
+        if !acknowledges.is_empty() {
+            execute(connection, "RELEASE single_write; SAVEPOINT single_write").await?;
         }
-        // A panic is undone like an error: it must not take the writer with it.
-        let ran = AssertUnwindSafe(work(Ok(&mut *connection))).catch_unwind().await.ok().flatten();
-        let keep = ran.as_ref().is_some_and(|ran| ran.keep);
-        answers.extend(ran.map(|ran| ran.answer));
-        if !keep {
-            undo_one(connection).await?;
+        // A panic is rolled back like an error: it must not end the writer task.
+        let ran = AssertUnwindSafe(write(Ok(&mut *connection))).catch_unwind().await.ok().flatten();
+        let succeeded = ran.as_ref().is_some_and(|ran| ran.succeeded);
+        acknowledges.extend(ran.map(|ran| ran.acknowledge));
+        if !succeeded {
+            roll_back_write(connection).await?;
         }
     }
-    around("sqlite", execute(connection, "RELEASE one; COMMIT")).await
+    with_failpoints("sqlite", execute(connection, "RELEASE single_write; COMMIT")).await
 }
 
-/// Undoes one piece of work and leaves the others of its group. After a full disk or an I/O error SQLite has undone the
-/// whole transaction by itself, and there is no savepoint any more: then that error is the group's.
-async fn undo_one(connection: &mut SqliteConnection) -> Result<(), WriteError> {
+/// Rolls back one write and keeps the others of its group. After a full disk or an I/O error, SQLite has
+/// already rolled back the whole transaction and there is no savepoint any more. Then the whole group fails
+/// with that error.
+async fn roll_back_write(connection: &mut SqliteConnection) -> Result<(), WriteError> {
     let cause = last_error(connection).await;
-    match execute(connection, "ROLLBACK TO one").await {
-        Err(lost) => Err(cause.filter(|cause| cause.trouble.is_some()).unwrap_or(lost)),
-        undone => undone,
+    match execute(connection, "ROLLBACK TO single_write").await {
+        Err(no_savepoint) => Err(cause.filter(|cause| cause.trouble.is_some()).unwrap_or(no_savepoint)),
+        rolled_back => rolled_back,
     }
 }
 

@@ -1,17 +1,17 @@
-//! A closed database is one file that holds everything.
+//! Tests that closing a database checkpoints its write-ahead log.
 
 use base::sqlite::{Database, Schema};
 use futures_util::future::join_all;
 
-use super::{ONE, count, insert};
+use super::{SCHEMA_V1, count, insert};
 
 #[tokio::test]
-async fn after_a_close_the_one_file_holds_everything() {
+async fn a_closed_database_is_one_complete_file() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.db");
-    let db = Database::open(&path, ONE, Schema::Migrate).await.unwrap();
+    let db = Database::open(&path, SCHEMA_V1, Schema::Migrate).await.unwrap();
     let writes = join_all((0..500).map(|v| insert(&db, v)));
-    // The clone is closed while its writes are in the queue: they are written first.
+    // The clone is closed while writes are queued: they are committed first.
     let closing = async {
         tokio::task::yield_now().await;
         db.clone().close().await;
@@ -25,16 +25,16 @@ async fn after_a_close_the_one_file_holds_everything() {
 
     let alone = dir.path().join("alone.db");
     std::fs::copy(&path, &alone).unwrap();
-    let copied = Database::open(&alone, ONE, Schema::MustMatch).await.unwrap();
+    let copied = Database::open(&alone, SCHEMA_V1, Schema::MustMatch).await.unwrap();
     assert_eq!(count(&copied).await, acknowledged as i64);
 }
 
 #[tokio::test]
-async fn a_close_waits_for_no_other_process() {
+async fn a_close_does_not_wait_for_another_process() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.db");
-    let db = Database::open(&path, ONE, Schema::Migrate).await.unwrap();
-    let other = Database::open(&path, ONE, Schema::MustMatch).await.unwrap();
+    let db = Database::open(&path, SCHEMA_V1, Schema::Migrate).await.unwrap();
+    let other = Database::open(&path, SCHEMA_V1, Schema::MustMatch).await.unwrap();
     insert(&db, 1).await.unwrap();
     db.close().await;
     db.close().await;

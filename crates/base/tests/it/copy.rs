@@ -1,4 +1,4 @@
-//! Copies of databases: exact, of one moment, and checked.
+//! Tests that copies of databases are exact, form one consistent snapshot, and are checked.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,9 +7,9 @@ use base::sqlite::{CopyError, Database, DatabaseCopy, Schema, check_copy, copy_d
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row, SqliteConnection};
 
-use super::ONE;
+use super::SCHEMA_V1;
 
-/// One of each kind of thing that a schema can hold.
+/// Every kind of schema object.
 const ALL_KINDS: &[&str] = &["
     CREATE TABLE plain (a TEXT, b BLOB);
     CREATE TABLE numbered (id INTEGER PRIMARY KEY AUTOINCREMENT, a TEXT NOT NULL UNIQUE) STRICT;
@@ -36,7 +36,7 @@ async fn lines(db: &mut SqliteConnection, sql: &str) -> Vec<String> {
     rows.iter().map(|row| row.get(0)).collect()
 }
 
-/// Everything that can be asked of a database, as text.
+/// The whole content of a database, as text.
 async fn content(path: &Path) -> Vec<String> {
     let mut db = read_copy(path).await.unwrap();
     let mut all = lines(
@@ -63,13 +63,13 @@ async fn content(path: &Path) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_copy_holds_all_that_the_database_holds() {
+async fn a_copy_has_the_same_content_as_its_database() {
     let dir = tempfile::tempdir().unwrap();
     let [from, to] = ["it's %20 #1?.db", "copy.db"].map(|name| dir.path().join(name));
     let db = Database::open(&from, ALL_KINDS, Schema::Migrate).await.unwrap();
     let copies = [DatabaseCopy { from: from.clone(), to: to.clone() }];
     assert_eq!(copy_databases(&copies).await.unwrap(), [1]);
-    assert!(from.with_file_name("it's %20 #1?.db-wal").exists(), "the server beside it still has its log");
+    assert!(from.with_file_name("it's %20 #1?.db-wal").exists(), "the server still has its write-ahead log");
     db.close().await;
 
     let content = (content(&from).await, content(&to).await);
@@ -82,13 +82,13 @@ async fn a_copy_holds_all_that_the_database_holds() {
     assert_eq!(left, ["copy.db", "it's %20 #1?.db"], "one file each");
 }
 
-/// A row into the first database and then one into the second, each committed at once.
+/// Inserts a row into the first database and then one into the second, each in its own commit.
 const PAIR: &str = "INSERT INTO n DEFAULT VALUES; INSERT INTO second.n DEFAULT VALUES;";
-/// Leaves time for a copy to begin.
+/// Gives a copy time to begin.
 const PAUSE: &str = "
     WITH RECURSIVE pause(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM pause LIMIT 1000) SELECT count(*) FROM pause;";
 
-async fn write_on(first: PathBuf, second: PathBuf) {
+async fn insert_pairs(first: PathBuf, second: PathBuf) {
     let options = SqliteConnectOptions::new().filename(first).synchronous(SqliteSynchronous::Off);
     let mut db = options.busy_timeout(Duration::from_secs(30)).connect().await.unwrap();
     sqlx::query("ATTACH ? AS second").bind(second.to_str().unwrap()).execute(&mut db).await.unwrap();
@@ -97,12 +97,12 @@ async fn write_on(first: PathBuf, second: PathBuf) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_databases_are_copied_as_of_one_moment() {
+async fn two_databases_are_copied_as_one_snapshot() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
-    let _first = Database::open(&at("a.db"), ONE, Schema::Migrate).await.unwrap();
-    let _second = Database::open(&at("b.db"), ONE, Schema::Migrate).await.unwrap();
-    let writing = tokio::spawn(write_on(at("a.db"), at("b.db")));
+    let _first = Database::open(&at("a.db"), SCHEMA_V1, Schema::Migrate).await.unwrap();
+    let _second = Database::open(&at("b.db"), SCHEMA_V1, Schema::Migrate).await.unwrap();
+    let writing = tokio::spawn(insert_pairs(at("a.db"), at("b.db")));
     let count = async |path: &Path| {
         let mut db = read_copy(path).await.unwrap();
         sqlx::query_scalar::<_, i64>("SELECT count(*) FROM n").fetch_one(&mut db).await.unwrap()
@@ -115,7 +115,7 @@ async fn two_databases_are_copied_as_of_one_moment() {
             .await
             .unwrap();
         let (a, b) = (count(&to_a).await, count(&to_b).await);
-        assert!(a == b || a == b + 1, "round {rounds}: {a} and {b} are of two moments");
+        assert!(a == b || a == b + 1, "round {rounds}: {a} and {b} are not one snapshot");
         assert!(a >= last);
         (last, rounds) = (a, rounds + 1);
     }
@@ -123,7 +123,7 @@ async fn two_databases_are_copied_as_of_one_moment() {
 }
 
 #[tokio::test]
-async fn damage_is_reported() {
+async fn damage_and_missing_files_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     let [from, to, bad] = ["x.db", "copy.db", "bad.db"].map(|name| dir.path().join(name));
     let db = Database::open(&from, ALL_KINDS, Schema::Migrate).await.unwrap();
@@ -142,5 +142,5 @@ async fn damage_is_reported() {
     assert!(matches!(check_copy(&to).await, Err(CopyError::Unreadable { .. })));
     let missing = DatabaseCopy { from: dir.path().join("missing.db"), to: dir.path().join("m.db") };
     assert!(copy_databases(&[missing]).await.is_err());
-    assert!(!dir.path().join("missing.db").exists(), "nothing is made");
+    assert!(!dir.path().join("missing.db").exists(), "no file is created");
 }

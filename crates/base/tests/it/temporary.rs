@@ -1,4 +1,4 @@
-//! SQLite's temporary data stays in memory: a kill leaves nothing in the temporary directory.
+//! Tests that SQLite's temporary data stays in memory, so that a killed process leaves no temporary files.
 
 use base::sqlite::{Database, Schema, WriteError};
 use futures_util::{FutureExt, TryStreamExt};
@@ -6,7 +6,7 @@ use futures_util::{FutureExt, TryStreamExt};
 const SCHEMA: &[&str] = &["CREATE TABLE n (v INTEGER PRIMARY KEY, text TEXT)"];
 const ROWS: u32 = 20_000;
 
-/// The temporary files that this process has open. SQLite removes their names at once and writes on.
+/// The temporary files that this process has open. SQLite unlinks them immediately and keeps writing to them.
 fn temporary_files() -> Vec<String> {
     let open = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
     let targets = open.filter_map(|file| std::fs::read_link(file.path()).ok());
@@ -14,7 +14,7 @@ fn temporary_files() -> Vec<String> {
 }
 
 #[tokio::test]
-async fn neither_large_writes_that_are_undone_nor_large_sorts_make_a_file() {
+async fn large_rollbacks_and_large_sorts_create_no_file() {
     let dir = tempfile::tempdir().unwrap();
     let db = Database::open(&dir.path().join("x.db"), SCHEMA, Schema::Migrate).await.unwrap();
     let filled: Result<(), WriteError> = db
@@ -30,23 +30,23 @@ async fn neither_large_writes_that_are_undone_nor_large_sorts_make_a_file() {
         .await;
     filled.unwrap();
 
-    // Every page is kept as it was before, to undo this write and not those that share its commit.
-    let (tell, seen) = std::sync::mpsc::channel();
-    let undone: Result<(), WriteError> = db
+    // The savepoint journals the previous content of every page, to roll back this write only.
+    let (sender, files) = std::sync::mpsc::channel();
+    let rolled_back: Result<(), WriteError> = db
         .write(move |c| {
             async move {
                 sqlx::query("UPDATE n SET text = hex(randomblob(100))").execute(&mut *c).await?;
-                tell.send(temporary_files()).unwrap();
+                sender.send(temporary_files()).unwrap();
                 Err(sqlx::Error::RowNotFound.into())
             }
             .boxed()
         })
         .await;
-    undone.unwrap_err();
-    assert_eq!(seen.recv().unwrap(), [""; 0], "the journal of a savepoint is a file");
+    rolled_back.unwrap_err();
+    assert_eq!(files.recv().unwrap(), [""; 0], "the savepoint's journal is in a file");
 
     let sort = "SELECT a.text FROM n AS a, (VALUES (1), (2), (3), (4)) ORDER BY a.text || random()";
     let mut sorted = sqlx::query_scalar::<_, String>(sort).fetch(db.reads());
     sorted.try_next().await.unwrap().unwrap();
-    assert_eq!(temporary_files(), [""; 0], "a sort is a file");
+    assert_eq!(temporary_files(), [""; 0], "the sort is in a file");
 }

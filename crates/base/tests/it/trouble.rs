@@ -1,4 +1,5 @@
-//! What callers are told when the machine is in trouble, and that writes go on after it.
+//! Tests that a write reports trouble of the machine, such as a full disk, and that writes work again
+//! afterwards.
 
 use std::fs;
 use std::path::Path;
@@ -21,8 +22,8 @@ async fn execute(db: &Database, sql: impl Into<String>) -> Result<(), WriteError
         .await
 }
 
-/// The database may have so many pages and no more, as on a full disk.
-async fn bound(db: &Database, pages: u32) {
+/// Limits the size of the database, as a full disk does.
+async fn limit_pages(db: &Database, pages: u32) {
     execute(db, format!("PRAGMA max_page_count = {pages}")).await.unwrap();
 }
 
@@ -33,29 +34,29 @@ fn causes(answers: &[Result<(), WriteError>]) -> Vec<Option<Cause>> {
 }
 
 #[tokio::test]
-async fn a_full_disk_is_named_to_all_who_were_in_the_group_and_passes() {
+async fn a_full_disk_fails_the_whole_group_until_there_is_space() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(dir.path()).await;
-    bound(&db, 10).await;
+    limit_pages(&db, 10).await;
     let write = |n: i64| {
         let db = db.clone();
         async move { execute(&db, format!("INSERT INTO n VALUES ({n}, randomblob(20000))")).await }
     };
-    // SQLite undoes the whole transaction then, so that none of the group is kept.
+    // SQLite then rolls back the whole transaction, so no write of the group is kept.
     let answers = join_all((0..8).map(write)).await;
     assert_eq!(causes(&answers), [Some(Cause::DiskFull); 8]);
     let sentence = answers[0].as_ref().unwrap_err().trouble.as_ref().unwrap().to_string();
-    assert_eq!(sentence, "the disk of the data directory is full; make room");
+    assert_eq!(sentence, "the disk of the data directory is full; free up space");
     let kept: i64 = sqlx::query_scalar("SELECT count(*) FROM n").fetch_one(db.reads()).await.unwrap();
     assert_eq!(kept, 0);
-    bound(&db, 10_000).await;
+    limit_pages(&db, 10_000).await;
     for answer in join_all((0..8).map(write)).await {
         answer.unwrap();
     }
 }
 
 #[tokio::test]
-async fn a_disk_that_cannot_be_written_is_named_to_those_whose_work_never_ran() {
+async fn a_read_only_disk_fails_writes_that_never_ran() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(dir.path()).await;
     execute(&db, "PRAGMA query_only = on").await.unwrap();
@@ -65,11 +66,11 @@ async fn a_disk_that_cannot_be_written_is_named_to_those_whose_work_never_ran() 
     };
     let answers = join_all((0..8).map(write)).await;
     assert_eq!(causes(&answers), [Some(Cause::ReadOnly); 8]);
-    assert_eq!(causes(&[db.prove_write().await]), [Some(Cause::ReadOnly)]);
+    assert_eq!(causes(&[db.probe_write().await]), [Some(Cause::ReadOnly)]);
 }
 
 #[tokio::test]
-async fn other_errors_are_no_trouble_of_the_machine() {
+async fn other_errors_are_not_trouble_of_the_machine() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(dir.path()).await;
     execute(&db, "INSERT INTO n VALUES (1, '')").await.unwrap();
@@ -78,11 +79,11 @@ async fn other_errors_are_no_trouble_of_the_machine() {
 }
 
 #[tokio::test]
-async fn a_proof_is_a_write_to_the_disk() {
+async fn a_write_probe_writes_to_the_disk() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(dir.path()).await;
     let size = || fs::metadata(dir.path().join("x.db-wal")).unwrap().len();
     let before = size();
-    db.prove_write().await.unwrap();
+    db.probe_write().await.unwrap();
     assert!(size() > before, "nothing was written");
 }

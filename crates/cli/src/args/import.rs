@@ -35,5 +35,5 @@ pub(crate) struct Import {
 
 fn parse_format(name: &str) -> Result<Format, String> {
     let names = || Format::ALL.map(Format::name).join(", ");
-    Format::named(name).ok_or_else(|| format!("the formats are {}", names()))
+    Format::from_name(name).ok_or_else(|| format!("the formats are {}", names()))
 }

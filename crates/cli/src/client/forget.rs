@@ -4,7 +4,7 @@ use std::io::{BufRead, IsTerminal, stdin};
 
 use anyhow::{Context, bail};
 use serde_json::json;
-use wire::{ForgetPaths, Forgotten};
+use wire::{ForgetPaths, RemovalResult};
 
 use super::{Client, segment};
 use crate::args::Forget;
@@ -27,13 +27,13 @@ pub(crate) async fn run(sources: &Sources, args: Forget) -> anyhow::Result<()> {
 }
 
 /// In pieces, each of which is done when it is answered: cut off, it is run again.
-async fn pieces(client: &Client, args: &Forget, dry_run: bool) -> anyhow::Result<Forgotten> {
+async fn pieces(client: &Client, args: &Forget, dry_run: bool) -> anyhow::Result<RemovalResult> {
     let path = format!("/v1/analytics/{}/forget", segment(&args.project));
     let body = ForgetPaths { path: args.path.clone(), dry_run };
-    let (mut done, mut url) = (Forgotten { views: 0, pages: 0, next: None }, path.clone());
+    let (mut done, mut url) = (RemovalResult { views: 0, pages: 0, next: None }, path.clone());
     loop {
-        let piece: Forgotten = client.post(&url, &body).await?;
-        done = Forgotten { views: done.views + piece.views, pages: done.pages + piece.pages, ..piece };
+        let piece: RemovalResult = client.post(&url, &body).await?;
+        done = RemovalResult { views: done.views + piece.views, pages: done.pages + piece.pages, ..piece };
         match &done.next {
             Some(day) => url = format!("{path}?dateFrom={day}"),
             None => return Ok(done),
@@ -54,14 +54,14 @@ fn confirm() -> anyhow::Result<()> {
     }
 }
 
-fn finish(args: &Forget, done: &Forgotten, removed: bool, sentence: &str) -> anyhow::Result<()> {
+fn finish(args: &Forget, done: &RemovalResult, removed: bool, sentence: &str) -> anyhow::Result<()> {
     match args.json {
         true => output::json(&json!({ "views": done.views, "pages": done.pages, "removed": removed })),
         false => output::line(sentence),
     }
 }
 
-fn count(done: &Forgotten) -> String {
+fn count(done: &RemovalResult) -> String {
     let plural = |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     format!("{} and {}", plural(done.views, "view"), plural(done.pages, "page"))
 }

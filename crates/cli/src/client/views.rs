@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use wire::{
-    AgentViews, Agents, Live, MissingPage, NotFound, PageView, PageViews, PageVisitors, Point, Reclassified,
-    Referrer, Referrers, Series, Totals,
+    AgentViews, Agents, Live, MissingPage, NotFound, PageView, PageViews, PageVisitors, Point,
+    ReclassifyResult, Referrer, Referrers, Series, Totals,
 };
 
 use super::{Client, segment};
@@ -96,10 +96,10 @@ async fn not_found(sources: &Sources, args: Views) -> anyhow::Result<()> {
 pub(crate) async fn reclassify(sources: &Sources, args: Reclassify) -> anyhow::Result<()> {
     let client = Client::from_settings(sources)?;
     let path = format!("/v1/analytics/{}/reclassify", segment(&args.project));
-    let mut done = Reclassified { events: 0, changed: 0, table: String::new(), next: args.from };
+    let mut done = ReclassifyResult { events: 0, changed: 0, table: String::new(), next: args.from };
     loop {
-        let piece: Reclassified = client.act(&path, &given([("dateFrom", done.next)])).await?;
-        done = Reclassified {
+        let piece: ReclassifyResult = client.act(&path, &given([("dateFrom", done.next)])).await?;
+        done = ReclassifyResult {
             events: done.events + piece.events,
             changed: done.changed + piece.changed,
             ..piece
@@ -112,7 +112,7 @@ pub(crate) async fn reclassify(sources: &Sources, args: Reclassify) -> anyhow::R
     if args.json {
         return output::json(&done);
     }
-    let Reclassified { events, changed, table, .. } = done;
+    let ReclassifyResult { events, changed, table, .. } = done;
     output::line(format!("{changed} of {events} views have another class by the table of {table}"))
 }
 

@@ -292,9 +292,9 @@ fn what_is_no_line_is_counted_and_shown() {
     assert_eq!(
         said.lines().collect::<Vec<_>>(),
         [
-            "access.log, line 3: no [time] in it",
+            "access.log, line 3: no [time] found",
             "access.log, line 4: longer than 256 KiB",
-            "access.log, line 5: no [time] in it",
+            "access.log, line 5: no [time] found",
             "access.log, line 6: timestamp 2126-11-14T00:00:02Z is more than a day ahead of the server's clock",
             "access.log, line 7: timestamp 2126-11-14T00:00:03Z is more than a day ahead of the server's clock",
         ]

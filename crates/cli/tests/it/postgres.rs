@@ -292,7 +292,7 @@ fn a_command_that_looks_makes_no_tables_and_no_directory() {
     let refused = run(home.path(), &["org", "list"]);
     let told = String::from_utf8(refused.stderr).unwrap();
     assert!(
-        refused.status.code() == Some(1) && told.contains("is empty: check that it is the right one"),
+        refused.status.code() == Some(1) && told.contains("is empty. Check that it is the right one"),
         "{told}"
     );
     assert_eq!(database.sql("SELECT to_regclass('docwright_schema') IS NULL"), "t");

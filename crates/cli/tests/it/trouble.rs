@@ -164,7 +164,7 @@ fn a_job_of_a_server_without_descriptors_waits_and_goes_on_when_it_has_some() {
     };
     let waiting = std::iter::repeat_with(waiting).flatten().next().unwrap();
     let message = waiting["message"].as_str().unwrap();
-    assert!(message.starts_with("The server has as many files open as it may. Raise the limit"), "{message}");
+    assert!(message.starts_with("The server has too many open files. Raise the limit"), "{message}");
     limit("1024");
     loop {
         let now: Value = get(&job).json().unwrap();

@@ -5,7 +5,7 @@ use axum::http::Uri;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
-use traffic::{Interval, Portion, Range, Sort};
+use traffic::{Interval, ListQuery, Range, Sort};
 
 use app::path::query_value;
 
@@ -97,8 +97,8 @@ impl Asked {
         }
     }
 
-    pub(super) fn portion(&self, limit: u32) -> Portion {
-        Portion { limit, offset: self.offset, sort: self.sort, path: self.path.clone() }
+    pub(super) fn portion(&self, limit: u32) -> ListQuery {
+        ListQuery { limit, offset: self.offset, sort: self.sort, path: self.path.clone() }
     }
 
     /// This very question, put to another page.

@@ -7,7 +7,7 @@ use store::{Merge, ProjectId};
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
-use traffic::{Agents, Counts, Failure, Live, NotFound, Portion, Range, Referrers, Series, Tally};
+use traffic::{Agents, Counts, Failure, ListQuery, Live, NotFound, Range, Referrers, Series, Tally};
 
 use super::asked::{Asked, start};
 use crate::Oops;
@@ -65,7 +65,7 @@ pub(super) async fn count(app: &App, id: &ProjectId, asked: &Asked) -> Result<Co
 
 /// Whether anybody ever read anything.
 pub(super) async fn is_new(app: &App, id: &ProjectId) -> Result<bool, Failure> {
-    Ok(app.views.count(&id.0, &Range::default(), &Portion::new(0, 0)).await?.totals.total() == 0)
+    Ok(app.views.count(&id.0, &Range::default(), &ListQuery::new(0, 0)).await?.totals.total() == 0)
 }
 
 /// On a thread of its own, so that nobody's counting keeps the others' pages waiting.
@@ -89,14 +89,14 @@ struct Disk {
     project: String,
     now: Range,
     before: Range,
-    some: Portion,
-    none: Portion,
+    some: ListQuery,
+    none: ListQuery,
 }
 
 impl Disk {
     /// Of the whole site: readers of several pages cannot be added up.
     async fn visitors(self) -> Result<(u64, u64), Failure> {
-        let (views, none) = (&self.app.views, Portion::new(0, 0));
+        let (views, none) = (&self.app.views, ListQuery::new(0, 0));
         let now = views.visitors(&self.project, &self.now, &none).await?.totals.total;
         Ok((now, views.visitors(&self.project, &self.before, &none).await?.totals.total))
     }

@@ -5,7 +5,7 @@
 //! the person's own words; and an address that this server did not sign brings nothing along.
 
 use axum::http::Uri;
-use net::harmless;
+use net::sanitize;
 use store::Quotation;
 use traffic::Tally;
 
@@ -147,7 +147,7 @@ fn times(number: u64) -> String {
 /// Without letters that nobody sees, too: text can be hidden in them.
 fn one_line(text: &str) -> String {
     let seen: String = text.chars().filter(|c| !is_hidden(*c)).collect();
-    harmless(&seen, MAX_CHARS)
+    sanitize(&seen, MAX_CHARS)
 }
 
 fn is_hidden(c: char) -> bool {

@@ -1,6 +1,6 @@
 //! The lists of the reader pages: a few rows of each on the first one, all of them on their own.
 
-use traffic::{AgentCount, Class, Counts, Missing, NotFound, PageCount, Sort, Tally};
+use traffic::{AgentCount, Class, Counts, MissingPath, NotFound, PageCount, Sort, Tally};
 
 use super::super::quotations;
 use super::asked::Asked;
@@ -146,14 +146,14 @@ fn pages(app: &App, at: &InProject, asked: &Asked, counts: Counts) -> Vec<Row> {
 }
 
 fn not_found(app: &App, at: &InProject, asked: &Asked, found: NotFound) -> Vec<Row> {
-    let row = |page: Missing| {
+    let row = |page: MissingPath| {
         let from = page.referrers.first().map(|(from, _)| from.as_str());
-        let evidence = Evidence::new(About::NotFound, asked, &page.path, page.looks, from);
+        let evidence = Evidence::new(About::NotFound, asked, &page.path, page.requests, from);
         Row {
             aside: from.map(|from| format!("from {from}")),
             href: Some(only(at, asked, &page.path)),
             job: Some(job(app, at, &evidence)),
-            ..counts_row(page.path, page.looks)
+            ..counts_row(page.path, page.requests)
         }
     };
     barred(found.pages.into_iter().map(row).collect())

@@ -49,11 +49,11 @@ fn failures_are_sentences() {
     check("fatal: bad object\n", "`git push` failed: fatal: bad object");
     check(
         "error: x\nfatal: write error: No space left on device\n",
-        "a disk of this machine is full; make room",
+        "a disk of this machine is full; free up space",
     );
     check(
         "remote: fatal: write error: No space left on device        \nerror: failed to push some refs\n",
-        "the disk of the repository is full; make room",
+        "the disk of the repository is full; free up space",
     );
     check("", "`git push` failed: no error message");
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use machine::Trouble;
-use net::{Refused, Secret, Words, connection_cause, find};
+use net::{BlockedAddress, RemoteMessage, Secret, connection_cause, find_cause};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Request, Response, StatusCode, Url};
 use tokio::time::timeout;
@@ -41,8 +41,8 @@ impl Peer {
     }
 
     /// The host's message, redacted.
-    pub(super) fn quote(&self, message: &str) -> Words {
-        Words::new(&self.host, self.redact(message), self.may_quote)
+    pub(super) fn quote(&self, message: &str) -> RemoteMessage {
+        RemoteMessage::new(&self.host, self.redact(message), self.may_quote)
     }
 
     fn redact(&self, message: &str) -> String {
@@ -50,7 +50,7 @@ impl Peer {
             .secrets
             .iter()
             .fold(message.to_owned(), |message, secret| message.replace(secret.reveal(), "[key]"));
-        net::harmless(&message, MAX_QUOTED_CHARS)
+        net::sanitize(&message, MAX_QUOTED_CHARS)
     }
 
     pub(super) fn denied_error(&self, what: &str) -> Error {
@@ -72,8 +72,12 @@ impl Peer {
     }
 
     fn connection_error(&self, error: &reqwest::Error) -> Error {
-        if let Some(refused) = find::<Refused>(error) {
-            return Error::Denied(format!("{} is not called: {}", self.host, refused.told(ALLOW_PRIVATE)));
+        if let Some(refused) = find_cause::<BlockedAddress>(error) {
+            return Error::Denied(format!(
+                "{} is not called: {}",
+                self.host,
+                refused.with_advice(ALLOW_PRIVATE)
+            ));
         }
         if let Some(trouble) = Trouble::find(error) {
             return Error::Machine(trouble);
@@ -83,7 +87,7 @@ impl Peer {
     }
 
     pub(super) async fn status_error(&self, service: Service, response: &mut Response) -> Error {
-        let (status, retry_after) = (response.status(), net::wait(response.headers()));
+        let (status, retry_after) = (response.status(), net::retry_after(response.headers()));
         let message = self.quote(&read_refusal_text(self, response).await);
         let separator = if message.is_empty() { "" } else { ": " };
         let (host, action) = (&self.host, service.purpose());

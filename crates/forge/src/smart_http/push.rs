@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use machine::Trouble;
-use net::Words;
+use net::RemoteMessage;
 use tokio::io::AsyncWriteExt as _;
 
 use super::packet::{Packet, PacketDecoder, Request, line_text};
@@ -211,7 +211,7 @@ fn is_storage_failure(why: &str) -> bool {
     writes.iter().any(|words| why.contains(words))
 }
 
-fn rejection_error(why: &str, message: &Words, host: &str, branch: &str) -> Error {
+fn rejection_error(why: &str, message: &RemoteMessage, host: &str, branch: &str) -> Error {
     let any = |words: &[&str]| words.iter().any(|words| why.contains(words));
     // Refs are files, so the branches `a` and `a/b` cannot both exist.
     if message.text().contains("' exists; cannot create") {
@@ -257,7 +257,7 @@ mod tests {
     fn rejections_are_sentences() {
         #[track_caller]
         fn check_rejection(why: &str, progress: &str, expected: &str) {
-            let message = Words::new("git.test", format!("{why}; {progress}"), true);
+            let message = RemoteMessage::new("git.test", format!("{why}; {progress}"), true);
             let error = rejection_error(why, &message, "git.test", "docs/a").to_string();
             assert_eq!(error, expected);
         }

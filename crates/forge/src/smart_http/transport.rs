@@ -3,7 +3,7 @@
 //! The token goes only into one header, to the address that it was configured for: no redirect is followed,
 //! and quoted messages of the host are redacted.
 
-use net::{Words, root};
+use net::{RemoteMessage, root_cause};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{RequestBuilder, Response, StatusCode, Url};
 
@@ -49,7 +49,7 @@ pub(super) async fn is_service_allowed(remote: &HttpRemote, service: Service) ->
         }
         StatusCode::OK => Ok(true),
         StatusCode::UNAUTHORIZED => Ok(false),
-        StatusCode::FORBIDDEN if net::wait(response.headers()).is_none() => Ok(false),
+        StatusCode::FORBIDDEN if net::retry_after(response.headers()).is_none() => Ok(false),
         _ => Err(peer.status_error(service, &mut response).await),
     }
 }
@@ -133,7 +133,7 @@ async fn send_request(
     if let Some(token) = &token {
         request = request.basic_auth("x-access-token", Some(token.reveal()));
     }
-    let request = request.build().map_err(|error| Error::BadName(root(&error)))?;
+    let request = request.build().map_err(|error| Error::BadName(root_cause(&error)))?;
     let peer = Peer::new(&remote.url, &request, token);
     let response = peer.with_idle_timeout(remote.http.execute(request)).await?;
     Ok((peer.with_response(&response), response))
@@ -215,7 +215,7 @@ impl PacketResponse {
     }
 
     /// The host's message, redacted.
-    pub(super) fn quote(&self, message: &[u8]) -> Words {
+    pub(super) fn quote(&self, message: &[u8]) -> RemoteMessage {
         self.peer.quote(&line_text(message))
     }
 

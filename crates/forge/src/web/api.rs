@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use machine::Trouble;
-use net::{Refused, Secret, Words, connection_cause, find};
+use net::{BlockedAddress, RemoteMessage, Secret, connection_cause, find_cause};
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue, LINK, LOCATION};
 use reqwest::{Method, RequestBuilder, Response, Url};
 use serde::de::DeserializeOwned;
@@ -34,7 +34,7 @@ pub(super) struct ApiResponse {
     /// `Null` when the body is empty, or when an error response is not JSON.
     pub(super) body: Value,
     /// The host's error message, redacted.
-    pub(super) message: Words,
+    pub(super) message: RemoteMessage,
     /// Whether the host's messages may be quoted. Its IP address decides.
     pub(super) may_quote: bool,
 }
@@ -110,10 +110,10 @@ impl ApiClient {
         let response = self.parse_response((status, headers), &bytes, token, may_quote)?;
         match api_errors::rate_limit_delay(&response, (self.now)()) {
             Some(retry_after) => Err(self.rate_limit_error(retry_after)),
-            None if status >= 500 => {
-                Err(self
-                    .temporary_error(format!("has a server error ({status})"), net::wait(&response.headers)))
-            }
+            None if status >= 500 => Err(self.temporary_error(
+                format!("has a server error ({status})"),
+                net::retry_after(&response.headers),
+            )),
             None => Ok(response),
         }
     }
@@ -143,7 +143,7 @@ impl ApiClient {
             Err(_) => Value::Null,
         };
         let message = if is_success { String::new() } else { api_errors::error_message(&body, token) };
-        let message = Words::new(&self.host, message, may_quote);
+        let message = RemoteMessage::new(&self.host, message, may_quote);
         Ok(ApiResponse { status, headers, body, message, may_quote })
     }
 
@@ -164,8 +164,12 @@ impl ApiClient {
     }
 
     fn connection_error(&self, error: &reqwest::Error) -> Error {
-        if let Some(refused) = find::<Refused>(error) {
-            return Error::Denied(format!("{} is not called: {}", self.host, refused.told(ALLOW_PRIVATE)));
+        if let Some(refused) = find_cause::<BlockedAddress>(error) {
+            return Error::Denied(format!(
+                "{} is not called: {}",
+                self.host,
+                refused.with_advice(ALLOW_PRIVATE)
+            ));
         }
         if let Some(trouble) = Trouble::find(error) {
             return Error::Machine(trouble);

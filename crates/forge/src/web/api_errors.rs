@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use net::{Secret, harmless, wait, without};
+use net::{Secret, redact, sanitize};
 use serde_json::Value;
 
 use super::HostKind;
@@ -46,8 +46,8 @@ pub(super) fn error_message(body: &Value, token: Option<&Secret>) -> String {
     }
     let all = all.join("; ");
     match token {
-        Some(token) => without(&all, token, MAX_QUOTED_CHARS),
-        None => harmless(&all, MAX_QUOTED_CHARS),
+        Some(token) => redact(&all, token, MAX_QUOTED_CHARS),
+        None => sanitize(&all, MAX_QUOTED_CHARS),
     }
 }
 
@@ -79,7 +79,7 @@ pub(super) fn rate_limit_delay(response: &ApiResponse, now: i64) -> Option<Durat
         .any(|name| response.header(name).is_some_and(|left| left.trim() == "0"));
     let message = response.message.text().to_ascii_lowercase();
     let is_secondary = message.contains("secondary rate limit") || message.contains("abuse detection");
-    let retry_after = wait(&response.headers);
+    let retry_after = net::retry_after(&response.headers);
     match response.status {
         429 => {}
         403 if is_used_up || is_secondary || retry_after.is_some() => {}
@@ -154,7 +154,7 @@ pub(super) fn archived_message(path: &str) -> String {
 }
 
 pub(super) fn moved_message(url: &str) -> String {
-    format!("the repository moved to {}: give the project that address", harmless(url, MAX_QUOTED_CHARS))
+    format!("the repository moved to {}: give the project that address", sanitize(url, MAX_QUOTED_CHARS))
 }
 
 fn is_archived(response: &ApiResponse) -> bool {
@@ -201,7 +201,7 @@ fn not_found_message(context: &RepositoryContext) -> String {
 /// `X-GitHub-SSO: required; url=https://github.com/orgs/acme/sso?…`
 fn single_sign_on_message(context: &RepositoryContext, response: &ApiResponse) -> String {
     let header = response.header("x-github-sso").unwrap_or_default();
-    let url = header.split_once("url=").map(|(_, url)| harmless(url, MAX_QUOTED_CHARS));
+    let url = header.split_once("url=").map(|(_, url)| sanitize(url, MAX_QUOTED_CHARS));
     let ours = url.filter(|url| response.may_quote && url.starts_with(&format!("https://{}/", context.host)));
     let page = ours.unwrap_or_else(|| "its token page".to_owned());
     format!("the organization of {} requires single sign-on: authorize the token at {page}", context.path)
@@ -244,7 +244,7 @@ fn missing_access(context: &RepositoryContext, response: &ApiResponse) -> Option
             let is_scope = response.body["error"] == "insufficient_scope";
             let wanted =
                 response.body["scope"].as_str().filter(|scope| may_quote_permission(response, scope));
-            let wanted = wanted.map_or("api".to_owned(), |scope| harmless(scope, 100));
+            let wanted = wanted.map_or("api".to_owned(), |scope| sanitize(scope, 100));
             is_scope.then(|| format!("the scope `{wanted}`"))
         }
         HostKind::Gitea | HostKind::Forgejo => {
@@ -278,6 +278,6 @@ fn missing_permission(response: &ApiResponse) -> Option<String> {
     let wanted = response
         .header("x-accepted-github-permissions")
         .filter(|wanted| may_quote_permission(response, wanted));
-    let wanted = wanted.map(|wanted| format!("the permission `{}`", harmless(wanted, 100)));
+    let wanted = wanted.map(|wanted| format!("the permission `{}`", sanitize(wanted, 100)));
     Some(wanted.unwrap_or_else(|| "a permission".to_owned()))
 }

@@ -1,6 +1,6 @@
 //! The parts of GitHub's API that Gitea and Forgejo share.
 
-use net::Words;
+use net::RemoteMessage;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -57,7 +57,7 @@ pub(super) async fn merge(
     names: (&str, &str),
 ) -> Result<MergeOutcome> {
     let (style_key, head_key) = names;
-    let mut message = Words::default();
+    let mut message = RemoteMessage::default();
     for merge_style in ["merge", "squash", "rebase"] {
         let url = api.url(&["pulls", &pull.number.to_string(), "merge"]);
         let body = json!({ style_key: merge_style, head_key: pull.head_commit.as_str() });
@@ -87,7 +87,7 @@ pub(super) async fn merge(
     Ok(MergeOutcome::Refused(message.to_string()))
 }
 
-async fn refusal_outcome(api: &Api, pull: &PullRequest, message: Words) -> MergeOutcome {
+async fn refusal_outcome(api: &Api, pull: &PullRequest, message: RemoteMessage) -> MergeOutcome {
     // `mergeable` is false for a conflict and for a draft. The message tells them apart.
     let is_draft = contains_any(message.text(), &["draft", "work in progress"]);
     match get(api, pull.number).await {

@@ -1,7 +1,7 @@
 //! Implements the API of GitLab. A pull request here is a merge request there, identified by its `iid`.
 
 use async_trait::async_trait;
-use net::Words;
+use net::RemoteMessage;
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -163,7 +163,7 @@ impl GitLab {
             Error::Denied(format!(
                 "{} has no user {}: check the reviewers of the project",
                 self.api().context.host,
-                net::harmless(name, 100)
+                net::sanitize(name, 100)
             ))
         })
     }
@@ -184,7 +184,7 @@ impl GitLab {
     }
 
     /// Finds out why the host refused a merge, because the status code does not say.
-    async fn refusal_outcome(&self, number: u64, message: Words) -> Result<MergeOutcome> {
+    async fn refusal_outcome(&self, number: u64, message: RemoteMessage) -> Result<MergeOutcome> {
         let now = self.request(number).await?;
         let status = now.as_ref().and_then(|request| request.detailed_merge_status.as_deref());
         Ok(match (&now, status) {
@@ -193,7 +193,7 @@ impl GitLab {
             (_, Some("checking" | "unchecked" | "preparing")) => MergeOutcome::Pending(message.to_string()),
             (_, Some("draft_status")) => MergeOutcome::Refused("it is a draft".to_owned()),
             (_, Some(status)) if !message.is_hidden() => {
-                MergeOutcome::Refused(format!("{message} ({})", net::harmless(status, 100)))
+                MergeOutcome::Refused(format!("{message} ({})", net::sanitize(status, 100)))
             }
             _ => MergeOutcome::Refused(message.to_string()),
         })

@@ -1,6 +1,6 @@
 //! Merges a pull request on a web host, or closes it without merging.
 
-use failpoints::around;
+use failpoints::with_failpoints;
 use tokio::time::sleep;
 
 use super::Web;
@@ -53,7 +53,7 @@ pub(super) async fn close(web: &Web, number: u64) -> Result<PullRequest> {
     let current = pull(web, number).await?;
     match current.state {
         State::Open => {
-            around("close", web.host_api.close(number)).await?;
+            with_failpoints("close", web.host_api.close(number)).await?;
             pull(web, number).await
         }
         State::Closed => Ok(current),

@@ -5,7 +5,7 @@
 //! request. If the host says that one exists, or the response is lost, look again for a while. Only if the
 //! list still shows none, send a second create request.
 
-use failpoints::around;
+use failpoints::with_failpoints;
 use tokio::time::sleep;
 
 use super::Web;
@@ -27,7 +27,7 @@ pub(super) async fn open(web: &Web, new: &NewPull) -> Result<PullRequest> {
     let mut is_response_lost = false;
     let mut attempt = 1;
     loop {
-        match around("create", web.host_api.create(new)).await {
+        match with_failpoints("create", web.host_api.create(new)).await {
             Ok(CreateOutcome::Created(pull)) => return Ok(add_labels_and_reviewers(web, pull).await),
             Ok(CreateOutcome::AlreadyExists) => return wait_for_existing(web, new).await,
             Ok(CreateOutcome::HeadNotVisible(_)) if attempt < MAX_CREATE_ATTEMPTS => {
@@ -59,7 +59,7 @@ async fn missing_branch_error(web: &Web, new: &NewPull, error: Error) -> Error {
 
 /// Finds a pull request to use instead of a new one.
 async fn find_existing(web: &Web, new: &NewPull) -> Result<Option<PullRequest>> {
-    Ok(choose_existing(around("look", web.host_api.find(&new.head, Some(&new.base))).await?, new))
+    Ok(choose_existing(with_failpoints("look", web.host_api.find(&new.head, Some(&new.base))).await?, new))
 }
 
 async fn wait_for(web: &Web, new: &NewPull, lookups: u32) -> Result<Option<PullRequest>> {
@@ -94,7 +94,7 @@ async fn follow_up(web: &Web, existing: PullRequest, new: &NewPull) -> Result<Pu
     let now = web.host_api.get(existing.number).await?.unwrap_or(existing);
     let now = match append_to_body(&now.body, &new.body, web.host_api.max_body_chars()) {
         Some(body) => {
-            around("body", web.host_api.set_body(now.number, &body)).await?;
+            with_failpoints("body", web.host_api.set_body(now.number, &body)).await?;
             PullRequest { body, ..now }
         }
         None => now,
@@ -106,12 +106,13 @@ async fn follow_up(web: &Web, existing: PullRequest, new: &NewPull) -> Result<Pu
 async fn add_labels_and_reviewers(web: &Web, pull: PullRequest) -> PullRequest {
     let number = pull.number;
     if !web.labels.is_empty()
-        && let Err(error) = around("labels", web.host_api.add_labels(number, &web.labels)).await
+        && let Err(error) = with_failpoints("labels", web.host_api.add_labels(number, &web.labels)).await
     {
         tracing::warn!("pull request #{number} of {} lacks some of its labels: {error}", web.web_url);
     }
     if !web.reviewers.is_empty()
-        && let Err(error) = around("reviewers", web.host_api.request_review(number, &web.reviewers)).await
+        && let Err(error) =
+            with_failpoints("reviewers", web.host_api.request_review(number, &web.reviewers)).await
     {
         tracing::warn!("pull request #{number} of {} lacks some of its reviewers: {error}", web.web_url);
     }

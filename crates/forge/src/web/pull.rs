@@ -94,7 +94,7 @@ impl GitHubPull {
 /// People click on this link, so it must be a web address and not a script.
 pub(super) fn checked_link(url: &str) -> Result<String> {
     match url.starts_with("https://") || url.starts_with("http://") {
-        true => Ok(net::harmless(url, 500)),
+        true => Ok(net::sanitize(url, 500)),
         false => Err(Error::Denied(
             "the host gave a pull request an address that is not a web address: check the host".to_owned(),
         )),
@@ -108,7 +108,7 @@ pub(super) fn milliseconds(time: Option<&str>) -> i64 {
 /// The job that a body names. The last trailer counts, because others can write text above it.
 pub(super) fn job_of(body: &str) -> Option<String> {
     let job = body.lines().rev().find_map(|client| client.strip_prefix(TRAILER))?;
-    Some(net::harmless(job, 100)).filter(|job| !job.is_empty())
+    Some(net::sanitize(job, 100)).filter(|job| !job.is_empty())
 }
 
 /// Chooses the existing pull request: this job's own, in any state, or else the open one.

@@ -60,7 +60,7 @@ pub fn read_webhook<'a>(
         _ => &body["repository"]["full_name"],
     };
     // A test delivery of an organization's webhook names no repository.
-    let repository = net::harmless(repository.as_str().unwrap_or_default(), 300);
+    let repository = net::sanitize(repository.as_str().unwrap_or_default(), 300);
     let event = parse_event(kind, &header, &body).ok_or(WebhookError::BadShape)?;
     Ok(Webhook { repository, event })
 }

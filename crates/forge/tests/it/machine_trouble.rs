@@ -39,7 +39,7 @@ fn exhaust_descriptors() -> Vec<File> {
 fn check<T>(result: Result<T, Error>) {
     let error = result.err().unwrap();
     assert!(matches!(error, Error::Machine(_)), "{error:?}");
-    assert!(error.to_string().starts_with("the server has as many files open as it may; raise"), "{error}");
+    assert!(error.to_string().starts_with("the server has too many open files; raise"), "{error}");
 }
 
 fn is_unchanged(dir: &Path, inode: u64) -> bool {

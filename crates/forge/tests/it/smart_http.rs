@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use fakehost::{Access, Effect, FakeHost, Kind};
 use forge::{Cache, Credentials, Error, HttpRemote, Oid, Remote, Result};
-use net::{Reach, Secret};
+use net::{NetworkPolicy, Secret};
 use tempfile::TempDir;
 use tokio::net::{TcpListener, TcpStream};
 
@@ -35,7 +35,7 @@ impl Credentials for Bearer {
 
 fn remote(url: &str, token: Option<&'static str>) -> HttpRemote {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let http = net::client(Reach { private: true, proxy: false }).build().unwrap();
+    let http = net::client(NetworkPolicy { allow_private: true, use_proxy: false }).build().unwrap();
     HttpRemote::new(http, url.parse().unwrap(), Arc::new(Bearer(token)))
 }
 

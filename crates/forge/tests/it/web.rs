@@ -14,7 +14,7 @@ use fakehost::{Access, Effect, FakeHost, Kind};
 use forge::{
     Cache, Credential, Error, Host as _, HostKind, NewPull, Oid, State, Web, WebLimits, WebSettings,
 };
-use net::{Reach, Secret};
+use net::{NetworkPolicy, Secret};
 use serde_json::json;
 
 use crate::support::{commit, edits};
@@ -41,14 +41,14 @@ impl Site {
         let main = fake.repository(DOCS, &[("docs/index.md", "# Home\n")]).await.sha;
         let head = fake.push(DOCS, HEAD, &[("docs/index.md", "# Docs\n")]).await;
         fake.token(TOKEN, Access::Full);
-        Self { fake, kind, main, head, http: net::client(Reach::default()).build().unwrap() }
+        Self { fake, kind, main, head, http: net::client(NetworkPolicy::default()).build().unwrap() }
     }
 
     pub(crate) fn settings(&self) -> WebSettings {
         let mut settings = WebSettings::new(format!("{}/{DOCS}", self.fake.url()));
         settings.kind = Some(host_kind(self.kind));
         settings.credential = Credential::Token(Secret::parse(TOKEN).unwrap());
-        settings.reach = Reach { private: true, proxy: false };
+        settings.reach = NetworkPolicy { allow_private: true, use_proxy: false };
         settings.limits = WebLimits {
             retry_delay: Duration::from_millis(1),
             timeout: Duration::from_secs(10),

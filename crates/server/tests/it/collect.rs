@@ -10,7 +10,9 @@ use reqwest::header::{CONTENT_TYPE, ORIGIN, USER_AGENT};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use store::ProjectId;
-use traffic::{Counts, Event, Failure, Part, Portion, Progress, Range, Receipt, TakeError, Views, Visitors};
+use traffic::{
+    Counts, Event, Failure, FilePart, IngestError, ListQuery, Progress, Range, Receipt, Views, Visitors,
+};
 
 use crate::support::{Answer, Team, TestServer, send};
 
@@ -301,23 +303,23 @@ pub(crate) struct Full;
 
 #[async_trait]
 impl Views for Full {
-    async fn take(&self, _: &str, _: Vec<Event>) -> Result<Receipt, TakeError> {
-        Err(TakeError::Busy)
+    async fn ingest(&self, _: &str, _: Vec<Event>) -> Result<Receipt, IngestError> {
+        Err(IngestError::Busy)
     }
 
-    async fn take_part(&self, _: &str, _: Part, _: Vec<Event>) -> Result<Receipt, TakeError> {
-        Err(TakeError::Busy)
+    async fn ingest_part(&self, _: &str, _: FilePart, _: Vec<Event>) -> Result<Receipt, IngestError> {
+        Err(IngestError::Busy)
     }
 
     async fn progress(&self, _: &str, _: &str) -> Result<Option<Progress>, Failure> {
         Ok(None)
     }
 
-    async fn count(&self, _: &str, _: &Range, _: &Portion) -> Result<Counts, Failure> {
+    async fn count(&self, _: &str, _: &Range, _: &ListQuery) -> Result<Counts, Failure> {
         Ok(Counts::default())
     }
 
-    async fn visitors(&self, _: &str, _: &Range, _: &Portion) -> Result<Visitors, Failure> {
+    async fn visitors(&self, _: &str, _: &Range, _: &ListQuery) -> Result<Visitors, Failure> {
         Ok(Visitors::default())
     }
 

@@ -37,7 +37,7 @@ async fn a_deleted_project_is_not_there_and_then_not_anywhere() {
     assert!(left.iter().all(|name| !name.contains(&gone.project.id.0)), "{left:?}");
     let range = traffic::Range::new(None, None).unwrap();
     let count =
-        server.app.views.count(&gone.project.id.0, &range, &traffic::Portion::new(10, 0)).await.unwrap();
+        server.app.views.count(&gone.project.id.0, &range, &traffic::ListQuery::new(10, 0)).await.unwrap();
     assert_eq!(count.totals.total(), 0);
     assert!(server.has_no_jobs(&gone.project.id).await);
     assert!(gone.repository.is_dir(), "the repository is not ours to delete");

@@ -43,7 +43,7 @@ impl Place {
 
     pub(crate) async fn on(kind: Kind) -> Self {
         let server = TestServer::start_with(|settings| {
-            settings.hosts.private = true;
+            settings.hosts.allow_private = true;
             settings.host_pause = Duration::from_millis(1);
         })
         .await;

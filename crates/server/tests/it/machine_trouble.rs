@@ -272,7 +272,7 @@ async fn on_a_full_disk_writes_are_refused_reads_go_on_and_readyz_says_so() {
     // The numbers of visitors are not counted yet, and the views not sorted: both are written when somebody asks.
     small.disk.fill();
     goes_on_reading(&small, &browser).await;
-    let sentence = "the server is not ready: the disk of the data directory is full; make room";
+    let sentence = "the server is not ready: the disk of the data directory is full; free up space";
     assert_eq!(small.ready().await, "200 ready\n", "one proof is good for five seconds");
     assert_eq!(small.ready_now().await, format!(r#"503 {{"error":"{sentence}"}}"#));
     let keys = format!("/p/{}/keys", small.team.project.id);

@@ -73,7 +73,7 @@ async fn told(server: &TestServer, team: &Team, job: &Value) -> Vec<String> {
 #[tokio::test]
 async fn what_an_internal_host_answers_is_not_told() {
     let server = TestServer::start_with(|settings| {
-        settings.hosts.private = true;
+        settings.hosts.allow_private = true;
         settings.host_pause = Duration::from_millis(1);
     })
     .await;

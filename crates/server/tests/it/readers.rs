@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use reqwest::Method;
 use serde_json::{Value, json};
 use traffic::{
-    Agents, Failure, Interval, Live, NotFound, PathGlob, Portion, Range, Reclassified, Referrers, Removed,
-    Reports, Series, SeriesError,
+    Agents, Failure, Interval, ListQuery, Live, NotFound, PathGlob, Range, ReclassifyProgress, Referrers,
+    RemovalProgress, Reports, Series, SeriesError,
 };
 
 use crate::pages::Browser;
@@ -264,22 +264,22 @@ impl Reports for Slow {
     async fn series(&self, _: &str, _: &Range, _: Interval, _: Option<&str>) -> Result<Series, SeriesError> {
         Ok(Series::default())
     }
-    async fn agents(&self, _: &str, _: &Range, _: &Portion) -> Result<Agents, Failure> {
+    async fn agents(&self, _: &str, _: &Range, _: &ListQuery) -> Result<Agents, Failure> {
         std::future::pending().await
     }
-    async fn referrers(&self, _: &str, _: &Range, _: &Portion) -> Result<Referrers, Failure> {
+    async fn referrers(&self, _: &str, _: &Range, _: &ListQuery) -> Result<Referrers, Failure> {
         std::future::pending().await
     }
-    async fn not_found(&self, _: &str, _: &Range, _: &Portion) -> Result<NotFound, Failure> {
+    async fn not_found(&self, _: &str, _: &Range, _: &ListQuery) -> Result<NotFound, Failure> {
         std::future::pending().await
     }
     async fn live(&self, _: &str) -> Result<Live, Failure> {
         std::future::pending().await
     }
-    async fn reclassify(&self, _: &str, _: i64) -> Result<Reclassified, Failure> {
+    async fn reclassify(&self, _: &str, _: i64) -> Result<ReclassifyProgress, Failure> {
         std::future::pending().await
     }
-    async fn forget_paths(&self, _: &str, _: &PathGlob, _: i64, _: bool) -> Result<Removed, Failure> {
+    async fn forget_paths(&self, _: &str, _: &PathGlob, _: i64, _: bool) -> Result<RemovalProgress, Failure> {
         std::future::pending().await
     }
 }

@@ -97,7 +97,7 @@ async fn a_series_has_every_step_and_adds_up() {
         .await;
     docs.refused(
         "series?interval=hour&dateFrom=2000-01-01&dateTo=2026-01-01",
-        "interval=hour makes more than 10000 points of this range: choose a longer one, or fewer days",
+        "interval=hour gives more than 10000 points for this range. Choose a longer interval or a shorter range",
     )
     .await;
 }

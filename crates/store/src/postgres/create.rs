@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use base::{ClockGuard, Together};
+use base::{ClockGuard, Coalescer};
 use futures_util::FutureExt;
 use sqlx::{PgConnection, PgPool};
 
@@ -16,10 +16,10 @@ use crate::terms::KEPT;
 use crate::{Job, NewEvent, NewJob, ProjectId, Receipt, Result, Terms};
 
 type Asked = (NewJob, Terms);
-pub(super) type Creates = Together<ProjectId, Asked, Told<Receipt>>;
+pub(super) type Creates = Coalescer<ProjectId, Asked, Told<Receipt>>;
 
 pub(super) fn creates(pool: PgPool, guard: Arc<ClockGuard>) -> Creates {
-    Together::new(move |_, asked| {
+    Coalescer::new(move |_, asked| {
         let (pool, guard) = (pool.clone(), guard.clone());
         async move {
             match write(|| insert(&pool, &guard, &asked)).await {

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use base::Together;
+use base::Coalescer;
 use futures_util::FutureExt;
 
 use super::jobs::job;
@@ -14,10 +14,10 @@ use crate::shared::Told;
 use crate::{Job, JobId, ProjectId, Result};
 
 type Asked = (ProjectId, JobId);
-pub(super) type Finds = Together<(), Asked, Told<Option<Job>>>;
+pub(super) type Finds = Coalescer<(), Asked, Told<Option<Job>>>;
 
 pub(super) fn finds(reads: Reads) -> Finds {
-    Together::new(move |(), asked: Vec<Asked>| {
+    Coalescer::new(move |(), asked: Vec<Asked>| {
         let reads = reads.clone();
         async move {
             match all_of(&reads, &asked).await {

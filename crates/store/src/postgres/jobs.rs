@@ -23,17 +23,17 @@ use crate::{
 impl JobStore for PostgresStore {
     async fn insert(&self, new: &NewJob, terms: &Terms) -> Result<Receipt> {
         let asked = (new.clone(), terms.clone());
-        let receipt = told(self.creates.ask(new.project.clone(), asked).await)?;
+        let receipt = told(self.creates.submit(new.project.clone(), asked).await)?;
         self.bells.work();
         Ok(receipt)
     }
 
     async fn find(&self, project: &ProjectId, id: &JobId) -> Result<Option<Job>> {
-        told(self.finds.ask((), (project.clone(), id.clone())).await)
+        told(self.finds.submit((), (project.clone(), id.clone())).await)
     }
 
     async fn progress(&self, project: &ProjectId, id: &JobId) -> Result<Option<Progress>> {
-        told(self.progress.ask((), (project.clone(), id.clone())).await)
+        told(self.progress.submit((), (project.clone(), id.clone())).await)
     }
 
     async fn list(&self, project: &ProjectId, filter: &Filter) -> Result<Page<Job>> {

@@ -148,13 +148,13 @@ fn pool(options: PgConnectOptions, clock: Arc<dyn Clock>) -> PgPool {
         .max_connections(CONNECTIONS)
         .acquire_timeout(ACQUIRE)
         .after_connect(move |db, _| {
-            let told = clock.told();
+            let told = clock.test_override();
             Box::pin(async move { tell_time(db, told).await })
         })
         // One that was asked a moment ago need not be asked whether it is there: that took as long as most answers.
         .test_before_acquire(false)
         .before_acquire(move |db, about| {
-            let told = again.told();
+            let told = again.test_override();
             Box::pin(async move {
                 if about.idle_for > FRESH {
                     db.ping().await?;

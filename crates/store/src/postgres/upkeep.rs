@@ -18,7 +18,7 @@ impl Upkeep for PostgresStore {
         Ok(true)
     }
 
-    async fn prove_write(&self) -> Result<()> {
+    async fn probe_write(&self) -> Result<()> {
         let write = sqlx::query(
             "INSERT INTO rates VALUES ('ready', docwright_now_ms() / $1, 1)
              ON CONFLICT (bucket) DO UPDATE SET hour = excluded.hour",

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use base::sqlite::Database;
-use base::{ClockGuard, Cutoff, Together};
+use base::{ClockGuard, Coalescer, Cutoff};
 use futures_util::FutureExt;
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
@@ -18,10 +18,10 @@ use crate::{Job, NewEvent, ProjectId, Receipt, Result, Terms};
 /// Rows of one statement: there is one for each number of them that is kept prepared.
 const ROWS: usize = 32;
 
-pub(super) type Creates = Together<ProjectId, (Job, Terms), Told<Receipt>>;
+pub(super) type Creates = Coalescer<ProjectId, (Job, Terms), Told<Receipt>>;
 
 pub(super) fn creates(db: Database, guard: Arc<ClockGuard>) -> Creates {
-    Together::new(move |_, asked| {
+    Coalescer::new(move |_, asked| {
         let (db, count, forget) = (db.clone(), asked.len(), guard.cutoff(KEPT));
         async move {
             match db.write(move |db| async move { insert(db, &asked, forget).await }.boxed()).await {

@@ -24,7 +24,7 @@ use crate::{
 impl JobStore for SqliteStore {
     async fn insert(&self, new: &NewJob, terms: &Terms) -> Result<Receipt> {
         let asked = (new.job(self.clock.now(), terms.actor.as_ref()), terms.clone());
-        let receipt = told(self.creates.ask(new.project.clone(), asked).await)?;
+        let receipt = told(self.creates.submit(new.project.clone(), asked).await)?;
         self.work.notify_one();
         Ok(receipt)
     }
@@ -34,7 +34,7 @@ impl JobStore for SqliteStore {
     }
 
     async fn progress(&self, project: &ProjectId, id: &JobId) -> Result<Option<Progress>> {
-        told(self.progress.ask((), (project.clone(), id.clone())).await)
+        told(self.progress.submit((), (project.clone(), id.clone())).await)
     }
 
     async fn list(&self, project: &ProjectId, filter: &Filter) -> Result<Page<Job>> {

@@ -83,7 +83,7 @@ impl SqliteStore {
 
     /// Reads a database of this version, and changes nothing.
     pub async fn look(path: &Path, master: MasterKey, clock: Arc<dyn Clock>) -> Result<Self> {
-        let store = Self::over(Database::look(path, MIGRATIONS).await?, clock, master);
+        let store = Self::over(Database::open_read_only(path, MIGRATIONS).await?, clock, master);
         store.secret(CHECK.0, CHECK.1).await?;
         Ok(store)
     }

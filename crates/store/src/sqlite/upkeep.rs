@@ -17,8 +17,8 @@ impl Upkeep for SqliteStore {
         Ok(self.db.checkpoint().await?)
     }
 
-    async fn prove_write(&self) -> Result<()> {
-        self.db.prove_write().await.map_err(|error| match error.trouble {
+    async fn probe_write(&self) -> Result<()> {
+        self.db.probe_write().await.map_err(|error| match error.trouble {
             Some(trouble) => StoreError::Machine(trouble),
             None => StoreError::Database(error.message),
         })

@@ -242,7 +242,7 @@ impl Clock for TwoClocks {
         self.server.monotonic()
     }
 
-    fn told(&self) -> Option<Timestamp> {
+    fn test_override(&self) -> Option<Timestamp> {
         Some(self.database.now())
     }
 }

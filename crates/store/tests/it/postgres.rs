@@ -202,8 +202,8 @@ async fn a_schema_that_does_not_fit_is_refused_with_a_sentence() {
         PostgresStore::open(&url, schema, master, Arc::new(SystemClock)).await.err().unwrap().to_string()
     };
     // Whoever must not change it makes none.
-    assert!(refusal(Schema::MustMatch).await.contains("is of an older version (schema 0"));
-    assert!(refusal(Schema::Existing).await.contains("is empty: check that it is the right one"));
+    assert!(refusal(Schema::MustMatch).await.contains("has the schema of an older version (0;"));
+    assert!(refusal(Schema::Existing).await.contains("is empty. Check that it is the right one"));
     assert_eq!(database.sql("SELECT to_regclass('jobs') IS NULL"), "t");
 
     let url: DatabaseUrl = database.url().parse().unwrap();
@@ -211,7 +211,7 @@ async fn a_schema_that_does_not_fit_is_refused_with_a_sentence() {
     let running = PostgresStore::open(&url, Schema::Migrate, master, Arc::new(SystemClock)).await.unwrap();
     database.sql("UPDATE docwright_schema SET version = version - 1");
     let refused = refusal(Schema::Migrate).await;
-    assert!(refused.contains("a server is using it: stop that server first"), "{refused}");
+    assert!(refused.contains("a server is using it. Stop that server first"), "{refused}");
     database.sql("UPDATE docwright_schema SET version = version + 100");
     let refused = refusal(Schema::Migrate).await;
     assert!(refused.contains("was written by a newer version of Docwright (schema 1"), "{refused}");

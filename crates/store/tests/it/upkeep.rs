@@ -24,7 +24,7 @@ every_backend! {
 async fn a_write_is_proven_and_changes_nothing(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await;
     for _ in 0..3 {
-        store.prove_write().await.unwrap();
+        store.probe_write().await.unwrap();
     }
     assert_eq!(store.projects(None).await.unwrap().len(), 1);
     assert_eq!(store.project(&project.id).await.unwrap().unwrap().name, project.name);

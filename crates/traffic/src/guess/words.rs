@@ -1,7 +1,7 @@
-//! The words that give a user agent away, all in lower case.
+//! Word lists for the user-agent heuristics, in lower case.
 
-/// Words of programs that read by themselves. Each was held against the names of browsers,
-/// telephones and in-app browsers: `scan`, `preview`, `search` and `check` alone are in those.
+/// Words that only automated clients use. `scan`, `preview`, `search` and `check` are missing, because names
+/// of browsers, phones and in-app browsers contain them.
 pub(super) const BOT_WORDS: &[&str] = &[
     "crawl",
     "spider",
@@ -33,12 +33,12 @@ pub(super) const BOT_WORDS: &[&str] = &[
     "-google",
 ];
 
-/// Where to complain: browsers carry none of these.
+/// Contact information, which browsers never send.
 pub(super) const CONTACTS: &[&str] = &["+http", "mailto:", "(at)", " at gmail", "[at]"];
 
 pub(super) const LINKS: &[&str] = &["http://", "https://", "www."];
 
-/// What may follow `compatible;` in the string of a browser.
+/// Names that may follow `compatible;` in a browser's string.
 pub(super) const COMPATIBLE_BROWSERS: &[&str] = &[
     "msie",
     "opera",
@@ -98,7 +98,7 @@ pub(super) const COMPATIBLE_BROWSERS: &[&str] = &[
     "mosaic",
 ];
 
-/// Browsers that never called themselves Mozilla; a string begins with one of these.
+/// Browsers whose string does not start with `Mozilla`. The string starts with one of these.
 pub(super) const BROWSERS: &[&str] = &[
     "mozilla/",
     "opera/",
@@ -149,7 +149,7 @@ pub(super) const BROWSERS: &[&str] = &[
     "mosaic",
 ];
 
-/// Devices that people hold or sit before, at the start of any word: apps and old telephones.
+/// Devices of people, matched at the start of any word: for apps and old phones.
 pub(super) const DEVICES: &[&str] = &[
     "android",
     "dalvik/",

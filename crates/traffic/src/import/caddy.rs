@@ -1,19 +1,19 @@
-//! Caddy's access log, a JSON object a line.
+//! Parses Caddy's access log: one JSON object per line.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::when::When;
-use super::{Malformed, address, object};
+use super::timestamp::LogTimestamp;
+use super::{MalformedLine, parse_address, parse_json};
 use crate::event::RawEvent;
 
 #[derive(Deserialize)]
 struct Line<'a> {
-    ts: Option<When>,
+    ts: Option<LogTimestamp>,
     status: Option<u16>,
-    /// What Caddy logs besides requests has none.
+    /// Missing in log entries that are not requests.
     #[serde(borrow)]
     request: Option<Request<'a>>,
 }
@@ -28,8 +28,8 @@ struct Request<'a> {
     headers: HashMap<Cow<'a, str>, Vec<String>>,
 }
 
-pub(super) fn event(line: &str) -> Result<Option<RawEvent>, Malformed> {
-    let line: Line<'_> = object(line)?;
+pub(super) fn event(line: &str) -> Result<Option<RawEvent>, MalformedLine> {
+    let line: Line<'_> = parse_json(line)?;
     let Some(mut request) = line.request else { return Ok(None) };
     let mut header = |name: &str| {
         let values = request.headers.iter_mut().find(|(key, _)| key.eq_ignore_ascii_case(name));
@@ -40,11 +40,11 @@ pub(super) fn event(line: &str) -> Result<Option<RawEvent>, Malformed> {
         referrer: header("referer"),
         accept: header("accept"),
         path: request.uri,
-        timestamp: line.ts.map(|When(at)| at),
+        timestamp: line.ts.map(|LogTimestamp(at)| at),
         method: request.method,
         status: line.status,
-        // The client's, if a proxy that is trusted told of it; else the connection's.
-        ip: request.client_ip.or(request.remote_ip).and_then(|ip| address(&ip)),
+        // The client's address from a trusted proxy, or the address of the connection.
+        ip: request.client_ip.or(request.remote_ip).and_then(|ip| parse_address(&ip)),
         ..RawEvent::default()
     }))
 }

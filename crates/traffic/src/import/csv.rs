@@ -1,12 +1,12 @@
-//! CSV with the names of its columns in the first line: ours, or those that others use for the same.
+//! Parses CSV with a header line. The columns may have our names or common synonyms.
 
-use super::when::words;
-use super::{Malformed, address, malformed};
+use super::timestamp::parse_text;
+use super::{MalformedLine, malformed, parse_address};
 use crate::event::RawEvent;
 
-pub(super) const NO_COLUMNS: &str = "the first line must name the columns, and one of them `path` or `url`";
+pub(super) const NO_COLUMNS: &str = "the first line must name the columns, including `path` or `url`";
 
-/// Which column is what, and what stands between them.
+/// The columns of a file, and their separator.
 pub(super) struct Columns {
     separator: u8,
     fields: Vec<Option<Field>>,
@@ -27,8 +27,8 @@ enum Field {
 }
 
 impl Field {
-    /// By its name, whatever its case and whatever is between its words.
-    fn named(name: &str) -> Option<Self> {
+    /// Ignores case and separators in the name.
+    fn from_name(name: &str) -> Option<Self> {
         let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
         Some(match name.to_ascii_lowercase().as_str() {
             "path" | "page" | "pathname" | "pagepath" | "uri" | "requesturi" | "requestpath" => Self::Path,
@@ -47,21 +47,21 @@ impl Field {
 }
 
 impl Columns {
-    /// The columns that a first line names, if it names what was read.
-    pub(super) fn named(line: &str) -> Option<Self> {
+    /// The columns that a header names. `None` without a column for the path or URL.
+    pub(super) fn from_header(line: &str) -> Option<Self> {
         b",;\t".iter().find_map(|separator| {
             let names = split(line, *separator)?;
-            let fields: Vec<_> = names.iter().map(|name| Field::named(name)).collect();
+            let fields: Vec<_> = names.iter().map(|name| Field::from_name(name)).collect();
             let read = |field: &Option<Field>| matches!(field, Some(Field::Path | Field::Url));
             fields.iter().any(read).then_some(Self { separator: *separator, fields })
         })
     }
 
-    pub(super) fn event(&self, line: &str) -> Result<RawEvent, Malformed> {
-        let values = split(line, self.separator).ok_or_else(|| malformed("a quote that does not end"))?;
+    pub(super) fn event(&self, line: &str) -> Result<RawEvent, MalformedLine> {
+        let values = split(line, self.separator).ok_or_else(|| malformed("a quoted value is not closed"))?;
         if values.len() != self.fields.len() {
             let (is, should) = (values.len(), self.fields.len());
-            return Err(malformed(format!("{is} columns, where the first line has {should}")));
+            return Err(malformed(format!("{is} columns, but the first line has {should}")));
         }
         let mut event = RawEvent::default();
         for (field, value) in self.fields.iter().zip(values) {
@@ -73,19 +73,19 @@ impl Columns {
     }
 }
 
-fn set(event: &mut RawEvent, field: Field, value: String) -> Result<(), Malformed> {
+fn set(event: &mut RawEvent, field: Field, value: String) -> Result<(), MalformedLine> {
     match field {
         Field::Path => event.path = Some(value),
         Field::Url => event.url = Some(value),
         Field::Timestamp => {
-            event.timestamp = Some(words(&value).ok_or_else(|| malformed("a time that is none"))?);
+            event.timestamp = Some(parse_text(&value).ok_or_else(|| malformed("invalid timestamp"))?);
         }
         Field::Method => event.method = Some(value),
         Field::Status => {
-            event.status = Some(value.trim().parse().map_err(|_| malformed("a status that is none"))?);
+            event.status = Some(value.trim().parse().map_err(|_| malformed("invalid status"))?);
         }
         Field::UserAgent => event.user_agent = Some(value),
-        Field::Ip => event.ip = address(value.trim()),
+        Field::Ip => event.ip = parse_address(value.trim()),
         Field::Referrer => event.referrer = Some(value),
         Field::Accept => event.accept = Some(value),
         Field::EventId => event.event_id = Some(value),
@@ -93,7 +93,7 @@ fn set(event: &mut RawEvent, field: Field, value: String) -> Result<(), Malforme
     Ok(())
 }
 
-/// The values of a line. One in quotes may have the separator in it, and a quote that is doubled.
+/// Splits a line into values. A quoted value may contain the separator and doubled quotes.
 fn split(line: &str, separator: u8) -> Option<Vec<String>> {
     let separator = char::from(separator);
     let mut values = Vec::new();
@@ -101,7 +101,7 @@ fn split(line: &str, separator: u8) -> Option<Vec<String>> {
     loop {
         let value;
         (value, rest) = match rest.strip_prefix('"') {
-            Some(inside) => quoted(inside)?,
+            Some(inside) => parse_quoted(inside)?,
             None => {
                 let (value, after) = rest.split_at(rest.find(separator).unwrap_or(rest.len()));
                 (value.to_owned(), after)
@@ -115,8 +115,8 @@ fn split(line: &str, separator: u8) -> Option<Vec<String>> {
     }
 }
 
-/// The value up to its closing quote, and what comes after that.
-fn quoted(mut rest: &str) -> Option<(String, &str)> {
+/// Parses a value up to its closing quote. Returns it with the rest of the line.
+fn parse_quoted(mut rest: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     loop {
         let (part, after) = rest.split_once('"')?;

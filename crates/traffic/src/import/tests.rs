@@ -4,8 +4,8 @@ use super::*;
 
 const FIREFOX: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0";
 
-/// One line on a view: when, how, what, with which status, by what, from where, linked by what.
-fn shown(event: &RawEvent) -> String {
+/// Formats a view as one line: time, method, path, status, user agent, address, referrer.
+fn format_event(event: &RawEvent) -> String {
     let or = |text: &Option<String>| text.clone().unwrap_or_else(|| "none".into());
     let when = event.timestamp.map_or("none".into(), |at| at.to_string());
     let status = event.status.map_or("none".into(), |status| status.to_string());
@@ -18,7 +18,7 @@ fn shown(event: &RawEvent) -> String {
 #[track_caller]
 fn check(format: Format, line: &str, expected: &str) {
     let got = match Parser::new(format).line(line.as_bytes()) {
-        Ok(Some(event)) => shown(&event),
+        Ok(Some(event)) => format_event(&event),
         Ok(None) => "nothing".into(),
         Err(why) => format!("malformed: {why}"),
     };
@@ -26,7 +26,7 @@ fn check(format: Format, line: &str, expected: &str) {
 }
 
 #[test]
-fn nginx_and_apache() {
+fn nginx_and_apache_lines_are_parsed() {
     #[track_caller]
     fn line(line: &str, expected: &str) {
         check(Format::Combined, line, expected);
@@ -45,7 +45,7 @@ fn nginx_and_apache() {
         r#"192.0.2.7 - - [28/Feb/2026:23:59:60 -0330] "GET /a HTTP/1.1" 200 1 "-" "A \"quoted\" one \\ \x22here\x5C \xd7 \q""#,
         "2026-03-01T03:29:59Z GET /a 200 | A \"quoted\" one \\ \"here\\ \u{fffd} \\q | 192.0.2.7 | -",
     );
-    // `common`, and what people put at the end of either.
+    // `common`, and additional fields at the end of both.
     line(
         r#"192.0.2.7 - - [15/Nov/2026:13:55:36 +0000] "GET /guide HTTP/1.0" 200 -"#,
         "2026-11-15T13:55:36Z GET /guide 200 | none | 192.0.2.7 | none",
@@ -67,17 +67,17 @@ fn nginx_and_apache() {
         r#"host.example - - [2026-11-15T14:55:36+01:00] "POST /a b HTTP/1.1" 404 12 "-" "-""#,
         "2026-11-15T13:55:36Z POST /a b 404 | - | none | -",
     );
-    // What asks for no page.
+    // Requests without a page.
     line(r#"192.0.2.7 - - [15/Nov/2026:13:55:36 +0000] "-" 400 0 "-" "-""#, "nothing");
     line(r#"192.0.2.7 - - [15/Nov/2026:13:55:36 +0000] "\x16\x03\x01" 400 157 "-" "-""#, "nothing");
     line(r#"192.0.2.7 - - [15/Nov/2026:13:55:36 +0000] "OPTIONS * HTTP/1.1" 200 0 "-" "-""#, "nothing");
     line("", "nothing");
     line("\r\n", "nothing");
-    // What is no line of a log.
-    line("2026/11/15 13:55:36 [error] 7#7: *1 open() failed", "malformed: a time that is none");
-    line("hello", "malformed: no [time] in it");
-    line("a - - [15/Nov/2026:13:55:36 +0000", "malformed: a time that does not end");
-    line(r#"a - - [31/Feb/2026:13:55:36 +0000] "GET / HTTP/1.1" 200 1"#, "malformed: a time that is none");
+    // Malformed lines.
+    line("2026/11/15 13:55:36 [error] 7#7: *1 open() failed", "malformed: invalid timestamp");
+    line("hello", "malformed: no [time] found");
+    line("a - - [15/Nov/2026:13:55:36 +0000", "malformed: the [time] is not closed");
+    line(r#"a - - [31/Feb/2026:13:55:36 +0000] "GET / HTTP/1.1" 200 1"#, "malformed: invalid timestamp");
     line("a - - [15/Nov/2026:13:55:36 +0000] GET /", "malformed: no \"request\" after the time");
     line(
         r#"a - - [15/Nov/2026:13:55:36 +0000] "GET / HTTP/1.1" ok"#,
@@ -85,12 +85,12 @@ fn nginx_and_apache() {
     );
     line(
         r#"a - - [15/Nov/2026:13:55:36 +0000] "GET / HTTP/1.1" 200 1 "-" "Mozil"#,
-        "malformed: a line that is cut off",
+        "malformed: the line is incomplete",
     );
 }
 
 #[test]
-fn caddy() {
+fn caddy_lines_are_parsed() {
     #[track_caller]
     fn line(line: &str, expected: &str) {
         check(Format::Caddy, line, expected);
@@ -108,13 +108,13 @@ fn caddy() {
         "2023-11-14T22:13:20.123Z none / none | none | none | none",
     );
     line(r#"{"level":"info","ts":1646861401.5,"logger":"tls","msg":"cleaning storage"}"#, "nothing");
-    line(r#"{"request":{"uri":"/"}}"#, "malformed: it does not say when it was");
+    line(r#"{"request":{"uri":"/"}}"#, "malformed: it has no timestamp");
     let wrong = Parser::new(Format::Caddy).line(br#"{"ts":{},"request":{"uri":"/"}}"#).unwrap_err();
-    assert!(wrong.0.starts_with("not the JSON that was expected: invalid type: map"), "{wrong}");
+    assert!(wrong.0.starts_with("unexpected JSON: invalid type: map"), "{wrong}");
 }
 
 #[test]
-fn vercel() {
+fn vercel_lines_are_parsed() {
     #[track_caller]
     fn line(line: &str, expected: &str) {
         check(Format::Vercel, line, expected);
@@ -138,7 +138,7 @@ fn vercel() {
 }
 
 #[test]
-fn cloudflare() {
+fn cloudflare_lines_are_parsed() {
     #[track_caller]
     fn line(line: &str, expected: &str) {
         check(Format::Cloudflare, line, expected);
@@ -159,18 +159,18 @@ fn cloudflare() {
         r#"{"ClientRequestPath":"/a","EdgeStartTimestamp":1794750936,"ClientRequestSource":"edgeWorkerFetch"}"#,
         "nothing",
     );
-    line(r#"{"ClientRequestPath":"/a","EdgeResponseStatus":200}"#, "malformed: it does not say when it was");
+    line(r#"{"ClientRequestPath":"/a","EdgeResponseStatus":200}"#, "malformed: it has no timestamp");
 }
 
 #[test]
-fn csv() {
+fn csv_lines_are_parsed() {
     #[track_caller]
     fn rows(text: &str, expected: &[&str]) {
         let mut parser = Parser::new(Format::Csv);
         let got: Vec<_> = text
             .lines()
             .filter_map(|line| match parser.line(line.as_bytes()) {
-                Ok(event) => event.as_ref().map(shown),
+                Ok(event) => event.as_ref().map(format_event),
                 Err(why) => Some(format!("malformed: {why}")),
             })
             .collect();
@@ -195,20 +195,20 @@ fn csv() {
     rows(
         "time,path\n1794750936,/a,b\n1794750936,\"/a\nnever,/a\n,/a\n",
         &[
-            "malformed: 3 columns, where the first line has 2",
-            "malformed: a quote that does not end",
-            "malformed: a time that is none",
-            "malformed: it does not say when it was",
+            "malformed: 3 columns, but the first line has 2",
+            "malformed: a quoted value is not closed",
+            "malformed: invalid timestamp",
+            "malformed: it has no timestamp",
         ],
     );
-    rows("a,b\n", &["malformed: the first line must name the columns, and one of them `path` or `url`"]);
+    rows("a,b\n", &["malformed: the first line must name the columns, including `path` or `url`"]);
 }
 
 #[test]
-fn a_format_is_known_by_its_first_lines() {
+fn a_format_is_detected_by_its_first_lines() {
     #[track_caller]
     fn check(text: &str, expected: Option<Format>) {
-        assert_eq!(Format::of(text.split('\n').map(str::as_bytes)), expected, "{text}");
+        assert_eq!(Format::detect(text.split('\n').map(str::as_bytes)), expected, "{text}");
     }
     check("a - - [15/Nov/2026:13:55:36 +0000] \"GET / HTTP/1.1\" 200 -", Some(Format::Combined));
     check("junk\n\na - - [15/Nov/2026:13:55:36 +0000] \"GET / HTTP/1.1\" 200 -", Some(Format::Combined));
@@ -221,17 +221,17 @@ fn a_format_is_known_by_its_first_lines() {
     check("", None);
     check("{\"a\":1}\n[]\nhello", None);
     check("\u{1}\u{2}", None);
-    assert!(Format::ALL.iter().all(|format| Format::named(format.name()) == Some(*format)));
+    assert!(Format::ALL.iter().all(|format| Format::from_name(format.name()) == Some(*format)));
 }
 
 #[test]
-fn the_examples_of_the_docs_are_good() {
+fn the_examples_in_the_docs_are_parsed() {
     let docs = include_str!("../../../../docs/import.md");
     for format in Format::ALL {
         let (_, section) = docs.split_once(&format!("\n### {}:", format.name())).unwrap();
         let (_, example) = section.split_once("```log\n").unwrap();
         let lines: Vec<_> = example.split_once("\n```").unwrap().0.lines().collect();
-        assert_eq!(Format::of(lines.iter().map(|line| line.as_bytes())), Some(format));
+        assert_eq!(Format::detect(lines.iter().map(|line| line.as_bytes())), Some(format));
         let mut parser = Parser::new(format);
         let parsed: Vec<_> = lines.iter().map(|line| parser.line(line.as_bytes()).unwrap()).collect();
         assert!(parsed.last().unwrap().is_some(), "{format:?}");
@@ -239,15 +239,14 @@ fn the_examples_of_the_docs_are_good() {
 }
 
 proptest! {
-    /// Whatever a line is made of: an answer, and never a panic.
     #[test]
-    fn junk_is_an_answer(junk in proptest::collection::vec(any::<u8>(), 0..200), cut in 0..400_usize) {
+    fn junk_does_not_panic(junk in proptest::collection::vec(any::<u8>(), 0..200), cut in 0..400_usize) {
         let good = r#"a - - [15/Nov/2026:13:55:36 +0000] "GET /\x22 HTTP/1.1" 200 1 "-" "\"é""#;
         let object = r#"{"ts":1e300,"request":{"uri":"/"},"proxy":{"path":"/"},"EdgeStartTimestamp":-9}"#;
         for text in [&b""[..], good.as_bytes(), object.as_bytes(), b"path,time\n"] {
             let text = &text[..cut.min(text.len())];
             let lines = [[text, &junk].concat(), [&junk, text].concat(), text.to_vec()];
-            Format::of(lines.iter().map(Vec::as_slice));
+            Format::detect(lines.iter().map(Vec::as_slice));
             for format in Format::ALL {
                 let mut parser = Parser::new(format);
                 for line in &lines {
@@ -258,7 +257,7 @@ proptest! {
     }
 
     #[test]
-    fn times_that_are_none_are_an_answer(text in "[0-9:/ +.TZ-]{0,30}|[0-9]{1,40}") {
-        let _ = (when::common(&text), when::words(&text));
+    fn invalid_times_do_not_panic(text in "[0-9:/ +.TZ-]{0,30}|[0-9]{1,40}") {
+        let _ = (timestamp::parse_common_log_time(&text), timestamp::parse_text(&text));
     }
 }

@@ -1,9 +1,9 @@
-//! Vercel's log drain, a JSON object a line.
+//! Parses Vercel's log drain: one JSON object per line.
 
 use serde::Deserialize;
 
-use super::when::When;
-use super::{Malformed, address, object};
+use super::timestamp::LogTimestamp;
+use super::{MalformedLine, parse_address, parse_json};
 use crate::event::RawEvent;
 
 #[derive(Deserialize)]
@@ -11,16 +11,16 @@ use crate::event::RawEvent;
 struct Line {
     id: Option<String>,
     request_id: Option<String>,
-    timestamp: Option<When>,
+    timestamp: Option<LogTimestamp>,
     status_code: Option<i32>,
-    /// What a build or a function says has none.
+    /// Missing in messages of builds and functions.
     proxy: Option<Proxy>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Proxy {
-    timestamp: Option<When>,
+    timestamp: Option<LogTimestamp>,
     method: Option<String>,
     path: Option<String>,
     #[serde(default)]
@@ -49,21 +49,21 @@ impl OneOrMore {
     }
 }
 
-pub(super) fn event(line: &str) -> Result<Option<RawEvent>, Malformed> {
-    let line: Line = object(line)?;
+pub(super) fn event(line: &str) -> Result<Option<RawEvent>, MalformedLine> {
+    let line: Line = parse_json(line)?;
     let Some(proxy) = line.proxy.filter(|proxy| proxy.path.is_some()) else { return Ok(None) };
-    // Below zero, nobody was answered: a function is still at work, and its end is another line.
+    // A negative status means that the function is still running. Its end is another line.
     let status = proxy.status_code.or(line.status_code).filter(|status| *status != 0);
     let Ok(status) = status.map(u16::try_from).transpose() else { return Ok(None) };
     Ok(Some(RawEvent {
         path: proxy.path,
-        timestamp: proxy.timestamp.or(line.timestamp).map(|When(at)| at),
+        timestamp: proxy.timestamp.or(line.timestamp).map(|LogTimestamp(at)| at),
         method: proxy.method,
         status,
         user_agent: proxy.user_agent.first(),
-        ip: proxy.client_ip.and_then(|ip| address(&ip)),
+        ip: proxy.client_ip.and_then(|ip| parse_address(&ip)),
         referrer: proxy.referer,
-        // A request can be several lines, and a drain can send a line twice.
+        // A request can have several lines, and a drain can send a line twice.
         event_id: line.request_id.or(line.id).filter(|id| !id.is_empty()),
         ..RawEvent::default()
     }))

@@ -1,5 +1,6 @@
-//! Page views that were kept a row an event become blocks, some at a time: each step is one
-//! transaction, so that a server that is stopped half-way goes on where it was.
+//! Converts databases of the first version, which had one row per event, to blocks.
+//!
+//! Each step is one transaction, so an interrupted conversion continues where it stopped.
 
 use std::sync::Arc;
 
@@ -7,38 +8,38 @@ use base::sqlite::Database;
 use futures_util::FutureExt;
 use sqlx::{Row as _, SqliteConnection};
 
-use super::seen::{self, Ids};
-use super::{fold, load};
-use crate::block::{Block, Hash, Place, Row};
-use crate::bytes::Damaged;
+use super::event_ids::{self, Ids};
+use super::{compaction, load};
+use crate::block::{Block, Hash, PathRef, Row};
 use crate::classify::Class;
+use crate::encoding::DamagedData;
 use crate::event::Kind;
 use crate::pages::Pages;
 use crate::views::Failure;
 
-const EVENTS: i64 = 50_000;
-const IDS: i64 = 200_000;
+const EVENTS_PER_STEP: i64 = 50_000;
+const IDS_PER_STEP: i64 = 200_000;
 
 pub(super) async fn convert(database: &Database) -> Result<(), Failure> {
     let old = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'old_event')";
     if !sqlx::query_scalar::<_, bool>(old).fetch_one(database.reads()).await? {
         return Ok(());
     }
-    while database.write(|connection| events(connection).boxed()).await? {}
-    while database.write(|connection| ids(connection).boxed()).await? {}
-    database.write(|connection| done(connection).boxed()).await
+    while database.write(|connection| convert_events(connection).boxed()).await? {}
+    while database.write(|connection| convert_ids(connection).boxed()).await? {}
+    database.write(|connection| drop_old_tables(connection).boxed()).await
 }
 
-async fn done(connection: &mut SqliteConnection) -> Result<(), Failure> {
+async fn drop_old_tables(connection: &mut SqliteConnection) -> Result<(), Failure> {
     sqlx::raw_sql("DROP TABLE old_event; DROP TABLE old_seen; DROP TABLE old_word")
         .execute(connection)
         .await?;
     Ok(())
 }
 
-/// The next events of one project; whether there were any.
-async fn events(connection: &mut SqliteConnection) -> Result<bool, Failure> {
-    let Some(project) = next(connection, "SELECT project FROM old_event LIMIT 1").await? else {
+/// Converts the next events of one project. Returns false when there are none.
+async fn convert_events(connection: &mut SqliteConnection) -> Result<bool, Failure> {
+    let Some(project) = next_project(connection, "SELECT project FROM old_event LIMIT 1").await? else {
         return Ok(false);
     };
     let rows = sqlx::query(
@@ -50,7 +51,7 @@ async fn events(connection: &mut SqliteConnection) -> Result<bool, Failure> {
          WHERE event.project = ? ORDER BY event.id LIMIT ?",
     )
     .bind(project)
-    .bind(EVENTS)
+    .bind(EVENTS_PER_STEP)
     .fetch_all(&mut *connection)
     .await?;
     let mut pages = load::pages(&mut *connection, project).await?;
@@ -72,7 +73,7 @@ async fn events(connection: &mut SqliteConnection) -> Result<bool, Failure> {
         .bind(block.encode(&block.rows, 1)?)
         .execute(&mut *connection)
         .await?;
-    fold::fold(connection, project, 0).await?;
+    compaction::compact(connection, project, 0).await?;
     sqlx::query("DELETE FROM old_event WHERE project = ? AND id <= ?")
         .bind(project)
         .bind(last)
@@ -81,7 +82,7 @@ async fn events(connection: &mut SqliteConnection) -> Result<bool, Failure> {
     Ok(true)
 }
 
-async fn next(connection: &mut SqliteConnection, sql: &'static str) -> Result<Option<i64>, Failure> {
+async fn next_project(connection: &mut SqliteConnection, sql: &'static str) -> Result<Option<i64>, Failure> {
     Ok(sqlx::query_scalar(sql).fetch_optional(connection).await?)
 }
 
@@ -93,16 +94,16 @@ fn convert_row(row: &sqlx::sqlite::SqliteRow, block: &mut Block, pages: &mut Pag
         _ => Kind::Other,
     };
     let class = usize::try_from(row.get::<i64, _>(7)).ok().and_then(|code| Class::ALL.get(code));
-    let place = match kind {
-        Kind::Read => Place::Page(pages.number(path, 0, u32::MAX, || true)),
-        _ => Place::Text(block.texts.number(path)),
+    let path = match kind {
+        Kind::Read => PathRef::Page(pages.number(path, 0, u32::MAX, || true)),
+        _ => PathRef::Text(block.texts.number(path)),
     };
     let mut text = |text: Option<&str>| text.map_or(0, |text| block.texts.number(text));
     Ok(Row {
         at: row.get(1),
-        place,
+        path,
         kind,
-        class: *class.ok_or(Damaged("a class is none"))?,
+        class: *class.ok_or(DamagedData("unknown class"))?,
         markdown: row.get(8),
         status: row.get::<Option<u16>, _>(5).unwrap_or_default(),
         agent: text(row.get(3)),
@@ -112,15 +113,15 @@ fn convert_row(row: &sqlx::sqlite::SqliteRow, block: &mut Block, pages: &mut Pag
     })
 }
 
-/// The next event ids of one project; whether there were any.
-async fn ids(connection: &mut SqliteConnection) -> Result<bool, Failure> {
-    let Some(project) = next(connection, "SELECT project FROM old_seen LIMIT 1").await? else {
+/// Converts the next event ids of one project. Returns false when there are none.
+async fn convert_ids(connection: &mut SqliteConnection) -> Result<bool, Failure> {
+    let Some(project) = next_project(connection, "SELECT project FROM old_seen LIMIT 1").await? else {
         return Ok(false);
     };
     let rows: Vec<(Vec<u8>, i64)> =
         sqlx::query_as("SELECT hash, received FROM old_seen WHERE project = ? ORDER BY hash LIMIT ?")
             .bind(project)
-            .bind(IDS)
+            .bind(IDS_PER_STEP)
             .fetch_all(&mut *connection)
             .await?;
     let last = rows.last().map(|(hash, _)| hash.clone());
@@ -128,7 +129,7 @@ async fn ids(connection: &mut SqliteConnection) -> Result<bool, Failure> {
         .into_iter()
         .filter_map(|(hash, received)| Some((Hash::try_from(hash).ok()?, received)))
         .collect();
-    seen::write(connection, project, ids).await?;
+    event_ids::write(connection, project, ids).await?;
     sqlx::query("DELETE FROM old_seen WHERE project = ? AND hash <= ?")
         .bind(project)
         .bind(last)

@@ -1,41 +1,41 @@
-//! Counting reads.
+//! Counts the reads of a range, by page.
 
 use std::cmp::{Ordering, Reverse};
 
 use sqlx::SqlitePool;
 
-use super::parts::{Parts, Span};
-use super::project::{Project, Shared};
+use super::project::{Project, SharedProject};
+use super::range_parts::{RangeParts, Span};
 use crate::block::{Read, each_read};
 use crate::cells::each_cell;
 use crate::classify::Class;
+use crate::list_query::ListQuery;
 use crate::pages::Pages;
-use crate::portion::Portion;
 use crate::range::Range;
 use crate::views::{Counts, Failure, PageCount, Readers, Tally};
 
-/// `None` when the project's views were sorted anew meanwhile: then ask again.
+/// `None` when the data on disk changed in the meantime: retry.
 pub(super) async fn count(
     reads: &SqlitePool,
-    shared: &Shared,
+    shared: &SharedProject,
     range: &Range,
-    portion: &Portion,
+    query: &ListQuery,
 ) -> Result<Option<Counts>, Failure> {
-    let (id, folds, parts) = {
+    let (id, version, parts) = {
         let project = shared.read();
-        (project.id, project.folds, Parts::of(range, project.raw_from))
+        (project.id, project.disk_version, RangeParts::from_range(range, project.raw_from))
     };
     let mut edges = Edges::default();
     edges.add_hours(reads, id, &parts.hours).await?;
-    edges.add_bits(reads, id, &parts.bits).await?;
+    edges.add_raw_events(reads, id, &parts.raw_spans).await?;
     let project = shared.read();
-    if project.folds != folds {
+    if project.disk_version != version {
         return Ok(None);
     }
-    Ok(sum(&project, &parts, &edges).map(|pages| counts(&project.pages, &pages, portion)))
+    Ok(sum(&project, &parts, &edges).map(|pages| counts(&project.pages, &pages, query)))
 }
 
-/// Reads at the ends of a range that are folded, from the disk.
+/// The compacted reads at the edges of a range, which are not whole days.
 #[derive(Default)]
 struct Edges(Vec<(u32, Tally)>);
 
@@ -58,7 +58,12 @@ impl Edges {
         Ok(())
     }
 
-    async fn add_bits(&mut self, reads: &SqlitePool, project: i64, spans: &[Span]) -> Result<(), Failure> {
+    async fn add_raw_events(
+        &mut self,
+        reads: &SqlitePool,
+        project: i64,
+        spans: &[Span],
+    ) -> Result<(), Failure> {
         for (from, to) in spans {
             let blocks: Vec<Vec<u8>> =
                 sqlx::query_scalar("SELECT block FROM block WHERE project = ? AND last >= ? AND first < ?")
@@ -80,14 +85,15 @@ impl Edges {
 }
 
 pub(super) fn tally(read: Read) -> Tally {
-    let one = |class| u64::from(read.class == class);
-    Tally { human: one(Class::Human), ai: one(Class::Assistant) }
+    let is_class = |class| u64::from(read.class == class);
+    Tally { human: is_class(Class::Human), ai: is_class(Class::Assistant) }
 }
 
-/// Reads by page. What is not folded is in the index as well, but not on disk.
-fn sum(project: &Project, parts: &Parts, edges: &Edges) -> Option<Vec<Tally>> {
+/// Sums the reads by page. Reads in the journal are in the prefix sums, but not in the blocks and cells on
+/// disk.
+fn sum(project: &Project, parts: &RangeParts, edges: &Edges) -> Option<Vec<Tally>> {
     let mut pages = vec![Tally::default(); project.pages.len()];
-    project.index.as_ref()?.sum(parts.days.0, parts.days.1, &mut pages);
+    project.prefix_sums.as_ref()?.sum(parts.days.0, parts.days.1, &mut pages);
     let mut add = |page: u32, reads: Tally| {
         if let Some(sum) = pages.get_mut(page as usize) {
             sum.add(reads.human, reads.ai);
@@ -101,11 +107,11 @@ fn sum(project: &Project, parts: &Parts, edges: &Edges) -> Option<Vec<Tally>> {
     Some(pages)
 }
 
-fn counts(names: &Pages, pages: &[Tally], portion: &Portion) -> Counts {
+fn counts(names: &Pages, pages: &[Tally], query: &ListQuery) -> Counts {
     let mut totals = Tally::default();
-    let wanted = (0..).zip(pages).filter(|(page, _)| portion.wants(|| names.path(*page)));
+    let wanted = (0..).zip(pages).filter(|(page, _)| query.matches(|| names.path(*page)));
     wanted.for_each(|(_, page)| totals.add(page.human, page.ai));
-    let (top, has_more) = top(names, portion, pages.len(), |page| {
+    let (top, has_more) = top(names, query, pages.len(), |page| {
         let Tally { human, ai } = pages[page as usize];
         Readers { human, ai, total: human + ai }
     });
@@ -116,26 +122,26 @@ fn counts(names: &Pages, pages: &[Tally], portion: &Portion) -> Counts {
     Counts { totals, pages: top.into_iter().map(page).collect(), has_more }
 }
 
-/// The pages of a portion: those with most first, then by path; none that has nothing. Only the
-/// portion is sorted, so that the whole costs one look a page.
+/// The page numbers that a query lists, in its order, and whether there are more. Only the listed pages are
+/// sorted, so the cost is linear in the number of pages.
 pub(super) fn top(
     names: &Pages,
-    portion: &Portion,
+    query: &ListQuery,
     pages: usize,
     numbers: impl Fn(u32) -> Readers,
 ) -> (Vec<u32>, bool) {
     let key = |page: u32| {
         let Readers { human, ai, total } = numbers(page);
-        portion.sort.key(human, ai, total)
+        query.sort.key(human, ai, total)
     };
-    let order = |one: &u32, other: &u32| -> Ordering {
-        let by_key = Reverse(key(*one)).cmp(&Reverse(key(*other)));
-        by_key.then_with(|| names.path(*one).cmp(names.path(*other)))
+    let order = |left: &u32, right: &u32| -> Ordering {
+        let by_key = Reverse(key(*left)).cmp(&Reverse(key(*right)));
+        by_key.then_with(|| names.path(*left).cmp(names.path(*right)))
     };
-    let listed = |page: &u32| numbers(*page).total > 0 && portion.wants(|| names.path(*page));
-    let mut some: Vec<u32> = (0..pages as u32).filter(listed).collect();
-    let offset = usize::try_from(portion.offset).unwrap_or(usize::MAX);
-    let end = offset.saturating_add(portion.limit as usize);
+    let is_listed = |page: &u32| numbers(*page).total > 0 && query.matches(|| names.path(*page));
+    let mut some: Vec<u32> = (0..pages as u32).filter(is_listed).collect();
+    let offset = usize::try_from(query.offset).unwrap_or(usize::MAX);
+    let end = offset.saturating_add(query.limit as usize);
     let has_more = some.len() > end;
     if has_more {
         some.select_nth_unstable_by(end, order);
@@ -147,7 +153,7 @@ pub(super) fn top(
     if offset > 0 {
         some.select_nth_unstable_by(offset, order);
     }
-    let mut portion = some.split_off(offset);
-    portion.sort_unstable_by(order);
-    (portion, has_more)
+    let mut listed = some.split_off(offset);
+    listed.sort_unstable_by(order);
+    (listed, has_more)
 }

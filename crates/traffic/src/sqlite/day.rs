@@ -1,17 +1,16 @@
-//! Changes the raw events of a day and counts the day anew, as a fold would. It is one transaction, so that a day's
-//! counts and its events always agree.
+//! Changes the raw events of a day and recomputes its rollups, in one transaction, so that both always agree.
 
 use sqlx::SqliteConnection;
 
 use super::project::DAY;
-use super::{fold, names};
+use super::{compaction, names};
 use crate::block::Block;
 use crate::cells::Cells;
 use crate::event::Kind;
 use crate::views::Failure;
 
-/// `change` is given each block of the day with the day's first and last moment, and answers how many rows it
-/// changed. Answers how many events the day has then, and how many changes there were.
+/// `change` gets each block of the day and the day's start and end, and returns the number of changed rows.
+/// Returns the day's number of events after the change, and the number of changes.
 pub(super) async fn rewrite(
     connection: &mut SqliteConnection,
     project: i64,
@@ -19,7 +18,7 @@ pub(super) async fn rewrite(
     mut change: impl FnMut(&mut Block, i64, i64) -> u64,
 ) -> Result<(u64, u64), Failure> {
     let (from, to) = (day * DAY, (day + 1) * DAY);
-    empty(connection, project, day).await?;
+    clear_rollups(connection, project, day).await?;
     let mut done = (0, 0);
     for id in blocks(connection, project, day).await? {
         let mut block = read_block(connection, id).await?;
@@ -28,14 +27,14 @@ pub(super) async fn rewrite(
             write_block(connection, id, &block).await?;
         }
         block.rows.retain(|row| (from..to).contains(&row.at));
-        fold::add_cells(connection, project, i64::MIN, fold::cells_of_hours(&block)).await?;
-        names::add(connection, project, names::of_rows(&block)).await?;
+        compaction::add_cells(connection, project, i64::MIN, compaction::hourly_cells(&block)).await?;
+        names::add(connection, project, names::count_block(&block)).await?;
         done = (done.0 + block.rows.len() as u64, done.1 + changed);
     }
     Ok(done)
 }
 
-/// The blocks that have events of a day.
+/// The blocks with events of a day.
 pub(super) async fn blocks(
     connection: &mut SqliteConnection,
     project: i64,
@@ -52,7 +51,7 @@ pub(super) async fn read_block(connection: &mut SqliteConnection, id: i64) -> Re
     Ok(Block::decode(&packed)?)
 }
 
-/// Replaces a block; one that has no rows left is deleted.
+/// Replaces a block, or deletes it if it has no rows.
 pub(super) async fn write_block(
     connection: &mut SqliteConnection,
     id: i64,
@@ -69,15 +68,14 @@ pub(super) async fn write_block(
         .bind(last.at)
         .bind(block.rows.len() as i64)
         .bind(missing as i64)
-        .bind(block.encode(&block.rows, fold::LEVEL)?)
+        .bind(block.encode(&block.rows, compaction::COMPRESSION_LEVEL)?)
         .bind(id)
         .execute(connection)
         .await?;
     Ok(())
 }
 
-/// Leaves nothing of what was counted of a day.
-async fn empty(connection: &mut SqliteConnection, project: i64, day: i64) -> Result<(), Failure> {
+async fn clear_rollups(connection: &mut SqliteConnection, project: i64, day: i64) -> Result<(), Failure> {
     sqlx::query("DELETE FROM hour WHERE project = ? AND hour >= ? AND hour < ?")
         .bind(project)
         .bind(day * 24)
@@ -89,7 +87,7 @@ async fn empty(connection: &mut SqliteConnection, project: i64, day: i64) -> Res
         .bind(day)
         .execute(&mut *connection)
         .await?;
-    // The row stays: it knows how often the day has changed, also when nothing is left of it.
+    // Keep the row even if the day is empty, because it has the version of the day.
     sqlx::query("UPDATE day SET cells = ?, visitors = NULL, folds = folds + 1 WHERE project = ? AND day = ?")
         .bind(Cells::default().encode()?)
         .bind(project)

@@ -1,4 +1,4 @@
-//! Leaving nothing of a project.
+//! Deletes all data of a project.
 
 use sqlx::SqliteConnection;
 

@@ -1,8 +1,9 @@
-//! Removes the views of some paths. A day is one transaction, which removes its raw events and counts the day anew, so
-//! that at every moment all reports are those of the raw events that are left. The names of the pages go last. Cut off
-//! half-way, some days are done, and a second run does the rest.
+//! Removes the views of matching paths, one day per transaction.
+//!
+//! The transaction removes the day's raw events and recomputes its rollups, so reports always agree with the
+//! remaining events. The names of the pages are removed last. After an interruption, a second run continues.
 
-mod counted;
+mod rollups;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,17 +12,16 @@ use sqlx::{QueryBuilder, Sqlite, SqliteConnection, SqlitePool};
 
 use super::keeper::Keeper;
 use super::project::{DAY, Project};
-use super::{Ask, SqliteViews, day};
-use crate::block::{Block, Place, Row};
+use super::{Command, SqliteViews, day};
+use crate::block::{Block, PathRef, Row};
 use crate::cells::each_cell;
 use crate::glob::PathGlob;
-use crate::reports::Removed;
+use crate::reports::RemovalProgress;
 use crate::views::Failure;
 
-/// Events that one answer looks at.
+/// Bounds the events that one request processes.
 const MAX_EVENTS: u64 = 500_000;
-/// Pages in one statement.
-const CHUNK: usize = 500;
+const PAGES_PER_STATEMENT: usize = 500;
 
 /// The paths to remove.
 pub(super) struct Selection {
@@ -32,8 +32,9 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    /// The pages that match. For the keeper alone: between two of its writes, every page it knows is on disk.
-    fn pages(&self, project: &Project) -> Matches {
+    /// The matching pages. Only the keeper may call this: between two of its writes, every page in memory is
+    /// on disk.
+    fn matches(&self, project: &Project) -> Matches {
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         let known = pages.len();
         pages.extend(project.pages.since(known).map(|(_, path)| self.paths.is_match(path)));
@@ -41,7 +42,7 @@ impl Selection {
     }
 }
 
-/// The paths to remove, at one moment.
+/// The paths to remove, and the pages that match now.
 #[derive(Clone)]
 struct Matches {
     paths: PathGlob,
@@ -53,25 +54,25 @@ impl Matches {
         self.pages.get(page as usize).is_some_and(|matches| *matches)
     }
 
-    /// Whether the path of a not-found name matches, which stands before a tab.
+    /// Whether a not-found name matches: its path is the text before the tab.
     fn has_name(&self, name: &str) -> bool {
         self.paths.is_match(name.split('\t').next().unwrap_or_default())
     }
 
     fn has_row(&self, block: &Block, row: &Row) -> bool {
-        match row.place {
-            Place::Page(page) => self.has_page(page),
-            Place::Text(text) => block.texts.get(text).is_some_and(|path| self.paths.is_match(path)),
+        match row.path {
+            PathRef::Page(page) => self.has_page(page),
+            PathRef::Text(text) => block.texts.get(text).is_some_and(|path| self.paths.is_match(path)),
         }
     }
 
-    /// How many events of a time a block has, and how many of them match.
+    /// The number of events of a block in `from..to`, and how many of them match.
     fn count(&self, block: &Block, from: i64, to: i64) -> (u64, u64) {
         let rows = || block.rows.iter().filter(|row| (from..to).contains(&row.at));
         (rows().count() as u64, rows().filter(|row| self.has_row(block, row)).count() as u64)
     }
 
-    /// Removes the rows of a time that match; how many.
+    /// Removes the matching rows in `from..to` and returns their number.
     fn remove(&self, block: &mut Block, from: i64, to: i64) -> u64 {
         let (_, removed) = self.count(block, from, to);
         if removed > 0 {
@@ -84,44 +85,50 @@ impl Matches {
 }
 
 impl SqliteViews {
-    /// Day by day, so that views are taken in between them.
-    pub(super) async fn forget_paths_piece(
+    /// Sends one command per day, so that the keeper can ingest views in between.
+    pub(super) async fn forget_paths_bounded(
         &self,
         project: &str,
         paths: &PathGlob,
         from: i64,
         dry_run: bool,
-    ) -> Result<Removed, Failure> {
+    ) -> Result<RemovalProgress, Failure> {
         let selection = Selection { paths: paths.clone(), dry_run, pages: Mutex::default() };
         let (selection, mut events) = (Arc::new(selection), 0);
-        let mut done = Removed { next: Some(from), ..Removed::default() };
+        let mut done = RemovalProgress { next: Some(from), ..RemovalProgress::default() };
         while let Some(from) = done.next.filter(|_| events < MAX_EVENTS) {
-            let ask = |answer| Ask::ForgetPaths(project.to_owned(), selection.clone(), from, answer);
-            let (looked_at, day) = self.ask(ask).await?;
-            events += looked_at;
-            done = Removed { views: done.views + day.views, pages: done.pages + day.pages, next: day.next };
+            let command = |reply| Command::ForgetPaths(project.to_owned(), selection.clone(), from, reply);
+            let (processed, day) = self.send(command).await?;
+            events += processed;
+            done = RemovalProgress {
+                views: done.views + day.views,
+                pages: done.pages + day.pages,
+                next: day.next,
+            };
         }
         Ok(done)
     }
 }
 
 impl Keeper {
-    /// The first day from a moment on that has views, or the names of the pages when there is none. Answers how many
-    /// events it looked at, too.
+    /// Processes the first day with views from `from` on, or removes the names of the pages when there is
+    /// none. Also returns the number of processed events.
     pub(super) async fn forget_paths(
         &mut self,
         name: &str,
         selection: &Selection,
         from: i64,
-    ) -> Result<(u64, Removed), Failure> {
-        let Some(shared) = self.folded(name).await? else { return Ok((0, Removed::default())) };
+    ) -> Result<(u64, RemovalProgress), Failure> {
+        let Some(shared) = self.load_compacted(name).await? else {
+            return Ok((0, RemovalProgress::default()));
+        };
         let (id, raw_from, matches) = {
             let project = shared.read();
-            (project.id, project.raw_from, selection.pages(&project))
+            (project.id, project.raw_from, selection.matches(&project))
         };
         let Some(day) = next_day(self.database.reads(), id, from.div_euclid(DAY)).await? else {
             let pages = self.forget_names(name, id, matches, selection.dry_run).await?;
-            return Ok((0, Removed { pages, ..Removed::default() }));
+            return Ok((0, RemovalProgress { pages, ..RemovalProgress::default() }));
         };
         let is_raw = day * DAY >= raw_from;
         let found = find_in_day(self.database.reads(), id, day, is_raw, &matches).await?;
@@ -131,14 +138,13 @@ impl Keeper {
             });
             removed.await?;
             let mut project = shared.write();
-            project.index = None;
-            project.folds += 1;
+            project.prefix_sums = None;
+            project.disk_version += 1;
         }
-        Ok((found.events, Removed { views: found.views, pages: 0, next: Some((day + 1) * DAY) }))
+        Ok((found.events, RemovalProgress { views: found.views, pages: 0, next: Some((day + 1) * DAY) }))
     }
 
-    /// Removes the names of the pages that have no views left, and lets go of what is in memory of the project: it is
-    /// read anew by whoever needs it.
+    /// Removes the names of the pages that have no views left, and evicts the project from memory.
     async fn forget_names(
         &mut self,
         name: &str,
@@ -147,7 +153,7 @@ impl Keeper {
         dry_run: bool,
     ) -> Result<u64, Failure> {
         if !dry_run {
-            each_day(self.database.reads(), project, |page| {
+            each_read_page(self.database.reads(), project, |page| {
                 if let Some(matches) = matches.pages.get_mut(page as usize) {
                     *matches = false;
                 }
@@ -163,14 +169,14 @@ impl Keeper {
             });
             written.await?;
             self.memory.remove(name);
-            self.seen.remove(name);
+            self.event_ids.remove(name);
         }
         Ok(count)
     }
 }
 
 /// Calls `with` for every page that has reads on any day.
-async fn each_day(reads: &SqlitePool, project: i64, mut with: impl FnMut(u32)) -> Result<(), Failure> {
+async fn each_read_page(reads: &SqlitePool, project: i64, mut with: impl FnMut(u32)) -> Result<(), Failure> {
     let days = "SELECT cells FROM day WHERE project = ?";
     let mut days = sqlx::query_scalar::<_, Vec<u8>>(days).bind(project).fetch(reads);
     while let Some(cells) = days.try_next().await? {
@@ -179,9 +185,9 @@ async fn each_day(reads: &SqlitePool, project: i64, mut with: impl FnMut(u32)) -
     Ok(())
 }
 
-/// An empty path says that the page was removed. Its number stays, so that no other page gets it.
+/// Marks the pages as removed by an empty path. Their numbers stay, so that no other page gets them.
 async fn remove_names(connection: &mut SqliteConnection, project: i64, pages: &[u32]) -> Result<(), Failure> {
-    for chunk in pages.chunks(CHUNK) {
+    for chunk in pages.chunks(PAGES_PER_STATEMENT) {
         let mut query = QueryBuilder::<Sqlite>::new("UPDATE page SET path = '' WHERE project = ");
         query.push_bind(project).push(" AND number IN (");
         let mut numbers = query.separated(", ");
@@ -193,7 +199,7 @@ async fn remove_names(connection: &mut SqliteConnection, project: i64, pages: &[
     Ok(())
 }
 
-/// The first day from this one on that has raw events, reads or names.
+/// The first day from `from` on that has raw events, reads or names.
 async fn next_day(reads: &SqlitePool, project: i64, from: i64) -> Result<Option<i64>, Failure> {
     let counted = "SELECT MIN(day) FROM (
         SELECT MIN(day) AS day FROM day WHERE project = ?1 AND day >= ?2
@@ -202,7 +208,7 @@ async fn next_day(reads: &SqlitePool, project: i64, from: i64) -> Result<Option<
     let start = from.saturating_mul(DAY);
     let later = "SELECT MIN(first) FROM block WHERE project = ? AND first >= ?";
     let later: Option<i64> = sqlx::query_scalar(later).bind(project).bind(start).fetch_one(reads).await?;
-    // A block that begins earlier may have its next event long after that.
+    // A block that begins before `start` may have its next event much later.
     let across = "SELECT block FROM block WHERE project = ? AND last >= ? AND first < ?";
     let mut across =
         sqlx::query_scalar::<_, Vec<u8>>(across).bind(project).bind(start).bind(start).fetch(reads);
@@ -214,14 +220,14 @@ async fn next_day(reads: &SqlitePool, project: i64, from: i64) -> Result<Option<
     Ok(first.map(|first| first.div_euclid(DAY)))
 }
 
-/// What a day has of the paths to remove.
+/// The views of a day that match.
 #[derive(Default)]
 struct Found {
-    /// Events that were looked at.
+    /// Processed events.
     events: u64,
-    /// Views that match: raw events, or what was counted of them where those are gone.
+    /// Matching views: raw events, or counts in rollups where raw events are deleted.
     views: u64,
-    /// Raw events that match, also of days where some are gone.
+    /// Matching raw events, also of days where some are deleted.
     raw: u64,
 }
 
@@ -247,7 +253,7 @@ async fn find_in_day(
     }
     found.views = match is_raw {
         true => found.raw,
-        false => counted::find(&mut connection, project, day, matches).await?,
+        false => rollups::find(&mut connection, project, day, matches).await?,
     };
     Ok(found)
 }
@@ -269,5 +275,5 @@ async fn remove_from_day(
             day::write_block(connection, id, &block).await?;
         }
     }
-    counted::remove(connection, project, day, &matches).await
+    rollups::remove(connection, project, day, &matches).await
 }

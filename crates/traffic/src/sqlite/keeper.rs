@@ -1,6 +1,8 @@
-//! The one who writes. Whoever waits while one commit runs shares the next: a group of batches is
-//! one row a project, and each sender is told after the fsync. Between groups it sorts what came
-//! in, so that nothing else has to be kept from changing at the same time.
+//! The keeper: the only task that writes page views, with group commit.
+//!
+//! Batches that arrive during a commit share the next one. A group writes one journal row per project, and
+//! each sender gets its receipt after the fsync. The keeper also compacts the journal between groups, so no
+//! locking is needed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,313 +14,315 @@ use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 
+use super::event_ids::{self, EventIds};
 use super::forget_paths::Selection;
-use super::project::{DAY, InMemory, Shared};
+use super::ingest::{IngestContext, PendingIngest};
+use super::project::{DAY, ProjectCache, SharedProject};
 use super::salts::Salts;
-use super::seen::{self, Seen};
-use super::sorted::Sorted;
-use super::take::{Addition, Desk};
-use super::{fold, forget, ledger, load};
+use super::snapshot::Snapshot;
+use super::{compaction, forget, import_progress, load};
 use crate::event::Event;
-use crate::reports::{Reclassified, Removed};
-use crate::room::{Limits, Place};
-use crate::share::NewPageShares;
-use crate::views::{Failure, Part, Receipt};
+use crate::limits::{IngestPermit, Limits};
+use crate::new_page_quota::NewPageQuota;
+use crate::reports::{ReclassifyProgress, RemovalProgress};
+use crate::views::{Failure, FilePart, Receipt};
 
-/// Messages that are taken together.
-const GROUP: usize = 2048;
-const UPKEEP: Duration = Duration::from_secs(60);
-/// What may wait to be sorted: half a million events, or fewer with long texts.
-const MOST_WAITING: usize = 64 << 20;
+/// Commands that are processed together.
+const MAX_GROUP_SIZE: usize = 2048;
+const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(60);
+/// A larger journal is compacted immediately. This is about half a million events, or fewer with long texts.
+const MAX_JOURNAL_BYTES: usize = 64 << 20;
 
-type Answer<T> = oneshot::Sender<Result<T, Failure>>;
+type Reply<T> = oneshot::Sender<Result<T, Failure>>;
 
-pub(super) enum Ask {
-    Take(Batch),
-    /// The project with the sums of its days, if there is one.
-    Load(String, Answer<Option<Arc<Shared>>>),
-    /// The project when all of its views are sorted, if there is one.
-    Fold(String, Answer<Option<Sorted>>),
-    /// Classifies the events of a day anew, the first from a moment on.
-    Reclassify(String, i64, Answer<Reclassified>),
-    Forget(String, Answer<()>),
-    /// Removes the views of a day whose paths are selected, the first from a moment on.
-    ForgetPaths(String, Arc<Selection>, i64, Answer<(u64, Removed)>),
-    Tidy(Answer<()>),
-    /// Ends the keeper once everything in the queue is answered. The sender is dropped then.
+pub(super) enum Command {
+    Ingest(Batch),
+    /// Loads a project with its prefix sums, if it exists.
+    Load(String, Reply<Option<Arc<SharedProject>>>),
+    /// Compacts a project's journal and returns a snapshot, if the project exists.
+    Compact(String, Reply<Option<Snapshot>>),
+    /// Reclassifies the events of the first day with events from a moment on.
+    Reclassify(String, i64, Reply<ReclassifyProgress>),
+    Forget(String, Reply<()>),
+    /// Removes the selected paths from the first day with views from a moment on.
+    ForgetPaths(String, Arc<Selection>, i64, Reply<(u64, RemovalProgress)>),
+    RunMaintenance(Reply<()>),
+    /// Stops the keeper after all queued commands. Then the sender is dropped.
     Close(oneshot::Sender<()>),
 }
 
-/// What was taken, or up to which byte the file of a batch was read that is not its next part.
-pub(super) type Taken = Result<Receipt, u64>;
+/// The receipt, or the imported bytes of the file if the batch is not its next part.
+pub(super) type IngestResult = Result<Receipt, u64>;
 
 pub(super) struct Batch {
     pub(super) project: String,
-    pub(super) part: Option<Part>,
+    pub(super) part: Option<FilePart>,
     pub(super) events: Vec<Event>,
-    pub(super) answer: Answer<Taken>,
-    /// Left when the batch is written, also if its sender is gone by then.
-    pub(super) _place: Place,
+    pub(super) reply: Reply<IngestResult>,
+    /// Held until the batch is written, even if its sender is gone by then.
+    pub(super) _permit: IngestPermit,
 }
 
 impl Batch {
-    pub(super) fn tell(self, result: Result<Taken, Failure>) {
-        // A sender that went away does not need its answer.
-        let _ = self.answer.send(result);
+    pub(super) fn respond(self, result: Result<IngestResult, Failure>) {
+        // Sending fails when the sender is gone. It no longer needs the result.
+        let _ = self.reply.send(result);
     }
 }
 
 pub(super) struct Keeper {
     pub(super) database: Database,
     pub(super) clock: Arc<dyn Clock>,
-    /// Asked before anything is deleted because of its age.
+    /// Provides the cutoff for every deletion by age.
     pub(super) guard: Arc<ClockGuard>,
     pub(super) limits: Limits,
-    pub(super) memory: Arc<InMemory>,
-    pub(super) seen: HashMap<String, Seen>,
+    pub(super) memory: Arc<ProjectCache>,
+    pub(super) event_ids: HashMap<String, EventIds>,
     pub(super) salts: Salts,
-    pub(super) shares: NewPageShares,
+    pub(super) quota: NewPageQuota,
 }
 
 impl Keeper {
-    pub(super) async fn run(mut self, mut asks: mpsc::Receiver<Ask>) {
-        let mut upkeep = tokio::time::interval(UPKEEP);
-        upkeep.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        upkeep.reset();
+    pub(super) async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
+        let mut maintenance = tokio::time::interval(MAINTENANCE_INTERVAL);
+        maintenance.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        maintenance.reset();
         let (mut group, mut closing) = (Vec::new(), Vec::new());
         loop {
             tokio::select! {
-                came = asks.recv_many(&mut group, GROUP) => match came {
+                received = commands.recv_many(&mut group, MAX_GROUP_SIZE) => match received {
                     0 => return,
                     _ => {
-                        for ask in group.extract_if(.., |ask| matches!(ask, Ask::Close(_))) {
-                            if let Ask::Close(sender) = ask {
+                        for command in group.extract_if(.., |command| matches!(command, Command::Close(_))) {
+                            if let Command::Close(sender) = command {
                                 closing.push(sender);
-                                asks.close();
+                                commands.close();
                             }
                         }
-                        self.answer(group.drain(..)).await;
+                        self.process(group.drain(..)).await;
                     }
                 },
-                _ = upkeep.tick() => {
-                    if let Err(failure) = self.tidy().await {
-                        tracing::error!("page views could not be sorted: {}", because(&failure));
+                _ = maintenance.tick() => {
+                    if let Err(failure) = self.run_maintenance().await {
+                        tracing::error!("maintenance of page views failed: {}", with_cause(&failure));
                     }
                 }
             }
         }
     }
 
-    async fn answer(&mut self, asks: impl Iterator<Item = Ask>) {
+    async fn process(&mut self, commands: impl Iterator<Item = Command>) {
         let (mut batches, mut others) = (HashMap::<String, Vec<Batch>>::new(), Vec::new());
-        for ask in asks {
-            match ask {
-                Ask::Take(batch) => batches.entry(batch.project.clone()).or_default().push(batch),
+        for command in commands {
+            match command {
+                Command::Ingest(batch) => batches.entry(batch.project.clone()).or_default().push(batch),
                 other => others.push(other),
             }
         }
-        self.take(batches).await;
-        for ask in others {
-            match ask {
-                Ask::Take(_) | Ask::Close(_) => {}
-                Ask::Load(name, answer) => drop(answer.send(self.load_whole(&name).await)),
-                Ask::Fold(name, answer) => drop(answer.send(self.sorted(&name).await)),
-                Ask::Reclassify(name, from, answer) => {
-                    drop(answer.send(self.reclassify(&name, from).await));
+        self.ingest(batches).await;
+        for command in others {
+            match command {
+                Command::Ingest(_) | Command::Close(_) => {}
+                Command::Load(name, reply) => drop(reply.send(self.load_with_sums(&name).await)),
+                Command::Compact(name, reply) => drop(reply.send(self.snapshot(&name).await)),
+                Command::Reclassify(name, from, reply) => {
+                    drop(reply.send(self.reclassify(&name, from).await));
                 }
-                Ask::ForgetPaths(name, selection, from, answer) => {
-                    drop(answer.send(self.forget_paths(&name, &selection, from).await));
+                Command::ForgetPaths(name, selection, from, reply) => {
+                    drop(reply.send(self.forget_paths(&name, &selection, from).await));
                 }
-                Ask::Forget(name, answer) => drop(answer.send(self.forget(&name).await)),
-                Ask::Tidy(answer) => drop(answer.send(self.tidy().await)),
+                Command::Forget(name, reply) => drop(reply.send(self.forget(&name).await)),
+                Command::RunMaintenance(reply) => drop(reply.send(self.run_maintenance().await)),
             }
         }
     }
 
-    async fn take(&mut self, batches: HashMap<String, Vec<Batch>>) {
+    async fn ingest(&mut self, batches: HashMap<String, Vec<Batch>>) {
         let now = self.clock.now_ms();
-        let forgotten = self.guard.cutoff(seen::REMEMBERED);
-        self.shares.set_day(now.div_euclid(DAY));
-        let (mut additions, mut writings) = (Vec::new(), Vec::new());
+        let expired = self.guard.cutoff(event_ids::DEDUP_WINDOW);
+        self.quota.set_day(now.div_euclid(DAY));
+        let (mut pending, mut all_rows) = (Vec::new(), Vec::new());
         for (name, batches) in batches {
-            match self.ready(&name, batches, now, forgotten).await {
-                Ok((addition, writing)) => {
-                    additions.push((name, addition));
-                    writings.push(writing);
+            match self.prepare(&name, batches, now, expired).await {
+                Ok((ingest, rows)) => {
+                    pending.push((name, ingest));
+                    all_rows.push(rows);
                 }
-                Err((failure, batches)) => refuse(batches, &failure),
+                Err((failure, batches)) => fail_batches(batches, &failure),
             }
         }
         let written = self.database.write(move |connection| {
             async move {
-                for writing in writings {
-                    writing.write(connection).await?;
+                for rows in all_rows {
+                    rows.write(connection).await?;
                 }
                 Ok::<_, Failure>(())
             }
             .boxed()
         });
         match written.await {
-            Ok(()) => self.done(additions).await,
-            Err(failure) => additions.into_iter().for_each(|(_, addition)| {
-                addition.undo();
-                refuse(addition.batches, &failure);
+            Ok(()) => self.finish_ingest(pending).await,
+            Err(failure) => pending.into_iter().for_each(|(_, ingest)| {
+                ingest.roll_back();
+                fail_batches(ingest.batches, &failure);
             }),
         }
     }
 
-    async fn ready(
+    async fn prepare(
         &mut self,
         name: &str,
         batches: Vec<Batch>,
         now: i64,
-        forgotten: Cutoff,
-    ) -> Result<(Addition, super::take::Writing), (Failure, Vec<Batch>)> {
-        let shared = match self.at_hand(name, now).await {
+        expired: Cutoff,
+    ) -> Result<(PendingIngest, super::ingest::IngestRows), (Failure, Vec<Batch>)> {
+        let shared = match self.load_or_create(name, now).await {
             Ok(shared) => shared,
             Err(failure) => return Err((failure, batches)),
         };
         let project = shared.read().id;
-        let batches = ledger::in_turn(self.database.reads(), project, batches).await?;
-        let (reads, salts, shares) = (self.database.reads(), &self.salts, &self.shares);
-        let desk = Desk { reads, salts, new_pages: self.limits.new_pages, shares, now, forgotten };
-        let none = Seen::default();
-        desk.ready(shared, self.seen.get(name).unwrap_or(&none), batches).await
+        let batches = import_progress::accept_next_parts(self.database.reads(), project, batches).await?;
+        let (reads, salts, quota) = (self.database.reads(), &self.salts, &self.quota);
+        let context = IngestContext { reads, salts, new_pages: self.limits.new_pages, quota, now, expired };
+        let none = EventIds::default();
+        context.prepare(shared, self.event_ids.get(name).unwrap_or(&none), batches).await
     }
 
-    /// A project that views can be taken for, made if it is not there, and the salts of the day.
-    async fn at_hand(&mut self, name: &str, now: i64) -> Result<Arc<Shared>, Failure> {
-        self.turn_salts(now).await?;
+    /// Loads a project, creates it if it does not exist, and rotates the salts.
+    async fn load_or_create(&mut self, name: &str, now: i64) -> Result<Arc<SharedProject>, Failure> {
+        self.rotate_salts(now).await?;
         if let Some(shared) = self.load(name).await? {
             return Ok(shared);
         }
         let project = name.to_owned();
-        let made = self
+        let created = self
             .database
             .write(move |connection| async move { load::create(connection, &project).await }.boxed());
-        made.await?;
+        created.await?;
         let shared = self.load(name).await?;
-        shared.ok_or_else(|| Failure::new("a project that was just made is not there"))
+        shared.ok_or_else(|| Failure::new("a new project is missing"))
     }
 
-    pub(super) async fn turn_salts(&mut self, now: i64) -> Result<(), Failure> {
+    pub(super) async fn rotate_salts(&mut self, now: i64) -> Result<(), Failure> {
         let day = |now: i64| now.div_euclid(DAY);
         let (today, trusted_day) = (day(now), self.guard.trusted_now().map(day));
-        if !self.salts.ready(today, trusted_day) {
-            let turned =
-                self.database.write(move |connection| Salts::turn(connection, today, trusted_day).boxed());
-            self.salts = turned.await?;
+        if !self.salts.are_current(today, trusted_day) {
+            let rotated =
+                self.database.write(move |connection| Salts::rotate(connection, today, trusted_day).boxed());
+            self.salts = rotated.await?;
         }
         Ok(())
     }
 
-    pub(super) async fn load(&mut self, name: &str) -> Result<Option<Arc<Shared>>, Failure> {
+    pub(super) async fn load(&mut self, name: &str) -> Result<Option<Arc<SharedProject>>, Failure> {
         if let Some(shared) = self.memory.get(name) {
             return Ok(Some(shared));
         }
         let Some(id) = load::project_id(self.database.reads(), name).await? else { return Ok(None) };
-        let (shared, seen) = load::project(self.database.reads(), id).await?;
+        let (shared, event_ids) = load::project(self.database.reads(), id).await?;
         self.memory.insert(name, shared.clone());
-        self.seen.insert(name.to_owned(), seen);
-        self.make_room(name);
+        self.event_ids.insert(name.to_owned(), event_ids);
+        self.evict_projects(name);
         Ok(Some(shared))
     }
 
-    async fn load_whole(&mut self, name: &str) -> Result<Option<Arc<Shared>>, Failure> {
+    async fn load_with_sums(&mut self, name: &str) -> Result<Option<Arc<SharedProject>>, Failure> {
         let Some(shared) = self.load(name).await? else { return Ok(None) };
-        let (id, pages, whole) = {
+        let (id, pages, has_sums) = {
             let project = shared.read();
-            (project.id, project.pages.len(), project.index.is_some())
+            (project.id, project.pages.len(), project.prefix_sums.is_some())
         };
-        if !whole {
-            let mut index = load::index(self.database.reads(), id, pages).await?;
+        if !has_sums {
+            let mut sums = load::prefix_sums(self.database.reads(), id, pages).await?;
             let mut project = shared.write();
             for read in &project.recent {
-                index.add(read.at.div_euclid(DAY), read.page, read.class, 1);
+                sums.add(read.at.div_euclid(DAY), read.page, read.class, 1);
             }
-            project.index = Some(index);
+            project.prefix_sums = Some(sums);
             drop(project);
-            self.make_room(name);
+            self.evict_projects(name);
         }
         Ok(Some(shared))
     }
 
-    fn make_room(&mut self, but: &str) {
-        let filters: usize = self.seen.values().map(Seen::bytes).sum();
-        for name in self.memory.fit(self.limits.memory.saturating_sub(filters), but) {
-            self.seen.remove(&name);
+    /// Evicts projects from memory until the others fit. `keep` stays.
+    fn evict_projects(&mut self, keep: &str) {
+        let filters: usize = self.event_ids.values().map(EventIds::memory_bytes).sum();
+        for name in self.memory.evict_to_fit(self.limits.memory.saturating_sub(filters), keep) {
+            self.event_ids.remove(&name);
         }
     }
 
-    async fn done(&mut self, additions: Vec<(String, Addition)>) {
+    async fn finish_ingest(&mut self, pending: Vec<(String, PendingIngest)>) {
         let mut full = Vec::new();
-        for (name, addition) in additions {
-            let shared = addition.shared.clone();
-            let seen = self.seen.entry(name.clone()).or_default();
-            addition.done(seen, &mut self.shares);
-            if shared.read().waiting >= MOST_WAITING {
+        for (name, ingest) in pending {
+            let shared = ingest.shared.clone();
+            let event_ids = self.event_ids.entry(name.clone()).or_default();
+            ingest.finish(event_ids, &mut self.quota);
+            if shared.read().journal_bytes >= MAX_JOURNAL_BYTES {
                 full.push(name);
             }
         }
         for name in full {
-            if let Err(failure) = self.fold(&name).await {
-                tracing::error!("page views of {name} could not be sorted: {}", because(&failure));
+            if let Err(failure) = self.compact(&name).await {
+                tracing::error!("page views of {name} could not be compacted: {}", with_cause(&failure));
             }
         }
     }
 
-    /// Sorts what came in of a project.
-    async fn fold(&mut self, name: &str) -> Result<(), Failure> {
+    /// Compacts a project's journal.
+    async fn compact(&mut self, name: &str) -> Result<(), Failure> {
         let Some(shared) = self.load(name).await? else { return Ok(()) };
         let (project, raw_from) = {
             let project = shared.read();
             (project.id, project.raw_from)
         };
-        let folded = self
-            .database
-            .write(move |connection| async move { fold::fold(connection, project, raw_from).await }.boxed());
-        let segments = folded.await?;
+        let compacted = self.database.write(move |connection| {
+            async move { compaction::compact(connection, project, raw_from).await }.boxed()
+        });
+        let segments = compacted.await?;
         let mut project = shared.write();
         project.recent = Vec::new();
-        project.waiting = 0;
-        project.folds += 1;
-        self.seen.entry(name.to_owned()).or_default().folded(segments);
+        project.journal_bytes = 0;
+        project.disk_version += 1;
+        self.event_ids.entry(name.to_owned()).or_default().replace_recent(segments);
         Ok(())
     }
 
-    pub(super) async fn folded(&mut self, name: &str) -> Result<Option<Arc<Shared>>, Failure> {
+    /// Loads a project and compacts its journal.
+    pub(super) async fn load_compacted(&mut self, name: &str) -> Result<Option<Arc<SharedProject>>, Failure> {
         let Some(shared) = self.load(name).await? else { return Ok(None) };
-        if shared.read().waiting > 0 {
-            self.fold(name).await?;
+        if shared.read().journal_bytes > 0 {
+            self.compact(name).await?;
         }
         Ok(Some(shared))
     }
 
     async fn forget(&mut self, name: &str) -> Result<(), Failure> {
         self.memory.remove(name);
-        self.seen.remove(name);
+        self.event_ids.remove(name);
         let project = name.to_owned();
-        let forgotten = self
+        let deleted = self
             .database
             .write(move |connection| async move { forget::forget(connection, &project).await }.boxed());
-        forgotten.await
+        deleted.await
     }
 
-    /// Sorts what waits for it, and lets go of what is too old.
-    async fn tidy(&mut self) -> Result<(), Failure> {
-        for name in fold::waiting(self.database.reads()).await? {
-            self.fold(&name).await?;
+    /// Compacts all journals and deletes expired data.
+    async fn run_maintenance(&mut self) -> Result<(), Failure> {
+        for name in compaction::projects_with_journal(self.database.reads()).await? {
+            self.compact(&name).await?;
         }
-        self.let_go().await
+        self.delete_expired().await
     }
 }
 
-fn refuse(batches: Vec<Batch>, failure: &Failure) {
-    batches.into_iter().for_each(|batch| batch.tell(Err(failure.clone())));
+fn fail_batches(batches: Vec<Batch>, failure: &Failure) {
+    batches.into_iter().for_each(|batch| batch.respond(Err(failure.clone())));
 }
 
 /// A failure with its cause, for the log.
-pub(super) fn because(failure: &Failure) -> String {
+pub(super) fn with_cause(failure: &Failure) -> String {
     use std::error::Error;
     failure.source().map_or_else(|| failure.to_string(), |cause| format!("{failure}: {cause}"))
 }

@@ -1,4 +1,4 @@
-//! The last half hour, from raw events.
+//! The live report: the last thirty minutes, counted from raw events.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use futures_util::TryStreamExt;
 use sqlx::SqlitePool;
 
-use super::sorted::Sorted;
+use super::snapshot::Snapshot;
 use crate::block::{Read, each_read};
 use crate::classify::Class;
 use crate::reports::{Live, Point};
@@ -14,21 +14,21 @@ use crate::views::{Failure, PageCount, Readers, Tally};
 
 const MINUTE: i64 = 60 * 1000;
 const MINUTES: i64 = 30;
-const PAGES: usize = 10;
-/// Readers that are told apart. More at once make no difference to who looks at it.
-const MOST_READERS: usize = 1 << 20;
+const MAX_PAGES: usize = 10;
+/// Bounds memory. Further readers are not counted.
+const MAX_READERS: usize = 1 << 20;
 
-/// A half hour in which nothing came.
-pub(super) fn nobody(now: i64) -> Live {
+/// The report without any views.
+pub(super) fn empty_report(now: i64) -> Live {
     let first = now.div_euclid(MINUTE) - (MINUTES - 1);
     let point = |minute: i64| Point { at: (first + minute) * MINUTE, reads: Tally::default() };
     Live { minutes: (0..MINUTES).map(point).collect(), ..Live::default() }
 }
 
-pub(super) async fn live(reads: &SqlitePool, sorted: &Sorted, now: i64) -> Result<Live, Failure> {
-    let id = sorted.shared.read().id;
-    let mut seen = Seen { live: nobody(now), readers: HashMap::new(), pages: HashMap::new() };
-    let from = seen.live.minutes[0].at;
+pub(super) async fn live(reads: &SqlitePool, snapshot: &Snapshot, now: i64) -> Result<Live, Failure> {
+    let id = snapshot.shared.read().id;
+    let mut counter = LiveCounter { live: empty_report(now), readers: HashMap::new(), pages: HashMap::new() };
+    let from = counter.live.minutes[0].at;
     let blocks = "SELECT block FROM block WHERE project = ? AND last >= ? AND first < ?";
     let mut blocks = sqlx::query_scalar::<_, Vec<u8>>(blocks)
         .bind(id)
@@ -36,23 +36,23 @@ pub(super) async fn live(reads: &SqlitePool, sorted: &Sorted, now: i64) -> Resul
         .bind(from + MINUTES * MINUTE)
         .fetch(reads);
     while let Some(block) = blocks.try_next().await? {
-        each_read(&block, |read, visitor| seen.add(read, visitor))?;
+        each_read(&block, |read, visitor| counter.add(read, visitor))?;
     }
-    for row in sorted.unsorted_rows() {
-        row.read().into_iter().for_each(|read| seen.add(read, row.visitor));
+    for row in snapshot.journal_rows() {
+        row.read().into_iter().for_each(|read| counter.add(read, row.visitor));
     }
-    let project = sorted.shared.read();
-    Ok(seen.told(|page| project.pages.path(page).to_owned()))
+    let project = snapshot.shared.read();
+    Ok(counter.into_report(|page| project.pages.path(page).to_owned()))
 }
 
-struct Seen {
+struct LiveCounter {
     live: Live,
-    /// Whether each was seen as human, and as AI.
+    /// Whether each reader was seen as human, and as AI.
     readers: HashMap<u64, [bool; 2]>,
     pages: HashMap<u32, Tally>,
 }
 
-impl Seen {
+impl LiveCounter {
     fn add(&mut self, read: Read, visitor: Option<u64>) {
         let side = match read.class {
             Class::Human => 0,
@@ -66,22 +66,22 @@ impl Seen {
         for tally in [&mut point.reads, &mut self.live.totals, self.pages.entry(read.page).or_default()] {
             tally.add(human, ai);
         }
-        let known = |visitor: &u64| self.readers.len() < MOST_READERS || self.readers.contains_key(visitor);
+        let known = |visitor: &u64| self.readers.len() < MAX_READERS || self.readers.contains_key(visitor);
         if let Some(visitor) = visitor.filter(known) {
             self.readers.entry(visitor).or_default()[side] = true;
         }
     }
 
-    fn told(mut self, path: impl Fn(u32) -> String) -> Live {
+    fn into_report(mut self, path: impl Fn(u32) -> String) -> Live {
         let count = |side: usize| self.readers.values().filter(|seen| seen[side]).count() as u64;
         self.live.readers = Readers { human: count(0), ai: count(1), total: self.readers.len() as u64 };
         let page = |(page, Tally { human, ai })| PageCount { path: path(page), human, ai };
         let mut pages: Vec<PageCount> = self.pages.into_iter().map(page).collect();
-        pages.sort_unstable_by(|one, other| {
-            let most = |page: &PageCount| Reverse(page.human + page.ai);
-            most(one).cmp(&most(other)).then_with(|| one.path.cmp(&other.path))
+        pages.sort_unstable_by(|left, right| {
+            let total = |page: &PageCount| Reverse(page.human + page.ai);
+            total(left).cmp(&total(right)).then_with(|| left.path.cmp(&right.path))
         });
-        pages.truncate(PAGES);
+        pages.truncate(MAX_PAGES);
         self.live.pages = pages;
         self.live
     }

@@ -1,16 +1,16 @@
-//! A project from the disk into memory.
+//! Loads a project from disk into memory.
 
 use std::sync::Arc;
 
 use futures_util::TryStreamExt;
 use sqlx::{SqliteConnection, SqliteExecutor, SqlitePool};
 
-use super::project::{Project, Shared};
-use super::seen::{Ids, Seen};
+use super::event_ids::{EventIds, Ids};
+use super::project::{Project, SharedProject};
 use crate::block::{Block, Row};
 use crate::cells::each_cell;
-use crate::index::{Days, Index};
 use crate::pages::Pages;
+use crate::prefix_sums::{PrefixSums, PrefixSumsBuilder};
 use crate::views::Failure;
 
 pub(super) async fn project_id(reads: &SqlitePool, name: &str) -> Result<Option<i64>, Failure> {
@@ -23,8 +23,8 @@ pub(super) async fn create(connection: &mut SqliteConnection, name: &str) -> Res
     Ok(())
 }
 
-/// All but the sums of its days, which only those who ask need.
-pub(super) async fn project(reads: &SqlitePool, id: i64) -> Result<(Arc<Shared>, Seen), Failure> {
+/// Loads a project without its prefix sums, which only reports need.
+pub(super) async fn project(reads: &SqlitePool, id: i64) -> Result<(Arc<SharedProject>, EventIds), Failure> {
     let raw_from =
         sqlx::query_scalar("SELECT raw_from FROM project WHERE id = ?").bind(id).fetch_one(reads).await?;
     let mut project = Project {
@@ -32,9 +32,9 @@ pub(super) async fn project(reads: &SqlitePool, id: i64) -> Result<(Arc<Shared>,
         raw_from,
         pages: pages(reads, id).await?,
         recent: Vec::new(),
-        waiting: 0,
-        index: None,
-        folds: 0,
+        journal_bytes: 0,
+        prefix_sums: None,
+        disk_version: 0,
     };
     let journal: Vec<(i64, Vec<u8>)> =
         sqlx::query_as("SELECT received, block FROM journal WHERE project = ? ORDER BY id")
@@ -44,12 +44,12 @@ pub(super) async fn project(reads: &SqlitePool, id: i64) -> Result<(Arc<Shared>,
     let mut ids = Ids::new();
     for (received, block) in journal {
         let block = Block::decode(&block)?;
-        project.waiting += block.weight();
+        project.journal_bytes += block.memory_bytes();
         let rows = block.rows;
         ids.extend(rows.iter().filter_map(|row| Some((row.id?, received))));
         project.add(rows.iter().filter_map(Row::read));
     }
-    Ok((Shared::new(project), Seen::load(reads, id, ids).await?))
+    Ok((SharedProject::new(project), EventIds::load(reads, id, ids).await?))
 }
 
 pub(super) async fn pages<'e>(from: impl SqliteExecutor<'e>, project: i64) -> Result<Pages, Failure> {
@@ -69,16 +69,20 @@ pub(super) async fn pages<'e>(from: impl SqliteExecutor<'e>, project: i64) -> Re
     Ok(pages)
 }
 
-/// The sums of a project's days, of all that is folded.
-pub(super) async fn index(reads: &SqlitePool, project: i64, pages: usize) -> Result<Index, Failure> {
+/// Computes the prefix sums of a project's compacted reads.
+pub(super) async fn prefix_sums(
+    reads: &SqlitePool,
+    project: i64,
+    pages: usize,
+) -> Result<PrefixSums, Failure> {
     let select = "SELECT day, cells FROM day WHERE project = ? ORDER BY day";
-    // One after the other: all of them together are as large as the index.
+    // Streamed, because all rows together are as large as the prefix sums.
     let mut days = sqlx::query_as::<_, (i64, Vec<u8>)>(select).bind(project).fetch(reads);
-    let (mut sums, mut read) = (Days::new(pages), Vec::new());
+    let (mut sums, mut read) = (PrefixSumsBuilder::new(pages), Vec::new());
     while let Some((day, cells)) = days.try_next().await? {
         read.clear();
         each_cell(&cells, |page, cell| read.push((page, *cell)))?;
         sums.add_day(day, &read);
     }
-    Ok(sums.index())
+    Ok(sums.build())
 }

@@ -1,94 +1,99 @@
-//! What events say by name, a day at a time: written when they are folded, asked for by reports.
+//! Stores and sums the daily rollups by name: products, referring hosts and missing paths.
 
 use std::collections::BTreeMap;
 
 use futures_util::TryStreamExt;
 use sqlx::{SqliteConnection, SqlitePool};
 
-use super::parts::Span;
 use super::project::DAY;
-use crate::block::{Block, Place, Row};
+use super::range_parts::Span;
+use crate::block::{Block, PathRef, Row};
 use crate::cells::CLASSES;
 use crate::classify::{Class, product};
 use crate::event::Kind;
-use crate::names::Names;
+use crate::name_counts::NameCounts;
 use crate::views::Failure;
 
-/// Names of one day that are kept apart.
-const A_DAY: usize = 10_000;
-/// Names of a whole range that are told apart.
-const AN_ANSWER: usize = 100_000;
-/// Of reads that came from nowhere.
+/// Further names of a day count as other.
+const MAX_NAMES_PER_DAY: usize = 10_000;
+/// Further names of a report count as other.
+const MAX_NAMES_PER_REPORT: usize = 100_000;
+/// The referrer of reads without one.
 pub(super) const NO_REFERRER: &str = "(none)";
 
-/// What the names are of. The numbers are on disk: none may change its meaning.
+/// The kind of a name. The numbers are stored on disk and must not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub(super) enum About {
-    /// Products that read, in every class.
+pub(super) enum NameKind {
+    /// Products of all classes.
     Agents = 0,
-    /// Hosts that people and assistants came from to read.
+    /// Referring hosts of humans and assistants.
     Hosts = 1,
-    /// What people and assistants did not find, a tab, and the page that they came from, if any.
+    /// Missing paths that humans and assistants requested: the path, a tab, and the referring page, if any.
     Missing = 2,
 }
 
-/// By day since 1970.
-pub(super) type Days = BTreeMap<(About, i64), Names>;
+/// Names by kind and by day since 1970.
+pub(super) type DailyNames = BTreeMap<(NameKind, i64), NameCounts>;
 
-/// The names in a block's rows, those that came first also first to find room.
-pub(super) fn of_rows(block: &Block) -> Days {
-    days_of(block, block.rows.iter())
+/// Counts the names in a block's rows.
+pub(super) fn count_block(block: &Block) -> DailyNames {
+    count_rows(block, block.rows.iter())
 }
 
-fn days_of<'b>(block: &Block, rows: impl Iterator<Item = &'b Row>) -> Days {
-    let mut met: Vec<_> = rows.flat_map(mentions).collect();
-    met.sort_unstable();
-    let mut days = Days::new();
-    for same in met.chunk_by(|one, next| one == next) {
+fn count_rows<'b>(block: &Block, rows: impl Iterator<Item = &'b Row>) -> DailyNames {
+    let mut found: Vec<_> = rows.flat_map(row_names).collect();
+    found.sort_unstable();
+    let mut days = DailyNames::new();
+    for same in found.chunk_by(|name, next| name == next) {
         let (about, day, texts, class) = same[0];
         let mut times = [0; CLASSES];
         times[usize::from(class.code())] = same.len() as u64;
-        let names = days.entry((about, day)).or_insert_with(|| Names::with_room(A_DAY));
+        let names = days.entry((about, day)).or_insert_with(|| NameCounts::with_capacity(MAX_NAMES_PER_DAY));
         names.add(&name(block, about, texts), &times);
     }
     days
 }
 
-/// What a row says, with the numbers of the texts that it says it by.
-fn mentions(row: &Row) -> impl Iterator<Item = (About, i64, (u32, u32), Class)> {
+/// The names in a row, as numbers of texts.
+fn row_names(row: &Row) -> impl Iterator<Item = (NameKind, i64, (u32, u32), Class)> {
     let counted = matches!(row.class, Class::Human | Class::Assistant);
-    let said = match (row.kind, row.place) {
-        (Kind::Read, _) => {
-            [Some((About::Agents, (row.agent, 0))), counted.then_some((About::Hosts, (row.referrer, 0)))]
-        }
-        (Kind::NotFound, Place::Text(path)) => {
-            [counted.then_some((About::Missing, (path, row.referrer))), None]
+    let names = match (row.kind, row.path) {
+        (Kind::Read, _) => [
+            Some((NameKind::Agents, (row.agent, 0))),
+            counted.then_some((NameKind::Hosts, (row.referrer, 0))),
+        ],
+        (Kind::NotFound, PathRef::Text(path)) => {
+            [counted.then_some((NameKind::Missing, (path, row.referrer))), None]
         }
         _ => [None, None],
     };
     let (day, class) = (row.at.div_euclid(DAY), row.class);
-    said.into_iter().flatten().map(move |(about, texts)| (about, day, texts, class))
+    names.into_iter().flatten().map(move |(about, texts)| (about, day, texts, class))
 }
 
-fn name(block: &Block, about: About, (first, second): (u32, u32)) -> String {
+fn name(block: &Block, about: NameKind, (first, second): (u32, u32)) -> String {
     let text = |number| block.texts.get(number);
     match about {
-        About::Agents => product(text(first)).to_owned(),
-        About::Hosts => text(first).map_or(NO_REFERRER, host).to_owned(),
-        About::Missing => {
+        NameKind::Agents => product(text(first)).to_owned(),
+        NameKind::Hosts => text(first).map_or(NO_REFERRER, host).to_owned(),
+        NameKind::Missing => {
             format!("{}\t{}", text(first).unwrap_or_default(), text(second).unwrap_or_default())
         }
     }
 }
 
-/// Of a referrer, which is kept as host and path.
+/// The host of a referrer, which is stored as host and path.
 fn host(referrer: &str) -> &str {
     referrer.split('/').next().unwrap_or_default()
 }
 
-/// Adds names to what is kept of their days.
-pub(super) async fn add(connection: &mut SqliteConnection, project: i64, days: Days) -> Result<(), Failure> {
+/// Adds names to the stored rollups of their days.
+pub(super) async fn add(
+    connection: &mut SqliteConnection,
+    project: i64,
+    days: DailyNames,
+) -> Result<(), Failure> {
     for ((about, day), names) in days {
         let kept: Option<Vec<u8>> =
             sqlx::query_scalar("SELECT names FROM named WHERE project = ? AND about = ? AND day = ?")
@@ -97,7 +102,7 @@ pub(super) async fn add(connection: &mut SqliteConnection, project: i64, days: D
                 .bind(day)
                 .fetch_optional(&mut *connection)
                 .await?;
-        let mut all = Names::with_room(A_DAY);
+        let mut all = NameCounts::with_capacity(MAX_NAMES_PER_DAY);
         kept.map(|kept| all.add_encoded(&kept)).transpose()?;
         names.iter().for_each(|(name, times)| all.add(name, times));
         sqlx::query(
@@ -114,16 +119,16 @@ pub(super) async fn add(connection: &mut SqliteConnection, project: i64, days: D
     Ok(())
 }
 
-/// The names of whole days, and of what a range cuts off the days before and after them. One piece at
-/// a time is in memory, however long the range is.
+/// Sums the names of whole days and of the edges of a range. Streams the data, so memory is bounded for any
+/// range.
 pub(super) async fn sum(
     reads: &SqlitePool,
     project: i64,
-    about: About,
+    about: NameKind,
     days: Span,
     edges: &[Span],
-) -> Result<Names, Failure> {
-    let mut sum = Names::with_room(AN_ANSWER);
+) -> Result<NameCounts, Failure> {
+    let mut sum = NameCounts::with_capacity(MAX_NAMES_PER_REPORT);
     let kept =
         "SELECT names FROM named WHERE project = ? AND about = ? AND day >= ? AND day < ? ORDER BY day";
     let mut kept = sqlx::query_scalar::<_, Vec<u8>>(kept)
@@ -146,9 +151,9 @@ pub(super) async fn sum(
     Ok(sum)
 }
 
-/// Adds the names of the rows whose moment is `within`.
-pub(super) fn add_rows(sum: &mut Names, block: &Block, about: About, within: impl Fn(i64) -> bool) {
+/// Adds the names of the rows whose time is `within` the range.
+pub(super) fn add_rows(sum: &mut NameCounts, block: &Block, about: NameKind, within: impl Fn(i64) -> bool) {
     let rows = block.rows.iter().filter(|row| within(row.at));
-    let found = days_of(block, rows).into_iter().filter(|((of, _), _)| *of == about);
+    let found = count_rows(block, rows).into_iter().filter(|((of, _), _)| *of == about);
     found.for_each(|(_, names)| names.iter().for_each(|(name, times)| sum.add(name, times)));
 }

@@ -1,60 +1,61 @@
-//! What is in memory of a project while it is asked about or sends views: its pages, the reads
-//! that are not sorted yet, and, once somebody has asked, the sums of its days.
+//! Caches active projects in memory: pages, reads since the last compaction, and prefix sums once a report
+//! needs them.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::block::Read;
-use crate::index::Index;
 use crate::pages::Pages;
+use crate::prefix_sums::PrefixSums;
 
 pub(super) const HOUR: i64 = 60 * 60 * 1000;
 pub(super) const DAY: i64 = 24 * HOUR;
 
 pub(super) struct Project {
     pub(super) id: i64,
-    /// From here on raw events are kept.
+    /// Raw events before this time are deleted.
     pub(super) raw_from: i64,
     pub(super) pages: Pages,
-    /// Reads since the last fold, as they came.
+    /// Reads since the last compaction, in order of arrival.
     pub(super) recent: Vec<Read>,
-    /// What the journal holds, in bytes, when it is read.
-    pub(super) waiting: usize,
-    pub(super) index: Option<Index>,
-    /// How often what is on disk was sorted anew: who looks at both looks whether it changed.
-    pub(super) folds: u64,
+    /// The size of the decoded journal.
+    pub(super) journal_bytes: usize,
+    pub(super) prefix_sums: Option<PrefixSums>,
+    /// Increases when compacted data on disk changes. A report that reads memory and disk retries if it
+    /// changed.
+    pub(super) disk_version: u64,
 }
 
 impl Project {
-    /// Takes up reads that are on disk now.
+    /// Adds reads after their commit.
     pub(super) fn add(&mut self, reads: impl Iterator<Item = Read>) {
         for read in reads {
-            if let Some(index) = &mut self.index {
-                index.add(read.at.div_euclid(DAY), read.page, read.class, 1);
+            if let Some(sums) = &mut self.prefix_sums {
+                sums.add(read.at.div_euclid(DAY), read.page, read.class, 1);
             }
             self.recent.push(read);
         }
     }
 
-    fn bytes(&self) -> usize {
-        let index = self.index.as_ref().map_or(0, Index::bytes);
-        index + self.pages.bytes() + self.recent.capacity() * size_of::<Read>()
+    fn memory_bytes(&self) -> usize {
+        let sums = self.prefix_sums.as_ref().map_or(0, PrefixSums::memory_bytes);
+        sums + self.pages.memory_bytes() + self.recent.capacity() * size_of::<Read>()
     }
 }
 
-/// A project, shared by the one who writes and those who ask.
-pub(super) struct Shared {
+/// A project, shared by the keeper and the reports.
+pub(super) struct SharedProject {
     project: RwLock<Project>,
-    used: AtomicU64,
+    last_used: AtomicU64,
 }
 
-impl Shared {
+impl SharedProject {
     pub(super) fn new(project: Project) -> Arc<Self> {
-        Arc::new(Self { project: RwLock::new(project), used: AtomicU64::new(0) })
+        Arc::new(Self { project: RwLock::new(project), last_used: AtomicU64::new(0) })
     }
 
-    // No code panics while it holds one of these locks half-way through a change.
+    // Ignoring poisoning is safe: no code panics while it holds a lock in the middle of a change.
     pub(super) fn read(&self) -> RwLockReadGuard<'_, Project> {
         self.project.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -64,58 +65,61 @@ impl Shared {
     }
 }
 
-impl Shared {
-    /// Nobody tells it of new views from now on, so that whoever still holds it must ask again.
-    fn let_go(&self) {
-        self.write().index = None;
+impl SharedProject {
+    /// Drops the prefix sums. After eviction they miss new views, so a report that still has this project
+    /// must reload it.
+    fn invalidate(&self) {
+        self.write().prefix_sums = None;
     }
 }
 
-/// The projects that are in memory.
+/// The projects in memory.
 #[derive(Default)]
-pub(super) struct InMemory {
-    projects: Mutex<HashMap<String, Arc<Shared>>>,
+pub(super) struct ProjectCache {
+    projects: Mutex<HashMap<String, Arc<SharedProject>>>,
     uses: AtomicU64,
 }
 
-impl InMemory {
-    pub(super) fn get(&self, name: &str) -> Option<Arc<Shared>> {
+impl ProjectCache {
+    pub(super) fn get(&self, name: &str) -> Option<Arc<SharedProject>> {
         let found = self.lock().get(name).cloned()?;
-        found.used.store(self.uses.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        found.last_used.store(self.uses.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         Some(found)
     }
 
-    pub(super) fn insert(&self, name: &str, project: Arc<Shared>) {
-        project.used.store(self.uses.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+    pub(super) fn insert(&self, name: &str, project: Arc<SharedProject>) {
+        project.last_used.store(self.uses.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         self.lock().insert(name.to_owned(), project);
     }
 
     pub(super) fn remove(&self, name: &str) {
-        self.lock().remove(name).into_iter().for_each(|shared| shared.let_go());
+        self.lock().remove(name).into_iter().for_each(|shared| shared.invalidate());
     }
 
-    /// Lets go of those that were not asked for longest, until the others fit; `but` stays.
-    pub(super) fn fit(&self, most: usize, but: &str) -> Vec<String> {
+    /// Evicts the least recently used projects until the others fit. `keep` stays. Returns the evicted names.
+    pub(super) fn evict_to_fit(&self, max_bytes: usize, keep: &str) -> Vec<String> {
         let mut projects = self.lock();
         let mut sizes: Vec<_> = projects
             .iter()
-            .map(|(name, shared)| (shared.used.load(Ordering::Relaxed), shared.read().bytes(), name.clone()))
+            .map(|(name, shared)| {
+                (shared.last_used.load(Ordering::Relaxed), shared.read().memory_bytes(), name.clone())
+            })
             .collect();
         sizes.sort_unstable();
-        let mut all: usize = sizes.iter().map(|(_, bytes, _)| bytes).sum();
-        let mut gone = Vec::new();
-        for (_, bytes, name) in sizes.into_iter().filter(|(.., name)| name != but) {
-            if all <= most {
+        let mut total: usize = sizes.iter().map(|(_, bytes, _)| bytes).sum();
+        let mut evicted = Vec::new();
+        for (_, bytes, name) in sizes.into_iter().filter(|(.., name)| name != keep) {
+            if total <= max_bytes {
                 break;
             }
-            all -= bytes;
-            projects.remove(&name).into_iter().for_each(|shared| shared.let_go());
-            gone.push(name);
+            total -= bytes;
+            projects.remove(&name).into_iter().for_each(|shared| shared.invalidate());
+            evicted.push(name);
         }
-        gone
+        evicted
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Shared>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<SharedProject>>> {
         self.projects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

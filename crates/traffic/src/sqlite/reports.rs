@@ -1,4 +1,4 @@
-//! Questions that names answer: who reads with what, from where, and what they do not find.
+//! Implements the reports: series, agents, referrers, not found and live.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -6,26 +6,26 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use sqlx::SqlitePool;
 
-use super::names::{self, About};
-use super::parts::Parts;
-use super::sorted::Sorted;
+use super::names::{self, NameKind};
+use super::range_parts::RangeParts;
+use super::snapshot::Snapshot;
 use super::{SqliteViews, live, series};
 use crate::agents::operator;
 use crate::cells::{CLASSES, Cell};
 use crate::classify::Class;
 use crate::glob::PathGlob;
 use crate::interval::Interval;
-use crate::names::Names;
-use crate::portion::Portion;
+use crate::list_query::ListQuery;
+use crate::name_counts::NameCounts;
 use crate::range::Range;
 use crate::reports::{
-    AgentCount, Agents, Live, Missing, NotFound, Reclassified, Referrers, Removed, Reports, Series,
-    SeriesError,
+    AgentCount, Agents, Live, MissingPath, NotFound, ReclassifyProgress, Referrers, RemovalProgress, Reports,
+    Series, SeriesError,
 };
 use crate::views::{Failure, Tally};
 
-/// Pages that are named as the way to one that is not there.
-const REFERRERS: usize = 5;
+/// Referrers that are listed for a missing path.
+const MAX_REFERRERS: usize = 5;
 
 #[async_trait]
 impl Reports for SqliteViews {
@@ -36,43 +36,45 @@ impl Reports for SqliteViews {
         interval: Interval,
         path: Option<&str>,
     ) -> Result<Series, SeriesError> {
-        // Days are in memory; hours are not.
-        let _turn = if interval == Interval::Hour { Some(self.turn().await?) } else { None };
+        // Only hourly series read from disk: days are in memory.
+        let _permit = if interval == Interval::Hour { Some(self.report_permit().await?) } else { None };
         loop {
-            let asked = series::Asked { range, interval, path };
-            let Some(shared) = self.whole(project).await? else { return series::of_nobody(&asked) };
-            if let Some(series) = series::series(self.database.reads(), &shared, &asked).await? {
+            let query = series::SeriesQuery { range, interval, path };
+            let Some(shared) = self.project_with_sums(project).await? else {
+                return series::empty_series(&query);
+            };
+            if let Some(series) = series::series(self.database.reads(), &shared, &query).await? {
                 return Ok(series);
             }
         }
     }
 
-    async fn agents(&self, project: &str, range: &Range, portion: &Portion) -> Result<Agents, Failure> {
-        Ok(agents(&self.names(project, range, About::Agents).await?, portion))
+    async fn agents(&self, project: &str, range: &Range, query: &ListQuery) -> Result<Agents, Failure> {
+        Ok(agents(&self.names(project, range, NameKind::Agents).await?, query))
     }
 
-    async fn referrers(&self, project: &str, range: &Range, portion: &Portion) -> Result<Referrers, Failure> {
-        Ok(referrers(&self.names(project, range, About::Hosts).await?, portion))
+    async fn referrers(&self, project: &str, range: &Range, query: &ListQuery) -> Result<Referrers, Failure> {
+        Ok(referrers(&self.names(project, range, NameKind::Hosts).await?, query))
     }
 
-    async fn not_found(&self, project: &str, range: &Range, portion: &Portion) -> Result<NotFound, Failure> {
-        Ok(not_found(&self.names(project, range, About::Missing).await?, portion))
+    async fn not_found(&self, project: &str, range: &Range, query: &ListQuery) -> Result<NotFound, Failure> {
+        Ok(not_found(&self.names(project, range, NameKind::Missing).await?, query))
     }
 
     async fn live(&self, project: &str) -> Result<Live, Failure> {
-        let _turn = self.turn().await?;
+        let _permit = self.report_permit().await?;
         let now = self.clock.now_ms();
         loop {
-            let Some(sorted) = self.sorted(project).await? else { return Ok(live::nobody(now)) };
-            let live = live::live(self.database.reads(), &sorted, now).await?;
-            if sorted.is_current() {
+            let Some(snapshot) = self.snapshot(project).await? else { return Ok(live::empty_report(now)) };
+            let live = live::live(self.database.reads(), &snapshot, now).await?;
+            if snapshot.is_current() {
                 return Ok(live);
             }
         }
     }
 
-    async fn reclassify(&self, project: &str, from: i64) -> Result<Reclassified, Failure> {
-        self.reclassify_piece(project, from).await
+    async fn reclassify(&self, project: &str, from: i64) -> Result<ReclassifyProgress, Failure> {
+        self.reclassify_bounded(project, from).await
     }
 
     async fn forget_paths(
@@ -81,45 +83,47 @@ impl Reports for SqliteViews {
         paths: &PathGlob,
         from: i64,
         dry_run: bool,
-    ) -> Result<Removed, Failure> {
-        self.forget_paths_piece(project, paths, from, dry_run).await
+    ) -> Result<RemovalProgress, Failure> {
+        self.forget_paths_bounded(project, paths, from, dry_run).await
     }
 }
 
 impl SqliteViews {
-    /// The names of a range, of all views that are taken in by now.
-    async fn names(&self, project: &str, range: &Range, about: About) -> Result<Names, Failure> {
-        let _turn = self.turn().await?;
+    /// The names of a range, over all ingested views.
+    async fn names(&self, project: &str, range: &Range, about: NameKind) -> Result<NameCounts, Failure> {
+        let _permit = self.report_permit().await?;
         loop {
-            let Some(sorted) = self.sorted(project).await? else { return Ok(Names::with_room(0)) };
-            if let Some(names) = names_of(self.database.reads(), &sorted, range, about).await? {
+            let Some(snapshot) = self.snapshot(project).await? else {
+                return Ok(NameCounts::with_capacity(0));
+            };
+            if let Some(names) = names_in_range(self.database.reads(), &snapshot, range, about).await? {
                 return Ok(names);
             }
         }
     }
 }
 
-/// `None` when raw events were let go of meanwhile, or sorted: then ask again.
-async fn names_of(
+/// `None` when raw events were deleted or compacted in the meantime: retry.
+async fn names_in_range(
     reads: &SqlitePool,
-    sorted: &Sorted,
+    snapshot: &Snapshot,
     range: &Range,
-    about: About,
-) -> Result<Option<Names>, Failure> {
+    about: NameKind,
+) -> Result<Option<NameCounts>, Failure> {
     let (id, raw_from) = {
-        let project = sorted.shared.read();
+        let project = snapshot.shared.read();
         (project.id, project.raw_from)
     };
-    let parts = Parts::of_days(range, raw_from);
+    let parts = RangeParts::with_whole_days(range, raw_from);
     let mut names = names::sum(reads, id, about, parts.days, &parts.edges).await?;
-    if let Some(unsorted) = sorted.unsorted() {
-        names::add_rows(&mut names, unsorted, about, |at| parts.contains(at));
+    if let Some(journal) = snapshot.journal() {
+        names::add_rows(&mut names, journal, about, |at| parts.contains(at));
     }
-    let is_current = sorted.is_current() && sorted.shared.read().raw_from == raw_from;
+    let is_current = snapshot.is_current() && snapshot.shared.read().raw_from == raw_from;
     Ok(is_current.then_some(names))
 }
 
-fn agents(names: &Names, portion: &Portion) -> Agents {
+fn agents(names: &NameCounts, query: &ListQuery) -> Agents {
     let mut classes: [u64; CLASSES] = [0; CLASSES];
     let mut all = Vec::new();
     for (product, cell) in names.iter() {
@@ -129,11 +133,11 @@ fn agents(names: &Names, portion: &Portion) -> Agents {
         }
     }
     let key = |class: Class, reads: u64| {
-        let of = |asked: Class| if class == asked { reads } else { 0 };
-        (Reverse(portion.sort.key(of(Class::Human), of(Class::Assistant), reads)), Reverse(reads))
+        let reads_by = |wanted: Class| if class == wanted { reads } else { 0 };
+        (Reverse(query.sort.key(reads_by(Class::Human), reads_by(Class::Assistant), reads)), Reverse(reads))
     };
     all.sort_unstable_by_key(|(product, class, reads)| (key(*class, *reads), *product, *class));
-    let (some, has_more) = portion.of(all);
+    let (some, has_more) = query.paginate(all);
     let agent = |(product, class, reads): (&str, Class, u64)| AgentCount {
         operator: operator(product),
         product: product.to_owned(),
@@ -147,41 +151,44 @@ fn agents(names: &Names, portion: &Portion) -> Agents {
     }
 }
 
-fn referrers(names: &Names, portion: &Portion) -> Referrers {
+fn referrers(names: &NameCounts, query: &ListQuery) -> Referrers {
     let mut hosts: Vec<(&str, Tally)> = names.iter().map(|(host, cell)| (host, tally(cell))).collect();
     let totals = sum(hosts.iter().map(|(_, reads)| reads));
-    let key = |reads: &Tally| Reverse(portion.sort.key(reads.human, reads.ai, reads.total()));
+    let key = |reads: &Tally| Reverse(query.sort.key(reads.human, reads.ai, reads.total()));
     hosts.sort_unstable_by_key(|(host, reads)| (key(reads), *host));
-    let (some, has_more) = portion.of(hosts);
+    let (some, has_more) = query.paginate(hosts);
     let hosts = some.into_iter().map(|(host, reads)| (host.to_owned(), reads)).collect();
     Referrers { totals, hosts, has_more }
 }
 
-fn not_found(names: &Names, portion: &Portion) -> NotFound {
+fn not_found(names: &NameCounts, query: &ListQuery) -> NotFound {
     let mut pages = BTreeMap::<&str, (Tally, Vec<(&str, u64)>)>::new();
     for (name, cell) in names.iter() {
         let (path, referrer) = name.split_once('\t').unwrap_or((name, ""));
-        if portion.wants(|| path) {
-            let (looks, referrers) = pages.entry(path).or_default();
-            let from_here = tally(cell);
-            looks.add(from_here.human, from_here.ai);
-            referrers.extend((!referrer.is_empty()).then_some((referrer, from_here.total())));
+        if query.matches(|| path) {
+            let (requests, referrers) = pages.entry(path).or_default();
+            let counts = tally(cell);
+            requests.add(counts.human, counts.ai);
+            referrers.extend((!referrer.is_empty()).then_some((referrer, counts.total())));
         }
     }
-    let totals = sum(pages.values().map(|(looks, _)| looks));
+    let totals = sum(pages.values().map(|(requests, _)| requests));
     let mut pages: Vec<_> = pages.into_iter().collect();
-    let key = |looks: &Tally| portion.sort.key(looks.human, looks.ai, looks.total());
-    pages.sort_by_key(|(path, (looks, _))| (Reverse(key(looks)), *path));
-    let (some, has_more) = portion.of(pages);
-    let pages = some.into_iter().map(|(path, (looks, referrers))| missing(path, looks, referrers)).collect();
+    let key = |requests: &Tally| query.sort.key(requests.human, requests.ai, requests.total());
+    pages.sort_by_key(|(path, (requests, _))| (Reverse(key(requests)), *path));
+    let (some, has_more) = query.paginate(pages);
+    let pages = some
+        .into_iter()
+        .map(|(path, (requests, referrers))| missing_path(path, requests, referrers))
+        .collect();
     NotFound { totals, pages, has_more }
 }
 
-fn missing(path: &str, looks: Tally, mut referrers: Vec<(&str, u64)>) -> Missing {
+fn missing_path(path: &str, requests: Tally, mut referrers: Vec<(&str, u64)>) -> MissingPath {
     referrers.sort_unstable_by_key(|(referrer, times)| (Reverse(*times), *referrer));
-    referrers.truncate(REFERRERS);
+    referrers.truncate(MAX_REFERRERS);
     let referrers = referrers.into_iter().map(|(referrer, times)| (referrer.to_owned(), times)).collect();
-    Missing { path: path.to_owned(), looks, referrers }
+    MissingPath { path: path.to_owned(), requests, referrers }
 }
 
 fn tally(cell: &Cell) -> Tally {

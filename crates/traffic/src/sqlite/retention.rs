@@ -1,5 +1,6 @@
-//! What is let go of: raw events after their time, ids after seven days, salts after their day. Nothing is while the
-//! clock cannot be trusted.
+//! Retention: deletes raw events after `raw_days`, event ids after seven days, and salts after their day.
+//!
+//! Deletes nothing while the clock cannot be trusted.
 
 use std::time::Duration;
 
@@ -8,41 +9,44 @@ use futures_util::FutureExt;
 
 use super::keeper::Keeper;
 use super::project::DAY;
-use super::{seen, visitors};
+use super::{event_ids, visitors};
 use crate::views::Failure;
 
 impl Keeper {
-    pub(super) async fn let_go(&mut self) -> Result<(), Failure> {
+    pub(super) async fn delete_expired(&mut self) -> Result<(), Failure> {
         let now = self.clock.now_ms();
-        self.turn_salts(now).await?;
-        let forgotten = self.guard.cutoff(seen::REMEMBERED);
-        let pruned = self.database.write(move |connection| seen::prune(connection, forgotten).boxed());
+        self.rotate_salts(now).await?;
+        let expired = self.guard.cutoff(event_ids::DEDUP_WINDOW);
+        let pruned = self.database.write(move |connection| event_ids::prune(connection, expired).boxed());
         pruned.await?;
-        self.seen.values_mut().for_each(|seen| seen.forget(&forgotten));
+        self.event_ids.values_mut().for_each(|ids| ids.remove_expired(&expired));
         let raw_time = Duration::from_millis(DAY.unsigned_abs()) * self.limits.raw_days;
         let raw_from = self.guard.cutoff(raw_time).before.div_euclid(DAY) * DAY;
-        for (id, name) in with_older(&self.database, raw_from).await? {
-            // The numbers of visitors stay when what they were counted from goes.
+        for (id, name) in projects_with_expired_blocks(&self.database, raw_from).await? {
+            // Visitors are counted before their raw events are deleted.
             visitors::recount(&self.database, id, (i64::MIN, raw_from / DAY + 1)).await?;
-            drop_older(&self.database, id, raw_from).await?;
+            delete_expired_blocks(&self.database, id, raw_from).await?;
             if let Some(shared) = self.memory.get(&name) {
                 let mut project = shared.write();
                 project.raw_from = raw_from;
-                project.folds += 1;
+                project.disk_version += 1;
             }
         }
         Ok(())
     }
 }
 
-async fn with_older(database: &Database, raw_from: i64) -> Result<Vec<(i64, String)>, Failure> {
-    let with_older = "SELECT id, name FROM project
+async fn projects_with_expired_blocks(
+    database: &Database,
+    raw_from: i64,
+) -> Result<Vec<(i64, String)>, Failure> {
+    let select = "SELECT id, name FROM project
         WHERE EXISTS (SELECT 1 FROM block WHERE project = project.id AND last < ?)";
-    Ok(sqlx::query_as(with_older).bind(raw_from).fetch_all(database.reads()).await?)
+    Ok(sqlx::query_as(select).bind(raw_from).fetch_all(database.reads()).await?)
 }
 
-async fn drop_older(database: &Database, project: i64, raw_from: i64) -> Result<(), Failure> {
-    let dropped = database.write(move |connection| {
+async fn delete_expired_blocks(database: &Database, project: i64, raw_from: i64) -> Result<(), Failure> {
+    let deleted = database.write(move |connection| {
         async move {
             sqlx::query("UPDATE project SET raw_from = ? WHERE id = ?")
                 .bind(raw_from)
@@ -58,5 +62,5 @@ async fn drop_older(database: &Database, project: i64, raw_from: i64) -> Result<
         }
         .boxed()
     });
-    dropped.await
+    deleted.await
 }

@@ -1,6 +1,6 @@
-//! What makes a visitor of an address and a user agent. A day has a salt that is thrown away when
-//! the day is over, so that nobody can tell afterwards who a visitor was, or find one again on
-//! another day.
+//! Hashes address and user agent into an anonymous visitor, with a salt per day.
+//!
+//! The salt is deleted after its day, so a visitor cannot be identified later or recognized on another day.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -18,16 +18,16 @@ type Salt = [u8; 32];
 pub(super) struct Salts(HashMap<i64, Salt>);
 
 impl Salts {
-    /// Whether those are there that a view received on this day can need, and no others that can be deleted.
-    pub(super) fn ready(&self, today: i64, trusted_day: Option<i64>) -> bool {
+    /// Whether the salts of today and tomorrow exist, and none is due for deletion.
+    pub(super) fn are_current(&self, today: i64, trusted_day: Option<i64>) -> bool {
         let has_both = self.0.contains_key(&today) && self.0.contains_key(&(today + 1));
         has_both && (self.0.len() == 2 || trusted_day.is_none())
     }
 
-    /// Views are of today, of tomorrow where clocks are ahead, or late: then they are counted under
-    /// the salt of the day on which they came. While no day can be trusted to be today, no salt is deleted: it may be
-    /// the salt of the real day, and readers of that day would be counted twice.
-    pub(super) async fn turn(
+    /// Creates the salts of today and of tomorrow, for senders whose clocks are ahead. A late view uses the
+    /// salt of the day of its arrival. While the clock is not trusted, no salt is deleted: it may be the salt
+    /// of the real day, and that day's readers would count twice.
+    pub(super) async fn rotate(
         connection: &mut SqliteConnection,
         today: i64,
         trusted_day: Option<i64>,
@@ -54,7 +54,7 @@ impl Salts {
         Ok(Self(kept.into_iter().filter_map(salt).collect()))
     }
 
-    /// A sender that tells no address has as many visitors as user agents.
+    /// Without addresses, each user agent counts as one visitor.
     pub(super) fn visitor(&self, project: i64, event: &Event, today: i64) -> Option<u64> {
         let day = event.at.div_euclid(DAY);
         let salt = self.0.get(&day).or_else(|| self.0.get(&today))?;

@@ -1,5 +1,5 @@
-//! Reads by step of time. Steps of whole days come from the index, hours from their cells; what a
-//! range cuts off an hour comes from raw events, as in `count.rs`.
+//! Time series of reads. Whole days come from prefix sums, hours from cells, and parts of an hour from raw
+//! events.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use futures_util::TryStreamExt;
 use sqlx::SqlitePool;
 
 use super::count::tally;
-use super::parts::{Parts, Span};
-use super::project::{DAY, HOUR, Project, Shared};
+use super::project::{DAY, HOUR, Project, SharedProject};
+use super::range_parts::{RangeParts, Span};
 use crate::block::each_read;
 use crate::cells::each_cell;
 use crate::interval::Interval;
@@ -16,58 +16,64 @@ use crate::range::Range;
 use crate::reports::{Point, Series, SeriesError};
 use crate::views::{Failure, Tally};
 
-const MOST_POINTS: usize = 10_000;
-/// The years 2000 to 2100: no event is of another one.
-const EVER: Span = (946_684_800_000, 4_102_444_800_000);
+const MAX_POINTS: usize = 10_000;
+/// The years 2000 to 2100. No event is outside of them.
+const EVENT_TIMES: Span = (946_684_800_000, 4_102_444_800_000);
 
-pub(super) struct Asked<'a> {
+pub(super) struct SeriesQuery<'a> {
     pub(super) range: &'a Range,
     pub(super) interval: Interval,
     pub(super) path: Option<&'a str>,
 }
 
-/// `None` when the project's views were sorted anew meanwhile: then ask again.
+/// `None` when the data on disk changed in the meantime: retry.
 pub(super) async fn series(
     reads: &SqlitePool,
-    shared: &Shared,
-    asked: &Asked<'_>,
+    shared: &SharedProject,
+    query: &SeriesQuery<'_>,
 ) -> Result<Option<Series>, SeriesError> {
-    let (id, folds, raw_from, wanted, recent) = {
+    let (id, version, raw_from, wanted, recent) = {
         let project = shared.read();
-        (project.id, project.folds, project.raw_from, wanted(&project, asked.path), recent(&project))
+        (
+            project.id,
+            project.disk_version,
+            project.raw_from,
+            wanted_pages(&project, query.path),
+            recent_days(&project),
+        )
     };
-    let (from, to) = span(reads, id, asked.range, recent).await?;
-    let mut steps = Steps::new(asked.interval, (from, to), wanted)?;
-    let parts = Parts::between((from, to), raw_from);
-    let hours = if asked.interval == Interval::Hour { parts.all_hours() } else { parts.hours.clone() };
+    let (from, to) = span(reads, id, query.range, recent).await?;
+    let mut steps = Steps::new(query.interval, (from, to), wanted)?;
+    let parts = RangeParts::between((from, to), raw_from);
+    let hours = if query.interval == Interval::Hour { parts.all_hours() } else { parts.hours.clone() };
     steps.add_hours(reads, id, &hours).await?;
-    steps.add_bits(reads, id, &parts.bits).await?;
+    steps.add_raw_events(reads, id, &parts.raw_spans).await?;
     let project = shared.read();
-    if project.folds != folds || project.index.is_none() {
+    if project.disk_version != version || project.prefix_sums.is_none() {
         return Ok(None);
     }
-    steps.add_what_is_in_memory(&project, &parts);
-    Ok(Some(steps.series()))
+    steps.add_from_memory(&project, &parts);
+    Ok(Some(steps.into_series()))
 }
 
-/// Every step of a project that nobody has read.
-pub(super) fn of_nobody(asked: &Asked<'_>) -> Result<Series, SeriesError> {
-    Ok(Steps::new(asked.interval, within(asked.range, None), Vec::new())?.series())
+/// A series of zeros, for a project without views.
+pub(super) fn empty_series(query: &SeriesQuery<'_>) -> Result<Series, SeriesError> {
+    Ok(Steps::new(query.interval, close_range(query.range, None), Vec::new())?.into_series())
 }
 
-/// Which pages count, by number.
-fn wanted(project: &Project, path: Option<&str>) -> Vec<bool> {
+/// Whether each page matches the path prefix, by page number.
+fn wanted_pages(project: &Project, path: Option<&str>) -> Vec<bool> {
     let wanted = |(_, page): (u32, &std::sync::Arc<str>)| path.is_none_or(|path| page.starts_with(path));
     project.pages.since(0).map(wanted).collect()
 }
 
-/// The first day and the last one of the reads that are not folded.
-fn recent(project: &Project) -> Option<Span> {
+/// The first and the last day of the reads since the last compaction.
+fn recent_days(project: &Project) -> Option<Span> {
     let days = || project.recent.iter().map(|read| read.at.div_euclid(DAY));
     Some((days().min()?, days().max()?))
 }
 
-/// The range in milliseconds; its open ends are where the reads are.
+/// The range in milliseconds. Open ends become the first and the last day with reads.
 async fn span(
     reads: &SqlitePool,
     project: i64,
@@ -82,14 +88,14 @@ async fn span(
     let days = [kept.0.zip(kept.1), recent];
     let first = days.iter().flatten().map(|(first, _)| first * DAY).min();
     let last = days.iter().flatten().map(|(_, last)| (last + 1) * DAY).max();
-    Ok(within(range, first.zip(last)))
+    Ok(close_range(range, first.zip(last)))
 }
 
-/// Without a read, a range that is open at an end is empty: there is no first hour to count from.
-fn within(range: &Range, reads: Option<Span>) -> Span {
+/// Closes the open ends of a range. Without reads, an open range is empty.
+fn close_range(range: &Range, reads: Option<Span>) -> Span {
     let (first, last) = reads.unzip();
-    let from = range.from().or(first).or(range.to()).unwrap_or(0).clamp(EVER.0, EVER.1);
-    (from, range.to().or(last).unwrap_or(from).clamp(from, EVER.1))
+    let from = range.from().or(first).or(range.to()).unwrap_or(0).clamp(EVENT_TIMES.0, EVENT_TIMES.1);
+    (from, range.to().or(last).unwrap_or(from).clamp(from, EVENT_TIMES.1))
 }
 
 struct Steps {
@@ -103,8 +109,8 @@ impl Steps {
         let mut reads = BTreeMap::new();
         let mut at = interval.start(from);
         while at < to && from < to {
-            if reads.len() == MOST_POINTS {
-                return Err(SeriesError::TooManyPoints { interval, most: MOST_POINTS });
+            if reads.len() == MAX_POINTS {
+                return Err(SeriesError::TooManyPoints { interval, max: MAX_POINTS });
             }
             reads.insert(at, Tally::default());
             at = interval.next(at);
@@ -133,7 +139,12 @@ impl Steps {
         Ok(())
     }
 
-    async fn add_bits(&mut self, reads: &SqlitePool, project: i64, spans: &[Span]) -> Result<(), Failure> {
+    async fn add_raw_events(
+        &mut self,
+        reads: &SqlitePool,
+        project: i64,
+        spans: &[Span],
+    ) -> Result<(), Failure> {
         for (from, to) in spans {
             let blocks = "SELECT block FROM block WHERE project = ? AND last >= ? AND first < ?";
             let mut blocks =
@@ -149,8 +160,8 @@ impl Steps {
         Ok(())
     }
 
-    /// Whole days, and what is not folded of the rest.
-    fn add_what_is_in_memory(&mut self, project: &Project, parts: &Parts) {
+    /// Adds whole days, and recent reads outside of whole days.
+    fn add_from_memory(&mut self, project: &Project, parts: &RangeParts) {
         let by_hour = self.interval == Interval::Hour;
         if !by_hour {
             self.add_days(project, parts.days);
@@ -165,20 +176,20 @@ impl Steps {
     }
 
     fn add_days(&mut self, project: &Project, days: Span) {
-        let Some(index) = &project.index else { return };
-        let mut totals = index.totals(&self.wanted);
+        let Some(sums) = &project.prefix_sums else { return };
+        let mut totals = sums.totals(&self.wanted);
         for (start, step) in &mut self.reads {
             let from = (start / DAY).max(days.0);
             let to = (self.interval.next(*start) / DAY).min(days.1);
             if from < to {
                 let (before, mut reads) = (totals.before(from), totals.before(to));
-                reads.take(before.human, before.ai);
+                reads.subtract(before.human, before.ai);
                 step.add(reads.human, reads.ai);
             }
         }
     }
 
-    fn series(self) -> Series {
+    fn into_series(self) -> Series {
         let mut series = Series::default();
         for (at, reads) in self.reads {
             series.totals.add(reads.human, reads.ai);

@@ -1,8 +1,9 @@
-//! Distinct readers by day. A day's numbers are kept until a read of that day comes in, and then
-//! counted again from its raw events, a part of the visitors at a time, so that they are exact and
-//! the memory for them is bounded, however many there are.
+//! Counts distinct readers by day, and caches the counts of a day until it gets a new read.
+//!
+//! A recount reads the day's raw events in passes, one part of the visitors per pass. So the counts are exact
+//! and memory is bounded.
 
-mod unkept;
+mod uncached;
 
 use std::collections::BTreeMap;
 
@@ -11,62 +12,66 @@ use futures_util::{FutureExt, TryStreamExt};
 use sqlx::{SqliteConnection, SqlitePool};
 
 use super::count::top;
-use super::parts::Span;
-use super::project::{DAY, Shared};
-use super::sorted::Sorted;
+use super::project::{DAY, SharedProject};
+use super::range_parts::Span;
+use super::snapshot::Snapshot;
 use crate::block::{Row, each_read};
-use crate::distinct::{Distinct, Visit};
-use crate::portion::Portion;
+use crate::distinct_readers::{DistinctReaders, Visit};
+use crate::list_query::ListQuery;
 use crate::range::Range;
 use crate::views::{Failure, Readers, Visitors};
 
-/// Events whose visitors are held in memory at once.
-const MOST: i64 = 1 << 21;
+/// Bounds the visitors in memory.
+const MAX_EVENTS_PER_PASS: i64 = 1 << 21;
 
-/// Days that begin in a range.
+/// The days that begin in a range.
 pub(super) fn days(range: &Range) -> Span {
     let next = |at: i64| at.div_euclid(DAY) + i64::from(at.rem_euclid(DAY) > 0);
     (range.from().map_or(i64::MIN, next), range.to().map_or(i64::MAX, next))
 }
 
-/// The readers of a project. Where their numbers cannot be written down, they are counted for this answer alone.
-pub(super) async fn answer(
+/// The visitors report. When counts cannot be stored, they are computed for this report only.
+pub(super) async fn report(
     database: &Database,
-    sorted: &Sorted,
+    snapshot: &Snapshot,
     days: Span,
-    portion: &Portion,
+    query: &ListQuery,
 ) -> Result<Visitors, Failure> {
-    let id = sorted.shared.read().id;
+    let id = snapshot.shared.read().id;
     let mut sum = Sum::default();
-    let kept = match sorted.unsorted() {
-        None => counted(database, id, days).await,
+    let stored = match snapshot.journal() {
+        None => count_days(database, id, days).await,
         Some(_) => Ok(None),
     };
-    match kept {
-        Ok(Some(kept)) => {
-            for day in kept {
-                let no_pages = portion.limit == 0;
-                sum.add(if no_pages { Distinct::decode_site(&day)? } else { Distinct::decode(&day)? });
+    match stored {
+        Ok(Some(stored)) => {
+            for day in stored {
+                let no_pages = query.limit == 0;
+                sum.add(if no_pages {
+                    DistinctReaders::decode_site(&day)?
+                } else {
+                    DistinctReaders::decode(&day)?
+                });
             }
         }
         Err(failure) if failure.trouble().is_none() => return Err(failure),
-        Ok(None) | Err(_) => unkept::add(&mut sum, database.reads(), sorted, days).await?,
+        Ok(None) | Err(_) => uncached::add(&mut sum, database.reads(), snapshot, days).await?,
     }
-    Ok(sum.answer(&sorted.shared, portion))
+    Ok(sum.into_report(&snapshot.shared, query))
 }
 
-/// The numbers of some days, counted and written down where they have changed.
-async fn counted(database: &Database, project: i64, days: Span) -> Result<Option<Vec<Vec<u8>>>, Failure> {
+/// The encoded counts of some days. Recounts and stores the days that changed.
+async fn count_days(database: &Database, project: i64, days: Span) -> Result<Option<Vec<Vec<u8>>>, Failure> {
     loop {
         recount(database, project, days).await?;
-        let kept = kept(database.reads(), project, days).await?;
-        if kept.is_some() {
-            return Ok(kept);
+        let stored = stored_counts(database.reads(), project, days).await?;
+        if stored.is_some() {
+            return Ok(stored);
         }
     }
 }
 
-/// The readers of days, added up.
+/// The sum of the readers of several days.
 #[derive(Default)]
 struct Sum {
     totals: Readers,
@@ -74,35 +79,39 @@ struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, day: Distinct) {
+    fn add(&mut self, day: DistinctReaders) {
         self.totals.add(&day.site());
         day.pages().for_each(|(page, readers)| self.pages.entry(page).or_default().add(readers));
     }
 
-    fn answer(self, shared: &Shared, portion: &Portion) -> Visitors {
+    fn into_report(self, shared: &SharedProject, query: &ListQuery) -> Visitors {
         let project = shared.read();
         let readers = |page: u32| self.pages.get(&page).copied().unwrap_or_default();
-        let (top, has_more) = top(&project.pages, portion, project.pages.len(), readers);
+        let (top, has_more) = top(&project.pages, query, project.pages.len(), readers);
         let page = |page: u32| (project.pages.path(page).to_owned(), readers(page));
-        // Who asks for no page asks for the totals alone, and pages are often not even read then.
-        let has_more = has_more && portion.limit > 0;
+        // A query for no pages asks for the totals only, and then pages are often not even read.
+        let has_more = has_more && query.limit > 0;
         Visitors { totals: self.totals, pages: top.into_iter().map(page).collect(), has_more }
     }
 }
 
-/// The numbers of some days, unless one of them has changed since they were counted.
-async fn kept(reads: &SqlitePool, project: i64, days: Span) -> Result<Option<Vec<Vec<u8>>>, Failure> {
-    let kept: Vec<Option<Vec<u8>>> =
+/// The stored counts of some days, unless one of them has changed since.
+async fn stored_counts(
+    reads: &SqlitePool,
+    project: i64,
+    days: Span,
+) -> Result<Option<Vec<Vec<u8>>>, Failure> {
+    let stored: Vec<Option<Vec<u8>>> =
         sqlx::query_scalar("SELECT visitors FROM day WHERE project = ? AND day >= ? AND day < ?")
             .bind(project)
             .bind(days.0)
             .bind(days.1)
             .fetch_all(reads)
             .await?;
-    Ok(kept.into_iter().collect())
+    Ok(stored.into_iter().collect())
 }
 
-/// Counts the readers of the days that have changed, and keeps the numbers.
+/// Counts the readers of the days that have changed, and stores the counts.
 pub(super) async fn recount(database: &Database, project: i64, days: Span) -> Result<(), Failure> {
     let stale: Vec<(i64, i64)> = sqlx::query_as(
         "SELECT day, folds FROM day WHERE project = ? AND day >= ? AND day < ? AND visitors IS NULL",
@@ -114,15 +123,15 @@ pub(super) async fn recount(database: &Database, project: i64, days: Span) -> Re
     .await?;
     let mut counted = Vec::new();
     for (day, folds) in stale {
-        counted.push((day, folds, of_day(database.reads(), project, day, &[]).await?.encode()?));
+        counted.push((day, folds, count_day(database.reads(), project, day, &[]).await?.encode()?));
     }
     if counted.is_empty() {
         return Ok(());
     }
-    let kept = database.write(move |connection| {
+    let written = database.write(move |connection| {
         async move {
             for (day, folds, visitors) in counted {
-                // Not if the day has changed since it was counted.
+                // Skips days that changed since they were counted.
                 sqlx::query("UPDATE day SET visitors = ? WHERE project = ? AND day = ? AND folds = ?")
                     .bind(visitors)
                     .bind(project)
@@ -135,16 +144,21 @@ pub(super) async fn recount(database: &Database, project: i64, days: Span) -> Re
         }
         .boxed()
     });
-    kept.await
+    written.await
 }
 
-/// The readers of a day: of its raw events, and of rows that are not among those.
-async fn of_day(reads: &SqlitePool, project: i64, day: i64, more: &[Visit]) -> Result<Distinct, Failure> {
+/// Counts the readers of a day from its raw events and from `more` visits, which are not among them.
+async fn count_day(
+    reads: &SqlitePool,
+    project: i64,
+    day: i64,
+    more: &[Visit],
+) -> Result<DistinctReaders, Failure> {
     let (from, to) = (day * DAY, (day + 1) * DAY);
     let events = "SELECT COALESCE(SUM(events), 0) FROM block WHERE project = ? AND last >= ? AND first < ?";
     let events: i64 = sqlx::query_scalar(events).bind(project).bind(from).bind(to).fetch_one(reads).await?;
-    let passes = (events / MOST + 1).unsigned_abs();
-    let mut distinct = Distinct::default();
+    let passes = (events / MAX_EVENTS_PER_PASS + 1).unsigned_abs();
+    let mut distinct = DistinctReaders::default();
     for pass in 0..passes {
         let mut visits: Vec<_> =
             more.iter().filter(|visit| visit.visitor % passes == pass).copied().collect();
@@ -162,26 +176,26 @@ async fn of_day(reads: &SqlitePool, project: i64, day: i64, more: &[Visit]) -> R
                 visits.extend(visitor.map(|visitor| Visit::new(read, visitor)));
             })?;
         }
-        distinct.add(&Distinct::of(visits));
+        distinct.add(&DistinctReaders::from_visits(visits));
     }
     Ok(distinct)
 }
 
-/// The readers of rows, by day.
-pub(super) fn of_rows<'a>(rows: impl Iterator<Item = &'a Row>) -> BTreeMap<i64, Distinct> {
+/// Counts the readers of rows, by day.
+pub(super) fn count_rows<'a>(rows: impl Iterator<Item = &'a Row>) -> BTreeMap<i64, DistinctReaders> {
     let mut days = BTreeMap::<i64, Vec<Visit>>::new();
     for (read, visitor) in rows.filter_map(|row| Some((row.read()?, row.visitor?))) {
         days.entry(read.at.div_euclid(DAY)).or_default().push(Visit::new(read, visitor));
     }
-    days.into_iter().map(|(day, visits)| (day, Distinct::of(visits))).collect()
+    days.into_iter().map(|(day, visits)| (day, DistinctReaders::from_visits(visits))).collect()
 }
 
-/// Adds readers to days whose raw events are gone. They were hashed with another salt, so that
-/// none of them is known there.
+/// Adds readers to days whose raw events are deleted. They were hashed with another salt, so none of them is
+/// counted there already.
 pub(super) async fn add(
     connection: &mut SqliteConnection,
     project: i64,
-    days: BTreeMap<i64, Distinct>,
+    days: BTreeMap<i64, DistinctReaders>,
 ) -> Result<(), Failure> {
     for (day, mut distinct) in days {
         let kept: Option<Vec<u8>> =
@@ -191,7 +205,7 @@ pub(super) async fn add(
                 .fetch_one(&mut *connection)
                 .await?;
         if let Some(kept) = kept {
-            distinct.add(&Distinct::decode(&kept)?);
+            distinct.add(&DistinctReaders::decode(&kept)?);
         }
         sqlx::query("UPDATE day SET visitors = ? WHERE project = ? AND day = ?")
             .bind(distinct.encode()?)
@@ -203,7 +217,8 @@ pub(super) async fn add(
     Ok(())
 }
 
-pub(super) async fn recount_later(
+/// Marks a day for a recount by the next report.
+pub(super) async fn mark_stale(
     connection: &mut SqliteConnection,
     project: i64,
     day: i64,

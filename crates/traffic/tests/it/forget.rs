@@ -1,4 +1,4 @@
-//! Junk paths: removed from every report, and named by no single network alone.
+//! Tests of removing paths from every report, and of the quota of new pages per network.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use jiff::SignedDuration;
 use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
 use tokio::time::timeout;
 use traffic::{
-    Event, Limits, OTHER_PAGES, PathGlob, Portion, Range, RawEvent, Removed, Reports, SqliteViews, Views,
-    bound, parse,
+    Event, Limits, ListQuery, OTHER_PAGES, PathGlob, Range, RawEvent, RemovalProgress, Reports, SqliteViews,
+    Views, parse_bound, parse_event,
 };
 
 use crate::views::{CLAUDE, FIREFOX, all, clock, page, raw};
@@ -17,16 +17,16 @@ use crate::views::{CLAUDE, FIREFOX, all, clock, page, raw};
 fn at(clock: &TestClock, time: &str, id: &str, raw: RawEvent) -> Event {
     let (timestamp, event_id) = (Some(time.parse().unwrap()), Some(id.to_owned()));
     let ip = Some("192.0.2.1".to_owned());
-    parse(RawEvent { timestamp, event_id, ip, ..raw }, clock.now()).unwrap()
+    parse_event(RawEvent { timestamp, event_id, ip, ..raw }, clock.now()).unwrap()
 }
 
-async fn forget(views: &SqliteViews, glob: &str, from: &str, dry_run: bool) -> Removed {
+async fn forget(views: &SqliteViews, glob: &str, from: &str, dry_run: bool) -> RemovalProgress {
     let paths = PathGlob::parse(glob).unwrap();
-    views.forget_paths("acme", &paths, bound(from).unwrap(), dry_run).await.unwrap()
+    views.forget_paths("acme", &paths, parse_bound(from).unwrap(), dry_run).await.unwrap()
 }
 
 async fn missing(views: &SqliteViews) -> Vec<String> {
-    let found = views.not_found("acme", &Range::default(), &Portion::new(50, 0)).await.unwrap();
+    let found = views.not_found("acme", &Range::default(), &ListQuery::new(50, 0)).await.unwrap();
     found.pages.into_iter().map(|page| page.path).collect()
 }
 
@@ -42,47 +42,47 @@ fn batch(clock: &TestClock) -> Vec<Event> {
     ]
 }
 
-fn removed(views: u64, pages: u64) -> Removed {
-    Removed { views, pages, next: None }
+fn removed(views: u64, pages: u64) -> RemovalProgress {
+    RemovalProgress { views, pages, next: None }
 }
 
 #[tokio::test]
-async fn junk_is_in_no_report_after_it_is_forgotten_and_does_not_come_back() {
+async fn removed_paths_are_in_no_report_and_do_not_come_back() {
     let folder = tempfile::tempdir().unwrap();
     let (file, clock) = (folder.path().join("views.db"), clock());
     let views = SqliteViews::open(&file, clock.clone()).await.unwrap();
-    views.take("acme", batch(&clock)).await.unwrap();
-    views.take("globex", batch(&clock)).await.unwrap();
-    assert_eq!(all(&views, "acme").await.pages.len(), 3, "the index is in memory");
+    views.ingest("acme", batch(&clock)).await.unwrap();
+    views.ingest("globex", batch(&clock)).await.unwrap();
+    assert_eq!(all(&views, "acme").await.pages.len(), 3, "the prefix sums are in memory");
 
     assert_eq!(forget(&views, "/junk/**", "2026-01-01", true).await, removed(4, 2));
     assert_eq!(all(&views, "acme").await.pages.len(), 3, "a dry run removes nothing");
     assert_eq!(forget(&views, "/junk/**", "2026-01-01", false).await, removed(4, 2));
     assert_eq!(all(&views, "acme").await.pages, [page("/docs", 1, 0)]);
     assert_eq!(missing(&views).await, ["/setup"]);
-    let visitors = views.visitors("acme", &Range::default(), &Portion::new(50, 0)).await.unwrap();
+    let visitors = views.visitors("acme", &Range::default(), &ListQuery::new(50, 0)).await.unwrap();
     assert_eq!((visitors.totals.human, visitors.totals.ai, visitors.pages.len()), (1, 0, 1));
-    let agents = views.agents("acme", &Range::default(), &Portion::new(50, 0)).await.unwrap();
+    let agents = views.agents("acme", &Range::default(), &ListQuery::new(50, 0)).await.unwrap();
     assert_eq!(agents.agents.iter().map(|agent| agent.reads).sum::<u64>(), 1);
     assert_eq!(all(&views, "globex").await.pages.len(), 3, "of this project alone");
 
-    let receipt = views.take("acme", batch(&clock)).await.unwrap();
+    let receipt = views.ingest("acme", batch(&clock)).await.unwrap();
     assert_eq!((receipt.accepted, receipt.duplicates), (6, 6), "a view that is sent again stays away");
     views.close().await;
     let views = SqliteViews::open(&file, clock.clone()).await.unwrap();
-    assert_eq!(views.take("acme", batch(&clock)).await.unwrap().duplicates, 6);
+    assert_eq!(views.ingest("acme", batch(&clock)).await.unwrap().duplicates, 6);
     assert_eq!(all(&views, "acme").await.pages, [page("/docs", 1, 0)]);
     let again = at(&clock, "2026-02-28T14:00:00Z", "7", raw("/junk/a", FIREFOX));
-    views.take("acme", vec![again]).await.unwrap();
+    views.ingest("acme", vec![again]).await.unwrap();
     assert_eq!(all(&views, "acme").await.pages, [page("/docs", 1, 0), page("/junk/a", 1, 0)]);
 }
 
 #[tokio::test]
-async fn what_was_cut_off_is_gone_on_with() {
+async fn an_interrupted_removal_continues() {
     let folder = tempfile::tempdir().unwrap();
     let (file, clock) = (folder.path().join("views.db"), clock());
     let views = SqliteViews::open(&file, clock.clone()).await.unwrap();
-    views.take("acme", batch(&clock)).await.unwrap();
+    views.ingest("acme", batch(&clock)).await.unwrap();
     assert_eq!(forget(&views, "/junk/**", "2026-02-28", false).await, removed(3, 1), "the later day alone");
     assert_eq!(all(&views, "acme").await.pages, [page("/docs", 1, 0), page("/junk/a", 1, 0)]);
     drop(views);
@@ -91,15 +91,15 @@ async fn what_was_cut_off_is_gone_on_with() {
     assert_eq!(all(&views, "acme").await.pages, [page("/docs", 1, 0)]);
 }
 
-/// One that is cut off between two days, as a killed server does, leaves counts and raw events that agree.
+/// A removal that stops between two days, as after a kill, leaves counts that agree with the raw events.
 #[tokio::test]
-async fn a_request_that_is_dropped_leaves_whole_days() {
+async fn a_dropped_request_leaves_whole_days() {
     let folder = tempfile::tempdir().unwrap();
     let (file, clock) = (folder.path().join("views.db"), clock());
     let views = SqliteViews::open(&file, clock.clone()).await.unwrap();
-    views.take("acme", batch(&clock)).await.unwrap();
+    views.ingest("acme", batch(&clock)).await.unwrap();
     let paths = PathGlob::parse("/junk/**").unwrap();
-    // The first day's removal is under way when the request is dropped, and nobody asks for the second.
+    // The request is dropped during the removal of the first day, so the second day is never removed.
     let cut_off = timeout(Duration::ZERO, views.forget_paths("acme", &paths, 0, false)).await;
     assert!(cut_off.is_err());
     let pages = all(&views, "acme").await.pages;
@@ -111,13 +111,13 @@ async fn a_request_that_is_dropped_leaves_whole_days() {
 
 /// The page keeps its name, so the project stays in memory.
 #[tokio::test]
-async fn what_is_in_memory_is_counted_anew() {
+async fn counts_in_memory_are_recomputed() {
     let folder = tempfile::tempdir().unwrap();
     let clock = clock();
     let views = SqliteViews::open(&folder.path().join("views.db"), clock.clone()).await.unwrap();
     let read = |time: &str, id: &str| at(&clock, time, id, raw("/junk/a", FIREFOX));
     views
-        .take("acme", vec![read("2026-02-27T10:00:00Z", "1"), read("2026-02-28T10:00:00Z", "2")])
+        .ingest("acme", vec![read("2026-02-27T10:00:00Z", "1"), read("2026-02-28T10:00:00Z", "2")])
         .await
         .unwrap();
     assert_eq!(all(&views, "acme").await.pages, [page("/junk/a", 2, 0)]);
@@ -126,17 +126,17 @@ async fn what_is_in_memory_is_counted_anew() {
 }
 
 #[tokio::test]
-async fn days_whose_raw_events_are_gone_lose_their_junk_too() {
+async fn paths_are_also_removed_from_days_without_raw_events() {
     let folder = tempfile::tempdir().unwrap();
     let (file, clock) = (folder.path().join("views.db"), clock());
     let limits = Limits { raw_days: 3, ..Limits::default() };
     let views = SqliteViews::open_with(&file, clock.clone(), limits).await.unwrap();
-    views.take("acme", batch(&clock)).await.unwrap();
-    views.tidy().await.unwrap();
+    views.ingest("acme", batch(&clock)).await.unwrap();
+    views.run_maintenance().await.unwrap();
     assert_eq!(raw_events(&file).await, 6);
     for _ in 0..8 {
         clock.advance(SignedDuration::from_hours(24));
-        views.tidy().await.unwrap();
+        views.run_maintenance().await.unwrap();
     }
     assert_eq!(raw_events(&file).await, 0);
     assert_eq!(forget(&views, "/junk/**", "2026-01-01", false).await.pages, 2);
@@ -156,18 +156,18 @@ async fn one_network_cannot_use_up_the_new_pages_of_a_day() {
     let limits = Limits { new_pages: 20, memory: 0, ..Limits::default() };
     let views = SqliteViews::open_with(&file, clock.clone(), limits).await.unwrap();
     let read = |path: &str, ip: &str| {
-        parse(RawEvent { ip: Some(ip.into()), ..raw(path, FIREFOX) }, clock.now()).unwrap()
+        parse_event(RawEvent { ip: Some(ip.into()), ..raw(path, FIREFOX) }, clock.now()).unwrap()
     };
     for n in 0..50 {
         let ip = format!("203.0.113.{n}");
-        views.take("acme", vec![read(&format!("/junk-{n}"), &ip), read("/docs", &ip)]).await.unwrap();
+        views.ingest("acme", vec![read(&format!("/junk-{n}"), &ip), read("/docs", &ip)]).await.unwrap();
     }
-    views.take("acme", vec![read("/guide", "198.51.100.7"), read("/api", "2001:db8::1")]).await.unwrap();
+    views.ingest("acme", vec![read("/guide", "198.51.100.7"), read("/api", "2001:db8::1")]).await.unwrap();
     let pages =
         || async { all(&views, "acme").await.pages.into_iter().map(|page| page.path).collect::<Vec<_>>() };
     assert_eq!(pages().await, ["/docs", OTHER_PAGES, "/api", "/guide", "/junk-0"]);
     clock.advance(SignedDuration::from_hours(24));
     let more = (0..50).map(|n| read(&format!("/more-{n}"), "203.0.113.1")).collect();
-    views.take("acme", more).await.unwrap();
+    views.ingest("acme", more).await.unwrap();
     assert_eq!(pages().await.len(), 7, "two more on another day");
 }

@@ -1,15 +1,15 @@
-//! What the crate promises, as a user of it sees it.
+//! Integration tests of the public API.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod clock;
+mod conversion;
 mod forget;
-mod kept;
-mod old;
-mod parts;
+mod import_parts;
 mod random;
 mod reclassify;
 mod recount;
+mod retention;
 mod sqlite;
 mod user_agents;
 mod views;

@@ -1,5 +1,4 @@
-//! Whatever comes in, in whatever order, and whatever happens to the server meanwhile: a count is
-//! a recount of it.
+//! Property test: after random events, restarts and commands, every report equals a recount of the events.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -11,8 +10,8 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
 use traffic::{
-    Class, Counts, Event, Kind, Limits, PageCount, PathGlob, Portion, Range, RawEvent, Readers, Removed,
-    Reports, SqliteViews, Tally, Views, Visitors, parse,
+    Class, Counts, Event, Kind, Limits, ListQuery, PageCount, PathGlob, Range, RawEvent, Readers,
+    RemovalProgress, Reports, SqliteViews, Tally, Views, Visitors, parse_event,
 };
 
 use crate::recount;
@@ -22,9 +21,9 @@ const HOUR: i64 = 3_600_000;
 const DAY: i64 = 24 * HOUR;
 const LIMITS: fn() -> Limits = || Limits { raw_days: 3, memory: 0, ..Limits::default() };
 
-/// Few values, so that events meet on pages, on ids, in visitors and at the ends of ranges.
+/// Uses few values, so that events share pages, ids, visitors and the ends of ranges.
 #[derive(Debug, Clone)]
-pub(crate) struct Sent {
+pub(crate) struct SentEvent {
     path: &'static str,
     pub(crate) agent: &'static str,
     status: Option<u16>,
@@ -32,13 +31,13 @@ pub(crate) struct Sent {
     id: Option<u8>,
     ip: Option<&'static str>,
     pub(crate) referrer: Option<&'static str>,
-    /// What another table of agents would call it.
+    /// Its class in another table of agents.
     class: Option<Class>,
 }
 
 #[derive(Debug, Clone)]
 enum Step {
-    Take(Vec<Sent>),
+    Take(Vec<SentEvent>),
     Tidy,
     Restart,
     Wait(i64),
@@ -47,7 +46,7 @@ enum Step {
     Forget,
 }
 
-fn any_sent() -> impl Strategy<Value = Sent> {
+fn any_sent() -> impl Strategy<Value = SentEvent> {
     let path = prop::sample::select(vec!["/", "/a", "/a.md", "/a/b", "/é", "/index.html", "/x.png"]);
     let agent = prop::sample::select(vec![FIREFOX, FIREFOX, CLAUDE, GPTBOT, "curl/8.5.0", ""]);
     let status = prop::option::of(prop::sample::select(vec![200, 304, 301, 404, 500]));
@@ -60,7 +59,7 @@ fn any_sent() -> impl Strategy<Value = Sent> {
     let class = prop::sample::select(vec![Class::Human, Class::Assistant, Class::Bot]);
     let class = prop::option::weighted(0.2, class);
     (path, agent, status, any_ago(), prop::option::of(0..20_u8), ip, referrer, class).prop_map(
-        |(path, agent, status, ago, id, ip, referrer, class)| Sent {
+        |(path, agent, status, ago, id, ip, referrer, class)| SentEvent {
             path,
             agent,
             status,
@@ -73,7 +72,7 @@ fn any_sent() -> impl Strategy<Value = Sent> {
     )
 }
 
-/// From a day ahead to some days ago, and often just about a full hour.
+/// From a day ahead to a few days ago, often close to a full hour.
 fn any_ago() -> impl Strategy<Value = i64> {
     (-24..6 * 24_i64, prop::sample::select(vec![0, 0, 1, HOUR - 1, HOUR / 2]))
         .prop_map(|(hours, more)| hours * HOUR + more)
@@ -95,34 +94,34 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// An event that counts, and who it was.
-pub(crate) struct Kept {
+/// A stored event with its input.
+pub(crate) struct StoredEvent {
     pub(crate) event: Event,
-    pub(crate) sent: Sent,
+    pub(crate) sent: SentEvent,
     pub(crate) visitor: String,
-    /// What the present table calls it.
+    /// Its class in the current table of agents.
     truth: Class,
-    /// Its path was removed when its raw event was gone: only reads by product and by host know of it.
+    /// Its path was removed after its raw event: it counts only in reads by product and by host.
     pub(crate) is_forgotten: bool,
 }
 
-/// What is kept, the slow way.
+/// The reference model.
 #[derive(Default)]
 struct Model {
-    events: Vec<Kept>,
+    events: Vec<StoredEvent>,
     ids: HashMap<u8, i64>,
-    /// Pages that have a name.
+    /// Pages with a name.
     pages: HashSet<String>,
 }
 
 impl Model {
-    /// Answers how many were known already.
-    fn take(&mut self, sent: &[Sent], clock: &TestClock) -> (Vec<Event>, u64) {
+    /// Returns the events and the number of duplicates.
+    fn ingest(&mut self, sent: &[SentEvent], clock: &TestClock) -> (Vec<Event>, u64) {
         let (now, mut events, mut duplicates) = (clock.now_ms(), Vec::new(), 0);
         for sent in sent {
-            let event = parse(raw(sent, clock), clock.now()).unwrap();
+            let event = parse_event(raw(sent, clock), clock.now()).unwrap();
             let truth = event.class();
-            let event = event.classified(sent.class.unwrap_or(truth));
+            let event = event.with_class(sent.class.unwrap_or(truth));
             events.push(event.clone());
             let known = sent.id.and_then(|id| self.ids.get(&id)).is_some_and(|first| now - first <= 7 * DAY);
             if known {
@@ -135,26 +134,27 @@ impl Model {
             if event.kind() == Kind::Read {
                 self.pages.insert(event.path().to_owned());
             }
-            self.events.push(Kept { event, sent: sent.clone(), visitor, truth, is_forgotten: false });
+            self.events.push(StoredEvent { event, sent: sent.clone(), visitor, truth, is_forgotten: false });
         }
         (events, duplicates)
     }
 
-    /// Answers how many have another class now. Events of days whose raw ones may be gone stay.
+    /// Returns the number of events whose class changed. Days whose raw events may be deleted stay unchanged.
     fn reclassify(&mut self, clock: &TestClock) -> u64 {
         let (from, mut changed) = ((clock.now_ms().div_euclid(DAY) - 3) * DAY, 0);
         for kept in self.events.iter_mut().filter(|kept| kept.event.at() >= from) {
             changed += u64::from(kept.event.class() != kept.truth);
-            kept.event = kept.event.clone().classified(kept.truth);
+            kept.event = kept.event.clone().with_class(kept.truth);
         }
         changed
     }
 
-    /// What is removed, where raw events are gone before `raw_from`.
-    fn forget_paths(&mut self, paths: &PathGlob, raw_from: i64) -> Removed {
+    /// Removes paths, where raw events before `raw_from` are deleted.
+    fn forget_paths(&mut self, paths: &PathGlob, raw_from: i64) -> RemovalProgress {
         let named = self.pages.len();
         self.pages.retain(|path| !paths.is_match(path));
-        let mut removed = Removed { pages: (named - self.pages.len()) as u64, ..Removed::default() };
+        let mut removed =
+            RemovalProgress { pages: (named - self.pages.len()) as u64, ..RemovalProgress::default() };
         self.events.retain_mut(|kept| {
             let (event, is_raw) = (&kept.event, kept.event.at() >= raw_from);
             if kept.is_forgotten || !paths.is_match(event.path()) {
@@ -180,7 +180,7 @@ impl Model {
 
     fn visitors(&self, range: &Range) -> (Readers, Vec<(String, Readers)>) {
         let mut pages = BTreeMap::<(i64, &str), BTreeMap<&str, (bool, bool)>>::new();
-        for Kept { event, visitor, .. } in self.events.iter().filter(|kept| !kept.is_forgotten) {
+        for StoredEvent { event, visitor, .. } in self.events.iter().filter(|kept| !kept.is_forgotten) {
             let day = event.at().div_euclid(DAY);
             let who = (event.class() == Class::Human, event.class() == Class::Assistant);
             if event.kind() != Kind::Read || !range.contains(day * DAY) || who == (false, false) {
@@ -205,7 +205,7 @@ impl Model {
     }
 }
 
-fn raw(sent: &Sent, clock: &TestClock) -> RawEvent {
+fn raw(sent: &SentEvent, clock: &TestClock) -> RawEvent {
     RawEvent {
         path: Some(sent.path.into()),
         user_agent: Some(sent.agent.into()),
@@ -218,7 +218,7 @@ fn raw(sent: &Sent, clock: &TestClock) -> RawEvent {
     }
 }
 
-/// Counts the slow way, from the events themselves.
+/// Counts from the events themselves.
 fn recount(events: &[&Event], range: &Range) -> (Tally, Vec<PageCount>) {
     let mut pages = BTreeMap::<&str, Tally>::new();
     let mut totals = Tally::default();
@@ -240,11 +240,11 @@ fn recount(events: &[&Event], range: &Range) -> (Tally, Vec<PageCount>) {
     (totals, pages)
 }
 
-async fn every_portion(views: &dyn Views, range: &Range, limit: u32) -> (Tally, Vec<PageCount>) {
+async fn count_all_pages(views: &dyn Views, range: &Range, limit: u32) -> (Tally, Vec<PageCount>) {
     let mut all = Vec::new();
     loop {
         let Counts { totals, pages, has_more } =
-            views.count("acme", range, &Portion::new(limit, all.len() as u64)).await.unwrap();
+            views.count("acme", range, &ListQuery::new(limit, all.len() as u64)).await.unwrap();
         assert!(!has_more || pages.len() == limit as usize);
         all.extend(pages);
         if !has_more {
@@ -253,11 +253,15 @@ async fn every_portion(views: &dyn Views, range: &Range, limit: u32) -> (Tally, 
     }
 }
 
-async fn every_visitor(views: &dyn Views, range: &Range, limit: u32) -> (Readers, Vec<(String, Readers)>) {
+async fn visitors_of_all_pages(
+    views: &dyn Views,
+    range: &Range,
+    limit: u32,
+) -> (Readers, Vec<(String, Readers)>) {
     let mut all = Vec::new();
     loop {
         let Visitors { totals, pages, has_more } =
-            views.visitors("acme", range, &Portion::new(limit, all.len() as u64)).await.unwrap();
+            views.visitors("acme", range, &ListQuery::new(limit, all.len() as u64)).await.unwrap();
         all.extend(pages);
         if !has_more {
             return (totals, all);
@@ -265,7 +269,7 @@ async fn every_visitor(views: &dyn Views, range: &Range, limit: u32) -> (Readers
     }
 }
 
-/// A range of two moments. Where raw events may be gone, both are full hours.
+/// A range between two times. Ends are full hours where raw events may be deleted.
 fn range(ends: &(Option<i64>, Option<i64>), clock: &TestClock) -> Range {
     let now = clock.now_ms();
     let raw_from = (now.div_euclid(DAY) - 3) * DAY;
@@ -275,14 +279,14 @@ fn range(ends: &(Option<i64>, Option<i64>), clock: &TestClock) -> Range {
     Range::new(from, to).or_else(|_| Range::new(to, from)).unwrap()
 }
 
-/// The same from the first day whose raw events are all there.
+/// Restricts a range to days whose raw events are all stored.
 fn with_raw(range: &Range, clock: &TestClock) -> Range {
     let raw_from = (clock.now_ms().div_euclid(DAY) - 3) * DAY;
     let from = range.from().unwrap_or(raw_from).max(raw_from);
     Range::new(Some(from), range.to().map(|to| to.max(from))).unwrap()
 }
 
-/// The same with full days for ends where raw events may be gone.
+/// Rounds the ends of a range to full days where raw events may be deleted.
 fn of_days(range: &Range, clock: &TestClock) -> Range {
     let raw_from = (clock.now_ms().div_euclid(DAY) - 3) * DAY;
     let end = |at: i64| if at < raw_from { at.div_euclid(DAY) * DAY } else { at };
@@ -293,14 +297,14 @@ async fn open(file: &Path, clock: &Arc<TestClock>) -> SqliteViews {
     SqliteViews::open_with(file, clock.clone(), LIMITS()).await.unwrap()
 }
 
-/// From when on the raw events are all there.
+/// The time from which all raw events are stored.
 async fn raw_from(file: &Path) -> i64 {
     let mut beside = SqliteConnectOptions::new().filename(file).connect().await.unwrap();
     let raw_from = "SELECT raw_from FROM project WHERE name = 'acme'";
     sqlx::query_scalar(raw_from).fetch_optional(&mut beside).await.unwrap().unwrap_or_default()
 }
 
-async fn live(steps: &[Step], ranges: &[(Option<i64>, Option<i64>)], limit: u32) {
+async fn run_steps(steps: &[Step], ranges: &[(Option<i64>, Option<i64>)], limit: u32) {
     let folder = tempfile::tempdir().unwrap();
     let (file, clock) = (folder.path().join("views.db"), clock());
     let mut views = open(&file, &clock).await;
@@ -308,13 +312,13 @@ async fn live(steps: &[Step], ranges: &[(Option<i64>, Option<i64>)], limit: u32)
     for step in steps {
         match step {
             Step::Take(sent) => {
-                let (events, duplicates) = model.take(sent, &clock);
-                // Another project comes and goes, so that this one is let go of from memory.
-                views.take("globex", events.clone()).await.unwrap();
-                let receipt = views.take("acme", events).await.unwrap();
+                let (events, duplicates) = model.ingest(sent, &clock);
+                // Using another project evicts this one from memory.
+                views.ingest("globex", events.clone()).await.unwrap();
+                let receipt = views.ingest("acme", events).await.unwrap();
                 assert_eq!((receipt.accepted, receipt.duplicates), (sent.len() as u64, duplicates));
             }
-            Step::Tidy => views.tidy().await.unwrap(),
+            Step::Tidy => views.run_maintenance().await.unwrap(),
             Step::Restart => {
                 drop(views);
                 views = open(&file, &clock).await;
@@ -330,7 +334,7 @@ async fn live(steps: &[Step], ranges: &[(Option<i64>, Option<i64>)], limit: u32)
                 let (views, paths) = (&views, &paths);
                 let run = async |dry_run| views.forget_paths("acme", paths, i64::MIN, dry_run).await.unwrap();
                 assert_eq!((run(true).await, run(false).await), (expected, expected), "{glob}");
-                assert_eq!(run(false).await, Removed::default(), "{glob} again");
+                assert_eq!(run(false).await, RemovalProgress::default(), "{glob} again");
             }
             Step::Forget => {
                 views.forget("acme").await.unwrap();
@@ -339,12 +343,12 @@ async fn live(steps: &[Step], ranges: &[(Option<i64>, Option<i64>)], limit: u32)
         }
         for ends in ranges {
             let range = range(ends, &clock);
-            assert_eq!(every_portion(&views, &range, limit).await, model.count(&range), "{range:?}");
+            assert_eq!(count_all_pages(&views, &range, limit).await, model.count(&range), "{range:?}");
         }
     }
     for ends in ranges {
         let range = with_raw(&range(ends, &clock), &clock);
-        assert_eq!(every_visitor(&views, &range, limit).await, model.visitors(&range), "{range:?}");
+        assert_eq!(visitors_of_all_pages(&views, &range, limit).await, model.visitors(&range), "{range:?}");
     }
     for ends in ranges {
         let range = range(ends, &clock);
@@ -359,18 +363,18 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_count_is_a_recount(
+    fn every_report_equals_a_recount(
         steps in prop::collection::vec(any_step(), 0..12),
         ranges in prop::collection::vec((prop::option::of(any_ago()), prop::option::of(any_ago())), 1..6),
         limit in 1..4_u32,
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(live(&steps, &ranges, limit));
+        runtime.block_on(run_steps(&steps, &ranges, limit));
     }
 }
 
 #[test]
-fn a_recount_agrees_with_a_count_by_hand() {
+fn the_recount_agrees_with_a_manual_count() {
     let at = |path: &str, agent: &str| {
         let raw = RawEvent {
             path: Some(path.into()),

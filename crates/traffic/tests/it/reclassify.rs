@@ -1,6 +1,8 @@
-//! A better table of agents changes history, as far as raw events reach.
+//! Tests of reclassifying raw events with a new table of agents.
 
-use traffic::{Class, Event, Portion, Range, RawEvent, Reclassified, Reports, SqliteViews, Views, bound};
+use traffic::{
+    Class, Event, ListQuery, Range, RawEvent, ReclassifyProgress, Reports, SqliteViews, Views, parse_bound,
+};
 
 use crate::views::{CLAUDE, FIREFOX, all, clock, event, open, page, raw};
 
@@ -10,52 +12,52 @@ fn at(time: &str, path: &str, agent: &str) -> Event {
 }
 
 async fn reclassify(views: &SqliteViews, from: &str) -> (u64, u64) {
-    let Reclassified { events, changed, next } =
-        views.reclassify("acme", bound(from).unwrap()).await.unwrap();
+    let ReclassifyProgress { events, changed, next } =
+        views.reclassify("acme", parse_bound(from).unwrap()).await.unwrap();
     assert_eq!(next, None);
     (events, changed)
 }
 
 #[tokio::test]
-async fn days_are_done_one_by_one_and_once() {
+async fn each_day_is_reclassified_once() {
     let folder = tempfile::tempdir().unwrap();
     let views = open(&folder.path().join("views.db"), &clock()).await;
-    let mistaken = |time: &str| at(time, "/a", CLAUDE).classified(Class::Bot);
+    let mistaken = |time: &str| at(time, "/a", CLAUDE).with_class(Class::Bot);
     let events = vec![
         mistaken("2026-02-27T10:00:00Z"),
         mistaken("2026-02-28T23:59:59.999Z"),
         at("2026-02-28T12:00:00Z", "/a", FIREFOX),
         mistaken("2026-03-01T00:00:00Z"),
     ];
-    views.take("acme", events).await.unwrap();
+    views.ingest("acme", events).await.unwrap();
     assert_eq!(all(&views, "acme").await.pages, [page("/a", 1, 0)]);
     assert_eq!(reclassify(&views, "2026-02-28T18:00:00Z").await, (3, 2), "from the day's beginning on");
     assert_eq!(all(&views, "acme").await.pages, [page("/a", 1, 2)]);
     assert_eq!(reclassify(&views, "2026-01-01").await, (4, 1));
     assert_eq!(all(&views, "acme").await.pages, [page("/a", 1, 3)]);
     assert_eq!(reclassify(&views, "2026-01-01").await, (4, 0));
-    let visitors = views.visitors("acme", &Range::default(), &Portion::new(9, 0)).await.unwrap();
+    let visitors = views.visitors("acme", &Range::default(), &ListQuery::new(9, 0)).await.unwrap();
     assert_eq!((visitors.totals.human, visitors.totals.ai), (1, 3));
-    let agents = views.agents("acme", &Range::default(), &Portion::new(9, 0)).await.unwrap();
+    let agents = views.agents("acme", &Range::default(), &ListQuery::new(9, 0)).await.unwrap();
     let agents: Vec<_> =
         agents.agents.iter().map(|agent| (&*agent.product, agent.class, agent.reads)).collect();
     assert_eq!(agents, [("Claude-Code", Class::Assistant, 3), ("(browsers)", Class::Human, 1)]);
-    assert_eq!(views.reclassify("nobody", 0).await.unwrap(), Reclassified::default());
+    assert_eq!(views.reclassify("nobody", 0).await.unwrap(), ReclassifyProgress::default());
 }
 
 #[tokio::test]
-async fn too_many_pages_that_are_not_there_are_counted_as_one() {
+async fn missing_paths_beyond_the_limit_count_as_other() {
     let folder = tempfile::tempdir().unwrap();
     let views = open(&folder.path().join("views.db"), &clock()).await;
     let guess = |n: u32| event(RawEvent { status: Some(404), ..raw(&format!("/{n:06}"), FIREFOX) });
     for thousand in 0..11 {
         let guesses = (0..1000).map(|n| guess(thousand * 1000 + n)).collect();
-        views.take("acme", guesses).await.unwrap();
-        views.tidy().await.unwrap();
+        views.ingest("acme", guesses).await.unwrap();
+        views.run_maintenance().await.unwrap();
     }
-    let missing = views.not_found("acme", &Range::default(), &Portion::new(2, 0)).await.unwrap();
+    let missing = views.not_found("acme", &Range::default(), &ListQuery::new(2, 0)).await.unwrap();
     assert_eq!((missing.totals.human, missing.has_more), (11_000, true));
     let (first, second) = (&missing.pages[0], &missing.pages[1]);
-    assert_eq!((&*first.path, first.looks.human), (traffic::OTHER_NAMES, 1000));
-    assert_eq!((&*second.path, second.looks.human), ("/000000", 1), "who came first keeps a name");
+    assert_eq!((&*first.path, first.requests.human), (traffic::OTHER_NAMES, 1000));
+    assert_eq!((&*second.path, second.requests.human), ("/000000", 1), "who came first keeps a name");
 }

@@ -1,24 +1,24 @@
-//! Reports, made the slow way from the events themselves, and held against those of the store.
+//! Computes reports from the events themselves, and compares them with those of the store.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 
 use jiff::{Timestamp, tz::TimeZone};
-use traffic::{Class, Event, Interval, Kind, Portion, Range, Reports, SqliteViews, Tally};
+use traffic::{Class, Event, Interval, Kind, ListQuery, Range, Reports, SqliteViews, Tally};
 
-use crate::random::Kept;
+use crate::random::StoredEvent;
 use crate::views::{CLAUDE, FIREFOX, GPTBOT};
 
 const HOUR: i64 = 3_600_000;
 const MINUTE: i64 = 60_000;
 
-fn inside<'a>(events: &'a [Kept], kind: Kind, range: &Range) -> impl Iterator<Item = &'a Kept> {
+fn inside<'a>(events: &'a [StoredEvent], kind: Kind, range: &Range) -> impl Iterator<Item = &'a StoredEvent> {
     let range = *range;
     events.iter().filter(move |kept| kept.event.kind() == kind && range.contains(kept.event.at()))
 }
 
-/// One by a human or by AI; `None` is neither.
-fn one(event: &Event) -> Option<Tally> {
+/// The tally of a single event; `None` if it is neither human nor AI.
+fn tally(event: &Event) -> Option<Tally> {
     match event.class() {
         Class::Human => Some(Tally { human: 1, ai: 0 }),
         Class::Assistant => Some(Tally { human: 0, ai: 1 }),
@@ -37,13 +37,13 @@ fn total<'a>(tallies: impl IntoIterator<Item = &'a Tally>) -> Tally {
     })
 }
 
-pub(crate) async fn check_names(views: &SqliteViews, range: &Range, events: &[Kept], limit: u32) {
+pub(crate) async fn check_names(views: &SqliteViews, range: &Range, events: &[StoredEvent], limit: u32) {
     check_agents(views, range, events, limit).await;
     check_referrers(views, range, events, limit).await;
     check_not_found(views, range, events, limit).await;
 }
 
-async fn check_agents(views: &SqliteViews, range: &Range, events: &[Kept], limit: u32) {
+async fn check_agents(views: &SqliteViews, range: &Range, events: &[StoredEvent], limit: u32) {
     let mut expected = BTreeMap::<(&str, Class), u64>::new();
     for kept in inside(events, Kind::Read, range) {
         let product = match kept.sent.agent {
@@ -58,77 +58,78 @@ async fn check_agents(views: &SqliteViews, range: &Range, events: &[Kept], limit
     let all: u64 = expected.values().sum();
     let mut expected: Vec<_> = expected.into_iter().collect();
     expected.sort_by_key(|(_, reads)| Reverse(*reads));
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     loop {
-        let portion = Portion::new(limit, told.len() as u64);
-        let agents = views.agents("acme", range, &portion).await.unwrap();
+        let query = ListQuery::new(limit, reported.len() as u64);
+        let agents = views.agents("acme", range, &query).await.unwrap();
         if !agents.classes.is_empty() {
             assert_eq!(agents.classes.iter().map(|(_, reads)| reads).sum::<u64>(), all);
         }
-        told.extend(agents.agents);
+        reported.extend(agents.agents);
         if !agents.has_more {
             break;
         }
     }
-    let told: Vec<_> = told.iter().map(|agent| ((&*agent.product, agent.class), agent.reads)).collect();
-    assert_eq!(told, expected, "{range:?}");
+    let reported: Vec<_> =
+        reported.iter().map(|agent| ((&*agent.product, agent.class), agent.reads)).collect();
+    assert_eq!(reported, expected, "{range:?}");
 }
 
-async fn check_referrers(views: &SqliteViews, range: &Range, events: &[Kept], limit: u32) {
+async fn check_referrers(views: &SqliteViews, range: &Range, events: &[StoredEvent], limit: u32) {
     let mut expected = BTreeMap::<&str, Tally>::new();
     for kept in inside(events, Kind::Read, range) {
         let host = kept.sent.referrer.map_or("(none)", |url| url.split('/').nth(2).unwrap());
-        one(&kept.event).into_iter().for_each(|read| add(expected.entry(host).or_default(), read));
+        tally(&kept.event).into_iter().for_each(|read| add(expected.entry(host).or_default(), read));
     }
     let totals = total(expected.values());
     let mut expected: Vec<_> = expected.into_iter().map(|(host, reads)| (host.to_owned(), reads)).collect();
     expected.sort_by_key(|(_, reads)| Reverse(reads.total()));
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     loop {
-        let portion = Portion::new(limit, told.len() as u64);
-        let referrers = views.referrers("acme", range, &portion).await.unwrap();
+        let query = ListQuery::new(limit, reported.len() as u64);
+        let referrers = views.referrers("acme", range, &query).await.unwrap();
         assert_eq!(referrers.totals, totals, "{range:?}");
-        told.extend(referrers.hosts);
+        reported.extend(referrers.hosts);
         if !referrers.has_more {
             break;
         }
     }
-    assert_eq!(told, expected, "{range:?}");
+    assert_eq!(reported, expected, "{range:?}");
 }
 
-async fn check_not_found(views: &SqliteViews, range: &Range, events: &[Kept], limit: u32) {
+async fn check_not_found(views: &SqliteViews, range: &Range, events: &[StoredEvent], limit: u32) {
     let mut expected = BTreeMap::<&str, (Tally, BTreeMap<&str, u64>)>::new();
     for kept in inside(events, Kind::NotFound, range) {
-        let Some(look) = one(&kept.event) else { continue };
-        let (looks, referrers) = expected.entry(kept.event.path()).or_default();
-        add(looks, look);
+        let Some(look) = tally(&kept.event) else { continue };
+        let (requests, referrers) = expected.entry(kept.event.path()).or_default();
+        add(requests, look);
         let referrer = kept.sent.referrer.map(|url| url.trim_start_matches("https://"));
         let referrer = referrer.map(|url| url.split('?').next().unwrap().trim_end_matches('/'));
         referrer.into_iter().for_each(|url| *referrers.entry(url).or_default() += 1);
     }
     let mut expected: Vec<_> = expected.into_iter().collect();
-    expected.sort_by_key(|(_, (looks, _))| Reverse(looks.total()));
-    let mut told = Vec::new();
+    expected.sort_by_key(|(_, (requests, _))| Reverse(requests.total()));
+    let mut reported = Vec::new();
     loop {
-        let portion = Portion::new(limit, told.len() as u64);
-        let missing = views.not_found("acme", range, &portion).await.unwrap();
-        assert_eq!(missing.totals, total(expected.iter().map(|(_, (looks, _))| looks)), "{range:?}");
-        told.extend(missing.pages);
+        let query = ListQuery::new(limit, reported.len() as u64);
+        let missing = views.not_found("acme", range, &query).await.unwrap();
+        assert_eq!(missing.totals, total(expected.iter().map(|(_, (requests, _))| requests)), "{range:?}");
+        reported.extend(missing.pages);
         if !missing.has_more {
             break;
         }
     }
-    assert_eq!(told.len(), expected.len(), "{range:?}");
-    for (told, (path, (looks, referrers))) in told.iter().zip(expected) {
+    assert_eq!(reported.len(), expected.len(), "{range:?}");
+    for (reported, (path, (requests, referrers))) in reported.iter().zip(expected) {
         let mut referrers: Vec<_> = referrers.into_iter().collect();
         referrers.sort_by_key(|(_, times)| Reverse(*times));
-        let named: Vec<_> = told.referrers.iter().map(|(url, times)| (&**url, *times)).collect();
-        assert_eq!((&*told.path, told.looks, named), (path, looks, referrers), "{range:?}");
+        let named: Vec<_> = reported.referrers.iter().map(|(url, times)| (&**url, *times)).collect();
+        assert_eq!((&*reported.path, reported.requests, named), (path, requests, referrers), "{range:?}");
     }
 }
 
-/// When the step of a moment begins, as a calendar has it.
-fn step(interval: Interval, at: i64) -> i64 {
+/// The start of the step that contains a time, computed with a calendar.
+fn step_start(interval: Interval, at: i64) -> i64 {
     let date = Timestamp::from_millisecond(at).unwrap().to_zoned(TimeZone::UTC).date();
     let first = match interval {
         Interval::Hour => return at - at % HOUR,
@@ -139,20 +140,20 @@ fn step(interval: Interval, at: i64) -> i64 {
     first.to_zoned(TimeZone::UTC).unwrap().timestamp().as_millisecond()
 }
 
-pub(crate) async fn check_series(views: &SqliteViews, range: &Range, events: &[Kept]) {
+pub(crate) async fn check_series(views: &SqliteViews, range: &Range, events: &[StoredEvent]) {
     for interval in [Interval::Hour, Interval::Day, Interval::Week, Interval::Month] {
         for path in [None, Some("/a")] {
             let mut expected = BTreeMap::<i64, Tally>::new();
-            let wanted = |kept: &&Kept| path.is_none_or(|path| kept.event.path().starts_with(path));
-            let with_page = |kept: &&Kept| !kept.is_forgotten && wanted(kept);
+            let wanted = |kept: &&StoredEvent| path.is_none_or(|path| kept.event.path().starts_with(path));
+            let with_page = |kept: &&StoredEvent| !kept.is_forgotten && wanted(kept);
             for kept in inside(events, Kind::Read, range).filter(with_page) {
-                let at = step(interval, kept.event.at());
-                one(&kept.event).into_iter().for_each(|read| add(expected.entry(at).or_default(), read));
+                let at = step_start(interval, kept.event.at());
+                tally(&kept.event).into_iter().for_each(|read| add(expected.entry(at).or_default(), read));
             }
             let series = views.series("acme", range, interval, path).await.unwrap();
             assert_eq!(series.totals, total(expected.values()), "{interval:?} {range:?}");
             for pair in series.points.windows(2) {
-                assert_eq!(step(interval, pair[1].at - 1), pair[0].at, "a step is left out");
+                assert_eq!(step_start(interval, pair[1].at - 1), pair[0].at, "a step is left out");
             }
             let some = series.points.iter().filter(|point| point.reads.total() > 0);
             let some: BTreeMap<i64, Tally> = some.map(|point| (point.at, point.reads)).collect();
@@ -161,12 +162,12 @@ pub(crate) async fn check_series(views: &SqliteViews, range: &Range, events: &[K
     }
 }
 
-pub(crate) async fn check_live(views: &SqliteViews, now: i64, events: &[Kept]) {
+pub(crate) async fn check_live(views: &SqliteViews, now: i64, events: &[StoredEvent]) {
     let from = now - now % MINUTE - 29 * MINUTE;
     let range = Range::new(Some(from), Some(from + 30 * MINUTE)).unwrap();
     let (mut minutes, mut readers) = (BTreeMap::<i64, Tally>::new(), HashSet::new());
     for kept in inside(events, Kind::Read, &range) {
-        if let Some(read) = one(&kept.event) {
+        if let Some(read) = tally(&kept.event) {
             add(minutes.entry(kept.event.at() / MINUTE * MINUTE).or_default(), read);
             readers.insert(&kept.visitor);
         }

@@ -1,17 +1,17 @@
-//! User-agent strings as they are met, and who they are.
+//! Tests the classes of real user-agent strings.
 
 use traffic::classify;
 
 const STRINGS: &str = include_str!("../data/user_agents.tsv");
 
-/// Strings whose label in the data is not what they are.
+/// Strings whose label in the data is wrong.
 const DISPUTED: &[&str] = &[
     // A probe for SQL injection. It came through a browser's field but names none, and no person types it.
     "LWPrCa2l') OR 941=(SELECT 941 FROM PG_SLEEP(15))--",
 ];
 
 #[test]
-fn the_labelled_strings() {
+fn labelled_strings_are_classified_correctly() {
     let rows = STRINGS.lines().filter(|line| !line.starts_with('#')).skip(1);
     let mut wrong = Vec::new();
     let mut seen = 0;
@@ -73,7 +73,7 @@ fn desktop_browsers_are_human() {
 }
 
 #[test]
-fn telephones_and_apps_are_human() {
+fn phones_and_apps_are_human() {
     check(
         "human",
         &[
@@ -145,7 +145,7 @@ fn televisions_consoles_and_old_browsers_are_human() {
 }
 
 #[test]
-fn agents_that_act_for_someone_are_assistants() {
+fn agents_that_act_for_a_person_are_assistants() {
     check(
         "assistant",
         &[
@@ -164,7 +164,7 @@ fn agents_that_act_for_someone_are_assistants() {
 }
 
 #[test]
-fn crawlers_are_told_apart() {
+fn crawlers_are_classified_by_purpose() {
     check(
         "ai-training",
         &[

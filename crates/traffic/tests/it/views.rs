@@ -1,12 +1,13 @@
-//! The promises of `Views`, one test each, for every backend. A backend joins by giving
-//! `every_backend!` a function that makes one with a clock.
+//! Tests each promise of `Views` for every backend. A new backend is added to `every_backend!` as a function
+//! that opens it with a clock.
 
 use std::sync::Arc;
 
 use base::{Clock, TestClock};
 use jiff::{SignedDuration, Timestamp};
 use traffic::{
-    Counts, Event, PageCount, Portion, Range, RawEvent, Receipt, SqliteViews, Tally, Views, bound, parse,
+    Counts, Event, ListQuery, PageCount, Range, RawEvent, Receipt, SqliteViews, Tally, Views, parse_bound,
+    parse_event,
 };
 
 pub(crate) const FIREFOX: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0";
@@ -36,7 +37,7 @@ every_backend! {
     only_reads_by_humans_and_assistants_count,
     a_range_includes_its_start_and_not_its_end,
     the_largest_page_comes_first_and_then_the_smaller_path,
-    pages_are_handed_out_in_portions,
+    pages_are_paginated,
     an_unknown_project_has_no_views,
     projects_do_not_see_each_other,
     an_event_id_counts_once,
@@ -45,9 +46,9 @@ every_backend! {
     an_event_id_belongs_to_its_project,
     events_without_an_id_always_count,
     a_forgotten_project_leaves_nothing,
-    a_large_batch_is_taken_whole,
-    an_empty_batch_is_nothing,
-    twins_of_a_page_are_one_page,
+    a_large_batch_is_stored_completely,
+    an_empty_batch_stores_nothing,
+    spellings_of_a_url_count_as_one_page,
 }
 
 pub(crate) fn clock() -> Arc<TestClock> {
@@ -63,7 +64,7 @@ pub(crate) fn raw(path: &str, user_agent: &str) -> RawEvent {
 }
 
 pub(crate) fn event(raw: RawEvent) -> Event {
-    parse(raw, clock().now()).unwrap()
+    parse_event(raw, clock().now()).unwrap()
 }
 
 pub(crate) fn view(path: &str, user_agent: &str) -> Event {
@@ -84,7 +85,7 @@ pub(crate) fn page(path: &str, human: u64, ai: u64) -> PageCount {
 }
 
 pub(crate) async fn all(views: &dyn Views, project: &str) -> Counts {
-    views.count(project, &Range::default(), &Portion::new(250, 0)).await.unwrap()
+    views.count(project, &Range::default(), &ListQuery::new(250, 0)).await.unwrap()
 }
 
 async fn total(views: &dyn Views, project: &str) -> u64 {
@@ -93,7 +94,7 @@ async fn total(views: &dyn Views, project: &str) -> u64 {
 
 async fn reads_are_counted_by_page_and_reader(views: &dyn Views, _: &TestClock) {
     let batch = vec![view("/a", FIREFOX), view("/a", CLAUDE), view("/b", FIREFOX), view("/a", FIREFOX)];
-    let receipt = views.take("acme", batch).await.unwrap();
+    let receipt = views.ingest("acme", batch).await.unwrap();
     assert_eq!(receipt, Receipt { accepted: 4, duplicates: 0 });
     let expected = Counts {
         totals: Tally { human: 3, ai: 1 },
@@ -114,7 +115,7 @@ async fn only_reads_by_humans_and_assistants_count(views: &dyn Views, _: &TestCl
         event(missing),
         event(post),
     ];
-    assert_eq!(views.take("acme", batch).await.unwrap().accepted, 6);
+    assert_eq!(views.ingest("acme", batch).await.unwrap().accepted, 6);
     assert_eq!(all(views, "acme").await, Counts::default());
 }
 
@@ -125,10 +126,11 @@ async fn a_range_includes_its_start_and_not_its_end(views: &dyn Views, _: &TestC
         "2026-02-01T23:59:59.9999Z",
         "2026-02-02T00:00:00Z",
     ];
-    views.take("acme", batch.map(at).to_vec()).await.unwrap();
+    views.ingest("acme", batch.map(at).to_vec()).await.unwrap();
     let check = async |from: Option<&str>, to: Option<&str>, expected: u64| {
-        let range = Range::new(from.map(|day| bound(day).unwrap()), to.map(|day| bound(day).unwrap()));
-        let counts = views.count("acme", &range.unwrap(), &Portion::new(50, 0)).await.unwrap();
+        let range =
+            Range::new(from.map(|day| parse_bound(day).unwrap()), to.map(|day| parse_bound(day).unwrap()));
+        let counts = views.count("acme", &range.unwrap(), &ListQuery::new(50, 0)).await.unwrap();
         assert_eq!(counts.totals.human, expected, "{from:?} to {to:?}");
         assert_eq!(counts.pages.iter().map(|page| page.human).sum::<u64>(), expected);
     };
@@ -143,17 +145,17 @@ async fn a_range_includes_its_start_and_not_its_end(views: &dyn Views, _: &TestC
 async fn the_largest_page_comes_first_and_then_the_smaller_path(views: &dyn Views, _: &TestClock) {
     let paths = ["/b", "/B", "/é", "/a/b", "/a", "/a-b", "/z", "/z"];
     let batch = paths.map(|path| view(path, FIREFOX)).to_vec();
-    views.take("acme", batch).await.unwrap();
+    views.ingest("acme", batch).await.unwrap();
     let pages = all(views, "acme").await.pages;
     let order: Vec<&str> = pages.iter().map(|page| page.path.as_str()).collect();
     assert_eq!(order, ["/z", "/B", "/a", "/a-b", "/a/b", "/b", "/é"]);
 }
 
-async fn pages_are_handed_out_in_portions(views: &dyn Views, _: &TestClock) {
+async fn pages_are_paginated(views: &dyn Views, _: &TestClock) {
     let batch = (0..5).map(|number| view(&format!("/{number}"), FIREFOX)).collect();
-    views.take("acme", batch).await.unwrap();
+    views.ingest("acme", batch).await.unwrap();
     let check = async |limit: u32, offset: u64, first: Option<&str>, length: usize, more: bool| {
-        let counts = views.count("acme", &Range::default(), &Portion::new(limit, offset)).await.unwrap();
+        let counts = views.count("acme", &Range::default(), &ListQuery::new(limit, offset)).await.unwrap();
         let found = counts.pages.first().map(|page| page.path.as_str());
         assert_eq!((found, counts.pages.len(), counts.has_more), (first, length, more));
         assert_eq!(counts.totals, Tally { human: 5, ai: 0 }, "totals are the site's");
@@ -173,33 +175,33 @@ async fn an_unknown_project_has_no_views(views: &dyn Views, _: &TestClock) {
 }
 
 async fn projects_do_not_see_each_other(views: &dyn Views, _: &TestClock) {
-    views.take("acme", vec![view("/a", FIREFOX)]).await.unwrap();
-    views.take("globex", vec![view("/a", CLAUDE), view("/b", CLAUDE)]).await.unwrap();
+    views.ingest("acme", vec![view("/a", FIREFOX)]).await.unwrap();
+    views.ingest("globex", vec![view("/a", CLAUDE), view("/b", CLAUDE)]).await.unwrap();
     assert_eq!(all(views, "acme").await.pages, [page("/a", 1, 0)]);
     assert_eq!(all(views, "globex").await.pages, [page("/a", 0, 1), page("/b", 0, 1)]);
 }
 
 async fn an_event_id_counts_once(views: &dyn Views, clock: &TestClock) {
-    views.take("acme", vec![with_id("/a", "1")]).await.unwrap();
+    views.ingest("acme", vec![with_id("/a", "1")]).await.unwrap();
     clock.advance(DAY);
-    let receipt = views.take("acme", vec![with_id("/a", "1"), with_id("/a", "2")]).await.unwrap();
+    let receipt = views.ingest("acme", vec![with_id("/a", "1"), with_id("/a", "2")]).await.unwrap();
     assert_eq!(receipt, Receipt { accepted: 2, duplicates: 1 });
     assert_eq!(total(views, "acme").await, 2);
 }
 
 async fn an_event_id_counts_once_within_a_batch(views: &dyn Views, _: &TestClock) {
     let batch = vec![with_id("/a", "1"), with_id("/b", "1"), with_id("/c", "2")];
-    let receipt = views.take("acme", batch).await.unwrap();
+    let receipt = views.ingest("acme", batch).await.unwrap();
     assert_eq!(receipt, Receipt { accepted: 3, duplicates: 1 });
     assert_eq!(all(views, "acme").await.pages, [page("/a", 1, 0), page("/c", 1, 0)]);
 }
 
 async fn an_event_id_counts_again_after_seven_days(views: &dyn Views, clock: &TestClock) {
-    let again = async || views.take("acme", vec![with_id("/a", "1")]).await.unwrap().duplicates;
+    let again = async || views.ingest("acme", vec![with_id("/a", "1")]).await.unwrap().duplicates;
     assert_eq!(again().await, 0);
     clock.advance(DAY * 7);
     assert_eq!(again().await, 1);
-    // The repetition did not begin the seven days anew.
+    // The duplicate did not restart the seven days.
     clock.advance(MILLISECOND);
     assert_eq!(again().await, 0);
     assert_eq!(again().await, 1);
@@ -207,43 +209,43 @@ async fn an_event_id_counts_again_after_seven_days(views: &dyn Views, clock: &Te
 }
 
 async fn an_event_id_belongs_to_its_project(views: &dyn Views, _: &TestClock) {
-    views.take("acme", vec![with_id("/a", "1")]).await.unwrap();
-    let receipt = views.take("globex", vec![with_id("/a", "1")]).await.unwrap();
+    views.ingest("acme", vec![with_id("/a", "1")]).await.unwrap();
+    let receipt = views.ingest("globex", vec![with_id("/a", "1")]).await.unwrap();
     assert_eq!(receipt.duplicates, 0);
 }
 
 async fn events_without_an_id_always_count(views: &dyn Views, _: &TestClock) {
     for _ in 0..2 {
-        let receipt = views.take("acme", vec![view("/a", FIREFOX), view("/a", FIREFOX)]).await;
+        let receipt = views.ingest("acme", vec![view("/a", FIREFOX), view("/a", FIREFOX)]).await;
         assert_eq!(receipt.unwrap(), Receipt { accepted: 2, duplicates: 0 });
     }
     assert_eq!(total(views, "acme").await, 4);
 }
 
 async fn a_forgotten_project_leaves_nothing(views: &dyn Views, _: &TestClock) {
-    views.take("acme", vec![with_id("/a", "1")]).await.unwrap();
-    views.take("globex", vec![with_id("/a", "1")]).await.unwrap();
+    views.ingest("acme", vec![with_id("/a", "1")]).await.unwrap();
+    views.ingest("globex", vec![with_id("/a", "1")]).await.unwrap();
     views.forget("acme").await.unwrap();
     assert_eq!(all(views, "acme").await, Counts::default());
     assert_eq!(total(views, "globex").await, 1);
-    let receipt = views.take("acme", vec![with_id("/b", "1")]).await.unwrap();
+    let receipt = views.ingest("acme", vec![with_id("/b", "1")]).await.unwrap();
     assert_eq!(receipt.duplicates, 0, "its event ids are gone too");
     assert_eq!(all(views, "acme").await.pages, [page("/b", 1, 0)]);
 }
 
-async fn a_large_batch_is_taken_whole(views: &dyn Views, _: &TestClock) {
+async fn a_large_batch_is_stored_completely(views: &dyn Views, _: &TestClock) {
     let number = |number: u32| with_id(&format!("/{}", number % 1500), &(number % 2600).to_string());
-    let receipt = views.take("acme", (0..3000).map(number).collect()).await.unwrap();
+    let receipt = views.ingest("acme", (0..3000).map(number).collect()).await.unwrap();
     assert_eq!(receipt, Receipt { accepted: 3000, duplicates: 400 });
     assert_eq!(total(views, "acme").await, 2600);
 }
 
-async fn an_empty_batch_is_nothing(views: &dyn Views, _: &TestClock) {
-    assert_eq!(views.take("acme", Vec::new()).await.unwrap(), Receipt::default());
+async fn an_empty_batch_stores_nothing(views: &dyn Views, _: &TestClock) {
+    assert_eq!(views.ingest("acme", Vec::new()).await.unwrap(), Receipt::default());
 }
 
-async fn twins_of_a_page_are_one_page(views: &dyn Views, _: &TestClock) {
+async fn spellings_of_a_url_count_as_one_page(views: &dyn Views, _: &TestClock) {
     let batch = ["/guides/", "/guides.md", "https://acme.dev/guides/index.html?x#y"];
-    views.take("acme", batch.map(|path| view(path, FIREFOX)).to_vec()).await.unwrap();
+    views.ingest("acme", batch.map(|path| view(path, FIREFOX)).to_vec()).await.unwrap();
     assert_eq!(all(views, "acme").await.pages, [page("/guides", 2, 1)]);
 }

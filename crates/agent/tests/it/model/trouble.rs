@@ -279,7 +279,7 @@ async fn a_name_that_leads_home_is_not_called() {
     assert_eq!(
         error,
         ModelError::Final(format!(
-            "localhost:{port} is not called: it is on this machine or in a private network: set allow_private if that is meant"
+            "localhost:{port} is not called: it is on this machine or in a private network. To allow this, set allow_private"
         ))
     );
 }

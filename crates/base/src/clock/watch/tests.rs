@@ -1,4 +1,4 @@
-//! The life of a clock, as tables: what happens to it, and whether deletion is paused then.
+//! Tables of events of a clock, and whether deletion is paused after each.
 
 use PauseCause::{Behind, LongDowntime, SteppedAhead};
 
@@ -9,13 +9,13 @@ const START: i64 = 1_800_000_000_000;
 
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// Time passes, and somebody looks.
+    /// Time passes, and the process reads the clock.
     Pass(i64),
     /// Somebody sets the clock.
     Jump(i64),
-    /// The process is restarted; the machine is off for so long, and its clock set by so much meanwhile.
+    /// The process restarts: the machine is off for the first duration, and its clock is set by the second.
     Restart(i64, i64),
-    /// The process dies before it can record what it saw.
+    /// The process dies before it records the jump.
     Crash(i64),
     Confirm,
 }
@@ -48,7 +48,7 @@ impl Process {
                 self.record = ClockRecord { trusted: self.now.wall, version, pause: None, ..self.record };
             }
         }
-        self.look();
+        self.observe();
     }
 
     fn restart(&mut self, wall: i64) {
@@ -56,13 +56,13 @@ impl Process {
         self.watch = ClockWatch::start(&self.record, self.now);
     }
 
-    /// As a chore does.
-    fn look(&mut self) {
+    /// Does what the server's periodic check does.
+    fn observe(&mut self) {
         match self.watch.is_overruled_by(&self.record) {
             true => self.watch = ClockWatch::start(&self.record, self.now),
-            false => self.watch.look(self.now),
+            false => self.watch.observe(self.now),
         }
-        self.record = self.watch.unsaved(&self.record, self.now).unwrap_or(self.record);
+        self.record = self.watch.record_to_save(&self.record, self.now).unwrap_or(self.record);
     }
 }
 
@@ -80,23 +80,23 @@ fn check(steps: &[(Step, Option<PauseCause>)]) -> Process {
 }
 
 #[test]
-fn a_clock_that_goes_right_is_trusted() {
+fn a_steady_clock_is_trusted() {
     let hours = [(Pass(HOUR), None); 24 * 10];
     check(&hours);
     check(&[(Pass(5_000), None), (Jump(HOUR), None), (Pass(DAY), None), (Jump(HOUR), None)]);
     check(&[(Jump(-HOUR), None), (Jump(HOUR), None), (Jump(HOUR), None), (Jump(-2 * HOUR), None)]);
-    // A machine that slept, or was busy: monotonic time went on.
+    // The machine slept or was busy: monotonic time advanced, too.
     check(&[(Pass(30 * DAY), None)]);
 }
 
 #[test]
-fn a_step_ahead_pauses_and_a_day_of_steadiness_resumes() {
+fn a_step_ahead_pauses_deletion_and_a_steady_day_resumes_it() {
     let paused = Some(SteppedAhead);
     check(&[(Jump(HOUR + 1), paused), (Pass(DAY - 1), paused), (Pass(1), None), (Pass(DAY), None)]);
     check(&[(Pass(DAY), None), (Jump(500 * DAY), paused), (Pass(HOUR), paused), (Pass(23 * HOUR), None)]);
     // Small steps add up within a day.
     check(&[(Jump(50 * MINUTE), None), (Pass(MINUTE), None), (Jump(50 * MINUTE), paused)]);
-    // Another step begins the day anew.
+    // Another step restarts the day.
     let again = [(Jump(500 * DAY), paused), (Pass(20 * HOUR), paused), (Jump(2 * HOUR), paused)];
     let mut steps = again.to_vec();
     steps.extend([(Pass(23 * HOUR), paused), (Pass(HOUR), None)]);
@@ -104,7 +104,7 @@ fn a_step_ahead_pauses_and_a_day_of_steadiness_resumes() {
 }
 
 #[test]
-fn a_confirmed_clock_is_trusted_at_once() {
+fn a_confirmed_clock_is_trusted_immediately() {
     check(&[
         (Jump(500 * DAY), Some(SteppedAhead)),
         (Confirm, None),
@@ -114,7 +114,7 @@ fn a_confirmed_clock_is_trusted_at_once() {
     check(&[(Restart(0, 500 * DAY), Some(LongDowntime)), (Confirm, None), (Pass(HOUR), None)]);
     check(&[(Jump(-500 * DAY), Some(Behind)), (Confirm, None), (Restart(HOUR, 0), None)]);
     check(&[(Confirm, None), (Jump(DAY), Some(SteppedAhead))]);
-    // While no server runs.
+    // The clock is confirmed while no server runs.
     let mut process = check(&[(Jump(500 * DAY), Some(SteppedAhead))]);
     process.record = ClockRecord { trusted: process.now.wall, version: 7, pause: None, ..process.record };
     process.take(Restart(HOUR, 0));
@@ -122,7 +122,7 @@ fn a_confirmed_clock_is_trusted_at_once() {
 }
 
 #[test]
-fn a_machine_that_was_off_for_days_is_trusted_and_for_longer_it_is_not() {
+fn a_downtime_of_up_to_7_days_is_trusted_and_a_longer_one_is_not() {
     check(&[(Restart(3 * DAY, 0), None), (Restart(7 * DAY, 0), None)]);
     check(&[
         (Restart(10 * DAY, 0), Some(LongDowntime)),
@@ -137,23 +137,23 @@ fn a_restart_does_not_end_a_pause() {
     let paused = Some(SteppedAhead);
     for jump in [2 * HOUR, 3 * DAY, 500 * DAY] {
         check(&[(Jump(jump), paused), (Restart(0, 0), paused), (Restart(DAY, 0), paused)]);
-        // The hours of both processes count, the time between them does not.
+        // The hours of both processes count; the time between them does not.
         let hours = [(Jump(jump), paused), (Pass(20 * HOUR), paused), (Restart(5 * HOUR, 0), paused)];
         let mut steps = hours.to_vec();
         steps.extend([(Pass(3 * HOUR), paused), (Pass(HOUR), None), (Restart(0, 0), None)]);
         check(&steps);
-        // Set right while no process runs.
+        // The clock is corrected while no process runs.
         check(&[(Jump(jump), paused), (Pass(MINUTE), paused), (Restart(HOUR, -jump), None)]);
     }
-    // It dies before it can record the jump.
+    // The process dies before it records the jump.
     check(&[(Pass(HOUR), None), (Crash(500 * DAY), Some(LongDowntime)), (Restart(0, 0), Some(LongDowntime))]);
-    // A clock that is set to yet another time has to be steady from then on.
+    // A clock that jumps again must be steady for a day from then on.
     let steps = [(Jump(500 * DAY), paused), (Pass(20 * HOUR), paused), (Restart(0, 100 * DAY), paused)];
     check(&[&steps[..], &[(Pass(23 * HOUR), paused), (Pass(HOUR), None)]].concat());
 }
 
 #[test]
-fn a_clock_that_is_set_right_again_is_trusted_at_once() {
+fn a_corrected_clock_is_trusted_immediately() {
     check(&[
         (Jump(500 * DAY), Some(SteppedAhead)),
         (Pass(3 * HOUR), Some(SteppedAhead)),
@@ -161,14 +161,14 @@ fn a_clock_that_is_set_right_again_is_trusted_at_once() {
     ]);
     let restarted = [(Jump(500 * DAY), Some(SteppedAhead)), (Restart(0, 0), Some(SteppedAhead))];
     check(&[&restarted[..], &[(Pass(HOUR), Some(SteppedAhead)), (Jump(-500 * DAY), None)]].concat());
-    // Back, and right again: the step ahead is no jump.
+    // The clock goes back and is then corrected: the step ahead is not a jump.
     for jump in [2 * HOUR, 3 * DAY, 500 * DAY] {
         check(&[(Jump(-jump), Some(Behind)), (Pass(3 * HOUR), Some(Behind)), (Jump(jump), None)]);
         check(&[(Jump(-jump), Some(Behind)), (Restart(0, 0), Some(Behind)), (Jump(jump), None)]);
         check(&[(Jump(-jump), Some(Behind)), (Pass(MINUTE), Some(Behind)), (Restart(HOUR, jump), None)]);
         check(&[(Restart(0, -jump), Some(Behind)), (Jump(jump + 3 * DAY), None)]);
     }
-    // But it is one if the clock overshoots.
+    // It is a jump if the clock overshoots.
     check(&[(Jump(-2 * DAY), Some(Behind)), (Jump(20 * DAY), Some(SteppedAhead)), (Jump(-18 * DAY), None)]);
 }
 
@@ -177,27 +177,30 @@ fn a_clock_that_stays_behind_is_trusted_after_a_day() {
     let accepted = [(Jump(500 * DAY), Some(SteppedAhead)), (Pass(DAY), None)];
     let back = [(Jump(-500 * DAY), Some(Behind)), (Pass(HOUR), Some(Behind)), (Pass(23 * HOUR), None)];
     let process = check(&[&accepted[..], &back].concat());
-    assert_eq!(process.record.misdated, None, "the clock is right, and what it dated is");
+    assert_eq!(process.record.misdated, None, "the clock is right, so its timestamps are right");
     assert_eq!(process.record.trusted, process.now.wall);
 }
 
 #[test]
-fn what_a_clock_dated_while_it_was_behind_is_kept_when_it_is_right_again() {
+fn data_from_a_clock_that_was_behind_is_kept_after_the_correction() {
     let behind = [(Jump(-500 * DAY), Some(Behind)), (Pass(5 * HOUR), Some(Behind)), (Jump(500 * DAY), None)];
     let process = check(&behind);
     let (now, low) = (process.now.wall, START - 500 * DAY);
     let cutoff = process.watch.cutoff(now, 90 * DAY);
     assert!(cutoff.has_passed(now - 90 * DAY) && !cutoff.has_passed(now - 90 * DAY + 1));
-    assert!(!cutoff.has_passed(low) && !cutoff.has_passed(low + 5 * HOUR), "ended while it was behind");
+    assert!(
+        !cutoff.has_passed(low) && !cutoff.has_passed(low + 5 * HOUR),
+        "dated while the clock was behind"
+    );
     assert!(cutoff.has_passed(low - DAY) && cutoff.has_passed(low + DAY), "really old");
     let later = process.watch.cutoff(now + 90 * DAY, 90 * DAY);
-    assert!(later.has_passed(low), "it was kept as long as what came when the clock was right again");
-    // After a restart, too; and a second time does not shorten the first.
+    assert!(later.has_passed(low), "the retention counts from the correction");
+    // This also holds after a restart, and a second range does not shorten the first.
     let restarts = [(Restart(0, -500 * DAY), Some(Behind)), (Restart(DAY, 500 * DAY), None)];
     let process = check(&[&behind[..], &restarts].concat());
     let cutoff = process.watch.cutoff(process.now.wall, 90 * DAY);
     assert!(!cutoff.has_passed(low) && !cutoff.has_passed(low + 5 * HOUR));
-    // Hours make no difference to what is kept for days.
+    // Hours do not matter, because retention counts in days.
     assert_eq!(check(&[(Jump(-3 * HOUR), Some(Behind)), (Jump(3 * HOUR), None)]).record.misdated, None);
 }
 
@@ -206,7 +209,7 @@ fn the_trusted_time_does_not_follow_a_clock_that_jumped() {
     let paused = Some(SteppedAhead);
     let process = check(&[(Pass(HOUR), None), (Jump(500 * DAY), paused), (Pass(3 * HOUR), paused)]);
     assert_eq!(process.record.trusted, START + 4 * HOUR);
-    // It is recorded once a minute, and at once when deletion is paused.
+    // The record is written once a minute, and immediately when deletion is paused.
     let mut process = Process::new();
     process.take(Pass(30_000));
     assert_eq!(process.record.trusted, START);
@@ -221,21 +224,21 @@ fn two_processes_on_one_clock_pause_and_resume_together() {
     let mut first = Process::new();
     let mut second = Process { watch: first.watch, ..Process::new() };
     first.take(Jump(500 * DAY));
-    // The second one has slept through it, and would call the clock steady.
+    // The second process missed the jump, and on its own would trust the clock.
     second.now = first.now;
     second.watch = ClockWatch::start(&ClockRecord::first(None, second.now.wall), second.now);
     second.record = first.record;
-    second.look();
+    second.observe();
     assert!(second.watch.is_paused());
     first.take(Pass(DAY));
     assert!(!first.watch.is_paused());
     (second.now, second.record) = (first.now, first.record);
-    second.look();
+    second.observe();
     assert!(!second.watch.is_paused());
 }
 
 #[test]
-fn an_upgraded_database_is_judged_by_the_newest_time_in_it() {
+fn the_newest_timestamp_stands_in_for_a_missing_record() {
     let start = |newest: Option<i64>| {
         let record = ClockRecord::first(newest, START);
         ClockWatch::start(&record, Reading { wall: START, monotonic: 0 }).pause().map(|pause| pause.cause)
@@ -243,12 +246,12 @@ fn an_upgraded_database_is_judged_by_the_newest_time_in_it() {
     assert_eq!(start(None), None);
     assert_eq!(start(Some(START - 3 * DAY)), None);
     assert_eq!(start(Some(START - 500 * DAY)), Some(LongDowntime));
-    assert_eq!(start(Some(START + DAY)), None, "a page view of tomorrow");
+    assert_eq!(start(Some(START + DAY)), None, "a page view may be up to a day ahead");
     assert_eq!(start(Some(START + 500 * DAY)), Some(Behind));
 }
 
 #[test]
-fn causes_are_read_back() {
+fn pause_causes_round_trip_through_text() {
     for cause in PauseCause::ALL {
         assert_eq!(cause.as_str().parse(), Ok(cause));
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use tokio::sync::mpsc::Sender;
-use traffic::import::{Format, Malformed, Parser};
+use traffic::import::{Format, MalformedLine, Parser};
 use traffic::{Progress, RawEvent};
 use wire::ViewEvent;
 
@@ -63,7 +63,7 @@ impl Opened {
         let lines = || source.head.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
         // An empty file, as a rotation leaves it, is of any format.
         let empty = lines().next().is_none().then_some(Format::Combined);
-        let Some(format) = format.or_else(|| Format::of(lines())).or(empty) else { return Ok(None) };
+        let Some(format) = format.or_else(|| Format::detect(lines())).or(empty) else { return Ok(None) };
         // Every CSV begins with the same names.
         let telling = if format == Format::Csv { 2 } else { 1 };
         let mut hash = Sha256::new();
@@ -149,7 +149,7 @@ impl Batch {
         self.numbers.len() >= MAX_EVENTS || self.body.len() >= MAX_BYTES
     }
 
-    fn add(&mut self, number: u64, parsed: Result<Option<RawEvent>, Malformed>) {
+    fn add(&mut self, number: u64, parsed: Result<Option<RawEvent>, MalformedLine>) {
         match parsed.map(|event| event.map(view)) {
             Ok(None) => self.other += 1,
             Ok(Some(view)) if serde_json::to_writer(&mut self.body, &view).is_ok() => {
@@ -157,7 +157,7 @@ impl Batch {
                 self.numbers.push(number);
             }
             Ok(Some(_)) => self.problem(number, "it cannot be written as JSON".into()),
-            Err(Malformed(why)) => self.problem(number, why),
+            Err(MalformedLine(why)) => self.problem(number, why),
         }
     }
 

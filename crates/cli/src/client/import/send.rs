@@ -7,7 +7,7 @@ use reqwest::Method;
 use reqwest::header::CONTENT_TYPE;
 use sha2::{Digest, Sha256};
 use traffic::Progress;
-use wire::{ImportProgress, Taken};
+use wire::{ImportProgress, IngestResult};
 
 use super::batch::Batch;
 use super::lines::hex;
@@ -45,7 +45,7 @@ impl<'a> Sending<'a> {
         Ok(progress(self.client.get::<ImportProgress>(&path, &[]).await?))
     }
 
-    pub(super) async fn deliver(&mut self, batch: &Batch) -> anyhow::Result<Taken> {
+    pub(super) async fn deliver(&mut self, batch: &Batch) -> anyhow::Result<IngestResult> {
         let (since, mut again) = (Instant::now(), false);
         loop {
             let refused = match self.send(batch).await {
@@ -68,7 +68,7 @@ impl<'a> Sending<'a> {
         }
     }
 
-    async fn send(&self, batch: &Batch) -> anyhow::Result<Taken> {
+    async fn send(&self, batch: &Batch) -> anyhow::Result<IngestResult> {
         let request = self.client.request(Method::POST, &format!("/v1/analytics/{}/events", self.project));
         let request = request.header(CONTENT_TYPE, "application/x-ndjson").body(batch.body.clone());
         let Some(to) = &batch.to else { return self.client.ask(request).await };
@@ -79,6 +79,6 @@ impl<'a> Sending<'a> {
 }
 
 /// How many of them were refused, nobody knows any more.
-fn all_of(batch: &Batch) -> Taken {
-    Taken { accepted: batch.numbers.len() as u64, duplicates: 0, rejected: Vec::new() }
+fn all_of(batch: &Batch) -> IngestResult {
+    IngestResult { accepted: batch.numbers.len() as u64, duplicates: 0, rejected: Vec::new() }
 }

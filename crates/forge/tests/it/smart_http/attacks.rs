@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use fakehost::{Access, Effect, FakeHost, Kind};
 use forge::{Error, HttpRemote, Kind as Entry, Remote};
-use net::Reach;
+use net::NetworkPolicy;
 
 use super::{Bearer, CANARY, HEAD, NAME, Site, remote};
 use crate::support::{Repo, git, script};
@@ -140,7 +140,7 @@ async fn credential_newline() {
 async fn repo_url_ssrf() {
     let site = Site::new().await;
     let url = site.host.url().replace("127.0.0.1", "localhost");
-    let http = net::client(Reach::default()).build().unwrap();
+    let http = net::client(NetworkPolicy::default()).build().unwrap();
     let url = format!("{url}/acme/docs.git").parse().unwrap();
     let remote = Remote::Http(HttpRemote::new(http, url, Arc::new(Bearer(Some(CANARY)))));
     let refused = site.cache.fetch(&remote, "main", "job-1").await.unwrap_err();

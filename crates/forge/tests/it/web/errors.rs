@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fakehost::{Access, Effect, Kind};
 use forge::{Credential, Error, Host as _, Web, WebLimits};
-use net::{Reach, Secret};
+use net::{NetworkPolicy, Secret};
 
 use super::{DOCS, KINDS, Site, TOKEN, json_response};
 
@@ -278,7 +278,7 @@ async fn private_addresses_are_refused_unless_allowed() {
     let site = Site::start(Kind::Gitea).await;
     let open = |url: String| {
         let mut settings = site.settings();
-        (settings.url, settings.reach) = (url, Reach::default());
+        (settings.url, settings.reach) = (url, NetworkPolicy::default());
         settings.credential = Credential::Token(Secret::parse(TOKEN).unwrap());
         Web::open(settings)
     };

@@ -1,7 +1,7 @@
 //! Tests a real host. `scripts/hosts` starts it and checks the requests.
 
 use forge::{AppKey, Credential, Host as _, NewPull, Oid, State, Web, WebSettings};
-use net::{Reach, Secret};
+use net::{NetworkPolicy, Secret};
 
 /// The branches must exist, each one commit ahead of `main`.
 const MERGED: &str = "docwright/merged";
@@ -44,7 +44,7 @@ async fn a_running_host_takes_everything() {
     settings.credential = credential();
     settings.labels = vec!["docs".to_owned(), "from docwright".to_owned()];
     settings.reviewers = vec!["noor".to_owned()];
-    settings.reach = Reach { private: true, proxy: false };
+    settings.reach = NetworkPolicy { allow_private: true, use_proxy: false };
     let web = Web::open(settings).await.unwrap();
 
     assert_eq!(web.check(None).await.unwrap(), "main");

@@ -1,15 +1,17 @@
-//! Limits the new pages that one network can name within a day, so that no single sender uses up what all
-//! senders of a project may name together. In memory alone: no address is on disk.
+//! Limits the new pages that one network can add per day, so that a single sender cannot use up the quota of
+//! a project.
+//!
+//! Kept only in memory: no address is stored.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// One network may name this part of the new pages of a project and a day.
-const PART: u32 = 10;
-/// Networks that are counted apart, of all projects together: about 4 MiB.
+/// One network may add one tenth of the project's new pages of a day.
+const NETWORKS_PER_QUOTA: u32 = 10;
+/// Networks that are counted separately, over all projects: about 4 MiB.
 const MAX_NETWORKS: usize = 65_536;
 
-/// The /24 of an IPv4 address, or the /48 of an IPv6 address: that is what one customer gets.
+/// The /24 of an IPv4 address, or the /48 of an IPv6 address: the size that one customer gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Network(IpAddr);
 
@@ -22,27 +24,27 @@ impl Network {
     }
 }
 
-/// How many new pages a network may name within a day, of `new_pages` of the project.
-pub(crate) fn share_of(new_pages: u32) -> u32 {
-    (new_pages / PART).max(1)
+/// The new pages that a network may add per day, if the project may have `new_pages`.
+pub(crate) fn quota_per_network(new_pages: u32) -> u32 {
+    (new_pages / NETWORKS_PER_QUOTA).max(1)
 }
 
-/// The new pages that each network has named today, by project.
-pub(crate) struct NewPageShares {
+/// The new pages that each network added today, by project.
+pub(crate) struct NewPageQuota {
     day: i64,
-    /// `None` counts all networks for which there is no room.
+    /// `None` counts all networks beyond `max_networks`.
     used: HashMap<(i64, Option<Network>), u32>,
     max_networks: usize,
 }
 
-impl Default for NewPageShares {
+impl Default for NewPageQuota {
     fn default() -> Self {
         Self { day: i64::MIN, used: HashMap::new(), max_networks: MAX_NETWORKS }
     }
 }
 
-impl NewPageShares {
-    /// Begins anew when it is another day.
+impl NewPageQuota {
+    /// Resets the counts on a new day.
     pub(crate) fn set_day(&mut self, day: i64) {
         if day != self.day {
             (self.day, self.used) = (day, HashMap::new());
@@ -60,8 +62,8 @@ impl NewPageShares {
 
     fn key(&self, project: i64, network: Network) -> (i64, Option<Network>) {
         let own = (project, Some(network));
-        let has_room = self.used.len() < self.max_networks || self.used.contains_key(&own);
-        if has_room { own } else { (project, None) }
+        let is_tracked = self.used.len() < self.max_networks || self.used.contains_key(&own);
+        if is_tracked { own } else { (project, None) }
     }
 }
 
@@ -74,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbors_are_one_network() {
+    fn addresses_of_one_customer_are_one_network() {
         assert_eq!(network("192.0.2.1"), network("192.0.2.255"));
         assert_eq!(network("192.0.2.1"), network("::ffff:192.0.2.9"));
         assert_ne!(network("192.0.2.1"), network("192.0.3.1"));
@@ -83,17 +85,17 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_of_a_day_and_bounded() {
-        let mut shares = NewPageShares { max_networks: 2, ..NewPageShares::default() };
-        shares.set_day(1);
+    fn quotas_reset_daily_and_the_number_of_networks_is_bounded() {
+        let mut quota = NewPageQuota { max_networks: 2, ..NewPageQuota::default() };
+        quota.set_day(1);
         let [one, two, three, four] = [1, 2, 3, 4].map(|n| network(&format!("192.0.{n}.1")));
         for (network, pages) in [(one, 1), (two, 2), (three, 3), (four, 4)] {
-            shares.add(7, network, pages);
+            quota.add(7, network, pages);
         }
-        assert_eq!([one, two, three, four].map(|network| shares.used(7, network)), [1, 2, 7, 7]);
-        assert_eq!((shares.used.len(), shares.used(8, three)), (3, 0));
-        shares.set_day(2);
-        assert_eq!(shares.used(7, one), 0);
-        assert_eq!((share_of(100_000), share_of(5)), (10_000, 1));
+        assert_eq!([one, two, three, four].map(|network| quota.used(7, network)), [1, 2, 7, 7]);
+        assert_eq!((quota.used.len(), quota.used(8, three)), (3, 0));
+        quota.set_day(2);
+        assert_eq!(quota.used(7, one), 0);
+        assert_eq!((quota_per_network(100_000), quota_per_network(5)), (10_000, 1));
     }
 }

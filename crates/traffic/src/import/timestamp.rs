@@ -1,4 +1,4 @@
-//! When it was, in the many ways that logs have to say it.
+//! Parses the timestamp formats of logs.
 
 use std::fmt;
 
@@ -7,55 +7,59 @@ use jiff::civil::DateTime;
 use jiff::tz::Offset;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
-use crate::range::moment;
+use crate::range::parse_timestamp;
 
-/// A moment in a JSON log: seconds, milliseconds, microseconds or nanoseconds since 1970, or words.
+/// A timestamp in a JSON log: seconds, milliseconds, microseconds or nanoseconds since 1970, or text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct When(pub(super) Timestamp);
+pub(super) struct LogTimestamp(pub(super) Timestamp);
 
-impl<'de> Deserialize<'de> for When {
+impl<'de> Deserialize<'de> for LogTimestamp {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Moment;
-        impl Visitor<'_> for Moment {
-            type Value = When;
+        struct TimestampVisitor;
+        impl Visitor<'_> for TimestampVisitor {
+            type Value = LogTimestamp;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a moment")
+                f.write_str("a timestamp")
             }
 
-            fn visit_u64<E: Error>(self, value: u64) -> Result<When, E> {
-                whole(value.into()).map(When).ok_or_else(|| E::custom("a moment beyond all years"))
+            fn visit_u64<E: Error>(self, value: u64) -> Result<LogTimestamp, E> {
+                from_integer(value.into())
+                    .map(LogTimestamp)
+                    .ok_or_else(|| E::custom("timestamp out of range"))
             }
 
-            fn visit_i64<E: Error>(self, value: i64) -> Result<When, E> {
-                whole(value.into()).map(When).ok_or_else(|| E::custom("a moment beyond all years"))
+            fn visit_i64<E: Error>(self, value: i64) -> Result<LogTimestamp, E> {
+                from_integer(value.into())
+                    .map(LogTimestamp)
+                    .ok_or_else(|| E::custom("timestamp out of range"))
             }
 
-            fn visit_f64<E: Error>(self, value: f64) -> Result<When, E> {
-                broken(value).map(When).ok_or_else(|| E::custom("a moment beyond all years"))
+            fn visit_f64<E: Error>(self, value: f64) -> Result<LogTimestamp, E> {
+                from_float(value).map(LogTimestamp).ok_or_else(|| E::custom("timestamp out of range"))
             }
 
-            fn visit_str<E: Error>(self, value: &str) -> Result<When, E> {
-                words(value).map(When).ok_or_else(|| E::custom("a moment that cannot be read"))
+            fn visit_str<E: Error>(self, value: &str) -> Result<LogTimestamp, E> {
+                parse_text(value).map(LogTimestamp).ok_or_else(|| E::custom("invalid timestamp"))
             }
         }
-        from.deserialize_any(Moment)
+        from.deserialize_any(TimestampVisitor)
     }
 }
 
-/// ISO 8601, the same with slashes, or a number; eight digits are a date.
-pub(super) fn words(text: &str) -> Option<Timestamp> {
+/// Parses ISO 8601, also with slashes, or a number. Eight digits are a date.
+pub(super) fn parse_text(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     let numeric = text.len() != 8 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     match numeric {
-        true if text.contains('.') => broken(text.parse().ok()?),
-        true => whole(text.parse().ok()?),
-        false => moment(text).or_else(|_| moment(&text.replace('/', "-"))).ok(),
+        true if text.contains('.') => from_float(text.parse().ok()?),
+        true => from_integer(text.parse().ok()?),
+        false => parse_timestamp(text).or_else(|_| parse_timestamp(&text.replace('/', "-"))).ok(),
     }
 }
 
-/// The years that logs are of tell the units apart.
-fn whole(number: i128) -> Option<Timestamp> {
+/// Infers the unit from the magnitude, because logs are from recent years.
+fn from_integer(number: i128) -> Option<Timestamp> {
     let millis = match number.unsigned_abs().checked_ilog10() {
         None | Some(..=10) => number * 1_000,
         Some(..=13) => number,
@@ -65,15 +69,15 @@ fn whole(number: i128) -> Option<Timestamp> {
     Timestamp::from_millisecond(millis.try_into().ok()?).ok()
 }
 
-/// To the microsecond, so that 12.345 seconds are not a little less.
-fn broken(number: f64) -> Option<Timestamp> {
+/// Rounds to microseconds first, so that 12.345 seconds do not become 12.344.
+fn from_float(number: f64) -> Option<Timestamp> {
     let micros = if number.abs() < 1e11 { number * 1e6 } else { number * 1e3 };
     let known = micros.is_finite() && micros.abs() < 1e17;
     Timestamp::from_millisecond(known.then(|| (micros.round() as i64).div_euclid(1_000))?).ok()
 }
 
-/// `15/Nov/2026:13:55:36 +0100`, as nginx and Apache write it.
-pub(super) fn common(text: &str) -> Option<Timestamp> {
+/// Parses the format of nginx and Apache: `15/Nov/2026:13:55:36 +0100`.
+pub(super) fn parse_common_log_time(text: &str) -> Option<Timestamp> {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let (date, offset) = text.split_once(' ')?;
@@ -83,7 +87,7 @@ pub(super) fn common(text: &str) -> Option<Timestamp> {
     let month = parts.next().and_then(|name| MONTHS.iter().position(|known| *known == name))?;
     let year: i16 = parts.next()?.parse().ok()?;
     let mut number = || parts.next()?.parse::<i8>().ok();
-    // A leap second is counted with the one before it.
+    // A leap second counts as the second before it.
     let (hour, minute, second) = (number()?, number()?, number()?.min(59));
     let local = DateTime::new(year, i8::try_from(month + 1).ok()?, day, hour, minute, second, 0).ok()?;
     let (hours, minutes) = offset.split_at_checked(3)?;

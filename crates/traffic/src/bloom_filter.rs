@@ -1,19 +1,19 @@
-//! Tells of most ids that they are not among many, with 14 bits an id and one look into memory.
+//! A blocked Bloom filter for event ids: 14 bits per id, and one cache line per lookup.
 
 use crate::block::Hash;
 
-/// 512 bits: what a processor fetches at once.
-type Line = [u64; 8];
-/// Fuller lines would be less memory and more wrong guesses, each of which is a look at the disk: of these, it is one in
-/// some 600.
-const IDS_A_LINE: usize = 36;
+/// 512 bits: one cache line.
+type CacheLine = [u64; 8];
+/// Gives about one false positive in 600. Fuller lines need less memory, but each false positive costs a disk
+/// read.
+const IDS_PER_LINE: usize = 36;
 
 #[derive(Debug, Clone)]
-pub(crate) struct Filter(Vec<Line>);
+pub(crate) struct BloomFilter(Vec<CacheLine>);
 
-impl Filter {
-    pub(crate) fn of<'a>(hashes: impl ExactSizeIterator<Item = &'a Hash>) -> Self {
-        let mut filter = Self(vec![[0; 8]; hashes.len().div_ceil(IDS_A_LINE).max(1)]);
+impl BloomFilter {
+    pub(crate) fn from_hashes<'a>(hashes: impl ExactSizeIterator<Item = &'a Hash>) -> Self {
+        let mut filter = Self(vec![[0; 8]; hashes.len().div_ceil(IDS_PER_LINE).max(1)]);
         for hash in hashes {
             let line = filter.line(hash);
             bits(hash).for_each(|(word, bit)| filter.0[line][word] |= bit);
@@ -21,8 +21,8 @@ impl Filter {
         filter
     }
 
-    /// `false` is certain.
-    pub(crate) fn may_have(&self, hash: &Hash) -> bool {
+    /// May be a false positive, never a false negative.
+    pub(crate) fn may_contain(&self, hash: &Hash) -> bool {
         let line = self.0.get(self.line(hash));
         line.is_some_and(|line| bits(hash).all(|(word, bit)| line[word] & bit != 0))
     }
@@ -39,7 +39,7 @@ impl Filter {
         Self(bytes.as_chunks::<64>().0.iter().map(line).collect())
     }
 
-    pub(crate) fn bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         size_of_val(self.0.as_slice())
     }
 
@@ -49,7 +49,7 @@ impl Filter {
     }
 }
 
-/// One bit in each word of a line.
+/// One bit in each word of the cache line.
 fn bits(hash: &Hash) -> impl Iterator<Item = (usize, u64)> {
     let (_, high) = halves(hash);
     (0..8).map(move |word| (word, 1 << (high >> (6 * word) & 63)))
@@ -71,14 +71,14 @@ mod tests {
     }
 
     #[test]
-    fn none_is_missed_and_few_are_guessed_wrong() {
+    fn there_are_no_false_negatives_and_few_false_positives() {
         let inside: Vec<Hash> = (0..10_000).map(hash).collect();
-        let filter = Filter::of(inside.iter());
-        let filter = Filter::from_bytes(&filter.to_bytes());
-        assert!(inside.iter().all(|hash| filter.may_have(hash)));
-        let wrong = (10_000..110_000).filter(|number| filter.may_have(&hash(*number))).count();
+        let filter = BloomFilter::from_hashes(inside.iter());
+        let filter = BloomFilter::from_bytes(&filter.to_bytes());
+        assert!(inside.iter().all(|hash| filter.may_contain(hash)));
+        let wrong = (10_000..110_000).filter(|number| filter.may_contain(&hash(*number))).count();
         assert!(wrong < 200, "{wrong} of 100,000");
-        assert!(filter.bytes() <= 10_000 * 15 / 8);
-        assert!(!Filter::from_bytes(b"junk").may_have(&hash(1)));
+        assert!(filter.memory_bytes() <= 10_000 * 15 / 8);
+        assert!(!BloomFilter::from_bytes(b"junk").may_contain(&hash(1)));
     }
 }

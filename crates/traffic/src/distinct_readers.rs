@@ -1,14 +1,14 @@
-//! Distinct readers of one day: of the site by class, and of each page.
+//! Counts the distinct readers of one day: for the site by class, and for each page.
 
 use std::collections::BTreeMap;
 
 use crate::block::Read;
-use crate::bytes::{Bytes, Damaged, pack, put, put_slice, unpack};
 use crate::cells::CLASSES;
 use crate::classify::Class;
+use crate::encoding::{DamagedData, Decoder, compress, decompress, put_slice, put_varint};
 use crate::views::Readers;
 
-/// Someone read a page.
+/// A visitor's read of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Visit {
     page: u32,
@@ -23,16 +23,16 @@ impl Visit {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Distinct {
-    /// Readers of any page, by class.
+pub(crate) struct DistinctReaders {
+    /// Readers of the site, by class.
     classes: [u64; CLASSES],
-    /// Those of them that are human or AI, each once.
+    /// Readers of the site that are human or AI. A reader that is both counts once.
     union: u64,
     pages: BTreeMap<u32, Readers>,
 }
 
-impl Distinct {
-    pub(crate) fn of(mut visits: Vec<Visit>) -> Self {
+impl DistinctReaders {
+    pub(crate) fn from_visits(mut visits: Vec<Visit>) -> Self {
         visits.sort_unstable();
         visits.dedup();
         let mut distinct = Self::default();
@@ -50,8 +50,8 @@ impl Distinct {
         distinct
     }
 
-    /// Others, of whom none is among these.
-    pub(crate) fn add(&mut self, others: &Distinct) {
+    /// Adds other readers. They must not be counted here already.
+    pub(crate) fn add(&mut self, others: &DistinctReaders) {
         self.classes.iter_mut().zip(others.classes).for_each(|(sum, more)| *sum += more);
         self.union += others.union;
         for (page, readers) in &others.pages {
@@ -59,7 +59,7 @@ impl Distinct {
         }
     }
 
-    /// Removes pages. The readers of the site stay: nothing says who read nothing else.
+    /// Removes pages. The readers of the site stay, because it is not stored who read only these pages.
     pub(crate) fn remove(&mut self, is_removed: impl Fn(u32) -> bool) {
         self.pages.retain(|page, _| !is_removed(*page));
     }
@@ -77,54 +77,54 @@ impl Distinct {
         let [pages, humans, ais, totals] = &mut columns;
         let mut before = 0;
         for (page, readers) in &self.pages {
-            put(pages, u64::from(page - before));
+            put_varint(pages, u64::from(page - before));
             before = *page;
-            put(humans, readers.human);
-            put(ais, readers.ai);
-            put(totals, readers.total);
+            put_varint(humans, readers.human);
+            put_varint(ais, readers.ai);
+            put_varint(totals, readers.total);
         }
         let mut plain = Vec::new();
-        self.classes.iter().for_each(|count| put(&mut plain, *count));
-        put(&mut plain, self.union);
-        put(&mut plain, self.pages.len() as u64);
+        self.classes.iter().for_each(|count| put_varint(&mut plain, *count));
+        put_varint(&mut plain, self.union);
+        put_varint(&mut plain, self.pages.len() as u64);
         columns.iter().for_each(|column| put_slice(&mut plain, column));
-        pack(&plain, 3)
+        compress(&plain, 3)
     }
 
-    /// Without its pages, of which there may be many.
-    pub(crate) fn decode_site(packed: &[u8]) -> Result<Self, Damaged> {
-        Self::read_site(&mut Bytes(&unpack(packed)?))
+    /// Decodes only the counts of the site, because there may be many pages.
+    pub(crate) fn decode_site(packed: &[u8]) -> Result<Self, DamagedData> {
+        Self::read_site(&mut Decoder(&decompress(packed)?))
     }
 
-    fn read_site(bytes: &mut Bytes<'_>) -> Result<Self, Damaged> {
+    fn read_site(bytes: &mut Decoder<'_>) -> Result<Self, DamagedData> {
         let mut distinct = Self::default();
         for count in &mut distinct.classes {
-            *count = bytes.number()?;
+            *count = bytes.varint()?;
         }
-        distinct.union = bytes.number()?;
+        distinct.union = bytes.varint()?;
         Ok(distinct)
     }
 
-    pub(crate) fn decode(packed: &[u8]) -> Result<Self, Damaged> {
-        let plain = unpack(packed)?;
-        let mut bytes = Bytes(&plain);
+    pub(crate) fn decode(packed: &[u8]) -> Result<Self, DamagedData> {
+        let plain = decompress(packed)?;
+        let mut bytes = Decoder(&plain);
         let mut distinct = Self::read_site(&mut bytes)?;
-        let pages = bytes.number()?;
-        let [mut numbers, mut humans, mut ais, mut totals] = [Bytes(&[]); 4];
+        let pages = bytes.varint()?;
+        let [mut numbers, mut humans, mut ais, mut totals] = [Decoder(&[]); 4];
         for column in [&mut numbers, &mut humans, &mut ais, &mut totals] {
-            *column = Bytes(bytes.slice()?);
+            *column = Decoder(bytes.slice()?);
         }
         let mut page = 0_u32;
         for _ in 0..pages {
-            page = page.checked_add(numbers.small()?).ok_or(Damaged("a number is too large"))?;
-            let readers = Readers { human: humans.number()?, ai: ais.number()?, total: totals.number()? };
+            page = page.checked_add(numbers.varint_u32()?).ok_or(DamagedData("number out of range"))?;
+            let readers = Readers { human: humans.varint()?, ai: ais.varint()?, total: totals.varint()? };
             distinct.pages.insert(page, readers);
         }
         Ok(distinct)
     }
 }
 
-/// The readers of visits that are sorted by visitor, each of them once a class.
+/// Counts readers by class. The visits must be sorted by visitor.
 fn readers(visits: &[Visit]) -> Readers {
     let mut sum = Readers::default();
     for reader in visits.chunk_by(|one, next| one.visitor == next.visitor) {
@@ -154,21 +154,21 @@ mod tests {
             visit(2, 8, Assistant),
             visit(3, 9, Bot),
         ];
-        let distinct = Distinct::of(visits);
+        let distinct = DistinctReaders::from_visits(visits);
         assert_eq!(distinct.site(), Readers { human: 1, ai: 2, total: 2 });
         assert_eq!(distinct.classes, [1, 2, 0, 0, 0, 0, 1]);
         let pages: Vec<_> = distinct.pages().map(|(page, readers)| (page, *readers)).collect();
         let second = Readers { human: 1, ai: 2, total: 2 };
         assert_eq!(pages, [(1, Readers { human: 1, ai: 0, total: 1 }), (2, second)]);
-        let site = Distinct::decode_site(&distinct.encode().unwrap()).unwrap();
+        let site = DistinctReaders::decode_site(&distinct.encode().unwrap()).unwrap();
         assert_eq!((site.site(), site.pages().count()), (distinct.site(), 0));
-        assert_eq!(Distinct::decode(&distinct.encode().unwrap()), Ok(distinct));
+        assert_eq!(DistinctReaders::decode(&distinct.encode().unwrap()), Ok(distinct));
     }
 
     #[test]
-    fn junk_is_refused() {
-        assert!(Distinct::decode(b"junk").is_err());
-        let many = pack(&[0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0x7f, 0, 0, 0, 0], 1).unwrap();
-        assert!(Distinct::decode(&many).is_err());
+    fn damaged_data_is_refused() {
+        assert!(DistinctReaders::decode(b"junk").is_err());
+        let many = compress(&[0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0x7f, 0, 0, 0, 0], 1).unwrap();
+        assert!(DistinctReaders::decode(&many).is_err());
     }
 }

@@ -1,13 +1,15 @@
-//! Up to where files were read. A part of a file is taken only if it is the next one, and is noted
-//! in the transaction that writes its views: a file that is sent twice, by two at once, or after a
-//! crash, is counted once.
+//! Records how far files were imported, so that each part of a file counts once.
+//!
+//! A part is accepted only if it is the next one of its file. Its progress is recorded in the transaction
+//! that writes its views. So a file counts once even if it is sent twice, by two clients at the same time, or
+//! after a crash.
 
 use std::collections::HashMap;
 
 use sqlx::{SqliteConnection, SqlitePool};
 
 use super::keeper::Batch;
-use crate::views::{Failure, Part, Progress};
+use crate::views::{Failure, FilePart, Progress};
 
 pub(super) async fn progress(
     reads: &SqlitePool,
@@ -24,45 +26,46 @@ pub(super) async fn progress(
     Ok(row.map(|(bytes, hash)| Progress { bytes: bytes.unsigned_abs(), hash }))
 }
 
-/// The batches of a group that may be written, in order. The others are told where their file is.
-pub(super) async fn in_turn(
+/// Keeps the batches that are the next part of their file, or no part of a file. The others get the current
+/// offset.
+pub(super) async fn accept_next_parts(
     reads: &SqlitePool,
     project: i64,
     batches: Vec<Batch>,
 ) -> Result<Vec<Batch>, (Failure, Vec<Batch>)> {
     let files: Vec<_> = batches.iter().filter_map(|batch| Some(batch.part.as_ref()?.file.clone())).collect();
-    let mut places = match places(reads, project, files).await {
-        Ok(places) => places,
+    let mut offsets = match load_offsets(reads, project, files).await {
+        Ok(offsets) => offsets,
         Err(failure) => return Err((failure, batches)),
     };
     let mut kept = Vec::with_capacity(batches.len());
     for batch in batches {
-        match out_of_turn(batch.part.as_ref(), &mut places) {
-            Some(place) => batch.tell(Ok(Err(place))),
+        match offset_mismatch(batch.part.as_ref(), &mut offsets) {
+            Some(offset) => batch.respond(Ok(Err(offset))),
             None => kept.push(batch),
         }
     }
     Ok(kept)
 }
 
-/// Where the part's file is, if the part does not begin there. One that does moves it on, for those
-/// that come after it in the group.
-fn out_of_turn(part: Option<&Part>, places: &mut HashMap<String, u64>) -> Option<u64> {
+/// The current offset of the file, if the part does not begin there. Otherwise advances the offset for later
+/// batches of the group.
+fn offset_mismatch(part: Option<&FilePart>, offsets: &mut HashMap<String, u64>) -> Option<u64> {
     let part = part?;
-    let place = places.entry(part.file.clone()).or_default();
-    if *place != part.from {
-        return Some(*place);
+    let offset = offsets.entry(part.file.clone()).or_default();
+    if *offset != part.from {
+        return Some(*offset);
     }
-    *place = part.to.bytes;
+    *offset = part.to.bytes;
     None
 }
 
-async fn places(
+async fn load_offsets(
     reads: &SqlitePool,
     project: i64,
     files: Vec<String>,
 ) -> Result<HashMap<String, u64>, Failure> {
-    let mut places = HashMap::new();
+    let mut offsets = HashMap::new();
     for file in files {
         let bytes: Option<i64> =
             sqlx::query_scalar("SELECT bytes FROM import WHERE project = ? AND file = ?")
@@ -70,15 +73,15 @@ async fn places(
                 .bind(&file)
                 .fetch_optional(reads)
                 .await?;
-        places.insert(file, bytes.unwrap_or_default().unsigned_abs());
+        offsets.insert(file, bytes.unwrap_or_default().unsigned_abs());
     }
-    Ok(places)
+    Ok(offsets)
 }
 
-pub(super) async fn note(
+pub(super) async fn record(
     connection: &mut SqliteConnection,
     project: i64,
-    part: &Part,
+    part: &FilePart,
     now: i64,
 ) -> Result<(), Failure> {
     let bytes = i64::try_from(part.to.bytes).map_err(Failure::new)?;

@@ -1,4 +1,4 @@
-//! While nothing can be written, reports say what they would say if it could.
+//! Tests that reports are the same while the disk takes no writes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,16 +7,16 @@ use base::{Clock, TestClock};
 use futures_util::FutureExt;
 use jiff::SignedDuration;
 
-use crate::event::{Event, RawEvent, parse};
-use crate::room::Limits;
+use crate::event::{Event, RawEvent, parse_event};
+use crate::limits::Limits;
 use crate::views::{Failure, Views};
-use crate::{Interval, Portion, Range, Reports, SqliteViews};
+use crate::{Interval, ListQuery, Range, Reports, SqliteViews};
 
 const HOUR: i64 = 3_600_000;
 const FIREFOX: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0";
 const CLAUDE: &str = "Claude-User (claude-code/2.1.86; +https://support.anthropic.com/)";
 
-/// Numbers that look random and are the same each time.
+/// A deterministic pseudorandom generator.
 struct Dice(u64);
 
 impl Dice {
@@ -45,7 +45,7 @@ impl Dice {
             event_id: (self.roll(2) == 0).then(|| self.roll(50).to_string()),
             ..RawEvent::default()
         };
-        parse(raw, clock.now()).unwrap()
+        parse_event(raw, clock.now()).unwrap()
     }
 
     fn events(&mut self, clock: &TestClock) -> Vec<Event> {
@@ -58,8 +58,8 @@ async fn open(path: &Path, clock: &Arc<TestClock>) -> SqliteViews {
     SqliteViews::open_with(path, clock.clone(), limits).await.unwrap()
 }
 
-/// From now on every write fails, as on a disk that is read-only.
-async fn close_for_writes(views: &SqliteViews) {
+/// Makes every later write fail, as on a read-only disk.
+async fn make_read_only(views: &SqliteViews) {
     let close = views.database.write(|connection| {
         async {
             Ok::<_, Failure>(sqlx::raw_sql("PRAGMA query_only = on").execute(connection).await.map(drop)?)
@@ -69,49 +69,49 @@ async fn close_for_writes(views: &SqliteViews) {
     close.await.unwrap();
 }
 
-async fn answers(views: &SqliteViews, clock: &TestClock) -> Vec<String> {
+async fn reports(views: &SqliteViews, clock: &TestClock) -> Vec<String> {
     let now = clock.now_ms();
     let ranges = [(None, None), (Some(now - 60 * HOUR), None), (Some(now - 30 * HOUR - 1), Some(now - HOUR))];
     let mut all = vec![format!("{:?}", views.live("acme").await.unwrap())];
     for (from, to) in ranges {
-        let (range, portion) = (Range::new(from, to).unwrap(), Portion::new(50, 0));
-        all.push(format!("{:?}", views.agents("acme", &range, &portion).await.unwrap()));
-        all.push(format!("{:?}", views.referrers("acme", &range, &portion).await.unwrap()));
-        all.push(format!("{:?}", views.not_found("acme", &range, &portion).await.unwrap()));
-        all.push(format!("{:?}", views.visitors("acme", &range, &portion).await.unwrap()));
-        all.push(format!("{:?}", views.visitors("acme", &range, &Portion::new(0, 0)).await.unwrap()));
-        all.push(format!("{:?}", views.count("acme", &range, &portion).await.unwrap()));
+        let (range, query) = (Range::new(from, to).unwrap(), ListQuery::new(50, 0));
+        all.push(format!("{:?}", views.agents("acme", &range, &query).await.unwrap()));
+        all.push(format!("{:?}", views.referrers("acme", &range, &query).await.unwrap()));
+        all.push(format!("{:?}", views.not_found("acme", &range, &query).await.unwrap()));
+        all.push(format!("{:?}", views.visitors("acme", &range, &query).await.unwrap()));
+        all.push(format!("{:?}", views.visitors("acme", &range, &ListQuery::new(0, 0)).await.unwrap()));
+        all.push(format!("{:?}", views.count("acme", &range, &query).await.unwrap()));
         all.push(format!("{:?}", views.series("acme", &range, Interval::Hour, None).await.unwrap()));
     }
     all
 }
 
 #[tokio::test]
-async fn reports_go_on_while_nothing_can_be_written() {
+async fn reports_are_the_same_while_the_disk_takes_no_writes() {
     for seed in 0..20 {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("views.db");
         let clock = Arc::new(TestClock::at("2026-03-10T12:00:00Z".parse().unwrap()));
         let (views, mut dice) = (open(&path, &clock).await, Dice(seed));
         for _ in 0..5 {
-            views.take("acme", dice.events(&clock)).await.unwrap();
+            views.ingest("acme", dice.events(&clock)).await.unwrap();
             if dice.roll(2) == 0 {
-                views.tidy().await.unwrap();
+                views.run_maintenance().await.unwrap();
             }
             if dice.roll(3) == 0 {
-                views.visitors("acme", &Range::default(), &Portion::new(5, 0)).await.unwrap();
+                views.visitors("acme", &Range::default(), &ListQuery::new(5, 0)).await.unwrap();
             }
             clock.advance(SignedDuration::from_hours(dice.roll(30) as i64));
         }
-        // In half of the stories something waits to be sorted, and in the others the numbers of visitors may.
+        // In half of the cases the journal is not empty; in the others, counts of visitors may be stale.
         if dice.roll(2) == 0 {
-            views.take("acme", dice.events(&clock)).await.unwrap();
+            views.ingest("acme", dice.events(&clock)).await.unwrap();
         } else {
-            views.tidy().await.unwrap();
+            views.run_maintenance().await.unwrap();
         }
-        close_for_writes(&views).await;
-        assert!(views.take("acme", dice.events(&clock)).await.is_err(), "it takes views");
-        let meanwhile = answers(&views, &clock).await;
-        assert_eq!(meanwhile, answers(&open(&path, &clock).await, &clock).await, "seed {seed}");
+        make_read_only(&views).await;
+        assert!(views.ingest("acme", dice.events(&clock)).await.is_err(), "the write succeeded");
+        let read_only = reports(&views, &clock).await;
+        assert_eq!(read_only, reports(&open(&path, &clock).await, &clock).await, "seed {seed}");
     }
 }

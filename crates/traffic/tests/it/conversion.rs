@@ -1,4 +1,4 @@
-//! A file that was kept a row an event opens, and counts as it did.
+//! Tests that a database of the first version, with one row per event, is converted with the same counts.
 
 use base::Clock;
 use sqlx::{ConnectOptions, Connection, sqlite::SqliteConnectOptions};
@@ -6,7 +6,7 @@ use traffic::{Receipt, Tally, Views};
 
 use crate::views::{all, clock, open, page, with_id};
 
-/// As the first version made it: two projects, three reads, a page that was not there, one id.
+/// A database of the first version: two projects, three reads, a missing page, one id.
 const ROWS: &str = "
     INSERT INTO project VALUES (1, 'acme'), (2, 'globex');
     INSERT INTO word VALUES (1, 1, '/a'), (2, 1, '/b'), (3, 1, 'Firefox'), (4, 1, 'duck.example/q'), (5, 2, '/a');
@@ -20,14 +20,14 @@ const ROWS: &str = "
     PRAGMA user_version = 1";
 
 #[tokio::test]
-async fn a_row_an_event_becomes_blocks() {
+async fn rows_of_the_first_version_are_converted_to_blocks() {
     let folder = tempfile::tempdir().unwrap();
     let (file, clock) = (folder.path().join("views.db"), clock());
     let mut old =
         SqliteConnectOptions::new().filename(&file).create_if_missing(true).connect().await.unwrap();
     sqlx::raw_sql(include_str!("../../src/sqlite/schema.sql")).execute(&mut old).await.unwrap();
     sqlx::raw_sql(ROWS).execute(&mut old).await.unwrap();
-    // SHA-256 of "1", cut in half.
+    // The first half of the SHA-256 hash of "1".
     let hash = "6b86b273ff34fce19d6b804eff5a3f57";
     sqlx::query("INSERT INTO seen VALUES (1, unhex(?), ?)")
         .bind(hash)
@@ -43,7 +43,7 @@ async fn a_row_an_event_becomes_blocks() {
         assert_eq!(counts.totals, Tally { human: 2, ai: 1 });
         assert_eq!(counts.pages, [page("/a", 1, 1), page("/b", 1, 0)]);
         assert_eq!(all(&views, "globex").await.pages, [page("/a", 1, 0)]);
-        let receipt = views.take("acme", vec![with_id("/a", "1")]).await.unwrap();
+        let receipt = views.ingest("acme", vec![with_id("/a", "1")]).await.unwrap();
         assert_eq!(receipt, Receipt { accepted: 1, duplicates: 1 });
     }
 }

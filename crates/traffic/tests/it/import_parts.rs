@@ -1,36 +1,36 @@
-//! Files are read part by part, each once.
+//! Tests that each part of a file is imported once.
 
 use sqlx::ConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
-use traffic::{Part, Progress, Receipt, TakeError, Views};
+use traffic::{FilePart, IngestError, Progress, Receipt, Views};
 
 use crate::views::{FIREFOX, all, clock, open, view};
 
-fn part(file: &str, from: u64, to: u64) -> Part {
-    Part { file: file.into(), from, to: Progress { bytes: to, hash: format!("hash at {to}") } }
+fn part(file: &str, from: u64, to: u64) -> FilePart {
+    FilePart { file: file.into(), from, to: Progress { bytes: to, hash: format!("hash at {to}") } }
 }
 
 #[track_caller]
-fn refused_at(taken: Result<Receipt, TakeError>, byte: u64) {
-    assert!(matches!(taken, Err(TakeError::NotNext(at)) if at == byte), "{taken:?}");
+fn assert_refused_at(taken: Result<Receipt, IngestError>, byte: u64) {
+    assert!(matches!(taken, Err(IngestError::UnexpectedPart(at)) if at == byte), "{taken:?}");
 }
 
 #[tokio::test]
-async fn only_the_next_part_of_a_file_is_taken() {
+async fn only_the_next_part_of_a_file_is_imported() {
     let folder = tempfile::tempdir().unwrap();
     let (file, clock) = (folder.path().join("views.db"), clock());
     let views = open(&file, &clock).await;
-    let take = async |project, part| views.take_part(project, part, vec![view("/a", FIREFOX)]).await;
+    let take = async |project, part| views.ingest_part(project, part, vec![view("/a", FIREFOX)]).await;
     assert_eq!(views.progress("acme", "log").await.unwrap(), None);
-    refused_at(take("acme", part("log", 10, 20)).await, 0);
+    assert_refused_at(take("acme", part("log", 10, 20)).await, 0);
     assert_eq!(take("acme", part("log", 0, 10)).await.unwrap().accepted, 1);
-    refused_at(take("acme", part("log", 0, 10)).await, 10);
+    assert_refused_at(take("acme", part("log", 0, 10)).await, 10);
     assert_eq!(take("acme", part("log", 10, 20)).await.unwrap().accepted, 1);
-    // Another file, and another project's.
+    // Another file, and the same file of another project.
     take("acme", part("other", 0, 5)).await.unwrap();
     take("globex", part("log", 0, 7)).await.unwrap();
-    // A part can be without a view.
-    views.take_part("acme", part("log", 20, 30), Vec::new()).await.unwrap();
+    // A part can have no views.
+    views.ingest_part("acme", part("log", 20, 30), Vec::new()).await.unwrap();
     assert_eq!(all(&views, "acme").await.totals.human, 3);
     drop(views);
 
@@ -43,28 +43,28 @@ async fn only_the_next_part_of_a_file_is_taken() {
 }
 
 #[tokio::test]
-async fn of_two_that_send_the_same_part_at_once_one_is_refused() {
+async fn one_of_two_concurrent_imports_of_a_part_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let views = open(&folder.path().join("views.db"), &clock()).await;
-    let take = |from, to| views.take_part("acme", part("log", from, to), vec![view("/a", FIREFOX)]);
+    let take = |from, to| views.ingest_part("acme", part("log", from, to), vec![view("/a", FIREFOX)]);
     let (one, other, next) = tokio::join!(take(0, 10), take(0, 10), take(10, 20));
     assert_eq!(one.unwrap().accepted, 1);
-    refused_at(other, 10);
+    assert_refused_at(other, 10);
     assert_eq!(next.unwrap().accepted, 1);
     assert_eq!(all(&views, "acme").await.totals.human, 2);
 }
 
 #[tokio::test]
-async fn a_part_and_its_views_are_written_together_or_not_at_all() {
+async fn a_part_and_its_views_are_written_atomically() {
     let folder = tempfile::tempdir().unwrap();
     let (file, clock) = (folder.path().join("views.db"), clock());
     let views = open(&file, &clock).await;
-    views.take_part("acme", part("log", 0, 10), vec![view("/a", FIREFOX)]).await.unwrap();
+    views.ingest_part("acme", part("log", 0, 10), vec![view("/a", FIREFOX)]).await.unwrap();
     let mut beside = SqliteConnectOptions::new().filename(&file).connect().await.unwrap();
     let broken =
         "CREATE TRIGGER fail BEFORE INSERT ON journal BEGIN SELECT RAISE(ABORT, 'disk on fire'); END";
     sqlx::raw_sql(broken).execute(&mut beside).await.unwrap();
-    let failed = views.take_part("acme", part("log", 10, 20), vec![view("/a", FIREFOX)]).await;
-    assert!(matches!(failed, Err(TakeError::Failed(_))));
+    let failed = views.ingest_part("acme", part("log", 10, 20), vec![view("/a", FIREFOX)]).await;
+    assert!(matches!(failed, Err(IngestError::Failed(_))));
     assert_eq!(views.progress("acme", "log").await.unwrap().unwrap().bytes, 10);
 }

@@ -1,19 +1,19 @@
-//! Removes what was counted of paths on days whose raw events are gone: reads by page, visitors by page, and paths that
-//! were not found.
+//! Removes paths from the rollups of days whose raw events are deleted: reads by page, visitors by page, and
+//! missing paths.
 
 use sqlx::SqliteConnection;
 
 use super::Matches;
 use crate::cells::{Cells, each_cell};
-use crate::distinct::Distinct;
-use crate::names::Names;
-use crate::sqlite::names::About;
+use crate::distinct_readers::DistinctReaders;
+use crate::name_counts::NameCounts;
+use crate::sqlite::names::NameKind;
 use crate::views::Failure;
 
-/// Larger than any number of names that a day has.
-const ALL_NAMES: usize = usize::MAX;
+/// No limit, so that decoding drops no names.
+const UNLIMITED_NAMES: usize = usize::MAX;
 
-/// How often the paths were counted on a day.
+/// The number of matching views in the rollups of a day.
 pub(super) async fn find(
     connection: &mut SqliteConnection,
     project: i64,
@@ -43,12 +43,12 @@ pub(super) async fn remove(
     let hours: Vec<(i64, Vec<u8>)> = hours.fetch_all(&mut *connection).await?;
     for (hour, cells) in hours {
         let write = sqlx::query("UPDATE hour SET cells = ? WHERE project = ? AND hour = ?");
-        let write = write.bind(without(&cells, matches)?).bind(project).bind(hour);
+        let write = write.bind(remove_pages(&cells, matches)?).bind(project).bind(hour);
         write.execute(&mut *connection).await?;
     }
     if let Some(cells) = day_cells(connection, project, day).await? {
         let write = sqlx::query("UPDATE day SET cells = ?, folds = folds + 1 WHERE project = ? AND day = ?");
-        let write = write.bind(without(&cells, matches)?).bind(project).bind(day);
+        let write = write.bind(remove_pages(&cells, matches)?).bind(project).bind(day);
         write.execute(&mut *connection).await?;
     }
     remove_visitors(connection, project, day, matches).await?;
@@ -65,7 +65,7 @@ async fn remove_visitors(
     let visitors: Option<Option<Vec<u8>>> =
         sqlx::query_scalar(visitors).bind(project).bind(day).fetch_optional(&mut *connection).await?;
     if let Some(visitors) = visitors.flatten() {
-        let mut visitors = Distinct::decode(&visitors)?;
+        let mut visitors = DistinctReaders::decode(&visitors)?;
         visitors.remove(|page| matches.has_page(page));
         let write = sqlx::query("UPDATE day SET visitors = ? WHERE project = ? AND day = ?");
         write.bind(visitors.encode()?).bind(project).bind(day).execute(connection).await?;
@@ -83,20 +83,20 @@ async fn remove_not_found(
     let mut names = decode_names(&names)?;
     names.remove(|name| matches.has_name(name));
     let write = sqlx::query("UPDATE named SET names = ? WHERE project = ? AND about = ? AND day = ?");
-    let write = write.bind(names.encode()?).bind(project).bind(About::Missing as u8).bind(day);
+    let write = write.bind(names.encode()?).bind(project).bind(NameKind::Missing as u8).bind(day);
     write.execute(connection).await?;
     Ok(())
 }
 
-fn without(cells: &[u8], matches: &Matches) -> Result<Vec<u8>, Failure> {
+fn remove_pages(cells: &[u8], matches: &Matches) -> Result<Vec<u8>, Failure> {
     let mut kept = Cells::default();
     kept.add_encoded(cells)?;
     kept.remove(|page| matches.has_page(page));
     Ok(kept.encode()?)
 }
 
-fn decode_names(names: &[u8]) -> Result<Names, Failure> {
-    let mut all = Names::with_room(ALL_NAMES);
+fn decode_names(names: &[u8]) -> Result<NameCounts, Failure> {
+    let mut all = NameCounts::with_capacity(UNLIMITED_NAMES);
     all.add_encoded(names)?;
     Ok(all)
 }
@@ -116,5 +116,5 @@ async fn not_found_names(
     day: i64,
 ) -> Result<Option<Vec<u8>>, Failure> {
     let names = sqlx::query_scalar("SELECT names FROM named WHERE project = ? AND about = ? AND day = ?");
-    Ok(names.bind(project).bind(About::Missing as u8).bind(day).fetch_optional(connection).await?)
+    Ok(names.bind(project).bind(NameKind::Missing as u8).bind(day).fetch_optional(connection).await?)
 }

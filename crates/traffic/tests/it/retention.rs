@@ -1,4 +1,4 @@
-//! What is kept for how long, and under which name.
+//! Tests of retention, and of the limit on new pages.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,109 +7,110 @@ use base::{Clock, TestClock};
 use jiff::SignedDuration;
 use sqlx::{ConnectOptions, Connection, SqliteConnection, sqlite::SqliteConnectOptions};
 use traffic::{
-    Event, Limits, OTHER_PAGES, Portion, Range, RawEvent, Readers, SqliteViews, Views, bound, parse,
+    Event, Limits, ListQuery, OTHER_PAGES, Range, RawEvent, Readers, SqliteViews, Views, parse_bound,
+    parse_event,
 };
 
 use crate::views::{FIREFOX, all, clock, page, raw, view};
 
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 
-async fn beside(file: &Path) -> SqliteConnection {
+async fn connect(file: &Path) -> SqliteConnection {
     SqliteConnectOptions::new().filename(file).connect().await.unwrap()
 }
 
 fn read(clock: &TestClock, at: &str, ip: &str) -> Event {
     let raw = RawEvent { timestamp: Some(at.parse().unwrap()), ip: Some(ip.into()), ..raw("/a", FIREFOX) };
-    parse(raw, clock.now()).unwrap()
+    parse_event(raw, clock.now()).unwrap()
 }
 
 async fn human(views: &SqliteViews, from: &str, to: &str) -> u64 {
-    let range = Range::new(Some(bound(from).unwrap()), Some(bound(to).unwrap())).unwrap();
-    views.count("acme", &range, &Portion::new(50, 0)).await.unwrap().totals.human
+    let range = Range::new(Some(parse_bound(from).unwrap()), Some(parse_bound(to).unwrap())).unwrap();
+    views.count("acme", &range, &ListQuery::new(50, 0)).await.unwrap().totals.human
 }
 
 async fn readers(views: &SqliteViews) -> u64 {
-    let visitors = views.visitors("acme", &Range::default(), &Portion::new(50, 0)).await.unwrap();
+    let visitors = views.visitors("acme", &Range::default(), &ListQuery::new(50, 0)).await.unwrap();
     assert_eq!(visitors.pages, [("/a".to_owned(), visitors.totals)]);
     visitors.totals.total
 }
 
 #[tokio::test]
-async fn too_many_new_pages_are_counted_as_one() {
+async fn new_pages_beyond_the_daily_limit_count_as_other() {
     let folder = tempfile::tempdir().unwrap();
     let (file, clock) = (folder.path().join("views.db"), clock());
     let limits = Limits { new_pages: 2, ..Limits::default() };
     let open = async || SqliteViews::open_with(&file, clock.clone(), limits).await.unwrap();
     let paths = |paths: &[&str]| paths.iter().map(|path| view(path, FIREFOX)).collect::<Vec<_>>();
     let views = open().await;
-    views.take("acme", paths(&["/a", "/b", "/c", "/d", "/a"])).await.unwrap();
+    views.ingest("acme", paths(&["/a", "/b", "/c", "/d", "/a"])).await.unwrap();
     drop(views);
 
     let views = open().await;
-    views.take("acme", paths(&["/c", "/b", "/a"])).await.unwrap();
+    views.ingest("acme", paths(&["/c", "/b", "/a"])).await.unwrap();
     let expected = [page(OTHER_PAGES, 3, 0), page("/a", 3, 0), page("/b", 2, 0)];
     assert_eq!(all(&views, "acme").await.pages, expected);
     clock.advance(DAY);
-    views.take("acme", paths(&["/c"])).await.unwrap();
+    views.ingest("acme", paths(&["/c"])).await.unwrap();
     assert_eq!(all(&views, "acme").await.pages.last(), Some(&page("/c", 1, 0)), "another day has room again");
 }
 
 #[tokio::test]
-async fn what_is_not_there_makes_no_pages() {
+async fn missing_paths_do_not_become_pages() {
     let folder = tempfile::tempdir().unwrap();
     let (file, clock) = (folder.path().join("views.db"), clock());
     let views = SqliteViews::open(&file, clock.clone()).await.unwrap();
     let missing = |n: u32| RawEvent { status: Some(404), ..raw(&format!("/wp-{n}"), FIREFOX) };
-    let events = (0..500).map(|n| parse(missing(n), clock.now()).unwrap()).collect();
-    views.take("acme", events).await.unwrap();
-    views.tidy().await.unwrap();
+    let events = (0..500).map(|n| parse_event(missing(n), clock.now()).unwrap()).collect();
+    views.ingest("acme", events).await.unwrap();
+    views.run_maintenance().await.unwrap();
     let counts: (i64, i64) =
         sqlx::query_as("SELECT (SELECT COUNT(*) FROM page), (SELECT SUM(missing) FROM block)")
-            .fetch_one(&mut beside(&file).await)
+            .fetch_one(&mut connect(&file).await)
             .await
             .unwrap();
     assert_eq!(counts, (0, 500));
 }
 
-/// A year and a month ago views came; now a raw view is too old, and counts stay.
+/// The views are 13 months old: raw events are deleted, and counts stay.
 #[tokio::test]
-async fn counts_outlive_the_views_they_were_made_of() {
+async fn counts_stay_when_raw_events_are_deleted() {
     let folder = tempfile::tempdir().unwrap();
     let (file, clock) = (folder.path().join("views.db"), clock());
     let views = SqliteViews::open(&file, clock.clone()).await.unwrap();
     let times = ["2026-03-01T09:10:00Z", "2026-03-01T09:50:00Z", "2026-03-01T10:00:00Z"];
     let batch = times.map(|at| read(&clock, at, "192.0.2.1")).to_vec();
-    views.take("acme", batch).await.unwrap();
+    views.ingest("acme", batch).await.unwrap();
     assert_eq!(human(&views, "2026-03-01T09:30:00Z", "2026-03-01T09:55:00Z").await, 1);
 
     clock.advance(DAY * 400);
-    views.tidy().await.unwrap();
-    let mut beside = beside(&file).await;
+    views.run_maintenance().await.unwrap();
+    let mut beside = connect(&file).await;
     let blocks: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM block").fetch_one(&mut beside).await.unwrap();
     assert_eq!(blocks, 0);
     assert_eq!(human(&views, "2026-03-01", "2026-03-02").await, 3);
     assert_eq!(human(&views, "2026-03-01T09:00:00Z", "2026-03-01T10:00:00Z").await, 2);
-    // An end within an hour counts as the next full one.
+    // Ends within an hour are rounded up to the next full hour.
     assert_eq!(human(&views, "2026-03-01T09:30:00Z", "2026-03-01T09:55:00Z").await, 0);
     assert_eq!(human(&views, "2026-03-01T08:30:00Z", "2026-03-01T09:01:00Z").await, 2);
     assert_eq!(readers(&views).await, 1);
 
-    // One that comes as late as this is counted in its hour, and not kept.
-    views.take("acme", vec![read(&clock, times[2], "192.0.2.1")]).await.unwrap();
+    // A late view counts in its hour, and its raw event is not stored.
+    views.ingest("acme", vec![read(&clock, times[2], "192.0.2.1")]).await.unwrap();
     assert_eq!(human(&views, "2026-03-01T10:00:00Z", "2026-03-01T11:00:00Z").await, 2);
-    assert_eq!(readers(&views).await, 2, "nobody can tell any more that it is the same reader");
-    views.tidy().await.unwrap();
+    assert_eq!(readers(&views).await, 2, "the same reader is no longer recognized");
+    views.run_maintenance().await.unwrap();
     let blocks: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM block").fetch_one(&mut beside).await.unwrap();
     assert_eq!((blocks, human(&views, "2026-03-01", "2026-03-02").await), (0, 4));
 }
 
 #[tokio::test]
-async fn a_salt_does_not_outlive_its_day() {
+async fn a_salt_is_deleted_after_its_day() {
     let folder = tempfile::tempdir().unwrap();
     let (file, clock) = (folder.path().join("views.db"), clock());
     let views = SqliteViews::open(&file, clock.clone()).await.unwrap();
     let days = async || -> Vec<i64> {
-        let mut beside = beside(&file).await;
+        let mut beside = connect(&file).await;
         let days =
             sqlx::query_scalar("SELECT day FROM salt ORDER BY day").fetch_all(&mut beside).await.unwrap();
         beside.close().await.unwrap();
@@ -117,34 +118,34 @@ async fn a_salt_does_not_outlive_its_day() {
     };
     let today = clock.now_ms() / 86_400_000;
     let morning = || vec![read(&clock, "2026-03-01T09:00:00Z", "192.0.2.1")];
-    views.take("acme", morning()).await.unwrap();
-    views.take("acme", morning()).await.unwrap();
+    views.ingest("acme", morning()).await.unwrap();
+    views.ingest("acme", morning()).await.unwrap();
     assert_eq!((days().await, readers(&views).await), (vec![today, today + 1], 1));
 
-    // A restart does not change who is who.
+    // A restart does not change the visitors.
     drop(views);
     let views = SqliteViews::open(&file, clock.clone()).await.unwrap();
-    views.take("acme", morning()).await.unwrap();
+    views.ingest("acme", morning()).await.unwrap();
     assert_eq!(readers(&views).await, 1);
 
     clock.advance(DAY);
-    views.tidy().await.unwrap();
-    assert_eq!(days().await, [today + 1, today + 2], "nobody has to come for it to go");
-    views.take("acme", morning()).await.unwrap();
-    views.take("acme", morning()).await.unwrap();
+    views.run_maintenance().await.unwrap();
+    assert_eq!(days().await, [today + 1, today + 2], "salts expire without new views");
+    views.ingest("acme", morning()).await.unwrap();
+    views.ingest("acme", morning()).await.unwrap();
     assert_eq!(readers(&views).await, 2);
 }
 
 #[tokio::test]
-async fn who_tells_no_address_has_as_many_readers_as_user_agents() {
+async fn without_addresses_each_user_agent_is_one_reader() {
     let folder = tempfile::tempdir().unwrap();
     let clock: Arc<TestClock> = clock();
     let views = SqliteViews::open(&folder.path().join("views.db"), clock).await.unwrap();
     views
-        .take("acme", vec![view("/a", FIREFOX), view("/b", FIREFOX), view("/a", "Firefox/1.0")])
+        .ingest("acme", vec![view("/a", FIREFOX), view("/b", FIREFOX), view("/a", "Firefox/1.0")])
         .await
         .unwrap();
-    let visitors = views.visitors("acme", &Range::default(), &Portion::new(50, 0)).await.unwrap();
+    let visitors = views.visitors("acme", &Range::default(), &ListQuery::new(50, 0)).await.unwrap();
     assert_eq!(visitors.totals.total, visitors.totals.human);
     assert_eq!(visitors.pages[1], ("/b".to_owned(), Readers { human: 1, ai: 0, total: 1 }));
 }

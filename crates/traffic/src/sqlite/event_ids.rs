@@ -1,6 +1,7 @@
-//! Which event ids were seen within seven days. Those since the last fold are in memory; the others
-//! lie on disk, sorted, by the day of their receipt, and a filter in memory tells of most ids that
-//! they are not among them.
+//! Deduplicates events by id within seven days.
+//!
+//! Ids since the last compaction are in memory. Older ids are on disk, in sorted segments by day of receipt.
+//! A Bloom filter per segment avoids most disk reads.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
@@ -10,24 +11,24 @@ use sqlx::{Row as _, SqliteConnection, SqlitePool};
 
 use super::project::DAY;
 use crate::block::Hash;
-use crate::filter::Filter;
+use crate::bloom_filter::BloomFilter;
 use crate::views::Failure;
 
-/// An event id is remembered for seven days, and the last of their milliseconds.
-pub(super) const REMEMBERED: Duration = Duration::from_millis(7 * DAY.unsigned_abs() + 1);
-/// Ids in one segment: what comes later on the same day is sorted into it until then.
-const SEGMENT: usize = 500_000;
-/// Ids in one page of a segment, which is what a look at the disk reads.
-const PAGE: usize = 1024;
-/// A hash and the millisecond of its day.
-const ENTRY: usize = size_of::<Hash>() + size_of::<u32>();
+/// Seven days, including the last millisecond.
+pub(super) const DEDUP_WINDOW: Duration = Duration::from_millis(7 * DAY.unsigned_abs() + 1);
+/// Later ids of the same day are merged into a segment until it is full.
+const IDS_PER_SEGMENT: usize = 500_000;
+/// A lookup reads one page of a segment.
+const IDS_PER_PAGE: usize = 1024;
+/// A hash and the millisecond of the day.
+const ENTRY_BYTES: usize = size_of::<Hash>() + size_of::<u32>();
 
 /// Hashes with the time of their receipt.
 pub(super) type Ids = HashMap<Hash, i64>;
 
 #[derive(Default)]
-pub(super) struct Seen {
-    /// Not folded yet.
+pub(super) struct EventIds {
+    /// Ids since the last compaction.
     pub(super) recent: Ids,
     segments: Vec<Segment>,
 }
@@ -35,32 +36,32 @@ pub(super) struct Seen {
 pub(super) struct Segment {
     id: i64,
     day: i64,
-    filter: Filter,
+    filter: BloomFilter,
 }
 
-impl Seen {
+impl EventIds {
     pub(super) async fn load(reads: &SqlitePool, project: i64, recent: Ids) -> Result<Self, Failure> {
         let all = sqlx::query_as("SELECT id, day FROM seen WHERE project = ? ORDER BY id");
-        let mut at_once = reads.begin().await?;
-        let all: Vec<(i64, i64)> = all.bind(project).fetch_all(&mut *at_once).await?;
+        let mut transaction = reads.begin().await?;
+        let all: Vec<(i64, i64)> = all.bind(project).fetch_all(&mut *transaction).await?;
         let mut segments = Vec::with_capacity(all.len());
-        // A question each: rows are read ahead, and these are as large together as what is made of them.
+        // One query per filter: a single query would read ahead and hold all filters twice.
         for (id, day) in all {
             let row = sqlx::query("SELECT filter FROM seen WHERE id = ?").bind(id);
-            let row = row.fetch_one(&mut *at_once).await?;
-            segments.push(Segment { id, day, filter: Filter::from_bytes(row.get(0)) });
+            let row = row.fetch_one(&mut *transaction).await?;
+            segments.push(Segment { id, day, filter: BloomFilter::from_bytes(row.get(0)) });
         }
         Ok(Self { recent, segments })
     }
 
-    /// Those of some hashes that were received within seven days; all of them while the clock cannot be trusted.
-    pub(super) async fn known(
+    /// The hashes that were received within seven days. While the clock is not trusted, ids do not expire.
+    pub(super) async fn find_known(
         &self,
         reads: &SqlitePool,
         hashes: impl IntoIterator<Item = Hash>,
-        forgotten: &Cutoff,
+        expired: &Cutoff,
     ) -> Result<HashSet<Hash>, Failure> {
-        let fresh = |received: i64| !forgotten.has_passed(received);
+        let fresh = |received: i64| !expired.has_passed(received);
         let (mut known, mut others) = (HashSet::new(), Vec::new());
         for hash in hashes {
             if self.recent.get(&hash).is_some_and(|received| fresh(*received)) {
@@ -69,11 +70,11 @@ impl Seen {
                 others.push(hash);
             }
         }
-        // In order, so that those of one page are looked up together.
+        // Sorted, so that each page is read once.
         others.sort_unstable();
-        for segment in self.segments.iter().filter(|segment| !is_forgotten(segment.day, forgotten)) {
+        for segment in self.segments.iter().filter(|segment| !is_expired(segment.day, expired)) {
             let mut page = Page(Vec::new());
-            for hash in others.iter().filter(|hash| segment.filter.may_have(hash)) {
+            for hash in others.iter().filter(|hash| segment.filter.may_contain(hash)) {
                 if page.last().is_none_or(|last| hash > last) {
                     page = Page::find(reads, segment.id, hash).await?;
                 }
@@ -85,28 +86,28 @@ impl Seen {
         Ok(known)
     }
 
-    /// Takes the recent ones for folded, into these segments.
-    pub(super) fn folded(&mut self, segments: Vec<(Option<i64>, Segment)>) {
+    /// After compaction: replaces the recent ids by their new segments.
+    pub(super) fn replace_recent(&mut self, segments: Vec<(Option<i64>, Segment)>) {
         self.recent = Ids::new();
-        for (instead_of, segment) in segments {
-            self.segments.retain(|old| Some(old.id) != instead_of);
+        for (replaced, segment) in segments {
+            self.segments.retain(|old| Some(old.id) != replaced);
             self.segments.push(segment);
         }
     }
 
-    pub(super) fn forget(&mut self, forgotten: &Cutoff) {
-        self.segments.retain(|segment| !is_forgotten(segment.day, forgotten));
+    pub(super) fn remove_expired(&mut self, expired: &Cutoff) {
+        self.segments.retain(|segment| !is_expired(segment.day, expired));
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        let filters: usize = self.segments.iter().map(|segment| segment.filter.bytes()).sum();
+    pub(super) fn memory_bytes(&self) -> usize {
+        let filters: usize = self.segments.iter().map(|segment| segment.filter.memory_bytes()).sum();
         filters + self.recent.capacity() * 32
     }
 }
 
-/// Whether no id of a day is remembered.
-fn is_forgotten(day: i64, forgotten: &Cutoff) -> bool {
-    let Cutoff { before, kept_from, kept_to } = *forgotten;
+/// Whether all ids of a day are expired.
+fn is_expired(day: i64, expired: &Cutoff) -> bool {
+    let Cutoff { before, kept_from, kept_to } = *expired;
     let kept = kept_from.div_euclid(DAY)..=kept_to.div_euclid(DAY);
     day < before.div_euclid(DAY) && !kept.contains(&day)
 }
@@ -127,76 +128,81 @@ impl Page {
     }
 
     fn last(&self) -> Option<&Hash> {
-        self.0.as_chunks::<ENTRY>().0.last()?.first_chunk()
+        self.0.as_chunks::<ENTRY_BYTES>().0.last()?.first_chunk()
     }
 
     fn received(&self, hash: &Hash, day: i64) -> Option<i64> {
-        let entries = self.0.as_chunks::<ENTRY>().0;
+        let entries = self.0.as_chunks::<ENTRY_BYTES>().0;
         let found = entries.binary_search_by(|entry| entry[..hash.len()].cmp(hash)).ok()?;
         let millisecond = entries[found].last_chunk().copied().map(u32::from_le_bytes)?;
         Some(day * DAY + i64::from(millisecond))
     }
 }
 
-/// Sorts ids into segments of their days. Answers each with the one that it stands for, if it does.
+/// Writes ids to the segments of their days. Returns each new segment with the id of the one that it
+/// replaces, if any.
 pub(super) async fn write(
     connection: &mut SqliteConnection,
     project: i64,
     ids: Ids,
 ) -> Result<Vec<(Option<i64>, Segment)>, Failure> {
-    let mut days: BTreeMap<i64, Vec<[u8; ENTRY]>> = BTreeMap::new();
+    let mut days: BTreeMap<i64, Vec<[u8; ENTRY_BYTES]>> = BTreeMap::new();
     for (hash, received) in ids {
         days.entry(received.div_euclid(DAY)).or_default().push(entry(hash, received));
     }
     let mut written = Vec::new();
     for (day, mut entries) in days {
-        let open = open_segment(connection, project, day).await?;
+        let open = find_open_segment(connection, project, day).await?;
         if let Some(id) = open {
-            entries.extend(take_back(connection, id).await?);
+            entries.extend(take_entries(connection, id).await?);
         }
         entries.sort_unstable();
         entries.dedup_by(|later, first| later[..16] == first[..16]);
-        written.push((open, insert(connection, project, day, &entries).await?));
+        written.push((open, insert_segment(connection, project, day, &entries).await?));
     }
     Ok(written)
 }
 
-fn entry(hash: Hash, received: i64) -> [u8; ENTRY] {
-    let mut entry = [0; ENTRY];
+fn entry(hash: Hash, received: i64) -> [u8; ENTRY_BYTES] {
+    let mut entry = [0; ENTRY_BYTES];
     let (start, end) = entry.split_at_mut(hash.len());
     start.copy_from_slice(&hash);
     end.copy_from_slice(&(received.rem_euclid(DAY) as u32).to_le_bytes());
     entry
 }
 
-async fn open_segment(
+async fn find_open_segment(
     connection: &mut SqliteConnection,
     project: i64,
     day: i64,
 ) -> Result<Option<i64>, Failure> {
     let open = "SELECT id FROM seen WHERE project = ? AND day = ? AND ids < ? ORDER BY id DESC LIMIT 1";
-    let open = sqlx::query_scalar(open).bind(project).bind(day).bind(SEGMENT as i64);
+    let open = sqlx::query_scalar(open).bind(project).bind(day).bind(IDS_PER_SEGMENT as i64);
     Ok(open.fetch_optional(connection).await?)
 }
 
-async fn take_back(connection: &mut SqliteConnection, segment: i64) -> Result<Vec<[u8; ENTRY]>, Failure> {
+/// Deletes a segment and returns its entries.
+async fn take_entries(
+    connection: &mut SqliteConnection,
+    segment: i64,
+) -> Result<Vec<[u8; ENTRY_BYTES]>, Failure> {
     let pages: Vec<Vec<u8>> = sqlx::query_scalar("SELECT ids FROM seen_page WHERE seen = ? ORDER BY first")
         .bind(segment)
         .fetch_all(&mut *connection)
         .await?;
     sqlx::query("DELETE FROM seen_page WHERE seen = ?").bind(segment).execute(&mut *connection).await?;
     sqlx::query("DELETE FROM seen WHERE id = ?").bind(segment).execute(connection).await?;
-    Ok(pages.iter().flat_map(|page| page.as_chunks::<ENTRY>().0).copied().collect())
+    Ok(pages.iter().flat_map(|page| page.as_chunks::<ENTRY_BYTES>().0).copied().collect())
 }
 
-async fn insert(
+async fn insert_segment(
     connection: &mut SqliteConnection,
     project: i64,
     day: i64,
-    entries: &[[u8; ENTRY]],
+    entries: &[[u8; ENTRY_BYTES]],
 ) -> Result<Segment, Failure> {
     let hashes: Vec<Hash> = entries.iter().filter_map(|entry| entry.first_chunk().copied()).collect();
-    let filter = Filter::of(hashes.iter());
+    let filter = BloomFilter::from_hashes(hashes.iter());
     let id = sqlx::query("INSERT INTO seen (project, day, ids, filter) VALUES (?, ?, ?, ?)")
         .bind(project)
         .bind(day)
@@ -205,7 +211,7 @@ async fn insert(
         .execute(&mut *connection)
         .await?
         .last_insert_rowid();
-    for page in entries.chunks(PAGE) {
+    for page in entries.chunks(IDS_PER_PAGE) {
         sqlx::query("INSERT INTO seen_page (seen, first, ids) VALUES (?, ?, ?)")
             .bind(id)
             .bind(&page[0][..size_of::<Hash>()])
@@ -216,11 +222,11 @@ async fn insert(
     Ok(Segment { id, day, filter })
 }
 
-/// Forgets the ids of the days that are over, in all projects.
-pub(super) async fn prune(connection: &mut SqliteConnection, forgotten: Cutoff) -> Result<(), Failure> {
+/// Deletes expired ids of all projects.
+pub(super) async fn prune(connection: &mut SqliteConnection, expired: Cutoff) -> Result<(), Failure> {
     let days: Vec<i64> =
         sqlx::query_scalar("SELECT DISTINCT day FROM seen").fetch_all(&mut *connection).await?;
-    for day in days.into_iter().filter(|day| is_forgotten(*day, &forgotten)) {
+    for day in days.into_iter().filter(|day| is_expired(*day, &expired)) {
         let pages = "DELETE FROM seen_page WHERE seen IN (SELECT id FROM seen WHERE day = ?)";
         sqlx::query(pages).bind(day).execute(&mut *connection).await?;
         sqlx::query("DELETE FROM seen WHERE day = ?").bind(day).execute(&mut *connection).await?;

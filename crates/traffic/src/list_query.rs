@@ -1,6 +1,6 @@
-//! Which of the pages, or of other names, are asked for, and in which order.
+//! Pagination, sorting and filtering of lists in reports.
 
-/// What comes first. Then the smaller path does.
+/// The sort order: the largest number first. Ties are sorted by path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sort {
     #[default]
@@ -18,7 +18,7 @@ impl Sort {
         all.into_iter().find(|(known, _)| *known == name).map(|(_, sort)| sort)
     }
 
-    /// The number that is larger the earlier its page comes.
+    /// The sort key, in descending order.
     pub(crate) fn key(self, human: u64, ai: u64, total: u64) -> u64 {
         match self {
             Self::Total => total,
@@ -30,27 +30,27 @@ impl Sort {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Portion {
+pub struct ListQuery {
     pub limit: u32,
     pub offset: u64,
     pub sort: Sort,
-    /// What their paths begin with.
+    /// The prefix that a path must have.
     pub path: Option<String>,
 }
 
-impl Portion {
-    /// Of all pages, those with most first.
+impl ListQuery {
+    /// All pages, by total.
     pub fn new(limit: u32, offset: u64) -> Self {
         Self { limit, offset, ..Self::default() }
     }
 
-    /// Whether a page is one of those; its path is only looked up if it matters.
-    pub(crate) fn wants<'a>(&self, path: impl FnOnce() -> &'a str) -> bool {
+    /// Whether a path matches the filter. The path is looked up only if there is a filter.
+    pub(crate) fn matches<'a>(&self, path: impl FnOnce() -> &'a str) -> bool {
         self.path.as_ref().is_none_or(|start| path().starts_with(start))
     }
 
-    /// Those that are asked for of all that are sorted, and whether there are more after them.
-    pub(crate) fn of<T>(&self, sorted: Vec<T>) -> (Vec<T>, bool) {
+    /// One page of the sorted list, and whether there are more items after it.
+    pub(crate) fn paginate<T>(&self, sorted: Vec<T>) -> (Vec<T>, bool) {
         let offset = usize::try_from(self.offset).unwrap_or(usize::MAX);
         let has_more = sorted.len() > offset.saturating_add(self.limit as usize);
         (sorted.into_iter().skip(offset).take(self.limit as usize).collect(), has_more)
@@ -62,14 +62,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn portions() {
-        let of = |limit, offset| Portion::new(limit, offset).of(vec![1, 2, 3]);
-        assert_eq!(of(2, 0), (vec![1, 2], true));
-        assert_eq!(of(2, 1), (vec![2, 3], false));
-        assert_eq!(of(u32::MAX, 2), (vec![3], false));
-        assert_eq!(of(1, u64::MAX), (vec![], false));
-        let guides = Portion { path: Some("/guides".into()), ..Portion::default() };
-        assert!(guides.wants(|| "/guides/a") && guides.wants(|| "/guides") && !guides.wants(|| "/"));
+    fn lists_are_paginated_and_filtered() {
+        let paginate = |limit, offset| ListQuery::new(limit, offset).paginate(vec![1, 2, 3]);
+        assert_eq!(paginate(2, 0), (vec![1, 2], true));
+        assert_eq!(paginate(2, 1), (vec![2, 3], false));
+        assert_eq!(paginate(u32::MAX, 2), (vec![3], false));
+        assert_eq!(paginate(1, u64::MAX), (vec![], false));
+        let guides = ListQuery { path: Some("/guides".into()), ..ListQuery::default() };
+        assert!(guides.matches(|| "/guides/a") && guides.matches(|| "/guides") && !guides.matches(|| "/"));
         assert_eq!(Sort::NAMES.map(Sort::from_name).iter().flatten().count(), 4);
         assert_eq!(Sort::from_name("best"), None);
     }

@@ -1,31 +1,33 @@
-//! How often each class came by a name on one day: with a product, from a host, for a page that is
-//! not there. Kept for ever, as cells are, and bounded, because some names are a stranger's choice.
+//! Rollups by name: counts by class for products, referring hosts and missing pages on one day.
+//!
+//! They are kept forever, like cells. Their number is bounded, because untrusted senders choose some of the
+//! names.
 
 use std::collections::BTreeMap;
 
-use crate::bytes::{Bytes, Damaged, pack, put, put_slice, unpack};
 use crate::cells::{CLASSES, Cell};
+use crate::encoding::{DamagedData, Decoder, compress, decompress, put_slice, put_varint};
 
-/// What is counted under it had a name of its own, but there were too many of them.
+/// Counts the names beyond the maximum.
 pub const OTHER_NAMES: &str = "(other)";
 
-const LEVEL: i32 = 1;
+const COMPRESSION_LEVEL: i32 = 1;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Names {
+pub(crate) struct NameCounts {
     cells: BTreeMap<Box<str>, Cell>,
-    most: usize,
+    max_names: usize,
 }
 
-impl Names {
-    /// Room for as many, and one for all that find none.
-    pub(crate) fn with_room(most: usize) -> Self {
-        Self { cells: BTreeMap::new(), most }
+impl NameCounts {
+    /// At most `max_names`; further names count as [`OTHER_NAMES`].
+    pub(crate) fn with_capacity(max_names: usize) -> Self {
+        Self { cells: BTreeMap::new(), max_names }
     }
 
-    /// A name that is known keeps its place, however many come after it.
+    /// A known name keeps its own count, however many names follow.
     pub(crate) fn add(&mut self, name: &str, times: &Cell) {
-        let full = self.cells.len() >= self.most && !self.cells.contains_key(name);
+        let full = self.cells.len() >= self.max_names && !self.cells.contains_key(name);
         let name = if full { OTHER_NAMES } else { name };
         let add = |cell: &mut Cell| cell.iter_mut().zip(times).for_each(|(sum, more)| *sum += more);
         match self.cells.get_mut(name) {
@@ -34,7 +36,7 @@ impl Names {
         }
     }
 
-    /// Removes names; how often they were met.
+    /// Removes names and returns their total count.
     pub(crate) fn remove(&mut self, is_removed: impl Fn(&str) -> bool) -> u64 {
         let removed = self.cells.extract_if(.., |name, _| is_removed(name));
         removed.map(|(_, cell)| cell.iter().sum::<u64>()).sum()
@@ -51,24 +53,25 @@ impl Names {
             put_slice(names, name.as_bytes());
             let some = cell.iter().enumerate().filter(|(_, count)| **count > 0);
             masks.push(some.clone().fold(0, |mask, (class, _)| mask | 1 << class));
-            some.for_each(|(_, count)| put(counts, *count));
+            some.for_each(|(_, count)| put_varint(counts, *count));
         }
         let mut plain = Vec::new();
         columns.iter().for_each(|column| put_slice(&mut plain, column));
-        pack(&plain, LEVEL)
+        compress(&plain, COMPRESSION_LEVEL)
     }
 
-    /// Adds what was encoded.
-    pub(crate) fn add_encoded(&mut self, packed: &[u8]) -> Result<(), Damaged> {
-        let plain = unpack(packed)?;
-        let mut bytes = Bytes(&plain);
-        let (mut names, masks, mut counts) = (Bytes(bytes.slice()?), bytes.slice()?, Bytes(bytes.slice()?));
+    /// Adds encoded counts.
+    pub(crate) fn add_encoded(&mut self, packed: &[u8]) -> Result<(), DamagedData> {
+        let plain = decompress(packed)?;
+        let mut bytes = Decoder(&plain);
+        let (mut names, masks, mut counts) =
+            (Decoder(bytes.slice()?), bytes.slice()?, Decoder(bytes.slice()?));
         for mask in masks {
-            let name = std::str::from_utf8(names.slice()?).map_err(|_| Damaged("a text is none"))?;
+            let name = std::str::from_utf8(names.slice()?).map_err(|_| DamagedData("invalid UTF-8"))?;
             let mut cell = [0; CLASSES];
             for (class, count) in cell.iter_mut().enumerate() {
                 if mask >> class & 1 == 1 {
-                    *count = counts.number()?;
+                    *count = counts.varint()?;
                 }
             }
             self.add(name, &cell);
@@ -85,25 +88,25 @@ mod tests {
 
     proptest! {
         #[test]
-        fn names_come_back_and_add_up(cells in prop::collection::btree_map("[a-z/é]{0,9}", any::<[u32; CLASSES]>(), 0..30), junk: Vec<u8>) {
-            let mut kept = Names::with_room(1000);
+        fn names_round_trip_and_add_up(cells in prop::collection::btree_map("[a-z/é]{0,9}", any::<[u32; CLASSES]>(), 0..30), junk: Vec<u8>) {
+            let mut kept = NameCounts::with_capacity(1000);
             cells.iter().for_each(|(name, cell)| kept.add(name, &cell.map(u64::from)));
             let packed = kept.encode().unwrap();
-            let mut twice = Names::with_room(1000);
+            let mut twice = NameCounts::with_capacity(1000);
             twice.add_encoded(&packed).unwrap();
             prop_assert_eq!(&twice, &kept);
             twice.add_encoded(&packed).unwrap();
             for ((name, cell), (_, sum)) in kept.iter().zip(twice.iter()) {
                 prop_assert_eq!(cell.map(|count| count * 2), *sum, "{}", name);
             }
-            prop_assert!(Names::with_room(9).add_encoded(&junk).is_err());
-            let _ = Names::with_room(9).add_encoded(&pack(&junk, 1).unwrap());
+            prop_assert!(NameCounts::with_capacity(9).add_encoded(&junk).is_err());
+            let _ = NameCounts::with_capacity(9).add_encoded(&compress(&junk, 1).unwrap());
         }
     }
 
     #[test]
-    fn what_finds_no_room_is_counted_as_one() {
-        let mut names = Names::with_room(2);
+    fn names_beyond_the_maximum_count_as_other() {
+        let mut names = NameCounts::with_capacity(2);
         let one = [1; CLASSES];
         ["a", "b", "c", "d", "a", "c"].iter().for_each(|name| names.add(name, &one));
         let kept: Vec<(&str, u64)> = names.iter().map(|(name, cell)| (name, cell[0])).collect();

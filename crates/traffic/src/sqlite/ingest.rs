@@ -1,4 +1,4 @@
-//! What a group of batches adds to one project: made ready, written, and then known in memory.
+//! Ingests a group of batches into one project: prepares the rows, writes them, and then updates memory.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -8,153 +8,155 @@ use base::Cutoff;
 use sha2::{Digest, Sha256};
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection, SqlitePool};
 
+use super::event_ids::EventIds;
+use super::import_progress;
 use super::keeper::Batch;
-use super::ledger;
-use super::project::{DAY, Project, Shared};
+use super::project::{DAY, Project, SharedProject};
 use super::salts::Salts;
-use super::seen::Seen;
-use crate::block::{Block, Hash, Place, Read, Row, Texts};
+use crate::block::{Block, Hash, PathRef, Read, Row, Texts};
 use crate::event::{Event, Kind};
-use crate::share::{Network, NewPageShares, share_of};
-use crate::views::{Failure, Part, Receipt};
+use crate::new_page_quota::{Network, NewPageQuota, quota_per_network};
+use crate::views::{Failure, FilePart, Receipt};
 
-/// Quick rather than small: a fold packs it again.
-const LEVEL: i32 = 1;
-/// Rows a statement: enough that statements cost little, few enough for SQLite's 32,766 values.
-const CHUNK: usize = 500;
+/// Fast rather than small, because compaction compresses the events again.
+const COMPRESSION_LEVEL: i32 = 1;
+/// Enough to make statements cheap, and few enough for SQLite's limit of 32,766 values.
+const ROWS_PER_STATEMENT: usize = 500;
 
-pub(super) struct Addition {
-    pub(super) shared: Arc<Shared>,
+/// A prepared group of batches, before its commit.
+pub(super) struct PendingIngest {
+    pub(super) shared: Arc<SharedProject>,
     pub(super) batches: Vec<Batch>,
     pub(super) receipts: Vec<Receipt>,
     reads: Vec<Read>,
-    weight: usize,
+    memory_bytes: usize,
     ids: HashSet<Hash>,
-    /// New pages by the network that named them.
+    /// New pages by the network that added them.
     new_pages: HashMap<Network, u32>,
-    /// How many pages there were before.
+    /// The number of pages before this group.
     known_pages: usize,
     now: i64,
 }
 
-/// The rows of an addition, for the writer.
-pub(super) struct Writing {
+/// The rows to write.
+pub(super) struct IngestRows {
     project: i64,
     now: i64,
     events: usize,
     block: Vec<u8>,
     pages: Vec<(u32, Arc<str>)>,
-    parts: Vec<Part>,
+    parts: Vec<FilePart>,
 }
 
-/// What the keeper knows while it makes a group ready.
-pub(super) struct Desk<'a> {
+/// What preparing a group needs from the keeper.
+pub(super) struct IngestContext<'a> {
     pub(super) reads: &'a SqlitePool,
     pub(super) salts: &'a Salts,
     pub(super) new_pages: u32,
-    pub(super) shares: &'a NewPageShares,
+    pub(super) quota: &'a NewPageQuota,
     pub(super) now: i64,
-    /// What ids are too old to be known.
-    pub(super) forgotten: Cutoff,
+    /// Event ids received before this cutoff no longer count as duplicates.
+    pub(super) expired: Cutoff,
 }
 
-impl Desk<'_> {
-    pub(super) async fn ready(
+impl IngestContext<'_> {
+    pub(super) async fn prepare(
         &self,
-        shared: Arc<Shared>,
-        seen: &Seen,
+        shared: Arc<SharedProject>,
+        event_ids: &EventIds,
         mut batches: Vec<Batch>,
-    ) -> Result<(Addition, Writing), (Failure, Vec<Batch>)> {
+    ) -> Result<(PendingIngest, IngestRows), (Failure, Vec<Batch>)> {
         let events: Vec<Vec<Event>> =
             batches.iter_mut().map(|batch| std::mem::take(&mut batch.events)).collect();
         let hashes: Vec<Vec<Option<Hash>>> =
-            events.iter().map(|batch| batch.iter().map(hash).collect()).collect();
-        let asked = hashes.iter().flatten().flatten().copied();
-        let known = match seen.known(self.reads, asked, &self.forgotten).await {
+            events.iter().map(|batch| batch.iter().map(hash_event_id).collect()).collect();
+        let all_hashes = hashes.iter().flatten().flatten().copied();
+        let known = match event_ids.find_known(self.reads, all_hashes, &self.expired).await {
             Ok(known) => known,
             Err(failure) => return Err((failure, batches)),
         };
         let known_pages = shared.read().pages.len();
-        let mut addition = Addition {
+        let mut pending = PendingIngest {
             shared,
             batches,
             receipts: Vec::new(),
             reads: Vec::new(),
-            weight: 0,
+            memory_bytes: 0,
             ids: HashSet::new(),
             new_pages: HashMap::new(),
             known_pages,
             now: self.now,
         };
-        let block = self.rows(&mut addition, &events, &hashes, &known);
-        match addition.writing(&block) {
-            Ok(writing) => Ok((addition, writing)),
+        let block = self.rows(&mut pending, &events, &hashes, &known);
+        match pending.rows_to_write(&block) {
+            Ok(rows) => Ok((pending, rows)),
             Err(failure) => {
-                addition.undo();
-                Err((failure, addition.batches))
+                pending.roll_back();
+                Err((failure, pending.batches))
             }
         }
     }
 
     fn rows(
         &self,
-        addition: &mut Addition,
+        pending: &mut PendingIngest,
         events: &[Vec<Event>],
         hashes: &[Vec<Option<Hash>>],
         known: &HashSet<Hash>,
     ) -> Block {
-        let shared = addition.shared.clone();
+        let shared = pending.shared.clone();
         let mut project = shared.write();
         let mut block = Block::default();
         for (events, hashes) in events.iter().zip(hashes) {
             let mut receipt = Receipt { accepted: events.len() as u64, duplicates: 0 };
             for (event, hash) in events.iter().zip(hashes) {
-                // The first event that bears a new id uses it up.
-                if hash.is_some_and(|hash| known.contains(&hash) || !addition.ids.insert(hash)) {
+                // Only the first event with a new id counts.
+                if hash.is_some_and(|hash| known.contains(&hash) || !pending.ids.insert(hash)) {
                     receipt.duplicates += 1;
                 } else {
-                    let place = self.place(&mut project, &mut addition.new_pages, &mut block.texts, event);
-                    let row = self.row(project.id, place, &mut block.texts, event, *hash);
+                    let path = self.path(&mut project, &mut pending.new_pages, &mut block.texts, event);
+                    let row = self.row(project.id, path, &mut block.texts, event, *hash);
                     block.rows.push(row);
                 }
             }
-            addition.receipts.push(receipt);
+            pending.receipts.push(receipt);
         }
-        addition.weight = block.weight();
-        addition.reads = block.rows.iter().filter_map(Row::read).collect();
+        pending.memory_bytes = block.memory_bytes();
+        pending.reads = block.rows.iter().filter_map(Row::read).collect();
         block
     }
 
-    fn place(
+    fn path(
         &self,
         project: &mut Project,
         new_pages: &mut HashMap<Network, u32>,
         texts: &mut Texts,
         event: &Event,
-    ) -> Place {
+    ) -> PathRef {
         if event.kind != Kind::Read {
-            return Place::Text(texts.number(&event.path));
+            return PathRef::Text(texts.number(&event.path));
         }
         let (id, today) = (project.id, self.now.div_euclid(DAY));
         let may_add = || self.may_add(id, event.address, new_pages);
-        Place::Page(project.pages.number(&event.path, today, self.new_pages, may_add))
+        PathRef::Page(project.pages.number(&event.path, today, self.new_pages, may_add))
     }
 
-    /// Whether a sender has some of its share left, which is counted then. Who has no address sends by a key.
+    /// Whether the sender's network has quota left for a new page, and uses it. Senders without an address
+    /// use an API key and have no quota.
     fn may_add(&self, project: i64, address: Option<IpAddr>, new_pages: &mut HashMap<Network, u32>) -> bool {
         let Some(network) = address.map(Network::of) else { return true };
         let added = new_pages.entry(network).or_default();
-        let has_share = self.shares.used(project, network) + *added < share_of(self.new_pages);
-        *added += u32::from(has_share);
-        has_share
+        let has_quota = self.quota.used(project, network) + *added < quota_per_network(self.new_pages);
+        *added += u32::from(has_quota);
+        has_quota
     }
 
-    fn row(&self, project: i64, place: Place, texts: &mut Texts, event: &Event, id: Option<Hash>) -> Row {
+    fn row(&self, project: i64, path: PathRef, texts: &mut Texts, event: &Event, id: Option<Hash>) -> Row {
         let today = self.now.div_euclid(DAY);
         let mut text = |text: &Option<String>| text.as_ref().map_or(0, |text| texts.number(text));
         Row {
             at: event.at,
-            place,
+            path,
             kind: event.kind,
             class: event.class,
             markdown: event.markdown,
@@ -167,48 +169,48 @@ impl Desk<'_> {
     }
 }
 
-impl Addition {
-    fn writing(&self, block: &Block) -> Result<Writing, Failure> {
+impl PendingIngest {
+    fn rows_to_write(&self, block: &Block) -> Result<IngestRows, Failure> {
         let project = self.shared.read();
         let new = project.pages.since(self.known_pages);
-        Ok(Writing {
+        Ok(IngestRows {
             project: project.id,
             now: self.now,
             events: block.rows.len(),
-            block: block.encode(&block.rows, LEVEL)?,
+            block: block.encode(&block.rows, COMPRESSION_LEVEL)?,
             pages: new.map(|(number, path)| (number, path.clone())).collect(),
             parts: self.batches.iter().filter_map(|batch| batch.part.clone()).collect(),
         })
     }
 
-    /// It is on disk: now it counts, and its senders are told.
-    pub(super) fn done(self, seen: &mut Seen, shares: &mut NewPageShares) {
+    /// After the commit: updates memory and sends the receipts.
+    pub(super) fn finish(self, event_ids: &mut EventIds, quota: &mut NewPageQuota) {
         let mut project = self.shared.write();
-        self.new_pages.iter().for_each(|(network, pages)| shares.add(project.id, *network, *pages));
-        project.waiting += self.weight;
+        self.new_pages.iter().for_each(|(network, pages)| quota.add(project.id, *network, *pages));
+        project.journal_bytes += self.memory_bytes;
         project.add(self.reads.into_iter());
         drop(project);
-        seen.recent.extend(self.ids.into_iter().map(|hash| (hash, self.now)));
+        event_ids.recent.extend(self.ids.into_iter().map(|hash| (hash, self.now)));
         for (batch, receipt) in self.batches.into_iter().zip(self.receipts) {
-            batch.tell(Ok(Ok(receipt)));
+            batch.respond(Ok(Ok(receipt)));
         }
     }
 
-    pub(super) fn undo(&self) {
+    pub(super) fn roll_back(&self) {
         self.shared.write().pages.truncate(self.known_pages);
     }
 }
 
-impl Writing {
+impl IngestRows {
     pub(super) async fn write(self, connection: &mut SqliteConnection) -> Result<(), Failure> {
         for part in &self.parts {
-            ledger::note(connection, self.project, part, self.now).await?;
+            import_progress::record(connection, self.project, part, self.now).await?;
         }
         if self.events == 0 {
             return Ok(());
         }
         let day = self.now.div_euclid(DAY);
-        for chunk in self.pages.chunks(CHUNK) {
+        for chunk in self.pages.chunks(ROWS_PER_STATEMENT) {
             let mut query = QueryBuilder::<Sqlite>::new("INSERT INTO page (project, number, path, day) ");
             query.push_values(chunk, |mut row, (number, path)| {
                 row.push_bind(self.project).push_bind(*number).push_bind(&**path).push_bind(day);
@@ -226,7 +228,7 @@ impl Writing {
     }
 }
 
-fn hash(event: &Event) -> Option<Hash> {
+fn hash_event_id(event: &Event) -> Option<Hash> {
     let digest = Sha256::digest(event.event_id.as_ref()?);
     digest.first_chunk().copied()
 }

@@ -1,51 +1,52 @@
-//! Sorting what came in: the journal's events into blocks by time, their reads into the cells of
-//! hours and days, who came with which name by day, their ids among those of the last seven days. It is one transaction, so that an
-//! event is either in the journal or in all the rest.
+//! Compaction: moves events from the journal to blocks, rollups and the ids of the last seven days.
+//!
+//! Events go to blocks sorted by time, reads to the cells of hours and days, names to the names of their day.
+//! Compaction is one transaction, so that an event is either in the journal or in all the others.
 
 use std::collections::BTreeMap;
 
 use sqlx::{SqliteConnection, SqlitePool};
 
+use super::event_ids::{self, Ids, Segment};
 use super::project::{DAY, HOUR};
-use super::seen::{self, Ids, Segment};
 use super::{names, visitors};
 use crate::block::{Block, Row};
 use crate::cells::Cells;
 use crate::event::Kind;
 use crate::views::Failure;
 
-/// Events in a block: few enough that an edge of a range reads little, enough to pack well.
-const BLOCK: usize = 8_192;
-/// A newest block that is smaller than this is packed anew with what came.
-const SMALL: i64 = 4_096;
-pub(super) const LEVEL: i32 = 3;
+/// Few enough that the edge of a range reads little, and enough to compress well.
+const EVENTS_PER_BLOCK: usize = 8_192;
+/// A newest block with fewer events is merged with the new events.
+const MIN_BLOCK_EVENTS: i64 = 4_096;
+pub(super) const COMPRESSION_LEVEL: i32 = 3;
 
 /// The projects whose journal is not empty.
-pub(super) async fn waiting(reads: &SqlitePool) -> Result<Vec<String>, Failure> {
-    let waiting = "SELECT name FROM project WHERE EXISTS (SELECT 1 FROM journal WHERE project = project.id)";
-    Ok(sqlx::query_scalar(waiting).fetch_all(reads).await?)
+pub(super) async fn projects_with_journal(reads: &SqlitePool) -> Result<Vec<String>, Failure> {
+    let select = "SELECT name FROM project WHERE EXISTS (SELECT 1 FROM journal WHERE project = project.id)";
+    Ok(sqlx::query_scalar(select).fetch_all(reads).await?)
 }
 
-/// Folds all of a project's journal; answers the segments that its ids are in now.
-pub(super) async fn fold(
+/// Compacts a project's journal. Returns the new segments of ids, each with the segment that it replaces.
+pub(super) async fn compact(
     connection: &mut SqliteConnection,
     project: i64,
     raw_from: i64,
 ) -> Result<Vec<(Option<i64>, Segment)>, Failure> {
     let (mut block, ids) = take_journal(connection, project).await?;
-    let hours = cells_of_hours(&block);
-    let names = names::of_rows(&block);
-    let late = visitors::of_rows(block.rows.iter().filter(|row| row.at < raw_from));
+    let hours = hourly_cells(&block);
+    let names = names::count_block(&block);
+    let late = visitors::count_rows(block.rows.iter().filter(|row| row.at < raw_from));
     add_cells(connection, project, raw_from, hours).await?;
     names::add(connection, project, names).await?;
     visitors::add(connection, project, late).await?;
     block.rows.retain(|row| row.at >= raw_from);
     if !block.rows.is_empty() {
-        take_small_block(connection, project, &mut block).await?;
+        merge_small_block(connection, project, &mut block).await?;
         block.rows.sort_by_key(|row| row.at);
         write_blocks(connection, project, &block).await?;
     }
-    seen::write(connection, project, ids).await
+    event_ids::write(connection, project, ids).await
 }
 
 async fn take_journal(connection: &mut SqliteConnection, project: i64) -> Result<(Block, Ids), Failure> {
@@ -54,7 +55,7 @@ async fn take_journal(connection: &mut SqliteConnection, project: i64) -> Result
     Ok(journal)
 }
 
-/// What came in since the last fold, and the ids among it.
+/// The events since the last compaction, and their ids.
 pub(super) async fn read_journal(
     connection: &mut SqliteConnection,
     project: i64,
@@ -68,12 +69,12 @@ pub(super) async fn read_journal(
     for (received, packed) in rows {
         let mut block = Block::decode(&packed)?;
         ids.extend(block.rows.iter_mut().filter_map(|row| Some((row.id.take()?, received))));
-        all.absorb(block);
+        all.append(block);
     }
     Ok((all, ids))
 }
 
-pub(super) fn cells_of_hours(block: &Block) -> BTreeMap<i64, Cells> {
+pub(super) fn hourly_cells(block: &Block) -> BTreeMap<i64, Cells> {
     let mut reads: Vec<_> = block
         .rows
         .iter()
@@ -82,7 +83,7 @@ pub(super) fn cells_of_hours(block: &Block) -> BTreeMap<i64, Cells> {
         .collect();
     reads.sort_unstable();
     let mut hours = BTreeMap::<i64, Cells>::new();
-    for same in reads.chunk_by(|one, next| one == next) {
+    for same in reads.chunk_by(|read, next| read == next) {
         let (hour, page, class) = same[0];
         hours.entry(hour).or_default().add(page, class, same.len() as u64);
     }
@@ -104,7 +105,7 @@ pub(super) async fn add_cells(
     for (day, cells) in days {
         add_to_day(connection, project, day, cells).await?;
         if day * DAY >= raw_from {
-            visitors::recount_later(connection, project, day).await?;
+            visitors::mark_stale(connection, project, day).await?;
         }
     }
     Ok(())
@@ -158,8 +159,8 @@ async fn add_to_day(
     Ok(())
 }
 
-/// Blocks that a quiet day made small must not stay so.
-async fn take_small_block(
+/// Moves the events of a small newest block into `into`, so that quiet days do not leave many small blocks.
+async fn merge_small_block(
     connection: &mut SqliteConnection,
     project: i64,
     into: &mut Block,
@@ -169,15 +170,15 @@ async fn take_small_block(
             .bind(project)
             .fetch_optional(&mut *connection)
             .await?;
-    if let Some((id, _, packed)) = newest.filter(|(_, events, _)| *events < SMALL) {
-        into.absorb(Block::decode(&packed)?);
+    if let Some((id, _, packed)) = newest.filter(|(_, events, _)| *events < MIN_BLOCK_EVENTS) {
+        into.append(Block::decode(&packed)?);
         sqlx::query("DELETE FROM block WHERE id = ?").bind(id).execute(connection).await?;
     }
     Ok(())
 }
 
 async fn write_blocks(connection: &mut SqliteConnection, project: i64, block: &Block) -> Result<(), Failure> {
-    for rows in block.rows.chunks(BLOCK) {
+    for rows in block.rows.chunks(EVENTS_PER_BLOCK) {
         let missing = rows.iter().filter(|row| row.kind == Kind::NotFound).count();
         let (first, last) = (rows[0].at, rows[rows.len() - 1].at);
         sqlx::query(
@@ -188,7 +189,7 @@ async fn write_blocks(connection: &mut SqliteConnection, project: i64, block: &B
         .bind(last)
         .bind(rows.len() as i64)
         .bind(missing as i64)
-        .bind(block.encode(rows, LEVEL)?)
+        .bind(block.encode(rows, COMPRESSION_LEVEL)?)
         .execute(&mut *connection)
         .await?;
     }
