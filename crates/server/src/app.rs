@@ -222,7 +222,7 @@ impl App {
 
     /// Jobs and follow-ups of a project, together.
     pub(crate) fn job_limit(&self, project: &str) -> Limit {
-        Limit { bucket: format!("jobs {project}"), most: self.limits.jobs }
+        Limit { bucket: format!("jobs {project}"), max: self.limits.jobs }
     }
 
     /// Closes both databases, so that on disk each is one file that holds everything.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use base::Clock;
-use store::{DataDir, DataDirError, Held, NewDeed, ViewsWish};
+use store::{DataDir, DataDirError, Held, NewAuditEntry, ViewsWish};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -105,13 +105,13 @@ impl Server {
             None => self.app.accounts.create_organization("Default").await?,
         };
         let link = self.app.sessions.create_named_login(&organization.id, FIRST_LOGIN_NAME).await?;
-        let deed = NewDeed {
+        let deed = NewAuditEntry {
             organization: organization.id,
             who: "server".into(),
             what: "made a login link".into(),
             about: FIRST_LOGIN_NAME.into(),
         };
-        self.app.people.note_deed(&deed).await?;
+        self.app.people.record_audit(&deed).await?;
         Ok(Some(format!("{}/login?token={}", self.app.public_url, link.reveal())))
     }
 }

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::kept::from_ms;
+use crate::encoding::from_ms;
 use crate::{Result, StoreError};
 
 /// The longest JSON of one entry.
@@ -27,7 +27,7 @@ impl Tokens {
 
 /// One entry of a job's conversation. Numbered from 1 over all runs of the job, without gaps.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Said {
+pub struct ConversationEntry {
     pub run: u32,
     pub number: u32,
     pub entry: Value,
@@ -40,7 +40,7 @@ pub struct Said {
 
 /// The entry as it is kept. One that could not be read back must not get in: it would take the
 /// whole conversation with it.
-pub(crate) fn written(entry: &Value) -> Result<String> {
+pub(crate) fn encode_entry(entry: &Value) -> Result<String> {
     let text = entry.to_string();
     if text.len() > MAX_ENTRY_BYTES {
         let length = text.len();
@@ -65,8 +65,8 @@ mod tests {
     fn entries() {
         #[track_caller]
         fn check(entry: &Value, expected: Result<usize, &str>) {
-            let written = written(entry).map(|text| text.len()).map_err(|error| error.to_string());
-            assert_eq!(written, expected.map_err(|why| format!("an entry of the conversation {why}")));
+            let encoded = encode_entry(entry).map(|text| text.len()).map_err(|error| error.to_string());
+            assert_eq!(encoded, expected.map_err(|why| format!("an entry of the conversation {why}")));
         }
         let nested = |depth| (0..depth).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
         check(&Value::String("x".repeat(MAX_ENTRY_BYTES - 2)), Ok(MAX_ENTRY_BYTES));

@@ -4,7 +4,10 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::{Actor, JobId, Progress, ProjectId, Prompt, PullState, Quotation, Receipt, Result, Said, Terms};
+use crate::{
+    Actor, ConversationEntry, JobId, Progress, ProjectId, Prompt, PullState, Quotation, Receipt, Result,
+    Terms,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
@@ -214,9 +217,14 @@ pub trait JobStore: Send + Sync {
     /// The events after number `after`, in order.
     async fn events(&self, project: &ProjectId, id: &JobId, after: u64) -> Result<Option<Vec<Event>>>;
     /// What the job and its model said to each other, of every run, in order.
-    async fn conversation(&self, project: &ProjectId, id: &JobId) -> Result<Option<Vec<Said>>>;
+    async fn conversation(&self, project: &ProjectId, id: &JobId) -> Result<Option<Vec<ConversationEntry>>>;
     /// The first entry of the conversation after this number: to read a long one without holding all of it.
-    async fn said_after(&self, project: &ProjectId, id: &JobId, number: u32) -> Result<Option<Said>>;
+    async fn entry_after(
+        &self,
+        project: &ProjectId,
+        id: &JobId,
+        number: u32,
+    ) -> Result<Option<ConversationEntry>>;
     /// The change as it stands, as a unified diff; empty when there is none. What a failed run had
     /// made stands in for it until a run makes a change or completes; what is published wins.
     async fn diff(&self, project: &ProjectId, id: &JobId) -> Result<Option<String>>;

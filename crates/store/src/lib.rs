@@ -7,13 +7,14 @@ mod account;
 mod actor;
 mod backup;
 mod clock;
+mod coalesced;
 mod conversation;
 mod data_dir;
 mod directory_watch;
+mod encoding;
 mod home;
 mod id;
 mod job;
-mod kept;
 mod key;
 mod name;
 mod note;
@@ -24,7 +25,7 @@ mod prompt;
 mod pull;
 mod queue;
 mod secret;
-mod shared;
+mod sql;
 mod sqlite;
 mod suspects;
 mod sweep;
@@ -40,7 +41,7 @@ pub use account::{
 pub use actor::Actor;
 pub use backup::{CopiedProject, DATABASE_SCHEMA, copied_projects, is_sealed_with, move_repositories};
 pub use clock::Clocks;
-pub use conversation::{MAX_ENTRY_BYTES, Said, Tokens};
+pub use conversation::{ConversationEntry, MAX_ENTRY_BYTES, Tokens};
 pub use data_dir::{DataDir, DataDirError, Held, RESTORE_DRAFT, RESTORE_PREVIOUS};
 pub use directory_watch::{DirectoryLost, DirectoryWatch};
 pub use home::{ViewsHome, ViewsWish};
@@ -50,8 +51,8 @@ pub use key::{Allow, AllowError, ApiKey, Expiry, KeyRef, KeyText, NewKey, Scope}
 pub use name::parse_name;
 pub use note::Note;
 pub use people::{
-    Deed, Invite, MemberKeys, NewDeed, NewInvite, NewPerson, PasswordHash, People, Person, Removal, Role,
-    parse_person_name,
+    AuditEntry, Invite, MemberKeys, NewAuditEntry, NewInvite, NewPerson, PasswordHash, People, Person,
+    Removal, Role, parse_person_name,
 };
 pub use postgres::{DatabaseUrl, PostgresStore};
 pub use progress::Progress;
@@ -62,7 +63,7 @@ pub use secret::{MasterKey, SecretError, Secrets};
 pub use sqlite::SqliteStore;
 pub use suspects::{MAX_DEATHS, MAX_SUSPECT_WAIT, STEADY};
 pub use sweep::{Sweep, Sweeps};
-pub use terms::{Limit, Once, Rates, Receipt, Render, Terms, Usage};
+pub use terms::{IdempotencyKey, Limit, Rates, Receipt, Render, Terms, Usage};
 pub use upkeep::Upkeep;
 
 /// All that a backend keeps.
@@ -119,9 +120,9 @@ pub enum StoreError {
     Open(#[from] base::sqlite::OpenError),
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// Another write had to go first; the same one can be tried again.
+    /// The transaction was aborted (deadlock or serialization failure); it can be retried.
     #[error("the database broke the write off for the sake of another one")]
-    BrokenOff,
+    Aborted,
     /// The machine is in trouble, such as by a full disk: the same works once it is not.
     #[error("the database cannot be used just now: {0}")]
     Machine(#[source] Trouble),
@@ -131,9 +132,9 @@ pub enum StoreError {
 
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
-        // Of PostgreSQL: a serialization failure, a deadlock.
+        // PostgreSQL's codes of a serialization failure and a deadlock.
         match error.as_database_error().and_then(|error| error.code()).as_deref() {
-            Some("40001" | "40P01") => Self::BrokenOff,
+            Some("40001" | "40P01") => Self::Aborted,
             _ => match base::sqlite::trouble(&error).or_else(|| postgres::trouble(&error)) {
                 Some(trouble) => Self::Machine(trouble),
                 None => Self::Database(error.to_string()),

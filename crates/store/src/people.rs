@@ -146,7 +146,7 @@ pub struct Invite {
 
 /// Something that somebody did, for those who ask who it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewDeed {
+pub struct NewAuditEntry {
     pub organization: OrganizationId,
     pub who: String,
     /// A verb, such as `revoked the key`.
@@ -155,7 +155,7 @@ pub struct NewDeed {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Deed {
+pub struct AuditEntry {
     /// Counts up, with gaps.
     pub number: u64,
     pub at: Timestamp,
@@ -213,14 +213,14 @@ pub trait People: Send + Sync {
         password: &PasswordHash,
     ) -> Result<Option<Person>>;
 
-    async fn note_deed(&self, deed: &NewDeed) -> Result<()>;
+    async fn record_audit(&self, entry: &NewAuditEntry) -> Result<()>;
     /// Newest first, those before the number if one is given.
-    async fn deeds(
+    async fn audit_log(
         &self,
         organization: &OrganizationId,
         before: Option<u64>,
         limit: u32,
-    ) -> Result<Vec<Deed>>;
+    ) -> Result<Vec<AuditEntry>>;
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use base::Together;
 use futures_util::FutureExt;
 
-use crate::shared::Told;
+use crate::coalesced::SharedResult;
 use crate::{JobId, ProjectId, Result, Status};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,23 +17,23 @@ pub struct Progress {
     pub last_event: u64,
 }
 
-pub(crate) type Asked = (ProjectId, JobId);
-pub(crate) type ProgressReads = Together<(), Asked, Told<Option<Progress>>>;
+pub(crate) type JobKey = (ProjectId, JobId);
+pub(crate) type ProgressReads = Together<(), JobKey, SharedResult<Option<Progress>>>;
 
 /// `read` gets ids of jobs, each once.
 pub(crate) fn progress_reads<F>(read: impl Fn(Vec<String>) -> F + Send + Sync + 'static) -> ProgressReads
 where
-    F: Future<Output = Result<HashMap<Asked, Progress>>> + Send + 'static,
+    F: Future<Output = Result<HashMap<JobKey, Progress>>> + Send + 'static,
 {
-    Together::new(move |(), asked: Vec<Asked>| {
-        let mut ids: Vec<_> = asked.iter().map(|(_, id)| id.0.clone()).collect();
+    Together::new(move |(), keys: Vec<JobKey>| {
+        let mut ids: Vec<_> = keys.iter().map(|(_, id)| id.0.clone()).collect();
         ids.sort_unstable();
         ids.dedup();
         let reading = read(ids);
         async move {
             match reading.await {
-                Ok(found) => asked.iter().map(|asked| Ok(found.get(asked).copied())).collect(),
-                Err(error) => vec![Err(Arc::new(error)); asked.len()],
+                Ok(found) => keys.iter().map(|key| Ok(found.get(key).copied())).collect(),
+                Err(error) => vec![Err(Arc::new(error)); keys.len()],
             }
         }
         .boxed()

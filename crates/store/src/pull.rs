@@ -74,7 +74,7 @@ pub struct Merge {
 }
 
 /// Several jobs can share a pull request: the one that was told first stands for it.
-pub(crate) fn each_once(mut merges: Vec<Merge>) -> Vec<Merge> {
+pub(crate) fn unique_by_link(mut merges: Vec<Merge>) -> Vec<Merge> {
     let mut known = HashSet::new();
     merges.retain(|merge| known.insert(merge.link.clone()));
     merges

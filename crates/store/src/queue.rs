@@ -6,12 +6,14 @@ use async_trait::async_trait;
 use jiff::SignedDuration;
 use serde_json::Value;
 
-use crate::{Job, JobId, MAX_DEATHS, NewEvent, Note, ProjectId, Quotation, Result, Said, Tokens, WorkerId};
+use crate::{
+    ConversationEntry, Job, JobId, MAX_DEATHS, NewEvent, Note, ProjectId, Quotation, Result, Tokens, WorkerId,
+};
 
 /// How long a worker is believed to be alive after its last heartbeat.
 pub const LEASE: SignedDuration = SignedDuration::from_secs(15);
 /// How many jobs that were put off are put back in line at once, and how many that wait are told so.
-pub(crate) const WAKE: u32 = 200;
+pub(crate) const WAKE_BATCH: u32 = 200;
 
 /// The change that a run made, kept before anything of it is pushed: whoever takes the job
 /// up goes on from here instead of asking the agent again.
@@ -149,7 +151,7 @@ pub trait Queue: Send + Sync {
     /// Leases an active job that nobody alive works on, and whose branch nobody alive works on
     /// either. The organization with the fewest running jobs is first; organizations take turns, and so do the
     /// projects of one; a project's jobs come in the order in which they were asked for. No project has more than
-    /// `most` at once. The attempt is counted before it returns.
+    /// `project_limit` at once. The attempt is counted before it returns.
     ///
     /// A worker that died counts against each job that it had, in the step that the job's run was in. After two
     /// deaths in one step the job is a suspect: it is leased by a worker that has been alive for [`crate::STEADY`]
@@ -157,16 +159,16 @@ pub trait Queue: Send + Sync {
     /// has waited for [`crate::MAX_SUSPECT_WAIT`]. After [`MAX_DEATHS`] in one step the job is leased once more if it
     /// may have opened a pull request, as one that [is given up](Lease::is_given_up); otherwise it is failed, with a
     /// sentence.
-    async fn lease_within(&self, worker: &WorkerId, most: u32) -> Result<Option<Lease>>;
+    async fn lease_within(&self, worker: &WorkerId, project_limit: u32) -> Result<Option<Lease>>;
     /// The same, however many jobs of one project run.
     async fn lease_next(&self, worker: &WorkerId) -> Result<Option<Lease>> {
         self.lease_within(worker, u32::MAX).await
     }
     /// Tells jobs that have waited for a worker for so long that they wait, each once. Answers
     /// whether there may be more of them.
-    async fn tell_waiting(&self, long: Duration) -> Result<bool>;
+    async fn tell_waiting(&self, wait: Duration) -> Result<bool>;
     /// Keeps all of these, in their order, in one step. Answers the tokens of the job's project this month after
-    /// the last [`Note::Said`] among them, or 0 without one. An entry of the conversation that is longer than
+    /// the last [`Note::Entry`] among them, or 0 without one. An entry of the conversation that is longer than
     /// [`crate::MAX_ENTRY_BYTES`], or nested too deeply to be read back, is a [`crate::StoreError::BadEntry`], and
     /// nothing is kept.
     async fn note(&self, lease: &Lease, notes: Vec<Note>) -> Result<u64>;
@@ -182,10 +184,10 @@ pub trait Queue: Send + Sync {
         self.note(lease, vec![Note::Change(Box::new(change.clone()), read)]).await.map(drop)
     }
     async fn say(&self, lease: &Lease, entry: &Value, tokens: Tokens) -> Result<u64> {
-        self.note(lease, vec![Note::Said(entry.clone(), tokens)]).await
+        self.note(lease, vec![Note::Entry(entry.clone(), tokens)]).await
     }
     /// All that was said, of every run, in order.
-    async fn conversation(&self, lease: &Lease) -> Result<Vec<Said>>;
+    async fn conversation(&self, lease: &Lease) -> Result<Vec<ConversationEntry>>;
     /// Drops the current run's entries from this number on; what they cost stays counted.
     async fn forget_from(&self, lease: &Lease, number: u32) -> Result<()>;
     /// The tokens that the project's jobs used this calendar month (UTC).

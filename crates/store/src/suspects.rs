@@ -55,7 +55,7 @@ pub(crate) struct Dead {
     pub(crate) step: i64,
     pub(crate) leased_at: i64,
     /// The last entry of the run's conversation, which began the present step.
-    pub(crate) said_at: Option<i64>,
+    pub(crate) step_began_at: Option<i64>,
     pub(crate) worker_alive_until: Option<i64>,
 }
 
@@ -85,7 +85,7 @@ impl Dead {
     /// Until the last heartbeat: the worker may have been dead, and its server away, for long.
     fn time_in_step(&self) -> i64 {
         let last_beat = self.worker_alive_until.map_or(0, |until| until - LEASE.as_millis() as i64);
-        let began = self.said_at.map_or(self.leased_at, |at| at.max(self.leased_at));
+        let began = self.step_began_at.map_or(self.leased_at, |at| at.max(self.leased_at));
         (last_beat - began).max(0)
     }
 }
@@ -211,7 +211,7 @@ mod tests {
             count,
             step,
             leased_at: NOW,
-            said_at: None,
+            step_began_at: None,
             worker_alive_until: Some(NOW + lived + LEASE.as_millis() as i64),
         };
         let count = |deaths, died_step, steady_ms| DeathCount { deaths, died_step, steady_ms };
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(dead(none, 0, 30_000).counted().steady_ms, 60_000);
         assert_eq!(dead(count(1, 0, 60_000), 0, 20_000).counted().steady_ms, 60_000);
         assert_eq!(dead(none, 0, 3_600_000).counted().steady_ms, 600_000);
-        let said = Dead { said_at: Some(NOW + 3_590_000), ..dead(none, 0, 3_600_000) };
+        let said = Dead { step_began_at: Some(NOW + 3_590_000), ..dead(none, 0, 3_600_000) };
         assert_eq!(said.counted().steady_ms, 20_000);
         let unknown = Dead { worker_alive_until: None, ..dead(none, 0, 0) };
         assert_eq!(unknown.counted().steady_ms, 10_000);

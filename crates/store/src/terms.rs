@@ -7,24 +7,24 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
+use crate::encoding::from_ms;
 use crate::id::sha256;
-use crate::kept::from_ms;
 use crate::{Actor, Job, Result};
 
 /// What limits are counted by, in milliseconds.
 pub(crate) const HOUR: i64 = 3_600_000;
 /// How long the answer to an idempotent request is kept.
-pub(crate) const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+pub(crate) const ANSWER_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// An `Idempotency-Key` with what it stands for.
 #[derive(Debug, Clone)]
-pub struct Once {
+pub struct IdempotencyKey {
     pub key: String,
     /// SHA-256 of the request's body: the key must not be used for another one.
     pub request: Vec<u8>,
 }
 
-impl Once {
+impl IdempotencyKey {
     pub fn new(key: &str, body: &[u8]) -> Self {
         Self { key: key.to_owned(), request: sha256(body) }
     }
@@ -35,15 +35,15 @@ impl Once {
 pub struct Limit {
     /// What is counted together, such as the jobs of one project.
     pub bucket: String,
-    pub most: u32,
+    pub max: u32,
 }
 
 impl Limit {
     pub(crate) fn usage(&self, used: u32, now: i64) -> Result<Usage> {
         let end = (now / HOUR + 1) * HOUR;
         Ok(Usage {
-            most: self.most,
-            left: self.most.saturating_sub(used),
+            max: self.max,
+            left: self.max.saturating_sub(used),
             resets_at: from_ms(end)?,
             left_for: SignedDuration::from_millis(end - now),
         })
@@ -53,7 +53,7 @@ impl Limit {
 /// How much of a limit is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
-    pub most: u32,
+    pub max: u32,
     pub left: u32,
     /// When the count begins anew, and how long that is from now.
     pub resets_at: Timestamp,
@@ -72,7 +72,7 @@ impl fmt::Debug for Render {
 
 #[derive(Debug, Clone, Default)]
 pub struct Terms {
-    pub once: Option<(Once, Render)>,
+    pub once: Option<(IdempotencyKey, Render)>,
     pub limit: Option<Limit>,
     /// Who asks: recorded with a new job, and in the audit log of its organization.
     pub actor: Option<Actor>,

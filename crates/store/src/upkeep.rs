@@ -8,12 +8,12 @@ use crate::{Job, JobId, OrganizationId, ProjectId, Result};
 
 /// How long after its deletion a project is still left alone: requests that had found it have ended by
 /// then, and workers have let go of its jobs.
-pub(crate) const REST: Duration = Duration::from_secs(120);
+pub(crate) const PURGE_DELAY: Duration = Duration::from_secs(120);
 /// Jobs at a time, so that nobody has to wait for long.
-pub(crate) const PIECE: u32 = 100;
+pub(crate) const BATCH: u32 = 100;
 /// How often the branch of a settled pull request is named for removal, and in what steps.
 pub(crate) const BRANCH_TRIES: u32 = 5;
-pub(crate) const BRANCH_AGAIN: Duration = Duration::from_secs(60 * 60);
+pub(crate) const BRANCH_RETRY_DELAY: Duration = Duration::from_secs(60 * 60);
 /// What stays of a step that is no longer kept.
 pub(crate) const TRIMMED: &str = r#"{"message":"No longer kept"}"#;
 

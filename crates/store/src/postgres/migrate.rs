@@ -1,12 +1,11 @@
-//! Ordered migrations, embedded in the program and counted in the table `docwright_schema`. Whoever
-//! uses a database says so by a lock that its connection holds, so that nobody changes the schema
-//! under a running server.
+//! Applies ordered migrations, which are embedded in the program and counted in the table `docwright_schema`. Each server
+//! holds a shared lock while it uses the database, so that nobody changes the schema under a running server.
 
 use base::sqlite::{OpenError, Schema};
 use sqlx::{Connection, PgConnection};
 
-use super::lock_number;
 use super::url::DatabaseUrl;
+use crate::sql::lock_number;
 
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0001_store.sql"),
@@ -83,7 +82,7 @@ async fn apply(db: &mut PgConnection, from: usize) -> Result<(), sqlx::Error> {
     sqlx::raw_sql("SET LOCAL statement_timeout = 0").execute(&mut *db).await?;
     if from == 0 {
         let make = "CREATE TABLE docwright_schema (version BIGINT NOT NULL);
-            INSERT INTO docwright_schema VALUES (0)";
+            INSERT INTO docwright_schema (version) VALUES (0)";
         sqlx::raw_sql(make).execute(&mut *db).await?;
     }
     for migration in &MIGRATIONS[from..] {

@@ -5,7 +5,7 @@ use sqlx::{Connection, PgConnection};
 use tokio::time::timeout;
 
 use super::url::DatabaseUrl;
-use super::{ACQUIRE, PostgresStore};
+use super::{ACQUIRE_TIMEOUT, PostgresStore};
 use crate::{Result, StoreError};
 
 const CHECK_ADDRESS: &str = "start the database, or check the address in DOCWRIGHT_DATABASE_URL";
@@ -22,7 +22,7 @@ impl PostgresStore {
 
 /// Not through the pool, which tries again and again and does not say what the trouble was.
 pub(super) async fn connect(url: &DatabaseUrl) -> Result<PgConnection, OpenError> {
-    let connecting = timeout(ACQUIRE, PgConnection::connect_with(&url.options())).await;
+    let connecting = timeout(ACQUIRE_TIMEOUT, PgConnection::connect_with(&url.options())).await;
     let late = || Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into()));
     connecting
         .unwrap_or_else(|_| late())

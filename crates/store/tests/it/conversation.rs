@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use sqlx::ConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 use store::{
-    JobStore, LEASE, Lease, MAX_ENTRY_BYTES, NewEvent, Note, Queue, Said, Store, StoreError, Tokens,
+    ConversationEntry, JobStore, LEASE, Lease, MAX_ENTRY_BYTES, NewEvent, Note, Queue, Store, StoreError,
+    Tokens,
 };
 
 use crate::follow_ups::{follow_up, leased};
@@ -28,12 +29,12 @@ every_backend! {
 
 const COST: Tokens = Tokens { input: 100, output: 10, cached: 60 };
 
-async fn said(store: &dyn Store, lease: &Lease) -> Vec<Said> {
+async fn said(store: &dyn Store, lease: &Lease) -> Vec<ConversationEntry> {
     Queue::conversation(store, lease).await.unwrap()
 }
 
 /// Run, number and text of each.
-fn lines(said: &[Said]) -> Vec<(u32, u32, &str)> {
+fn lines(said: &[ConversationEntry]) -> Vec<(u32, u32, &str)> {
     said.iter().map(|said| (said.run, said.number, said.entry.as_str().unwrap())).collect()
 }
 
@@ -61,14 +62,14 @@ async fn what_is_said_is_numbered_over_all_runs(store: &dyn Store, clock: &TestC
     let at = Some(clock.now());
     // After `created` and `started`; then `ended`, `message` and `started` came.
     let expected = [
-        Said { run: 1, number: 1, entry, tokens: COST, at, after: 2 },
-        Said { run: 1, number: 2, entry: json!("two"), tokens: Tokens::default(), at, after: 2 },
-        Said { run: 2, number: 3, entry: json!("three"), tokens: COST, at, after: 5 },
+        ConversationEntry { run: 1, number: 1, entry, tokens: COST, at, after: 2 },
+        ConversationEntry { run: 1, number: 2, entry: json!("two"), tokens: Tokens::default(), at, after: 2 },
+        ConversationEntry { run: 2, number: 3, entry: json!("three"), tokens: COST, at, after: 5 },
     ];
     assert_eq!(said(store, &lease).await, expected);
     assert_eq!(JobStore::conversation(store, &project.id, &made.id).await.unwrap().unwrap(), expected);
     for (number, entry) in (0..).zip(expected.map(Some).into_iter().chain([None])) {
-        assert_eq!(store.said_after(&project.id, &made.id, number).await.unwrap(), entry, "{number}");
+        assert_eq!(store.entry_after(&project.id, &made.id, number).await.unwrap(), entry, "{number}");
     }
 }
 
@@ -247,10 +248,10 @@ async fn notes_are_kept_in_their_order_or_not_at_all(store: &dyn Store, _: &Test
     let lease = leased(store).await;
     let notes = |last: Value| {
         vec![
-            Note::Said(json!("one"), COST),
+            Note::Entry(json!("one"), COST),
             Note::Event(NewEvent::new("step", "first")),
             Note::Event(NewEvent::new("step", "second")),
-            Note::Said(last, COST),
+            Note::Entry(last, COST),
         ]
     };
     let nested = (0..200).fold(Value::Null, |inner, _| Value::Array(vec![inner]));

@@ -111,7 +111,7 @@ async fn a_killer_is_given_up_after_three_deaths_and_its_neighbors_are_not(
 async fn progress_starts_the_count_anew(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
-    let said = || Note::Said(json!("words"), Tokens::default());
+    let said = || Note::Entry(json!("words"), Tokens::default());
     let base = Note::Base("main".into(), "ba5e".into());
     let steps = [base, said(), said(), Note::Change(Box::new(change()), 0), Note::Pushed];
     for step in steps {

@@ -7,8 +7,8 @@ use futures_util::future::join_all;
 use jiff::SignedDuration;
 use serde_json::json;
 use store::{
-    Archived, Change, Job, LEASE, Limit, NewJob, Once, Project, ProjectId, Prompt, Quotation, Receipt,
-    Render, Resume, Status, Store, StoreError, Terms,
+    Archived, Change, IdempotencyKey, Job, LEASE, Limit, NewJob, Project, ProjectId, Prompt, Quotation,
+    Receipt, Render, Resume, Status, Store, StoreError, Terms,
 };
 
 use crate::jobs::{MILLISECOND, done, job, new_job, page, worker};
@@ -37,7 +37,7 @@ pub(crate) async fn follow_up(store: &dyn Store, job: &Job, prompt: &str) -> Rec
 
 pub(crate) fn once(key: &str, body: &str) -> Terms {
     let render = Render(std::sync::Arc::new(|job: &Job| format!("answer for {}", job.id)));
-    Terms { once: Some((Once::new(key, body.as_bytes()), render)), ..Terms::default() }
+    Terms { once: Some((IdempotencyKey::new(key, body.as_bytes()), render)), ..Terms::default() }
 }
 
 async fn an_idempotent_request_is_answered_once_and_again(store: &dyn Store, clock: &TestClock) {
@@ -62,11 +62,11 @@ async fn an_idempotent_request_is_answered_once_and_again(store: &dyn Store, clo
 
 async fn a_limit_is_counted_with_what_it_limits(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
-    let limit = Limit { bucket: "jobs".into(), most: 2 };
+    let limit = Limit { bucket: "jobs".into(), max: 2 };
     let limited = |terms: Terms| Terms { limit: Some(limit.clone()), ..terms };
     let insert = async |terms: Terms| store.insert(&new_job(&project), &limited(terms)).await.unwrap();
     let Receipt::Done { usage, .. } = insert(once("k", "body")).await else { panic!() };
-    assert_eq!(usage.map(|usage| (usage.most, usage.left)), Some((2, 1)));
+    assert_eq!(usage.map(|usage| (usage.max, usage.left)), Some((2, 1)));
     assert!(matches!(insert(once("k", "body")).await, Receipt::Replayed(_))); // costs nothing
     assert!(matches!(insert(Terms::default()).await, Receipt::Done { .. }));
     let Receipt::LimitReached(usage) = insert(Terms::default()).await else { panic!() };
@@ -80,7 +80,7 @@ async fn a_limit_is_counted_with_what_it_limits(store: &dyn Store, clock: &TestC
 /// More than go into one statement. One is first, and the others are kept together.
 async fn jobs_that_are_asked_for_at_once_are_each_on_their_own_terms(store: &dyn Store, _: &TestClock) {
     let (project, other) = (project(store, "acme").await, crate::project(store, "globex").await);
-    let limit = Limit { bucket: "jobs".into(), most: 50 };
+    let limit = Limit { bucket: "jobs".into(), max: 50 };
     let limited = |terms: Terms| Terms { limit: Some(limit.clone()), ..terms };
     let gone = NewJob { project: ProjectId("prj_gone".into()), ..new_job(&project) };
     let terms = |n: u32| match n {

@@ -383,7 +383,7 @@ async fn a_job_knows_the_size_of_its_change_and_its_tokens(store: &dyn Store, _:
         diff: diff.into(),
     };
     let tokens = |input| Tokens { input, output: 5, cached: 0 };
-    let said = |input| Note::Said(json!({}), tokens(input));
+    let said = |input| Note::Entry(json!({}), tokens(input));
     store.note(&lease, vec![said(10), Note::Change(Box::new(change), 0), said(u64::MAX)]).await.unwrap();
     let job = store.find(&project.id, &made.id).await.unwrap().unwrap();
     assert_eq!((job.added, job.removed, job.tokens), (2, 1, i64::MAX as u64));

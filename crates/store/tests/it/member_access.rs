@@ -177,7 +177,7 @@ async fn a_job_records_who_asked_for_it(store: &dyn Store, _: &TestClock) {
     assert_eq!((found(&job.id).await, found(&unknown.id).await), (Some(key), None));
     let prompt = Prompt::parse("More").unwrap();
     store.message(&acme.id, &job.id, &prompt, &by(ada)).await.unwrap().unwrap();
-    let deeds = store.deeds(&acme.organization, None, 10).await.unwrap();
+    let deeds = store.audit_log(&acme.organization, None, 10).await.unwrap();
     let lines: Vec<_> = deeds.iter().map(|deed| (&*deed.who, &*deed.what, &*deed.about)).collect();
     let about = format!("Docs {}", job.id);
     assert_eq!(

@@ -2,8 +2,8 @@ use base::TestClock;
 use futures_util::future::poll_immediate;
 use jiff::SignedDuration;
 use store::{
-    MemberKeys, NewDeed, NewInvite, NewPerson, OrganizationId, PasswordHash, Person, PersonId, Removal, Role,
-    Store, StoreError, Token,
+    MemberKeys, NewAuditEntry, NewInvite, NewPerson, OrganizationId, PasswordHash, Person, PersonId, Removal,
+    Role, Store, StoreError, Token,
 };
 
 use crate::jobs::MILLISECOND;
@@ -225,17 +225,17 @@ async fn deeds_are_told_newest_first_to_their_organization(store: &dyn Store, cl
         (project(store, "acme").await.organization, project(store, "globex").await.organization);
     for (organization, about) in [(&acme, "one"), (&globex, "theirs"), (&acme, "two"), (&acme, "three\0")] {
         clock.advance(SignedDuration::from_secs(1));
-        let deed = NewDeed {
+        let deed = NewAuditEntry {
             organization: organization.clone(),
             who: "ada@acme.dev".into(),
             what: "revoked the key".into(),
             about: about.into(),
         };
-        store.note_deed(&deed).await.unwrap();
+        store.record_audit(&deed).await.unwrap();
     }
-    let newest = store.deeds(&acme, None, 2).await.unwrap();
+    let newest = store.audit_log(&acme, None, 2).await.unwrap();
     assert!(newest[0].about.starts_with("three") && newest[1].about == "two" && newest[0].at > newest[1].at);
-    let older = store.deeds(&acme, Some(newest[1].number), 2).await.unwrap();
+    let older = store.audit_log(&acme, Some(newest[1].number), 2).await.unwrap();
     assert_eq!(older.iter().map(|deed| deed.about.as_str()).collect::<Vec<_>>(), ["one"]);
 }
 

@@ -9,8 +9,9 @@ use base::sqlite::Schema;
 use futures_util::future::join_all;
 use machine::Cause;
 use store::{
-    Accounts, DatabaseUrl, Job, JobId, JobStore, Limit, MasterKey, NewEvent, NewJob, Once, PostgresStore,
-    ProjectId, Prompt, PullState, Pulls, Queue, Rates, Receipt, Render, Secrets, Status, StoreError, Terms,
+    Accounts, DatabaseUrl, IdempotencyKey, Job, JobId, JobStore, Limit, MasterKey, NewEvent, NewJob,
+    PostgresStore, ProjectId, Prompt, PullState, Pulls, Queue, Rates, Receipt, Render, Secrets, Status,
+    StoreError, Terms,
 };
 use tokio::time::timeout;
 
@@ -121,9 +122,12 @@ async fn the_same_request_many_times_at_once_is_one_job() {
     let Some(kept) = OnPostgres::new().await else { return };
     let project = project(&kept.store, "acme").await;
     let render = Render(Arc::new(|job: &Job| job.id.to_string()));
-    let limit = Limit { bucket: "jobs".into(), most: 100 };
-    let terms =
-        Terms { once: Some((Once::new("k", b"body"), render)), limit: Some(limit.clone()), actor: None };
+    let limit = Limit { bucket: "jobs".into(), max: 100 };
+    let terms = Terms {
+        once: Some((IdempotencyKey::new("k", b"body"), render)),
+        limit: Some(limit.clone()),
+        actor: None,
+    };
     let new = new_job(&project);
     let receipts = join_all((0..8).map(|_| kept.store.insert(&new, &terms))).await;
     let made = receipts.iter().filter(|receipt| matches!(receipt, Ok(Receipt::Done { .. }))).count();
@@ -136,10 +140,10 @@ async fn the_same_request_many_times_at_once_is_one_job() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_limit_holds_whoever_comes_at_once() {
     let Some(kept) = OnPostgres::new().await else { return };
-    let limit = Limit { bucket: "jobs".into(), most: 5 };
+    let limit = Limit { bucket: "jobs".into(), max: 5 };
     let counted = join_all((0..20).map(|_| kept.store.count(&limit))).await;
     assert_eq!(counted.into_iter().filter(|usage| usage.as_ref().unwrap().is_ok()).count(), 5);
-    let none = Limit { bucket: "none".into(), most: 0 };
+    let none = Limit { bucket: "none".into(), max: 0 };
     assert!(kept.store.count(&none).await.unwrap().is_err());
 }
 
@@ -288,7 +292,7 @@ async fn what_the_database_breaks_off_is_known_by_its_code() {
         ("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '23505'; END $$", false),
     ] {
         let error = StoreError::from(sqlx::raw_sql(raise).execute(&mut db).await.unwrap_err());
-        assert_eq!(matches!(error, StoreError::BrokenOff), again, "{error}");
+        assert_eq!(matches!(error, StoreError::Aborted), again, "{error}");
     }
 }
 
