@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use forge::State;
-use store::{Job, ViewsHome, ViewsWish};
+use store::{Job, ViewsChoice, ViewsDirectory};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
@@ -19,21 +19,21 @@ const LONG: Duration = Duration::from_secs(5);
 /// Whether page views are kept here; another server may take them over.
 #[derive(Clone)]
 pub(crate) struct Home {
-    store: Arc<dyn ViewsHome>,
+    store: Arc<dyn ViewsDirectory>,
     dir: Arc<str>,
-    wish: ViewsWish,
+    wish: ViewsChoice,
     here: Arc<AtomicBool>,
 }
 
 impl Home {
     pub(crate) async fn settle(
-        store: Arc<dyn ViewsHome>,
+        store: Arc<dyn ViewsDirectory>,
         dir: &str,
-        wish: ViewsWish,
+        wish: ViewsChoice,
     ) -> Result<Self, store::StoreError> {
-        let here = Arc::new(AtomicBool::new(store.settle_views(dir, wish).await?));
+        let here = Arc::new(AtomicBool::new(store.claim_views(dir, wish).await?));
         // Who was told to take them did so; from now on somebody else may be told the same.
-        let wish = if wish == ViewsWish::Take { ViewsWish::IfFree } else { wish };
+        let wish = if wish == ViewsChoice::Take { ViewsChoice::IfFree } else { wish };
         Ok(Self { store, dir: dir.into(), wish, here })
     }
 
@@ -42,7 +42,7 @@ impl Home {
     }
 
     async fn look(&self) {
-        match self.store.settle_views(&self.dir, self.wish).await {
+        match self.store.claim_views(&self.dir, self.wish).await {
             Ok(here) => self.here.store(here, Ordering::Relaxed),
             Err(error) => tracing::warn!("it is not known who keeps page views: {error}"),
         }
@@ -79,7 +79,7 @@ pub async fn do_chores(app: &App) {
     }
     watch_clocks(app).await;
     app.home.look().await;
-    tell_waiting(app).await;
+    announce_waiting(app).await;
     let old = [("old transcripts", trim(app).await), ("old branches", prune(app).await)];
     for (what, done) in old.into_iter().chain([("what was deleted", purge(app).await)]) {
         if let Err(error) = done {
@@ -161,9 +161,9 @@ async fn purge(app: &App) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn tell_waiting(app: &App) {
+async fn announce_waiting(app: &App) {
     loop {
-        match app.queue.tell_waiting(LONG).await {
+        match app.queue.announce_waiting(LONG).await {
             Ok(true) => {}
             Ok(false) => return,
             Err(error) => return tracing::warn!("jobs that wait are not told so: {error}"),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use base::Clock;
-use store::{DataDir, DataDirError, Held, NewAuditEntry, ViewsWish};
+use store::{DataDir, DataDirError, DataDirLock, NewAuditEntry, ViewsChoice};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -26,7 +26,7 @@ pub struct Server {
     listener: TcpListener,
     connections: usize,
     workers: usize,
-    _held: Held,
+    _held: DataDirLock,
 }
 
 impl Server {
@@ -48,7 +48,7 @@ impl Server {
         Ok(Self::over(app, listener, settings, held))
     }
 
-    fn over(app: App, listener: TcpListener, settings: &Settings, held: Held) -> Self {
+    fn over(app: App, listener: TcpListener, settings: &Settings, held: DataDirLock) -> Self {
         let connections = connections::most(settings.bounds.connections);
         Self { app, listener, connections, workers: settings.workers, _held: held }
     }
@@ -56,7 +56,7 @@ impl Server {
     async fn assemble(
         settings: &Settings,
         dir: &DataDir,
-        held: &Held,
+        held: &DataDirLock,
         clock: Arc<dyn Clock>,
     ) -> anyhow::Result<(App, TcpListener)> {
         // Before the port: a client that cannot be answered yet is better refused than left waiting.
@@ -97,7 +97,7 @@ impl Server {
 
     /// A link to sign in with, when nobody is signed in: a new installation's front door.
     pub async fn first_login(&self) -> anyhow::Result<Option<String>> {
-        if self.app.sessions.anyone_signed_in().await? {
+        if self.app.sessions.has_live_session().await? {
             return Ok(None);
         }
         let organization = match self.app.accounts.organizations().await?.into_iter().next() {
@@ -120,7 +120,7 @@ impl Server {
 pub struct Workshop {
     app: App,
     workers: usize,
-    _held: Held,
+    _held: DataDirLock,
 }
 
 impl Workshop {
@@ -131,7 +131,7 @@ impl Workshop {
             "a worker shares a PostgreSQL database with a server: set DOCWRIGHT_DATABASE_URL. On SQLite, `docwright serve` works off its jobs itself"
         );
         let (dir, held) = take_directory(settings).await?;
-        let settings = Settings { page_views: ViewsWish::Leave, ..settings.clone() };
+        let settings = Settings { page_views: ViewsChoice::Leave, ..settings.clone() };
         let public_url = settings.public_url.as_deref().unwrap_or(USUAL_URL);
         let open = || App::open(&settings, &dir, &held, public_url, clock.clone());
         let app = retry::until_reachable(open).await?;
@@ -150,7 +150,7 @@ impl Workshop {
 }
 
 /// Makes sure of git before anything is made.
-async fn take_directory(settings: &Settings) -> anyhow::Result<(DataDir, Held)> {
+async fn take_directory(settings: &Settings) -> anyhow::Result<(DataDir, DataDirLock)> {
     forge::check_program().await?;
     let dir = directory::open(settings)?;
     let held = hold(&dir).await?;
@@ -158,14 +158,14 @@ async fn take_directory(settings: &Settings) -> anyhow::Result<(DataDir, Held)> 
 }
 
 /// A command may have the lock for a moment, and so may a program that a killed server was about to begin.
-async fn hold(dir: &DataDir) -> Result<Held, DataDirError> {
+async fn hold(dir: &DataDir) -> Result<DataDirLock, DataDirError> {
     for _ in 0..MOMENTS {
-        match dir.hold() {
+        match dir.lock() {
             Err(DataDirError::InUse(_)) => tokio::time::sleep(A_MOMENT).await,
             done => return done,
         }
     }
-    dir.hold()
+    dir.lock()
 }
 
 #[cfg(test)]
@@ -176,7 +176,7 @@ mod tests {
     async fn a_lock_that_is_let_go_of_in_a_moment_is_waited_for() {
         let folder = tempfile::tempdir().unwrap();
         let dir = DataDir::open(folder.path()).unwrap();
-        let held = dir.hold().unwrap();
+        let held = dir.lock().unwrap();
         let moment = async {
             tokio::time::sleep(A_MOMENT * 3).await;
             drop(held);

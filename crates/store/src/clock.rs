@@ -1,4 +1,4 @@
-//! The clocks that deletions by age go by: what is recorded of them, and how one is confirmed to be right.
+//! The clocks that retention depends on, and how an operator confirms that a clock is right.
 
 use std::sync::Arc;
 
@@ -7,19 +7,19 @@ use base::{ClockGuard, ClockName, Pause};
 
 use crate::Result;
 
-/// A database keeps a record of each clock, so that a restart after a jump is no way around the pause.
+/// The database has a record of each clock, so that a pause after a jump of the clock survives a restart.
 #[async_trait]
 pub trait Clocks: Send + Sync {
-    /// Whoever deletes something because of its age asks this guard first.
+    /// Code that deletes by age asks this guard first.
     fn clock_guard(&self) -> Arc<ClockGuard>;
 
-    /// Judges the clocks, takes over what was confirmed, and keeps their records. A server does this at its start and
-    /// every few seconds; nothing is deleted before the first time. `server` is the id of its data directory. A
-    /// database with no record yet is judged by its newest job, and by the `newest` time that the caller knows.
+    /// Checks the clocks, reads confirmations, and stores the records. A server calls this at its start and every few
+    /// seconds; nothing is deleted before the first call. `server` is the id of its data directory. A clock without a
+    /// record is compared with the newest job and with `newest`, the newest time that the caller knows.
     async fn watch_clocks(&self, server: &str, newest: Option<i64>) -> Result<()>;
 
-    /// Accepts the clocks as they are: the database's, and that of the server. Running servers see it the next time
-    /// that they judge their clocks.
+    /// Accepts the present time of the database's clock and of the server's. Running servers see this at their next
+    /// check.
     async fn confirm_clocks(&self, server: Option<&str>) -> Result<()>;
 
     /// The clocks that cannot be trusted, by their records and the present time.

@@ -35,6 +35,14 @@ where
     }
 }
 
+/// The results of several callers. An error is the same for all of them.
+pub(crate) fn share_all<V: Clone>(results: Result<Vec<V>>, callers: usize) -> Vec<SharedResult<V>> {
+    match results {
+        Ok(results) => results.into_iter().map(Ok).collect(),
+        Err(error) => vec![Err(Arc::new(error)); callers],
+    }
+}
+
 /// One caller's copy of a shared result.
 pub(crate) fn unshare<V>(result: Option<SharedResult<V>>) -> Result<V> {
     let aborted = || StoreError::Database("the work broke off; the server's log has the cause".to_owned());

@@ -1,5 +1,4 @@
-//! What a job and its model said to each other, kept so that whoever takes the job up replays it
-//! instead of paying for it again.
+//! The conversation of a job with its model. A worker that takes the job over replays it instead of paying for it again.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -7,10 +6,10 @@ use serde_json::Value;
 use crate::encoding::from_ms;
 use crate::{Result, StoreError};
 
-/// The longest JSON of one entry.
+/// The length limit of one entry's JSON.
 pub const MAX_ENTRY_BYTES: usize = 4 << 20;
 
-/// What something cost. `cached` are those of `input` that the provider had seen before.
+/// Tokens of a request. `cached` is the part of `input` that the provider had cached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tokens {
     pub input: u64,
@@ -19,7 +18,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// What counts against a month.
+    /// The tokens that count against the month's budget.
     pub fn total(self) -> u64 {
         self.input.saturating_add(self.output)
     }
@@ -32,14 +31,13 @@ pub struct ConversationEntry {
     pub number: u32,
     pub entry: Value,
     pub tokens: Tokens,
-    /// `None` of entries that are older than this note.
+    /// `None`: the entry is older than this column.
     pub at: Option<Timestamp>,
-    /// The last event that the job had by then.
+    /// The number of the job's last event at that time.
     pub after: u64,
 }
 
-/// The entry as it is kept. One that could not be read back must not get in: it would take the
-/// whole conversation with it.
+/// Encodes an entry. Refuses one that could not be decoded again: it would make the whole conversation unreadable.
 pub(crate) fn encode_entry(entry: &Value) -> Result<String> {
     let text = entry.to_string();
     if text.len() > MAX_ENTRY_BYTES {

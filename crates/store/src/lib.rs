@@ -1,7 +1,8 @@
-//! What is kept: organizations, projects, keys, sessions, jobs with their events and
-//! conversations, pull requests of the embedded host, secrets. Domain types with their
-//! transitions, the traits that promise to keep them, and the SQLite and the PostgreSQL that do.
-//! Knows no HTTP and no agent.
+//! Stores organizations, projects, API keys, sessions, jobs with their events and conversations, pull requests of the
+//! embedded host, and secrets.
+//!
+//! The crate has the domain types with their transitions, the storage traits, and their implementation on SQLite and
+//! PostgreSQL. It knows neither HTTP nor the agent.
 
 mod account;
 mod actor;
@@ -12,7 +13,6 @@ mod conversation;
 mod data_dir;
 mod directory_watch;
 mod encoding;
-mod home;
 mod id;
 mod job;
 mod key;
@@ -31,6 +31,7 @@ mod suspects;
 mod sweep;
 mod terms;
 mod upkeep;
+mod views_directory;
 
 use machine::Trouble;
 
@@ -42,9 +43,8 @@ pub use actor::Actor;
 pub use backup::{CopiedProject, DATABASE_SCHEMA, copied_projects, is_sealed_with, move_repositories};
 pub use clock::Clocks;
 pub use conversation::{ConversationEntry, MAX_ENTRY_BYTES, Tokens};
-pub use data_dir::{DataDir, DataDirError, Held, RESTORE_DRAFT, RESTORE_PREVIOUS};
+pub use data_dir::{DataDir, DataDirError, DataDirLock, RESTORE_DRAFT, RESTORE_PREVIOUS};
 pub use directory_watch::{DirectoryLost, DirectoryWatch};
-pub use home::{ViewsHome, ViewsWish};
 pub use id::{InviteId, JobId, KeyId, OrganizationId, PersonId, ProjectId, SessionId, Token, WorkerId};
 pub use job::{Archived, Event, Filter, Job, JobCounts, JobStore, NewEvent, NewJob, Page, Status};
 pub use key::{Allow, AllowError, ApiKey, Expiry, KeyRef, KeyText, NewKey, Scope};
@@ -61,12 +61,13 @@ pub use pull::{Merge, NewPull, Pull, PullState, Pulls};
 pub use queue::{Change, Ending, LEASE, Lease, Message, Outcome, Queue, Resume};
 pub use secret::{MasterKey, SecretError, Secrets};
 pub use sqlite::SqliteStore;
-pub use suspects::{MAX_DEATHS, MAX_SUSPECT_WAIT, STEADY};
+pub use suspects::{MAX_DEATHS, MAX_SUSPECT_WAIT, MIN_WORKER_AGE};
 pub use sweep::{Sweep, Sweeps};
 pub use terms::{IdempotencyKey, Limit, Rates, Receipt, Render, Terms, Usage};
 pub use upkeep::Upkeep;
+pub use views_directory::{ViewsChoice, ViewsDirectory};
 
-/// All that a backend keeps.
+/// All storage traits.
 pub trait Store:
     Accounts
     + Sessions
@@ -78,42 +79,27 @@ pub trait Store:
     + Pulls
     + Sweeps
     + Upkeep
-    + ViewsHome
+    + ViewsDirectory
     + Clocks
 {
 }
 
-impl<
-    T: Accounts
-        + Sessions
-        + People
-        + Secrets
-        + JobStore
-        + Queue
-        + Rates
-        + Pulls
-        + Sweeps
-        + Upkeep
-        + ViewsHome
-        + Clocks,
-> Store for T
-{
-}
+impl<B: sql::Backend + ViewsDirectory> Store for B {}
 
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The lease passed to another worker, or the job was stopped; the caller must drop its work.
+    /// Another worker has the lease, or the job was stopped; the caller must drop its work.
     #[error("the lease on job {0} was lost")]
     LeaseLost(JobId),
-    /// The name is taken; the sentence says by what.
+    /// The name is taken. The message says by what.
     #[error("{0}")]
     Taken(String),
-    /// The member was removed while the request was on its way.
+    /// The member was removed while the request was in flight.
     #[error("{0} is no member of the organization any more; sign in again")]
     NotAMember(String),
-    /// It would be no better the next time: the job cannot go on.
+    /// A retry cannot help: the job cannot go on.
     #[error("an entry of the conversation {0}")]
     BadEntry(String),
     #[error(transparent)]
@@ -121,9 +107,9 @@ pub enum StoreError {
     #[error(transparent)]
     Secret(#[from] SecretError),
     /// The transaction was aborted (deadlock or serialization failure); it can be retried.
-    #[error("the database broke the write off for the sake of another one")]
+    #[error("the database aborted the transaction (deadlock or serialization failure); retry it")]
     Aborted,
-    /// The machine is in trouble, such as by a full disk: the same works once it is not.
+    /// The machine has a problem, such as a full disk. The write can be retried when the problem is solved.
     #[error("the database cannot be used just now: {0}")]
     Machine(#[source] Trouble),
     #[error("the database did not answer: {0}")]

@@ -1,5 +1,5 @@
-//! What a run tells of itself: kept in one step however much of it there is, since a commit costs an fsync whatever
-//! it holds.
+//! Notes: what a run reports about itself. Any number of notes is stored with one commit, because each commit costs an
+//! fsync.
 
 use serde_json::Value;
 
@@ -9,14 +9,13 @@ use crate::{Change, NewEvent, Result, Tokens};
 #[derive(Debug, Clone, PartialEq)]
 pub enum Note {
     Event(NewEvent),
-    /// An entry of the conversation, as one of the current run, and what it cost: that goes to the project's
-    /// calendar month (UTC).
+    /// An entry of the current run's conversation and its tokens, which count for the project's calendar month (UTC).
     Entry(Value, Tokens),
-    /// The branch to merge into, and the commit that the run starts from; noted before it starts.
+    /// The branch to merge into, and the commit that the run starts from. Stored before the run starts.
     Base(String, String),
-    /// The change, noted before it is pushed, and the number of the last message that it answers.
+    /// The change, stored before it is pushed, and the number of the last message that it answers.
     Change(Box<Change>, u32),
-    /// The change is on its branch, where others may add to it from now on.
+    /// The change is on its branch, where others can add commits.
     Pushed,
 }
 

@@ -1,13 +1,12 @@
-//! How far jobs are. Those who ask while one read runs share the next one, so that a crowd of event streams costs a few
-//! reads and leaves the others to whoever needs them.
+//! Coalesces reads of the progress of jobs: requests that arrive while one query runs share the next one, so that many
+//! event streams cost few queries.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use base::Together;
 use futures_util::FutureExt;
 
-use crate::coalesced::SharedResult;
+use crate::coalesced::{SharedResult, share_all};
 use crate::{JobId, ProjectId, Result, Status};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +19,7 @@ pub struct Progress {
 pub(crate) type JobKey = (ProjectId, JobId);
 pub(crate) type ProgressReads = Together<(), JobKey, SharedResult<Option<Progress>>>;
 
-/// `read` gets ids of jobs, each once.
+/// `read` gets the ids of jobs without duplicates.
 pub(crate) fn progress_reads<F>(read: impl Fn(Vec<String>) -> F + Send + Sync + 'static) -> ProgressReads
 where
     F: Future<Output = Result<HashMap<JobKey, Progress>>> + Send + 'static,
@@ -31,10 +30,8 @@ where
         ids.dedup();
         let reading = read(ids);
         async move {
-            match reading.await {
-                Ok(found) => keys.iter().map(|key| Ok(found.get(key).copied())).collect(),
-                Err(error) => vec![Err(Arc::new(error)); keys.len()],
-            }
+            let found = reading.await;
+            share_all(found.map(|found| keys.iter().map(|key| found.get(key).copied()).collect()), keys.len())
         }
         .boxed()
     })

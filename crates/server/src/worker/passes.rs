@@ -100,7 +100,7 @@ async fn let_go(app: &App, lease: &Lease, why: Stop, alive: &CancellationToken) 
         return app.metrics.run_ended("put_off");
     }
     // Also after a lost lease: if the job is to be archived, this is what the archive waits for.
-    let beat = || app.queue.beat(&lease.worker);
+    let beat = || app.queue.heartbeat(&lease.worker);
     match until_answered(&app.stop, alive, beat, || around("release", app.queue.release(lease))).await {
         Ok(()) => app.metrics.run_ended("given_back"),
         Err(StoreError::LeaseLost(_)) => {
@@ -201,7 +201,7 @@ async fn finish(
                 if !is_worth_waiting(&error, &app.stop, alive) {
                     return None;
                 }
-                waits.after(&error, &app.stop, alive, || app.queue.beat(&lease.worker)).await;
+                waits.after(&error, &app.stop, alive, || app.queue.heartbeat(&lease.worker)).await;
             }
         }
     }

@@ -2,12 +2,11 @@
 //! one query at a time.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use base::Together;
 use futures_util::FutureExt;
 
-use crate::coalesced::SharedResult;
+use crate::coalesced::{SharedResult, share_all};
 use crate::progress::JobKey;
 use crate::sql::{Fetch, job_columns, sql};
 use crate::{Job, JobId, Result};
@@ -18,10 +17,8 @@ pub(super) fn finds(reads: impl Fetch + Clone) -> Finds {
     Together::new(move |(), keys: Vec<JobKey>| {
         let reads = reads.clone();
         async move {
-            match find_all(&reads, &keys).await {
-                Ok(jobs) => keys.iter().map(|key| Ok(in_project(&jobs, key))).collect(),
-                Err(error) => vec![Err(Arc::new(error)); keys.len()],
-            }
+            let jobs = find_all(&reads, &keys).await;
+            share_all(jobs.map(|jobs| keys.iter().map(|key| in_project(&jobs, key)).collect()), keys.len())
         }
         .boxed()
     })

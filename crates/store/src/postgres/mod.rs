@@ -1,22 +1,22 @@
 //! The store on PostgreSQL, for several servers on one database. A write locks the rows that it depends on, and the
 //! database's clock dates jobs.
 
+mod connect;
 mod create;
 mod dedicated;
 mod find;
-mod home;
 mod migrate;
 mod notifier;
 mod queue;
-mod reach;
 mod trouble;
 mod url;
+mod views_directory;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::sqlite::{OpenError, Schema};
-use base::{Clock, ClockGuard, ClockName, Cutoff};
+use base::{Clock, ClockName, Cutoff};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
@@ -27,7 +27,7 @@ use tokio::time::timeout;
 use crate::coalesced::unshare;
 use crate::encoding::milliseconds;
 use crate::queue::WAKE_BATCH;
-use crate::sql::{Backend, Connection, Creates, Fetch, Query, Reads, Row, check_master_key, creates, sql};
+use crate::sql::{Backend, Common, Connection, Fetch, Query, Row, check_master_key, sql};
 use crate::terms::HOUR;
 use crate::{Job, JobId, Lease, MasterKey, ProjectId, Result, StoreError, WorkerId};
 pub(crate) use create::insert_jobs;
@@ -50,11 +50,8 @@ const MAX_TRIES: u32 = 5;
 #[derive(Clone)]
 pub struct PostgresStore {
     pool: PgPool,
-    guard: Arc<ClockGuard>,
-    master: MasterKey,
-    reads: Reads,
+    common: Common<Self>,
     finds: find::Finds,
-    creates: Creates<Self>,
     notifier: Arc<Notifier>,
 }
 
@@ -68,30 +65,22 @@ impl PostgresStore {
     ) -> Result<Self> {
         let unusable = |source| OpenError::Unusable { path: url.to_string(), source };
         let options = url.options();
-        let mut first = reach::connect(url).await?;
+        let mut first = connect::connect(url).await?;
         migrate::run(&mut first, url, schema).await?;
         let listener = Listener::open(&options).await.map_err(unusable)?;
         let _ = first.close().await;
         let pool = pool(options.clone(), clock.clone());
         let reader = DedicatedReader::new(pool.clone(), clock.clone());
         let store = Self {
-            guard: ClockGuard::new(clock),
-            reads: Reads::new(reader.clone()),
+            common: Common::new(clock, master, reader.clone()),
             finds: find::finds(reader),
-            creates: creates(),
             notifier: Notifier::start(pool.clone(), options, listener),
             pool,
-            master,
         };
         check_master_key(&store).await?;
-        store.forget_workers().await?;
+        // Each start of a server adds a worker: deletes those that have been dead for a day.
+        store.execute(sql("DELETE FROM workers WHERE alive_until < docwright_now_ms() - 86400000")).await?;
         Ok(store)
-    }
-
-    /// Each start of a server adds a worker: deletes those that have been dead for a day.
-    async fn forget_workers(&self) -> Result<()> {
-        let forget = sql("DELETE FROM workers WHERE alive_until < docwright_now_ms() - 86400000");
-        self.execute(forget).await.map(drop)
     }
 }
 
@@ -139,40 +128,28 @@ impl Backend for PostgresStore {
         in_time(async { Ok(now.await?) }).await
     }
 
-    fn guard(&self) -> &Arc<ClockGuard> {
-        &self.guard
-    }
-
     async fn cutoff(&self, age: Duration) -> Result<Cutoff> {
-        Ok(self.guard.database_cutoff(self.now().await?, age))
+        Ok(self.common.guard.database_cutoff(self.now().await?, age))
     }
 
-    fn master_key(&self) -> &MasterKey {
-        &self.master
-    }
-
-    fn reads(&self) -> &Reads {
-        &self.reads
-    }
-
-    fn creates(&self) -> &Creates<Self> {
-        &self.creates
+    fn common(&self) -> &Common<Self> {
+        &self.common
     }
 
     fn notify_work(&self) {
         self.notifier.notify_work();
     }
 
-    async fn wait_for_work(&self) {
-        self.notifier.wait_for_work().await;
+    async fn work_notified(&self) {
+        self.notifier.work_notified().await;
     }
 
     fn notify_events(&self) {
         self.notifier.notify_events();
     }
 
-    async fn wait_for_events(&self) {
-        self.notifier.wait_for_events().await;
+    async fn events_notified(&self) {
+        self.notifier.events_notified().await;
     }
 
     async fn find_job(&self, project: &ProjectId, id: &JobId) -> Result<Option<Job>> {
@@ -192,7 +169,7 @@ impl Backend for PostgresStore {
         }
     }
 
-    async fn announce_waiting(&self, wait: Duration) -> Result<usize> {
+    async fn add_waiting_events(&self, wait: Duration) -> Result<usize> {
         let announce = queue::announce(milliseconds(wait), WAKE_BATCH);
         let announced =
             self.transaction(announce, |db, announce| async { db.execute(announce.clone()).await }.boxed());

@@ -69,11 +69,11 @@ impl Notifier {
         self.local.publish_events.notify_one();
     }
 
-    pub(super) async fn wait_for_work(&self) {
+    pub(super) async fn work_notified(&self) {
         self.local.work.notified().await;
     }
 
-    pub(super) async fn wait_for_events(&self) {
+    pub(super) async fn events_notified(&self) {
         self.local.events.notified().await;
     }
 }
@@ -91,7 +91,7 @@ async fn publish(pool: PgPool, sender: String, channel: &'static str, local: Arc
         pending.notified().await;
         let notify = sqlx::query("SELECT pg_notify($1, $2)").bind(channel).bind(&sender).execute(&pool);
         if let Ok(Err(error)) = timeout(ACQUIRE_TIMEOUT, notify).await {
-            tracing::debug!("other servers could not be told of something new: {error}");
+            tracing::debug!("other servers could not be notified: {error}");
         }
     }
 }

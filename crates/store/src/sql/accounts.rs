@@ -55,7 +55,7 @@ impl<B: Backend> Accounts for B {
     }
 
     async fn project(&self, id: &ProjectId) -> Result<Option<Project>> {
-        self.reads().projects.read(id.clone()).await
+        self.common().reads.projects.read(id.clone()).await
     }
 
     async fn projects(&self, organization: Option<&OrganizationId>) -> Result<Vec<Project>> {
@@ -104,7 +104,7 @@ impl<B: Backend> Accounts for B {
     }
 
     async fn key(&self, text: &KeyText) -> Result<Option<ApiKey>> {
-        self.reads().keys.read(text.hash()).await
+        self.common().reads.keys.read(text.hash()).await
     }
 
     async fn keys(&self, organization: Option<&OrganizationId>) -> Result<Vec<ApiKey>> {
@@ -125,7 +125,7 @@ impl<B: Backend> Accounts for B {
     }
 
     async fn touch_key(&self, key: &ApiKey) -> Result<()> {
-        if !key.is_news() {
+        if !key.is_use_due() {
             return Ok(());
         }
         let touch = sql("UPDATE keys SET last_used_at = docwright_now_ms() WHERE id = $1");
@@ -135,7 +135,7 @@ impl<B: Backend> Accounts for B {
 
 /// Fails when a removed member creates a key. The row stays locked, so a removal waits for the key.
 async fn check_creator(db: &mut Connection<'_>, new: &NewKey) -> Result<()> {
-    let Some(name) = new.maker() else { return Ok(()) };
+    let Some(name) = new.member() else { return Ok(()) };
     let find = sql("SELECT id FROM people WHERE organization = $1 AND name = $2 FOR SHARE");
     match db.exists(find.bind(&new.organization.0).bind(name)).await? {
         true => Ok(()),

@@ -12,7 +12,7 @@ use crate::{Clocks, Result};
 #[async_trait]
 impl<B: Backend> Clocks for B {
     fn clock_guard(&self) -> Arc<ClockGuard> {
-        self.guard().clone()
+        self.common().guard.clone()
     }
 
     async fn watch_clocks(&self, server: &str, newest: Option<i64>) -> Result<()> {
@@ -21,7 +21,7 @@ impl<B: Backend> Clocks for B {
                 Some(stored) => stored,
                 None => add_first(self, clock, &name, newest).await?,
             };
-            let changed = self.guard().watch(clock, &stored, reading(self, clock).await?);
+            let changed = self.common().guard.watch(clock, &stored, reading(self, clock).await?);
             if let Some(record) = changed {
                 replace(self, &name, stored.version, &record).await?;
             }
@@ -62,8 +62,8 @@ fn names<B: Backend>(server: Option<&str>) -> Vec<(ClockName, String)> {
 
 async fn reading(store: &impl Backend, clock: ClockName) -> Result<Reading> {
     Ok(match clock {
-        ClockName::Server => store.guard().reading(),
-        ClockName::Database => store.guard().reading_at(store.now().await?),
+        ClockName::Server => store.common().guard.reading(),
+        ClockName::Database => store.common().guard.reading_at(store.now().await?),
     })
 }
 

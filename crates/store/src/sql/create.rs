@@ -1,15 +1,13 @@
 //! Creates jobs. Requests for the same project that arrive while one transaction runs share the next one: the row that
 //! counts a project's jobs is locked until its transaction ends.
 
-use std::sync::Arc;
-
 use base::{ClockGuard, Together};
 use futures_util::FutureExt;
 
 use super::idempotency::{self, Request};
 use super::rates::Counts;
 use super::{Backend, Connection, Database};
-use crate::coalesced::SharedResult;
+use crate::coalesced::{SharedResult, share_all};
 use crate::encoding::from_ms;
 use crate::terms::ANSWER_RETENTION;
 use crate::{NewJob, ProjectId, Receipt, Result, Terms, postgres, sqlite};
@@ -21,15 +19,11 @@ pub(crate) fn creates<B: Backend>() -> Creates<B> {
         let count = requests.len();
         async move {
             let Some((store, ..)) = requests.first() else { return Vec::new() };
-            let (store, guard) = (store.clone(), store.guard().clone());
+            let (store, guard) = (store.clone(), store.common().guard.clone());
             let requests: Vec<_> = requests.into_iter().map(|(_, new, terms)| (new, terms)).collect();
             let work = store
                 .transaction((guard, requests), |db, (guard, requests)| insert(db, guard, requests).boxed());
-            match work.await {
-                Ok(receipts) => receipts.into_iter().map(Ok).collect(),
-                // The project or the database is gone: all of them fail.
-                Err(error) => vec![Err(Arc::new(error)); count],
-            }
+            share_all(work.await, count)
         }
         .boxed()
     })

@@ -44,7 +44,7 @@ macro_rules! list_jobs {
 impl<B: Backend> JobStore for B {
     async fn insert(&self, new: &NewJob, terms: &Terms) -> Result<Receipt> {
         let request = (self.clone(), new.clone(), terms.clone());
-        let receipt = unshare(self.creates().ask(new.project.clone(), request).await)?;
+        let receipt = unshare(self.common().creates.ask(new.project.clone(), request).await)?;
         self.notify_work();
         Ok(receipt)
     }
@@ -54,7 +54,7 @@ impl<B: Backend> JobStore for B {
     }
 
     async fn progress(&self, project: &ProjectId, id: &JobId) -> Result<Option<Progress>> {
-        unshare(self.reads().progress.ask((), (project.clone(), id.clone())).await)
+        unshare(self.common().reads.progress.ask((), (project.clone(), id.clone())).await)
     }
 
     async fn list(&self, project: &ProjectId, filter: &Filter) -> Result<Page<Job>> {
@@ -150,8 +150,8 @@ impl<B: Backend> JobStore for B {
         Ok(self.optional(counts).await?.unwrap_or_default())
     }
 
-    async fn event_came(&self) {
-        self.wait_for_events().await;
+    async fn wait_for_events(&self) {
+        self.events_notified().await;
     }
 }
 
@@ -181,7 +181,7 @@ async fn add_message(
     let (operation, mut counts) = (format!("message {id}"), Counts::default());
     idempotency::lock(db, &operation, [(project, terms)]).await?;
     let now = db.now().await?;
-    let expired = db.cutoff(store.guard(), now, ANSWER_RETENTION);
+    let expired = db.cutoff(&store.common().guard, now, ANSWER_RETENTION);
     let request = Request { project, operation: &operation, terms, now, expired };
     if let Some(refusal) = refusal(&found) {
         // A request that was accepted before still gets its answer.

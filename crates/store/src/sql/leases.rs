@@ -19,7 +19,7 @@ use crate::{
 
 #[async_trait]
 impl<B: Backend> Queue for B {
-    async fn beat(&self, worker: &WorkerId) -> Result<()> {
+    async fn heartbeat(&self, worker: &WorkerId) -> Result<()> {
         self.execute(heartbeat_query(worker)).await.map(drop)
     }
 
@@ -27,8 +27,8 @@ impl<B: Backend> Queue for B {
         self.lease(worker, project_limit).await
     }
 
-    async fn tell_waiting(&self, wait: Duration) -> Result<bool> {
-        let announced = self.announce_waiting(wait).await?;
+    async fn announce_waiting(&self, wait: Duration) -> Result<bool> {
+        let announced = self.add_waiting_events(wait).await?;
         if announced > 0 {
             self.notify_events();
         }
@@ -76,7 +76,7 @@ impl<B: Backend> Queue for B {
         done
     }
 
-    async fn month(&self, project: &ProjectId) -> Result<u64> {
+    async fn tokens_this_month(&self, project: &ProjectId) -> Result<u64> {
         conversation::tokens_this_month(self, project).await
     }
 
@@ -126,7 +126,7 @@ impl<B: Backend> Queue for B {
         self.void_all_leases().await
     }
 
-    async fn to_stop(&self, worker: &WorkerId) -> Result<Vec<JobId>> {
+    async fn jobs_to_stop(&self, worker: &WorkerId) -> Result<Vec<JobId>> {
         let ids = sql_for(
             "SELECT id FROM jobs INDEXED BY jobs_held
              WHERE worker = $1 AND status = 'active' AND archive_asked_at IS NOT NULL",
@@ -136,8 +136,8 @@ impl<B: Backend> Queue for B {
         rows.iter().map(|row| Ok(JobId(row.get("id")?))).collect()
     }
 
-    async fn work_came(&self) {
-        self.wait_for_work().await;
+    async fn wait_for_work(&self) {
+        self.work_notified().await;
     }
 }
 
@@ -195,7 +195,7 @@ impl Claim {
         }
     }
 
-    /// Locks the job before it compares: nobody can lease or archive the job until the transaction ends.
+    /// Locks the job before it compares, so that the job is not leased or archived until the transaction ends.
     async fn standing(&self, db: &mut Connection<'_>) -> Result<Standing> {
         db.lock(sql("SELECT id FROM jobs WHERE id = $1 FOR UPDATE").bind(&self.job.0)).await?;
         let find = sql("SELECT archive_asked_at, docwright_now_ms() AS now

@@ -30,20 +30,36 @@ mod upkeep;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::{ClockGuard, ClockName, Cutoff};
+use base::{Clock, ClockGuard, ClockName, Cutoff};
 use futures_util::future::BoxFuture;
 
 pub(crate) use connection::{Connection, Database, lock_number};
-pub(crate) use create::{Creates, creates};
+use create::{Creates, creates};
 pub(crate) use jobs::job_columns;
 pub(crate) use query::{Query, sql, sql_for};
 pub(crate) use queue::{QueuedJob, end_if_over, lease_job, queued_columns};
-pub(crate) use reads::{Fetch, Reads};
+pub(crate) use reads::Fetch;
+use reads::Reads;
 pub(crate) use row::{FromRow, Row};
 pub(crate) use secrets::check_master_key;
 pub(crate) use suspects::requeue_dead;
 
 use crate::{Job, JobId, Lease, MasterKey, ProjectId, Result, WorkerId};
+
+/// What a store has on either database.
+#[derive(Clone)]
+pub(crate) struct Common<B> {
+    pub(crate) guard: Arc<ClockGuard>,
+    master_key: MasterKey,
+    reads: Reads,
+    creates: Creates<B>,
+}
+
+impl<B: Backend> Common<B> {
+    pub(crate) fn new(clock: Arc<dyn Clock>, master_key: MasterKey, fetch: impl Fetch + Clone) -> Self {
+        Self { guard: ClockGuard::new(clock), master_key, reads: Reads::new(fetch), creates: creates() }
+    }
+}
 
 /// What a database provides to the shared SQL.
 pub(crate) trait Backend: Fetch + Clone {
@@ -66,20 +82,17 @@ pub(crate) trait Backend: Fetch + Clone {
 
     /// The time in milliseconds, by the clock that dates jobs.
     fn now(&self) -> impl Future<Output = Result<i64>> + Send;
-    fn guard(&self) -> &Arc<ClockGuard>;
     /// What is older than `age`, as far as the clock can be trusted.
     fn cutoff(&self, age: Duration) -> impl Future<Output = Result<Cutoff>> + Send;
 
-    fn master_key(&self) -> &MasterKey;
-    fn reads(&self) -> &Reads;
-    fn creates(&self) -> &Creates<Self>;
+    fn common(&self) -> &Common<Self>;
 
     /// Wakes workers that wait for work.
     fn notify_work(&self);
-    fn wait_for_work(&self) -> impl Future<Output = ()> + Send;
+    fn work_notified(&self) -> impl Future<Output = ()> + Send;
     /// Wakes those who wait for a job's events, or for the end of a key or a session.
     fn notify_events(&self);
-    fn wait_for_events(&self) -> impl Future<Output = ()> + Send;
+    fn events_notified(&self) -> impl Future<Output = ()> + Send;
 
     fn find_job(&self, project: &ProjectId, id: &JobId) -> impl Future<Output = Result<Option<Job>>> + Send;
     fn lease(
@@ -88,7 +101,7 @@ pub(crate) trait Backend: Fetch + Clone {
         project_limit: u32,
     ) -> impl Future<Output = Result<Option<Lease>>> + Send;
     /// Adds the event "waiting" to jobs that have been queued for `wait`. Answers how many there were.
-    fn announce_waiting(&self, wait: Duration) -> impl Future<Output = Result<usize>> + Send;
+    fn add_waiting_events(&self, wait: Duration) -> impl Future<Output = Result<usize>> + Send;
     fn void_all_leases(&self) -> impl Future<Output = Result<()>> + Send;
 
     /// See [`crate::Upkeep::checkpoint`].

@@ -31,7 +31,7 @@ impl<B: Backend> Rates for B {
     }
 
     async fn reached(&self, limit: &Limit) -> Result<Option<Usage>> {
-        let (used, now) = self.reads().rates.read(limit.bucket.clone()).await?;
+        let (used, now) = self.common().reads.rates.read(limit.bucket.clone()).await?;
         (used >= limit.max).then(|| limit.usage(used, now)).transpose()
     }
 }

@@ -14,7 +14,7 @@ pub(crate) async fn check_master_key(store: &impl Backend) -> Result<()> {
     if store.secret(owner, name).await?.is_some() {
         return Ok(());
     }
-    let sealed = store.master_key().seal(owner, name, b"docwright")?;
+    let sealed = store.common().master_key.seal(owner, name, b"docwright")?;
     let put = sql("INSERT INTO secrets (owner, name, sealed) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING");
     store.execute(put.bind(owner).bind(name).bind(sealed)).await?;
     store.secret(owner, name).await.map(drop)
@@ -23,7 +23,7 @@ pub(crate) async fn check_master_key(store: &impl Backend) -> Result<()> {
 #[async_trait]
 impl<B: Backend> Secrets for B {
     async fn put_secret(&self, owner: &str, name: &str, value: &[u8]) -> Result<()> {
-        let sealed = self.master_key().seal(owner, name, value)?;
+        let sealed = self.common().master_key.seal(owner, name, value)?;
         let put = sql("INSERT INTO secrets (owner, name, sealed) VALUES ($1, $2, $3)
              ON CONFLICT (owner, name) DO UPDATE SET sealed = excluded.sealed");
         self.execute(put.bind(owner).bind(name).bind(sealed)).await.map(drop)
@@ -32,11 +32,11 @@ impl<B: Backend> Secrets for B {
     async fn secret(&self, owner: &str, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>> {
         let find = sql("SELECT sealed FROM secrets WHERE owner = $1 AND name = $2");
         let Some(row) = self.row(find.bind(owner).bind(name)).await? else { return Ok(None) };
-        Ok(Some(self.master_key().open(owner, name, row.get("sealed")?)?))
+        Ok(Some(self.common().master_key.open(owner, name, row.get("sealed")?)?))
     }
 
     fn sign(&self, purpose: &str, message: &[u8]) -> Vec<u8> {
-        self.master_key().sign(purpose, message)
+        self.common().master_key.sign(purpose, message)
     }
 
     async fn remove_secret(&self, owner: &str, name: &str) -> Result<bool> {

@@ -97,7 +97,7 @@ impl<B: Backend> Sessions for B {
         ended.as_ref().map(LinkSession::from_row).transpose()
     }
 
-    async fn anyone_signed_in(&self) -> Result<bool> {
+    async fn has_live_session(&self) -> Result<bool> {
         let live = sql("SELECT id FROM sessions WHERE expires_at > docwright_now_ms() LIMIT 1");
         Ok(self.row(live).await?.is_some())
     }

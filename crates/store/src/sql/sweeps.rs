@@ -35,7 +35,7 @@ impl<B: Backend> Sweeps for B {
         self.execute(again.bind(milliseconds(wait)).bind(&sweep.job.id.0).bind(sweep.tries)).await.map(drop)
     }
 
-    async fn swept(
+    async fn finish_sweep(
         &self,
         sweep: &Sweep,
         found: Option<(&str, PullState)>,

@@ -59,10 +59,7 @@ impl<B: Backend> Upkeep for B {
                 "AND coalesce(not_before, 0) <= (SELECT docwright_now_ms()) LIMIT 1"
             ),
         );
-        let Some(row) = self.row(next.bind(before).bind(kept_from).bind(kept_to)).await? else {
-            return Ok(None);
-        };
-        // Of two servers that found the same job, the second sees the new `not_before` and takes nothing.
+        let next = next.bind(before).bind(kept_from).bind(kept_to);
         let take = sql(concat!(
             "UPDATE jobs SET put_off = put_off + 1, not_before = docwright_now_ms() + $1,
                              branch_gone = put_off + 1 >= $2
@@ -71,8 +68,13 @@ impl<B: Backend> Upkeep for B {
             job_columns!()
         ));
         let take = take.bind(milliseconds(BRANCH_RETRY_DELAY)).bind(BRANCH_TRIES);
-        let row = self.returning(take.bind(row.get::<&str>("id")?)).await?;
-        row.as_ref().map(Job::from_row).transpose()
+        while let Some(row) = self.row(next.clone()).await? {
+            // No row if another server took the job meanwhile: it changed `not_before`.
+            if let Some(job) = self.returning(take.clone().bind(row.get::<&str>("id")?)).await? {
+                return Job::from_row(&job).map(Some);
+            }
+        }
+        Ok(None)
     }
 
     async fn branch_is_gone(&self, id: &JobId) -> Result<()> {

@@ -1,24 +1,22 @@
 //! The store on SQLite: one server, one writer that commits in groups, and a few readers.
 
 mod create;
-mod home;
 mod queue;
+mod views_directory;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::sqlite::{Database, Schema};
-use base::{Clock, ClockGuard, ClockName, Cutoff};
+use base::{Clock, ClockName, Cutoff};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use sqlx::SqlitePool;
 use tokio::sync::Notify;
 
 use crate::secret::CHECK;
-use crate::sql::{
-    Backend, Connection, Creates, Fetch, Query, Reads, Row, check_master_key, creates, job_columns, sql,
-};
+use crate::sql::{Backend, Common, Connection, Fetch, Query, Row, check_master_key, job_columns, sql};
 use crate::{Job, JobId, Lease, MasterKey, ProjectId, Result, Secrets, StoreError, WorkerId};
 pub(crate) use create::insert_jobs;
 
@@ -45,10 +43,8 @@ pub(crate) const MIGRATIONS: &[&str] = &[
 pub struct SqliteStore {
     db: Database,
     clock: Arc<dyn Clock>,
-    guard: Arc<ClockGuard>,
-    master: MasterKey,
-    reads: Reads,
-    creates: Creates<Self>,
+    reader: Reader,
+    common: Common<Self>,
     work: Arc<Notify>,
     events: Arc<Notify>,
 }
@@ -69,16 +65,8 @@ impl SqliteStore {
 
     fn over(db: Database, clock: Arc<dyn Clock>, master: MasterKey) -> Self {
         let reader = Reader { pool: db.reads().clone(), clock: clock.clone() };
-        Self {
-            guard: ClockGuard::new(clock.clone()),
-            reads: Reads::new(reader),
-            creates: creates(),
-            work: Arc::default(),
-            events: Arc::default(),
-            db,
-            clock,
-            master,
-        }
+        let common = Common::new(clock.clone(), master, reader.clone());
+        Self { db, clock, reader, common, work: Arc::default(), events: Arc::default() }
     }
 }
 
@@ -97,7 +85,7 @@ impl Fetch for Reader {
 
 impl Fetch for SqliteStore {
     async fn rows(&self, query: Query) -> Result<Vec<Row>> {
-        Connection::sqlite(&mut *self.db.reads().acquire().await?, &*self.clock).rows(query).await
+        self.reader.rows(query).await
     }
 }
 
@@ -105,15 +93,11 @@ impl Backend for SqliteStore {
     const JOB_CLOCK: ClockName = ClockName::Server;
 
     async fn execute(&self, query: Query) -> Result<u64> {
-        let clock = self.clock.clone();
-        self.db
-            .write(move |db| async move { Connection::sqlite(db, &*clock).execute(query).await }.boxed())
-            .await
+        self.transaction(query, |db, query| db.execute(query.clone()).boxed()).await
     }
 
     async fn returning(&self, query: Query) -> Result<Option<Row>> {
-        let clock = self.clock.clone();
-        self.db.write(move |db| async move { Connection::sqlite(db, &*clock).row(query).await }.boxed()).await
+        self.transaction(query, |db, query| db.row(query.clone()).boxed()).await
     }
 
     async fn transaction<I, T, F>(&self, input: I, work: F) -> Result<T>
@@ -132,31 +116,19 @@ impl Backend for SqliteStore {
         Ok(self.clock.now_ms())
     }
 
-    fn guard(&self) -> &Arc<ClockGuard> {
-        &self.guard
-    }
-
     async fn cutoff(&self, age: Duration) -> Result<Cutoff> {
-        Ok(self.guard.cutoff(age))
+        Ok(self.common.guard.cutoff(age))
     }
 
-    fn master_key(&self) -> &MasterKey {
-        &self.master
-    }
-
-    fn reads(&self) -> &Reads {
-        &self.reads
-    }
-
-    fn creates(&self) -> &Creates<Self> {
-        &self.creates
+    fn common(&self) -> &Common<Self> {
+        &self.common
     }
 
     fn notify_work(&self) {
         self.work.notify_one();
     }
 
-    async fn wait_for_work(&self) {
+    async fn work_notified(&self) {
         self.work.notified().await;
     }
 
@@ -164,7 +136,7 @@ impl Backend for SqliteStore {
         self.events.notify_waiters();
     }
 
-    async fn wait_for_events(&self) {
+    async fn events_notified(&self) {
         self.events.notified().await;
     }
 
@@ -187,7 +159,7 @@ impl Backend for SqliteStore {
         .await
     }
 
-    async fn announce_waiting(&self, wait: Duration) -> Result<usize> {
+    async fn add_waiting_events(&self, wait: Duration) -> Result<usize> {
         let ids = queue::unannounced(self, wait).await?;
         let count = ids.len();
         if count > 0 {
@@ -196,7 +168,7 @@ impl Backend for SqliteStore {
         Ok(count)
     }
 
-    /// Whoever had the data directory before is dead.
+    /// One server has the data directory, so all earlier workers are dead.
     async fn void_all_leases(&self) -> Result<()> {
         self.transaction((), |db, ()| queue::requeue_all(db).boxed()).await
     }

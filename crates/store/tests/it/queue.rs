@@ -1,4 +1,4 @@
-//! The line that jobs wait in: fair between projects, in order within one, and as fast as it is long.
+//! The order of the queue: fair between organizations and projects, and by arrival within a project.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use crate::{every_backend, project};
 every_backend! {
     projects_take_turns,
     organizations_take_turns,
-    an_organization_with_many_projects_has_no_more_workers,
-    how_far_a_job_is_is_told_to_its_project,
-    a_follow_up_comes_after_what_was_asked_before_it,
-    a_project_has_no_more_jobs_at_once_than_it_may,
-    a_job_that_waits_is_told_so_once,
-    a_crowd_that_waits_is_told_one_and_all,
-    a_crowd_that_was_put_off_comes_back_in_order,
+    an_organization_with_many_projects_gets_no_more_workers,
+    the_progress_of_a_job_is_visible_in_its_project,
+    a_follow_up_is_queued_after_earlier_jobs,
+    a_project_runs_at_most_its_limit_of_jobs,
+    a_queued_job_gets_one_event_about_the_wait,
+    all_of_many_queued_jobs_get_an_event,
+    many_postponed_jobs_return_in_order,
 }
 
 async fn projects_take_turns(store: &dyn Store, clock: &TestClock) {
@@ -35,7 +35,7 @@ async fn projects_take_turns(store: &dyn Store, clock: &TestClock) {
     assert_ne!(order[0], order[1]);
     assert_eq!(order[..2], order[2..4], "they take turns: {order:?}");
     assert_eq!(order[4..], [many.id.clone(), many.id]);
-    // Who comes back after a while does not have to wait for all that the other one still has.
+    // A project that comes back does not wait for all jobs of the other one.
     job(store, &few).await;
     assert_eq!(leased(store).await.job.project, few.id);
 }
@@ -67,7 +67,7 @@ async fn organizations_take_turns(store: &dyn Store, clock: &TestClock) {
     assert!(order.chunks(2).all(|two| two[0] != two[1]), "organizations take turns: {order:?}");
 }
 
-async fn an_organization_with_many_projects_has_no_more_workers(store: &dyn Store, clock: &TestClock) {
+async fn an_organization_with_many_projects_gets_no_more_workers(store: &dyn Store, clock: &TestClock) {
     let (large, small) = (project(store, "acme").await, project(store, "globex").await);
     for project in three_more(store, &large).await {
         clock.advance(MILLISECOND);
@@ -81,10 +81,10 @@ async fn an_organization_with_many_projects_has_no_more_workers(store: &dyn Stor
     for _ in 0..2 {
         assert_eq!(leased(store).await.job.project, small.id, "it has the fewest running jobs");
     }
-    assert_ne!(leased(store).await.job.project, small.id, "nothing of it waits any more");
+    assert_ne!(leased(store).await.job.project, small.id, "it has no queued job");
 }
 
-async fn how_far_a_job_is_is_told_to_its_project(store: &dyn Store, _: &TestClock) {
+async fn the_progress_of_a_job_is_visible_in_its_project(store: &dyn Store, _: &TestClock) {
     let (project, other) = (project(store, "acme").await, project(store, "globex").await);
     let (first, second) = (job(store, &project).await, job(store, &project).await);
     let lease = leased(store).await;
@@ -101,7 +101,7 @@ async fn how_far_a_job_is_is_told_to_its_project(store: &dyn Store, _: &TestCloc
     assert_eq!(hidden.unwrap(), None);
 }
 
-async fn a_follow_up_comes_after_what_was_asked_before_it(store: &dyn Store, clock: &TestClock) {
+async fn a_follow_up_is_queued_after_earlier_jobs(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     let old = job(store, &project).await;
     let lease = leased(store).await;
@@ -117,24 +117,24 @@ async fn a_follow_up_comes_after_what_was_asked_before_it(store: &dyn Store, clo
     }
 }
 
-async fn within(store: &dyn Store, most: u32) -> Option<Lease> {
-    store.beat(&worker(1)).await.unwrap();
-    store.lease_within(&worker(1), most).await.unwrap()
+async fn lease_within(store: &dyn Store, project_limit: u32) -> Option<Lease> {
+    store.heartbeat(&worker(1)).await.unwrap();
+    store.lease_within(&worker(1), project_limit).await.unwrap()
 }
 
-async fn a_project_has_no_more_jobs_at_once_than_it_may(store: &dyn Store, _: &TestClock) {
+async fn a_project_runs_at_most_its_limit_of_jobs(store: &dyn Store, _: &TestClock) {
     let (greedy, other) = (project(store, "acme").await, project(store, "globex").await);
     for _ in 0..4 {
         job(store, &greedy).await;
     }
-    let first = within(store, 2).await.unwrap();
-    assert!(within(store, 2).await.is_some());
-    assert!(within(store, 2).await.is_none());
+    let first = lease_within(store, 2).await.unwrap();
+    assert!(lease_within(store, 2).await.is_some());
+    assert!(lease_within(store, 2).await.is_none());
     let free = job(store, &other).await;
-    assert_eq!(within(store, 2).await.unwrap().job.id, free.id, "others are not held up");
+    assert_eq!(lease_within(store, 2).await.unwrap().job.id, free.id, "others are not held up");
     assert!(store.finish(&first, done(None), 0).await.unwrap().is_none());
-    assert_eq!(within(store, 2).await.unwrap().job.project, greedy.id);
-    assert!(within(store, 2).await.is_none());
+    assert_eq!(lease_within(store, 2).await.unwrap().job.project, greedy.id);
+    assert!(lease_within(store, 2).await.is_none());
 }
 
 async fn kinds(store: &dyn Store, job: &store::Job) -> Vec<String> {
@@ -142,30 +142,30 @@ async fn kinds(store: &dyn Store, job: &store::Job) -> Vec<String> {
     events.into_iter().map(|event| event.kind).collect()
 }
 
-async fn a_job_that_waits_is_told_so_once(store: &dyn Store, clock: &TestClock) {
+async fn a_queued_job_gets_one_event_about_the_wait(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     let (runs, waits) = (job(store, &project).await, job(store, &project).await);
     let lease = leased(store).await;
     let long = Duration::from_secs(5);
-    store.tell_waiting(long).await.unwrap();
+    store.announce_waiting(long).await.unwrap();
     assert_eq!(kinds(store, &waits).await, ["created"], "not yet");
     clock.advance(SignedDuration::from_secs(5));
-    store.tell_waiting(long).await.unwrap();
-    store.tell_waiting(long).await.unwrap();
+    store.announce_waiting(long).await.unwrap();
+    store.announce_waiting(long).await.unwrap();
     assert_eq!(kinds(store, &waits).await, ["created", "waiting"]);
     assert_eq!(kinds(store, &runs).await, ["created", "started"]);
 
     // A follow-up waits anew.
-    store.beat(&worker(1)).await.unwrap();
+    store.heartbeat(&worker(1)).await.unwrap();
     assert!(store.finish(&lease, done(None), 0).await.unwrap().is_none());
     follow_up(store, &runs, "And images").await;
     clock.advance(SignedDuration::from_secs(6));
-    store.tell_waiting(long).await.unwrap();
+    store.announce_waiting(long).await.unwrap();
     assert_eq!(kinds(store, &runs).await.last().unwrap(), "waiting");
     assert_eq!(kinds(store, &waits).await, ["created", "waiting"]);
 }
 
-async fn a_crowd_that_waits_is_told_one_and_all(store: &dyn Store, clock: &TestClock) {
+async fn all_of_many_queued_jobs_get_an_event(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     let mut made = Vec::new();
     for _ in 0..201 {
@@ -173,8 +173,8 @@ async fn a_crowd_that_waits_is_told_one_and_all(store: &dyn Store, clock: &TestC
     }
     clock.advance(SignedDuration::from_secs(5));
     let long = Duration::from_secs(5);
-    assert!(store.tell_waiting(long).await.unwrap(), "there are more than are told at once");
-    assert!(!store.tell_waiting(long).await.unwrap());
+    assert!(store.announce_waiting(long).await.unwrap(), "there are more than are told at once");
+    assert!(!store.announce_waiting(long).await.unwrap());
     for job in &made {
         let events = store.events(&job.project, &job.id, 0).await.unwrap().unwrap();
         let told: Vec<_> = events.iter().map(|event| (event.number, event.kind.as_str())).collect();
@@ -182,7 +182,7 @@ async fn a_crowd_that_waits_is_told_one_and_all(store: &dyn Store, clock: &TestC
     }
 }
 
-async fn a_crowd_that_was_put_off_comes_back_in_order(store: &dyn Store, clock: &TestClock) {
+async fn many_postponed_jobs_return_in_order(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     let mut made = Vec::new();
     for _ in 0..5 {
@@ -204,7 +204,7 @@ async fn a_crowd_that_was_put_off_comes_back_in_order(store: &dyn Store, clock: 
 /// What counts is how many rows are looked at, not how long that takes here.
 #[tokio::test]
 async fn a_long_line_is_not_walked_along() {
-    let Some(kept) = crate::OnPostgres::new().await else { return };
+    let Some(kept) = crate::PostgresTest::new().await else { return };
     let made = project(&kept.store, "acme").await;
     kept.database.sql(&format!(
         "INSERT INTO jobs (id, project, status, prompt, branch, model, draft, adopts, created_at, queued_at)
@@ -220,7 +220,7 @@ async fn a_long_line_is_not_walked_along() {
     let before = looked_at();
     for _ in 0..10 {
         let lease = leased(&kept.store).await;
-        assert!(kept.store.to_stop(&worker(1)).await.unwrap().is_empty());
+        assert!(kept.store.jobs_to_stop(&worker(1)).await.unwrap().is_empty());
         kept.store.insert(&new_job(&made), &Terms::default()).await.unwrap();
         kept.store.find(&made.id, &lease.job.id).await.unwrap().unwrap();
     }
@@ -237,7 +237,7 @@ async fn a_long_line_is_not_walked_along() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_many_who_look_at_once_no_more_than_may_get_a_job_of_one_project() {
-    let Some(kept) = crate::OnPostgres::new().await else { return };
+    let Some(kept) = crate::PostgresTest::new().await else { return };
     let made = project(&kept.store, "acme").await;
     for _ in 0..20 {
         job(&kept.store, &made).await;

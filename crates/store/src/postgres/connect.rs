@@ -1,4 +1,4 @@
-//! Tells a database that cannot be connected to from one that refuses this program for good.
+//! Connects to the database, and distinguishes failures that a retry can solve.
 
 use base::sqlite::OpenError;
 use sqlx::{Connection, PgConnection};
@@ -20,7 +20,7 @@ impl PostgresStore {
     }
 }
 
-/// Not through the pool, which tries again and again and does not say what the trouble was.
+/// Without the pool, which would retry and hide the cause.
 pub(super) async fn connect(url: &DatabaseUrl) -> Result<PgConnection, OpenError> {
     let connecting = timeout(ACQUIRE_TIMEOUT, PgConnection::connect_with(&url.options())).await;
     let late = || Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into()));
@@ -30,7 +30,7 @@ pub(super) async fn connect(url: &DatabaseUrl) -> Result<PgConnection, OpenError
 }
 
 impl StoreError {
-    /// What to do about a database that could not be opened, if the same try can work later.
+    /// What to do about a database that could not be opened, if a retry can succeed.
     pub fn retry_hint(&self) -> Option<&'static str> {
         let Self::Open(OpenError::Unusable { source, .. }) = self else { return None };
         match source {
@@ -44,12 +44,12 @@ impl StoreError {
     }
 }
 
-/// By PostgreSQL's error codes: 08 is the connection, 53 a want of resources, 57P a start or a stop.
+/// By PostgreSQL's error codes: 08 is the connection, 53 a lack of resources, 57P a start or a stop.
 fn hint(code: &str) -> Option<&'static str> {
     match code {
         "28P01" | "28000" => Some(CHECK_USER),
         "3D000" => Some(CREATE_DATABASE),
-        // The database takes no connections for now.
+        // The database accepts no connections at the moment.
         "55000" => Some(CHECK_ADDRESS),
         _ if ["08", "53", "57P"].iter().any(|class| code.starts_with(class)) => Some(CHECK_ADDRESS),
         _ => None,
@@ -67,7 +67,7 @@ mod tests {
         for code in ["57P03", "53300", "08006", "55000"] {
             assert_eq!(hint(code), Some(CHECK_ADDRESS), "{code}");
         }
-        // A statement that took too long, a table that is not there, a permission that is missing.
+        // A timeout of a statement, a missing table, a missing permission.
         for code in ["57014", "42P01", "42501", ""] {
             assert_eq!(hint(code), None, "{code}");
         }
