@@ -56,7 +56,7 @@ pub(crate) enum ApiError {
     Conflict(String),
     #[error("this Idempotency-Key was used before, for another body; take a new key")]
     KeyReused,
-    #[error("the limit of {} an hour is used up; try again at {}", .0.most, rfc3339(.0.resets_at))]
+    #[error("the limit of {} an hour is used up; try again at {}", .0.max, rfc3339(.0.resets_at))]
     LimitReached(Usage),
     #[error("{} page views a minute are taken from one address; try again in a moment", .0.per_minute)]
     TooManyBeacons(TooOften),

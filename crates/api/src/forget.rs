@@ -6,7 +6,7 @@ use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
-use store::NewDeed;
+use store::NewAuditEntry;
 use traffic::PathGlob;
 use wire::{ForgetPaths, RemovalResult};
 
@@ -50,11 +50,11 @@ pub(super) async fn forget(
 }
 
 async fn note(app: &App, caller: &Caller, glob: &str) -> Result<(), ApiError> {
-    let deed = NewDeed {
+    let deed = NewAuditEntry {
         organization: caller.project.organization.clone(),
         who: caller.actor.to_string(),
         what: "removed page views by path".into(),
         about: format!("{glob} of {}", caller.project.name),
     };
-    Ok(app.people.note_deed(&deed).await?)
+    Ok(app.people.record_audit(&deed).await?)
 }

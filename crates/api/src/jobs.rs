@@ -10,8 +10,8 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use failpoints::with_failpoints;
 use store::{
-    Actor, Archived, Filter, Job, NewDeed, NewJob, Once, Project, Prompt, PromptError, Quotation, Receipt,
-    Render, Status, Terms,
+    Actor, Archived, Filter, IdempotencyKey, Job, NewAuditEntry, NewJob, Project, Prompt, PromptError,
+    Quotation, Receipt, Render, Status, Terms,
 };
 use wire::{AgentJob, CreateJob, FollowUp, JobCreator, JobList, Source};
 
@@ -120,13 +120,13 @@ pub(super) async fn archive(
 }
 
 async fn note_archive(app: &App, caller: &Caller, job: &Job) -> Result<(), ApiError> {
-    let deed = NewDeed {
+    let deed = NewAuditEntry {
         organization: caller.project.organization.clone(),
         who: caller.actor.to_string(),
         what: "archived the job".into(),
         about: format!("{} {}", caller.project.name, job.id),
     };
-    Ok(app.people.note_deed(&deed).await?)
+    Ok(app.people.record_audit(&deed).await?)
 }
 
 /// `GET /v2/agent/{projectId}/job/{id}/diff`
@@ -183,7 +183,7 @@ fn not_allowed(allowed: &[&str]) -> String {
 fn terms(app: &App, caller: &Caller, headers: &HeaderMap, body: &[u8]) -> Result<Terms, ApiError> {
     let once = idempotency::key(headers)?.map(|key| {
         let (app, project) = (app.clone(), caller.project.clone());
-        (Once::new(&key, body), Render(Arc::new(move |job| render(&app, &project, job))))
+        (IdempotencyKey::new(&key, body), Render(Arc::new(move |job| render(&app, &project, job))))
     });
     let (limit, actor) = (app.job_limit(&caller.project.id.0), caller.actor.clone());
     Ok(Terms { once, limit: Some(limit), actor: Some(actor) })

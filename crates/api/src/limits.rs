@@ -16,7 +16,7 @@ const WINDOW: u64 = 3_600;
 
 /// Questions about page views, an organization.
 pub(super) fn reads(app: &App, project: &Project) -> Limit {
-    Limit { bucket: format!("reads {}", project.organization), most: app.limits.reads }
+    Limit { bucket: format!("reads {}", project.organization), max: app.limits.reads }
 }
 
 /// There is room for one more job. Asked before the body is looked at, as the order of answers
@@ -78,9 +78,9 @@ pub(super) async fn count(app: &App, limit: &Limit) -> Result<Option<Usage>, Api
 pub(super) fn told(headers: &mut HeaderMap, usage: &Usage) {
     let reset = seconds_left(usage);
     let all = [
-        ("ratelimit-policy", format!("\"default\";q={};w={WINDOW}", usage.most)),
+        ("ratelimit-policy", format!("\"default\";q={};w={WINDOW}", usage.max)),
         ("ratelimit", format!("\"default\";r={};t={reset}", usage.left)),
-        ("x-ratelimit-limit", usage.most.to_string()),
+        ("x-ratelimit-limit", usage.max.to_string()),
         ("x-ratelimit-remaining", usage.left.to_string()),
         ("x-ratelimit-reset", usage.resets_at.as_second().to_string()),
     ];

@@ -12,9 +12,9 @@ use base::sqlite::{OpenError, Schema};
 use forge::{Local, RepositoryProblem};
 use serde_json::Value;
 use store::{
-    Accounts, Clocks, DataDir, DirectoryWatch, Held, JobStore, Limit, MasterKey, People, PostgresStore,
-    Project, ProjectChange, Pulls, Queue, Rates, SecretError, Secrets, Sessions, SqliteStore, Store,
-    StoreError, Sweeps, Upkeep, ViewsHome,
+    Accounts, Clocks, DataDir, DataDirLock, DirectoryWatch, JobStore, Limit, MasterKey, People,
+    PostgresStore, Project, ProjectChange, Pulls, Queue, Rates, SecretError, Secrets, Sessions, SqliteStore,
+    Store, StoreError, Sweeps, Upkeep, ViewsDirectory,
 };
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -112,7 +112,7 @@ pub struct Admin {
     pub clocks: Arc<dyn Clocks>,
     /// Where the server of this data directory was last reached.
     pub url: Option<String>,
-    home: Arc<dyn ViewsHome>,
+    home: Arc<dyn ViewsDirectory>,
     jobs: Arc<dyn JobStore>,
     hosts: Hosts,
 }
@@ -138,7 +138,7 @@ impl App {
     pub async fn open(
         settings: &Settings,
         dir: &DataDir,
-        held: &Held,
+        held: &DataDirLock,
         public_url: &str,
         clock: Arc<dyn Clock>,
     ) -> anyhow::Result<Self> {
@@ -215,7 +215,7 @@ impl App {
 
     /// Jobs and follow-ups of a project, together.
     pub fn job_limit(&self, project: &str) -> Limit {
-        Limit { bucket: format!("jobs {project}"), most: self.limits.jobs }
+        Limit { bucket: format!("jobs {project}"), max: self.limits.jobs }
     }
 
     /// Closes both databases, so that on disk each is one file that holds everything.
@@ -277,8 +277,8 @@ impl Admin {
     }
 
     /// Whether the page views of a shared database are at home in the directory of this id.
-    pub async fn is_views_home(&self, id: &str) -> Result<bool, StoreError> {
-        self.home.is_views_home(id).await
+    pub async fn is_views_directory(&self, id: &str) -> Result<bool, StoreError> {
+        self.home.is_views_directory(id).await
     }
 
     /// The embedded host of a project's pull requests.
@@ -333,7 +333,7 @@ async fn open_beside(
         return Ok(open_store(settings, dir, wanted, clock).await?);
     }
     for _ in 0..ANOTHER_COMMAND {
-        let held = dir.hold().ok();
+        let held = dir.lock().ok();
         let schema = if held.is_some() { wanted } else { Schema::MustMatch };
         match open_store(settings, dir, schema, clock.clone()).await {
             Err(StoreError::Open(OpenError::Older { .. })) => tokio::time::sleep(A_MOMENT).await,

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use store::{DataDir, DataDirError, ViewsHome, ViewsWish};
+use store::{DataDir, DataDirError, ViewsChoice, ViewsDirectory};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
@@ -26,15 +26,15 @@ pub fn open(settings: &Settings) -> Result<DataDir, DataDirError> {
 /// Page views that are at home here are in `views.db`. Whoever says `--page-views` has chosen what
 /// becomes of them when it is missing.
 pub async fn refuse_missing_views(
-    wish: ViewsWish,
+    wish: ViewsChoice,
     dir: &DataDir,
-    home: &dyn ViewsHome,
+    home: &dyn ViewsDirectory,
     id: &str,
 ) -> anyhow::Result<()> {
-    if dir.has_views() || !home.is_views_home(id).await? {
+    if dir.has_views() || !home.is_views_directory(id).await? {
         return Ok(());
     }
-    anyhow::ensure!(wish != ViewsWish::IfFree, DataDirError::ViewsMissing(dir.views()));
+    anyhow::ensure!(wish != ViewsChoice::IfFree, DataDirError::ViewsMissing(dir.views()));
     tracing::warn!("{} is missing: the page views that were in it are given up", dir.views().display());
     Ok(())
 }

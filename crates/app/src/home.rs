@@ -3,26 +3,26 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use store::{ViewsHome, ViewsWish};
+use store::{ViewsChoice, ViewsDirectory};
 
 /// Whether page views are kept here; another server may take them over.
 #[derive(Clone)]
 pub struct Home {
-    store: Arc<dyn ViewsHome>,
+    store: Arc<dyn ViewsDirectory>,
     dir: Arc<str>,
-    wish: ViewsWish,
+    wish: ViewsChoice,
     here: Arc<AtomicBool>,
 }
 
 impl Home {
     pub async fn settle(
-        store: Arc<dyn ViewsHome>,
+        store: Arc<dyn ViewsDirectory>,
         dir: &str,
-        wish: ViewsWish,
+        wish: ViewsChoice,
     ) -> Result<Self, store::StoreError> {
-        let here = Arc::new(AtomicBool::new(store.settle_views(dir, wish).await?));
+        let here = Arc::new(AtomicBool::new(store.claim_views(dir, wish).await?));
         // Who was told to take them did so; from now on somebody else may be told the same.
-        let wish = if wish == ViewsWish::Take { ViewsWish::IfFree } else { wish };
+        let wish = if wish == ViewsChoice::Take { ViewsChoice::IfFree } else { wish };
         Ok(Self { store, dir: dir.into(), wish, here })
     }
 
@@ -36,7 +36,7 @@ impl Home {
     }
 
     pub async fn look(&self) {
-        match self.store.settle_views(&self.dir, self.wish).await {
+        match self.store.claim_views(&self.dir, self.wish).await {
             Ok(here) => self.here.store(here, Ordering::Relaxed),
             Err(error) => tracing::warn!("it is not known who keeps page views: {error}"),
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use forge::WebLimits;
 use ipnet::IpNet;
 use net::NetworkPolicy;
-use store::{DatabaseUrl, ViewsWish};
+use store::{DatabaseUrl, ViewsChoice};
 
 /// Where a server that was told nothing is reached.
 pub const USUAL_URL: &str = "http://127.0.0.1:4747";
@@ -42,7 +42,7 @@ pub struct Settings {
     /// What the caches of repositories may take on the disk, in bytes.
     pub caches: u64,
     /// Whether this server is to keep page views, of several on one database.
-    pub page_views: ViewsWish,
+    pub page_views: ViewsChoice,
     /// Whether `/metrics` is there.
     pub metrics: bool,
     /// By the name that a project gives; `offline` is there without being named.
@@ -72,7 +72,7 @@ impl Settings {
             transcripts: Some(DAY * 90),
             branches: Some(DAY * 90),
             caches: 20 << 30,
-            page_views: ViewsWish::default(),
+            page_views: ViewsChoice::default(),
             metrics: false,
             models: BTreeMap::new(),
             agent: agent::Limits::default(),

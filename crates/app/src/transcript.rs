@@ -7,7 +7,7 @@ use agent::model::{Arguments, Message, ToolCall, ToolResult, Turn};
 use axum::body::Body;
 use futures_util::stream;
 use serde_json::Value;
-use store::{Actor, Event, JobId, NewDeed, Project, ProjectId, Said, StoreError};
+use store::{Actor, ConversationEntry, Event, JobId, NewAuditEntry, Project, ProjectId, StoreError};
 use wire::{JobCall, JobMessage, JobResult, JobUsage, TranscriptLine};
 
 use crate::app::App;
@@ -39,15 +39,15 @@ pub async fn note_download(
     if !app.tries.is_first_report(&format!("transcript {id} {actor}")) {
         return Ok(());
     }
-    let deed = NewDeed {
+    let deed = NewAuditEntry {
         organization: project.organization.clone(),
         who: actor.to_string(),
         what: "downloaded the transcript of the job".into(),
         about: format!("{} {id}", project.name),
     };
-    match app.people.note_deed(&deed).await {
+    match app.people.record_audit(&deed).await {
         Err(StoreError::Machine(trouble)) => {
-            let NewDeed { who, what, about, .. } = deed;
+            let NewAuditEntry { who, what, about, .. } = deed;
             tracing::warn!("the audit log cannot be written ({trouble}); it would say: {who} {what} {about}");
             Ok(())
         }
@@ -63,7 +63,7 @@ struct Told {
     id: JobId,
     events: VecDeque<Event>,
     /// The next entry of the conversation, and the number of the last one that was looked at.
-    said: Option<Said>,
+    said: Option<ConversationEntry>,
     number: u32,
     /// The last event there is; what was said after later ones is not told, like those.
     last: u64,
@@ -72,12 +72,12 @@ struct Told {
 impl Told {
     async fn next(&mut self) -> Result<Option<String>, StoreError> {
         if self.said.is_none() {
-            let next = self.app.jobs.said_after(&self.project, &self.id, self.number).await?;
+            let next = self.app.jobs.entry_after(&self.project, &self.id, self.number).await?;
             self.number = next.as_ref().map_or(self.number, |said| said.number);
             self.said = next.filter(|said| said.after <= self.last);
         }
-        let said_after = self.said.as_ref().map_or(u64::MAX, |said| said.after);
-        let line = match self.events.pop_front_if(|event| event.number <= said_after) {
+        let entry_after = self.said.as_ref().map_or(u64::MAX, |said| said.after);
+        let line = match self.events.pop_front_if(|event| event.number <= entry_after) {
             Some(event) => Some(TranscriptLine::Event(job_event(event))),
             None => self.said.take().map(|said| TranscriptLine::Message(message(said))),
         };
@@ -91,7 +91,7 @@ impl Told {
     }
 }
 
-fn message(Said { run, number, entry, tokens, at, .. }: Said) -> JobMessage {
+fn message(ConversationEntry { run, number, entry, tokens, at, .. }: ConversationEntry) -> JobMessage {
     let told = JobMessage { number, run, at: at.map(rfc3339), ..JobMessage::default() };
     match serde_json::from_value(entry) {
         Ok(Message::User(content)) => JobMessage { role: "user".into(), content, ..told },

@@ -70,7 +70,7 @@ impl Watch {
     async fn next(&mut self) -> Option<Vec<Event>> {
         while !self.over {
             // Listened for from before the look, so that nothing falls between the two.
-            let mut bell = self.app.jobs.event_came();
+            let mut bell = self.app.jobs.wait_for_events();
             let rang = poll_immediate(&mut bell).await.is_some();
             // The status first: the events of an ended job are all there.
             let progress = self.app.jobs.progress(&self.project, &self.id).await.ok()??;

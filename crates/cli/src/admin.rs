@@ -14,7 +14,7 @@ use anyhow::{Context, bail};
 use base::SystemClock;
 use serde_json::json;
 use server::Admin;
-use store::{DataDir, NewDeed, Organization, OrganizationId, Project, ProjectId, StoreError, Upkeep};
+use store::{DataDir, NewAuditEntry, Organization, OrganizationId, Project, ProjectId, StoreError, Upkeep};
 
 use crate::args::{Data, Login};
 use crate::output;
@@ -47,8 +47,8 @@ const COMMAND_LINE: &str = "command line";
 
 async fn note(admin: &Admin, organization: &OrganizationId, what: &str, about: &str) -> anyhow::Result<()> {
     let (who, what, about) = (COMMAND_LINE.into(), what.into(), about.into());
-    let deed = NewDeed { organization: organization.clone(), who, what, about };
-    Ok(admin.people.note_deed(&deed).await?)
+    let deed = NewAuditEntry { organization: organization.clone(), who, what, about };
+    Ok(admin.people.record_audit(&deed).await?)
 }
 
 /// For a command that may be the first one: it makes what is missing, unless it names something that a

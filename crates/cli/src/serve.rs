@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use base::SystemClock;
 use server::{DAY, ProxyHeader, Server, Settings};
-use store::ViewsWish;
+use store::ViewsChoice;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -38,7 +38,7 @@ pub(crate) async fn run(sources: &Sources, args: Serve) -> anyhow::Result<()> {
 /// The link is a secret: it is shown to a person, and not to a log.
 async fn greet(server: &Server) -> anyhow::Result<()> {
     if !std::io::stderr().is_terminal() {
-        if !server.app.sessions.anyone_signed_in().await? {
+        if !server.app.sessions.has_live_session().await? {
             log::tell("Nobody is signed in yet: `docwright login` makes a link to sign in with");
         }
     } else if let Some(link) = server.first_login().await? {
@@ -127,10 +127,10 @@ pub(crate) fn parse_count(text: &str) -> anyhow::Result<u32> {
     text.parse().ok().context("it must be a whole number, or 0")
 }
 
-pub(crate) fn parse_wish(text: &str) -> Result<ViewsWish, String> {
+pub(crate) fn parse_wish(text: &str) -> Result<ViewsChoice, String> {
     match text {
-        "yes" | "true" => Ok(ViewsWish::Take),
-        "no" | "false" => Ok(ViewsWish::Leave),
+        "yes" | "true" => Ok(ViewsChoice::Take),
+        "no" | "false" => Ok(ViewsChoice::Leave),
         _ => Err("page_views is yes or no".into()),
     }
 }

@@ -134,7 +134,7 @@ impl Sources {
 
     fn database_url(&self, flag: Option<&str>) -> anyhow::Result<Option<DatabaseUrl>> {
         ensure!(
-            !flag.is_some_and(DatabaseUrl::tells_password),
+            !flag.is_some_and(DatabaseUrl::has_password),
             "a password does not belong on a command line, where everybody sees it: set DOCWRIGHT_DATABASE_URL, or DOCWRIGHT_DATABASE_URL_FILE"
         );
         let url = self.text("database_url", flag)?;

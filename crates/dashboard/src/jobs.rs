@@ -8,8 +8,8 @@ use axum::http::Uri;
 use axum::http::header::{HeaderValue, RETRY_AFTER};
 use axum::response::{IntoResponse, Redirect, Response};
 use store::{
-    Filter, Job, JobId, NewJob, Once, Project, Prompt, Quotation, Receipt, Render, Status, Terms, Token,
-    Usage,
+    Filter, IdempotencyKey, Job, JobId, NewJob, Project, Prompt, Quotation, Receipt, Render, Status, Terms,
+    Token, Usage,
 };
 
 use super::quotations;
@@ -124,7 +124,7 @@ pub(super) fn once(app: &App, at: &InProject, action: &str, form: &str, prompt: 
     for Quotation { label, text } in prompt.context() {
         [label, text].into_iter().for_each(|part| asked.extend([b"\0", part.as_bytes()].concat()));
     }
-    let once = Once::new(&format!("form {action} {form}"), &asked);
+    let once = IdempotencyKey::new(&format!("form {action} {form}"), &asked);
     Terms { once: Some((once, Render(Arc::new(|job| job.id.0.clone())))), ..terms(app, at) }
 }
 
@@ -135,7 +135,7 @@ pub(super) fn terms(app: &App, at: &InProject) -> Terms {
 }
 
 pub(super) fn limit_sentence(usage: &Usage) -> String {
-    let (most, minutes) = (usage.most, usage.left_for.as_secs() / 60 + 1);
+    let (most, minutes) = (usage.max, usage.left_for.as_secs() / 60 + 1);
     format!(
         "This project has reached its limit of {most} jobs and follow-ups an hour. Try again in {minutes} min."
     )

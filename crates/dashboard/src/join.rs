@@ -4,7 +4,7 @@ use axum::extract::{FromRequestParts, Request, State};
 use axum::http::header::{HeaderValue, RETRY_AFTER};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
-use store::{Invite, NewDeed, Person, StoreError, Token, parse_person_name};
+use store::{Invite, NewAuditEntry, Person, StoreError, Token, parse_person_name};
 
 use super::login::{MAX_FORM, begin};
 use super::session::{Fields, cookie, outside};
@@ -67,13 +67,13 @@ pub(crate) async fn enter(State(app): State<App>, request: Request) -> Result<Re
 }
 
 async fn note(app: &App, person: &Person, invite: &Invite) -> Result<(), Oops> {
-    let deed = NewDeed {
+    let deed = NewAuditEntry {
         organization: person.organization.clone(),
         who: person.name.clone(),
         what: format!("joined as {} by the invitation of", person.role.as_str()),
         about: invite.creator.clone().unwrap_or_else(|| "somebody".into()),
     };
-    Ok(app.people.note_deed(&deed).await?)
+    Ok(app.people.record_audit(&deed).await?)
 }
 
 async fn join_page(

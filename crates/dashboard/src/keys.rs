@@ -72,7 +72,7 @@ pub(crate) async fn revoke(
 
 /// Who can make keys without end can fill any page with them.
 fn limit(project: &Project) -> Limit {
-    Limit { bucket: format!("keys {}", project.organization), most: AN_HOUR }
+    Limit { bucket: format!("keys {}", project.organization), max: AN_HOUR }
 }
 
 fn too_many(usage: Usage) -> String {

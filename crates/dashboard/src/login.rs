@@ -6,7 +6,7 @@ use axum::extract::{FromRequestParts, Request, State};
 use axum::http::header::{HeaderValue, RETRY_AFTER};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
-use store::{Actor, NewDeed, PasswordHash, Person, PersonId, Session, Token, parse_person_name};
+use store::{Actor, NewAuditEntry, PasswordHash, Person, PersonId, Session, Token, parse_person_name};
 
 use super::next::Next;
 use super::session::{Fields, SignedIn, cookie, outside, set_cookie, sign_in_page};
@@ -89,8 +89,8 @@ pub(super) async fn begin(
 
 async fn note(app: &App, session: &Session, what: &str) -> Result<(), Oops> {
     let (organization, who) = (session.organization.clone(), Actor::of_session(session).to_string());
-    let deed = NewDeed { organization, who, what: what.into(), about: String::new() };
-    Ok(app.people.note_deed(&deed).await?)
+    let deed = NewAuditEntry { organization, who, what: what.into(), about: String::new() };
+    Ok(app.people.record_audit(&deed).await?)
 }
 
 /// A name that nobody has is answered like a wrong password, and as late.

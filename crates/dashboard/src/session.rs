@@ -8,7 +8,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use sha2::{Digest, Sha256};
-use store::{Actor, NewDeed, OrganizationId, Project, ProjectId, Session, Token};
+use store::{Actor, NewAuditEntry, OrganizationId, Project, ProjectId, Session, Token};
 use subtle::ConstantTimeEq;
 
 use super::next::Next;
@@ -62,12 +62,12 @@ impl SignedIn {
 
     /// For those who ask later who it was.
     pub(super) async fn note(&self, app: &App, what: &str, about: &str) -> Result<(), Oops> {
-        Ok(app.people.note_deed(&self.deed(what, about)).await?)
+        Ok(app.people.record_audit(&self.deed(what, about)).await?)
     }
 
-    pub(super) fn deed(&self, what: &str, about: &str) -> NewDeed {
+    pub(super) fn deed(&self, what: &str, about: &str) -> NewAuditEntry {
         let (organization, who) = (self.organization.clone(), self.who());
-        NewDeed { organization, who, what: what.into(), about: about.into() }
+        NewAuditEntry { organization, who, what: what.into(), about: about.into() }
     }
 }
 

@@ -85,7 +85,7 @@ async fn save_repository(
     }
     let updated = hosts::update(&app.hosts, &*app.accounts, requested).await?;
     if updated.forgot_token {
-        app.people.note_deed(&at.visitor.deed("forgot the host token of", &updated.project.name)).await?;
+        app.people.record_audit(&at.visitor.deed("forgot the host token of", &updated.project.name)).await?;
     }
     Ok(None)
 }

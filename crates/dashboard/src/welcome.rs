@@ -194,7 +194,7 @@ pub(crate) async fn finish(State(app): State<App>, at: InProject, fields: Fields
 
 async fn tested(app: &App, at: &InProject, name: &str) -> Result<(bool, String), Oops> {
     let bucket = format!("model-tests {}", at.project.organization);
-    if app.rates.count(&Limit { bucket, most: TESTS_AN_HOUR }).await?.is_err() {
+    if app.rates.count(&Limit { bucket, max: TESTS_AN_HOUR }).await?.is_err() {
         return Ok((false, format!("at most {TESTS_AN_HOUR} tests an hour: try again later")));
     }
     let (ok, sentence) = app.models.probe(name).await;

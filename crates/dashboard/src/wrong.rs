@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use store::{NewDeed, PasswordHash, Person};
+use store::{NewAuditEntry, PasswordHash, Person};
 
 use app::App;
 
@@ -20,7 +20,7 @@ pub(super) fn tell(app: &App, accounts: &[(Person, PasswordHash)], address: Opti
 }
 
 fn note(app: &App, person: &Person, from: &str) {
-    let deed = NewDeed {
+    let deed = NewAuditEntry {
         organization: person.organization.clone(),
         who: "somebody".into(),
         what: "gave a wrong password for".into(),
@@ -28,7 +28,7 @@ fn note(app: &App, person: &Person, from: &str) {
     };
     let people = app.people.clone();
     tokio::spawn(async move {
-        if let Err(error) = people.note_deed(&deed).await {
+        if let Err(error) = people.record_audit(&deed).await {
             tracing::error!("a wrong password is not in the audit log: {error}");
         }
     });

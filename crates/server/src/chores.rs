@@ -45,7 +45,7 @@ pub async fn do_chores(app: &App) {
     }
     watch_clocks(app).await;
     app.home.look().await;
-    tell_waiting(app).await;
+    announce_waiting(app).await;
     let old = [("old transcripts", trim(app).await), ("old branches", prune(app).await)];
     for (what, done) in old.into_iter().chain([("what was deleted", purge(app).await)]) {
         if let Err(error) = done {
@@ -127,9 +127,9 @@ async fn purge(app: &App) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn tell_waiting(app: &App) {
+async fn announce_waiting(app: &App) {
     loop {
-        match app.queue.tell_waiting(LONG).await {
+        match app.queue.announce_waiting(LONG).await {
             Ok(true) => {}
             Ok(false) => return,
             Err(error) => return tracing::warn!("jobs that wait are not told so: {error}"),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 use api::ErrorPages;
 use base::Clock;
-use store::{DataDir, DataDirError, Held, NewDeed, ViewsWish};
+use store::{DataDir, DataDirError, DataDirLock, NewAuditEntry, ViewsChoice};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -35,7 +35,7 @@ pub struct Server {
     listener: TcpListener,
     connections: usize,
     workers: usize,
-    _held: Held,
+    _held: DataDirLock,
 }
 
 impl Server {
@@ -57,7 +57,7 @@ impl Server {
         Ok(Self::over(app, listener, settings, held))
     }
 
-    fn over(app: App, listener: TcpListener, settings: &Settings, held: Held) -> Self {
+    fn over(app: App, listener: TcpListener, settings: &Settings, held: DataDirLock) -> Self {
         let connections = connections::most(settings.bounds.connections);
         Self { app, listener, connections, workers: settings.workers, _held: held }
     }
@@ -65,7 +65,7 @@ impl Server {
     async fn assemble(
         settings: &Settings,
         dir: &DataDir,
-        held: &Held,
+        held: &DataDirLock,
         clock: Arc<dyn Clock>,
     ) -> anyhow::Result<(App, TcpListener)> {
         // Before the port: a client that cannot be answered yet is better refused than left waiting.
@@ -107,7 +107,7 @@ impl Server {
 
     /// A link to sign in with, when nobody is signed in: a new installation's front door.
     pub async fn first_login(&self) -> anyhow::Result<Option<String>> {
-        if self.app.sessions.anyone_signed_in().await? {
+        if self.app.sessions.has_live_session().await? {
             return Ok(None);
         }
         let organization = match self.app.accounts.organizations().await?.into_iter().next() {
@@ -115,13 +115,13 @@ impl Server {
             None => self.app.accounts.create_organization("Default").await?,
         };
         let link = self.app.sessions.create_named_login(&organization.id, FIRST_LOGIN_NAME).await?;
-        let deed = NewDeed {
+        let deed = NewAuditEntry {
             organization: organization.id,
             who: "server".into(),
             what: "made a login link".into(),
             about: FIRST_LOGIN_NAME.into(),
         };
-        self.app.people.note_deed(&deed).await?;
+        self.app.people.record_audit(&deed).await?;
         Ok(Some(format!("{}/login?token={}", self.app.public_url, link.reveal())))
     }
 }
@@ -130,7 +130,7 @@ impl Server {
 pub struct Workshop {
     app: App,
     workers: usize,
-    _held: Held,
+    _held: DataDirLock,
 }
 
 impl Workshop {
@@ -141,7 +141,7 @@ impl Workshop {
             "a worker shares a PostgreSQL database with a server: set DOCWRIGHT_DATABASE_URL. On SQLite, `docwright serve` works off its jobs itself"
         );
         let (dir, held) = take_directory(settings).await?;
-        let settings = Settings { page_views: ViewsWish::Leave, ..settings.clone() };
+        let settings = Settings { page_views: ViewsChoice::Leave, ..settings.clone() };
         let public_url = settings.public_url.as_deref().unwrap_or(USUAL_URL);
         let open = || App::open(&settings, &dir, &held, public_url, clock.clone());
         let app = retry::until_reachable(open).await?;
@@ -160,7 +160,7 @@ impl Workshop {
 }
 
 /// Makes sure of git before anything is made.
-async fn take_directory(settings: &Settings) -> anyhow::Result<(DataDir, Held)> {
+async fn take_directory(settings: &Settings) -> anyhow::Result<(DataDir, DataDirLock)> {
     forge::check_program().await?;
     let dir = directory::open(settings)?;
     let held = hold(&dir).await?;
@@ -168,14 +168,14 @@ async fn take_directory(settings: &Settings) -> anyhow::Result<(DataDir, Held)> 
 }
 
 /// A command may have the lock for a moment, and so may a program that a killed server was about to begin.
-async fn hold(dir: &DataDir) -> Result<Held, DataDirError> {
+async fn hold(dir: &DataDir) -> Result<DataDirLock, DataDirError> {
     for _ in 0..MOMENTS {
-        match dir.hold() {
+        match dir.lock() {
             Err(DataDirError::InUse(_)) => tokio::time::sleep(A_MOMENT).await,
             done => return done,
         }
     }
-    dir.hold()
+    dir.lock()
 }
 
 #[cfg(test)]
@@ -186,7 +186,7 @@ mod tests {
     async fn a_lock_that_is_let_go_of_in_a_moment_is_waited_for() {
         let folder = tempfile::tempdir().unwrap();
         let dir = DataDir::open(folder.path()).unwrap();
-        let held = dir.hold().unwrap();
+        let held = dir.lock().unwrap();
         let moment = async {
             tokio::time::sleep(A_MOMENT * 3).await;
             drop(held);

@@ -1,4 +1,4 @@
-//! Organizations, their projects and keys, and who is signed in.
+//! Organizations with their projects and API keys, and sessions of the dashboard.
 
 use std::str::FromStr;
 
@@ -23,28 +23,28 @@ pub struct Project {
     pub id: ProjectId,
     pub organization: OrganizationId,
     pub name: String,
-    /// A path on this machine, or an address on a host.
+    /// A path on this machine, or a URL on a host.
     pub repository: String,
     pub hosting: Hosting,
-    /// The branch to start from and merge into; `None` is the host's default.
+    /// The branch to start from and merge into; `None` is the host's default branch.
     pub base_ref: Option<String>,
     pub docs_path: Option<String>,
-    /// Origins of the documentation site, from which the beacon is taken.
+    /// Origins of the documentation site. The server accepts the beacon from these.
     pub sites: Vec<String>,
-    /// The one for jobs that name none.
+    /// The model of jobs that name no model.
     pub model: String,
-    /// Those that a job may name; none here: every one of the server.
+    /// Models that a job may name; empty: all models of the server.
     pub models: Vec<String>,
-    /// Globs of paths that jobs may change although the guard refuses them.
+    /// Globs of paths that jobs may change although the guard refuses changes there.
     pub allow_paths: Vec<String>,
     pub human_reads: HumanReads,
     pub created_at: Timestamp,
 }
 
-/// Who is believed about human readers: the script on the page and the log of the web server both see them.
+/// The source of human readers. Both the script on the page and the web server's log see them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum HumanReads {
-    /// For a site that has one of the two.
+    /// For a site that has only one of the two.
     #[default]
     Both,
     Beacon,
@@ -66,30 +66,30 @@ impl FromStr for HumanReads {
 
     fn from_str(text: &str) -> std::result::Result<Self, String> {
         let all = [Self::Both, Self::Beacon, Self::Server];
-        let found = all.into_iter().find(|one| one.as_str() == text);
+        let found = all.into_iter().find(|source| source.as_str() == text);
         found.ok_or_else(|| "human reads are counted from beacon, server or both".into())
     }
 }
 
 impl Project {
-    /// The project's own model is always one of those that it allows.
+    /// The project's own model is always allowed.
     pub fn allows(&self, model: &str) -> bool {
         self.models.is_empty() || self.model == model || self.models.iter().any(|name| name == model)
     }
 }
 
-/// What a host is to a project whose repository is on one.
+/// How a project uses the host of its repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Hosting {
-    /// Which kind of host it is, by its name.
+    /// The name of the kind of host.
     pub kind: Option<String>,
-    /// The app that the sealed key is of; `None`: it is a token.
+    /// The app that the sealed key belongs to; `None`: the secret is a token.
     pub app: Option<HostApp>,
-    /// Given to every pull request.
+    /// Labels of every pull request.
     pub labels: Vec<String>,
     pub reviewers: Vec<String>,
-    /// Whom commits are by; `None`: us.
+    /// The author of commits; `None`: Docwright.
     pub author: Option<Author>,
 }
 
@@ -141,7 +141,7 @@ impl NewProject {
     }
 }
 
-/// What to change of a project; what is `None` stays as it is.
+/// A change of a project; a field that is `None` stays as it is.
 #[derive(Debug, Clone, Default)]
 pub struct ProjectChange {
     pub name: Option<String>,
@@ -150,11 +150,11 @@ pub struct ProjectChange {
     pub host_app: Option<Option<HostApp>>,
     pub labels: Option<Vec<String>>,
     pub reviewers: Option<Vec<String>>,
-    /// `Some(None)`: us again.
+    /// `Some(None)`: Docwright.
     pub author: Option<Option<Author>>,
-    /// `Some(None)`: the host's default again.
+    /// `Some(None)`: the host's default branch.
     pub base_ref: Option<Option<String>>,
-    /// `Some(None)`: all of the repository again.
+    /// `Some(None)`: the whole repository.
     pub docs_path: Option<Option<String>>,
     pub sites: Option<Vec<String>>,
     pub model: Option<String>,
@@ -164,11 +164,11 @@ pub struct ProjectChange {
 }
 
 impl ProjectChange {
-    /// The project as it is with the change.
+    /// Applies the change to the project.
     pub fn apply(self, project: &mut Project) {
-        fn set<T>(field: &mut T, to: Option<T>) {
-            if let Some(to) = to {
-                *field = to;
+        fn set<T>(field: &mut T, value: Option<T>) {
+            if let Some(value) = value {
+                *field = value;
             }
         }
         set(&mut project.name, self.name);
@@ -192,50 +192,50 @@ impl ProjectChange {
 pub(crate) const LOGIN_LINK: SignedDuration = SignedDuration::from_mins(15);
 /// How long a session lasts.
 pub(crate) const SESSION: SignedDuration = SignedDuration::from_hours(24 * 14);
-/// `last used` is for people: once a minute is exact enough and spares a write a request.
+/// People read `last used`, so once a minute is exact enough. It saves a write for each request.
 pub(crate) const LAST_USED: SignedDuration = SignedDuration::from_mins(1);
 
 #[async_trait]
 pub trait Accounts: Send + Sync {
-    /// [`crate::StoreError::Taken`] when there is one of that name.
+    /// [`crate::StoreError::Taken`] when an organization has the name.
     async fn create_organization(&self, name: &str) -> Result<Organization>;
     /// Oldest first.
     async fn organizations(&self) -> Result<Vec<Organization>>;
 
     async fn create_project(&self, new: &NewProject) -> Result<Project>;
     async fn project(&self, id: &ProjectId) -> Result<Option<Project>>;
-    /// Oldest first; of every organization when none is named.
+    /// Oldest first; of all organizations if none is given.
     async fn projects(&self, organization: Option<&OrganizationId>) -> Result<Vec<Project>>;
-    /// Answers the project as it is from now on, for the next job too; `None` when there is none.
-    /// Two changes at once, of different things, are both made.
+    /// Answers the changed project; `None` when there is none. Two concurrent changes of different fields are both
+    /// applied.
     async fn update_project(&self, id: &ProjectId, change: &ProjectChange) -> Result<Option<Project>>;
 
-    /// The only time that the key's text is seen. It is kept as its SHA-256. A maker who was removed
-    /// meanwhile gets none ([`crate::StoreError::NotAMember`]).
+    /// Only this call answers the key's text: the store has its SHA-256. Fails with [`crate::StoreError::NotAMember`] when
+    /// the creator was removed meanwhile.
     async fn create_key(&self, new: &NewKey) -> Result<(ApiKey, KeyText)>;
-    /// Also a revoked or expired one, which is not live.
+    /// Also finds a revoked or expired key, which is not live.
     async fn key(&self, text: &KeyText) -> Result<Option<ApiKey>>;
-    /// Newest first; of every organization when none is named.
+    /// Newest first; of all organizations if none is given.
     async fn keys(&self, organization: Option<&OrganizationId>) -> Result<Vec<ApiKey>>;
-    /// False when this organization has no such key, or had revoked it before: then nothing changes.
+    /// False, without a change, when this organization has no such key or had revoked it before.
     async fn revoke_key(&self, organization: &OrganizationId, key: &KeyId) -> Result<bool>;
-    /// Notes that the key was used now, at most once a minute.
+    /// Records that the key was used now, at most once a minute.
     async fn touch_key(&self, key: &ApiKey) -> Result<()>;
 }
 
-/// Whom a browser speaks for.
+/// A session of the dashboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
     pub organization: OrganizationId,
-    /// `None`: whoever had a link that was made on the server's machine.
+    /// `None`: the session belongs to a login link, which was created on the server's machine.
     pub person: Option<Person>,
-    /// It began with such a link, so there is someone who has the machine.
+    /// The session began with a login link, so its user has access to the machine.
     pub operator: bool,
-    /// The name of that link; `None`: there was no link, or none with a name.
+    /// The name of the login link; `None`: there was no link, or it had no name.
     pub name: Option<String>,
 }
 
-/// The name of a login link that was given no other.
+/// The default name of a login link.
 pub const DEFAULT_LOGIN_NAME: &str = "command line";
 
 /// A session that began with a login link, as owners see it.
@@ -245,7 +245,7 @@ pub struct LinkSession {
     pub organization: OrganizationId,
     /// `None`: it began before links had names.
     pub name: Option<String>,
-    /// The member that it was handed over to.
+    /// The member that the session was handed over to.
     pub member: Option<String>,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
@@ -257,37 +257,36 @@ impl Session {
     }
 }
 
-/// Signing in to the web face, by links that work once.
+/// Sign-in to the dashboard, by links that work once.
 #[async_trait]
 pub trait Sessions: Send + Sync {
-    /// A link that signs in to the organization once, within 15 minutes. The session that begins with it
-    /// has the link's name.
+    /// Creates a link that signs in to the organization once, within 15 minutes. The session has the link's name.
     async fn create_named_login(&self, organization: &OrganizationId, name: &str) -> Result<Token>;
-    /// The same, under the default name.
+    /// Creates a link with the default name.
     async fn create_login(&self, organization: &OrganizationId) -> Result<Token> {
         self.create_named_login(organization, DEFAULT_LOGIN_NAME).await
     }
-    /// Whether the link would still work. Uses nothing up.
+    /// Whether the link still works. Does not use it up.
     async fn login_works(&self, link: &Token) -> Result<bool>;
     /// Uses the link up and starts a session; `None` when it is unknown, used or too old.
     async fn use_login(&self, link: &Token) -> Result<Option<Token>>;
-    /// Starts a session of a person; `None` when there is no such person any more.
+    /// Starts a member's session; `None` when there is no such member.
     async fn start_session(&self, person: &PersonId) -> Result<Option<Token>>;
-    /// Makes a session the person's, under a new token; `None` when it has ended, or the person is of
+    /// Gives a session to a member, under a new token; `None` when the session has ended, or the member belongs to
     /// another organization.
     async fn hand_over(&self, session: &Token, person: &PersonId) -> Result<Option<Token>>;
     async fn session(&self, session: &Token) -> Result<Option<Session>>;
     async fn end_session(&self, session: &Token) -> Result<()>;
-    /// Ends every session of the same person; of nobody, those that are nobody's in the organization.
+    /// Ends all sessions of the same member, or all sessions of the organization without a member.
     async fn end_sessions(&self, of: &Session) -> Result<()>;
-    /// The live sessions that began with a login link, oldest first; of every organization when none is given.
+    /// The live sessions that began with a login link, oldest first; of all organizations if none is given.
     async fn link_sessions(&self, organization: Option<&OrganizationId>) -> Result<Vec<LinkSession>>;
-    /// Ends one of them. `None` when this organization has no such session.
+    /// Ends a session that began with a login link. `None` when this organization has no such session.
     async fn end_link_session(
         &self,
         organization: &OrganizationId,
         id: &SessionId,
     ) -> Result<Option<LinkSession>>;
-    /// Whether any session is live: when not, a server that starts says how to sign in.
-    async fn anyone_signed_in(&self) -> Result<bool>;
+    /// Whether any session is live. If not, a starting server prints how to sign in.
+    async fn has_live_session(&self) -> Result<bool>;
 }

@@ -1,4 +1,4 @@
-//! Who asked for something: a member, somebody with a login link, or an API key.
+//! The actor of a request: a member, the user of a login link, or an API key.
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use crate::account::DEFAULT_LOGIN_NAME;
 use crate::{ApiKey, Session};
 
-/// As it is recorded with a job. The audit log has its text alone.
+/// Stored with a job as JSON. The audit log has only its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum Actor {
     Member {
         name: String,
     },
-    /// Somebody who has the server's machine, and no account.
+    /// A user without an account who has access to the server's machine.
     LoginLink {
         name: String,
     },

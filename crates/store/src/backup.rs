@@ -1,5 +1,5 @@
-//! Reads and adjusts a copy of the SQLite store, as a backup holds it. Nobody else has the copy open, and it may be of
-//! an older version than this program.
+//! Reads and changes a copy of the SQLite store, such as a backup has. No other process has the copy open, and it can be
+//! older than this program.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::secret::CHECK;
 use crate::sqlite::MIGRATIONS;
 use crate::{MasterKey, ProjectId, Result};
 
-/// What a copy says of a project.
+/// A project in a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopiedProject {
     pub id: ProjectId,
@@ -18,7 +18,7 @@ pub struct CopiedProject {
     pub repository: String,
 }
 
-/// How many migrations a `docwright.db` of this version has seen.
+/// The number of migrations of a `docwright.db` of this version.
 pub const DATABASE_SCHEMA: usize = MIGRATIONS.len();
 
 pub async fn copied_projects(copy: &Path) -> Result<Vec<CopiedProject>> {
@@ -33,7 +33,7 @@ pub async fn copied_projects(copy: &Path) -> Result<Vec<CopiedProject>> {
     Ok(rows.into_iter().map(project).collect())
 }
 
-/// Says of each project that its repository is now at another path.
+/// Changes the paths of repositories.
 pub async fn move_repositories(copy: &Path, moves: &[(ProjectId, String)]) -> Result<()> {
     let mut db = write_copy(copy).await?;
     let mut change = db.begin().await?;

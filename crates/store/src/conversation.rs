@@ -1,16 +1,15 @@
-//! What a job and its model said to each other, kept so that whoever takes the job up replays it
-//! instead of paying for it again.
+//! The conversation of a job with its model. A worker that takes the job over replays it instead of paying for it again.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::kept::from_ms;
+use crate::encoding::from_ms;
 use crate::{Result, StoreError};
 
-/// The longest JSON of one entry.
+/// The length limit of one entry's JSON.
 pub const MAX_ENTRY_BYTES: usize = 4 << 20;
 
-/// What something cost. `cached` are those of `input` that the provider had seen before.
+/// Tokens of a request. `cached` is the part of `input` that the provider had cached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tokens {
     pub input: u64,
@@ -19,7 +18,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// What counts against a month.
+    /// The tokens that count against the month's budget.
     pub fn total(self) -> u64 {
         self.input.saturating_add(self.output)
     }
@@ -27,20 +26,19 @@ impl Tokens {
 
 /// One entry of a job's conversation. Numbered from 1 over all runs of the job, without gaps.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Said {
+pub struct ConversationEntry {
     pub run: u32,
     pub number: u32,
     pub entry: Value,
     pub tokens: Tokens,
-    /// `None` of entries that are older than this note.
+    /// `None`: the entry is older than this column.
     pub at: Option<Timestamp>,
-    /// The last event that the job had by then.
+    /// The number of the job's last event at that time.
     pub after: u64,
 }
 
-/// The entry as it is kept. One that could not be read back must not get in: it would take the
-/// whole conversation with it.
-pub(crate) fn written(entry: &Value) -> Result<String> {
+/// Encodes an entry. Refuses one that could not be decoded again: it would make the whole conversation unreadable.
+pub(crate) fn encode_entry(entry: &Value) -> Result<String> {
     let text = entry.to_string();
     if text.len() > MAX_ENTRY_BYTES {
         let length = text.len();
@@ -65,8 +63,8 @@ mod tests {
     fn entries() {
         #[track_caller]
         fn check(entry: &Value, expected: Result<usize, &str>) {
-            let written = written(entry).map(|text| text.len()).map_err(|error| error.to_string());
-            assert_eq!(written, expected.map_err(|why| format!("an entry of the conversation {why}")));
+            let encoded = encode_entry(entry).map(|text| text.len()).map_err(|error| error.to_string());
+            assert_eq!(encoded, expected.map_err(|why| format!("an entry of the conversation {why}")));
         }
         let nested = |depth| (0..depth).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
         check(&Value::String("x".repeat(MAX_ENTRY_BYTES - 2)), Ok(MAX_ENTRY_BYTES));

@@ -1,6 +1,5 @@
-//! Compares the files of a data directory with those that the server opened there. A server whose files
-//! were deleted or replaced goes on writing to files that nobody finds again, beside a new server that
-//! believes to be the only one.
+//! Checks that the files of a data directory are still the ones that the server opened. A server whose files were deleted
+//! or replaced writes to files without a name, and a second server could start in the directory.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -9,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How old an answer of [`DirectoryWatch::is_intact`] can be: it is asked for every request that writes.
+/// The maximum age of an answer of [`DirectoryWatch::is_intact`], which every writing request calls.
 const MAX_AGE: Duration = Duration::from_millis(100);
 
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +54,7 @@ impl DirectoryWatch {
         Ok(Self { files, started: Instant::now(), checked_at, intact })
     }
 
-    /// Looks at every file. An error ends when the same files are back, as after a rename.
+    /// Checks every file. The error ends when the same files are back, such as after a rename.
     pub fn check(&self) -> Result<(), DirectoryLost> {
         let found = self.files.iter().try_for_each(|(path, id)| compare(path, *id));
         self.intact.store(found.is_ok(), Ordering::Relaxed);
@@ -63,7 +62,7 @@ impl DirectoryWatch {
         found
     }
 
-    /// The same, cheap enough to be asked all the time.
+    /// A cached check, cheap enough for every request.
     pub fn is_intact(&self) -> bool {
         let age = self.now().saturating_sub(self.checked_at.load(Ordering::Relaxed));
         match u128::from(age) < MAX_AGE.as_millis() {

@@ -1,5 +1,4 @@
-//! Identifiers and random tokens. An id is a name, not a secret; a [`Token`] is a secret and
-//! is kept as its SHA-256 alone.
+//! Identifiers and random tokens. An id is public; a [`Token`] is secret, and only its SHA-256 is stored.
 
 use std::fmt;
 
@@ -34,7 +33,7 @@ id!(InviteId, "inv_");
 id!(SessionId, "ses_");
 id!(WorkerId, "wrk_");
 
-/// A UUID v7: sorts by time of creation, and makes a branch name that every host accepts.
+/// A UUID v7. It sorts by time of creation, and every host accepts it in a branch name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct JobId(pub String);
 
@@ -50,7 +49,7 @@ impl fmt::Display for JobId {
     }
 }
 
-/// A random secret for a session cookie or a login link: 256 bits and more.
+/// A random secret of a session cookie or a login link, with more than 256 bits.
 #[derive(Clone)]
 pub struct Token(String);
 
@@ -59,7 +58,7 @@ impl Token {
         Self(random_base62(44))
     }
 
-    /// What a client sent. Any text will do: it is only ever hashed and looked up.
+    /// A token from a client. Any text is valid: it is only hashed and looked up.
     pub fn received(text: &str) -> Self {
         Self(text.to_owned())
     }
@@ -77,7 +76,7 @@ pub(crate) fn sha256(bytes: &[u8]) -> Vec<u8> {
     Sha256::digest(bytes).to_vec()
 }
 
-/// Random base62 text without bias: bytes that would favour some characters are thrown away.
+/// Random base62 text without bias: bytes that would favor some characters are dropped.
 pub(crate) fn random_base62(length: usize) -> String {
     let mut text = String::with_capacity(length);
     let mut bytes = [0u8; 64];

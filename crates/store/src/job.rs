@@ -1,10 +1,13 @@
-//! Agent jobs: their states, their events, and the queue's promises.
+//! Agent jobs: their states, their events, and how clients use them.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::{Actor, JobId, Progress, ProjectId, Prompt, PullState, Quotation, Receipt, Result, Said, Terms};
+use crate::{
+    Actor, ConversationEntry, JobId, Progress, ProjectId, Prompt, PullState, Quotation, Receipt, Result,
+    Terms,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
@@ -28,7 +31,7 @@ impl Status {
         [Self::Active, Self::Completed, Self::Failed, Self::Archived].into_iter().find(|s| s.as_str() == text)
     }
 
-    /// The only moves there are. Archived is final.
+    /// All transitions. Archived is final.
     pub fn may_become(self, next: Self) -> bool {
         use Status::{Active, Archived, Completed, Failed};
         matches!(
@@ -44,28 +47,28 @@ pub struct Job {
     pub project: ProjectId,
     pub status: Status,
     pub prompt: String,
-    /// What was quoted beside the prompt.
+    /// Quotations of the prompt.
     pub context: Vec<Quotation>,
     /// The branch that the agent works on.
     pub branch: String,
     pub model: String,
-    /// The branch to merge into: the one asked for, or once the run has found it.
+    /// The branch to merge into: from the request, or found by the run.
     pub base_ref: Option<String>,
-    /// Whether the branch was named by the request, and may hold other people's work.
+    /// Whether the request named the branch, which may have other people's commits.
     pub adopts: bool,
     pub draft: bool,
     /// Counts up with every follow-up after an end.
     pub run: u32,
     pub pr_link: Option<String>,
-    /// What is known of its pull request, of whatever host.
+    /// The state of its pull request on any host, if known.
     pub pr_state: Option<PullState>,
-    /// Lines of its change.
+    /// Lines that its change adds.
     pub added: u64,
     pub removed: u64,
     /// Tokens of all runs.
     pub tokens: u64,
     pub created_at: Timestamp,
-    /// Who asked for it; `None`: it was not recorded.
+    /// The actor of the request; `None`: it was not recorded.
     pub created_by: Option<Actor>,
     pub ended_at: Option<Timestamp>,
     pub archived_at: Option<Timestamp>,
@@ -77,9 +80,9 @@ pub struct NewJob {
     pub project: ProjectId,
     pub prompt: Prompt,
     pub model: String,
-    /// The branch to start from and merge into; `None` is the project's.
+    /// The branch to start from and merge into; `None` is the project's branch.
     pub base_ref: Option<String>,
-    /// Work on this head, and adopt its open pull request; `None` is a branch of the job's own.
+    /// An existing branch to work on, with its open pull request; `None` is a new branch.
     pub branch: Option<String>,
     pub draft: bool,
 }
@@ -113,7 +116,7 @@ impl NewJob {
     }
 }
 
-/// Something that happened to a job. Numbered from 1, without gaps.
+/// An event of a job. Numbered from 1, without gaps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     pub number: u64,
@@ -144,7 +147,7 @@ impl NewEvent {
         if quoted.is_empty() { event } else { event.with("context", quoted) }
     }
 
-    /// Of a job that is not put off by its host, but has to wait for its turn.
+    /// For a job that waits for its turn, and not for its host.
     pub(crate) fn waits() -> Self {
         Self::new("waiting", "Waiting for a free worker; other jobs may come first")
     }
@@ -161,67 +164,70 @@ pub struct Page<T> {
     pub has_more: bool,
 }
 
-/// Which jobs to list, and which of those.
+/// Which jobs to list, and which page of them.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     pub status: Option<Status>,
-    /// What became of their pull request; `Some(None)`: those that have none.
+    /// The state of the pull request; `Some(None)`: jobs without a pull request.
     pub pull: Option<Option<PullState>>,
-    /// Words in the prompt, in whatever case as far as they are Latin; none: any.
+    /// Text in the prompt, ignoring the case of Latin letters; empty: any prompt.
     pub words: String,
     pub limit: u32,
     pub offset: u64,
 }
 
 impl Filter {
-    /// As it is asked of a database: the state of a pull request, or `none`.
+    /// The argument of the query: the state of a pull request, or `none`.
     pub(crate) fn pull(&self) -> Option<&'static str> {
         self.pull.map(|state| state.map_or("none", PullState::as_str))
     }
 }
 
-/// What became of a wish to archive.
+/// The result of an archive request.
 #[derive(Debug, Clone)]
 pub enum Archived {
     Done(Box<Job>),
-    /// A worker still has it and was told to let go: ask again.
+    /// A worker still has the job and was told to stop: try again.
     Waiting,
 }
 
-/// How many jobs there are, all projects together, at one instant.
+/// The number of jobs of all projects at one instant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct JobCounts {
     pub active: u64,
     pub completed: u64,
     pub failed: u64,
     pub archived: u64,
-    /// Those of the active ones that somebody alive works on.
+    /// Active jobs that a live worker has leased.
     pub running: u64,
 }
 
-/// Jobs, as clients see them. Every backend passes `tests/it`; a method's promise is written
-/// here once and tested there once. What belongs to another project is `None`, like what is
-/// not there.
+/// Jobs, as clients see them. A job of another project is not found. Both databases pass `tests/it`.
 #[async_trait]
 pub trait JobStore: Send + Sync {
-    /// On disk when it is done, `active`, with its first event.
+    /// Creates an `active` job with its first event. It is on the disk when this returns.
     async fn insert(&self, new: &NewJob, terms: &Terms) -> Result<Receipt>;
     async fn find(&self, project: &ProjectId, id: &JobId) -> Result<Option<Job>>;
-    /// How far the job is. All who ask at the same time share one read.
+    /// The progress of the job. Concurrent calls share one read.
     async fn progress(&self, project: &ProjectId, id: &JobId) -> Result<Option<Progress>>;
     /// Newest first.
     async fn list(&self, project: &ProjectId, filter: &Filter) -> Result<Page<Job>>;
     /// The events after number `after`, in order.
     async fn events(&self, project: &ProjectId, id: &JobId, after: u64) -> Result<Option<Vec<Event>>>;
-    /// What the job and its model said to each other, of every run, in order.
-    async fn conversation(&self, project: &ProjectId, id: &JobId) -> Result<Option<Vec<Said>>>;
-    /// The first entry of the conversation after this number: to read a long one without holding all of it.
-    async fn said_after(&self, project: &ProjectId, id: &JobId, number: u32) -> Result<Option<Said>>;
-    /// The change as it stands, as a unified diff; empty when there is none. What a failed run had
-    /// made stands in for it until a run makes a change or completes; what is published wins.
+    /// The conversation of the job with its model, of all runs, in order.
+    async fn conversation(&self, project: &ProjectId, id: &JobId) -> Result<Option<Vec<ConversationEntry>>>;
+    /// The first entry of the conversation after this number: reads a long conversation without loading all of it.
+    async fn entry_after(
+        &self,
+        project: &ProjectId,
+        id: &JobId,
+        number: u32,
+    ) -> Result<Option<ConversationEntry>>;
+    /// The change as a unified diff; empty when there is none. Without a pull request, the change of a failed run is
+    /// answered until a run makes a change or completes.
     async fn diff(&self, project: &ProjectId, id: &JobId) -> Result<Option<String>>;
-    /// A follow-up. It is kept unread until a run has answered it, and an ended job becomes
-    /// `active` again; an archived one refuses.
+    /// Adds a follow-up. It stays unread until a run answers it. An ended job becomes `active` again; an archived job
+    /// refuses.
     async fn message(
         &self,
         project: &ProjectId,
@@ -229,12 +235,12 @@ pub trait JobStore: Send + Sync {
         prompt: &Prompt,
         terms: &Terms,
     ) -> Result<Option<Receipt>>;
-    /// Stops the job for good. From the first call on, no write of its worker is taken any more.
+    /// Stops the job for good. From the first call on, writes of its worker are refused.
     async fn archive(&self, project: &ProjectId, id: &JobId) -> Result<Option<Archived>>;
-    /// For whoever watches over the server.
+    /// For metrics.
     async fn counts(&self) -> Result<JobCounts>;
-    /// Returns when a job may have got an event, or a key or a session may have ended; may return early or for nothing.
-    async fn event_came(&self);
+    /// Returns when a job may have a new event, or a key or a session may have ended. It can return without a reason.
+    async fn wait_for_events(&self);
 }
 
 #[cfg(test)]
@@ -242,10 +248,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn status_moves_only_as_documented() {
+    fn status_transitions() {
         use Status::*;
         let all = [Active, Completed, Failed, Archived];
-        let moves: Vec<_> = all
+        let transitions: Vec<_> = all
             .iter()
             .flat_map(|from| all.iter().map(move |to| (from, to)))
             .filter(|(from, to)| from.may_become(**to))
@@ -260,6 +266,6 @@ mod tests {
             "failed -> active",
             "failed -> archived",
         ];
-        assert_eq!(moves, expected);
+        assert_eq!(transitions, expected);
     }
 }

@@ -1,4 +1,4 @@
-//! API keys: how they look, what they may do, until when, and from where.
+//! API keys: format, scope, expiry and allowlist.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -19,8 +19,8 @@ const RANDOM: usize = 40;
 const CHECKSUM: usize = 6;
 const MAX_ALLOW: usize = 100;
 
-/// The text of a key: `dw_`, 40 random characters, 6 of CRC-32 over what stands before them.
-/// The checksum is no defence; it lets a mistyped key be refused before the store is asked.
+/// The text of a key: `dw_`, 40 random characters, and 6 characters of CRC-32 over both. The checksum is not for
+/// security: it refuses a mistyped key without a query.
 #[derive(Clone)]
 pub struct KeyText(String);
 
@@ -31,7 +31,7 @@ impl KeyText {
         Self(body + &checksum)
     }
 
-    /// `None` when this cannot be one of our keys.
+    /// `None` when the text cannot be an API key.
     pub fn parse(text: &str) -> Option<Self> {
         let right_length = text.len() == PREFIX.len() + RANDOM + CHECKSUM;
         if !right_length || !text.starts_with(PREFIX) || !text.is_ascii() {
@@ -49,7 +49,7 @@ impl KeyText {
         sha256(self.0.as_bytes())
     }
 
-    /// Enough to recognize a key by, far too little to use it.
+    /// Enough to recognize a key, and far too little to use it.
     pub fn hint(&self) -> String {
         self.0.chars().take(PREFIX.len() + 4).collect()
     }
@@ -171,13 +171,12 @@ fn parse_net(entry: &str) -> Result<IpNet, AllowError> {
         Ok(address) => IpNet::from(address.to_canonical()),
         Err(_) => canonical(entry.parse().map_err(|_| AllowError::NotAnAddress(shown()))?),
     };
-    // Two halves of everything are everything, too: no range may be wider than the widest that
-    // is ever given to one owner.
+    // Two halves of the internet are the internet, so no range may be wider than the widest that one owner gets.
     let widest = if net.addr().is_ipv4() { 8 } else { 16 };
     if net.prefix_len() < widest { Err(AllowError::CatchAll(shown())) } else { Ok(net) }
 }
 
-/// IPv4 in IPv6 clothes is IPv4: that is how addresses are compared.
+/// Converts an IPv4-mapped IPv6 range to IPv4, because addresses are compared in that form.
 fn canonical(net: IpNet) -> IpNet {
     let plain = match net {
         IpNet::V6(v6) if v6.prefix_len() >= 96 => {
@@ -195,33 +194,33 @@ pub struct ApiKey {
     pub name: String,
     pub hint: String,
     pub scope: Scope,
-    /// `None`: every project of the organization, also those to come.
+    /// `None`: every project of the organization, also future ones.
     pub projects: Option<Vec<ProjectId>>,
     pub allow: Allow,
-    /// Who made it, where that is known.
+    /// The creator, if known.
     pub creator: Option<String>,
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
     pub last_used_at: Option<Timestamp>,
     pub revoked_at: Option<Timestamp>,
-    /// Neither revoked nor expired when it was read.
+    /// It was neither revoked nor expired when it was read.
     pub is_live: bool,
     /// By the store's clock.
     pub(crate) read_at: Timestamp,
 }
 
-/// Whether a key that ends then, or was revoked then, works now.
+/// Whether a key is neither revoked nor expired.
 pub(crate) fn is_live(expires_at: Option<Timestamp>, revoked_at: Option<Timestamp>, now: Timestamp) -> bool {
     revoked_at.is_none() && expires_at.is_none_or(|end| now < end)
 }
 
 impl ApiKey {
-    /// Whether its use is to be noted: not with every poll.
-    pub(crate) fn is_news(&self) -> bool {
+    /// Whether the use of the key is to be recorded: not with every request.
+    pub(crate) fn is_use_due(&self) -> bool {
         self.last_used_at.is_none_or(|last| self.read_at.duration_since(last) >= LAST_USED)
     }
 
-    /// As the audit log names it.
+    /// The key as the audit log names it.
     pub fn to_ref(&self) -> KeyRef {
         KeyRef { name: self.name.clone(), prefix: self.hint.clone() }
     }
@@ -245,7 +244,7 @@ impl fmt::Display for KeyRef {
     }
 }
 
-/// What a key is to be; all of it is fixed at creation.
+/// A new key. None of this can change later.
 #[derive(Debug, Clone)]
 pub struct NewKey {
     pub organization: OrganizationId,
@@ -254,13 +253,13 @@ pub struct NewKey {
     pub projects: Option<Vec<ProjectId>>,
     pub allow: Allow,
     pub expiry: Expiry,
-    /// Who makes it, as people are named.
+    /// The name of the creator.
     pub creator: Option<String>,
 }
 
 impl NewKey {
-    /// The member who makes it. The command line and login links are no members.
-    pub(crate) fn maker(&self) -> Option<&str> {
+    /// The creator, if it is a member and not the command line or a login link.
+    pub(crate) fn member(&self) -> Option<&str> {
         self.creator.as_deref().filter(|name| parse_person_name(name).is_ok())
     }
 
@@ -273,7 +272,7 @@ impl NewKey {
             name: new.name,
             hint: text.hint(),
             scope: new.scope,
-            projects: new.projects.map(each_once),
+            projects: new.projects.map(unique),
             allow: new.allow,
             creator: new.creator,
             created_at: now,
@@ -286,7 +285,7 @@ impl NewKey {
     }
 }
 
-fn each_once(mut projects: Vec<ProjectId>) -> Vec<ProjectId> {
+fn unique(mut projects: Vec<ProjectId>) -> Vec<ProjectId> {
     let mut known = HashSet::new();
     projects.retain(|project| known.insert(project.clone()));
     projects
@@ -299,7 +298,7 @@ mod tests {
     #[test]
     fn a_project_is_named_once() {
         let named = ["b", "a", "b", "b"].map(|id| ProjectId(id.to_owned())).to_vec();
-        assert_eq!(each_once(named), ["b", "a"].map(|id| ProjectId(id.to_owned())));
+        assert_eq!(unique(named), ["b", "a"].map(|id| ProjectId(id.to_owned())));
     }
 
     #[test]

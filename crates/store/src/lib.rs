@@ -1,19 +1,20 @@
-//! What is kept: organizations, projects, keys, sessions, jobs with their events and
-//! conversations, pull requests of the embedded host, secrets. Domain types with their
-//! transitions, the traits that promise to keep them, and the SQLite and the PostgreSQL that do.
-//! Knows no HTTP and no agent.
+//! Stores organizations, projects, API keys, sessions, jobs with their events and conversations, pull requests of the
+//! embedded host, and secrets.
+//!
+//! The crate has the domain types with their transitions, the storage traits, and their implementation on SQLite and
+//! PostgreSQL. It knows neither HTTP nor the agent.
 
 mod account;
 mod actor;
 mod backup;
 mod clock;
+mod coalesced;
 mod conversation;
 mod data_dir;
 mod directory_watch;
-mod home;
+mod encoding;
 mod id;
 mod job;
-mod kept;
 mod key;
 mod name;
 mod note;
@@ -24,12 +25,13 @@ mod prompt;
 mod pull;
 mod queue;
 mod secret;
-mod shared;
+mod sql;
 mod sqlite;
 mod suspects;
 mod sweep;
 mod terms;
 mod upkeep;
+mod views_directory;
 
 use machine::Trouble;
 
@@ -40,18 +42,17 @@ pub use account::{
 pub use actor::Actor;
 pub use backup::{CopiedProject, DATABASE_SCHEMA, copied_projects, is_sealed_with, move_repositories};
 pub use clock::Clocks;
-pub use conversation::{MAX_ENTRY_BYTES, Said, Tokens};
-pub use data_dir::{DataDir, DataDirError, Held, RESTORE_DRAFT, RESTORE_PREVIOUS};
+pub use conversation::{ConversationEntry, MAX_ENTRY_BYTES, Tokens};
+pub use data_dir::{DataDir, DataDirError, DataDirLock, RESTORE_DRAFT, RESTORE_PREVIOUS};
 pub use directory_watch::{DirectoryLost, DirectoryWatch};
-pub use home::{ViewsHome, ViewsWish};
 pub use id::{InviteId, JobId, KeyId, OrganizationId, PersonId, ProjectId, SessionId, Token, WorkerId};
 pub use job::{Archived, Event, Filter, Job, JobCounts, JobStore, NewEvent, NewJob, Page, Status};
 pub use key::{Allow, AllowError, ApiKey, Expiry, KeyRef, KeyText, NewKey, Scope};
 pub use name::parse_name;
 pub use note::Note;
 pub use people::{
-    Deed, Invite, MemberKeys, NewDeed, NewInvite, NewPerson, PasswordHash, People, Person, Removal, Role,
-    parse_person_name,
+    AuditEntry, Invite, MemberKeys, NewAuditEntry, NewInvite, NewPerson, PasswordHash, People, Person,
+    Removal, Role, parse_person_name,
 };
 pub use postgres::{DatabaseUrl, PostgresStore};
 pub use progress::Progress;
@@ -60,12 +61,13 @@ pub use pull::{Merge, NewPull, Pull, PullState, Pulls};
 pub use queue::{Change, Ending, LEASE, Lease, Message, Outcome, Queue, Resume};
 pub use secret::{MasterKey, SecretError, Secrets};
 pub use sqlite::SqliteStore;
-pub use suspects::{MAX_DEATHS, MAX_SUSPECT_WAIT, STEADY};
+pub use suspects::{MAX_DEATHS, MAX_SUSPECT_WAIT, MIN_WORKER_AGE};
 pub use sweep::{Sweep, Sweeps};
-pub use terms::{Limit, Once, Rates, Receipt, Render, Terms, Usage};
+pub use terms::{IdempotencyKey, Limit, Rates, Receipt, Render, Terms, Usage};
 pub use upkeep::Upkeep;
+pub use views_directory::{ViewsChoice, ViewsDirectory};
 
-/// All that a backend keeps.
+/// All storage traits.
 pub trait Store:
     Accounts
     + Sessions
@@ -77,52 +79,37 @@ pub trait Store:
     + Pulls
     + Sweeps
     + Upkeep
-    + ViewsHome
+    + ViewsDirectory
     + Clocks
 {
 }
 
-impl<
-    T: Accounts
-        + Sessions
-        + People
-        + Secrets
-        + JobStore
-        + Queue
-        + Rates
-        + Pulls
-        + Sweeps
-        + Upkeep
-        + ViewsHome
-        + Clocks,
-> Store for T
-{
-}
+impl<B: sql::Backend + ViewsDirectory> Store for B {}
 
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The lease passed to another worker, or the job was stopped; the caller must drop its work.
+    /// Another worker has the lease, or the job was stopped; the caller must drop its work.
     #[error("the lease on job {0} was lost")]
     LeaseLost(JobId),
-    /// The name is taken; the sentence says by what.
+    /// The name is taken. The message says by what.
     #[error("{0}")]
     Taken(String),
-    /// The member was removed while the request was on its way.
+    /// The member was removed while the request was in flight.
     #[error("{0} is no member of the organization any more; sign in again")]
     NotAMember(String),
-    /// It would be no better the next time: the job cannot go on.
+    /// A retry cannot help: the job cannot go on.
     #[error("an entry of the conversation {0}")]
     BadEntry(String),
     #[error(transparent)]
     Open(#[from] base::sqlite::OpenError),
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// Another write had to go first; the same one can be tried again.
-    #[error("the database broke the write off for the sake of another one")]
-    BrokenOff,
-    /// The machine is in trouble, such as by a full disk: the same works once it is not.
+    /// The transaction was aborted (deadlock or serialization failure); it can be retried.
+    #[error("the database aborted the transaction (deadlock or serialization failure); retry it")]
+    Aborted,
+    /// The machine has a problem, such as a full disk. The write can be retried when the problem is solved.
     #[error("the database cannot be used just now: {0}")]
     Machine(#[source] Trouble),
     #[error("the database did not answer: {0}")]
@@ -131,9 +118,9 @@ pub enum StoreError {
 
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
-        // Of PostgreSQL: a serialization failure, a deadlock.
+        // PostgreSQL's codes of a serialization failure and a deadlock.
         match error.as_database_error().and_then(|error| error.code()).as_deref() {
-            Some("40001" | "40P01") => Self::BrokenOff,
+            Some("40001" | "40P01") => Self::Aborted,
             _ => match base::sqlite::trouble(&error).or_else(|| postgres::trouble(&error)) {
                 Some(trouble) => Self::Machine(trouble),
                 None => Self::Database(error.to_string()),

@@ -1,8 +1,8 @@
-//! Names that people give to things.
+//! Parses names of organizations, projects and keys.
 
 const MAX_CHARS: usize = 100;
 
-/// A name as it is kept: trimmed, one line, not too long. `what` is whose name it is.
+/// Trims a name and checks that it is one short line. `what` is the thing that has the name.
 pub fn parse_name(what: &str, text: &str) -> Result<String, String> {
     let name = text.trim();
     if name.is_empty() {
@@ -17,7 +17,7 @@ pub fn parse_name(what: &str, text: &str) -> Result<String, String> {
     Ok(name.to_owned())
 }
 
-/// What makes two names look the same, or one run backwards. Joiners are not among them: scripts and emoji need them.
+/// Characters that make two names look the same, or reverse a name. Joiners are allowed: scripts and emoji need them.
 pub(crate) fn is_invisible(ch: char) -> bool {
     let spaces =
         matches!(ch, '\u{ad}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}');

@@ -1,43 +1,42 @@
-//! What a run tells of itself: kept in one step however much of it there is, since a commit costs an fsync whatever
-//! it holds.
+//! Notes: what a run reports about itself. Any number of notes is stored with one commit, because each commit costs an
+//! fsync.
 
 use serde_json::Value;
 
-use crate::conversation::written;
+use crate::conversation::encode_entry;
 use crate::{Change, NewEvent, Result, Tokens};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Note {
     Event(NewEvent),
-    /// An entry of the conversation, as one of the current run, and what it cost: that goes to the project's
-    /// calendar month (UTC).
-    Said(Value, Tokens),
-    /// The branch to merge into, and the commit that the run starts from; noted before it starts.
+    /// An entry of the current run's conversation and its tokens, which count for the project's calendar month (UTC).
+    Entry(Value, Tokens),
+    /// The branch to merge into, and the commit that the run starts from. Stored before the run starts.
     Base(String, String),
-    /// The change, noted before it is pushed, and the number of the last message that it answers.
+    /// The change, stored before it is pushed, and the number of the last message that it answers.
     Change(Box<Change>, u32),
-    /// The change is on its branch, where others may add to it from now on.
+    /// The change is on its branch, where others can add commits.
     Pushed,
 }
 
-/// A [`Note`] that can be kept.
-pub(crate) enum Checked {
+/// A [`Note`] that can be stored.
+pub(crate) enum ValidNote {
     Event(NewEvent),
-    Said(String, Tokens),
+    Entry(String, Tokens),
     Base(String, String),
     Change(Box<Change>, u32),
     Pushed,
 }
 
 /// Fails before anything is written.
-pub(crate) fn checked(notes: Vec<Note>) -> Result<Vec<Checked>> {
+pub(crate) fn validate(notes: Vec<Note>) -> Result<Vec<ValidNote>> {
     let check = |note| {
         Ok(match note {
-            Note::Event(event) => Checked::Event(event),
-            Note::Said(entry, tokens) => Checked::Said(written(&entry)?, tokens),
-            Note::Base(base_ref, commit) => Checked::Base(base_ref, commit),
-            Note::Change(change, read) => Checked::Change(change, read),
-            Note::Pushed => Checked::Pushed,
+            Note::Event(event) => ValidNote::Event(event),
+            Note::Entry(entry, tokens) => ValidNote::Entry(encode_entry(&entry)?, tokens),
+            Note::Base(base_ref, commit) => ValidNote::Base(base_ref, commit),
+            Note::Change(change, read) => ValidNote::Change(change, read),
+            Note::Pushed => ValidNote::Pushed,
         })
     };
     notes.into_iter().map(check).collect()

@@ -1,4 +1,4 @@
-//! The people of an organization: what they may do, how they come in, and what they did.
+//! Members of organizations, invitations and the audit log.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,14 +12,14 @@ use crate::{InviteId, KeyRef, OrganizationId, PersonId, Result, Token};
 const MAX_NAME: usize = 100;
 /// How long an invitation works.
 pub(crate) const INVITE: SignedDuration = SignedDuration::from_hours(24 * 7);
-/// Networks that are remembered of one member.
+/// Networks that are stored for one member.
 pub(crate) const MAX_NETWORKS: i64 = 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Everything.
+    /// May do everything.
     Owner,
-    /// Everything but people, settings of projects and their end.
+    /// May do everything except manage members, and change or delete projects.
     Member,
 }
 
@@ -44,7 +44,7 @@ impl FromStr for Role {
     }
 }
 
-/// The name that a person signs in with, as it is kept: like an address of mail, in lower case.
+/// Parses the name that a member signs in with: an email address, in lower case.
 pub fn parse_person_name(text: &str) -> std::result::Result<String, String> {
     let name = text.trim().to_lowercase();
     let sane = |c: char| !c.is_control() && !c.is_whitespace() && !is_invisible(c);
@@ -65,23 +65,23 @@ pub struct Person {
     pub created_at: Timestamp,
 }
 
-/// What came of removing a person.
+/// The result of removing a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removal {
     Done,
-    /// This organization has no such person.
+    /// This organization has no such member.
     NoSuchPerson,
-    /// Nobody would be left who could change anything: the person stays.
+    /// No owner would be left: the member stays.
     LastOwner,
-    /// Who was to take over the keys is no other owner of the organization: the person stays.
+    /// The new owner of the keys is not another owner of the organization: the member stays.
     NoSuchOwner,
 }
 
 impl Removal {
-    /// Why the person stays, judged by all people of the organization.
+    /// Why the member stays. `people` has all owners of the organization and the member.
     pub(crate) fn refusal(people: &[Person], id: &str, keys: &MemberKeys) -> Option<Self> {
-        let others = || people.iter().filter(|one| one.role == Role::Owner && one.id.0 != id);
-        match people.iter().find(|one| one.id.0 == id) {
+        let others = || people.iter().filter(|other| other.role == Role::Owner && other.id.0 != id);
+        match people.iter().find(|person| person.id.0 == id) {
             None => return Some(Self::NoSuchPerson),
             Some(person) if person.role == Role::Owner && others().next().is_none() => {
                 return Some(Self::LastOwner);
@@ -90,24 +90,24 @@ impl Removal {
         }
         match keys {
             MemberKeys::TakeOver { owner } if parse_person_name(owner).is_ok() => {
-                (!others().any(|one| one.name == *owner)).then_some(Self::NoSuchOwner)
+                (!others().any(|other| other.name == *owner)).then_some(Self::NoSuchOwner)
             }
             _ => None,
         }
     }
 }
 
-/// What becomes of a removed member's API keys.
+/// What to do with a removed member's API keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemberKeys {
     Revoke,
-    /// They go on working, as those of another owner: a person's name, or how they came in.
+    /// They keep working and belong to another owner: a member's name, or the name of a login.
     TakeOver {
         owner: String,
     },
 }
 
-/// What Argon2id made of a password. Not for a log, either.
+/// The Argon2id hash of a password. It must not be logged.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PasswordHash(pub String);
 
@@ -120,7 +120,7 @@ impl fmt::Debug for PasswordHash {
 #[derive(Debug, Clone)]
 pub struct NewPerson {
     pub organization: OrganizationId,
-    /// As [`parse_person_name`] has it.
+    /// As [`parse_person_name`] answers it.
     pub name: String,
     pub role: Role,
     pub password: PasswordHash,
@@ -130,7 +130,7 @@ pub struct NewPerson {
 pub struct NewInvite {
     pub organization: OrganizationId,
     pub role: Role,
-    /// Whose it is, as it is told to others.
+    /// The creator's name, for other members.
     pub creator: String,
 }
 
@@ -139,14 +139,14 @@ pub struct Invite {
     pub id: InviteId,
     pub organization: OrganizationId,
     pub role: Role,
-    /// `None`: it was made before that was kept.
+    /// `None`: it is older than this column.
     pub creator: Option<String>,
     pub expires_at: Timestamp,
 }
 
-/// Something that somebody did, for those who ask who it was.
+/// A new entry of the audit log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewDeed {
+pub struct NewAuditEntry {
     pub organization: OrganizationId,
     pub who: String,
     /// A verb, such as `revoked the key`.
@@ -155,7 +155,7 @@ pub struct NewDeed {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Deed {
+pub struct AuditEntry {
     /// Counts up, with gaps.
     pub number: u64,
     pub at: Timestamp,
@@ -166,46 +166,46 @@ pub struct Deed {
 
 #[async_trait]
 pub trait People: Send + Sync {
-    /// [`crate::StoreError::Taken`] when somebody in the organization has the name.
+    /// [`crate::StoreError::Taken`] when a member of the organization has the name.
     async fn create_person(&self, new: &NewPerson) -> Result<Person>;
-    /// By name; of every organization when none is given.
+    /// By name; of all organizations if none is given.
     async fn people(&self, organization: Option<&OrganizationId>) -> Result<Vec<Person>>;
     /// The accounts of that name, oldest first: each organization can have one.
     async fn people_named(&self, name: &str) -> Result<Vec<(Person, PasswordHash)>>;
-    /// The oldest of them.
+    /// The oldest account of that name.
     async fn person_named(&self, name: &str) -> Result<Option<(Person, PasswordHash)>> {
         Ok(self.people_named(name).await?.into_iter().next())
     }
-    /// Ends the person's sessions, too. False when there is no such person.
+    /// Also ends the member's sessions. False when there is no such member.
     async fn set_password(&self, person: &PersonId, password: &PasswordHash) -> Result<bool>;
-    /// With all sessions, and with every invitation of the organization that is not used: who was removed may
-    /// have kept one. The API keys that the person made are revoked or taken over, in the same transaction;
-    /// answers those that still worked. Of owners who remove each other at once, one stays.
+    /// Also ends the member's sessions and withdraws the organization's open invitations, because the member may have
+    /// kept one. Revokes or transfers the member's API keys in the same transaction; answers those that still worked. Of
+    /// two owners who remove each other at once, one stays.
     async fn remove_person(
         &self,
         organization: &OrganizationId,
         person: &PersonId,
         keys: &MemberKeys,
     ) -> Result<(Removal, Vec<KeyRef>)>;
-    /// Notes that the person signed in from this network.
+    /// Records that the member signed in from this network.
     async fn note_network(&self, person: &PersonId, network: &str) -> Result<()>;
-    /// How many of the accounts of that name have signed in from this network before.
+    /// The accounts of that name that have signed in from this network before.
     async fn accounts_seen_from(&self, name: &str, network: &str) -> Result<Vec<PersonId>>;
 
-    /// A link that makes one person of the organization, within seven days.
+    /// Creates a link that adds one member to the organization, within seven days.
     async fn create_invite(&self, new: &NewInvite) -> Result<Token>;
-    /// Those that still work, the next to expire first; of every organization when none is given.
+    /// The valid invitations, the next to expire first; of all organizations if none is given.
     async fn invites(&self, organization: Option<&OrganizationId>) -> Result<Vec<Invite>>;
-    /// Its link works no more. `None` when this organization has no such invitation that does.
+    /// Ends an invitation. `None` when this organization has no such valid invitation.
     async fn withdraw_invite(
         &self,
         organization: &OrganizationId,
         invite: &InviteId,
     ) -> Result<Option<Invite>>;
-    /// What the link is for, while it works. Uses nothing up.
+    /// The valid invitation of a link. Does not use it up.
     async fn invite(&self, link: &Token) -> Result<Option<Invite>>;
-    /// Uses the link up; `None` when it is unknown, used or too old. A name that is taken
-    /// ([`crate::StoreError::Taken`]) leaves it as it was.
+    /// Uses the link up; `None` when it is unknown, used or expired. The link stays valid when the name is taken
+    /// ([`crate::StoreError::Taken`]).
     async fn accept_invite(
         &self,
         link: &Token,
@@ -213,14 +213,14 @@ pub trait People: Send + Sync {
         password: &PasswordHash,
     ) -> Result<Option<Person>>;
 
-    async fn note_deed(&self, deed: &NewDeed) -> Result<()>;
-    /// Newest first, those before the number if one is given.
-    async fn deeds(
+    async fn record_audit(&self, entry: &NewAuditEntry) -> Result<()>;
+    /// Newest first; only entries before this number if one is given.
+    async fn audit_log(
         &self,
         organization: &OrganizationId,
         before: Option<u64>,
         limit: u32,
-    ) -> Result<Vec<Deed>>;
+    ) -> Result<Vec<AuditEntry>>;
 }
 
 #[cfg(test)]

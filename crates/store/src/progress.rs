@@ -1,13 +1,12 @@
-//! How far jobs are. Those who ask while one read runs share the next one, so that a crowd of event streams costs a few
-//! reads and leaves the others to whoever needs them.
+//! Coalesces reads of the progress of jobs: requests that arrive while one query runs share the next one, so that many
+//! event streams cost few queries.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use base::Coalescer;
 use futures_util::FutureExt;
 
-use crate::shared::Told;
+use crate::coalesced::{SharedResult, share_all};
 use crate::{JobId, ProjectId, Result, Status};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,24 +16,22 @@ pub struct Progress {
     pub last_event: u64,
 }
 
-pub(crate) type Asked = (ProjectId, JobId);
-pub(crate) type ProgressReads = Coalescer<(), Asked, Told<Option<Progress>>>;
+pub(crate) type JobKey = (ProjectId, JobId);
+pub(crate) type ProgressReads = Coalescer<(), JobKey, SharedResult<Option<Progress>>>;
 
-/// `read` gets ids of jobs, each once.
+/// `read` gets the ids of jobs without duplicates.
 pub(crate) fn progress_reads<F>(read: impl Fn(Vec<String>) -> F + Send + Sync + 'static) -> ProgressReads
 where
-    F: Future<Output = Result<HashMap<Asked, Progress>>> + Send + 'static,
+    F: Future<Output = Result<HashMap<JobKey, Progress>>> + Send + 'static,
 {
-    Coalescer::new(move |(), asked: Vec<Asked>| {
-        let mut ids: Vec<_> = asked.iter().map(|(_, id)| id.0.clone()).collect();
+    Coalescer::new(move |(), keys: Vec<JobKey>| {
+        let mut ids: Vec<_> = keys.iter().map(|(_, id)| id.0.clone()).collect();
         ids.sort_unstable();
         ids.dedup();
         let reading = read(ids);
         async move {
-            match reading.await {
-                Ok(found) => asked.iter().map(|asked| Ok(found.get(asked).copied())).collect(),
-                Err(error) => vec![Err(Arc::new(error)); asked.len()],
-            }
+            let found = reading.await;
+            share_all(found.map(|found| keys.iter().map(|key| found.get(key).copied()).collect()), keys.len())
         }
         .boxed()
     })

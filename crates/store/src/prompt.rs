@@ -1,22 +1,22 @@
-//! Parses what a request asks for: a person's own words, and the quotations that come with them.
+//! Parses a prompt: an instruction, and quotations that come with it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
-/// Of the prompt alone, and of the prompt with its context.
+/// The limit of the prompt, and of the prompt with its context.
 pub const MAX_PROMPT_CHARS: usize = 100_000;
 pub const MAX_QUOTATIONS: usize = 20;
 pub const MAX_LABEL_CHARS: usize = 100;
 
-/// What others wrote, under a label that says where it is from. It is material, and asks for nothing.
+/// A text by others with a label that names its source. It is not an instruction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quotation {
     pub label: String,
     pub text: String,
 }
 
-/// A person's own words, and what they quote beside them.
+/// An instruction with quotations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
     pub(crate) text: String,
@@ -48,8 +48,8 @@ impl PromptError {
 impl Prompt {
     pub fn parse(text: &str) -> Result<Self, PromptError> {
         match text.trim() {
-            unseen if unseen.chars().all(says_nothing) => Err(PromptError::Empty),
-            // As it was sent: that is what a schema counts. A text of fewer bytes need not be counted.
+            blank if blank.chars().all(is_blank) => Err(PromptError::Empty),
+            // Before the trim, as the API's schema counts. A text of fewer bytes need not be counted.
             _ if text.len() > MAX_PROMPT_CHARS && text.chars().count() > MAX_PROMPT_CHARS => {
                 Err(PromptError::TooLong(text.chars().count()))
             }
@@ -57,7 +57,7 @@ impl Prompt {
         }
     }
 
-    /// The same with quotations beside it.
+    /// Parses a prompt with quotations.
     pub fn with_context(text: &str, context: Vec<Quotation>) -> Result<Self, PromptError> {
         let prompt = Self::parse(text)?;
         if context.len() > MAX_QUOTATIONS {
@@ -87,8 +87,8 @@ impl Prompt {
     }
 }
 
-/// Space, control characters and those that take no room: nobody meant to ask that.
-fn says_nothing(c: char) -> bool {
+/// Whether a character is a space, a control character or has no width.
+fn is_blank(c: char) -> bool {
     c.is_whitespace() || c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
 }
 

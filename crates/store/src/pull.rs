@@ -1,4 +1,4 @@
-//! Pull requests: what is known of any, and all that there is of the embedded host's.
+//! Pull requests of the embedded host, and the state of pull requests on other hosts.
 
 use std::collections::HashSet;
 
@@ -23,7 +23,7 @@ impl PullState {
         }
     }
 
-    /// As an event of the job.
+    /// The job's event for this state.
     pub(crate) fn event(self) -> NewEvent {
         let message = match self {
             Self::Open => "The pull request was reopened",
@@ -64,7 +64,7 @@ pub struct NewPull {
     pub base_commit: String,
 }
 
-/// That a job's pull request was merged, on whatever host.
+/// A merged pull request of a job, on any host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Merge {
     pub at: Timestamp,
@@ -73,8 +73,8 @@ pub struct Merge {
     pub link: String,
 }
 
-/// Several jobs can share a pull request: the one that was told first stands for it.
-pub(crate) fn each_once(mut merges: Vec<Merge>) -> Vec<Merge> {
+/// Several jobs can share a pull request: the first one stands for it.
+pub(crate) fn unique_by_link(mut merges: Vec<Merge>) -> Vec<Merge> {
     let mut known = HashSet::new();
     merges.retain(|merge| known.insert(merge.link.clone()));
     merges
@@ -82,18 +82,17 @@ pub(crate) fn each_once(mut merges: Vec<Merge>) -> Vec<Merge> {
 
 #[async_trait]
 pub trait Pulls: Send + Sync {
-    /// Numbered from 1 in each project. If the job has one with this head, in whatever state,
-    /// or an open one has this head, that one is answered; what its own job
-    /// says of it for the first time is added to its text. A job that is
-    /// archived, or is to be, opens none: [`crate::StoreError::LeaseLost`].
+    /// Numbered from 1 in each project. Answers the existing pull request if the job has one with this head, in any
+    /// state, or if an open one has this head; a new description by its own job is added to its body. Fails with
+    /// [`crate::StoreError::LeaseLost`] if the job is archived, or about to be.
     async fn open_pull(&self, project: &ProjectId, new: &NewPull) -> Result<Pull>;
     async fn pull(&self, project: &ProjectId, number: u64) -> Result<Option<Pull>>;
     /// Oldest first.
     async fn pulls_by_head(&self, project: &ProjectId, head: &str) -> Result<Vec<Pull>>;
     /// Newest first.
     async fn pulls(&self, project: &ProjectId, limit: u32) -> Result<Vec<Pull>>;
-    /// Moves an open pull request on, and tells its job; false, and nothing is written, when it is
-    /// not open.
+    /// Merges or closes an open pull request, and adds an event to its job. False, without a change, when it is not
+    /// open.
     async fn settle_pull(
         &self,
         project: &ProjectId,
@@ -102,11 +101,10 @@ pub trait Pulls: Send + Sync {
         head_commit: &str,
         merge_commit: Option<&str>,
     ) -> Result<bool>;
-    /// What became of the pull request at `link`, of whatever host: every job of the project that has
-    /// it gets an event, where that is news. Answers how many did.
+    /// Records the state of the pull request at `link`, on any host. Each job of the project that has this link gets an
+    /// event if the state is new. Answers how many did.
     async fn note_pull(&self, project: &ProjectId, link: &str, state: PullState) -> Result<usize>;
-    /// Pull requests that are merged, and were from one moment on and before another; the first of
-    /// them, oldest first, at most `limit` jobs' worth.
+    /// Pull requests that were merged at or after `from` and before `to`, oldest first, of at most `limit` jobs.
     async fn merges(
         &self,
         project: &ProjectId,

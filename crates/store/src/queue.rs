@@ -1,4 +1,4 @@
-//! Jobs, as workers see them: leased, fenced, and never lost.
+//! The job queue: workers lease jobs, and a fencing token guards each write of a worker.
 
 use std::time::Duration;
 
@@ -6,15 +6,17 @@ use async_trait::async_trait;
 use jiff::SignedDuration;
 use serde_json::Value;
 
-use crate::{Job, JobId, MAX_DEATHS, NewEvent, Note, ProjectId, Quotation, Result, Said, Tokens, WorkerId};
+use crate::{
+    ConversationEntry, Job, JobId, MAX_DEATHS, NewEvent, Note, ProjectId, Quotation, Result, Tokens, WorkerId,
+};
 
-/// How long a worker is believed to be alive after its last heartbeat.
+/// How long a worker counts as alive after its last heartbeat.
 pub const LEASE: SignedDuration = SignedDuration::from_secs(15);
-/// How many jobs that were put off are put back in line at once, and how many that wait are told so.
-pub(crate) const WAKE: u32 = 200;
+/// The number of postponed jobs that return to the queue at once, and of queued jobs that get an event about the wait.
+pub(crate) const WAKE_BATCH: u32 = 200;
 
-/// The change that a run made, kept before anything of it is pushed: whoever takes the job
-/// up goes on from here instead of asking the agent again.
+/// The change of a run, stored before it is pushed: a worker that takes the job over continues from here instead of
+/// running the agent again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
     pub head_commit: String,
@@ -25,7 +27,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// How many lines its diff adds and removes.
+    /// The numbers of lines that its diff adds and removes.
     pub(crate) fn lines(&self) -> (u64, u64) {
         let (mut added, mut removed, mut in_hunks) = (0, 0, false);
         for line in self.diff.lines() {
@@ -41,46 +43,46 @@ impl Change {
     }
 }
 
-/// What earlier runs and attempts left behind.
+/// The state that earlier runs and attempts stored.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Resume {
     /// The commit that the job's first run started from.
     pub origin: Option<String>,
     /// The branch to merge into, and the commit that this run started from.
     pub base: Option<(String, String)>,
-    /// What this run has made so far.
+    /// The change of this run.
     pub change: Option<Change>,
-    /// Whether that is on its branch already.
+    /// Whether the change is on its branch.
     pub pushed: bool,
-    /// How often the job was put off since it last got on.
+    /// How often the job was put off since its last progress.
     pub put_off: u32,
 }
 
-/// The right to work on a job. Every write that takes one fails once it is no longer current.
+/// The right to work on a job. A write with a lease fails when the lease is no longer current.
 #[derive(Debug, Clone)]
 pub struct Lease {
     pub job: Job,
     pub worker: WorkerId,
     pub(crate) fence: i64,
     pub resume: Resume,
-    /// Workers that died in the present step of the run.
+    /// Workers that died in the current step of the run.
     pub(crate) deaths: u32,
 }
 
 impl Lease {
-    /// Whether the job is to be given up: its worker only looks for a pull request that the job may have opened, and
-    /// ends it.
+    /// Whether the job is given up: its worker only searches for a pull request that the job may have opened, and ends
+    /// the job.
     pub fn is_given_up(&self) -> bool {
         self.deaths >= MAX_DEATHS
     }
 }
 
-/// A follow-up that waits for its answer; numbered from 1.
+/// An unanswered follow-up. Numbered from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     pub number: u32,
     pub prompt: String,
-    /// What was quoted beside the prompt.
+    /// Quotations of the prompt.
     pub context: Vec<Quotation>,
 }
 
@@ -99,7 +101,7 @@ impl Outcome {
     }
 }
 
-/// How a run ended; written as the run's last event in the same transaction as the status.
+/// The end of a run: stored as the run's last event, in the same transaction as the status.
 #[derive(Debug, Clone)]
 pub struct Ending {
     pub outcome: Outcome,
@@ -107,12 +109,12 @@ pub struct Ending {
     pub report: Value,
     pub checks: Value,
     pub usage: Value,
-    /// What a run that failed had made, for people to see; `None` leaves what an earlier one left.
+    /// The change of a failed run, for people to see; `None` keeps that of an earlier run.
     pub diff: Option<String>,
 }
 
 impl Ending {
-    /// Of a job that kills its workers.
+    /// The end of a job whose workers died.
     pub fn gave_up() -> Self {
         Self {
             outcome: Outcome::Failed,
@@ -140,40 +142,37 @@ impl Ending {
     }
 }
 
-/// The job queue. Every write fails with [`crate::StoreError::LeaseLost`] once the lease is not
-/// the current one, its worker is not believed alive, or the job is to be archived.
+/// The job queue. A write fails with [`crate::StoreError::LeaseLost`] when the lease is not current, its worker does not
+/// count as alive, or the job is to be archived.
 #[async_trait]
 pub trait Queue: Send + Sync {
-    /// The worker process is alive for another [`LEASE`].
-    async fn beat(&self, worker: &WorkerId) -> Result<()>;
-    /// Leases an active job that nobody alive works on, and whose branch nobody alive works on
-    /// either. The organization with the fewest running jobs is first; organizations take turns, and so do the
-    /// projects of one; a project's jobs come in the order in which they were asked for. No project has more than
-    /// `most` at once. The attempt is counted before it returns.
+    /// The worker counts as alive for another [`LEASE`].
+    async fn heartbeat(&self, worker: &WorkerId) -> Result<()>;
+    /// Leases an active job that no live worker has, and whose branch no live worker uses. The organization with the
+    /// fewest running jobs is first; organizations take turns, and so do the projects of one; a project's jobs are
+    /// leased in order of arrival. No project runs more than `project_limit` jobs at once. The attempt is counted before
+    /// this returns.
     ///
-    /// A worker that died counts against each job that it had, in the step that the job's run was in. After two
-    /// deaths in one step the job is a suspect: it is leased by a worker that has been alive for [`crate::STEADY`]
-    /// and has no other job, which gets none beside it until the run gets on. Others come first until the suspect
-    /// has waited for [`crate::MAX_SUSPECT_WAIT`]. After [`MAX_DEATHS`] in one step the job is leased once more if it
-    /// may have opened a pull request, as one that [is given up](Lease::is_given_up); otherwise it is failed, with a
-    /// sentence.
-    async fn lease_within(&self, worker: &WorkerId, most: u32) -> Result<Option<Lease>>;
-    /// The same, however many jobs of one project run.
+    /// The death of a worker counts against each job that it had leased, in the step of the job's run. After two deaths
+    /// in one step the job is a suspect. It needs a worker that has been alive for [`crate::MIN_WORKER_AGE`] and has no
+    /// other job; that worker gets no other job until the run makes progress. Other jobs come first until the suspect has
+    /// waited for [`crate::MAX_SUSPECT_WAIT`]. After [`MAX_DEATHS`] in one step the job fails. If it may have opened a
+    /// pull request, it is leased once more before, [as given up](Lease::is_given_up).
+    async fn lease_within(&self, worker: &WorkerId, project_limit: u32) -> Result<Option<Lease>>;
+    /// Leases a job without a limit for each project.
     async fn lease_next(&self, worker: &WorkerId) -> Result<Option<Lease>> {
         self.lease_within(worker, u32::MAX).await
     }
-    /// Tells jobs that have waited for a worker for so long that they wait, each once. Answers
-    /// whether there may be more of them.
-    async fn tell_waiting(&self, long: Duration) -> Result<bool>;
-    /// Keeps all of these, in their order, in one step. Answers the tokens of the job's project this month after
-    /// the last [`Note::Said`] among them, or 0 without one. An entry of the conversation that is longer than
-    /// [`crate::MAX_ENTRY_BYTES`], or nested too deeply to be read back, is a [`crate::StoreError::BadEntry`], and
-    /// nothing is kept.
+    /// Adds an event to jobs that have been queued for `wait`, once each. Answers whether there may be more.
+    async fn announce_waiting(&self, wait: Duration) -> Result<bool>;
+    /// Stores all notes, in order, in one transaction. Answers the tokens of the job's project this month after the last
+    /// [`Note::Entry`], or 0 without one. Stores nothing and fails with [`crate::StoreError::BadEntry`] when an entry is
+    /// longer than [`crate::MAX_ENTRY_BYTES`] or nested too deeply to be decoded.
     async fn note(&self, lease: &Lease, notes: Vec<Note>) -> Result<u64>;
     async fn record(&self, lease: &Lease, events: Vec<NewEvent>) -> Result<()> {
         self.note(lease, events.into_iter().map(Note::Event).collect()).await.map(drop)
     }
-    /// The follow-ups that no change has answered yet, oldest first.
+    /// The unanswered follow-ups, oldest first.
     async fn unread(&self, lease: &Lease) -> Result<Vec<Message>>;
     async fn set_base(&self, lease: &Lease, base_ref: &str, commit: &str) -> Result<()> {
         self.note(lease, vec![Note::Base(base_ref.to_owned(), commit.to_owned())]).await.map(drop)
@@ -182,35 +181,33 @@ pub trait Queue: Send + Sync {
         self.note(lease, vec![Note::Change(Box::new(change.clone()), read)]).await.map(drop)
     }
     async fn say(&self, lease: &Lease, entry: &Value, tokens: Tokens) -> Result<u64> {
-        self.note(lease, vec![Note::Said(entry.clone(), tokens)]).await
+        self.note(lease, vec![Note::Entry(entry.clone(), tokens)]).await
     }
-    /// All that was said, of every run, in order.
-    async fn conversation(&self, lease: &Lease) -> Result<Vec<Said>>;
-    /// Drops the current run's entries from this number on; what they cost stays counted.
+    /// The conversation of all runs, in order.
+    async fn conversation(&self, lease: &Lease) -> Result<Vec<ConversationEntry>>;
+    /// Deletes the current run's entries from this number on. Their tokens stay counted.
     async fn forget_from(&self, lease: &Lease, number: u32) -> Result<()>;
     /// The tokens that the project's jobs used this calendar month (UTC).
-    async fn month(&self, project: &ProjectId) -> Result<u64>;
-    /// Ends the job: status, link and the `ended` event in one step. Messages up to number
-    /// `read` are answered by it. While a later one waits, the job stays active instead, and the
-    /// lease of its next run, which is for that, is answered.
+    async fn tokens_this_month(&self, project: &ProjectId) -> Result<u64>;
+    /// Ends the job: stores status, link and the `ended` event in one transaction. The run has answered messages up to
+    /// number `read`. If there is a later message, the job stays active, and the lease of its next run is answered.
     async fn finish(&self, lease: &Lease, ending: Ending, read: u32) -> Result<Option<Lease>>;
-    /// Gives the job back unharmed, as a server does that is asked to stop: the attempt is
-    /// not held against the job. One that is to be archived is archived now.
+    /// Returns the job to the queue, such as when the server stops. The attempt is not counted. A job that is to be
+    /// archived is archived now.
     async fn release(&self, lease: &Lease) -> Result<()>;
-    /// Gives the job back for a while, as one whose host is in trouble: nobody is given it for as
-    /// long as `wait`, and the attempt is not held against it. `why` is for those who watch.
+    /// Returns the job to the queue after `wait`, such as when its host has a problem. The attempt is not counted. `why`
+    /// is the event.
     async fn put_off(&self, lease: &Lease, wait: Duration, why: NewEvent) -> Result<()>;
-    /// The same for trouble of the machine: it does not count among the times that the job was put off, which are
-    /// bounded.
+    /// Returns the job to the queue after `wait` because of a problem of the machine. Unlike [`Self::put_off`], this is
+    /// not counted, and so it is not limited.
     async fn delay(&self, lease: &Lease, wait: Duration, why: NewEvent) -> Result<()>;
-    /// Gives back all that `worker` still has, which let go of it and could not say so. No death is counted.
+    /// Returns all jobs of `worker` to the queue: it stopped them and could not report that. No death is counted.
     async fn release_all(&self, worker: &WorkerId) -> Result<()>;
-    /// Frees every lease, on SQLite, for the one server that holds the data directory: whoever had
-    /// a lease is dead. On PostgreSQL other servers may be alive, and nothing happens: there a lease
-    /// ends by time alone.
+    /// Ends all leases on SQLite: one server has the data directory, so all earlier workers are dead. Does nothing on
+    /// PostgreSQL, where other servers may be alive and a lease ends by time.
     async fn void_leases(&self) -> Result<()>;
-    /// Those of the worker's jobs that it must let go of.
-    async fn to_stop(&self, worker: &WorkerId) -> Result<Vec<JobId>>;
-    /// Returns when there may be work, or something to let go of; may return for nothing.
-    async fn work_came(&self);
+    /// The worker's jobs that it must stop.
+    async fn jobs_to_stop(&self, worker: &WorkerId) -> Result<Vec<JobId>>;
+    /// Returns when there may be a job to lease or to stop. It can return without a reason.
+    async fn wait_for_work(&self);
 }

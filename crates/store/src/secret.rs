@@ -1,5 +1,5 @@
-//! Credentials at rest: XChaCha20-Poly1305 under one master key, with the row's owner and
-//! name as associated data, so that a sealed value works in its own row alone.
+//! Seals credentials at rest with XChaCha20-Poly1305 under one master key. The row's owner and name are associated data,
+//! so that a sealed value opens only in its own row.
 
 use std::fs;
 use std::io::Write;
@@ -17,9 +17,9 @@ use crate::data_dir::sync_parent;
 use crate::id::random_base62;
 
 const NONCE: usize = 24;
-/// What users who neither own a file nor are of its group may do with it.
+/// The permissions of users who neither own a file nor belong to its group.
 const OTHERS: u32 = 0o007;
-/// A known value under a reserved name: opens only under the master key it was sealed with.
+/// A known value with a reserved name: it opens only with the master key that sealed it.
 pub(crate) const CHECK: (&str, &str) = ("docwright", "check");
 
 #[derive(Debug, thiserror::Error)]
@@ -48,22 +48,22 @@ pub enum SecretError {
 
 #[async_trait]
 pub trait Secrets: Send + Sync {
-    /// Keeps `value` sealed; replaces one of the same owner and name.
+    /// Seals and stores `value`. Replaces a secret of the same owner and name.
     async fn put_secret(&self, owner: &str, name: &str, value: &[u8]) -> Result<()>;
     async fn secret(&self, owner: &str, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>>;
-    /// An HMAC-SHA256 that nobody can make without the master key. All servers on one database make the same;
-    /// `purpose` keeps what is signed for one thing from being used for another.
+    /// An HMAC-SHA256 with a key from the master key. All servers on one database answer the same. `purpose` prevents
+    /// that a signature for one thing is used for another.
     fn sign(&self, purpose: &str, message: &[u8]) -> Vec<u8>;
-    /// False when there is none.
+    /// False when there is no such secret.
     async fn remove_secret(&self, owner: &str, name: &str) -> Result<bool>;
 }
 
-/// 32 random bytes that open every sealed secret. Never in the database, never in a log.
+/// 32 random bytes that open all secrets. They are never in the database or in a log.
 #[derive(Clone)]
 pub struct MasterKey(XChaCha20Poly1305, hmac::Key);
 
 impl MasterKey {
-    /// Reads the key; makes the file, readable by its owner alone, when it is not there.
+    /// Reads the key. Creates the file, readable only by its owner, when it is missing.
     pub fn load_or_create(path: &Path) -> Result<Self, SecretError> {
         if !path.exists() {
             create(path).map_err(|why| SecretError::BadFile { path: path.to_owned(), why })?;
@@ -71,7 +71,7 @@ impl MasterKey {
         Self::load(path)
     }
 
-    /// One that is there already.
+    /// Reads an existing key.
     pub fn load(path: &Path) -> Result<Self, SecretError> {
         let bad = |error: std::io::Error| match error.kind() {
             std::io::ErrorKind::NotFound => SecretError::Missing(path.to_owned()),
@@ -80,8 +80,8 @@ impl MasterKey {
         Self::from_file(path, Zeroizing::new(fs::read(path).map_err(bad)?))
     }
 
-    /// Takes the file away from users that are neither its owner nor of its group, with a warning. A file that is not
-    /// there is left to [`Self::load`].
+    /// Removes permissions of users who neither own the file nor belong to its group, with a warning. A missing file is
+    /// reported by [`Self::load`].
     pub fn protect(path: &Path) -> Result<(), SecretError> {
         let Ok(found) = fs::metadata(path) else { return Ok(()) };
         if found.permissions().mode() & OTHERS == 0 {
@@ -139,7 +139,7 @@ impl MasterKey {
     }
 }
 
-/// A key of its own, so that no signature says anything about the key that seals.
+/// A separate key, so that signatures reveal nothing about the key that seals.
 fn signing_key(master: &[u8]) -> hmac::Key {
     let derived = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, master), b"docwright signing key");
     hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref())
@@ -150,8 +150,7 @@ fn row_id(owner: &str, name: &str) -> String {
     format!("{}:{owner}/{name}", owner.len())
 }
 
-/// Makes the file, whole or not at all: somebody may be reading, or making it, at this moment. Who is
-/// first wins.
+/// Creates the file atomically: another process may be reading or creating it. The first one wins.
 fn create(path: &Path) -> Result<(), String> {
     let mut key = Zeroizing::new([0u8; 32]);
     getrandom::fill(&mut *key).map_err(|error| error.to_string())?;
@@ -160,17 +159,17 @@ fn create(path: &Path) -> Result<(), String> {
     let written = private_file(&draft).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
-        place(&draft, path)?;
-        // A database that is there after a power cut has its key.
+        move_into_place(&draft, path)?;
+        // The key must survive a power cut if the database does.
         sync_parent(path)
     });
     written.map_err(|error| error.to_string())
 }
 
-fn place(draft: &Path, path: &Path) -> std::io::Result<()> {
+fn move_into_place(draft: &Path, path: &Path) -> std::io::Result<()> {
     match fs::hard_link(draft, path) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-            // There are no links on this filesystem.
+            // This file system has no hard links.
             fs::rename(draft, path)
         }
         _ => fs::remove_file(draft),
@@ -216,7 +215,7 @@ mod tests {
         }
     }
 
-    /// Of such a file nobody may change the mode, whoever owns it.
+    /// No user may change the mode of such a file.
     #[test]
     fn a_key_that_cannot_be_taken_away_is_refused() {
         let path = Path::new("/proc/self/status");

@@ -1,28 +1,27 @@
-//! Decides when a worker leases a suspect: a job in whose present step two workers died.
+//! Decides when a worker leases a suspect: a job in whose current step two workers died.
 //!
-//! The death of a worker counts against every job that it had, because nobody knows which of them caused it. A
-//! suspect therefore runs alone: if its worker dies once more in that step, the suspect is to blame. The count
-//! starts anew when the run gets further than it was at the last death.
+//! The death of a worker counts against each job that it had leased, because its cause is unknown. A suspect therefore
+//! runs alone: if its worker dies again in that step, the suspect is the cause. The count is reset when the run gets past
+//! the step of the last death.
 
 use jiff::SignedDuration;
 
 use crate::{LEASE, NewEvent};
 
-/// Workers that die in one step of a job before the job is given up; the last of them has no other job.
+/// Deaths of workers in one step after which the job is given up. The last of the workers had no other job.
 pub const MAX_DEATHS: u32 = 3;
-/// Deaths in one step after which a job runs alone. The indexes of the line know this number, too.
+/// Deaths in one step after which a job runs alone. The indexes of the queue have this number, too.
 pub(crate) const SUSPECT_DEATHS: u32 = 2;
-/// How long a worker must at least have been alive before it takes a suspect. Kills from outside come in series, so a
-/// worker that has just started may well be killed again, and the suspect would be blamed for it. It is twice the time
-/// that the job spent in the step before a worker died: a step that takes longer than servers live kills none.
-pub const STEADY: SignedDuration = SignedDuration::from_secs(10);
-pub(crate) const MAX_STEADY: SignedDuration = SignedDuration::from_mins(10);
-/// After a suspect has waited for so long, a busy worker takes no other job until it is idle. Of several workers it is
-/// the one that has the fewest jobs.
+/// The minimum age of a worker that leases a suspect. Kills from outside come in series, so a new worker may be killed
+/// again, and the suspect would get the blame. The age is twice the time that the job spent in the step before a worker
+/// died, within these bounds: a step that takes longer than servers live does not kill them.
+pub const MIN_WORKER_AGE: SignedDuration = SignedDuration::from_secs(10);
+pub(crate) const MAX_WORKER_AGE: SignedDuration = SignedDuration::from_mins(10);
+/// When a suspect has waited for so long, the worker with the fewest jobs leases no other job until it is idle.
 pub const MAX_SUSPECT_WAIT: SignedDuration = SignedDuration::from_secs(60);
 
-/// How far a run has come, as SQL over a row of `jobs`: the number only rises while the run gets on. An attempt that
-/// replays what is kept adds nothing to it, and one that starts over from another commit begins below it.
+/// The step of a run, as SQL over a row of `jobs`. It rises with each progress of the run. An attempt that replays the
+/// conversation does not change it, and one that restarts from another commit begins at a lower step.
 macro_rules! step {
     () => {
         "coalesce(
@@ -34,7 +33,7 @@ macro_rules! step {
     };
 }
 
-/// What is known of a job whose worker is dead, as the columns of a SELECT over `jobs`; see [`Dead`].
+/// The columns of [`Dead`], as a SELECT over `jobs`.
 macro_rules! dead_columns {
     () => {
         concat!(
@@ -51,30 +50,30 @@ pub(crate) use {dead_columns, step};
 /// A job whose worker is dead. Times are milliseconds.
 pub(crate) struct Dead {
     pub(crate) count: DeathCount,
-    /// How far the run has come.
+    /// The step of the run.
     pub(crate) step: i64,
     pub(crate) leased_at: i64,
-    /// The last entry of the run's conversation, which began the present step.
-    pub(crate) said_at: Option<i64>,
+    /// When the current step began: the time of the last entry of the run's conversation.
+    pub(crate) step_began_at: Option<i64>,
     pub(crate) worker_alive_until: Option<i64>,
 }
 
-/// What is kept of the deaths of a job's workers.
+/// The stored count of deaths of a job's workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DeathCount {
-    /// In the present step.
+    /// In the current step.
     pub(crate) deaths: u32,
-    /// How far the run had come at the last of them.
+    /// The step of the last death.
     pub(crate) died_step: i64,
-    /// How long a worker must have been alive before it takes the job as a suspect.
+    /// The minimum age of a worker that leases the job as a suspect.
     pub(crate) steady_ms: i64,
 }
 
 impl Dead {
-    /// With one death more.
+    /// The count with one more death.
     pub(crate) fn counted(&self) -> DeathCount {
-        let steady_ms =
-            (2 * self.time_in_step()).clamp(STEADY.as_millis() as i64, MAX_STEADY.as_millis() as i64);
+        let steady_ms = (2 * self.time_in_step())
+            .clamp(MIN_WORKER_AGE.as_millis() as i64, MAX_WORKER_AGE.as_millis() as i64);
         let DeathCount { deaths, died_step, steady_ms: steady_before } = self.count;
         match self.step > died_step || deaths == 0 {
             true => DeathCount { deaths: 1, died_step: died_step.max(self.step), steady_ms },
@@ -82,35 +81,35 @@ impl Dead {
         }
     }
 
-    /// Until the last heartbeat: the worker may have been dead, and its server away, for long.
+    /// Until the last heartbeat: the worker may have been dead for long.
     fn time_in_step(&self) -> i64 {
         let last_beat = self.worker_alive_until.map_or(0, |until| until - LEASE.as_millis() as i64);
-        let began = self.said_at.map_or(self.leased_at, |at| at.max(self.leased_at));
+        let began = self.step_began_at.map_or(self.leased_at, |at| at.max(self.leased_at));
         (last_beat - began).max(0)
     }
 }
 
-/// The first suspect in line, as a worker finds it. Times are milliseconds.
+/// The first suspect of the queue, as a worker finds it. Times are milliseconds.
 pub(crate) struct Suspect {
-    /// It is not to be run: it is to be archived, or it is given up.
+    /// It does not run any more: it is to be archived, or it is given up.
     pub(crate) is_over: bool,
     pub(crate) waits_since: i64,
     /// See [`DeathCount`].
     pub(crate) steady_ms: i64,
-    /// `None`: the worker has not been heard of.
+    /// `None`: the worker is unknown.
     pub(crate) worker_since: Option<i64>,
     /// When the worker last took a suspect.
     pub(crate) worker_alone_at: Option<i64>,
     pub(crate) worker_is_idle: bool,
-    /// Of all workers it is the one that has the least to end before it is idle.
+    /// Of all workers it has the fewest jobs.
     pub(crate) worker_is_nearest: bool,
 }
 
-/// What a worker leases.
+/// What a worker leases next.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     Suspect,
-    /// The suspect only if no other job waits.
+    /// The suspect only if no other job is queued.
     OthersFirst,
     Others,
     /// Nothing, until the worker is idle.
@@ -118,8 +117,7 @@ pub(crate) enum Turn {
 }
 
 impl Suspect {
-    /// Others are held up for one suspect at a time: before the next one they have the worker for as long as a
-    /// suspect waits.
+    /// Between two suspects, other jobs have the worker for as long as a suspect waits.
     pub(crate) fn turn(&self, now: i64) -> Turn {
         if self.is_over {
             return Turn::Suspect;
@@ -137,7 +135,7 @@ impl Suspect {
     }
 }
 
-/// Also when the clock was set back meanwhile: nobody waits until it has caught up.
+/// Also true when the clock was set back meanwhile.
 fn has_passed(since: i64, length: i64, now: i64) -> bool {
     now < since || now - since >= length
 }
@@ -152,7 +150,7 @@ pub(crate) fn started(attempt: u32, deaths: u32) -> NewEvent {
     NewEvent::new("started", format!("Attempt {attempt} began{how}")).with("attempt", attempt)
 }
 
-/// For those who watch a job that has become a suspect.
+/// The event of a job that has become a suspect.
 pub(crate) fn waits_alone() -> NewEvent {
     NewEvent::new(
         "waiting",
@@ -196,7 +194,7 @@ mod tests {
         let after_one = |at| Suspect { worker_alone_at: Some(NOW - at), ..suspect(100_000, 90_000, false) };
         check(&after_one(59_999), Turn::Others);
         check(&after_one(60_000), Turn::Nothing);
-        // What is not run disturbs nobody.
+        // A job that does not run needs no idle worker.
         check(&Suspect { is_over: true, ..suspect(0, 0, false) }, Turn::Suspect);
         // One that spent a minute in its step waits for a worker that lives longer than that.
         check(&Suspect { steady_ms: 120_000, ..suspect(119_999, 60_000, true) }, Turn::Others);
@@ -211,7 +209,7 @@ mod tests {
             count,
             step,
             leased_at: NOW,
-            said_at: None,
+            step_began_at: None,
             worker_alive_until: Some(NOW + lived + LEASE.as_millis() as i64),
         };
         let count = |deaths, died_step, steady_ms| DeathCount { deaths, died_step, steady_ms };
@@ -227,7 +225,7 @@ mod tests {
         assert_eq!(dead(none, 0, 30_000).counted().steady_ms, 60_000);
         assert_eq!(dead(count(1, 0, 60_000), 0, 20_000).counted().steady_ms, 60_000);
         assert_eq!(dead(none, 0, 3_600_000).counted().steady_ms, 600_000);
-        let said = Dead { said_at: Some(NOW + 3_590_000), ..dead(none, 0, 3_600_000) };
+        let said = Dead { step_began_at: Some(NOW + 3_590_000), ..dead(none, 0, 3_600_000) };
         assert_eq!(said.counted().steady_ms, 20_000);
         let unknown = Dead { worker_alive_until: None, ..dead(none, 0, 0) };
         assert_eq!(unknown.counted().steady_ms, 10_000);

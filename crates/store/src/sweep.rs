@@ -1,5 +1,5 @@
-//! What an archived job may have left on its host: a pull request that was being opened while the
-//! job was stopped. It is looked for until it is found or can no longer come.
+//! Sweeps: searches for the pull request that an archived job may have left on its host, because it was being opened
+//! while the job was stopped. They are repeated until it is found or can no longer come.
 
 use std::time::Duration;
 
@@ -7,27 +7,26 @@ use async_trait::async_trait;
 
 use crate::{Job, NewEvent, PullState, Result};
 
-/// How long whoever looks is left alone with it.
+/// How long a sweep belongs to the caller that took it.
 pub(crate) const SWEEP: Duration = Duration::from_secs(60);
 
-/// An archived job whose host is to be asked, for the `tries`th time.
+/// An archived job to search for, for the `tries`th time.
 #[derive(Debug, Clone)]
 pub struct Sweep {
     pub job: Job,
     pub tries: u32,
 }
 
-/// What an archive leaves to be done. It is set by the archive itself, of every job that has noted a
-/// change and no pull request.
+/// An archive schedules a sweep for each job that has a stored change and no pull request.
 #[async_trait]
 pub trait Sweeps: Send + Sync {
-    /// The next one whose time has come. The try is counted before it returns; whoever takes longer
-    /// than a minute has lost it to the next one, and its writes are not taken.
+    /// Takes the next sweep that is due. The try is counted before it returns. After a minute another caller can take
+    /// the sweep, and the writes of the first one are ignored.
     async fn next_sweep(&self) -> Result<Option<Sweep>>;
-    /// Not found, or nobody to ask: again in a while.
+    /// Schedules the sweep again: nothing was found, or the host did not answer.
     async fn sweep_again(&self, sweep: &Sweep, wait: Duration) -> Result<()>;
-    /// It is over. What was found is the job's pull request from now on.
-    async fn swept(
+    /// Ends the sweep. `found` becomes the job's pull request.
+    async fn finish_sweep(
         &self,
         sweep: &Sweep,
         found: Option<(&str, PullState)>,

@@ -175,7 +175,7 @@ impl Progress for Steps {
     async fn keep(&mut self, message: &Message, usage: Usage) -> Result<u64, AgentError> {
         let entry = serde_json::to_value(message).map_err(|_| AgentError::Cancelled)?;
         let Usage { input, output, cached } = usage;
-        let said = Note::Said(without_keys(&self.app, entry), Tokens { input, output, cached });
+        let said = Note::Entry(without_keys(&self.app, entry), Tokens { input, output, cached });
         self.spent.usage += usage;
         if let Message::Results(_) = message {
             // Whoever takes the job up makes them again, of the turn that they answer.

@@ -103,7 +103,7 @@ impl Worker {
 
     /// Runs jobs, one after the other, until none is waiting: for tests.
     pub async fn drain(&self) -> Result<(), StoreError> {
-        self.app.queue.beat(&self.id).await?;
+        self.app.queue.heartbeat(&self.id).await?;
         while let Some(lease) = self.lease().await? {
             passes::see_through(&self.app, lease, &CancellationToken::new()).await;
         }
@@ -116,7 +116,7 @@ impl Worker {
     }
 
     async fn beat(&self, alive: &CancellationToken) -> bool {
-        keep_alive(alive, || with_failpoints("beat", self.app.queue.beat(&self.id))).await
+        keep_alive(alive, || with_failpoints("beat", self.app.queue.heartbeat(&self.id))).await
     }
 
     async fn take_jobs(&self, alive: &CancellationToken) {
@@ -129,7 +129,7 @@ impl Worker {
             tokio::select! {
                 () = alive.cancelled() => {}
                 () = running.one_ended() => {}
-                () = self.app.queue.work_came() => {}
+                () = self.app.queue.wait_for_work() => {}
                 () = tokio::time::sleep(look) => {}
             }
             self.stop_archived(&running).await;
@@ -159,7 +159,7 @@ impl Worker {
         if running.jobs.is_empty() {
             return;
         }
-        match self.app.queue.to_stop(&self.id).await {
+        match self.app.queue.jobs_to_stop(&self.id).await {
             Ok(ids) => ids.iter().filter_map(|id| running.halts.get(id)).for_each(CancellationToken::cancel),
             Err(error) => tracing::warn!("it is not known which jobs are to stop: {error}"),
         }

@@ -100,7 +100,7 @@ async fn let_go(app: &Shared, lease: &Lease, why: Stop, alive: &CancellationToke
         return app.metrics.run_ended("put_off");
     }
     // Also after a lost lease: if the job is to be archived, this is what the archive waits for.
-    let beat = || app.queue.beat(&lease.worker);
+    let beat = || app.queue.heartbeat(&lease.worker);
     match until_answered(&app.stop, alive, beat, || with_failpoints("release", app.queue.release(lease)))
         .await
     {
@@ -203,7 +203,7 @@ async fn finish(
                 if !is_worth_waiting(&error, &app.stop, alive) {
                     return None;
                 }
-                waits.after(&error, &app.stop, alive, || app.queue.beat(&lease.worker)).await;
+                waits.after(&error, &app.stop, alive, || app.queue.heartbeat(&lease.worker)).await;
             }
         }
     }

@@ -34,7 +34,7 @@ pub(super) async fn before(app: &Shared, lease: &Lease, base: &Oid) -> Result<Ve
         app.queue.forget_from(lease, said[first].number).await?;
         said.truncate(first);
     }
-    let kept = |entry: store::Said| {
+    let kept = |entry: store::ConversationEntry| {
         let store::Tokens { input, output, cached } = entry.tokens;
         let message = serde_json::from_value(entry.entry).ok()?;
         Some(Said { this_run: entry.run == lease.job.run, message, usage: Usage { input, output, cached } })

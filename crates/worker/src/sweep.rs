@@ -52,16 +52,16 @@ async fn one(app: &Shared, sweep: &Sweep) -> Result<(), StoreError> {
                 state.as_str()
             );
             let event = NewEvent::new("pull_request", message).with("state", state.as_str());
-            app.sweeps.swept(sweep, Some((&pull.url, state)), Some(event)).await
+            app.sweeps.finish_sweep(sweep, Some((&pull.url, state)), Some(event)).await
         }
-        Ok(None) if sweep.tries >= LOOKS => app.sweeps.swept(sweep, None, None).await,
+        Ok(None) if sweep.tries >= LOOKS => app.sweeps.finish_sweep(sweep, None, None).await,
         Ok(None) => app.sweeps.sweep_again(sweep, wait(sweep.tries)).await,
         Err(error) if sweep.tries >= MOST && Trouble::find(&error).is_none() => {
             let message = format!(
                 "It is not known whether the job left a pull request for {} on its host: {error}",
                 sweep.job.branch
             );
-            app.sweeps.swept(sweep, None, Some(NewEvent::new("warning", message))).await
+            app.sweeps.finish_sweep(sweep, None, Some(NewEvent::new("warning", message))).await
         }
         Err(forge::Error::Temporary { retry_after: Some(after), .. }) => {
             app.sweeps.sweep_again(sweep, after.max(FIRST)).await

@@ -60,7 +60,7 @@ impl Door {
         let dir = tempfile::tempdir().unwrap();
         let settings = Settings::new(dir.path().join("data"));
         let data = DataDir::open(&settings.data).unwrap();
-        let held = data.hold().unwrap();
+        let held = data.lock().unwrap();
         let app =
             App::open(&settings, &data, &held, "http://127.0.0.1", Arc::new(SystemClock)).await.unwrap();
         let log = Log::default();

@@ -179,5 +179,10 @@ fn bad_key() -> ApiError {
 
 pub(super) fn limit_reached(most: u32) -> ApiError {
     let resets_at = Timestamp::constant(1_794_834_000, 0);
-    ApiError::LimitReached(Usage { most, left: 0, resets_at, left_for: SignedDuration::from_secs(1_800) })
+    ApiError::LimitReached(Usage {
+        max: most,
+        left: 0,
+        resets_at,
+        left_for: SignedDuration::from_secs(1_800),
+    })
 }

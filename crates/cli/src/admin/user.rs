@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, anyhow, bail};
 use serde_json::{Value, json};
 use server::{Admin, Passwords, parse_password};
-use store::{Deed, KeyRef, MemberKeys, NewInvite, OrganizationId, PasswordHash, Person, Removal};
+use store::{AuditEntry, KeyRef, MemberKeys, NewInvite, OrganizationId, PasswordHash, Person, Removal};
 
 use super::{COMMAND_LINE, note, open, open_or_create, organization};
 use crate::args::{Audit, InviteUser, List, RemoveUser, UserCommand, UserPassword};
@@ -165,12 +165,12 @@ async fn find(
 pub(crate) async fn audit(sources: &Sources, args: Audit) -> anyhow::Result<()> {
     let admin = open(sources, &args.data).await?;
     let organization = organization(&admin, args.organization.as_deref()).await?;
-    let deeds = admin.people.deeds(&organization.id, None, args.limit).await?;
+    let deeds = admin.people.audit_log(&organization.id, None, args.limit).await?;
     if args.json {
-        let shown = |deed: &Deed| json!({ "at": output::moment(deed.at), "who": deed.who, "what": deed.what, "about": deed.about });
+        let shown = |deed: &AuditEntry| json!({ "at": output::moment(deed.at), "who": deed.who, "what": deed.what, "about": deed.about });
         return output::json(&deeds.iter().map(shown).collect::<Vec<_>>());
     }
-    let row = |deed: Deed| [output::moment(deed.at), deed.who, format!("{} {}", deed.what, deed.about)];
+    let row = |deed: AuditEntry| [output::moment(deed.at), deed.who, format!("{} {}", deed.what, deed.about)];
     output::table(["WHEN", "WHO", "WHAT"], deeds.into_iter().map(row))
 }
 

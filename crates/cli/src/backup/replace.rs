@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-use store::{DataDir, Held, RESTORE_DRAFT, RESTORE_PREVIOUS};
+use store::{DataDir, DataDirLock, RESTORE_DRAFT, RESTORE_PREVIOUS};
 use tempfile::TempDir;
 
 use super::disk;
@@ -23,7 +23,7 @@ pub(super) struct Replacement {
     draft: Option<TempDir>,
     /// The data directory was made by this command; it goes again if the backup turns out to be bad.
     is_new: bool,
-    _held: Held,
+    _held: DataDirLock,
 }
 
 impl Replacement {
@@ -32,7 +32,7 @@ impl Replacement {
         let is_new = !path.exists();
         if let Ok(found) = DataDir::find(path) {
             ensure!(
-                !found.is_held(),
+                !found.is_locked(),
                 "a Docwright server is using {}: stop it first, or restore to another directory with --data",
                 path.display()
             );
@@ -43,7 +43,7 @@ impl Replacement {
             );
         }
         let dir = DataDir::open(path)?;
-        let held = dir.hold()?;
+        let held = dir.lock()?;
         let draft = disk::draft(dir.path(), RESTORE_DRAFT);
         let mut replacement = Self { dir, draft: None, is_new, _held: held };
         replacement.draft = Some(draft?);

@@ -72,7 +72,7 @@ pub(super) async fn database(report: &mut Report, settings: &Settings, dir: &Dat
             views_home(report, &admin, dir).await;
             contents(report, &admin, dir).await;
         }
-        Err(error) => unreadable(report, error, dir.is_held()),
+        Err(error) => unreadable(report, error, dir.is_locked()),
     }
 }
 
@@ -106,7 +106,7 @@ fn unreadable(report: &mut Report, error: StoreError, held: bool) {
 /// On PostgreSQL: page views that are at home here need their file.
 async fn views_home(report: &mut Report, admin: &Admin, dir: &DataDir) {
     let Some(id) = dir.known_id().filter(|_| !dir.has_views()) else { return };
-    match admin.is_views_home(&id).await {
+    match admin.is_views_directory(&id).await {
         Ok(true) => {
             let missing = DataDirError::ViewsMissing(dir.views());
             report.fail("page views", missing.to_string(), LOOK_AGAIN);

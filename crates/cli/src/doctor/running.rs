@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) async fn here(report: &mut Report, dir: &DataDir) {
     left_behind(report, dir.path());
-    if !dir.is_held() {
+    if !dir.is_locked() {
         return none_here(report, dir).await;
     }
     let Some(url) = dir.url() else {

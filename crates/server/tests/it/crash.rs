@@ -16,7 +16,7 @@ async fn pulls(server: &TestServer, team: &Team) -> usize {
 /// Leases the job as a worker that then dies, whatever it did until then.
 async fn dies_with(server: &TestServer, worker: &str) -> store::Lease {
     let worker = WorkerId(worker.into());
-    server.app.queue.beat(&worker).await.unwrap();
+    server.app.queue.heartbeat(&worker).await.unwrap();
     server.app.queue.lease_next(&worker).await.unwrap().unwrap()
 }
 

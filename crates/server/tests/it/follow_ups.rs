@@ -158,12 +158,12 @@ async fn an_archive_of_a_running_job_waits_until_its_worker_has_let_go() {
     let team = server.team("acme", &[("a.md", "one\n")]).await;
     let job = server.create_job(&team, "Replace \"one\" with \"two\".").await;
     let worker = WorkerId("slow".into());
-    server.app.queue.beat(&worker).await.unwrap();
+    server.app.queue.heartbeat(&worker).await.unwrap();
     let lease = server.app.queue.lease_next(&worker).await.unwrap().unwrap();
     let body = json!({});
     let archive = server.ask(&team, &job, "archive", &body);
     let letting_go = async {
-        while server.app.queue.to_stop(&worker).await.unwrap().is_empty() {
+        while server.app.queue.jobs_to_stop(&worker).await.unwrap().is_empty() {
             tokio::task::yield_now().await;
         }
         server.app.queue.release(&lease).await.unwrap();

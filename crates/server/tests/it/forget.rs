@@ -60,6 +60,6 @@ async fn junk_is_removed_by_a_key_that_writes_and_the_audit_log_says_so() {
 }
 
 async fn deeds(server: &TestServer, team: &Team) -> Vec<String> {
-    let deeds = server.app.people.deeds(&team.organization.id, None, 10).await.unwrap();
+    let deeds = server.app.people.audit_log(&team.organization.id, None, 10).await.unwrap();
     deeds.into_iter().map(|deed| format!("{} {} {}", deed.who, deed.what, deed.about)).collect()
 }

@@ -15,7 +15,7 @@ const NEVER: Effect = Effect::Delay(3_600_000);
 async fn dies_alone(place: &Place, method: &str, path: &str, effect: Effect) {
     let worker = Worker::new(place.server.app.clone(), 1);
     worker.drain().await.unwrap();
-    place.server.clock.advance(store::STEADY);
+    place.server.clock.advance(store::MIN_WORKER_AGE);
     worker_dies(place, worker, method, path, effect, async || true).await;
 }
 

@@ -118,7 +118,7 @@ async fn the_audit_log_has_jobs_pull_requests_transcripts_and_sign_outs() {
     ada.post(&format!("{root}/jobs/{other}/archive"), &[]).await;
     let elsewhere = browser(&server, "ada@acme.dev").await;
     assert_eq!(elsewhere.post("/logout", &[]).await.status, 303);
-    let log = server.app.people.deeds(&team.organization.id, None, 100).await.unwrap();
+    let log = server.app.people.audit_log(&team.organization.id, None, 100).await.unwrap();
     let lines: Vec<_> =
         log.iter().rev().map(|deed| format!("{}: {} {}", deed.who, deed.what, deed.about)).collect();
     let bobs = format!("API key Bob's CI ({}…)", &key[..7]);
@@ -456,6 +456,6 @@ async fn an_account_of_the_same_name_elsewhere_locks_nobody_out_and_tells_nothin
     }
     assert_eq!(sign_in_from(&server, "198.51.100.7", ada, "mistyped").await, 401);
     assert_eq!(sign_in_from(&server, "198.51.100.7", ada, PASSWORD).await, 303);
-    let theirs = server.app.people.deeds(&evil.organization.id, None, 100).await.unwrap();
+    let theirs = server.app.people.audit_log(&evil.organization.id, None, 100).await.unwrap();
     assert!(theirs.iter().all(|deed| !deed.about.contains("198.51.100")), "{theirs:?}");
 }

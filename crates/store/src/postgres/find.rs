@@ -1,42 +1,37 @@
-//! Polls. Those that come while one question is out are the next one, so that a crowd asks the database no more
-//! often than it answers.
+//! Coalesces lookups of jobs: those that arrive while one query runs share the next one, so many polling clients cost
+//! one query at a time.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use base::Coalescer;
 use futures_util::FutureExt;
 
-use super::jobs::job;
-use super::reads::Reads;
-use super::text;
-use crate::shared::Told;
-use crate::{Job, JobId, ProjectId, Result};
+use crate::coalesced::{SharedResult, share_all};
+use crate::progress::JobKey;
+use crate::sql::{Fetch, job_columns, sql};
+use crate::{Job, JobId, Result};
 
-type Asked = (ProjectId, JobId);
-pub(super) type Finds = Coalescer<(), Asked, Told<Option<Job>>>;
+pub(super) type Finds = Coalescer<(), JobKey, SharedResult<Option<Job>>>;
 
-pub(super) fn finds(reads: Reads) -> Finds {
-    Coalescer::new(move |(), asked: Vec<Asked>| {
+pub(super) fn finds(reads: impl Fetch + Clone) -> Finds {
+    Coalescer::new(move |(), keys: Vec<JobKey>| {
         let reads = reads.clone();
         async move {
-            match all_of(&reads, &asked).await {
-                Ok(found) => asked.iter().map(|asked| Ok(of_project(&found, asked))).collect(),
-                Err(error) => vec![Err(Arc::new(error)); asked.len()],
-            }
+            let jobs = find_all(&reads, &keys).await;
+            share_all(jobs.map(|jobs| keys.iter().map(|key| in_project(&jobs, key)).collect()), keys.len())
         }
         .boxed()
     })
 }
 
-async fn all_of(reads: &Reads, asked: &[Asked]) -> Result<HashMap<JobId, Job>> {
-    let ids: Vec<_> = asked.iter().map(|(_, id)| text(&id.0)).collect();
-    let rows = reads.rows(sqlx::query("SELECT * FROM jobs WHERE id = ANY($1)").bind(ids)).await?;
-    let jobs = rows.iter().map(job).collect::<Result<Vec<_>>>()?;
+async fn find_all(reads: &impl Fetch, keys: &[JobKey]) -> Result<HashMap<JobId, Job>> {
+    let ids: Vec<String> = keys.iter().map(|(_, id)| id.0.clone()).collect();
+    let select = concat!("SELECT ", job_columns!(), " FROM jobs WHERE id = ANY($1)");
+    let jobs: Vec<Job> = reads.all(sql(select).bind(ids)).await?;
     Ok(jobs.into_iter().map(|job| (job.id.clone(), job)).collect())
 }
 
-/// A job of another project is not there.
-fn of_project(found: &HashMap<JobId, Job>, (project, id): &Asked) -> Option<Job> {
-    found.get(id).filter(|job| job.project == *project).cloned()
+/// A job of another project is not found.
+fn in_project(jobs: &HashMap<JobId, Job>, (project, id): &JobKey) -> Option<Job> {
+    jobs.get(id).filter(|job| job.project == *project).cloned()
 }

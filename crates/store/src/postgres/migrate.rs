@@ -1,12 +1,11 @@
-//! Ordered migrations, embedded in the program and counted in the table `docwright_schema`. Whoever
-//! uses a database says so by a lock that its connection holds, so that nobody changes the schema
-//! under a running server.
+//! Applies ordered migrations, which are embedded in the program and counted in the table `docwright_schema`. Each server
+//! holds a shared lock while it uses the database, so that the schema does not change under a running server.
 
 use base::sqlite::{OpenError, Schema};
 use sqlx::{Connection, PgConnection};
 
-use super::lock_number;
 use super::url::DatabaseUrl;
+use crate::sql::lock_number;
 
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0001_store.sql"),
@@ -20,12 +19,12 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0009_context.sql"),
     include_str!("../../migrations/postgres/0010_member_access.sql"),
 ];
-/// Held while the schema is looked at or changed.
+/// The lock for reading and changing the schema.
 const SCHEMA: &[&str] = &["schema"];
-/// Shared by all who use the database, as long as they do.
+/// A shared lock of all servers that use the database.
 const IN_USE: &[&str] = &["in use"];
 
-/// Brings the schema up to date, or says why not. All or nothing.
+/// Brings the schema up to date in one transaction.
 pub(super) async fn run(db: &mut PgConnection, url: &DatabaseUrl, schema: Schema) -> Result<(), OpenError> {
     let unusable = |source| OpenError::Unusable { path: url.to_string(), source };
     let (path, known) = (url.to_string(), MIGRATIONS.len());
@@ -47,7 +46,7 @@ pub(super) async fn run(db: &mut PgConnection, url: &DatabaseUrl, schema: Schema
     change.commit().await.map_err(unusable)
 }
 
-/// Says that this connection's owner uses the database, at the schema that this program knows.
+/// Marks the database as in use by this connection, and checks that the schema is that of this program.
 pub(super) async fn hold(db: &mut PgConnection) -> Result<(), sqlx::Error> {
     let mut look = db.begin().await?;
     lock(&mut look).await?;
@@ -79,11 +78,11 @@ async fn version(db: &mut PgConnection) -> Result<usize, sqlx::Error> {
 }
 
 async fn apply(db: &mut PgConnection, from: usize) -> Result<(), sqlx::Error> {
-    // A table of years takes its time.
+    // A large table takes a while.
     sqlx::raw_sql("SET LOCAL statement_timeout = 0").execute(&mut *db).await?;
     if from == 0 {
         let make = "CREATE TABLE docwright_schema (version BIGINT NOT NULL);
-            INSERT INTO docwright_schema VALUES (0)";
+            INSERT INTO docwright_schema (version) VALUES (0)";
         sqlx::raw_sql(make).execute(&mut *db).await?;
     }
     for migration in &MIGRATIONS[from..] {

@@ -1,83 +1,62 @@
-//! The store on PostgreSQL, for many servers on one database. One file a trait, in the trait's
-//! order, beside those of SQLite. Where SQLite has one writer, a write here locks the rows that it
-//! judges by; time is the database's own.
+//! The store on PostgreSQL, for several servers on one database. A write locks the rows that it depends on, and the
+//! database's clock dates jobs.
 
-mod accounts;
-mod bells;
-mod clocks;
-mod conversation;
+mod connect;
 mod create;
+mod dedicated;
 mod find;
-mod home;
-mod jobs;
-mod leases;
-mod line;
 mod migrate;
-mod notes;
-mod once;
-mod people;
-mod pulls;
-mod rates;
-mod reach;
-mod reads;
-mod secrets;
-mod sessions;
-mod suspects;
-mod sweeps;
+mod notifier;
+mod queue;
 mod trouble;
-mod upkeep;
 mod url;
+mod views_directory;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::sqlite::{OpenError, Schema};
-use base::{Clock, ClockGuard};
+use base::{Clock, ClockName, Cutoff};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use sqlx::postgres::{PgArguments, PgConnectOptions, PgPoolOptions, PgRow};
-use sqlx::query::Query;
-use sqlx::{Connection, PgConnection, PgPool, Postgres, Row, Transaction};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Connection as _, PgConnection, PgPool};
 use tokio::time::timeout;
 
-use crate::id::sha256;
-use crate::kept::{damaged, from_ms};
-use crate::progress::{ProgressReads, progress_reads};
-use crate::shared::Shared;
-use crate::{ApiKey, MasterKey, Project, ProjectId, Result, StoreError};
-use bells::{Bells, Ear};
-use reads::Reads;
+use crate::coalesced::unshare;
+use crate::encoding::milliseconds;
+use crate::queue::WAKE_BATCH;
+use crate::sql::{Backend, Common, Connection, Fetch, Query, Row, check_master_key, sql};
+use crate::terms::HOUR;
+use crate::{Job, JobId, Lease, MasterKey, ProjectId, Result, StoreError, WorkerId};
+pub(crate) use create::insert_jobs;
+use dedicated::DedicatedReader;
+use notifier::{Listener, Notifier};
+use queue::Attempt;
 pub(crate) use trouble::trouble;
 pub use url::DatabaseUrl;
 
-/// Of one process; each holds a connection of the database's, of which there are about a hundred.
-const CONNECTIONS: u32 = 16;
-/// How long a connection is waited for.
-const ACQUIRE: Duration = Duration::from_secs(5);
-/// A connection that nobody used for longer is looked at first.
-const FRESH: Duration = Duration::from_secs(1);
-/// How long anything at all may take; the database ends a statement of its own accord before that.
-const ANSWER: Duration = Duration::from_secs(15);
-/// How often a write is tried that the database broke off for the sake of another one.
-const TRIES: u32 = 5;
+/// Connections of one process. A database has about a hundred for all its clients.
+const MAX_CONNECTIONS: u32 = 16;
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+/// A connection that was idle for longer is pinged before its next use.
+const PING_AFTER: Duration = Duration::from_secs(1);
+/// The limit of any operation. The database cancels a statement before that.
+const TIMEOUT: Duration = Duration::from_secs(15);
+/// How often a transaction is tried that the database aborts.
+const MAX_TRIES: u32 = 5;
 
 #[derive(Clone)]
 pub struct PostgresStore {
     pool: PgPool,
-    guard: Arc<ClockGuard>,
-    master: MasterKey,
-    keys: Shared<Vec<u8>, Option<ApiKey>>,
-    projects: Shared<ProjectId, Option<Project>>,
-    rates: Shared<String, (u32, i64)>,
+    common: Common<Self>,
     finds: find::Finds,
-    creates: create::Creates,
-    progress: ProgressReads,
-    bells: Arc<Bells>,
+    notifier: Arc<Notifier>,
 }
 
 impl PostgresStore {
-    /// A database that others use is left at the schema that it has. A clock that stands where a
-    /// test put it is the database's, too, for this store.
+    /// A database that other servers use keeps its schema. In tests, the database's clock follows `clock`.
     pub async fn open(
         url: &DatabaseUrl,
         schema: Schema,
@@ -86,160 +65,199 @@ impl PostgresStore {
     ) -> Result<Self> {
         let unusable = |source| OpenError::Unusable { path: url.to_string(), source };
         let options = url.options();
-        let mut first = reach::connect(url).await?;
+        let mut first = connect::connect(url).await?;
         migrate::run(&mut first, url, schema).await?;
-        let ear = Ear::open(&options).await.map_err(unusable)?;
+        let listener = Listener::open(&options).await.map_err(unusable)?;
         let _ = first.close().await;
-        let (pool, guard) = (pool(options.clone(), clock.clone()), ClockGuard::new(clock.clone()));
-        let reads = Reads::new(pool.clone(), clock);
-        let store = Self::over(pool.clone(), reads, guard, master, Bells::hang(pool, options, ear));
-        store.check_master_key().await?;
-        store.forget_workers().await?;
+        let pool = pool(options.clone(), clock.clone());
+        let reader = DedicatedReader::new(pool.clone(), clock.clone());
+        let store = Self {
+            common: Common::new(clock, master, reader.clone()),
+            finds: find::finds(reader),
+            notifier: Notifier::start(pool.clone(), options, listener),
+            pool,
+        };
+        check_master_key(&store).await?;
+        // Each start of a server adds a worker: deletes those that have been dead for a day.
+        store.execute(sql("DELETE FROM workers WHERE alive_until < docwright_now_ms() - 86400000")).await?;
         Ok(store)
     }
+}
 
-    fn over(
-        pool: PgPool,
-        reads: Reads,
-        guard: Arc<ClockGuard>,
-        master: MasterKey,
-        bells: Arc<Bells>,
-    ) -> Self {
-        let [keys, projects, rates, progress] = [reads.clone(), reads.clone(), reads.clone(), reads.clone()];
-        Self {
-            keys: Shared::new(move |hash| accounts::key_of(keys.clone(), hash)),
-            projects: Shared::new(move |id| accounts::project_of(projects.clone(), id)),
-            rates: Shared::new(move |bucket| rates::used_of(rates.clone(), bucket)),
-            finds: find::finds(reads),
-            progress: progress_reads(move |ids| jobs::progress_of(progress.clone(), ids)),
-            creates: create::creates(pool.clone(), guard.clone()),
-            pool,
-            guard,
-            master,
-            bells,
-        }
+impl Fetch for PostgresStore {
+    async fn rows(&self, query: Query) -> Result<Vec<Row>> {
+        let rows = in_time(async { Ok(query.for_postgres().fetch_all(&self.pool).await?) }).await?;
+        Ok(rows.into_iter().map(Row::Postgres).collect())
+    }
+}
+
+impl Backend for PostgresStore {
+    const JOB_CLOCK: ClockName = ClockName::Database;
+
+    async fn execute(&self, query: Query) -> Result<u64> {
+        in_time(async { Ok(query.for_postgres().execute(&self.pool).await?.rows_affected()) }).await
     }
 
-    async fn rows(&self, query: Query<'_, Postgres, PgArguments>) -> Result<Vec<PgRow>> {
-        in_time(async { Ok(query.fetch_all(&self.pool).await?) }).await
+    async fn returning(&self, query: Query) -> Result<Option<Row>> {
+        self.row(query).await
     }
 
-    async fn row(&self, query: Query<'_, Postgres, PgArguments>) -> Result<Option<PgRow>> {
-        in_time(async { Ok(query.fetch_optional(&self.pool).await?) }).await
-    }
-
-    /// A write of one statement; answers how many rows it touched.
-    async fn execute(&self, query: Query<'_, Postgres, PgArguments>) -> Result<u64> {
-        in_time(async { Ok(query.execute(&self.pool).await?.rows_affected()) }).await
+    async fn transaction<I, T, F>(&self, input: I, work: F) -> Result<T>
+    where
+        I: Send + Sync + 'static,
+        T: Send + 'static,
+        F: for<'a, 'c> Fn(&'a mut Connection<'c>, &'a I) -> BoxFuture<'a, Result<T>> + Send + Sync + 'static,
+    {
+        retry(|| async {
+            let mut tx = self.pool.begin().await?;
+            let mut db = Connection::postgres(&mut tx);
+            let result = work(&mut db, &input).await;
+            // Now rather than when the connection is dropped: workers skip jobs that are locked.
+            if result.is_err() || db.is_discarded() {
+                let _ = tx.rollback().await;
+            } else {
+                tx.commit().await?;
+            }
+            result
+        })
+        .await
     }
 
     async fn now(&self) -> Result<i64> {
-        in_time(async { now(&mut *self.pool.acquire().await?).await }).await
+        let now = sqlx::query_scalar("SELECT docwright_now_ms()").fetch_one(&self.pool);
+        in_time(async { Ok(now.await?) }).await
     }
 
-    async fn begin(&self) -> Result<Transaction<'static, Postgres>> {
-        Ok(self.pool.begin().await?)
+    async fn cutoff(&self, age: Duration) -> Result<Cutoff> {
+        Ok(self.common.guard.database_cutoff(self.now().await?, age))
+    }
+
+    fn common(&self) -> &Common<Self> {
+        &self.common
+    }
+
+    fn notify_work(&self) {
+        self.notifier.notify_work();
+    }
+
+    async fn work_notified(&self) {
+        self.notifier.work_notified().await;
+    }
+
+    fn notify_events(&self) {
+        self.notifier.notify_events();
+    }
+
+    async fn events_notified(&self) {
+        self.notifier.events_notified().await;
+    }
+
+    async fn find_job(&self, project: &ProjectId, id: &JobId) -> Result<Option<Job>> {
+        unshare(self.finds.submit((), (project.clone(), id.clone())).await)
+    }
+
+    async fn lease(&self, worker: &WorkerId, project_limit: u32) -> Result<Option<Lease>> {
+        loop {
+            let attempt = self.transaction((worker.clone(), project_limit), |db, (worker, project_limit)| {
+                queue::lease(db, worker, *project_limit).boxed()
+            });
+            match attempt.await? {
+                Attempt::Leased(lease) => return Ok(Some(*lease)),
+                Attempt::Again => {}
+                Attempt::Nothing => return Ok(None),
+            }
+        }
+    }
+
+    async fn add_waiting_events(&self, wait: Duration) -> Result<usize> {
+        let announce = queue::announce(milliseconds(wait), WAKE_BATCH);
+        let announced =
+            self.transaction(announce, |db, announce| async { db.execute(announce.clone()).await }.boxed());
+        Ok(announced.await? as usize)
+    }
+
+    /// Other servers may be alive: a lease ends by time alone.
+    async fn void_all_leases(&self) -> Result<()> {
+        Ok(())
+    }
+
+    async fn empty_log(&self) -> Result<bool> {
+        Ok(true)
+    }
+
+    async fn test_write(&self) -> Result<()> {
+        let write = sql("INSERT INTO rates (bucket, hour, used) VALUES ('ready', docwright_now_ms() / $1, 1)
+             ON CONFLICT (bucket) DO UPDATE SET hour = excluded.hour");
+        self.execute(write.bind(HOUR)).await.map(drop)
+    }
+
+    async fn disconnect(&self) {
+        // Queries that still run are not waited for: their connections end with the process.
+        let _ = timeout(ACQUIRE_TIMEOUT, self.pool.close()).await;
     }
 }
 
 fn pool(options: PgConnectOptions, clock: Arc<dyn Clock>) -> PgPool {
-    let again = clock.clone();
+    let connect_clock = clock.clone();
     PgPoolOptions::new()
-        .max_connections(CONNECTIONS)
-        .acquire_timeout(ACQUIRE)
+        .max_connections(MAX_CONNECTIONS)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
         .after_connect(move |db, _| {
-            let told = clock.test_override();
-            Box::pin(async move { tell_time(db, told).await })
+            let time = connect_clock.test_override();
+            Box::pin(async move { set_time(db, time).await })
         })
-        // One that was asked a moment ago need not be asked whether it is there: that took as long as most answers.
+        // A ping takes as long as most queries, so a connection that was just used is not pinged.
         .test_before_acquire(false)
         .before_acquire(move |db, about| {
-            let told = again.test_override();
+            let time = clock.test_override();
             Box::pin(async move {
-                if about.idle_for > FRESH {
+                if about.idle_for > PING_AFTER {
                     db.ping().await?;
                 }
-                tell_time(db, told).await.map(|()| true)
+                set_time(db, time).await.map(|()| true)
             })
         })
-        // Whoever was cut off left an answer to come. If it does not come, the connection is lost, and
-        // must not take its place in the pool with it.
+        // A canceled query leaves its answer on the connection. If the answer does not come, the connection is lost and
+        // must not take a place in the pool.
         .after_release(|db, _| {
             Box::pin(async {
-                timeout(ACQUIRE, db.ping()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map(|()| true)
+                timeout(ACQUIRE_TIMEOUT, db.ping())
+                    .await
+                    .unwrap_or(Err(sqlx::Error::PoolTimedOut))
+                    .map(|()| true)
             })
         })
         .connect_lazy_with(options)
 }
 
-async fn tell_time(db: &mut PgConnection, told: Option<Timestamp>) -> Result<(), sqlx::Error> {
-    if let Some(moment) = told {
-        let tell = sqlx::query("SELECT set_config('docwright.now_ms', $1, false)");
-        tell.bind(moment.as_millisecond().to_string()).execute(db).await?;
+/// Sets the database's clock for this connection, in tests.
+async fn set_time(db: &mut PgConnection, time: Option<Timestamp>) -> Result<(), sqlx::Error> {
+    if let Some(time) = time {
+        let set = sqlx::query("SELECT set_config('docwright.now_ms', $1, false)");
+        set.bind(time.as_millisecond().to_string()).execute(db).await?;
     }
     Ok(())
 }
 
-/// A database that is gone without a word must not keep anybody waiting.
+/// Fails instead of waiting for a database that does not answer.
 async fn in_time<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    let late = || StoreError::Database(format!("it took longer than {} seconds", ANSWER.as_secs()));
-    timeout(ANSWER, work).await.unwrap_or_else(|_| Err(late()))
+    let late = || StoreError::Database(format!("it took longer than {} seconds", TIMEOUT.as_secs()));
+    timeout(TIMEOUT, work).await.unwrap_or_else(|_| Err(late()))
 }
 
-/// Runs a transaction, and runs it again when the database broke it off for the sake of another.
-async fn write<T, W, F>(work: W) -> Result<T>
+/// Runs a transaction, and runs it again when the database aborts it (deadlock or serialization failure).
+async fn retry<T, W, F>(work: W) -> Result<T>
 where
     W: Fn() -> F,
     F: Future<Output = Result<T>>,
 {
-    for _ in 1..TRIES {
+    for _ in 1..MAX_TRIES {
         match in_time(work()).await {
-            Err(StoreError::BrokenOff) => {}
+            Err(StoreError::Aborted) => {}
             done => return done,
         }
     }
     in_time(work()).await
-}
-
-/// Ends a transaction that wrote nothing, here and now: whoever looks for work passes over a job
-/// that is locked.
-async fn undone<T>(tx: Transaction<'_, Postgres>, result: Result<T>) -> Result<T> {
-    tx.rollback().await?;
-    result
-}
-
-/// What the time is, asked after the locks are there: a lease can end while one waits for them.
-async fn now(db: &mut PgConnection) -> Result<i64> {
-    Ok(sqlx::query_scalar("SELECT docwright_now_ms()").fetch_one(db).await?)
-}
-
-/// Until the end of the transaction, nobody else is let past the same words.
-async fn one_at_a_time(db: &mut PgConnection, what: &[&str]) -> Result<()> {
-    sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(lock_number(what)).execute(db).await?;
-    Ok(())
-}
-
-fn lock_number(what: &[&str]) -> i64 {
-    let hash = sha256(what.join("\0").as_bytes());
-    hash.first_chunk().map_or(0, |first| i64::from_be_bytes(*first))
-}
-
-/// PostgreSQL's text holds any character but NUL, which nobody means to send.
-fn text(text: &str) -> Cow<'_, str> {
-    if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(text) }
-}
-
-fn number<T: TryFrom<i64>>(row: &PgRow, column: &str) -> Result<T> {
-    row.try_get::<i64, _>(column)?.try_into().map_err(|_| damaged("a number"))
-}
-
-/// A column that holds a moment.
-fn time(row: &PgRow, column: &str) -> Result<Timestamp> {
-    from_ms(row.try_get(column)?)
-}
-
-fn time_or_none(row: &PgRow, column: &str) -> Result<Option<Timestamp>> {
-    row.try_get::<Option<i64>, _>(column)?.map(from_ms).transpose()
 }
 
 #[cfg(test)]
@@ -249,21 +267,21 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_write_that_was_broken_off_is_tried_again() {
+    async fn an_aborted_transaction_is_tried_again() {
         let tried = Cell::new(0);
         let fails = |times| {
             let tried = &tried;
             move || async move {
                 tried.set(tried.get() + 1);
-                if tried.get() <= times { Err(StoreError::BrokenOff) } else { Ok(tried.get()) }
+                if tried.get() <= times { Err(StoreError::Aborted) } else { Ok(tried.get()) }
             }
         };
-        assert_eq!(write(fails(TRIES - 1)).await.unwrap(), TRIES);
+        assert_eq!(retry(fails(MAX_TRIES - 1)).await.unwrap(), MAX_TRIES);
         tried.set(0);
-        assert!(matches!(write(fails(100)).await, Err(StoreError::BrokenOff)));
-        assert_eq!(tried.get(), TRIES);
+        assert!(matches!(retry(fails(100)).await, Err(StoreError::Aborted)));
+        assert_eq!(tried.get(), MAX_TRIES);
         tried.set(0);
         let other = || async { Err::<(), _>(StoreError::Database(String::new())) };
-        assert!(matches!(write(other).await, Err(StoreError::Database(_))));
+        assert!(matches!(retry(other).await, Err(StoreError::Database(_))));
     }
 }

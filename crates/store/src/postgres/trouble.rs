@@ -1,4 +1,4 @@
-//! What PostgreSQL's error codes say about the machine that it runs on.
+//! Recognizes problems of the database's machine by PostgreSQL's error codes.
 
 use machine::{Cause, Trouble};
 
@@ -8,7 +8,7 @@ pub(crate) fn trouble(error: &sqlx::Error) -> Option<Trouble> {
     let reported = error.as_database_error()?;
     let cause = match reported.code()?.as_ref() {
         "53100" => Cause::DiskFull,
-        // A transaction that may only read: a standby, or a disk that the operator closed.
+        // A read-only transaction: a standby, or an operator's setting.
         "25006" => Cause::ReadOnly,
         "58030" => Cause::DiskError,
         _ => return None,

@@ -1,4 +1,4 @@
-//! The address of a database. Its password is nobody's business but the database's.
+//! Parses the URL of a database, and shows it without the password.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,11 +6,10 @@ use std::str::FromStr;
 use sqlx::ConnectOptions;
 use sqlx::postgres::PgConnectOptions;
 
-/// What may stand behind the `?`. The driver would write what it does not know into the log.
+/// Parameters that may follow the `?`. The driver would log the values of unknown ones.
 const KNOWN: &[&str] =
     &["sslmode", "sslrootcert", "sslcert", "sslkey", "host", "port", "dbname", "user", "password"];
-/// The database's own limits: how long a statement may take, and how long a transaction may idle
-/// whose server is gone.
+/// Limits of the database: the time of a statement, and the idle time of a transaction whose server is gone.
 const TIMES: [(&str, &str); 3] = [
     ("statement_timeout", "10s"),
     ("idle_in_transaction_session_timeout", "15s"),
@@ -33,7 +32,7 @@ impl FromStr for DatabaseUrl {
         if let Some(name) = names.filter(|name| !name.is_empty()).find(|name| !KNOWN.contains(name)) {
             return Err(format!("the database URL has a parameter `{name}`; known are {}", KNOWN.join(", ")));
         }
-        // The driver's words could have a part of the URL in them.
+        // The driver's message could have a part of the URL.
         let options: PgConnectOptions = url.parse().map_err(|_| {
             "the database URL cannot be read: a password is written with %-escapes, as in p%40ss for p@ss"
         })?;
@@ -42,15 +41,15 @@ impl FromStr for DatabaseUrl {
 }
 
 impl DatabaseUrl {
-    /// Whether a URL that may be wrong in any way has a password in it.
-    pub fn tells_password(url: &str) -> bool {
+    /// Whether a URL, which can be invalid, has a password.
+    pub fn has_password(url: &str) -> bool {
         let (address, parameters) = url.split_once('?').unwrap_or((url, ""));
         let user = address.split_once("://").map_or(address, |(_, rest)| rest);
         let user = user.rsplit_once('@').map_or("", |(user, _)| user);
         user.contains(':') || parameters.split('&').any(|pair| pair.starts_with("password="))
     }
 
-    /// Arguments by which PostgreSQL's own programs find the database. They ask for the password themselves.
+    /// Arguments for PostgreSQL's programs, which ask for the password themselves.
     pub fn arguments(&self) -> Vec<String> {
         let host = match self.0.get_socket() {
             Some(socket) => socket.display().to_string(),
@@ -137,8 +136,8 @@ mod tests {
     #[test]
     fn passwords() {
         let with = ["postgres://dw:x@db/docs", "postgres://dw@db/docs?user=x&password=y", "dw:a@b@db"];
-        assert!(with.iter().all(|url| DatabaseUrl::tells_password(url)));
+        assert!(with.iter().all(|url| DatabaseUrl::has_password(url)));
         let without = ["postgres://dw@db:5432/docs", "postgres://db/docs?sslmode=require", "", "postgres://"];
-        assert!(!without.iter().any(|url| DatabaseUrl::tells_password(url)));
+        assert!(!without.iter().any(|url| DatabaseUrl::has_password(url)));
     }
 }

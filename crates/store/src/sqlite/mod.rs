@@ -1,41 +1,24 @@
-//! The store on SQLite. One file a trait, in the trait's order.
+//! The store on SQLite: one server, one writer that commits in groups, and a few readers.
 
-mod accounts;
-mod clocks;
-mod conversation;
 mod create;
-mod home;
-mod jobs;
-mod leases;
-mod line;
-mod notes;
-mod once;
-mod people;
-mod pulls;
-mod rates;
-mod secrets;
-mod sessions;
-mod suspects;
-mod sweeps;
-mod upkeep;
+mod queue;
+mod views_directory;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base::sqlite::{Database, Schema};
-use base::{Clock, ClockGuard};
+use base::{Clock, ClockName, Cutoff};
 use futures_util::FutureExt;
-use jiff::Timestamp;
-use sqlx::query::Query;
-use sqlx::sqlite::{SqliteArguments, SqliteRow};
-use sqlx::{Row, Sqlite};
+use futures_util::future::BoxFuture;
+use sqlx::SqlitePool;
 use tokio::sync::Notify;
 
-use crate::kept::from_ms;
-use crate::progress::{ProgressReads, progress_reads};
 use crate::secret::CHECK;
-use crate::shared::Shared;
-use crate::{ApiKey, MasterKey, Project, ProjectId, Result, Secrets};
+use crate::sql::{Backend, Common, Connection, Fetch, Query, Row, check_master_key, job_columns, sql};
+use crate::{Job, JobId, Lease, MasterKey, ProjectId, Result, Secrets, StoreError, WorkerId};
+pub(crate) use create::insert_jobs;
 
 pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0001_spine.sql"),
@@ -60,24 +43,16 @@ pub(crate) const MIGRATIONS: &[&str] = &[
 pub struct SqliteStore {
     db: Database,
     clock: Arc<dyn Clock>,
-    guard: Arc<ClockGuard>,
-    master: MasterKey,
-    keys: Shared<Vec<u8>, Option<ApiKey>>,
-    projects: Shared<ProjectId, Option<Project>>,
-    rates: Shared<rates::Window, u32>,
-    creates: create::Creates,
-    progress: ProgressReads,
-    /// Rung when a job comes in, so that a worker starts it at once.
+    reader: Reader,
+    common: Common<Self>,
     work: Arc<Notify>,
-    /// Rung when a job may have an event more, for those who watch it, and when a key or a session ended.
-    news: Arc<Notify>,
+    events: Arc<Notify>,
 }
 
 impl SqliteStore {
     pub async fn open(path: &Path, schema: Schema, master: MasterKey, clock: Arc<dyn Clock>) -> Result<Self> {
-        let db = Database::open(path, MIGRATIONS, schema).await?;
-        let store = Self::over(db, clock, master);
-        store.check_master_key().await?;
+        let store = Self::over(Database::open(path, MIGRATIONS, schema).await?, clock, master);
+        check_master_key(&store).await?;
         Ok(store)
     }
 
@@ -89,41 +64,127 @@ impl SqliteStore {
     }
 
     fn over(db: Database, clock: Arc<dyn Clock>, master: MasterKey) -> Self {
-        let guard = ClockGuard::new(clock.clone());
-        let (reads, time) = (db.reads().clone(), clock.clone());
-        let keys = move |hash| accounts::key_of(reads.clone(), hash, time.clone());
-        let reads = db.reads().clone();
-        let projects = move |id| accounts::project_of(reads.clone(), id);
-        let reads = db.reads().clone();
-        let rates = move |window| rates::used_of(reads.clone(), window);
-        let reads = db.reads().clone();
-        let progress = move |ids| jobs::progress_of(reads.clone(), ids);
-        Self {
-            keys: Shared::new(keys),
-            projects: Shared::new(projects),
-            rates: Shared::new(rates),
-            creates: create::creates(db.clone(), guard.clone()),
-            progress: progress_reads(progress),
-            work: Arc::new(Notify::new()),
-            news: Arc::new(Notify::new()),
-            db,
-            clock,
-            guard,
-            master,
+        let reader = Reader { pool: db.reads().clone(), clock: clock.clone() };
+        let common = Common::new(clock.clone(), master, reader.clone());
+        Self { db, clock, reader, common, work: Arc::default(), events: Arc::default() }
+    }
+}
+
+/// The read connections.
+#[derive(Clone)]
+struct Reader {
+    pool: SqlitePool,
+    clock: Arc<dyn Clock>,
+}
+
+impl Fetch for Reader {
+    async fn rows(&self, query: Query) -> Result<Vec<Row>> {
+        Connection::sqlite(&mut *self.pool.acquire().await?, &*self.clock).rows(query).await
+    }
+}
+
+impl Fetch for SqliteStore {
+    async fn rows(&self, query: Query) -> Result<Vec<Row>> {
+        self.reader.rows(query).await
+    }
+}
+
+impl Backend for SqliteStore {
+    const JOB_CLOCK: ClockName = ClockName::Server;
+
+    async fn execute(&self, query: Query) -> Result<u64> {
+        self.transaction(query, |db, query| db.execute(query.clone()).boxed()).await
+    }
+
+    async fn returning(&self, query: Query) -> Result<Option<Row>> {
+        self.transaction(query, |db, query| db.row(query.clone()).boxed()).await
+    }
+
+    async fn transaction<I, T, F>(&self, input: I, work: F) -> Result<T>
+    where
+        I: Send + Sync + 'static,
+        T: Send + 'static,
+        F: for<'a, 'c> Fn(&'a mut Connection<'c>, &'a I) -> BoxFuture<'a, Result<T>> + Send + Sync + 'static,
+    {
+        let clock = self.clock.clone();
+        self.db
+            .write(move |db| async move { work(&mut Connection::sqlite(db, &*clock), &input).await }.boxed())
+            .await
+    }
+
+    async fn now(&self) -> Result<i64> {
+        Ok(self.clock.now_ms())
+    }
+
+    async fn cutoff(&self, age: Duration) -> Result<Cutoff> {
+        Ok(self.common.guard.cutoff(age))
+    }
+
+    fn common(&self) -> &Common<Self> {
+        &self.common
+    }
+
+    fn notify_work(&self) {
+        self.work.notify_one();
+    }
+
+    async fn work_notified(&self) {
+        self.work.notified().await;
+    }
+
+    fn notify_events(&self) {
+        self.events.notify_waiters();
+    }
+
+    async fn events_notified(&self) {
+        self.events.notified().await;
+    }
+
+    async fn find_job(&self, project: &ProjectId, id: &JobId) -> Result<Option<Job>> {
+        let find = concat!("SELECT ", job_columns!(), " FROM jobs WHERE id = $1 AND project = $2");
+        self.optional(sql(find).bind(&id.0).bind(&project.0)).await
+    }
+
+    async fn lease(&self, worker: &WorkerId, project_limit: u32) -> Result<Option<Lease>> {
+        // Most polls find nothing; those need no write and no fsync.
+        let mut reader = self.db.reads().acquire().await?;
+        let mut db = Connection::sqlite(&mut reader, &*self.clock);
+        if !queue::has_work(&mut db, worker, project_limit).await? {
+            return Ok(None);
         }
+        drop(reader);
+        self.transaction((worker.clone(), project_limit), |db, (worker, project_limit)| {
+            queue::lease(db, worker, *project_limit).boxed()
+        })
+        .await
     }
 
-    /// A write of one statement; answers how many rows it touched.
-    async fn execute(&self, query: Query<'static, Sqlite, SqliteArguments>) -> Result<u64> {
-        self.db.write(|db| async move { Ok(query.execute(db).await?.rows_affected()) }.boxed()).await
+    async fn add_waiting_events(&self, wait: Duration) -> Result<usize> {
+        let ids = queue::unannounced(self, wait).await?;
+        let count = ids.len();
+        if count > 0 {
+            self.transaction(ids, |db, ids| queue::announce(db, ids).boxed()).await?;
+        }
+        Ok(count)
     }
-}
 
-/// A column that holds a moment.
-fn time(row: &SqliteRow, column: &str) -> Result<Timestamp> {
-    from_ms(row.try_get(column)?)
-}
+    /// One server has the data directory, so all earlier workers are dead.
+    async fn void_all_leases(&self) -> Result<()> {
+        self.transaction((), |db, ()| queue::requeue_all(db).boxed()).await
+    }
 
-fn time_or_none(row: &SqliteRow, column: &str) -> Result<Option<Timestamp>> {
-    row.try_get::<Option<i64>, _>(column)?.map(from_ms).transpose()
+    async fn empty_log(&self) -> Result<bool> {
+        Ok(self.db.checkpoint().await?)
+    }
+
+    async fn test_write(&self) -> Result<()> {
+        self.db.probe_write().await.map_err(|error| match error.trouble {
+            Some(trouble) => StoreError::Machine(trouble),
+            None => StoreError::Database(error.message),
+        })
+    }
+
+    async fn disconnect(&self) {
+        self.db.close().await;
+    }
 }

@@ -10,13 +10,13 @@ use crate::{every_backend, project};
 
 every_backend! {
     an_organizations_name_is_taken_once,
-    a_project_is_found_as_it_was_made,
-    a_change_of_a_project_leaves_the_rest_of_it,
-    a_project_allows_its_own_model_and_those_that_it_names,
-    a_key_is_found_by_its_text_and_kept_as_a_hash,
+    a_project_is_found_as_it_was_created,
+    a_change_of_a_project_keeps_its_other_fields,
+    a_project_allows_its_own_model_and_listed_models,
+    a_key_is_found_by_its_text_and_stored_as_a_hash,
     a_revoked_key_is_dead_and_only_its_owner_can_revoke,
     a_key_ends_by_the_stores_clock,
-    last_used_is_noted_once_a_minute,
+    last_used_is_recorded_once_a_minute,
     a_login_link_works_once_within_fifteen_minutes,
     a_session_ends,
 }
@@ -40,7 +40,7 @@ async fn an_organizations_name_is_taken_once(store: &dyn Store, _: &TestClock) {
     assert_eq!(store.organizations().await.unwrap().len(), 1);
 }
 
-async fn a_project_is_found_as_it_was_made(store: &dyn Store, _: &TestClock) {
+async fn a_project_is_found_as_it_was_created(store: &dyn Store, _: &TestClock) {
     let made = project(store, "acme").await;
     let other = project(store, "globex").await;
     let found = store.project(&made.id).await.unwrap().unwrap();
@@ -50,7 +50,7 @@ async fn a_project_is_found_as_it_was_made(store: &dyn Store, _: &TestClock) {
     assert_eq!(of(None).await.unwrap().len(), 2);
 }
 
-async fn a_change_of_a_project_leaves_the_rest_of_it(store: &dyn Store, _: &TestClock) {
+async fn a_change_of_a_project_keeps_its_other_fields(store: &dyn Store, _: &TestClock) {
     let (made, other) = (project(store, "acme").await, project(store, "globex").await);
     let sites = vec!["https://a.example".to_owned(), "https://b.example".to_owned()];
     let app = HostApp { id: "7".into(), installation: Some(u64::MAX) };
@@ -103,7 +103,7 @@ async fn a_change_of_a_project_leaves_the_rest_of_it(store: &dyn Store, _: &Test
     assert!(store.update_project(&ProjectId("nothing".into()), &first).await.unwrap().is_none());
 }
 
-async fn a_project_allows_its_own_model_and_those_that_it_names(store: &dyn Store, _: &TestClock) {
+async fn a_project_allows_its_own_model_and_listed_models(store: &dyn Store, _: &TestClock) {
     let mut project = project(store, "acme").await;
     let allowed = |project: &Project| ["offline", "fast", "slow"].map(|model| project.allows(model));
     assert_eq!(allowed(&project), [true, true, true], "none are named: every one of the server");
@@ -113,7 +113,7 @@ async fn a_project_allows_its_own_model_and_those_that_it_names(store: &dyn Stor
     assert_eq!(allowed(&project), [false, true, false]);
 }
 
-async fn a_key_is_found_by_its_text_and_kept_as_a_hash(store: &dyn Store, _: &TestClock) {
+async fn a_key_is_found_by_its_text_and_stored_as_a_hash(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await;
     let (made, text) = store.create_key(&new_key(&project)).await.unwrap();
     let found = store.key(&text).await.unwrap().unwrap();
@@ -149,7 +149,7 @@ async fn a_key_ends_by_the_stores_clock(store: &dyn Store, clock: &TestClock) {
     assert_eq!(is_live().await, (false, false));
 }
 
-async fn last_used_is_noted_once_a_minute(store: &dyn Store, clock: &TestClock) {
+async fn last_used_is_recorded_once_a_minute(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     let (key, text) = store.create_key(&new_key(&project)).await.unwrap();
     store.touch_key(&key).await.unwrap();
@@ -187,7 +187,7 @@ async fn a_login_link_works_once_within_fifteen_minutes(store: &dyn Store, clock
 
 async fn a_session_ends(store: &dyn Store, clock: &TestClock) {
     let organization = project(store, "acme").await.organization;
-    assert!(!store.anyone_signed_in().await.unwrap());
+    assert!(!store.has_live_session().await.unwrap());
     let mut sessions = Vec::new();
     for _ in 0..2 {
         let link = store.create_login(&organization).await.unwrap();
@@ -196,8 +196,8 @@ async fn a_session_ends(store: &dyn Store, clock: &TestClock) {
     store.end_session(&sessions[0]).await.unwrap();
     assert!(store.session(&sessions[0]).await.unwrap().is_none());
     assert!(store.session(&sessions[1]).await.unwrap().is_some());
-    assert!(store.anyone_signed_in().await.unwrap());
+    assert!(store.has_live_session().await.unwrap());
     clock.advance(SignedDuration::from_hours(24 * 14));
-    assert!(!store.anyone_signed_in().await.unwrap());
+    assert!(!store.has_live_session().await.unwrap());
     assert!(store.session(&sessions[1]).await.unwrap().is_none());
 }

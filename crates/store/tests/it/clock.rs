@@ -13,14 +13,14 @@ use store::{
 
 use crate::follow_ups::{leased, once};
 use crate::jobs::{done, job, new_job, worker};
-use crate::{Kept, OnPostgres, SERVER, every_backend, open, open_postgres, project};
+use crate::{PostgresTest, SERVER, SqliteTest, every_backend, open, open_postgres, project};
 
 every_backend! {
     a_jump_ahead_deletes_nothing,
     a_clock_is_confirmed_beside_a_server,
     a_jump_back_deletes_nothing_and_repeats_nothing,
-    an_idempotent_request_is_carried_out_once_whatever_the_clock_does,
-    keys_links_and_leases_go_by_the_clock,
+    an_idempotent_request_is_carried_out_once_despite_clock_jumps,
+    keys_links_and_leases_follow_the_clock,
 }
 
 const QUARTER: Duration = Duration::from_secs(90 * 24 * 60 * 60);
@@ -107,10 +107,7 @@ async fn a_jump_back_deletes_nothing_and_repeats_nothing(store: &dyn Store, cloc
     assert_eq!(delete(store, &behind).await, GONE, "it was kept for as long as any other");
 }
 
-async fn an_idempotent_request_is_carried_out_once_whatever_the_clock_does(
-    store: &dyn Store,
-    clock: &TestClock,
-) {
+async fn an_idempotent_request_is_carried_out_once_despite_clock_jumps(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     let insert = async |key: &str| store.insert(&new_job(&project), &once(key, "body")).await.unwrap();
     assert!(matches!(insert("a").await, Receipt::Done { .. }));
@@ -129,7 +126,7 @@ async fn an_idempotent_request_is_carried_out_once_whatever_the_clock_does(
     assert!(matches!(insert("b").await, Receipt::Done { .. }));
 }
 
-async fn keys_links_and_leases_go_by_the_clock(store: &dyn Store, clock: &TestClock) {
+async fn keys_links_and_leases_follow_the_clock(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     let new = NewKey {
         organization: project.organization.clone(),
@@ -201,20 +198,20 @@ async fn restarts<S: Store>(reopen: impl AsyncFn() -> S, clock: &TestClock) {
 
 #[tokio::test]
 async fn a_restart_on_sqlite_is_no_way_around_a_pause() {
-    let Kept { dir, clock, .. } = Kept::new().await;
+    let SqliteTest { dir, clock, .. } = SqliteTest::new().await;
     restarts(async || open(&dir, clock.clone()).await, &clock).await;
 }
 
 #[tokio::test]
 async fn a_restart_on_postgres_is_no_way_around_a_pause() {
-    let Some(OnPostgres { dir, clock, database, .. }) = OnPostgres::new().await else { return };
+    let Some(PostgresTest { dir, clock, database, .. }) = PostgresTest::new().await else { return };
     restarts(async || open_postgres(&database, &dir, clock.clone()).await.unwrap(), &clock).await;
 }
 
 /// A database of before there were records is judged by its newest job.
 #[tokio::test]
 async fn an_upgraded_database_that_is_long_past_its_newest_job_deletes_nothing() {
-    let Kept { dir, clock, store } = Kept::new().await;
+    let SqliteTest { dir, clock, store } = SqliteTest::new().await;
     let project = project(&store, "acme").await;
     let job = ended_job(&store, &project).await;
     let pool = sqlx::SqlitePool::connect(dir.path().join("docwright.db").to_str().unwrap()).await.unwrap();
@@ -249,7 +246,7 @@ impl Clock for TwoClocks {
 
 #[tokio::test]
 async fn on_postgres_the_jump_of_either_clock_pauses_deletion() {
-    let Some(OnPostgres { dir, clock, database, .. }) = OnPostgres::new().await else { return };
+    let Some(PostgresTest { dir, clock, database, .. }) = PostgresTest::new().await else { return };
     let server = Arc::new(TestClock::at(clock.now()));
     let clocks = Arc::new(TwoClocks { server: server.clone(), database: clock.clone() });
     let master = MasterKey::load_or_create(&dir.path().join("master.key")).unwrap();

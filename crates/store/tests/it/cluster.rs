@@ -1,6 +1,6 @@
-//! PostgreSQL for tests: one cluster that all tests of this machine's user share, on a socket of its
-//! own and nowhere else. Whoever comes first starts it; when nobody has used it for a while it ends.
-//! Needs nothing but the standard library, so that other crates' tests take this file as it is.
+//! Starts PostgreSQL for tests: one cluster for all tests of this machine's user, on its own socket. The first test starts
+//! it, and it ends when it was unused for a while. Uses only the standard library, so that tests of other crates can
+//! include this file.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

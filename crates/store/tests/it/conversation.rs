@@ -1,4 +1,4 @@
-//! What a job and its model said, and what it cost.
+//! Conversations of jobs with their model, and tokens.
 
 use base::{Clock, TestClock};
 use jiff::SignedDuration;
@@ -6,34 +6,35 @@ use serde_json::{Value, json};
 use sqlx::ConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 use store::{
-    JobStore, LEASE, Lease, MAX_ENTRY_BYTES, NewEvent, Note, Queue, Said, Store, StoreError, Tokens,
+    ConversationEntry, JobStore, LEASE, Lease, MAX_ENTRY_BYTES, NewEvent, Note, Queue, Store, StoreError,
+    Tokens,
 };
 
 use crate::follow_ups::{follow_up, leased};
 use crate::jobs::{MILLISECOND, done, job, worker};
-use crate::{Kept, every_backend, open, project};
+use crate::{SqliteTest, every_backend, open, project};
 
 every_backend! {
-    what_is_said_is_numbered_over_all_runs,
+    entries_are_numbered_across_runs,
     entries_are_numbered_without_gaps,
-    a_lease_of_an_earlier_run_speaks_for_the_current_one,
-    a_conversation_of_another_project_is_not_there,
-    a_lost_lease_says_nothing_and_counts_nothing,
+    a_lease_of_an_earlier_run_adds_entries_to_the_current_run,
+    a_conversation_of_another_project_is_not_found,
+    a_lost_lease_adds_no_entry_and_no_tokens,
     tokens_are_counted_by_project_and_calendar_month,
-    a_count_that_is_too_large_stays_the_largest,
-    an_entry_that_cannot_be_kept_costs_nothing,
-    only_the_current_run_is_forgotten,
-    notes_are_kept_in_their_order_or_not_at_all,
+    token_counts_saturate,
+    a_refused_entry_counts_no_tokens,
+    only_entries_of_the_current_run_are_deleted,
+    notes_are_stored_in_order_or_not_at_all,
 }
 
 const COST: Tokens = Tokens { input: 100, output: 10, cached: 60 };
 
-async fn said(store: &dyn Store, lease: &Lease) -> Vec<Said> {
+async fn said(store: &dyn Store, lease: &Lease) -> Vec<ConversationEntry> {
     Queue::conversation(store, lease).await.unwrap()
 }
 
 /// Run, number and text of each.
-fn lines(said: &[Said]) -> Vec<(u32, u32, &str)> {
+fn lines(said: &[ConversationEntry]) -> Vec<(u32, u32, &str)> {
     said.iter().map(|said| (said.run, said.number, said.entry.as_str().unwrap())).collect()
 }
 
@@ -48,7 +49,7 @@ async fn next_run(store: &dyn Store, lease: Lease) -> Lease {
     leased(store).await
 }
 
-async fn what_is_said_is_numbered_over_all_runs(store: &dyn Store, clock: &TestClock) {
+async fn entries_are_numbered_across_runs(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
     let lease = leased(store).await;
@@ -61,14 +62,14 @@ async fn what_is_said_is_numbered_over_all_runs(store: &dyn Store, clock: &TestC
     let at = Some(clock.now());
     // After `created` and `started`; then `ended`, `message` and `started` came.
     let expected = [
-        Said { run: 1, number: 1, entry, tokens: COST, at, after: 2 },
-        Said { run: 1, number: 2, entry: json!("two"), tokens: Tokens::default(), at, after: 2 },
-        Said { run: 2, number: 3, entry: json!("three"), tokens: COST, at, after: 5 },
+        ConversationEntry { run: 1, number: 1, entry, tokens: COST, at, after: 2 },
+        ConversationEntry { run: 1, number: 2, entry: json!("two"), tokens: Tokens::default(), at, after: 2 },
+        ConversationEntry { run: 2, number: 3, entry: json!("three"), tokens: COST, at, after: 5 },
     ];
     assert_eq!(said(store, &lease).await, expected);
     assert_eq!(JobStore::conversation(store, &project.id, &made.id).await.unwrap().unwrap(), expected);
     for (number, entry) in (0..).zip(expected.map(Some).into_iter().chain([None])) {
-        assert_eq!(store.said_after(&project.id, &made.id, number).await.unwrap(), entry, "{number}");
+        assert_eq!(store.entry_after(&project.id, &made.id, number).await.unwrap(), entry, "{number}");
     }
 }
 
@@ -86,7 +87,7 @@ async fn entries_are_numbered_without_gaps(store: &dyn Store, _: &TestClock) {
     }
 }
 
-async fn a_lease_of_an_earlier_run_speaks_for_the_current_one(store: &dyn Store, _: &TestClock) {
+async fn a_lease_of_an_earlier_run_adds_entries_to_the_current_run(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
     let lease = leased(store).await;
@@ -98,14 +99,14 @@ async fn a_lease_of_an_earlier_run_speaks_for_the_current_one(store: &dyn Store,
     assert_eq!(lines(&said(store, &lease).await), [(1, 1, "one"), (2, 2, "two")]);
 }
 
-async fn a_conversation_of_another_project_is_not_there(store: &dyn Store, _: &TestClock) {
+async fn a_conversation_of_another_project_is_not_found(store: &dyn Store, _: &TestClock) {
     let (mine, theirs) = (project(store, "acme").await, project(store, "globex").await);
     let made = job(store, &mine).await;
     assert!(JobStore::conversation(store, &theirs.id, &made.id).await.unwrap().is_none());
     assert!(JobStore::conversation(store, &mine.id, &made.id).await.unwrap().unwrap().is_empty());
 }
 
-async fn a_lost_lease_says_nothing_and_counts_nothing(store: &dyn Store, clock: &TestClock) {
+async fn a_lost_lease_adds_no_entry_and_no_tokens(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     job(store, &project).await;
     let lost = leased(store).await;
@@ -118,10 +119,10 @@ async fn a_lost_lease_says_nothing_and_counts_nothing(store: &dyn Store, clock: 
     clock.advance(LEASE);
     refused().await;
     let next = store.lease_next(&worker(2)).await.unwrap().unwrap();
-    store.beat(&lost.worker).await.unwrap(); // it wakes up, too late
+    store.heartbeat(&lost.worker).await.unwrap(); // it wakes up, too late
     refused().await;
     assert_eq!(lines(&said(store, &next).await), [(1, 1, "in time")]);
-    assert_eq!(store.month(&project.id).await.unwrap(), 110);
+    assert_eq!(store.tokens_this_month(&project.id).await.unwrap(), 110);
 }
 
 async fn tokens_are_counted_by_project_and_calendar_month(store: &dyn Store, clock: &TestClock) {
@@ -131,22 +132,22 @@ async fn tokens_are_counted_by_project_and_calendar_month(store: &dyn Store, clo
     say(store, &lease, "on the 15th").await;
     let alive = async |by| {
         clock.advance(by);
-        store.beat(&lease.worker).await.unwrap();
+        store.heartbeat(&lease.worker).await.unwrap();
     };
     // From noon of the 15th to the last millisecond of November.
     alive(SignedDuration::from_hours(15 * 24 + 12) - MILLISECOND).await;
     assert_eq!(say(store, &lease, "at the end of November").await, 220);
     alive(MILLISECOND).await;
-    assert_eq!(store.month(&mine.id).await.unwrap(), 0);
+    assert_eq!(store.tokens_this_month(&mine.id).await.unwrap(), 0);
     assert_eq!(say(store, &lease, "at the start of December").await, 110);
-    assert_eq!(store.month(&mine.id).await.unwrap(), 110);
-    assert_eq!(store.month(&theirs.id).await.unwrap(), 0);
+    assert_eq!(store.tokens_this_month(&mine.id).await.unwrap(), 110);
+    assert_eq!(store.tokens_this_month(&theirs.id).await.unwrap(), 0);
     // The same month of another year is another month.
     alive(SignedDuration::from_hours(365 * 24)).await;
-    assert_eq!(store.month(&mine.id).await.unwrap(), 0);
+    assert_eq!(store.tokens_this_month(&mine.id).await.unwrap(), 0);
 }
 
-async fn a_count_that_is_too_large_stays_the_largest(store: &dyn Store, _: &TestClock) {
+async fn token_counts_saturate(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await;
     job(store, &project).await;
     let lease = leased(store).await;
@@ -159,7 +160,7 @@ async fn a_count_that_is_too_large_stays_the_largest(store: &dyn Store, _: &Test
     assert_eq!(said(store, &lease).await[0].tokens, Tokens { input: most, output: most, cached: most });
 }
 
-async fn an_entry_that_cannot_be_kept_costs_nothing(store: &dyn Store, _: &TestClock) {
+async fn a_refused_entry_counts_no_tokens(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await;
     job(store, &project).await;
     let lease = leased(store).await;
@@ -168,13 +169,13 @@ async fn an_entry_that_cannot_be_kept_costs_nothing(store: &dyn Store, _: &TestC
     for entry in [text(MAX_ENTRY_BYTES - 1), deep] {
         assert!(matches!(store.say(&lease, &entry, COST).await, Err(StoreError::BadEntry(_))));
     }
-    assert_eq!(store.month(&project.id).await.unwrap(), 0);
+    assert_eq!(store.tokens_this_month(&project.id).await.unwrap(), 0);
     let longest = text(MAX_ENTRY_BYTES - 2);
     store.say(&lease, &longest, COST).await.unwrap();
     assert!(said(store, &lease).await[0].entry == longest, "the longest entry came back as another");
 }
 
-async fn only_the_current_run_is_forgotten(store: &dyn Store, _: &TestClock) {
+async fn only_entries_of_the_current_run_are_deleted(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await;
     job(store, &project).await;
     let lease = leased(store).await;
@@ -197,12 +198,12 @@ async fn only_the_current_run_is_forgotten(store: &dyn Store, _: &TestClock) {
     store.forget_from(&lease, 3).await.unwrap(); // nothing is left to forget
     say(store, &lease, "another three").await;
     assert_eq!(lines(&said(store, &lease).await).last(), Some(&(2, 3, "another three")));
-    assert_eq!(store.month(&project.id).await.unwrap(), 7 * 110, "what was spent stays counted");
+    assert_eq!(store.tokens_this_month(&project.id).await.unwrap(), 7 * 110, "what was spent stays counted");
 }
 
 #[tokio::test]
 async fn a_restart_finds_what_was_said() {
-    let Kept { store, clock, dir } = Kept::new().await;
+    let SqliteTest { store, clock, dir } = SqliteTest::new().await;
     let project = project(&store, "acme").await;
     job(&store, &project).await;
     say(&store, &leased(&store).await, "one").await;
@@ -219,7 +220,7 @@ async fn a_restart_finds_what_was_said() {
 /// No trait deletes a project yet; the schema must be ready for it.
 #[tokio::test]
 async fn a_conversation_goes_with_its_project() {
-    let Kept { store, dir, .. } = Kept::new().await;
+    let SqliteTest { store, dir, .. } = SqliteTest::new().await;
     let (gone, stays) = (project(&store, "acme").await, project(&store, "globex").await);
     for project in [&gone, &stays] {
         job(&store, project).await;
@@ -238,19 +239,19 @@ async fn a_conversation_goes_with_its_project() {
     ] {
         assert_eq!(sqlx::query_scalar::<_, i64>(count).fetch_one(&mut db).await.unwrap(), 1, "{count}");
     }
-    assert_eq!(store.month(&stays.id).await.unwrap(), 110);
+    assert_eq!(store.tokens_this_month(&stays.id).await.unwrap(), 110);
 }
 
-async fn notes_are_kept_in_their_order_or_not_at_all(store: &dyn Store, _: &TestClock) {
+async fn notes_are_stored_in_order_or_not_at_all(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
     let lease = leased(store).await;
     let notes = |last: Value| {
         vec![
-            Note::Said(json!("one"), COST),
+            Note::Entry(json!("one"), COST),
             Note::Event(NewEvent::new("step", "first")),
             Note::Event(NewEvent::new("step", "second")),
-            Note::Said(last, COST),
+            Note::Entry(last, COST),
         ]
     };
     let nested = (0..200).fold(Value::Null, |inner, _| Value::Array(vec![inner]));

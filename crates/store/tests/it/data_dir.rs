@@ -10,11 +10,11 @@ fn a_second_server_is_refused_until_the_first_lets_go() {
     let path = parent.path().join("a/b");
     let dir = DataDir::open(&path).unwrap();
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
-    let held = dir.hold().unwrap();
-    let refused = DataDir::open(&path).unwrap().hold().unwrap_err().to_string();
+    let held = dir.lock().unwrap();
+    let refused = DataDir::open(&path).unwrap().lock().unwrap_err().to_string();
     assert!(refused.starts_with("another Docwright server is using"), "{refused}");
     drop(held);
-    dir.hold().unwrap();
+    dir.lock().unwrap();
 }
 
 #[test]
@@ -39,14 +39,14 @@ fn a_file_in_the_way_is_named() {
 fn a_lock_that_was_deleted_lets_no_second_server_in() {
     let parent = tempfile::tempdir().unwrap();
     let dir = DataDir::open(&parent.path().join("data")).unwrap();
-    let held = dir.hold().unwrap();
+    let held = dir.lock().unwrap();
     std::fs::remove_file(dir.path().join("lock")).unwrap();
-    assert!(dir.is_held());
-    assert!(matches!(dir.hold(), Err(DataDirError::InUse(_))));
+    assert!(dir.is_locked());
+    assert!(matches!(dir.lock(), Err(DataDirError::InUse(_))));
     assert!(!dir.path().join("lock").exists(), "a refusal makes nothing");
     drop(held);
-    assert!(!dir.is_held());
-    dir.hold().unwrap();
+    assert!(!dir.is_locked());
+    dir.lock().unwrap();
 }
 
 fn touch(path: &Path) {
@@ -96,7 +96,7 @@ fn a_directory_that_is_looked_for_is_not_made() {
 fn the_id_is_made_once_and_a_torn_one_is_made_anew() {
     let parent = tempfile::tempdir().unwrap();
     let dir = DataDir::open(parent.path()).unwrap();
-    let held = dir.hold().unwrap();
+    let held = dir.lock().unwrap();
     assert_eq!(dir.known_id(), None);
     let id = dir.id(&held).unwrap();
     assert_eq!((dir.id(&held).unwrap(), dir.known_id()), (id.clone(), Some(id)));
@@ -112,7 +112,7 @@ fn a_watch_knows_its_files_from_others_of_the_same_name() {
     std::fs::create_dir(&path).unwrap();
     std::os::unix::fs::symlink(&path, &link).unwrap();
     let dir = DataDir::open(&link).unwrap();
-    let held = dir.hold().unwrap();
+    let held = dir.lock().unwrap();
     touch(&dir.views());
     let watch = dir.watch(&held, &[dir.views()]).unwrap();
     watch.check().unwrap();

@@ -1,4 +1,4 @@
-//! Deaths of workers: a job that kills them is given up, and no job that happened to run beside it.
+//! Deaths of workers: a job that kills its workers is given up, and other jobs of those workers are not.
 
 use std::time::Duration;
 
@@ -6,56 +6,51 @@ use base::TestClock;
 use jiff::SignedDuration;
 use serde_json::json;
 use store::{
-    Change, Job, LEASE, Lease, MAX_SUSPECT_WAIT, NewEvent, Note, Project, STEADY, Status, Store, Tokens,
-    WorkerId,
+    Change, Job, LEASE, Lease, MAX_SUSPECT_WAIT, MIN_WORKER_AGE, NewEvent, Note, Project, Status, Store,
+    Tokens, WorkerId,
 };
 
 use crate::follow_ups::{change, follow_up};
-use crate::jobs::{MILLISECOND, done, job, worker};
-use crate::{Kept, OnPostgres, every_backend, open_postgres, project};
+use crate::jobs::{done, job, worker};
+use crate::{SqliteTest, every_backend, project};
 
 every_backend! {
-    a_killer_is_given_up_after_three_deaths_and_its_neighbors_are_not,
-    progress_starts_the_count_anew,
-    what_another_machine_does_over_again_is_no_progress,
-    what_is_given_back_alive_counts_no_death,
-    a_worker_that_asks_is_not_dead,
-    a_suspect_waits_for_a_steady_worker,
-    a_step_that_takes_longer_than_workers_live_is_not_blamed,
-    a_suspect_runs_alone_and_holds_others_up_after_a_while_only,
-    others_have_the_worker_between_two_suspects,
-    a_suspect_that_is_put_off_waits_anew,
+    a_job_is_given_up_after_three_deaths_and_its_neighbors_are_not,
+    progress_resets_the_count_of_deaths,
+    a_replay_is_not_progress,
+    a_released_job_counts_no_death,
+    a_worker_that_leases_is_not_dead,
+    a_step_that_takes_longer_than_workers_live_does_not_fail,
     a_follow_up_starts_without_deaths,
-    a_job_that_is_given_up_may_look_for_its_pull_request,
-    a_job_that_has_no_pull_request_to_look_for_ends_at_once,
-    a_suspect_is_archived_at_once,
+    a_job_that_is_given_up_is_leased_to_search_for_its_pull_request,
+    a_job_that_is_given_up_without_a_change_fails_at_once,
 }
 
-async fn lease(store: &dyn Store, worker: &WorkerId) -> Option<Lease> {
+pub(crate) async fn lease(store: &dyn Store, worker: &WorkerId) -> Option<Lease> {
     store.lease_next(worker).await.unwrap()
 }
 
-async fn find(store: &dyn Store, job: &Job) -> Job {
+pub(crate) async fn find(store: &dyn Store, job: &Job) -> Job {
     store.find(&job.project, &job.id).await.unwrap().unwrap()
 }
 
-/// Leases a job by a worker that has just started, and whose last word that is.
-async fn dies(store: &dyn Store, clock: &TestClock) -> Lease {
+/// Leases a job to a new worker, which then dies.
+pub(crate) async fn dies(store: &dyn Store, clock: &TestClock) -> Lease {
     let lease = lease(store, &WorkerId::random()).await.expect("no job, or a suspect");
     clock.advance(LEASE);
     lease
 }
 
 /// A worker that has been alive for long enough.
-async fn steady(store: &dyn Store, clock: &TestClock) -> WorkerId {
+pub(crate) async fn steady(store: &dyn Store, clock: &TestClock) -> WorkerId {
     let worker = WorkerId::random();
-    store.beat(&worker).await.unwrap();
-    clock.advance(STEADY);
+    store.heartbeat(&worker).await.unwrap();
+    clock.advance(MIN_WORKER_AGE);
     worker
 }
 
 /// A job in whose first step two workers died.
-async fn suspect(store: &dyn Store, clock: &TestClock, project: &Project) -> Job {
+pub(crate) async fn suspect(store: &dyn Store, clock: &TestClock, project: &Project) -> Job {
     let made = job(store, project).await;
     for _ in 0..2 {
         assert_eq!(dies(store, clock).await.job.id, made.id);
@@ -64,12 +59,12 @@ async fn suspect(store: &dyn Store, clock: &TestClock, project: &Project) -> Job
     made
 }
 
-async fn last_words(store: &dyn Store, job: &Job) -> String {
+pub(crate) async fn last_words(store: &dyn Store, job: &Job) -> String {
     let last = store.events(&job.project, &job.id, 0).await.unwrap().unwrap().pop().unwrap();
     format!("{}: {}", last.kind, last.data["message"].as_str().unwrap())
 }
 
-async fn a_killer_is_given_up_after_three_deaths_and_its_neighbors_are_not(
+async fn a_job_is_given_up_after_three_deaths_and_its_neighbors_are_not(
     store: &dyn Store,
     clock: &TestClock,
 ) {
@@ -108,10 +103,10 @@ async fn a_killer_is_given_up_after_three_deaths_and_its_neighbors_are_not(
     }
 }
 
-async fn progress_starts_the_count_anew(store: &dyn Store, clock: &TestClock) {
+async fn progress_resets_the_count_of_deaths(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
-    let said = || Note::Said(json!("words"), Tokens::default());
+    let said = || Note::Entry(json!("words"), Tokens::default());
     let base = Note::Base("main".into(), "ba5e".into());
     let steps = [base, said(), said(), Note::Change(Box::new(change()), 0), Note::Pushed];
     for step in steps {
@@ -125,8 +120,8 @@ async fn progress_starts_the_count_anew(store: &dyn Store, clock: &TestClock) {
 
     // What is only told is no progress.
     let (alone, other) = (steady(store, clock).await, job(store, &project).await);
-    clock.advance(MAX_SUSPECT_WAIT - STEADY);
-    store.beat(&alone).await.unwrap();
+    clock.advance(MAX_SUSPECT_WAIT - MIN_WORKER_AGE);
+    store.heartbeat(&alone).await.unwrap();
     let lease = lease(store, &alone).await.unwrap();
     assert_eq!(lease.job.id, made.id);
     store.record(&lease, vec![NewEvent::new("step", "Asked again")]).await.unwrap();
@@ -136,7 +131,7 @@ async fn progress_starts_the_count_anew(store: &dyn Store, clock: &TestClock) {
     assert_eq!(store.lease_next(&alone).await.unwrap().unwrap().job.id, other.id);
 }
 
-async fn what_another_machine_does_over_again_is_no_progress(store: &dyn Store, clock: &TestClock) {
+async fn a_replay_is_not_progress(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     job(store, &project).await;
     let begin = async |lease: &Lease, commit: &str, turns: usize| {
@@ -167,7 +162,7 @@ async fn what_another_machine_does_over_again_is_no_progress(store: &dyn Store, 
     assert!(lease(store, &worker(5)).await.is_none(), "and so are these");
 }
 
-async fn what_is_given_back_alive_counts_no_death(store: &dyn Store, clock: &TestClock) {
+async fn a_released_job_counts_no_death(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
     let minute = SignedDuration::from_mins(1);
@@ -197,7 +192,7 @@ async fn what_is_given_back_alive_counts_no_death(store: &dyn Store, clock: &Tes
     store.record(&second, vec![]).await.unwrap();
 }
 
-async fn a_worker_that_asks_is_not_dead(store: &dyn Store, clock: &TestClock) {
+async fn a_worker_that_leases_is_not_dead(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     job(store, &project).await;
     for _ in 0..5 {
@@ -207,29 +202,13 @@ async fn a_worker_that_asks_is_not_dead(store: &dyn Store, clock: &TestClock) {
     }
 }
 
-async fn a_suspect_waits_for_a_steady_worker(store: &dyn Store, clock: &TestClock) {
-    let project = project(store, "acme").await;
-    let made = suspect(store, clock, &project).await;
-    clock.advance(MAX_SUSPECT_WAIT);
-    // Servers that are killed soon after they started do not take it.
-    for n in 1..=5 {
-        store.beat(&worker(n)).await.unwrap();
-        clock.advance(STEADY - MILLISECOND);
-        assert!(lease(store, &worker(n)).await.is_none());
-    }
-    clock.advance(MILLISECOND);
-    let lease = lease(store, &worker(5)).await.unwrap();
-    assert_eq!((lease.job.id.clone(), lease.job.attempt, lease.is_given_up()), (made.id.clone(), 3, false));
-    assert_eq!(last_words(store, &made).await, "started: Attempt 3 began with no other job on its worker");
-}
-
-async fn a_step_that_takes_longer_than_workers_live_is_not_blamed(store: &dyn Store, clock: &TestClock) {
+async fn a_step_that_takes_longer_than_workers_live_does_not_fail(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
     let lives = async |worker: &WorkerId, seconds: i64| {
         for _ in 0..seconds / 5 {
             clock.advance(SignedDuration::from_secs(5));
-            store.beat(worker).await.unwrap();
+            store.heartbeat(worker).await.unwrap();
         }
     };
     // Its model takes two minutes, and something kills the worker every minute.
@@ -239,84 +218,12 @@ async fn a_step_that_takes_longer_than_workers_live_is_not_blamed(store: &dyn St
         clock.advance(LEASE);
     }
     for n in 3..=9 {
-        store.beat(&worker(n)).await.unwrap();
+        store.heartbeat(&worker(n)).await.unwrap();
         lives(&worker(n), 60).await;
         assert!(lease(store, &worker(n)).await.is_none(), "it would be killed like the others");
     }
     lives(&worker(9), 60).await;
     assert_eq!(lease(store, &worker(9)).await.unwrap().job.id, made.id);
-}
-
-async fn a_suspect_runs_alone_and_holds_others_up_after_a_while_only(store: &dyn Store, clock: &TestClock) {
-    let project = project(store, "acme").await;
-    let suspect = suspect(store, clock, &project).await;
-    let first = job(store, &project).await;
-    let busy = steady(store, clock).await;
-    // An idle worker takes others first, and a busy one takes more of them.
-    let running = lease(store, &busy).await.unwrap();
-    assert_eq!(running.job.id, first.id);
-    let second = job(store, &project).await;
-    clock.advance(SignedDuration::from_secs(12));
-    store.beat(&busy).await.unwrap();
-    assert_eq!(lease(store, &busy).await.unwrap().job.id, second.id);
-
-    // After its wait the worker takes no more, gets idle, and takes the suspect.
-    for _ in 0..4 {
-        clock.advance(SignedDuration::from_secs(12));
-        store.beat(&busy).await.unwrap();
-    }
-    let third = job(store, &project).await;
-    assert!(lease(store, &busy).await.is_none(), "the suspect has waited for long enough");
-    store.finish(&running, done(None), 0).await.unwrap();
-    assert!(lease(store, &busy).await.is_none(), "not idle yet");
-    store.release_all(&busy).await.unwrap();
-    let alone = lease(store, &busy).await.unwrap();
-    assert_eq!(alone.job.id, suspect.id);
-    assert!(lease(store, &busy).await.is_none());
-
-    // It gets on, and others join it.
-    store.set_base(&alone, "main", "ba5e").await.unwrap();
-    let joined = [lease(store, &busy).await.unwrap(), lease(store, &busy).await.unwrap()];
-    assert_eq!(joined.map(|lease| lease.job.id), [second.id, third.id]);
-    store.finish(&alone, done(None), 0).await.unwrap();
-}
-
-async fn others_have_the_worker_between_two_suspects(store: &dyn Store, clock: &TestClock) {
-    let project = project(store, "acme").await;
-    let suspects = [job(store, &project).await.id, job(store, &project).await.id];
-    for n in 1..=2 {
-        assert!(lease(store, &worker(n)).await.is_some() && lease(store, &worker(n)).await.is_some());
-        clock.advance(LEASE);
-    }
-    assert!(lease(store, &worker(3)).await.is_none());
-    clock.advance(MAX_SUSPECT_WAIT);
-    let other = job(store, &project).await;
-    let busy = steady(store, clock).await;
-    let first = lease(store, &busy).await.unwrap();
-    assert!(suspects.contains(&first.job.id), "it has waited for long enough");
-    store.finish(&first, done(None), 0).await.unwrap();
-    let between = lease(store, &busy).await.unwrap();
-    assert_eq!(between.job.id, other.id);
-    store.finish(&between, done(None), 0).await.unwrap();
-    // When nobody else waits there is nothing to wait for.
-    let second = lease(store, &busy).await.unwrap();
-    assert!(suspects.contains(&second.job.id) && second.job.id != first.job.id);
-}
-
-async fn a_suspect_that_is_put_off_waits_anew(store: &dyn Store, clock: &TestClock) {
-    let project = project(store, "acme").await;
-    let suspect = suspect(store, clock, &project).await;
-    let alone = steady(store, clock).await;
-    let held = lease(store, &alone).await.unwrap();
-    let long = Duration::from_secs(300);
-    store.put_off(&held, long, NewEvent::new("waiting", "The host is in trouble")).await.unwrap();
-    clock.advance(SignedDuration::from_secs(300));
-    let other = job(store, &project).await;
-    store.beat(&alone).await.unwrap();
-    assert_eq!(lease(store, &alone).await.unwrap().job.id, other.id, "others are not held up for it");
-    store.release_all(&alone).await.unwrap();
-    store.archive(&project.id, &other.id).await.unwrap();
-    assert_eq!(lease(store, &alone).await.unwrap().job.id, suspect.id);
 }
 
 async fn a_follow_up_starts_without_deaths(store: &dyn Store, clock: &TestClock) {
@@ -351,7 +258,10 @@ async fn given_up(store: &dyn Store, clock: &TestClock, project: &Project) -> Jo
     made
 }
 
-async fn a_job_that_is_given_up_may_look_for_its_pull_request(store: &dyn Store, clock: &TestClock) {
+async fn a_job_that_is_given_up_is_leased_to_search_for_its_pull_request(
+    store: &dyn Store,
+    clock: &TestClock,
+) {
     let project = project(store, "acme").await;
     let made = given_up(store, clock, &project).await;
     // It disturbs nobody, so it neither waits nor runs alone.
@@ -383,7 +293,7 @@ async fn a_job_that_is_given_up_may_look_for_its_pull_request(store: &dyn Store,
     assert_eq!(find(store, &made).await.status, Status::Failed);
 }
 
-async fn a_job_that_has_no_pull_request_to_look_for_ends_at_once(store: &dyn Store, clock: &TestClock) {
+async fn a_job_that_is_given_up_without_a_change_fails_at_once(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     let made = suspect(store, clock, &project).await;
     let alone = steady(store, clock).await;
@@ -409,21 +319,10 @@ async fn a_job_that_has_no_pull_request_to_look_for_ends_at_once(store: &dyn Sto
     assert_eq!((failed.status, failed.pr_link.as_deref()), (Status::Failed, Some("https://x/pulls/1")));
 }
 
-async fn a_suspect_is_archived_at_once(store: &dyn Store, clock: &TestClock) {
-    let project = project(store, "acme").await;
-    let made = job(store, &project).await;
-    dies(store, clock).await;
-    lease(store, &worker(1)).await.unwrap();
-    store.archive(&project.id, &made.id).await.unwrap();
-    clock.advance(LEASE);
-    assert!(lease(store, &worker(2)).await.is_none());
-    assert_eq!(find(store, &made).await.status, Status::Archived);
-}
-
-/// On SQLite a server that takes the data directory knows that the one before it is dead.
+/// On SQLite, a server that locks the data directory knows that the earlier one is dead.
 #[tokio::test]
 async fn voided_leases_are_deaths() {
-    let Kept { store, clock, .. } = &Kept::new().await;
+    let SqliteTest { store, clock, .. } = &SqliteTest::new().await;
     let project = project(store, "acme").await;
     let killer = job(store, &project).await;
     for n in 1..=2 {
@@ -439,70 +338,10 @@ async fn voided_leases_are_deaths() {
     assert_eq!(find(store, &killer).await.status, Status::Failed);
 }
 
-#[tokio::test]
-async fn of_two_workers_one_gets_idle_for_a_suspect() {
-    let Some(kept) = OnPostgres::new().await else { return };
-    let (store, clock) = (&kept.store, &*kept.clock);
-    let project = project(store, "acme").await;
-    let suspect = suspect(store, clock, &project).await;
-    clock.advance(MAX_SUSPECT_WAIT);
-    for _ in 0..3 {
-        job(store, &project).await;
-    }
-    // Neither has been there for long, so each takes what else there is.
-    let (one, two) = (worker(1), worker(2));
-    let [first, second, third] = [
-        lease(store, &one).await.unwrap(),
-        lease(store, &two).await.unwrap(),
-        lease(store, &two).await.unwrap(),
-    ];
-    assert!([&first, &second, &third].iter().all(|lease| lease.job.id != suspect.id));
-    clock.advance(STEADY);
-    let other = job(store, &project).await;
-    assert!(lease(store, &one).await.is_none(), "it has the fewest jobs, and takes no more");
-    let fourth = lease(store, &two).await.unwrap();
-    assert_eq!(fourth.job.id, other.id, "nobody else is held up");
-
-    // Whoever is idle first takes it.
-    for held in [second, third, fourth] {
-        store::Queue::finish(store, &held, done(None), 0).await.unwrap();
-    }
-    let alone = lease(store, &two).await.unwrap();
-    assert_eq!(alone.job.id, suspect.id);
-    let more = job(store, &project).await;
-    assert!(lease(store, &two).await.is_none(), "it runs alone");
-    assert_eq!(lease(store, &one).await.unwrap().job.id, more.id);
-    store::Queue::finish(store, &first, done(None), 0).await.unwrap();
-}
-
-/// Many who look at once, from two servers.
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_suspect_is_leased_once_and_nobody_beside_it() {
-    let Some(kept) = OnPostgres::new().await else { return };
-    let other = open_postgres(&kept.database, &kept.dir, kept.clock.clone()).await.unwrap();
-    let project = project(&kept.store, "acme").await;
-    let suspect = suspect(&kept.store, &kept.clock, &project).await;
-    for n in 0..8 {
-        store::Queue::beat(&kept.store, &worker(n)).await.unwrap();
-    }
-    kept.clock.advance(STEADY);
-    let looks = (0..8).map(|n| {
-        let store = if n % 2 == 0 { kept.store.clone() } else { other.clone() };
-        tokio::spawn(async move { store::Queue::lease_next(&store, &worker(n)).await.unwrap() })
-    });
-    let mut leased = Vec::new();
-    for look in looks.collect::<Vec<_>>() {
-        leased.extend(look.await.unwrap());
-    }
-    assert_eq!(leased.iter().map(|lease| &lease.job.id).collect::<Vec<_>>(), [&suspect.id]);
-    job(&kept.store, &project).await;
-    assert!(lease(&kept.store, &leased[0].worker).await.is_none());
-}
-
 /// Jobs that ran when the server was stopped for the upgrade go on.
 #[tokio::test]
-async fn an_upgrade_forgives_what_was_counted_before() {
-    let Kept { store, dir, .. } = &Kept::new().await;
+async fn an_upgrade_resets_earlier_counts() {
+    let SqliteTest { store, dir, .. } = &SqliteTest::new().await;
     let project = project(store, "acme").await;
     job(store, &project).await;
     let db = sqlx::SqlitePool::connect(dir.path().join("docwright.db").to_str().unwrap()).await.unwrap();

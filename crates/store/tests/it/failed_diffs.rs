@@ -1,11 +1,11 @@
-//! What a failed run had made is there to see, until something better is.
+//! The diff of a failed run is answered until a run does better.
 
 use base::TestClock;
 use store::{Change, Ending, Job, LEASE, Outcome, Status, Store, StoreError};
 
 use crate::follow_ups::{change, follow_up, leased};
 use crate::jobs::{done, job};
-use crate::{Kept, every_backend, open, project};
+use crate::{SqliteTest, every_backend, open, project};
 
 every_backend! {
     a_failed_run_shows_its_diff,
@@ -13,8 +13,8 @@ every_backend! {
     a_change_replaces_a_failed_diff,
     a_run_that_changes_nothing_drops_a_failed_diff,
     a_published_change_is_not_hidden_by_a_failure,
-    a_change_that_was_not_published_gives_way_to_a_later_failure,
-    a_failure_that_a_follow_up_passes_over_keeps_its_diff,
+    a_later_failure_replaces_an_unpublished_change,
+    a_failed_run_before_a_follow_up_keeps_its_diff,
     a_lost_lease_leaves_no_diff,
 }
 
@@ -87,7 +87,7 @@ async fn a_published_change_is_not_hidden_by_a_failure(store: &dyn Store, _: &Te
     assert_eq!(shown(store, &made).await, "published");
 }
 
-async fn a_change_that_was_not_published_gives_way_to_a_later_failure(store: &dyn Store, _: &TestClock) {
+async fn a_later_failure_replaces_an_unpublished_change(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
     run(store, Some("not pushed"), failed(None)).await;
@@ -100,7 +100,7 @@ async fn a_change_that_was_not_published_gives_way_to_a_later_failure(store: &dy
     assert_eq!(shown(store, &made).await, "third");
 }
 
-async fn a_failure_that_a_follow_up_passes_over_keeps_its_diff(store: &dyn Store, _: &TestClock) {
+async fn a_failed_run_before_a_follow_up_keeps_its_diff(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
     let lease = leased(store).await;
@@ -122,7 +122,7 @@ async fn a_lost_lease_leaves_no_diff(store: &dyn Store, clock: &TestClock) {
 
 #[tokio::test]
 async fn a_restart_still_shows_a_failed_diff() {
-    let Kept { store, clock, dir } = Kept::new().await;
+    let SqliteTest { store, clock, dir } = SqliteTest::new().await;
     let made = failed_job(&store).await;
     drop(store);
     assert_eq!(shown(&open(&dir, clock).await, &made).await, "first");

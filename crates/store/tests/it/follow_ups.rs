@@ -1,4 +1,4 @@
-//! Requests on their terms, follow-ups and archive.
+//! Idempotency keys, rate limits, follow-ups and archive.
 
 use std::collections::BTreeMap;
 
@@ -7,23 +7,23 @@ use futures_util::future::join_all;
 use jiff::SignedDuration;
 use serde_json::json;
 use store::{
-    Archived, Change, Job, LEASE, Limit, NewJob, Once, Project, ProjectId, Prompt, Quotation, Receipt,
-    Render, Resume, Status, Store, StoreError, Terms,
+    Archived, Change, IdempotencyKey, Job, LEASE, Limit, NewJob, Project, ProjectId, Prompt, Quotation,
+    Receipt, Render, Resume, Status, Store, StoreError, Terms,
 };
 
 use crate::jobs::{MILLISECOND, done, job, new_job, page, worker};
 use crate::{every_backend, project};
 
 every_backend! {
-    an_idempotent_request_is_answered_once_and_again,
-    a_limit_is_counted_with_what_it_limits,
-    jobs_that_are_asked_for_at_once_are_each_on_their_own_terms,
-    a_follow_up_wakes_an_ended_job_and_starts_a_new_run,
-    context_is_kept_with_jobs_and_follow_ups,
+    an_idempotent_request_is_replayed,
+    a_rate_limit_counts_accepted_requests,
+    concurrent_requests_are_admitted_separately,
+    a_follow_up_to_an_ended_job_starts_a_new_run,
+    context_is_stored_with_jobs_and_follow_ups,
     an_unread_message_keeps_a_run_from_ending,
-    a_message_is_unread_until_its_change_is_noted,
+    a_message_is_unread_until_its_change_is_stored,
     an_idle_job_is_archived_at_once_and_for_good,
-    a_running_job_is_archived_when_its_worker_lets_go,
+    a_running_job_is_archived_when_its_worker_releases_it,
     a_running_job_is_archived_when_its_workers_lease_ends,
     a_settled_pull_request_takes_no_follow_up,
     jobs_on_one_branch_run_one_at_a_time,
@@ -37,10 +37,10 @@ pub(crate) async fn follow_up(store: &dyn Store, job: &Job, prompt: &str) -> Rec
 
 pub(crate) fn once(key: &str, body: &str) -> Terms {
     let render = Render(std::sync::Arc::new(|job: &Job| format!("answer for {}", job.id)));
-    Terms { once: Some((Once::new(key, body.as_bytes()), render)), ..Terms::default() }
+    Terms { once: Some((IdempotencyKey::new(key, body.as_bytes()), render)), ..Terms::default() }
 }
 
-async fn an_idempotent_request_is_answered_once_and_again(store: &dyn Store, clock: &TestClock) {
+async fn an_idempotent_request_is_replayed(store: &dyn Store, clock: &TestClock) {
     let (project, other) = (project(store, "acme").await, project(store, "globex").await);
     let insert =
         async |project: &Project, terms: Terms| store.insert(&new_job(project), &terms).await.unwrap();
@@ -60,13 +60,13 @@ async fn an_idempotent_request_is_answered_once_and_again(store: &dyn Store, clo
     assert!(matches!(insert(&project, once("k", "other body")).await, Receipt::Done { .. }));
 }
 
-async fn a_limit_is_counted_with_what_it_limits(store: &dyn Store, clock: &TestClock) {
+async fn a_rate_limit_counts_accepted_requests(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
-    let limit = Limit { bucket: "jobs".into(), most: 2 };
+    let limit = Limit { bucket: "jobs".into(), max: 2 };
     let limited = |terms: Terms| Terms { limit: Some(limit.clone()), ..terms };
     let insert = async |terms: Terms| store.insert(&new_job(&project), &limited(terms)).await.unwrap();
     let Receipt::Done { usage, .. } = insert(once("k", "body")).await else { panic!() };
-    assert_eq!(usage.map(|usage| (usage.most, usage.left)), Some((2, 1)));
+    assert_eq!(usage.map(|usage| (usage.max, usage.left)), Some((2, 1)));
     assert!(matches!(insert(once("k", "body")).await, Receipt::Replayed(_))); // costs nothing
     assert!(matches!(insert(Terms::default()).await, Receipt::Done { .. }));
     let Receipt::LimitReached(usage) = insert(Terms::default()).await else { panic!() };
@@ -78,9 +78,9 @@ async fn a_limit_is_counted_with_what_it_limits(store: &dyn Store, clock: &TestC
 }
 
 /// More than go into one statement. One is first, and the others are kept together.
-async fn jobs_that_are_asked_for_at_once_are_each_on_their_own_terms(store: &dyn Store, _: &TestClock) {
+async fn concurrent_requests_are_admitted_separately(store: &dyn Store, _: &TestClock) {
     let (project, other) = (project(store, "acme").await, crate::project(store, "globex").await);
-    let limit = Limit { bucket: "jobs".into(), most: 50 };
+    let limit = Limit { bucket: "jobs".into(), max: 50 };
     let limited = |terms: Terms| Terms { limit: Some(limit.clone()), ..terms };
     let gone = NewJob { project: ProjectId("prj_gone".into()), ..new_job(&project) };
     let terms = |n: u32| match n {
@@ -117,7 +117,7 @@ async fn jobs_that_are_asked_for_at_once_are_each_on_their_own_terms(store: &dyn
 }
 
 pub(crate) async fn leased(store: &dyn Store) -> store::Lease {
-    store.beat(&worker(1)).await.unwrap();
+    store.heartbeat(&worker(1)).await.unwrap();
     store.lease_next(&worker(1)).await.unwrap().unwrap()
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn change() -> Change {
     }
 }
 
-async fn a_follow_up_wakes_an_ended_job_and_starts_a_new_run(store: &dyn Store, _: &TestClock) {
+async fn a_follow_up_to_an_ended_job_starts_a_new_run(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
     let first = leased(store).await;
@@ -155,7 +155,7 @@ async fn a_follow_up_wakes_an_ended_job_and_starts_a_new_run(store: &dyn Store, 
     assert_eq!(kinds, ["created", "started", "ended", "message", "started", "ended"]);
 }
 
-async fn context_is_kept_with_jobs_and_follow_ups(store: &dyn Store, _: &TestClock) {
+async fn context_is_stored_with_jobs_and_follow_ups(store: &dyn Store, _: &TestClock) {
     let (project, other) = (project(store, "acme").await, project(store, "globex").await);
     let quoted = |text: &str| vec![Quotation { label: "Ticket \"7\"\n".into(), text: text.into() }];
     let prompt = Prompt::with_context("Fix links", quoted("é'\\ \u{1f600}")).unwrap();
@@ -200,7 +200,7 @@ async fn an_unread_message_keeps_a_run_from_ending(store: &dyn Store, _: &TestCl
     assert_eq!((ended.status, ended.pr_link), (Status::Completed, next.job.pr_link));
 }
 
-async fn a_message_is_unread_until_its_change_is_noted(store: &dyn Store, clock: &TestClock) {
+async fn a_message_is_unread_until_its_change_is_stored(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
     follow_up(store, &made, "And images").await;
@@ -229,17 +229,17 @@ async fn an_idle_job_is_archived_at_once_and_for_good(store: &dyn Store, clock: 
     assert!(
         matches!(follow_up(store, &made, "More").await, Receipt::Refused(why) if why.contains("create a new job"))
     );
-    store.beat(&worker(1)).await.unwrap();
+    store.heartbeat(&worker(1)).await.unwrap();
     assert!(store.lease_next(&worker(1)).await.unwrap().is_none());
 }
 
-async fn a_running_job_is_archived_when_its_worker_lets_go(store: &dyn Store, _: &TestClock) {
+async fn a_running_job_is_archived_when_its_worker_releases_it(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
     let lease = leased(store).await;
-    assert!(store.to_stop(&worker(1)).await.unwrap().is_empty());
+    assert!(store.jobs_to_stop(&worker(1)).await.unwrap().is_empty());
     assert!(matches!(archived(store, &made).await, Archived::Waiting));
-    assert_eq!(store.to_stop(&worker(1)).await.unwrap(), std::slice::from_ref(&made.id));
+    assert_eq!(store.jobs_to_stop(&worker(1)).await.unwrap(), std::slice::from_ref(&made.id));
     // From now on not one more write of it is taken.
     assert!(matches!(store.set_base(&lease, "main", "c").await, Err(StoreError::LeaseLost(_))));
     assert!(matches!(store.finish(&lease, done(Some("x")), 0).await, Err(StoreError::LeaseLost(_))));
@@ -247,7 +247,7 @@ async fn a_running_job_is_archived_when_its_worker_lets_go(store: &dyn Store, _:
     store.release(&lease).await.unwrap();
     let Archived::Done(job) = archived(store, &made).await else { panic!() };
     assert_eq!((job.status, job.pr_link), (Status::Archived, None));
-    assert!(store.to_stop(&worker(1)).await.unwrap().is_empty());
+    assert!(store.jobs_to_stop(&worker(1)).await.unwrap().is_empty());
 }
 
 async fn a_running_job_is_archived_when_its_workers_lease_ends(store: &dyn Store, clock: &TestClock) {
@@ -260,7 +260,7 @@ async fn a_running_job_is_archived_when_its_workers_lease_ends(store: &dyn Store
     clock.advance(LEASE);
     assert!(matches!(archived(store, &asked).await, Archived::Done(_)));
     // Nobody asks for the other one again: the next worker that looks for work archives it.
-    store.beat(&worker(2)).await.unwrap();
+    store.heartbeat(&worker(2)).await.unwrap();
     assert!(store.lease_next(&worker(2)).await.unwrap().is_none());
     assert_eq!(store.find(&project.id, &silent.id).await.unwrap().unwrap().status, Status::Archived);
 }

@@ -2,18 +2,17 @@ use base::TestClock;
 use jiff::SignedDuration;
 use serde_json::json;
 use store::{
-    Change, Ending, Filter, Job, JobCounts, LEASE, NewEvent, NewJob, Note, Outcome, Project, ProjectId,
-    Prompt, PullState, Queue, Receipt, Resume, Status, Store, StoreError, Terms, Tokens, WorkerId,
+    Change, Ending, Filter, Job, LEASE, NewEvent, NewJob, Outcome, Project, ProjectId, Prompt, Queue,
+    Receipt, Resume, Status, Store, StoreError, Terms, Tokens, WorkerId,
 };
 
-use crate::{Kept, every_backend, project};
+use crate::{SqliteTest, every_backend, project};
 
 pub(crate) const MILLISECOND: SignedDuration = SignedDuration::from_millis(1);
 
 every_backend! {
     a_new_job_is_active_and_has_its_first_event,
-    a_job_of_another_project_is_not_there,
-    jobs_are_listed_newest_first_in_pages,
+    a_job_of_another_project_is_not_found,
     the_oldest_job_is_leased_first_and_only_once,
     an_expired_lease_passes_to_the_next_worker,
     a_heartbeat_keeps_every_lease_of_its_worker,
@@ -22,13 +21,9 @@ every_backend! {
     a_released_job_keeps_its_attempts_and_fences_the_old_lease,
     a_job_that_is_put_off_waits_and_keeps_its_attempts,
     a_job_that_the_machine_delays_is_not_counted_as_put_off,
-    a_take_up_finds_what_was_done,
-    finishing_sets_status_link_and_last_event_in_one,
+    a_worker_that_takes_over_finds_the_stored_state,
+    finish_stores_status_link_and_last_event_together,
     events_are_numbered_without_gaps,
-    a_list_can_be_of_one_status,
-    a_list_can_be_of_one_state_of_pull_requests_and_of_words,
-    a_job_knows_the_size_of_its_change_and_its_tokens,
-    jobs_are_counted_over_all_projects,
 }
 
 pub(crate) fn worker(n: u8) -> WorkerId {
@@ -80,7 +75,7 @@ async fn a_new_job_is_active_and_has_its_first_event(store: &dyn Store, _: &Test
     assert_eq!(events.iter().map(|e| e.kind.as_str()).collect::<Vec<_>>(), ["created"]);
 }
 
-async fn a_job_of_another_project_is_not_there(store: &dyn Store, _: &TestClock) {
+async fn a_job_of_another_project_is_not_found(store: &dyn Store, _: &TestClock) {
     let (mine, theirs) = (project(store, "acme").await, project(store, "globex").await);
     let job = job(store, &mine).await;
     assert!(store.find(&theirs.id, &job.id).await.unwrap().is_none());
@@ -90,28 +85,13 @@ async fn a_job_of_another_project_is_not_there(store: &dyn Store, _: &TestClock)
     assert!(store.list(&ProjectId("nowhere".into()), &page(20, 0)).await.unwrap().items.is_empty());
 }
 
-async fn jobs_are_listed_newest_first_in_pages(store: &dyn Store, clock: &TestClock) {
-    let project = project(store, "acme").await;
-    let mut made = Vec::new();
-    for _ in 0..5 {
-        made.insert(0, job(store, &project).await.id);
-        clock.advance(MILLISECOND);
-    }
-    let first = store.list(&project.id, &page(3, 0)).await.unwrap();
-    let rest = store.list(&project.id, &page(3, 3)).await.unwrap();
-    assert!(first.has_more && !rest.has_more);
-    let listed: Vec<_> = first.items.into_iter().chain(rest.items).map(|job| job.id).collect();
-    assert_eq!(listed, made);
-    assert!(store.list(&project.id, &page(3, u64::MAX)).await.unwrap().items.is_empty());
-}
-
 async fn the_oldest_job_is_leased_first_and_only_once(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     let first = job(store, &project).await;
     clock.advance(MILLISECOND);
     let second = job(store, &project).await;
-    store.beat(&worker(1)).await.unwrap();
-    store.beat(&worker(2)).await.unwrap();
+    store.heartbeat(&worker(1)).await.unwrap();
+    store.heartbeat(&worker(2)).await.unwrap();
     assert_eq!(store.lease_next(&worker(1)).await.unwrap().unwrap().job.id, first.id);
     assert_eq!(store.lease_next(&worker(2)).await.unwrap().unwrap().job.id, second.id);
     assert!(store.lease_next(&worker(1)).await.unwrap().is_none());
@@ -120,10 +100,10 @@ async fn the_oldest_job_is_leased_first_and_only_once(store: &dyn Store, clock: 
 async fn an_expired_lease_passes_to_the_next_worker(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     job(store, &project).await;
-    store.beat(&worker(1)).await.unwrap();
+    store.heartbeat(&worker(1)).await.unwrap();
     let slow = store.lease_next(&worker(1)).await.unwrap().unwrap();
     clock.advance(LEASE - MILLISECOND);
-    store.beat(&worker(2)).await.unwrap();
+    store.heartbeat(&worker(2)).await.unwrap();
     assert!(store.lease_next(&worker(2)).await.unwrap().is_none());
 
     clock.advance(MILLISECOND);
@@ -137,11 +117,11 @@ async fn a_heartbeat_keeps_every_lease_of_its_worker(store: &dyn Store, clock: &
     let project = project(store, "acme").await;
     job(store, &project).await;
     job(store, &project).await;
-    store.beat(&worker(1)).await.unwrap();
+    store.heartbeat(&worker(1)).await.unwrap();
     let held = [store.lease_next(&worker(1)).await, store.lease_next(&worker(1)).await];
     for _ in 0..10 {
         clock.advance(LEASE - MILLISECOND);
-        store.beat(&worker(1)).await.unwrap();
+        store.heartbeat(&worker(1)).await.unwrap();
     }
     for lease in held {
         store.finish(&lease.unwrap().unwrap(), done(None), 0).await.unwrap();
@@ -151,7 +131,7 @@ async fn a_heartbeat_keeps_every_lease_of_its_worker(store: &dyn Store, clock: &
 async fn a_lease_is_a_heartbeat(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     job(store, &project).await;
-    store.beat(&worker(1)).await.unwrap();
+    store.heartbeat(&worker(1)).await.unwrap();
     clock.advance(LEASE);
     let lease = store.lease_next(&worker(1)).await.unwrap().unwrap();
     assert!(store.lease_next(&worker(1)).await.unwrap().is_none(), "it took its own job a second time");
@@ -161,7 +141,7 @@ async fn a_lease_is_a_heartbeat(store: &dyn Store, clock: &TestClock) {
 async fn a_lost_lease_writes_nothing(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
-    store.beat(&worker(1)).await.unwrap();
+    store.heartbeat(&worker(1)).await.unwrap();
     let lost = store.lease_next(&worker(1)).await.unwrap().unwrap();
     // Nobody else took it; a dead worker's lease is worth nothing all the same.
     clock.advance(LEASE);
@@ -187,7 +167,7 @@ async fn a_lost_lease_writes_nothing(store: &dyn Store, clock: &TestClock) {
 async fn a_released_job_keeps_its_attempts_and_fences_the_old_lease(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await;
     job(store, &project).await;
-    store.beat(&worker(1)).await.unwrap();
+    store.heartbeat(&worker(1)).await.unwrap();
     for _ in 0..5 {
         let lease = store.lease_next(&worker(1)).await.unwrap().unwrap();
         assert_eq!(lease.job.attempt, 1);
@@ -262,22 +242,22 @@ async fn a_job_that_the_machine_delays_is_not_counted_as_put_off(store: &dyn Sto
 /// On SQLite, where the one server that there is knows that the others are dead.
 #[tokio::test]
 async fn voided_leases_are_free_at_once() {
-    let Kept { store, .. } = &Kept::new().await;
+    let SqliteTest { store, .. } = &SqliteTest::new().await;
     let project = project(store, "acme").await;
     job(store, &project).await;
-    store.beat(&worker(1)).await.unwrap();
+    store.heartbeat(&worker(1)).await.unwrap();
     let killed = store.lease_next(&worker(1)).await.unwrap().unwrap();
     store.void_leases().await.unwrap();
-    store.beat(&worker(2)).await.unwrap();
+    store.heartbeat(&worker(2)).await.unwrap();
     let next = store.lease_next(&worker(2)).await.unwrap().unwrap();
     assert_eq!(next.job.attempt, 2);
     assert!(matches!(store.finish(&killed, done(None), 0).await, Err(StoreError::LeaseLost(_))));
 }
 
-async fn a_take_up_finds_what_was_done(store: &dyn Store, clock: &TestClock) {
+async fn a_worker_that_takes_over_finds_the_stored_state(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
-    store.beat(&worker(1)).await.unwrap();
+    store.heartbeat(&worker(1)).await.unwrap();
     let lease = store.lease_next(&worker(1)).await.unwrap().unwrap();
     assert_eq!(lease.resume, Resume::default());
     let change = Change {
@@ -292,7 +272,7 @@ async fn a_take_up_finds_what_was_done(store: &dyn Store, clock: &TestClock) {
     assert_eq!(store.diff(&project.id, &made.id).await.unwrap().unwrap(), change.diff);
 
     clock.advance(LEASE);
-    store.beat(&worker(2)).await.unwrap();
+    store.heartbeat(&worker(2)).await.unwrap();
     let next = store.lease_next(&worker(2)).await.unwrap().unwrap();
     let base = Some(("main".into(), "ba5e".into()));
     let expected =
@@ -300,10 +280,10 @@ async fn a_take_up_finds_what_was_done(store: &dyn Store, clock: &TestClock) {
     assert_eq!(next.resume, expected);
 }
 
-async fn finishing_sets_status_link_and_last_event_in_one(store: &dyn Store, clock: &TestClock) {
+async fn finish_stores_status_link_and_last_event_together(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
-    store.beat(&worker(1)).await.unwrap();
+    store.heartbeat(&worker(1)).await.unwrap();
     let lease = store.lease_next(&worker(1)).await.unwrap().unwrap();
     clock.advance(SignedDuration::from_secs(5));
     store.finish(&lease, done(Some("https://x/pulls/1")), 0).await.unwrap();
@@ -320,7 +300,7 @@ async fn finishing_sets_status_link_and_last_event_in_one(store: &dyn Store, clo
 async fn events_are_numbered_without_gaps(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
-    store.beat(&worker(1)).await.unwrap();
+    store.heartbeat(&worker(1)).await.unwrap();
     let lease = store.lease_next(&worker(1)).await.unwrap().unwrap();
     let step = |n: u32| store.record(&lease, vec![NewEvent::new("step", n.to_string()); 3]);
     futures_util::future::join_all((0..20).map(step)).await.into_iter().collect::<Result<(), _>>().unwrap();
@@ -328,81 +308,4 @@ async fn events_are_numbered_without_gaps(store: &dyn Store, _: &TestClock) {
     let numbers: Vec<_> = events.iter().map(|e| e.number).collect();
     assert_eq!(numbers, (1..=62).collect::<Vec<_>>());
     assert_eq!(store.events(&project.id, &made.id, 60).await.unwrap().unwrap(), events[60..]);
-}
-
-async fn a_list_can_be_of_one_status(store: &dyn Store, _: &TestClock) {
-    let project = project(store, "acme").await;
-    let (first, second) = (job(store, &project).await, job(store, &project).await);
-    store.beat(&worker(1)).await.unwrap();
-    let lease = store.lease_next(&worker(1)).await.unwrap().unwrap();
-    assert!(store.finish(&lease, done(None), 0).await.unwrap().is_none());
-    for (status, expected) in [(Status::Completed, &first.id), (Status::Active, &second.id)] {
-        let filter = Filter { status: Some(status), ..page(10, 0) };
-        let listed = store.list(&project.id, &filter).await.unwrap();
-        assert_eq!(listed.items.iter().map(|job| &job.id).collect::<Vec<_>>(), [expected]);
-    }
-}
-
-async fn a_list_can_be_of_one_state_of_pull_requests_and_of_words(store: &dyn Store, _: &TestClock) {
-    let project = project(store, "acme").await;
-    for (prompt, link) in
-        [("Fix LINKS", Some("https://x/1")), ("100% of it", None), ("fix typos", Some("https://x/2"))]
-    {
-        let new = NewJob { prompt: Prompt::parse(prompt).unwrap(), ..new_job(&project) };
-        store.insert(&new, &Terms::default()).await.unwrap();
-        store.beat(&worker(1)).await.unwrap();
-        let lease = store.lease_next(&worker(1)).await.unwrap().unwrap();
-        store.finish(&lease, done(link), 0).await.unwrap();
-    }
-    store.note_pull(&project.id, "https://x/2", PullState::Merged).await.unwrap();
-    let listed = async |pull, words: &str| {
-        let filter = Filter { pull, words: words.into(), ..page(10, 0) };
-        let jobs = store.list(&project.id, &filter).await.unwrap().items;
-        jobs.into_iter().map(|job| job.prompt).collect::<Vec<_>>()
-    };
-    assert_eq!(listed(Some(Some(PullState::Open)), "").await, ["Fix LINKS"]);
-    assert_eq!(listed(Some(Some(PullState::Merged)), "").await, ["fix typos"]);
-    assert_eq!(listed(Some(None), "").await, ["100% of it"]);
-    assert_eq!(listed(None, "fix l").await, ["Fix LINKS"]);
-    assert_eq!(listed(None, "%").await, ["100% of it"]);
-    assert!(listed(Some(Some(PullState::Closed)), "fix").await.is_empty());
-}
-
-async fn a_job_knows_the_size_of_its_change_and_its_tokens(store: &dyn Store, _: &TestClock) {
-    let project = project(store, "acme").await;
-    let made = job(store, &project).await;
-    store.beat(&worker(1)).await.unwrap();
-    let lease = store.lease_next(&worker(1)).await.unwrap().unwrap();
-    let diff =
-        "diff --git a/a.md b/a.md\n--- a/a.md\n+++ b/a.md\n@@ -1,2 +1,3 @@\n-one\n+two\n+++ three\n kept\n";
-    let change = Change {
-        head_commit: "c0ffee".into(),
-        title: "T".into(),
-        body: String::new(),
-        report: json!({}),
-        diff: diff.into(),
-    };
-    let tokens = |input| Tokens { input, output: 5, cached: 0 };
-    let said = |input| Note::Said(json!({}), tokens(input));
-    store.note(&lease, vec![said(10), Note::Change(Box::new(change), 0), said(u64::MAX)]).await.unwrap();
-    let job = store.find(&project.id, &made.id).await.unwrap().unwrap();
-    assert_eq!((job.added, job.removed, job.tokens), (2, 1, i64::MAX as u64));
-}
-
-async fn jobs_are_counted_over_all_projects(store: &dyn Store, clock: &TestClock) {
-    assert_eq!(store.counts().await.unwrap(), JobCounts::default());
-    let (acme, globex) = (project(store, "acme").await, project(store, "globex").await);
-    for owner in [&acme, &globex, &acme, &globex, &acme] {
-        job(store, owner).await;
-    }
-    let lease = async || store.lease_next(&worker(1)).await.unwrap().unwrap();
-    store.finish(&lease().await, done(None), 0).await.unwrap();
-    store.finish(&lease().await, Ending { outcome: Outcome::Failed, ..done(None) }, 0).await.unwrap();
-    let running = lease().await;
-    let counts = JobCounts { active: 3, completed: 1, failed: 1, archived: 0, running: 1 };
-    assert_eq!(store.counts().await.unwrap(), counts);
-    clock.advance(LEASE + MILLISECOND);
-    assert_eq!(store.counts().await.unwrap(), JobCounts { running: 0, ..counts });
-    store.archive(&running.job.project, &running.job.id).await.unwrap();
-    assert_eq!(store.counts().await.unwrap(), JobCounts { active: 2, archived: 1, running: 0, ..counts });
 }

@@ -1,5 +1,4 @@
-//! The store's promises, one test each. The suites are written against the traits; a backend
-//! joins by a line in `every_backend!`.
+//! Tests of the store's traits. `every_backend!` runs each test on SQLite and on PostgreSQL.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -11,17 +10,20 @@ mod data_dir;
 mod deaths;
 mod failed_diffs;
 mod follow_ups;
-mod home;
+mod idempotency;
+mod job_lists;
 mod jobs;
-mod line;
 mod member_access;
 mod people;
 mod postgres;
 mod pulls;
+mod queue;
 mod races;
 mod secrets;
+mod suspects;
 mod sweeps;
 mod upkeep;
+mod views_directory;
 
 use std::sync::Arc;
 
@@ -33,13 +35,13 @@ use store::{
 };
 use tempfile::TempDir;
 
-/// A store of each kind with a clock that the test moves.
+/// Runs tests on a store of each database, with a clock that the test moves.
 macro_rules! every_backend {
     ($($test:ident),+ $(,)?) => {
         mod sqlite {
             $(#[tokio::test]
             async fn $test() {
-                let kept = crate::Kept::new().await;
+                let kept = crate::SqliteTest::new().await;
                 super::$test(&kept.store, &kept.clock).await;
             })+
         }
@@ -47,7 +49,7 @@ macro_rules! every_backend {
         mod postgres {
             $(#[tokio::test]
             async fn $test() {
-                let Some(kept) = crate::OnPostgres::new().await else { return };
+                let Some(kept) = crate::PostgresTest::new().await else { return };
                 super::$test(&kept.store, &kept.clock).await;
             })+
         }
@@ -58,13 +60,13 @@ use every_backend;
 /// The id of a server's data directory.
 const SERVER: &str = "server-id";
 
-struct Kept {
+struct SqliteTest {
     store: SqliteStore,
     clock: Arc<TestClock>,
     dir: TempDir,
 }
 
-impl Kept {
+impl SqliteTest {
     async fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let clock = Arc::new(TestClock::at("2026-11-15T12:00:00Z".parse().unwrap()));
@@ -74,15 +76,15 @@ impl Kept {
     }
 }
 
-struct OnPostgres {
+struct PostgresTest {
     store: PostgresStore,
     clock: Arc<TestClock>,
     dir: TempDir,
     database: cluster::Database,
 }
 
-impl OnPostgres {
-    /// `None` where there is no PostgreSQL.
+impl PostgresTest {
+    /// `None` if PostgreSQL is not installed.
     async fn new() -> Option<Self> {
         let database = cluster::Database::create()?;
         let dir = tempfile::tempdir().unwrap();

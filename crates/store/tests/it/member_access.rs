@@ -1,4 +1,4 @@
-//! What a member can reach by: keys, sessions of login links, networks; and what they asked for.
+//! Access of members: API keys, sessions of login links, networks, and the actor of a job.
 
 use base::TestClock;
 use jiff::SignedDuration;
@@ -15,10 +15,10 @@ use crate::project;
 every_backend! {
     the_keys_of_a_removed_member_are_revoked,
     an_owner_takes_over_the_keys_of_a_removed_member,
-    a_removed_member_makes_no_key,
+    a_removed_member_creates_no_key,
     a_session_has_the_name_of_its_login_link_and_can_be_ended,
-    networks_are_remembered_up_to_a_bound,
-    a_job_records_who_asked_for_it,
+    a_bounded_number_of_networks_is_stored,
+    a_job_records_its_actor,
 }
 
 async fn member(store: &dyn Store, organization: &OrganizationId, name: &str, role: Role) -> Person {
@@ -98,7 +98,7 @@ async fn an_owner_takes_over_the_keys_of_a_removed_member(store: &dyn Store, _: 
     assert_eq!(live(store, &globex).await, pairs(&[("theirs", "bob@acme.dev")]));
 }
 
-async fn a_removed_member_makes_no_key(store: &dyn Store, _: &TestClock) {
+async fn a_removed_member_creates_no_key(store: &dyn Store, _: &TestClock) {
     let (acme, _, bob) = with_keys(store).await;
     store.remove_person(&acme, &bob.id, &MemberKeys::Revoke).await.unwrap();
     let late = store.create_key(&new_key(&acme, "late", "bob@acme.dev")).await;
@@ -136,7 +136,7 @@ async fn a_session_has_the_name_of_its_login_link_and_can_be_ended(store: &dyn S
     assert!(store.link_sessions(None).await.unwrap().is_empty());
 }
 
-async fn networks_are_remembered_up_to_a_bound(store: &dyn Store, clock: &TestClock) {
+async fn a_bounded_number_of_networks_is_stored(store: &dyn Store, clock: &TestClock) {
     let (acme, globex) =
         (project(store, "acme").await.organization, project(store, "globex").await.organization);
     let ada = member(store, &acme, "ada@acme.dev", Role::Owner).await;
@@ -167,7 +167,7 @@ async fn started(store: &dyn Store, project: &Project, terms: &Terms) -> store::
     }
 }
 
-async fn a_job_records_who_asked_for_it(store: &dyn Store, _: &TestClock) {
+async fn a_job_records_its_actor(store: &dyn Store, _: &TestClock) {
     let acme = project(store, "acme").await;
     let key = Actor::ApiKey { id: "key_1".into(), name: "CI".into(), prefix: "dw_AbCd".into() };
     let ada = Actor::Member { name: "ada@acme.dev".into() };
@@ -177,7 +177,7 @@ async fn a_job_records_who_asked_for_it(store: &dyn Store, _: &TestClock) {
     assert_eq!((found(&job.id).await, found(&unknown.id).await), (Some(key), None));
     let prompt = Prompt::parse("More").unwrap();
     store.message(&acme.id, &job.id, &prompt, &by(ada)).await.unwrap().unwrap();
-    let deeds = store.deeds(&acme.organization, None, 10).await.unwrap();
+    let deeds = store.audit_log(&acme.organization, None, 10).await.unwrap();
     let lines: Vec<_> = deeds.iter().map(|deed| (&*deed.who, &*deed.what, &*deed.about)).collect();
     let about = format!("Docs {}", job.id);
     assert_eq!(

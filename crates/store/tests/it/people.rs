@@ -2,26 +2,26 @@ use base::TestClock;
 use futures_util::future::poll_immediate;
 use jiff::SignedDuration;
 use store::{
-    MemberKeys, NewDeed, NewInvite, NewPerson, OrganizationId, PasswordHash, Person, PersonId, Removal, Role,
-    Store, StoreError, Token,
+    MemberKeys, NewAuditEntry, NewInvite, NewPerson, OrganizationId, PasswordHash, Person, PersonId, Removal,
+    Role, Store, StoreError, Token,
 };
 
 use crate::jobs::MILLISECOND;
 use crate::{every_backend, project};
 
 every_backend! {
-    a_name_is_one_persons_in_each_organization,
-    an_invitation_makes_one_person_within_seven_days,
-    an_invitation_is_listed_until_it_is_withdrawn_used_or_too_old,
+    a_name_is_unique_in_an_organization,
+    an_invitation_adds_one_member_within_seven_days,
+    an_invitation_is_listed_until_it_is_withdrawn_used_or_expired,
     a_name_that_is_taken_does_not_use_up_the_invitation,
-    a_session_is_a_persons_and_ends_with_them,
+    a_session_ends_with_its_member,
     a_session_that_is_handed_over_has_a_new_token,
     a_new_password_and_a_sign_out_end_sessions_everywhere,
     the_last_owner_stays,
     of_owners_who_remove_each_other_one_stays,
-    deeds_are_told_newest_first_to_their_organization,
-    a_deleted_organization_keeps_nobody,
-    the_end_of_a_key_or_a_session_wakes_those_who_watch,
+    the_audit_log_of_an_organization_is_listed_newest_first,
+    a_deleted_organization_has_no_members,
+    the_end_of_a_key_or_a_session_notifies_waiters,
 }
 
 fn hash() -> PasswordHash {
@@ -50,7 +50,7 @@ async fn signed_in(store: &dyn Store, session: &Token) -> Option<String> {
     store.session(session).await.unwrap().and_then(|session| session.person).map(|person| person.name)
 }
 
-async fn a_name_is_one_persons_in_each_organization(store: &dyn Store, _: &TestClock) {
+async fn a_name_is_unique_in_an_organization(store: &dyn Store, _: &TestClock) {
     let (acme, globex) =
         (project(store, "acme").await.organization, project(store, "globex").await.organization);
     let ada = person(store, &acme, "ada@acme.dev").await;
@@ -87,7 +87,7 @@ async fn a_name_is_one_persons_in_each_organization(store: &dyn Store, _: &TestC
     assert!(store.person_named("ada@acme.dev").await.unwrap().is_none());
 }
 
-async fn an_invitation_makes_one_person_within_seven_days(store: &dyn Store, clock: &TestClock) {
+async fn an_invitation_adds_one_member_within_seven_days(store: &dyn Store, clock: &TestClock) {
     let acme = project(store, "acme").await.organization;
     let link = invited(store, &acme, Role::Owner).await;
     let late = invited(store, &acme, Role::Member).await;
@@ -106,7 +106,7 @@ async fn an_invitation_makes_one_person_within_seven_days(store: &dyn Store, clo
     assert!(store.accept_invite(&late, "eve@acme.dev", &hash()).await.unwrap().is_none());
 }
 
-async fn an_invitation_is_listed_until_it_is_withdrawn_used_or_too_old(store: &dyn Store, clock: &TestClock) {
+async fn an_invitation_is_listed_until_it_is_withdrawn_used_or_expired(store: &dyn Store, clock: &TestClock) {
     let (acme, globex) =
         (project(store, "acme").await.organization, project(store, "globex").await.organization);
     let first = invited(store, &acme, Role::Owner).await;
@@ -141,7 +141,7 @@ async fn a_name_that_is_taken_does_not_use_up_the_invitation(store: &dyn Store, 
     assert!(store.accept_invite(&link, "bob@acme.dev", &hash()).await.unwrap().is_some());
 }
 
-async fn a_session_is_a_persons_and_ends_with_them(store: &dyn Store, clock: &TestClock) {
+async fn a_session_ends_with_its_member(store: &dyn Store, clock: &TestClock) {
     let acme = project(store, "acme").await.organization;
     let ada = person(store, &acme, "ada@acme.dev").await;
     let token = store.start_session(&ada.id).await.unwrap().unwrap();
@@ -220,26 +220,26 @@ async fn of_owners_who_remove_each_other_one_stays(store: &dyn Store, _: &TestCl
     }
 }
 
-async fn deeds_are_told_newest_first_to_their_organization(store: &dyn Store, clock: &TestClock) {
+async fn the_audit_log_of_an_organization_is_listed_newest_first(store: &dyn Store, clock: &TestClock) {
     let (acme, globex) =
         (project(store, "acme").await.organization, project(store, "globex").await.organization);
     for (organization, about) in [(&acme, "one"), (&globex, "theirs"), (&acme, "two"), (&acme, "three\0")] {
         clock.advance(SignedDuration::from_secs(1));
-        let deed = NewDeed {
+        let deed = NewAuditEntry {
             organization: organization.clone(),
             who: "ada@acme.dev".into(),
             what: "revoked the key".into(),
             about: about.into(),
         };
-        store.note_deed(&deed).await.unwrap();
+        store.record_audit(&deed).await.unwrap();
     }
-    let newest = store.deeds(&acme, None, 2).await.unwrap();
+    let newest = store.audit_log(&acme, None, 2).await.unwrap();
     assert!(newest[0].about.starts_with("three") && newest[1].about == "two" && newest[0].at > newest[1].at);
-    let older = store.deeds(&acme, Some(newest[1].number), 2).await.unwrap();
+    let older = store.audit_log(&acme, Some(newest[1].number), 2).await.unwrap();
     assert_eq!(older.iter().map(|deed| deed.about.as_str()).collect::<Vec<_>>(), ["one"]);
 }
 
-async fn a_deleted_organization_keeps_nobody(store: &dyn Store, _: &TestClock) {
+async fn a_deleted_organization_has_no_members(store: &dyn Store, _: &TestClock) {
     let acme = project(store, "acme").await.organization;
     person(store, &acme, "ada@acme.dev").await;
     let link = invited(store, &acme, Role::Member).await;
@@ -249,7 +249,7 @@ async fn a_deleted_organization_keeps_nobody(store: &dyn Store, _: &TestClock) {
 }
 
 /// Those who watch a job look whether they still may.
-async fn the_end_of_a_key_or_a_session_wakes_those_who_watch(store: &dyn Store, _: &TestClock) {
+async fn the_end_of_a_key_or_a_session_notifies_waiters(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await;
     let organization = project.organization.clone();
     let [ada, bob] = [
@@ -264,7 +264,7 @@ async fn the_end_of_a_key_or_a_session_wakes_those_who_watch(store: &dyn Store, 
     store.use_login(&link).await.unwrap().unwrap();
     let link_session = store.link_sessions(Some(&organization)).await.unwrap().remove(0);
     for step in 0..6 {
-        let mut woken = std::pin::pin!(store.event_came());
+        let mut woken = std::pin::pin!(store.wait_for_events());
         assert!(poll_immediate(&mut woken).await.is_none());
         match step {
             0 => assert!(store.revoke_key(&organization, &key.id).await.unwrap()),

@@ -1,4 +1,4 @@
-//! What PostgreSQL alone has to prove: many servers at once, and a database that can go away.
+//! Tests of PostgreSQL only: several servers at once, and a database that becomes unavailable.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -9,15 +9,16 @@ use base::sqlite::Schema;
 use futures_util::future::join_all;
 use machine::Cause;
 use store::{
-    Accounts, DatabaseUrl, Job, JobId, JobStore, Limit, MasterKey, NewEvent, NewJob, Once, PostgresStore,
-    ProjectId, Prompt, PullState, Pulls, Queue, Rates, Receipt, Render, Secrets, Status, StoreError, Terms,
+    Accounts, DatabaseUrl, IdempotencyKey, Job, JobId, JobStore, Limit, MasterKey, NewEvent, NewJob,
+    PostgresStore, ProjectId, Prompt, PullState, Pulls, Queue, Rates, Receipt, Render, Secrets, Status,
+    StoreError, Terms,
 };
 use tokio::time::timeout;
 
 use crate::follow_ups::{follow_up, leased};
 use crate::jobs::{done, job, new_job, page, worker};
 use crate::pulls::{LINK, published, told};
-use crate::{OnPostgres, cluster, open_postgres, project};
+use crate::{PostgresTest, cluster, open_postgres, project};
 
 /// Far longer than anything here takes.
 const SOON: Duration = Duration::from_secs(20);
@@ -32,7 +33,7 @@ struct Floor {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn eight_workers_never_have_one_job_or_one_branch_at_once() {
-    let Some(kept) = OnPostgres::new().await else { return };
+    let Some(kept) = PostgresTest::new().await else { return };
     let other = open_postgres(&kept.database, &kept.dir, kept.clock.clone()).await.unwrap();
     let project = project(&kept.store, "acme").await;
     for n in 0..200 {
@@ -73,7 +74,7 @@ async fn work(store: PostgresStore, n: u8, floor: Arc<Mutex<Floor>>) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_message_is_never_lost_to_an_end_at_the_same_time() {
-    let Some(kept) = OnPostgres::new().await else { return };
+    let Some(kept) = PostgresTest::new().await else { return };
     let store = &kept.store;
     let project = project(store, "acme").await;
     for _ in 0..50 {
@@ -95,7 +96,7 @@ async fn a_message_is_never_lost_to_an_end_at_the_same_time() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_same_news_many_times_at_once_are_one_event() {
-    let Some(kept) = OnPostgres::new().await else { return };
+    let Some(kept) = PostgresTest::new().await else { return };
     let other = open_postgres(&kept.database, &kept.dir, kept.clock.clone()).await.unwrap();
     let project = project(&kept.store, "acme").await;
     let job = published(&kept.store, &project).await;
@@ -118,12 +119,15 @@ async fn the_same_news_many_times_at_once_are_one_event() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_same_request_many_times_at_once_is_one_job() {
-    let Some(kept) = OnPostgres::new().await else { return };
+    let Some(kept) = PostgresTest::new().await else { return };
     let project = project(&kept.store, "acme").await;
     let render = Render(Arc::new(|job: &Job| job.id.to_string()));
-    let limit = Limit { bucket: "jobs".into(), most: 100 };
-    let terms =
-        Terms { once: Some((Once::new("k", b"body"), render)), limit: Some(limit.clone()), actor: None };
+    let limit = Limit { bucket: "jobs".into(), max: 100 };
+    let terms = Terms {
+        once: Some((IdempotencyKey::new("k", b"body"), render)),
+        limit: Some(limit.clone()),
+        actor: None,
+    };
     let new = new_job(&project);
     let receipts = join_all((0..8).map(|_| kept.store.insert(&new, &terms))).await;
     let made = receipts.iter().filter(|receipt| matches!(receipt, Ok(Receipt::Done { .. }))).count();
@@ -135,22 +139,22 @@ async fn the_same_request_many_times_at_once_is_one_job() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_limit_holds_whoever_comes_at_once() {
-    let Some(kept) = OnPostgres::new().await else { return };
-    let limit = Limit { bucket: "jobs".into(), most: 5 };
+    let Some(kept) = PostgresTest::new().await else { return };
+    let limit = Limit { bucket: "jobs".into(), max: 5 };
     let counted = join_all((0..20).map(|_| kept.store.count(&limit))).await;
     assert_eq!(counted.into_iter().filter(|usage| usage.as_ref().unwrap().is_ok()).count(), 5);
-    let none = Limit { bucket: "none".into(), most: 0 };
+    let none = Limit { bucket: "none".into(), max: 0 };
     assert!(kept.store.count(&none).await.unwrap().is_err());
 }
 
 /// Returns once `here` was woken; the bell can have rung before for something else.
 async fn hears(here: &PostgresStore) {
-    timeout(SOON, async { tokio::join!(here.work_came(), here.event_came()) }).await.unwrap();
+    timeout(SOON, async { tokio::join!(here.wait_for_work(), here.wait_for_events()) }).await.unwrap();
 }
 
 #[tokio::test]
 async fn other_servers_hear_of_work_and_of_news_also_after_a_cut() {
-    let Some(kept) = OnPostgres::new().await else { return };
+    let Some(kept) = PostgresTest::new().await else { return };
     let here = open_postgres(&kept.database, &kept.dir, kept.clock.clone()).await.unwrap();
     let project = project(&kept.store, "acme").await;
     let made = job(&kept.store, &project).await;
@@ -169,7 +173,7 @@ fn cut(database: &cluster::Database) {
 
 #[tokio::test]
 async fn a_cut_connection_is_made_anew_and_a_closed_database_is_an_error() {
-    let Some(kept) = OnPostgres::new().await else { return };
+    let Some(kept) = PostgresTest::new().await else { return };
     let project = project(&kept.store, "acme").await;
     cut(&kept.database);
     let made = job(&kept.store, &project).await;
@@ -220,7 +224,7 @@ async fn a_schema_that_does_not_fit_is_refused_with_a_sentence() {
 
 #[tokio::test]
 async fn a_wrong_master_key_is_refused_and_a_secret_is_kept_sealed() {
-    let Some(kept) = OnPostgres::new().await else { return };
+    let Some(kept) = PostgresTest::new().await else { return };
     kept.store.put_secret("prj_1", "forge-token", b"canary").await.unwrap();
     assert_eq!(kept.store.secret("prj_1", "forge-token").await.unwrap().unwrap().as_slice(), b"canary");
     assert_eq!(
@@ -264,7 +268,7 @@ async fn time_is_the_databases_when_no_test_stands_on_the_clock() {
 
 #[tokio::test]
 async fn a_text_with_nul_is_kept_without_and_finds_nothing() {
-    let Some(kept) = OnPostgres::new().await else { return };
+    let Some(kept) = PostgresTest::new().await else { return };
     let project = project(&kept.store, "acme").await;
     let new = NewJob { prompt: Prompt::parse("Fix\0links").unwrap(), ..new_job(&project) };
     let Receipt::Done { job, .. } = kept.store.insert(&new, &Terms::default()).await.unwrap() else {
@@ -288,7 +292,7 @@ async fn what_the_database_breaks_off_is_known_by_its_code() {
         ("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '23505'; END $$", false),
     ] {
         let error = StoreError::from(sqlx::raw_sql(raise).execute(&mut db).await.unwrap_err());
-        assert_eq!(matches!(error, StoreError::BrokenOff), again, "{error}");
+        assert_eq!(matches!(error, StoreError::Aborted), again, "{error}");
     }
 }
 

@@ -8,13 +8,13 @@ use crate::{every_backend, project};
 
 every_backend! {
     a_job_has_one_pull_request_ever,
-    an_open_one_is_adopted_by_the_next_job,
+    an_open_pull_request_is_adopted_by_the_next_job,
     a_settled_pull_request_stays_settled,
-    news_of_a_pull_request_are_told_once_to_every_job_that_has_it,
-    a_settled_pull_request_tells_its_own_job,
-    a_run_that_ends_after_the_merge_changes_nothing_of_it,
+    a_new_state_of_a_pull_request_is_recorded_once_for_each_of_its_jobs,
+    a_settled_pull_request_adds_an_event_to_its_job,
+    a_run_that_ends_after_the_merge_keeps_the_merged_state,
     a_reopened_pull_request_takes_follow_ups_again,
-    merges_are_known_by_when_they_were,
+    merges_are_listed_by_time,
 }
 
 pub(crate) const LINK: &str = "https://git.example/acme/docs/pulls/7";
@@ -56,7 +56,7 @@ async fn a_job_has_one_pull_request_ever(store: &dyn Store, _: &TestClock) {
     assert_eq!(listed, [2, 1]);
 }
 
-async fn an_open_one_is_adopted_by_the_next_job(store: &dyn Store, _: &TestClock) {
+async fn an_open_pull_request_is_adopted_by_the_next_job(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await.id;
     let first = store.open_pull(&project, &new("topic")).await.unwrap();
     let next = NewPull { job: "job-2".into(), ..new("topic") };
@@ -99,7 +99,10 @@ async fn refused(store: &dyn Store, job: &Job) -> String {
     }
 }
 
-async fn news_of_a_pull_request_are_told_once_to_every_job_that_has_it(store: &dyn Store, _: &TestClock) {
+async fn a_new_state_of_a_pull_request_is_recorded_once_for_each_of_its_jobs(
+    store: &dyn Store,
+    _: &TestClock,
+) {
     let (mine, theirs) = (project(store, "acme").await, project(store, "globex").await);
     let (first, second) = (published(store, &mine).await, published(store, &mine).await);
     let foreign = published(store, &theirs).await;
@@ -120,7 +123,7 @@ async fn news_of_a_pull_request_are_told_once_to_every_job_that_has_it(store: &d
     assert!(matches!(follow_up(store, &foreign, "More").await, Receipt::Done { .. }));
 }
 
-async fn a_settled_pull_request_tells_its_own_job(store: &dyn Store, _: &TestClock) {
+async fn a_settled_pull_request_adds_an_event_to_its_job(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await;
     let (own, adopting) = (published(store, &project).await, published(store, &project).await);
     let of = |job: &Job| NewPull { job: job.id.to_string(), ..new("topic") };
@@ -137,7 +140,7 @@ async fn a_settled_pull_request_tells_its_own_job(store: &dyn Store, _: &TestClo
     assert_eq!(told(store, &adopting).await, ["merged"]);
 }
 
-async fn a_run_that_ends_after_the_merge_changes_nothing_of_it(store: &dyn Store, _: &TestClock) {
+async fn a_run_that_ends_after_the_merge_keeps_the_merged_state(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await;
     let job = published(store, &project).await;
     assert!(matches!(follow_up(store, &job, "More").await, Receipt::Done { .. }));
@@ -159,7 +162,7 @@ async fn a_reopened_pull_request_takes_follow_ups_again(store: &dyn Store, _: &T
     assert_eq!(told(store, &job).await, ["closed", "open"]);
 }
 
-async fn merges_are_known_by_when_they_were(store: &dyn Store, clock: &TestClock) {
+async fn merges_are_listed_by_time(store: &dyn Store, clock: &TestClock) {
     let (mine, theirs) = (project(store, "acme").await, project(store, "globex").await);
     // Two jobs have one pull request: it is merged once.
     let jobs = [published(store, &mine).await.id, published(store, &mine).await.id];

@@ -1,5 +1,4 @@
-//! An archive beside everything else that can happen to a job in the same moment: it wins or it waits,
-//! and whatever comes first, the job ends archived and tells a story without gaps.
+//! Races of an archive with other writes to a job: in any order, the job ends archived and its events have no gaps.
 
 use base::TestClock;
 use store::{Archived, Job, Lease, Receipt, Status, Store};
@@ -66,7 +65,7 @@ async fn an_archive_beside_an_end_and_a_follow_up(store: &dyn Store, _: &TestClo
         let sweep = store.next_sweep().await.unwrap();
         assert_eq!(archived.pr_link.is_none(), sweep.is_some(), "round {round}");
         if let Some(sweep) = sweep {
-            store.swept(&sweep, None, None).await.unwrap();
+            store.finish_sweep(&sweep, None, None).await.unwrap();
         }
     }
 }
@@ -95,7 +94,7 @@ async fn two_archives_at_once(store: &dyn Store, _: &TestClock) {
         let made = job(store, &project).await;
         let lease = leased(store).await;
         let letting_go = async {
-            while store.to_stop(&worker(1)).await.unwrap().is_empty() {
+            while store.jobs_to_stop(&worker(1)).await.unwrap().is_empty() {
                 tokio::task::yield_now().await;
             }
             store.release(&lease).await.unwrap();

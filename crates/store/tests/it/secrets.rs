@@ -4,11 +4,11 @@ use std::os::unix::fs::PermissionsExt;
 use base::sqlite::Schema;
 use store::{MasterKey, Secrets, SqliteStore};
 
-use crate::{Kept, open};
+use crate::{SqliteTest, open};
 
 #[tokio::test]
-async fn a_secret_comes_back_and_is_nowhere_in_the_clear() {
-    let kept = Kept::new().await;
+async fn a_secret_is_stored_sealed() {
+    let kept = SqliteTest::new().await;
     let token = b"canary-5d41402abc4b2a76b9719d911017c592";
     kept.store.put_secret("prj_1", "forge-token", token).await.unwrap();
     assert_eq!(kept.store.secret("prj_1", "forge-token").await.unwrap().unwrap().as_slice(), token);
@@ -22,8 +22,8 @@ async fn a_secret_comes_back_and_is_nowhere_in_the_clear() {
 }
 
 #[tokio::test]
-async fn a_removed_secret_is_gone_and_no_other_is() {
-    let Kept { store, .. } = &Kept::new().await;
+async fn only_the_named_secret_is_removed() {
+    let SqliteTest { store, .. } = &SqliteTest::new().await;
     for name in ["fast", "slow"] {
         store.put_secret("model", name, b"canary").await.unwrap();
     }
@@ -34,8 +34,8 @@ async fn a_removed_secret_is_gone_and_no_other_is() {
 }
 
 #[tokio::test]
-async fn a_sealed_secret_opens_in_its_own_row_alone() {
-    let kept = Kept::new().await;
+async fn a_sealed_secret_opens_only_in_its_own_row() {
+    let kept = SqliteTest::new().await;
     kept.store.put_secret("prj_1", "forge-token", b"canary").await.unwrap();
     let raw =
         sqlx::SqlitePool::connect(kept.dir.path().join("docwright.db").to_str().unwrap()).await.unwrap();
@@ -47,8 +47,8 @@ async fn a_sealed_secret_opens_in_its_own_row_alone() {
 }
 
 #[tokio::test]
-async fn a_signature_is_the_master_keys_and_for_one_purpose() {
-    let (kept, other) = (Kept::new().await, Kept::new().await);
+async fn a_signature_depends_on_the_master_key_and_the_purpose() {
+    let (kept, other) = (SqliteTest::new().await, SqliteTest::new().await);
     let signature = kept.store.sign("form", b"text");
     assert_eq!(open(&kept.dir, kept.clock.clone()).await.sign("form", b"text"), signature);
     for another in [
@@ -62,8 +62,8 @@ async fn a_signature_is_the_master_keys_and_for_one_purpose() {
 }
 
 #[tokio::test]
-async fn a_wrong_master_key_is_refused_with_a_sentence() {
-    let kept = Kept::new().await;
+async fn a_wrong_master_key_is_refused_with_a_message() {
+    let kept = SqliteTest::new().await;
     let wrong = MasterKey::load_or_create(&kept.dir.path().join("other.key")).unwrap();
     let path = kept.dir.path().join("docwright.db");
     let refused = SqliteStore::open(&path, Schema::Migrate, wrong, kept.clock.clone()).await.err().unwrap();
@@ -84,7 +84,7 @@ fn the_master_key_file_is_private_and_junk_in_it_is_refused() {
 }
 
 #[test]
-fn many_who_make_the_master_key_at_once_have_one_and_leave_nothing_else() {
+fn concurrent_creators_of_the_master_key_get_the_same_key() {
     for _ in 0..50 {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("master.key");

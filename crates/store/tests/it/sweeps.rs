@@ -1,4 +1,4 @@
-//! What an archived job may have left on its host is looked for, by one at a time.
+//! Sweeps: searches for pull requests of archived jobs, one caller at a time.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use crate::jobs::{done, job};
 use crate::{every_backend, project};
 
 every_backend! {
-    an_archive_leaves_a_look_at_the_host_when_a_change_was_noted,
-    whoever_looks_too_long_has_lost_it,
-    what_is_not_found_is_looked_for_again,
+    an_archive_schedules_a_sweep_if_there_is_a_change,
+    a_slow_sweep_is_lost_to_the_next_caller,
+    a_sweep_without_result_is_repeated,
 }
 
 /// Archived while its worker was publishing.
@@ -27,13 +27,13 @@ async fn cut_off(store: &dyn Store) -> Job {
     made
 }
 
-async fn an_archive_leaves_a_look_at_the_host_when_a_change_was_noted(store: &dyn Store, _: &TestClock) {
+async fn an_archive_schedules_a_sweep_if_there_is_a_change(store: &dyn Store, _: &TestClock) {
     let made = cut_off(store).await;
     let sweep = store.next_sweep().await.unwrap().unwrap();
     assert_eq!((&sweep.job.id, sweep.tries), (&made.id, 1));
     assert!(store.next_sweep().await.unwrap().is_none(), "it is given to one at a time");
     let event = NewEvent::new("pull_request", "It was closed");
-    store.swept(&sweep, Some(("https://x/pulls/1", PullState::Closed)), Some(event)).await.unwrap();
+    store.finish_sweep(&sweep, Some(("https://x/pulls/1", PullState::Closed)), Some(event)).await.unwrap();
     let after = store.find(&made.project, &made.id).await.unwrap().unwrap();
     assert_eq!(after.pr_link.as_deref(), Some("https://x/pulls/1"));
     assert_eq!(after.status.as_str(), "archived");
@@ -52,23 +52,23 @@ async fn an_archive_leaves_a_look_at_the_host_when_a_change_was_noted(store: &dy
     assert!(store.next_sweep().await.unwrap().is_none());
 }
 
-async fn whoever_looks_too_long_has_lost_it(store: &dyn Store, clock: &TestClock) {
+async fn a_slow_sweep_is_lost_to_the_next_caller(store: &dyn Store, clock: &TestClock) {
     let made = cut_off(store).await;
     let slow = store.next_sweep().await.unwrap().unwrap();
     clock.advance(SignedDuration::from_mins(1));
     let next = store.next_sweep().await.unwrap().unwrap();
     assert_eq!(next.tries, 2);
     let late = NewEvent::new("pull_request", "late");
-    store.swept(&slow, Some(("https://x/late", PullState::Closed)), Some(late)).await.unwrap();
+    store.finish_sweep(&slow, Some(("https://x/late", PullState::Closed)), Some(late)).await.unwrap();
     store.sweep_again(&slow, Duration::ZERO).await.unwrap();
     assert!(store.next_sweep().await.unwrap().is_none(), "it is the second one's");
-    store.swept(&next, None, None).await.unwrap();
+    store.finish_sweep(&next, None, None).await.unwrap();
     assert_eq!(store.find(&made.project, &made.id).await.unwrap().unwrap().pr_link, None);
     clock.advance(SignedDuration::from_hours(24));
     assert!(store.next_sweep().await.unwrap().is_none(), "it is over");
 }
 
-async fn what_is_not_found_is_looked_for_again(store: &dyn Store, clock: &TestClock) {
+async fn a_sweep_without_result_is_repeated(store: &dyn Store, clock: &TestClock) {
     cut_off(store).await;
     let first = store.next_sweep().await.unwrap().unwrap();
     store.sweep_again(&first, Duration::from_secs(300)).await.unwrap();

@@ -1,4 +1,4 @@
-//! What goes, and that it goes whole, wherever one was cut off.
+//! Retention and deletion, also after an interruption.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::jobs::{done, job, new_job};
 use crate::{every_backend, project};
 
 every_backend! {
-    a_transcript_goes_and_its_job_stays,
-    a_deleted_project_is_gone_at_once_and_whole,
+    an_old_job_loses_its_transcript_and_stays,
+    a_deleted_project_is_hidden_at_once_and_then_purged,
     a_deleted_organization_takes_everything_with_it,
-    a_settled_branch_is_named_until_it_is_gone,
-    a_write_is_proven_and_changes_nothing,
+    a_settled_branch_is_answered_until_it_is_gone,
+    probe_write_changes_nothing,
 }
 
-async fn a_write_is_proven_and_changes_nothing(store: &dyn Store, _: &TestClock) {
+async fn probe_write_changes_nothing(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await;
     for _ in 0..3 {
         store.probe_write().await.unwrap();
@@ -32,7 +32,7 @@ async fn a_write_is_proven_and_changes_nothing(store: &dyn Store, _: &TestClock)
 
 const QUARTER: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
-async fn a_transcript_goes_and_its_job_stays(store: &dyn Store, clock: &TestClock) {
+async fn an_old_job_loses_its_transcript_and_stays(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
     let lease = leased(store).await;
@@ -76,7 +76,7 @@ async fn key(store: &dyn Store, of: &[&Project]) -> store::KeyText {
     store.create_key(&new).await.unwrap().1
 }
 
-async fn a_deleted_project_is_gone_at_once_and_whole(store: &dyn Store, clock: &TestClock) {
+async fn a_deleted_project_is_hidden_at_once_and_then_purged(store: &dyn Store, clock: &TestClock) {
     let (gone, stays) = (project(store, "acme").await, project(store, "globex").await);
     let (alone, both) = (key(store, &[&gone]).await, key(store, &[&gone, &stays]).await);
     store.put_secret(&gone.id.0, "forge-token", b"canary").await.unwrap();
@@ -141,7 +141,7 @@ async fn a_deleted_organization_takes_everything_with_it(store: &dyn Store, cloc
     assert!(store.organizations().await.unwrap().is_empty());
 }
 
-async fn a_settled_branch_is_named_until_it_is_gone(store: &dyn Store, clock: &TestClock) {
+async fn a_settled_branch_is_answered_until_it_is_gone(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     let link = |n: usize| format!("https://x/pulls/{n}");
     let mut made = Vec::new();
