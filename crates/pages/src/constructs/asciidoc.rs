@@ -283,11 +283,12 @@ fn is_plainly_quoted(list: &str) -> bool {
         })
 }
 
-/// A reference that begins on the first line and goes on below, with a quote or over very many lines.
+/// A reference or a list of attributes that begins on the first line and goes on below, with a quote or over very many
+/// lines.
 fn open_reference(lines: &[(usize, &str)]) -> Option<String> {
     let first = lines.first()?.1.replace("&lt;", "<");
     let is_open = |mark, end| first.rfind(mark).is_some_and(|at| !first[at..].contains(end));
-    let is_one = is_open("xref:", "[") || is_open("<<", ">>");
+    let is_one = is_open("xref:", "[") || is_open("<<", ">>") || is_open("[", "]");
     let lines = lines.iter().map(|(_, line)| *line).take_while(|line| !stripped(line).is_empty());
     let lines: Vec<&str> = lines.take(if is_one { MAX_REFERENCE_LINES } else { 0 }).collect();
     let is_odd = lines.len() == MAX_REFERENCE_LINES || lines.iter().any(|line| line.contains('"'));

@@ -15,6 +15,11 @@ const STATEMENTS: WordList = WordList(
     "%if %for %assign %set %capture %raw %endraw %verbatim %endverbatim %unless %else %elsif %case %when \
      %macro %import %from %extends %block %call %do %with",
 );
+/// Values of attributes that are written without quotes, and that name nothing in a browser or in Node.
+const LAYOUT_WORDS: WordList = WordList(
+    "left right center middle bottom start end justify none auto lazy eager async both true false _blank \
+     nofollow noopener noreferrer numeric",
+);
 /// Reads what begins with the `{` at `at`, and tells where it ends.
 pub(super) fn read_at(text: &str, at: usize, is_mdx: bool) -> (Option<ConstructKind>, usize) {
     let rest = &text[at..];
@@ -201,6 +206,12 @@ fn plain_value(value: &str) -> Option<Value> {
     let is_word = value.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '%' | '-' | '_'));
     match quoted.filter(|inside| !inside.contains(['"', '\'', '\\'])) {
         Some(inside) => Some(Value::Text(inside.to_owned())),
+        // A name is one to MDX, too.
+        None if value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && !LAYOUT_WORDS.contains(value) =>
+        {
+            is_word.then(|| Value::Expression(format!("{{{value}}}")))
+        }
         None => is_word.then(|| Value::Text(value.to_owned())),
     }
 }

@@ -15,6 +15,7 @@ use super::{
     Attribute, Construct, ConstructKind, Doubt, Reading, Swallow, Value, braces, columns, entities, info,
     lines, myst,
 };
+use crate::WordList;
 use crate::kind::FileKind;
 use crate::script;
 
@@ -32,6 +33,14 @@ const MAX_OPEN_MARKS: usize = 100;
 const MAX_TITLES_BYTES: usize = 64 * 1024;
 /// As deep as something that swallows text is looked for in others.
 const MAX_NESTED: usize = 16;
+/// Tags that begin a block of HTML, by the standard of CommonMark.
+const HTML_BLOCKS: WordList = WordList(
+    "address article aside base basefont blockquote body caption center col colgroup dd details dialog dir div dl dt \
+     fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hr html iframe legend li link \
+     main menu menuitem nav noframes ol optgroup option p param pre script search section style summary table tbody td \
+     textarea tfoot th thead title tr track ul",
+);
+
 pub(super) struct Scanned {
     /// The text without what was read, every line at the margin.
     pub(super) text: String,
@@ -182,7 +191,7 @@ impl<'a> Scanner<'a> {
         let shown = code::behind_marks(line);
         self.is_below_tag = self.kind != Some(FileKind::Mdx)
             && !content.trim().is_empty()
-            && (self.is_below_tag || shown.starts_with('<') && !shown.starts_with("<!--"));
+            && (self.is_below_tag || begins_html(shown));
         // A line at the margin below an empty one ends all lists.
         self.has_list_above = code::is_list_item(content)
             || content.starts_with(['>', '['])
@@ -212,7 +221,7 @@ impl<'a> Scanner<'a> {
             self.push(ConstructKind::Unknown(line.trim().to_owned()), at..end);
         }
         let is_open = line.rfind("](").is_some_and(|open| !line[open..].contains(')'));
-        if is_open && line.contains("![") && self.block.end > end {
+        if is_open && (line.contains("![") || self.block.has_code_and_quotes) && self.block.end > end {
             // All of the block is part of it, by its hash: there may be many in one.
             let kind = ConstructKind::Unknown(format!("{} {:x}", line.trim(), self.block.text));
             self.push(kind, at..end);
@@ -313,7 +322,7 @@ impl<'a> Scanner<'a> {
             (&self.file[self.text_start.min(comment_start)..comment_start], &self.file[comment]);
         let is_marked = before.starts_with('>') || code::is_list_item(before);
         let line = &self.file[self.file[..comment_start].rfind('\n').map_or(0, |end| end + 1)..];
-        (is_marked || columns(line, 4) >= 4) && inside.contains('\n')
+        (is_marked || before.contains('`') || columns(line, 4) >= 4) && inside.contains('\n')
             || !before.is_empty() && inside.lines().skip(1).any(ends_paragraph)
             || self.open_boxes > 0 && inside.lines().any(|line| is_box_end(line.trim()))
     }
@@ -607,7 +616,7 @@ impl<'a> Scanner<'a> {
             let by =
                 match label.is_some_and(|(label, given)| label.chars().all(is_plain) && is_address(given)) {
                     true => Swallow::Attribute,
-                    false => Swallow::OddAttribute(code::hash(line)),
+                    false => Swallow::OddAttribute(code::hash(line.trim_end())),
                 };
             return self.swallow(at + start..at + line.len(), by);
         }
@@ -619,7 +628,7 @@ impl<'a> Scanner<'a> {
             let first = line[text..start].find("![").map_or(start, |image| text + image);
             let by = match is_address(&line[start + 2..start + length]) {
                 true => Swallow::Attribute,
-                false => Swallow::OddAttribute(code::hash(line)),
+                false => Swallow::OddAttribute(code::hash(line.trim_end())),
             };
             self.swallow(at + first..at + start + length, by);
             from = start + length;
@@ -896,6 +905,7 @@ struct Block {
     signs: u64,
     /// A hash of all of it.
     text: u64,
+    has_code_and_quotes: bool,
     begins_with_tag: bool,
 }
 
@@ -919,7 +929,14 @@ impl Block {
         let text = &file[at..end];
         let begins_with_tag =
             text.trim_start_matches([' ', '\t', '\r', '\n', '>', '-', '*']).starts_with('<');
-        Self { end: end.max(at + 1), is_table, signs: hash.finish(), text: code::hash(text), begins_with_tag }
+        Self {
+            end: end.max(at + 1),
+            is_table,
+            signs: hash.finish(),
+            text: code::hash(text),
+            has_code_and_quotes: text.contains('`') && text.contains('"'),
+            begins_with_tag,
+        }
     }
 }
 
@@ -954,6 +971,16 @@ fn is_below_text(file: &str, at: usize) -> bool {
     line_above(file, at).starts_with(char::is_alphabetic)
 }
 
+/// Whether a line begins HTML that goes on up to an empty line: by a tag of a block, or by one that is all of the line.
+fn begins_html(line: &str) -> bool {
+    let Some(tag) = line.trim().strip_prefix('<') else { return false };
+    let name = tag.strip_prefix('/').unwrap_or(tag);
+    let (name, rest) = name.split_at(name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len()));
+    let is_tag = !name.is_empty() && (rest.is_empty() || rest.starts_with([' ', '\t', '>', '/']));
+    let is_whole = tag.ends_with('>') && !tag.contains('<');
+    is_tag && (HTML_BLOCKS.contains(&name.to_ascii_lowercase()) || is_whole)
+}
+
 /// Whether a paragraph may end above a line.
 fn ends_paragraph(line: &str) -> bool {
     let line = line.trim();
@@ -963,7 +990,7 @@ fn ends_paragraph(line: &str) -> bool {
 /// Whether a text is an address and perhaps a title, to every renderer that fills in the variable it may begin with.
 fn is_address(text: &str) -> bool {
     let variable = text.strip_prefix("{{").and_then(|rest| rest.split_once("}}"));
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '.' | '_' | '-');
+    let is_plain = |c: char| c.is_alphanumeric() || " ._-/|:'\"".contains(c);
     let text = variable.filter(|(name, _)| name.chars().all(is_plain)).map_or(text, |(_, rest)| rest);
     let (address, title) = text.trim().split_once([' ', '\t']).unwrap_or((text.trim(), "\"\""));
     let title = title.trim().strip_prefix('"').and_then(|title| title.strip_suffix('"'));
