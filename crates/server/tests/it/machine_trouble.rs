@@ -62,7 +62,8 @@ async fn a_job_waits_however_long_the_disk_of_its_repository_is_full() {
     disk.fill();
     // Of a host or a model in trouble, 50 times would be the end.
     for _ in 0..55 {
-        waits_for(&server, &team, &job, "disk_full", "The disk of the repository is full. Free up space").await;
+        waits_for(&server, &team, &job, "disk_full", "The disk of the repository is full. Free up space")
+            .await;
     }
     disk.free();
     completes(&server, &team, &job).await;
@@ -96,13 +97,15 @@ async fn a_job_waits_while_the_disk_of_the_caches_is_full() {
     let team = server.team("acme", FILES).await;
     let job = server.create_job(&team, PROMPT).await;
     disk.fill();
-    waits_for(&server, &team, &job, "disk_full", "The disk of the data directory is full. Free up space").await;
+    waits_for(&server, &team, &job, "disk_full", "The disk of the data directory is full. Free up space")
+        .await;
     // A cache that is there already is no worse for it.
     disk.free();
     completes(&server, &team, &job).await;
     let next = server.create_job(&team, "Replace \"one\" with \"drei\".").await;
     disk.fill();
-    waits_for(&server, &team, &next, "disk_full", "The disk of the data directory is full. Free up space").await;
+    waits_for(&server, &team, &next, "disk_full", "The disk of the data directory is full. Free up space")
+        .await;
     disk.free();
     server.run_queued_jobs().await;
     assert_eq!(server.job(&team, &next["id"]).await["status"], "completed");

@@ -112,6 +112,7 @@ pub(super) fn is_words(value: &str) -> bool {
     let lower = value.to_lowercase();
     !lower.contains("//")
         && !lower.contains("](")
+        && !lower.contains("![")
         && !lower.contains("script:")
         && !lower.contains("data:")
         && !lower.contains("url(")
