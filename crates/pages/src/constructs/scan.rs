@@ -393,7 +393,7 @@ impl<'a> Scanner<'a> {
             Doubt::Indented {
                 in_list: self.is_list,
                 in_html: self.open_elements > 0,
-                after_blank: self.begins_block,
+                after_blank: self.is_below_blank,
             }
         } else {
             return Reading::Wary;
@@ -766,7 +766,7 @@ impl<'a> Scanner<'a> {
         }
         // The brackets may hold anything but what an attribute is written with.
         let end = self.destination_end.find(self.file, at, |rest| rest.find(['>', '\n', '=', '"', '\'']));
-        !matches!(self.file.as_bytes().get(end), Some(b'=' | b'"' | b'\''))
+        self.file.as_bytes().get(end) == Some(&b'>')
     }
 
     fn count(&mut self, kind: &ConstructKind, span: Range<usize>) {
