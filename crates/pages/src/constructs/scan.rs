@@ -183,9 +183,10 @@ impl<'a> Scanner<'a> {
         self.text_start = at + line.len() - line.trim_start_matches([' ', '\t']).len();
         let content = &file[self.text_start..end.max(self.text_start)];
         // Some numbers begin no list in a paragraph, and HTML goes on up to an empty line.
-        let may_be_text = !self.has_list_above
-            && !self.begins_block
-            && content.starts_with(|c: char| c.is_ascii_digit())
+        let is_number = |line: &str| line.trim_start().starts_with(|c: char| c.is_ascii_digit());
+        let may_be_text = !self.begins_block
+            && !is_number(line_above(file, at))
+            && is_number(content)
             && !content.starts_with("1.")
             || self.is_below_tag;
         let shown = code::behind_marks(line);
