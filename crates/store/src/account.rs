@@ -141,7 +141,7 @@ impl NewProject {
     }
 }
 
-/// A change of a project; a field that is `None` stays as it is.
+/// Fields of a project to change. A field that is `None` keeps its value.
 #[derive(Debug, Clone, Default)]
 pub struct ProjectChange {
     pub name: Option<String>,

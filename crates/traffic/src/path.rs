@@ -31,7 +31,7 @@ pub enum BadPath {
 /// and so is every other extension.
 ///
 /// Percent-encoding is normalized: readable characters are decoded; separators, spaces and invisible
-/// characters are encoded; an invalid escape stays as it is.
+/// characters are encoded. An invalid escape is kept unchanged.
 pub fn normalize_page(url_or_path: &str) -> Result<Page, BadPath> {
     let end = url_or_path.find(['?', '#']).unwrap_or(url_or_path.len());
     let raw = strip_host(url_or_path[..end].trim())?;

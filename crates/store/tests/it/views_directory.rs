@@ -5,9 +5,9 @@ use store::{Store, ViewsChoice, ViewsDirectory};
 
 use crate::every_backend;
 
-every_backend! { whoever_does_not_want_page_views_does_not_keep_them }
+every_backend! { a_server_that_declines_page_views_does_not_store_them }
 
-async fn whoever_does_not_want_page_views_does_not_keep_them(store: &dyn Store, _: &TestClock) {
+async fn a_server_that_declines_page_views_does_not_store_them(store: &dyn Store, _: &TestClock) {
     assert!(!store.claim_views("here", ViewsChoice::Leave).await.unwrap());
     assert!(store.claim_views("here", ViewsChoice::IfFree).await.unwrap());
     assert!(store.claim_views("here", ViewsChoice::Take).await.unwrap());
