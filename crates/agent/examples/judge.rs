@@ -1,5 +1,6 @@
-//! The guard's verdicts on changes, a line of JSON each: `{"name", "base": {path: text}, "edits": {path: text or null},
-//! "asked"}` in, `{"name", "refusals": [{"path", "line", "message", "fatal"}]}` out. `scripts/renderers` asks it.
+//! Prints the verdicts of the guard on changes, one line of JSON each: `{"name", "base": {path: text}, "edits": {path:
+//! text or null}, "asked"}` in, `{"name", "refusals": [{"path", "line", "message", "fatal"}]}` out. `scripts/renderers`
+//! runs it.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
@@ -19,12 +20,12 @@ fn main() -> io::Result<()> {
         let base = MemoryTree::new(base);
         let edits: BTreeMap<_, _> =
             files("edits").into_iter().map(|(path, value)| (path, text(&value))).collect();
-        let asked = Prompt::instruction(case["asked"].as_str().unwrap_or_default()).instructions();
+        let instructions = Prompt::instruction(case["asked"].as_str().unwrap_or_default()).instructions();
         let change = Change {
             base: &base,
             vocabulary: &agent::Vocabulary::default(),
             edits: &edits,
-            asked: &asked,
+            instructions: &instructions,
             title: "",
             summary: "",
         };

@@ -1,251 +1,258 @@
-//! Puts a new text in the place of an old one, though the old one was not copied exactly.
+//! Replaces an old text with a new one, even if the old text was not copied exactly.
 //!
-//! The ways to find the place are rungs of a ladder ([`Rung`]), from exact to loose. A rung is tried only
-//! when those before it found nothing, and what it finds is changed only when it is the one place that fits.
-//! What is merely similar is shown ([`Missed::NotFound`]), never changed. The change from old to new is
-//! brought onto the file's own text, so what old and new have in common keeps the file's characters,
-//! indentation and wrapping. Line endings, a byte-order mark and a final newline are the file's always.
+//! The old text is searched for at several levels ([`MatchLevel`]), from exact to tolerant. A level is tried only if
+//! the previous levels found nothing, and its match is edited only if it is the only one. Text that is merely similar
+//! is shown ([`EditError::NotFound`]), never edited. The difference between old and new is applied to the file's own
+//! text. So what old and new have in common keeps the file's characters, indentation and wrapping. The file always
+//! keeps its line endings, its byte-order mark and its final newline.
 
-mod alike;
-mod apply;
-mod blank;
-mod change;
-mod copied;
+mod alignment;
+mod blank_lines;
+mod copy_artifacts;
+mod error;
 mod find;
 mod fold;
 mod indent;
 mod lines;
-mod missed;
+mod lookalikes;
 mod nearest;
+mod token_diff;
 
 use std::ops::Range;
 
-use apply::{Place, Plan, Splice};
-use copied::Reading;
-use find::Wanted;
-use fold::{Folded, Loose, fold};
+use alignment::{Alignment, Plan, Splice};
+use copy_artifacts::Reading;
+use find::Pattern;
+use fold::{Folded, Tolerance, fold};
 
-pub use missed::{Missed, Near};
+pub use error::{EditError, NearMatch};
 
-/// A text that was edited.
+/// An edited text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edited {
     pub text: String,
-    /// The line, from 1, in which each place began before the edit.
-    pub places: Vec<usize>,
-    /// How the places were found.
-    pub rung: Rung,
+    /// The line, from 1, in which each match began before the edit.
+    pub lines: Vec<usize>,
+    /// The level at which the old text was found.
+    pub level: MatchLevel,
 }
 
-/// How alike the old text and its place had to be. Each forgives what the ones before it do, but
-/// `Wrapping` no blank lines.
+/// Which differences between the old text and the file a search ignores. Each level also ignores the differences of the
+/// previous levels, except that `Wrapping` doesn't ignore blank lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Rung {
+pub enum MatchLevel {
     Exact,
-    /// But for line endings and spaces before them, and blank lines around the whole.
+    /// Ignores line endings and spaces before them, and blank lines around the text.
     LineEnds,
-    /// But for indentation; new lines are indented as the file would have them.
+    /// Ignores indentation. New lines get the indentation of the file.
     Indentation,
-    /// But for quotes, dashes, spaces, ellipses and full-width letters that look alike.
+    /// Ignores the difference between quotes, dashes, spaces, ellipses and full-width letters that look the same.
     LookAlikes,
-    /// But for blank lines between others. Of `all` places, those like the first.
+    /// Ignores blank lines between others. With `all`, the other matches must have the blank lines of the first one.
     BlankLines,
-    /// But for where the lines of a paragraph end, and how many spaces are between words.
+    /// Ignores where the lines of a paragraph end, and the number of spaces between words.
     Wrapping,
-    /// After line numbers, a code fence, escapes or entities were taken out; then by any of the above.
-    Copied,
+    /// Removes line numbers, a code fence, escapes or entities first, then tries all of the above.
+    CopyArtifacts,
 }
 
-const LADDER: [(Rung, Loose); 6] = {
-    let none = Loose { indent: false, alike: false, blank: false, wrap: false };
-    let both = Loose { indent: true, alike: true, ..none };
+const LEVELS: [(MatchLevel, Tolerance); 6] = {
+    let none = Tolerance { indent: false, lookalikes: false, blank_lines: false, wrap: false };
+    let both = Tolerance { indent: true, lookalikes: true, ..none };
     [
-        (Rung::LineEnds, none),
-        (Rung::Indentation, Loose { indent: true, ..none }),
-        (Rung::LookAlikes, Loose { alike: true, ..none }),
-        (Rung::LookAlikes, both),
-        (Rung::BlankLines, Loose { blank: true, ..both }),
-        (Rung::Wrapping, Loose { wrap: true, ..both }),
+        (MatchLevel::LineEnds, none),
+        (MatchLevel::Indentation, Tolerance { indent: true, ..none }),
+        (MatchLevel::LookAlikes, Tolerance { lookalikes: true, ..none }),
+        (MatchLevel::LookAlikes, both),
+        (MatchLevel::BlankLines, Tolerance { blank_lines: true, ..both }),
+        (MatchLevel::Wrapping, Tolerance { wrap: true, ..both }),
     ]
 };
 
-/// Beyond these, only an exact old text is found.
-const MAX_TEXT: usize = 2 << 20;
-const MAX_OLD: usize = 100_000;
-/// Many places and a long new text make a longer one.
-const MAX_RESULT: usize = 8 << 20;
-const MAX_LINES_TOLD: usize = 8;
+/// For longer texts, only exact matches are searched for.
+const MAX_TEXT_BYTES: usize = 2 << 20;
+const MAX_OLD_BYTES: usize = 100_000;
+/// Many matches and a long new text can multiply the size.
+const MAX_RESULT_BYTES: usize = 8 << 20;
+const MAX_LINES_LISTED: usize = 8;
 
-/// Puts `new` in the one place of `text` where `old` stands, or with `all` in every one.
-pub fn edit(text: &str, old: &str, new: &str, all: bool) -> Result<Edited, Missed> {
-    const MARK: char = '\u{feff}';
-    let body = text.strip_prefix(MARK).unwrap_or(text);
-    let old = old.strip_prefix(MARK).unwrap_or(old);
-    let new = new.strip_prefix(MARK).unwrap_or(new);
+/// Replaces the only match of `old` in `text` with `new`, or every match with `all`.
+pub fn edit(text: &str, old: &str, new: &str, all: bool) -> Result<Edited, EditError> {
+    const BYTE_ORDER_MARK: char = '\u{feff}';
+    let body = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    let old = old.strip_prefix(BYTE_ORDER_MARK).unwrap_or(old);
+    let new = new.strip_prefix(BYTE_ORDER_MARK).unwrap_or(new);
     if old.is_empty() {
-        return Err(Missed::Empty);
+        return Err(EditError::Empty);
     }
     if old == new {
-        return Err(Missed::SameText);
+        return Err(EditError::SameText);
     }
-    let mut edited = land(body, old, new, all)?;
+    let mut edited = find_and_edit(body, old, new, all)?;
     edited.text.insert_str(0, &text[..text.len() - body.len()]);
     Ok(edited)
 }
 
-fn land(text: &str, old: &str, new: &str, all: bool) -> Result<Edited, Missed> {
-    if let Some(edited) = exactly(text, old, new, all)? {
+fn find_and_edit(text: &str, old: &str, new: &str, all: bool) -> Result<Edited, EditError> {
+    if let Some(edited) = edit_exact(text, old, new, all)? {
         return Ok(edited);
     }
-    if text.len() > MAX_TEXT || old.len() > MAX_OLD || new.len() > MAX_TEXT {
-        return Err(Missed::TooLarge);
+    if text.len() > MAX_TEXT_BYTES || old.len() > MAX_OLD_BYTES || new.len() > MAX_TEXT_BYTES {
+        return Err(EditError::TooLarge);
     }
-    if let Some(edited) = climb(text, old, new, false, all, &LADDER)? {
+    if let Some(edited) = edit_at_levels(text, old, new, false, all, &LEVELS)? {
         return Ok(edited);
     }
-    for Reading { old, new, whole_lines } in copied::readings(old, new)? {
-        if let Some(edited) = climb(text, &old, &new, whole_lines, all, &LADDER)? {
-            return Ok(Edited { rung: Rung::Copied, ..edited });
+    for Reading { old, new, whole_lines } in copy_artifacts::readings(old, new)? {
+        if let Some(edited) = edit_at_levels(text, &old, &new, whole_lines, all, &LEVELS)? {
+            return Ok(Edited { level: MatchLevel::CopyArtifacts, ..edited });
         }
     }
-    Err(Missed::NotFound { nearest: nearest::nearest(text, old) })
+    Err(EditError::NotFound { nearest: nearest::nearest(text, old) })
 }
 
-/// The first rung.
-fn exactly(text: &str, old: &str, new: &str, all: bool) -> Result<Option<Edited>, Missed> {
-    let found = || find::occurrences(text.as_bytes(), old.as_bytes()).map(|at| at..at + old.len());
-    let places = chosen(found, all, |at| at, text)?;
-    if places.is_empty() {
+fn edit_exact(text: &str, old: &str, new: &str, all: bool) -> Result<Option<Edited>, EditError> {
+    let find = || find::occurrences(text.as_bytes(), old.as_bytes()).map(|at| at..at + old.len());
+    let matches = select_matches(find, all, |at| at, text)?;
+    if matches.is_empty() {
         return Ok(None);
     }
-    if old.contains('\r') && text.len() <= MAX_TEXT {
-        return exactly_with_endings(text, old, new, places).map(Some);
+    if old.contains('\r') && text.len() <= MAX_TEXT_BYTES {
+        return edit_exact_keeping_endings(text, old, new, matches).map(Some);
     }
-    if places.len().saturating_mul(new.len()) > MAX_RESULT {
-        return Err(Missed::TooLarge);
+    if matches.len().saturating_mul(new.len()) > MAX_RESULT_BYTES {
+        return Err(EditError::TooLarge);
     }
     let new = new.replace("\r\n", "\n");
-    let lines = lines_at(text, places.iter().map(|place| place.start));
-    let splices = places.into_iter().zip(&lines).map(|(place, line)| (place, new.replace('\n', line.ending)));
-    finish(text, splices.collect(), &lines, Rung::Exact).map(Some)
+    let lines = lines_at(text, matches.iter().map(|range| range.start));
+    let splices =
+        matches.into_iter().zip(&lines).map(|(range, line)| (range, new.replace('\n', line.ending)));
+    apply_splices(text, splices.collect(), &lines, MatchLevel::Exact).map(Some)
 }
 
-/// An old text with line endings of its own, found as it is: those that stay must stay as they are.
-fn exactly_with_endings(
+/// Edits exact matches of an old text that contains carriage returns. Unchanged line endings stay as they are.
+fn edit_exact_keeping_endings(
     text: &str,
     old: &str,
     new: &str,
-    places: Vec<Range<usize>>,
-) -> Result<Edited, Missed> {
-    let (file, folded) = (fold(text, Loose::default()), fold(old, Loose::default()));
+    matches: Vec<Range<usize>>,
+) -> Result<Edited, EditError> {
+    let (file, folded) = (fold(text, Tolerance::default()), fold(old, Tolerance::default()));
     let core = folded.core();
     let first = folded.spans.get(core.start).map_or(0, |span| span.start());
-    let at = |place: Range<usize>| file.spans.partition_point(|span| span.start() < place.start + first);
-    let places = places.into_iter().map(at).collect();
-    rewrite(text, &file, (&folded, core), places, &Plan::new(old, new, false), Rung::Exact)
+    let at = |range: Range<usize>| file.spans.partition_point(|span| span.start() < range.start + first);
+    let starts = matches.into_iter().map(at).collect();
+    rewrite(text, &file, (&folded, core), starts, &Plan::new(old, new, false), MatchLevel::Exact)
 }
 
-fn climb(
+fn edit_at_levels(
     text: &str,
     old: &str,
     new: &str,
     whole_lines: bool,
     all: bool,
-    ladder: &[(Rung, Loose)],
-) -> Result<Option<Edited>, Missed> {
-    for &(rung, loose) in ladder {
-        let folded = fold(old, loose);
-        let wanted = Wanted::new(old, &folded, whole_lines);
-        if wanted.core.is_empty() {
+    levels: &[(MatchLevel, Tolerance)],
+) -> Result<Option<Edited>, EditError> {
+    for &(level, tolerance) in levels {
+        let folded = fold(old, tolerance);
+        let pattern = Pattern::new(old, &folded, whole_lines);
+        if pattern.core.is_empty() {
             break;
         }
-        let file = fold(text, loose);
-        let found = || wanted.places(text, &file).map(|at| at..at + wanted.core.len());
-        let places = chosen(found, all, |at| file.spans[at].start(), text)?;
-        let Some(first) = places.first() else { continue };
-        if loose.blank {
-            return with_its_blank_lines(text, place_of(&file, first), (old, new), loose, all).map(Some);
+        let file = fold(text, tolerance);
+        let find = || pattern.matches(text, &file).map(|at| at..at + pattern.core.len());
+        let matches = select_matches(find, all, |at| file.spans[at].start(), text)?;
+        let Some(first) = matches.first() else { continue };
+        if tolerance.blank_lines {
+            return edit_with_blank_lines(text, source_range(&file, first), (old, new), tolerance, all)
+                .map(Some);
         }
-        let first = Place::new(text, (&file, first.start), (&folded, wanted.core.clone()), 0);
+        let first = Alignment::new(text, (&file, first.start), (&folded, pattern.core.clone()), 0);
         let (old, new) = first.without_surplus(old, new);
-        let folded = fold(old, loose);
-        let places = places.into_iter().map(|place| place.start).collect();
-        let plan = Plan::new(old, new, loose.wrap);
-        return rewrite(text, &file, (&folded, folded.core()), places, &plan, rung).map(Some);
+        let folded = fold(old, tolerance);
+        let starts = matches.into_iter().map(|range| range.start).collect();
+        let plan = Plan::new(old, new, tolerance.wrap);
+        return rewrite(text, &file, (&folded, folded.core()), starts, &plan, level).map(Some);
     }
     Ok(None)
 }
 
-/// Where a run of folded bytes came from.
-fn place_of(file: &Folded, run: &Range<usize>) -> Range<usize> {
+/// The source of a range of folded bytes.
+fn source_range(file: &Folded, run: &Range<usize>) -> Range<usize> {
     file.spans[run.start].start()..file.spans[run.end - 1].end()
 }
 
-/// Once more, with the blank lines that the place has: then every line has its partner.
-fn with_its_blank_lines(
+/// Gives the old text the blank lines of the match, so that every line has a counterpart, and edits again.
+fn edit_with_blank_lines(
     text: &str,
-    place: Range<usize>,
+    matched: Range<usize>,
     (old, new): (&str, &str),
-    loose: Loose,
+    tolerance: Tolerance,
     all: bool,
-) -> Result<Edited, Missed> {
-    let not_found = || Missed::NotFound { nearest: nearest::nearest(text, old) };
-    let (old, new) = blank::mended(&text[place], old, new).ok_or_else(not_found)?;
-    let ladder = [(Rung::BlankLines, Loose { blank: false, ..loose })];
-    climb(text, &old, &new, false, all, &ladder)?.ok_or_else(not_found)
+) -> Result<Edited, EditError> {
+    let not_found = || EditError::NotFound { nearest: nearest::nearest(text, old) };
+    let (old, new) = blank_lines::align_blank_lines(&text[matched], old, new).ok_or_else(not_found)?;
+    let levels = [(MatchLevel::BlankLines, Tolerance { blank_lines: false, ..tolerance })];
+    edit_at_levels(text, &old, &new, false, all, &levels)?.ok_or_else(not_found)
 }
 
-/// The one place that was found, or all that do not overlap.
-fn chosen<I: Iterator<Item = Range<usize>>>(
-    found: impl Fn() -> I,
+/// Returns the only match, or with `all` those that do not overlap.
+fn select_matches<I: Iterator<Item = Range<usize>>>(
+    find: impl Fn() -> I,
     all: bool,
     offset: impl Fn(usize) -> usize,
     text: &str,
-) -> Result<Vec<Range<usize>>, Missed> {
-    if !all && found().nth(1).is_some() {
-        let starts = found().take(MAX_LINES_TOLD).map(|place| offset(place.start));
+) -> Result<Vec<Range<usize>>, EditError> {
+    if !all && find().nth(1).is_some() {
+        let starts = find().take(MAX_LINES_LISTED).map(|range| offset(range.start));
         let mut lines: Vec<_> = lines_at(text, starts).iter().map(|line| line.number).collect();
         lines.dedup();
-        return Err(Missed::Ambiguous { lines, more: found().nth(MAX_LINES_TOLD).is_some() });
+        return Err(EditError::Ambiguous { lines, more: find().nth(MAX_LINES_LISTED).is_some() });
     }
     let mut end = 0;
-    let apart = |place: &Range<usize>| {
-        let apart = place.start >= end;
-        end = if apart { place.end } else { end };
-        apart
+    let is_separate = |range: &Range<usize>| {
+        let is_separate = range.start >= end;
+        end = if is_separate { range.end } else { end };
+        is_separate
     };
-    Ok(found().filter(apart).collect())
+    Ok(find().filter(is_separate).collect())
 }
 
-/// Brings the plan onto every place, each given by the folded byte at which the core of the old text begins.
+/// Applies the plan to every match. `starts` are the folded bytes at which the core of the old text begins.
 fn rewrite(
     text: &str,
     file: &Folded,
     (old, core): (&Folded, Range<usize>),
-    places: Vec<usize>,
+    starts: Vec<usize>,
     plan: &Plan,
-    rung: Rung,
-) -> Result<Edited, Missed> {
-    let lines = lines_at(text, places.iter().map(|at| file.spans[*at].start()));
+    level: MatchLevel,
+) -> Result<Edited, EditError> {
+    let lines = lines_at(text, starts.iter().map(|at| file.spans[*at].start()));
     let (mut splices, mut from, mut size) = (Vec::new(), 0, 0);
-    for (at, line) in places.into_iter().zip(&lines) {
-        let place = Place::new(text, (file, at), (old, core.clone()), from);
-        let new = place.splices(plan, line.ending).map_err(|_| Missed::Indentation { line: line.number })?;
-        from = place.end;
+    for (at, line) in starts.into_iter().zip(&lines) {
+        let alignment = Alignment::new(text, (file, at), (old, core.clone()), from);
+        let new =
+            alignment.splices(plan, line.ending).map_err(|_| EditError::Indentation { line: line.number })?;
+        from = alignment.end;
         size += new.iter().map(|(_, text)| text.len()).sum::<usize>();
-        if size > MAX_RESULT {
-            return Err(Missed::TooLarge);
+        if size > MAX_RESULT_BYTES {
+            return Err(EditError::TooLarge);
         }
         splices.extend(new);
     }
-    finish(text, splices, &lines, rung)
+    apply_splices(text, splices, &lines, level)
 }
 
-fn finish(text: &str, splices: Vec<Splice>, lines: &[LineAt], rung: Rung) -> Result<Edited, Missed> {
+fn apply_splices(
+    text: &str,
+    splices: Vec<Splice>,
+    lines: &[LineAt],
+    level: MatchLevel,
+) -> Result<Edited, EditError> {
     let mut edited = String::with_capacity(text.len());
     let mut done = 0;
     for (range, new) in splices {
-        // Two changes may meet in white space that was folded away, and each claim it.
+        // Two changes can overlap in white space that was folded away.
         edited.push_str(text.get(done..range.start).unwrap_or_default());
         edited.push_str(&new);
         done = done.max(range.end);
@@ -259,18 +266,18 @@ fn finish(text: &str, splices: Vec<Splice>, lines: &[LineAt], rung: Rung) -> Res
         edited.push_str(last.ending);
     }
     match lines.first() {
-        Some(line) if edited == text => Err(Missed::AlreadySo { line: line.number }),
-        _ => Ok(Edited { text: edited, places: lines.iter().map(|line| line.number).collect(), rung }),
+        Some(line) if edited == text => Err(EditError::AlreadyApplied { line: line.number }),
+        _ => Ok(Edited { text: edited, lines: lines.iter().map(|line| line.number).collect(), level }),
     }
 }
 
-/// A line of the file, and how new lines beside it are to end.
+/// A line of the file, and the line ending for new lines next to it.
 struct LineAt {
     number: usize,
     ending: &'static str,
 }
 
-/// The lines in which some offsets are, which must be in order.
+/// The lines of some offsets, which must be in order.
 fn lines_at(text: &str, offsets: impl Iterator<Item = usize>) -> Vec<LineAt> {
     let mut lines = text.split_inclusive('\n');
     let (mut number, mut end, mut ending) = (0, 0, "\n");
@@ -280,7 +287,7 @@ fn lines_at(text: &str, offsets: impl Iterator<Item = usize>) -> Vec<LineAt> {
             let Some(line) = lines.next() else { break };
             number += 1;
             end += line.len();
-            // The last line may have no ending; then it is that of the line before.
+            // If the last line has no ending, the ending of the previous line counts.
             if line.ends_with('\n') {
                 ending = if line.ends_with("\r\n") { "\r\n" } else { "\n" };
             }

@@ -1,22 +1,22 @@
-//! A model behind a narrow door: a conversation goes in, text and tool calls come out.
+//! Calls a model: takes a conversation, and returns text and tool calls.
 //!
-//! Four wire formats are spoken, each in a file of its own; [`client`] does for all of them what has
-//! nothing to do with the format: where a request may go, how long an answer may take and how much it
-//! may hold, and what a failure means to a person. Nothing is tried twice here: that is the caller's
-//! to decide, by the kind of [`ModelError`].
+//! Four wire formats are supported, each in its own file. [`client`] does what is independent of the format: it
+//! restricts addresses, limits the time and the size of a response, and turns failures into sentences. It never
+//! retries: the caller decides that, by the kind of [`ModelError`].
 
 mod anthropic;
 mod chat;
 mod client;
 mod draft;
-mod events;
+#[cfg(test)]
+mod fuzz_tests;
 mod gemini;
 mod probe;
-mod refusal;
+mod provider_error;
 mod responses;
 mod settings;
-#[cfg(test)]
-mod strange_tests;
+mod sse;
+mod wire_format;
 
 use std::ops::AddAssign;
 use std::sync::Arc;
@@ -31,27 +31,27 @@ pub use net::Secret;
 pub use probe::{Probe, probe};
 pub use settings::{Limits, Prices, Provider, Settings};
 
-/// Is told of text as it streams.
-pub type Heard<'a> = dyn FnMut(&str) + Send + 'a;
+/// Receives text as it streams.
+pub type OnText<'a> = dyn FnMut(&str) + Send + 'a;
 
 #[async_trait]
 pub trait Model: Send + Sync {
-    /// One turn. `heard` is told of text as it comes, so that a watcher sees life.
-    async fn reply(&self, call: &Call<'_>, heard: &mut Heard<'_>) -> Result<Reply, ModelError>;
+    /// Requests one turn. `on_text` receives the text as it streams.
+    async fn reply(&self, call: &Call<'_>, on_text: &mut OnText<'_>) -> Result<Reply, ModelError>;
 }
 
-/// Checks the settings and makes a client of them; nothing is sent yet. The error is a sentence.
+/// Checks the settings and creates a client. Sends nothing. The error is a sentence.
 pub fn open(settings: &Settings) -> Result<Arc<dyn Model>, String> {
     Ok(Arc::new(client::Client::new(settings)?))
 }
 
-/// Everything that a model is told for one turn.
+/// The content of one request.
 #[derive(Clone, Copy)]
 pub struct Call<'a> {
     pub system: &'a str,
     pub messages: &'a [Message],
     pub tools: &'a [Tool],
-    /// Tokens that the answer may have, thinking included.
+    /// Tokens that the response may have, including reasoning.
     pub max_output: u32,
 }
 
@@ -59,17 +59,17 @@ pub struct Call<'a> {
 pub enum Message {
     User(String),
     Assistant(Turn),
-    /// One for each call of the turn before, in the same order.
+    /// One for each call of the previous turn, in the same order.
     Results(Vec<ToolResult>),
 }
 
-/// What the model said.
+/// A response of the model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Turn {
     pub text: String,
     pub calls: Vec<ToolCall>,
-    /// What the provider wants back verbatim, such as signed thinking, under the name of its wire
-    /// format: another format does not look at it.
+    /// What the provider needs back verbatim, such as signed reasoning, under the name of its wire format. Other
+    /// formats ignore it.
     pub opaque: Option<Value>,
 }
 
@@ -84,7 +84,7 @@ pub struct ToolCall {
 pub enum Arguments {
     /// Always an object.
     Json(Value),
-    /// The model sent something else, which is kept to tell it so.
+    /// The model sent something else. The text is stored to show it to the model.
     Broken(String),
 }
 
@@ -108,21 +108,21 @@ pub struct Tool {
 pub struct Reply {
     pub turn: Turn,
     pub usage: Usage,
-    pub stop: Stop,
+    pub stop: StopReason,
 }
 
 /// Why the model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopReason {
     Done,
     Calls,
-    /// It reached `max_output`; the last call, if there is one, may be half a call.
+    /// The response reached `max_output`. Its last call may be incomplete.
     TooLong,
-    /// The model or a filter of its provider will not answer.
+    /// The model or a filter of its provider refuses to answer.
     Refused,
 }
 
-/// Tokens. `input` is all of what was sent, `cached` the part of it that the provider still knew.
+/// Tokens. `input` counts all that was sent, `cached` the part of it that was in the provider's cache.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     pub input: u64,
@@ -131,7 +131,7 @@ pub struct Usage {
 }
 
 impl AddAssign for Usage {
-    /// Numbers are a provider's word, and may be any.
+    /// Providers report these numbers, so they can have any value.
     fn add_assign(&mut self, more: Self) {
         self.input = self.input.saturating_add(more.input);
         self.output = self.output.saturating_add(more.output);
@@ -139,34 +139,35 @@ impl AddAssign for Usage {
     }
 }
 
-/// Why there is no reply: a sentence for a person, without the key, and what can be done.
+/// Why there is no reply. Contains a sentence for a person, which never contains the API key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// Wrong key, no such model, not an API, a bad request: the same again will not help.
+    /// A wrong key, an unknown model, not an API, a bad request: a retry doesn't help.
     #[error("{0}")]
-    Final(String),
-    /// Too many requests, trouble at the provider's, a cut or silent stream, no connection.
+    Permanent(String),
+    /// Too many requests, a failing provider, a stream that is cut off or silent, no connection: a retry can help.
     #[error("{sentence}")]
-    Again { sentence: String, after: Option<Duration> },
-    /// The conversation is more than the model can read.
+    Temporary { sentence: String, retry_after: Option<Duration> },
+    /// The conversation exceeds the model's context window.
     #[error("{0}")]
     TooLong(String),
-    /// This machine is in trouble, as by too many open files; the model was not asked, or its answer not heard.
+    /// This machine is in trouble, for example by too many open files. The request was not sent, or its response was
+    /// lost.
     #[error("{0}")]
     Machine(#[source] Trouble),
 }
 
 impl ModelError {
-    fn again(sentence: String) -> Self {
-        Self::Again { sentence, after: None }
+    fn temporary(sentence: String) -> Self {
+        Self::Temporary { sentence, retry_after: None }
     }
 }
 
-/// How much of a call that is no JSON is shown to the model again.
-const BROKEN_CHARS: usize = 500;
+/// How much of invalid arguments the model gets back.
+const MAX_BROKEN_CHARS: usize = 500;
 
 impl Arguments {
-    /// No arguments at all are an empty object: many models send nothing then.
+    /// An empty text is an empty object, because many models send it for a call without arguments.
     fn parse(text: String) -> Self {
         match serde_json::from_str(&text) {
             Ok(object @ Value::Object(_)) => Self::Json(object),
@@ -176,55 +177,57 @@ impl Arguments {
         }
     }
 
-    /// As it can be sent back: providers take objects alone.
-    fn sendable(&self) -> Value {
+    /// The arguments as an object, because providers accept only objects.
+    fn to_object(&self) -> Value {
         match self {
             Self::Json(object) => object.clone(),
-            Self::Broken(text) => json!({ "not_json": text.chars().take(BROKEN_CHARS).collect::<String>() }),
+            Self::Broken(text) => {
+                json!({ "not_json": text.chars().take(MAX_BROKEN_CHARS).collect::<String>() })
+            }
         }
     }
 }
 
 impl Turn {
-    /// What was kept for this wire format.
     fn opaque_of(&self, format: &str) -> Option<&Value> {
         self.opaque.as_ref()?.get(format)
     }
 
-    /// What is sent back: what the provider wants verbatim, or else the text, if there is any, and the calls.
+    /// The turn as parts of a request: the provider's own parts verbatim, or else the text, if there is any, and the
+    /// calls.
     fn parts(&self, format: &str, text: fn(&str) -> Value, call: fn(&ToolCall) -> Value) -> Vec<Value> {
         if let Some(parts) = self.opaque_of(format).and_then(Value::as_array) {
             return parts.clone();
         }
-        let said = (self.calls.is_empty() || !self.text.trim().is_empty()).then(|| text(&self.text));
-        said.into_iter().chain(self.calls.iter().map(call)).collect()
+        let text_part = (self.calls.is_empty() || !self.text.trim().is_empty()).then(|| text(&self.text));
+        text_part.into_iter().chain(self.calls.iter().map(call)).collect()
     }
 }
 
-/// The parts of each message under the name of its role. Roles take turns, so what the user says after results stands
-/// in the same message.
-fn by_role<'a>(
+/// Merges successive messages of the same role, because providers expect roles to alternate. For example, text of the
+/// user after tool results goes into the same message.
+fn merge_by_role<'a>(
     messages: &'a [Message],
     parts: impl Fn(&'a Message) -> (&'static str, Vec<Value>),
 ) -> Vec<(&'static str, Vec<Value>)> {
-    let mut sent: Vec<(&str, Vec<Value>)> = Vec::new();
+    let mut merged: Vec<(&str, Vec<Value>)> = Vec::new();
     for (role, parts) in messages.iter().map(parts) {
-        match sent.last_mut() {
+        match merged.last_mut() {
             Some((last, before)) if *last == role => before.extend(parts),
-            _ => sent.push((role, parts)),
+            _ => merged.push((role, parts)),
         }
     }
-    sent
+    merged
 }
 
-/// A name or id with the letters alone that every provider takes.
-fn plain_name(name: &str) -> String {
+/// Replaces the characters of a name or id that some provider refuses.
+fn sanitize_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "_-".contains(c) { c } else { '_' };
     let name: String = name.chars().take(64).map(plain).collect();
     if name.is_empty() { "unknown".to_owned() } else { name }
 }
 
-/// Providers refuse empty text; a reader of the conversation is better told, too.
-fn or_nothing(text: &str) -> &str {
+/// Replaces empty text, because providers refuse it.
+fn non_empty(text: &str) -> &str {
     if text.trim().is_empty() { "(nothing)" } else { text }
 }

@@ -1,6 +1,6 @@
-//! The editor that needs no model: it understands a few plain instructions and carries them out exactly.
+//! Implements the editor that needs no model: it understands a few plain instructions and carries them out exactly.
 //!
-//! The same tree and prompt always give the same bytes.
+//! The same tree and prompt always produce the same bytes.
 
 mod command;
 mod history;
@@ -11,10 +11,10 @@ mod matcher;
 mod modifiers;
 mod parser;
 mod phrases;
-mod places;
 mod replace;
 mod report;
 mod run;
+mod scopes;
 mod spelling;
 mod verbs;
 mod version;
@@ -22,7 +22,7 @@ mod version;
 use async_trait::async_trait;
 use pages::Files;
 
-use crate::{AgentError, Editor, Progress, Report, Task};
+use crate::editor::{AgentError, Editor, Progress, Report, Task};
 
 use run::Run;
 
@@ -38,12 +38,12 @@ impl Editor for Offline {
         files: &mut (dyn Files + Send),
         progress: &mut dyn Progress,
     ) -> Result<Report, AgentError> {
-        // All of the prompt is understood before any of it is done.
+        // The whole prompt is parsed before anything is edited.
         let instructions = parser::parse(&task.prompt.instruction_text()).map_err(AgentError::Unsupported)?;
         let mut run = Run::start(task, files, progress)?;
         let outcomes = instructions
             .into_iter()
-            .map(|instruction| run.carry_out(instruction))
+            .map(|instruction| run.run_instruction(instruction))
             .collect::<Result<_, _>>()?;
         Ok(report::report(outcomes, run.notes))
     }

@@ -1,15 +1,15 @@
-//! Keeps the source of every part of a prompt as a type: a person's own words, or a quotation of what others wrote.
+//! Keeps the source of every part of a prompt as a type: an instruction in a person's own words, or a quotation.
 //!
-//! The guard takes [`Instructions`], which only a prompt can make, and only of its instructions. So nothing in a
+//! The guard takes [`Instructions`]. Only a prompt can create them, and only from its instructions. So nothing in a
 //! quotation can widen what the guard allows.
 
 use crate::fence;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PromptPart {
-    /// A person's own words: what was typed into a form, or `prompt` of the API.
+    /// A person's own words: the prompt box of the dashboard, or `prompt` of the API.
     Instruction(String),
-    /// Everything else, such as page views or a file. `source` says where the text is from.
+    /// Everything else, such as page views or a file. `source` says where the text comes from.
     Quotation { source: String, text: String },
 }
 
@@ -31,12 +31,12 @@ impl Prompt {
         Self(prompts.iter().flat_map(|prompt| prompt.0.iter().cloned()).collect())
     }
 
-    /// The instructions as they were typed. A person can quote in them, too: see [`Prompt::instructions`].
+    /// The instructions as a person typed them, including quotations in them. See [`Prompt::instructions`].
     pub fn instruction_text(&self) -> String {
-        self.typed().collect::<Vec<_>>().join("\n\n")
+        self.instruction_parts().collect::<Vec<_>>().join("\n\n")
     }
 
-    fn typed(&self) -> impl Iterator<Item = &str> {
+    fn instruction_parts(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|part| match part {
             PromptPart::Instruction(text) => Some(text.as_str()),
             PromptPart::Quotation { .. } => None,
@@ -51,20 +51,21 @@ impl Prompt {
         })
     }
 
-    /// What people ask for: the instructions, without what is quoted in them behind `>` or in `<quoted>`.
-    /// A quotation that is never closed ends with its own instruction.
+    /// The instructions without the quotations in them, behind `>` or in `<quoted>`. A quotation without an end ends
+    /// with its instruction.
     pub fn instructions(&self) -> Instructions {
-        Instructions(self.typed().map(fence::unquoted).collect::<Vec<_>>().join("\n\n"))
+        Instructions(self.instruction_parts().map(fence::remove_quotations).collect::<Vec<_>>().join("\n\n"))
     }
 
-    /// The prompt as a model reads it: the instructions as the task, each quotation fenced behind it.
+    /// The prompt as a model reads it: the instructions as the task, then each quotation between its own tags.
     pub fn render(&self) -> String {
-        let task = fence::task(&self.instruction_text());
-        self.quotations().fold(task, |text, (source, quoted)| text + "\n" + &fence::quotation(source, quoted))
+        let task = fence::fence_task(&self.instruction_text());
+        self.quotations()
+            .fold(task, |text, (source, quoted)| text + "\n" + &fence::fence_quotation(source, quoted))
     }
 }
 
-/// A person's own words: the only text that can widen what the guard allows.
+/// A person's own words. Only this text can widen what the guard allows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Instructions(String);
 

@@ -1,8 +1,8 @@
-//! The loop: ask the model, do what it calls for, tell it what came of that; until it is done, or a
-//! limit is reached, or it goes round in circles.
+//! Runs the agent loop: request a turn from the model, run its tool calls, return their results. The loop ends when the
+//! model finishes, a limit is reached, or the model makes no progress.
 
 mod finish;
-mod patience;
+mod stall;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,27 +13,29 @@ use pages::Files;
 use serde_json::{Map, json};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::fence::fenced;
-use crate::limits::{Limits, Spent, plausible};
-use crate::model::{Call, Message, Model, ModelError, Reply, Stop, Tool, ToolCall, ToolResult, Turn, Usage};
-use crate::repository::{MAX_INSTRUCTIONS, SYSTEM, heeded, opening};
-use crate::talk::{Talk, turn_size};
-use crate::tools::{Done, Workbench, reason, tools};
-use crate::{AgentError, Editor, Progress, Report, StepKind, Task};
+use crate::budget::{Budget, Limits, cap_usage};
+use crate::conversation::{Conversation, turn_size};
+use crate::editor::{AgentError, Editor, Progress, Report, StepKind, Task};
+use crate::fence::escape_tags;
+use crate::model::{
+    Call, Message, Model, ModelError, Reply, StopReason, Tool, ToolCall, ToolResult, Turn, Usage,
+};
+use crate::opening::{MAX_INSTRUCTIONS_BYTES, SYSTEM, first_message, truncate_instructions};
+use crate::tools::{CallOutcome, Workbench, short_reason, tools};
 
-use finish::titled;
-use patience::Patience;
+use finish::with_valid_title;
+use stall::StallDetector;
 
-/// How often a provider in trouble is asked again, and how long at first is waited before that.
-const TRIES: u32 = 6;
-const FIRST_WAIT: Duration = Duration::from_secs(1);
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// Requests for one turn, with exponential backoff between them.
+const MAX_TRIES: u32 = 6;
+const FIRST_DELAY: Duration = Duration::from_secs(1);
+const MAX_DELAY: Duration = Duration::from_secs(60);
 const MAX_CALLS: usize = 32;
-const MAX_SHOWN: usize = 500;
-/// Bytes of a question beside the conversation: the rules, the tools, and what holds it together.
-const OVERHEAD: usize = 16 * 1024;
+const MAX_STEP_CHARS: usize = 500;
+/// Bytes of a request besides the conversation: the system prompt, the tools, and the JSON around them.
+const REQUEST_OVERHEAD: usize = 16 * 1024;
 
-/// The editor that asks a model.
+/// The editor that calls a model.
 pub struct Agent {
     model: Arc<dyn Model>,
     limits: Limits,
@@ -57,21 +59,21 @@ impl Editor for Agent {
             agent: self,
             bench: Workbench::new(files, self.limits),
             progress,
-            talk: Talk::default(),
+            conversation: Conversation::default(),
             tools: tools(),
-            spent: Spent::new(self.limits),
-            patience: Patience::default(),
-            rounds: 0,
+            budget: Budget::new(self.limits),
+            stall: StallDetector::default(),
+            rejected_finishes: 0,
         };
         let mut turn = run.begin(task).await?;
         loop {
             if let Some(turn) = turn.take()
-                && let Some(report) = run.act(&turn).await?
+                && let Some(report) = run.run_calls(&turn).await?
             {
-                return run.worth(titled(report, &task.prompt.instruction_text()));
+                return run.check_effect(with_valid_title(report, &task.prompt.instruction_text()));
             }
-            run.hear().await?;
-            turn = Some(run.ask().await?);
+            run.read_follow_ups().await?;
+            turn = Some(run.request_turn().await?);
         }
     }
 }
@@ -80,214 +82,217 @@ struct Run<'a> {
     agent: &'a Agent,
     bench: Workbench<'a>,
     progress: &'a mut dyn Progress,
-    talk: Talk,
+    conversation: Conversation,
     tools: Vec<Tool>,
-    spent: Spent,
-    patience: Patience,
-    rounds: u32,
+    budget: Budget,
+    stall: StallDetector,
+    /// How often the model called `finish` and got problems or refusals back.
+    rejected_finishes: u32,
 }
 
 impl Run<'_> {
-    /// Takes up what was said before, or says the first word. Answers a turn that nobody acted on yet.
+    /// Replays the stored conversation, or sends the first message. Returns the last turn if its calls were not run.
     async fn begin(&mut self, task: &Task<'_>) -> Result<Option<Turn>, AgentError> {
-        let mut unanswered = None;
-        for said in task.before {
-            if let (true, Some(turn)) = (said.this_run, unanswered.take()) {
-                self.repeat(&turn)?;
+        let mut pending = None;
+        for past in task.conversation {
+            if let (true, Some(turn)) = (past.this_run, pending.take()) {
+                self.replay_edits(&turn)?;
             }
-            if let (true, Message::Assistant(turn)) = (said.this_run, &said.message) {
-                self.spent.asked(said.usage);
-                unanswered = Some(turn.clone());
+            if let (true, Message::Assistant(turn)) = (past.this_run, &past.message) {
+                self.budget.add_turn(past.usage);
+                pending = Some(turn.clone());
             }
-            self.talk.push(said.message.clone());
+            self.conversation.push(past.message.clone());
         }
-        if !task.before.iter().any(|said| said.this_run) {
-            let first = match self.talk.messages.is_empty() {
-                true => self.open(task),
+        if !task.conversation.iter().any(|past| past.this_run) {
+            let first = match self.conversation.messages.is_empty() {
+                true => self.opening(task),
                 false => task.prompt.render(),
             };
-            self.say(Message::User(first), Usage::default()).await?;
+            self.add_message(Message::User(first), Usage::default()).await?;
         }
-        Ok(unanswered)
+        Ok(pending)
     }
 
-    fn open(&mut self, task: &Task<'_>) -> String {
-        for (path, _) in task.instructions.iter().filter(|(_, said)| heeded(said).1) {
-            let most = MAX_INSTRUCTIONS / 1024;
-            self.progress
-                .step(StepKind::Note, format!("Read the first {most} KiB of {path}, which is longer"));
+    fn opening(&mut self, task: &Task<'_>) -> String {
+        for (path, _) in task.instructions.iter().filter(|(_, text)| truncate_instructions(text).1) {
+            let kib = MAX_INSTRUCTIONS_BYTES / 1024;
+            self.progress.step(StepKind::Note, format!("Read only the first {kib} KiB of {path}"));
         }
-        opening(task, self.bench.files())
+        first_message(task, self.bench.files())
     }
 
-    /// Makes the edits of a cut-off attempt once more; what was told of them is known.
-    fn repeat(&mut self, turn: &Turn) -> Result<(), AgentError> {
+    /// Repeats the edits of an interrupted attempt. Their results are already in the conversation.
+    fn replay_edits(&mut self, turn: &Turn) -> Result<(), AgentError> {
         for call in turn.calls.iter().take(MAX_CALLS) {
-            self.bench.carry_out(call)?;
+            self.bench.run(call)?;
         }
         Ok(())
     }
 
-    /// A message that came while the run went on is read before the next question.
-    async fn hear(&mut self) -> Result<(), AgentError> {
-        for prompt in self.progress.asked().await? {
+    /// Adds follow-ups that arrived during the run, before the next request.
+    async fn read_follow_ups(&mut self) -> Result<(), AgentError> {
+        for prompt in self.progress.take_follow_ups().await? {
             self.progress.step(StepKind::Note, "Read a follow-up".into());
-            self.say(Message::User(prompt.render()), Usage::default()).await?;
+            self.add_message(Message::User(prompt.render()), Usage::default()).await?;
         }
         Ok(())
     }
 
-    async fn say(&mut self, message: Message, usage: Usage) -> Result<(), AgentError> {
-        let month = self.progress.keep(&message, usage).await?;
-        self.spent.seen(month);
-        self.talk.push(message);
+    async fn add_message(&mut self, message: Message, usage: Usage) -> Result<(), AgentError> {
+        let month_tokens = self.progress.store_message(&message, usage).await?;
+        self.budget.update_month(month_tokens);
+        self.conversation.push(message);
         Ok(())
     }
 
-    /// One answer of the model, however often it has to be asked for it.
-    async fn ask(&mut self) -> Result<Turn, AgentError> {
+    /// Requests one turn of the model, and retries temporary errors with backoff.
+    async fn request_turn(&mut self) -> Result<Turn, AgentError> {
         let context = self.agent.limits.context;
-        if self.talk.bytes() > context {
-            self.talk.shorten(context / 2);
+        if self.conversation.bytes() > context {
+            self.conversation.shorten(context / 2);
         }
-        let (mut wait, mut tries) = (FIRST_WAIT, 1);
+        let (mut backoff, mut tries) = (FIRST_DELAY, 1);
         loop {
-            self.spent.check()?;
-            if self.progress.cancelled() {
+            self.budget.check()?;
+            if self.progress.is_cancelled() {
                 return Err(AgentError::Cancelled);
             }
-            let began = Instant::now();
-            match self.call().await? {
-                Ok(reply) => return self.heard(reply, began.elapsed()).await,
-                Err(ModelError::TooLong(sentence)) => self.shorten_or(sentence)?,
-                Err(ModelError::Final(sentence)) => return Err(AgentError::Ended(sentence)),
+            let start = Instant::now();
+            let (sentence, retry_after) = match self.call_model().await? {
+                Ok(reply) => return self.record_reply(reply, start.elapsed()).await,
+                Err(ModelError::TooLong(sentence)) => {
+                    self.shorten_or_end(sentence)?;
+                    continue;
+                }
+                Err(ModelError::Permanent(sentence)) => return Err(AgentError::Ended(sentence)),
                 Err(ModelError::Machine(trouble)) => return Err(AgentError::Machine(trouble)),
-                Err(ModelError::Again { sentence, after }) if !self.progress.waits(after.unwrap_or(wait)) => {
-                    return Err(AgentError::Later { sentence, after });
-                }
-                Err(ModelError::Again { sentence, .. }) if tries == TRIES => {
-                    return Err(AgentError::Ended(format!("{sentence}; it was tried {TRIES} times")));
-                }
-                Err(ModelError::Again { sentence, after }) => {
-                    self.progress.step(StepKind::Note, format!("Asking again: {sentence}"));
-                    sleep(after.unwrap_or(wait).min(LONGEST_WAIT).min(self.spent.time_left())).await;
-                    (wait, tries) = (wait * 2, tries + 1);
-                }
+                Err(ModelError::Temporary { sentence, retry_after }) => (sentence, retry_after),
+            };
+            let delay = retry_after.unwrap_or(backoff);
+            if !self.progress.may_wait(delay) {
+                return Err(AgentError::Temporary { sentence, retry_after });
             }
+            if tries == MAX_TRIES {
+                return Err(AgentError::Ended(format!("{sentence}; all {MAX_TRIES} tries failed")));
+            }
+            self.progress.step(StepKind::Note, format!("Trying again: {sentence}"));
+            sleep(delay.min(MAX_DELAY).min(self.budget.time_left())).await;
+            (backoff, tries) = (backoff * 2, tries + 1);
         }
     }
 
-    async fn call(&mut self) -> Result<Result<Reply, ModelError>, AgentError> {
+    async fn call_model(&mut self) -> Result<Result<Reply, ModelError>, AgentError> {
         let call = Call {
             system: SYSTEM,
-            messages: &self.talk.messages,
+            messages: &self.conversation.messages,
             tools: &self.tools,
             max_output: self.agent.limits.answer,
         };
         let reply = timeout(
-            self.spent.time_left(),
+            self.budget.time_left(),
             with_failpoints("model", self.agent.model.reply(&call, &mut |_| {})),
         )
         .await;
-        reply.map_err(|_| self.spent.out_of_time())
+        reply.map_err(|_| self.budget.out_of_time())
     }
 
-    fn shorten_or(&mut self, sentence: String) -> Result<(), AgentError> {
-        match self.talk.shorten(self.talk.bytes() / 2) {
+    fn shorten_or_end(&mut self, sentence: String) -> Result<(), AgentError> {
+        match self.conversation.shorten(self.conversation.bytes() / 2) {
             true => Ok(()),
             false => Err(AgentError::Ended(sentence)),
         }
     }
 
-    /// Kept before anything is done about it: it is paid for.
-    async fn heard(&mut self, reply: Reply, took: Duration) -> Result<Turn, AgentError> {
+    /// Stores a reply before the run acts on it, because the reply is paid for.
+    async fn record_reply(&mut self, reply: Reply, duration: Duration) -> Result<Turn, AgentError> {
         let Reply { turn, usage, stop } = reply;
-        let (sent, answer) = (OVERHEAD + self.talk.bytes(), self.agent.limits.answer);
-        let usage = plausible(usage, sent, turn_size(&turn), answer);
-        self.spent.asked(usage);
-        let message = format!("Asked the model: {} tokens in, {} out", usage.input, usage.output);
-        let figures = [
+        let (sent, max_output) = (REQUEST_OVERHEAD + self.conversation.bytes(), self.agent.limits.answer);
+        let usage = cap_usage(usage, sent, turn_size(&turn), max_output);
+        self.budget.add_turn(usage);
+        let message = format!("Called the model: {} tokens in, {} tokens out", usage.input, usage.output);
+        let details = [
             ("inputTokens", json!(usage.input)),
             ("outputTokens", json!(usage.output)),
             ("cachedTokens", json!(usage.cached)),
-            ("milliseconds", json!(took.as_millis() as u64)),
+            ("milliseconds", json!(duration.as_millis() as u64)),
         ];
-        let figures =
-            figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>();
-        self.progress.detailed(StepKind::Model, message, figures);
+        let details =
+            details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>();
+        self.progress.step_with_details(StepKind::Model, message, details);
         if !turn.text.trim().is_empty() {
-            self.progress.step(StepKind::Said, turn.text.trim().chars().take(MAX_SHOWN).collect());
+            self.progress.step(StepKind::ModelText, turn.text.trim().chars().take(MAX_STEP_CHARS).collect());
         }
-        self.say(Message::Assistant(turn.clone()), usage).await?;
+        self.add_message(Message::Assistant(turn.clone()), usage).await?;
         match stop {
-            Stop::Refused => {
-                Err(AgentError::Ended("the model will not do this; ask for it in other words".into()))
+            StopReason::Refused => {
+                Err(AgentError::Ended("the model refuses this task: change the prompt".into()))
             }
-            Stop::TooLong if turn.calls.is_empty() => self
-                .nudge("Your answer was cut off. Go on, in smaller steps.")
+            StopReason::TooLong if turn.calls.is_empty() => self
+                .remind("Your answer was cut off. Continue in smaller steps.")
                 .await
                 .map(|()| Turn::default()),
             _ => Ok(turn),
         }
     }
 
-    async fn nudge(&mut self, words: &str) -> Result<(), AgentError> {
-        self.patience.lost()?;
-        self.say(Message::User(words.to_owned()), Usage::default()).await
+    async fn remind(&mut self, text: &str) -> Result<(), AgentError> {
+        self.stall.count_failure()?;
+        self.add_message(Message::User(text.to_owned()), Usage::default()).await
     }
 
-    /// Does what the turn calls for. Answers the report, when that was the end.
-    async fn act(&mut self, turn: &Turn) -> Result<Option<Report>, AgentError> {
+    /// Runs the calls of a turn. Returns the report if the turn ends the run.
+    async fn run_calls(&mut self, turn: &Turn) -> Result<Option<Report>, AgentError> {
         if turn.calls.is_empty() {
-            return self.no_calls(turn).await;
+            return self.handle_text_only(turn).await;
         }
         let (mut results, mut report) = (Vec::new(), None);
         for (n, call) in turn.calls.iter().enumerate() {
-            if self.progress.cancelled() {
+            if self.progress.is_cancelled() {
                 return Err(AgentError::Cancelled);
             }
-            let done = match n < MAX_CALLS {
-                true => self.bench.carry_out(call)?,
-                false => Done::Failed(format!("at most {MAX_CALLS} calls at once; call again")),
+            let outcome = match n < MAX_CALLS {
+                true => self.bench.run(call)?,
+                false => CallOutcome::Failed(format!("at most {MAX_CALLS} calls run per answer; call again")),
             };
-            results.push(self.result(call, done, &mut report).await?);
+            results.push(self.tool_result(call, outcome, &mut report).await?);
         }
-        self.say(Message::Results(results), Usage::default()).await?;
+        self.add_message(Message::Results(results), Usage::default()).await?;
         Ok(report)
     }
 
-    async fn result(
+    async fn tool_result(
         &mut self,
         call: &ToolCall,
-        done: Done,
+        outcome: CallOutcome,
         report: &mut Option<Report>,
     ) -> Result<ToolResult, AgentError> {
-        let (content, failed) = match done {
-            Done::Told { content, step } => {
+        let (content, failed) = match outcome {
+            CallOutcome::Done { content, step } => {
                 let changed = step.as_ref().is_some_and(|(kind, _)| *kind == StepKind::Edit);
                 if let Some((kind, message)) = step {
                     self.progress.step(kind, message);
                 }
-                let warned = self.patience.called(call, changed)?;
+                let is_repeated = self.stall.count_call(call, changed)?;
                 (
-                    if warned {
-                        format!("{content}\n\nYou have asked this before: go on, or call finish.")
+                    if is_repeated {
+                        format!("{content}\n\nYou have made this call before: go on, or call finish.")
                     } else {
                         content
                     },
                     false,
                 )
             }
-            Done::Failed(why) => {
-                let told = format!("{} was refused: {}", call.name, reason(&why));
-                self.progress.step(StepKind::Note, told.chars().take(MAX_SHOWN).collect());
-                self.patience.lost()?;
+            CallOutcome::Failed(why) => {
+                let note = format!("{} failed: {}", call.name, short_reason(&why));
+                self.progress.step(StepKind::Note, note.chars().take(MAX_STEP_CHARS).collect());
+                self.stall.count_failure()?;
                 (why, true)
             }
-            Done::Finish { title, summary } => self.finish(title, summary, report).await?,
+            CallOutcome::Finish { title, summary } => self.finish(title, summary, report).await?,
         };
-        // Whatever it says, it may quote the repository.
-        let content = fenced(&content).into_owned();
+        // A result can quote the repository.
+        let content = escape_tags(&content).into_owned();
         Ok(ToolResult { id: call.id.clone(), name: call.name.clone(), content, failed })
     }
 }

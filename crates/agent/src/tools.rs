@@ -1,8 +1,8 @@
-//! The tools that a model has: they reach the virtual tree, and nothing else there is.
+//! Runs the tool calls of a model. Tools reach the virtual tree of files, and nothing else.
 
 mod arguments;
-mod describe;
-mod look;
+mod definitions;
+mod reading;
 
 use std::collections::BTreeSet;
 
@@ -10,196 +10,216 @@ use pages::{Files, FilesError};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::limits::{Limits, ended};
+use crate::budget::{Limits, limit_reached};
+use crate::edit::EditError;
+use crate::editor::{AgentError, StepKind};
 use crate::model::{Arguments, ToolCall};
-use crate::{AgentError, Missed, StepKind};
 
 use arguments::{Change, Delete, Finish, List, Move, Plan, Read, Search, Write};
 
-pub(crate) use describe::tools;
+pub(crate) use definitions::tools;
 
-/// What a call came to.
-pub(crate) enum Done {
-    /// Something to read: what the model is told, and what a watcher is.
-    Told { content: String, step: Option<(StepKind, String)> },
-    /// It cannot be done; the model is told why.
+/// The outcome of a tool call.
+pub(crate) enum CallOutcome {
+    /// `content` is for the model, `step` for the job's events.
+    Done { content: String, step: Option<(StepKind, String)> },
+    /// The model gets the reason.
     Failed(String),
-    /// The model says that it has done its work.
+    /// The model called `finish`.
     Finish { title: String, summary: String },
 }
 
-/// The files, and what was done with them.
+/// The files of a run, and what the model did with them.
 pub(crate) struct Workbench<'a> {
     files: &'a mut (dyn Files + Send),
     limits: Limits,
-    /// Files whose text the model has seen: only those may be replaced as a whole.
-    seen: BTreeSet<String>,
-    written: usize,
-    /// Why the last change was not made, as long as none was.
-    refused: Option<String>,
-    made: bool,
+    /// Files that the model has read completely. Only these can be rewritten.
+    read_files: BTreeSet<String>,
+    bytes_written: usize,
+    /// Why the last failed edit failed.
+    failed_edit: Option<String>,
+    has_edited: bool,
 }
 
 impl<'a> Workbench<'a> {
     pub(crate) fn new(files: &'a mut (dyn Files + Send), limits: Limits) -> Self {
-        Self { files, limits, seen: BTreeSet::new(), written: 0, refused: None, made: false }
+        Self {
+            files,
+            limits,
+            read_files: BTreeSet::new(),
+            bytes_written: 0,
+            failed_edit: None,
+            has_edited: false,
+        }
     }
 
     pub(crate) fn files(&self) -> &dyn Files {
         &*self.files
     }
 
-    /// Carries a call out. What goes wrong with it is the model's to mend; an error ends the run.
-    pub(crate) fn carry_out(&mut self, call: &ToolCall) -> Result<Done, AgentError> {
+    /// Runs a call. The model can react to a failed call, but an error ends the run.
+    pub(crate) fn run(&mut self, call: &ToolCall) -> Result<CallOutcome, AgentError> {
         let arguments = match &call.arguments {
             Arguments::Json(value) => value,
             Arguments::Broken(_) => {
-                return Ok(Done::Failed("the arguments are not valid JSON; send them again".into()));
+                return Ok(CallOutcome::Failed("the arguments are not valid JSON; send them again".into()));
             }
         };
-        let done = match call.name.as_str() {
-            "list" => parsed(arguments, |List { path }| self.list(path.as_deref())),
-            "read" => parsed(arguments, |read| self.read(read)),
-            "search" => parsed(arguments, |search| self.search(&search)),
-            "edit" => parsed(arguments, |change| self.edit(&change)),
-            "write" => parsed(arguments, |write| self.write(write)),
-            "move" => parsed(arguments, |Move { from, to }| self.relocate(&from, &to)),
-            "delete" => parsed(arguments, |Delete { path }| self.delete(&path)),
+        let outcome = match call.name.as_str() {
+            "list" => parse_and_run(arguments, |List { path }| self.list(path.as_deref())),
+            "read" => parse_and_run(arguments, |read| self.read(read)),
+            "search" => parse_and_run(arguments, |search| self.search(&search)),
+            "edit" => parse_and_run(arguments, |change| self.edit(&change)),
+            "write" => parse_and_run(arguments, |write| self.write(write)),
+            "move" => parse_and_run(arguments, |Move { from, to }| self.relocate(&from, &to)),
+            "delete" => parse_and_run(arguments, |Delete { path }| self.delete(&path)),
             "check" => self.check(),
-            "plan" => parsed(arguments, |Plan { steps }| Ok(plan(&steps))),
-            "finish" => parsed(arguments, |Finish { title, summary }| Ok(Done::Finish { title, summary })),
-            other => Ok(Done::Failed(format!("there is no tool {other:?}; there are {}", describe::names()))),
+            "plan" => parse_and_run(arguments, |Plan { steps }| Ok(plan(&steps))),
+            "finish" => parse_and_run(arguments, |Finish { title, summary }| {
+                Ok(CallOutcome::Finish { title, summary })
+            }),
+            other => Ok(CallOutcome::Failed(format!(
+                "there is no tool {other:?}; the tools are {}",
+                definitions::names()
+            ))),
         };
-        match done {
-            Ok(done) => Ok(done),
+        match outcome {
+            Ok(outcome) => Ok(outcome),
             Err(FilesError::Tree(cause)) => Err(FilesError::Tree(cause).into()),
-            Err(error) => Ok(Done::Failed(error.to_string())),
+            Err(error) => Ok(CallOutcome::Failed(error.to_string())),
         }
-        .and_then(|done| self.within_limits(done))
-        .inspect(|done| self.remember(call, done))
+        .and_then(|outcome| self.check_limits(outcome))
+        .inspect(|outcome| self.record_edit(call, outcome))
     }
 
-    fn remember(&mut self, call: &ToolCall, done: &Done) {
-        match done {
-            Done::Told { step: Some((StepKind::Edit, _)), .. } => self.made = true,
-            Done::Failed(why) if describe::changes(&call.name) => self.refused = Some(reason(why).to_owned()),
+    fn record_edit(&mut self, call: &ToolCall, outcome: &CallOutcome) {
+        match outcome {
+            CallOutcome::Done { step: Some((StepKind::Edit, _)), .. } => self.has_edited = true,
+            CallOutcome::Failed(why) if definitions::is_edit(&call.name) => {
+                self.failed_edit = Some(short_reason(why).to_owned())
+            }
             _ => {}
         }
     }
 
-    /// Why a run that ends now has nothing to show, if it meant to change something.
-    pub(crate) fn refused(&self) -> Option<&str> {
-        self.refused.as_deref().filter(|_| !self.made)
+    /// Why the last edit failed, if no edit succeeded.
+    pub(crate) fn failed_edit(&self) -> Option<&str> {
+        self.failed_edit.as_deref().filter(|_| !self.has_edited)
     }
 
-    fn edit(&mut self, Change { path, old, new, all }: &Change) -> Result<Done, FilesError> {
+    fn edit(&mut self, Change { path, old, new, all }: &Change) -> Result<CallOutcome, FilesError> {
         let text = self.files.read(path)?;
         match crate::edit::edit(&text, old, new, *all) {
             Ok(edited) => {
-                let lines: Vec<_> = edited.places.iter().map(usize::to_string).collect();
+                let lines: Vec<_> = edited.lines.iter().map(usize::to_string).collect();
                 self.put(path, edited.text)?;
-                Ok(changed(format!("changed {path} at line {}", lines.join(", "))))
+                Ok(edit_done(format!("changed {path} at line {}", lines.join(", "))))
             }
-            Err(so @ Missed::AlreadySo { .. }) => Ok(Done::Told { content: so.to_string(), step: None }),
-            Err(missed) => Ok(Done::Failed(missed.to_string())),
+            Err(error @ EditError::AlreadyApplied { .. }) => {
+                Ok(CallOutcome::Done { content: error.to_string(), step: None })
+            }
+            Err(error) => Ok(CallOutcome::Failed(error.to_string())),
         }
     }
 
-    fn write(&mut self, Write { path, text }: Write) -> Result<Done, FilesError> {
-        let there = match self.files.read(&path) {
+    fn write(&mut self, Write { path, text }: Write) -> Result<CallOutcome, FilesError> {
+        let exists = match self.files.read(&path) {
             Ok(_) => true,
             Err(FilesError::NotFound(_)) => false,
             Err(error) => return Err(error),
         };
-        if there && !self.seen.contains(&path) {
-            return Ok(Done::Failed(format!("{path} is there already: read it first, or better use edit")));
+        if exists && !self.read_files.contains(&path) {
+            return Ok(CallOutcome::Failed(format!("{path} already exists: read it first, or use edit")));
         }
         self.put(&path, text)?;
-        self.seen.insert(path.clone());
-        Ok(changed(format!("{} {path}", if there { "rewrote" } else { "wrote" })))
+        self.read_files.insert(path.clone());
+        Ok(edit_done(format!("{} {path}", if exists { "rewrote" } else { "wrote" })))
     }
 
-    fn relocate(&mut self, from: &str, to: &str) -> Result<Done, FilesError> {
+    fn relocate(&mut self, from: &str, to: &str) -> Result<CallOutcome, FilesError> {
         let moved = pages::relocate(&mut *self.files, from, to)?;
-        let mut told = format!("moved {from} to {to}");
+        let summary = format!("moved {from} to {to}");
+        let mut content = summary.clone();
         if moved.links > 0 {
-            told += &format!("; {} links to it now lead there, in {}", moved.links, moved.pages.join(", "));
+            let links = if moved.links == 1 { "link" } else { "links" };
+            content += &format!("; updated {} {links} in {}", moved.links, moved.pages.join(", "));
         }
-        for left in &moved.left {
-            told += &format!("\n{left}");
+        for left in &moved.unresolved {
+            content += &format!("\n{left}");
         }
-        Ok(Done::Told { content: told, step: Some((StepKind::Edit, format!("moved {from} to {to}"))) })
+        Ok(CallOutcome::Done { content, step: Some((StepKind::Edit, summary)) })
     }
 
-    fn delete(&mut self, path: &str) -> Result<Done, FilesError> {
+    fn delete(&mut self, path: &str) -> Result<CallOutcome, FilesError> {
         self.files.delete(path)?;
-        Ok(changed(format!("deleted {path}")))
+        Ok(edit_done(format!("deleted {path}")))
     }
 
     fn put(&mut self, path: &str, text: String) -> Result<(), FilesError> {
-        self.written += text.len();
+        self.bytes_written += text.len();
         self.files.write(path, text)
     }
 
-    fn check(&mut self) -> Result<Done, FilesError> {
-        let found = self.findings()?;
-        let content = match found.is_empty() {
-            true => "the change made nothing worse".to_owned(),
-            false => found.join("\n"),
+    fn check(&mut self) -> Result<CallOutcome, FilesError> {
+        let problems = self.problems()?;
+        let content = match problems.is_empty() {
+            true => "the change causes no problems".to_owned(),
+            false => problems.join("\n"),
         };
-        Ok(Done::Told { content, step: Some((StepKind::Check, verdict(found.len()))) })
+        Ok(CallOutcome::Done { content, step: Some((StepKind::Check, check_summary(problems.len()))) })
     }
 
-    /// What the change made worse, a line each.
-    pub(crate) fn findings(&self) -> Result<Vec<String>, FilesError> {
-        let found = pages::made_worse(&*self.files)?;
-        Ok(found
+    /// Returns the problems that the change causes, one line each.
+    pub(crate) fn problems(&self) -> Result<Vec<String>, FilesError> {
+        let problems = pages::check_change(&*self.files)?;
+        Ok(problems
             .iter()
-            .map(|finding| format!("{}:{}: {}", finding.path, finding.line, finding.message))
+            .map(|problem| format!("{}:{}: {}", problem.path, problem.line, problem.message))
             .collect())
     }
 
-    fn within_limits(&self, done: Done) -> Result<Done, AgentError> {
+    fn check_limits(&self, outcome: CallOutcome) -> Result<CallOutcome, AgentError> {
         let Limits { files, bytes, .. } = self.limits;
-        if self.written > bytes {
-            return Err(ended(&format!("the limit of {bytes} bytes written")));
+        if self.bytes_written > bytes {
+            return Err(limit_reached(&format!("the limit of {bytes} bytes written")));
         }
         if self.files.changed().len() > files {
-            return Err(ended(&format!("the limit of {files} files changed")));
+            let changed = if files == 1 { "file" } else { "files" };
+            return Err(limit_reached(&format!("the limit of {files} changed {changed}")));
         }
-        Ok(done)
+        Ok(outcome)
     }
 }
 
-/// Why a call was not carried out, for whoever watches: the advice after it is for the model.
-pub(crate) fn reason(why: &str) -> &str {
+/// Why a call failed, for the job's events: without the advice behind it, which is for the model.
+pub(crate) fn short_reason(why: &str) -> &str {
     let line = why.lines().next().unwrap_or_default();
     line.split_once("; nothing was changed").map_or(line, |(reason, _)| reason)
 }
 
-pub(crate) fn verdict(findings: usize) -> String {
-    match findings {
-        0 => "Checked: the change made nothing worse".to_owned(),
-        1 => "Checked: 1 finding".to_owned(),
-        n => format!("Checked: {n} findings"),
+pub(crate) fn check_summary(problems: usize) -> String {
+    match problems {
+        0 => "Checked: the change causes no problems".to_owned(),
+        1 => "Checked: the change causes 1 problem".to_owned(),
+        n => format!("Checked: the change causes {n} problems"),
     }
 }
 
-fn parsed<T: DeserializeOwned>(
+fn parse_and_run<T: DeserializeOwned>(
     arguments: &Value,
-    act: impl FnOnce(T) -> Result<Done, FilesError>,
-) -> Result<Done, FilesError> {
+    run: impl FnOnce(T) -> Result<CallOutcome, FilesError>,
+) -> Result<CallOutcome, FilesError> {
     match serde_json::from_value(arguments.clone()) {
-        Ok(arguments) => act(arguments),
-        Err(error) => Ok(Done::Failed(format!("the arguments do not fit: {error}"))),
+        Ok(arguments) => run(arguments),
+        Err(error) => Ok(CallOutcome::Failed(format!("the arguments don't fit the tool: {error}"))),
     }
 }
 
-fn changed(what: String) -> Done {
-    Done::Told { content: what.clone(), step: Some((StepKind::Edit, what)) }
+fn edit_done(summary: String) -> CallOutcome {
+    CallOutcome::Done { content: summary.clone(), step: Some((StepKind::Edit, summary)) }
 }
 
-fn plan(steps: &[String]) -> Done {
+fn plan(steps: &[String]) -> CallOutcome {
     let all: Vec<_> = steps.iter().take(20).map(|step| step.chars().take(200).collect::<String>()).collect();
-    Done::Told { content: "noted".into(), step: Some((StepKind::Plan, all.join(" → "))) }
+    CallOutcome::Done { content: "noted".into(), step: Some((StepKind::Plan, all.join(" → "))) }
 }

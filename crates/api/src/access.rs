@@ -1,5 +1,7 @@
-//! One log line a request, written when its answer has been sent or its client has left, and the
-//! counts that `/metrics` shows. A handler that panics is an internal error like any other.
+//! Writes one log line per request and counts the request for `/metrics`.
+//!
+//! The line is written when the response was sent or the client disconnected. A handler that panics becomes
+//! an internal error.
 
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
@@ -24,36 +26,37 @@ use app::App;
 use app::address::ClientAddress;
 use app::metrics::Metrics;
 
-/// Asked for all the time and by machines: told at the level `debug` as long as all is well.
-const QUIET: [&str; 4] = ["/healthz", "/readyz", "/metrics", "/assets/{name}"];
-/// What browsers of the docs' readers ask for: as quiet, and without their addresses, which we
-/// promise not to keep.
-const READERS: [&str; 2] = ["/v1/collect/{projectId}", "/js/docwright.js"];
-/// The client left before there was an answer: nginx's number for it, since HTTP has none.
-const LEFT: u16 = 499;
+/// Routes that programs poll. Successful requests are logged at the level `debug`.
+const POLLED_ROUTES: [&str; 4] = ["/healthz", "/readyz", "/metrics", "/assets/{name}"];
+/// Routes that the browsers of readers call. They are logged like polled routes, and without the address,
+/// because the documentation promises not to store it.
+const READER_ROUTES: [&str; 2] = ["/v1/collect/{projectId}", "/js/docwright.js"];
+/// The client disconnected before there was a response. HTTP has no status for it; this is the one of nginx.
+const CLIENT_CLOSED_REQUEST: u16 = 499;
 
-pub(super) async fn around(
+/// Runs the request, then logs and counts it.
+pub(super) async fn log_request(
     app: &App,
     mut request: Request,
     next: impl AsyncFnOnce(Request) -> Response,
 ) -> Response {
     let client = request.extract_parts_with_state::<ClientAddress, App>(app).await;
     let Ok(ClientAddress(client)) = client;
-    let mut access = Access::begin(app, &request, client);
-    let answer = AssertUnwindSafe(next(request)).catch_unwind().await;
+    let mut entry = AccessLogEntry::begin(app, &request, client);
+    let result = AssertUnwindSafe(next(request)).catch_unwind().await;
     let response =
-        answer.unwrap_or_else(|_| ApiError::Internal(anyhow::anyhow!("a handler panicked")).into_response());
-    access.answered(&response);
-    response.map(|body| Body::new(Sent { body, access }))
+        result.unwrap_or_else(|_| ApiError::Internal(anyhow::anyhow!("a handler panicked")).into_response());
+    entry.record_response(&response);
+    response.map(|body| Body::new(LoggedBody { body, entry }))
 }
 
-/// Says whose request this is: by the key's id, never by the key.
-pub(super) fn note_key(key: &ApiKey) {
+/// Adds the id of the API key, never the key itself, to the log lines of the request.
+pub(super) fn record_key_id(key: &ApiKey) {
     Span::current().record("key.id", key.id.0.as_str());
 }
 
-/// Anybody can make up a method; there must not be a count for each.
-pub(super) fn method(method: &Method) -> &'static str {
+/// The name of a method. Clients can invent methods, so all unknown ones share one name and one metric.
+pub(super) fn method_name(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
         Method::HEAD => "HEAD",
@@ -66,8 +69,8 @@ pub(super) fn method(method: &Method) -> &'static str {
     }
 }
 
-/// A request under way. Its line is written when it is dropped, however that comes about.
-struct Access {
+/// A request in progress. Its log line is written on drop, so every way for a request to end is covered.
+struct AccessLogEntry {
     metrics: Arc<Metrics>,
     span: Span,
     began: Instant,
@@ -77,45 +80,45 @@ struct Access {
     status: u16,
     code: Option<String>,
     bytes: u64,
-    /// Of the answer, where it is told.
-    length: Option<u64>,
-    /// All of the answer was taken off us.
-    whole: bool,
+    /// The response's `Content-Length`.
+    content_length: Option<u64>,
+    /// The whole response was sent.
+    is_complete: bool,
 }
 
-impl Access {
+impl AccessLogEntry {
     fn begin(app: &App, request: &Request, client: Option<IpAddr>) -> Self {
         Self {
             metrics: app.metrics.clone(),
             span: Span::current(),
             began: Instant::now(),
-            method: method(request.method()),
+            method: method_name(request.method()),
             route: request.extensions().get::<MatchedPath>().cloned(),
             client,
-            status: LEFT,
+            status: CLIENT_CLOSED_REQUEST,
             code: None,
             bytes: 0,
-            length: None,
-            whole: false,
+            content_length: None,
+            is_complete: false,
         }
     }
 
-    fn answered(&mut self, response: &Response) {
+    fn record_response(&mut self, response: &Response) {
         self.status = response.status().as_u16();
         let code = response.headers().get(ERROR_CODE).and_then(|code| code.to_str().ok());
         self.code = code.map(str::to_owned);
         let length = response.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
-        self.length = length.and_then(|length| length.parse().ok());
-        // Nobody takes the body of an answer to a HEAD.
-        self.whole = self.method == "HEAD";
+        self.content_length = length.and_then(|length| length.parse().ok());
+        // hyper never polls the body of a response to HEAD.
+        self.is_complete = self.method == "HEAD";
         self.count(Some(self.began.elapsed()));
     }
 
-    fn count(&self, took: Option<Duration>) {
-        self.metrics.requests.answered(self.route(), self.method, self.status, took);
+    fn count(&self, duration: Option<Duration>) {
+        self.metrics.requests.record(self.route(), self.method, self.status, duration);
     }
 
-    /// The template, so that there are as many as we have routes.
+    /// The route's template. It bounds the number of metrics by the number of routes.
     fn route(&self) -> &str {
         self.route.as_ref().map_or("none", MatchedPath::as_str)
     }
@@ -123,36 +126,40 @@ impl Access {
     fn write(&self) {
         let Self { status, code, bytes, .. } = self;
         let (route, ms) = (self.route(), self.began.elapsed().as_micros() as f64 / 1000.0);
-        let from_reader = READERS.contains(&route);
+        let from_reader = READER_ROUTES.contains(&route);
         let client = self.client.filter(|_| !from_reader).map(tracing::field::display);
         let code = code.as_deref();
-        // Of an answer whose length was told, nobody asks for more than that.
-        let cut = (!self.whole && self.length != Some(*bytes)).then_some(true);
+        // hyper stops polling at `Content-Length` bytes, so it never sees the end of such a body.
+        let cut = (!self.is_complete && self.content_length != Some(*bytes)).then_some(true);
         macro_rules! line {
             ($level:ident) => {
                 tracing::$level!(target: "access", route, status, code, ms, bytes, client, cut, "answered {status}")
             };
         }
-        if *status < 400 && (from_reader || QUIET.contains(&route)) { line!(debug) } else { line!(info) }
+        if *status < 400 && (from_reader || POLLED_ROUTES.contains(&route)) {
+            line!(debug)
+        } else {
+            line!(info)
+        }
     }
 }
 
-impl Drop for Access {
+impl Drop for AccessLogEntry {
     fn drop(&mut self) {
-        if self.status == LEFT {
+        if self.status == CLIENT_CLOSED_REQUEST {
             self.count(None);
         }
         self.span.in_scope(|| self.write());
     }
 }
 
-/// An answer's body that is counted as it goes out.
-struct Sent {
+/// The body of a response. Counts the bytes that are sent, and logs the request when it is dropped.
+struct LoggedBody {
     body: Body,
-    access: Access,
+    entry: AccessLogEntry,
 }
 
-impl HttpBody for Sent {
+impl HttpBody for LoggedBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -160,13 +167,13 @@ impl HttpBody for Sent {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let span = self.access.span.clone();
+        let span = self.entry.span.clone();
         let frame = span.in_scope(|| Pin::new(&mut self.body).poll_frame(cx));
         match &frame {
             Poll::Ready(Some(Ok(frame))) => {
-                self.access.bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
+                self.entry.bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
             }
-            Poll::Ready(None) => self.access.whole = true,
+            Poll::Ready(None) => self.entry.is_complete = true,
             _ => {}
         }
         frame
@@ -181,9 +188,9 @@ impl HttpBody for Sent {
     }
 }
 
-impl Drop for Sent {
+impl Drop for LoggedBody {
     fn drop(&mut self) {
-        self.access.whole |= self.body.is_end_stream();
+        self.entry.is_complete |= self.body.is_end_stream();
     }
 }
 

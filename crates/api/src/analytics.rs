@@ -1,55 +1,36 @@
-//! Page views and visitors: site totals and counts a page, human and AI apart.
+//! Reports page views and visitors: totals, and counts per page, with human and AI readers apart.
 
-use axum::Json as Answer;
-use axum::extract::State;
-use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 use traffic::{Counts, Readers, Tally, Visitors};
 use wire::{PageView, PageViews, PageVisitors, Totals};
 
-use super::asked::{Asked, pages};
-use super::caller::Caller;
 use super::error::ApiError;
+use super::report_query::{PageParameters, ReportQuery};
 use app::App;
-use app::files;
+use app::csv;
 
 /// `GET /v1/analytics/{projectId}/views`
-pub(super) async fn views(
-    State(app): State<App>,
-    caller: Caller,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
-    let (asked, portion) = Asked::of(&app, &caller, (&uri, &headers), pages).await?;
-    let counts = app.views.count(&caller.project.id.0, &asked.range, &portion).await;
-    let views = page_views(counts?);
-    let has_more = views.has_more;
-    if asked.csv {
-        return Ok(asked.part(file(&app, "views", views.views)?, &portion, has_more));
-    }
-    Ok(asked.part(Answer(views), &portion, has_more))
+pub(super) async fn views(query: ReportQuery<PageParameters>) -> Result<Response, ApiError> {
+    let list = query.parameters.as_ref();
+    let counts = query.app.views.count(&query.project.0, &query.range, list).await?;
+    let has_more = counts.has_more;
+    query
+        .respond_rows(counts, has_more, page_views, |app, counts| csv(app, "views", page_views(counts).views))
 }
 
 /// `GET /v1/analytics/{projectId}/visitors`
-pub(super) async fn visitors(
-    State(app): State<App>,
-    caller: Caller,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
-    let (asked, portion) = Asked::of(&app, &caller, (&uri, &headers), pages).await?;
-    let counts = app.views.visitors(&caller.project.id.0, &asked.range, &portion).await;
-    let visitors = page_visitors(counts?);
+pub(super) async fn visitors(query: ReportQuery<PageParameters>) -> Result<Response, ApiError> {
+    let list = query.parameters.as_ref();
+    let visitors = query.app.views.visitors(&query.project.0, &query.range, list).await?;
     let has_more = visitors.has_more;
-    if asked.csv {
-        return Ok(asked.part(file(&app, "visitors", visitors.visitors)?, &portion, has_more));
-    }
-    Ok(asked.part(Answer(visitors), &portion, has_more))
+    query.respond_rows(visitors, has_more, page_visitors, |app, visitors| {
+        csv(app, "visitors", page_visitors(visitors).visitors)
+    })
 }
 
-fn file(app: &App, name: &str, pages: Vec<PageView>) -> Result<Response, ApiError> {
+fn csv(app: &App, name: &str, pages: Vec<PageView>) -> Option<Response> {
     let rows = pages.into_iter().map(|page| (page.path, [page.human, page.ai, page.total]));
-    files::counts(app, name, "path", rows.collect()).ok_or(ApiError::Busy)
+    csv::counts(app, name, "path", rows.collect())
 }
 
 pub(super) fn totals(tally: Tally) -> Totals {

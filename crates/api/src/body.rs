@@ -1,4 +1,4 @@
-//! Bodies, read within a bound: 415, then 413, then 400, each in the one error shape.
+//! Reads request bodies within a limit. The errors come in the order 415, 413, 400.
 
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
@@ -10,18 +10,18 @@ use serde_json::error::Category;
 use serde_json::value::RawValue;
 use store::KeyText;
 
-use super::coding::{self, DecodeError};
+use super::compression::{self, DecodeError};
 use super::error::ApiError;
 use app::App;
-use app::bodies::{Held, Owner, Unread};
+use app::bodies::{BodyError, BufferedBody, Owner};
 
-/// 100,000 characters, each escaped the longest way, and room for the braces.
-const MAX_JSON: usize = 2 * 1024 * 1024;
-/// The parser quotes what it found, however long that is.
+/// A prompt of 100,000 characters in their longest escaped form, and the other fields.
+const MAX_JSON_BYTES: usize = 2 * 1024 * 1024;
+/// The parser's messages quote the input, however long it is.
 const MAX_MESSAGE_CHARS: usize = 200;
 
-/// A JSON body, and its bytes. Ours, so that its rejection is an [`ApiError`] too.
-pub(crate) struct Json<T>(pub(crate) T, pub(crate) Held);
+/// A JSON body, and its bytes. Unlike axum's extractor, it rejects with an [`ApiError`].
+pub(crate) struct Json<T>(pub(crate) T, pub(crate) BufferedBody);
 
 impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     type Rejection = ApiError;
@@ -31,15 +31,14 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
             return Err(ApiError::UnsupportedMediaType("application/json"));
         }
         let (parts, body) = request.into_parts();
-        let bytes = read(app, &parts, body, MAX_JSON).await?;
-        still_allowed(app, &parts).await?;
-        let value = object(&bytes).map_err(|message| ApiError::invalid("invalid_body", message))?;
+        let bytes = read_body(app, &parts, body, MAX_JSON_BYTES).await?;
+        check_key_again(app, &parts).await?;
+        let value = parse_object(&bytes).map_err(|message| ApiError::invalid("invalid_body", message))?;
         Ok(Self(value, bytes))
     }
 }
 
-/// The media type without its parameters, in lower case. One that is no text is one all the same,
-/// and nobody's.
+/// The media type without its parameters, in lower case. Non-UTF-8 input is kept lossily and matches nothing.
 pub(crate) fn media_type(headers: &HeaderMap) -> Option<String> {
     let value = String::from_utf8_lossy(headers.get(CONTENT_TYPE)?.as_bytes());
     Some(value.split(';').next()?.trim().to_ascii_lowercase())
@@ -50,63 +49,71 @@ pub(crate) fn is_json(media_type: &str) -> bool {
         || (media_type.starts_with("application/") && media_type.ends_with("+json"))
 }
 
-/// The whole body, decoded, or 413 as soon as it is known to be too large.
-pub(crate) async fn read(app: &App, parts: &Parts, body: Body, limit: usize) -> Result<Held, ApiError> {
+/// Reads and decompresses the whole body. Fails with 413 as soon as the body is known to be too large.
+pub(crate) async fn read_body(
+    app: &App,
+    parts: &Parts,
+    body: Body,
+    limit: usize,
+) -> Result<BufferedBody, ApiError> {
     let (headers, owner) = (&parts.headers, Owner::of(parts, app));
-    let coding = coding::of_body(headers)?;
-    let refused = |why| refusal(why, limit);
-    let told = headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
-    if told.is_some_and(|length| length > limit as u64) {
-        return Err(refused(Unread::TooLarge));
+    let coding = compression::body_coding(headers)?;
+    let refused = |why| read_error(why, limit);
+    let length = headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
+    if length.is_some_and(|length| length > limit as u64) {
+        return Err(refused(BodyError::TooLarge));
     }
-    let sent = app.bodies.read(owner.clone(), body, limit).await.map_err(refused)?;
-    let Some(coding) = coding else { return Ok(sent) };
-    let plain = app.bodies.nothing(owner);
-    app.bodies.work(move || coding.decode(&sent, plain, limit)).await?.map_err(|error| match error {
-        DecodeError::Unread(why) => refused(why),
+    let encoded = app.bodies.read(owner.clone(), body, limit).await.map_err(refused)?;
+    let Some(coding) = coding else { return Ok(encoded) };
+    let plain = app.bodies.empty_body(owner);
+    app.bodies.run_blocking(move || coding.decode(&encoded, plain, limit)).await?.map_err(|error| match error
+    {
+        DecodeError::BodyError(why) => refused(why),
         DecodeError::Damaged(sentence) => ApiError::invalid("invalid_body", sentence),
     })
 }
 
-/// Whether the key that was checked before the body came still works: a body can take half a minute.
-async fn still_allowed(app: &App, parts: &Parts) -> Result<(), ApiError> {
+/// Checks the API key again after the body arrived: that can take 30 seconds, and the key can be revoked
+/// meanwhile.
+async fn check_key_again(app: &App, parts: &Parts) -> Result<(), ApiError> {
     let Some(text) = parts.extensions.get::<KeyText>() else { return Ok(()) };
     let is_live = app.accounts.key(text).await?.is_some_and(|key| key.is_live);
     if is_live { Ok(()) } else { Err(ApiError::Unauthorized) }
 }
 
-fn size(bytes: usize) -> String {
+fn format_size(bytes: usize) -> String {
     match bytes / 1024 {
         kib if kib < 1024 => format!("{kib} KiB"),
         kib => format!("{} MiB", kib / 1024),
     }
 }
 
-fn refusal(why: Unread, limit: usize) -> ApiError {
+fn read_error(why: BodyError, limit: usize) -> ApiError {
     match why {
-        Unread::TooLarge => ApiError::TooLarge(format!("the body must be at most {}", size(limit))),
-        Unread::TooSlow => ApiError::TooSlow,
-        Unread::CutOff => {
-            ApiError::invalid("invalid_body", "the body was cut off, or its chunks cannot be read")
+        BodyError::TooLarge => ApiError::TooLarge(format!("the body must be at most {}", format_size(limit))),
+        BodyError::TooSlow => ApiError::TooSlow,
+        BodyError::Disconnected => {
+            ApiError::invalid("invalid_body", "the body is incomplete, or its chunks are malformed")
         }
-        Unread::NoRoom => ApiError::Busy,
+        BodyError::OverBudget => ApiError::Busy,
     }
 }
 
-/// A JSON object as `T`. Asked for by hand, because serde would take an array for a struct, too.
-pub(crate) fn object<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
-    let begins = text.trim_ascii_start().first();
-    if begins.is_some_and(|byte| *byte != b'{') && serde_json::from_slice::<&RawValue>(text).is_ok() {
+/// Parses a JSON object. Other values are refused here, because serde also deserializes a struct from an
+/// array.
+pub(crate) fn parse_object<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
+    let first = text.trim_ascii_start().first();
+    if first.is_some_and(|byte| *byte != b'{') && serde_json::from_slice::<&RawValue>(text).is_ok() {
         return Err("expected a JSON object".into());
     }
     serde_json::from_slice(text).map_err(|error| match error.classify() {
-        Category::Data => format!("the JSON does not fit this operation: {}", shown(&error)),
-        _ => format!("not valid JSON: {}", shown(&error)),
+        Category::Data => format!("the JSON doesn't match this operation: {}", parser_message(&error)),
+        _ => format!("not valid JSON: {}", parser_message(&error)),
     })
 }
 
-/// What the parser says, cut to a readable length.
-pub(crate) fn shown(error: &serde_json::Error) -> String {
+/// The parser's message, truncated to a readable length.
+pub(crate) fn parser_message(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.char_indices().nth(MAX_MESSAGE_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),

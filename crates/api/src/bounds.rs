@@ -1,5 +1,7 @@
-//! What holds for every request: it is answered in time, and a large answer takes room in memory
-//! only as long as there is some, for its client may be slow to read it.
+//! Limits the time of a request, and the memory of its response.
+//!
+//! A client can read a large response slowly. Such responses share a memory budget, and the server refuses
+//! those that don't fit into it.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -13,39 +15,42 @@ use tokio::time::timeout;
 
 use super::error::ApiError;
 use app::App;
-use app::bodies::Taken;
+use app::bodies::BytePermit;
 
-/// 30 seconds for the body to come, which reading it sees to, and as much again to act on it.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// An answer up to this size is sent, whatever others there are; a larger one in pieces of it.
-const PIECE: usize = 16 * 1024;
+/// 30 seconds to receive the body, which the code that reads it enforces, and 30 seconds to handle it.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+/// A response up to this size needs no memory from the budget. A larger one is sent in pieces of this size.
+const PIECE_BYTES: usize = 16 * 1024;
 
-pub(super) async fn around(app: &App, answering: impl Future<Output = Response>) -> Response {
-    let response = in_time(answering).await;
+/// Runs a request with a timeout, and reserves memory for a large response.
+pub(super) async fn run_bounded(app: &App, handler: impl Future<Output = Response>) -> Response {
+    let response = run_with_timeout(handler).await;
     match response.body().size_hint().exact().map(usize::try_from) {
-        Some(Ok(length)) if length > PIECE => match app.answers.take(length) {
-            Some(room) => held(response, length, room).await.unwrap_or_else(IntoResponse::into_response),
+        Some(Ok(length)) if length > PIECE_BYTES => match app.response_budget.try_acquire(length) {
+            Some(memory) => {
+                send_in_pieces(response, length, memory).await.unwrap_or_else(IntoResponse::into_response)
+            }
             None => ApiError::Busy.into_response(),
         },
         _ => response,
     }
 }
 
-async fn in_time(answering: impl Future<Output = Response>) -> Response {
-    timeout(PATIENCE, answering).await.unwrap_or_else(|_| {
-        tracing::warn!("a request was given up after {} seconds", PATIENCE.as_secs());
+async fn run_with_timeout(handler: impl Future<Output = Response>) -> Response {
+    timeout(REQUEST_TIMEOUT, handler).await.unwrap_or_else(|_| {
+        tracing::warn!("a request was given up after {} seconds", REQUEST_TIMEOUT.as_secs());
         ApiError::Busy.into_response()
     })
 }
 
-/// The answer in pieces, with its room until the last of them is taken.
-async fn held(response: Response, length: usize, room: Taken) -> Result<Response, ApiError> {
+/// Splits a response into pieces. Its memory is reserved until the last piece is sent.
+async fn send_in_pieces(response: Response, length: usize, memory: BytePermit) -> Result<Response, ApiError> {
     let (mut parts, body) = response.into_parts();
     let bytes = to_bytes(body, length).await.map_err(anyhow::Error::from)?;
     parts.headers.insert(CONTENT_LENGTH, length.into());
-    let pieces = stream::unfold((bytes, room), |(mut rest, room): (Bytes, Taken)| async move {
-        let piece = rest.split_to(rest.len().min(PIECE));
-        (!piece.is_empty()).then_some((Ok::<_, Infallible>(piece), (rest, room)))
+    let pieces = stream::unfold((bytes, memory), |(mut rest, memory): (Bytes, BytePermit)| async move {
+        let piece = rest.split_to(rest.len().min(PIECE_BYTES));
+        (!piece.is_empty()).then_some((Ok::<_, Infallible>(piece), (rest, memory)))
     });
     Ok(Response::from_parts(parts, Body::from_stream(pieces)))
 }
@@ -55,8 +60,8 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_handler_that_hangs_is_given_up() {
-        let response = in_time(std::future::pending()).await;
+    async fn a_handler_that_hangs_is_a_503() {
+        let response = run_with_timeout(std::future::pending()).await;
         assert_eq!(
             (response.status().as_u16(), &response.headers()["retry-after"]),
             (503, &"1".parse().unwrap())

@@ -1,27 +1,25 @@
-//! Who wants an answer as a file for spreadsheets.
+//! Decides whether a client requests CSV.
 
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
+use traffic::weighted_items;
 
 use super::query::Query;
 
-/// `format=csv`, or an `Accept` that likes CSV better than JSON.
-pub(super) fn is_asked_for(query: &mut Query<'_>, headers: &HeaderMap) -> bool {
+/// Whether the query has `format=csv`, or `Accept` prefers CSV to JSON.
+pub(super) fn is_requested(query: &mut Query<'_>, headers: &HeaderMap) -> bool {
     match query.one_of("format", &["json", "csv"]) {
         Some(format) => format == "csv",
-        None => query.text("format").is_none() && is_preferred(headers),
+        None => query.get("format").is_none() && is_preferred(headers),
     }
 }
 
-/// Of those that weigh the same, the first.
+/// At equal weights, the first one counts.
 fn is_preferred(headers: &HeaderMap) -> bool {
-    let mut best = (0.0, false);
+    let mut best = (0, false);
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    for range in values.flat_map(|value| value.split(',')) {
-        let mut parts = range.split(';').map(str::trim);
-        let name = parts.next().unwrap_or_default().to_ascii_lowercase();
-        let weight = parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
-        let weight: f32 = weight.map_or(1.0, |weight| weight.trim().parse().unwrap_or(0.0));
+    for item in values.flat_map(weighted_items) {
+        let (name, weight) = (item.name.to_ascii_lowercase(), item.weight.unwrap_or(0));
         if matches!(&*name, "text/csv" | "application/json") && weight > best.0 {
             best = (weight, name == "text/csv");
         }
@@ -36,12 +34,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_asks_for_it() {
+    fn csv_is_requested_by_format_or_accept() {
         #[track_caller]
         fn check(query: &str, accept: &'static str, expected: bool) {
             let uri: Uri = format!("/views?{query}").parse().unwrap();
             let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(accept))]);
-            assert_eq!(is_asked_for(&mut Query::of(&uri), &headers), expected, "{query} {accept}");
+            assert_eq!(is_requested(&mut Query::new(&uri), &headers), expected, "{query} {accept}");
         }
         check("", "", false);
         check("", "*/*", false);

@@ -10,15 +10,15 @@
   let referrer = document.referrer;
   const count = () => {
     try {
-      const url = location.origin + location.pathname; // a query may hold secrets
+      const url = location.origin + location.pathname; // a query can contain secrets
       if (document.prerendering || url === counted) return;
       counted = url;
       const body = JSON.stringify({ url, referrer: referrer.split(/[?#]/)[0] });
       referrer = url;
-      // Text, so that the browser need not ask first; keepalive, so that it outlives the page.
-      const door = new URL("../v1/collect/" + script.dataset.project, script.src);
-      fetch(door, { method: "POST", body, keepalive: true, credentials: "omit" }).catch(() => {});
-    } catch {} // whatever it is, the page goes on
+      // Text needs no preflight request; with keepalive, the request outlives the page.
+      const endpoint = new URL("../v1/collect/" + script.dataset.project, script.src);
+      fetch(endpoint, { method: "POST", body, keepalive: true, credentials: "omit" }).catch(() => {});
+    } catch {} // an error here must not break the page
   };
 
   for (const name of ["pushState", "replaceState"]) {
@@ -31,7 +31,7 @@
   addEventListener("popstate", count);
   addEventListener("pageshow", (event) => {
     if (!event.persisted) return;
-    counted = referrer = ""; // back from the browser's cache: read once more
+    counted = referrer = ""; // restored from the back/forward cache: one more view
     count();
   });
   document.addEventListener("prerenderingchange", count);

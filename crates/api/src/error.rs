@@ -1,4 +1,4 @@
-//! Every answer of the API that is not the one asked for, in the one shape.
+//! Defines all errors of the API, with their statuses, codes and sentences.
 
 use axum::Json;
 use axum::http::header::{ACCEPT_ENCODING, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -15,74 +15,76 @@ use app::time::rfc3339;
 
 pub(crate) const ERROR_CODE: HeaderName = HeaderName::from_static("x-error-code");
 
-/// What a client can be told. Each variant is one documented answer of the API.
+/// An error response. Each variant is documented in `docs/errors.md`.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
-    // One sentence for every kind of bad key: the wording must not tell a known key from an unknown one.
+    // The same sentence for all of them, so that a client can't find out which keys exist.
     #[error(
-        "the API key is missing, unknown, revoked or expired; send a live one as `Authorization: Bearer dw_…`"
+        "the API key is missing, unknown, revoked, or expired; send a valid key as `Authorization: Bearer dw_…`"
     )]
     Unauthorized,
-    // The same for a project that is not there, has another host, or waits for no hooks.
+    // The same sentence for a project that doesn't exist, has another host, or expects no webhooks.
     #[error(
-        "nobody waits for this hook, or it is not signed with the secret that `docwright project hook` shows"
+        "this webhook isn't expected, or its signature is wrong; set it up with the address and the secret that `docwright project hook` shows"
     )]
     UnsignedHook,
-    #[error("this API key may not be used from this address")]
+    #[error(
+        "this API key can't be used from this address; use another key, or call from an address that the key allows"
+    )]
     AddressNotAllowed,
-    #[error("this API key may only read; use one with the scope write")]
+    #[error("this API key has the scope `read`; use one with the scope `write`")]
     ScopeTooSmall,
     #[error(
-        "page views of this site are not taken: add its address, such as https://docs.acme.dev, to the project with `--site`"
+        "the project doesn't accept page views from this site; add the site's address, such as https://docs.acme.dev, to the project with `--site`"
     )]
     OriginNotAllowed,
-    #[error("no such project")] // an id is never echoed
+    #[error("no such project")] // the id is never echoed
     NoSuchProject,
     #[error("no such job")]
     NoSuchJob,
-    #[error("no such route; GET /docs shows those that there are")]
+    #[error("no such route; GET /docs lists the routes")]
     NoSuchRoute,
-    #[error("this route does not take that method")]
+    #[error("this route doesn't support this method; the `Allow` header lists those that it does")]
     MethodNotAllowed,
     #[error("send the body as {0}")]
     UnsupportedMediaType(&'static str),
-    #[error("send the body as it is, or with one Content-Encoding: gzip or zstd")]
+    #[error("send the body uncompressed, or with one Content-Encoding: gzip or zstd")]
     UnsupportedCoding,
     #[error("{0}")]
     TooLarge(String),
-    #[error("the body did not come in time; send it again")]
+    #[error("the body didn't arrive in time; send it again")]
     TooSlow,
     #[error("{0}")]
     Conflict(String),
-    #[error("this Idempotency-Key was used before, for another body; take a new key")]
+    #[error("this Idempotency-Key was used with another body; use a new key")]
     KeyReused,
-    #[error("the limit of {} an hour is used up; try again at {}", .0.max, rfc3339(.0.resets_at))]
+    #[error("the limit of {} per hour is reached; try again at {}", .0.max, rfc3339(.0.resets_at))]
     LimitReached(Usage),
-    #[error("{} page views a minute are taken from one address; try again in a moment", .0.per_minute)]
+    #[error("the limit of {} page views per minute from one address is reached; try again in a moment", .0.per_minute)]
     TooManyBeacons(TooOften),
     #[error(transparent)]
     BadPrompt(#[from] PromptError),
     #[error("{message}")]
     Invalid { code: &'static str, message: String, details: Vec<String> },
-    #[error("the server cannot keep up; send this again a little later")]
+    #[error("the server is overloaded; try again in a moment")]
     Busy,
     #[error(
-        "page views are kept by another server of this installation: send this there, or have this one keep them with `--page-views yes`"
+        "another server of this installation stores the page views; send the request there, or let this server store them with `--page-views yes`"
     )]
     ViewsElsewhere,
     #[error(
-        "the server's data directory was deleted or replaced, so nothing is taken in: its operator has to restore the directory and to start the server again"
+        "the server's data directory was deleted or replaced, so the server refuses writes; its operator must restore the directory and restart the server"
     )]
     DirectoryLost,
-    #[error("the repository host does not answer just now; send this again a little later")]
+    #[error("the repository host doesn't answer; try again in a moment")]
     NoHost,
-    #[error("the server's store does not answer just now; send this again a little later")]
+    #[error("the server's database doesn't answer; try again in a moment")]
     Unavailable(#[source] StoreError),
-    #[error("the server cannot use its disk just now; send this again a little later")]
+    #[error("the server can't use its disk; try again in a moment")]
     Machine(#[source] Trouble),
     #[error("the server is not ready: {0}")]
     NotReady(String),
-    #[error("internal error; the server's log has the cause under this answer's X-Request-Id")]
+    #[error("internal error; the server's log has the cause under the X-Request-Id of this response")]
     Internal(#[from] anyhow::Error),
 }
 
@@ -169,19 +171,19 @@ impl From<IngestError> for ApiError {
     fn from(error: IngestError) -> Self {
         match error {
             IngestError::Busy => Self::Busy,
-            IngestError::UnexpectedPart(bytes) => not_next(bytes),
+            IngestError::UnexpectedPart(bytes) => unexpected_part(bytes),
             IngestError::Failed(failure) => failure.into(),
         }
     }
 }
 
-pub(super) fn not_next(bytes: u64) -> ApiError {
-    ApiError::Conflict(format!("this file was read up to byte {bytes}: send what comes after that"))
+pub(super) fn unexpected_part(bytes: u64) -> ApiError {
+    ApiError::Conflict(format!("the file was imported up to byte {bytes}; send the part that begins there"))
 }
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        // Logged here and nowhere else: the cause is for the operator, the sentence for the client.
+        // The only place that logs errors. The operator sees the cause, the client only the sentence.
         match &self {
             Self::Internal(cause) => tracing::error!("request failed: {cause:#}"),
             Self::Unavailable(cause) => tracing::error!("the store failed: {cause}"),
@@ -209,8 +211,8 @@ impl IntoResponse for ApiError {
             Self::UnsupportedCoding => {
                 headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip, zstd"));
             }
-            Self::LimitReached(usage) => limits::refused(headers, &usage),
-            Self::TooManyBeacons(refused) => limits::refused_beacon(headers, refused),
+            Self::LimitReached(usage) => limits::set_limit_reached_headers(headers, &usage),
+            Self::TooManyBeacons(refused) => limits::set_beacon_refused_headers(headers, refused),
             _ if status == StatusCode::SERVICE_UNAVAILABLE => {
                 headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
             }

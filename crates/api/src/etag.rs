@@ -1,5 +1,6 @@
-//! Answers that a poller need not be sent again. The tags are weak: the same JSON may go out
-//! compressed or plain.
+//! Adds an `ETag` to responses, and answers 304 if the client has the current version.
+//!
+//! The tags are weak, because the same text can be sent with and without compression.
 
 use std::borrow::Cow;
 
@@ -8,17 +9,15 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
-/// The JSON with its tag, or 304 to a client that has it already.
-pub(super) fn answer(request: &HeaderMap, json: String) -> Response {
-    tagged(request, "application/json", json.into())
+pub(super) fn respond_json(request: &HeaderMap, json: String) -> Response {
+    respond(request, "application/json", json.into())
 }
 
-/// The same for a text of another kind.
-pub(super) fn tagged(request: &HeaderMap, kind: &'static str, text: Cow<'static, str>) -> Response {
-    let tag = tag(&text);
-    let mut response = match has(request, &tag) {
+pub(super) fn respond(request: &HeaderMap, content_type: &'static str, text: Cow<'static, str>) -> Response {
+    let tag = compute_tag(&text);
+    let mut response = match has_current(request, &tag) {
         true => StatusCode::NOT_MODIFIED.into_response(),
-        false => ([(CONTENT_TYPE, kind)], text).into_response(),
+        false => ([(CONTENT_TYPE, content_type)], text).into_response(),
     };
     if let Ok(tag) = HeaderValue::from_str(&tag) {
         response.headers_mut().insert(ETAG, tag);
@@ -26,21 +25,21 @@ pub(super) fn tagged(request: &HeaderMap, kind: &'static str, text: Cow<'static,
     response
 }
 
-fn tag(body: &str) -> String {
+fn compute_tag(body: &str) -> String {
     let digest = Sha256::digest(body);
     let hex: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
     format!("W/\"{hex}\"")
 }
 
-fn has(request: &HeaderMap, tag: &str) -> bool {
-    let sent = request.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-    sent.flat_map(|value| value.split(',')).any(|one| {
-        let one = one.trim();
-        one == "*" || strong(one) == strong(tag)
-    })
+fn has_current(request: &HeaderMap, tag: &str) -> bool {
+    let values = request.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    values
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .any(|known| known == "*" || opaque_tag(known) == opaque_tag(tag))
 }
 
-/// Without the mark of weakness, which does not count here.
-fn strong(tag: &str) -> &str {
+/// The tag without its prefix `W/`: `If-None-Match` uses the weak comparison.
+fn opaque_tag(tag: &str) -> &str {
     tag.strip_prefix("W/").unwrap_or(tag)
 }

@@ -1,4 +1,4 @@
-//! Where there is nothing: a page for who looks with a browser, the one shape of errors for programs.
+//! Responds to requests that have no route: with a page for browsers, and with a JSON error for programs.
 
 use axum::extract::Request;
 use axum::http::header::{ACCEPT, HeaderValue};
@@ -6,26 +6,27 @@ use axum::response::{IntoResponse, Response};
 
 use super::error::{ApiError, ERROR_CODE};
 
-/// What programs ask for, whatever they say that they accept; beside `/v1`, `/v2` and what comes after them.
-const PROGRAMS: [&str; 7] = ["hooks", "js", "assets", "healthz", "readyz", "metrics", "openapi.json"];
+/// First path segments that only programs request, besides `v1`, `v2` and later versions. They get a JSON
+/// error, even if they accept HTML.
+const PROGRAM_SEGMENTS: [&str; 7] = ["hooks", "js", "assets", "healthz", "readyz", "metrics", "openapi.json"];
 
-/// The pages of errors, for browsers.
+/// The error pages for browsers.
 #[derive(Clone, Copy)]
 pub struct ErrorPages {
     pub not_found: fn() -> Response,
     pub method_not_allowed: fn() -> Response,
-    /// For a form that comes when nothing can be kept.
+    /// For a form that arrives while the server refuses writes.
     pub directory_lost: fn() -> Response,
 }
 
-/// The answer of the API for a path that has no route.
+/// The API's response for a path that has no route.
 pub fn no_such_route() -> Response {
     ApiError::NoSuchRoute.into_response()
 }
 
-/// A page for browsers, and the error for programs.
-pub(super) fn answer(request: &Request, error: ApiError, page: fn() -> Response) -> Response {
-    if !is_for_people(request) {
+/// Responds with a page to browsers, and with the error to programs.
+pub(super) fn respond(request: &Request, error: ApiError, page: fn() -> Response) -> Response {
+    if !is_from_browser(request) {
         return error.into_response();
     }
     let mut page = page();
@@ -33,12 +34,11 @@ pub(super) fn answer(request: &Request, error: ApiError, page: fn() -> Response)
     page
 }
 
-fn is_for_people(request: &Request) -> bool {
-    let accepted = request.headers().get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+fn is_from_browser(request: &Request) -> bool {
     let first = request.uri().path().split('/').nth(1).unwrap_or_default();
-    let versioned = first
+    let is_versioned = first
         .strip_prefix('v')
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|digit| digit.is_ascii_digit()));
-    let mut html = accepted.map(|kinds| kinds.contains("text/html"));
-    html.any(|html| html) && !versioned && !PROGRAMS.contains(&first)
+    let mut accepted = request.headers().get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accepted.any(|value| value.contains("text/html")) && !is_versioned && !PROGRAM_SEGMENTS.contains(&first)
 }

@@ -1,12 +1,14 @@
-//! Headers of every answer: no browser guesses its type, no cache keeps it unless its handler says so, and a server
-//! that is reached by https is never asked in the clear again.
+//! Sets the security headers of every response.
+//!
+//! Browsers don't guess the content type, caches store only what a handler allows, and a server with an https
+//! address is never called over http.
 
 use axum::http::HeaderMap;
 use axum::http::header::{CACHE_CONTROL, HeaderValue, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS};
 
 use app::App;
 
-/// A year, as browsers want it for their lists.
+/// One year, the minimum for the preload lists of browsers.
 const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 const NO_SNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");

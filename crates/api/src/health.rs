@@ -1,4 +1,4 @@
-//! For whoever watches over the server.
+//! Answers liveness and readiness checks.
 
 use axum::extract::State;
 
@@ -10,7 +10,7 @@ pub(super) async fn alive() -> &'static str {
     "ok\n"
 }
 
-/// `GET /readyz`: it can do its work, which takes writes.
+/// `GET /readyz`: the server can serve requests, including writes.
 pub(super) async fn ready(State(app): State<App>) -> Result<&'static str, ApiError> {
     app.readiness.check(&app).await.map_err(ApiError::NotReady)?;
     Ok("ready\n")

@@ -1,9 +1,9 @@
-//! Agent jobs: create, poll, list, follow up, archive, and see what changed.
+//! Creates, polls, lists and archives agent jobs, sends follow-ups to them, and returns their diffs.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Json as Answer;
+use axum::Json as JsonResponse;
 use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
@@ -18,28 +18,29 @@ use wire::{AgentJob, CreateJob, FollowUp, JobCreator, JobList, Source};
 use super::body::Json;
 use super::caller::{Caller, JobPath};
 use super::error::ApiError;
-use super::limits::{self, RoomForJob};
+use super::limits::{self, JobLimitCheck};
 use super::query::Query;
 use super::{etag, idempotency};
 use app::App;
 use app::time::rfc3339;
 
-/// Longer than a lease: by then a worker has let go, or nobody believes it alive.
-const ARCHIVE_LOOKS: u32 = 160;
-const ARCHIVE_LOOK: Duration = Duration::from_millis(100);
+/// Together 16 seconds, which is longer than a lease: by then the worker released the job, or its lease
+/// ended.
+const ARCHIVE_ATTEMPTS: u32 = 160;
+const ARCHIVE_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// `POST /v2/agent/{projectId}/job`: starts an edit of the project's docs repository.
 pub(super) async fn create(
     State(app): State<App>,
     caller: Caller,
-    _room: RoomForJob,
+    _: JobLimitCheck,
     headers: HeaderMap,
     Json(body, bytes): Json<CreateJob>,
 ) -> Result<Response, ApiError> {
     let new = new_job(&app, &caller.project, body)?;
-    let terms = terms(&app, &caller, &headers, &bytes)?;
+    let terms = job_terms(&app, &caller, &headers, &bytes)?;
     let receipt = with_failpoints("insert", app.jobs.insert(&new, &terms)).await?;
-    let mut response = answer(&app, &caller.project, receipt, StatusCode::CREATED)?;
+    let mut response = receipt_response(&app, &caller.project, receipt, StatusCode::CREATED)?;
     if let Some(id) = response.extensions_mut().remove::<store::JobId>() {
         let location = format!("/v2/agent/{}/job/{id}", caller.project.id);
         response
@@ -57,16 +58,16 @@ pub(super) async fn show(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let job = app.jobs.find(&caller.project.id, &id).await?.ok_or(ApiError::NoSuchJob)?;
-    Ok(etag::answer(&headers, render(&app, &caller.project, &job)))
+    Ok(etag::respond_json(&headers, render(&app, &caller.project, &job)))
 }
 
 /// `GET /v2/agent/{projectId}/jobs?limit&offset&status`
 pub(super) async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> Result<Response, ApiError> {
-    let mut query = Query::of(&uri);
-    let limit = query.whole("limit", 1, 100, 20);
-    let offset = query.whole("offset", 0, i64::MAX, 0);
+    let mut query = Query::new(&uri);
+    let limit = query.integer("limit", 1, 100, 20);
+    let offset = query.integer("offset", 0, i64::MAX, 0);
     let status = query.one_of("status", &["active", "completed", "archived", "failed"]);
-    query.done()?;
+    query.finish()?;
     let filter = Filter {
         status: status.and_then(Status::parse),
         limit: limit as u32,
@@ -75,58 +76,58 @@ pub(super) async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> Re
     };
     let page = app.jobs.list(&caller.project.id, &filter).await?;
     let jobs = page.items.iter().map(|job| agent_job(&app, &caller.project, job)).collect();
-    let mut response = Answer(JobList { jobs, has_more: page.has_more }).into_response();
-    query.link(response.headers_mut(), limit, offset, page.has_more);
+    let mut response = JsonResponse(JobList { jobs, has_more: page.has_more }).into_response();
+    query.set_link_header(response.headers_mut(), limit, offset, page.has_more);
     Ok(response)
 }
 
-/// `POST /v2/agent/{projectId}/job/{id}/message`: goes on with the job, on the same branch.
+/// `POST /v2/agent/{projectId}/job/{id}/message`: sends a follow-up, which continues on the job's branch.
 pub(super) async fn message(
     State(app): State<App>,
     caller: Caller,
     JobPath(id): JobPath,
-    _room: RoomForJob,
+    _: JobLimitCheck,
     headers: HeaderMap,
     Json(body, bytes): Json<FollowUp>,
 ) -> Result<Response, ApiError> {
-    let prompt = prompt(&body.prompt, body.context)?;
-    let terms = terms(&app, &caller, &headers, &bytes)?;
+    let prompt = parse_prompt(&body.prompt, body.context)?;
+    let terms = job_terms(&app, &caller, &headers, &bytes)?;
     let receipt =
         with_failpoints("message", app.jobs.message(&caller.project.id, &id, &prompt, &terms)).await?;
-    answer(&app, &caller.project, receipt.ok_or(ApiError::NoSuchJob)?, StatusCode::OK)
+    receipt_response(&app, &caller.project, receipt.ok_or(ApiError::NoSuchJob)?, StatusCode::OK)
 }
 
-/// `POST /v2/agent/{projectId}/job/{id}/archive`: stops the job for good, then answers.
+/// `POST /v2/agent/{projectId}/job/{id}/archive`: stops the job permanently, then responds.
 pub(super) async fn archive(
     State(app): State<App>,
     caller: Caller,
     JobPath(id): JobPath,
-) -> Result<Answer<AgentJob>, ApiError> {
+) -> Result<JsonResponse<AgentJob>, ApiError> {
     let before = app.jobs.find(&caller.project.id, &id).await?.ok_or(ApiError::NoSuchJob)?;
-    let mut is_noted = before.status == Status::Archived;
-    for _ in 0..ARCHIVE_LOOKS {
+    let mut is_recorded = before.status == Status::Archived;
+    for _ in 0..ARCHIVE_ATTEMPTS {
         let archived = with_failpoints("archive", app.jobs.archive(&caller.project.id, &id)).await?;
         let archived = archived.ok_or(ApiError::NoSuchJob)?;
-        if !std::mem::replace(&mut is_noted, true) {
-            note_archive(&app, &caller, &before).await?;
+        if !std::mem::replace(&mut is_recorded, true) {
+            record_archive(&app, &caller, &before).await?;
         }
         match archived {
-            Archived::Done(job) => return Ok(Answer(agent_job(&app, &caller.project, &job))),
-            Archived::Waiting => tokio::time::sleep(ARCHIVE_LOOK).await,
+            Archived::Done(job) => return Ok(JsonResponse(agent_job(&app, &caller.project, &job))),
+            Archived::Waiting => tokio::time::sleep(ARCHIVE_RETRY_DELAY).await,
         }
     }
-    // The wish is kept: whoever looks for work next carries it out.
+    // The store keeps the request, and the next worker that looks for jobs archives this one.
     Err(ApiError::Busy)
 }
 
-async fn note_archive(app: &App, caller: &Caller, job: &Job) -> Result<(), ApiError> {
-    let deed = NewAuditEntry {
+async fn record_archive(app: &App, caller: &Caller, job: &Job) -> Result<(), ApiError> {
+    let entry = NewAuditEntry {
         organization: caller.project.organization.clone(),
         who: caller.actor.to_string(),
         what: "archived the job".into(),
         about: format!("{} {}", caller.project.name, job.id),
     };
-    Ok(app.people.record_audit(&deed).await?)
+    Ok(app.people.record_audit(&entry).await?)
 }
 
 /// `GET /v2/agent/{projectId}/job/{id}/diff`
@@ -140,7 +141,7 @@ pub(super) async fn diff(
 }
 
 fn new_job(app: &App, project: &Project, body: CreateJob) -> Result<NewJob, ApiError> {
-    let prompt = prompt(&body.prompt, body.context)?;
+    let prompt = parse_prompt(&body.prompt, body.context)?;
     for (name, branch) in [("ref", &body.r#ref), ("branch", &body.branch)] {
         if let Some(Err(error)) = branch.as_deref().map(forge::valid_branch) {
             return Err(ApiError::invalid("invalid_branch", format!("{name}: {error}")));
@@ -148,13 +149,13 @@ fn new_job(app: &App, project: &Project, body: CreateJob) -> Result<NewJob, ApiE
     }
     let base = body.r#ref.as_ref().or(project.base_ref.as_ref());
     if body.branch.is_some() && body.branch.as_ref() == base {
-        let sentence = "branch: it is the one to merge into; a pull request needs a branch of its own";
+        let sentence = "branch must not be the branch to merge into; a pull request needs its own branch";
         return Err(ApiError::invalid("invalid_branch", sentence.to_owned()));
     }
     let model = body.model.unwrap_or_else(|| project.model.clone());
     let allowed = app.models.allowed(project);
     if !allowed.contains(&model.as_str()) {
-        return Err(ApiError::invalid("invalid_model", not_allowed(&allowed)));
+        return Err(ApiError::invalid("invalid_model", model_not_allowed(&allowed)));
     }
     Ok(NewJob {
         project: project.id.clone(),
@@ -166,22 +167,24 @@ fn new_job(app: &App, project: &Project, body: CreateJob) -> Result<NewJob, ApiE
     })
 }
 
-/// `prompt` is the instruction; all of `context` is quoted.
-fn prompt(text: &str, context: Option<Vec<wire::Quotation>>) -> Result<Prompt, PromptError> {
+/// `prompt` is the instruction. The entries of `context` are quotations.
+fn parse_prompt(text: &str, context: Option<Vec<wire::Quotation>>) -> Result<Prompt, PromptError> {
     let quotation = |wire::Quotation { label, text }| Quotation { label, text };
     Prompt::with_context(text, context.unwrap_or_default().into_iter().map(quotation).collect())
 }
 
-fn not_allowed(allowed: &[&str]) -> String {
+fn model_not_allowed(allowed: &[&str]) -> String {
     match allowed {
-        [] => "this server has none of the models that the project allows; give the project another one"
-            .to_owned(),
+        [] => {
+            "this server has none of the models that the project allows; allow another model for the project"
+                .to_owned()
+        }
         names => format!("model must be one that the project allows: {}", names.join(", ")),
     }
 }
 
-fn terms(app: &App, caller: &Caller, headers: &HeaderMap, body: &[u8]) -> Result<Terms, ApiError> {
-    let once = idempotency::key(headers)?.map(|key| {
+fn job_terms(app: &App, caller: &Caller, headers: &HeaderMap, body: &[u8]) -> Result<Terms, ApiError> {
+    let once = idempotency::parse_key(headers)?.map(|key| {
         let (app, project) = (app.clone(), caller.project.clone());
         (IdempotencyKey::new(&key, body), Render(Arc::new(move |job| render(&app, &project, job))))
     });
@@ -189,17 +192,22 @@ fn terms(app: &App, caller: &Caller, headers: &HeaderMap, body: &[u8]) -> Result
     Ok(Terms { once, limit: Some(limit), actor: Some(actor) })
 }
 
-fn answer(app: &App, project: &Project, receipt: Receipt, status: StatusCode) -> Result<Response, ApiError> {
+fn receipt_response(
+    app: &App,
+    project: &Project,
+    receipt: Receipt,
+    status: StatusCode,
+) -> Result<Response, ApiError> {
     match receipt {
         Receipt::Done { job, usage } => {
             let mut response = json(status, render(app, project, &job));
             if let Some(usage) = usage {
-                limits::told(response.headers_mut(), &usage);
+                limits::set_rate_limit_headers(response.headers_mut(), &usage);
             }
             response.extensions_mut().insert(job.id);
             Ok(response)
         }
-        Receipt::Replayed(body) => Ok(idempotency::replay(json(status, body))),
+        Receipt::Replayed(body) => Ok(idempotency::mark_as_replay(json(status, body))),
         Receipt::KeyReused => Err(ApiError::KeyReused),
         Receipt::LimitReached(usage) => Err(ApiError::LimitReached(usage)),
         Receipt::Refused(sentence) => Err(ApiError::Conflict(sentence)),
@@ -210,7 +218,7 @@ fn json(status: StatusCode, body: String) -> Response {
     (status, [(CONTENT_TYPE, "application/json")], body).into_response()
 }
 
-/// The job as the bytes of an answer: what is polled, tagged, and kept for a replay.
+/// The job as JSON. The store keeps the text for replays.
 fn render(app: &App, project: &Project, job: &Job) -> String {
     serde_json::to_string(&agent_job(app, project, job)).unwrap_or_default()
 }

@@ -1,72 +1,66 @@
-//! Rate limits: counted in the store, told in headers.
+//! Enforces the rate limits that the store counts, and sets their headers.
 
 use axum::extract::FromRequestParts;
 use axum::http::header::{HeaderValue, RETRY_AFTER};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
-use store::{Limit, Project, ProjectId, StoreError, Usage};
+use store::{Limit, Project, StoreError, Usage};
 
-use super::caller::visible_project_id;
+use super::caller::{find_project, project_id};
 use super::error::ApiError;
 use super::idempotency;
 use app::App;
 use app::address_limit::TooOften;
 
-const WINDOW: u64 = 3_600;
+const WINDOW_SECONDS: u64 = 3_600;
 
-/// Questions about page views, an organization.
-pub(super) fn reads(app: &App, project: &Project) -> Limit {
+/// The limit of reports per organization.
+pub(super) fn read_limit(app: &App, project: &Project) -> Limit {
     Limit { bucket: format!("reads {}", project.organization), max: app.limits.reads }
 }
 
-/// There is room for one more job. Asked before the body is looked at, as the order of answers
-/// has it; what counts is the count that is made with the job itself. A request that may be a
-/// replay is let through, since replays cost nothing.
-pub(crate) struct RoomForJob;
+/// Checks the limit of jobs before the body is read, because 429 comes before errors of the body. The job is
+/// counted later, in the transaction that creates it. A request with an idempotency key passes: it may be a
+/// replay, and replays aren't counted.
+pub(crate) struct JobLimitCheck;
 
-impl FromRequestParts<App> for RoomForJob {
+impl FromRequestParts<App> for JobLimitCheck {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        if matches!(idempotency::key(&parts.headers), Ok(Some(_))) {
+        if matches!(idempotency::parse_key(&parts.headers), Ok(Some(_))) {
             return Ok(Self);
         }
-        let Some(project) = visible_project_id(parts) else { return Ok(Self) };
-        room(app, &app.job_limit(&project)).await?;
+        let Some(project) = project_id(parts) else { return Ok(Self) };
+        check_limit(app, &app.job_limit(&project.0)).await?;
         Ok(Self)
     }
 }
 
-/// There is room for one more question about page views. Asked before a body is looked at.
-pub(crate) struct RoomForRead;
+/// Checks the limit of reports before the body is read.
+pub(crate) struct ReadLimitCheck;
 
-impl FromRequestParts<App> for RoomForRead {
+impl FromRequestParts<App> for ReadLimitCheck {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        let id = visible_project_id(parts).map(ProjectId);
-        let project = match &id {
-            Some(id) => app.accounts.project(id).await?,
-            None => None,
-        };
-        if let Some(project) = project {
-            room(app, &reads(app, &project)).await?;
+        if let Some(project) = find_project(app, project_id(parts).as_ref()).await? {
+            check_limit(app, &read_limit(app, &project)).await?;
         }
         Ok(Self)
     }
 }
 
-/// Whether there is some left. Counts nothing: what is wrong with a request costs nothing.
-pub(super) async fn room(app: &App, limit: &Limit) -> Result<(), ApiError> {
+/// Fails if the limit is reached. Counts nothing, because invalid requests aren't counted.
+pub(super) async fn check_limit(app: &App, limit: &Limit) -> Result<(), ApiError> {
     match app.rates.reached(limit).await? {
         Some(usage) => Err(ApiError::LimitReached(usage)),
         None => Ok(()),
     }
 }
 
-/// Counts a question. While the count cannot be written down for trouble of the machine, the question is answered
-/// all the same.
-pub(super) async fn count(app: &App, limit: &Limit) -> Result<Option<Usage>, ApiError> {
+/// Counts a request. If trouble of the machine prevents that, the request is served without being counted.
+pub(super) async fn count_request(app: &App, limit: &Limit) -> Result<Option<Usage>, ApiError> {
     match app.rates.count(limit).await {
         Ok(counted) => counted.map(Some).map_err(ApiError::LimitReached),
         Err(StoreError::Machine(_)) => Ok(None),
@@ -74,11 +68,10 @@ pub(super) async fn count(app: &App, limit: &Limit) -> Result<Option<Usage>, Api
     }
 }
 
-/// The headers of an answer that was counted.
-pub(super) fn told(headers: &mut HeaderMap, usage: &Usage) {
+pub(super) fn set_rate_limit_headers(headers: &mut HeaderMap, usage: &Usage) {
     let reset = seconds_left(usage);
     let all = [
-        ("ratelimit-policy", format!("\"default\";q={};w={WINDOW}", usage.max)),
+        ("ratelimit-policy", format!("\"default\";q={};w={WINDOW_SECONDS}", usage.max)),
         ("ratelimit", format!("\"default\";r={};t={reset}", usage.left)),
         ("x-ratelimit-limit", usage.max.to_string()),
         ("x-ratelimit-remaining", usage.left.to_string()),
@@ -91,19 +84,15 @@ pub(super) fn told(headers: &mut HeaderMap, usage: &Usage) {
     }
 }
 
-pub(super) fn refused(headers: &mut HeaderMap, usage: &Usage) {
-    told(headers, usage);
-    if let Ok(value) = HeaderValue::from_str(&seconds_left(usage).to_string()) {
-        headers.insert(RETRY_AFTER, value);
-    }
+pub(super) fn set_limit_reached_headers(headers: &mut HeaderMap, usage: &Usage) {
+    set_rate_limit_headers(headers, usage);
+    headers.insert(RETRY_AFTER, seconds_left(usage).into());
 }
 
-/// A beacon's script has nobody to tell how much is left: when to come back is enough.
-pub(super) fn refused_beacon(headers: &mut HeaderMap, refused: TooOften) {
-    let seconds = refused.wait.as_millis().div_ceil(1_000).max(1);
-    if let Ok(value) = HeaderValue::from_str(&seconds.to_string()) {
-        headers.insert(RETRY_AFTER, value);
-    }
+/// Only `Retry-After`: the script of a docs site does not use the other headers.
+pub(super) fn set_beacon_refused_headers(headers: &mut HeaderMap, refused: TooOften) {
+    let seconds = u64::try_from(refused.wait.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX);
+    headers.insert(RETRY_AFTER, seconds.max(1).into());
 }
 
 fn seconds_left(usage: &Usage) -> i64 {

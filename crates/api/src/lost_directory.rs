@@ -1,5 +1,7 @@
-//! Refuses what writes while the data directory is not the one that the server opened: nobody would
-//! find what it acknowledged.
+//! Refuses writes while the data directory is missing or replaced.
+//!
+//! The server still has the old files open. Data that it acknowledged now would be in no file of the
+//! directory.
 
 use axum::extract::Request;
 use axum::response::Response;
@@ -8,9 +10,10 @@ use super::error::ApiError;
 use super::fallback::{self, ErrorPages};
 use app::App;
 
+/// The response to a request that would write.
 pub(super) fn refusal(app: &App, errors: ErrorPages, request: &Request) -> Option<Response> {
     if request.method().is_safe() || app.directory.is_intact() {
         return None;
     }
-    Some(fallback::answer(request, ApiError::DirectoryLost, errors.directory_lost))
+    Some(fallback::respond(request, ApiError::DirectoryLost, errors.directory_lost))
 }

@@ -1,15 +1,17 @@
-//! The API's description, OpenAPI 3.1. A route can only be added together with what it does, so
-//! there is no operation that is not described; statuses, codes and sentences of errors are read off
-//! [`ApiError`](super::error::ApiError) itself, bodies off the types of `wire`.
+//! Generates the OpenAPI 3.1 description of the API.
+//!
+//! A route can be added only together with its description, so every operation is described. The statuses,
+//! codes and sentences of errors come from [`ApiError`](super::error::ApiError), and the bodies from the
+//! types of `wire`.
 
 mod agent;
 mod analytics;
-mod answer;
 mod operation;
-mod page;
 mod parameters;
+mod reference_page;
 mod reports;
-mod rest;
+mod response;
+mod server;
 
 use axum::Router;
 use axum::extract::State;
@@ -21,17 +23,17 @@ use serde_json::{Map, Value, json};
 
 use super::error::ApiError;
 use super::etag;
-use super::home::is_of_views;
+use super::views_server::is_views_route;
 use app::App;
 
 pub(super) use agent::*;
 pub(super) use analytics::*;
 pub(super) use operation::Operation;
-pub(super) use page::show as docs;
+pub(super) use reference_page::show as show_reference;
 pub(super) use reports::*;
-pub(super) use rest::*;
+pub(super) use server::*;
 
-/// Routes and, for each of them, what it does.
+/// The routes, and their descriptions.
 pub(super) struct Api {
     router: Router<App>,
     paths: Map<String, Value>,
@@ -43,34 +45,39 @@ impl Api {
         Self { router: Router::new(), paths: Map::new(), schemas: operation::Schemas::default() }
     }
 
-    pub(super) fn get<H: Handler<T, App>, T: 'static>(self, path: &str, handler: H, does: Operation) -> Self {
-        self.add("get", path, get(handler), does)
+    pub(super) fn get<H: Handler<T, App>, T: 'static>(
+        self,
+        path: &str,
+        handler: H,
+        operation: Operation,
+    ) -> Self {
+        self.add("get", path, get(handler), operation)
     }
 
     pub(super) fn post<H: Handler<T, App>, T: 'static>(
         self,
         path: &str,
         handler: H,
-        does: Operation,
+        operation: Operation,
     ) -> Self {
-        self.add("post", path, post(handler), does)
+        self.add("post", path, post(handler), operation)
     }
 
     pub(super) fn options<H: Handler<T, App>, T: 'static>(
         self,
         path: &str,
         handler: H,
-        does: Operation,
+        operation: Operation,
     ) -> Self {
-        self.add("options", path, options(handler), does)
+        self.add("options", path, options(handler), operation)
     }
 
-    fn add(mut self, method: &str, path: &str, route: MethodRouter<App>, does: Operation) -> Self {
-        let elsewhere = is_of_views(path).then_some(ApiError::ViewsElsewhere);
+    fn add(mut self, method: &str, path: &str, route: MethodRouter<App>, operation: Operation) -> Self {
+        let elsewhere = is_views_route(path).then_some(ApiError::ViewsElsewhere);
         let lost = (method == "post").then_some(ApiError::DirectoryLost);
-        let does = does.refuses(elsewhere.into_iter().chain(lost));
+        let operation = operation.errors(elsewhere.into_iter().chain(lost));
         let at_path = self.paths.entry(path).or_insert_with(|| json!({}));
-        at_path[method] = does.describe(path, &mut self.schemas);
+        at_path[method] = operation.describe(path, &mut self.schemas);
         self.router = self.router.route(path, route);
         self
     }
@@ -82,35 +89,34 @@ impl Api {
                 "title": "Docwright",
                 "version": env!("CARGO_PKG_VERSION"),
                 "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
-                "description": rest::INTRODUCTION,
+                "description": server::INTRODUCTION,
             },
             "servers": [{ "url": server }],
-            "tags": rest::tags(),
+            "tags": server::tags(),
             "paths": self.paths,
             "components": {
                 "schemas": self.schemas.components(),
-                "headers": answer::headers(),
+                "headers": response::headers(),
                 "securitySchemes": { "key": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "An API key, `dw_…`, made on the API keys page or by `docwright key create`.",
+                    "description": "An API key, `dw_…`. Create one on the API keys page or with `docwright key create`.",
                 } },
             },
         })
     }
 
-    /// The routes, to be served beside the pages.
     pub(super) fn router(self) -> Router<App> {
         self.router
     }
 }
 
 /// `GET /openapi.json`
-pub(super) async fn json_document(State(app): State<App>, headers: HeaderMap) -> Response {
-    etag::answer(&headers, described(&app).to_string())
+pub(super) async fn show(State(app): State<App>, headers: HeaderMap) -> Response {
+    etag::respond_json(&headers, description(&app).to_string())
 }
 
-/// The description as it is served, made once.
-fn described(app: &App) -> &Value {
+/// The description, which is generated once.
+fn description(app: &App) -> &Value {
     app.description.get_or_init(|| super::openapi(&app.public_url))
 }

@@ -1,18 +1,19 @@
-//! Whose page a browser has open: no key, but the origin that the browser itself tells, which
-//! must be a site of the project. 404 and 403, in that order.
+//! Authorizes requests from browsers by their `Origin`, which must be a site of the project.
+//!
+//! The errors come in the order 404, 403.
 
 use axum::extract::FromRequestParts;
 use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue, ORIGIN, VARY};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use store::{Project, ProjectId};
+use store::Project;
 
-use super::caller::visible_project_id;
+use super::caller::{find_project, project_id};
 use super::error::ApiError;
 use app::App;
 use app::origin::parse_site;
 
-/// The project of the path, and the site of it that the request is from.
+/// The project of the path, and the site that sent the request.
 pub(super) struct Site {
     pub(super) project: Project,
     origin: HeaderValue,
@@ -22,24 +23,23 @@ impl FromRequestParts<App> for Site {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        let id = ProjectId(visible_project_id(parts).ok_or(ApiError::NoSuchProject)?);
-        let project = app.accounts.project(&id).await?.ok_or(ApiError::NoSuchProject)?;
-        let origin = parts.headers.get(ORIGIN).filter(|origin| is_of(&project, origin)).cloned();
+        let project = find_project(app, project_id(parts).as_ref()).await?.ok_or(ApiError::NoSuchProject)?;
+        let origin = parts.headers.get(ORIGIN).filter(|origin| has_site(&project, origin)).cloned();
         Ok(Self { origin: origin.ok_or(ApiError::OriginNotAllowed)?, project })
     }
 }
 
 impl Site {
-    /// Lets scripts of the site, and of no other, see the answer, whatever it is.
-    pub(super) fn may_see(self, answer: impl IntoResponse) -> Response {
-        let mut response = answer.into_response();
+    /// Lets the scripts of this site, and of no other, read the response.
+    pub(super) fn with_cors(self, response: impl IntoResponse) -> Response {
+        let mut response = response.into_response();
         response.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, self.origin);
         response.headers_mut().append(VARY, HeaderValue::from_static("Origin"));
         response
     }
 }
 
-fn is_of(project: &Project, origin: &HeaderValue) -> bool {
+fn has_site(project: &Project, origin: &HeaderValue) -> bool {
     let origin = origin.to_str().ok().and_then(parse_site);
     origin.is_some() && project.sites.iter().any(|site| parse_site(site) == origin)
 }

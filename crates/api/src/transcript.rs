@@ -1,4 +1,4 @@
-//! A job's transcript: its events and what was said to its model and by it, a line of JSON each.
+//! Returns the transcript of a job: its events and its conversation with the model, as lines of JSON.
 
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
@@ -17,10 +17,10 @@ pub(super) async fn show(
     JobPath(id): JobPath,
 ) -> Result<impl IntoResponse, ApiError> {
     app.jobs.find(&caller.project.id, &id).await?.ok_or(ApiError::NoSuchJob)?;
-    let room = app.answers.take(MAX_ENTRY_BYTES).ok_or(ApiError::Busy)?;
+    let memory = app.response_budget.try_acquire(MAX_ENTRY_BYTES).ok_or(ApiError::Busy)?;
     let Caller { project, actor, .. } = caller;
-    let lines = transcript::lines(app.clone(), room, project.id.clone(), id.clone()).await?;
+    let lines = transcript::stream_lines(app.clone(), memory, project.id.clone(), id.clone()).await?;
     let lines = lines.ok_or(ApiError::NoSuchJob)?;
-    transcript::note_download(&app, &actor, &project, &id).await?;
+    transcript::audit_download(&app, &actor, &project, &id).await?;
     Ok(([(CONTENT_TYPE, "application/x-ndjson")], lines))
 }

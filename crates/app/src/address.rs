@@ -1,4 +1,4 @@
-//! The client's address: the connection's, unless a proxy that the operator trusts says more.
+//! Determines the client's address: the peer of the connection, or what a trusted proxy says in its header.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
@@ -10,8 +10,8 @@ use axum::http::request::Parts;
 use crate::app::App;
 use crate::settings::{Proxies, ProxyHeader};
 
-/// `None` when a trusted proxy passed on something that is no address: then nobody knows who
-/// it is, and a key that is bound to addresses is refused.
+/// `None` when a trusted proxy sent something that isn't an address. Then a key that is bound to addresses is
+/// refused.
 pub struct ClientAddress(pub Option<IpAddr>);
 
 impl FromRequestParts<App> for ClientAddress {
@@ -22,7 +22,7 @@ impl FromRequestParts<App> for ClientAddress {
     }
 }
 
-/// The same, for those who have no extractor.
+/// The same, for code outside of extractors.
 pub fn client_address(parts: &Parts, app: &App) -> Option<IpAddr> {
     peer(parts).and_then(|peer| client(peer, &parts.headers, &app.proxies))
 }
@@ -32,9 +32,9 @@ pub fn peer(parts: &Parts) -> Option<IpAddr> {
     parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip().to_canonical())
 }
 
-/// Walks the chain of proxies from the nearest: the first address that is no trusted proxy
-/// is the client. What stands further left was written by the client itself. Only the one
-/// header that the operator's proxy writes is read: any other is the client's own word.
+/// Walks the chain of proxies from the nearest one. The first address that isn't a trusted proxy is the
+/// client. The client controls everything to the left of it, and every header except the one that the
+/// operator's proxy writes.
 fn client(peer: IpAddr, headers: &HeaderMap, proxies: &Proxies) -> Option<IpAddr> {
     let mut nearest = peer.to_canonical();
     for hop in hops(headers, proxies.header).into_iter().rev() {
@@ -46,7 +46,7 @@ fn client(peer: IpAddr, headers: &HeaderMap, proxies: &Proxies) -> Option<IpAddr
     Some(nearest)
 }
 
-/// The hops as told, nearest last; `None` for one that is no address.
+/// The hops in the header, the nearest last. `None` for a hop that isn't an address.
 fn hops(headers: &HeaderMap, header: ProxyHeader) -> Vec<Option<IpAddr>> {
     let lines = headers.get_all(header.name()).iter().map(|line| line.as_bytes());
     let elements = lines.flat_map(|line| line.split(|byte| *byte == b','));
@@ -93,9 +93,9 @@ mod tests {
         let xff = |peer: &str, value: &str, expected: &str| {
             check(ProxyHeader::XForwardedFor, peer, &[("x-forwarded-for", value.as_bytes())], expected);
         };
-        xff("192.0.2.9", "203.0.113.5", "192.0.2.9"); // not a proxy of ours: a lie
+        xff("192.0.2.9", "203.0.113.5", "192.0.2.9"); // not a trusted proxy
         xff("10.0.0.1", "203.0.113.5", "203.0.113.5");
-        xff("10.0.0.1", "1.2.3.4, 203.0.113.5", "203.0.113.5"); // the left one is the client's word
+        xff("10.0.0.1", "1.2.3.4, 203.0.113.5", "203.0.113.5"); // the client controls the left one
         xff("10.0.0.1", "203.0.113.5, 10.0.0.2", "203.0.113.5");
         xff("10.0.0.1", "203.0.113.5, junk", "unknown");
         xff("10.0.0.1", "", "unknown");

@@ -1,5 +1,6 @@
-//! How often one address may send something within a minute, where there is no key to count by.
-//! In memory: what a restart forgets is a minute old at most.
+//! Limits requests per address and minute, for requests without an API key.
+//!
+//! The counts are only in memory: a restart forgets at most a minute.
 
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv6Addr};
@@ -16,10 +17,10 @@ use governor::{Quota, RateLimiter};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-/// Addresses that are remembered at once: about 4 MiB of them.
-const MOST: usize = 64 * 1024;
+/// The number of addresses in memory: about 4 MiB.
+const MAX_ADDRESSES: usize = 64 * 1024;
 
-/// `None` is whoever has no known address, all of them together.
+/// `None`: all senders without a known address together.
 type Sender = Option<IpAddr>;
 type Limiter = RateLimiter<Sender, HashMapStateStore<Sender>, Elapsed, NoOpMiddleware<Nanos>>;
 
@@ -27,10 +28,10 @@ pub struct AddressLimit {
     limiter: Mutex<Limiter>,
     quota: Quota,
     clock: Arc<dyn Clock>,
-    most: usize,
+    max_addresses: usize,
 }
 
-/// The address has used up its minute.
+/// The address exceeded its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooOften {
     pub per_minute: u32,
@@ -47,29 +48,29 @@ impl AddressLimit {
     }
 
     fn with(quota: Quota, clock: Arc<dyn Clock>) -> Self {
-        Self { limiter: Mutex::new(fresh(quota, &clock)), quota, clock, most: MOST }
+        Self { limiter: Mutex::new(new_limiter(quota, &clock)), quota, clock, max_addresses: MAX_ADDRESSES }
     }
 
-    /// Counts one of `address`, if there is room for it.
+    /// Counts one request of `address`, if its limit allows it.
     pub fn count(&self, address: Option<IpAddr>) -> Result<(), TooOften> {
         let mut limiter = self.lock();
-        self.make_room(&mut limiter);
+        self.evict(&mut limiter);
         limiter.check_key(&address.map(network)).map_err(|until| TooOften {
             per_minute: self.quota.burst_size().get(),
             wait: until.wait_time_from(limiter.clock().now()),
         })
     }
 
-    /// Forgets who has been quiet. Where too many are not, all are forgotten: whoever sends from
-    /// that many addresses is not held up by a limit a single one has.
-    fn make_room(&self, limiter: &mut Limiter) {
-        if limiter.len() < self.most {
+    /// Forgets idle addresses. If too many are active, forgets all of them: a limit per address doesn't stop
+    /// a sender with so many addresses anyway.
+    fn evict(&self, limiter: &mut Limiter) {
+        if limiter.len() < self.max_addresses {
             return;
         }
         limiter.retain_recent();
-        // By half at least, so that the next walk over all of them is far away.
-        if limiter.len() > self.most / 2 {
-            *limiter = fresh(self.quota, &self.clock);
+        // At least half are removed, so that the next walk over all addresses is far away.
+        if limiter.len() > self.max_addresses / 2 {
+            *limiter = new_limiter(self.quota, &self.clock);
         }
     }
 
@@ -78,18 +79,18 @@ impl AddressLimit {
     }
 }
 
-/// A name is counted as if it were a network: by 64 bits of its hash.
-pub fn place(name: &str) -> IpAddr {
+/// Maps a name to an address, by 64 bits of its hash, so that names can be counted like networks.
+pub fn address_of_name(name: &str) -> IpAddr {
     let hash = Sha256::digest(name.as_bytes());
     let network = hash.first_chunk::<8>().map_or(0, |first| u64::from_be_bytes(*first));
     Ipv6Addr::from_bits(u128::from(network) << 64).into()
 }
 
-fn fresh(quota: Quota, clock: &Arc<dyn Clock>) -> Limiter {
+fn new_limiter(quota: Quota, clock: &Arc<dyn Clock>) -> Limiter {
     RateLimiter::hashmap_with_clock(quota, Elapsed::new(clock.clone()))
 }
 
-/// Who has one IPv6 address has the 2^64 of its network, too.
+/// The /64 network of an IPv6 address: its owner has all 2^64 addresses. An IPv4 address stays as it is.
 pub fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
@@ -97,19 +98,19 @@ pub fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Our clock as time that only goes on: when a clock is set back by an hour, nobody waits for it.
+/// Turns the clock into monotonic time, so that no client waits longer when the clock is set back.
 pub struct Elapsed {
     clock: Arc<dyn Clock>,
-    /// When it was last asked, and the nanoseconds that had passed by then.
-    seen: Cell<(Timestamp, u64)>,
+    /// The time of the last reading, and the nanoseconds that had passed by then.
+    last: Cell<(Timestamp, u64)>,
 }
 
 impl Elapsed {
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { seen: Cell::new((clock.now(), 0)), clock }
+        Self { last: Cell::new((clock.now(), 0)), clock }
     }
 
-    /// What has passed since it began.
+    /// The time since the start.
     pub fn total(&self) -> Duration {
         Duration::from_nanos(self.now().as_u64())
     }
@@ -120,9 +121,9 @@ impl governor::clock::Clock for Elapsed {
 
     fn now(&self) -> Nanos {
         let now = self.clock.now();
-        let (last, passed) = self.seen.get();
+        let (last, passed) = self.last.get();
         let passed = passed + u64::try_from(now.duration_since(last).as_nanos()).unwrap_or(0);
-        self.seen.set((now, passed));
+        self.last.set((now, passed));
         Nanos::new(passed)
     }
 }
@@ -144,17 +145,17 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_its_minute_and_others_have_theirs() {
+    fn each_address_has_its_own_limit() {
         let (limit, clock) = limit(2);
-        let [one, other] = ["192.0.2.1", "192.0.2.2"].map(address);
-        assert_eq!([limit.count(one), limit.count(one)], [Ok(()); 2]);
+        let [first, second] = ["192.0.2.1", "192.0.2.2"].map(address);
+        assert_eq!([limit.count(first), limit.count(first)], [Ok(()); 2]);
         let refused = TooOften { per_minute: 2, wait: Duration::from_secs(30) };
-        assert_eq!(limit.count(one), Err(refused));
-        assert_eq!([limit.count(other), limit.count(None), limit.count(None)], [Ok(()); 3]);
-        assert!(limit.count(None).is_err(), "those without an address share one");
+        assert_eq!(limit.count(first), Err(refused));
+        assert_eq!([limit.count(second), limit.count(None), limit.count(None)], [Ok(()); 3]);
+        assert!(limit.count(None).is_err(), "senders without an address share a limit");
         clock.advance(SignedDuration::from_secs(30));
-        assert_eq!(limit.count(one), Ok(()));
-        assert!(limit.count(one).is_err());
+        assert_eq!(limit.count(first), Ok(()));
+        assert!(limit.count(first).is_err());
     }
 
     #[test]
@@ -166,20 +167,20 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_back_keeps_nobody_waiting() {
+    fn a_clock_that_is_set_back_delays_no_client() {
         let (limit, clock) = limit(1);
-        let one = address("192.0.2.1");
-        assert_eq!(limit.count(one), Ok(()));
+        let sender = address("192.0.2.1");
+        assert_eq!(limit.count(sender), Ok(()));
         clock.advance(SignedDuration::from_hours(-24));
-        assert!(limit.count(one).is_err());
+        assert!(limit.count(sender).is_err());
         clock.advance(SignedDuration::from_mins(1));
-        assert_eq!(limit.count(one), Ok(()));
+        assert_eq!(limit.count(sender), Ok(()));
     }
 
     #[test]
-    fn what_is_remembered_is_bounded() {
+    fn the_number_of_addresses_in_memory_is_bounded() {
         let (mut limit, clock) = limit(60);
-        limit.most = 8;
+        limit.max_addresses = 8;
         let sender = |n: u32| Some(IpAddr::from(n.to_be_bytes()));
         let busy = sender(0);
         (0..60).for_each(|_| limit.count(busy).unwrap());
@@ -187,12 +188,12 @@ mod tests {
             clock.advance(SignedDuration::from_secs(1));
             limit.count(sender(n)).unwrap();
             limit.count(busy).unwrap();
-            assert!(limit.count(busy).is_err(), "only the quiet ones are forgotten");
+            assert!(limit.count(busy).is_err(), "only idle addresses are forgotten");
             assert!(limit.lock().len() <= 8);
         }
         for n in 100..200 {
             limit.count(sender(n)).unwrap();
-            assert!(limit.lock().len() <= 8, "also when none is quiet");
+            assert!(limit.lock().len() <= 8, "also when none is idle");
         }
     }
 }

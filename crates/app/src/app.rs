@@ -1,7 +1,7 @@
-//! The parts of a running Docwright. This is the only place that names a concrete backend;
-//! everything else holds a trait.
+//! Assembles the parts of a running server, and of the admin commands. Only this file names a concrete
+//! backend; all others use a trait.
 
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -21,88 +21,90 @@ use tokio_util::sync::CancellationToken;
 use traffic::{Reports, SqliteViews, Views};
 
 use crate::address_limit::AddressLimit;
-use crate::bodies::{Bodies, Room};
+use crate::bodies::{Bodies, ByteBudget};
 use crate::directory;
-use crate::home::Home;
-use crate::hosts::{self, COMMAND_LINE, HostKey, Hosts, Repository, Requested, Updated, Wanted};
-use crate::metrics::{Counted, Metrics};
+use crate::hosts::{
+    self, COMMAND_LINE, HostKey, Hosts, ProjectUpdate, Repository, RepositoryRequest, UpdatedProject,
+};
+use crate::metrics::{CountedViews, Metrics};
 use crate::models::Models;
 use crate::passwords::Passwords;
 use crate::proxy_hint::ProxyHint;
 use crate::readiness::Readiness;
 use crate::refused_files::{self, RefusedFile};
-use crate::settings::{Limits, Proxies, Settings, USUAL_URL};
+use crate::settings::{DEFAULT_URL, Limits, Proxies, Settings};
 use crate::sign_in_limit::SignInLimit;
 use crate::streams::Streams;
+use crate::views_owner::ViewsOwner;
 
-/// How often, and how long each time, a command waits for another one.
-const ANOTHER_COMMAND: u32 = 60;
-const A_MOMENT: Duration = Duration::from_millis(50);
-const MAX_TOUCHES: usize = 64;
+/// How often a command waits for another command that creates or migrates the database.
+const MAX_RETRIES: u32 = 60;
+const RETRY_DELAY: Duration = Duration::from_millis(50);
+const MAX_KEY_TOUCHES: usize = 64;
 
-/// What handlers and the worker share. A request clones it at every layer that it passes, so that is one count and
-/// not one for each part: those were half of what a request cost.
+/// What the handlers and the worker share. A request clones it in every layer that it passes, so a clone is
+/// one reference count. A count for each part would be half of the cost of a request.
 #[derive(Clone)]
-pub struct App(Arc<Parts>);
+pub struct App(Arc<AppParts>);
 
 #[derive(Clone)]
-pub struct Parts {
+pub struct AppParts {
     pub accounts: Arc<dyn Accounts>,
     pub sessions: Arc<dyn Sessions>,
     pub people: Arc<dyn People>,
     pub passwords: Passwords,
-    /// Tries to sign in and to join, by address and by name.
-    pub tries: Arc<SignInLimit>,
+    pub sign_in_limit: Arc<SignInLimit>,
     pub secrets: Arc<dyn Secrets>,
     pub jobs: Arc<dyn JobStore>,
     pub queue: Arc<dyn Queue>,
     pub rates: Arc<dyn Rates>,
     pub limits: Limits,
-    /// Of one project at once.
+    /// The maximum number of concurrent jobs of one project.
     pub project_jobs: u32,
-    /// What browsers send without a key.
-    pub beacons: Arc<AddressLimit>,
+    /// Limits page views that browsers send without an API key.
+    pub beacon_limit: Arc<AddressLimit>,
     pub pulls: Arc<dyn Pulls>,
     pub sweeps: Arc<dyn Sweeps>,
     pub upkeep: Arc<dyn Upkeep>,
     pub clocks: Arc<dyn Clocks>,
-    /// Whether something was deleted whose text may still be in a write-ahead log. At a start nobody knows.
+    /// Whether deleted text may still be in a write-ahead log. It's unknown at the start, so it begins as
+    /// true.
     pub needs_checkpoint: Arc<AtomicBool>,
-    /// How long transcripts are kept, and branches of settled pull requests.
-    pub transcripts: Option<Duration>,
-    pub branches: Option<Duration>,
-    /// Bytes of all caches together.
-    pub caches: u64,
+    /// `None`: forever.
+    pub transcript_retention: Option<Duration>,
+    /// For branches of merged and closed pull requests. `None`: forever.
+    pub branch_retention: Option<Duration>,
+    /// For all repository caches together.
+    pub max_cache_bytes: u64,
     pub views: Arc<dyn Views>,
     pub reports: Arc<dyn Reports>,
-    pub home: Home,
+    pub views_owner: ViewsOwner,
     pub hosts: Hosts,
     pub readiness: Arc<Readiness>,
-    /// Notes of the last use of a key that may be under way.
-    pub touches: Arc<Semaphore>,
+    /// Limits concurrent writes of a key's last use.
+    pub key_touches: Arc<Semaphore>,
     pub clock: Arc<dyn Clock>,
     pub data: Arc<Path>,
-    /// Whether the files that were opened are still those of the data directory.
+    /// Checks that the open files are still those of the data directory.
     pub directory: Arc<DirectoryWatch>,
     pub public_url: Arc<str>,
-    /// Of the API, once somebody has asked for it.
+    /// The OpenAPI description, once it was requested.
     pub description: Arc<OnceLock<Value>>,
     pub proxies: Arc<Proxies>,
     pub proxy_hint: Arc<ProxyHint>,
     pub bodies: Bodies,
-    /// For large answers, until they are read.
-    pub answers: Room,
-    /// Event streams that may be open at once.
+    /// For large responses that clients haven't read yet.
+    pub response_budget: ByteBudget,
     pub streams: Streams,
-    /// The server's stop, which they do not outlive.
+    /// Ends when the server stops. Event streams end with it.
     pub stop: CancellationToken,
     pub models: Arc<Models>,
     pub metrics: Arc<Metrics>,
-    /// Whether `/metrics` shows them.
+    /// Whether `/metrics` exists.
     pub serves_metrics: bool,
 }
 
-/// What the admin commands need; works beside a running server.
+/// What the admin commands need. It can be used while a server runs.
 pub struct Admin {
     pub accounts: Arc<dyn Accounts>,
     pub sessions: Arc<dyn Sessions>,
@@ -110,35 +112,28 @@ pub struct Admin {
     pub secrets: Arc<dyn Secrets>,
     pub upkeep: Arc<dyn Upkeep>,
     pub clocks: Arc<dyn Clocks>,
-    /// Where the server of this data directory was last reached.
+    /// The last URL of this data directory's server.
     pub url: Option<String>,
-    home: Arc<dyn ViewsDirectory>,
+    views_directory: Arc<dyn ViewsDirectory>,
     jobs: Arc<dyn JobStore>,
     hosts: Hosts,
 }
 
 impl Deref for App {
-    type Target = Parts;
+    type Target = AppParts;
 
-    fn deref(&self) -> &Parts {
+    fn deref(&self) -> &AppParts {
         &self.0
     }
 }
 
-/// For its holder alone: clones of before stay as they were.
-impl DerefMut for App {
-    fn deref_mut(&mut self) -> &mut Parts {
-        Arc::make_mut(&mut self.0)
-    }
-}
-
 impl App {
-    /// Opens the store, and everything under the data directory. The lock says that the caller is
-    /// the only server of that directory, so whatever leases are in it belong to the dead.
+    /// Opens the store, and everything in the data directory. The lock proves that no other server uses the
+    /// directory, so the workers of all leases in it are dead.
     pub async fn open(
         settings: &Settings,
         dir: &DataDir,
-        held: &DataDirLock,
+        lock: &DataDirLock,
         public_url: &str,
         clock: Arc<dyn Clock>,
     ) -> anyhow::Result<Self> {
@@ -149,48 +144,50 @@ impl App {
             store.void_leases().await?;
         }
         if let Err(error) = forge::remove_stale_files(&dir.repositories()) {
-            tracing::warn!("the repository caches keep what a killed server left in them: {error}");
+            tracing::warn!(
+                "cannot remove stale files of a killed server from the repository caches: {error}"
+            );
         }
         directory::warn_of_missing_views(settings, dir);
-        let id = dir.id(held)?;
+        let id = dir.id(lock)?;
         directory::refuse_missing_views(settings.page_views, dir, &*store, &id).await?;
         let guard = store.clock_guard();
         let views = SqliteViews::open_guarded(&dir.views(), clock.clone(), settings.views, guard).await?;
         store.watch_clocks(&id, views.newest().await?).await?;
-        let home = Home::settle(store.clone(), &id, settings.page_views).await?;
+        let views_owner = ViewsOwner::claim(store.clone(), &id, settings.page_views).await?;
         let database = settings.database_url.is_none().then(|| dir.database());
         let databases: Vec<_> = database.into_iter().chain([dir.views()]).collect();
-        let directory = Arc::new(dir.watch(held, &databases)?);
+        let directory = Arc::new(dir.watch(lock, &databases)?);
         let metrics = Arc::new(Metrics::new(clock.now()));
         let hosts = Hosts::new(dir, store.clone(), store.clone(), public_url, settings, clock.clone());
         hosts.recover(&store.projects(None).await?).await;
-        Ok(Self(Arc::new(Parts {
+        Ok(Self(Arc::new(AppParts {
             readiness: Arc::default(),
-            touches: Arc::new(Semaphore::new(MAX_TOUCHES)),
+            key_touches: Arc::new(Semaphore::new(MAX_KEY_TOUCHES)),
             hosts,
             accounts: store.clone(),
             sessions: store.clone(),
             people: store.clone(),
             passwords: Passwords::new(),
-            tries: Arc::new(SignInLimit::new(clock.clone())),
+            sign_in_limit: Arc::new(SignInLimit::new(clock.clone())),
             secrets: store.clone(),
             jobs: store.clone(),
             queue: store.clone(),
             rates: store.clone(),
             limits: settings.limits,
             project_jobs: settings.project_jobs,
-            beacons: Arc::new(AddressLimit::new(settings.limits.beacons, clock.clone())),
+            beacon_limit: Arc::new(AddressLimit::new(settings.limits.beacons, clock.clone())),
             sweeps: store.clone(),
             upkeep: store.clone(),
             clocks: store.clone(),
             needs_checkpoint: Arc::new(AtomicBool::new(true)),
-            transcripts: settings.transcripts,
-            branches: settings.branches,
-            caches: settings.caches,
+            transcript_retention: settings.transcripts,
+            branch_retention: settings.branches,
+            max_cache_bytes: settings.caches,
             pulls: store,
-            home,
+            views_owner,
             reports: Arc::new(views.clone()),
-            views: Arc::new(Counted { views, metrics: metrics.clone() }),
+            views: Arc::new(CountedViews { views, metrics: metrics.clone() }),
             clock,
             data: std::path::absolute(&settings.data)?.into(),
             directory,
@@ -199,7 +196,7 @@ impl App {
             proxies: Arc::new(settings.proxies.clone()),
             proxy_hint: Arc::default(),
             bodies: Bodies::new(settings.bounds.bodies),
-            answers: Room::new(settings.bounds.answers),
+            response_budget: ByteBudget::new(settings.bounds.answers),
             streams: Streams::new(settings.bounds.connections.div_ceil(4)),
             stop: CancellationToken::new(),
             models: Arc::new(models),
@@ -208,42 +205,52 @@ impl App {
         })))
     }
 
-    /// Whether page views are kept by this server, and not by another one on the same database.
-    pub fn keeps_views(&self) -> bool {
-        self.home.is_here()
+    /// Changes parts of this app. Earlier clones keep theirs.
+    pub fn with(mut self, change: impl FnOnce(&mut AppParts)) -> Self {
+        change(Arc::make_mut(&mut self.0));
+        self
     }
 
-    /// Jobs and follow-ups of a project, together.
+    /// Whether this server stores the page views, and not another server on the same database.
+    pub fn stores_views(&self) -> bool {
+        self.views_owner.is_this_server()
+    }
+
+    /// The rate limit of a project, for jobs and follow-ups together.
     pub fn job_limit(&self, project: &str) -> Limit {
         Limit { bucket: format!("jobs {project}"), max: self.limits.jobs }
     }
 
-    /// Closes both databases, so that on disk each is one file that holds everything.
+    /// Closes both databases, so that each is one file on disk.
     pub async fn close(&self) {
         tokio::join!(self.views.close(), self.upkeep.close());
     }
 }
 
 impl Admin {
-    /// Makes a new installation where there is none.
+    /// Creates a new installation if there is none.
     pub async fn open(settings: &Settings, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
         let dir = directory::open(settings)?;
         let store = open_beside(settings, &dir, Schema::Migrate, clock.clone()).await?;
-        Ok(Self::over(store, &dir, settings, clock))
+        Ok(Self::new(store, &dir, settings, clock))
     }
 
-    /// The same, but makes no directory, no database and no key: a mistyped name is an error.
+    /// Like [`Admin::open`], but creates no directory, database or key, so that a mistyped path is an error.
     pub async fn open_existing(settings: &Settings, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
         let dir = match settings.database_url {
             Some(_) => DataDir::at(&settings.data),
             None => DataDir::find_installation(&settings.data)?,
         };
         let store = open_beside(settings, &dir, Schema::Existing, clock.clone()).await?;
-        Ok(Self::over(store, &dir, settings, clock))
+        Ok(Self::new(store, &dir, settings, clock))
     }
 
-    /// The same, but also leaves every file as it is: for a database of this version.
-    pub async fn look(settings: &Settings, dir: &DataDir, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+    /// Like [`Admin::open_existing`], but changes no file. The database must have the schema of this version.
+    pub async fn open_read_only(
+        settings: &Settings,
+        dir: &DataDir,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, StoreError> {
         let store: Arc<dyn Store> = match settings.database_url {
             Some(_) => open_store(settings, dir, Schema::MustMatch, clock.clone()).await?,
             None => {
@@ -251,19 +258,19 @@ impl Admin {
                 Arc::new(SqliteStore::look(&dir.database(), master, clock.clone()).await?)
             }
         };
-        Ok(Self::over(store, dir, settings, clock))
+        Ok(Self::new(store, dir, settings, clock))
     }
 
-    fn over(store: Arc<dyn Store>, dir: &DataDir, settings: &Settings, clock: Arc<dyn Clock>) -> Self {
+    fn new(store: Arc<dyn Store>, dir: &DataDir, settings: &Settings, clock: Arc<dyn Clock>) -> Self {
         let url = dir.url();
-        let base = url.as_deref().unwrap_or(USUAL_URL);
+        let base = url.as_deref().unwrap_or(DEFAULT_URL);
         Self {
             hosts: Hosts::new(dir, store.clone(), store.clone(), base, settings, clock),
             accounts: store.clone(),
             sessions: store.clone(),
             people: store.clone(),
             secrets: store.clone(),
-            home: store.clone(),
+            views_directory: store.clone(),
             upkeep: store.clone(),
             jobs: store.clone(),
             clocks: store,
@@ -271,14 +278,14 @@ impl Admin {
         }
     }
 
-    /// The files of a project's latest jobs that would be refused now.
+    /// The files of a project's latest jobs that the guard would refuse now.
     pub async fn refused_files(&self, project: &Project) -> Result<Vec<RefusedFile>, StoreError> {
         refused_files::refused_files(&*self.jobs, project).await
     }
 
-    /// Whether the page views of a shared database are at home in the directory of this id.
+    /// Whether the data directory with this id has the page views of a shared database.
     pub async fn is_views_directory(&self, id: &str) -> Result<bool, StoreError> {
-        self.home.is_views_directory(id).await
+        self.views_directory.is_views_directory(id).await
     }
 
     /// The embedded host of a project's pull requests.
@@ -286,58 +293,58 @@ impl Admin {
         self.hosts.local(project).await
     }
 
-    pub async fn check_repository(&self, wanted: Wanted<'_>) -> anyhow::Result<Repository> {
-        hosts::check(&self.hosts, wanted).await
+    pub async fn check_repository(&self, request: RepositoryRequest<'_>) -> anyhow::Result<Repository> {
+        hosts::check(&self.hosts, request).await
     }
 
-    /// Changes the project, once its repository has been found to be of use.
+    /// Changes the project if its repository can be used.
     pub async fn update_project(
         &self,
         before: &Project,
         change: &ProjectChange,
         key: Option<&HostKey>,
-    ) -> anyhow::Result<Updated> {
-        let requested = Requested { before, change, key, who: COMMAND_LINE };
-        hosts::update(&self.hosts, &*self.accounts, requested).await
+    ) -> anyhow::Result<UpdatedProject> {
+        let update = ProjectUpdate { before, change, key, who: COMMAND_LINE };
+        hosts::update(&self.hosts, &*self.accounts, update).await
     }
 
-    /// Whether a project's repository is still to be used.
+    /// Checks that a project's repository can still be used.
     pub async fn check_project(&self, project: &Project) -> anyhow::Result<Repository> {
         let change = &ProjectChange::default();
-        let requested = Requested { before: project, change, key: None, who: COMMAND_LINE };
-        hosts::check_change(&self.hosts, requested).await
+        let update = ProjectUpdate { before: project, change, key: None, who: COMMAND_LINE };
+        hosts::check_update(&self.hosts, update).await
     }
 
-    /// What a killed program or a power cut left in a repository on this machine.
+    /// Finds what a killed program or a power cut left in a repository on this machine.
     pub async fn inspect_repository(&self, project: &Project) -> forge::Result<Vec<RepositoryProblem>> {
         self.hosts.local(project).await?.inspect().await
     }
 
-    /// Keeps what the project's host knows us by.
-    pub async fn keep_host_key(&self, project: &Project, key: Option<&HostKey>) -> anyhow::Result<()> {
-        hosts::keep_key(&self.hosts, project, key, COMMAND_LINE).await
+    /// Stores the token or the app's key for the project's host.
+    pub async fn store_host_key(&self, project: &Project, key: Option<&HostKey>) -> anyhow::Result<()> {
+        hosts::store_key(&self.hosts, project, key, COMMAND_LINE).await
     }
 }
 
-/// Nobody may change the schema under a running server. Who holds the lock may be another
-/// command, though, that is making the database just now: that one is waited for.
+/// Opens the store while a server may run. Without the lock, the schema must not change. If another command
+/// holds the lock to create or migrate the database, this waits for it.
 async fn open_beside(
     settings: &Settings,
     dir: &DataDir,
-    wanted: Schema,
+    schema: Schema,
     clock: Arc<dyn Clock>,
 ) -> anyhow::Result<Arc<dyn Store>> {
     MasterKey::protect(&key_file(settings, dir)).map_err(StoreError::from)?;
     if settings.database_url.is_some() {
-        // Who uses it is known to the database, which other machines may use, too.
-        return Ok(open_store(settings, dir, wanted, clock).await?);
+        // PostgreSQL itself locks the schema, because other machines may use the database too.
+        return Ok(open_store(settings, dir, schema, clock).await?);
     }
-    for _ in 0..ANOTHER_COMMAND {
-        let held = dir.lock().ok();
-        let schema = if held.is_some() { wanted } else { Schema::MustMatch };
+    for _ in 0..MAX_RETRIES {
+        let lock = dir.lock().ok();
+        let schema = if lock.is_some() { schema } else { Schema::MustMatch };
         match open_store(settings, dir, schema, clock.clone()).await {
-            Err(StoreError::Open(OpenError::Older { .. })) => tokio::time::sleep(A_MOMENT).await,
-            done => return Ok(done?),
+            Err(StoreError::Open(OpenError::Older { .. })) => tokio::time::sleep(RETRY_DELAY).await,
+            result => return Ok(result?),
         }
     }
     Ok(open_store(settings, dir, Schema::MustMatch, clock).await?)
@@ -354,7 +361,7 @@ async fn open_store(
         return Ok(Arc::new(PostgresStore::open(url, schema, master, clock).await?));
     }
     let key_file = key_file(settings, dir);
-    // The key is made before the database: one that has none has lost it.
+    // The key is created before the database. So a database without a key has lost it.
     let master = match dir.has_database() {
         true => MasterKey::load(&key_file)?,
         false => MasterKey::load_or_create(&key_file)?,
@@ -362,7 +369,7 @@ async fn open_store(
     Ok(Arc::new(SqliteStore::open(&dir.database(), schema, master, clock).await?))
 }
 
-/// The key of servers that share a database comes from outside.
+/// Servers that share a database get their master key from the operator.
 fn shared_key(settings: &Settings) -> Result<MasterKey, SecretError> {
     MasterKey::load(settings.master_key_file.as_ref().ok_or(SecretError::NotNamed)?)
 }
@@ -371,10 +378,10 @@ fn key_file(settings: &Settings, dir: &DataDir) -> PathBuf {
     settings.master_key_file.clone().unwrap_or_else(|| dir.master_key())
 }
 
-/// Fails while a database that others share cannot be connected to. A file needs no connection.
-pub async fn reach_database(settings: &Settings) -> Result<(), StoreError> {
+/// Fails if the server can't connect to its shared database. SQLite needs no connection.
+pub async fn check_database_connection(settings: &Settings) -> Result<(), StoreError> {
     let Some(url) = &settings.database_url else { return Ok(()) };
-    // No wait makes a key appear.
+    // Callers retry connection errors. A missing key is no such error, so it comes first.
     shared_key(settings)?;
     PostgresStore::reach(url).await
 }

@@ -1,9 +1,11 @@
-//! Bodies in memory, bounded for all requests together. Room is taken as the bytes come, so that
-//! a slow client holds what it has sent and not what it has announced. Clients without a key have a small budget of
-//! their own, divided between addresses; the rest is divided between organizations.
+//! Receives request bodies within a memory budget for all requests together.
+//!
+//! Memory is reserved as bytes arrive, so a slow client occupies only what it sent, not what it announced.
+//! Clients without an API key or a session have a small separate budget, divided between addresses. The rest
+//! is divided between organizations.
 
+mod body_thread;
 mod budget;
-mod one_thread;
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -14,56 +16,56 @@ use futures_util::StreamExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use budget::{Budget, Reserved};
-use one_thread::OneThread;
+use body_thread::BodyThread;
+use budget::{Budget, Reservation};
 
 pub use budget::Owner;
 
-/// One part in this many of all bytes is for clients without a key or a session.
+/// One part in this many of the budget is for clients without an API key or a session.
 const PUBLIC_PART: usize = 5;
-/// What is set aside for the first bytes of a body.
-const FIRST: usize = 4 * 1024;
-/// A client that needs longer than this for a body is cut off,
-const PATIENCE: Duration = Duration::from_secs(30);
-/// and so is one that sends nothing for as long as this.
-const LULL: Duration = Duration::from_secs(10);
+/// The first reservation for a body.
+const MIN_CAPACITY: usize = 4 * 1024;
+/// The time for a whole body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// The time without any bytes.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Bytes that may be in memory at once.
+/// The number of bytes that may be in memory at the same time.
 #[derive(Clone)]
-pub struct Room(Arc<Semaphore>);
+pub struct ByteBudget(Arc<Semaphore>);
 
-pub type Taken = OwnedSemaphorePermit;
+pub type BytePermit = OwnedSemaphorePermit;
 
 #[derive(Clone)]
 pub struct Bodies {
     public: Budget,
     members: Budget,
-    thread: OneThread,
+    thread: BodyThread,
 }
 
-/// Bytes, and the room that they take until they are dropped.
-pub struct Held {
+/// Bytes, and their reservation until they are dropped.
+pub struct BufferedBody {
     bytes: Vec<u8>,
-    reserved: Reserved,
+    reservation: Reservation,
 }
 
-/// Why there is no body.
+/// Why a body wasn't received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unread {
+pub enum BodyError {
     TooLarge,
     TooSlow,
-    CutOff,
-    /// The other bodies leave no room for this one.
-    NoRoom,
+    Disconnected,
+    /// Other bodies use the budget.
+    OverBudget,
 }
 
-impl Room {
+impl ByteBudget {
     pub fn new(bytes: usize) -> Self {
         Self(Arc::new(Semaphore::new(bytes)))
     }
 
-    /// `None` when there is not so much left.
-    pub fn take(&self, bytes: usize) -> Option<Taken> {
+    /// `None` when fewer bytes are free.
+    pub fn try_acquire(&self, bytes: usize) -> Option<BytePermit> {
         self.0.clone().try_acquire_many_owned(u32::try_from(bytes).ok()?).ok()
     }
 }
@@ -72,16 +74,16 @@ impl Bodies {
     pub fn new(bytes: usize) -> Self {
         let public = bytes / PUBLIC_PART;
         let members = Budget::new(bytes - public);
-        Self { public: Budget::new(public), members, thread: OneThread::default() }
+        Self { public: Budget::new(public), members, thread: BodyThread::default() }
     }
 
-    /// Bytes that organizations have left just now.
-    pub fn left(&self) -> usize {
+    /// The free bytes of the organizations' budget.
+    pub fn free_bytes(&self) -> usize {
         self.members.free()
     }
 
-    /// Bytes that clients without a key or a session have left just now.
-    pub fn public_left(&self) -> usize {
+    /// The free bytes of the budget for clients without an API key or a session.
+    pub fn public_free_bytes(&self) -> usize {
         self.public.free()
     }
 
@@ -92,63 +94,61 @@ impl Bodies {
         }
     }
 
-    pub async fn read(&self, owner: Owner, body: Body, limit: usize) -> Result<Held, Unread> {
-        timeout(PATIENCE, self.read_all(owner, body, limit)).await.unwrap_or(Err(Unread::TooSlow))
+    pub async fn read(&self, owner: Owner, body: Body, limit: usize) -> Result<BufferedBody, BodyError> {
+        timeout(BODY_TIMEOUT, self.read_all(owner, body, limit)).await.unwrap_or(Err(BodyError::TooSlow))
     }
 
-    async fn read_all(&self, owner: Owner, body: Body, limit: usize) -> Result<Held, Unread> {
+    async fn read_all(&self, owner: Owner, body: Body, limit: usize) -> Result<BufferedBody, BodyError> {
         let mut receiving = self.budget(&owner).receive(owner);
         let mut frames = body.into_data_stream();
         loop {
-            let next = receiving.cut.run_until_cancelled(timeout(LULL, frames.next())).await;
-            match next.ok_or(Unread::NoRoom)?.map_err(|_| Unread::TooSlow)? {
-                Some(frame) => receiving.push(&frame.map_err(|_| Unread::CutOff)?, limit).await?,
+            let next = receiving.cut.run_until_cancelled(timeout(IDLE_TIMEOUT, frames.next())).await;
+            match next.ok_or(BodyError::OverBudget)?.map_err(|_| BodyError::TooSlow)? {
+                Some(frame) => receiving.push(&frame.map_err(|_| BodyError::Disconnected)?, limit).await?,
                 None => break,
             }
         }
-        let (bytes, reserved) = receiving.finish()?;
-        Ok(Held { bytes, reserved })
+        let (bytes, reservation) = receiving.finish()?;
+        Ok(BufferedBody { bytes, reservation })
     }
 
-    pub fn nothing(&self, owner: Owner) -> Held {
-        Held { bytes: Vec::new(), reserved: self.budget(&owner).reserve(owner) }
+    pub fn empty_body(&self, owner: Owner) -> BufferedBody {
+        BufferedBody { bytes: Vec::new(), reservation: self.budget(&owner).reserve(owner) }
     }
 
-    /// Work that keeps a thread busy: off the threads that serve, one piece at a time.
-    pub async fn work<T: Send + 'static>(
+    /// Runs CPU-bound work outside the threads that serve requests, one task at a time.
+    pub async fn run_blocking<T: Send + 'static>(
         &self,
-        act: impl FnOnce() -> T + Send + 'static,
+        work: impl FnOnce() -> T + Send + 'static,
     ) -> anyhow::Result<T> {
-        self.thread.run(act).await
+        self.thread.run(work).await
     }
 }
 
-impl Held {
-    /// Grows by doubling, as vectors do, and takes room for the whole of it.
-    pub fn push(&mut self, more: &[u8], limit: usize) -> Result<(), Unread> {
+impl BufferedBody {
+    /// Appends bytes. Grows by doubling, and reserves the whole capacity.
+    pub fn push(&mut self, more: &[u8], limit: usize) -> Result<(), BodyError> {
         let needed = self.bytes.len() + more.len();
         if needed > limit {
-            return Err(Unread::TooLarge);
+            return Err(BodyError::TooLarge);
         }
-        let has = self.reserved.bytes();
-        if needed > has {
-            let grown = capacity_for(needed, limit);
-            self.reserved.grow(grown - has)?;
-            self.bytes.reserve_exact(grown - self.bytes.len());
+        let reserved = self.reservation.bytes();
+        if needed > reserved {
+            let capacity = capacity_for(needed, limit);
+            self.reservation.grow(capacity - reserved)?;
+            self.bytes.reserve_exact(capacity - self.bytes.len());
         }
         self.bytes.extend_from_slice(more);
         Ok(())
     }
-}
 
-impl Held {
-    /// Lets go of the bytes; what was made of them takes their room.
-    pub fn into_room(self) -> Reserved {
-        self.reserved
+    /// Drops the bytes and returns their reservation, for what was parsed from them.
+    pub fn into_reservation(self) -> Reservation {
+        self.reservation
     }
 }
 
-impl Deref for Held {
+impl Deref for BufferedBody {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -156,7 +156,7 @@ impl Deref for Held {
     }
 }
 
-/// Doubles, as vectors do.
+/// Doubles the capacity as needed, up to `limit`.
 fn capacity_for(needed: usize, limit: usize) -> usize {
-    needed.next_power_of_two().max(FIRST).min(limit)
+    needed.next_power_of_two().max(MIN_CAPACITY).min(limit)
 }

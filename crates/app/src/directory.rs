@@ -1,7 +1,8 @@
-//! Opens the data directory, and gives jobs back when it is deleted or replaced under the server: whatever
-//! was acknowledged then would be lost, and a second server may own what is there now. `http` refuses
-//! writes meanwhile. The server goes on to run and to answer reads, because its open files may be the last
-//! copy of the data.
+//! Opens the data directory, and watches whether it's deleted or replaced while the server runs.
+//!
+//! If it is, the worker returns its jobs to the queue and the API refuses writes: they would be lost, and a
+//! second server may own the new directory. The server continues to answer reads, because its open files may
+//! be the last copy of the data.
 
 use std::time::Duration;
 
@@ -12,10 +13,10 @@ use crate::app::App;
 use crate::settings::Settings;
 
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// In checks: how often the log says it again.
+/// The number of checks between two log lines about a lost directory.
 const REMINDER_INTERVAL: u32 = 60;
 
-/// Makes the directory if there is none, but no new installation where one was.
+/// Creates the directory if there is none, but no new installation where one was.
 pub fn open(settings: &Settings) -> Result<DataDir, DataDirError> {
     if settings.database_url.is_none() {
         DataDir::at(&settings.data).refuse_missing_database()?;
@@ -23,44 +24,48 @@ pub fn open(settings: &Settings) -> Result<DataDir, DataDirError> {
     DataDir::open(&settings.data)
 }
 
-/// Page views that are at home here are in `views.db`. Whoever says `--page-views` has chosen what
-/// becomes of them when it is missing.
+/// Fails if this directory should have the page views and `views.db` is missing, unless `--page-views` says
+/// what to do.
 pub async fn refuse_missing_views(
-    wish: ViewsChoice,
+    choice: ViewsChoice,
     dir: &DataDir,
-    home: &dyn ViewsDirectory,
+    store: &dyn ViewsDirectory,
     id: &str,
 ) -> anyhow::Result<()> {
-    if dir.has_views() || !home.is_views_directory(id).await? {
+    if dir.has_views() || !store.is_views_directory(id).await? {
         return Ok(());
     }
-    anyhow::ensure!(wish != ViewsChoice::IfFree, DataDirError::ViewsMissing(dir.views()));
-    tracing::warn!("{} is missing: the page views that were in it are given up", dir.views().display());
+    anyhow::ensure!(choice != ViewsChoice::IfFree, DataDirError::ViewsMissing(dir.views()));
+    tracing::warn!(
+        "{} is missing: the server starts without the page views that were in it",
+        dir.views().display()
+    );
     Ok(())
 }
 
-/// On SQLite a new `views.db` is made: a first start that was cut off looks the same as one that was lost.
+/// On SQLite the server creates a new `views.db`, because an interrupted first start looks the same as a lost
+/// file.
 pub fn warn_of_missing_views(settings: &Settings, dir: &DataDir) {
     if settings.database_url.is_none() && dir.known_id().is_some() && !dir.has_views() {
         tracing::warn!(
-            "{} is missing, and a new one is made. If you had page views, stop the server and restore that file from a backup",
+            "{} is missing, so the server creates a new one. If you had page views, stop the server and restore that file from a backup",
             dir.views().display()
         );
     }
 }
 
-/// Until `stop`; the log says what was found.
+/// Checks the directory until `stop`, and logs changes.
 pub async fn watch(app: &App, stop: &CancellationToken) {
     let mut failures = 0_u32;
     loop {
         let stopped = stop.run_until_cancelled(tokio::time::sleep(CHECK_INTERVAL)).await.is_none();
         match app.directory.check() {
             Err(lost) if failures.is_multiple_of(REMINDER_INTERVAL) => tracing::error!(
-                "{lost}: the server takes no writes and no jobs any more. Without a backup its open files are the last copy, so save them before you stop it: ls -l /proc/{}/fd. Then restore the data directory, and start the server again",
+                "{lost}: the server refuses writes and runs no jobs. Without a backup, its open files are the last copy, so save them before you stop it: ls -l /proc/{}/fd. Then restore the data directory, and start the server again",
                 std::process::id()
             ),
             Ok(()) if failures > 0 => {
-                tracing::warn!("the data directory is back, with the same files: the server goes on");
+                tracing::warn!("the data directory is back with the same files: the server continues");
             }
             _ => {}
         }
@@ -71,7 +76,7 @@ pub async fn watch(app: &App, stop: &CancellationToken) {
     }
 }
 
-/// Returns once the directory is as it was opened, or at `stop`.
+/// Waits until the directory has the opened files again, or until `stop`.
 pub async fn wait_until_intact(app: &App, stop: &CancellationToken) {
     while !stop.is_cancelled() && !app.directory.is_intact() {
         stop.run_until_cancelled(tokio::time::sleep(CHECK_INTERVAL)).await;

@@ -1,11 +1,11 @@
-//! Where a project's repository is, as `forge` sees it: on this machine, or on a host.
+//! Opens the host and the cache of a project's repository, which is on this machine or on a web host.
 
 mod caches;
-mod change;
 mod check;
-mod offers;
+mod pull_states;
 mod records;
-mod states;
+mod suggestions;
+mod update;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -18,43 +18,43 @@ use net::{NetworkPolicy, Secret};
 use store::{DataDir, Hosting, Project, ProjectId, Pulls, Secrets};
 use zeroize::Zeroizing;
 
-pub use change::Updated;
-pub use change::{COMMAND_LINE, Requested, check_change, keep_key, update};
-pub use check::check;
-pub use check::{Repository, Wanted, parse_docs_path, parse_host_kind};
-use records::{Records, failed};
-use states::Asked;
-pub use states::{number, recorded};
+pub use check::{Repository, RepositoryRequest, check, parse_docs_path, parse_host_kind};
+use pull_states::LastRequests;
+pub use pull_states::{pull_number, stored_state};
+use records::{Records, records_error};
+pub use update::{COMMAND_LINE, ProjectUpdate, UpdatedProject, check_update, store_key, update};
 
 use crate::settings::Settings;
 
-/// What of a project is sealed: the token or the app's key for its host, and what the host signs with.
+/// The name of a project's sealed secret: the token or the app's key for its host.
 pub const HOST_KEY: &str = "forge-token";
+/// The secret that the host signs webhooks with.
 pub const HOOK_SECRET: &str = "hook";
-/// Who gave the token or the key.
-const HOST_KEY_GIVER: &str = "forge-token-giver";
+/// Who provided the token or the key.
+const HOST_KEY_PROVIDER: &str = "forge-token-giver";
 
 #[derive(Clone)]
 pub struct Hosts {
     repositories: Arc<Path>,
-    /// Records of what is being written to repositories on this machine.
+    /// The write-ahead journal for repositories on this machine.
     writes: Arc<Path>,
     pulls: Arc<dyn Pulls>,
     secrets: Arc<dyn Secrets>,
     public_url: Arc<str>,
-    reach: NetworkPolicy,
+    network_policy: NetworkPolicy,
     limits: WebLimits,
     clock: Arc<dyn Clock>,
-    /// One cache a project in this process: it takes turns with itself.
+    /// One cache per project and process, because a cache serializes its own operations.
     caches: Arc<Mutex<HashMap<ProjectId, Arc<Cache>>>>,
-    /// Those on the web, each with its connections, and the settings that it was opened with.
-    opened: Arc<Mutex<HashMap<ProjectId, Opened>>>,
-    asked: Arc<Mutex<Asked>>,
-    fingerprint: RandomState,
+    /// Open web hosts with their connections.
+    open_hosts: Arc<Mutex<HashMap<ProjectId, OpenHost>>>,
+    last_requests: Arc<Mutex<LastRequests>>,
+    hasher: RandomState,
 }
 
-struct Opened {
-    print: u64,
+struct OpenHost {
+    /// The hash of the settings that the host was opened with.
+    fingerprint: u64,
     web: Arc<Web>,
 }
 
@@ -73,25 +73,25 @@ impl Hosts {
             pulls,
             secrets,
             public_url: public_url.into(),
-            reach: settings.hosts,
-            limits: WebLimits { retry_delay: settings.host_pause, ..WebLimits::default() },
+            network_policy: settings.hosts,
+            limits: WebLimits { retry_delay: settings.host_retry_delay, ..WebLimits::default() },
             clock,
             caches: Arc::default(),
-            opened: Arc::default(),
-            asked: Arc::default(),
-            fingerprint: RandomState::new(),
+            open_hosts: Arc::default(),
+            last_requests: Arc::default(),
+            hasher: RandomState::new(),
         }
     }
 
-    /// The repository's page on the web. A path of this machine is nobody else's business.
+    /// The repository's page on the web. A path on this machine is never shown, so its page is the project's.
     pub fn web_url(&self, project: &Project) -> String {
         match is_on_the_web(&project.repository) {
             true => project.repository.clone(),
-            false => self.own_page(project),
+            false => self.project_page(project),
         }
     }
 
-    fn own_page(&self, project: &Project) -> String {
+    fn project_page(&self, project: &Project) -> String {
         format!("{}/p/{}", self.public_url, project.id)
     }
 
@@ -102,14 +102,14 @@ impl Hosts {
         }
     }
 
-    /// The embedded host, for what only it can do.
+    /// The embedded host. Fails for a project on a web host.
     pub async fn local(&self, project: &Project) -> forge::Result<Local> {
         if is_on_the_web(&project.repository) {
             let repository = &project.repository;
             return Err(Error::Refused(format!("the pull requests of this project are at {repository}")));
         }
         let records = Records { project: project.id.clone(), pulls: self.pulls.clone() };
-        let link = format!("{}/pulls/", self.own_page(project));
+        let link = format!("{}/pulls/", self.project_page(project));
         Local::open(Path::new(&project.repository), Arc::new(records), link, &self.writes).await
     }
 
@@ -118,26 +118,28 @@ impl Hosts {
         let folder = self.writes.clone();
         let recovered = tokio::task::spawn_blocking(move || forge::recover_writes(&folder)).await;
         if let Err(error) = recovered.map_err(std::io::Error::other).flatten() {
-            tracing::warn!("lock files of a stopped server may be left in repositories: {error}");
+            tracing::warn!("cannot remove lock files of a stopped server from repositories: {error}");
         }
         for project in projects.iter().filter(|project| !is_on_the_web(&project.repository)) {
             let removed = async { self.local(project).await?.remove_empty_branches().await };
             if let Err(error) = removed.await {
-                tracing::warn!("the repository of project {} cannot be looked at: {error}", project.id);
+                tracing::warn!("cannot check the repository of project {}: {error}", project.id);
             }
         }
     }
 
-    /// Opened once, as long as nothing of it changes.
+    /// The web host of a project. It's opened again only when its settings change.
     pub async fn web(&self, project: &Project) -> forge::Result<Arc<Web>> {
         let key = self.key(&project.id).await?;
-        let print = (&project.repository, &project.hosting, key.as_ref().map(|key| key.reveal()));
-        let print = self.fingerprint.hash_one(print);
-        if let Some(opened) = locked(&self.opened).get(&project.id).filter(|opened| opened.print == print) {
-            return Ok(opened.web.clone());
+        let settings = (&project.repository, &project.hosting, key.as_ref().map(|key| key.reveal()));
+        let fingerprint = self.hasher.hash_one(settings);
+        if let Some(open) =
+            lock(&self.open_hosts).get(&project.id).filter(|open| open.fingerprint == fingerprint)
+        {
+            return Ok(open.web.clone());
         }
         let web = Arc::new(self.connect(&project.repository, &project.hosting, key.as_ref()).await?);
-        locked(&self.opened).insert(project.id.clone(), Opened { print, web: web.clone() });
+        lock(&self.open_hosts).insert(project.id.clone(), OpenHost { fingerprint, web: web.clone() });
         Ok(web)
     }
 
@@ -151,7 +153,7 @@ impl Hosts {
         let settings = WebSettings {
             kind: hosting.kind.as_deref().map(str::parse::<HostKind>).transpose()?,
             credential: credential(hosting, key)?,
-            reach: self.reach,
+            reach: self.network_policy,
             limits: self.limits,
             labels: hosting.labels.clone(),
             reviewers: hosting.reviewers.clone(),
@@ -161,39 +163,38 @@ impl Hosts {
         Web::open(settings).await
     }
 
-    /// The token or key that the project's host knows us by.
+    /// The token or the app's key for the project's host.
     pub async fn key(&self, project: &ProjectId) -> forge::Result<Option<HostKey>> {
-        let sealed = self.secrets.secret(&project.0, HOST_KEY).await.map_err(failed)?;
+        let sealed = self.secrets.secret(&project.0, HOST_KEY).await.map_err(records_error)?;
         Ok(sealed.map(|bytes| HostKey::new(String::from_utf8_lossy(&bytes))))
     }
 
-    /// Leaves nothing of a project that is gone.
-    pub async fn forget(&self, project: &ProjectId) -> std::io::Result<()> {
-        locked(&self.opened).remove(project);
-        locked(&self.caches).remove(project);
-        let (cache, lock) = (format!("{project}.git"), format!("{project}.git.lock"));
-        let (cache, lock) = (self.repositories.join(cache), self.repositories.join(lock));
-        gone(tokio::fs::remove_dir_all(cache).await)?;
-        gone(tokio::fs::remove_file(lock).await)
+    /// Removes the cache and the connections of a deleted project.
+    pub async fn remove_project(&self, project: &ProjectId) -> std::io::Result<()> {
+        lock(&self.open_hosts).remove(project);
+        lock(&self.caches).remove(project);
+        let path = |suffix: &str| self.repositories.join(format!("{project}.{suffix}"));
+        ignore_missing(tokio::fs::remove_dir_all(path("git")).await)?;
+        ignore_missing(tokio::fs::remove_file(path("git.lock")).await)
     }
 
-    /// The projects that have a cache.
-    pub fn cached(&self) -> Vec<ProjectId> {
+    /// The projects that have a cache on this machine.
+    pub fn cached_projects(&self) -> Vec<ProjectId> {
         let entries = std::fs::read_dir(&self.repositories).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
         names.filter_map(|name| Some(ProjectId(name.strip_suffix(".git")?.to_owned()))).collect()
     }
 
     pub async fn cache(&self, project: &ProjectId) -> forge::Result<Arc<Cache>> {
-        if let Some(cache) = locked(&self.caches).get(project) {
+        if let Some(cache) = lock(&self.caches).get(project) {
             return Ok(cache.clone());
         }
-        let opened = Arc::new(Cache::open(&self.repositories.join(format!("{project}.git"))).await?);
-        Ok(locked(&self.caches).entry(project.clone()).or_insert(opened).clone())
+        let cache = Arc::new(Cache::open(&self.repositories.join(format!("{project}.git"))).await?);
+        Ok(lock(&self.caches).entry(project.clone()).or_insert(cache).clone())
     }
 }
 
-/// A token, or an app's key, which has many lines.
+/// A token, or the key of an app, which has several lines.
 #[derive(Clone)]
 pub struct HostKey(Zeroizing<String>);
 
@@ -216,11 +217,10 @@ fn credential(hosting: &Hosting, key: Option<&HostKey>) -> forge::Result<Credent
     let token = Secret::parse(key.reveal());
     token
         .map(Credential::Token)
-        .ok_or_else(|| Error::BadName("the token must be one line of letters, digits and signs".into()))
+        .ok_or_else(|| Error::BadName("the token must be one line of letters, digits and punctuation".into()))
 }
 
-/// What is not there need not be removed.
-fn gone(removed: std::io::Result<()>) -> std::io::Result<()> {
+fn ignore_missing(removed: std::io::Result<()>) -> std::io::Result<()> {
     removed.or_else(|error| if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
@@ -228,6 +228,6 @@ pub fn is_on_the_web(repository: &str) -> bool {
     repository.contains("://") || repository.starts_with("git@")
 }
 
-fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -1,13 +1,12 @@
-//! The parts that the API, the dashboard and the worker share: storage, hosts, models, limits and settings.
+//! Holds what the API, the dashboard and the worker share: storage, hosts, models, limits and settings.
 
 pub mod address;
 pub mod address_limit;
 mod allow_path;
 mod app;
 pub mod bodies;
+pub mod csv;
 pub mod directory;
-pub mod files;
-mod home;
 pub mod hosts;
 pub mod metrics;
 pub mod models;
@@ -23,7 +22,8 @@ pub mod sign_in_limit;
 pub mod streams;
 pub mod time;
 pub mod transcript;
+mod views_owner;
 pub mod watch;
 
 pub use allow_path::parse_allow_path;
-pub use app::{Admin, App, reach_database};
+pub use app::{Admin, App, AppParts, check_database_connection};

@@ -1,8 +1,8 @@
-//! What this server has counted since it started, and how Prometheus reads it.
+//! Counts events since the start of the server, and renders them for Prometheus.
 //!
-//! Ours rather than a library's: the counters are known by name, their labels are few, and a
-//! registry that belongs to one server, not to the process, lets every test count alone. What a
-//! library brings besides is a dozen crates more to build and a task that must tidy up after it.
+//! It's not a library, because the counters are fixed, their labels are few, and the registry belongs to one
+//! server, not to the process, so that each test counts alone. A library would add a dozen crates and a
+//! cleanup task.
 
 mod requests;
 mod text;
@@ -15,13 +15,13 @@ use jiff::Timestamp;
 use store::JobCounts;
 
 pub use text::Labels;
-pub use views::Counted;
+pub use views::CountedViews;
 
 use crate::models::OFFLINE;
 use requests::Requests;
 use text::Text;
 
-/// Everything that only goes up.
+/// A value that only increases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Counter {
     JobRuns,
@@ -34,22 +34,22 @@ pub enum Counter {
 }
 
 impl Counter {
-    /// The name, and what it says to who looks at it for the first time.
-    fn told(self) -> (&'static str, &'static str) {
+    fn name_and_help(self) -> (&'static str, &'static str) {
         match self {
-            Self::JobRuns => ("docwright_job_runs_total", "Runs of jobs that came to an end here."),
+            Self::JobRuns => ("docwright_job_runs_total", "Runs of jobs that ended on this server."),
             Self::LeaseLosses => ("docwright_lease_losses_total", "Runs that another worker took over."),
             Self::ModelTokens => ("docwright_model_tokens_total", "Tokens that models read and wrote."),
             Self::ViewsAccepted => {
-                ("docwright_views_accepted_total", "Page views taken in, duplicates included.")
+                ("docwright_views_accepted_total", "Page views accepted, including duplicates.")
             }
             Self::ViewsDuplicate => {
-                ("docwright_views_duplicates_total", "Page views that were known already.")
+                ("docwright_views_duplicates_total", "Accepted page views that were already stored.")
             }
-            Self::ViewsRejected => ("docwright_views_rejected_total", "Page views that made no sense."),
-            Self::IntakeRefused => {
-                ("docwright_intake_refused_total", "Batches of page views refused for want of room.")
-            }
+            Self::ViewsRejected => ("docwright_views_rejected_total", "Page views that were invalid."),
+            Self::IntakeRefused => (
+                "docwright_intake_refused_total",
+                "Batches of page views refused because the server was busy.",
+            ),
         }
     }
 
@@ -64,7 +64,7 @@ impl Counter {
     ];
 }
 
-/// Labels are routes, statuses and the like, never ids or names: their number is bounded.
+/// Labels are routes, statuses and so on, never ids or names, so their number is bounded.
 pub struct Metrics {
     started: Timestamp,
     counts: Mutex<BTreeMap<(Counter, Labels), u64>>,
@@ -72,7 +72,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// What can be known beforehand stands at 0, so that the first failure is a rise, too.
+    /// Counters whose labels are known begin at 0, so that Prometheus also sees the first increase.
     pub fn new(started: Timestamp) -> Self {
         let metrics = Self { started, counts: Mutex::default(), requests: Requests::default() };
         use Counter::{IntakeRefused, LeaseLosses, ViewsAccepted, ViewsDuplicate, ViewsRejected};
@@ -82,7 +82,7 @@ impl Metrics {
         for outcome in ["completed", "unchanged", "failed", "given_back"] {
             metrics.add(Counter::JobRuns, Labels::of(&[("outcome", outcome)]), 0);
         }
-        metrics.spent(OFFLINE, &serde_json::Value::Null);
+        metrics.add_tokens(OFFLINE, &serde_json::Value::Null);
         metrics
     }
 
@@ -90,20 +90,19 @@ impl Metrics {
         *lock(&self.counts).entry((counter, labels)).or_default() += n;
     }
 
-    /// One run of a job came to its end.
-    pub fn run_ended(&self, outcome: &str) {
+    pub fn count_run(&self, outcome: &str) {
         self.add(Counter::JobRuns, Labels::of(&[("outcome", outcome)]), 1);
     }
 
-    /// What a run used of its model, as its `ended` event has it.
-    pub fn spent(&self, model: &str, usage: &serde_json::Value) {
+    /// Adds the tokens of a run. `usage` is that of its `ended` event.
+    pub fn add_tokens(&self, model: &str, usage: &serde_json::Value) {
         for (direction, name) in [("input", "inputTokens"), ("output", "outputTokens")] {
             let labels = Labels::of(&[("model", model), ("direction", direction)]);
             self.add(Counter::ModelTokens, labels, usage[name].as_u64().unwrap_or(0));
         }
     }
 
-    /// The whole of it in Prometheus' text format; without `jobs` when the store does not answer.
+    /// Renders all metrics in Prometheus' text format. `jobs` is `None` when the store doesn't answer.
     pub fn render(&self, jobs: Option<&JobCounts>, deletion_is_paused: bool) -> String {
         let mut text = Text::default();
         self.requests.render(&mut text);
@@ -116,16 +115,16 @@ impl Metrics {
         }
         text.gauge(
             "docwright_deletion_paused",
-            "Whether nothing is deleted because of its age, since a clock jumped.",
+            "Whether deletion by age is paused because a clock jumped.",
             u8::from(deletion_is_paused),
         );
         self.render_process(&mut text);
-        text.done()
+        text.into_string()
     }
 
     fn render_counter(&self, text: &mut Text, counter: Counter) {
-        let (name, about) = counter.told();
-        text.family(name, "counter", about);
+        let (name, help) = counter.name_and_help();
+        text.family(name, "counter", help);
         let counts = lock(&self.counts);
         for ((_, labels), count) in counts.iter().filter(|((which, _), _)| *which == counter) {
             text.sample(name, labels, count);
@@ -134,10 +133,10 @@ impl Metrics {
 
     fn render_process(&self, text: &mut Text) {
         let version = Labels::of(&[("version", env!("CARGO_PKG_VERSION"))]);
-        text.family("docwright_build_info", "gauge", "The version that runs.");
+        text.family("docwright_build_info", "gauge", "The version of the server.");
         text.sample("docwright_build_info", &version, 1);
         let started = self.started.as_millisecond() as f64 / 1000.0;
-        text.gauge("process_start_time_seconds", "When the server started, since 1970.", started);
+        text.gauge("process_start_time_seconds", "When the server started, in seconds since 1970.", started);
         if let Some(bytes) = resident_bytes() {
             text.gauge("process_resident_memory_bytes", "Memory in use.", bytes);
         }
@@ -160,14 +159,14 @@ fn render_jobs(text: &mut Text, jobs: &JobCounts) {
     text.gauge("docwright_queue_depth", "Active jobs that wait for a worker.", waiting);
 }
 
-/// As Linux tells it; elsewhere nobody does.
+/// From `/proc`. `None` on systems other than Linux.
 fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-/// A count that a panic cut off is still a count.
+/// Counts stay valid after a panic.
 fn lock<T>(counts: &Mutex<T>) -> MutexGuard<'_, T> {
     counts.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
@@ -177,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_store_that_does_not_answer_costs_the_scrape_its_jobs_alone() {
+    fn without_the_store_only_the_metrics_of_jobs_are_missing() {
         let metrics = Metrics::new(Timestamp::UNIX_EPOCH);
         let text = metrics.render(None, true);
         assert!(text.contains("\ndocwright_store_up 0\n") && !text.contains("docwright_jobs"), "{text}");

@@ -1,4 +1,4 @@
-//! The models that jobs can be given, by name: each stands for an editor, and for what it costs.
+//! Opens the configured models, each with its editor and its prices.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,26 +8,28 @@ use agent::{Agent, Editor, Limits, Offline};
 use anyhow::{Context, anyhow};
 use store::{Project, Secrets};
 
-/// The one that needs no model at all.
+/// The name of the offline editor, which needs no model.
 pub const OFFLINE: &str = "offline";
-/// Whose the sealed keys of models are; each has its model's name.
-const SEALED: &str = "model";
+/// The owner of the models' sealed API keys. Each key has its model's name.
+const SECRET_OWNER: &str = "model";
 
-/// A shorter key, such as one for a model on the same machine, may be a word that pages have.
-const MIN_KEY: usize = 12;
+/// A shorter key, such as one for a model on the same machine, may be a common word, so it isn't removed from
+/// texts.
+const MIN_KEY_BYTES: usize = 12;
 
 pub struct Models {
     editors: BTreeMap<String, Arc<dyn Editor>>,
     models: BTreeMap<String, Arc<dyn Model>>,
     prices: BTreeMap<String, Prices>,
-    /// Tokens that a project may use in a month.
+    /// The number of tokens that a project may use in a month.
     pub month: Option<u64>,
-    /// The keys of all of them: none may be in what a job makes.
+    /// The API keys of all models. No change of a job may contain one.
     pub keys: Vec<Secret>,
 }
 
 impl Models {
-    /// A model that cannot be used is told of at the start, not by the first job that wants it.
+    /// Fails if a model can't be used, so that the operator learns it at the start and not from the first
+    /// job.
     pub async fn open(
         models: &BTreeMap<String, model::Settings>,
         limits: Limits,
@@ -46,8 +48,8 @@ impl Models {
             if settings.api_key.is_none() {
                 settings.api_key = model_key(secrets, name).await?;
             }
-            let model =
-                model::open(&settings).map_err(|why| anyhow!("the model `{name}` cannot be used: {why}"))?;
+            let model = model::open(&settings)
+                .map_err(|error| anyhow!("the model `{name}` cannot be used: {error}"))?;
             all.models.insert(name.clone(), model.clone());
             all.editors.insert(name.clone(), Arc::new(Agent::new(model, limits)));
             all.prices.extend(settings.prices.map(|prices| (name.clone(), prices)));
@@ -60,41 +62,44 @@ impl Models {
         self.editors.keys().map(String::as_str).collect()
     }
 
-    /// Whether the model answers as jobs need it, and a sentence about that.
+    /// Whether the model responds as jobs need it, and a sentence about the result.
     pub async fn probe(&self, name: &str) -> (bool, String) {
         match self.models.get(name) {
             Some(model) => {
-                let tried = model::probe(&**model).await;
-                (tried.ok, self.without_keys(&tried.sentence).unwrap_or(tried.sentence))
+                let result = model::probe(&**model).await;
+                (result.ok, self.without_keys(&result.sentence).unwrap_or(result.sentence))
             }
             None => (true, "needs no model and no network: it always works".into()),
         }
     }
 
-    /// What the project's jobs may name, of what this server has.
+    /// The models of this server that the project allows.
     pub fn allowed(&self, project: &Project) -> Vec<&str> {
         self.editors.keys().map(String::as_str).filter(|name| project.allows(name)).collect()
     }
 
-    /// For a job of the project; a model can have gone, or been taken from the project, since it was
-    /// asked for. Then a sentence.
+    /// The editor for a job of the project. Fails with a sentence if the model was removed after the job was
+    /// created.
     pub fn editor(&self, project: &Project, name: &str) -> Result<Arc<dyn Editor>, String> {
         if !project.allows(name) {
-            return Err(format!("the project does not allow the model {name} any more; create a new job"));
+            return Err(format!(
+                "the project no longer allows the model `{name}`; create a job with another model"
+            ));
         }
-        let gone = || format!("this server has no model named {name}; give the project another one");
-        self.editors.get(name).cloned().ok_or_else(gone)
+        let missing =
+            || format!("this server has no model named `{name}`; choose another model for the project");
+        self.editors.get(name).cloned().ok_or_else(missing)
     }
 
-    /// `None` when nobody said what it costs.
+    /// `None` when no prices are configured.
     pub fn prices(&self, name: &str) -> Option<Prices> {
         self.prices.get(name).copied()
     }
 
-    /// The text, or JSON, without the keys that somebody has put there; `None` when there is none.
+    /// Removes the models' API keys from a text or JSON. `None` when it contains none.
     pub fn without_keys(&self, text: &str) -> Option<String> {
         let mut clean = None;
-        for key in self.keys.iter().map(Secret::reveal).filter(|key| key.len() >= MIN_KEY) {
+        for key in self.keys.iter().map(Secret::reveal).filter(|key| key.len() >= MIN_KEY_BYTES) {
             let in_json = key.replace('\\', r"\\").replace('"', r#"\""#);
             for spelling in [key, &in_json] {
                 let text = clean.as_deref().unwrap_or(text);
@@ -107,18 +112,18 @@ impl Models {
     }
 }
 
-/// The key that is kept for a model whose settings name none.
+/// The stored API key of a model whose settings have none.
 pub async fn model_key(secrets: &dyn Secrets, name: &str) -> anyhow::Result<Option<Secret>> {
-    let Some(bytes) = secrets.secret(SEALED, name).await? else { return Ok(None) };
+    let Some(bytes) = secrets.secret(SECRET_OWNER, name).await? else { return Ok(None) };
     let key = std::str::from_utf8(&bytes).ok().and_then(Secret::parse);
-    Ok(Some(key.with_context(|| format!("what is kept as the key of the model {name} is no key"))?))
+    Ok(Some(key.with_context(|| format!("the stored API key of the model `{name}` is not valid"))?))
 }
 
-pub async fn keep_model_key(secrets: &dyn Secrets, name: &str, key: &Secret) -> store::Result<()> {
-    secrets.put_secret(SEALED, name, key.reveal().as_bytes()).await
+pub async fn store_model_key(secrets: &dyn Secrets, name: &str, key: &Secret) -> store::Result<()> {
+    secrets.put_secret(SECRET_OWNER, name, key.reveal().as_bytes()).await
 }
 
-/// False when there is none.
+/// Returns false when there is none.
 pub async fn remove_model_key(secrets: &dyn Secrets, name: &str) -> store::Result<bool> {
-    secrets.remove_secret(SEALED, name).await
+    secrets.remove_secret(SECRET_OWNER, name).await
 }

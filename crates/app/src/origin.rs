@@ -1,14 +1,13 @@
-//! Where a site is: scheme, host and port, written one way, so that two texts of one origin
-//! are equal.
+//! Normalizes the origin of a site (scheme, host and port), so that equal origins are equal texts.
 
 use std::net::Ipv6Addr;
 
-/// An origin as browsers write it: lower case, no default port, nothing after the port. `None`
-/// for what is no origin of a site, such as the `null` of a page without one.
+/// Parses an origin. The result is as browsers write it: lower case, no default port, nothing after the port.
+/// `None` for anything else, such as the `null` that browsers send for a page without an origin.
 pub fn parse_site(text: &str) -> Option<String> {
     let text = text.trim().to_ascii_lowercase();
     let (scheme, rest) = text.split_once("://")?;
-    let usual = match scheme {
+    let default_port = match scheme {
         "http" => 80,
         "https" => 443,
         _ => return None,
@@ -16,25 +15,29 @@ pub fn parse_site(text: &str) -> Option<String> {
     let authority = rest.strip_suffix('/').unwrap_or(rest);
     let (host, port) = match authority.rsplit_once(':') {
         Some((host, digits)) if !digits.ends_with(']') => (host, port(digits)?),
-        _ => (authority, usual),
+        _ => (authority, default_port),
     };
     let host = host_name(host)?;
-    Some(if port == usual { format!("{scheme}://{host}") } else { format!("{scheme}://{host}:{port}") })
+    Some(if port == default_port {
+        format!("{scheme}://{host}")
+    } else {
+        format!("{scheme}://{host}:{port}")
+    })
 }
 
 fn port(digits: &str) -> Option<u16> {
-    // The parser would take a sign.
+    // `parse` would accept a sign.
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
 }
 
-/// A name, an IPv4 address, or an IPv6 address in brackets. Names in other scripts arrive
-/// encoded (`xn--`), so anything else is a slip of the hand.
+/// A name, an IPv4 address, or an IPv6 address in brackets. Browsers send names in other scripts encoded
+/// (`xn--`), so other characters are invalid.
 fn host_name(text: &str) -> Option<String> {
     if let Some(address) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
         return address.parse::<Ipv6Addr>().ok().map(|address| format!("[{address}]"));
     }
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
-    (!text.is_empty() && text.bytes().all(plain)).then(|| text.to_owned())
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    (!text.is_empty() && text.bytes().all(is_allowed)).then(|| text.to_owned())
 }
 
 #[cfg(test)]
@@ -57,7 +60,7 @@ mod tests {
         check("http://[::1]:4000", Some("http://[::1]:4000"));
         check("http://[0:0:0:0:0:0:0:1]", Some("http://[::1]"));
         check("http://my_host:03000", Some("http://my_host:3000"));
-        for none in [
+        for invalid in [
             "",
             "null",
             "docs.acme.dev",
@@ -81,7 +84,7 @@ mod tests {
             "ftp://docs.acme.dev",
             "file://",
         ] {
-            check(none, None);
+            check(invalid, None);
         }
     }
 }

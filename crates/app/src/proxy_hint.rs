@@ -1,7 +1,7 @@
-//! Notices a reverse proxy that the server was not told to trust, and says which setting is missing.
+//! Detects a reverse proxy that the server isn't configured to trust, and names the missing setting.
 //!
-//! Behind such a proxy everybody has one address, and everybody shares its password attempts. The sign: different
-//! people sign in from one private address, with a header that only a proxy writes.
+//! Behind such a proxy all people have the same address, and share its password attempts. The evidence is
+//! that different people sign in from one private address, with a header that only proxies send.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,7 +15,7 @@ use crate::address::peer;
 use crate::app::App;
 use crate::settings::ProxyHeader;
 
-/// So many names from one address are no single person.
+/// So many names from one address belong to more than one person.
 const MIN_NAMES: usize = 5;
 const MAX_ADDRESSES: usize = 64;
 
@@ -29,7 +29,7 @@ struct State {
     is_reported: bool,
 }
 
-/// A request that may have come by a proxy that is not trusted.
+/// A request that may come from an untrusted proxy.
 #[derive(Debug, Clone, Copy)]
 pub struct Suspicion {
     address: IpAddr,
@@ -45,16 +45,16 @@ impl Suspicion {
         (!is_trusted).then_some(Self { address, header })
     }
 
-    /// Somebody tries to sign in as `name`.
+    /// Records an attempt to sign in as `name`.
     pub fn note_name(self, app: &App, name: &str) {
         let Ok(name) = parse_person_name(name) else { return };
-        if !app.proxy_hint.is_new(self.address, &name) {
+        if !app.proxy_hint.add_name(self.address, &name) {
             return;
         }
         let sentence = self.sentence();
         tracing::warn!("{sentence}");
         if let Err(error) = DataDir::at(&app.data).note_untrusted_proxy(&sentence) {
-            tracing::warn!("`docwright doctor` will not know of the proxy: {error}");
+            tracing::warn!("cannot record the proxy for `docwright doctor`: {error}");
         }
     }
 
@@ -73,8 +73,8 @@ impl Suspicion {
 }
 
 impl ProxyHint {
-    /// Whether this name makes it likely that `address` is a proxy. True once.
-    fn is_new(&self, address: IpAddr, name: &str) -> bool {
+    /// Returns true once: when this name makes it likely that `address` is a proxy.
+    fn add_name(&self, address: IpAddr, name: &str) -> bool {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_known = state.names.contains_key(&address);
         if state.is_reported || (!is_known && state.names.len() >= MAX_ADDRESSES) {
@@ -105,11 +105,11 @@ mod tests {
         let hint = ProxyHint::default();
         let [proxy, other] = ["10.0.0.2", "10.0.0.3"].map(|text| text.parse::<IpAddr>().unwrap());
         for name in ["a", "b", "c", "d"] {
-            assert!(!hint.is_new(proxy, name) && !hint.is_new(proxy, name));
-            assert!(!hint.is_new(other, "a"), "one person who tries again");
+            assert!(!hint.add_name(proxy, name) && !hint.add_name(proxy, name));
+            assert!(!hint.add_name(other, "a"), "one person who retries");
         }
-        assert!(hint.is_new(proxy, "e"));
-        assert!(!hint.is_new(proxy, "f"));
+        assert!(hint.add_name(proxy, "e"));
+        assert!(!hint.add_name(proxy, "f"));
     }
 
     #[test]

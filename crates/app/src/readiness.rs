@@ -1,5 +1,7 @@
-//! Proves that the server can do its work, by a write to each thing that it keeps. All who ask share one proof, and
-//! there is one in [`INTERVAL`] at most: a disk that hangs has one caller, however often somebody asks.
+//! Checks that the server is ready, by a write to each of its stores.
+//!
+//! Concurrent requests share one check, and there is at most one in [`INTERVAL`]. So a disk that hangs blocks
+//! one caller, however many requests there are.
 
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
@@ -14,75 +16,77 @@ use tokio::time::{Instant, timeout};
 
 use crate::app::App;
 
-/// How long a proof is good for.
+/// How long a result is valid.
 const INTERVAL: Duration = Duration::from_secs(5);
-/// How long a proof is waited for; monitors give up after a few seconds themselves.
-const PATIENCE: Duration = Duration::from_secs(4);
-const STUCK: &str =
-    "a write to the disk or to the database is not done after 4 seconds; look for what keeps it";
+/// How long a request waits for the check. Monitors usually give up after a few seconds.
+const TIMEOUT: Duration = Duration::from_secs(4);
+const TIMED_OUT: &str =
+    "a write to the disk or to the database took more than 4 seconds; look for what blocks it";
 
-const LOST: &str = "the data directory or a file in it is gone or was replaced since the server opened it; put it back, or restart the server";
+const DIRECTORY_LOST: &str = "the data directory or a file in it is gone or was replaced since the server opened it; put it back, or restart the server";
 
-/// The error is a sentence for whoever watches over the server.
-pub type Verdict = Result<(), String>;
+/// The error is a sentence for the operator.
+pub type CheckResult = Result<(), String>;
 
 #[derive(Default)]
 pub struct Readiness(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// The last verdict, and when it was given.
-    last: Option<(i64, Verdict)>,
-    running: Option<Running>,
+    /// The last result and its time.
+    last: Option<(i64, CheckResult)>,
+    running: Option<RunningCheck>,
 }
 
 #[derive(Clone)]
-struct Running {
+struct RunningCheck {
     since: Instant,
-    verdict: watch::Receiver<Option<Verdict>>,
+    result: watch::Receiver<Option<CheckResult>>,
 }
 
 impl Readiness {
-    pub async fn check(self: &Arc<Self>, app: &App) -> Verdict {
-        let mut running = match self.known_or_running(app) {
-            Ok(known) => return known,
+    pub async fn check(self: &Arc<Self>, app: &App) -> CheckResult {
+        let mut running = match self.cached_or_running(app) {
+            Ok(result) => return result,
             Err(running) => running,
         };
-        match timeout(PATIENCE, running.verdict.wait_for(Option::is_some)).await {
-            Ok(Ok(verdict)) => verdict.clone().unwrap_or_else(|| Err(STUCK.to_owned())),
-            _ => Err(STUCK.to_owned()),
+        match timeout(TIMEOUT, running.result.wait_for(Option::is_some)).await {
+            Ok(Ok(result)) => result.clone().unwrap_or_else(|| Err(TIMED_OUT.to_owned())),
+            _ => Err(TIMED_OUT.to_owned()),
         }
     }
 
-    /// What is known already, or the proof that is under way; it is begun if there is none.
-    fn known_or_running(self: &Arc<Self>, app: &App) -> Result<Verdict, Running> {
+    /// The last result if it's fresh, or the running check. Starts one if there is none.
+    fn cached_or_running(self: &Arc<Self>, app: &App) -> Result<CheckResult, RunningCheck> {
         let now = app.clock.now_ms();
         let mut state = self.state();
         match (&state.running, &state.last) {
-            (Some(running), _) if running.since.elapsed() >= PATIENCE => Ok(Err(STUCK.to_owned())),
+            (Some(running), _) if running.since.elapsed() >= TIMEOUT => Ok(Err(TIMED_OUT.to_owned())),
             (Some(running), _) => Err(running.clone()),
-            (None, Some((at, verdict))) if is_fresh(*at, now) => Ok(verdict.clone()),
+            (None, Some((at, result))) if is_fresh(*at, now) => Ok(result.clone()),
             (None, _) => {
-                let running = self.begin(app.clone());
+                let running = self.start(app.clone());
                 state.running = Some(running.clone());
                 Err(running)
             }
         }
     }
 
-    fn begin(self: &Arc<Self>, app: App) -> Running {
-        let (tell, verdict) = watch::channel(None);
+    fn start(self: &Arc<Self>, app: App) -> RunningCheck {
+        let (sender, receiver) = watch::channel(None);
         let readiness = self.clone();
         tokio::spawn(async move {
-            let proof = AssertUnwindSafe(prove(&app)).catch_unwind().await;
-            let verdict = proof.unwrap_or_else(|_| Err("the proof of a write broke off".to_owned()));
-            if let Err(sentence) = &verdict {
+            let checked = AssertUnwindSafe(check_writes(&app)).catch_unwind().await;
+            let failed =
+                "the check failed because of a bug in Docwright; look for the cause in the server's log";
+            let result = checked.unwrap_or_else(|_| Err(failed.to_owned()));
+            if let Err(sentence) = &result {
                 tracing::warn!("the server is not ready: {sentence}");
             }
-            *readiness.state() = State { last: Some((app.clock.now_ms(), verdict.clone())), running: None };
-            let _ = tell.send(Some(verdict));
+            *readiness.state() = State { last: Some((app.clock.now_ms(), result.clone())), running: None };
+            let _ = sender.send(Some(result));
         });
-        Running { since: Instant::now(), verdict }
+        RunningCheck { since: Instant::now(), result: receiver }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -90,25 +94,25 @@ impl Readiness {
     }
 }
 
-/// A clock that went back must not keep an old verdict.
+/// A result from the future isn't fresh, so that a clock that was set back doesn't preserve it.
 fn is_fresh(at: i64, now: i64) -> bool {
     (0..INTERVAL.as_millis() as i64).contains(&(now - at))
 }
 
-async fn prove(app: &App) -> Verdict {
+async fn check_writes(app: &App) -> CheckResult {
     let (data, directory) = (app.data.clone(), app.directory.clone());
-    let proving = tokio::task::spawn_blocking(move || {
-        // Files that were deleted or replaced still take writes, and nobody finds those again. The log says which.
-        directory.check().map_err(|_| LOST.to_owned())?;
-        prove_directory(&data)
+    let checking = tokio::task::spawn_blocking(move || {
+        // Deleted and replaced files still accept writes, which are then lost. The log names the file.
+        directory.check().map_err(|_| DIRECTORY_LOST.to_owned())?;
+        check_directory(&data)
     });
-    proving.await.map_err(|error| error.to_string())??;
+    checking.await.map_err(|error| error.to_string())??;
     app.upkeep.probe_write().await.map_err(|error| match error {
         StoreError::Machine(trouble) => trouble.to_string(),
-        StoreError::Database(words) => format!("the database cannot be written: {words}"),
+        StoreError::Database(error) => format!("the database cannot be written: {error}"),
         other => other.to_string(),
     })?;
-    if app.keeps_views() {
+    if app.stores_views() {
         app.views.probe_write().await.map_err(|failure| match failure.trouble() {
             Some(trouble) => trouble.to_string(),
             None => format!("the page views cannot be written: {}", net::root_cause(&failure)),
@@ -117,10 +121,10 @@ async fn prove(app: &App) -> Verdict {
     Ok(())
 }
 
-/// A database may have room left in its own files when the disk has none, so a new file is written, too.
-fn prove_directory(data: &Path) -> Verdict {
+/// Writes a new file, because a database may have free pages in its files while the disk is full.
+fn check_directory(data: &Path) -> CheckResult {
     machine::probe_write(data).map_err(|error| match Trouble::find(&error) {
         Some(trouble) => trouble.at(base::sqlite::DATA_DIRECTORY).to_string(),
-        None => format!("the data directory cannot be written ({}); check who may write to it", error.kind()),
+        None => format!("the data directory cannot be written ({}); check its permissions", error.kind()),
     })
 }

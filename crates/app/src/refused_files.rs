@@ -1,47 +1,47 @@
-//! Names the files that jobs of the past changed, or meant to, and that jobs may not change now.
+//! Finds files that recent jobs changed, or tried to change, and that the guard refuses now.
 
 use std::collections::BTreeMap;
 
 use agent::{Allow, Policy};
 use store::{Filter, JobStore, Project};
 
-/// So many jobs of a project are looked at for files that would be refused, and so many files are named.
+/// The number of a project's latest jobs that are checked.
 const LATEST_JOBS: u32 = 100;
 const MAX_REFUSED_FILES: usize = 50;
 
-/// A file that a recent job changed, or meant to, and that jobs may not change as the project is set.
+/// A file that a recent job changed, or tried to change, and that the project's settings don't allow.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RefusedFile {
     pub path: String,
     pub why: &'static str,
-    /// What would allow it.
+    /// The glob that would allow it.
     pub glob: String,
 }
 
-/// The files of a project's latest jobs that would be refused now, each once.
+/// The files of a project's latest jobs that the guard would refuse now, each once.
 pub async fn refused_files(jobs: &dyn JobStore, project: &Project) -> store::Result<Vec<RefusedFile>> {
     let allow = Allow::parse(project.allow_paths.iter().map(String::as_str)).unwrap_or_default();
     let policy = Policy { allow, docs_path: project.docs_path.as_deref(), secrets: &[] };
     let latest = jobs.list(&project.id, &Filter { limit: LATEST_JOBS, ..Filter::default() }).await?;
-    let mut found = BTreeMap::new();
+    let mut refused = BTreeMap::new();
     for job in latest.items {
         let diff = jobs.diff(&project.id, &job.id).await?.unwrap_or_default();
         for path in diff.lines().filter_map(changed_file) {
             let why = agent::refusal_of_path(&policy, "", path);
-            found.extend(why.map(|why| (path.to_owned(), why)));
+            refused.extend(why.map(|why| (path.to_owned(), why)));
         }
     }
     let file = |(path, why): (String, _)| RefusedFile { glob: allowing_glob(&path), path, why };
-    Ok(found.into_iter().map(file).take(MAX_REFUSED_FILES).collect())
+    Ok(refused.into_iter().map(file).take(MAX_REFUSED_FILES).collect())
 }
 
-/// The path in a line `diff --git a/PATH b/PATH`; no other line of a diff begins so.
+/// The path in a line `diff --git a/PATH b/PATH`; no other line of a diff begins like this.
 fn changed_file(line: &str) -> Option<&str> {
     let both = line.strip_prefix("diff --git a/")?;
     both.get(..both.len().checked_sub(3)? / 2)
 }
 
-/// The folder of samples that a file is in, or the file.
+/// The glob of the sample folder that contains the file, or the file itself.
 fn allowing_glob(path: &str) -> String {
     let is_samples = |name: &str| matches!(name, "examples" | "example" | "samples" | "snippets" | "code");
     let folders: Vec<&str> = path.split('/').collect();

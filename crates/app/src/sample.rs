@@ -1,4 +1,4 @@
-//! The sample docs repository: compiled in, laid out as a bare git repository.
+//! Creates the sample docs repository from files that are compiled in.
 
 mod copy;
 
@@ -14,10 +14,11 @@ pub use copy::copy;
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/sample");
 
-/// The folder of it that holds the docs.
+/// The sample's docs folder.
 pub const DOCS: &str = "docs";
 
-/// Makes it at that path. Bare, so that no branch is checked out and a pull request can be merged by a click.
+/// Creates the repository at this path. It's bare, so that no branch is checked out and pull requests can be
+/// merged.
 pub fn create(repository: &Path) -> anyhow::Result<()> {
     let folder = repository.parent().context("a repository is in a folder")?;
     let files = tempfile::tempdir_in(folder)?;
@@ -27,7 +28,7 @@ pub fn create(repository: &Path) -> anyhow::Result<()> {
     git(files.path(), &["commit", "--quiet", "--message=Document Kettle 1.4.2"])?;
     git(files.path(), &["config", "core.bare", "true"])?;
     fs::rename(files.path().join(".git"), repository)?;
-    // The only copy: a power cut must not take it.
+    // This is the only copy, so it must survive a power cut.
     Ok(forge::sync_tree(repository)?)
 }
 
@@ -41,12 +42,12 @@ fn git(files: &Path, args: &[&str]) -> anyhow::Result<()> {
         .current_dir(files)
         .stdin(Stdio::null())
         .output()
-        .context("the git program is needed; install it")?;
+        .context("git is missing; install it")?;
     ensure!(output.status.success(), "git {}: {}", args[0], String::from_utf8_lossy(&output.stderr).trim());
     Ok(())
 }
 
-/// The paths of its pages on the site.
+/// The paths of the sample's pages on the site.
 pub fn pages() -> Vec<String> {
     let mut pages = Vec::new();
     if let Some(docs) = FILES.get_dir(DOCS) {
@@ -65,5 +66,5 @@ fn collect(dir: &Dir<'_>, pages: &mut Vec<String>) {
             pages.push(if page.is_empty() { "/".to_owned() } else { page.to_owned() });
         }
     }
-    dir.dirs().for_each(|below| collect(below, pages));
+    dir.dirs().for_each(|subdir| collect(subdir, pages));
 }

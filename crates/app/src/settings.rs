@@ -1,4 +1,4 @@
-//! What an operator can set; the command line fills it from flags, environment and file.
+//! Defines the operator's settings. The command line reads them from flags, the environment and a file.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -11,8 +11,8 @@ use ipnet::IpNet;
 use net::NetworkPolicy;
 use store::{DatabaseUrl, ViewsChoice};
 
-/// Where a server that was told nothing is reached.
-pub const USUAL_URL: &str = "http://127.0.0.1:4747";
+/// The URL of a server with default settings.
+pub const DEFAULT_URL: &str = "http://127.0.0.1:4747";
 
 pub const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -22,37 +22,36 @@ pub struct Settings {
     pub data: PathBuf,
     /// PostgreSQL; `None`: SQLite, in the data directory.
     pub database_url: Option<DatabaseUrl>,
-    /// How this server is reached from outside, without a slash at its end. `None`: the
-    /// address that it listens on.
+    /// The URL of this server for clients, without a trailing slash. `None`: the address that it listens on.
     pub public_url: Option<String>,
     pub proxies: Proxies,
     pub master_key_file: Option<PathBuf>,
     pub limits: Limits,
-    /// How much there may be of page views, and for how long.
+    /// Limits and retention of page views.
     pub views: traffic::Limits,
     pub bounds: Bounds,
-    /// Jobs at once; with 0 this server runs none.
+    /// The maximum number of concurrent jobs. With 0, this server runs none.
     pub workers: usize,
-    /// Jobs of one project at once, on all servers together.
+    /// The maximum number of concurrent jobs of one project, on all servers together.
     pub project_jobs: u32,
-    /// How long the conversations and single steps of ended jobs are kept; `None`: for ever.
+    /// The retention of conversations and single steps of ended jobs. `None`: forever.
     pub transcripts: Option<Duration>,
-    /// How long the branches of settled pull requests are kept; `None`: for ever.
+    /// The retention of branches of merged and closed pull requests. `None`: forever.
     pub branches: Option<Duration>,
-    /// What the caches of repositories may take on the disk, in bytes.
+    /// The maximum disk space of all repository caches, in bytes.
     pub caches: u64,
-    /// Whether this server is to keep page views, of several on one database.
+    /// Whether this server stores the page views, if several share a database.
     pub page_views: ViewsChoice,
-    /// Whether `/metrics` is there.
+    /// Whether `/metrics` exists.
     pub metrics: bool,
-    /// By the name that a project gives; `offline` is there without being named.
+    /// By the name that projects use. `offline` always exists.
     pub models: BTreeMap<String, agent::model::Settings>,
-    /// How much one run of a model may take.
+    /// The limits of one run with a model.
     pub agent: agent::Limits,
-    /// What repository hosts may be reached.
+    /// Which addresses of repository hosts the server may connect to.
     pub hosts: NetworkPolicy,
-    /// How long one that fails is left alone first; twice as long each time after.
-    pub host_pause: Duration,
+    /// The first delay before a retry after an error of a host. It doubles each time.
+    pub host_retry_delay: Duration,
 }
 
 impl Settings {
@@ -77,19 +76,19 @@ impl Settings {
             models: BTreeMap::new(),
             agent: agent::Limits::default(),
             hosts: NetworkPolicy::default(),
-            host_pause: WebLimits::default().retry_delay,
+            host_retry_delay: WebLimits::default().retry_delay,
         }
     }
 }
 
-/// How often things may be done: within an hour, if not said otherwise.
+/// Rate limits, per hour unless stated otherwise.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Jobs created and followed up, a project.
+    /// Jobs and follow-ups, per project.
     pub jobs: u32,
-    /// Questions about page views, an organization.
+    /// Queries of page views, per organization.
     pub reads: u32,
-    /// Page views that browsers send, an address, within a minute.
+    /// Page views from browsers, per address and minute.
     pub beacons: u32,
 }
 
@@ -99,14 +98,14 @@ impl Default for Limits {
     }
 }
 
-/// What there may be at once, so that neither memory nor files run out.
+/// Limits of concurrent use, so that neither memory nor file descriptors run out.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Fewer, if the process may not open so many files.
+    /// The server uses fewer if the process may not open so many files.
     pub connections: usize,
-    /// Bytes of all bodies that are being received or worked on.
+    /// Bytes of all request bodies that are being received or processed.
     pub bodies: usize,
-    /// Bytes of all large answers that clients have not read yet.
+    /// Bytes of all large responses that clients haven't read yet.
     pub answers: usize,
 }
 
@@ -116,7 +115,7 @@ impl Default for Bounds {
     }
 }
 
-/// Whose word about a client's address is believed, and in which header they write it.
+/// The proxies that may name a client's address, and the header that they use.
 #[derive(Debug, Clone, Default)]
 pub struct Proxies {
     pub trusted: Vec<IpNet>,
@@ -145,21 +144,21 @@ impl FromStr for ProxyHeader {
     fn from_str(text: &str) -> Result<Self, String> {
         let known = [Self::XForwardedFor, Self::Forwarded];
         let found = known.into_iter().find(|header| text.eq_ignore_ascii_case(header.name()));
-        found.ok_or_else(|| "the proxy's header is X-Forwarded-For or Forwarded".into())
+        found.ok_or_else(|| "the proxy header must be X-Forwarded-For or Forwarded".into())
     }
 }
 
-/// Checks a public URL at the door and takes the slash off its end.
+/// Checks a public URL, and removes a trailing slash.
 pub fn parse_public_url(text: &str) -> Result<String, String> {
     let trimmed = text.trim_end_matches('/');
     let host = trimmed.strip_prefix("https://").or_else(|| trimmed.strip_prefix("http://"));
-    let sane = |host: &str| {
+    let is_valid = |host: &str| {
         !host.is_empty()
             && !host.contains(['?', '#', '@', '"', '<', '>', '\\'])
             && !host.contains(char::is_whitespace)
     };
     match host {
-        Some(host) if sane(host) && !trimmed.contains(char::is_control) => Ok(trimmed.to_owned()),
-        _ => Err("a public URL looks like https://docs-tools.example.com".into()),
+        Some(host) if is_valid(host) && !trimmed.contains(char::is_control) => Ok(trimmed.to_owned()),
+        _ => Err("a public URL must look like https://docs-tools.example.com".into()),
     }
 }

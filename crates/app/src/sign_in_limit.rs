@@ -1,7 +1,7 @@
-//! Bounds password guessing: by address, by name, and by both together with a growing delay.
+//! Limits password guessing per address, per name, and per pair of both with a growing delay.
 //!
-//! An address that a member signed in from before is bound by address and by pair alone: strangers who try a name
-//! cannot lock its member out. All of it is in memory; what a restart forgets is an hour old at most.
+//! The limit per name doesn't apply to an address that the member signed in from before, so strangers who try
+//! a name can't lock its member out. The counts are only in memory: a restart forgets at most an hour.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -10,26 +10,26 @@ use std::time::Duration;
 
 use base::Clock;
 
-use crate::address_limit::{AddressLimit, Elapsed, TooOften, network, place};
+use crate::address_limit::{AddressLimit, Elapsed, TooOften, address_of_name, network};
 
 const ADDRESS_TRIES_PER_MINUTE: u32 = 20;
 const NAME_TRIES_PER_MINUTE: u32 = 5;
 const JOINS_PER_MINUTE: u32 = 20;
-/// Tries of one name from one address that need no wait.
+/// Tries for one name from one address without a delay.
 const FREE_TRIES: u32 = 5;
 /// The same, from a network that the member signed in from before.
 const FREE_TRIES_IF_KNOWN: u32 = 10;
 const MAX_DELAY: Duration = Duration::from_secs(15 * 60);
 const FORGET_AFTER: Duration = Duration::from_secs(60 * 60);
-/// Pairs that are remembered at once: about 5 MiB of them.
+/// The number of pairs in memory: about 5 MiB.
 const MAX_PAIRS: usize = 64 * 1024;
 
-/// One try to sign in: for which name, and from where.
+/// A try to sign in.
 #[derive(Clone, Copy)]
 pub struct SignInTry<'a> {
     pub address: Option<IpAddr>,
     pub name: &'a str,
-    /// An account of that name has signed in from this network before.
+    /// An account with that name signed in from this network before.
     pub is_known: bool,
 }
 
@@ -55,40 +55,43 @@ impl SignInLimit {
         }
     }
 
-    /// Counted first, and also for a try that is refused afterwards: it costs no look into the store.
+    /// Counts a try per address. Call it first, because it needs no read from the store.
     pub fn count_address(&self, address: Option<IpAddr>) -> Result<(), TooOften> {
         self.by_address.count(address)
     }
 
-    pub fn count(&self, one: &SignInTry<'_>) -> Result<(), TooOften> {
-        self.with_pairs(|pairs| pairs.check(one))?;
-        if !one.is_known {
-            self.count_name(one.name)?;
+    pub fn count(&self, attempt: &SignInTry<'_>) -> Result<(), TooOften> {
+        self.with_pairs(|pairs| pairs.check(attempt))?;
+        if !attempt.is_known {
+            self.count_name(attempt.name)?;
         }
-        self.with_pairs(|pairs| pairs.add(one));
+        self.with_pairs(|pairs| pairs.add(attempt));
         Ok(())
     }
 
-    /// For accounts of the name that are not known from there, beside one that is.
+    /// Counts a try per name. For accounts with the name that never signed in from the address, if another
+    /// one did.
     pub fn count_name(&self, name: &str) -> Result<(), TooOften> {
-        self.by_name.count(Some(place(name)))
+        self.by_name.count(Some(address_of_name(name)))
     }
 
-    /// The password was right. What was wrong before still counts: who has an account of the same name in another
-    /// organization must not get new tries by signing in to that one.
-    pub fn give_back(&self, one: &SignInTry<'_>) {
-        self.with_pairs(|pairs| pairs.give_back(one));
+    /// Removes the count of one try, because its password was right. Earlier wrong tries still count:
+    /// otherwise a person with an account of the same name in another organization could reset them by
+    /// signing in there.
+    pub fn refund(&self, attempt: &SignInTry<'_>) {
+        self.with_pairs(|pairs| pairs.refund(attempt));
     }
 
-    /// A try to join by an invitation.
+    /// Counts a try to join with an invitation link.
     pub fn count_join(&self, address: Option<IpAddr>, link: &str) -> Result<(), TooOften> {
         self.joins_by_address.count(address)?;
-        self.joins_by_link.count(Some(place(link)))
+        self.joins_by_link.count(Some(address_of_name(link)))
     }
 
-    /// Whether this is the first report about `subject` within an hour, so that repeating it fills no log.
+    /// Whether this is the first report about `subject` within an hour, so that repetitions don't fill the
+    /// log.
     pub fn is_first_report(&self, subject: &str) -> bool {
-        self.reports.count(Some(place(subject))).is_ok()
+        self.reports.count(Some(address_of_name(subject))).is_ok()
     }
 
     fn with_pairs<T>(&self, work: impl FnOnce(&mut Pairs) -> T) -> T {
@@ -100,76 +103,77 @@ impl SignInLimit {
 type Pair = (Option<IpAddr>, IpAddr);
 
 #[derive(Clone, Copy)]
-struct Tried {
+struct TryCount {
     count: u32,
     last: Duration,
-    /// The next try is taken then.
+    /// When the next try is allowed.
     next: Duration,
 }
 
 struct Pairs {
-    tried: HashMap<Pair, Tried>,
+    tries: HashMap<Pair, TryCount>,
     elapsed: Elapsed,
     max: usize,
 }
 
 impl Pairs {
     fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { tried: HashMap::new(), elapsed: Elapsed::new(clock), max: MAX_PAIRS }
+        Self { tries: HashMap::new(), elapsed: Elapsed::new(clock), max: MAX_PAIRS }
     }
 
-    fn check(&mut self, one: &SignInTry<'_>) -> Result<(), TooOften> {
+    fn check(&mut self, attempt: &SignInTry<'_>) -> Result<(), TooOften> {
         let now = self.elapsed.total();
-        match self.tried.get(&pair(one)).map(|tried| tried.next) {
+        match self.tries.get(&pair(attempt)).map(|tries| tries.next) {
             Some(next) if next > now => Err(TooOften { per_minute: FREE_TRIES, wait: next - now }),
             _ => Ok(()),
         }
     }
 
-    fn add(&mut self, one: &SignInTry<'_>) {
+    fn add(&mut self, attempt: &SignInTry<'_>) {
         let now = self.elapsed.total();
-        self.make_room(now);
-        let tried = self.tried.entry(pair(one)).or_insert(Tried { count: 0, last: now, next: now });
-        if now.saturating_sub(tried.last) > FORGET_AFTER {
-            tried.count = 0;
+        self.evict(now);
+        let tries = self.tries.entry(pair(attempt)).or_insert(TryCount { count: 0, last: now, next: now });
+        if now.saturating_sub(tries.last) > FORGET_AFTER {
+            tries.count = 0;
         }
-        tried.count = tried.count.saturating_add(1);
-        (tried.last, tried.next) = (now, now + delay(tried.count, one.is_known));
+        tries.count = tries.count.saturating_add(1);
+        (tries.last, tries.next) = (now, now + delay(tries.count, attempt.is_known));
     }
 
-    fn give_back(&mut self, one: &SignInTry<'_>) {
+    fn refund(&mut self, attempt: &SignInTry<'_>) {
         let now = self.elapsed.total();
-        if let Some(tried) = self.tried.get_mut(&pair(one)) {
-            tried.count = tried.count.saturating_sub(1);
-            tried.next = now + delay(tried.count, one.is_known);
+        if let Some(tries) = self.tries.get_mut(&pair(attempt)) {
+            tries.count = tries.count.saturating_sub(1);
+            tries.next = now + delay(tries.count, attempt.is_known);
         }
     }
 
-    /// Forgets who has been quiet, and then the older half: the address and the name are counted on their own.
-    fn make_room(&mut self, now: Duration) {
-        if self.tried.len() < self.max {
+    /// Forgets idle pairs, and then the older half. The separate limits per address and per name still apply.
+    fn evict(&mut self, now: Duration) {
+        if self.tries.len() < self.max {
             return;
         }
-        self.tried.retain(|_, tried| now.saturating_sub(tried.last) <= FORGET_AFTER);
-        if self.tried.len() > self.max / 2 {
-            let mut times: Vec<_> = self.tried.values().map(|tried| tried.last).collect();
+        self.tries.retain(|_, tries| now.saturating_sub(tries.last) <= FORGET_AFTER);
+        if self.tries.len() > self.max / 2 {
+            let mut times: Vec<_> = self.tries.values().map(|tries| tries.last).collect();
             times.sort_unstable();
-            let cut = times[times.len() - self.max / 2];
-            let mut kept_of_cut = self.max / 2 - times.iter().filter(|last| **last > cut).count();
-            self.tried.retain(|_, tried| {
-                let is_kept = tried.last > cut || (tried.last == cut && kept_of_cut > 0);
-                kept_of_cut -= usize::from(is_kept && tried.last == cut);
-                is_kept
+            let cutoff = times[times.len() - self.max / 2];
+            // Of pairs with the same time as the cutoff, so many stay.
+            let mut left_at_cutoff = self.max / 2 - times.iter().filter(|last| **last > cutoff).count();
+            self.tries.retain(|_, tries| {
+                let stays = tries.last > cutoff || (tries.last == cutoff && left_at_cutoff > 0);
+                left_at_cutoff -= usize::from(stays && tries.last == cutoff);
+                stays
             });
         }
     }
 }
 
-fn pair(one: &SignInTry<'_>) -> Pair {
-    (one.address.map(network), place(one.name))
+fn pair(attempt: &SignInTry<'_>) -> Pair {
+    (attempt.address.map(network), address_of_name(attempt.name))
 }
 
-/// None for the first tries, then 2 seconds, and twice as long after every further one.
+/// No delay after the first tries, then 2 seconds, doubled after every further try.
 fn delay(count: u32, is_known: bool) -> Duration {
     let free = if is_known { FREE_TRIES_IF_KNOWN } else { FREE_TRIES };
     match count.saturating_sub(free) {
@@ -190,14 +194,14 @@ mod tests {
         (SignInLimit::new(clock.clone()), clock)
     }
 
-    fn tries(address: &str, name: &'static str, is_known: bool) -> SignInTry<'static> {
+    fn sign_in(address: &str, name: &'static str, is_known: bool) -> SignInTry<'static> {
         SignInTry { address: Some(address.parse().unwrap()), name, is_known }
     }
 
     #[test]
     fn a_known_address_has_free_tries_and_then_a_growing_delay() {
         let (limit, clock) = limit();
-        let ada = tries("192.0.2.1", "ada@acme.dev", true);
+        let ada = sign_in("192.0.2.1", "ada@acme.dev", true);
         for _ in 0..11 {
             assert_eq!(limit.count(&ada), Ok(()));
         }
@@ -211,33 +215,33 @@ mod tests {
         }
         clock.advance(SignedDuration::from_mins(61));
         for _ in 0..10 {
-            assert_eq!(limit.count(&ada), Ok(()), "after an hour it begins anew");
+            assert_eq!(limit.count(&ada), Ok(()), "after an hour the count restarts");
         }
     }
 
     #[test]
-    fn strangers_hold_up_a_name_for_strangers_alone() {
+    fn strangers_exhaust_the_limit_of_a_name_only_for_strangers() {
         let (limit, clock) = limit();
         let from = ["192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4", "192.0.2.5", "192.0.2.6"];
-        let results = from.map(|address| limit.count(&tries(address, "ada@acme.dev", false)).is_ok());
-        assert_eq!(results, [true, true, true, true, true, false], "a name alone has a bound");
-        assert_eq!(limit.count(&tries("198.51.100.1", "ada@acme.dev", true)), Ok(()));
-        assert_eq!(limit.count(&tries("192.0.2.6", "bob@acme.dev", false)), Ok(()));
+        let results = from.map(|address| limit.count(&sign_in(address, "ada@acme.dev", false)).is_ok());
+        assert_eq!(results, [true, true, true, true, true, false], "a name has a limit");
+        assert_eq!(limit.count(&sign_in("198.51.100.1", "ada@acme.dev", true)), Ok(()));
+        assert_eq!(limit.count(&sign_in("192.0.2.6", "bob@acme.dev", false)), Ok(()));
         for _ in 0..20 {
             assert_eq!(limit.count_address(Some("192.0.2.9".parse().unwrap())), Ok(()));
         }
-        assert!(limit.count_address(Some("192.0.2.9".parse().unwrap())).is_err(), "and so has an address");
+        assert!(limit.count_address(Some("192.0.2.9".parse().unwrap())).is_err(), "an address has a limit");
         clock.advance(SignedDuration::from_mins(1));
-        assert_eq!(limit.count(&tries("192.0.2.6", "ada@acme.dev", false)), Ok(()));
+        assert_eq!(limit.count(&sign_in("192.0.2.6", "ada@acme.dev", false)), Ok(()));
     }
 
     #[test]
-    fn a_right_password_gives_back_its_own_try_alone() {
+    fn a_right_password_refunds_only_its_own_try() {
         let (limit, _) = limit();
-        let ada = tries("192.0.2.1", "ada@acme.dev", true);
+        let ada = sign_in("192.0.2.1", "ada@acme.dev", true);
         for _ in 0..30 {
             assert_eq!(limit.count(&ada), Ok(()));
-            limit.give_back(&ada);
+            limit.refund(&ada);
         }
         for _ in 0..11 {
             assert_eq!(limit.count(&ada), Ok(()));
@@ -246,10 +250,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_bounded() {
+    fn the_number_of_pairs_in_memory_is_bounded() {
         let (limit, clock) = limit();
         limit.with_pairs(|pairs| pairs.max = 8);
-        let guessed = tries("192.0.2.1", "ada@acme.dev", true);
+        let guessed = sign_in("192.0.2.1", "ada@acme.dev", true);
         for n in 0..100_u32 {
             let address = Some(IpAddr::from((n + 1).to_be_bytes()));
             limit.count(&SignInTry { address, name: "bob@acme.dev", is_known: true }).unwrap();
@@ -257,8 +261,8 @@ mod tests {
                 clock.advance(SignedDuration::from_secs(900));
                 limit.count(&guessed).unwrap();
             }
-            assert!(limit.with_pairs(|pairs| pairs.tried.len()) <= 8);
+            assert!(limit.with_pairs(|pairs| pairs.tries.len()) <= 8);
         }
-        assert!(limit.count(&guessed).is_err(), "the newest ones stay");
+        assert!(limit.count(&guessed).is_err(), "the newest pairs stay");
     }
 }

@@ -1,9 +1,10 @@
-//! Divides the event streams that may be open fairly between organizations, and within one between its keys and
-//! sessions.
+//! Divides the event streams fairly between organizations, and within an organization between its API keys
+//! and sessions.
 //!
-//! A key or session has at most a quarter, an organization at most half. When all are open, a stream of the organization
-//! that has the most is closed for one of an organization that has fewer, and within one organization the same holds
-//! between keys and sessions. The client of a closed stream can come again and say which event was its last.
+//! A key or session has at most a quarter of all streams, and an organization at most half. When all are
+//! open, the organization with the most streams loses one to an organization with fewer. The same rule
+//! applies between the keys and sessions of one organization. The client of a closed stream can reconnect and
+//! name its last event.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -12,11 +13,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use store::OrganizationId;
 use tokio_util::sync::CancellationToken;
 
-/// The largest part of all streams that a key or session can have, and an organization, as a divisor.
-const CREDENTIAL_PART: usize = 4;
-const ORGANIZATION_PART: usize = 2;
-/// Where there are few streams, a part of them is none.
-const MIN_PART: usize = 2;
+/// The maximum share of all streams for a key or session, and for an organization, as divisors.
+const CREDENTIAL_DIVISOR: usize = 4;
+const ORGANIZATION_DIVISOR: usize = 2;
+/// The minimum share, for servers with few streams.
+const MIN_SHARE: usize = 2;
 
 #[derive(Clone)]
 pub struct Streams(Arc<Mutex<State>>);
@@ -24,13 +25,13 @@ pub struct Streams(Arc<Mutex<State>>);
 struct State {
     max_open: usize,
     last_number: u64,
-    /// In the order in which they were opened.
+    /// In the order of opening.
     open: BTreeMap<u64, Stream>,
 }
 
 struct Stream {
     organization: OrganizationId,
-    /// The hash of a key or of a session's token.
+    /// The hash of an API key or of a session's token.
     credential: Vec<u8>,
     cut: CancellationToken,
 }
@@ -39,7 +40,7 @@ struct Stream {
 pub struct StreamPermit {
     streams: Streams,
     number: u64,
-    /// Ends when the stream has to give way.
+    /// Ends when the stream is closed for another one.
     pub cut: CancellationToken,
 }
 
@@ -48,10 +49,11 @@ impl Streams {
         Self(Arc::new(Mutex::new(State { max_open, last_number: 0, open: BTreeMap::new() })))
     }
 
-    /// `None` when this credential or organization has its part, or when all are open and nobody has more of them.
+    /// `None` when this credential or organization has its maximum share, or when all streams are open and no
+    /// other owner has more.
     pub fn open(&self, organization: &OrganizationId, credential: Vec<u8>) -> Option<StreamPermit> {
         let mut state = self.state();
-        state.make_room(organization, &credential)?;
+        state.close_one_if_needed(organization, &credential)?;
         state.last_number += 1;
         let (number, cut) = (state.last_number, CancellationToken::new());
         let stream = Stream { organization: organization.clone(), credential, cut: cut.clone() };
@@ -65,31 +67,36 @@ impl Streams {
 }
 
 impl State {
-    fn part(&self, divisor: usize) -> usize {
-        (self.max_open / divisor).max(MIN_PART)
+    fn share(&self, divisor: usize) -> usize {
+        (self.max_open / divisor).max(MIN_SHARE)
     }
 
-    /// Closes a stream, if one has to be closed for `credential`; `None` if none may be.
-    fn make_room(&mut self, organization: &OrganizationId, credential: &[u8]) -> Option<()> {
+    /// Closes a stream if the new one of `credential` needs it. `None` if none may be closed.
+    fn close_one_if_needed(&mut self, organization: &OrganizationId, credential: &[u8]) -> Option<()> {
         let organizations = count(self.open.values().map(|stream| &stream.organization));
         let own = organizations.get(organization).copied().unwrap_or(0);
         let is_own =
             |stream: &&Stream| stream.organization == *organization && stream.credential == credential;
-        if self.open.values().filter(is_own).count() >= self.part(CREDENTIAL_PART) {
+        if self.open.values().filter(is_own).count() >= self.share(CREDENTIAL_DIVISOR) {
             return None;
         }
-        let is_at_part = own >= self.part(ORGANIZATION_PART);
-        if self.open.len() < self.max_open && !is_at_part {
+        let is_at_maximum = own >= self.share(ORGANIZATION_DIVISOR);
+        if self.open.len() < self.max_open && !is_at_maximum {
             return Some(());
         }
-        let others = largest(&organizations, &organization).filter(|_| !is_at_part);
-        let victim = self.victim(others.unwrap_or(organization), organization, credential)?;
+        let others = largest(&organizations, &organization).filter(|_| !is_at_maximum);
+        let victim = self.choose_victim(others.unwrap_or(organization), organization, credential)?;
         self.open.remove(&victim)?.cut.cancel();
         Some(())
     }
 
-    /// The stream of `from` that gives way: the newest of the credential that has the most.
-    fn victim(&self, from: &OrganizationId, newcomer: &OrganizationId, credential: &[u8]) -> Option<u64> {
+    /// The stream of `from` to close: the newest of the credential with the most streams.
+    fn choose_victim(
+        &self,
+        from: &OrganizationId,
+        newcomer: &OrganizationId,
+        credential: &[u8],
+    ) -> Option<u64> {
         let inside = || self.open.iter().filter(|(_, stream)| stream.organization == *from);
         let credentials = count(inside().map(|(_, stream)| &stream.credential[..]));
         let chosen = match from == newcomer {
@@ -102,15 +109,15 @@ impl State {
     }
 }
 
-fn count<K: Hash + Eq>(of: impl Iterator<Item = K>) -> HashMap<K, usize> {
+fn count<K: Hash + Eq>(keys: impl Iterator<Item = K>) -> HashMap<K, usize> {
     let mut counts = HashMap::new();
-    for key in of {
+    for key in keys {
         *counts.entry(key).or_default() += 1;
     }
     counts
 }
 
-/// Whoever has the most, if `newcomer` has fewer also after one changes hands.
+/// The key with the highest count, if `newcomer` still has fewer after it gets one.
 fn largest<K: Hash + Eq + Copy>(counts: &HashMap<K, usize>, newcomer: &K) -> Option<K> {
     let own = counts.get(newcomer).copied().unwrap_or(0);
     let (largest, count) = counts.iter().max_by_key(|(_, count)| **count)?;
@@ -135,13 +142,13 @@ mod tests {
         permits.iter().filter(|permit| permit.cut.is_cancelled()).count()
     }
 
-    /// As many as this credential gets, but no more than 100.
+    /// Opens as many streams as this credential gets, but at most 100.
     fn open_all(streams: &Streams, organization: &str, credential: &str) -> Vec<StreamPermit> {
         (0..100).map_while(|_| open(streams, organization, credential)).collect()
     }
 
     #[test]
-    fn an_organization_with_half_of_the_streams_gives_way() {
+    fn an_organization_with_half_of_the_streams_loses_some_to_another() {
         let streams = Streams::new(32);
         let both = ["a", "b"].map(|name| [open_all(&streams, name, "one"), open_all(&streams, name, "two")]);
         let both: Vec<_> = both.into_iter().flatten().flatten().collect();
@@ -154,16 +161,12 @@ mod tests {
     }
 
     #[test]
-    fn a_key_with_all_streams_gives_way_to_another_key_of_its_organization() {
+    fn a_key_loses_streams_to_another_key_of_its_organization() {
         let streams = Streams::new(32);
         let two = [open_all(&streams, "a", "one"), open_all(&streams, "a", "two")];
         let two: Vec<_> = two.into_iter().flatten().collect();
         assert_eq!((two.len(), closed(&two)), (16, 0), "a quarter each, half for both");
         let third = open_all(&streams, "a", "three");
-        assert_eq!(
-            (third.len(), closed(&third), closed(&two)),
-            (5, 0, 5),
-            "they have about the same by then"
-        );
+        assert_eq!((third.len(), closed(&third), closed(&two)), (5, 0, 5), "then the counts are about equal");
     }
 }

@@ -1,13 +1,13 @@
-//! Moments as text: for machines, and for people.
+//! Formats times and durations, for the API and for people.
 
 use jiff::{SignedDuration, Timestamp};
 
-/// RFC 3339, UTC, milliseconds: the one form of a moment in the API.
+/// RFC 3339 in UTC with milliseconds, as everywhere in the API.
 pub fn rfc3339(moment: Timestamp) -> String {
     format!("{moment:.3}")
 }
 
-/// `2 minutes ago`, `in 5 days`: near enough for a person; the exact moment stands beside it.
+/// `2 minutes ago`, `in 5 days`. Approximate: pages show the exact time next to it.
 pub fn relative(moment: Timestamp, now: Timestamp) -> String {
     let ago = now.duration_since(moment);
     match (span(ago.abs()), ago.is_negative()) {
@@ -17,7 +17,6 @@ pub fn relative(moment: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// How long something took.
 pub fn duration(length: SignedDuration) -> String {
     match length.as_millis() {
         ms @ 0..1_000 => format!("{ms} ms"),
@@ -27,7 +26,7 @@ pub fn duration(length: SignedDuration) -> String {
 }
 
 fn span(length: SignedDuration) -> Option<String> {
-    // To the nearest: seven days from a moment ago are seven days, not six.
+    // Rounds to the nearest unit, so that almost seven days are seven days, not six.
     let minutes = (length.as_secs() + 30) / 60;
     let (count, unit) = match minutes {
         0 => return None,
@@ -43,14 +42,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments() {
+    fn rfc3339_times() {
         let at: Timestamp = "2026-11-15T12:00:00.1239Z".parse().unwrap();
         assert_eq!(rfc3339(at), "2026-11-15T12:00:00.123Z");
         assert_eq!(rfc3339("2026-11-15T12:00:00Z".parse().unwrap()), "2026-11-15T12:00:00.000Z");
     }
 
     #[test]
-    fn relatives() {
+    fn relative_times() {
         #[track_caller]
         fn check(seconds: i64, expected: &str) {
             let now: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();

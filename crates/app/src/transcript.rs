@@ -1,4 +1,4 @@
-//! A job's transcript: its events and what was said to its model and by it, a line of JSON each.
+//! Streams a job's transcript: its events and the conversation with its model, one line of JSON each.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,109 +11,118 @@ use store::{Actor, ConversationEntry, Event, JobId, NewAuditEntry, Project, Proj
 use wire::{JobCall, JobMessage, JobResult, JobUsage, TranscriptLine};
 
 use crate::app::App;
-use crate::bodies::Taken;
+use crate::bodies::BytePermit;
 use crate::time::rfc3339;
 use crate::watch::job_event;
 
-/// The lines as they are read; `None` when there is no such job. One entry at a time is in memory, however slowly it is
-/// read, and may be as long as [`store::MAX_ENTRY_BYTES`]: the caller has the room for that.
-pub async fn lines(app: App, room: Taken, project: ProjectId, id: JobId) -> Result<Option<Body>, StoreError> {
+/// Streams the lines as the client reads them. `None` when there is no such job. One entry is in memory at a
+/// time, so the permit must be for [`store::MAX_ENTRY_BYTES`].
+pub async fn stream_lines(
+    app: App,
+    permit: BytePermit,
+    project: ProjectId,
+    id: JobId,
+) -> Result<Option<Body>, StoreError> {
     let Some(events) = app.jobs.events(&project, &id, 0).await? else { return Ok(None) };
     let last = events.last().map_or(0, |event| event.number);
-    let told = Told { _room: room, app, project, id, events: events.into(), said: None, number: 0, last };
-    let lines = stream::unfold(told, |mut told| async move {
-        let line = told.next().await.transpose()?;
-        Some((line.map_err(io::Error::other), told))
+    let events = events.into();
+    let cursor = Cursor { _permit: permit, app, project, id, events, entry: None, number: 0, last };
+    let lines = stream::unfold(cursor, |mut cursor| async move {
+        let line = cursor.next().await.transpose()?;
+        Some((line.map_err(io::Error::other), cursor))
     });
     Ok(Some(Body::from_stream(lines)))
 }
 
-/// Says in the audit log who downloads it: once an hour for each reader and job, so that a key that only reads
-/// cannot fill the log. On a disk that takes no writes the server's log says it instead: reads go on.
-pub async fn note_download(
+/// Records the download in the audit log, once an hour for each actor and job, so that a key with the scope
+/// `read` can't fill the log. If the disk takes no writes, the entry goes to the server's log, so that reads
+/// still work.
+pub async fn audit_download(
     app: &App,
     actor: &Actor,
     project: &Project,
     id: &JobId,
 ) -> Result<(), StoreError> {
-    if !app.tries.is_first_report(&format!("transcript {id} {actor}")) {
+    if !app.sign_in_limit.is_first_report(&format!("transcript {id} {actor}")) {
         return Ok(());
     }
-    let deed = NewAuditEntry {
+    let entry = NewAuditEntry {
         organization: project.organization.clone(),
         who: actor.to_string(),
         what: "downloaded the transcript of the job".into(),
         about: format!("{} {id}", project.name),
     };
-    match app.people.record_audit(&deed).await {
+    match app.people.record_audit(&entry).await {
         Err(StoreError::Machine(trouble)) => {
-            let NewAuditEntry { who, what, about, .. } = deed;
-            tracing::warn!("the audit log cannot be written ({trouble}); it would say: {who} {what} {about}");
+            let NewAuditEntry { who, what, about, .. } = entry;
+            tracing::warn!("cannot write to the audit log ({trouble}): {who} {what} {about}");
             Ok(())
         }
-        noted => noted,
+        result => result,
     }
 }
 
-/// How far the transcript is told.
-struct Told {
-    _room: Taken,
+/// The position in the transcript.
+struct Cursor {
+    _permit: BytePermit,
     app: App,
     project: ProjectId,
     id: JobId,
     events: VecDeque<Event>,
-    /// The next entry of the conversation, and the number of the last one that was looked at.
-    said: Option<ConversationEntry>,
+    /// The next entry of the conversation, and the number of the last one that was read.
+    entry: Option<ConversationEntry>,
     number: u32,
-    /// The last event there is; what was said after later ones is not told, like those.
+    /// The number of the last event. Later events and the entries after them are left out.
     last: u64,
 }
 
-impl Told {
+impl Cursor {
     async fn next(&mut self) -> Result<Option<String>, StoreError> {
-        if self.said.is_none() {
+        if self.entry.is_none() {
             let next = self.app.jobs.entry_after(&self.project, &self.id, self.number).await?;
-            self.number = next.as_ref().map_or(self.number, |said| said.number);
-            self.said = next.filter(|said| said.after <= self.last);
+            self.number = next.as_ref().map_or(self.number, |entry| entry.number);
+            self.entry = next.filter(|entry| entry.after <= self.last);
         }
-        let entry_after = self.said.as_ref().map_or(u64::MAX, |said| said.after);
+        let entry_after = self.entry.as_ref().map_or(u64::MAX, |entry| entry.after);
         let line = match self.events.pop_front_if(|event| event.number <= entry_after) {
             Some(event) => Some(TranscriptLine::Event(job_event(event))),
-            None => self.said.take().map(|said| TranscriptLine::Message(message(said))),
+            None => self.entry.take().map(|entry| TranscriptLine::Message(job_message(entry))),
         };
-        Ok(line.map(|line| self.written(&line)))
+        Ok(line.map(|line| self.render(&line)))
     }
 
-    /// What a model says is kept without keys; a person may have put one into a prompt.
-    fn written(&self, line: &TranscriptLine) -> String {
+    /// Removes API keys again, because a prompt may contain one. Responses are stored without keys.
+    fn render(&self, line: &TranscriptLine) -> String {
         let line = serde_json::to_string(line).unwrap_or_default() + "\n";
         self.app.models.without_keys(&line).unwrap_or(line)
     }
 }
 
-fn message(ConversationEntry { run, number, entry, tokens, at, .. }: ConversationEntry) -> JobMessage {
-    let told = JobMessage { number, run, at: at.map(rfc3339), ..JobMessage::default() };
+fn job_message(ConversationEntry { run, number, entry, tokens, at, .. }: ConversationEntry) -> JobMessage {
+    let message = JobMessage { number, run, at: at.map(rfc3339), ..JobMessage::default() };
     match serde_json::from_value(entry) {
-        Ok(Message::User(content)) => JobMessage { role: "user".into(), content, ..told },
+        Ok(Message::User(content)) => JobMessage { role: "user".into(), content, ..message },
         Ok(Message::Assistant(Turn { text, calls, .. })) => JobMessage {
             role: "assistant".into(),
             content: text,
-            calls: calls.into_iter().map(call).collect(),
+            calls: calls.into_iter().map(job_call).collect(),
             usage: Some(JobUsage {
                 input_tokens: tokens.input,
                 output_tokens: tokens.output,
                 cached_tokens: tokens.cached,
             }),
-            ..told
+            ..message
         },
-        Ok(Message::Results(results)) => {
-            JobMessage { role: "tool".into(), results: results.into_iter().map(result).collect(), ..told }
-        }
-        Err(_) => JobMessage { role: "unknown".into(), ..told },
+        Ok(Message::Results(results)) => JobMessage {
+            role: "tool".into(),
+            results: results.into_iter().map(job_result).collect(),
+            ..message
+        },
+        Err(_) => JobMessage { role: "unknown".into(), ..message },
     }
 }
 
-fn call(ToolCall { id, name, arguments }: ToolCall) -> JobCall {
+fn job_call(ToolCall { id, name, arguments }: ToolCall) -> JobCall {
     let arguments = match arguments {
         Arguments::Json(object) => object,
         Arguments::Broken(text) => Value::String(text),
@@ -121,6 +130,6 @@ fn call(ToolCall { id, name, arguments }: ToolCall) -> JobCall {
     JobCall { id, name, arguments }
 }
 
-fn result(ToolResult { id, name, content, failed }: ToolResult) -> JobResult {
+fn job_result(ToolResult { id, name, content, failed }: ToolResult) -> JobResult {
     JobResult { id, name, content, failed }
 }

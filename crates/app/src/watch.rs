@@ -1,10 +1,10 @@
-//! A job's events as they happen, for whoever may see them: a client of the API, or a page.
+//! Streams a job's events as they happen, to a client of the API or a page of the dashboard.
 
 use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::http::HeaderMap;
-use axum::response::sse::{Event as Sent, KeepAlive, Sse};
+use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use futures_util::future::poll_immediate;
@@ -16,11 +16,11 @@ use crate::app::App;
 use crate::streams::StreamPermit;
 use crate::time::rfc3339;
 
-/// How often to look for what nobody rang the bell for, such as another process's doing.
-const LOOK: Duration = Duration::from_secs(1);
+/// How often to poll for events without a notification, such as those of another process.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// What a stream was opened with. The stream ends when this does.
+/// The credential that a stream was opened with. The stream ends when the credential does.
 pub enum Credential {
     Key(KeyText),
     Session(Token),
@@ -48,70 +48,76 @@ pub struct Watch {
     credential: Credential,
     project: ProjectId,
     id: JobId,
-    seen: u64,
-    over: bool,
+    last_event: u64,
+    has_ended: bool,
 }
 
 impl Watch {
-    /// From the event after number `seen` on. `None` when too many are open, and nobody has more than this
-    /// organization and this credential.
-    pub fn open(app: App, project: &Project, credential: Credential, id: JobId, seen: u64) -> Option<Self> {
+    /// Starts after the event `last_event`. `None` when too many streams are open.
+    pub fn open(
+        app: App,
+        project: &Project,
+        credential: Credential,
+        id: JobId,
+        last_event: u64,
+    ) -> Option<Self> {
         let permit = app.streams.open(&project.organization, credential.hash())?;
-        Some(Self { permit, app, credential, project: project.id.clone(), id, seen, over: false })
+        let project = project.id.clone();
+        Some(Self { permit, app, credential, project, id, last_event, has_ended: false })
     }
 
-    /// Each event as `sent` writes it.
-    pub fn answer(self, sent: fn(Event) -> Sent) -> Response {
-        let events = stream(self, sent);
+    /// Renders each event with `render`.
+    pub fn into_response(self, render: fn(Event) -> SseEvent) -> Response {
+        let events = stream(self, render);
         Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response()
     }
 
-    /// The next events, once there are some; `None` when there will be no more.
+    /// Waits for the next events. `None` when there will be no more.
     async fn next(&mut self) -> Option<Vec<Event>> {
-        while !self.over {
-            // Listened for from before the look, so that nothing falls between the two.
-            let mut bell = self.app.jobs.wait_for_events();
-            let rang = poll_immediate(&mut bell).await.is_some();
-            // The status first: the events of an ended job are all there.
+        while !self.has_ended {
+            // Subscribes before the read, so that no event is missed between the two.
+            let mut notification = self.app.jobs.wait_for_events();
+            let is_notified = poll_immediate(&mut notification).await.is_some();
+            // Reads the status first: if the job ended, all its events exist.
             let progress = self.app.jobs.progress(&self.project, &self.id).await.ok()??;
-            self.over = progress.status != Status::Active;
-            let events = match progress.last_event > self.seen {
-                true => self.app.jobs.events(&self.project, &self.id, self.seen).await.ok()??,
+            self.has_ended = progress.status != Status::Active;
+            let events = match progress.last_event > self.last_event {
+                true => self.app.jobs.events(&self.project, &self.id, self.last_event).await.ok()??,
                 false => Vec::new(),
             };
-            // Checked after the events are read: nothing that was written after the end of a key or a session is sent.
-            let is_there = self.app.accounts.project(&self.project).await.ok()?.is_some();
-            if !is_there || !self.credential.is_valid(&self.app).await.ok()? {
+            // Checks the credential after the read, so that no event from after its end is sent.
+            let exists = self.app.accounts.project(&self.project).await.ok()?.is_some();
+            if !exists || !self.credential.is_valid(&self.app).await.ok()? {
                 return None;
             }
             if let Some(last) = events.last() {
-                self.seen = last.number;
+                self.last_event = last.number;
                 return Some(events);
             }
-            if !self.over && !rang {
-                let _ = tokio::time::timeout(LOOK, bell).await;
+            if !self.has_ended && !is_notified {
+                let _ = tokio::time::timeout(POLL_INTERVAL, notification).await;
             }
         }
         None
     }
 }
 
-/// Ends when the job has ended and all of its events were sent, or between two events when the server stops or the
-/// stream gives way to another: the client comes again and says which was its last.
-fn stream(watch: Watch, sent: fn(Event) -> Sent) -> impl Stream<Item = Result<Sent, Infallible>> {
+/// Ends when the job ended and all its events were sent. Also ends between two events when the server stops
+/// or the stream is closed for another one: the client can reconnect and name its last event.
+fn stream(watch: Watch, render: fn(Event) -> SseEvent) -> impl Stream<Item = Result<SseEvent, Infallible>> {
     let (stop, cut) = (watch.app.stop.clone(), watch.permit.cut.clone());
     let end = async move {
         tokio::select! { () = stop.cancelled() => {}, () = cut.cancelled() => {} }
     };
     let batches = stream::unfold(watch, move |mut watch| async move {
         let events = watch.next().await?;
-        Some((stream::iter(events.into_iter().map(move |event| Ok(sent(event)))), watch))
+        Some((stream::iter(events.into_iter().map(move |event| Ok(render(event)))), watch))
     });
     batches.flatten().take_until(end)
 }
 
-/// The last event that whoever comes again has; what is no number was not ours.
-pub fn last_seen(headers: &HeaderMap) -> Option<u64> {
+/// The number of the last event that a reconnecting client received. Other values of the header are ignored.
+pub fn last_event_id(headers: &HeaderMap) -> Option<u64> {
     headers.get("last-event-id")?.to_str().ok()?.trim().parse().ok()
 }
 

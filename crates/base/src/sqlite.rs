@@ -4,6 +4,7 @@
 mod copy;
 mod inspect;
 mod migrate;
+mod read_pool;
 mod trouble;
 mod writer;
 
@@ -13,22 +14,20 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use machine::Trouble;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{AssertSqlSafe, ConnectOptions, SqliteConnection, SqlitePool};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{AssertSqlSafe, ConnectOptions, SqliteConnection};
 use tokio::time::timeout;
 
 pub use copy::{CopyError, DatabaseCopy, check_copy, copy_databases, read_copy, write_copy};
 pub use inspect::{Inspection, inspect};
+pub use read_pool::{ReadConnection, ReadPool};
 pub use trouble::{DATA_DIRECTORY, trouble};
 use writer::Writer;
 
-const READER_CONNECTIONS: u32 = 4;
 /// How long a write waits for another process, such as an admin command.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a close may take. After that, the next start recovers the rest from the write-ahead log.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a close waits for queries that are still running.
-const READERS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What to do when the database's schema is older than this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +87,7 @@ impl From<sqlx::Error> for WriteError {
 /// One database file. Clones share the readers and the writer.
 #[derive(Debug, Clone)]
 pub struct Database {
-    reads: SqlitePool,
+    reads: ReadPool,
     writer: Writer,
 }
 
@@ -103,20 +102,11 @@ impl Database {
         let unusable = |source| OpenError::Unusable { path: path.display().to_string(), source };
         let mut connection = options(path).create_if_missing(true).connect().await.map_err(unusable)?;
         migrate::run(&mut connection, path, migrations, schema).await?;
-        let reads = SqlitePoolOptions::new()
-            .max_connections(READER_CONNECTIONS)
-            // All connections open now and stay open: a later one would open whatever file has that name
-            // then.
-            .min_connections(READER_CONNECTIONS)
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .connect_with(options(path).read_only(true))
-            .await
-            .map_err(unusable)?;
+        let reads = ReadPool::open(&options(path).read_only(true)).await.map_err(unusable)?;
         Ok(Self { reads, writer: Writer::start(connection) })
     }
 
-    pub fn reads(&self) -> &SqlitePool {
+    pub fn reads(&self) -> &ReadPool {
         &self.reads
     }
 
@@ -136,7 +126,7 @@ impl Database {
     pub async fn close(&self) {
         let closing = async {
             // The writer closes last: SQLite removes the log when the last connection that can write closes.
-            let _ = timeout(READERS_TIMEOUT, self.reads.close()).await;
+            self.reads.close().await;
             self.writer.close().await;
         };
         if timeout(CLOSE_TIMEOUT, closing).await.is_err() {

@@ -1,1 +1,1 @@
-//! The dashboard in a real browser: tests alone, in `tests/it`. Nobody that is shipped knows it.
+//! Tests the dashboard in a real browser. The tests are in `tests/it`, and no released program depends on this crate.

@@ -1,4 +1,4 @@
-//! Commands on the data directory itself; they work beside a running server.
+//! Runs the commands on the data directory, which also work while a server runs.
 
 mod delete;
 mod host;
@@ -16,7 +16,7 @@ use serde_json::json;
 use server::Admin;
 use store::{DataDir, NewAuditEntry, Organization, OrganizationId, Project, ProjectId, StoreError, Upkeep};
 
-use crate::args::{Data, Login};
+use crate::args::{Data, List, Login};
 use crate::output;
 use crate::settings::Sources;
 
@@ -25,34 +25,47 @@ pub(crate) async fn login(sources: &Sources, args: Login) -> anyhow::Result<()> 
     let admin = open_or_create(sources, &args.data, args.organization.is_some()).await?;
     let organization = organization(&admin, args.organization.as_deref()).await?;
     if admin.url.is_none() {
-        let again = sources.again(&args.data);
-        output::say(format!(
-            "No server has used this data directory yet: start one with `docwright serve{again}`."
+        let repeat_flags = sources.repeat_flags(&args.data);
+        output::print_message(format!(
+            "No server has used this data directory yet. To start one, run: docwright serve{repeat_flags}"
         ));
     }
-    let told = sources.public_url(args.public_url.as_deref())?;
-    let base = told.or(admin.url.clone()).unwrap_or_else(|| server::USUAL_URL.into());
+    let base = server_url(sources, args.public_url.as_deref(), &admin)?;
     let link = admin.sessions.create_named_login(&organization.id, &args.name).await?;
-    note(&admin, &organization.id, "made a login link", &args.name).await?;
+    record_audit(&admin, &organization.id, "made a login link", &args.name).await?;
     let url = format!("{base}/login?token={}", link.reveal());
     if args.json {
-        return output::json(&json!({ "loginUrl": url }));
+        return output::print_json(&json!({ "loginUrl": url }));
     }
-    output::say(format!("This link signs in to {}, once, within 15 minutes:", organization.name));
-    output::line(url)
+    output::print_message(format!(
+        "To sign in to {}, open this link. It works once, within 15 minutes:",
+        organization.name
+    ));
+    output::print_line(url)
 }
 
-/// As whom the audit log knows these commands.
+/// The name of these commands in the audit log.
 const COMMAND_LINE: &str = "command line";
 
-async fn note(admin: &Admin, organization: &OrganizationId, what: &str, about: &str) -> anyhow::Result<()> {
+async fn record_audit(
+    admin: &Admin,
+    organization: &OrganizationId,
+    what: &str,
+    about: &str,
+) -> anyhow::Result<()> {
     let (who, what, about) = (COMMAND_LINE.into(), what.into(), about.into());
-    let deed = NewAuditEntry { organization: organization.clone(), who, what, about };
-    Ok(admin.people.record_audit(&deed).await?)
+    let entry = NewAuditEntry { organization: organization.clone(), who, what, about };
+    Ok(admin.people.record_audit(&entry).await?)
 }
 
-/// For a command that may be the first one: it makes what is missing, unless it names something that a
-/// new installation does not have.
+/// The URL of the server, for links: from the settings, else where the server was last reached, else the default.
+fn server_url(sources: &Sources, flag: Option<&str>, admin: &Admin) -> anyhow::Result<String> {
+    let url = sources.public_url(flag)?.or(admin.url.clone());
+    Ok(url.unwrap_or_else(|| server::DEFAULT_URL.into()))
+}
+
+/// Opens the data for a command that may be the first one of an installation. Creates what is missing, unless the
+/// command names something that a new installation cannot have.
 pub(crate) async fn open_or_create(
     sources: &Sources,
     data: &Data,
@@ -61,39 +74,40 @@ pub(crate) async fn open_or_create(
     if names_existing {
         return open(sources, data).await;
     }
-    let settings = sources.data(data)?;
+    let settings = sources.admin_settings(data)?;
     let has_directory = settings.data.exists();
     let has_database = settings.database_url.is_some() || DataDir::at(&settings.data).has_database();
     let admin = Admin::open(&settings, Arc::new(SystemClock)).await?;
     close_at_end(&admin);
-    // Whoever mistyped it would look for their projects in vain.
-    let shown = settings.data.display();
+    // Without this message, nobody would notice a mistyped path.
+    let path = settings.data.display();
     match (has_directory, has_database) {
-        (false, _) => output::say(format!("Made a new data directory: {shown}")),
-        (true, false) => output::say(format!("Made a new database in {shown}")),
+        (false, _) => output::print_message(format!("Created a new data directory: {path}")),
+        (true, false) => output::print_message(format!("Created a new database in {path}")),
         (true, true) => {}
     }
     Ok(admin)
 }
 
-/// For every other command: where there is nothing, nothing is made.
+/// Opens the data for every other command, and creates nothing.
 pub(crate) async fn open(sources: &Sources, data: &Data) -> anyhow::Result<Admin> {
-    let admin = Admin::open_existing(&sources.data(data)?, Arc::new(SystemClock)).await?;
+    let admin = Admin::open_existing(&sources.admin_settings(data)?, Arc::new(SystemClock)).await?;
     close_at_end(&admin);
     Ok(admin)
 }
 
-/// Stores that this process opened. A command may fail anywhere, so they are closed in one place.
-static OPENED: Mutex<Vec<Arc<dyn Upkeep>>> = Mutex::new(Vec::new());
+/// Stores that this process opened. `close_all` closes them, because a command can fail anywhere.
+static OPEN_STORES: Mutex<Vec<Arc<dyn Upkeep>>> = Mutex::new(Vec::new());
 
-/// Without a close, what a command wrote stays in SQLite's log, and who copies the database file alone misses it.
+/// Without a close, the writes of a command stay in SQLite's write-ahead log, and a copy of the database file alone misses
+/// them.
 pub(crate) fn close_at_end(admin: &Admin) {
-    OPENED.lock().unwrap_or_else(PoisonError::into_inner).push(admin.upkeep.clone());
+    OPEN_STORES.lock().unwrap_or_else(PoisonError::into_inner).push(admin.upkeep.clone());
 }
 
 pub(crate) async fn close_all() {
-    let opened = std::mem::take(&mut *OPENED.lock().unwrap_or_else(PoisonError::into_inner));
-    for store in opened {
+    let stores = std::mem::take(&mut *OPEN_STORES.lock().unwrap_or_else(PoisonError::into_inner));
+    for store in stores {
         store.close().await;
     }
 }
@@ -103,25 +117,26 @@ async fn project(admin: &Admin, id: &str) -> anyhow::Result<Project> {
     found.with_context(|| format!("there is no project {id}; see `docwright project list`"))
 }
 
-/// Two first commands at once make one organization.
+/// If two first commands run at once, both use the organization that one of them creates.
 async fn first_organization(admin: &Admin) -> anyhow::Result<Organization> {
     match admin.accounts.create_organization("Default").await {
         Err(StoreError::Taken(_)) => {
-            let made = admin.accounts.organizations().await?.into_iter().next();
-            made.context("the first organization is gone again; try once more")
+            let existing = admin.accounts.organizations().await?.into_iter().next();
+            existing.context("the first organization was just deleted: try again")
         }
-        made => Ok(made?),
+        created => Ok(created?),
     }
 }
 
-/// The organization of that name, or the only one there is; a new installation gets its first.
+/// Finds the organization by its name or ID. Without a name, returns the only one, or creates the first.
 async fn organization(admin: &Admin, name: Option<&str>) -> anyhow::Result<Organization> {
     let mut all = admin.accounts.organizations().await?;
     if let Some(name) = name {
-        let found = all.into_iter().find(|one| one.name == name || one.id.0 == name);
+        let found =
+            all.into_iter().find(|organization| organization.name == name || organization.id.0 == name);
         return found.with_context(|| {
             format!(
-                "there is no organization {name}: see `docwright org list`, or make it with `docwright org create --name {name}`"
+                "there is no organization {name}: see `docwright org list`, or create it with `docwright org create --name {name}`"
             )
         });
     }
@@ -129,8 +144,16 @@ async fn organization(admin: &Admin, name: Option<&str>) -> anyhow::Result<Organ
         0 => first_organization(admin).await,
         1 => Ok(all.remove(0)),
         _ => {
-            let names: Vec<_> = all.into_iter().map(|one| one.name).collect();
-            bail!("there are several organizations: say --organization, one of {}", names.join(", "))
+            let names: Vec<_> = all.into_iter().map(|organization| organization.name).collect();
+            bail!("there are several organizations: set --organization to one of {}", names.join(", "))
         }
+    }
+}
+
+/// The organization that a list is restricted to.
+async fn filter_organization(admin: &Admin, args: &List) -> anyhow::Result<Option<OrganizationId>> {
+    match &args.organization {
+        Some(name) => Ok(Some(organization(admin, Some(name)).await?.id)),
+        None => Ok(None),
     }
 }

@@ -1,4 +1,4 @@
-//! `docwright backup`: copies a data directory as it is at one moment, beside a running server.
+//! Runs `docwright backup`: copies a data directory, as of one moment, while a server may run.
 
 mod archive;
 mod collect;
@@ -15,7 +15,7 @@ use serde_json::json;
 use server::Settings;
 use store::DataDir;
 
-use crate::args::{Backup, quoted};
+use crate::args::{Backup, quote};
 use crate::output;
 use crate::settings::Sources;
 use collect::{Collection, collect};
@@ -23,9 +23,9 @@ use manifest::Manifest;
 use target::Target;
 
 pub(crate) async fn run(sources: &Sources, args: Backup) -> anyhow::Result<()> {
-    let settings = sources.data(&args.data)?;
+    let settings = sources.admin_settings(&args.data)?;
     let dir = DataDir::find(&settings.data).with_context(|| {
-        format!("there is no data directory {}: name yours with --data", settings.data.display())
+        format!("there is no data directory {}: set --data to yours", settings.data.display())
     })?;
     let target = Target::prepare(&args.to)?;
     let folder = target.folder();
@@ -40,9 +40,9 @@ pub(crate) async fn run(sources: &Sources, args: Backup) -> anyhow::Result<()> {
         anyhow::Ok(manifest)
     });
     let manifest = written.await??;
-    let left_out: Vec<_> = not_included.iter().map(|project| &project.repository).collect();
+    let excluded: Vec<_> = not_included.iter().map(|project| &project.repository).collect();
     if args.json {
-        return output::json(&json!({
+        return output::print_json(&json!({
             "backup": args.to.to_string_lossy(),
             "createdAt": manifest.created_at,
             "docwright": manifest.docwright,
@@ -51,42 +51,42 @@ pub(crate) async fn run(sources: &Sources, args: Backup) -> anyhow::Result<()> {
             "files": manifest.files.len(),
             "bytes": manifest.bytes(),
             "masterKey": manifest.master_key,
-            "notIncluded": left_out,
+            "notIncluded": excluded,
         }));
     }
     for project in &not_included {
-        output::say(format!(
-            "Not included: the repository {} of the project {}. It is yours to back up.",
+        output::print_message(format!(
+            "Not included: the repository {} of the project {}. Back it up separately.",
             project.repository, project.name
         ));
     }
     if lacks_views {
-        output::say(
+        output::print_message(
             "Warning: page views are not in this backup, because views.db is missing from the data directory. Keep an older backup that has them.",
         );
     }
     print_summary(&settings, &dir, &manifest, has_projects);
-    output::line(args.to.display())
+    output::print_line(args.to.display())
 }
 
 fn print_summary(settings: &Settings, dir: &DataDir, manifest: &Manifest, has_projects: bool) {
     if !has_projects {
-        output::say(
-            "Not included: repositories that projects name by a path outside of the data directory. The database did not answer which those are.",
+        output::print_message(
+            "Not included: repositories that projects name by a path outside of the data directory. The database did not answer, so they are unknown.",
         );
     }
     if let Some(url) = &settings.database_url {
-        output::say(postgres::dump_words(url));
+        output::print_message(postgres::dump_instructions(url));
     }
     let key = collect::master_key_path(settings, dir);
     match manifest.master_key {
-        true => output::say(
-            "Warning: this backup holds the master key. Who has the backup can open all secrets in it, such as tokens of repository hosts. Keep it as safe as those.",
+        true => output::print_message(
+            "Warning: this backup has the master key. Everyone who has the backup can decrypt its secrets, such as tokens of repository hosts. Keep it as safe as the secrets.",
         ),
-        false => output::say(format!(
-            "The master key is not in this backup. Keep a copy of {} apart from your backups: sealed secrets cannot be opened without it.",
-            quoted(&key.to_string_lossy())
+        false => output::print_message(format!(
+            "The master key is not in this backup. Keep a copy of {} apart from your backups: without it, nobody can decrypt the stored secrets.",
+            quote(&key.to_string_lossy())
         )),
     }
-    output::say(format!("Backed up {} files, {} bytes.", manifest.files.len(), manifest.bytes()));
+    output::print_message(format!("Backed up {} files, {} bytes.", manifest.files.len(), manifest.bytes()));
 }

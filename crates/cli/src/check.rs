@@ -1,10 +1,10 @@
-//! `docwright check`: what is wrong with the pages of a folder, for CI and for whoever is about to push.
+//! Runs `docwright check`: reports problems in the pages of a folder, for CI and before a push.
 
 mod folder;
 
 use std::process::ExitCode;
 
-use pages::{Finding, Overlay};
+use pages::{Overlay, Problem};
 use serde_json::json;
 
 use crate::args::Check;
@@ -13,28 +13,28 @@ use folder::Folder;
 
 pub(crate) fn run(args: &Check) -> anyhow::Result<ExitCode> {
     let files = Overlay::new(Folder::open(&args.path)?, None)?;
-    let mut found = pages::check(&files)?;
-    found.retain(|finding| !finding.kind.is_of_a_change());
-    show(&found, args.json)?;
-    Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let mut problems = pages::check(&files)?;
+    problems.retain(|problem| !problem.kind.is_only_for_changes());
+    print(&problems, args.json)?;
+    Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn show(found: &[Finding], json: bool) -> anyhow::Result<()> {
+fn print(problems: &[Problem], json: bool) -> anyhow::Result<()> {
     if json {
-        return output::json(&json!({ "findings": found.iter().map(as_json).collect::<Vec<_>>() }));
+        return output::print_json(&json!({ "findings": problems.iter().map(to_json).collect::<Vec<_>>() }));
     }
-    for finding in found {
-        output::line(finding.to_string().replace('\n', " "))?;
+    for problem in problems {
+        output::print_line(problem.to_string().replace('\n', " "))?;
     }
-    output::say(match found.len() {
-        0 => "nothing was found".to_owned(),
-        1 => "1 finding".to_owned(),
-        count => format!("{count} findings"),
+    output::print_message(match problems.len() {
+        0 => "No problems".to_owned(),
+        1 => "1 problem".to_owned(),
+        count => format!("{count} problems"),
     });
     Ok(())
 }
 
-fn as_json(finding: &Finding) -> serde_json::Value {
-    let Finding { path, line, kind, what, message } = finding;
+fn to_json(problem: &Problem) -> serde_json::Value {
+    let Problem { path, line, kind, what, message } = problem;
     json!({ "path": path, "line": line, "kind": kind.as_str(), "what": what, "message": message })
 }

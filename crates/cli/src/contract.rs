@@ -1,8 +1,8 @@
 //! Compares what users and programs rely on with what is recorded in `tests/contract`: the API, the command line, the
 //! settings and the metrics.
 //!
-//! Each file has one fact a line. A recorded fact stays true; new ones may be added. Words for people, such as
-//! descriptions, help and error sentences, are not part of it.
+//! Each file has one fact per line. A recorded fact stays true; new ones may be added. Text for people, such as
+//! descriptions, help and error messages, is not part of it.
 
 mod api;
 mod cli;

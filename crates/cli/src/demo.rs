@@ -1,5 +1,6 @@
-//! `docwright demo`: the whole thing, with nothing set up. Everything but the repository and
-//! the project goes over HTTP, as it would from a script.
+//! Runs `docwright demo`: a server with a sample repository, page views, a job and its pull request.
+//!
+//! It creates the repository and the project directly. Everything else goes over HTTP, as from a script.
 
 mod readers;
 
@@ -16,57 +17,59 @@ use store::{Allow, Expiry, NewKey, NewProject, Project, Scope};
 use tempfile::TempDir;
 use wire::{AgentJob, IngestResult};
 
-use crate::args::{Demo, OneJob, Watching, quoted};
+use crate::args::{Data, Demo, JobArgs, WatchArgs, quote};
 use crate::client::{Client, job, watch};
-use crate::settings::Sources;
+use crate::settings::{Flags, Reader, Sources, parse_listen};
 use crate::{log, output, serve};
 
 const PROMPT: &str = "Fix broken links and anchors. Fix common misspellings. \
     Bump the version from 1.4.2 to 1.5.0.";
-/// Far longer than the sample can take, in seconds.
-const PATIENCE: u64 = 120;
-const BATCH: usize = 5_000;
+/// Far longer than the sample job takes.
+const JOB_TIMEOUT_SECONDS: u64 = 120;
+const BATCH_EVENTS: usize = 5_000;
 
 pub(crate) async fn run(sources: &Sources, args: Demo) -> anyhow::Result<()> {
-    log::start(sources.text("log", None)?.as_deref(), sources.text("log_format", None)?.as_deref(), "warn")?;
-    let (data, _kept) = data_directory(&args)?;
+    log::start(&sources.settings(Reader::Demo, &Data::default(), &Flags::default())?.log)?;
+    let (data, _temporary) = data_directory(&args)?;
     let server = open(&args, data.clone()).await?;
-    let shown = set_up(&server, &data).await?;
+    let demo = set_up(&server, &data).await?;
     let stop = serve::stop_on_signal()?;
     let serving = tokio::spawn(server.run(stop.clone()));
-    let tour = tokio::select! {
-        tour = tour(&shown) => tour?,
+    let job = tokio::select! {
+        job = run_tour(&demo) => job?,
         () = stop.cancelled() => {
-            // Its data goes when this function ends.
+            // A temporary data directory is removed when this function returns.
             serving.await??;
-            bail!("stopped before the end")
+            bail!("the demo was stopped before its end")
         }
     };
-    tell(&args, &shown, &tour)?;
+    print_result(&args, &demo, &job)?;
     if !args.once {
-        output::say("\nServing until Ctrl-C. Open the login link first, then the pull request.");
+        output::print_message(
+            "\nOpen the login link first, then the pull request. To stop the server, press Ctrl-C.",
+        );
         return serving.await?;
     }
     stop.cancel();
     serving.await??;
-    output::say(afterwards(&args, &shown.project));
+    output::print_message(end_message(&args, &demo.project));
     Ok(())
 }
 
-/// What can still be done once the server has stopped.
-fn afterwards(args: &Demo, project: &Project) -> String {
+/// Says what you can do after the server has stopped.
+fn end_message(args: &Demo, project: &Project) -> String {
     let Some(data) = &args.data else {
-        return "The server has stopped and its data is removed. To look around: docwright demo".into();
+        return "The server stopped and its data is removed. To look around, run: docwright demo".into();
     };
-    let (data, id) = (quoted(&data.to_string_lossy()), &project.id);
+    let (data, id) = (quote(&data.to_string_lossy()), &project.id);
     format!(
-        "The server has stopped. Its data is kept:\n  \
+        "The server stopped. To use its data, run:\n  \
         docwright pull view {id} 1 --data {data}\n  docwright serve --data {data}"
     )
 }
 
-/// What was set up, and how to reach it.
-struct Shown {
+/// A project on the demo's server, with an API key and a login link.
+struct DemoProject {
     project: Project,
     client: Client,
     key: String,
@@ -83,20 +86,20 @@ fn data_directory(args: &Demo) -> anyhow::Result<(PathBuf, Option<TempDir>)> {
             Ok((temporary.path().to_owned(), Some(temporary)))
         }
         Some(path) => {
-            let empty = std::fs::read_dir(path).map_or(true, |mut entries| entries.next().is_none());
-            ensure!(empty, "{} is not empty: the demo wants a new directory", path.display());
-            // The repository in it is named to the server, which wants a whole path.
+            let is_empty = std::fs::read_dir(path).map_or(true, |mut entries| entries.next().is_none());
+            ensure!(is_empty, "{} is not empty: name a new directory with --data", path.display());
+            // The server needs an absolute path of the repository in it.
             Ok((std::path::absolute(path)?, None))
         }
     }
 }
 
-/// On the usual port if it is free, so that what the README says can be typed as it is.
+/// Uses the default port if it is free, so that the commands in the README work unchanged.
 async fn open(args: &Demo, data: PathBuf) -> anyhow::Result<Server> {
     let mut settings = Settings::new(data);
     let clock = Arc::new(SystemClock);
     if let Some(listen) = &args.listen {
-        settings.listen = serve::parse_listen(listen)?;
+        settings.listen = parse_listen(listen)?;
         return Server::open(&settings, clock).await;
     }
     if std::net::TcpListener::bind(settings.listen).is_err() {
@@ -105,18 +108,21 @@ async fn open(args: &Demo, data: PathBuf) -> anyhow::Result<Server> {
     Server::open(&settings, clock).await
 }
 
-async fn set_up(server: &Server, data: &std::path::Path) -> anyhow::Result<Shown> {
+async fn set_up(server: &Server, data: &std::path::Path) -> anyhow::Result<DemoProject> {
     let app = &server.app;
     let (repository, pages) = (data.join("sample-docs.git"), sample::pages());
-    let place = repository.to_string_lossy().into_owned();
+    let repository_path = repository.to_string_lossy().into_owned();
     tokio::task::spawn_blocking(move || sample::create(&repository)).await??;
-    output::say(format!("Made a sample docs repository of {} pages with faults in it", pages.len()));
+    output::print_message(format!(
+        "Created a sample docs repository of {} pages, with broken links and misspellings",
+        pages.len()
+    ));
     let organization = app.accounts.create_organization("Demo").await?.id;
     let new = NewProject {
         hosting: store::Hosting::default(),
         organization: organization.clone(),
         name: "Kettle docs".into(),
-        repository: place,
+        repository: repository_path,
         base_ref: None,
         docs_path: Some(sample::DOCS.into()),
         sites: vec!["https://docs.kettle.example".into()],
@@ -137,7 +143,7 @@ async fn set_up(server: &Server, data: &std::path::Path) -> anyhow::Result<Shown
     let (_, key) = app.accounts.create_key(&key).await?;
     let link = app.sessions.create_named_login(&organization, "demo").await?;
     let client = Client::new(&app.public_url, key.reveal())?;
-    Ok(Shown {
+    Ok(DemoProject {
         project,
         login_url: format!("{}/login?token={}", client.base(), link.reveal()),
         client,
@@ -146,59 +152,59 @@ async fn set_up(server: &Server, data: &std::path::Path) -> anyhow::Result<Shown
     })
 }
 
-/// Views in, a job out, step by step.
-async fn tour(shown: &Shown) -> anyhow::Result<AgentJob> {
-    let id = &shown.project.id.0;
-    let events = readers::ninety_days(&shown.pages, SystemClock.now());
-    for batch in events.chunks(BATCH) {
-        let taken: IngestResult = shown.client.post(&format!("/v1/analytics/{id}/events"), &batch).await?;
+/// Sends page views, then runs a job.
+async fn run_tour(demo: &DemoProject) -> anyhow::Result<AgentJob> {
+    let id = &demo.project.id.0;
+    let events = readers::generate_views(&demo.pages, SystemClock.now());
+    for batch in events.chunks(BATCH_EVENTS) {
+        let result: IngestResult = demo.client.post(&format!("/v1/analytics/{id}/events"), &batch).await?;
         ensure!(
-            taken.rejected.is_empty(),
-            "the server turned sample views away: {:?}",
-            taken.rejected.first()
+            result.rejected.is_empty(),
+            "the server rejected sample views: {:?}",
+            result.rejected.first()
         );
     }
-    output::say(format!("Took in {} page views of the last 90 days", events.len()));
+    output::print_message(format!("Stored {} page views of the last 90 days", events.len()));
 
-    let started = job::start(&shown.client, id, PROMPT.to_owned()).await?;
-    output::say(format!("Created job {} with the prompt: {PROMPT}", started.id));
-    let watching = Watching { watch: true, timeout: PATIENCE };
-    let which = OneJob { project: id.clone(), id: started.id };
-    let job = watch::until_the_end(&shown.client, &which, &watching, 0).await?;
-    ensure!(job.status == "completed", "the job ended as {}; its last event says why", job.status);
+    let started = job::start(&demo.client, id, PROMPT.to_owned()).await?;
+    output::print_message(format!("Created job {} with the prompt: {PROMPT}", started.id));
+    let watching = WatchArgs { watch: true, timeout: JOB_TIMEOUT_SECONDS };
+    let args = JobArgs { project: id.clone(), id: started.id };
+    let job = watch::until_end(&demo.client, &args, &watching, 0).await?;
+    ensure!(job.status == "completed", "the job ended as {}: its last event says why", job.status);
     Ok(job)
 }
 
-fn tell(args: &Demo, shown: &Shown, job: &AgentJob) -> anyhow::Result<()> {
-    let base = shown.client.base();
-    let (project, key) = (&shown.project.id.0, &shown.key);
-    let link = job.pr_link.as_deref().context("the job made no pull request")?;
+fn print_result(args: &Demo, demo: &DemoProject, job: &AgentJob) -> anyhow::Result<()> {
+    let base = demo.client.base();
+    let (project, key) = (&demo.project.id.0, &demo.key);
+    let link = job.pr_link.as_deref().context("the job opened no pull request")?;
     if args.json {
-        return output::json(&json!({
+        return output::print_json(&json!({
             "baseUrl": base,
             "projectId": project,
             "apiKey": key,
             "jobId": job.id,
             "prLink": link,
-            "loginUrl": shown.login_url,
+            "loginUrl": demo.login_url,
         }));
     }
     if args.once {
-        return output::line(format!("prLink   {link}"));
+        return output::print_line(format!("prLink   {link}"));
     }
-    output::line(format!(
+    output::print_line(format!(
         r#"prLink   {link}
 login    {login}
 
-The same by hand:
+To do the same with curl:
   export KEY={key} URL={base} PROJECT={project}
-  # start a job, then poll it
+  # start a job, then get its status
   curl -X POST $URL/v2/agent/$PROJECT/job -H "Authorization: Bearer $KEY" \
     -H 'Content-Type: application/json' -d '{{"prompt":"Replace \"kettlectl\" with \"kettle\" including code"}}'
   curl $URL/v2/agent/$PROJECT/job/{id} -H "Authorization: Bearer $KEY"
-  # who reads: totals and pages, human and AI
+  # views by humans and AI: totals and pages
   curl "$URL/v1/analytics/$PROJECT/views?limit=5" -H "Authorization: Bearer $KEY""#,
-        login = shown.login_url,
+        login = demo.login_url,
         id = job.id,
     ))
 }

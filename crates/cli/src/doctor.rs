@@ -1,5 +1,6 @@
-//! `docwright doctor`: what a person who is asked for help would look at first. It makes and
-//! changes nothing, unless it is told that the clock is right.
+//! Runs `docwright doctor`: checks what a server needs, and says how to fix each problem.
+//!
+//! It creates and changes nothing, except that `--confirm-clock` confirms the clock.
 
 mod data;
 mod databases;
@@ -19,39 +20,39 @@ use crate::settings::Sources;
 use report::Report;
 
 pub(crate) async fn run(sources: &Sources, args: Doctor) -> anyhow::Result<ExitCode> {
-    let settings = sources.data(&args.data)?;
-    let mut report = Report::new(sources.again(&args.data));
-    machine::git(&mut report).await;
-    machine::clock(&mut report);
-    machine::open_files(&mut report);
-    settings::settings(&mut report, sources, &args.data).await;
+    let settings = sources.admin_settings(&args.data)?;
+    let mut report = Report::new(sources.repeat_flags(&args.data));
+    machine::check_git(&mut report).await;
+    machine::check_clock(&mut report);
+    machine::check_open_files(&mut report);
+    settings::check(&mut report, sources, &args.data).await;
     if args.confirm_clock {
         deletion::confirm(&mut report, &settings).await;
     }
     match DataDir::find(&settings.data) {
         Ok(dir) => {
-            machine::directory(&mut report, dir.path());
-            machine::disk(&mut report, dir.path());
-            data::master_key(&mut report, &settings, &dir);
-            data::database(&mut report, &settings, &dir).await;
-            databases::files(&mut report, &settings, &dir).await;
-            running::here(&mut report, &dir).await;
+            machine::check_directory(&mut report, dir.path());
+            machine::check_disk(&mut report, dir.path());
+            data::check_master_key(&mut report, &settings, &dir);
+            data::check_database(&mut report, &settings, &dir).await;
+            databases::check_files(&mut report, &settings, &dir).await;
+            running::check_local_server(&mut report, &dir).await;
         }
         Err(error) => {
             report.warn(
                 "data directory",
-                format!("{} is not there: {error}", settings.data.display()),
+                format!("{} does not exist: {error}", settings.data.display()),
                 format!(
-                    "`docwright serve{}` makes it; if yours is elsewhere, name it with --data or DOCWRIGHT_DATA",
-                    report.again
+                    "`docwright serve{}` creates it; if yours is elsewhere, set --data or DOCWRIGHT_DATA",
+                    report.repeat_flags
                 ),
             );
-            running::left_behind(&mut report, &settings.data);
+            running::check_deleted_files(&mut report, &settings.data);
         }
     }
     if let Some(url) = sources.text("url", None)? {
-        running::named(&mut report, &url).await;
+        running::check_url(&mut report, &url).await;
     }
-    report.show(args.json)?;
-    Ok(if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    report.print(args.json)?;
+    Ok(if report.has_failures() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -1,5 +1,5 @@
-//! `docwright`: the server, its admin commands, and a client of its API, in one binary.
-//! Data goes to standard output, words to standard error.
+//! Runs `docwright`: the server, its admin commands, and a client of its API, in one binary.
+//! Data goes to standard output, messages to standard error.
 
 mod admin;
 mod args;
@@ -25,44 +25,43 @@ use args::{Args, Command};
 use clap::Parser;
 use settings::Sources;
 
-/// A thousand requests that wait for one write are a thousand blocks that one thread takes and another gives back: the
-/// system's own allocator needed a third of the processor for that.
+/// Under load, one thread allocates what another one frees, for every request of a group commit. The system's allocator
+/// needed a third of the CPU time for that.
 #[global_allocator]
-static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let done = start(args);
-    done.unwrap_or_else(|error| {
-        if nobody_reads(&error) {
+    start(args).unwrap_or_else(|error| {
+        if is_broken_pipe(&error) {
             return ExitCode::FAILURE;
         }
-        output::say(format!("error: {}", output::sentence(&error)));
+        output::print_message(format!("error: {}", output::error_sentence(&error)));
         ExitCode::from(client::exit_code(&error))
     })
 }
 
 fn start(args: Args) -> anyhow::Result<ExitCode> {
-    // One TLS provider, chosen before the first client is made.
+    // The TLS provider must be chosen before the first client is created.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let done = runtime.block_on(run(args));
-    // An editor in the middle of a page must not keep a stopped server alive.
+    let code = runtime.block_on(run(args));
+    // A blocking task, such as an edit of a page, must not keep a stopped server alive.
     runtime.shutdown_timeout(Duration::from_secs(1));
-    done
+    code
 }
 
-/// `docwright key list | head -1` is no error worth a word.
-fn nobody_reads(error: &anyhow::Error) -> bool {
-    let broken = |error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe;
-    error.downcast_ref::<std::io::Error>().is_some_and(broken)
+/// `docwright key list | head -1` closes the pipe, which is not worth a message.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let is_broken = |error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe;
+    error.downcast_ref::<std::io::Error>().is_some_and(is_broken)
 }
 
 async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let sources = Sources::load(args.config.as_deref())?;
-    let done = run_command(&sources, args.command).await;
+    let code = run_command(&sources, args.command).await;
     admin::close_all().await;
-    done
+    code
 }
 
 async fn run_command(sources: &Sources, command: Command) -> anyhow::Result<ExitCode> {

@@ -1,4 +1,4 @@
-//! `docwright completions`, `man` and `openapi`: what others are made from.
+//! Prints what other programs read: shell completions, manual pages and the OpenAPI description.
 
 use std::path::Path;
 
@@ -12,41 +12,41 @@ use crate::settings::Sources;
 pub(crate) fn completions(args: &Completions) -> anyhow::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Args::command(), "docwright", &mut script);
-    output::bytes(&script)
+    output::print_bytes(&script)
 }
 
 pub(crate) fn man(args: &Man) -> anyhow::Result<()> {
     let mut program = Args::command().disable_help_subcommand(true);
     program.build();
     match &args.dir {
-        Some(dir) => pages(&program, dir).with_context(|| format!("{} cannot be written", dir.display())),
-        None => output::bytes(one_page(&program)?.as_bytes()),
+        Some(dir) => {
+            write_pages(&program, dir).with_context(|| format!("{} cannot be written", dir.display()))
+        }
+        None => output::print_bytes(single_page(&program)?.as_bytes()),
     }
 }
 
 pub(crate) fn openapi(sources: &Sources, args: &Openapi) -> anyhow::Result<()> {
-    let url = sources.text("public_url", args.public_url.as_deref())?;
-    let url = url.as_deref().unwrap_or(server::USUAL_URL);
-    let url = server::parse_public_url(url).map_err(anyhow::Error::msg)?;
-    output::json(&server::openapi(&url))
+    let url = sources.public_url(args.public_url.as_deref())?;
+    output::print_json(&server::openapi(url.as_deref().unwrap_or(server::DEFAULT_URL)))
 }
 
-/// A page for each command, named as `man docwright-job-create` looks for it.
-fn pages(command: &Command, dir: &Path) -> anyhow::Result<()> {
+/// Writes a page for each command, under the name that `man docwright-job-create` looks for.
+fn write_pages(command: &Command, dir: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(dir)?;
     let page = clap_mangen::Man::new(command.clone());
     std::fs::write(dir.join(page.get_filename()), render(&page)?)?;
-    command.get_subcommands().try_for_each(|each| pages(each, dir))
+    command.get_subcommands().try_for_each(|each| write_pages(each, dir))
 }
 
-/// The program's own page, and then a section for each command that does something.
-fn one_page(program: &Command) -> anyhow::Result<String> {
+/// Renders the page of the program, with a section for each command that has no subcommands.
+fn single_page(program: &Command) -> anyhow::Result<String> {
     let mut page = render(&clap_mangen::Man::new(program.clone()))?;
-    let mut waiting: Vec<_> = program.get_subcommands().collect();
-    waiting.reverse();
-    while let Some(command) = waiting.pop() {
+    let mut pending: Vec<_> = program.get_subcommands().collect();
+    pending.reverse();
+    while let Some(command) = pending.pop() {
         if command.has_subcommands() {
-            waiting.extend(command.get_subcommands().collect::<Vec<_>>().into_iter().rev());
+            pending.extend(command.get_subcommands().collect::<Vec<_>>().into_iter().rev());
         } else {
             page += &section(command)?;
         }
@@ -54,7 +54,7 @@ fn one_page(program: &Command) -> anyhow::Result<String> {
     Ok(page)
 }
 
-/// What the page of its own says, a level lower and without its beginning.
+/// Renders the page of a command as a section: headings one level lower, and without the title.
 fn section(command: &Command) -> anyhow::Result<String> {
     let man = clap_mangen::Man::new(command.clone());
     let mut text = Vec::new();

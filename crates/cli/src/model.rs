@@ -1,4 +1,4 @@
-//! `docwright model …`: which models there are, whether they answer, and the keys that are kept for them.
+//! Runs `docwright model`: lists and tests the models in the settings, and stores their keys.
 
 pub(crate) mod key;
 
@@ -25,74 +25,78 @@ pub(crate) async fn run(sources: &Sources, command: ModelCommand) -> anyhow::Res
 }
 
 async fn list(sources: &Sources, args: ListModels) -> anyhow::Result<()> {
-    let kept = key::kept(sources, &args.data).await?;
+    let stored = key::stored_keys(sources, &args.data).await?;
     let mut rows = vec![[OFFLINE, "none", "", OFFLINE, "none"].map(String::from)];
     for (name, table) in sources.model_tables()? {
-        let key = key::place(kept.as_deref(), &name, &table).await?.to_owned();
+        let key = key::key_source(stored.as_deref(), &name, &table).await?.to_owned();
         rows.push([name, table.provider()?.name().to_owned(), table.url()?.to_owned(), table.model, key]);
     }
     if args.json {
-        let shown = |[name, provider, url, model, key]: &[String; 5]| json!({ "name": name, "provider": provider, "url": url, "model": model, "key": key });
-        return output::json(&rows.iter().map(shown).collect::<Vec<_>>());
+        let to_json = |[name, provider, url, model, key]: &[String; 5]| json!({ "name": name, "provider": provider, "url": url, "model": model, "key": key });
+        return output::print_json(&rows.iter().map(to_json).collect::<Vec<_>>());
     }
-    output::table(["NAME", "PROVIDER", "URL", "MODEL", "KEY"], rows)
+    output::print_table(["NAME", "PROVIDER", "URL", "MODEL", "KEY"], rows)
 }
 
-fn table(sources: &Sources, name: &str) -> anyhow::Result<ModelTable> {
+fn find_table(sources: &Sources, name: &str) -> anyhow::Result<ModelTable> {
     let found = sources.model_tables()?.remove(name);
-    found.ok_or_else(|| anyhow!("the settings name no model `{name}`; see `docwright model list`"))
+    found.ok_or_else(|| anyhow!("there is no model `{name}` in the settings; see `docwright model list`"))
 }
 
-/// What came of a test.
-struct Tried {
+struct TestResult {
     ok: bool,
     sentence: String,
-    took: Duration,
+    duration: Duration,
     reply: Option<Reply>,
 }
 
 async fn test(sources: &Sources, args: TestModel) -> anyhow::Result<ExitCode> {
     if args.name == OFFLINE {
-        let sentence = "offline needs no model and no network: it always works".to_owned();
-        return told(&args, &Tried { ok: true, sentence, took: Duration::ZERO, reply: None }, None);
+        let sentence = "it needs no network and always works".to_owned();
+        return print_result(
+            &args,
+            &TestResult { ok: true, sentence, duration: Duration::ZERO, reply: None },
+            None,
+        );
     }
-    let settings = table(sources, &args.name)?.settings();
-    let mut settings = settings.map_err(|why| why.context(format!("models.{}", args.name)))?;
+    let settings = find_table(sources, &args.name)?.settings();
+    let mut settings = settings.map_err(|error| error.context(format!("models.{}", args.name)))?;
     if settings.api_key.is_none() {
-        settings.api_key = key::of(key::kept(sources, &args.data).await?.as_deref(), &args.name).await?;
+        settings.api_key =
+            key::find_stored(key::stored_keys(sources, &args.data).await?.as_deref(), &args.name).await?;
     }
-    let model = model::open(&settings).map_err(|why| anyhow!("models.{}: {why}", args.name))?;
-    told(&args, &ask(&*model).await, settings.prices)
+    let model = model::open(&settings).map_err(|error| anyhow!("models.{}: {error}", args.name))?;
+    print_result(&args, &run_test(&*model).await, settings.prices)
 }
 
-async fn ask(model: &dyn model::Model) -> Tried {
+async fn run_test(model: &dyn model::Model) -> TestResult {
     let start = Instant::now();
     let Probe { ok, sentence, reply } = probe(model).await;
-    Tried { ok, sentence, took: start.elapsed(), reply }
+    TestResult { ok, sentence, duration: start.elapsed(), reply }
 }
 
-fn told(args: &TestModel, tried: &Tried, prices: Option<Prices>) -> anyhow::Result<ExitCode> {
-    let usage = tried.reply.as_ref().map(|reply| reply.usage);
+fn print_result(args: &TestModel, result: &TestResult, prices: Option<Prices>) -> anyhow::Result<ExitCode> {
+    let usage = result.reply.as_ref().map(|reply| reply.usage);
     let cost = usage.zip(prices).map(|(usage, prices)| prices.cost(usage));
-    let code = if tried.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    let code = if result.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     if args.json {
-        output::json(&json!({
-            "ok": tried.ok, "name": args.name, "sentence": output::plain(&tried.sentence),
-            "milliseconds": tried.took.as_millis() as u64, "usage": usage, "cost": cost,
+        output::print_json(&json!({
+            "ok": result.ok, "name": args.name, "sentence": output::sanitize(&result.sentence),
+            "milliseconds": result.duration.as_millis() as u64, "usage": usage, "cost": cost,
         }))?;
         return Ok(code);
     }
-    if !tried.ok {
-        output::say(format!("error: {}: {}", args.name, tried.sentence));
+    if !result.ok {
+        output::print_message(format!("error: {}: {}", args.name, result.sentence));
         return Ok(code);
     }
-    output::line(format!("{}: {}{}", args.name, tried.sentence, figures(tried, cost)))?;
+    output::print_line(format!("{}: {}{}", args.name, result.sentence, format_usage(result, cost)))?;
     Ok(code)
 }
 
-fn figures(tried: &Tried, cost: Option<f64>) -> String {
-    let Some(reply) = &tried.reply else { return String::new() };
+fn format_usage(result: &TestResult, cost: Option<f64>) -> String {
+    let Some(reply) = &result.reply else { return String::new() };
     let cost = cost.map(|cost| format!(", cost {cost:.6}")).unwrap_or_default();
-    let (usage, ms) = (reply.usage, tried.took.as_millis());
+    let (usage, ms) = (reply.usage, result.duration.as_millis());
     format!(" ({ms} ms, {} tokens in, {} out{cost})", usage.input, usage.output)
 }

@@ -1,5 +1,7 @@
-//! What commands print: tables for people, JSON for programs. Data goes to standard output, words
-//! to standard error, and neither can steer the terminal.
+//! Prints the results of commands: tables for people, JSON for programs.
+//!
+//! Data goes to standard output, messages to standard error. Neither can contain control characters from elsewhere, so
+//! no text of a repository or a server can control the terminal.
 
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
@@ -7,50 +9,49 @@ use std::io::{IsTerminal, Write};
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 
-/// A line of data, harmless whatever is in it. An error when nobody can read it, unlike `println!`,
-/// which would panic.
-pub(crate) fn line(text: impl Display) -> anyhow::Result<()> {
-    painted(plain(&text.to_string()))
+/// Prints a line of data, sanitized. Returns an error if nobody reads it; `println!` would panic.
+pub(crate) fn print_line(text: impl Display) -> anyhow::Result<()> {
+    print_colored(sanitize(&text.to_string()))
 }
 
-/// A line with colours of ours in it; what came from anywhere else is [`plain`] already.
-pub(crate) fn painted(text: impl Display) -> anyhow::Result<()> {
+/// Prints a line with colors of this program. Text from elsewhere in it must be sanitized already.
+pub(crate) fn print_colored(text: impl Display) -> anyhow::Result<()> {
     Ok(writeln!(std::io::stdout(), "{text}")?)
 }
 
-/// Data as it is, for another program.
-pub(crate) fn bytes(data: &[u8]) -> anyhow::Result<()> {
+/// Prints data for another program, unchanged.
+pub(crate) fn print_bytes(data: &[u8]) -> anyhow::Result<()> {
     let mut out = std::io::stdout();
     Ok(out.write_all(data).and_then(|()| out.flush())?)
 }
 
-/// A line of words, for whoever is there to read them.
-pub(crate) fn say(text: impl Display) {
-    let _ = writeln!(std::io::stderr(), "{}", plain(&text.to_string()));
+/// Prints a message for a person to standard error.
+pub(crate) fn print_message(text: impl Display) {
+    let _ = writeln!(std::io::stderr(), "{}", sanitize(&text.to_string()));
 }
 
-pub(crate) fn json<T: Serialize>(value: &T) -> anyhow::Result<()> {
-    json_text(&(serde_json::to_string_pretty(value)? + "\n"))
+pub(crate) fn print_json<T: Serialize>(value: &T) -> anyhow::Result<()> {
+    print_json_text(&(serde_json::to_string_pretty(value)? + "\n"))
 }
 
-/// JSON for a program, and harmless on a terminal: what could steer one is escaped, as JSON allows.
-pub(crate) fn json_text(json: &str) -> anyhow::Result<()> {
-    bytes(escaped(json).as_bytes())
+/// Prints JSON with escaped control characters, which is the same to a program.
+pub(crate) fn print_json_text(json: &str) -> anyhow::Result<()> {
+    print_bytes(escape_json(json).as_bytes())
 }
 
-fn escaped(json: &str) -> String {
-    let mut shown = String::with_capacity(json.len());
+fn escape_json(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {
-        match steers(c) {
-            true => shown.push_str(&format!("\\u{:04x}", u32::from(c))),
-            false => shown.push(c),
+        match controls_terminal(c) {
+            true => escaped.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => escaped.push(c),
         }
     }
-    shown
+    escaped
 }
 
-/// Columns that line up, no frame: easy to read and to cut.
-pub(crate) fn table<const N: usize>(
+/// Prints aligned columns without a frame, which are easy to read and to cut.
+pub(crate) fn print_table<const N: usize>(
     head: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
 ) -> anyhow::Result<()> {
@@ -58,77 +59,77 @@ pub(crate) fn table<const N: usize>(
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(head);
     for row in rows {
-        table.add_row(row.map(|cell| plain(&cell).replace('\n', " ")));
+        table.add_row(row.map(|cell| sanitize(&cell).replace('\n', " ")));
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
-    line(table.trim_fmt())
+    print_line(table.trim_fmt())
 }
 
-/// What there is to know of one thing, a line each.
-pub(crate) fn fields(pairs: &[(&str, &str)]) -> anyhow::Result<()> {
+/// Prints names and values, one pair per line.
+pub(crate) fn print_fields(pairs: &[(&str, &str)]) -> anyhow::Result<()> {
     let width = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    pairs
-        .iter()
-        .try_for_each(|(name, value)| line(format!("{name:width$}  {}", plain(value).replace('\n', " "))))
+    pairs.iter().try_for_each(|(name, value)| {
+        print_line(format!("{name:width$}  {}", sanitize(value).replace('\n', " ")))
+    })
 }
 
-/// As git wrote it for a program that applies it; harmless, and in colours, for a person.
-pub(crate) fn diff(text: &str) -> anyhow::Result<()> {
+/// Prints a diff: sanitized and in color on a terminal, else exactly as git wrote it, so that it can be applied.
+pub(crate) fn print_diff(text: &str) -> anyhow::Result<()> {
     if !std::io::stdout().is_terminal() {
-        return bytes(text.as_bytes());
+        return print_bytes(text.as_bytes());
     }
-    let in_colour = colour(&std::io::stdout());
-    text.lines().try_for_each(|row| painted(diff_line(row, in_colour)))
+    let in_color = supports_color(&std::io::stdout());
+    text.lines().try_for_each(|row| print_colored(format_diff_line(row, in_color)))
 }
 
-fn diff_line(row: &str, in_colour: bool) -> String {
-    let shown: Vec<_> = row.split('\t').map(plain).collect();
-    let shown = shown.join("\t");
+fn format_diff_line(row: &str, in_color: bool) -> String {
+    let columns: Vec<_> = row.split('\t').map(sanitize).collect();
+    let text = columns.join("\t");
     let code = match row.as_bytes().first() {
         Some(b'+') => "32",
         Some(b'-') => "31",
         Some(b'@') => "36",
-        _ => return shown,
+        _ => return text,
     };
-    paint(&shown, code, in_colour)
+    colorize(&text, code, in_color)
 }
 
-/// Text that may come from anywhere must not steer the terminal, nor turn itself around.
-pub(crate) fn plain(text: &str) -> String {
-    text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
+/// Replaces characters that control a terminal or change the direction of text.
+pub(crate) fn sanitize(text: &str) -> String {
+    text.chars().map(|c| if controls_terminal(c) { '\u{fffd}' } else { c }).collect()
 }
 
-fn steers(c: char) -> bool {
+fn controls_terminal(c: char) -> bool {
     (c.is_control() && c != '\n') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Whether colours can be seen there, and are wanted.
-pub(crate) fn colour(out: &impl IsTerminal) -> bool {
-    let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    out.is_terminal() && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+/// Whether `out` is a terminal with colors, and the environment allows colors.
+pub(crate) fn supports_color(out: &impl IsTerminal) -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    out.is_terminal() && !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-pub(crate) fn paint(text: &str, code: &str, in_colour: bool) -> String {
-    if in_colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+pub(crate) fn colorize(text: &str, code: &str, in_color: bool) -> String {
+    if in_color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
 }
 
-/// A moment as the API writes it.
-pub(crate) fn moment(at: jiff::Timestamp) -> String {
+/// Formats a time as the API does.
+pub(crate) fn format_timestamp(at: jiff::Timestamp) -> String {
     format!("{at:.3}")
 }
 
-/// An error and its causes in one sentence; a cause that was named already is not said again.
-pub(crate) fn sentence(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match said.as_str() {
+/// An error and its causes in one sentence. A cause that the text already contains is not repeated.
+pub(crate) fn error_sentence(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |sentence, cause| match sentence.as_str() {
         "" => cause,
-        before if before.contains(&cause) => said,
-        _ => format!("{said}: {cause}"),
+        text if text.contains(&cause) => sentence,
+        _ => format!("{sentence}: {cause}"),
     })
 }
 
-/// The innermost cause: of a connection that failed, it is the one that says something.
+/// The innermost cause, which is the informative one when a connection fails.
 pub(crate) fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     error.source().map_or_else(|| error.to_string(), root_cause)
 }
@@ -138,24 +139,24 @@ mod tests {
     use anyhow::Context;
 
     #[test]
-    fn what_could_steer_a_terminal_is_taken_out() {
-        assert_eq!(super::plain("a\x1b[31mb\u{202e}c\rd\ne"), "a\u{fffd}[31mb\u{fffd}c\u{fffd}d\ne");
-        assert_eq!(super::diff_line("+a\t\x1b]0;x\x07", false), "+a\t\u{fffd}]0;x\u{fffd}");
-        assert_eq!(super::diff_line("-a", true), "\x1b[31m-a\x1b[0m");
-        assert_eq!(super::diff_line(" a", true), " a");
-        let (sent, shown) =
-            ("{\n\"a\": \"\u{9b}2J\u{202e}\"}", super::escaped("{\n\"a\": \"\u{9b}2J\u{202e}\"}"));
-        assert_eq!(shown, "{\n\"a\": \"\\u009b2J\\u202e\"}");
-        let read = |json: &str| serde_json::from_str::<serde_json::Value>(json).unwrap();
-        assert_eq!(read(&shown), read(sent), "the same to a program");
+    fn characters_that_control_a_terminal_are_removed() {
+        assert_eq!(super::sanitize("a\x1b[31mb\u{202e}c\rd\ne"), "a\u{fffd}[31mb\u{fffd}c\u{fffd}d\ne");
+        assert_eq!(super::format_diff_line("+a\t\x1b]0;x\x07", false), "+a\t\u{fffd}]0;x\u{fffd}");
+        assert_eq!(super::format_diff_line("-a", true), "\x1b[31m-a\x1b[0m");
+        assert_eq!(super::format_diff_line(" a", true), " a");
+        let json = "{\n\"a\": \"\u{9b}2J\u{202e}\"}";
+        let escaped = super::escape_json(json);
+        assert_eq!(escaped, "{\n\"a\": \"\\u009b2J\\u202e\"}");
+        let parse = |json: &str| serde_json::from_str::<serde_json::Value>(json).unwrap();
+        assert_eq!(parse(&escaped), parse(json), "the same to a program");
     }
 
     #[test]
-    fn a_cause_is_said_once() {
-        let gone = || std::io::Error::other("no such file");
-        let told_inside = anyhow::Error::new(gone()).context("x cannot be used: no such file");
-        assert_eq!(super::sentence(&told_inside), "x cannot be used: no such file");
-        let told_outside = Err::<(), _>(gone()).context("x cannot be used").unwrap_err();
-        assert_eq!(super::sentence(&told_outside), "x cannot be used: no such file");
+    fn a_cause_is_printed_once() {
+        let missing = || std::io::Error::other("no such file");
+        let repeated = anyhow::Error::new(missing()).context("x cannot be used: no such file");
+        assert_eq!(super::error_sentence(&repeated), "x cannot be used: no such file");
+        let separate = Err::<(), _>(missing()).context("x cannot be used").unwrap_err();
+        assert_eq!(super::error_sentence(&separate), "x cannot be used: no such file");
     }
 }

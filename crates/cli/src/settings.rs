@@ -1,69 +1,71 @@
-//! Where a setting comes from: flag, environment, file that the environment names, `docwright.toml`.
+//! Merges the sources of settings: flags, environment variables, files that variables name, and `docwright.toml`.
+//!
+//! `declarations.rs` declares each setting once. Only this file decides which source wins.
 
 mod agent;
+mod declarations;
+#[cfg(test)]
+mod docs_tests;
+mod flags;
 mod models;
+mod parse;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail, ensure};
-use server::{NetworkPolicy, Settings};
-use store::DatabaseUrl;
+use anyhow::{Context, bail};
 
-use crate::args::{Data, quoted};
+use crate::args::{Data, quote};
 
+pub(crate) use declarations::{Reader, SETTINGS, Value, help};
+pub(crate) use flags::{Flags, ServeFlags, WorkerFlags};
 pub(crate) use models::ModelTable;
+pub(crate) use parse::{parse_listen, parse_positive};
 
-/// Every setting there is; a name in the file that is not here is a mistake, and said so.
-pub(crate) const NAMES: &[&str] = &[
-    "listen",
-    "data",
-    "database_url",
-    "public_url",
-    "trusted_proxies",
-    "proxy_header",
-    "master_key_file",
-    "workers",
-    "transcript_days",
-    "branch_days",
-    "cache_gib",
-    "project_jobs",
-    "page_views",
-    "jobs_per_hour",
-    "reads_per_hour",
-    "log",
-    "log_format",
-    "metrics",
-    "beacons_per_minute",
-    "views_days",
-    "views_memory",
-    "new_pages_per_day",
-    "url",
-    "api_key",
-    "models",
-    "agent",
-    "hosts_allow_private",
-    "hosts_use_proxy",
-];
+/// The value of every setting.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) server: server::Settings,
+    pub(crate) log: LogSettings,
+    /// The server for commands over HTTP.
+    pub(crate) url: Option<String>,
+    pub(crate) api_key: Option<String>,
+}
 
+#[derive(Debug)]
+pub(crate) struct LogSettings {
+    pub(crate) filter: String,
+    /// `None`: JSON unless standard error is a terminal.
+    pub(crate) is_json: Option<bool>,
+}
+
+impl Settings {
+    /// The defaults. A default that depends on the machine, such as the data directory, is empty.
+    fn defaults(reader: Reader) -> Self {
+        // The demo prints its steps to the terminal, so it logs only what is wrong.
+        let filter = if reader == Reader::Demo { "warn" } else { "info" }.to_owned();
+        Self {
+            server: server::Settings::new(PathBuf::new()),
+            log: LogSettings { filter, is_json: None },
+            url: None,
+            api_key: None,
+        }
+    }
+}
+
+/// The settings file and the environment.
 pub(crate) struct Sources {
     file: toml::Table,
-    /// The settings file that was named.
-    named: Option<PathBuf>,
+    /// The settings file, if `--config` names one.
+    config: Option<PathBuf>,
 }
 
 impl Sources {
-    /// What the next command must be given, too, to be about the same data.
-    pub(crate) fn again(&self, data: &Data) -> String {
-        let config = self.named.as_ref().map(|file| format!(" --config {}", quoted(&file.to_string_lossy())));
-        config.unwrap_or_default() + &data.again()
-    }
-
-    /// Not from the working directory: whoever commands run in somebody's checkout must not be
-    /// sent elsewhere, with their key, by a file that lies there.
+    /// Never reads a settings file from the working directory: a file in a checked-out repository could send the user's
+    /// API key to another server.
     pub(crate) fn load(config: Option<&Path>) -> anyhow::Result<Self> {
-        let usual = xdg("XDG_CONFIG_HOME", ".config").map(|parent| parent.join("docwright/docwright.toml"));
-        let Some(path) = config.map(Path::to_owned).or(usual) else {
-            return Ok(Self { file: toml::Table::new(), named: None });
+        let default = xdg("XDG_CONFIG_HOME", ".config").map(|parent| parent.join("docwright/docwright.toml"));
+        let Some(path) = config.map(Path::to_owned).or(default) else {
+            return Ok(Self { file: toml::Table::new(), config: None });
         };
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
@@ -71,17 +73,51 @@ impl Sources {
             Err(error) => return Err(error).context(format!("{} cannot be read", path.display())),
         };
         let file: toml::Table = text.parse().with_context(|| format!("{} is not valid", path.display()))?;
-        if let Some(name) = file.keys().find(|name| !NAMES.contains(&name.as_str())) {
-            bail!(
-                "{} has a setting `{name}` that is not known; known are {}",
-                path.display(),
-                NAMES.join(", ")
-            );
+        let is_known = |name: &str| SETTINGS.iter().any(|setting| setting.name == name);
+        if let Some(name) = file.keys().find(|name| !is_known(name)) {
+            let known: Vec<_> = SETTINGS.iter().map(|setting| setting.name).collect();
+            bail!("{} has the unknown setting `{name}`: use one of {}", path.display(), known.join(", "));
         }
-        Ok(Self { file, named: config.map(Path::to_owned) })
+        Ok(Self { file, config: config.map(Path::to_owned) })
     }
 
-    /// The first that says something: the flag, `DOCWRIGHT_NAME`, `DOCWRIGHT_NAME_FILE`, the file.
+    /// The flags with which a suggested command uses the same data as this one.
+    pub(crate) fn repeat_flags(&self, data: &Data) -> String {
+        let config = self.config.as_ref().map(|file| format!(" --config {}", quote(&file.to_string_lossy())));
+        config.unwrap_or_default() + &data.repeat_flags()
+    }
+
+    /// The settings that `reader` reads; the others have their defaults, and are not even checked.
+    pub(crate) fn settings(&self, reader: Reader, data: &Data, flags: &Flags) -> anyhow::Result<Settings> {
+        data.refuse_password()?;
+        let mut settings = Settings::defaults(reader);
+        for setting in SETTINGS.iter().filter(|setting| setting.read_by.contains(&reader)) {
+            match setting.value {
+                Value::DataDirectory => settings.server.data = self.data_directory(data)?,
+                Value::Table(apply) => apply(&mut settings, self)?,
+                Value::Text(apply) => {
+                    let flag = data.get(setting.name).or(flags.get(setting.name));
+                    if let Some(text) = self.text(setting.name, flag)? {
+                        apply(&mut settings, &text).context(setting.name)?;
+                    }
+                }
+            }
+        }
+        Ok(settings)
+    }
+
+    /// The settings of commands on the data directory.
+    pub(crate) fn admin_settings(&self, data: &Data) -> anyhow::Result<server::Settings> {
+        Ok(self.settings(Reader::Admin, data, &Flags::default())?.server)
+    }
+
+    /// The public URL, for commands that read no other setting of the server.
+    pub(crate) fn public_url(&self, flag: Option<&str>) -> anyhow::Result<Option<String>> {
+        let url = self.text("public_url", flag)?;
+        url.map(|url| server::parse_public_url(&url)).transpose().map_err(anyhow::Error::msg)
+    }
+
+    /// The first source that has a value: the flag, `DOCWRIGHT_NAME`, `DOCWRIGHT_NAME_FILE`, the settings file.
     pub(crate) fn text(&self, name: &str, flag: Option<&str>) -> anyhow::Result<Option<String>> {
         let variable = format!("DOCWRIGHT_{}", name.to_ascii_uppercase());
         if let Some(value) = flag {
@@ -99,71 +135,42 @@ impl Sources {
             None => Ok(None),
             Some(toml::Value::String(text)) => Ok(Some(text.clone())),
             Some(toml::Value::Integer(number)) => Ok(Some(number.to_string())),
-            Some(toml::Value::Boolean(yes)) => Ok(Some(yes.to_string())),
+            Some(toml::Value::Boolean(value)) => Ok(Some(value.to_string())),
             Some(toml::Value::Array(items)) => {
                 let items: Option<Vec<_>> = items.iter().map(toml::Value::as_str).collect();
-                Ok(Some(items.with_context(|| format!("{name} must be a list of texts"))?.join(",")))
+                Ok(Some(items.with_context(|| format!("{name} must be a list of strings"))?.join(",")))
             }
-            Some(_) => bail!("{name} must be a text in quotes"),
+            Some(_) => bail!("{name} must be a string in quotes"),
         }
     }
 
-    pub(crate) fn yes(&self, name: &str, flag: bool) -> anyhow::Result<bool> {
-        match self.text(name, flag.then_some("true"))?.as_deref() {
-            None | Some("false") => Ok(false),
-            Some("true") => Ok(true),
-            Some(_) => bail!("{name} must be true or false"),
+    /// A flag can name a path that is not UTF-8.
+    fn data_directory(&self, flags: &Data) -> anyhow::Result<PathBuf> {
+        match (&flags.data, self.text("data", None)?) {
+            (Some(path), _) => Ok(path.clone()),
+            (None, Some(path)) => Ok(PathBuf::from(path)),
+            (None, None) => {
+                let parent = xdg("XDG_DATA_HOME", ".local/share");
+                let parent = parent.context(
+                    "there is no default data directory, because neither XDG_DATA_HOME nor HOME is set: set --data",
+                )?;
+                Ok(parent.join("docwright"))
+            }
         }
-    }
-
-    /// The settings of the admin commands: they need to know where the data is.
-    pub(crate) fn data(&self, flags: &Data) -> anyhow::Result<Settings> {
-        let data = match (&flags.data, self.text("data", None)?) {
-            (Some(path), _) => path.clone(),
-            (None, Some(path)) => PathBuf::from(path),
-            (None, None) => default_data()?,
-        };
-        let master_key_file = self.text("master_key_file", None)?.map(PathBuf::from);
-        let database_url = self.database_url(flags.database_url.as_deref())?;
-        let hosts = NetworkPolicy {
-            allow_private: self.yes("hosts_allow_private", false)?,
-            use_proxy: self.yes("hosts_use_proxy", false)?,
-        };
-        Ok(Settings { master_key_file, database_url, hosts, ..Settings::new(data) })
-    }
-
-    fn database_url(&self, flag: Option<&str>) -> anyhow::Result<Option<DatabaseUrl>> {
-        ensure!(
-            !flag.is_some_and(DatabaseUrl::has_password),
-            "a password does not belong on a command line, where everybody sees it: set DOCWRIGHT_DATABASE_URL, or DOCWRIGHT_DATABASE_URL_FILE"
-        );
-        let url = self.text("database_url", flag)?;
-        url.map(|url| url.parse()).transpose().map_err(anyhow::Error::msg)
-    }
-
-    pub(crate) fn public_url(&self, flag: Option<&str>) -> anyhow::Result<Option<String>> {
-        let url = self.text("public_url", flag)?;
-        url.map(|url| server::parse_public_url(&url)).transpose().map_err(anyhow::Error::msg)
     }
 }
 
-/// An empty variable is one that nobody set: CI systems make them of secrets that are not there.
+/// An empty variable counts as not set: CI systems create empty variables from missing secrets.
 fn environment(variable: &str) -> anyhow::Result<Option<String>> {
     match std::env::var(variable) {
         Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
         Err(std::env::VarError::NotPresent) => Ok(None),
-        Err(std::env::VarError::NotUnicode(_)) => bail!("{variable} is not valid text"),
+        Err(std::env::VarError::NotUnicode(_)) => bail!("the variable {variable} is not valid UTF-8"),
     }
 }
 
-fn default_data() -> anyhow::Result<PathBuf> {
-    let parent = xdg("XDG_DATA_HOME", ".local/share");
-    let parent = parent.context("neither XDG_DATA_HOME nor HOME is set: name a directory with --data")?;
-    Ok(parent.join("docwright"))
-}
-
-/// A base directory of the user's, by the XDG rules.
+/// A base directory of the user, as the XDG specification defines it.
 fn xdg(variable: &str, below_home: &str) -> Option<PathBuf> {
-    let named = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
-    named.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(below_home)))
+    let absolute = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(below_home)))
 }

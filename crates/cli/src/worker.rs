@@ -1,25 +1,22 @@
-//! `docwright worker`
+//! Runs `docwright worker`: jobs, without the API and the dashboard.
 
 use std::sync::Arc;
 
 use base::SystemClock;
-use server::Workshop;
+use server::WorkerProcess;
 
-use crate::args::WorkOnly;
-use crate::settings::Sources;
+use crate::args::Worker;
+use crate::settings::{Reader, Sources};
 use crate::{log, serve};
 
-pub(crate) async fn run(sources: &Sources, args: &WorkOnly) -> anyhow::Result<()> {
-    let filter = sources.text("log", args.log.as_deref())?;
-    let format = sources.text("log_format", args.log_format.as_deref())?;
-    log::start(filter.as_deref(), format.as_deref(), "info")?;
-    let mut settings = sources.data(&args.data)?;
-    settings.public_url = sources.public_url(args.public_url.as_deref())?;
-    serve::work(sources, &mut settings, &args.workers, &args.project_jobs)?;
+pub(crate) async fn run(sources: &Sources, args: &Worker) -> anyhow::Result<()> {
+    let settings = sources.settings(Reader::Worker, &args.data, &args.settings.flags)?;
+    log::start(&settings.log)?;
+    let settings = settings.server;
     let stop = serve::stop_on_signal()?;
-    let opening = Workshop::open_when_reachable(&settings, Arc::new(SystemClock));
-    let Some(workshop) = stop.run_until_cancelled(opening).await.transpose()? else { return Ok(()) };
-    log::tell(&format!("Docwright works off jobs (caches in {})", settings.data.display()));
-    workshop.run(stop).await;
+    let opening = WorkerProcess::open_when_reachable(&settings, Arc::new(SystemClock));
+    let Some(worker) = stop.run_until_cancelled(opening).await.transpose()? else { return Ok(()) };
+    log::announce(&format!("Docwright runs jobs (caches in {})", settings.data.display()));
+    worker.run(stop).await;
     Ok(())
 }

@@ -1,21 +1,21 @@
-// Copy buttons. Pages work without this file: the buttons stay hidden, and one click on the text selects all of it.
+// Copy buttons. Pages work without this script: the buttons stay hidden, and a click on the text selects it.
 for (const button of document.querySelectorAll("button[data-copy]")) {
   const source = document.getElementById(button.dataset.copy);
   if (!source) continue;
   const name = source.getAttribute("aria-label");
-  const say = (word) => {
-    button.textContent = word;
-    button.setAttribute("aria-label", `${word}: ${name}`);
+  const setLabel = (label) => {
+    button.textContent = label;
+    button.setAttribute("aria-label", `${label}: ${name}`);
   };
-  say("Copy");
+  setLabel("Copy");
   button.hidden = false;
   button.addEventListener("click", async () => {
-    say((await copy(source)) ? "Copied" : "Press Ctrl+C");
-    setTimeout(say, 2000, "Copy");
+    setLabel((await copy(source)) ? "Copied" : "Press Ctrl+C");
+    setTimeout(setLabel, 2000, "Copy");
   });
 }
 
-// The clipboard can be missing (a plain http address) or refused; then the selection is what is left.
+// Over plain HTTP, or if the browser refuses, there is no clipboard. Then only the selection stays.
 async function copy(source) {
   getSelection().selectAllChildren(source);
   try {
@@ -26,7 +26,7 @@ async function copy(source) {
   }
 }
 
-// A second click must not send a form again that is on its way.
+// A second click must not submit a form twice.
 addEventListener("submit", (event) => {
   const form = event.target;
   if (form.method !== "post") return;
@@ -37,25 +37,24 @@ addEventListener("pageshow", () => {
   for (const form of document.forms) delete form.dataset.sent;
 });
 
-// Accounts and settings: what waits for a first page view looks again, until there is one.
-for (const place of document.querySelectorAll("[data-poll]")) {
-  const look = async () => {
-    if (place.querySelector(".good")) return;
+// Settings: polls until the first page view arrives.
+for (const element of document.querySelectorAll("[data-poll]")) {
+  const poll = async () => {
+    if (element.querySelector(".good")) return;
     try {
-      const answer = document.hidden ? null : await fetch(place.dataset.poll);
-      if (answer?.ok) place.innerHTML = await answer.text();
-    } catch {} // the server is away for a moment
-    setTimeout(look, 3000);
+      const response = document.hidden ? null : await fetch(element.dataset.poll);
+      if (response?.ok) element.innerHTML = await response.text();
+    } catch {} // The server can be unreachable for a moment.
+    setTimeout(poll, 3000);
   };
-  setTimeout(look, 3000);
+  setTimeout(poll, 3000);
 }
 
-// Readers. What was not counted in time comes as soon as it is; who reads just now is asked again while
-// somebody looks.
-async function take(href, parts) {
-  const answer = await fetch(href);
-  if (!answer.ok) return;
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+// Readers: fetches the counts that weren't ready in time, and refreshes the live line while the page is visible.
+async function replaceParts(href, parts) {
+  const response = await fetch(href);
+  if (!response.ok) return;
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
   for (const part of parts) {
     const fresh = page.getElementById(part.id);
     if (fresh) part.replaceWith(fresh);
@@ -63,16 +62,16 @@ async function take(href, parts) {
 }
 
 const late = [...document.querySelectorAll("[data-later]")];
-if (late.length > 0) take(late[0].dataset.later, late).catch(() => {});
+if (late.length > 0) replaceParts(late[0].dataset.later, late).catch(() => {});
 if (document.getElementById("live")) {
   setInterval(() => {
     const line = document.getElementById("live");
-    if (line.dataset.again && !document.hidden) take(line.dataset.again, [line]).catch(() => {});
+    if (line.dataset.again && !document.hidden) replaceParts(line.dataset.again, [line]).catch(() => {});
   }, 30_000);
 }
 
-// Jobs. An active one tells when there is news; then the page is fetched again, and what is new in it is taken over:
-// lists grow, and parts are swapped, but for one that somebody is in. Without this file the page reloads itself.
+// Jobs: when the event stream of an active job reports news, fetches the page again and takes over what changed.
+// Lists grow, and other parts are replaced unless the person uses them. Without this script, the page reloads itself.
 const watched = document.querySelector("[data-watch]");
 if (watched) watch(new EventSource(watched.dataset.watch));
 
@@ -84,7 +83,7 @@ function watch(source) {
     if (busy) return;
     for (busy = true; news; ) {
       news = false;
-      await takeOver(source).catch(() => source.close());
+      await updatePage(source).catch(() => source.close());
     }
     busy = false;
   };
@@ -93,21 +92,21 @@ function watch(source) {
   };
 }
 
-async function takeOver(source) {
-  const answer = await fetch(location.href);
-  if (!answer.ok) return;
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  // Asked first: what is taken over is gone from where it was.
+async function updatePage(source) {
+  const response = await fetch(location.href);
+  if (!response.ok) return;
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  // Checked first, because the elements below are moved out of the fetched page.
   if (!page.querySelector("[data-watch]")) source.close();
   for (const item of page.querySelectorAll("[data-grow] > [id]")) {
     if (!document.getElementById(item.id)) document.getElementById(item.parentElement.id)?.append(item);
   }
   for (const part of page.querySelectorAll("[data-live]")) {
     const old = document.getElementById(part.id);
-    if (old && !inUse(old) && old.innerHTML !== part.innerHTML) old.replaceWith(part);
+    if (old && !isInUse(old) && old.innerHTML !== part.innerHTML) old.replaceWith(part);
   }
 }
 
-function inUse(part) {
+function isInUse(part) {
   return part.contains(document.activeElement) || [...part.querySelectorAll("textarea")].some((field) => field.value);
 }

@@ -1,4 +1,4 @@
-//! The stylesheet, the script and the mark, compiled in.
+//! Serves the stylesheet, the script and the logo, which are compiled into the program.
 
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
@@ -10,6 +10,6 @@ pub(crate) fn find(name: &str) -> Option<Response> {
         "mark.svg" => ("image/svg+xml", include_str!("../assets/mark.svg")),
         _ => return None,
     };
-    // Short, so that an upgrade is seen; the pages that link to it are not kept at all.
+    // Short, so that browsers notice an upgrade soon. Pages are not cached at all.
     Some(([(CONTENT_TYPE, kind), (CACHE_CONTROL, "public, max-age=300")], text).into_response())
 }

@@ -1,88 +1,92 @@
-//! A job: what was asked, what happened as it happens, what came of it, and what can be done about it.
+//! Shows a job with its prompt, its live steps, its result and its diff, and handles follow-ups, archive and retry.
 
 use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode, Uri};
-use axum::response::sse::Event as Sent;
+use axum::response::sse::Event as SseEvent;
 use axum::response::{IntoResponse, Redirect, Response};
 use store::{Archived, Event, Job, JobId, MAX_ENTRY_BYTES, NewJob, Prompt, Receipt, Status};
 
 use super::jobs::{
-    href, limit_sentence, new_form, once, pull_ref, retry_after, start_once, state, terms, took, with_commas,
+    href, idempotent_terms, limit_sentence, new_form_token, pull_ref, retry_after, run_time, start_once,
+    state, terms,
 };
-use super::session::{Fields, InProject, Named};
-use super::view::{self, Ended, Section, Step, When, blocks, diff_files, fit, headline};
-use super::{Oops, missing, notice, page_with, when};
+use super::session::{FormFields, ProjectContext, ResourceId};
+use super::view::{
+    self, DisplayTime, JobResult, Section, Step, blocks, count, diff_files, headline, truncate_files,
+};
+use super::{PageError, display_time, not_found_page, notice_page, page_with};
 use app::App;
 use app::hosts::is_on_the_web;
 use app::path::query_value;
 use app::time::{duration, rfc3339};
-use app::watch::{Credential, Watch, last_seen};
+use app::watch::{Credential, Watch, last_event_id};
 
-/// How long a page waits for a worker to let go; the wish is kept, and the page tells when it is fulfilled.
-const ARCHIVE_LOOKS: u32 = 20;
-const HOST_PATIENCE: Duration = Duration::from_secs(1);
-const ARCHIVE_LOOK: Duration = Duration::from_millis(100);
+/// How often a request checks whether the worker released the job. The archive happens even if that takes longer.
+const ARCHIVE_POLLS: u32 = 20;
+const ARCHIVE_POLL_INTERVAL: Duration = Duration::from_millis(100);
+const HOST_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// `GET /p/{projectId}/jobs/{id}`
 pub(crate) async fn show(
     State(app): State<App>,
-    at: InProject,
-    Named(id): Named,
+    ctx: ProjectContext,
+    ResourceId(id): ResourceId,
     uri: Uri,
-) -> Result<Response, Oops> {
+) -> Result<Response, PageError> {
     let (all, id) = (query_value(&uri, "all") == "1", JobId(id));
-    ask_the_host(&app, &at, &id).await?;
-    job_page(&app, &at, &id, Shown { all, ..Shown::default() }).await
+    refresh_pull_state(&app, &ctx, &id).await?;
+    job_page(&app, &ctx, &id, PageState { all, ..PageState::default() }).await
 }
 
-/// What is on the page is to be so now, if the host is quick to say it.
-async fn ask_the_host(app: &App, at: &InProject, id: &JobId) -> Result<(), Oops> {
-    if !is_on_the_web(&at.project.repository) {
+/// Asks the host for the state of the pull request. If the host is slow, the page shows the last known state.
+async fn refresh_pull_state(app: &App, ctx: &ProjectContext, id: &JobId) -> Result<(), PageError> {
+    if !is_on_the_web(&ctx.project.repository) {
         return Ok(());
     }
-    let job = app.jobs.find(&at.project.id, id).await?;
-    if let Some(looking) = job.and_then(|job| app.hosts.look_at(&at.project, &job)) {
-        let _ = tokio::time::timeout(HOST_PATIENCE, looking).await;
+    let job = app.jobs.find(&ctx.project.id, id).await?;
+    if let Some(refresh) = job.and_then(|job| app.hosts.refresh_pull_state(&ctx.project, &job)) {
+        let _ = tokio::time::timeout(HOST_TIMEOUT, refresh).await;
     }
     Ok(())
 }
 
-/// `GET /p/{projectId}/jobs/{id}/events`: says that there is news, and the page fetches itself.
+/// `GET /p/{projectId}/jobs/{id}/events`: notifies the page of new events. The page then fetches itself again.
 pub(crate) async fn events(
     State(app): State<App>,
-    at: InProject,
-    Named(id): Named,
+    ctx: ProjectContext,
+    ResourceId(id): ResourceId,
     uri: Uri,
     headers: HeaderMap,
-) -> Result<Response, Oops> {
+) -> Result<Response, PageError> {
     let id = JobId(id);
-    if app.jobs.find(&at.project.id, &id).await?.is_none() {
-        return Ok(missing("job"));
+    if app.jobs.find(&ctx.project.id, &id).await?.is_none() {
+        return Ok(not_found_page("job"));
     }
-    let seen = last_seen(&headers).or_else(|| query_value(&uri, "after").parse().ok());
-    let credential = Credential::Session(at.visitor.token);
-    match Watch::open(app, &at.project, credential, id, seen.unwrap_or(0)) {
+    let last_event = last_event_id(&headers).or_else(|| query_value(&uri, "after").parse().ok());
+    let credential = Credential::Session(ctx.user.token);
+    match Watch::open(app, &ctx.project, credential, id, last_event.unwrap_or(0)) {
         Some(watch) => {
-            Ok(watch.answer(|event: Event| Sent::default().id(event.number.to_string()).data("news")))
+            Ok(watch
+                .into_response(|event: Event| SseEvent::default().id(event.number.to_string()).data("news")))
         }
-        None => Ok(busy()),
+        None => Ok(busy_page()),
     }
 }
 
 /// `GET /p/{projectId}/jobs/{id}/transcript`
 pub(crate) async fn transcript(
     State(app): State<App>,
-    at: InProject,
-    Named(id): Named,
-) -> Result<Response, Oops> {
-    let Some(room) = app.answers.take(MAX_ENTRY_BYTES) else { return Ok(busy()) };
-    let (actor, project, id) = (at.visitor.actor(), at.project, JobId(id));
-    let lines = app::transcript::lines(app.clone(), room, project.id.clone(), id.clone()).await?;
-    let Some(lines) = lines else { return Ok(missing("job")) };
-    app::transcript::note_download(&app, &actor, &project, &id).await?;
+    ctx: ProjectContext,
+    ResourceId(id): ResourceId,
+) -> Result<Response, PageError> {
+    let Some(budget) = app.response_budget.try_acquire(MAX_ENTRY_BYTES) else { return Ok(busy_page()) };
+    let (actor, project, id) = (ctx.user.actor(), ctx.project, JobId(id));
+    let lines = app::transcript::stream_lines(app.clone(), budget, project.id.clone(), id.clone()).await?;
+    let Some(lines) = lines else { return Ok(not_found_page("job")) };
+    app::transcript::audit_download(&app, &actor, &project, &id).await?;
     let file = "attachment; filename=\"transcript.ndjson\"";
     Ok(([(CONTENT_TYPE, "application/x-ndjson"), (CONTENT_DISPOSITION, file)], lines).into_response())
 }
@@ -90,65 +94,65 @@ pub(crate) async fn transcript(
 /// `POST /p/{projectId}/jobs/{id}/message`
 pub(crate) async fn message(
     State(app): State<App>,
-    at: InProject,
-    Named(id): Named,
-    fields: Fields,
-) -> Result<Response, Oops> {
+    ctx: ProjectContext,
+    ResourceId(id): ResourceId,
+    fields: FormFields,
+) -> Result<Response, PageError> {
     let (id, typed) = (JobId(id), fields.get("prompt"));
-    let again = |status, error| Shown { status, error: Some(error), typed: typed.into(), all: false };
+    let refused = |status, error| PageState { status, error: Some(error), typed: typed.into(), all: false };
     let prompt = match Prompt::parse(typed) {
         Ok(prompt) => prompt,
         Err(error) => {
-            return job_page(&app, &at, &id, again(StatusCode::BAD_REQUEST, error.to_string())).await;
+            return job_page(&app, &ctx, &id, refused(StatusCode::BAD_REQUEST, error.to_string())).await;
         }
     };
-    let this = once(&app, &at, "message", fields.get("once"), &prompt);
-    let mut sent = app.jobs.message(&at.project.id, &id, &prompt, &this).await?;
-    if matches!(sent, Some(Receipt::KeyReused)) {
-        sent = app.jobs.message(&at.project.id, &id, &prompt, &terms(&app, &at)).await?;
+    let once = idempotent_terms(&app, &ctx, "message", fields.get("once"), &prompt);
+    let mut receipt = app.jobs.message(&ctx.project.id, &id, &prompt, &once).await?;
+    if matches!(receipt, Some(Receipt::KeyReused)) {
+        receipt = app.jobs.message(&ctx.project.id, &id, &prompt, &terms(&app, &ctx)).await?;
     }
-    match sent {
+    match receipt {
         Some(Receipt::LimitReached(usage)) => {
-            let shown = again(StatusCode::TOO_MANY_REQUESTS, limit_sentence(&usage));
-            Ok(retry_after(job_page(&app, &at, &id, shown).await?, &usage))
+            let state = refused(StatusCode::TOO_MANY_REQUESTS, limit_sentence(&usage));
+            Ok(retry_after(job_page(&app, &ctx, &id, state).await?, &usage))
         }
-        Some(Receipt::Refused(why)) => job_page(&app, &at, &id, again(StatusCode::CONFLICT, why)).await,
-        Some(_) => Ok(Redirect::to(&href(&at.project, &id)).into_response()),
-        None => Ok(missing("job")),
+        Some(Receipt::Refused(why)) => job_page(&app, &ctx, &id, refused(StatusCode::CONFLICT, why)).await,
+        Some(_) => Ok(Redirect::to(&href(&ctx.project, &id)).into_response()),
+        None => Ok(not_found_page("job")),
     }
 }
 
 /// `POST /p/{projectId}/jobs/{id}/archive`
 pub(crate) async fn archive(
     State(app): State<App>,
-    at: InProject,
-    Named(id): Named,
-    _checked: Fields,
-) -> Result<Response, Oops> {
+    ctx: ProjectContext,
+    ResourceId(id): ResourceId,
+    _csrf_checked: FormFields,
+) -> Result<Response, PageError> {
     let id = JobId(id);
-    let Some(before) = app.jobs.find(&at.project.id, &id).await? else { return Ok(missing("job")) };
-    for _ in 0..ARCHIVE_LOOKS {
-        match app.jobs.archive(&at.project.id, &id).await? {
-            None => return Ok(missing("job")),
+    let Some(before) = app.jobs.find(&ctx.project.id, &id).await? else { return Ok(not_found_page("job")) };
+    for _ in 0..ARCHIVE_POLLS {
+        match app.jobs.archive(&ctx.project.id, &id).await? {
+            None => return Ok(not_found_page("job")),
             Some(Archived::Done(_)) => break,
-            Some(Archived::Waiting) => tokio::time::sleep(ARCHIVE_LOOK).await,
+            Some(Archived::Waiting) => tokio::time::sleep(ARCHIVE_POLL_INTERVAL).await,
         }
     }
     if before.status != Status::Archived {
-        at.visitor.note(&app, "archived the job", &format!("{} {id}", at.project.name)).await?;
+        ctx.user.record_audit(&app, "archived the job", &format!("{} {id}", ctx.project.name)).await?;
     }
-    Ok(Redirect::to(&href(&at.project, &id)).into_response())
+    Ok(Redirect::to(&href(&ctx.project, &id)).into_response())
 }
 
-/// `POST /p/{projectId}/jobs/{id}/retry`: the same once more, on a branch of its own.
+/// `POST /p/{projectId}/jobs/{id}/retry`: creates a new job with the same prompt, on a new branch.
 pub(crate) async fn retry(
     State(app): State<App>,
-    at: InProject,
-    Named(id): Named,
-    fields: Fields,
-) -> Result<Response, Oops> {
+    ctx: ProjectContext,
+    ResourceId(id): ResourceId,
+    fields: FormFields,
+) -> Result<Response, PageError> {
     let id = JobId(id);
-    let Some(job) = app.jobs.find(&at.project.id, &id).await? else { return Ok(missing("job")) };
+    let Some(job) = app.jobs.find(&ctx.project.id, &id).await? else { return Ok(not_found_page("job")) };
     let new = NewJob {
         project: job.project,
         prompt: Prompt::with_context(&job.prompt, job.context)?,
@@ -157,107 +161,117 @@ pub(crate) async fn retry(
         branch: None,
         draft: job.draft,
     };
-    match start_once(&app, &at, &new, ("retry", fields.get("once"))).await? {
+    match start_once(&app, &ctx, &new, ("retry", fields.get("once"))).await? {
         Ok(response) => Ok(response),
         Err(usage) => {
             let (status, error) = (StatusCode::TOO_MANY_REQUESTS, Some(limit_sentence(&usage)));
-            let shown = Shown { status, error, ..Shown::default() };
-            Ok(retry_after(job_page(&app, &at, &id, shown).await?, &usage))
+            let state = PageState { status, error, ..PageState::default() };
+            Ok(retry_after(job_page(&app, &ctx, &id, state).await?, &usage))
         }
     }
 }
 
-fn busy() -> Response {
-    let message = "Too many are watching or downloading. Try again in a moment.";
-    notice(StatusCode::SERVICE_UNAVAILABLE, "The server cannot keep up", message)
+fn busy_page() -> Response {
+    let message = "Too many people are watching jobs or downloading transcripts. Try again later.";
+    notice_page(StatusCode::SERVICE_UNAVAILABLE, "The server is overloaded", message)
 }
 
-/// The page, beside what it is about.
+/// What the page shows beside the job.
 #[derive(Default)]
-struct Shown {
+struct PageState {
     status: StatusCode,
     error: Option<String>,
+    /// The follow-up as typed, if it was refused.
     typed: String,
-    /// All of the change, however heavy the page gets.
+    /// Show the full diff, however large it is.
     all: bool,
 }
 
-async fn job_page(app: &App, at: &InProject, id: &JobId, shown: Shown) -> Result<Response, Oops> {
-    let project = &at.project;
+async fn job_page(
+    app: &App,
+    ctx: &ProjectContext,
+    id: &JobId,
+    page_state: PageState,
+) -> Result<Response, PageError> {
+    let project = &ctx.project;
     let found = app.jobs.find(&project.id, id).await?.zip(app.jobs.events(&project.id, id, 0).await?);
-    let Some((job, events)) = found else { return Ok(missing("job")) };
+    let Some((job, events)) = found else { return Ok(not_found_page("job")) };
     let mut diff = diff_files(&app.jobs.diff(&project.id, id).await?.unwrap_or_default());
-    let cut = !shown.all && fit(&mut diff);
-    let (own, state) = (href(project, id), state(&job));
+    let is_truncated = !page_state.all && truncate_files(&mut diff);
+    let (own_href, state) = (href(project, id), state(&job));
     let page = view::Job {
-        shell: at.shell(&headline(&job.prompt), Section::Jobs),
+        shell: ctx.shell(&headline(&job.prompt), Section::Jobs),
         id: id.0.clone(),
         state,
         branch: job.branch.clone(),
         base: job.base_ref.clone(),
         model: job.model.clone(),
-        when: when(job.created_at, app.clock.now()),
+        when: display_time(job.created_at, app.clock.now()),
         creator: job.created_by.as_ref().map(ToString::to_string),
-        duration: took(&job),
+        duration: run_time(&job),
         usage: usage(&job, &events),
         steps: events.iter().filter(|event| event.kind != "ended").map(|event| step(event, &job)).collect(),
-        waiting: state.active() && is_waiting(&events),
+        is_waiting: state.is_active() && is_waiting(&events),
         diff,
-        whole: cut.then(|| format!("{own}?all=1")),
-        ended: events.iter().rev().find(|event| event.kind == "ended").filter(|_| !state.active()).map(ended),
+        full_diff: is_truncated.then(|| format!("{own_href}?all=1")),
+        result: events
+            .iter()
+            .rev()
+            .find(|event| event.kind == "ended")
+            .filter(|_| !state.is_active())
+            .map(read_result),
         pull: pull_ref(app, &job),
-        href: own,
+        href: own_href,
         prompt: job.prompt,
         quotations: job.context.into_iter().map(|quotation| (quotation.label, quotation.text)).collect(),
-        error: shown.error,
-        follow_up: shown.typed,
-        once: new_form(),
+        error: page_state.error,
+        follow_up: page_state.typed,
+        once: new_form_token(),
     };
-    Ok(page_with(shown.status, &page))
+    Ok(page_with(page_state.status, &page))
 }
 
-/// Since it was last asked for something, nobody has begun with it.
+/// Whether no worker has started since the job was created or got its last follow-up.
 fn is_waiting(events: &[Event]) -> bool {
-    let told =
+    let last =
         events.iter().rev().find(|event| matches!(event.kind.as_str(), "created" | "message" | "started"));
-    told.is_none_or(|event| event.kind != "started")
+    last.is_none_or(|event| event.kind != "started")
 }
 
-/// What all runs cost, as far as that is known.
+/// The tokens of all runs, and their cost if it's known.
 fn usage(job: &Job, events: &[Event]) -> Option<String> {
     let costs = events.iter().filter_map(|event| event.data.get("usage")?.get("cost")?.as_f64());
-    let tokens = (job.tokens > 0).then(|| format!("{} tokens", with_commas(job.tokens)))?;
+    let tokens = (job.tokens > 0).then(|| count(job.tokens, "token"))?;
     match costs.fold(None, |sum: Option<f64>, cost| Some(sum.unwrap_or(0.0) + cost)) {
         Some(cost) => Some(format!("{tokens}, ${cost:.2}")),
         None => Some(tokens),
     }
 }
 
-/// Timed from the moment it was asked for: that is what one waits from.
+/// The time of a step is the time since the job was created.
 fn step(event: &Event, job: &Job) -> Step {
-    let since = duration(event.at.duration_since(job.created_at));
-    let when = When { iso: rfc3339(event.at), text: since };
+    let elapsed = duration(event.at.duration_since(job.created_at));
+    let when = DisplayTime { iso: rfc3339(event.at), text: elapsed };
     let message = match event.kind.as_str() {
-        "message" => format!("Asked for more: {}{}", headline(&text(event, "prompt")), quoted(event)),
+        "message" => format!("Follow-up: {}{}", headline(&text(event, "prompt")), quotation_count(event)),
         _ => text(event, "message"),
     };
     Step { number: event.number, kind: event.kind.replace('_', " "), text: message, when }
 }
 
-/// How many quotations a follow-up has; nothing, when it has none.
-fn quoted(event: &Event) -> String {
+/// The number of quotations of a follow-up. Empty if it has none.
+fn quotation_count(event: &Event) -> String {
     let context = event.data.get("context").and_then(|context| context.as_array());
     match context.map_or(0, Vec::len) {
         0 => String::new(),
-        1 => " (with 1 quotation)".into(),
-        count => format!(" (with {count} quotations)"),
+        quotations => format!(" (with {})", count(quotations as u64, "quotation")),
     }
 }
 
-fn ended(event: &Event) -> Ended {
+fn read_result(event: &Event) -> JobResult {
     let report = event.data.get("report");
     let summary = report.and_then(|report| report.get("summary")?.as_str()).unwrap_or_default();
-    Ended {
+    JobResult {
         reason: text(event, "message"),
         summary: blocks(summary),
         notes: sentences(report.and_then(|report| report.get("notes"))),
@@ -267,7 +281,7 @@ fn ended(event: &Event) -> Ended {
 
 fn sentences(list: Option<&serde_json::Value>) -> Vec<String> {
     let list = list.and_then(|list| list.as_array()).map(Vec::as_slice).unwrap_or_default();
-    list.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect()
+    list.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
 }
 
 fn text(event: &Event, field: &str) -> String {

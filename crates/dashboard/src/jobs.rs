@@ -1,4 +1,4 @@
-//! The jobs of a project: asked for, found again, counted.
+//! Lists and searches the jobs of a project, and creates jobs.
 
 use std::sync::Arc;
 
@@ -8,85 +8,96 @@ use axum::http::Uri;
 use axum::http::header::{HeaderValue, RETRY_AFTER};
 use axum::response::{IntoResponse, Redirect, Response};
 use store::{
-    Filter, IdempotencyKey, Job, JobId, NewJob, Project, Prompt, Quotation, Receipt, Render, Status, Terms,
-    Token, Usage,
+    Filter, IdempotencyKey, Job, JobId, NewJob, Project, Prompt, PullFilter, Quotation, Receipt, Render,
+    Status, Terms, Token, Usage,
 };
 
 use super::quotations;
 use super::readers::evidence::Evidence;
-use super::session::{Fields, InProject, nav};
-use super::view::{JobRow, JobState, Jobs, Offline, PullRef, PullState, Section, headline};
-use super::{Oops, missing, page, page_with, when};
+use super::session::{FormFields, ProjectContext, nav};
+use super::view::{
+    JobRow, JobState, Jobs, OfflineHint, PullRef, PullState, Section, count, headline, with_commas,
+};
+use super::{PageError, display_time, not_found_page, page, page_with};
 use app::App;
-use app::hosts::number;
+use app::hosts::pull_number;
 use app::models::OFFLINE;
 use app::path::query_value;
 use app::time::duration;
 
 const PER_PAGE: u32 = 20;
-const UNSIGNED_LINK: &str = "The evidence of this link was left out, because this server did not make the link, or it was \
-                             altered. Open the row under Readers and choose Create a job there.";
-/// Of what a form is known by; ours is shorter.
-const MAX_ONCE: usize = 64;
+const UNSIGNED_LINK: &str = "The evidence of this link was left out, because this server didn't create the link, or it was \
+                             altered. Go to Readers, and click Create a job in the row.";
+/// The longest idempotency token of a form. The tokens of this server are shorter.
+const MAX_TOKEN_BYTES: usize = 64;
 
-/// `GET /p/{projectId}`: the address that a job names as its repository.
-pub(crate) async fn to_list(at: InProject) -> Redirect {
-    Redirect::to(&format!("{}/jobs", at.root()))
+/// `GET /p/{projectId}`: the URL that a job names as its repository.
+pub(crate) async fn redirect_to_list(ctx: ProjectContext) -> Redirect {
+    Redirect::to(&format!("{}/jobs", ctx.root()))
 }
 
-/// `GET /p/{projectId}/jobs?state&q&offset`: what is none of our words is no filter.
-pub(crate) async fn list(State(app): State<App>, at: InProject, uri: Uri) -> Result<Response, Oops> {
-    let wanted = Wanted {
-        state: JobState::named(&query_value(&uri, "state")),
+/// `GET /p/{projectId}/jobs?state&q&offset`: an unknown state doesn't filter.
+pub(crate) async fn list(
+    State(app): State<App>,
+    ctx: ProjectContext,
+    uri: Uri,
+) -> Result<Response, PageError> {
+    let query = JobListQuery {
+        state: JobState::from_name(&query_value(&uri, "state")),
         words: query_value(&uri, "q").trim().to_owned(),
         offset: query_value(&uri, "offset").parse().unwrap_or(0),
     };
-    let mut jobs = jobs_page(&app, &at, wanted).await?;
-    let Some(evidence) = Evidence::of(&uri) else { return Ok(page(&jobs)) };
+    let mut jobs = jobs_page(&app, &ctx, query).await?;
+    let Some(evidence) = Evidence::from_query(&uri) else { return Ok(page(&jobs)) };
     let quotation = evidence.quotation();
-    if !quotations::is_signed(&app, &at.project.id, &quotation, &query_value(&uri, "signature")) {
+    if !quotations::is_signed(&app, &ctx.project.id, &quotation, &query_value(&uri, "signature")) {
         jobs.error = Some(UNSIGNED_LINK.into());
         return Ok(page_with(StatusCode::BAD_REQUEST, &jobs));
     }
-    jobs.prompt = evidence.task().into();
-    jobs.quotations = vec![quotations::field(&app, &at.project.id, &quotation)];
+    jobs.prompt = evidence.suggested_prompt().into();
+    jobs.quotations = vec![quotations::field(&app, &ctx.project.id, &quotation)];
     if let Some(offline) = &mut jobs.offline {
-        offline.beyond = true;
-        offline.instead = evidence.without_model();
+        offline.needs_model = true;
+        offline.alternative = evidence.prompt_without_model();
     }
     Ok(page(&jobs))
 }
 
 /// `POST /p/{projectId}/jobs`
-pub(crate) async fn create(State(app): State<App>, at: InProject, fields: Fields) -> Result<Response, Oops> {
-    let quoted = quotations::read(&app, &at.project.id, &fields);
-    let kept = quoted.clone().unwrap_or_default();
-    let parsed = match quoted {
-        Ok(quoted) => Prompt::with_context(fields.get("prompt"), quoted).map_err(|error| error.to_string()),
+pub(crate) async fn create(
+    State(app): State<App>,
+    ctx: ProjectContext,
+    fields: FormFields,
+) -> Result<Response, PageError> {
+    let quotations = quotations::read(&app, &ctx.project.id, &fields);
+    let typed = quotations.clone().unwrap_or_default();
+    let parsed = match quotations {
+        Ok(valid) => Prompt::with_context(fields.get("prompt"), valid).map_err(|error| error.to_string()),
         Err(refusal) => Err(refusal.to_owned()),
     };
     let prompt = match parsed {
         Ok(prompt) => prompt,
         Err(error) => {
-            let jobs = jobs_page(&app, &at, Wanted::default()).await?;
-            let quotations = kept.iter().map(|one| quotations::field(&app, &at.project.id, one)).collect();
+            let jobs = jobs_page(&app, &ctx, JobListQuery::default()).await?;
+            let field = |quotation| quotations::field(&app, &ctx.project.id, quotation);
+            let quotations = typed.iter().map(field).collect();
             let prompt = fields.get("prompt").into();
             let refused = Jobs { error: Some(error), prompt, quotations, ..jobs };
             return Ok(page_with(StatusCode::BAD_REQUEST, &refused));
         }
     };
     let new = NewJob {
-        project: at.project.id.clone(),
+        project: ctx.project.id.clone(),
         prompt,
-        model: at.project.model.clone(),
+        model: ctx.project.model.clone(),
         base_ref: None,
         branch: None,
         draft: false,
     };
-    match start_once(&app, &at, &new, ("create", fields.get("once"))).await? {
+    match start_once(&app, &ctx, &new, ("create", fields.get("once"))).await? {
         Ok(response) => Ok(response),
         Err(usage) => {
-            let jobs = jobs_page(&app, &at, Wanted::default()).await?;
+            let jobs = jobs_page(&app, &ctx, JobListQuery::default()).await?;
             let error = Some(limit_sentence(&usage));
             let refused = Jobs { error, prompt: fields.get("prompt").into(), ..jobs };
             Ok(retry_after(page_with(StatusCode::TOO_MANY_REQUESTS, &refused), &usage))
@@ -94,51 +105,63 @@ pub(crate) async fn create(State(app): State<App>, at: InProject, fields: Fields
     }
 }
 
-/// A form that is sent again while its job is at work leads to that one: the answer to the first was lost, or somebody
-/// was quick with the mouse. The error is the limit of the project's jobs.
+/// Creates a job, once per form. A form that is sent again while its job is active redirects to that job: the response
+/// was lost, or the person clicked twice. The error is the project's limit of jobs.
 pub(super) async fn start_once(
     app: &App,
-    at: &InProject,
+    ctx: &ProjectContext,
     new: &NewJob,
     (action, form): (&str, &str),
-) -> Result<Result<Response, Usage>, Oops> {
-    match app.jobs.insert(new, &once(app, at, action, form, &new.prompt)).await? {
-        Receipt::Replayed(id) => match app.jobs.find(&at.project.id, &JobId(id)).await? {
+) -> Result<Result<Response, Usage>, PageError> {
+    match app.jobs.insert(new, &idempotent_terms(app, ctx, action, form, &new.prompt)).await? {
+        Receipt::Replayed(id) => match app.jobs.find(&ctx.project.id, &JobId(id)).await? {
             Some(job) if job.status == Status::Active => {
-                Ok(Ok(Redirect::to(&href(&at.project, &job.id)).into_response()))
+                Ok(Ok(Redirect::to(&href(&ctx.project, &job.id)).into_response()))
             }
-            _ => start(app, at, new).await,
+            _ => start(app, ctx, new).await,
         },
-        Receipt::KeyReused => start(app, at, new).await,
-        made => Ok(leading(at, made)),
+        Receipt::KeyReused => start(app, ctx, new).await,
+        receipt => Ok(redirect_to_job(ctx, receipt)),
     }
 }
 
-/// What a form asks for is done once, as long as it says the same; one that is known by nothing, each time.
-/// A page has several forms: what one of them did is not done by another.
-pub(super) fn once(app: &App, at: &InProject, action: &str, form: &str, prompt: &Prompt) -> Terms {
-    if form.is_empty() || form.len() > MAX_ONCE {
-        return terms(app, at);
+/// Terms with an idempotency key made of the action, the form's token and the content. A form without a token has no
+/// key. The action is part of the key, because the forms of a page share one token.
+pub(super) fn idempotent_terms(
+    app: &App,
+    ctx: &ProjectContext,
+    action: &str,
+    form: &str,
+    prompt: &Prompt,
+) -> Terms {
+    if form.is_empty() || form.len() > MAX_TOKEN_BYTES {
+        return terms(app, ctx);
     }
-    let mut asked = prompt.as_str().as_bytes().to_vec();
+    let mut content = prompt.as_str().as_bytes().to_vec();
     for Quotation { label, text } in prompt.context() {
-        [label, text].into_iter().for_each(|part| asked.extend([b"\0", part.as_bytes()].concat()));
+        [label, text].into_iter().for_each(|part| content.extend([b"\0", part.as_bytes()].concat()));
     }
-    let once = IdempotencyKey::new(&format!("form {action} {form}"), &asked);
-    Terms { once: Some((once, Render(Arc::new(|job| job.id.0.clone())))), ..terms(app, at) }
+    let key = IdempotencyKey::new(&format!("form {action} {form}"), &content);
+    Terms { once: Some((key, Render(Arc::new(|job| job.id.0.clone())))), ..terms(app, ctx) }
 }
 
-/// Each time, and in the name of who is signed in. Jobs and follow-ups count towards the project's limit, whether they
-/// come from the API or from the dashboard.
-pub(super) fn terms(app: &App, at: &InProject) -> Terms {
-    Terms { once: None, limit: Some(app.job_limit(&at.project.id.0)), actor: Some(at.visitor.actor()) }
+/// Terms without an idempotency key, with the signed-in person as the actor. Jobs and follow-ups count towards the
+/// project's limit, whether they come from the API or from the dashboard.
+pub(super) fn terms(app: &App, ctx: &ProjectContext) -> Terms {
+    Terms { once: None, limit: Some(app.job_limit(&ctx.project.id.0)), actor: Some(ctx.user.actor()) }
 }
 
 pub(super) fn limit_sentence(usage: &Usage) -> String {
-    let (most, minutes) = (usage.max, usage.left_for.as_secs() / 60 + 1);
     format!(
-        "This project has reached its limit of {most} jobs and follow-ups an hour. Try again in {minutes} min."
+        "This project has reached its limit of {} jobs and follow-ups per hour. Try again in {}.",
+        usage.max,
+        minutes_left(usage)
     )
+}
+
+/// The time until a limit resets, rounded up.
+pub(super) fn minutes_left(usage: &Usage) -> String {
+    count(usage.left_for.as_mins().max(0) as u64 + 1, "minute")
 }
 
 pub(super) fn retry_after(mut response: Response, usage: &Usage) -> Response {
@@ -146,49 +169,49 @@ pub(super) fn retry_after(mut response: Response, usage: &Usage) -> Response {
     response
 }
 
-/// What a form of a page that is made now is known by.
-pub(super) fn new_form() -> String {
+/// The idempotency token of the forms of a new page.
+pub(super) fn new_form_token() -> String {
     Token::random().reveal().to_owned()
 }
 
-async fn start(app: &App, at: &InProject, new: &NewJob) -> Result<Result<Response, Usage>, Oops> {
-    Ok(leading(at, app.jobs.insert(new, &terms(app, at)).await?))
+async fn start(app: &App, ctx: &ProjectContext, new: &NewJob) -> Result<Result<Response, Usage>, PageError> {
+    Ok(redirect_to_job(ctx, app.jobs.insert(new, &terms(app, ctx)).await?))
 }
 
-/// To the page of the new job.
-fn leading(at: &InProject, made: Receipt) -> Result<Response, Usage> {
-    match made {
-        Receipt::Done { job, .. } => Ok(Redirect::to(&href(&at.project, &job.id)).into_response()),
+fn redirect_to_job(ctx: &ProjectContext, receipt: Receipt) -> Result<Response, Usage> {
+    match receipt {
+        Receipt::Done { job, .. } => Ok(Redirect::to(&href(&ctx.project, &job.id)).into_response()),
         Receipt::LimitReached(usage) => Err(usage),
-        _ => Ok(missing("job")),
+        _ => Ok(not_found_page("job")),
     }
 }
 
-/// Which part of which list.
+/// The filters of the list, and the offset of its page.
 #[derive(Default)]
-struct Wanted {
+struct JobListQuery {
     state: Option<JobState>,
     words: String,
     offset: u64,
 }
 
-impl Wanted {
+impl JobListQuery {
     fn filter(&self) -> Filter {
-        let completed = |pull| (Some(Status::Completed), Some(pull));
+        let completed = |pull| (Some(Status::Completed), pull);
+        let with_state = |state| completed(PullFilter::WithState(state));
         let (status, pull) = match self.state {
-            None => (None, None),
-            Some(JobState::Running) => (Some(Status::Active), None),
-            Some(JobState::Review) => completed(Some(store::PullState::Open)),
-            Some(JobState::Merged) => completed(Some(store::PullState::Merged)),
-            Some(JobState::Closed) => completed(Some(store::PullState::Closed)),
-            Some(JobState::NoChange) => completed(None),
-            Some(JobState::Failed) => (Some(Status::Failed), None),
-            Some(JobState::Archived) => (Some(Status::Archived), None),
+            None => (None, PullFilter::Any),
+            Some(JobState::Running) => (Some(Status::Active), PullFilter::Any),
+            Some(JobState::Review) => with_state(store::PullState::Open),
+            Some(JobState::Merged) => with_state(store::PullState::Merged),
+            Some(JobState::Closed) => with_state(store::PullState::Closed),
+            Some(JobState::NoChange) => completed(PullFilter::Without),
+            Some(JobState::Failed) => (Some(Status::Failed), PullFilter::Any),
+            Some(JobState::Archived) => (Some(Status::Archived), PullFilter::Any),
         };
         Filter { status, pull, words: self.words.clone(), limit: PER_PAGE, offset: self.offset }
     }
 
-    /// The address of the list that is like this one, but for its state and where it begins.
+    /// The URL of this list with another state and offset.
     fn href(&self, root: &str, state: Option<JobState>, offset: u64) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         if let Some(state) = state {
@@ -207,31 +230,31 @@ impl Wanted {
     }
 }
 
-async fn jobs_page(app: &App, at: &InProject, wanted: Wanted) -> Result<Jobs, Oops> {
-    let jobs = app.jobs.list(&at.project.id, &wanted.filter()).await?;
-    app.hosts.look_again(&at.project, &jobs.items);
-    let (root, per_page, offset) = (at.root(), u64::from(PER_PAGE), wanted.offset);
-    let turn = |offset| wanted.href(&root, wanted.state, offset);
+async fn jobs_page(app: &App, ctx: &ProjectContext, query: JobListQuery) -> Result<Jobs, PageError> {
+    let jobs = app.jobs.list(&ctx.project.id, &query.filter()).await?;
+    app.hosts.refresh_pull_states(&ctx.project, &jobs.items);
+    let (root, per_page, offset) = (ctx.root(), u64::from(PER_PAGE), query.offset);
+    let page_href = |offset| query.href(&root, query.state, offset);
     let states = std::iter::once(None).chain(JobState::ALL.map(Some));
     Ok(Jobs {
-        shell: at.shell("Jobs", Section::Jobs),
-        jobs: rows(app, &at.project, &jobs.items),
-        states: states.map(|state| (state, wanted.href(&root, state, 0))).collect(),
-        newer: (offset > 0).then(|| turn(offset.saturating_sub(per_page))),
-        older: jobs.has_more.then(|| turn(offset.saturating_add(per_page))),
+        shell: ctx.shell("Jobs", Section::Jobs),
+        jobs: rows(app, &ctx.project, &jobs.items),
+        states: states.map(|state| (state, query.href(&root, state, 0))).collect(),
+        newer: (offset > 0).then(|| page_href(offset.saturating_sub(per_page))),
+        older: jobs.has_more.then(|| page_href(offset.saturating_add(per_page))),
         error: None,
-        once: new_form(),
+        once: new_form_token(),
         prompt: String::new(),
         quotations: Vec::new(),
-        offline: offline(app, &at.project),
-        state: wanted.state,
-        words: wanted.words,
+        offline: offline_hint(app, &ctx.project),
+        state: query.state,
+        words: query.words,
     })
 }
 
-fn offline(app: &App, project: &Project) -> Option<Offline> {
+fn offline_hint(app: &App, project: &Project) -> Option<OfflineHint> {
     let has_models = app.models.names().len() > 1;
-    (project.model == OFFLINE).then_some(Offline { has_models, beyond: false, instead: None })
+    (project.model == OFFLINE).then_some(OfflineHint { has_models, needs_model: false, alternative: None })
 }
 
 pub(super) fn rows(app: &App, project: &Project, jobs: &[Job]) -> Vec<JobRow> {
@@ -245,8 +268,8 @@ pub(super) fn rows(app: &App, project: &Project, jobs: &[Job]) -> Vec<JobRow> {
         added: job.added,
         removed: job.removed,
         tokens: (job.tokens > 0).then(|| with_commas(job.tokens)),
-        when: when(job.created_at, now),
-        duration: took(job),
+        when: display_time(job.created_at, now),
+        duration: run_time(job),
     };
     jobs.iter().map(row).collect()
 }
@@ -255,22 +278,21 @@ pub(super) fn href(project: &Project, id: &JobId) -> String {
     format!("{}/jobs/{id}", nav(project).root())
 }
 
-/// A link of our own leads on from where one is, since a
-/// server may be known by more names than one.
+/// A link to this server becomes relative, because the server can have several host names.
 pub(super) fn pull_ref(app: &App, job: &Job) -> Option<PullRef> {
     let link = job.pr_link.as_deref()?;
-    let own = link.strip_prefix(&*app.public_url).filter(|path| path.starts_with('/'));
+    let relative = link.strip_prefix(&*app.public_url).filter(|path| path.starts_with('/'));
     let href =
-        own.or_else(|| (link.starts_with("https://") || link.starts_with("http://")).then_some(link))?;
+        relative.or_else(|| (link.starts_with("https://") || link.starts_with("http://")).then_some(link))?;
     let state = match job.pr_state? {
         store::PullState::Open => PullState::Open,
         store::PullState::Merged => PullState::Merged,
         store::PullState::Closed => PullState::Closed,
     };
-    Some(PullRef { href: href.to_owned(), number: number(link)?, state })
+    Some(PullRef { href: href.to_owned(), number: pull_number(link)?, state })
 }
 
-/// A completed job is where its pull request is; the API's four words do not tell.
+/// The status of the job, and of a completed job the state of its pull request.
 pub(super) fn state(job: &Job) -> JobState {
     match (job.status, job.pr_state) {
         (Status::Active, _) => JobState::Running,
@@ -283,21 +305,8 @@ pub(super) fn state(job: &Job) -> JobState {
     }
 }
 
-pub(super) fn took(job: &Job) -> Option<String> {
+pub(super) fn run_time(job: &Job) -> Option<String> {
     job.ended_at.map(|end| duration(end.duration_since(job.created_at)))
-}
-
-/// `18204` as people write it: `18,204`.
-pub(super) fn with_commas(number: u64) -> String {
-    let digits = number.to_string();
-    let mut written = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.char_indices() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            written.push(',');
-        }
-        written.push(digit);
-    }
-    written
 }
 
 #[cfg(test)]
@@ -305,22 +314,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers() {
-        for (number, written) in
-            [(0, "0"), (999, "999"), (1_000, "1,000"), (18_204, "18,204"), (123_456_789, "123,456,789")]
-        {
-            assert_eq!(with_commas(number), written);
-        }
-    }
-
-    #[test]
-    fn a_list_keeps_what_it_was_narrowed_to() {
-        let wanted = Wanted { state: None, words: "a & b".into(), offset: 40 };
-        assert_eq!(wanted.href("/p/x", None, 0), "/p/x/jobs?q=a+%26+b");
+    fn links_of_a_list_keep_its_filters() {
+        let query = JobListQuery { state: None, words: "a & b".into(), offset: 40 };
+        assert_eq!(query.href("/p/x", None, 0), "/p/x/jobs?q=a+%26+b");
         assert_eq!(
-            wanted.href("/p/x", Some(JobState::Review), 20),
+            query.href("/p/x", Some(JobState::Review), 20),
             "/p/x/jobs?state=review&q=a+%26+b&offset=20"
         );
-        assert_eq!(Wanted::default().href("/p/x", None, 0), "/p/x/jobs");
+        assert_eq!(JobListQuery::default().href("/p/x", None, 0), "/p/x/jobs");
     }
 }

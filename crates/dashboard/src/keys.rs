@@ -1,4 +1,4 @@
-//! The API keys page: the project's id to copy; keys made, listed and revoked.
+//! Shows the project's id, and lists, creates and revokes API keys.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -6,23 +6,28 @@ use axum::response::{IntoResponse, Redirect, Response};
 use jiff::{SignedDuration, Timestamp};
 use store::{Allow, ApiKey, KeyId, Limit, NewKey, Project, ProjectId, Usage, parse_name};
 
-use super::session::{Fields, InProject, Named};
+use super::jobs::minutes_left;
+use super::session::{FormFields, ProjectContext, ResourceId};
 use super::view::{self, Expiry, ExpiryKind, KeyForm, KeyRow, Keys, OtherProject, Section};
-use super::{Oops, missing, page_with, when};
+use super::{PageError, display_time, not_found_page, page_with};
 use app::App;
 use app::time::relative;
 
-/// Keys that an organization can make on its pages.
-const AN_HOUR: u32 = 10;
-const SOON: SignedDuration = SignedDuration::from_hours(24 * 7);
+/// How many keys an organization can create in the dashboard.
+const MAX_KEYS_PER_HOUR: u32 = 10;
+const EXPIRES_SOON: SignedDuration = SignedDuration::from_hours(24 * 7);
 
 /// `GET /p/{projectId}/keys`
-pub(crate) async fn list(State(app): State<App>, at: InProject) -> Result<Response, Oops> {
-    show(&app, &at, Shown::default()).await
+pub(crate) async fn list(State(app): State<App>, ctx: ProjectContext) -> Result<Response, PageError> {
+    keys_page(&app, &ctx, PageState::default()).await
 }
 
-/// `POST /p/{projectId}/keys`: answers the page itself, since the secret is on it this once.
-pub(crate) async fn create(State(app): State<App>, at: InProject, fields: Fields) -> Result<Response, Oops> {
+/// `POST /p/{projectId}/keys`: responds with the page itself, because the secret is shown only once.
+pub(crate) async fn create(
+    State(app): State<App>,
+    ctx: ProjectContext,
+    fields: FormFields,
+) -> Result<Response, PageError> {
     let form = KeyForm {
         name: fields.get("name").into(),
         scope: fields.get("scope").into(),
@@ -33,106 +38,110 @@ pub(crate) async fn create(State(app): State<App>, at: InProject, fields: Fields
         allow: fields.get("allow").into(),
     };
     let now = app.clock.now();
-    let past = |new: &NewKey| new.expiry.moment(now).is_some_and(|end| end <= now);
-    let others = others(&app, &at.project).await?;
-    let new = match parse(&form, &at, &others) {
-        Ok(new) if past(&new) => Err("that date is in the past".to_owned()),
+    let is_past = |new: &NewKey| new.expiry.moment(now).is_some_and(|end| end <= now);
+    let others = other_projects(&app, &ctx.project).await?;
+    let new = match parse(&form, &ctx, &others) {
+        Ok(new) if is_past(&new) => Err("The expiry date is in the past. Choose a later date.".to_owned()),
         parsed => parsed,
     };
     let new = match new {
         Ok(new) => new,
-        Err(error) => return show(&app, &at, Shown { error: Some(error), form, ..Shown::default() }).await,
+        Err(error) => {
+            return keys_page(&app, &ctx, PageState { error: Some(error), form, ..PageState::default() })
+                .await;
+        }
     };
-    if let Err(usage) = app.rates.count(&limit(&at.project)).await? {
-        let (error, status) = (Some(too_many(usage)), StatusCode::TOO_MANY_REQUESTS);
-        return show(&app, &at, Shown { error, form, status, created: None }).await;
+    if let Err(usage) = app.rates.count(&hourly_limit(&ctx.project)).await? {
+        let (error, status) = (Some(limit_sentence(usage)), StatusCode::TOO_MANY_REQUESTS);
+        return keys_page(&app, &ctx, PageState { error, form, status, created: None }).await;
     }
     let (key, text) = app.accounts.create_key(&new).await?;
-    at.visitor.note(&app, "made the key", &key.to_ref().to_string()).await?;
-    let created =
-        view::NewKey { curl: curl(&app, &at.project, &new, text.reveal()), secret: text.reveal().into() };
-    show(&app, &at, Shown { created: Some(created), ..Shown::default() }).await
+    ctx.user.record_audit(&app, "made the key", &key.to_ref().to_string()).await?;
+    let created = view::NewKey {
+        curl: curl_example(&app, &ctx.project, &new, text.reveal()),
+        secret: text.reveal().into(),
+    };
+    keys_page(&app, &ctx, PageState { created: Some(created), ..PageState::default() }).await
 }
 
 /// `POST /p/{projectId}/keys/{id}/revoke`
 pub(crate) async fn revoke(
     State(app): State<App>,
-    at: InProject,
-    Named(id): Named,
-    _checked: Fields,
-) -> Result<Response, Oops> {
+    ctx: ProjectContext,
+    ResourceId(id): ResourceId,
+    _csrf_checked: FormFields,
+) -> Result<Response, PageError> {
     let id = KeyId(id);
-    let keys = app.accounts.keys(Some(&at.project.organization)).await?;
-    let Some(key) = keys.into_iter().find(|key| key.id == id) else { return Ok(missing("key")) };
-    if app.accounts.revoke_key(&at.project.organization, &id).await? {
-        at.visitor.note(&app, "revoked the key", &key.to_ref().to_string()).await?;
+    let keys = app.accounts.keys(Some(&ctx.project.organization)).await?;
+    let Some(key) = keys.into_iter().find(|key| key.id == id) else { return Ok(not_found_page("API key")) };
+    if app.accounts.revoke_key(&ctx.project.organization, &id).await? {
+        ctx.user.record_audit(&app, "revoked the key", &key.to_ref().to_string()).await?;
     }
-    Ok(Redirect::to(&format!("{}/keys", at.root())).into_response())
+    Ok(Redirect::to(&format!("{}/keys", ctx.root())).into_response())
 }
 
-/// Who can make keys without end can fill any page with them.
-fn limit(project: &Project) -> Limit {
-    Limit { bucket: format!("keys {}", project.organization), max: AN_HOUR }
+/// Without a limit, the list of keys could become too long for a page.
+fn hourly_limit(project: &Project) -> Limit {
+    Limit { bucket: format!("keys {}", project.organization), max: MAX_KEYS_PER_HOUR }
 }
 
-fn too_many(usage: Usage) -> String {
-    let minutes = usage.left_for.as_secs() / 60 + 1;
+fn limit_sentence(usage: Usage) -> String {
+    let minutes = minutes_left(&usage);
     format!(
-        "at most {AN_HOUR} keys an hour are made here: try again in {minutes} min, or run `docwright key create`"
+        "You can create at most {MAX_KEYS_PER_HOUR} API keys per hour in the dashboard. Try again in {minutes}, or run docwright key create on the server."
     )
 }
 
-struct Shown {
+/// What the page shows beside the list of keys.
+struct PageState {
     created: Option<view::NewKey>,
     error: Option<String>,
     form: KeyForm,
-    /// Of a refusal.
+    /// The status of a page with an error.
     status: StatusCode,
 }
 
-impl Default for Shown {
+impl Default for PageState {
     fn default() -> Self {
         Self { created: None, error: None, form: KeyForm::default(), status: StatusCode::BAD_REQUEST }
     }
 }
 
-async fn others(app: &App, project: &Project) -> Result<Vec<Project>, Oops> {
+async fn other_projects(app: &App, project: &Project) -> Result<Vec<Project>, PageError> {
     let all = app.accounts.projects(Some(&project.organization)).await?;
-    Ok(all.into_iter().filter(|one| one.id != project.id).collect())
+    Ok(all.into_iter().filter(|other| other.id != project.id).collect())
 }
 
-async fn show(app: &App, at: &InProject, shown: Shown) -> Result<Response, Oops> {
+async fn keys_page(app: &App, ctx: &ProjectContext, state: PageState) -> Result<Response, PageError> {
     let now = app.clock.now();
-    let keys = app.accounts.keys(Some(&at.project.organization)).await?;
-    let here = keys.into_iter().filter(|key| key.reaches(&at.project.id));
-    let status = if shown.error.is_some() { shown.status } else { StatusCode::OK };
-    let others = others(app, &at.project).await?;
+    let keys = app.accounts.keys(Some(&ctx.project.organization)).await?;
+    let usable = keys.into_iter().filter(|key| key.reaches(&ctx.project.id));
+    let status = if state.error.is_some() { state.status } else { StatusCode::OK };
+    let others = other_projects(app, &ctx.project).await?;
     let keys = Keys {
-        shell: at.shell("API keys", Section::Keys),
-        project_id: at.project.id.0.clone(),
-        keys: here.map(|key| row(&key, &at.project, &others, now)).collect(),
-        others: others.iter().map(|one| other(one, &shown.form)).collect(),
-        created: shown.created,
-        error: shown.error,
-        form: shown.form,
+        shell: ctx.shell("API keys", Section::Keys),
+        project_id: ctx.project.id.0.clone(),
+        keys: usable.map(|key| row(&key, &ctx.project, &others, now)).collect(),
+        others: others.iter().map(|other| project_choice(other, &state.form)).collect(),
+        created: state.created,
+        error: state.error,
+        form: state.form,
     };
     Ok(page_with(status, &keys))
 }
 
-fn other(project: &Project, form: &KeyForm) -> OtherProject {
+fn project_choice(project: &Project, form: &KeyForm) -> OtherProject {
     let id = project.id.0.clone();
     OtherProject { name: project.name.clone(), chosen: form.also.contains(&id), id }
 }
 
-fn parse(form: &KeyForm, at: &InProject, others: &[Project]) -> Result<NewKey, String> {
-    let project = &at.project;
-    if form.also.iter().any(|id| !others.iter().any(|one| one.id.0 == *id)) {
-        return Err("a key is for projects of this organization".into());
+fn parse(form: &KeyForm, ctx: &ProjectContext, others: &[Project]) -> Result<NewKey, String> {
+    let project = &ctx.project;
+    if form.also.iter().any(|id| !others.iter().any(|other| other.id.0 == *id)) {
+        return Err("An API key can only have access to projects of this organization. Reload the page, and choose again.".into());
     }
     if !form.also.is_empty() && !form.only_this_project {
-        return Err(
-            "check `Only for this project`, too, or no other project: without it the key is for all".into()
-        );
+        return Err("To limit the API key to the selected projects, also select Only this project. To give it access to all projects, clear the other projects.".into());
     }
     let also = form.also.iter().cloned().map(ProjectId);
     let until = if form.until.is_empty() { &form.expires } else { &form.until };
@@ -146,7 +155,7 @@ fn parse(form: &KeyForm, at: &InProject, others: &[Project]) -> Result<NewKey, S
         )
         .map_err(|error| error.to_string())?,
         expiry: until.parse()?,
-        creator: Some(at.visitor.who()),
+        creator: Some(ctx.user.display_name()),
     })
 }
 
@@ -159,15 +168,15 @@ fn row(key: &ApiKey, project: &Project, others: &[Project], now: Timestamp) -> K
         projects: match &key.projects {
             None => "all projects".into(),
             Some(some) => {
-                let also = others.iter().filter(|one| some.contains(&one.id));
-                let names = [project].into_iter().chain(also).map(|one| one.name.as_str());
+                let also = others.iter().filter(|other| some.contains(&other.id));
+                let names = [project].into_iter().chain(also).map(|project| project.name.as_str());
                 format!("only {}", names.collect::<Vec<_>>().join(", "))
             }
         },
         allow: key.allow.entries().collect::<Vec<_>>().join(", "),
         expiry: expiry(key, now),
-        last_used: key.last_used_at.map(|at| when(at, now)),
-        created: when(key.created_at, now),
+        last_used: key.last_used_at.map(|at| display_time(at, now)),
+        created: display_time(key.created_at, now),
         creator: key.creator.clone(),
     }
 }
@@ -177,7 +186,7 @@ fn expiry(key: &ApiKey, now: Timestamp) -> Expiry {
         (Some(at), _) => (ExpiryKind::Revoked, format!("revoked {}", relative(at, now))),
         (None, None) => (ExpiryKind::Never, "never expires".into()),
         (None, Some(end)) if end <= now => (ExpiryKind::Expired, format!("expired {}", relative(end, now))),
-        (None, Some(end)) if end.duration_since(now) < SOON => {
+        (None, Some(end)) if end.duration_since(now) < EXPIRES_SOON => {
             (ExpiryKind::Soon, format!("expires {}", relative(end, now)))
         }
         (None, Some(end)) => (ExpiryKind::Good, format!("expires {}", relative(end, now))),
@@ -185,8 +194,8 @@ fn expiry(key: &ApiKey, now: Timestamp) -> Expiry {
     Expiry { text, kind }
 }
 
-/// A command that works with this very key: one that may only read is shown how to read.
-pub(super) fn curl(app: &App, project: &Project, key: &NewKey, secret: &str) -> String {
+/// A command that works with this key: it reads with a key of the scope `read`, and creates a job otherwise.
+pub(super) fn curl_example(app: &App, project: &Project, key: &NewKey, secret: &str) -> String {
     let (base, id) = (&app.public_url, &project.id);
     match key.scope {
         store::Scope::Read => {

@@ -1,23 +1,25 @@
-//! The dashboard: pages rendered on the server, which work without JavaScript and have a strict content policy.
+//! Implements the dashboard: pages that are rendered on the server, work without JavaScript and have a strict content
+//! security policy.
 
 mod assets;
 mod audit;
+mod cookies;
+mod failed_sign_ins;
 mod home;
 mod job;
 mod jobs;
 mod join;
 mod keys;
 mod login;
-mod next;
 mod people;
 mod pulls;
 mod quotations;
 mod readers;
+mod return_path;
 mod session;
 mod settings;
 mod view;
 mod welcome;
-mod wrong;
 
 use askama::Template;
 use axum::Router;
@@ -34,31 +36,31 @@ use machine::Trouble;
 
 use app::App;
 use app::time::{relative, rfc3339};
-use view::{Link, Notice, Section, Shell, When, spelled_out};
+use view::{DisplayTime, Link, Notice, Shell, escape_control_characters};
 
-const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; script-src 'self'; \
+const CONTENT_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; script-src 'self'; \
     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// Every page, by its URL.
+/// Routes each URL of the dashboard to its handler.
 pub fn pages() -> Router<App> {
     Router::new()
         .route("/", get(home::show))
-        .route("/login", get(login::show).post(login::enter))
-        .route("/logout", post(login::leave))
-        .route("/logout/everywhere", post(login::leave_everywhere))
-        .route("/join", get(join::show).post(join::enter))
+        .route("/login", get(login::show).post(login::sign_in))
+        .route("/logout", post(login::sign_out))
+        .route("/logout/everywhere", post(login::sign_out_everywhere))
+        .route("/join", get(join::show).post(join::accept))
         .route("/welcome", get(welcome::show))
-        .route("/welcome/account", post(welcome::account))
-        .route("/welcome/repository", get(welcome::repository).post(welcome::create))
-        .route("/p/{projectId}/welcome", get(welcome::model).post(welcome::finish))
+        .route("/welcome/account", post(welcome::create_account))
+        .route("/welcome/repository", get(welcome::choose_repository).post(welcome::create_project))
+        .route("/p/{projectId}/welcome", get(welcome::choose_model).post(welcome::finish))
         .route("/people", get(people::list))
         .route("/people/invite", post(people::invite))
-        .route("/people/invitations/{id}/withdraw", post(people::withdraw))
+        .route("/people/invitations/{id}/withdraw", post(people::withdraw_invite))
         .route("/people/sessions/{id}/end", post(people::end_session))
-        .route("/people/password", post(people::password))
+        .route("/people/password", post(people::change_password))
         .route("/people/{id}/remove", post(people::remove))
         .route("/audit", get(audit::list))
-        .route("/p/{projectId}", get(jobs::to_list))
+        .route("/p/{projectId}", get(jobs::redirect_to_list))
         .route("/p/{projectId}/keys", get(keys::list).post(keys::create))
         .route("/p/{projectId}/keys/{id}/revoke", post(keys::revoke))
         .route("/p/{projectId}/jobs", get(jobs::list).post(jobs::create))
@@ -71,52 +73,52 @@ pub fn pages() -> Router<App> {
         .route("/p/{projectId}/readers", get(readers::show))
         .route("/p/{projectId}/readers/live", get(readers::live))
         .route("/p/{projectId}/readers/{list}", get(readers::list))
-        .route("/p/{projectId}/readers/{list}/csv", get(readers::file))
+        .route("/p/{projectId}/readers/{list}/csv", get(readers::csv))
         .route("/p/{projectId}/pulls", get(pulls::list))
         .route("/p/{projectId}/pulls/{n}", get(pulls::show))
         .route("/p/{projectId}/pulls/{n}/merge", post(pulls::merge))
         .route("/p/{projectId}/pulls/{n}/close", post(pulls::close))
         .route("/p/{projectId}/settings", get(settings::show))
-        .route("/p/{projectId}/settings/arrived", get(settings::arrived))
-        .route("/p/{projectId}/settings/repository", post(settings::repository))
-        .route("/p/{projectId}/settings/jobs", post(settings::jobs))
-        .route("/p/{projectId}/settings/readers", post(settings::readers))
-        .route("/p/{projectId}/settings/delete", post(settings::delete))
-        .layer(from_fn(guard))
+        .route("/p/{projectId}/settings/arrived", get(settings::views_received))
+        .route("/p/{projectId}/settings/repository", post(settings::save_repository))
+        .route("/p/{projectId}/settings/jobs", post(settings::save_jobs))
+        .route("/p/{projectId}/settings/readers", post(settings::save_readers))
+        .route("/p/{projectId}/settings/delete", post(settings::delete_project))
+        .layer(from_fn(reject_cross_site_forms))
 }
 
-/// The files of the pages. `not_found` answers for others.
+/// Routes the stylesheet, the script and the logo. `not_found` answers for other names.
 pub fn assets(not_found: fn() -> Response) -> Router<App> {
-    // Not by the router's extractor: that one refuses a name that is no text as a bad request.
+    // The router's own extractor would answer 400 for a name that isn't UTF-8.
     let name = |uri: &Uri| uri.path().trim_start_matches("/assets/").to_owned();
     let show = async move |uri: Uri| assets::find(&name(&uri)).unwrap_or_else(not_found);
-    Router::new().route("/assets/{name}", get(show)).layer(from_fn(guard))
+    Router::new().route("/assets/{name}", get(show)).layer(from_fn(reject_cross_site_forms))
 }
 
-/// Around every page: no form from elsewhere comes in, nothing of a page is kept or framed.
-async fn guard(request: Request, next: Next) -> Response {
-    closed(match request.method() {
+/// Refuses forms that another site sends, and sets the security headers of every response.
+async fn reject_cross_site_forms(request: Request, next: Next) -> Response {
+    with_security_headers(match request.method() {
         &Method::GET | &Method::HEAD => next.run(request).await,
-        _ if from_elsewhere(request.headers()) => notice(
+        _ if is_cross_site(request.headers()) => notice_page(
             StatusCode::FORBIDDEN,
-            "That form came from another site",
-            "Nothing was changed. Open the page here and try again.",
+            "Form sent from another site",
+            "Nothing was changed. Open the page in the dashboard, and submit the form there.",
         ),
         _ => next.run(request).await,
     })
 }
 
-fn closed(mut response: Response) -> Response {
+fn with_security_headers(mut response: Response) -> Response {
     let headers = response.headers_mut();
-    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_POLICY));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(HeaderName::from_static("x-content-type-options"), HeaderValue::from_static("nosniff"));
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
 }
 
-/// Browsers say where a form was sent from; one that says nothing is held to the form's token.
-fn from_elsewhere(headers: &HeaderMap) -> bool {
+/// Browsers say where a form was sent from. For a client that sends neither header, the CSRF token decides.
+fn is_cross_site(headers: &HeaderMap) -> bool {
     let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(site) = text(&HeaderName::from_static("sec-fetch-site")) {
         return !matches!(site, "same-origin" | "none");
@@ -133,21 +135,15 @@ fn page<T: Template>(template: &T) -> Response {
 
 fn page_with<T: Template>(status: StatusCode, template: &T) -> Response {
     match template.render() {
-        Ok(html) => (status, Html(spelled_out(&html))).into_response(),
-        Err(error) => broken(&error.into()),
+        Ok(html) => (status, Html(escape_control_characters(&html))).into_response(),
+        Err(error) => internal_error_page(&error.into()),
     }
 }
 
-/// A page for when there is no page: says what is the matter and where to go.
-fn notice(status: StatusCode, title: &str, message: &str) -> Response {
-    let shell = Shell {
-        title: title.into(),
-        project: None,
-        current: Section::Elsewhere,
-        signed_in: false,
-        csrf: String::new(),
-    };
-    let action = Some(Link { href: "/".into(), label: "To the projects".into() });
+/// A page that has only a title, a message and a link to the projects.
+fn notice_page(status: StatusCode, title: &str, message: &str) -> Response {
+    let action = Some(Link { href: "/".into(), label: "Go to projects".into() });
+    let shell = Shell::signed_out(title);
     let notice = Notice { shell, status: status.as_u16(), message: message.into(), action };
     notice.render().map_or_else(
         |_| (status, message.to_owned()).into_response(),
@@ -155,62 +151,67 @@ fn notice(status: StatusCode, title: &str, message: &str) -> Response {
     )
 }
 
-/// For an address that is none of ours.
+/// Answers for a URL that has no route.
 pub fn no_such_page() -> Response {
-    let message = "Nothing has this address. It may be cut off, or misspelled.";
-    closed(notice(StatusCode::NOT_FOUND, "No such page", message))
+    let message = "There is no page at this address. Check the address for typos or missing parts.";
+    with_security_headers(notice_page(StatusCode::NOT_FOUND, "Page not found", message))
 }
 
-/// For an address of ours that a form is sent to.
+/// Answers a GET of a URL that only takes forms, and other methods that a route doesn't have.
 pub fn method_not_allowed_page() -> Response {
-    let message = "Only a button of another page leads here. Nothing was changed.";
-    closed(notice(StatusCode::METHOD_NOT_ALLOWED, "Nothing to look at here", message))
+    let message = "You can't open this address directly. Use the button on the page that it belongs to. Nothing was changed.";
+    with_security_headers(notice_page(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "This address only takes forms",
+        message,
+    ))
 }
 
-/// For a form that comes when nothing can be kept.
+/// Answers every form while the data directory is missing or replaced.
 pub fn directory_lost_page() -> Response {
-    let message = "Nothing was changed. The server's data directory was deleted or replaced: its operator has to restore the directory and to start the server again.";
-    closed(notice(StatusCode::SERVICE_UNAVAILABLE, "Nothing can be changed just now", message))
+    let message = "Nothing was changed, because the server's data directory was deleted or replaced. Ask the server's operator to restore the directory and to restart the server.";
+    with_security_headers(notice_page(StatusCode::SERVICE_UNAVAILABLE, "Can't save changes", message))
 }
 
-/// The cause is for the log.
-fn broken(cause: &anyhow::Error) -> Response {
+/// The cause is only in the log.
+fn internal_error_page(cause: &anyhow::Error) -> Response {
     tracing::error!("page failed: {cause:#}");
     if Trouble::find(&**cause).is_some() {
-        return out_of_order();
+        return disk_trouble_page();
     }
-    let message = "The server's log has the cause, under this answer's X-Request-Id.";
-    notice(StatusCode::INTERNAL_SERVER_ERROR, "Something broke", message)
+    let message =
+        "The server failed to answer. Its log has the cause, under the X-Request-Id of this response.";
+    notice_page(StatusCode::INTERNAL_SERVER_ERROR, "Internal error", message)
 }
 
-/// The machine is in trouble, such as by a full disk; the operator reads in the log which it is.
-fn out_of_order() -> Response {
-    let message = "Nothing was changed, because the server cannot use its disk. Try it again a little later.";
-    let mut response = notice(StatusCode::SERVICE_UNAVAILABLE, "Not possible just now", message);
+/// The log says which trouble it is, such as a full disk.
+fn disk_trouble_page() -> Response {
+    let message = "Nothing was changed, because the server can't use its disk. Try again later.";
+    let mut response = notice_page(StatusCode::SERVICE_UNAVAILABLE, "Temporarily unavailable", message);
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     response
 }
 
-fn missing(what: &str) -> Response {
-    let message = "It may have been deleted, or it belongs to an organization that you are not signed in to.";
-    notice(StatusCode::NOT_FOUND, &format!("No such {what}"), message)
+fn not_found_page(what: &str) -> Response {
+    let message = "It was deleted, or it belongs to an organization that you aren't signed in to.";
+    notice_page(StatusCode::NOT_FOUND, &format!("No such {what}"), message)
 }
 
-/// What a handler answers when it cannot answer its page.
-pub(crate) struct Oops(Response);
+/// The response of a handler that can't show its page.
+pub(crate) struct PageError(Response);
 
-impl IntoResponse for Oops {
+impl IntoResponse for PageError {
     fn into_response(self) -> Response {
         self.0
     }
 }
 
-impl<E: Into<anyhow::Error>> From<E> for Oops {
+impl<E: Into<anyhow::Error>> From<E> for PageError {
     fn from(error: E) -> Self {
-        Self(broken(&error.into()))
+        Self(internal_error_page(&error.into()))
     }
 }
 
-fn when(moment: Timestamp, now: Timestamp) -> When {
-    When { iso: rfc3339(moment), text: relative(moment, now) }
+fn display_time(moment: Timestamp, now: Timestamp) -> DisplayTime {
+    DisplayTime { iso: rfc3339(moment), text: relative(moment, now) }
 }

@@ -1,11 +1,11 @@
-//! Readers: who reads the docs, people and machines apart; what they read, with what, from where, and
-//! what they do not find.
+//! Shows who reads the docs, human readers and AI readers apart: which pages, with which agents, from which referrers,
+//! and which paths weren't found.
 
-mod asked;
-mod counted;
 pub(super) mod evidence;
+mod no_readers;
 mod panels;
-mod start;
+mod report;
+mod report_query;
 
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
@@ -13,228 +13,235 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use store::Merge;
 
-use self::asked::{Asked, PRESETS, day_of, sort_name};
-use self::counted::Counted;
-use super::session::{InProject, Named};
+use self::report::ReaderReport;
+use self::report_query::{PRESETS, ReportQuery, day_of, sort_name};
+use super::session::{ProjectContext, ResourceId};
 use super::view::{
-    Chart, Choice, Filter, Link, LiveLine, MergeRow, Picker, ReaderList, Readers, Section, Tile,
+    Chart, Link, LinkChoice, LiveLine, MergeRow, PathFilter, RangePicker, ReaderList, Readers, Section, Tile,
 };
-use super::{Oops, missing, notice, page, page_with};
+use super::{PageError, not_found_page, notice_page, page, page_with};
 use app::App;
-use app::files;
-use app::hosts::number;
+use app::csv;
+use app::hosts::pull_number;
 use app::path::query_value;
 
-/// Rows of a list on a page of its own.
+/// The rows of a list on its own page.
 const PER_PAGE: u32 = 50;
 
 /// `GET /p/{projectId}/readers`
 pub(crate) async fn show(
     State(app): State<App>,
-    at: InProject,
-    _: KeptHere,
+    ctx: ProjectContext,
+    _: ViewsStoredHere,
     uri: Uri,
-) -> Result<Response, Oops> {
-    let (asked, error) = Asked::of(&uri, day_of(app.clock.now()));
-    let asked = Asked { offset: 0, ..asked };
-    let counted = counted::count(&app, &at.project.id, &asked).await?;
-    let nobody = counted.counts.totals.total() + counted.before.total() == 0;
-    if nobody && error.is_none() && counted::is_new(&app, &at.project.id).await? {
-        return Ok(page(&start::page(&app, &at)));
+) -> Result<Response, PageError> {
+    let (query, error) = ReportQuery::parse(&uri, day_of(app.clock.now()));
+    let query = ReportQuery { offset: 0, ..query };
+    let report = report::load_report(&app, &ctx.project.id, &query).await?;
+    let is_empty = report.counts.totals.total() + report.previous.total() == 0;
+    if is_empty && error.is_none() && report::has_no_views(&app, &ctx.project.id).await? {
+        return Ok(page(&no_readers::no_readers_page(&app, &ctx)));
     }
     let status = if error.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-    Ok(page_with(status, &readers(&app, &at, &uri, (&asked, error), counted)))
+    Ok(page_with(status, &readers_page(&app, &ctx, &uri, (&query, error), report)))
 }
 
 /// `GET /p/{projectId}/readers/{list}`
 pub(crate) async fn list(
     State(app): State<App>,
-    at: InProject,
-    _: KeptHere,
-    Named(name): Named,
+    ctx: ProjectContext,
+    _: ViewsStoredHere,
+    ResourceId(name): ResourceId,
     uri: Uri,
-) -> Result<Response, Oops> {
-    let (asked, error) = Asked::of(&uri, day_of(app.clock.now()));
-    let Some(list) = panels::List::named(&name) else { return Ok(missing("list")) };
-    let (panel, has_more) = list.whole(&app, &at, &asked, PER_PAGE).await?;
-    let own = format!("{}/readers/{name}", at.root());
-    let turn = |offset: u64| Asked { offset, ..asked.clone() }.at(&own);
+) -> Result<Response, PageError> {
+    let (query, error) = ReportQuery::parse(&uri, day_of(app.clock.now()));
+    let Some(list) = panels::List::from_name(&name) else { return Ok(not_found_page("list")) };
+    let (panel, has_more) = list.load_page(&app, &ctx, &query, PER_PAGE).await?;
+    let own_url = format!("{}/readers/{name}", ctx.root());
+    let page_href = |offset: u64| ReportQuery { offset, ..query.clone() }.href(&own_url);
     let per_page = u64::from(PER_PAGE);
     let status = if error.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     let page = ReaderList {
-        shell: at.shell(panel.title, Section::Readers),
-        picker: picker(&uri, &own, &asked, error),
-        newer: (asked.offset > 0).then(|| turn(asked.offset.saturating_sub(per_page))),
-        older: has_more.then(|| turn(asked.offset.saturating_add(per_page))),
-        back: Asked { offset: 0, ..asked.clone() }.at(&format!("{}/readers", at.root())),
-        whole: asked.at(&own),
-        query: api_query(&asked),
+        shell: ctx.shell(panel.title, Section::Readers),
+        picker: range_picker(&uri, &own_url, &query, error),
+        previous: (query.offset > 0).then(|| page_href(query.offset.saturating_sub(per_page))),
+        next: has_more.then(|| page_href(query.offset.saturating_add(per_page))),
+        back: ReportQuery { offset: 0, ..query.clone() }.href(&format!("{}/readers", ctx.root())),
+        complete: query.href(&own_url),
+        api_query: api_query(&query),
         panel,
     };
     Ok(page_with(status, &page))
 }
 
-/// `GET /p/{projectId}/readers/{list}/csv`: the bytes that the API answers for these days.
-pub(crate) async fn file(
+/// `GET /p/{projectId}/readers/{list}/csv`: the same file that the API returns for these days.
+pub(crate) async fn csv(
     State(app): State<App>,
-    at: InProject,
-    _: KeptHere,
-    Named(name): Named,
+    ctx: ProjectContext,
+    _: ViewsStoredHere,
+    ResourceId(name): ResourceId,
     uri: Uri,
-) -> Result<Response, Oops> {
-    let (asked, error) = Asked::of(&uri, day_of(app.clock.now()));
+) -> Result<Response, PageError> {
+    let (query, error) = ReportQuery::parse(&uri, day_of(app.clock.now()));
     if let Some(error) = error {
-        return Ok(notice(StatusCode::BAD_REQUEST, "There is no such file", &error));
+        return Ok(notice_page(StatusCode::BAD_REQUEST, "Can't create the CSV file", &error));
     }
-    let Some(list) = panels::List::named(&name) else { return Ok(missing("list")) };
-    let (id, range) = (&*at.project.id.0, asked.now());
-    let all = Asked { offset: 0, ..asked.clone() }.portion(u32::MAX);
+    let Some(list) = panels::List::from_name(&name) else { return Ok(not_found_page("list")) };
+    let (id, range) = (&*ctx.project.id.0, query.range());
+    let all = ReportQuery { offset: 0, ..query.clone() }.list_query(u32::MAX);
     let file = match list {
         panels::List::Pages => {
             let pages = app.views.count(id, &range, &all).await?.pages;
             let row = |page: traffic::PageCount| (page.path, [page.human, page.ai, page.human + page.ai]);
-            files::counts(&app, "views", "path", pages.into_iter().map(row).collect())
+            csv::counts(&app, "views", "path", pages.into_iter().map(row).collect())
         }
-        panels::List::NotFound => {
-            files::not_found(&app, app.reports.not_found(id, &range, &all).await?.pages)
-        }
-        panels::List::Agents => files::agents(&app, app.reports.agents(id, &range, &all).await?.agents),
-        panels::List::Referrers => {
-            files::referrers(&app, app.reports.referrers(id, &range, &all).await?.hosts)
-        }
+        panels::List::NotFound => csv::not_found(&app, app.reports.not_found(id, &range, &all).await?.pages),
+        panels::List::Agents => csv::agents(&app, app.reports.agents(id, &range, &all).await?.agents),
+        panels::List::Referrers => csv::referrers(&app, app.reports.referrers(id, &range, &all).await?.hosts),
     };
-    let busy = || notice(StatusCode::SERVICE_UNAVAILABLE, "The server cannot keep up", "Try it again soon.");
+    let message = "The file was not created. Try again later.";
+    let busy = || notice_page(StatusCode::SERVICE_UNAVAILABLE, "The server is overloaded", message);
     Ok(file.unwrap_or_else(busy))
 }
 
-/// `GET /p/{projectId}/readers/live`: one line of the page.
-pub(crate) async fn live(State(app): State<App>, at: InProject, _: KeptHere) -> Result<Response, Oops> {
-    let live = app.reports.live(&at.project.id.0).await?;
-    Ok(page(&live_line(&at, &live)))
+/// `GET /p/{projectId}/readers/live`: the line of the page that is refreshed.
+pub(crate) async fn live(
+    State(app): State<App>,
+    ctx: ProjectContext,
+    _: ViewsStoredHere,
+) -> Result<Response, PageError> {
+    let live = app.reports.live(&ctx.project.id.0).await?;
+    Ok(page(&live_line(&ctx, &live)))
 }
 
-/// Page views are kept by one server of several: this one.
-pub(crate) struct KeptHere;
+/// Extractor: refuses the request if another server of the installation stores the page views.
+pub(crate) struct ViewsStoredHere;
 
-impl FromRequestParts<App> for KeptHere {
+impl FromRequestParts<App> for ViewsStoredHere {
     type Rejection = Response;
 
     async fn from_request_parts(_: &mut Parts, app: &App) -> Result<Self, Response> {
-        let message = "Page views are kept by another server of this installation: open this page there.";
-        let elsewhere = || notice(StatusCode::SERVICE_UNAVAILABLE, "Counted elsewhere", message);
-        app.keeps_views().then_some(Self).ok_or_else(elsewhere)
+        let message =
+            "Another server of this installation stores the page views. Open this page on that server.";
+        let refusal =
+            || notice_page(StatusCode::SERVICE_UNAVAILABLE, "Page views are on another server", message);
+        app.stores_views().then_some(Self).ok_or_else(refusal)
     }
 }
 
-fn readers(
+fn readers_page(
     app: &App,
-    at: &InProject,
+    ctx: &ProjectContext,
     uri: &Uri,
-    (asked, error): (&Asked, Option<String>),
-    counted: Counted,
+    (query, error): (&ReportQuery, Option<String>),
+    report: ReaderReport,
 ) -> Readers {
-    let own = format!("{}/readers", at.root());
-    let merges: Vec<_> = counted.merges.iter().map(|merge| (merge.at, sign(merge))).collect();
-    let ends = (asked::start(asked.to), app.clock.now());
+    let own_url = format!("{}/readers", ctx.root());
+    let merges: Vec<_> = report.merges.iter().map(|merge| (merge.at, merge_label(merge))).collect();
+    let ends = (report_query::day_start(query.to), app.clock.now());
     Readers {
-        shell: at.shell("Readers", Section::Readers),
-        picker: picker(uri, &own, asked, error),
-        live: counted.live.as_ref().map(|live| live_line(at, live)),
-        tiles: tiles(asked, &counted),
-        chart: Chart::new(&counted.series.points, asked.interval(), ends, &merges),
-        merges: counted.merges.iter().map(|merge| merge_row(at, merge)).collect(),
-        panels: panels::all(app, at, asked, counted),
-        whole: Asked { wait: true, ..asked.clone() }.at(&own),
-        query: api_query(asked),
+        shell: ctx.shell("Readers", Section::Readers),
+        picker: range_picker(uri, &own_url, query, error),
+        live: report.live.as_ref().map(|live| live_line(ctx, live)),
+        tiles: tiles(query, &report),
+        chart: Chart::new(&report.series.points, query.interval(), ends, &merges),
+        merges: report.merges.iter().map(|merge| merge_row(ctx, merge)).collect(),
+        panels: panels::all(app, ctx, query, report),
+        complete: ReportQuery { wait: true, ..query.clone() }.href(&own_url),
+        api_query: api_query(query),
     }
 }
 
-fn tiles(asked: &Asked, counted: &Counted) -> Vec<Tile> {
-    let (now, before) = (counted.counts.totals, counted.before);
-    let tile = |id, name, number, before| Tile { id, name, number, before, note: "", fault: false };
-    let whole_site = if asked.path.is_some() { "whole site" } else { "" };
-    let (visitors, missing) = (counted.visitors, counted.not_found.as_ref());
+fn tiles(query: &ReportQuery, report: &ReaderReport) -> Vec<Tile> {
+    let (now, previous) = (report.counts.totals, report.previous);
+    let days = u64::try_from(query.days()).unwrap_or(0);
+    let tile =
+        |id, name, number, previous| Tile { id, name, number, previous, days, note: "", is_fault: false };
+    let whole_site = if query.path.is_some() { "whole site" } else { "" };
+    let (visitors, not_found) = (report.visitors, report.not_found.as_ref());
     vec![
-        tile("tile-views", "Views", Some(now.total()), before.total()),
-        tile("tile-human", "Human", Some(now.human), before.human),
-        tile("tile-ai", "AI", Some(now.ai), before.ai),
+        tile("tile-views", "Views", Some(now.total()), previous.total()),
+        tile("tile-human", "Human", Some(now.human), previous.human),
+        tile("tile-ai", "AI", Some(now.ai), previous.ai),
         Tile {
             note: whole_site,
             ..tile(
                 "tile-visitors",
                 "Visitors",
-                visitors.map(|both| both.0),
-                visitors.map_or(0, |both| both.1),
+                visitors.map(|(now, _)| now),
+                visitors.map_or(0, |(_, previous)| previous),
             )
         },
         Tile {
-            fault: true,
+            is_fault: true,
             ..tile(
                 "tile-not-found",
                 "Not found",
-                missing.map(|(found, _)| found.totals.total()),
-                missing.map_or(0, |(_, before)| before.total()),
+                not_found.map(|(now, _)| now.totals.total()),
+                not_found.map_or(0, |(_, previous)| previous.total()),
             )
         },
     ]
 }
 
-fn picker(uri: &Uri, own: &str, asked: &Asked, error: Option<String>) -> Picker {
-    let fresh = Asked { offset: 0, wait: false, ..asked.clone() };
-    let preset = |(name, label): (&str, &'static str)| Choice {
-        href: Asked { range: name.to_owned(), ..fresh.clone() }.at(own),
+fn range_picker(uri: &Uri, own_url: &str, query: &ReportQuery, error: Option<String>) -> RangePicker {
+    let first_page = ReportQuery { offset: 0, wait: false, ..query.clone() };
+    let preset = |(name, label): (&str, &'static str)| LinkChoice {
+        href: ReportQuery { range_name: name.to_owned(), ..first_page.clone() }.href(own_url),
         label,
-        chosen: asked.range == name,
+        chosen: query.range_name == name,
     };
-    let typed = |name: &str, meant: String| match query_value(uri, name) {
+    let typed = |name: &str, selected: String| match query_value(uri, name) {
         text if error.is_some() && !text.is_empty() => text,
-        _ => meant,
+        _ => selected,
     };
-    Picker {
-        action: own.to_owned(),
+    RangePicker {
+        action: own_url.to_owned(),
         presets: PRESETS.into_iter().map(preset).collect(),
-        custom: asked.range == "custom",
-        from: typed("from", asked.from.to_string()),
-        to: typed("to", asked.last_day().to_string()),
-        sort: sort_name(asked.sort),
-        path: asked.path.as_deref().map(|path| filter(own, &fresh, path)),
+        is_custom: query.range_name == "custom",
+        from: typed("from", query.from.to_string()),
+        to: typed("to", query.last_day().to_string()),
+        sort: sort_name(query.sort),
+        path: query.path.as_deref().map(|path| path_filter(own_url, &first_page, path)),
         error,
     }
 }
 
-/// With a way to each of the sections that the path is in.
-fn filter(own: &str, fresh: &Asked, path: &str) -> Filter {
-    let to = |path: Option<&str>| Asked { path: path.map(str::to_owned), ..fresh.clone() }.at(own);
+/// The filter by a path, with links to the sections that contain the path.
+fn path_filter(own_url: &str, first_page: &ReportQuery, path: &str) -> PathFilter {
+    let to = |path: Option<&str>| {
+        ReportQuery { path: path.map(str::to_owned), ..first_page.clone() }.href(own_url)
+    };
     let ends = path.match_indices('/').map(|(end, _)| &path[..=end]);
     let sections = ends.filter(|section| section.len() > 1 && *section != path);
     let link = |section: &str| Link { href: to(Some(section)), label: section.to_owned() };
-    Filter { path: path.to_owned(), above: sections.map(link).collect(), clear: to(None) }
+    PathFilter { path: path.to_owned(), parents: sections.map(link).collect(), clear: to(None) }
 }
 
-fn live_line(at: &InProject, live: &traffic::Live) -> LiveLine {
+fn live_line(ctx: &ProjectContext, live: &traffic::Live) -> LiveLine {
     let traffic::Readers { human, ai, total } = live.readers;
-    LiveLine { href: format!("{}/readers/live", at.root()), readers: total, human, ai }
+    LiveLine { href: format!("{}/readers/live", ctx.root()), readers: total, human, ai }
 }
 
-fn merge_row(at: &InProject, merge: &Merge) -> MergeRow {
+fn merge_row(ctx: &ProjectContext, merge: &Merge) -> MergeRow {
     MergeRow {
-        number: sign(merge),
+        number: merge_label(merge),
         title: merge.title.clone(),
-        href: super::jobs::href(&at.project, &merge.job),
+        href: super::jobs::href(&ctx.project, &merge.job),
         day: day_of(merge.at).strftime("%b %-d").to_string(),
     }
 }
 
-fn sign(merge: &Merge) -> String {
-    number(&merge.link).map_or_else(|| "merged".into(), |number| format!("#{number}"))
+fn merge_label(merge: &Merge) -> String {
+    pull_number(&merge.link).map_or_else(|| "merged".into(), |number| format!("#{number}"))
 }
 
-/// The same days and pages, as the API is asked for them.
-fn api_query(asked: &Asked) -> String {
-    let mut query = form_urlencoded::Serializer::new(String::new());
-    query.append_pair("dateFrom", &asked.from.to_string()).append_pair("dateTo", &asked.to.to_string());
-    if let Some(path) = &asked.path {
-        query.append_pair("path", path);
+/// The query of the API for the same days and pages.
+fn api_query(query: &ReportQuery) -> String {
+    let mut pairs = form_urlencoded::Serializer::new(String::new());
+    pairs.append_pair("dateFrom", &query.from.to_string()).append_pair("dateTo", &query.to.to_string());
+    if let Some(path) = &query.path {
+        pairs.append_pair("path", path);
     }
-    query.finish()
+    pairs.finish()
 }

@@ -1,40 +1,41 @@
-//! Who looks at a page, and in which project.
+//! Extracts from a request who is signed in, in which project, and the fields of a form with a valid CSRF token.
 
 use std::convert::Infallible;
 
 use axum::extract::{FromRequest, FromRequestParts, Request};
-use axum::http::header::{COOKIE, SET_COOKIE};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use sha2::{Digest, Sha256};
 use store::{Actor, NewAuditEntry, OrganizationId, Project, ProjectId, Session, Token};
 use subtle::ConstantTimeEq;
 
-use super::next::Next;
-use super::view::{LoginNeeded, ProjectNav, Section, Shell};
-use super::{Oops, broken, missing, notice, page_with};
+use super::cookies;
+use super::return_path::ReturnPath;
+use super::view::{LoginRequired, ProjectNav, Section, Shell};
+use super::{PageError, internal_error_page, not_found_page, notice_page, page_with};
 use app::App;
-use app::bodies::{Owner, Unread};
+use app::bodies::{BodyError, Owner};
 use app::path::segment;
 
-/// Where the project's id stands: `/p/{projectId}/…`.
-const PROJECT: usize = 2;
-/// Where the thing's own name stands: `/p/{projectId}/jobs/{id}`.
-const NAMED: usize = 4;
-/// The longest prompt, each character encoded the longest way.
-const MAX_FORM: usize = 2 * 1024 * 1024;
-const FORTNIGHT: &str = "1209600";
+/// The position of the project's id in a path: `/p/{projectId}/…`.
+const PROJECT_SEGMENT: usize = 2;
+/// The position of the id of a job, key and so on: `/p/{projectId}/jobs/{id}`.
+const RESOURCE_SEGMENT: usize = 4;
+/// Fits the longest prompt in its longest encoding.
+const MAX_FORM_BYTES: usize = 2 * 1024 * 1024;
+/// 14 days.
+const SESSION_COOKIE_SECONDS: u32 = 1_209_600;
 
-/// Somebody with a live session.
-pub(crate) struct SignedIn {
+/// Extractor: a person with a valid session. Other requests get the sign-in page.
+pub(crate) struct SignedInUser {
     pub(super) organization: OrganizationId,
     pub(super) session: Session,
     pub(super) token: Token,
     csrf: String,
 }
 
-impl SignedIn {
+impl SignedInUser {
     pub(super) fn shell(&self, title: &str, current: Section) -> Shell {
         Shell { title: title.into(), project: None, current, signed_in: true, csrf: self.csrf.clone() }
     }
@@ -43,58 +44,57 @@ impl SignedIn {
         Actor::of_session(&self.session)
     }
 
-    /// Who it is, also when another person gets the same name.
+    /// Identifies the person even if another person gets the same name later.
     pub(super) fn identity(&self) -> String {
-        self.session.person.as_ref().map_or_else(|| self.who(), |person| person.id.0.clone())
+        self.session.person.as_ref().map_or_else(|| self.display_name(), |person| person.id.0.clone())
     }
 
-    /// As it is told to others.
-    pub(super) fn who(&self) -> String {
+    /// The name that other members see.
+    pub(super) fn display_name(&self) -> String {
         self.actor().to_string()
     }
 
-    #[expect(clippy::result_large_err, reason = "the refusal is a whole page, made once")]
-    pub(super) fn must_own(&self) -> Result<(), Oops> {
-        let message = "Nothing was changed. Ask an owner of the organization to do it.";
-        let refused = || Oops(notice(StatusCode::FORBIDDEN, "Only an owner may do that", message));
-        if self.session.is_owner() { Ok(()) } else { Err(refused()) }
+    #[expect(clippy::result_large_err, reason = "the error is a whole page, and rare")]
+    pub(super) fn require_owner(&self) -> Result<(), PageError> {
+        let message = "Nothing was changed. Ask an owner of the organization to do this.";
+        let refusal = || PageError(notice_page(StatusCode::FORBIDDEN, "Only owners can do this", message));
+        if self.session.is_owner() { Ok(()) } else { Err(refusal()) }
     }
 
-    /// For those who ask later who it was.
-    pub(super) async fn note(&self, app: &App, what: &str, about: &str) -> Result<(), Oops> {
-        Ok(app.people.record_audit(&self.deed(what, about)).await?)
+    pub(super) async fn record_audit(&self, app: &App, what: &str, about: &str) -> Result<(), PageError> {
+        Ok(app.people.record_audit(&self.audit_entry(what, about)).await?)
     }
 
-    pub(super) fn deed(&self, what: &str, about: &str) -> NewAuditEntry {
-        let (organization, who) = (self.organization.clone(), self.who());
+    pub(super) fn audit_entry(&self, what: &str, about: &str) -> NewAuditEntry {
+        let (organization, who) = (self.organization.clone(), self.display_name());
         NewAuditEntry { organization, who, what: what.into(), about: about.into() }
     }
 }
 
-impl FromRequestParts<App> for SignedIn {
+impl FromRequestParts<App> for SignedInUser {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
-        let refused = || login_needed(app, Next::asked(parts));
-        let token = cookie(&parts.headers, app).ok_or_else(refused)?;
-        let found = app.sessions.session(&token).await.map_err(|error| broken(&error.into()))?;
-        let session = found.ok_or_else(refused)?;
+        let refusal = || login_required(app, ReturnPath::from_request(parts));
+        let token = session_cookie(&parts.headers, app).ok_or_else(refusal)?;
+        let found = app.sessions.session(&token).await.map_err(|error| internal_error_page(&error.into()))?;
+        let session = found.ok_or_else(refusal)?;
         let organization = session.organization.clone();
         parts.extensions.insert(Owner::Organization(organization.clone()));
         parts.extensions.insert(session.clone());
-        Ok(Self { organization, session, csrf: csrf(&token), token })
+        Ok(Self { organization, session, csrf: csrf_token(&token), token })
     }
 }
 
-/// Somebody with a live session, at a page of a project of their organization.
-pub(crate) struct InProject {
-    pub(super) visitor: SignedIn,
+/// Extractor: a signed-in person and the project of their organization that the path names.
+pub(crate) struct ProjectContext {
+    pub(super) user: SignedInUser,
     pub(super) project: Project,
 }
 
-impl InProject {
+impl ProjectContext {
     pub(super) fn shell(&self, title: &str, current: Section) -> Shell {
-        Shell { project: Some(nav(&self.project)), ..self.visitor.shell(title, current) }
+        Shell { project: Some(nav(&self.project)), ..self.user.shell(title, current) }
     }
 
     pub(super) fn root(&self) -> String {
@@ -111,43 +111,48 @@ pub(super) fn nav(project: &Project) -> ProjectNav {
     }
 }
 
-impl FromRequestParts<App> for InProject {
+impl FromRequestParts<App> for ProjectContext {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
-        let visitor = SignedIn::from_request_parts(parts, app).await?;
-        let id = ProjectId(segment(&parts.uri, PROJECT).ok_or_else(|| missing("project"))?);
-        let found = app.accounts.project(&id).await.map_err(|error| broken(&error.into()))?;
-        let mine = found.filter(|project| project.organization == visitor.organization);
-        Ok(Self { project: mine.ok_or_else(|| missing("project"))?, visitor })
+        let user = SignedInUser::from_request_parts(parts, app).await?;
+        let id = ProjectId(segment(&parts.uri, PROJECT_SEGMENT).ok_or_else(|| not_found_page("project"))?);
+        let found = app.accounts.project(&id).await.map_err(|error| internal_error_page(&error.into()))?;
+        let project = found.filter(|project| project.organization == user.organization);
+        Ok(Self { project: project.ok_or_else(|| not_found_page("project"))?, user })
     }
 }
 
-/// A segment of a page's path that names something, such as a key or a job; empty for junk.
-pub(crate) struct Named(pub(super) String);
+/// Extractor: the id of a job, a key and so on in the path. Empty if it isn't valid UTF-8.
+pub(crate) struct ResourceId(pub(super) String);
 
-impl FromRequestParts<App> for Named {
+impl FromRequestParts<App> for ResourceId {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Infallible> {
-        Ok(Self(segment(&parts.uri, NAMED).unwrap_or_default()))
+        Ok(Self(segment(&parts.uri, RESOURCE_SEGMENT).unwrap_or_default()))
     }
 }
 
-/// The fields of a form of ours: it carries the session's token, which no other site can know.
-pub(crate) struct Fields(Vec<(String, String)>);
+/// Extractor: the fields of a form that carries the session's CSRF token, which other sites don't know.
+pub(crate) struct FormFields(Vec<(String, String)>);
 
-impl Fields {
+impl FormFields {
     pub(super) fn get(&self, name: &str) -> &str {
         self.0.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
     }
 
-    /// Every value of a field that can be given more than once.
+    /// The trimmed value of a field. `None` if it's empty.
+    pub(super) fn trimmed(&self, name: &str) -> Option<String> {
+        Some(self.get(name).trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
+    /// All values of a field that can occur more than once.
     pub(super) fn all(&self, name: &str) -> Vec<String> {
         self.0.iter().filter(|(key, _)| key == name).map(|(_, value)| value.clone()).collect()
     }
 
-    /// The lines of a field, trimmed, each once; empty ones are none.
+    /// The lines of a field: trimmed, without empty lines and duplicates.
     pub(super) fn lines(&self, name: &str) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         for line in self.get(name).lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -157,58 +162,64 @@ impl Fields {
         }
         lines
     }
-}
 
-impl Fields {
-    /// Of a form that anybody may send: read within a bound of size and time.
+    /// Reads a form within limits of size and time, without checking the CSRF token.
     pub(super) async fn read(app: &App, request: Request, limit: usize) -> Result<Self, Response> {
         let (parts, body) = request.into_parts();
-        let bytes = app.bodies.read(Owner::of(&parts, app), body, limit).await.map_err(unread)?;
+        let bytes = app.bodies.read(Owner::of(&parts, app), body, limit).await.map_err(unread_form_page)?;
         let pairs = form_urlencoded::parse(&bytes);
         Ok(Self(pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect()))
     }
 }
 
-impl FromRequest<App> for Fields {
+impl FromRequest<App> for FormFields {
     type Rejection = Response;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Response> {
-        let token = cookie(request.headers(), app).ok_or_else(|| login_needed(app, None))?;
+        let token = session_cookie(request.headers(), app).ok_or_else(|| login_required(app, None))?;
         let before = request.extensions().get::<Session>().cloned();
-        let fields = Self::read(app, request, MAX_FORM).await?;
-        if !bool::from(fields.get("csrf").as_bytes().ct_eq(csrf(&token).as_bytes())) {
-            return Err(stale());
+        let fields = Self::read(app, request, MAX_FORM_BYTES).await?;
+        if !bool::from(fields.get("csrf").as_bytes().ct_eq(csrf_token(&token).as_bytes())) {
+            return Err(stale_form_page());
         }
-        // A form can take half a minute to come. Whoever lost the session or the role meanwhile sends it in vain.
-        let now = app.sessions.session(&token).await.map_err(|error| broken(&error.into()))?;
+        // A slow form can take half a minute to arrive. The session may have ended, or its role changed, meanwhile.
+        let now = app.sessions.session(&token).await.map_err(|error| internal_error_page(&error.into()))?;
         match before.is_none() || before == now {
             true => Ok(fields),
-            false => Err(login_needed(app, None)),
+            false => Err(login_required(app, None)),
         }
     }
 }
 
-fn unread(why: Unread) -> Response {
+fn unread_form_page(why: BodyError) -> Response {
     let (status, title, message) = match why {
-        Unread::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "That form is too large", "Send less."),
-        Unread::TooSlow => (StatusCode::REQUEST_TIMEOUT, "That form came too slowly", "Send it again."),
-        Unread::CutOff => (StatusCode::BAD_REQUEST, "That form did not come whole", "Send it again."),
-        Unread::NoRoom => {
-            (StatusCode::SERVICE_UNAVAILABLE, "The server cannot keep up", "Send it again a little later.")
+        BodyError::TooLarge => (
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "The form is too large",
+            "Shorten the text, and submit the form again.",
+        ),
+        BodyError::TooSlow => {
+            (StatusCode::REQUEST_TIMEOUT, "The form took too long to arrive", "Submit the form again.")
+        }
+        BodyError::Disconnected => {
+            (StatusCode::BAD_REQUEST, "The form arrived incomplete", "Submit the form again.")
+        }
+        BodyError::OverBudget => {
+            (StatusCode::SERVICE_UNAVAILABLE, "The server is overloaded", "Submit the form again later.")
         }
     };
-    notice(status, title, &format!("Nothing was changed. {message}"))
+    notice_page(status, title, &format!("Nothing was changed. {message}"))
 }
 
-fn stale() -> Response {
-    let message = "Nothing was changed. Open the page again and send the form from there.";
-    notice(StatusCode::FORBIDDEN, "That form is out of date", message)
+fn stale_form_page() -> Response {
+    let message = "Nothing was changed, because the form belongs to an earlier session. Reload the page, and submit the form again.";
+    notice_page(StatusCode::FORBIDDEN, "The form is out of date", message)
 }
 
-fn login_needed(app: &App, next: Option<Next>) -> Response {
+fn login_required(app: &App, next: Option<ReturnPath>) -> Response {
     let mut response = sign_in_page(StatusCode::UNAUTHORIZED, "", None, next.as_ref());
     if let Some(next) = next {
-        next.keep(&mut response, app);
+        next.set_cookie(&mut response, app);
     }
     response
 }
@@ -217,51 +228,28 @@ pub(super) fn sign_in_page(
     status: StatusCode,
     name: &str,
     error: Option<&str>,
-    next: Option<&Next>,
+    next: Option<&ReturnPath>,
 ) -> Response {
     let (error, next) = (error.map(str::to_owned), next.map(|next| next.as_str().to_owned()));
-    page_with(status, &LoginNeeded { shell: outside("Sign in"), name: name.into(), error, next })
+    page_with(status, &LoginRequired { shell: Shell::signed_out("Sign in"), name: name.into(), error, next })
 }
 
-/// Around a page for whoever is not signed in.
-pub(super) fn outside(title: &str) -> Shell {
-    Shell {
-        title: title.into(),
-        project: None,
-        current: Section::Elsewhere,
-        signed_in: false,
-        csrf: String::new(),
-    }
-}
-
-fn csrf(session: &Token) -> String {
+fn csrf_token(session: &Token) -> String {
     let digest = Sha256::new().chain_update("form of session ").chain_update(session.reveal()).finalize();
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Over https the name has the prefix that keeps other hosts of the domain from setting it.
+/// Over HTTPS, the prefix `__Host-` keeps other hosts of the domain from setting the cookie.
 fn cookie_name(app: &App) -> &'static str {
-    if app.public_url.starts_with("https://") { "__Host-docwright" } else { "docwright" }
+    if cookies::is_https(app) { "__Host-docwright" } else { "docwright" }
 }
 
-pub(super) fn cookie(headers: &HeaderMap, app: &App) -> Option<Token> {
-    let all = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut pairs = all.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(name, _)| *name == cookie_name(app)).map(|(_, value)| Token::received(value))
+pub(super) fn session_cookie(headers: &HeaderMap, app: &App) -> Option<Token> {
+    cookies::find(headers, cookie_name(app)).map(|value| Token::received(&value))
 }
 
-/// What a cookie has there in addition.
-pub(super) fn over_https(app: &App) -> &'static str {
-    if app.public_url.starts_with("https://") { "; Secure" } else { "" }
-}
-
-/// Sets the session's cookie, or takes it away when there is none.
-pub(super) fn set_cookie(response: &mut Response, app: &App, session: Option<&Token>) {
-    let (value, age) = session.map_or(("", "0"), |token| (token.reveal(), FORTNIGHT));
-    let secure = over_https(app);
-    let cookie =
-        format!("{}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Lax{secure}", cookie_name(app));
-    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
-        response.headers_mut().insert(SET_COOKIE, cookie);
-    }
+/// Sets the session's cookie, or removes it if there is no session.
+pub(super) fn set_session_cookie(response: &mut Response, app: &App, session: Option<&Token>) {
+    let value = session.map(Token::reveal);
+    cookies::append(response, app, cookie_name(app), value, "/", SESSION_COOKIE_SECONDS);
 }

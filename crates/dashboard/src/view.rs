@@ -1,10 +1,12 @@
-//! The pages of the dashboard as data: one struct a page, filled by a handler and laid out by a
-//! template of the same name. Nothing here reads a clock, a store or a request; dates arrive
-//! written out, and every text is escaped by the template.
+//! Defines the data of each page: one struct per page, which a handler fills and a template of the same name renders.
+//!
+//! Nothing here reads a clock, a store or a request. Dates arrive as text, and templates escape every text.
 
 mod chart;
 mod diff;
+mod form_message;
 mod job;
+mod numbers;
 mod people;
 mod preview;
 mod prose;
@@ -19,32 +21,36 @@ use askama::Template;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 pub(crate) use chart::Chart;
-pub(crate) use diff::{DiffFile, diff_files, fit};
+pub(crate) use diff::{DiffFile, diff_files, truncate_files};
+pub(crate) use form_message::FormMessage;
 pub(crate) use job::Job;
+pub(crate) use numbers::{count, with_commas};
 pub(crate) use people::{
-    DeedRow, Deeds, Form, InviteRow, Join, LinkSessionRow, Me, Outcome, PeoplePage, PersonRow,
+    AuditPage, AuditRow, InviteRow, Join, LinkSessionRow, MemberForm, MemberRow, MembersPage, SignedInMember,
 };
 pub(crate) use prose::{Block, blocks, headline};
 pub(crate) use readers::{
-    Choice, Filter, LiveLine, MergeRow, NoReaders, Panel, Picker, ReaderList, Readers, Row, Tile,
+    LinkChoice, LiveLine, MergeRow, NoReaders, Panel, PathFilter, RangePicker, ReaderList, Readers, Row, Tile,
 };
 pub(crate) use rows::{
-    Commit, Ended, Expiry, ExpiryKind, JobRow, JobState, KeyForm, KeyRow, NewKey, OtherProject, ProjectRow,
-    PullRef, PullRow, PullState, QuotationField, Step,
+    Commit, Expiry, ExpiryKind, JobResult, JobRow, JobState, KeyForm, KeyRow, NewKey, OtherProject,
+    ProjectRow, PullRef, PullRow, PullState, QuotationField, Step,
 };
 
 pub(crate) use settings::{
-    Arrived, Card, JobsForm, ModelChoice, ReadersForm, RepositoryForm, Said, Settings, Spark,
+    JobsForm, ModelChoice, ReadersForm, RepositoryForm, Settings, SettingsForm, Sparkline, ViewsReceived,
 };
 
-pub(crate) use welcome::{NewProjectForm, OneModel, Welcome, WelcomeDone, WelcomeModel, WelcomeRepository};
+pub(crate) use welcome::{
+    ModelOption, NewProjectForm, Welcome, WelcomeDone, WelcomeModel, WelcomeRepository,
+};
 
-/// Everything but what may stand in a path as it is.
+/// The characters that are percent-encoded in a path segment.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// The page with what a browser hides or obeys spelled out: text of others must not read otherwise than
-/// it is, nor do anything where it is copied to.
-pub(crate) fn spelled_out(html: &str) -> String {
+/// Replaces control characters and bidirectional controls of a page with their code points. Otherwise, text of other
+/// people could look different from what it is, or do something where it's pasted.
+pub(crate) fn escape_control_characters(html: &str) -> String {
     let mut page = String::with_capacity(html.len());
     for c in html.chars() {
         match c {
@@ -61,18 +67,29 @@ fn code_point(c: char) -> String {
     format!("⟨U+{:04X}⟩", u32::from(c))
 }
 
-/// What every page has around it.
+/// What every page has around its content.
 pub(crate) struct Shell {
     pub(crate) title: String,
     pub(crate) project: Option<ProjectNav>,
     pub(crate) current: Section,
     pub(crate) signed_in: bool,
-    /// Sent back by every form of a signed-in page in the field `csrf`.
+    /// The CSRF token. Every form of a signed-in page sends it in the field `csrf`.
     pub(crate) csrf: String,
 }
 
 impl Shell {
-    /// The address all pages of the project begin with; empty outside of a project.
+    /// The shell of a page that needs no session.
+    pub(crate) fn signed_out(title: &str) -> Self {
+        Self {
+            title: title.into(),
+            project: None,
+            current: Section::None,
+            signed_in: false,
+            csrf: String::new(),
+        }
+    }
+
+    /// The path that all pages of the project begin with. Empty outside of a project.
     fn root(&self) -> String {
         self.project.as_ref().map(ProjectNav::root).unwrap_or_default()
     }
@@ -92,13 +109,13 @@ pub(crate) struct ProjectNav {
 }
 
 impl ProjectNav {
-    /// `/p/{id}`: an id may hold a slash, so it is encoded as one path segment.
+    /// `/p/{id}`: an id can contain a slash, so it's encoded as one path segment.
     pub(crate) fn root(&self) -> String {
         format!("/p/{}", utf8_percent_encode(&self.id, SEGMENT))
     }
 }
 
-/// The entry of the navigation that is marked as the current one.
+/// The entry of the navigation that is marked as current.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Section {
     Projects,
@@ -107,26 +124,24 @@ pub(crate) enum Section {
     Pulls,
     Keys,
     Settings,
-    People,
-    /// A page that is in no navigation: signing in, an error.
-    Elsewhere,
+    Members,
+    /// A page that isn't in the navigation, such as an error page.
+    None,
 }
 
-/// A moment, once for machines and once for people ("2 minutes ago").
+/// A point in time, for programs (RFC 3339) and for people ("2 minutes ago").
 #[derive(Clone)]
-pub(crate) struct When {
+pub(crate) struct DisplayTime {
     pub(crate) iso: String,
     pub(crate) text: String,
 }
 
-/// Somewhere to go next.
 pub(crate) struct Link {
     pub(crate) href: String,
     pub(crate) label: String,
 }
 
-/// Where a one-time link leads: opening it must not use it up, so that previews of chat programs
-/// and mail scanners cannot; its button does.
+/// The page of a login link. Only its button uses up the link, so that link previews and mail scanners don't.
 #[derive(Template)]
 #[template(path = "login.html")]
 pub(crate) struct Login {
@@ -134,19 +149,19 @@ pub(crate) struct Login {
     pub(crate) token: String,
 }
 
-/// What someone without a session sees.
+/// The page that people without a session see.
 #[derive(Template)]
-#[template(path = "login_needed.html")]
-pub(crate) struct LoginNeeded {
+#[template(path = "login_required.html")]
+pub(crate) struct LoginRequired {
     pub(crate) shell: Shell,
-    /// What was typed, kept when it was refused.
+    /// The name as typed, if the form was refused.
     pub(crate) name: String,
     pub(crate) error: Option<String>,
-    /// Where to go then.
+    /// The path to return to after signing in.
     pub(crate) next: Option<String>,
 }
 
-/// An answer that is not a page of its own: not found, an expired link, a conflict.
+/// A page with only a message, such as "not found" or an expired link.
 #[derive(Template)]
 #[template(path = "notice.html")]
 pub(crate) struct Notice {
@@ -162,8 +177,8 @@ pub(crate) struct Notice {
 pub(crate) struct Home {
     pub(crate) shell: Shell,
     pub(crate) projects: Vec<ProjectRow>,
-    /// May make one.
-    pub(crate) owner: bool,
+    /// Owners can create projects.
+    pub(crate) is_owner: bool,
 }
 
 /// `/p/{projectId}/keys`
@@ -174,21 +189,21 @@ pub(crate) struct Keys {
     pub(crate) project_id: String,
     pub(crate) keys: Vec<KeyRow>,
     pub(crate) others: Vec<OtherProject>,
-    /// The key that was just made: the only time its secret is on a page.
+    /// A key that was just created. Its secret is shown only once.
     pub(crate) created: Option<NewKey>,
     pub(crate) error: Option<String>,
-    /// What was typed, kept when it was refused.
+    /// The form as typed, if it was refused.
     pub(crate) form: KeyForm,
 }
 
 impl Keys {
     fn expiries(&self) -> [(&'static str, &'static str); 5] {
         [
-            ("7d", "in 7 days"),
-            ("30d", "in 30 days"),
-            ("60d", "in 60 days"),
-            ("90d", "in 90 days"),
-            ("never", "never"),
+            ("7d", "In 7 days"),
+            ("30d", "In 30 days"),
+            ("60d", "In 60 days"),
+            ("90d", "In 90 days"),
+            ("never", "Never"),
         ]
     }
 }
@@ -199,40 +214,41 @@ impl Keys {
 pub(crate) struct Jobs {
     pub(crate) shell: Shell,
     pub(crate) jobs: Vec<JobRow>,
-    /// What the list can be narrowed to, `None` to nothing, and where.
+    /// The filters by state and their URLs. `None` is "all".
     pub(crate) states: Vec<(Option<JobState>, String)>,
     pub(crate) state: Option<JobState>,
+    /// The words that the list is searched for.
     pub(crate) words: String,
-    /// Addresses of the neighbouring pages of the list, where there are any.
+    /// The URLs of the adjacent pages of the list, if there are any.
     pub(crate) newer: Option<String>,
     pub(crate) older: Option<String>,
     pub(crate) error: Option<String>,
-    /// What this page's forms are known by when they are sent twice.
+    /// The idempotency token of this page's forms.
     pub(crate) once: String,
-    /// What was typed, kept when it was refused.
+    /// The prompt as typed, if the form was refused, or a suggestion.
     pub(crate) prompt: String,
-    /// What can be sent along with it.
+    /// Quotations that the form can send with the prompt.
     pub(crate) quotations: Vec<QuotationField>,
-    /// Of a project whose jobs are the built-in editor's.
-    pub(crate) offline: Option<Offline>,
+    /// Set if the project uses the built-in editor.
+    pub(crate) offline: Option<OfflineHint>,
 }
 
-/// What the built-in editor does not do, and what to do about it.
-pub(crate) struct Offline {
-    /// Another model is a choice away.
+/// Says what the built-in editor can't do, and what to do about it.
+pub(crate) struct OfflineHint {
+    /// The server has other models to choose from.
     pub(crate) has_models: bool,
-    /// The prompt in the box is beyond it.
-    pub(crate) beyond: bool,
-    /// A prompt that is not, and does a part of it.
-    pub(crate) instead: Option<&'static str>,
+    /// The suggested prompt needs a model.
+    pub(crate) needs_model: bool,
+    /// A prompt that does part of it without a model.
+    pub(crate) alternative: Option<&'static str>,
 }
 
 impl Jobs {
-    fn narrowed(&self) -> bool {
+    fn is_filtered(&self) -> bool {
         self.state.is_some() || !self.words.is_empty()
     }
 
-    /// Prompts that do something useful on any documentation tree, without a model.
+    /// Prompts that are useful on any documentation tree, without a model.
     fn examples(&self) -> [&'static str; 3] {
         [
             "Fix broken links and anchors.",
@@ -248,11 +264,11 @@ impl Jobs {
 pub(crate) struct Pulls {
     pub(crate) shell: Shell,
     pub(crate) rows: Vec<PullRow>,
-    /// What the list is narrowed to.
+    /// The state that the list is filtered by.
     pub(crate) state: Option<PullState>,
-    /// Older ones are not among those that were looked at.
-    pub(crate) cut: bool,
-    /// The repository's page, if it is on another host.
+    /// There are older pull requests that the list doesn't show.
+    pub(crate) is_truncated: bool,
+    /// The repository's page, if it's on another host.
     pub(crate) host: Option<String>,
 }
 
@@ -271,18 +287,18 @@ pub(crate) struct Pull {
     pub(crate) state: PullState,
     pub(crate) head: String,
     pub(crate) base: String,
-    /// The commit at the head: what is merged is what was looked at.
-    pub(crate) seen: String,
-    pub(crate) when: When,
+    /// The commit at the head. A merge is refused if the head moves after the person saw this page.
+    pub(crate) head_commit: String,
+    pub(crate) when: DisplayTime,
     /// The job that opened it.
     pub(crate) job: Option<Link>,
     pub(crate) body: Vec<Block>,
     pub(crate) commits: Vec<Commit>,
     pub(crate) files: Vec<DiffFile>,
-    /// Where all of the change is, when some of it is left out here.
-    pub(crate) whole: Option<String>,
+    /// The URL of the full diff, if this page truncates it.
+    pub(crate) full_diff: Option<String>,
     pub(crate) can_merge: bool,
-    /// How to merge by hand, when it cannot be done here. Commands go between backticks or fences.
+    /// How to merge by hand, if the dashboard can't. Commands are between backticks or fences.
     pub(crate) merge_hint: Option<String>,
     pub(crate) error: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The first run: an account, a repository, a model, and a key to begin with.
+//! Guides through the first run: creates an account, a project, and a first API key, and chooses a model.
 
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -8,46 +8,46 @@ use store::{
     Scope, StoreError, parse_name, parse_person_name,
 };
 
-use super::session::{Fields, InProject, SignedIn, cookie, nav, set_cookie};
-use super::settings::may_name;
+use super::session::{FormFields, ProjectContext, SignedInUser, nav, session_cookie, set_session_cookie};
+use super::settings::{NO_REPOSITORY, check_repository_allowed};
 use super::view::{
-    self, Card, NewProjectForm, OneModel, Said, Section, Welcome, WelcomeDone, WelcomeModel,
+    self, FormMessage, ModelOption, NewProjectForm, Section, Welcome, WelcomeDone, WelcomeModel,
     WelcomeRepository,
 };
-use super::{Oops, keys, page, page_with};
+use super::{PageError, keys, page, page_with};
 use app::App;
-use app::hosts::{self, HostKey, Wanted, parse_docs_path};
+use app::hosts::{self, HostKey, RepositoryRequest, parse_docs_path};
 use app::models::OFFLINE;
 use app::sample;
 
-/// Tests of models that an organization can ask for: each costs a little.
-const TESTS_AN_HOUR: u32 = 20;
+/// How many tests of models an organization can run. Each test costs a few tokens.
+const MAX_TESTS_PER_HOUR: u32 = 20;
 
-/// `GET /welcome`: for who has an account, the next step.
-pub(crate) async fn show(visitor: SignedIn) -> Result<Response, Oops> {
-    visitor.must_own()?;
-    match visitor.session.person {
+/// `GET /welcome`: skips to the next step if the person has an account.
+pub(crate) async fn show(user: SignedInUser) -> Result<Response, PageError> {
+    user.require_owner()?;
+    match user.session.person {
         Some(_) => Ok(Redirect::to("/welcome/repository").into_response()),
-        None => Ok(account_page(&visitor, "", None)),
+        None => Ok(account_page(&user, "", None)),
     }
 }
 
-fn account_page(visitor: &SignedIn, name: &str, error: Option<String>) -> Response {
+fn account_page(user: &SignedInUser, name: &str, error: Option<String>) -> Response {
     let status = if error.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-    let shell = visitor.shell("Welcome", Section::Elsewhere);
+    let shell = user.shell("Welcome", Section::None);
     page_with(status, &Welcome { shell, name: name.into(), error })
 }
 
-/// `POST /welcome/account`: the session goes on as the new person's, under a new token.
-pub(crate) async fn account(
+/// `POST /welcome/account`: the session continues as the new member's session, with a new token.
+pub(crate) async fn create_account(
     State(app): State<App>,
-    visitor: SignedIn,
+    user: SignedInUser,
     headers: HeaderMap,
-    fields: Fields,
-) -> Result<Response, Oops> {
-    visitor.must_own()?;
-    let (typed, before) = (fields.get("name"), cookie(&headers, &app));
-    let (None, Some(before)) = (&visitor.session.person, before) else {
+    fields: FormFields,
+) -> Result<Response, PageError> {
+    user.require_owner()?;
+    let (typed, session) = (fields.get("name"), session_cookie(&headers, &app));
+    let (None, Some(session)) = (&user.session.person, session) else {
         return Ok(Redirect::to("/welcome/repository").into_response());
     };
     let parsed = parse_person_name(typed);
@@ -58,50 +58,50 @@ pub(crate) async fn account(
     };
     let name = match parsed {
         Ok(name) => name,
-        Err(sentence) => return Ok(account_page(&visitor, typed, Some(sentence))),
+        Err(sentence) => return Ok(account_page(&user, typed, Some(sentence))),
     };
     let others = app.people.people_named(&name).await?.into_iter().map(|(_, hash)| hash);
-    let password = app.passwords.hash_beside(password, &others.collect::<Vec<_>>()).await?;
-    let organization = visitor.organization.clone();
+    let password = app.passwords.hash_with_shared_salt(password, &others.collect::<Vec<_>>()).await?;
+    let organization = user.organization.clone();
     let new = NewPerson { organization, name, role: Role::Owner, password };
     let person = match app.people.create_person(&new).await {
-        Err(StoreError::Taken(sentence)) => return Ok(account_page(&visitor, typed, Some(sentence))),
-        made => made?,
+        Err(StoreError::Taken(sentence)) => return Ok(account_page(&user, typed, Some(sentence))),
+        created => created?,
     };
-    visitor.note(&app, "made an account for", &person.name).await?;
-    let session = app.sessions.hand_over(&before, &person.id).await?;
+    user.record_audit(&app, "made an account for", &person.name).await?;
+    let session = app.sessions.hand_over(&session, &person.id).await?;
     let mut response = Redirect::to("/welcome/repository").into_response();
-    set_cookie(&mut response, &app, session.as_ref());
+    set_session_cookie(&mut response, &app, session.as_ref());
     Ok(response)
 }
 
 /// `GET /welcome/repository`
-pub(crate) async fn repository(visitor: SignedIn) -> Result<Response, Oops> {
-    visitor.must_own()?;
-    Ok(repository_page(&visitor, NewProjectForm::default(), None))
+pub(crate) async fn choose_repository(user: SignedInUser) -> Result<Response, PageError> {
+    user.require_owner()?;
+    Ok(repository_page(&user, NewProjectForm::default(), None))
 }
 
-fn repository_page(visitor: &SignedIn, form: NewProjectForm, error: Option<String>) -> Response {
+fn repository_page(user: &SignedInUser, form: NewProjectForm, error: Option<String>) -> Response {
     let status = if error.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-    let shell = visitor.shell("Your docs", Section::Elsewhere);
-    let operator = visitor.session.operator;
-    page_with(status, &WelcomeRepository { shell, form, operator, error })
+    let shell = user.shell("Connect your docs", Section::None);
+    let is_operator = user.session.operator;
+    page_with(status, &WelcomeRepository { shell, form, is_operator, error })
 }
 
-/// `POST /welcome/repository`: makes a project of what was found to work.
-pub(crate) async fn create(
+/// `POST /welcome/repository`: tests the repository, and creates a project if it works.
+pub(crate) async fn create_project(
     State(app): State<App>,
-    visitor: SignedIn,
-    fields: Fields,
-) -> Result<Response, Oops> {
-    visitor.must_own()?;
-    let made = match fields.get("sample") {
-        "true" if visitor.session.operator => sample_project(&app, &visitor).await,
-        _ => own_project(&app, &visitor, &fields).await,
+    user: SignedInUser,
+    fields: FormFields,
+) -> Result<Response, PageError> {
+    user.require_owner()?;
+    let created = match fields.get("sample") {
+        "true" if user.session.operator => create_sample_project(&app, &user).await,
+        _ => create_own_project(&app, &user, &fields).await,
     };
-    match made {
+    match created {
         Ok(project) => {
-            visitor.note(&app, "made the project", &project.name).await?;
+            user.record_audit(&app, "made the project", &project.name).await?;
             Ok(Redirect::to(&format!("{}/welcome", nav(&project).root())).into_response())
         }
         Err(error) => {
@@ -111,20 +111,19 @@ pub(crate) async fn create(
                 branch: fields.get("branch").into(),
                 folder: fields.get("folder").into(),
             };
-            Ok(repository_page(&visitor, form, Some(error.to_string())))
+            Ok(repository_page(&user, form, Some(error.to_string())))
         }
     }
 }
 
-async fn own_project(app: &App, visitor: &SignedIn, fields: &Fields) -> anyhow::Result<Project> {
-    let given = |name| Some(fields.get(name).trim().to_owned()).filter(|text| !text.is_empty());
+async fn create_own_project(app: &App, user: &SignedInUser, fields: &FormFields) -> anyhow::Result<Project> {
     let name = parse_name("a project", fields.get("name")).map_err(anyhow::Error::msg)?;
-    let repository = given("repository").ok_or_else(|| anyhow::anyhow!("say where the repository is"))?;
-    may_name(&visitor.session, &repository).map_err(anyhow::Error::msg)?;
-    let folder = given("folder").map(|folder| parse_docs_path(&folder)).transpose()?;
-    let (branch, key) = (given("branch"), given("token").map(HostKey::new));
+    let repository = fields.trimmed("repository").ok_or_else(|| anyhow::Error::msg(NO_REPOSITORY))?;
+    check_repository_allowed(&user.session, &repository).map_err(anyhow::Error::msg)?;
+    let folder = fields.trimmed("folder").map(|folder| parse_docs_path(&folder)).transpose()?;
+    let (branch, key) = (fields.trimmed("branch"), fields.trimmed("token").map(HostKey::new));
     let mut hosting = Hosting::default();
-    let wanted = Wanted {
+    let wanted = RepositoryRequest {
         repository: &repository,
         base_ref: branch.as_deref(),
         docs_path: folder.as_deref(),
@@ -133,26 +132,29 @@ async fn own_project(app: &App, visitor: &SignedIn, fields: &Fields) -> anyhow::
     };
     let found = hosts::check(&app.hosts, wanted).await?;
     hosting.kind = found.kind;
-    let new =
-        NewProject { base_ref: branch, docs_path: folder, hosting, ..plain(visitor, name, found.place) };
+    let new = NewProject {
+        base_ref: branch,
+        docs_path: folder,
+        hosting,
+        ..default_project(user, name, found.location)
+    };
     let project = app.accounts.create_project(&new).await?;
-    hosts::keep_key(&app.hosts, &project, key.as_ref(), &visitor.who()).await?;
+    hosts::store_key(&app.hosts, &project, key.as_ref(), &user.display_name()).await?;
     Ok(project)
 }
 
-async fn sample_project(app: &App, visitor: &SignedIn) -> anyhow::Result<Project> {
-    let place = app.data.join(format!("sample-{}.git", ProjectId::random()));
-    let repository = place.clone();
-    tokio::task::spawn_blocking(move || sample::create(&repository)).await??;
-    let place = place.to_string_lossy().into_owned();
+async fn create_sample_project(app: &App, user: &SignedInUser) -> anyhow::Result<Project> {
+    let path = app.data.join(format!("sample-{}.git", ProjectId::random()));
+    let repository = path.to_string_lossy().into_owned();
+    tokio::task::spawn_blocking(move || sample::create(&path)).await??;
     let docs_path = Some(sample::DOCS.to_owned());
-    let new = NewProject { docs_path, ..plain(visitor, "Kettle docs (sample)".into(), place) };
+    let new = NewProject { docs_path, ..default_project(user, "Kettle docs (sample)".into(), repository) };
     Ok(app.accounts.create_project(&new).await?)
 }
 
-fn plain(visitor: &SignedIn, name: String, repository: String) -> NewProject {
+fn default_project(user: &SignedInUser, name: String, repository: String) -> NewProject {
     NewProject {
-        organization: visitor.organization.clone(),
+        organization: user.organization.clone(),
         name,
         repository,
         hosting: Hosting::default(),
@@ -166,58 +168,71 @@ fn plain(visitor: &SignedIn, name: String, repository: String) -> NewProject {
 }
 
 /// `GET /p/{projectId}/welcome`
-pub(crate) async fn model(State(app): State<App>, at: InProject) -> Result<Response, Oops> {
-    at.visitor.must_own()?;
-    Ok(page(&model_page(&app, &at, &at.project.model, None)))
+pub(crate) async fn choose_model(State(app): State<App>, ctx: ProjectContext) -> Result<Response, PageError> {
+    ctx.user.require_owner()?;
+    Ok(page(&model_page(&app, &ctx, &ctx.project.model, None)))
 }
 
-fn model_page(app: &App, at: &InProject, chosen: &str, said: Option<Said>) -> WelcomeModel {
-    let one = |name: &str| OneModel { name: name.to_owned(), chosen: name == chosen };
-    let models = app.models.names().into_iter().map(one).collect();
-    WelcomeModel { shell: at.shell("A model", Section::Elsewhere), models, said }
+fn model_page(
+    app: &App,
+    ctx: &ProjectContext,
+    chosen: &str,
+    message: Option<FormMessage<()>>,
+) -> WelcomeModel {
+    let option = |name: &str| ModelOption { name: name.to_owned(), chosen: name == chosen };
+    let models = app.models.names().into_iter().map(option).collect();
+    WelcomeModel { shell: ctx.shell("Choose a model", Section::None), models, message }
 }
 
-/// `POST /p/{projectId}/welcome`: tests the model, or takes it and shows what to begin with.
-pub(crate) async fn finish(State(app): State<App>, at: InProject, fields: Fields) -> Result<Response, Oops> {
-    at.visitor.must_own()?;
+/// `POST /p/{projectId}/welcome`: tests the model, or saves it and shows the last step.
+pub(crate) async fn finish(
+    State(app): State<App>,
+    ctx: ProjectContext,
+    fields: FormFields,
+) -> Result<Response, PageError> {
+    ctx.user.require_owner()?;
     let name = fields.get("model");
-    let said = match app.models.names().contains(&name) {
-        false => (false, "choose one of the models of this server".to_owned()),
-        true if fields.get("test") == "true" => tested(&app, &at, name).await?,
-        true => return done(&app, &at, name).await,
+    let message = match app.models.names().contains(&name) {
+        false => FormMessage::error((), "This server doesn't have that model. Choose a model from the list."),
+        true if fields.get("test") == "true" => test_model(&app, &ctx, name).await?,
+        true => return save_model_and_create_key(&app, &ctx, name).await,
     };
-    let (good, sentence) = said;
-    let status = if good { StatusCode::OK } else { StatusCode::BAD_REQUEST };
-    let said = Some(Said { card: Card::Jobs, good, sentence });
-    Ok(page_with(status, &model_page(&app, &at, name, said)))
+    let status = if message.is_error { StatusCode::BAD_REQUEST } else { StatusCode::OK };
+    Ok(page_with(status, &model_page(&app, &ctx, name, Some(message))))
 }
 
-async fn tested(app: &App, at: &InProject, name: &str) -> Result<(bool, String), Oops> {
-    let bucket = format!("model-tests {}", at.project.organization);
-    if app.rates.count(&Limit { bucket, max: TESTS_AN_HOUR }).await?.is_err() {
-        return Ok((false, format!("at most {TESTS_AN_HOUR} tests an hour: try again later")));
+async fn test_model(app: &App, ctx: &ProjectContext, name: &str) -> Result<FormMessage<()>, PageError> {
+    let bucket = format!("model-tests {}", ctx.project.organization);
+    if app.rates.count(&Limit { bucket, max: MAX_TESTS_PER_HOUR }).await?.is_err() {
+        let sentence =
+            format!("You can run at most {MAX_TESTS_PER_HOUR} tests of models per hour. Try again later.");
+        return Ok(FormMessage::error((), sentence));
     }
-    let (ok, sentence) = app.models.probe(name).await;
-    Ok((ok, format!("{name}: {sentence}")))
+    let (works, sentence) = app.models.probe(name).await;
+    Ok(FormMessage { form: (), is_error: !works, sentence: format!("{name}: {sentence}") })
 }
 
-async fn done(app: &App, at: &InProject, model: &str) -> Result<Response, Oops> {
+async fn save_model_and_create_key(
+    app: &App,
+    ctx: &ProjectContext,
+    model: &str,
+) -> Result<Response, PageError> {
     let change = ProjectChange { model: Some(model.to_owned()), ..ProjectChange::default() };
-    app.accounts.update_project(&at.project.id, &change).await?;
+    app.accounts.update_project(&ctx.project.id, &change).await?;
     let new = NewKey {
-        organization: at.project.organization.clone(),
+        organization: ctx.project.organization.clone(),
         name: "First key".into(),
         scope: Scope::Write,
-        projects: Some(vec![at.project.id.clone()]),
+        projects: Some(vec![ctx.project.id.clone()]),
         allow: Allow::default(),
         expiry: Expiry::DEFAULT,
-        creator: Some(at.visitor.who()),
+        creator: Some(ctx.user.display_name()),
     };
     let (key, text) = app.accounts.create_key(&new).await?;
-    at.visitor.note(app, "made the key", &key.to_ref().to_string()).await?;
-    let curl = keys::curl(app, &at.project, &new, text.reveal());
+    ctx.user.record_audit(app, "made the key", &key.to_ref().to_string()).await?;
+    let curl = keys::curl_example(app, &ctx.project, &new, text.reveal());
     let key = view::NewKey { curl, secret: text.reveal().into() };
-    let shell = at.shell("Ready", Section::Elsewhere);
-    let offers = app.hosts.offers(&at.project).await;
-    Ok(page(&WelcomeDone { shell, project_id: at.project.id.0.clone(), key, offers }))
+    let shell = ctx.shell("Your project is ready", Section::None);
+    let suggested_globs = app.hosts.suggest_allow_paths(&ctx.project).await;
+    Ok(page(&WelcomeDone { shell, project_id: ctx.project.id.0.clone(), key, suggested_globs }))
 }

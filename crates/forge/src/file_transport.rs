@@ -16,7 +16,7 @@ use crate::{Error, FileRemote, Oid, Result, Snapshot, fsync, in_process, stale_l
 /// The tip of `branch`.
 pub(crate) async fn tip(git_dir: &Path, branch: &str) -> Result<Option<Oid>> {
     if let Some(tip) = in_process::tip(git_dir, branch) {
-        return Ok(tip);
+        return Ok(tip.found());
     }
     let commit = format!("refs/heads/{branch}^{{commit}}");
     let output = Git::at(git_dir, "rev-parse").args(["--verify", "--quiet", &commit]).run().await?;

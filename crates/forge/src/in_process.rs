@@ -48,20 +48,43 @@ fn lacks_sections(repository: &gix::Repository, sections: &[&str]) -> bool {
     sections.iter().all(|name| config.plumbing().sections_by_name(name).is_none())
 }
 
-/// The branch that `HEAD` names, whether it exists or not; `Some(None)` for a detached `HEAD`.
-pub(crate) fn head_branch(git_dir: &Path) -> Option<Option<String>> {
-    match open(git_dir)?.head_name().ok()? {
-        None => Some(None),
-        Some(name) => Some(Some(name.as_bstr().to_string().strip_prefix("refs/heads/")?.to_owned())),
+/// What `HEAD` names.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Head {
+    /// The branch may not exist.
+    Branch(String),
+    Detached,
+}
+
+/// The result of a lookup by name.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Lookup<T> {
+    Found(T),
+    Missing,
+}
+
+impl<T> Lookup<T> {
+    pub(crate) fn found(self) -> Option<T> {
+        match self {
+            Self::Found(value) => Some(value),
+            Self::Missing => None,
+        }
     }
 }
 
-/// The tip of `branch`; `Some(None)` when the branch does not exist.
-pub(crate) fn tip(git_dir: &Path, branch: &str) -> Option<Option<Oid>> {
+pub(crate) fn read_head(git_dir: &Path) -> Option<Head> {
+    let Some(name) = open(git_dir)?.head_name().ok()? else { return Some(Head::Detached) };
+    Some(Head::Branch(name.as_bstr().to_string().strip_prefix("refs/heads/")?.to_owned()))
+}
+
+/// The tip of `branch`.
+pub(crate) fn tip(git_dir: &Path, branch: &str) -> Option<Lookup<Oid>> {
     let repository = open(git_dir)?;
-    let Some(mut found) = find_ref(&repository, &branch_ref(branch)?)? else { return Some(None) };
-    let commit = found.peel_to_commit().ok()?;
-    Oid::parse(&commit.id.to_string()).ok().map(Some)
+    let Lookup::Found(mut reference) = find_ref(&repository, &branch_ref(branch)?)? else {
+        return Some(Lookup::Missing);
+    };
+    let commit = reference.peel_to_commit().ok()?;
+    Oid::parse(&commit.id.to_string()).ok().map(Lookup::Found)
 }
 
 fn branch_ref(branch: &str) -> Option<FullName> {
@@ -69,10 +92,12 @@ fn branch_ref(branch: &str) -> Option<FullName> {
 }
 
 /// Finds the ref with exactly this name. `None` when gix resolves the name to another ref.
-fn find_ref<'r>(repository: &'r gix::Repository, name: &FullName) -> Option<Option<gix::Reference<'r>>> {
-    let found = repository.try_find_reference(name.as_ref()).ok()?;
-    let exact = found.as_ref().is_none_or(|found| found.name() == name.as_ref());
-    exact.then_some(found)
+fn find_ref<'r>(repository: &'r gix::Repository, name: &FullName) -> Option<Lookup<gix::Reference<'r>>> {
+    match repository.try_find_reference(name.as_ref()).ok()? {
+        None => Some(Lookup::Missing),
+        Some(reference) if reference.name() == name.as_ref() => Some(Lookup::Found(reference)),
+        Some(_) => None,
+    }
 }
 
 /// `Some` when no working copy, main or linked, has `branch` checked out. `None` when one has, or may have.

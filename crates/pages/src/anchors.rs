@@ -1,38 +1,38 @@
-//! The anchors of a page's headings: as GitHub makes them, and as other generators do.
+//! Computes the anchors of headings, as GitHub and other generators do.
 //!
-//! Nothing in a tree says for certain which generator builds it, so a link is good when any of the
-//! usual spellings of a heading answers to it.
+//! A tree doesn't say for certain which generator builds it. So a link is good when it matches any common spelling of a
+//! heading's anchor.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::WordList;
 
-/// Letters, each with those that are left as it when their marks are taken off.
-const MARKED: WordList = WordList(
+/// ASCII letters, each with the letters that become it without their diacritics.
+const DIACRITICS: WordList = WordList(
     "aàáâãäåāăą cçćĉċč dď eèéêëēĕėęě gĝğġģ iìíîïĩīĭį lĺļľ nñńņň oòóôõöōŏő rŕŗř sśŝşš tţť uùúûüũūŭůűų yýÿŷ zźżž",
 );
 
-/// A heading and the anchor that leads to it.
+/// A heading and its anchor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heading {
     pub text: String,
     pub anchor: String,
-    /// Whether the anchor is set by hand, and is not made of the words.
-    pub is_set: bool,
-    /// Where it stands in the file.
+    /// Whether the anchor is set explicitly, and is not made from the text.
+    pub is_explicit: bool,
+    /// Its range in the file.
     pub range: Range<usize>,
 }
 
-/// Hands out the anchors of one page, in the order of its headings.
+/// Assigns the anchors of a page in GitHub's spelling, in the order of its headings.
 #[derive(Debug, Default)]
 pub(crate) struct Slugs {
     used: HashMap<String, usize>,
 }
 
 impl Slugs {
-    /// The anchor of the next heading. An explicit `{#id}` is taken as it is; a slug that is
-    /// taken already gets `-1`, `-2` and so on.
+    /// The anchor of the next heading. An explicit `{#id}` is used unchanged. A slug that is already used gets `-1`, `-2` and
+    /// so on.
     pub(crate) fn anchor(&mut self, text: &str, explicit: Option<&str>) -> String {
         if let Some(id) = explicit {
             return id.to_owned();
@@ -54,7 +54,7 @@ impl Slugs {
         anchor
     }
 
-    /// Lower case, spaces to hyphens, and nothing but letters, digits, hyphens and underscores.
+    /// The text in lower case, with hyphens for spaces, and without other punctuation than hyphens and underscores.
     pub(crate) fn slug(text: &str) -> String {
         let lower = text.trim().chars().flat_map(char::to_lowercase);
         lower
@@ -67,36 +67,41 @@ impl Slugs {
     }
 }
 
-/// Hands out the anchors of one page as generators other than GitHub spell them.
+/// Assigns the anchors of a page in the spellings of other generators.
 #[derive(Debug, Default)]
 pub(crate) struct Spellings {
-    seen: HashMap<String, usize>,
+    used: HashMap<String, usize>,
 }
 
 impl Spellings {
-    /// The further anchors of the next heading. What is repeated gets `_1` by Python-Markdown and `-1` by the others.
+    /// The further anchors of the next heading. Python-Markdown adds `_1` to a repeated slug, and the others add `-1`.
     pub(crate) fn anchors(&mut self, text: &str) -> Vec<String> {
         let mut anchors = Vec::new();
         for slug in spellings(text) {
-            let seen = self.seen.entry(slug.clone()).or_default();
-            match *seen {
+            let used = self.used.entry(slug.clone()).or_default();
+            match *used {
                 0 => anchors.push(slug),
                 count => anchors.extend([format!("{slug}-{count}"), format!("{slug}_{count}")]),
             }
-            *seen += 1;
+            *used += 1;
         }
         anchors
     }
 }
 
-/// Every usual spelling of a heading, GitHub's first. One alone means that the generators agree.
+/// Every common spelling of a heading's anchor, GitHub's first. A single one means that the generators agree.
 pub(crate) fn spellings(text: &str) -> Vec<String> {
     let github = Slugs::slug(text);
     let vitepress = vitepress(text);
     let unnumbered = |slug: &str| slug.trim_start_matches(|c: char| !c.is_alphabetic()).to_owned();
-    // Jekyll drops what stands before the first letter, Sphinx does so with hyphens for punctuation.
-    let all =
-        [one_hyphen(&github), python_markdown(text), unnumbered(&github), unnumbered(&vitepress), vitepress];
+    // Jekyll drops everything before the first letter. So does Sphinx, with hyphens for punctuation.
+    let all = [
+        collapse_hyphens(&github),
+        python_markdown(text),
+        unnumbered(&github),
+        unnumbered(&vitepress),
+        vitepress,
+    ];
     let mut distinct = vec![github];
     for slug in all {
         if !slug.is_empty() && !distinct.contains(&slug) {
@@ -106,26 +111,26 @@ pub(crate) fn spellings(text: &str) -> Vec<String> {
     distinct
 }
 
-/// Marks come off, other letters outside of ASCII are dropped, and runs of hyphens and spaces become one hyphen.
+/// Without diacritics and other letters outside of ASCII, and with one hyphen for runs of hyphens and spaces.
 fn python_markdown(text: &str) -> String {
-    let plain: String = unmarked(text)
+    let plain: String = without_diacritics(text)
         .chars()
         .filter(|c| c.is_ascii_alphanumeric() || c.is_whitespace() || matches!(c, '_' | '-'))
         .map(|c| if c.is_whitespace() { ' ' } else { c })
         .collect();
-    one_hyphen(&plain.trim().replace(' ', "-"))
+    collapse_hyphens(&plain.trim().replace(' ', "-"))
 }
 
-/// Punctuation becomes a hyphen rather than nothing, and a digit in front gets an underscore.
+/// With a hyphen for punctuation, and an underscore before a digit at the beginning.
 fn vitepress(text: &str) -> String {
     let special = |c: char| c.is_whitespace() || c.is_ascii_punctuation() || "“”‘’".contains(c);
-    let plain = unmarked(text);
+    let plain = without_diacritics(text);
     let words = plain.split(special).filter(|word| !word.is_empty());
     let slug = words.collect::<Vec<_>>().join("-");
     if slug.starts_with(|c: char| c.is_ascii_digit()) { format!("_{slug}") } else { slug }
 }
 
-fn one_hyphen(slug: &str) -> String {
+fn collapse_hyphens(slug: &str) -> String {
     let mut short = String::with_capacity(slug.len());
     for c in slug.chars() {
         if c != '-' || !short.ends_with('-') {
@@ -135,18 +140,17 @@ fn one_hyphen(slug: &str) -> String {
     short
 }
 
-/// Lower case, without accents and the like.
-fn unmarked(text: &str) -> String {
-    let bare =
-        |c: char| MARKED.iter().find(|marked| marked.contains(c)).and_then(|marked| marked.chars().next());
+/// The text in lower case without diacritics.
+fn without_diacritics(text: &str) -> String {
+    let bare = |c: char| DIACRITICS.iter().find(|row| row.contains(c)).and_then(|row| row.chars().next());
     text.chars()
         .flat_map(char::to_lowercase)
         .map(|c| if c.is_ascii() { c } else { bare(c).unwrap_or(c) })
         .collect()
 }
 
-/// An anchor with everything taken off that people get wrong: case, punctuation, runs of hyphens.
-pub(crate) fn normalised(anchor: &str) -> String {
+/// An anchor without what people often get wrong: case, punctuation, runs of hyphens.
+pub(crate) fn normalize_anchor(anchor: &str) -> String {
     let words = anchor.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-").to_lowercase()
 }
@@ -156,8 +160,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn normalised_anchors() {
-        assert_eq!(normalised("A--b_c."), "a-b-c");
-        assert_eq!(normalised("a-b-c"), "a-b-c");
+    fn normalized_anchors() {
+        assert_eq!(normalize_anchor("A--b_c."), "a-b-c");
+        assert_eq!(normalize_anchor("a-b-c"), "a-b-c");
     }
 }

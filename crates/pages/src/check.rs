@@ -1,74 +1,36 @@
-//! What is wrong with a tree of pages, as far as it can be told without building the site.
+//! Checks a tree of pages for problems, as far as that is possible without building the site.
 //!
-//! A false finding is worse than a missed one: what can be read in a way that makes it right is right.
+//! A false alarm is worse than a missed problem. What can be read in a way that makes it right is right.
 
 mod change;
-mod finding;
-mod front;
+mod front_matter;
 mod ids;
 mod jsx;
 mod markup;
 mod nav;
+mod page;
+mod problem;
 
 use crate::files::{self, Files, FilesError};
-use crate::kind::FileKind;
-use crate::links::{BrokenLink, Why};
-use crate::markdown::Page;
-use crate::route;
+use crate::page_list;
 use crate::site::Site;
-pub use change::made_worse;
-use finding::Sheet;
-pub use finding::{Finding, FindingKind, worse};
+pub use change::check_change;
+use page::{check_page, link_problem};
+pub use problem::{Problem, ProblemKind, added_problems};
 
-/// Everything that is wrong, by page and line.
-pub fn check(files: &dyn Files) -> Result<Vec<Finding>, FilesError> {
-    let mut site = Site::sketch(files);
-    let mut found = Vec::new();
-    for file in route::pages(files) {
-        let Some(text) = files::text(files, &file)? else { continue };
-        let page = site.add(&file, &text);
-        found.extend(of_page(&file, &text, &page));
+/// All problems of a tree, by page and line.
+pub fn check(files: &dyn Files) -> Result<Vec<Problem>, FilesError> {
+    let mut site = Site::with_names(files);
+    let mut problems = Vec::new();
+    for file in page_list::pages(files) {
+        let Some(text) = files::read_text(files, &file)? else { continue };
+        let page = site.add_page(&file, &text);
+        problems.extend(check_page(&file, &text, &page));
     }
-    site.judge();
-    found.extend(site.broken_links().into_iter().map(of_link));
+    site.decide_unchecked();
+    problems.extend(site.broken_links().into_iter().map(link_problem));
     let navs = nav::read(files, &site)?;
-    found.extend(nav::findings(&navs, &site, &[]));
-    found.sort_by(|a, b| (&a.path, a.line, a.kind).cmp(&(&b.path, b.line, b.kind)));
-    Ok(found)
-}
-
-/// What can be told from a page alone.
-fn of_page(path: &str, text: &str, page: &Page) -> Vec<Finding> {
-    let sheet = Sheet::new(path, text);
-    let mut found = front::check(path, text, &page.front);
-    if FileKind::of(path) == FileKind::Mdx {
-        found.extend(jsx::check(&sheet, page));
-    }
-    found.extend(markup::open_block(&sheet, page));
-    found.extend(markup::tables(&sheet, page));
-    found.extend(ids::check(&sheet, page));
-    found
-}
-
-fn of_link(link: BrokenLink) -> Finding {
-    let BrokenLink { file, line, destination, why, .. } = link;
-    let (kind, message) = match why {
-        Why::NoSuchAnchor { page } => {
-            let anchor = destination.split_once('#').map_or("", |(_, anchor)| anchor);
-            (
-                FindingKind::Anchor,
-                format!("the link to {destination:?} leads to {page}, which has no anchor {anchor:?}"),
-            )
-        }
-        Why::NoSuchPage if FileKind::of(address(&destination)).is_image() => {
-            (FindingKind::Image, format!("there is no image at {destination:?}"))
-        }
-        Why::NoSuchPage => (FindingKind::Link, format!("the link to {destination:?} leads nowhere")),
-    };
-    Finding::new(&file, line, kind, &destination, message)
-}
-
-/// A destination without its query and fragment.
-fn address(destination: &str) -> &str {
-    destination.split(['?', '#']).next().unwrap_or_default()
+    problems.extend(nav::check(&navs, &site, &[]));
+    problem::sort(&mut problems);
+    Ok(problems)
 }

@@ -1,7 +1,7 @@
-//! The document model: reads a file into its constructs, each with its place in the file.
+//! Reads a file into its constructs, each with its span in the file.
 //!
-//! Renderers disagree about what a page is: code to one is text to another. Such a page is read in each way, and a
-//! construct says which [`Reading`] it is of. What no reader understands is [`ConstructKind::Unknown`].
+//! Renderers disagree about pages: what is code to one is text to another. Such a page is read in each way, and each
+//! construct says which [`Reading`] it comes from. Markup that no reader understands is [`ConstructKind::Unknown`].
 
 mod asciidoc;
 pub(crate) mod attributes;
@@ -31,19 +31,19 @@ use std::ops::Range;
 use crate::WordList;
 use crate::kind::FileKind;
 
-/// A longer line of reStructuredText or AsciiDoc is not read.
+/// A longer line of reStructuredText or AsciiDoc is reported as unknown.
 const MAX_LINE_BYTES: usize = 8 * 1024;
 
-pub use info::{is_shown_as_it_is, split_info};
+pub use info::{is_plain_code, split_info};
 pub use statements::is_statement;
 
-/// Parts of names of directives whose content is drawn or run.
-const DRAWN: WordList = WordList(
+/// Parts of names of directives whose content is rendered or run.
+const EXECUTABLE_DIRECTIVES: WordList = WordList(
     "cell raw html eval exec plot script graphviz digraph mermaid uml jupyter ipython doctest testcode testsetup \
      testcleanup jinja argparse click kroki diag chart vega tikz program-output command-output",
 );
 
-/// Roles whose content is text or the name of something in the docs. That of others may be the path of a file.
+/// Roles whose content is text or a name in the docs. The content of other roles can be the path of a file.
 const TEXT_ROLES: WordList = WordList(
     "ref doc term class meth func mod attr exc data obj numref any option envvar token keyword const member type var \
      macro setting ticket lookup djadmin template pep rfc command kbd samp file program code math eq abbr \
@@ -51,7 +51,7 @@ const TEXT_ROLES: WordList = WordList(
      index newsgroup dt makevar mailheader hlist module function method struct enum trait role dir",
 );
 
-/// What a role is given, as far as it may name a file.
+/// The content of a role, if it can name a file.
 fn role_argument<'c>(name: &str, content: &'c str) -> &'c str {
     match TEXT_ROLES.contains(name.rsplit(':').next().unwrap_or(name)) {
         true => "",
@@ -59,19 +59,19 @@ fn role_argument<'c>(name: &str, content: &'c str) -> &'c str {
     }
 }
 
-/// How deep a line is indented, if a tab goes on to the next multiple of `tab`.
+/// The indentation of a line in columns. A tab extends to the next multiple of `tab`.
 fn columns(line: &str, tab: usize) -> usize {
     let blanks = line.chars().take_while(|c| matches!(c, ' ' | '\t'));
     blanks.fold(0, |column, c| if c == '\t' { column / tab * tab + tab } else { column + 1 })
 }
 
-/// Whether the content of a directive is drawn or run, and no text of the page.
-fn is_drawn(directive: &str) -> bool {
+/// Whether the content of a directive is rendered or run, and is not text.
+fn is_executable_directive(directive: &str) -> bool {
     let name = directive.to_lowercase();
-    DRAWN.iter().any(|part| name.contains(part))
+    EXECUTABLE_DIRECTIVES.iter().any(|part| name.contains(part))
 }
 
-/// One thing that stands in a file.
+/// A piece of a file, such as a link or a tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Construct {
     pub kind: ConstructKind,
@@ -84,63 +84,63 @@ pub struct Construct {
 pub enum Reading {
     /// By the standard of its kind.
     Standard,
-    /// With as little code as any renderer may find, and with tags, braces and statements of MDX.
-    Wary,
-    /// The same, where some renderers see code and others do not. What stood in one kind of doubt is new in another.
-    Doubtful(Doubt),
+    /// With as little code as any renderer finds, and with tags, braces and statements of MDX.
+    Conservative,
+    /// The same, where renderers disagree. A construct with one ambiguity is not the same with another.
+    Ambiguous(Ambiguity),
 }
 
-/// Why renderers disagree on whether something is code.
+/// Why renderers disagree on whether something is code or text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Doubt {
+pub enum Ambiguity {
     Indented {
         in_list: bool,
         in_html: bool,
         after_blank: bool,
     },
-    /// With a hash of all lines of the page that may be fences.
-    OddFence(u64),
-    /// With a hash of the block of lines.
-    OddSpan(u64),
+    /// Only some renderers recognize a fence above. With a hash of the lines that can be fences.
+    UncertainFence(u64),
+    /// Only some renderers recognize a code span. With a hash of the paragraph.
+    UncertainSpan(u64),
     InHtml,
-    /// In a fence behind the mark of a list, or one with more words than a language, which is none to Python-Markdown.
-    FenceOfSome,
-    /// A script in another element.
+    /// In a fence that Python-Markdown doesn't recognize: in a list item, or with more than a language.
+    NonPythonFence,
+    /// Inside of another construct, such as a script in an element.
     Nested,
     Escaped,
-    /// In what only some renderers read as something other than text.
-    Swallowed(Swallow),
+    /// In a range that only some renderers read as text.
+    Enclosed(Enclosure),
 }
 
-/// What goes on to its end for some renderers, whatever stands in it.
+/// A construct that extends to its end mark for some renderers, whatever is inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Swallow {
+pub enum Enclosure {
     Comment,
-    /// One that is text to some.
+    /// A comment that is text to some renderers.
     EscapedComment,
     Formula,
     Braces,
-    /// A part of a template that is not filled in.
+    /// A block in which templates are not filled in.
     Template,
     /// The value of an attribute.
     Attribute,
-    /// What may be one. With a hash of the line.
-    OddAttribute(u64),
+    /// Possibly the value of an attribute. With a hash of the line.
+    UncertainAttribute(u64),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ConstructKind {
     Heading,
-    /// Somewhere to go on a click.
+    /// An address that is opened by a click.
     Link(String),
-    /// Loaded without a click.
+    /// An address that is loaded without a click.
     Image(String),
-    /// The address of a label that the page itself makes no use of; another page that takes it in may.
+    /// The address of a label that the page itself doesn't use. Another page that includes it can.
     Definition {
         label: String,
         address: String,
     },
-    /// Code that is shown. `text` is empty unless the language is one that renderers draw or run.
+    /// Code that is shown. `text` is empty unless renderers can render or run the language.
     Code {
         info: String,
         text: String,
@@ -155,18 +155,18 @@ pub enum ConstructKind {
     Expression(String),
     /// An `import` or `export` statement.
     Esm(String),
-    /// A block or a word that a generator gives a meaning, such as `:::note`.
+    /// A block or a word with a meaning to a generator, such as `:::note`.
     Directive {
         name: String,
         arguments: String,
     },
-    /// Another file that becomes part of this one.
+    /// An include of another file.
     Include(String),
     /// A formula.
     Math(String),
-    /// Marks of a template language.
+    /// A mark of a template language.
     Template(String),
-    /// The same in code, where only some generators fill it in.
+    /// A mark of a template language in code, where only some generators fill it in.
     TemplateInCode {
         text: String,
         is_fenced: bool,
@@ -181,24 +181,24 @@ pub enum ConstructKind {
 /// An entry of front matter or of a data file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Entry {
-    /// The keys from the top, with dots; entries of a list have their list's.
+    /// The keys from the top, joined by dots. Entries of a list have the key of the list.
     pub key: String,
     pub value: String,
-    pub shape: Shape,
+    pub scalar: ScalarType,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Shape {
+pub enum ScalarType {
     Text,
     Number,
-    Truth,
-    Nothing,
+    Boolean,
+    Null,
 }
 
-/// A tag and what it is given.
+/// A tag and its attributes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Element {
-    /// In lower case, unless it is a component's.
+    /// In lower case, except for components.
     pub name: String,
     pub is_closing: bool,
     pub attributes: Vec<Attribute>,
@@ -213,13 +213,13 @@ pub struct Attribute {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Value {
     None,
-    /// Without quotes and entities.
+    /// Without quotes, and with entities decoded.
     Text(String),
     /// Code in braces.
     Expression(String),
 }
 
-/// Reads a file. Text that is not of a known kind has no constructs.
+/// Reads a file. A file of an unknown kind has no constructs.
 pub fn constructs(kind: FileKind, text: &str) -> Vec<Construct> {
     match kind {
         FileKind::Markdown | FileKind::Mdx | FileKind::Quarto => markdown::read(kind, text),
@@ -234,17 +234,17 @@ pub fn constructs(kind: FileKind, text: &str) -> Vec<Construct> {
         FileKind::NavigationData | FileKind::OpenApi => data::yaml(text),
         FileKind::Netlify => data::toml(text),
         FileKind::RedirectsFile => data::redirect_lines(text),
-        FileKind::Html => markdown::html(text, 0..text.len()),
+        FileKind::Html => tags::read_all(text, 0..text.len()),
         FileKind::NavigationScript | FileKind::Image | FileKind::Svg | FileKind::Other => Vec::new(),
     }
 }
 
-/// The entries of YAML, each with its place; `None` when it is more than plain data.
+/// The entries of YAML and their spans. `None` when it is more than plain data.
 pub(crate) fn yaml_entries(text: &str) -> Option<Vec<(Entry, Range<usize>)>> {
     yaml::entries(text)
 }
 
-/// The same of TOML.
+/// The entries of TOML and their spans.
 pub(crate) fn toml_entries(text: &str) -> Option<Vec<(Entry, Range<usize>)>> {
     data::toml_entries(text)
 }
@@ -254,12 +254,12 @@ impl Construct {
         Self { kind, span, reading: Reading::Standard }
     }
 
-    fn wary(kind: ConstructKind, span: Range<usize>) -> Self {
-        Self { kind, span, reading: Reading::Wary }
+    fn conservative(kind: ConstructKind, span: Range<usize>) -> Self {
+        Self { kind, span, reading: Reading::Conservative }
     }
 }
 
-/// The lines of a text from `start` on, with their line ends, and where each begins.
+/// The lines of a text from `start` on, with their offsets and line ends.
 pub(crate) fn lines(text: &str, start: usize) -> impl Iterator<Item = (usize, &str)> {
     text[start..].split_inclusive('\n').scan(start, |at, line| {
         let here = *at;

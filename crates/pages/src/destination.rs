@@ -1,4 +1,4 @@
-//! Where a link points: finding its destination in the source, and reading it.
+//! Finds the destination of a link in the source, and parses it.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use percent_encoding::percent_decode_str;
 use crate::WordList;
 use crate::path;
 
-/// The destination of an inline link in `range`, which begins behind the link's text: `](here "title")`.
+/// The destination of an inline link in `range`, which begins after the link's text: `](here "title")`.
 pub(crate) fn find_inline(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let part = text.get(range.clone())?;
     let open = part.find("](")? + 2;
@@ -45,13 +45,13 @@ fn find_destination(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     Some(start..range.end)
 }
 
-/// A destination longer than this names no file.
+/// A longer destination names no file.
 const MAX_BYTES: usize = 4 * 1024;
-/// What the names of pages begin with that rustdoc makes.
+/// Prefixes of the pages that rustdoc generates.
 const RUSTDOC_ITEMS: WordList =
     WordList("struct enum trait fn macro type constant static union primitive attr derive keyword");
 
-/// A destination within the site, taken apart. The parts are decoded; `query` is as it was written.
+/// The parts of a destination within the site. They are decoded, except `query`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Destination {
     pub(crate) path: String,
@@ -61,8 +61,8 @@ pub(crate) struct Destination {
 }
 
 impl Destination {
-    /// Nothing when it points out of the site, or when only the site generator can tell what it means:
-    /// a placeholder, an alias such as `@site` or `~`, a page that rustdoc makes.
+    /// `None` when it is outside of the site, or when only the site generator knows its meaning: a placeholder, an alias such
+    /// as `@site` or `~`, or a page that rustdoc generates.
     pub(crate) fn parse(raw: &str) -> Option<Self> {
         let raw = raw.trim();
         if raw.is_empty()
@@ -86,7 +86,7 @@ impl Destination {
     }
 }
 
-/// `...` and `path/to/page.md` stand for what a reader is to put there.
+/// `...` and `path/to/page.md` are placeholders in examples.
 fn is_placeholder(path: &str) -> bool {
     let only_dots = path.len() > 2 && path.chars().all(|c| c == '.');
     only_dots || path.contains('…') || path.trim_start_matches(['.', '/']).starts_with("path/to/")
@@ -101,7 +101,7 @@ fn is_rustdoc_item(path: &str) -> bool {
     name.is_some_and(|(kind, _)| RUSTDOC_ITEMS.contains(kind))
 }
 
-/// Whether a destination names another site, a mail address or the like.
+/// Whether a destination has a scheme or a host: another site, a mail address.
 pub fn is_external(raw: &str) -> bool {
     raw.starts_with("//") || has_scheme(raw)
 }
@@ -112,12 +112,12 @@ fn has_scheme(raw: &str) -> bool {
         && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
-/// A path that is not valid when decoded is taken as it stands.
+/// Decodes percent-encoding. A part that is not valid UTF-8 when decoded is returned unchanged.
 pub(crate) fn decode(part: &str) -> String {
     percent_decode_str(part).decode_utf8().map_or_else(|_| part.to_owned(), |decoded| decoded.into_owned())
 }
 
-/// Encodes only what would end or change a destination; other letters stay readable.
+/// Encodes only characters that would end or change a destination. Other letters stay readable.
 pub(crate) fn encode(part: &str) -> String {
     let mut encoded = String::with_capacity(part.len());
     for c in part.chars() {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn destinations_taken_apart() {
+    fn destinations_are_parsed() {
         #[track_caller]
         fn check(raw: &str, expected: Option<(&str, &str, Option<&str>)>) {
             let found = Destination::parse(raw);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn encoding_keeps_what_is_readable() {
+    fn encoding_keeps_readable_letters() {
         assert_eq!(encode("a b/é(1)#x.md"), "a%20b/é%281%29%23x.md");
     }
 }

@@ -1,4 +1,4 @@
-//! Changes as a patch that `git apply` accepts, and as line counts.
+//! Formats changes as a patch that `git apply` accepts.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use similar::{ChangeTag, TextDiff};
 
 const CONTEXT_LINES: usize = 3;
 
-/// One file's change in the form of git; `None` is a file that is not there. Empty when nothing changed.
+/// The change of one file in git's format. `None` is a file that doesn't exist. Empty when nothing changed.
 pub fn unified_diff(path: &str, old: Option<&str>, new: Option<&str>) -> String {
     if old == new {
         return String::new();
@@ -16,7 +16,7 @@ pub fn unified_diff(path: &str, old: Option<&str>, new: Option<&str>) -> String 
     let diff = TextDiff::from_slices(&old_lines, &new_lines);
     if !diff.ops().is_empty() {
         let side =
-            |there: bool, prefix| if there { quoted(prefix, path, "\t") } else { "/dev/null".to_owned() };
+            |exists: bool, prefix| if exists { quoted(prefix, path, "\t") } else { "/dev/null".to_owned() };
         let _ = writeln!(patch, "--- {}\n+++ {}", side(old.is_some(), "a/"), side(new.is_some(), "b/"));
     }
     for hunk in diff.unified_diff().context_radius(CONTEXT_LINES).iter_hunks() {
@@ -28,12 +28,13 @@ pub fn unified_diff(path: &str, old: Option<&str>, new: Option<&str>) -> String 
     patch
 }
 
-/// As [`unified_diff`], for bytes that may not be text.
-pub(crate) fn of_bytes(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> String {
-    if let (Some(old), Some(new)) = (text(old), text(new)) {
-        return unified_diff(path, old, new);
+/// Like [`unified_diff`], for bytes that are perhaps not text.
+pub(crate) fn diff_bytes(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> String {
+    match (Content::new(old), Content::new(new)) {
+        (Content::Binary, _) | (_, Content::Binary) => {}
+        (old, new) => return unified_diff(path, old.text(), new.text()),
     }
-    let side = |there: bool, prefix| if there { quoted(prefix, path, "") } else { "/dev/null".to_owned() };
+    let side = |exists: bool, prefix| if exists { quoted(prefix, path, "") } else { "/dev/null".to_owned() };
     let mut patch = header(path, old.is_some(), new.is_some());
     let _ = writeln!(
         patch,
@@ -54,7 +55,7 @@ fn header(path: &str, old: bool, new: bool) -> String {
     header
 }
 
-/// Git puts a name in quotes when it holds a quote, and a tab behind one with a space, to mark its end.
+/// Git quotes a name that contains a quote, and adds a tab after a name with a space, to mark its end.
 fn quoted(prefix: &str, path: &str, end: &str) -> String {
     if path.contains('"') {
         return format!("\"{prefix}{}\"", path.replace('"', "\\\""));
@@ -75,17 +76,33 @@ fn push_line(patch: &mut String, tag: ChangeTag, line: &str) {
     }
 }
 
-/// A line ends at a line feed and nowhere else, as in git; a lone carriage return is part of its line.
+/// Splits lines as git does: only at line feeds. A lone carriage return is part of its line.
 fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
-/// `None` when the bytes are no text; `Some(None)` when there is no file.
-fn text(bytes: Option<&[u8]>) -> Option<Option<&str>> {
-    match bytes {
-        None => Some(None),
-        Some(bytes) if bytes.contains(&0) => None,
-        Some(bytes) => std::str::from_utf8(bytes).ok().map(Some),
+/// The content of one side of a change.
+enum Content<'a> {
+    /// The file doesn't exist.
+    Missing,
+    Text(&'a str),
+    Binary,
+}
+
+impl<'a> Content<'a> {
+    fn new(bytes: Option<&'a [u8]>) -> Self {
+        match bytes {
+            None => Self::Missing,
+            Some(bytes) if bytes.contains(&0) => Self::Binary,
+            Some(bytes) => std::str::from_utf8(bytes).map_or(Self::Binary, Self::Text),
+        }
+    }
+
+    fn text(&self) -> Option<&'a str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Missing | Self::Binary => None,
+        }
     }
 }
 
@@ -94,8 +111,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn binary_files_are_named_only() {
-        let patch = of_bytes("a.png", None, Some(b"\0"));
+    fn binary_files_are_only_named() {
+        let patch = diff_bytes("a.png", None, Some(b"\0"));
         assert_eq!(
             patch,
             "diff --git a/a.png b/a.png\nnew file mode 100644\nBinary files /dev/null and b/a.png differ\n"

@@ -1,4 +1,4 @@
-//! The files of a commit as they are, and what an editor may do with them.
+//! Defines how the files of a commit are read ([`Tree`]) and edited ([`Files`]).
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use regex::RegexBuilder;
 
-use crate::ground::Paths;
+use crate::paths::Paths;
 
-/// A larger file is never read as text: no page is that long.
+/// A larger file is never read as text.
 pub const MAX_TEXT_BYTES: usize = 2 * 1024 * 1024;
 /// A tree with more files than this is refused.
 pub const MAX_FILES: usize = 100_000;
+/// A longer line is cut in search results.
 const MAX_HIT_CHARS: usize = 200;
 
 /// Why files could not be read or changed.
@@ -19,7 +20,7 @@ const MAX_HIT_CHARS: usize = 200;
 pub enum FilesError {
     #[error("{0:?} does not exist")]
     NotFound(String),
-    /// The file is there but is no text an editor can work on; it can be left out.
+    /// The file exists, but is not text that an editor can work on. Callers can skip it.
     #[error("{path:?} cannot be read as text: {why}")]
     NotText { path: String, why: &'static str },
     #[error("{0:?} is too large")]
@@ -38,17 +39,17 @@ impl FilesError {
     }
 }
 
-/// What stands at a path of a commit.
+/// What is at a path of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     File,
-    /// Listed so that writes to it and through it can be refused; never read, never followed.
+    /// Listed so that writes to it and through it can be refused. Never read or followed.
     Symlink,
     /// Listed for the same reason.
     Submodule,
 }
 
-/// One path of a commit.
+/// A path of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Relative to the root of the repository, separated by `/`.
@@ -56,13 +57,13 @@ pub struct Entry {
     pub kind: Kind,
 }
 
-/// A commit's files as they are, read-only.
+/// The files of a commit, read-only.
 pub trait Tree: Send + Sync {
-    /// Every file, symbolic link and submodule, in the order of their paths' bytes.
+    /// Every file, symbolic link and submodule, in byte order of their paths.
     fn list(&self) -> Result<Vec<Entry>, FilesError>;
-    /// The bytes of a regular file; [`FilesError::NotFound`] when there is none at `path`. A file of more than
-    /// `at_most` bytes is a [`FilesError::TooLarge`], and is not loaded.
-    fn read(&self, path: &str, at_most: usize) -> Result<Vec<u8>, FilesError>;
+    /// The bytes of a regular file. Fails with [`FilesError::NotFound`] when there is none at `path`. Fails with
+    /// [`FilesError::TooLarge`], and loads nothing, when the file has more than `max_bytes`.
+    fn read(&self, path: &str, max_bytes: usize) -> Result<Vec<u8>, FilesError>;
 }
 
 impl Tree for &dyn Tree {
@@ -70,64 +71,64 @@ impl Tree for &dyn Tree {
         (**self).list()
     }
 
-    fn read(&self, path: &str, at_most: usize) -> Result<Vec<u8>, FilesError> {
-        (**self).read(path, at_most)
+    fn read(&self, path: &str, max_bytes: usize) -> Result<Vec<u8>, FilesError> {
+        (**self).read(path, max_bytes)
     }
 }
 
-/// The changed files by path: their new bytes, or `None` for a deleted one.
+/// The changed files by path: their new bytes, or `None` for a deleted file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Edits(pub BTreeMap<String, Option<Vec<u8>>>);
 
-/// One line that a search found.
+/// A line that matches a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
     pub path: String,
     /// Counted from 1.
     pub line: usize,
-    /// The line, cut off when it is very long.
+    /// The line. Very long lines are cut.
     pub text: String,
 }
 
-/// What an editor may do: list, read, search, write, move, delete.
+/// The operations of an editor: list, read, search, write, move, delete.
 ///
-/// Paths are relative to the root of the repository; only those under [`Files::root`] exist here.
+/// Paths are relative to the root of the repository. Only those under [`Files::root`] exist here.
 pub trait Files {
-    /// The folder that the docs live in, which `/` of the site stands for; empty for the whole repository.
+    /// The docs folder, which `/` of the site stands for. Empty for the whole repository.
     fn root(&self) -> &str;
-    /// Every regular file as it is now.
+    /// The current regular files.
     fn paths(&self) -> Arc<Paths>;
-    /// The text of a file as it is now. Refuses what is not UTF-8 or is larger than [`MAX_TEXT_BYTES`].
+    /// The current text of a file. Fails if it is not UTF-8, or is larger than [`MAX_TEXT_BYTES`].
     fn read(&self, path: &str) -> Result<String, FilesError>;
-    /// Makes or replaces a file.
+    /// Creates or replaces a file.
     fn write(&mut self, path: &str, text: String) -> Result<(), FilesError>;
-    /// Moves a file to a path where there is none yet.
+    /// Moves a file to a path that doesn't exist yet.
     fn rename(&mut self, from: &str, to: &str) -> Result<(), FilesError>;
     fn delete(&mut self, path: &str) -> Result<(), FilesError>;
-    /// The files as they were before anything was changed here. They cannot be changed.
+    /// The files without the changes. They can't be edited.
     fn before(&self) -> Box<dyn Files + '_>;
-    /// The paths that differ from [`Files::before`], in the order of their bytes.
+    /// The paths that differ from [`Files::before`], in byte order.
     fn changed(&self) -> Vec<String>;
-    /// What differs from [`Files::before`], whole.
+    /// The differences from [`Files::before`].
     fn edits(&self) -> Edits;
 
-    /// Every regular file as it is now, in the order of their paths' bytes.
+    /// The current regular files, in byte order.
     fn list(&self) -> Vec<String> {
         self.paths().files.iter().cloned().collect()
     }
 
-    /// The lines that contain `text`, whatever its case, at most `limit` of them. Files that are no text are passed over.
+    /// The lines that contain `text`, ignoring case, at most `limit` of them. Files that are not text are skipped.
     fn search(&self, text: &str, limit: usize) -> Result<Vec<Hit>, FilesError> {
         let mut hits = Vec::new();
         let Ok(pattern) = RegexBuilder::new(&regex::escape(text)).case_insensitive(true).build() else {
             return Err(FilesError::refused("", "the text to search for is too long"));
         };
         for path in &self.paths().files {
-            let found = match self.read(path) {
+            let content = match self.read(path) {
                 Err(FilesError::NotText { .. }) => continue,
                 other => other?,
             };
-            let lines = found.lines().enumerate().filter(|(_, line)| pattern.is_match(line));
+            let lines = content.lines().enumerate().filter(|(_, line)| pattern.is_match(line));
             for (index, line) in lines.take(limit - hits.len()) {
                 let text = line.chars().take(MAX_HIT_CHARS).collect();
                 hits.push(Hit { path: path.clone(), line: index + 1, text });
@@ -140,8 +141,8 @@ pub trait Files {
     }
 }
 
-/// The text of a file, or nothing when it is none.
-pub(crate) fn text(files: &dyn Files, path: &str) -> Result<Option<String>, FilesError> {
+/// The text of a file. `None` when it is not text.
+pub(crate) fn read_text(files: &dyn Files, path: &str) -> Result<Option<String>, FilesError> {
     match files.read(path) {
         Ok(text) => Ok(Some(text)),
         Err(FilesError::NotText { .. }) => Ok(None),
@@ -149,7 +150,7 @@ pub(crate) fn text(files: &dyn Files, path: &str) -> Result<Option<String>, File
     }
 }
 
-/// A tree held in memory: what tests of this crate and of its users work on.
+/// A tree in memory, for tests of this crate and its users.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryTree(BTreeMap<String, (Kind, Vec<u8>)>);
 
@@ -175,9 +176,9 @@ impl Tree for MemoryTree {
         Ok(self.0.iter().map(entry).collect())
     }
 
-    fn read(&self, path: &str, at_most: usize) -> Result<Vec<u8>, FilesError> {
+    fn read(&self, path: &str, max_bytes: usize) -> Result<Vec<u8>, FilesError> {
         match self.0.get(path) {
-            Some((_, bytes)) if bytes.len() > at_most => Err(FilesError::TooLarge(path.to_owned())),
+            Some((_, bytes)) if bytes.len() > max_bytes => Err(FilesError::TooLarge(path.to_owned())),
             Some((Kind::File, bytes)) => Ok(bytes.clone()),
             _ => Err(FilesError::NotFound(path.to_owned())),
         }

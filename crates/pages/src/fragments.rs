@@ -1,4 +1,4 @@
-//! Which headings the links of a tree lead to, so that an editor can leave their words alone.
+//! Collects the anchors that the links of a tree name, so that an editor can leave these headings alone.
 
 use std::collections::HashSet;
 
@@ -7,28 +7,28 @@ use percent_encoding::percent_decode_str;
 use crate::anchors::Heading;
 use crate::markdown::Page;
 
-/// The anchors that links name, on whatever page. What generator makes them is not known, so they are
-/// compared by their letters and digits alone, without the number behind a repeated heading.
+/// The anchors that links name, on any page. Their generator is unknown, so they are compared by their letters and digits
+/// only, without the number after a repeated heading.
 #[derive(Debug, Default)]
-pub struct Fragments(HashSet<String>);
+pub struct LinkedFragments(HashSet<String>);
 
-impl Fragments {
-    /// Learns where the links of a page lead.
-    pub fn learn(&mut self, page: &Page, text: &str) {
+impl LinkedFragments {
+    /// Adds the anchors that the links of a page name.
+    pub fn add_page(&mut self, page: &Page, text: &str) {
         let links = page.links.iter().filter_map(|link| text.get(link.range.clone()));
-        let named = links
+        let anchors = links
             .filter_map(|link| link.rsplit_once('#'))
             .map(|(_, fragment)| letters(&percent_decode_str(fragment).decode_utf8_lossy()));
-        self.0.extend(named);
+        self.0.extend(anchors);
     }
 
-    /// Whether a link names the words of a heading.
-    pub fn lead_to(&self, heading: &Heading) -> bool {
-        !heading.is_set && self.0.contains(&letters(&heading.text))
+    /// Whether a link names the anchor that is made from the text of a heading.
+    pub fn contains(&self, heading: &Heading) -> bool {
+        !heading.is_explicit && self.0.contains(&letters(&heading.text))
     }
 }
 
 fn letters(text: &str) -> String {
-    let kept: String = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
-    kept.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned()
+    let letters: String = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    letters.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned()
 }

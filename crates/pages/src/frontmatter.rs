@@ -1,38 +1,38 @@
-//! The block of YAML or TOML at the head of a page.
+//! Parses the front matter of a page: the block of YAML or TOML at its beginning.
 //!
-//! Says which value stands where, under which key. A block that is more than plain data has no values.
+//! Each value has its key and its range in the file. A block that is more than plain data has no values.
 
 use std::ops::Range;
 
 use crate::WordList;
 use crate::constructs::{Entry, lines, toml_entries, yaml_entries};
 
-/// Keys whose values say something to a reader; all others name things for the site generator.
+/// Keys whose values are prose. The values of other keys are names for the site generator.
 const PROSE_KEYS: WordList = WordList(
     "title subtitle description summary excerpt label sidebar_label sidebartitle text tagline tags keywords",
 );
 
-/// Keys that give a page another address, or one more.
+/// Keys that give a page another address.
 pub(crate) const ADDRESS_KEYS: WordList =
     WordList("id slug permalink url aliases redirect_from redirects redirectFrom");
 
-/// The head of a page.
+/// The front matter of a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FrontMatter {
-    /// Where the text behind the block begins; past a byte-order mark when there is no block.
+    /// Where the body begins: after the block, or after a byte-order mark when there is no block.
     pub body: usize,
     pub values: Vec<Value>,
-    /// Other addresses that the page is given.
+    /// Other addresses of the page.
     pub(crate) addresses: Vec<String>,
-    /// Whether it can be read, if there is a block.
+    /// Whether the block can be parsed. `true` when there is none.
     pub(crate) is_readable: bool,
 }
 
-/// One value, without its quotes.
+/// A value without its quotes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value {
     pub key: String,
-    /// The key at the margin that it stands below, or its own.
+    /// The top-level key above it, or its own key.
     pub top: String,
     pub range: Range<usize>,
     pub quote: Option<char>,
@@ -43,13 +43,13 @@ impl FrontMatter {
         Self::parse_if(text, |_| true)
     }
 
-    /// The addresses alone. A block that names none is not looked into.
+    /// Only the addresses. A block without address keys is not parsed.
     pub(crate) fn addresses_in(text: &str) -> Vec<String> {
-        let is_named = |line: &str| {
+        let has_address_key = |line: &str| {
             let name = line.trim_start_matches([' ', '-']).split([':', '=']).next().unwrap_or_default();
             ADDRESS_KEYS.contains(name.trim_matches([' ', '"', '\'']))
         };
-        Self::parse_if(text, |block| block.lines().any(is_named)).addresses
+        Self::parse_if(text, |block| block.lines().any(has_address_key)).addresses
     }
 
     fn parse_if(text: &str, is_wanted: impl Fn(&str) -> bool) -> Self {
@@ -57,7 +57,7 @@ impl FrontMatter {
         block(text, body, is_wanted).unwrap_or(Self { body, is_readable: true, ..Self::default() })
     }
 
-    /// The value of a key as it is written.
+    /// The source text of a value.
     pub fn get<'a>(&self, text: &'a str, key: &str) -> Option<&'a str> {
         let value = self.values.iter().find(|value| value.key == key)?;
         text.get(value.range.clone())
@@ -65,7 +65,7 @@ impl FrontMatter {
 }
 
 impl Value {
-    /// Whether the value is written for readers: one of the few keys that are, and no path or address.
+    /// Whether the value is prose for readers: its key is one of a few, and it is not a path or an address.
     pub fn is_prose(&self, text: &str) -> bool {
         let key = self.key.to_ascii_lowercase();
         let value = text.get(self.range.clone()).unwrap_or_default();
@@ -73,7 +73,7 @@ impl Value {
         !address && (PROSE_KEYS.contains(&key) || (key == "name" && self.top == "hero"))
     }
 
-    /// Whether `new` can be put into this value without it becoming something else than text.
+    /// Whether `new` can replace this value and still be parsed as text.
     pub fn can_hold(&self, new: &str) -> bool {
         match self.quote {
             _ if new.contains(['\n', '\r']) => false,
@@ -101,11 +101,12 @@ fn block(text: &str, start: usize, is_wanted: impl Fn(&str) -> bool) -> Option<F
     let entries = if is_wanted(block) { read(block) } else { Some(Vec::new()) };
     let is_readable = entries.is_some();
     let entries = entries.unwrap_or_default();
-    let values = entries
-        .iter()
-        .flat_map(|(entry, place)| values(text, entry, inside + place.start..inside + place.end));
-    let given = entries.iter().map(|(entry, _)| entry).filter(|entry| ADDRESS_KEYS.contains(last_key(entry)));
-    let addresses = given.map(|entry| entry.value.clone()).filter(|address| !address.is_empty()).collect();
+    let values =
+        entries.iter().flat_map(|(entry, span)| values(text, entry, inside + span.start..inside + span.end));
+    let with_address =
+        entries.iter().map(|(entry, _)| entry).filter(|entry| ADDRESS_KEYS.contains(last_key(entry)));
+    let addresses =
+        with_address.map(|entry| entry.value.clone()).filter(|address| !address.is_empty()).collect();
     Some(FrontMatter { body: end + last.len(), values: values.collect(), addresses, is_readable })
 }
 
@@ -115,11 +116,11 @@ fn last_key(entry: &Entry) -> &str {
     entry.key.rsplit('.').next().unwrap_or_default()
 }
 
-/// The texts that an entry is made of: one, or one for each line. An item of a list in brackets is none.
-fn values(text: &str, entry: &Entry, place: Range<usize>) -> Vec<Value> {
-    let (before, behind) = (&text[..place.start], text[place.end..].trim_start_matches(' '));
+/// The values of an entry: one, or one for each line. An item of a list in brackets has none.
+fn values(text: &str, entry: &Entry, span: Range<usize>) -> Vec<Value> {
+    let (before, after) = (&text[..span.start], text[span.end..].trim_start_matches(' '));
     let line = &before[before.rfind('\n').map_or(0, |at| at + 1)..];
-    if line.contains(['[', '{']) || behind.starts_with([',', ']', '}']) {
+    if line.contains(['[', '{']) || after.starts_with([',', ']', '}']) {
         return Vec::new();
     }
     let value = |(range, quote)| Value {
@@ -128,26 +129,26 @@ fn values(text: &str, entry: &Entry, place: Range<usize>) -> Vec<Value> {
         range,
         quote,
     };
-    let whole = as_it_reads(text, place.start, &entry.value);
-    let found = whole.map_or_else(|| written_lines(text, entry, place), |whole| vec![whole]);
+    let whole = literal_range(text, span.start, &entry.value);
+    let found = whole.map_or_else(|| literal_lines(text, entry, span), |whole| vec![whole]);
     found.into_iter().filter(|(range, _)| !range.is_empty()).map(value).collect()
 }
 
-/// The lines of a text that goes on over several, whether or not its line ends count.
-fn written_lines(text: &str, entry: &Entry, place: Range<usize>) -> Vec<(Range<usize>, Option<char>)> {
-    let is_quoted = text[place.clone()].starts_with(['"', '\'']);
-    let found = lines(&text[..place.end], place.start).filter_map(|(at, line)| {
+/// The lines of a value that continues over several, whether or not its line ends count.
+fn literal_lines(text: &str, entry: &Entry, span: Range<usize>) -> Vec<(Range<usize>, Option<char>)> {
+    let is_quoted = text[span.clone()].starts_with(['"', '\'']);
+    let found = lines(&text[..span.end], span.start).filter_map(|(at, line)| {
         let words = line.trim();
         let start = at + line.len() - line.trim_start().len();
-        // The mark of a block is no part of it.
+        // The indicator of a block scalar is not part of its value.
         (entry.value.contains(words) && !is_quoted).then_some((start..start + words.len(), None))
     });
     found.collect()
 }
 
-/// The place of a value at `start` without its quotes, and the quotes, if it is written as it reads: on one line, without
-/// an escape.
-pub(crate) fn as_it_reads(text: &str, start: usize, value: &str) -> Option<(Range<usize>, Option<char>)> {
+/// The range of a value at `start` without its quotes, and its quote. `None` unless the value is written literally: on one
+/// line, without escapes.
+pub(crate) fn literal_range(text: &str, start: usize, value: &str) -> Option<(Range<usize>, Option<char>)> {
     let quote = text.get(start..)?.chars().next().filter(|c| matches!(c, '"' | '\''));
     let start = start + usize::from(quote.is_some());
     let range = start..start + value.len();

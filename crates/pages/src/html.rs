@@ -1,16 +1,16 @@
-//! Just enough of HTML and JSX to tell tags from text and to find the attributes that link.
+//! Splits HTML and JSX into tags and text, and finds the attributes of tags.
 
 use std::ops::Range;
 
 use crate::constructs::attributes::{RawAttribute, RawValue, read_tag};
 use crate::constructs::lines;
 
-/// A tag longer than this is not taken for one, so that a file full of open brackets stays cheap to read.
+/// A longer text is not read as a tag, so that a file full of open brackets stays cheap to read.
 const MAX_TAG_BYTES: usize = 8 * 1024;
-/// Elements whose content is code to a reader, or no text at all.
+/// Elements whose content is code, or no text at all.
 const CODE_ELEMENTS: &[&str] = &["code", "pre", "kbd", "samp", "var", "tt", "script", "style", "textarea"];
 
-/// One opening or closing tag.
+/// An opening or closing tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tag {
     pub(crate) range: Range<usize>,
@@ -32,12 +32,12 @@ impl Tag {
         CODE_ELEMENTS.contains(&self.name.to_ascii_lowercase().as_str())
     }
 
-    pub(crate) fn opens(&self) -> bool {
+    pub(crate) fn is_opening(&self) -> bool {
         !self.closing && !self.self_closing
     }
 }
 
-/// A part of some HTML.
+/// A part of HTML.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     Tag(Tag),
@@ -52,9 +52,9 @@ pub(crate) fn pieces(text: &str, range: Range<usize>) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut at = range.start;
     while at < range.end {
-        let (piece, end) = next(text, at, range.end);
+        let (piece, end) = next_piece(text, at, range.end);
         let code = match &piece {
-            Piece::Tag(tag) if tag.opens() && tag.is_code() => {
+            Piece::Tag(tag) if tag.is_opening() && tag.is_code() => {
                 Some(code_end(text, &tag.name, end, range.end))
             }
             _ => None,
@@ -69,12 +69,12 @@ pub(crate) fn pieces(text: &str, range: Range<usize>) -> Vec<Piece> {
     pieces
 }
 
-fn next(text: &str, at: usize, end: usize) -> (Piece, usize) {
+fn next_piece(text: &str, at: usize, end: usize) -> (Piece, usize) {
     let rest = &text[at..end];
     if rest.starts_with("<!--") {
         return (Piece::Comment, rest.find("-->").map_or(end, |found| at + found + 3));
     }
-    if let Some(tag) = tag_at(&text[..end], at).or_else(|| unreadable_at(&text[..end], at)) {
+    if let Some(tag) = tag_at(&text[..end], at).or_else(|| malformed_tag_at(&text[..end], at)) {
         let end = tag.range.end;
         return (Piece::Tag(tag), end);
     }
@@ -83,7 +83,7 @@ fn next(text: &str, at: usize, end: usize) -> (Piece, usize) {
     (Piece::Text(at..stop), stop)
 }
 
-/// Where the closing tag of a code element begins, or `end` when there is none.
+/// Where the closing tag of a code element begins. `end` when there is none.
 pub(crate) fn code_end(text: &str, name: &str, from: usize, end: usize) -> usize {
     let wanted = name.as_bytes();
     let bytes = &text.as_bytes()[..end];
@@ -97,12 +97,12 @@ pub(crate) fn code_end(text: &str, name: &str, from: usize, end: usize) -> usize
         .unwrap_or(end)
 }
 
-/// What begins like a tag at `at` and cannot be read as one: up to the next blank line none of it is taken for text.
-pub(crate) fn unreadable_at(text: &str, at: usize) -> Option<Tag> {
+/// A text at `at` that begins like a tag, but is not a valid one. Nothing of it up to the next blank line is text.
+pub(crate) fn malformed_tag_at(text: &str, at: usize) -> Option<Tag> {
     let rest = text.get(at..)?.strip_prefix('<')?;
     let name = rest.strip_prefix('/').unwrap_or(rest);
     let length = name.find(|c: char| !c.is_ascii_alphanumeric() && !"_.-".contains(c)).unwrap_or(name.len());
-    // What is in angle brackets with a colon or an at sign is an address.
+    // A colon or an at sign in angle brackets means an address.
     if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || name[length..].starts_with([':', '@']) {
         return None;
     }
@@ -116,23 +116,23 @@ pub(crate) fn unreadable_at(text: &str, at: usize) -> Option<Tag> {
     })
 }
 
-/// The start of the first blank line behind `at`.
+/// The start of the first blank line after `at`.
 pub(crate) fn paragraph_end(text: &str, at: usize) -> usize {
-    let mut behind = lines(text, at).skip(1).filter(|(_, line)| line.trim().is_empty());
-    behind.next().map_or(text.len(), |(start, _)| start)
+    let mut blank = lines(text, at).skip(1).filter(|(_, line)| line.trim().is_empty());
+    blank.next().map_or(text.len(), |(start, _)| start)
 }
 
-/// The tag that begins at `at`, if one does.
+/// The tag that begins at `at`.
 pub(crate) fn tag_at(text: &str, at: usize) -> Option<Tag> {
-    tag_within(&text[..text.floor_char_boundary(at + MAX_TAG_BYTES)], at)
+    tag_of_any_length(&text[..text.floor_char_boundary(at + MAX_TAG_BYTES)], at)
 }
 
-/// The tag that begins at `at`, however long it is. This may cost a walk to the end of the text.
-pub(crate) fn tag_within(text: &str, at: usize) -> Option<Tag> {
+/// The tag that begins at `at`, with any length. This can read the text to its end.
+pub(crate) fn tag_of_any_length(text: &str, at: usize) -> Option<Tag> {
     let tag = read_tag(text, text.get(at..)?.starts_with('<').then_some(at)?)?;
     let name = &text[tag.name.clone()];
     let named = name.starts_with(|c: char| c.is_ascii_alphabetic());
-    // `<>` and `</>` are fragments of JSX; a colon means an address in angle brackets.
+    // `<>` and `</>` are fragments of JSX. A colon means an address in angle brackets.
     if !named && (!name.is_empty() || !tag.attributes.is_empty() || tag.is_self_closing)
         || name.ends_with(':')
     {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn tags() {
+    fn tags_and_attributes() {
         check("<a href=\"/x\">y", Some(("<a href=\"/x\">", &[("href", "/x")])));
         check(
             "<img src='a.png' width=9>",
@@ -190,10 +190,10 @@ mod tests {
     }
 
     #[test]
-    fn tags_that_cannot_be_read() {
+    fn malformed_tags() {
         #[track_caller]
         fn check(text: &str, expected: Option<&str>) {
-            assert_eq!(unreadable_at(text, 0).map(|tag| &text[tag.range]), expected);
+            assert_eq!(malformed_tag_at(text, 0).map(|tag| &text[tag.range]), expected);
         }
         check("<a b={\nc\n\nd", Some("<a b={\nc\n"));
         check("<Card x=\"y", Some("<Card x=\"y"));

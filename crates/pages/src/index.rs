@@ -1,4 +1,4 @@
-//! Files by name, pages by title, and pages by anchor, so that many broken links cost no more than one walk.
+//! Indexes files by name, and pages by title and by anchor, so that each broken link is repaired by lookups.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use crate::anchors::{Heading, Slugs};
 use crate::path;
 use crate::route;
 
-/// Lists of files under what people know them by; each in the order in which the files were added.
+/// Lists of files by name, title and anchor. Each list is in the order in which the files were added.
 #[derive(Default)]
 pub(crate) struct Index {
     names: HashMap<String, Vec<String>>,
@@ -15,11 +15,10 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// A page goes by its name without extension and number, an index page by its folder's, other files by
-    /// their full name.
+    /// Adds a file by its name. A page has its name without extension and number, and an index page has that of its folder.
     pub(crate) fn add_file(&mut self, file: &str) {
-        let name = match route::place(file) {
-            Some(place) if route::is_page(file) => path::name(place),
+        let name = match route::page_path(file) {
+            Some(page) if route::is_page(file) => path::name(page),
             _ => path::name(file),
         };
         self.names.entry(key(name)).or_default().push(file.to_owned());
@@ -37,16 +36,16 @@ impl Index {
         }
     }
 
-    pub(crate) fn named(&self, name: &str) -> &[String] {
-        found(&self.names, &key(name))
+    pub(crate) fn files_named(&self, name: &str) -> &[String] {
+        look_up(&self.names, &key(name))
     }
 
-    pub(crate) fn titled(&self, title: &str) -> &[String] {
-        found(&self.titles, &Slugs::slug(title))
+    pub(crate) fn pages_titled(&self, title: &str) -> &[String] {
+        look_up(&self.titles, &Slugs::slug(title))
     }
 
-    pub(crate) fn with_anchor(&self, anchor: &str) -> &[String] {
-        found(&self.anchors, anchor)
+    pub(crate) fn pages_with_anchor(&self, anchor: &str) -> &[String] {
+        look_up(&self.anchors, anchor)
     }
 }
 
@@ -54,7 +53,7 @@ fn key(name: &str) -> String {
     path::fold(&route::without_numbers(name))
 }
 
-fn found<'a>(lists: &'a HashMap<String, Vec<String>>, key: &str) -> &'a [String] {
+fn look_up<'a>(lists: &'a HashMap<String, Vec<String>>, key: &str) -> &'a [String] {
     let list = lists.get(key).filter(|_| !key.is_empty());
     list.map(Vec::as_slice).unwrap_or_default()
 }

@@ -1,14 +1,14 @@
-//! Tells the kind of a file by its path. No other place has a list of endings or names of pages.
+//! Determines the kind of a file by its path. This is the only list of file extensions and special names.
 
 use crate::path;
 
-/// How a file is read. Every kind but the last five is documentation or data about it.
+/// How a file is read. Every kind except the last five is documentation, or data about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FileKind {
-    /// Markdown of any generator: some read it as MDX, some run cells in it.
+    /// Markdown of any generator. Some read it as MDX, and some run cells in it.
     Markdown,
     Mdx,
-    /// Markdown whose code runs when the page is built.
+    /// Markdown whose code runs when the site is built.
     Quarto,
     Rst,
     AsciiDoc,
@@ -17,7 +17,7 @@ pub enum FileKind {
     Mintlify,
     /// `mkdocs.yml`.
     MkDocs,
-    /// `sidebars.js`, `_meta.ts`: a script whose whole purpose is a list of pages.
+    /// `sidebars.js`, `_meta.ts`: a script that only lists pages.
     NavigationScript,
     /// `_meta.json`, `_category_.json`, `sidebars.json`.
     NavigationData,
@@ -70,7 +70,7 @@ impl FileKind {
     pub fn of(path: &str) -> Self {
         let name = path::name(path);
         let ending = name.rfind('.').map_or("", |dot| &name[dot..]);
-        // Most files are told by their ending, and a tree may have many.
+        // Most files have a known extension, and a tree can have many files.
         match ENDINGS.iter().find(|(known, _)| known.eq_ignore_ascii_case(ending)) {
             Some((_, kind)) => *kind,
             None => Self::by_name(&name.to_ascii_lowercase()).unwrap_or(Self::Other),
@@ -100,7 +100,7 @@ impl FileKind {
         }
     }
 
-    /// Whether people read files of this kind as pages.
+    /// Whether files of this kind are pages of documentation.
     pub fn is_page(self) -> bool {
         matches!(
             self,
@@ -108,28 +108,28 @@ impl FileKind {
         )
     }
 
-    /// Whether the checks, a move and the offline editor read files of this kind as pages. The others have anchors and
-    /// links of their own manner.
+    /// Whether the checks, a move and the offline editor read files of this kind as pages. Other kinds have another syntax
+    /// for anchors and links.
     pub fn is_markdown(self) -> bool {
         matches!(self, Self::Markdown | Self::Mdx)
     }
 
-    /// Whether a browser draws files of this kind.
+    /// Whether a browser shows files of this kind as an image.
     pub fn is_image(self) -> bool {
         matches!(self, Self::Image | Self::Svg)
     }
 
-    /// The endings of files of some kinds, with their dots.
+    /// The extensions of the wanted kinds, with their dots.
     pub fn endings(is_wanted: fn(Self) -> bool) -> impl Iterator<Item = &'static str> {
         ENDINGS.iter().filter(move |(_, kind)| is_wanted(*kind)).map(|(ending, _)| *ending)
     }
 
-    /// Whether a file is a program of JavaScript or TypeScript, by its name.
+    /// Whether a file is JavaScript or TypeScript, by its name.
     pub(crate) fn is_script(name: &str) -> bool {
         name.rsplit_once('.').is_some_and(|(_, ending)| SCRIPT_ENDINGS.contains(&ending))
     }
 
-    /// Whether this is a known file of data about a site: its navigation, its redirects, its API.
+    /// Whether this is a known data file of a site: its navigation, its redirects, its API.
     pub fn is_data(self) -> bool {
         !self.is_page() && !matches!(self, Self::Html | Self::Image | Self::Svg | Self::Text | Self::Other)
     }

@@ -1,66 +1,72 @@
-//! What a documentation tree is: its files, pages, links, anchors, front matter and spelling.
+//! Models a documentation tree: its files, pages, links, anchors, front matter and spelling.
 //!
-//! This crate does no I/O of its own: a commit is read through the trait [`Tree`], and an editor
-//! works on [`Files`], of which [`Overlay`] is the one that holds its changes in memory.
+//! This crate does no I/O of its own. It reads a commit through the trait [`Tree`]. An editor works on [`Files`], which
+//! [`Overlay`] implements with changes in memory.
 
+mod anchor_typos;
 mod anchors;
 mod check;
-mod close;
+mod commonmark;
 mod constructs;
 mod destination;
 mod diff;
-mod explicit;
+mod explicit_ids;
 mod files;
+mod folded_names;
 mod fragments;
 mod frontmatter;
-mod glance;
-mod ground;
 mod html;
 mod index;
 mod kind;
-mod known;
+mod link_repair;
 mod links;
 mod markdown;
 mod mdx;
-mod moved;
-mod names;
+mod moved_pages;
 mod navigation;
 mod overlay;
+mod page_info;
+mod page_list;
 mod path;
+mod path_index;
+mod paths;
 mod pattern;
-mod places;
 mod prose;
 mod relocate;
-mod repair;
 mod route;
 mod scope;
 mod script;
+mod served_paths;
 mod site;
 mod spelling;
 mod splice;
 mod word_list;
 
 pub use anchors::Heading;
-pub use check::{Finding, FindingKind, check, made_worse, worse};
+pub use check::{Problem, ProblemKind, added_problems, check, check_change};
 pub use constructs::{
-    Attribute, Construct, ConstructKind, Doubt, Element, Entry as DataEntry, Reading, Shape, Swallow,
-    Value as AttributeValue, constructs, is_shown_as_it_is, is_statement, split_info,
+    Ambiguity, Attribute, Construct, ConstructKind, Element, Enclosure, Entry as DataEntry, Reading,
+    ScalarType, Value as AttributeValue, constructs, is_plain_code, is_statement, split_info,
 };
 pub use destination::is_external;
 pub use diff::unified_diff;
 pub use files::{Edits, Entry, Files, FilesError, Hit, Kind, MAX_FILES, MAX_TEXT_BYTES, MemoryTree, Tree};
-pub use fragments::Fragments;
+pub use fragments::LinkedFragments;
 pub use frontmatter::{FrontMatter, Value};
-pub use ground::{Ground, Paths};
 pub use kind::FileKind;
-pub use links::{BrokenLink, Why, broken_links};
+pub use link_repair::{Repair, repair};
+pub use links::{BrokenLink, LinkFault, broken_links};
 pub use markdown::{Link, Page};
 pub use overlay::Overlay;
-pub use relocate::{Relocated, relocate};
-pub use repair::{Repair, repair};
-pub use route::{is_page, page_at, pages, route};
+pub use page_list::{page_at, pages};
+pub use path_index::PathIndex;
+pub use paths::Paths;
+pub use relocate::{Relocation, relocate};
+pub use route::{is_page, route};
 pub use scope::Scope;
 pub use site::Site;
-pub use spelling::{Misspelling, Spelling, Words, misspellings, name_goes_on_before, name_goes_on_behind};
+pub use spelling::{
+    KnownWords, Misspelling, Spelling, misspellings, name_continues_after, name_continues_before,
+};
 pub use splice::{line_of, splice};
 pub use word_list::WordList;

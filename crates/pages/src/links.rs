@@ -1,18 +1,18 @@
-//! Links within the site that lead nowhere.
+//! Finds links within the site that are broken.
 
 use std::ops::Range;
 
 use crate::destination::Destination;
 use crate::files::{Files, FilesError};
-use crate::known::PageLink;
-use crate::site::{Found, Site};
+use crate::page_info::PageLink;
+use crate::site::{LinkOutcome, Site};
 
-/// When this many absolute links and more are broken, and more than one in [`MAX_BROKEN_SHARE`], then it is
-/// the reading of `/` that is wrong, and not so many links.
-const MIN_UNBELIEVABLE: usize = 5;
-const MAX_BROKEN_SHARE: usize = 5;
+/// When at least this many absolute links are broken, and more than one in [`PLAUSIBLE_SHARE`], the meaning of `/` is
+/// probably wrong, and not the links.
+const MIN_IMPLAUSIBLE: usize = 5;
+const PLAUSIBLE_SHARE: usize = 5;
 
-/// A link that leads nowhere.
+/// A link to a page, a file or an anchor that doesn't exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrokenLink {
     pub file: String,
@@ -20,70 +20,75 @@ pub struct BrokenLink {
     pub line: usize,
     /// The destination in the file.
     pub range: Range<usize>,
-    /// The destination as it is written.
+    /// The source text of the destination.
     pub destination: String,
-    /// What the link says to a reader.
+    /// The text of the link.
     pub text: String,
-    pub why: Why,
+    pub fault: LinkFault,
 }
 
 /// What is wrong with a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Why {
+pub enum LinkFault {
     NoSuchPage,
-    /// The page is there, the anchor in it is not.
+    /// The page exists, but the anchor doesn't.
     NoSuchAnchor {
         page: String,
     },
 }
 
-/// Every link within the site that leads nowhere, by file and place.
+/// Every broken link within the site, by file and position.
 pub fn broken_links(files: &dyn Files) -> Result<Vec<BrokenLink>, FilesError> {
     Ok(Site::read(files)?.broken_links())
 }
 
 impl Site {
-    /// Every link that leads nowhere, by file and place; without those of [`Site::unjudged_links`].
+    /// Every broken link, by file and position, without those of [`Site::unchecked_links`].
     pub fn broken_links(&self) -> Vec<BrokenLink> {
-        self.links().filter_map(|(file, link)| self.broken(file, link)).collect()
+        self.links().filter_map(|(file, link)| self.check_link(file, link)).collect()
     }
 
-    /// The links of one page that lead nowhere.
+    /// The broken links of one page.
     pub(crate) fn broken_in(&self, file: &str) -> Vec<BrokenLink> {
         let links = self.pages.get(file).into_iter().flat_map(|page| &page.links);
-        links.filter_map(|link| self.broken(file, link)).collect()
+        links.filter_map(|link| self.check_link(file, link)).collect()
     }
 
-    /// How many absolute links lead nowhere, when they are so many that the site is rather served in a way
-    /// that the tree does not show. None of them is taken for broken then.
-    pub fn unjudged_links(&self) -> usize {
-        self.unjudged
+    /// The number of broken absolute links, if they are so many that the tree probably doesn't show how the site is served.
+    /// None of them is then reported as broken.
+    pub fn unchecked_links(&self) -> usize {
+        self.unchecked
     }
 
-    /// Counts the broken absolute links, if they are too many to be believed.
-    pub(crate) fn count_unbelievable(&self) -> usize {
+    /// Decides whether absolute links can be checked, once all pages are added.
+    pub(crate) fn decide_unchecked(&mut self) {
+        self.unchecked = self.count_implausible();
+    }
+
+    /// The number of broken absolute links, if there are implausibly many.
+    fn count_implausible(&self) -> usize {
         let absolute = |(file, link): (&String, &PageLink)| {
             let to = Destination::parse(&link.raw).filter(|to| to.path.starts_with('/'))?;
-            Some(self.why_broken(file, &to) == Some(Why::NoSuchPage))
+            Some(self.link_fault(file, &to) == Some(LinkFault::NoSuchPage))
         };
-        let judged: Vec<bool> = self.links().filter_map(absolute).collect();
-        let broken = judged.iter().filter(|broken| **broken).count();
-        let unbelievable = broken >= MIN_UNBELIEVABLE && broken * MAX_BROKEN_SHARE > judged.len();
-        if unbelievable { broken } else { 0 }
+        let checked: Vec<bool> = self.links().filter_map(absolute).collect();
+        let broken = checked.iter().filter(|broken| **broken).count();
+        let is_implausible = broken >= MIN_IMPLAUSIBLE && broken * PLAUSIBLE_SHARE > checked.len();
+        if is_implausible { broken } else { 0 }
     }
 
     fn links(&self) -> impl Iterator<Item = (&String, &PageLink)> {
         self.pages.iter().flat_map(|(file, page)| page.links.iter().map(move |link| (file, link)))
     }
 
-    fn broken(&self, file: &str, link: &PageLink) -> Option<BrokenLink> {
+    fn check_link(&self, file: &str, link: &PageLink) -> Option<BrokenLink> {
         let destination = Destination::parse(&link.raw)?;
-        let why = self.why_broken(file, &destination)?;
-        if self.unjudged > 0 && why == Why::NoSuchPage && destination.path.starts_with('/') {
+        let fault = self.link_fault(file, &destination)?;
+        if self.unchecked > 0 && fault == LinkFault::NoSuchPage && destination.path.starts_with('/') {
             return None;
         }
         Some(BrokenLink {
-            why,
+            fault,
             file: file.to_owned(),
             line: link.line,
             range: link.link.range.clone(),
@@ -92,14 +97,14 @@ impl Site {
         })
     }
 
-    pub(crate) fn why_broken(&self, file: &str, destination: &Destination) -> Option<Why> {
+    pub(crate) fn link_fault(&self, file: &str, destination: &Destination) -> Option<LinkFault> {
         match self.follow(file, destination) {
-            Found::Nothing => Some(Why::NoSuchPage),
-            Found::Other => None,
-            Found::Page(page) => {
+            LinkOutcome::Missing => Some(LinkFault::NoSuchPage),
+            LinkOutcome::Other => None,
+            LinkOutcome::Page(page) => {
                 let anchor = destination.fragment.as_deref().unwrap_or_default();
                 let is_target = destination.path.is_empty() && self.targets.contains(anchor);
-                (!is_target && !self.has_anchor(&page, anchor)).then_some(Why::NoSuchAnchor { page })
+                (!is_target && !self.has_anchor(&page, anchor)).then_some(LinkFault::NoSuchAnchor { page })
             }
         }
     }

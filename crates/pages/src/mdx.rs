@@ -1,7 +1,7 @@
-//! Makes plain Markdown of MDX without losing the place of anything.
+//! Converts MDX into plain Markdown, and maps ranges back to the file.
 //!
-//! MDX is Markdown in which tags, `{expressions}` and `import` lines may stand anywhere and indentation
-//! means nothing. Those parts are blanked out, lines move to the margin, and each line remembers where it was.
+//! MDX is Markdown in which tags, `{expressions}` and `import` lines can be anywhere, and indentation has no meaning. These
+//! parts are replaced by blanks, and indentation is removed.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,23 +10,23 @@ use crate::html::{self, Tag, paragraph_end};
 use crate::kind::FileKind;
 use crate::script;
 
-/// Text for the Markdown parser, with the way back to the file it was made from.
+/// Text for the Markdown parser, with a mapping back to the file.
 #[derive(Default)]
 pub(crate) struct Source<'a> {
     pub(crate) text: Cow<'a, str>,
-    /// For each piece that was kept: where it begins here, and where in the file.
+    /// For each piece: its offset here, and its offset in the file.
     starts: Vec<(usize, usize)>,
-    /// Parts of the file that were taken out as code.
+    /// Parts of the file that were removed as code.
     pub(crate) code: Vec<Range<usize>>,
-    /// Tags that were taken out.
+    /// Tags that were removed.
     pub(crate) tags: Vec<Tag>,
-    /// Whether the page pulls in other pages, whose content is then its own.
+    /// Whether the page imports other pages.
     pub(crate) includes_pages: bool,
-    /// Where a brace opens that never closes.
+    /// Where a brace opens that is never closed.
     pub(crate) open_brace: Option<usize>,
-    /// Where code begins that never ends.
+    /// Where a code block begins that is never closed.
     pub(crate) open_fence: Option<usize>,
-    /// The imports and exports among the code that begin a block: within a paragraph the word is only a word.
+    /// The imports and exports that begin a block. Within a paragraph they are just words.
     pub(crate) statements: Vec<Range<usize>>,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Source<'a> {
     pub(crate) fn mdx(file: &'a str, body: usize) -> Self {
         let mut masker = Masker { file, ..Masker::default() };
         masker.run(body);
-        let (text, starts) = masker.at_the_margin(body);
+        let (text, starts) = masker.unindented(body);
         let includes_pages = masker.code.iter().any(|code| imports_a_page(&file[code.clone()]));
         let Masker { code, tags, open_brace, open_fence, statements, .. } = masker;
         Self {
@@ -55,19 +55,19 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The place in the file of a range of this text.
-    pub(crate) fn in_file(&self, range: Range<usize>) -> Range<usize> {
+    /// The range in the file of a range of this text.
+    pub(crate) fn file_range(&self, range: Range<usize>) -> Range<usize> {
         if range.is_empty() {
-            let at = self.offset(range.start);
+            let at = self.file_offset(range.start);
             return at..at;
         }
-        self.offset(range.start)..self.offset(range.end - 1) + 1
+        self.file_offset(range.start)..self.file_offset(range.end - 1) + 1
     }
 
-    fn offset(&self, here: usize) -> usize {
-        let next = self.starts.partition_point(|(start, _)| *start <= here);
+    fn file_offset(&self, offset: usize) -> usize {
+        let next = self.starts.partition_point(|(start, _)| *start <= offset);
         let (start, in_file) = self.starts[next.saturating_sub(1)];
-        in_file + here - start
+        in_file + offset - start
     }
 }
 
@@ -78,24 +78,24 @@ fn imports_a_page(code: &str) -> bool {
 #[derive(Default)]
 struct Masker<'a> {
     file: &'a str,
-    /// Ranges to blank, in order.
+    /// Ranges to replace by blanks, in order.
     masks: Vec<Range<usize>>,
     code: Vec<Range<usize>>,
     tags: Vec<Tag>,
-    /// Once a brace is found that never closes, the others are not looked at: each would cost a walk to the end.
+    /// After a brace that is never closed, no other is read: each would cost a search to the end.
     open_brace: Option<usize>,
-    /// The same for the brackets of statements.
+    /// The same for brackets of statements.
     has_open_bracket: bool,
     open_fence: Option<usize>,
     statements: Vec<Range<usize>>,
     paragraph: Paragraph,
 }
 
-/// The paragraph that is being read, found once and not again for each backtick in it.
+/// The current paragraph. Its end is computed once, and not again for each backtick.
 #[derive(Default)]
 struct Paragraph {
     end: usize,
-    /// Lengths of backtick runs that are known not to come again.
+    /// Lengths of backtick runs that don't occur again in the paragraph.
     unclosed: Vec<usize>,
 }
 
@@ -103,17 +103,17 @@ impl<'a> Masker<'a> {
     fn run(&mut self, body: usize) {
         let mut at = body;
         while at < self.file.len() {
-            at = self.line(at, body);
+            at = self.mask_line(at, body);
         }
     }
 
-    /// Takes the line at `at`, and what begins on it and ends further down; returns where to go on.
-    fn line(&mut self, at: usize, body: usize) -> usize {
+    /// Masks the line at `at`, and what begins on it and ends further down. Returns where to continue.
+    fn mask_line(&mut self, at: usize, body: usize) -> usize {
         let end = line_end(self.file, at);
         let line = &self.file[at..end];
         if let Some((end, is_closed)) = fence_end(self.file, at, line) {
             self.open_fence = (!is_closed).then_some(at);
-            self.take_code(at..end);
+            self.mask_code(at..end);
             return end;
         }
         if line.starts_with("import ") || line.starts_with("export ") {
@@ -122,10 +122,10 @@ impl<'a> Masker<'a> {
             if self.code.last().map_or(body, |code| code.end) == at || before + 1 < at {
                 self.statements.push(at..end);
             }
-            self.take_code(at..end);
+            self.mask_code(at..end);
             return end;
         }
-        self.inline(at, end)
+        self.mask_inline(at, end)
     }
 
     /// A blank line ends a statement only when no bracket is open.
@@ -135,45 +135,46 @@ impl<'a> Masker<'a> {
         end.unwrap_or_else(|| paragraph_end(self.file, at))
     }
 
-    fn inline(&mut self, start: usize, end: usize) -> usize {
+    fn mask_inline(&mut self, start: usize, end: usize) -> usize {
         let mut at = start;
         while at < end {
             let Some(found) = self.file[at..end].find(['`', '<', '{', '\\']) else { break };
             at += found;
             at = match self.file.as_bytes()[at] {
-                b'`' => self.code_span(at),
-                b'<' => self.tag(at),
-                b'{' => self.expression(at),
+                b'`' => self.skip_code_span(at),
+                b'<' => self.mask_tag(at),
+                b'{' => self.mask_expression(at),
                 _ => at + 1 + self.file[at + 1..].chars().next().map_or(0, char::len_utf8),
             };
         }
-        // What began here may have ended on a later line; the rest of that one is still to be read.
+        // A construct that began here can end on a later line. The rest of that line is read next.
         at.max(end)
     }
 
-    fn tag(&mut self, at: usize) -> usize {
-        let tag = html::tag_at(self.file, at).or_else(|| html::unreadable_at(self.file, at));
+    fn mask_tag(&mut self, at: usize) -> usize {
+        let tag = html::tag_at(self.file, at).or_else(|| html::malformed_tag_at(self.file, at));
         let Some(tag) = tag else { return at + 1 };
         let mut end = tag.range.end;
         self.masks.push(tag.range.clone());
-        if tag.opens() && tag.is_code() {
-            let limit = if runs_on(&tag.name) { self.file.len() } else { self.paragraph_at(end).end };
+        if tag.is_opening() && tag.is_code() {
+            let limit =
+                if spans_blank_lines(&tag.name) { self.file.len() } else { self.paragraph_at(end).end };
             let code_end = html::code_end(self.file, &tag.name, end, limit.max(end));
-            self.take_code(end..code_end);
+            self.mask_code(end..code_end);
             end = code_end;
         }
         self.tags.push(tag);
         end
     }
 
-    fn expression(&mut self, at: usize) -> usize {
-        // `{#id}` behind a heading is its anchor.
+    fn mask_expression(&mut self, at: usize) -> usize {
+        // `{#id}` after a heading is its anchor.
         if self.open_brace.is_some() || self.file[at..].starts_with("{#") {
             return at + 1;
         }
         match script::braces_end(self.file, at) {
             Some(end) => {
-                self.take_code(at..end);
+                self.mask_code(at..end);
                 end
             }
             None => {
@@ -183,8 +184,8 @@ impl<'a> Masker<'a> {
         }
     }
 
-    /// Steps over a code span, or over its backticks alone when they do not close in the paragraph.
-    fn code_span(&mut self, at: usize) -> usize {
+    /// Skips a code span, or only its backticks when they don't close in the paragraph.
+    fn skip_code_span(&mut self, at: usize) -> usize {
         let file = self.file;
         let run = |from: usize| file.as_bytes()[from..].iter().take_while(|byte| **byte == b'`').count();
         let length = run(at);
@@ -211,19 +212,19 @@ impl<'a> Masker<'a> {
         &mut self.paragraph
     }
 
-    fn take_code(&mut self, range: Range<usize>) {
+    fn mask_code(&mut self, range: Range<usize>) {
         self.masks.push(range.clone());
         self.code.push(range);
     }
 
-    /// The text with blanks for the masks and without indentation.
-    fn at_the_margin(&self, body: usize) -> (String, Vec<(usize, usize)>) {
+    /// The text with blanks for the masks, and without indentation.
+    fn unindented(&self, body: usize) -> (String, Vec<(usize, usize)>) {
         let blanked = self.blanked();
         let (mut text, mut starts, mut at) = (String::with_capacity(blanked.len()), Vec::new(), body);
         for line in blanked[body..].split_inclusive('\n') {
-            let kept = line.trim_start_matches([' ', '\t']);
-            starts.push((text.len(), at + line.len() - kept.len()));
-            text.push_str(kept);
+            let content = line.trim_start_matches([' ', '\t']);
+            starts.push((text.len(), at + line.len() - content.len()));
+            text.push_str(content);
             at += line.len();
         }
         starts.push((text.len(), at));
@@ -244,8 +245,8 @@ impl<'a> Masker<'a> {
     }
 }
 
-/// Elements that go on over blank lines, to their closing tag; the others end with their paragraph.
-fn runs_on(element: &str) -> bool {
+/// Elements that continue over blank lines to their closing tag. Others end with their paragraph.
+fn spans_blank_lines(element: &str) -> bool {
     ["pre", "script", "style"].iter().any(|name| name.eq_ignore_ascii_case(element))
 }
 
@@ -253,8 +254,7 @@ fn line_end(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |found| at + found + 1)
 }
 
-/// The end of the fenced code that `line` opens, if it opens any, and whether it is closed: else it runs to the end of
-/// the file.
+/// The end of the code block that `line` opens, and whether it is closed. Otherwise it extends to the end of the file.
 fn fence_end(text: &str, at: usize, line: &str) -> Option<(usize, bool)> {
     let content = line.trim_start_matches([' ', '\t', '>', '-', '*']);
     let mark = content.chars().next().filter(|c| matches!(c, '`' | '~'))?;
@@ -315,12 +315,12 @@ mod tests {
     }
 
     #[test]
-    fn ranges_lead_back_to_the_file() {
+    fn ranges_map_back_to_the_file() {
         let file = "---\n<A>\n    one <B/> two\n</A>\n";
         let source = Source::mdx(file, 4);
         for word in ["one", "two"] {
             let at = source.text.find(word).unwrap();
-            assert_eq!(&file[source.in_file(at..at + 3)], word);
+            assert_eq!(&file[source.file_range(at..at + 3)], word);
         }
     }
 
@@ -333,7 +333,7 @@ mod tests {
                 assert!(Source::mdx(&file, 0).text.len() <= file.len());
                 start.elapsed()
             };
-            // A ratio, because machines differ, and five tries, because they are busy.
+            // A ratio, because machines differ. Five tries, because other programs use the CPU.
             let is_linear = |_| time(400_000) < time(100_000).max(Duration::from_millis(20)) * 10;
             assert!((0..5).any(is_linear), "{part}");
         }

@@ -1,19 +1,18 @@
-//! Finds the files that list the pages of a site, and the strings in them that may name a page.
+//! Recognizes navigation files, and finds the strings in them that can name a page.
 
 use std::ops::Range;
 
 use crate::constructs::{ConstructKind, constructs};
-use crate::frontmatter::as_it_reads;
+use crate::frontmatter::literal_range;
 use crate::kind::FileKind;
 use crate::path;
 use crate::script;
-use crate::site;
 
 /// A file that lists the pages of a site.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NavigationFile {
     pub(crate) format: Format,
-    /// The folders that its names may count from; the first that is there holds the pages.
+    /// The folders that its names can be relative to. The first one that exists contains the pages.
     pub(crate) folders: Vec<String>,
 }
 
@@ -29,12 +28,12 @@ pub(crate) enum Format {
     Sidebar,
     /// `.vitepress/config.ts`.
     VitePress,
-    /// `SUMMARY.md` of a book and `_sidebar.md` of Docsify: pages whose links are the entries.
+    /// `SUMMARY.md` of mdBook and `_sidebar.md` of Docsify: pages whose links are the entries.
     Summary,
 }
 
 impl NavigationFile {
-    /// The file at `path`, if it is one. A dependency's is not.
+    /// The navigation file at `path`. `None` for other files, and for files of dependencies.
     pub(crate) fn at(path: &str) -> Option<Self> {
         let (folder, name) = (path::parent(path), path::name(path));
         if folder.split('/').any(|part| part == "node_modules") {
@@ -61,26 +60,26 @@ impl NavigationFile {
         Some(Self { format, folders })
     }
 
-    /// The same, with the folder that the text of `mkdocs.yml` names.
+    /// The same file with the folder that `docs_dir` in `mkdocs.yml` names.
     pub(crate) fn with_docs_dir(mut self, path: &str, values: &[Value<'_>]) -> Option<Self> {
         if let Some(docs) = values.iter().find(|value| value.key == "docs_dir") {
-            self.folders = vec![site::normalise(path::parent(path), docs.text)?];
+            self.folders = vec![path::normalize(path::parent(path), docs.text)?];
         }
         Some(self)
     }
 }
 
-/// Those of a version are beside the folder of all versions.
+/// The folders of a sidebar. The pages of a version are in `versioned_docs`, beside the folder of the sidebars.
 fn sidebar_folders(folder: &str, stem: &str) -> Vec<String> {
     if let Some(version) = stem.strip_suffix("-sidebars") {
         return vec![path::join(path::parent(folder), &format!("versioned_docs/{version}"))];
     }
-    ["docs", "../docs", ""].into_iter().filter_map(|docs| site::normalise(folder, docs)).collect()
+    ["docs", "../docs", ""].into_iter().filter_map(|docs| path::normalize(folder, docs)).collect()
 }
 
-/// A value of a YAML file that is written out on one line.
+/// A value of a YAML file that is written literally on one line.
 pub(crate) struct Value<'a> {
-    /// The keys from the top, with dots.
+    /// The keys from the top, joined by dots.
     pub(crate) key: String,
     pub(crate) text: &'a str,
     /// Without its quotes.
@@ -88,31 +87,31 @@ pub(crate) struct Value<'a> {
     pub(crate) quote: Option<char>,
 }
 
-/// The values of a YAML file; none when it cannot be read.
+/// The values of a YAML file. Empty when it can't be parsed.
 pub(crate) fn yaml_values(text: &str) -> Vec<Value<'_>> {
     let start = text.len() - text.trim_start_matches('\u{feff}').len();
     let value = |construct: crate::Construct| {
         let ConstructKind::Setting(entry) = construct.kind else { return None };
-        let (range, quote) = as_it_reads(text, start + construct.span.start, &entry.value)?;
+        let (range, quote) = literal_range(text, start + construct.span.start, &entry.value)?;
         Some(Value { key: entry.key, text: &text[range.clone()], range, quote })
     };
     constructs(FileKind::MkDocs, &text[start..]).into_iter().filter_map(value).collect()
 }
 
-/// A string that is written out in a program or in JSON, and is no key.
+/// A string literal in a script or in JSON that is not a key.
 pub(crate) struct Literal<'a> {
     pub(crate) text: &'a str,
     /// Without its quotes.
     pub(crate) range: Range<usize>,
     pub(crate) quote: char,
-    /// The key that it stands under, or that its list stands under.
+    /// Its key, or the key of its list.
     pub(crate) key: &'a str,
     /// The bracket around it.
     opened_by: u8,
 }
 
 impl Literal<'_> {
-    /// Lists in a sidebar under other keys hold no pages.
+    /// Whether it is in a list of pages. Lists in a sidebar under some keys contain no pages.
     pub(crate) fn is_in_page_list(&self) -> bool {
         self.opened_by == b'[' && !["keywords", "tags", "themes", "exclude", "include"].contains(&self.key)
     }
@@ -122,11 +121,11 @@ impl Literal<'_> {
     }
 }
 
-/// Every string of a program or of JSON that is no key.
+/// The string literals of a script or of JSON that are not keys.
 pub(crate) fn literals(text: &str) -> Vec<Literal<'_>> {
     let bytes = text.as_bytes();
     let mut found: Vec<Literal<'_>> = Vec::new();
-    // The brackets that are open with the keys that they stand under, the key here, and what was last read.
+    // The open brackets with their keys, the current key, and the last word or string.
     let (mut open, mut key, mut last, mut at): (Vec<(u8, &str)>, &str, Range<usize>, usize) =
         (vec![], "", 0..0, 0);
     while let Some(byte) = bytes.get(at) {
@@ -154,9 +153,9 @@ pub(crate) fn literals(text: &str) -> Vec<Literal<'_>> {
     found
 }
 
-/// The end of the string, comment, word or sign at `at`.
+/// The end of the string, comment, word or other character at `at`.
 fn token_end(bytes: &[u8], at: usize) -> usize {
-    if let Some(end) = script::quiet_end(bytes, at) {
+    if let Some(end) = script::literal_end(bytes, at) {
         return end.max(at + 1);
     }
     let word = bytes[at..].iter().take_while(|byte| is_word(**byte)).count();

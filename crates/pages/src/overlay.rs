@@ -1,53 +1,54 @@
-//! The virtual tree: a commit's files below, an overlay of changes in memory above.
+//! Implements the virtual tree: the files of a commit, with changes in memory on top.
 //!
-//! Nothing is checked out, so there is no link, hook or path of the host to escape by. Every path
-//! that comes in is judged here before anything else is done with it.
+//! Nothing is checked out, so there is no link, hook or path of the host to escape through. Every path is validated here
+//! before it is used.
 
 use std::sync::Arc;
 
 use crate::diff;
 use crate::files::{Edits, Files, FilesError, Kind, MAX_TEXT_BYTES, Tree};
-use crate::ground::{Ground, Paths};
-use crate::names::Names;
+use crate::folded_names::FoldedNames;
 use crate::path;
+use crate::path_index::PathIndex;
+use crate::paths::Paths;
 
-/// All changes of one overlay together; more is no edit of docs but a runaway.
+/// The limit for all changes of an overlay. More than this is a runaway editor.
 const MAX_CHANGED_BYTES: usize = 64 * 1024 * 1024;
-/// As much of a patch as anybody reads.
+/// A longer patch is cut.
 const MAX_DIFF_BYTES: usize = 2 * 1024 * 1024;
 
-/// A commit's files with changes above them.
+/// The files of a commit with changes on top.
 pub struct Overlay<T: Tree> {
     tree: T,
-    ground: Arc<Ground>,
-    /// True differences only: a file written back as it was is taken out again.
+    index: Arc<PathIndex>,
+    /// Only real differences. A file that is written back with its old content is removed again.
     changes: Edits,
     changed_bytes: usize,
-    /// Made when a file is added: most changes add none, and it is every path once more.
-    names: Option<Names>,
-    /// Whether edits are refused: then it shows the commit without any.
+    /// Created when a file is added. Most changes add none, and it copies every path.
+    names: Option<FoldedNames>,
+    /// Whether edits are refused. It then shows the commit without changes.
     is_frozen: bool,
 }
 
 impl<T: Tree> Overlay<T> {
-    /// Only paths under `docs_path` are seen or can be written; `None` is the whole repository.
+    /// Only paths under `docs_path` can be read or written. `None` is the whole repository.
     pub fn new(tree: T, docs_path: Option<&str>) -> Result<Self, FilesError> {
-        let ground = Arc::new(Ground::new(&tree, docs_path)?);
-        Ok(Self::over(tree, ground))
+        let index = Arc::new(PathIndex::new(&tree, docs_path)?);
+        Ok(Self::with_index(tree, index))
     }
 
-    /// The same, where the names in the tree are known to be these.
-    pub fn over(tree: T, ground: Arc<Ground>) -> Self {
-        Self { tree, ground, changes: Edits::default(), changed_bytes: 0, names: None, is_frozen: false }
+    /// The same with an existing index of the tree.
+    pub fn with_index(tree: T, index: Arc<PathIndex>) -> Self {
+        Self { tree, index, changes: Edits::default(), changed_bytes: 0, names: None, is_frozen: false }
     }
 
-    /// The changes as one patch, in the order of their paths. A longer one than 2 MiB
-    /// is cut at a line, and its last line says so.
+    /// The changes as one patch, in the order of their paths. A patch of more than 2 MiB is cut at a line end, and its last
+    /// line says so.
     pub fn diff(&self) -> Result<String, FilesError> {
         let mut patch = String::new();
         for (path, new) in &self.changes.0 {
             let old = self.base_bytes(path, usize::MAX)?;
-            patch.push_str(&diff::of_bytes(path, old.as_deref(), new.as_deref()));
+            patch.push_str(&diff::diff_bytes(path, old.as_deref(), new.as_deref()));
             if patch.len() > MAX_DIFF_BYTES {
                 patch.truncate(patch.floor_char_boundary(MAX_DIFF_BYTES));
                 patch.truncate(patch.rfind('\n').map_or(0, |end| end + 1));
@@ -58,16 +59,16 @@ impl<T: Tree> Overlay<T> {
         Ok(patch)
     }
 
-    fn base_bytes(&self, path: &str, at_most: usize) -> Result<Option<Vec<u8>>, FilesError> {
-        match self.ground.kinds.get(path) {
-            Some(Kind::File) => self.tree.read(path, at_most).map(Some),
+    fn base_bytes(&self, path: &str, max_bytes: usize) -> Result<Option<Vec<u8>>, FilesError> {
+        match self.index.kinds.get(path) {
+            Some(Kind::File) => self.tree.read(path, max_bytes).map(Some),
             _ => Ok(None),
         }
     }
 
     fn base_text(&self, path: &str) -> Result<String, FilesError> {
         match self.base_bytes(path, MAX_TEXT_BYTES) {
-            Ok(Some(bytes)) => text_of(path, bytes),
+            Ok(Some(bytes)) => decode_text(path, bytes),
             Ok(None) => Err(FilesError::NotFound(path.to_owned())),
             Err(FilesError::TooLarge(path)) => {
                 Err(FilesError::NotText { path, why: "it is larger than 2 MiB" })
@@ -76,11 +77,11 @@ impl<T: Tree> Overlay<T> {
         }
     }
 
-    /// Whether a file stands at `path` now; links and submodules count, since nothing else can.
+    /// Whether `path` exists now. Links and submodules count, because nothing else can be at their path.
     fn exists(&self, path: &str) -> bool {
         match self.changes.0.get(path) {
             Some(change) => change.is_some(),
-            None => self.ground.kinds.contains_key(path),
+            None => self.index.kinds.contains_key(path),
         }
     }
 
@@ -88,26 +89,26 @@ impl<T: Tree> Overlay<T> {
         let prefix = format!("{folder}/");
         let below = |path: &&String| path.starts_with(&prefix);
         let changed = self.changes.0.range(prefix.clone()..).take_while(|(path, _)| below(path));
-        let base = self.ground.kinds.range(prefix.clone()..).take_while(|(path, _)| below(path));
+        let base = self.index.kinds.range(prefix.clone()..).take_while(|(path, _)| below(path));
         changed.map(|(path, _)| path).chain(base.map(|(path, _)| path)).any(|path| self.exists(path))
     }
 
-    /// The checks that every path passes, whatever is done with it.
-    fn check(&self, path: &str) -> Result<(), FilesError> {
+    /// The checks for every operation on a path.
+    fn check_path(&self, path: &str) -> Result<(), FilesError> {
         path::check(path).map_err(|why| FilesError::refused(path, why))?;
-        if path::below(path, &self.ground.root).is_none() {
+        if path::below(path, &self.index.root).is_none() {
             return Err(FilesError::refused(
                 path,
-                format!("it is outside of the docs folder {:?}", self.ground.root),
+                format!("it is outside the docs folder {:?}", self.index.root),
             ));
         }
-        for place in path::ancestors(path).chain([path]) {
-            match self.ground.kinds.get(place) {
+        for part in path::ancestors(path).chain([path]) {
+            match self.index.kinds.get(part) {
                 Some(Kind::Symlink) => {
-                    return Err(FilesError::refused(path, "it is or goes through a symbolic link"));
+                    return Err(FilesError::refused(path, "it is a symbolic link, or is behind one"));
                 }
                 Some(Kind::Submodule) => {
-                    return Err(FilesError::refused(path, "it is or lies in a submodule"));
+                    return Err(FilesError::refused(path, "it is a submodule, or is in one"));
                 }
                 Some(Kind::File) | None => {}
             }
@@ -115,6 +116,7 @@ impl<T: Tree> Overlay<T> {
         Ok(())
     }
 
+    /// The further checks for a new file.
     fn check_new(&mut self, path: &str) -> Result<(), FilesError> {
         if let Some(file) = path::ancestors(path).find(|folder| self.exists(folder)) {
             return Err(FilesError::refused(path, format!("{file:?} is a file, not a folder")));
@@ -122,19 +124,19 @@ impl<T: Tree> Overlay<T> {
         if self.has_files_below(path) {
             return Err(FilesError::refused(path, "it is a folder"));
         }
-        match self.names().clash(path) {
-            Some(other) => Err(FilesError::refused(path, format!("it differs from {other:?} by case alone"))),
+        match self.names().find_clash(path) {
+            Some(other) => Err(FilesError::refused(path, format!("it differs from {other:?} only by case"))),
             None => Ok(()),
         }
     }
 
-    fn names(&mut self) -> &mut Names {
-        let (base, changes) = (&self.ground.kinds, &self.changes.0);
+    fn names(&mut self) -> &mut FoldedNames {
+        let (base, changes) = (&self.index.kinds, &self.changes.0);
         self.names.get_or_insert_with(|| {
-            let kept = base.keys().filter(|path| !changes.contains_key(*path));
+            let unchanged = base.keys().filter(|path| !changes.contains_key(*path));
             let changed = changes.iter().filter(|(_, change)| change.is_some()).map(|(path, _)| path);
-            let mut names = Names::default();
-            kept.chain(changed).for_each(|path| names.add(path));
+            let mut names = FoldedNames::default();
+            unchanged.chain(changed).for_each(|path| names.add(path));
             names
         })
     }
@@ -147,7 +149,7 @@ impl<T: Tree> Overlay<T> {
         }
     }
 
-    fn check_unfrozen(&self, path: &str) -> Result<(), FilesError> {
+    fn check_not_frozen(&self, path: &str) -> Result<(), FilesError> {
         match self.is_frozen {
             true => Err(FilesError::refused(path, "a commit cannot be changed")),
             false => Ok(()),
@@ -155,16 +157,16 @@ impl<T: Tree> Overlay<T> {
     }
 
     fn put(&mut self, path: &str, bytes: Vec<u8>) -> Result<(), FilesError> {
-        self.check_unfrozen(path)?;
+        self.check_not_frozen(path)?;
         let exists = self.exists(path);
         if !exists {
             self.check_new(path)?;
         }
         let replaced = self.changes.0.get(path).and_then(Option::as_ref).map_or(0, Vec::len);
-        let unchanged = self.same_as_base(path, &bytes)?;
+        let unchanged = self.is_same_as_base(path, &bytes)?;
         let total = self.changed_bytes - replaced + if unchanged { 0 } else { bytes.len() };
         if total > MAX_CHANGED_BYTES {
-            return Err(FilesError::refused(path, "the changes are larger than 64 MiB in all"));
+            return Err(FilesError::refused(path, "the changes are larger than 64 MiB in total"));
         }
         self.changed_bytes = total;
         if !exists {
@@ -178,7 +180,7 @@ impl<T: Tree> Overlay<T> {
         Ok(())
     }
 
-    fn same_as_base(&self, path: &str, bytes: &[u8]) -> Result<bool, FilesError> {
+    fn is_same_as_base(&self, path: &str, bytes: &[u8]) -> Result<bool, FilesError> {
         match self.base_bytes(path, bytes.len()) {
             Err(FilesError::TooLarge(_)) => Ok(false),
             base => Ok(base?.as_deref() == Some(bytes)),
@@ -188,32 +190,32 @@ impl<T: Tree> Overlay<T> {
 
 impl<T: Tree> Files for Overlay<T> {
     fn root(&self) -> &str {
-        &self.ground.root
+        &self.index.root
     }
 
     fn paths(&self) -> Arc<Paths> {
-        let is_as_it_was = |(path, change): (&String, &Option<Vec<u8>>)| {
-            change.is_some() && self.ground.kinds.get(path) == Some(&Kind::File)
+        let keeps_path = |(path, change): (&String, &Option<Vec<u8>>)| {
+            change.is_some() && self.index.kinds.get(path) == Some(&Kind::File)
         };
-        let before = self.ground.paths();
-        if self.changes.0.iter().all(is_as_it_was) {
+        let before = self.index.paths();
+        if self.changes.0.iter().all(keeps_path) {
             return before;
         }
-        let kept = before.files.iter().filter(|path| !self.changes.0.contains_key(*path));
+        let unchanged = before.files.iter().filter(|path| !self.changes.0.contains_key(*path));
         let changed = self.changes.0.iter().filter(|(_, change)| change.is_some()).map(|(path, _)| path);
-        Arc::new(Paths::new(kept.chain(changed).cloned().collect()))
+        Arc::new(Paths::new(unchanged.chain(changed).cloned().collect()))
     }
 
     fn read(&self, path: &str) -> Result<String, FilesError> {
-        self.check(path)?;
+        self.check_path(path)?;
         match self.changes.0.get(path) {
-            Some(_) => text_of(path, self.bytes(path)?),
+            Some(_) => decode_text(path, self.bytes(path)?),
             None => self.base_text(path),
         }
     }
 
     fn write(&mut self, path: &str, text: String) -> Result<(), FilesError> {
-        self.check(path)?;
+        self.check_path(path)?;
         if text.len() > MAX_TEXT_BYTES {
             return Err(FilesError::refused(path, "its new text is larger than 2 MiB"));
         }
@@ -221,30 +223,30 @@ impl<T: Tree> Files for Overlay<T> {
     }
 
     fn rename(&mut self, from: &str, to: &str) -> Result<(), FilesError> {
-        self.check(from)?;
-        self.check(to)?;
+        self.check_path(from)?;
+        self.check_path(to)?;
         if self.exists(to) {
-            return Err(FilesError::refused(to, "there is a file already"));
+            return Err(FilesError::refused(to, "a file with this path already exists"));
         }
         let bytes = self.bytes(from).map_err(|error| match error {
-            FilesError::TooLarge(_) => FilesError::refused(from, "it is too large to be moved"),
+            FilesError::TooLarge(_) => FilesError::refused(from, "it is too large to move"),
             other => other,
         })?;
-        // Taken away first: a move may change nothing but case, or turn a file into a folder of that name.
+        // Deleted first: a move can change only the case, or turn a file into a folder of the same name.
         self.delete(from)?;
         self.put(to, bytes.clone()).or_else(|refusal| self.put(from, bytes).and(Err(refusal)))
     }
 
     fn delete(&mut self, path: &str) -> Result<(), FilesError> {
-        self.check(path)?;
-        self.check_unfrozen(path)?;
+        self.check_path(path)?;
+        self.check_not_frozen(path)?;
         if !self.exists(path) {
             return Err(FilesError::NotFound(path.to_owned()));
         }
         if let Some(names) = &mut self.names {
             names.remove(path);
         }
-        let before = match self.ground.kinds.contains_key(path) {
+        let before = match self.index.kinds.contains_key(path) {
             true => self.changes.0.insert(path.to_owned(), None),
             false => self.changes.0.remove(path),
         };
@@ -253,7 +255,7 @@ impl<T: Tree> Files for Overlay<T> {
     }
 
     fn before(&self) -> Box<dyn Files + '_> {
-        let commit = Overlay::over(&self.tree as &dyn Tree, self.ground.clone());
+        let commit = Overlay::with_index(&self.tree as &dyn Tree, self.index.clone());
         Box::new(Overlay { is_frozen: true, ..commit })
     }
 
@@ -266,7 +268,7 @@ impl<T: Tree> Files for Overlay<T> {
     }
 }
 
-fn text_of(path: &str, bytes: Vec<u8>) -> Result<String, FilesError> {
+fn decode_text(path: &str, bytes: Vec<u8>) -> Result<String, FilesError> {
     let refuse = |why| FilesError::NotText { path: path.to_owned(), why };
     if bytes.contains(&0) {
         return Err(refuse("it is a binary file"));

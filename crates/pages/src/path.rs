@@ -1,12 +1,12 @@
-//! Which paths may name a file of a repository.
+//! Validates and combines paths of a repository.
 //!
-//! A path that is safe here is safe on every system that may check the commit out later: Windows and
-//! macOS fold case, drop some characters and know other ways to spell `.git`.
+//! A path that is valid here is safe on every system that can check out the commit later. Windows and macOS fold case,
+//! drop some characters, and have other spellings of `.git`.
 
 const MAX_PATH_BYTES: usize = 1024;
 const MAX_COMPONENT_BYTES: usize = 255;
 
-/// Says why `path` cannot be used, or nothing when it can.
+/// Returns an error with the reason when `path` can't be used.
 pub(crate) fn check(path: &str) -> Result<(), &'static str> {
     if path.is_empty() {
         return Err("it is empty");
@@ -18,10 +18,10 @@ pub(crate) fn check(path: &str) -> Result<(), &'static str> {
         return Err("it must be relative to the root of the repository");
     }
     if path.chars().any(is_control) {
-        return Err("it has a control character in it");
+        return Err("it contains a control character");
     }
     if path.contains('\\') {
-        return Err("it has a backslash in it; folders are separated by `/`");
+        return Err("it contains a backslash; separate folders with `/`");
     }
     if has_drive_letter(path) {
         return Err("it begins with a drive letter");
@@ -34,7 +34,7 @@ fn check_component(name: &str) -> Result<(), &'static str> {
         return Err("it has an empty part between two slashes");
     }
     if name == "." || name == ".." {
-        return Err("it has `.` or `..` in it");
+        return Err("it contains `.` or `..`");
     }
     if name.ends_with(['.', ' ']) {
         return Err("a part of it ends with a dot or a space");
@@ -43,12 +43,13 @@ fn check_component(name: &str) -> Result<(), &'static str> {
         return Err("a part of it is longer than 255 bytes");
     }
     if is_git_folder(name) {
-        return Err("it reaches into a `.git` folder");
+        return Err("it is in a `.git` folder");
     }
     Ok(())
 }
 
-/// Line and paragraph separators and direction marks count as control characters: they make a path look like another.
+/// Line separators, paragraph separators and direction marks count as control characters: they can make a path look like
+/// another.
 fn is_control(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -58,10 +59,10 @@ fn has_drive_letter(path: &str) -> bool {
     chars.next().is_some_and(|c| c.is_ascii_alphabetic()) && chars.next() == Some(':')
 }
 
-/// `.git` as any file system may read it: HFS+ drops ignorable characters, NTFS knows short names
-/// (`git~1`), stream suffixes (`.git::$INDEX_ALLOCATION`) and drops dots and spaces at the end.
+/// Whether some file system reads a name as `.git`. HFS+ drops ignorable characters. NTFS has short names (`git~1`) and
+/// stream suffixes (`.git::$INDEX_ALLOCATION`), and drops dots and spaces at the end.
 fn is_git_folder(name: &str) -> bool {
-    // Almost no name is worth folding.
+    // Folding is slow, and almost no name needs it.
     if name.is_ascii() && !name.starts_with(['.', 'g', 'G']) {
         return false;
     }
@@ -74,7 +75,7 @@ fn is_git_folder(name: &str) -> bool {
     base.strip_prefix("git~").is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// The name two files share when a file system that folds case holds them to be one.
+/// The case-folded name. Two files with the same one are the same file to some file systems.
 pub(crate) fn fold(name: &str) -> String {
     name.chars().filter(|c| !is_ignorable(*c)).flat_map(char::to_lowercase).collect()
 }
@@ -88,12 +89,12 @@ fn is_ignorable(c: char) -> bool {
     )
 }
 
-/// The folders above `path`, nearest the root first: `a/b/c.md` gives `a` and `a/b`.
+/// The folders above `path`, from the root down: `a/b/c.md` gives `a` and `a/b`.
 pub(crate) fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').map(|(at, _)| &path[..at])
 }
 
-/// The folder that holds `path`, empty for the root.
+/// The folder of `path`. Empty for the root.
 pub(crate) fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
@@ -103,7 +104,7 @@ pub(crate) fn name(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
-/// `path` below `folder`; the root is the empty string.
+/// `path` below `folder`. The root is the empty string.
 pub(crate) fn join(folder: &str, path: &str) -> String {
     match (folder, path) {
         ("", path) => path.to_owned(),
@@ -112,10 +113,46 @@ pub(crate) fn join(folder: &str, path: &str) -> String {
     }
 }
 
-/// What is left of `path` below `folder`, or nothing when it lies elsewhere.
+/// The rest of `path` below `folder`. `None` when it is elsewhere.
 pub(crate) fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
     if folder.is_empty() {
         return Some(path);
     }
     path.strip_prefix(folder)?.strip_prefix('/')
+}
+
+/// `path` relative to `folder`, with `.` and `..` resolved. `None` when it leaves the repository.
+pub(crate) fn normalize(folder: &str, path: &str) -> Option<String> {
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+/// The relative path from `folder` to `target`.
+pub(crate) fn relative(folder: &str, target: &str) -> String {
+    let from: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    let to: Vec<&str> = target.split('/').collect();
+    let shared = from.iter().zip(&to).take_while(|(a, b)| a == b).count().min(to.len() - 1);
+    let mut parts = vec![".."; from.len() - shared];
+    parts.extend(&to[shared..]);
+    parts.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relative_paths() {
+        assert_eq!(relative("docs/a", "docs/b/c.md"), "../b/c.md");
+        assert_eq!(relative("docs", "docs/c.md"), "c.md");
+        assert_eq!(relative("", "docs/c.md"), "docs/c.md");
+        assert_eq!(relative("docs/a", "docs"), "../../docs");
+    }
 }

@@ -1,7 +1,7 @@
-//! Patterns that are made once.
+//! Provides a macro for regular expressions that are compiled once.
 
-/// `pattern!(name, r"part", r"part")` is a function of that name, and a test that there is such a pattern: one that
-/// cannot be made, or is too large, would be a rule that is off without a word.
+/// `pattern!(name, r"part", r"part")` defines a function of that name, and a test that the pattern compiles. A pattern
+/// that doesn't compile, or is too large, would silently turn off a rule.
 #[macro_export]
 macro_rules! pattern {
     ($(#[$doc:meta])* $name:ident, $($part:literal),+ $(,)?) => {
@@ -17,7 +17,7 @@ macro_rules! pattern {
         #[cfg(test)]
         mod $name {
             #[test]
-            fn is_a_pattern() {
+            fn compiles() {
                 assert!(super::$name().is_some());
             }
         }

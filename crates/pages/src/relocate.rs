@@ -1,14 +1,13 @@
-//! Moving a page takes its links along.
+//! Moves a file, and updates the links to it and in it.
 //!
-//! Every link of the site is followed twice: as the files were, and as they are after the move. Where both
-//! lead to the same file nothing is done. All others are written anew, in the style of their author, and only
-//! in a way that is seen to lead where they led before.
+//! Every link of the site is resolved twice: before and after the move. A link that leads to the same file stays. Every
+//! other link is rewritten in its author's style, and only to a path that provably leads to the old target.
 
+mod link_path;
 mod navigation;
 mod plan;
-mod served;
-mod spelling;
-mod spots;
+mod prefixes;
+mod references;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -17,48 +16,50 @@ use crate::files::{Files, FilesError};
 use crate::route;
 use crate::splice::{line_of, splice};
 use navigation::Navigation;
-use plan::{Plan, Verdict};
-use served::Served;
+use plan::{LinkAction, Plan, may_refer_to};
+use prefixes::SitePrefixes;
 
-/// As much of a link as a sentence about it quotes.
+/// How much of a link a report about it quotes.
 const MAX_QUOTED_CHARS: usize = 200;
 
-/// What a move changed beside the file itself.
+/// The changes of a move besides the file itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Relocated {
-    /// How many links and entries of navigation files were written anew.
+pub struct Relocation {
+    /// The number of rewritten links and navigation entries.
     pub links: usize,
-    /// The files that these are in, by their paths after the move.
+    /// The files with rewritten links, by their paths after the move.
     pub pages: Vec<String>,
-    /// A sentence for each link that may mean the file and was not changed.
-    pub left: Vec<String>,
+    /// A sentence for each link that perhaps refers to the file and was not changed.
+    pub unresolved: Vec<String>,
 }
 
-/// Moves a file, and lets every link lead where it led before.
+/// Moves a file, and rewrites links so that they lead to the same files as before.
 ///
-/// What the files refuse comes back as it is, and then nothing is changed.
-pub fn relocate(files: &mut dyn Files, from: &str, to: &str) -> Result<Relocated, FilesError> {
+/// On an error of `files`, nothing is changed.
+pub fn relocate(files: &mut dyn Files, from: &str, to: &str) -> Result<Relocation, FilesError> {
     files.rename(from, to)?;
-    let done = rewrite(files, from, to);
-    done.or_else(|refusal| files.rename(to, from).and(Err(refusal)))
+    let result = rewrite_links(files, from, to);
+    result.or_else(|error| files.rename(to, from).and(Err(error)))
 }
 
-fn rewrite(files: &mut dyn Files, from: &str, to: &str) -> Result<Relocated, FilesError> {
+fn rewrite_links(files: &mut dyn Files, from: &str, to: &str) -> Result<Relocation, FilesError> {
     let paths = files.paths().files.clone();
-    let texts = read(files, &paths, to)?;
+    let texts = read_texts(files, &paths, to)?;
     let plan = Plan::new(files.root(), from, to, paths, &texts);
-    let mut served = Served::default();
-    let judged: Vec<_> =
-        texts.iter().map(|(path, text)| (path, text, plan.verdicts(path, text, &mut served))).collect();
-    let (mut result, mut edits) = (Relocated::default(), Vec::new());
-    for (path, text, verdicts) in judged {
+    let mut prefixes = SitePrefixes::default();
+    let planned: Vec<_> =
+        texts.iter().map(|(path, text)| (path, text, plan.actions(path, text, &mut prefixes))).collect();
+    let (mut result, mut edits) = (Relocation::default(), Vec::new());
+    for (path, text, actions) in planned {
         let mut changes = Vec::new();
-        for (range, verdict) in verdicts {
-            match verdict {
-                Verdict::Changed(new) => changes.push((range, new)),
-                Verdict::Guess { prefix, new } if served.is_below(&prefix) => changes.push((range, new)),
-                Verdict::Guess { .. } => result.left.push(sentence(path, text, range, &may_mean(from))),
-                Verdict::Left(why) => result.left.push(sentence(path, text, range, &why)),
+        for (range, action) in actions {
+            match action {
+                LinkAction::Rewrite(new) => changes.push((range, new)),
+                LinkAction::Guess { prefix, new } if prefixes.contains(&prefix) => changes.push((range, new)),
+                LinkAction::Guess { .. } => {
+                    result.unresolved.push(sentence(path, text, range, &may_refer_to(from)));
+                }
+                LinkAction::Report(reason) => result.unresolved.push(sentence(path, text, range, &reason)),
             }
         }
         if !changes.is_empty() {
@@ -67,24 +68,24 @@ fn rewrite(files: &mut dyn Files, from: &str, to: &str) -> Result<Relocated, Fil
             edits.push((path, text, splice(text, changes)));
         }
     }
-    write(files, &edits)?;
+    write_all(files, &edits)?;
     Ok(result)
 }
 
-/// Writes the new texts, or none of them. Each edit is a path, its old text and its new one.
-fn write(files: &mut dyn Files, edits: &[(&String, &String, String)]) -> Result<(), FilesError> {
+/// Writes all new texts, or none of them. Each edit is a path, its old text and its new text.
+fn write_all(files: &mut dyn Files, edits: &[(&String, &String, String)]) -> Result<(), FilesError> {
     for (index, (path, _, new)) in edits.iter().enumerate() {
-        if let Err(refusal) = files.write(path, new.clone()) {
+        if let Err(error) = files.write(path, new.clone()) {
             let undone =
                 edits[..index].iter().try_for_each(|(path, old, _)| files.write(path, (*old).clone()));
-            return undone.and(Err(refusal));
+            return undone.and(Err(error));
         }
     }
     Ok(())
 }
 
-/// The text of every page and navigation file, and of the moved file if it has links.
-fn read(
+/// The text of every page and navigation file, and of the moved file.
+fn read_texts(
     files: &dyn Files,
     paths: &BTreeSet<String>,
     moved: &str,
@@ -103,11 +104,7 @@ fn read(
     Ok(texts)
 }
 
-fn may_mean(file: &str) -> String {
-    format!("may mean {file:?}")
-}
-
-fn sentence(path: &str, text: &str, range: Range<usize>, why: &str) -> String {
+fn sentence(path: &str, text: &str, range: Range<usize>, reason: &str) -> String {
     let raw: String = text[range.clone()].chars().take(MAX_QUOTED_CHARS).collect();
-    format!("{path}:{}: {raw:?} {why}.", line_of(text, range.start))
+    format!("{path}:{}: {raw:?} {reason}.", line_of(text, range.start))
 }

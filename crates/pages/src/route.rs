@@ -1,51 +1,36 @@
-//! Which files are pages, and at which path of the site a page is served.
+//! Decides which files are pages, and at which path of the site a page is served.
 
-use crate::files::Files;
 use crate::kind::FileKind;
 use crate::path;
 
-/// File names, without extension, that stand for their folder.
+/// File names, without extension, of index pages. An index page is served at the path of its folder.
 const INDEX_NAMES: &[&str] = &["index", "_index", "readme"];
 
-/// The extensions of pages, with their dots; the usual ones first.
+/// The extensions of pages, with their dots. The common ones are first.
 pub(crate) fn extensions() -> impl Iterator<Item = &'static str> {
     FileKind::endings(FileKind::is_markdown)
 }
 
-/// Whether a file is a page that people wrote: Markdown, not in a hidden folder and not a dependency's.
+/// Whether a file is a page: Markdown, and not in a hidden folder or a dependency.
 pub fn is_page(file: &str) -> bool {
     let hidden =
         |folder: &str| folder.starts_with('.') || folder == "node_modules" || folder == "bower_components";
     stem(path::name(file)).is_some() && !path::parent(file).split('/').any(hidden)
 }
 
-/// Every page, in the order of their paths' bytes.
-pub fn pages(files: &dyn Files) -> Vec<String> {
-    let mut paths = files.list();
-    paths.retain(|file| is_page(file));
-    paths
-}
-
-/// The path of the site that a page is served at: `docs/guide/index.md` under `docs` is `/guide`.
+/// The site path of a page: `docs/guide/index.md` under `docs` is `/guide`.
 pub fn route(file: &str, root: &str) -> Option<String> {
-    let page = place(path::below(file, root)?)?;
+    let page = page_path(path::below(file, root)?)?;
     Some(format!("/{page}"))
 }
 
-/// The page served at a path of the site, if there is one; the other way round of [`route`].
-pub fn page_at(files: &dyn Files, site_path: &str) -> Option<String> {
-    let wanted = format!("/{}", site_path.trim_matches('/'));
-    let root = files.root();
-    pages(files).into_iter().find(|file| route(file, root).as_deref() == Some(wanted.as_str()))
-}
-
-/// A page's path without extension; an index page is its folder.
-pub(crate) fn place(file: &str) -> Option<&str> {
+/// The path of a page without its extension. For an index page, the path of its folder.
+pub(crate) fn page_path(file: &str) -> Option<&str> {
     let stem = stem(file)?;
     Some(if is_index(stem) { path::parent(stem) } else { stem })
 }
 
-/// `file` without the extension of a page, or nothing when it has none.
+/// `file` without the extension of a page. `None` when it has none.
 pub(crate) fn stem(file: &str) -> Option<&str> {
     let extension = extensions().find(|extension| {
         let cut = file.len().checked_sub(extension.len());
@@ -58,8 +43,8 @@ pub(crate) fn is_index(stem: &str) -> bool {
     INDEX_NAMES.iter().any(|name| name.eq_ignore_ascii_case(path::name(stem)))
 }
 
-/// `01-intro` is served as `intro` by several generators.
-pub(crate) fn without_numbers(place: &str) -> String {
+/// A path without the numbers in front of its names. Several generators serve `01-intro` as `intro`.
+pub(crate) fn without_numbers(path: &str) -> String {
     let bare = |part: &str| {
         let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
         match rest.strip_prefix(['-', '_', '.']) {
@@ -67,10 +52,10 @@ pub(crate) fn without_numbers(place: &str) -> String {
             _ => part.to_owned(),
         }
     };
-    place.split('/').map(bare).collect::<Vec<_>>().join("/")
+    path.split('/').map(bare).collect::<Vec<_>>().join("/")
 }
 
-/// A number is dropped before a word alone: `1.4`, `1.x` and `2024-01` are names of their own.
+/// A number is dropped only before a word: `1.4`, `1.x` and `2024-01` are names of their own.
 fn is_word(name: &str) -> bool {
     let name = name.trim_start();
     name != "x" && name.starts_with(char::is_alphabetic)

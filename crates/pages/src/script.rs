@@ -1,14 +1,14 @@
-//! Just enough of JavaScript to find where its brackets close: strings and comments hold none.
+//! Scans JavaScript just enough to find where its brackets close. Brackets in strings and comments don't count.
 
-/// A quote with no other this far behind it is taken for an apostrophe, so that many of them stay cheap to read.
+/// A quote without another one within this distance is an apostrophe, so that many of them stay cheap to read.
 const MAX_STRING_BYTES: usize = 1024;
 
-/// The end of the braces that open at `at`, or nothing when they do not close.
+/// The end of the braces that open at `at`. `None` when they don't close.
 pub(crate) fn braces_end(text: &str, at: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let (mut depth, mut here) = (0_usize, at);
     while let Some(byte) = bytes.get(here) {
-        if let Some(end) = quiet_end(bytes, here) {
+        if let Some(end) = literal_end(bytes, here) {
             here = end;
             continue;
         }
@@ -25,13 +25,12 @@ pub(crate) fn braces_end(text: &str, at: usize) -> Option<usize> {
     None
 }
 
-/// The end of the statement at `at`: the first blank line that no bracket is open at, or nothing
-/// when the brackets never close.
+/// The end of the statement at `at`: the first blank line with no open bracket. `None` when the brackets never close.
 pub(crate) fn statement_end(text: &str, at: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let (mut depth, mut here) = (0_usize, at);
     while let Some(byte) = bytes.get(here) {
-        if let Some(end) = quiet_end(bytes, here) {
+        if let Some(end) = literal_end(bytes, here) {
             here = end;
             continue;
         }
@@ -50,16 +49,15 @@ fn is_blank_line(rest: &[u8]) -> bool {
     rest.iter().take_while(|byte| **byte != b'\n').all(u8::is_ascii_whitespace)
 }
 
-/// The end of the string or comment that begins at `at`. A quote that does not close on its line is
-/// an apostrophe in the text of some tag.
-pub(crate) fn quiet_end(bytes: &[u8], at: usize) -> Option<usize> {
+/// The end of the string or comment that begins at `at`. A quote that doesn't close on its line is an apostrophe in text.
+pub(crate) fn literal_end(bytes: &[u8], at: usize) -> Option<usize> {
     let rest = &bytes[at..];
     match rest {
         [b'/', b'*', ..] => {
             let end = rest.windows(2).skip(2).position(|pair| pair == b"*/");
             Some(end.map_or(bytes.len(), |end| at + end + 4))
         }
-        // The slashes of an address are no comment.
+        // The slashes of an address don't begin a comment.
         [b'/', b'/', ..] if at == 0 || bytes[at - 1] != b':' => {
             let end = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
             Some(at + end)
@@ -89,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn braces() {
+    fn ends_of_braces() {
         #[track_caller]
         fn check(text: &str, expected: Option<&str>) {
             assert_eq!(braces_end(text, 0).map(|end| &text[..end]), expected);
@@ -108,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn statements() {
+    fn ends_of_statements() {
         #[track_caller]
         fn check(text: &str, expected: Option<&str>) {
             assert_eq!(statement_end(text, 0).map(|end| &text[..end]), expected);

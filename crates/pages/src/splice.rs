@@ -1,33 +1,33 @@
-//! Changes of a text by byte ranges: what is not named stays as it is, to the last byte.
+//! Replaces byte ranges of a text, and numbers its lines. Everything outside of the ranges stays the same.
 
 use std::ops::Range;
 
-/// Puts each replacement in the place of its range. Ranges may come in any order; one that
-/// overlaps an earlier one, or does not fit the text, is left out.
+/// Replaces each range with its text. The ranges can be in any order. A range is skipped if it overlaps an earlier one, or
+/// does not fit the text.
 pub fn splice(text: &str, mut replacements: Vec<(Range<usize>, String)>) -> String {
     replacements.sort_by_key(|(range, _)| (range.start, range.end));
     let mut result = String::with_capacity(text.len());
-    let mut done = 0;
+    let mut copied = 0;
     for (range, replacement) in replacements {
-        let Some(kept) = text.get(done..range.start) else { continue };
+        let Some(unchanged) = text.get(copied..range.start) else { continue };
         if range.start > range.end || !text.is_char_boundary(range.end) {
             continue;
         }
-        result.push_str(kept);
+        result.push_str(unchanged);
         result.push_str(&replacement);
-        done = range.end;
+        copied = range.end;
     }
-    result.push_str(&text[done..]);
+    result.push_str(&text[copied..]);
     result
 }
 
-/// The number of the line that `offset` is in, counted from 1.
+/// The number of the line at `offset`, counted from 1.
 pub fn line_of(text: &str, offset: usize) -> usize {
     let before = &text.as_bytes()[..offset.min(text.len())];
     before.iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// Where the lines of a text end, to number many places of it.
+/// The ends of the lines of a text, to look up many line numbers.
 pub(crate) struct LineIndex(Vec<usize>);
 
 impl LineIndex {
@@ -35,7 +35,7 @@ impl LineIndex {
         Self(text.match_indices('\n').map(|(at, _)| at).collect())
     }
 
-    /// As [`line_of`].
+    /// Like [`line_of`].
     pub(crate) fn line(&self, offset: usize) -> usize {
         self.0.partition_point(|end| *end < offset) + 1
     }

@@ -1,6 +1,6 @@
-//! Lists of words that are written as text.
+//! Defines lists of words that are written as one string.
 
-/// Words with blanks between them.
+/// Words, separated by blanks.
 #[derive(Debug, Clone, Copy)]
 pub struct WordList(pub &'static str);
 
@@ -16,6 +16,6 @@ impl WordList {
     }
 
     pub fn contains(self, word: &str) -> bool {
-        self.iter().any(|one| one == word)
+        self.iter().any(|other| other == word)
     }
 }

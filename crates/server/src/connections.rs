@@ -1,11 +1,10 @@
-//! Connections, bounded: how many there are, how long a client may take to say what it wants and
-//! to take its answer, and how long it is waited for when the server stops. HTTP/1.1; a proxy in
-//! front speaks the rest.
+//! Accepts HTTP/1.1 connections. Limits their number, the time for a request and its response, and the time
+//! until they end when the server stops. A proxy in front of the server can offer other protocols.
 
-mod patient;
-mod places;
-mod unread;
-mod until;
+mod client_stream;
+mod leftover;
+mod slots;
+mod tracked_body;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -28,81 +27,86 @@ use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
 use api::is_event_stream;
-use patient::Patient;
-use places::{Place, Places};
-use unread::Leftover;
-use until::Until;
+use client_stream::ClientStream;
+use leftover::Leftover;
+use slots::{Slot, Slots};
+use tracked_body::TrackedBody;
 
-/// Of the files that the process may open, those left for git and the databases.
-const FILES_FOR_OTHERS: u64 = 128;
-/// For the headers of a request, also of the next one on a connection that is kept.
-const HEADER_PATIENCE: Duration = Duration::from_secs(30);
-/// What is kept of a connection each way; also the most that headers may be.
-const BUFFER: usize = 16 * 1024;
+/// File descriptors that are reserved for git and the databases.
+const RESERVED_FILES: u64 = 128;
+/// The time for the headers of a request, including the next one on a keep-alive connection.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
+/// The size of the read buffer and of the write buffer of a connection. Headers can't be larger.
+const BUFFER_BYTES: usize = 16 * 1024;
 /// How long a stopping server waits for requests to end.
-const STOP_PATIENCE: Duration = Duration::from_secs(10);
-/// How long to wait when no connection can be accepted, such as for want of files.
-const AGAIN: Duration = Duration::from_millis(50);
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+/// The delay after a connection couldn't be accepted, for example because too many files are open.
+const RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// To a client that comes while the server works for everybody that it has a place for.
-const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nx-error-code: busy\r\n\
+/// The response to a new client while the server works on a request of every connection.
+const BUSY_RESPONSE: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nx-error-code: busy\r\n\
     content-type: application/json\r\nconnection: close\r\n\r\n\
-    {\"error\":\"the server cannot keep up; send this again a little later\"}";
+    {\"error\":\"the server is overloaded; try again in a moment\"}";
 
-/// Serves until `stop`, then lets what is under way end, within a bound.
-pub(crate) async fn serve(listener: TcpListener, router: Router, most: usize, stop: CancellationToken) {
+/// Serves until `stop`, then waits up to [`STOP_TIMEOUT`] for running requests.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    router: Router,
+    max_connections: usize,
+    stop: CancellationToken,
+) {
     let graceful = GracefulShutdown::new();
-    let places = Places::new(most);
+    let slots = Slots::new(max_connections);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = stop.cancelled() => break,
         };
         match accepted {
-            Ok((stream, peer)) => match places.enter().await {
-                Some(place) => attend(stream, peer, place, &router, &graceful, &stop),
+            Ok((stream, peer)) => match slots.acquire().await {
+                Some(slot) => spawn_connection(stream, peer, slot, &router, &graceful, &stop),
                 None => refuse(&stream),
             },
             Err(error) => {
-                tracing::warn!("a connection could not be accepted: {error}");
-                tokio::time::sleep(AGAIN).await;
+                tracing::warn!("cannot accept a connection: {error}");
+                tokio::time::sleep(RETRY_DELAY).await;
             }
         }
     }
     drop(listener);
-    let _ = tokio::time::timeout(STOP_PATIENCE, graceful.shutdown()).await;
+    let _ = tokio::time::timeout(STOP_TIMEOUT, graceful.shutdown()).await;
 }
 
-fn attend(
+fn spawn_connection(
     stream: TcpStream,
     peer: SocketAddr,
-    place: Place,
+    slot: Slot,
     router: &Router,
     graceful: &GracefulShutdown,
     stop: &CancellationToken,
 ) {
-    // An answer of several writes must not wait for the client to confirm the first.
+    // Without Nagle's algorithm, because a response of several writes must not wait for the client's ACK.
     let _ = stream.set_nodelay(true);
-    let (router, place) = (router.clone(), Arc::new(place));
-    let (cut, client) = (place.cut(), Client { peer, place: place.clone(), unread: Leftover::default() });
-    let io = TokioIo::new(Patient::new(stream, client.unread.there(), stop.clone()));
+    let (router, slot) = (router.clone(), Arc::new(slot));
+    let (cut, client) = (slot.cut(), Client { peer, slot: slot.clone(), leftover: Leftover::default() });
+    let io = TokioIo::new(ClientStream::new(stream, client.leftover.flag(), stop.clone()));
     let service = service_fn(move |request| answer(router.clone(), request, client.clone()));
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE).max_buf_size(BUFFER);
+    http.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT).max_buf_size(BUFFER_BYTES);
     let connection = graceful.watch(http.serve_connection(io, service));
     tokio::spawn(async move {
-        // A client that hangs up or talks nonsense has had its answer.
+        // Errors are ignored: the client disconnected, or got its response to an invalid request.
         tokio::select! { _ = connection => {}, () = cut.cancelled() => {} }
-        drop(place);
+        drop(slot);
     });
 }
 
 #[derive(Clone)]
 struct Client {
     peer: SocketAddr,
-    place: Arc<Place>,
-    /// What it was still sending when it got its answer.
-    unread: Leftover,
+    slot: Arc<Slot>,
+    /// What the client was still sending when it got its response.
+    leftover: Leftover,
 }
 
 async fn answer(
@@ -110,47 +114,48 @@ async fn answer(
     request: hyper::Request<Incoming>,
     client: Client,
 ) -> Result<Response, Infallible> {
-    let Client { peer, place, unread } = client;
+    let Client { peer, slot, leftover } = client;
     match request.body().is_end_stream() {
-        true => place.work(),
-        false => place.wait(),
+        true => slot.begin_work(),
+        false => slot.wait_for_client(),
     }
-    // Whoever has read the body lets go of it; from then on it is the server's turn.
-    let (reading, left) = (place.clone(), unread.clone());
-    let let_go = move |rest| {
-        left.put(rest);
-        reading.work();
+    // The handler drops the body when it has read it. From then on the server works.
+    let (reading_slot, body_leftover) = (slot.clone(), leftover.clone());
+    let on_drop = move |rest| {
+        body_leftover.put(rest);
+        reading_slot.begin_work();
     };
-    let waits_to_send = unread::waits_to_send(request.headers());
-    let mut request = request.map(|body| Body::new(Until::new(body, let_go)));
+    let expects_continue = leftover::expects_continue(request.headers());
+    let mut request = request.map(|body| Body::new(TrackedBody::new(body, on_drop)));
     request.extensions_mut().insert(ConnectInfo(peer));
     let mut response = router.call(request).await?;
-    if !unread.clear(waits_to_send).await {
+    if !leftover.drain(expects_continue).await {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     if is_event_stream(response.headers()) {
-        place.work();
-        return Ok(response.map(|body| Body::new(Until::new(body, move |_| place.wait()))));
+        slot.begin_work();
+        let on_drop = move |_| slot.wait_for_client();
+        return Ok(response.map(|body| Body::new(TrackedBody::new(body, on_drop))));
     }
-    place.wait();
+    slot.wait_for_client();
     Ok(response)
 }
 
-/// As far as it goes: nobody waits for a client that is turned away.
+/// Writes what fits without waiting for the client.
 fn refuse(stream: &TcpStream) {
-    let _ = stream.try_write(FULL);
+    let _ = stream.try_write(BUSY_RESPONSE);
 }
 
-/// How many there may be: `wanted`, and never so many that none of the files that the process
-/// may open are left for others. Many systems give a process few and let it ask for more.
-pub(crate) fn most(wanted: usize) -> usize {
+/// The maximum number of connections: `wanted`, or fewer if the process may not open so many files. Raises
+/// the limit of open files first, because many systems start with a low one.
+pub(crate) fn max_connections(wanted: usize) -> usize {
     let files = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: files.maximum, maximum: files.maximum };
     let soft = match setrlimit(Resource::Nofile, raised) {
         Ok(()) => files.maximum,
         Err(_) => files.current,
     };
-    // Below some number there is no dividing: a few connections must be possible all the same.
-    let ours = soft.unwrap_or(u64::MAX).saturating_sub(FILES_FOR_OTHERS).max(16);
-    usize::try_from(ours).map_or(wanted, |ours| ours.min(wanted))
+    // A few connections must always be possible.
+    let available = soft.unwrap_or(u64::MAX).saturating_sub(RESERVED_FILES).max(16);
+    usize::try_from(available).map_or(wanted, |available| available.min(wanted))
 }

@@ -1,4 +1,5 @@
-//! A running server: mounts the API, the dashboard and the worker, and looks after itself.
+//! Runs a server: mounts the API, the dashboard and the worker, accepts connections, and runs periodic
+//! chores.
 
 mod chores;
 mod connections;
@@ -6,25 +7,26 @@ mod retry;
 mod serve;
 
 pub use api::openapi;
-pub use app::bodies::{Bodies, Room};
+pub use app::bodies::{Bodies, ByteBudget};
 pub use app::hosts::{
-    HOOK_SECRET, HOST_KEY, HostKey, Repository, Updated, Wanted, parse_docs_path, parse_host_kind,
+    HOOK_SECRET, HOST_KEY, HostKey, Repository, RepositoryRequest, UpdatedProject, parse_docs_path,
+    parse_host_kind,
 };
-pub use app::models::{OFFLINE, keep_model_key, model_key, remove_model_key};
+pub use app::models::{OFFLINE, model_key, remove_model_key, store_model_key};
 pub use app::origin::parse_site;
 pub use app::passwords::{Passwords, parse_password};
 pub use app::refused_files::RefusedFile;
-pub use app::settings::{Bounds, DAY, Limits, Proxies, ProxyHeader, Settings, USUAL_URL, parse_public_url};
+pub use app::settings::{Bounds, DAY, DEFAULT_URL, Limits, Proxies, ProxyHeader, Settings, parse_public_url};
 pub use app::streams::Streams;
-pub use app::{Admin, App, parse_allow_path, sample};
-pub use chores::{do_chores, make_room};
+pub use app::{Admin, App, AppParts, parse_allow_path, sample};
+pub use chores::{do_chores, shrink_caches};
 pub use net::NetworkPolicy;
-pub use serve::{Server, Workshop};
+pub use serve::{Server, WorkerProcess};
 pub use worker::Worker;
 
 pub use agent::Limits as AgentLimits;
-/// The models that settings name, for whoever reads settings and tries them.
+/// For the code that parses the settings of models and probes them.
 pub use agent::model;
 
-/// The embedded host as [`Admin::host`] shows it, and the git that it needs.
+/// The embedded host that [`Admin::host`] returns, and the check of the git program.
 pub use forge::{CommitLine, Host, Local, PullRequest, State as PullState, check_program as check_git};

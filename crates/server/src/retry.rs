@@ -1,4 +1,4 @@
-//! Waits for a database that cannot be connected to yet, so that a server can be started before it.
+//! Retries until the server can connect to its database, so that the server can start first.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use store::StoreError;
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 const MAX_DELAY: Duration = Duration::from_secs(30);
 
-/// Opens until the database is there. Any other error is the answer at once. It has no end of its own:
-/// a service manager that gave up would start the same again.
+/// Retries `open` until the database is reachable, and fails immediately with any other error. There is no
+/// maximum time, because a service manager would only start the server again.
 pub(crate) async fn until_reachable<T, F>(mut open: impl FnMut() -> F) -> anyhow::Result<T>
 where
     F: Future<Output = anyhow::Result<T>>,
@@ -17,7 +17,7 @@ where
     loop {
         let error = match open().await {
             Err(error) => error,
-            opened => return opened,
+            result => return result,
         };
         let hint = error.downcast_ref().and_then(StoreError::retry_hint);
         let Some(hint) = hint else { return Err(error) };
@@ -41,13 +41,13 @@ mod tests {
     use super::*;
 
     fn refused() -> anyhow::Error {
-        // As the driver says that nobody listens there.
+        // The driver's error when nothing listens on the port.
         let source = std::io::Error::from(std::io::ErrorKind::ConnectionRefused).into();
         StoreError::from(OpenError::Unusable { path: "docs".into(), source }).into()
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_database_that_comes_late_is_waited_for() {
+    async fn the_server_waits_for_a_database_that_starts_later() {
         let (start, tries) = (tokio::time::Instant::now(), Cell::new(0));
         let open = || async {
             tries.set(tries.get() + 1);
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_waiting_does_not_mend_is_said_at_once() {
+    async fn an_error_that_a_retry_cannot_fix_is_returned_at_once() {
         let open = || async { Err::<(), _>(StoreError::from(store::SecretError::WrongKey).into()) };
         assert!(until_reachable(open).await.unwrap_err().to_string().contains("master key"));
     }

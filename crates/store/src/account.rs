@@ -141,21 +141,51 @@ impl NewProject {
     }
 }
 
+/// A change of an optional field.
+#[derive(Debug, Clone, Default)]
+pub enum FieldChange<T> {
+    #[default]
+    Keep,
+    Clear,
+    Set(T),
+}
+
+impl<T> FieldChange<T> {
+    pub fn is_keep(&self) -> bool {
+        matches!(self, Self::Keep)
+    }
+
+    fn apply(self, field: &mut Option<T>) {
+        match self {
+            Self::Keep => {}
+            Self::Clear => *field = None,
+            Self::Set(value) => *field = Some(value),
+        }
+    }
+}
+
+/// Replaces the field's value: `None` clears it.
+impl<T> From<Option<T>> for FieldChange<T> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Clear, Self::Set)
+    }
+}
+
 /// Fields of a project to change. A field that is `None` keeps its value.
 #[derive(Debug, Clone, Default)]
 pub struct ProjectChange {
     pub name: Option<String>,
     pub repository: Option<String>,
-    pub host_kind: Option<Option<String>>,
-    pub host_app: Option<Option<HostApp>>,
+    pub host_kind: FieldChange<String>,
+    pub host_app: FieldChange<HostApp>,
     pub labels: Option<Vec<String>>,
     pub reviewers: Option<Vec<String>>,
-    /// `Some(None)`: Docwright.
-    pub author: Option<Option<Author>>,
-    /// `Some(None)`: the host's default branch.
-    pub base_ref: Option<Option<String>>,
-    /// `Some(None)`: the whole repository.
-    pub docs_path: Option<Option<String>>,
+    /// Without an author, Docwright is the author.
+    pub author: FieldChange<Author>,
+    /// Without a base, jobs start from the host's default branch.
+    pub base_ref: FieldChange<String>,
+    /// Without a docs path, the docs are the whole repository.
+    pub docs_path: FieldChange<String>,
     pub sites: Option<Vec<String>>,
     pub model: Option<String>,
     pub models: Option<Vec<String>>,
@@ -173,13 +203,13 @@ impl ProjectChange {
         }
         set(&mut project.name, self.name);
         set(&mut project.repository, self.repository);
-        set(&mut project.hosting.kind, self.host_kind);
-        set(&mut project.hosting.app, self.host_app);
+        self.host_kind.apply(&mut project.hosting.kind);
+        self.host_app.apply(&mut project.hosting.app);
         set(&mut project.hosting.labels, self.labels);
         set(&mut project.hosting.reviewers, self.reviewers);
-        set(&mut project.hosting.author, self.author);
-        set(&mut project.base_ref, self.base_ref);
-        set(&mut project.docs_path, self.docs_path);
+        self.author.apply(&mut project.hosting.author);
+        self.base_ref.apply(&mut project.base_ref);
+        self.docs_path.apply(&mut project.docs_path);
         set(&mut project.sites, self.sites);
         set(&mut project.model, self.model);
         set(&mut project.models, self.models);
@@ -215,6 +245,8 @@ pub trait Accounts: Send + Sync {
     async fn create_key(&self, new: &NewKey) -> Result<(ApiKey, KeyText)>;
     /// Also finds a revoked or expired key, which is not live.
     async fn key(&self, text: &KeyText) -> Result<Option<ApiKey>>;
+    /// The same as [`Self::key`] and [`Self::project`], in one read.
+    async fn key_and_project(&self, text: &KeyText, project: &ProjectId) -> Result<KeyAndProject>;
     /// Newest first; of all organizations if none is given.
     async fn keys(&self, organization: Option<&OrganizationId>) -> Result<Vec<ApiKey>>;
     /// False, without a change, when this organization has no such key or had revoked it before.
@@ -222,6 +254,9 @@ pub trait Accounts: Send + Sync {
     /// Records that the key was used now, at most once a minute.
     async fn touch_key(&self, key: &ApiKey) -> Result<()>;
 }
+
+/// What a request names: they need not belong together.
+pub type KeyAndProject = (Option<ApiKey>, Option<Project>);
 
 /// A session of the dashboard.
 #[derive(Debug, Clone, PartialEq, Eq)]

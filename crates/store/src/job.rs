@@ -164,12 +164,21 @@ pub struct Page<T> {
     pub has_more: bool,
 }
 
+/// Which jobs to list, by their pull request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PullFilter {
+    #[default]
+    Any,
+    /// Jobs without a pull request.
+    Without,
+    WithState(PullState),
+}
+
 /// Which jobs to list, and which page of them.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     pub status: Option<Status>,
-    /// The state of the pull request; `Some(None)`: jobs without a pull request.
-    pub pull: Option<Option<PullState>>,
+    pub pull: PullFilter,
     /// Text in the prompt, ignoring the case of Latin letters; empty: any prompt.
     pub words: String,
     pub limit: u32,
@@ -179,7 +188,11 @@ pub struct Filter {
 impl Filter {
     /// The argument of the query: the state of a pull request, or `none`.
     pub(crate) fn pull(&self) -> Option<&'static str> {
-        self.pull.map(|state| state.map_or("none", PullState::as_str))
+        match self.pull {
+            PullFilter::Any => None,
+            PullFilter::Without => Some("none"),
+            PullFilter::WithState(state) => Some(state.as_str()),
+        }
     }
 }
 

@@ -216,7 +216,7 @@ pub(crate) fn is_live(expires_at: Option<Timestamp>, revoked_at: Option<Timestam
 
 impl ApiKey {
     /// Whether the use of the key is to be recorded: not with every request.
-    pub(crate) fn is_use_due(&self) -> bool {
+    pub fn is_use_due(&self) -> bool {
         self.last_used_at.is_none_or(|last| self.read_at.duration_since(last) >= LAST_USED)
     }
 

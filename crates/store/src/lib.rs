@@ -36,8 +36,8 @@ mod views_directory;
 use machine::Trouble;
 
 pub use account::{
-    Accounts, Author, DEFAULT_LOGIN_NAME, HostApp, Hosting, HumanReads, LinkSession, NewProject,
-    Organization, Project, ProjectChange, Session, Sessions,
+    Accounts, Author, DEFAULT_LOGIN_NAME, FieldChange, HostApp, Hosting, HumanReads, KeyAndProject,
+    LinkSession, NewProject, Organization, Project, ProjectChange, Session, Sessions,
 };
 pub use actor::Actor;
 pub use backup::{CopiedProject, DATABASE_SCHEMA, copied_projects, is_sealed_with, move_repositories};
@@ -46,7 +46,9 @@ pub use conversation::{ConversationEntry, MAX_ENTRY_BYTES, Tokens};
 pub use data_dir::{DataDir, DataDirError, DataDirLock, RESTORE_DRAFT, RESTORE_PREVIOUS};
 pub use directory_watch::{DirectoryLost, DirectoryWatch};
 pub use id::{InviteId, JobId, KeyId, OrganizationId, PersonId, ProjectId, SessionId, Token, WorkerId};
-pub use job::{Archived, Event, Filter, Job, JobCounts, JobStore, NewEvent, NewJob, Page, Status};
+pub use job::{
+    Archived, Event, Filter, Job, JobCounts, JobStore, NewEvent, NewJob, Page, PullFilter, Status,
+};
 pub use key::{Allow, AllowError, ApiKey, Expiry, KeyRef, KeyText, NewKey, Scope};
 pub use name::parse_name;
 pub use note::Note;

@@ -1,14 +1,18 @@
 //! Parses `Accept` headers: whether the reader prefers Markdown.
 
+use crate::weighted::weighted_items;
+
 /// Whether an `Accept` header prefers `text/markdown` over `text/html`.
 ///
 /// Markdown must be named (`text/markdown` or `text/x-markdown`), because every browser and script sends a
 /// wildcard. At equal weights, a named type wins over a wildcard, and the earlier over the later. A media
 /// range with a malformed weight is ignored.
 pub fn prefers_markdown(accept: &str) -> bool {
-    let ranges = accept.split(',').take(MAX_RANGES).enumerate();
-    let ranges: Vec<MediaRange> =
-        ranges.filter_map(|(position, text)| MediaRange::parse(position, text)).collect();
+    let ranges = weighted_items(accept).take(MAX_RANGES).enumerate();
+    let ranges: Vec<MediaRange> = ranges
+        .filter(|(_, item)| item.name.contains('/'))
+        .filter_map(|(position, item)| Some(MediaRange { name: item.name, weight: item.weight?, position }))
+        .collect();
     let best = |names: &[&str]| {
         let has_name = |range: &&MediaRange| names.iter().any(|name| range.name.eq_ignore_ascii_case(name));
         ranges.iter().find(has_name)
@@ -29,33 +33,8 @@ const MAX_RANGES: usize = 64;
 
 struct MediaRange<'a> {
     name: &'a str,
-    /// In thousandths: the header allows at most three digits.
     weight: u16,
     position: usize,
-}
-
-impl<'a> MediaRange<'a> {
-    fn parse(position: usize, text: &'a str) -> Option<Self> {
-        let mut parts = text.split(';').map(str::trim);
-        let name = parts.next().filter(|name| name.contains('/'))?;
-        let weight = parts
-            .filter_map(|part| part.split_once('='))
-            .find(|(key, _)| key.trim().eq_ignore_ascii_case("q"))
-            .map_or(Some(1000), |(_, value)| parse_weight(value.trim()))?;
-        Some(Self { name, weight, position })
-    }
-}
-
-/// `1`, `0.5`, `0.250`, `1.000`; anything else is malformed.
-fn parse_weight(text: &str) -> Option<u16> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let digits = fraction.len() <= 3 && fraction.bytes().all(|byte| byte.is_ascii_digit());
-    let fraction: u16 = format!("{fraction:0<3}").parse().ok().filter(|_| digits)?;
-    match (whole, fraction) {
-        ("0", fraction) => Some(fraction),
-        ("1", 0) => Some(1000),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ mod range;
 mod reports;
 mod sqlite;
 mod views;
+mod weighted;
 
 pub use accept::prefers_markdown;
 pub use agents::agents_version;
@@ -51,3 +52,4 @@ pub use sqlite::{SqliteViews, VIEWS_SCHEMA};
 pub use views::{
     Counts, Failure, FilePart, IngestError, PageCount, Progress, Readers, Receipt, Tally, Views, Visitors,
 };
+pub use weighted::{WeightedItem, weighted_items};

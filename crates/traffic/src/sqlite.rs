@@ -120,7 +120,7 @@ impl SqliteViews {
     pub async fn newest(&self) -> Result<Option<i64>, Failure> {
         let newest = "SELECT max(at) FROM
             (SELECT max(received) AS at FROM journal UNION ALL SELECT max(last) FROM block)";
-        Ok(sqlx::query_scalar(newest).fetch_one(self.database.reads()).await?)
+        Ok(sqlx::query_scalar(newest).fetch_one(&mut *self.database.reads().acquire().await?).await?)
     }
 
     /// Compacts the journal and deletes expired data. The keeper also does this every minute.

@@ -1,5 +1,6 @@
-//! The agent's turn: a commit's files in, edits and a report out. Each step is told as it happens, and
-//! what the model said is kept before anything is done about it.
+//! Runs the editor of a job on the files of a commit. The result is edits and a report.
+//!
+//! Each step becomes an event as it happens. Every response of a model is stored before the agent acts on it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use agent::model::{Message, Usage};
-use agent::{AgentError, Editor, Objection, Progress, Prompt, Report, Said, StepKind, Task};
+use agent::{AgentError, Editor, PastMessage, Progress, Prompt, Refusal, Report, StepKind, Task};
 use async_trait::async_trait;
 use failpoints::with_failpoints;
 use futures_util::FutureExt as _;
@@ -20,82 +21,82 @@ use tokio::task::block_in_place;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use super::guard::{self, Law};
-use super::later;
+use super::backoff::MAX_POSTPONEMENTS;
+use super::context;
+use super::guard::{self, GuardPolicy};
 use super::outcome::{Spent, Stop};
-use super::record::{self, Tell};
-use super::said;
-use super::tree::Committed;
+use super::record::{self, NoteSender};
+use super::tree::CommitTree;
 use crate::shared::Shared;
 
-/// Steps of one run that are kept; a run over thousands of pages is summed up after that.
+/// Steps of one run that become events. A run over thousands of pages has more.
 const MAX_STEPS: usize = 500;
-/// A model that wants to be left alone for longer is not waited for: the job is put off.
-const SHORT: Duration = Duration::from_secs(5);
+/// If a model asks for a longer wait, the job returns to the queue.
+const MAX_INLINE_WAIT: Duration = Duration::from_secs(5);
 
-/// What the agent made. No edits: nothing had to be changed.
-pub(super) struct Made {
+/// The result of an editor. Without edits, no changes were needed.
+pub(super) struct EditResult {
     pub(super) report: Report,
-    /// Why the agent was ended before it was done; what it had made by then is not to be published.
-    pub(super) ended: Option<String>,
+    /// Why the agent was aborted. Its edits so far must not be published.
+    pub(super) abort_reason: Option<String>,
     pub(super) edits: Edits,
     pub(super) spent: Spent,
 }
 
-/// What the agent is given.
-pub(super) struct Job {
+/// The input of an editor.
+pub(super) struct EditTask {
     pub(super) editor: Arc<dyn Editor>,
     pub(super) prompt: Prompt,
-    pub(super) tree: Committed,
+    pub(super) tree: CommitTree,
     pub(super) docs_path: Option<String>,
-    pub(super) law: Law,
+    pub(super) policy: GuardPolicy,
     pub(super) instructions: Vec<(String, String)>,
-    pub(super) before: Vec<Said>,
-    /// The last follow-up that the prompt holds.
-    pub(super) read: u32,
+    pub(super) conversation: Vec<PastMessage>,
+    /// The number of the last follow-up in the prompt.
+    pub(super) read_up_to: u32,
 }
 
-/// Runs the editor beside us, since it may compute for long, and records its steps meanwhile.
+/// Runs the editor in its own task, because it may compute for long, and records its steps meanwhile.
 pub(super) async fn run(
     app: &Shared,
     lease: &Lease,
-    job: Job,
+    task: EditTask,
     alive: &CancellationToken,
-) -> Result<Made, Stop> {
-    let (tell, notes) = record::channel();
-    let halt = alive.child_token();
-    // When this future is dropped, the thread is told at its next step.
-    let _halt_on_drop = halt.clone().drop_guard();
-    let spent = spent_before(app, lease, &job);
-    let (law, base, halted) = (job.law.clone(), job.tree.clone(), halt.clone());
+) -> Result<EditResult, Stop> {
+    let (sender, receiver) = record::channel();
+    let cancel = alive.child_token();
+    // When this future is dropped, the editor stops at its next step.
+    let _cancel_on_drop = cancel.clone().drop_guard();
+    let spent = spent_by_earlier_attempts(app, lease, &task);
     let steps = Steps {
         app: app.clone(),
         lease: lease.clone(),
-        law,
-        base,
-        tell,
-        halt: halted,
+        policy: task.policy.clone(),
+        base: task.tree.clone(),
+        sender,
+        cancel: cancel.clone(),
         count: 0,
         spent,
-        month: 0,
+        month_tokens: 0,
     };
     let editing = async move {
-        // A model may be silent for long; nobody waits for it once the job is stopped.
+        // A model may not answer for long. A stopped job doesn't wait for it.
         tokio::select! {
-            made = edit(job, steps) => made,
-            () = halt.cancelled() => Err(AgentError::Cancelled.into()),
+            result = edit(task, steps) => result,
+            () = cancel.cancelled() => Err(AgentError::Cancelled.into()),
         }
     };
-    let editing = tokio::spawn(AtLength(editing.in_current_span().boxed()));
-    notes.keep(app, lease).await?;
-    editing.await.unwrap_or_else(|_| Err(Stop::failed("the editor broke off; the server's log has more")))
+    let editing = tokio::spawn(BlockInPlace(editing.in_current_span().boxed()));
+    receiver.write_all(app, lease).await?;
+    let failed = "the editor failed because of a bug in Docwright; look for the cause in the server's log";
+    editing.await.unwrap_or_else(|_| Err(Stop::failed(failed)))
 }
 
-/// A future that may compute for long whenever it goes on. While it waits, for a model perhaps, it holds no thread:
-/// a thousand of them can.
-struct AtLength<T>(BoxFuture<'static, T>);
+/// A future that may compute for long in each poll. While it waits, such as for a model, it occupies no
+/// thread.
+struct BlockInPlace<T>(BoxFuture<'static, T>);
 
-impl<T> Future for AtLength<T> {
+impl<T> Future for BlockInPlace<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
@@ -106,113 +107,116 @@ impl<T> Future for AtLength<T> {
     }
 }
 
-/// What a cut-off attempt at this run was answered is not asked again, and is part of what the run took.
-fn spent_before(app: &Shared, lease: &Lease, job: &Job) -> Spent {
+/// Responses to earlier attempts at this run aren't requested again, so their tokens belong to this run.
+fn spent_by_earlier_attempts(app: &Shared, lease: &Lease, task: &EditTask) -> Spent {
     let mut usage = Usage::default();
-    job.before.iter().filter(|said| said.this_run).for_each(|said| usage += said.usage);
-    Spent { read: job.read, usage, prices: app.models.prices(&lease.job.model) }
+    task.conversation.iter().filter(|entry| entry.this_run).for_each(|entry| usage += entry.usage);
+    Spent { read_up_to: task.read_up_to, usage, prices: app.models.prices(&lease.job.model) }
 }
 
-async fn edit(job: Job, mut steps: Steps) -> Result<Made, Stop> {
-    let (project, docs_path) = (&steps.lease.job.project, job.docs_path.as_deref());
-    let ground = steps.app.grounds.of(project, docs_path, &job.tree).map_err(AgentError::from)?;
-    let mut files = Overlay::over(job.tree, ground);
-    let task = Task {
-        prompt: job.prompt,
-        instructions: &job.instructions,
-        before: &job.before,
-        allow: job.law.allow.clone(),
-        docs_path: job.docs_path.as_deref(),
+async fn edit(task: EditTask, mut steps: Steps) -> Result<EditResult, Stop> {
+    let (project, docs_path) = (&steps.lease.job.project, task.docs_path.as_deref());
+    let index = steps.app.path_indexes.get_or_build(project, docs_path, &task.tree);
+    let mut files = Overlay::with_index(task.tree, index.map_err(AgentError::from)?);
+    let agent_task = Task {
+        prompt: task.prompt,
+        instructions: &task.instructions,
+        conversation: &task.conversation,
+        allow: task.policy.allow.clone(),
+        docs_path,
     };
-    let edited = job.editor.edit(&task, &mut files, &mut steps).await;
-    // An editor that could not read a file may have gone on as if it were not there.
+    let edited = task.editor.edit(&agent_task, &mut files, &mut steps).await;
+    // An editor may have taken an unreadable file for a missing one.
     steps.base.check()?;
-    let (report, ended) = match edited {
+    let (report, abort_reason) = match edited {
         Ok(report) => (report, None),
         Err(AgentError::Ended(sentence)) => (Report::default(), Some(sentence)),
-        Err(error) => return Err(Stop::from(error).after(steps.spent)),
+        Err(error) => return Err(Stop::from(error).with_spent(steps.spent)),
     };
-    Ok(Made { report, ended, edits: files.edits(), spent: steps.spent })
+    Ok(EditResult { report, abort_reason, edits: files.edits(), spent: steps.spent })
 }
 
 /// Turns the editor's steps into events of the job, at most [`MAX_STEPS`] of them.
 struct Steps {
     app: Shared,
     lease: Lease,
-    law: Law,
-    base: Committed,
-    tell: Tell,
-    halt: CancellationToken,
+    policy: GuardPolicy,
+    base: CommitTree,
+    sender: NoteSender,
+    cancel: CancellationToken,
     count: usize,
     spent: Spent,
-    /// The tokens that the project has used this month, as it was last told.
-    month: u64,
+    /// The tokens that the project used this month, as of the last write.
+    month_tokens: u64,
 }
 
 #[async_trait]
 impl Progress for Steps {
-    fn detailed(&mut self, kind: StepKind, message: String, details: Map<String, Value>) {
+    fn step_with_details(&mut self, kind: StepKind, message: String, details: Map<String, Value>) {
         self.count += 1;
         let message = self.app.models.without_keys(&message).unwrap_or(message);
         let event = match self.count {
             ..MAX_STEPS => NewEvent::new(kind.as_str(), message),
-            MAX_STEPS => NewEvent::new(kind.as_str(), "Further steps are not listed one by one"),
+            MAX_STEPS => NewEvent::new(kind.as_str(), "Further steps are not listed"),
             _ => return,
         };
         let event = details.into_iter().fold(event, |event, (name, value)| event.with(&name, value));
-        self.tell.event(event);
+        self.sender.send_event(event);
     }
 
-    fn cancelled(&self) -> bool {
-        self.halt.is_cancelled()
+    fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
     }
 
-    /// Others have use for the worker meanwhile. What was put off for hours is ended here, with what it made.
-    fn waits(&self, long: Duration) -> bool {
-        long <= SHORT || self.lease.resume.put_off >= later::MOST
+    /// During a long wait the worker runs other jobs. A job that was postponed for hours waits here instead:
+    /// if the model still fails, the run ends with its edits so far.
+    fn may_wait(&self, length: Duration) -> bool {
+        length <= MAX_INLINE_WAIT || self.lease.resume.put_off >= MAX_POSTPONEMENTS
     }
 
-    async fn keep(&mut self, message: &Message, usage: Usage) -> Result<u64, AgentError> {
+    async fn store_message(&mut self, message: &Message, usage: Usage) -> Result<u64, AgentError> {
         let entry = serde_json::to_value(message).map_err(|_| AgentError::Cancelled)?;
         let Usage { input, output, cached } = usage;
-        let said = Note::Entry(without_keys(&self.app, entry), Tokens { input, output, cached });
+        let note = Note::Entry(without_keys(&self.app, entry), Tokens { input, output, cached });
         self.spent.usage += usage;
         if let Message::Results(_) = message {
-            // Whoever takes the job up makes them again, of the turn that they answer.
-            self.tell.soon(said);
-            return Ok(self.month);
+            // If they are lost, the next attempt computes them again from the model's turn.
+            self.sender.send(note);
+            return Ok(self.month_tokens);
         }
-        let kept = with_failpoints("said", self.tell.now(said)).await.ok_or(AgentError::Cancelled)?;
-        self.month = kept.map_err(interrupted)?;
-        Ok(self.month)
+        let written = with_failpoints("said", self.sender.send_and_wait(note)).await;
+        self.month_tokens = written.ok_or(AgentError::Cancelled)?.map_err(interrupt)?;
+        Ok(self.month_tokens)
     }
 
-    async fn asked(&mut self) -> Result<Vec<Prompt>, AgentError> {
-        let waiting = self.app.queue.unread(&self.lease).await.map_err(interrupted)?;
-        let new: Vec<_> = waiting.into_iter().filter(|message| message.number > self.spent.read).collect();
-        self.spent.read = new.last().map_or(self.spent.read, |message| message.number);
-        Ok(new.iter().map(|message| said::prompt(&message.prompt, &message.context)).collect())
+    async fn take_follow_ups(&mut self) -> Result<Vec<Prompt>, AgentError> {
+        let waiting = self.app.queue.unread(&self.lease).await.map_err(interrupt)?;
+        let new: Vec<_> =
+            waiting.into_iter().filter(|message| message.number > self.spent.read_up_to).collect();
+        self.spent.read_up_to = new.last().map_or(self.spent.read_up_to, |message| message.number);
+        Ok(new.iter().map(|message| context::build_prompt(&message.prompt, &message.context)).collect())
     }
 
-    async fn objections(&mut self, edits: &Edits, report: &Report) -> Result<Vec<Objection>, AgentError> {
-        let asked = said::by_people(&self.app, &self.lease).await.map_err(interrupted)?;
-        Ok(guard::objections(&self.law, &self.base, &asked, edits, report))
+    async fn refusals(&mut self, edits: &Edits, report: &Report) -> Result<Vec<Refusal>, AgentError> {
+        let instructions =
+            context::instructions_of_people(&self.app, &self.lease).await.map_err(interrupt)?;
+        Ok(guard::find_refusals(&self.policy, &self.base, &instructions, edits, report))
     }
 }
 
-/// What is kept is shown to people, so a key that a model has come by is not kept.
+/// Removes the models' API keys, because people can read what is stored.
 pub(super) fn without_keys(app: &Shared, entry: Value) -> Value {
     let clean = app.models.without_keys(&entry.to_string());
     clean.and_then(|clean| serde_json::from_str(&clean).ok()).unwrap_or(entry)
 }
 
-/// The job is not ours any more, or the store does not answer: it goes back as it was. What cannot be
-/// kept at all is the end of it, or the model would be asked, and paid, for the same for ever.
-fn interrupted(error: StoreError) -> AgentError {
+/// Interrupts the run after an error of the store, and the job returns to the queue. An entry that can't be
+/// stored at all ends the job instead: otherwise the model would be asked, and paid, for it forever.
+fn interrupt(error: StoreError) -> AgentError {
     if let StoreError::BadEntry(_) = &error {
-        return AgentError::Ended(format!("the model's answer cannot be kept: {error}"));
+        return AgentError::Ended(format!("the model's response cannot be stored: {error}"));
     }
-    tracing::warn!("the run is broken off: {error}");
+    tracing::warn!("the run is interrupted: {error}");
     match error {
         StoreError::Machine(trouble) => AgentError::Machine(trouble),
         _ => AgentError::Cancelled,

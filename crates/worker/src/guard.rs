@@ -1,33 +1,33 @@
-//! What an editor made, before it becomes a commit.
+//! Runs the guard over the change of an editor, before it becomes a commit.
 
 use std::sync::Arc;
 
-use agent::{Allow, Change, Instructions, Objection, Policy, Report, Rule};
+use agent::{Allow, Change, Instructions, Policy, Refusal, Report, Rule};
 use pages::{Edits, Files, Overlay};
 use store::{Project, ProjectId};
 
-use super::edit::Made;
+use super::edit::EditResult;
 use super::outcome::Stop;
-use super::tree::Committed;
-use super::vocabularies::Vocabularies;
+use super::tree::CommitTree;
+use super::vocabulary_cache::VocabularyCache;
 use crate::shared::Shared;
 use app::hosts::HostKey;
 use app::models::Models;
 
-/// What the changes of a project's jobs are held to.
+/// What the guard allows the jobs of a project to change.
 #[derive(Clone)]
-pub(super) struct Law {
+pub(super) struct GuardPolicy {
     pub(super) allow: Allow,
     docs_path: Option<String>,
     models: Arc<Models>,
     host_key: Option<HostKey>,
     project: ProjectId,
-    vocabularies: Arc<Vocabularies>,
+    vocabularies: Arc<VocabularyCache>,
 }
 
-impl Law {
+impl GuardPolicy {
     pub(super) fn new(app: &Shared, project: &Project, host_key: Option<HostKey>) -> Self {
-        // They were read when they were set; if that cannot be done again, nothing more is allowed.
+        // The globs were valid when they were set. If they can't be parsed now, they allow nothing.
         let allow = Allow::parse(project.allow_paths.iter().map(String::as_str)).unwrap_or_default();
         Self {
             allow,
@@ -39,52 +39,70 @@ impl Law {
         }
     }
 
-    /// None of them may be in what leaves.
+    /// The secrets that no published change may contain.
     fn secrets(&self) -> Vec<&str> {
         let models = self.models.keys.iter().map(|key| key.reveal());
         models.chain(self.host_key.iter().map(HostKey::reveal)).collect()
     }
 }
 
-/// What is wrong with a change, by the rules of this installation and the words of people.
-pub(super) fn objections(
-    law: &Law,
-    base: &Committed,
-    asked: &Instructions,
+/// Judges a change by the policy and people's instructions.
+pub(super) fn find_refusals(
+    policy: &GuardPolicy,
+    base: &CommitTree,
+    instructions: &Instructions,
     edits: &Edits,
     report: &Report,
-) -> Vec<Objection> {
+) -> Vec<Refusal> {
     let summary = [&report.summary].into_iter().chain(&report.notes).map(String::as_str);
     let summary = summary.collect::<Vec<_>>().join("\n");
-    // As it will be published: what is taken out of a title is no reason to refuse it.
+    // The title as it will be published: text that is removed from it is no reason for a refusal.
     let title = agent::plain_title(&report.title);
-    let vocabulary = law.vocabularies.of(&law.project, base.id());
-    let change =
-        Change { base, vocabulary: &vocabulary, edits: &edits.0, asked, title: &title, summary: &summary };
+    let vocabulary = policy.vocabularies.get_or_insert(&policy.project, base.id());
+    let change = Change {
+        base,
+        vocabulary: &vocabulary,
+        edits: &edits.0,
+        instructions,
+        title: &title,
+        summary: &summary,
+    };
     agent::judge(
         &change,
-        &Policy { allow: law.allow.clone(), docs_path: law.docs_path.as_deref(), secrets: &law.secrets() },
+        &Policy {
+            allow: policy.allow.clone(),
+            docs_path: policy.docs_path.as_deref(),
+            secrets: &policy.secrets(),
+        },
     )
 }
 
-/// Fails with what must not be published, or with why the agent was ended; what a reviewer is to know
-/// becomes a note.
-pub(super) fn judge(law: &Law, tree: Committed, asked: &Instructions, mut made: Made) -> Result<Made, Stop> {
-    let objections = objections(law, &tree, asked, &made.edits, &made.report);
-    let fatal = objections.iter().find(|objection| objection.fatal);
-    let not_published = |fatal: &Objection| format!("the change was not published: {fatal}");
-    if let Some(sentence) = made.ended.take().or_else(|| fatal.map(not_published)) {
-        // A secret is not to be read in the job either.
-        let secret = objections.iter().any(|objection| objection.rule == Rule::Secret);
-        let diff = if secret { String::new() } else { shown(tree, law.docs_path.as_deref(), &made.edits) };
-        return Err(Stop::Ended { sentence, diff, spent: made.spent });
+/// Fails with the first fatal refusal, or with the reason why the agent was aborted. Other refusals become
+/// notes for the reviewer.
+pub(super) fn judge(
+    policy: &GuardPolicy,
+    tree: CommitTree,
+    instructions: &Instructions,
+    mut result: EditResult,
+) -> Result<EditResult, Stop> {
+    let refusals = find_refusals(policy, &tree, instructions, &result.edits, &result.report);
+    let fatal = refusals.iter().find(|refusal| refusal.fatal);
+    let not_published = |fatal: &Refusal| format!("the change was not published: {fatal}");
+    if let Some(sentence) = result.abort_reason.take().or_else(|| fatal.map(not_published)) {
+        // The job's diff must not contain a secret either.
+        let has_secret = refusals.iter().any(|refusal| refusal.rule == Rule::Secret);
+        let diff = match has_secret {
+            true => String::new(),
+            false => render_diff(tree, policy.docs_path.as_deref(), &result.edits),
+        };
+        return Err(Stop::Aborted { sentence, diff, spent: result.spent });
     }
-    made.report.notes.extend(objections.iter().map(ToString::to_string));
-    Ok(made)
+    result.report.notes.extend(refusals.iter().map(ToString::to_string));
+    Ok(result)
 }
 
-/// The change as a diff, for the people who are told why it was not published.
-fn shown(tree: Committed, docs_path: Option<&str>, edits: &Edits) -> String {
+/// The change as a diff, for people who want to know why it wasn't published.
+fn render_diff(tree: CommitTree, docs_path: Option<&str>, edits: &Edits) -> String {
     let Ok(mut files) = Overlay::new(tree, docs_path) else { return String::new() };
     for (path, text) in &edits.0 {
         let _ = match text {

@@ -1,21 +1,22 @@
-//! Takes jobs from the store and sees them through. Meets `http` only in the store.
+//! Leases jobs from the store and runs them to their end. The worker and the API communicate only through the
+//! store.
 
-mod doubt;
+mod backoff;
+mod context;
 mod edit;
 mod give_up;
-mod grounds;
 mod guard;
-mod later;
 mod outcome;
-mod passes;
+mod path_index_cache;
 mod pins;
+mod recheck;
 mod record;
 mod run;
-mod said;
+mod run_loop;
 mod shared;
 mod sweep;
 mod tree;
-mod vocabularies;
+mod vocabulary_cache;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -30,19 +31,19 @@ use app::App;
 use app::directory;
 use shared::Shared;
 
-/// How often to look for work that nobody rang the bell for, such as a lease that ran out.
-const LOOK: Duration = Duration::from_secs(1);
-/// The same while the store does not answer: twice as long each time, up to this.
-const LONGEST_LOOK: Duration = Duration::from_secs(15);
-const BEAT: Duration = Duration::from_secs(LEASE.as_secs() as u64 / 3);
-/// A worker that could not renew its lease for this long lets go of everything, before
-/// anyone else may take it up.
-const LET_GO: Duration = Duration::from_secs(LEASE.as_secs() as u64 * 2 / 3);
+/// How often to poll for jobs without a notification, such as jobs whose lease expired.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// While the store doesn't answer, the interval doubles each time, up to this.
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(15);
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(LEASE.as_secs() as u64 / 3);
+/// A worker without a successful heartbeat for this long stops all its jobs, before another worker can lease
+/// them.
+const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(LEASE.as_secs() as u64 * 2 / 3);
 
-/// A store that had less time to answer is not to blame for a late heartbeat.
-const MIN_ANSWER_TIME: Duration = Duration::from_secs(1);
+/// If the store had less time than this to answer, the store isn't the cause of a late heartbeat.
+const MIN_RESPONSE_TIME: Duration = Duration::from_secs(1);
 
-/// One worker process, as the store sees it: one heartbeat, some jobs at once.
+/// A worker process: one heartbeat, and up to `slots` jobs at the same time.
 pub struct Worker {
     app: Shared,
     id: WorkerId,
@@ -54,60 +55,61 @@ impl Worker {
         Self { app: Shared::new(app), id: WorkerId::random(), slots: slots.max(1) }
     }
 
-    /// The same worker under a new id.
-    fn renamed(&self) -> Self {
+    fn with_new_id(&self) -> Self {
         Self { app: self.app.clone(), id: WorkerId::random(), slots: self.slots }
     }
 
-    /// Works until it is told to stop, then gives back what it holds, unharmed.
+    /// Runs jobs until `stop`, then returns its jobs to the queue.
     pub async fn work(&self, stop: CancellationToken) {
-        pins::drop_old(&self.app).await;
-        let mut former = None;
+        pins::remove_stale_pins(&self.app).await;
+        let mut former_id = None;
         while !stop.is_cancelled() {
             directory::wait_until_intact(&self.app, &stop).await;
             let alive = stop.child_token();
-            // Under a new name each time: what could not be given back under the old one must run out, unless the
-            // store was the trouble. Then the new one gives it back, and nobody counts as dead.
-            let anew = self.renamed();
+            // A new id each time, because leases of the old id that weren't released must expire. If the
+            // store was the cause, the worker releases them under its new id, and no death is counted.
+            let worker = self.with_new_id();
             let working = async {
-                let began = anew.release_former(former.as_ref(), &alive).await;
-                if began {
-                    anew.take_jobs(&alive).await;
+                let is_released = worker.release_former(former_id.as_ref(), &alive).await;
+                if is_released {
+                    worker.run_jobs(&alive).await;
                 }
-                began
+                is_released
             };
-            let (store_failed, began, (), ()) = tokio::join!(
-                anew.beat(&alive),
+            let (store_failed, is_released, (), ()) = tokio::join!(
+                worker.send_heartbeats(&alive),
                 working,
-                sweep::go_on(&self.app, &alive),
+                sweep::sweep_until_stopped(&self.app, &alive),
                 directory::cancel_when_lost(&self.app, &alive),
             );
-            if began {
-                former = store_failed.then_some(anew.id);
+            if is_released {
+                former_id = store_failed.then_some(worker.id);
             }
         }
     }
 
-    /// Answers whether the new worker may begin.
+    /// Releases the leases of the former id. Returns false if `alive` ended first.
     async fn release_former(&self, former: Option<&WorkerId>, alive: &CancellationToken) -> bool {
         let Some(former) = former else { return true };
         while !alive.is_cancelled() {
             match self.app.queue.release_all(former).await {
                 Ok(()) => return true,
-                Err(error) => tracing::warn!("the jobs of this worker are not given back yet: {error}"),
+                Err(error) => {
+                    tracing::warn!("cannot return the jobs of this worker to the queue yet: {error}")
+                }
             }
-            pause(alive, LOOK).await;
+            pause(alive, POLL_INTERVAL).await;
         }
         false
     }
 
-    /// Runs jobs, one after the other, until none is waiting: for tests.
+    /// Runs jobs, one after the other, until the queue is empty. For tests.
     pub async fn drain(&self) -> Result<(), StoreError> {
         self.app.queue.heartbeat(&self.id).await?;
         while let Some(lease) = self.lease().await? {
-            passes::see_through(&self.app, lease, &CancellationToken::new()).await;
+            run_loop::run_to_end(&self.app, lease, &CancellationToken::new()).await;
         }
-        sweep::all_due(&self.app).await;
+        sweep::run_due_sweeps(&self.app).await;
         Ok(())
     }
 
@@ -115,38 +117,38 @@ impl Worker {
         self.app.queue.lease_within(&self.id, self.app.project_jobs).await
     }
 
-    async fn beat(&self, alive: &CancellationToken) -> bool {
+    async fn send_heartbeats(&self, alive: &CancellationToken) -> bool {
         keep_alive(alive, || with_failpoints("beat", self.app.queue.heartbeat(&self.id))).await
     }
 
-    async fn take_jobs(&self, alive: &CancellationToken) {
-        let (mut running, mut look) = (Running::default(), LOOK);
+    async fn run_jobs(&self, alive: &CancellationToken) {
+        let (mut running, mut interval) = (RunningJobs::default(), POLL_INTERVAL);
         while !alive.is_cancelled() {
-            look = match self.fill(&mut running, alive).await {
-                true => LOOK,
-                false => (look * 2).min(LONGEST_LOOK),
+            interval = match self.lease_jobs(&mut running, alive).await {
+                true => POLL_INTERVAL,
+                false => (interval * 2).min(MAX_POLL_INTERVAL),
             };
             tokio::select! {
                 () = alive.cancelled() => {}
-                () = running.one_ended() => {}
+                () = running.wait_for_one() => {}
                 () = self.app.queue.wait_for_work() => {}
-                () = tokio::time::sleep(look) => {}
+                () = tokio::time::sleep(interval) => {}
             }
             self.stop_archived(&running).await;
         }
         while !running.jobs.is_empty() {
-            running.one_ended().await;
+            running.wait_for_one().await;
         }
     }
 
-    /// Whether the store answered.
-    async fn fill(&self, running: &mut Running, alive: &CancellationToken) -> bool {
+    /// Fills the free slots. Returns whether the store answered.
+    async fn lease_jobs(&self, running: &mut RunningJobs, alive: &CancellationToken) -> bool {
         while running.jobs.len() < self.slots && !alive.is_cancelled() {
             match with_failpoints("lease", self.lease()).await {
                 Ok(Some(lease)) => running.start(&self.app, lease, alive.child_token()),
                 Ok(None) => return true,
                 Err(error) => {
-                    tracing::warn!("no job could be leased: {error}");
+                    tracing::warn!("cannot lease a job: {error}");
                     return false;
                 }
             }
@@ -154,78 +156,78 @@ impl Worker {
         true
     }
 
-    /// An archive waits for us to let go.
-    async fn stop_archived(&self, running: &Running) {
+    /// Stops jobs that are to be archived: the archive waits for their worker.
+    async fn stop_archived(&self, running: &RunningJobs) {
         if running.jobs.is_empty() {
             return;
         }
         match self.app.queue.jobs_to_stop(&self.id).await {
-            Ok(ids) => ids.iter().filter_map(|id| running.halts.get(id)).for_each(CancellationToken::cancel),
-            Err(error) => tracing::warn!("it is not known which jobs are to stop: {error}"),
+            Ok(ids) => ids.iter().filter_map(|id| running.stops.get(id)).for_each(CancellationToken::cancel),
+            Err(error) => tracing::warn!("cannot read which jobs to stop: {error}"),
         }
     }
 }
 
-/// Says that we are alive; when that could not be said in time, we are not. Answers whether the store was the trouble,
-/// and not this process, which a job may have stopped for so long.
+/// Sends heartbeats, and ends `alive` when none succeeded in time. Returns whether the store was the cause.
+/// The other possible cause is this process: a job may have blocked it for so long.
 async fn keep_alive<F>(alive: &CancellationToken, mut beat: impl FnMut() -> F) -> bool
 where
     F: Future<Output = Result<(), StoreError>>,
 {
-    let (mut heard, mut store_failed) = (Instant::now(), false);
+    let (mut last_success, mut store_failed) = (Instant::now(), false);
     while !alive.is_cancelled() {
-        // The lease counts from when the store was asked, not from when it answered, and a
-        // store that does not answer at all must not keep us from letting go.
-        let asked = Instant::now();
-        match timeout_at(heard + LET_GO, beat()).await {
-            Ok(Ok(())) => (heard, store_failed) = (asked, false),
+        // The lease counts from the request, not from the response. The timeout also applies while the store
+        // doesn't answer at all.
+        let sent_at = Instant::now();
+        match timeout_at(last_success + HEARTBEAT_TIMEOUT, beat()).await {
+            Ok(Ok(())) => (last_success, store_failed) = (sent_at, false),
             Ok(Err(error)) => {
                 store_failed = true;
-                tracing::warn!("the heartbeat was not taken: {error}");
+                tracing::warn!("the store refused the heartbeat: {error}");
             }
             Err(_) => {
-                store_failed |= asked.elapsed() >= MIN_ANSWER_TIME;
-                tracing::warn!("the heartbeat was not answered");
+                store_failed |= sent_at.elapsed() >= MIN_RESPONSE_TIME;
+                tracing::warn!("the store did not answer the heartbeat");
             }
         }
-        if heard.elapsed() >= LET_GO {
-            tracing::error!("no heartbeat was taken for {LET_GO:?}: letting go of every job");
+        if last_success.elapsed() >= HEARTBEAT_TIMEOUT {
+            tracing::error!("no heartbeat succeeded for {HEARTBEAT_TIMEOUT:?}: stopping every job");
             alive.cancel();
         }
-        pause(alive, BEAT).await;
+        pause(alive, HEARTBEAT_INTERVAL).await;
     }
     store_failed
 }
 
-/// The jobs that run, each with a way to stop it.
+/// The jobs that run now, each with a token that stops it.
 #[derive(Default)]
-struct Running {
+struct RunningJobs {
     jobs: JoinSet<JobId>,
-    halts: HashMap<JobId, CancellationToken>,
+    stops: HashMap<JobId, CancellationToken>,
 }
 
-impl Running {
-    fn start(&mut self, app: &Shared, lease: Lease, halt: CancellationToken) {
+impl RunningJobs {
+    fn start(&mut self, app: &Shared, lease: Lease, stop: CancellationToken) {
         let id = lease.job.id.clone();
-        self.halts.insert(id.clone(), halt.clone());
+        self.stops.insert(id.clone(), stop.clone());
         let app = app.clone();
         self.jobs.spawn(async move {
-            passes::see_through(&app, lease, &halt).await;
+            run_loop::run_to_end(&app, lease, &stop).await;
             id
         });
     }
 
-    /// Never, while none runs.
-    async fn one_ended(&mut self) {
+    /// Waits until a job ends. Never returns while no job runs.
+    async fn wait_for_one(&mut self) {
         match self.jobs.join_next().await {
-            Some(Ok(id)) => drop(self.halts.remove(&id)),
-            Some(Err(error)) => tracing::error!("a job's run broke off: {error}"),
+            Some(Ok(id)) => drop(self.stops.remove(&id)),
+            Some(Err(error)) => tracing::error!("the task of a job failed: {error}"),
             None => std::future::pending().await,
         }
     }
 }
 
-/// Waits, but not past a stop.
+/// Sleeps for `length`, or until `alive` ends.
 async fn pause(alive: &CancellationToken, length: Duration) {
     tokio::select! {
         () = alive.cancelled() => {}
@@ -238,23 +240,23 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_store_in_trouble_is_told_from_a_process_that_stood_still() {
+    async fn a_failing_store_is_distinguished_from_a_blocked_process() {
         let failing = || async { Err(StoreError::Database("the disk is full".into())) };
         assert!(keep_alive(&CancellationToken::new(), failing).await);
         assert!(keep_alive(&CancellationToken::new(), std::future::pending::<Result<(), StoreError>>).await);
 
-        // The first heartbeat is taken; then the process stands still, and has no time left to ask.
+        // The first heartbeat succeeds. Then the process is blocked until the timeout is over.
         let (alive, mut beats) = (CancellationToken::new(), 0);
         let beat = || {
             beats += 1;
             let is_first = beats == 1;
             async move { if is_first { Ok(()) } else { std::future::pending().await } }
         };
-        let standing_still = async {
+        let block_process = async {
             tokio::task::yield_now().await;
-            tokio::time::advance(2 * LET_GO).await;
+            tokio::time::advance(2 * HEARTBEAT_TIMEOUT).await;
         };
-        let (store_failed, ()) = tokio::join!(keep_alive(&alive, beat), standing_still);
+        let (store_failed, ()) = tokio::join!(keep_alive(&alive, beat), block_process);
         assert!(!store_failed && alive.is_cancelled());
     }
 }

@@ -1,23 +1,26 @@
-//! Pins of commits that a run made and that need none any more: a worker that was killed, or lost its lease, leaves the
-//! pin in its cache, and who ends the job may be another one with a cache of its own.
+//! Removes stale pins of commits from the repository caches.
+//!
+//! A worker that is killed or loses its lease leaves the pin of its run in its cache. Another worker, with
+//! another cache, may end the job.
 
 use store::{JobId, ProjectId, Status};
 
 use crate::shared::Shared;
 
-/// Drops them, before this worker takes its first job: a pin of a job that has ended is nobody's then.
-pub(super) async fn drop_old(app: &Shared) {
-    for project in app.hosts.cached() {
-        if let Err(error) = drop_old_of(app, &project).await {
-            tracing::warn!("the cache of project {project} keeps what it does not need: {error}");
+/// Removes the pins of jobs that ended. Call it before this worker leases its first job, when no run uses
+/// them.
+pub(super) async fn remove_stale_pins(app: &Shared) {
+    for project in app.hosts.cached_projects() {
+        if let Err(error) = remove_stale_pins_of(app, &project).await {
+            tracing::warn!("cannot remove stale pins from the cache of project {project}: {error}");
         }
     }
 }
 
-async fn drop_old_of(app: &Shared, project: &ProjectId) -> anyhow::Result<()> {
+async fn remove_stale_pins_of(app: &Shared, project: &ProjectId) -> anyhow::Result<()> {
     let cache = app.hosts.cache(project).await?;
     for pin in cache.pins()? {
-        // What a job started from has a name that is longer than its id, and stays.
+        // The pins of a job's base commits have longer names than the job's id, and stay.
         if let Some(job) = app.jobs.find(project, &JobId(pin.clone())).await?
             && job.status != Status::Active
         {

@@ -1,5 +1,7 @@
-//! Writes down what an editor tells, in its order. A write waits for the disk, so what comes quickly shares one; what
-//! comes slowly is there for people to see as it happens.
+//! Writes the notes of an editor to the store, in order and in batches.
+//!
+//! A write waits for the disk, so notes in quick succession share one write. The delay is short enough that
+//! people see steps as they happen.
 
 use std::time::Duration;
 
@@ -11,70 +13,71 @@ use tokio::time::{Instant, timeout_at};
 use super::outcome::Stop;
 use crate::shared::Shared;
 
-/// How long the first of some notes waits for others: less than anybody sees.
-const SOON: Duration = Duration::from_millis(40);
+/// How long the first note of a batch waits for others. People don't notice it.
+const BATCH_DELAY: Duration = Duration::from_millis(40);
 
-/// A note, and who does not go on before it is kept.
-struct Told {
+/// A note, and where to send the result if the editor waits for the write.
+struct QueuedNote {
     note: Note,
-    waits: Option<Waits>,
+    reply: Option<Reply>,
 }
 
-type Waits = oneshot::Sender<Result<u64, StoreError>>;
+type Reply = oneshot::Sender<Result<u64, StoreError>>;
 
-/// The editor's end. It has no bound of its own: whoever tells without waiting bounds what it tells.
-pub(super) struct Tell(mpsc::UnboundedSender<Told>);
+/// The editor's end. The channel is unbounded: a caller of [`NoteSender::send`] must limit the number of its
+/// notes.
+pub(super) struct NoteSender(mpsc::UnboundedSender<QueuedNote>);
 
 /// The store's end.
-pub(super) struct Notes(mpsc::UnboundedReceiver<Told>);
+pub(super) struct NoteReceiver(mpsc::UnboundedReceiver<QueuedNote>);
 
-pub(super) fn channel() -> (Tell, Notes) {
-    let (tell, notes) = mpsc::unbounded_channel();
-    (Tell(tell), Notes(notes))
+pub(super) fn channel() -> (NoteSender, NoteReceiver) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    (NoteSender(sender), NoteReceiver(receiver))
 }
 
-impl Tell {
-    pub(super) fn event(&self, event: NewEvent) {
-        self.soon(Note::Event(event));
+impl NoteSender {
+    pub(super) fn send_event(&self, event: NewEvent) {
+        self.send(Note::Event(event));
     }
 
-    /// Kept soon, with whatever comes next.
-    pub(super) fn soon(&self, note: Note) {
-        // A receiver that is gone has stopped the run, which the editor hears in other ways, too.
-        let _ = self.0.send(Told { note, waits: None });
+    /// Doesn't wait for the write.
+    pub(super) fn send(&self, note: Note) {
+        // Without a receiver the run was stopped, which the editor learns from its cancellation token.
+        let _ = self.0.send(QueuedNote { note, reply: None });
     }
 
-    /// Kept now, with all that was told before it. `None` when nobody keeps anything any more.
-    pub(super) async fn now(&self, note: Note) -> Option<Result<u64, StoreError>> {
-        let (waits, kept) = oneshot::channel();
-        self.0.send(Told { note, waits: Some(waits) }).ok()?;
-        kept.await.ok()
+    /// Waits until this note and all earlier ones are written. `None` when the receiver is gone.
+    pub(super) async fn send_and_wait(&self, note: Note) -> Option<Result<u64, StoreError>> {
+        let (reply, result) = oneshot::channel();
+        self.0.send(QueuedNote { note, reply: Some(reply) }).ok()?;
+        result.await.ok()
     }
 }
 
-impl Notes {
-    /// Keeps what comes until the editor has gone.
-    pub(super) async fn keep(mut self, app: &Shared, lease: &Lease) -> Result<(), Stop> {
+impl NoteReceiver {
+    /// Writes notes until the sender is dropped.
+    pub(super) async fn write_all(mut self, app: &Shared, lease: &Lease) -> Result<(), Stop> {
         while let Some(first) = self.0.recv().await {
-            let (notes, waits) = self.with_what_comes_soon(first).await;
-            let kept = with_failpoints("steps", app.queue.note(lease, notes)).await;
-            match waits {
-                // Whoever has gone meanwhile has no use for it.
-                Some(waits) => drop(waits.send(kept)),
-                None => drop(kept?),
+            let (notes, reply) = self.collect_batch(first).await;
+            let result = with_failpoints("steps", app.queue.note(lease, notes)).await;
+            match reply {
+                // The editor may have stopped waiting.
+                Some(reply) => drop(reply.send(result)),
+                None => drop(result?),
             }
         }
         Ok(())
     }
 
-    /// Up to the first that somebody waits for.
-    async fn with_what_comes_soon(&mut self, first: Told) -> (Vec<Note>, Option<Waits>) {
-        let due = Instant::now() + SOON;
+    /// A batch ends with the first note that the editor waits for.
+    async fn collect_batch(&mut self, first: QueuedNote) -> (Vec<Note>, Option<Reply>) {
+        let due = Instant::now() + BATCH_DELAY;
         let (mut notes, mut next) = (Vec::new(), Some(first));
-        while let Some(Told { note, waits }) = next {
+        while let Some(QueuedNote { note, reply }) = next {
             notes.push(note);
-            if waits.is_some() {
-                return (notes, waits);
+            if reply.is_some() {
+                return (notes, reply);
             }
             next = timeout_at(due, self.0.recv()).await.ok().flatten();
         }
@@ -90,35 +93,35 @@ mod tests {
         Note::Event(NewEvent::new("step", message))
     }
 
-    async fn next(notes: &mut Notes) -> (Vec<Note>, bool) {
-        let first = notes.0.recv().await.unwrap();
-        let (notes, waits) = notes.with_what_comes_soon(first).await;
-        (notes, waits.is_some())
+    async fn next_batch(receiver: &mut NoteReceiver) -> (Vec<Note>, bool) {
+        let first = receiver.0.recv().await.unwrap();
+        let (notes, reply) = receiver.collect_batch(first).await;
+        (notes, reply.is_some())
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_comes_quickly_is_kept_together() {
-        let (tell, mut notes) = channel();
-        tell.soon(event("one"));
-        tell.soon(event("two"));
+    async fn notes_in_quick_succession_share_one_write() {
+        let (sender, mut receiver) = channel();
+        sender.send(event("one"));
+        sender.send(event("two"));
         let waiting = tokio::spawn(async move {
-            let _ = tell.now(event("three")).await;
-            tell
+            let _ = sender.send_and_wait(event("three")).await;
+            sender
         });
-        assert_eq!(next(&mut notes).await, (vec![event("one"), event("two"), event("three")], true));
-        let tell = waiting.await.unwrap();
+        assert_eq!(next_batch(&mut receiver).await, (vec![event("one"), event("two"), event("three")], true));
+        let sender = waiting.await.unwrap();
 
-        // What comes slowly does not wait for what comes later.
-        tell.soon(event("four"));
+        // A single note waits only for the batch delay.
+        sender.send(event("four"));
         let began = Instant::now();
-        assert_eq!(next(&mut notes).await, (vec![event("four")], false));
-        assert_eq!(began.elapsed(), SOON);
+        assert_eq!(next_batch(&mut receiver).await, (vec![event("four")], false));
+        assert_eq!(began.elapsed(), BATCH_DELAY);
 
-        // And nothing waits once the editor has gone.
-        tell.soon(event("five"));
-        drop(tell);
+        // Without a sender, no note waits.
+        sender.send(event("five"));
+        drop(sender);
         let began = Instant::now();
-        assert_eq!(next(&mut notes).await, (vec![event("five")], false));
+        assert_eq!(next_batch(&mut receiver).await, (vec![event("five")], false));
         assert_eq!(began.elapsed(), Duration::ZERO);
     }
 }

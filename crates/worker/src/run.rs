@@ -1,6 +1,7 @@
-//! One run of one job. Each step notes what it found before the next one acts on it, so that
-//! whoever takes the job up after a crash goes on where it was cut off and repeats nothing
-//! that must not be repeated.
+//! Executes one run of a job, from the prompt to the pull request.
+//!
+//! Each step records its result before the next step acts on it. So after a crash, the next attempt resumes
+//! after the last recorded step, and repeats nothing that must happen only once.
 
 use std::sync::Arc;
 
@@ -11,52 +12,53 @@ use pages::Edits;
 use store::{Change, Ending, Lease, Message, NewEvent, Note, Project};
 use tokio_util::sync::CancellationToken;
 
-use super::edit::{self, Made};
-use super::guard::{self, Law};
-use super::outcome::{Stop, commit_message, completed, pull_body, report, unchanged};
-use super::said;
-use super::tree::Committed;
+use super::context;
+use super::edit::{self, EditResult, EditTask};
+use super::guard::{self, GuardPolicy};
+use super::outcome::{Stop, commit_message, completed_ending, pull_body, report_json, unchanged_ending};
+use super::tree::CommitTree;
 use crate::shared::Shared;
-use app::hosts::{number, recorded};
+use app::hosts::{pull_number, stored_state};
 
-const US: Signature<'static> = Signature { name: "Docwright", email: "docwright@localhost" };
+/// The author of commits, unless the project names another one.
+const DEFAULT_AUTHOR: Signature<'static> = Signature { name: "Docwright", email: "docwright@localhost" };
 
-/// From what is asked to the pull request. Answers the ending, and the number of the last message
-/// that it answers: none, for a change that an earlier attempt made before it looked at them.
-pub(super) async fn pass(
+/// Returns the ending, and the number of the last message that it answers. The number is 0 if an earlier
+/// attempt already made the change, because it may not have read the waiting messages.
+pub(super) async fn execute(
     app: &Shared,
     lease: &Lease,
     waiting: &[Message],
     alive: &CancellationToken,
 ) -> Result<(Ending, u32), Stop> {
     let run = Run::open(app, lease).await?;
-    if let Some((base_ref, base, change)) = run.pushed_so_far()? {
+    if let Some((base_ref, base, change)) = run.pushed_change()? {
         return Ok((run.open_pull(&base_ref, &base, change).await?, 0));
     }
-    let (base_ref, base) = run.base().await?;
-    if let Some(change) = run.change_so_far().await? {
-        with_failpoints("pushing", run.note(vec![run.pushing(&change)])).await?;
+    let (base_ref, base) = run.choose_base().await?;
+    if let Some(change) = run.committed_change().await? {
+        with_failpoints("pushing", run.note(vec![run.pushing_note(&change)])).await?;
         return Ok((run.publish(&base_ref, &base, &change).await?, 0));
     }
     let prompt = Prompt::joined(&run.prompts(waiting));
-    let made = run.edit(&base, waiting, alive).await?;
-    let spent = made.spent;
-    if made.edits.0.is_empty() && made.ended.is_none() {
-        let report = edit::without_keys(app, report(&made.report, spent));
-        let pull = run.pull_so_far().await?;
-        return Ok((unchanged(&lease.job, pull, report), spent.read));
+    let result = run.edit(&base, waiting, alive).await?;
+    let spent = result.spent;
+    if result.edits.0.is_empty() && result.abort_reason.is_none() {
+        let report = edit::without_keys(app, report_json(&result.report, spent));
+        let pull = run.find_unrecorded_pull().await?;
+        return Ok((unchanged_ending(&lease.job, pull, report), spent.read_up_to));
     }
     let publishing = async {
-        let made = run.judge(&base, made).await?;
-        let change = run.commit(&base, &prompt, made, spent.read).await?;
+        let result = run.judge(&base, result).await?;
+        let change = run.commit(&base, &prompt, result, spent.read_up_to).await?;
         run.publish(&base_ref, &base, &change).await
     };
-    let ending = publishing.await.map_err(|stop: Stop| stop.after(spent))?;
-    Ok((ending, spent.read))
+    let ending = publishing.await.map_err(|stop: Stop| stop.with_spent(spent))?;
+    Ok((ending, spent.read_up_to))
 }
 
-/// The number of the last message that waits; 0 when none does.
-pub(super) fn last(waiting: &[Message]) -> u32 {
+/// The number of the last waiting message, or 0.
+pub(super) fn last_number(waiting: &[Message]) -> u32 {
     waiting.last().map_or(0, |message| message.number)
 }
 
@@ -65,7 +67,7 @@ struct Run<'a> {
     lease: &'a Lease,
     project: Project,
     host: Arc<dyn Host>,
-    law: Law,
+    policy: GuardPolicy,
     cache: Arc<Cache>,
     pin: String,
 }
@@ -73,42 +75,43 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     async fn open(app: &'a Shared, lease: &'a Lease) -> Result<Self, Stop> {
         let project = app.accounts.project(&lease.job.project).await?;
-        let project = project.ok_or_else(|| Stop::failed("the project is gone"))?;
+        let project = project.ok_or_else(|| Stop::failed("the project was deleted"))?;
         let host = app.hosts.open(&project).await?;
-        let law = Law::new(app, &project, app.hosts.key(&project.id).await?);
+        let policy = GuardPolicy::new(app, &project, app.hosts.key(&project.id).await?);
         let cache = app.hosts.cache(&project.id).await?;
-        Ok(Self { app, lease, project, host, law, cache, pin: lease.job.id.0.clone() })
+        Ok(Self { app, lease, project, host, policy, cache, pin: lease.job.id.0.clone() })
     }
 
-    /// The branch to merge into and the commit to start from: those of an earlier attempt, as
-    /// long as they can be had.
-    async fn base(&self) -> Result<(String, Oid), Stop> {
+    /// The branch to merge into and the commit to start from. Those of an earlier attempt are used again if
+    /// the commit is still available.
+    async fn choose_base(&self) -> Result<(String, Oid), Stop> {
         if let Some((name, commit)) = &self.lease.resume.base {
             let commit = Oid::parse(commit)?;
-            if self.cache.contains(&commit)? || self.is_fetched(&commit).await? {
+            if self.cache.contains(&commit)? || self.fetch_commit(&commit).await? {
                 return Ok((name.clone(), commit));
             }
         }
         let job = &self.lease.job;
         let named = job.base_ref.as_ref().or(self.project.base_ref.as_ref());
-        self.refuse_what_is_merged_into(named).await?;
-        let own = if self.is_new() { None } else { self.branch_so_far().await? };
-        let goes_on = own.is_some();
+        self.refuse_merge_target(named).await?;
+        let own = if self.needs_new_branch() { None } else { self.find_branch().await? };
+        let continues = own.is_some();
         let (name, commit) = match (named, own) {
             (Some(name), Some(tip)) => (name.clone(), tip),
             (None, Some(tip)) => (self.host.default_branch().await?, tip),
             (Some(name), None) => (name.clone(), self.fetch(name).await?),
             (None, None) => self.fetch_default().await?,
         };
-        let from = if goes_on { &job.branch } else { &name };
-        let fetched = NewEvent::new("fetched", format!("Fetched {from} at {}", short(&commit)));
+        let from = if continues { &job.branch } else { &name };
+        let fetched = NewEvent::new("fetched", format!("Fetched {from} at {}", abbreviate(&commit)));
         let base = Note::Base(name.clone(), commit.to_string());
         with_failpoints("base", self.note(vec![base, Note::Event(fetched)])).await?;
         Ok((name, commit))
     }
 
-    /// Another machine began the run: what its model said is good for this commit and no other.
-    async fn is_fetched(&self, commit: &Oid) -> Result<bool, Stop> {
+    /// Fetches the commit that another machine started the run from, because the stored conversation is valid
+    /// only for it. Returns false if the host no longer has it.
+    async fn fetch_commit(&self, commit: &Oid) -> Result<bool, Stop> {
         let pin = format!("{}-start", self.pin);
         match self.cache.fetch_commit(&self.host.remote(), commit, &pin).await {
             Ok(()) => Ok(true),
@@ -117,30 +120,31 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Nothing is changed without a pull request, so a branch that was asked for is neither the base nor the default.
-    async fn refuse_what_is_merged_into(&self, base: Option<&String>) -> Result<(), Stop> {
+    /// Changes reach the base branch and the default branch only through a pull request. So the job's own
+    /// branch must be neither of them.
+    async fn refuse_merge_target(&self, base: Option<&String>) -> Result<(), Stop> {
         let branch = &self.lease.job.branch;
         if !self.lease.job.adopts || (base != Some(branch) && self.host.default_branch().await? != *branch) {
             return Ok(());
         }
         Err(Stop::failed(format!(
-            "{branch} is a branch that is merged into; a pull request needs one of its own, so create a new job"
+            "pull requests are merged into `{branch}`, so a job cannot push to it; create a job with another branch"
         )))
     }
 
-    /// Where the job's branch is, with whatever others have added to it. What was merged or
-    /// closed is not gone on with.
-    async fn branch_so_far(&self) -> Result<Option<Oid>, Stop> {
+    /// The tip of the job's branch, including commits of other people. Fails if the pull request was merged
+    /// or closed.
+    async fn find_branch(&self) -> Result<Option<Oid>, Stop> {
         let job = &self.lease.job;
         let pulls = with_failpoints("find", self.host.find(&job.branch)).await?;
         let own = pulls.iter().find(|pull| self.is_own(pull));
         if let Some(pull) = own.filter(|pull| pull.state != State::Open) {
-            let state = recorded(pull.state);
+            let state = stored_state(pull.state);
             self.app.pulls.note_pull(&self.project.id, &pull.url, state).await?;
-            let (number, how) = (pull.number, state.as_str());
-            return Err(Stop::failed(format!("pull request #{number} was {how}; create a new job")));
+            let (number, state) = (pull.number, state.as_str());
+            return Err(Stop::failed(format!("pull request #{number} was {state}; create a new job")));
         }
-        self.refuse_another_repository(&pulls).await?;
+        self.refuse_other_repository(&pulls).await?;
         match self.fetch(&job.branch).await {
             Ok(tip) => Ok(Some(tip)),
             Err(forge::Error::NoSuchBranch(_)) if own.is_none() => Ok(None),
@@ -152,31 +156,32 @@ impl<'a> Run<'a> {
         pull.job.as_deref() == Some(self.lease.job.id.0.as_str())
     }
 
-    /// The project may have been given another repository since. A host's list may be late, and a repository that was
-    /// renamed has the same numbers.
-    async fn refuse_another_repository(&self, pulls: &[PullRequest]) -> Result<(), Stop> {
+    /// Fails if the project has another repository than the job's pull request. The host's list may be stale,
+    /// so the pull request is also looked up by its number, which stays the same when a repository is
+    /// renamed.
+    async fn refuse_other_repository(&self, pulls: &[PullRequest]) -> Result<(), Stop> {
         let Some(link) = &self.lease.job.pr_link else { return Ok(()) };
-        let number = number(link).unwrap_or_default();
-        let is_it = |pull: &PullRequest| pull.number == number && pull.head == self.lease.job.branch;
-        if pulls.iter().any(is_it) || self.host.get(number).await?.is_some_and(|pull| is_it(&pull)) {
+        let number = pull_number(link).unwrap_or_default();
+        let is_own = |pull: &PullRequest| pull.number == number && pull.head == self.lease.job.branch;
+        if pulls.iter().any(is_own) || self.host.get(number).await?.is_some_and(|pull| is_own(&pull)) {
             return Ok(());
         }
         Err(Stop::failed(format!(
-            "the pull request of this job is {link}, and the project has another repository now; create a new job"
+            "the pull request of this job is {link}, but the project has another repository now; create a new job"
         )))
     }
 
-    /// One that an attempt of an earlier run opened and could not tell of any more.
-    async fn pull_so_far(&self) -> Result<Option<PullRequest>, Stop> {
-        if self.lease.job.pr_link.is_some() || self.is_new() {
+    /// A pull request that an earlier run opened but couldn't record.
+    async fn find_unrecorded_pull(&self) -> Result<Option<PullRequest>, Stop> {
+        if self.lease.job.pr_link.is_some() || self.needs_new_branch() {
             return Ok(None);
         }
         let pulls = self.host.find(&self.lease.job.branch).await?;
         Ok(pulls.into_iter().find(|pull| self.is_own(pull)))
     }
 
-    /// A first run has a branch of its own to make; any other goes on where its branch is.
-    fn is_new(&self) -> bool {
+    /// A first run creates its branch, unless the job adopts one. Other runs continue their branch.
+    fn needs_new_branch(&self) -> bool {
         self.lease.job.run == 1 && !self.lease.job.adopts
     }
 
@@ -192,19 +197,19 @@ impl<'a> Run<'a> {
                 let tip = self.fetch(&name).await?;
                 Ok((name, tip))
             }
-            done => done,
+            result => result,
         }
     }
 
-    /// The first one stays, to compare with.
+    /// The pin of the first base stays, for the diff of the whole job.
     fn base_pin(&self) -> String {
-        let which = if self.lease.resume.origin.is_none() { "base" } else { "start" };
-        format!("{}-{which}", self.pin)
+        let suffix = if self.lease.resume.origin.is_none() { "base" } else { "start" };
+        format!("{}-{suffix}", self.pin)
     }
 
-    /// What an earlier attempt pushed. It is on the host, with whatever people have added to it since,
-    /// so nothing is fetched or pushed any more.
-    fn pushed_so_far(&self) -> Result<Option<(String, Oid, &Change)>, Stop> {
+    /// The change that an earlier attempt pushed. People may have added commits to the branch since then, so
+    /// nothing is fetched or pushed again.
+    fn pushed_change(&self) -> Result<Option<(String, Oid, &Change)>, Stop> {
         let resume = &self.lease.resume;
         match (&resume.base, &resume.change) {
             (Some((name, base)), Some(change)) if resume.pushed => {
@@ -214,8 +219,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What an earlier attempt committed, if the commit is still to be had here or on the host.
-    async fn change_so_far(&self) -> Result<Option<Change>, Stop> {
+    /// The change that an earlier attempt committed, if the cache or the host still has the commit.
+    async fn committed_change(&self) -> Result<Option<Change>, Stop> {
         let Some(change) = self.lease.resume.change.clone() else { return Ok(None) };
         let Ok(commit) = Oid::parse(&change.head_commit) else { return Ok(None) };
         if self.cache.contains(&commit)? {
@@ -228,66 +233,81 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The prompt of a first run, and every follow-up that has no answer yet.
+    /// The job's prompt if this is the first run, and every follow-up without an answer.
     fn prompts(&self, waiting: &[Message]) -> Vec<Prompt> {
         let job = &self.lease.job;
-        let first = (job.run == 1).then(|| said::prompt(&job.prompt, &job.context));
-        let more = waiting.iter().map(|message| said::prompt(&message.prompt, &message.context));
+        let first = (job.run == 1).then(|| context::build_prompt(&job.prompt, &job.context));
+        let more = waiting.iter().map(|message| context::build_prompt(&message.prompt, &message.context));
         first.into_iter().chain(more).collect()
     }
 
-    async fn edit(&self, base: &Oid, waiting: &[Message], alive: &CancellationToken) -> Result<Made, Stop> {
+    async fn edit(
+        &self,
+        base: &Oid,
+        waiting: &[Message],
+        alive: &CancellationToken,
+    ) -> Result<EditResult, Stop> {
         let model = &self.lease.job.model;
         let editor = self.app.models.editor(&self.project, model).map_err(Stop::Failed)?;
-        let tree = Committed::new(self.cache.snapshot(base)?);
-        let (docs_path, law) = (self.project.docs_path.clone(), self.law.clone());
-        let instructions = said::instructions(&tree, docs_path.as_deref());
+        let tree = CommitTree::new(self.cache.snapshot(base)?);
+        let (docs_path, policy) = (self.project.docs_path.clone(), self.policy.clone());
+        let instructions = context::read_agents_files(&tree, docs_path.as_deref());
         tree.check()?;
-        let before = said::before(self.app, self.lease, base).await?;
+        let conversation = context::load_conversation(self.app, self.lease, base).await?;
         let prompts = self.prompts(waiting);
-        let (prompt, read) = (Prompt::joined(&prompts), last(said::heard(&before, &prompts, waiting)));
-        let task = edit::Job { editor, prompt, tree, docs_path, law, instructions, before, read };
+        let read_up_to = last_number(context::already_sent(&conversation, &prompts, waiting));
+        let prompt = Prompt::joined(&prompts);
+        let task =
+            EditTask { editor, prompt, tree, docs_path, policy, instructions, conversation, read_up_to };
         edit::run(self.app, self.lease, task, alive).await
     }
 
-    /// The last wall: whoever made it, what must not leave does not, and what a reviewer is to know is
-    /// in the pull request.
-    async fn judge(&self, base: &Oid, made: Made) -> Result<Made, Stop> {
-        let tree = Committed::new(self.cache.snapshot(base)?);
-        let asked = said::by_people(self.app, self.lease).await?;
-        let (law, read) = (self.law.clone(), tree.clone());
-        // A change of thousands of pages takes its time.
-        let judging = move || guard::judge(&law, tree, &asked, made);
+    /// The last check before the commit, for the change of any editor. Refusals that aren't fatal go into the
+    /// pull request.
+    async fn judge(&self, base: &Oid, result: EditResult) -> Result<EditResult, Stop> {
+        let tree = CommitTree::new(self.cache.snapshot(base)?);
+        let instructions = context::instructions_of_people(self.app, self.lease).await?;
+        let (policy, read) = (self.policy.clone(), tree.clone());
+        // Judging thousands of pages takes long.
+        let judging = move || guard::judge(&policy, tree, &instructions, result);
         let judged = tokio::task::spawn_blocking(judging).await;
-        // What could not be read is no reason to refuse a change, nor to let one pass.
+        // Without the unreadable files, neither a refusal nor an approval is valid.
         read.check()?;
-        judged.map_err(|_| Stop::failed("the change could not be judged, so it was not published"))?
+        let failed =
+            "the guard failed, so the change was not published; look for the cause in the server's log";
+        judged.map_err(|_| Stop::failed(failed))?
     }
 
-    /// The commit is written and noted, and that it is about to be pushed, before anything of it leaves this
-    /// machine.
-    async fn commit(&self, base: &Oid, prompt: &Prompt, made: Made, read: u32) -> Result<Change, Stop> {
+    /// Writes the commit, and records it together with the start of the push. So both are recorded before
+    /// anything leaves this machine.
+    async fn commit(
+        &self,
+        base: &Oid,
+        prompt: &Prompt,
+        result: EditResult,
+        read_up_to: u32,
+    ) -> Result<Change, Stop> {
         let job = &self.lease.job;
-        let (message, body) = (commit_message(&made.report, job), pull_body(&made, prompt, job));
-        let commit = with_failpoints("commit", self.write_commit(base, made.edits, message)).await?;
+        let (message, body) = (commit_message(&result.report, job), pull_body(&result, prompt, job));
+        let commit = with_failpoints("commit", self.write_commit(base, result.edits, message)).await?;
         let change = Change {
             head_commit: commit.to_string(),
-            title: agent::plain_title(&made.report.title),
+            title: agent::plain_title(&result.report.title),
             body,
-            report: report(&made.report, made.spent),
+            report: report_json(&result.report, result.spent),
             diff: self.diff(base, &commit).await?,
         };
-        let notes = vec![Note::Change(Box::new(change.clone()), read), self.pushing(&change)];
+        let notes = vec![Note::Change(Box::new(change.clone()), read_up_to), self.pushing_note(&change)];
         with_failpoints("change", self.note(notes)).await?;
         Ok(change)
     }
 
-    fn pushing(&self, change: &Change) -> Note {
+    fn pushing_note(&self, change: &Change) -> Note {
         let (head, branch) = (&change.head_commit, &self.lease.job.branch);
         Note::Event(NewEvent::new("pushing", format!("Pushing {head:.10} to {branch}")))
     }
 
-    /// The change as it stands: since the job began, as long as that can be told.
+    /// The diff of the whole job if the cache has its first base, and of this run otherwise.
     async fn diff(&self, base: &Oid, commit: &Oid) -> Result<String, Stop> {
         let origin = self.lease.resume.origin.as_deref().and_then(|origin| Oid::parse(origin).ok());
         if let Some(origin) = origin
@@ -301,7 +321,7 @@ impl<'a> Run<'a> {
     async fn write_commit(&self, base: &Oid, edits: Edits, message: String) -> Result<Oid, Stop> {
         let (cache, base, pin) = (self.cache.clone(), base.clone(), self.pin.clone());
         let author = self.project.hosting.author.clone();
-        // Not the time of day: a second attempt must make the same commit.
+        // Not the current time: another attempt must write the same commit.
         let time_seconds = self.lease.job.created_at.as_second();
         let writing = tokio::task::spawn_blocking(move || {
             let (message, pin) = (&message, &pin);
@@ -309,22 +329,25 @@ impl<'a> Run<'a> {
                 base: &base,
                 edits: &edits.0,
                 message,
-                author: author.as_ref().map_or(US, |one| Signature { name: &one.name, email: &one.email }),
+                author: author
+                    .as_ref()
+                    .map_or(DEFAULT_AUTHOR, |author| Signature { name: &author.name, email: &author.email }),
                 time_seconds,
                 pin,
             })
         });
-        writing.await.map_err(|_| Stop::failed("the commit could not be written"))?.map_err(Stop::from)
+        let failed = "the commit could not be written; look for the cause in the server's log";
+        writing.await.map_err(|_| Stop::failed(failed))?.map_err(Stop::from)
     }
 
-    /// Branch, then pull request. Both are found again when they are there already.
+    /// Pushes the branch, then opens the pull request. Existing ones are used again.
     async fn publish(&self, base_ref: &str, base: &Oid, change: &Change) -> Result<Ending, Stop> {
-        // Another server may own the repository by now.
-        self.app.directory.check().map_err(|lost| Stop::GiveBack(lost.to_string()))?;
+        // If the data directory was replaced, another server may own the repository now.
+        self.app.directory.check().map_err(|lost| Stop::Release(lost.to_string()))?;
         let head = Oid::parse(&change.head_commit)?;
         let (remote, branch) = (self.host.remote(), &self.lease.job.branch);
-        // A branch may be moved on from where this run found it, and from nowhere else.
-        match self.is_new() {
+        // The push fails if the branch moved since this run fetched it.
+        match self.needs_new_branch() {
             true => {
                 with_failpoints("push-new", self.cache.push_new(&remote, &head, branch, Some(base))).await?
             }
@@ -350,14 +373,14 @@ impl<'a> Run<'a> {
         };
         let pull = with_failpoints("open", self.host.open(&new)).await?;
         self.unpin().await;
-        Ok(completed(pull, change.report.clone()))
+        Ok(completed_ending(pull, change.report.clone()))
     }
 
-    /// The host has the commit now, so the cache need not keep it; what the job started from
-    /// stays pinned, to compare with.
+    /// The host has the commit now, so the cache doesn't need it. The job's base commits stay pinned for
+    /// diffs.
     async fn unpin(&self) {
         if let Err(error) = with_failpoints("unpin", self.cache.unpin(&self.pin)).await {
-            tracing::warn!("the cache keeps {}: {error}", self.pin);
+            tracing::warn!("cannot remove the pin {} from the cache: {error}", self.pin);
         }
     }
 
@@ -367,6 +390,6 @@ impl<'a> Run<'a> {
     }
 }
 
-fn short(commit: &Oid) -> &str {
+fn abbreviate(commit: &Oid) -> &str {
     &commit.as_str()[..10]
 }

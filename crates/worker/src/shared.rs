@@ -1,25 +1,25 @@
-//! State that the jobs of one worker process share, besides the parts of the server.
+//! Holds the state that the jobs of one worker process share, in addition to [`App`].
 
 use std::ops::Deref;
 use std::sync::Arc;
 
 use app::App;
 
-use crate::grounds::Grounds;
-use crate::later::Delays;
-use crate::vocabularies::Vocabularies;
+use crate::backoff::DelayCounts;
+use crate::path_index_cache::PathIndexCache;
+use crate::vocabulary_cache::VocabularyCache;
 
 #[derive(Clone)]
 pub(crate) struct Shared {
     app: App,
-    pub(crate) grounds: Arc<Grounds>,
-    pub(crate) vocabularies: Arc<Vocabularies>,
-    pub(crate) delays: Arc<Delays>,
+    pub(crate) path_indexes: Arc<PathIndexCache>,
+    pub(crate) vocabularies: Arc<VocabularyCache>,
+    pub(crate) delays: Arc<DelayCounts>,
 }
 
 impl Shared {
     pub(crate) fn new(app: App) -> Self {
-        Self { app, grounds: Arc::default(), vocabularies: Arc::default(), delays: Arc::default() }
+        Self { app, path_indexes: Arc::default(), vocabularies: Arc::default(), delays: Arc::default() }
     }
 }
 

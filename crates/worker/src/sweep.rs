@@ -1,5 +1,7 @@
-//! A job can be archived while its pull request is being opened: the host goes on with what it was
-//! asked for. So its host is asked again afterwards, for a while; what it opened is closed and recorded.
+//! Closes pull requests that a host opened while their job was archived.
+//!
+//! A job can be archived while its host opens the pull request, and the host doesn't stop. So a sweep asks
+//! the host again for a while after the archive. It closes and records the pull request that it finds.
 
 use std::time::Duration;
 
@@ -12,66 +14,66 @@ use super::give_up::own_pull;
 use super::pause;
 use crate::shared::Shared;
 
-const EVERY: Duration = Duration::from_secs(5);
-const FIRST: Duration = Duration::from_secs(5);
-const LONGEST: Duration = Duration::from_secs(60 * 60);
-/// Looks of a host that answers; the last of them comes half an hour after the first.
-const LOOKS: u32 = 6;
-/// A day of a host that does not.
-const MOST: u32 = 30;
+const INTERVAL: Duration = Duration::from_secs(5);
+const FIRST_DELAY: Duration = Duration::from_secs(5);
+const MAX_DELAY: Duration = Duration::from_secs(60 * 60);
+/// Requests to a host that answers. The last one comes half an hour after the first.
+const MAX_LOOKUPS: u32 = 6;
+/// Requests to a host that fails: about a day of them.
+const MAX_FAILED_LOOKUPS: u32 = 30;
 
-/// Until `stop`.
-pub(super) async fn go_on(app: &Shared, stop: &CancellationToken) {
+pub(super) async fn sweep_until_stopped(app: &Shared, stop: &CancellationToken) {
     while !stop.is_cancelled() {
-        stop.run_until_cancelled(all_due(app)).await;
-        pause(stop, EVERY).await;
+        stop.run_until_cancelled(run_due_sweeps(app)).await;
+        pause(stop, INTERVAL).await;
     }
 }
 
-pub(super) async fn all_due(app: &Shared) {
+pub(super) async fn run_due_sweeps(app: &Shared) {
     loop {
         match app.sweeps.next_sweep().await {
             Ok(Some(sweep)) => {
-                if let Err(error) = one(app, &sweep).await {
-                    tracing::warn!("what was found of archived job {} is not kept: {error}", sweep.job.id);
+                if let Err(error) = run_sweep(app, &sweep).await {
+                    tracing::warn!("cannot record the sweep of archived job {}: {error}", sweep.job.id);
                 }
             }
             Ok(None) => return,
-            Err(error) => return tracing::warn!("archived jobs are not looked after: {error}"),
+            Err(error) => return tracing::warn!("cannot read the next sweep of an archived job: {error}"),
         }
     }
 }
 
-async fn one(app: &Shared, sweep: &Sweep) -> Result<(), StoreError> {
-    match found(app, sweep).await {
+async fn run_sweep(app: &Shared, sweep: &Sweep) -> Result<(), StoreError> {
+    match close_own_pull(app, sweep).await {
         Ok(Some(pull)) => {
             let state = if pull.state == State::Merged { PullState::Merged } else { PullState::Closed };
             let message = format!(
-                "Pull request #{} was found after the archive; it is {}",
+                "Pull request #{} was found after the job was archived; it is {}",
                 pull.number,
                 state.as_str()
             );
             let event = NewEvent::new("pull_request", message).with("state", state.as_str());
             app.sweeps.finish_sweep(sweep, Some((&pull.url, state)), Some(event)).await
         }
-        Ok(None) if sweep.tries >= LOOKS => app.sweeps.finish_sweep(sweep, None, None).await,
-        Ok(None) => app.sweeps.sweep_again(sweep, wait(sweep.tries)).await,
-        Err(error) if sweep.tries >= MOST && Trouble::find(&error).is_none() => {
+        Ok(None) if sweep.tries >= MAX_LOOKUPS => app.sweeps.finish_sweep(sweep, None, None).await,
+        Ok(None) => app.sweeps.sweep_again(sweep, delay_after(sweep.tries)).await,
+        Err(error) if sweep.tries >= MAX_FAILED_LOOKUPS && Trouble::find(&error).is_none() => {
             let message = format!(
-                "It is not known whether the job left a pull request for {} on its host: {error}",
+                "Docwright does not know whether the job left a pull request for `{}` on its host. Look for it \
+                 there. The last error is: {error}",
                 sweep.job.branch
             );
             app.sweeps.finish_sweep(sweep, None, Some(NewEvent::new("warning", message))).await
         }
         Err(forge::Error::Temporary { retry_after: Some(after), .. }) => {
-            app.sweeps.sweep_again(sweep, after.max(FIRST)).await
+            app.sweeps.sweep_again(sweep, after.max(FIRST_DELAY)).await
         }
-        Err(_) => app.sweeps.sweep_again(sweep, wait(sweep.tries)).await,
+        Err(_) => app.sweeps.sweep_again(sweep, delay_after(sweep.tries)).await,
     }
 }
 
-/// The job's own pull request, which is not open any more.
-async fn found(app: &Shared, sweep: &Sweep) -> forge::Result<Option<PullRequest>> {
+/// Finds the job's own pull request, and closes it if it's open.
+async fn close_own_pull(app: &Shared, sweep: &Sweep) -> forge::Result<Option<PullRequest>> {
     let Some((host, pull)) = own_pull(app, &sweep.job).await? else { return Ok(None) };
     match pull.state {
         State::Open => host.close(pull.number).await.map(Some),
@@ -79,6 +81,6 @@ async fn found(app: &Shared, sweep: &Sweep) -> forge::Result<Option<PullRequest>
     }
 }
 
-fn wait(tries: u32) -> Duration {
-    FIRST.saturating_mul(4_u32.saturating_pow(tries.saturating_sub(1))).min(LONGEST)
+fn delay_after(tries: u32) -> Duration {
+    FIRST_DELAY.saturating_mul(4_u32.saturating_pow(tries.saturating_sub(1))).min(MAX_DELAY)
 }

@@ -1,4 +1,4 @@
-//! A commit of `forge` as a tree of `pages`: where the two meet.
+//! Presents a snapshot of `forge` as a tree of `pages`.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,13 +9,14 @@ use pages::{Entry, FilesError, Tree};
 use super::outcome::Stop;
 
 #[derive(Clone)]
-pub(super) struct Committed {
+pub(super) struct CommitTree {
     snapshot: Arc<Snapshot>,
-    /// The first trouble of the machine that a read met. Who reads may take a file that it cannot read for none.
+    /// The first trouble of the machine that a read met. A reader may take an unreadable file for a missing
+    /// one.
     trouble: Arc<OnceLock<Trouble>>,
 }
 
-impl Committed {
+impl CommitTree {
     pub(super) fn new(snapshot: Snapshot) -> Self {
         Self { snapshot: Arc::new(snapshot), trouble: Arc::default() }
     }
@@ -24,7 +25,7 @@ impl Committed {
         self.snapshot.tree()
     }
 
-    pub(super) fn has_names_of(&self, tree: TreeId) -> bool {
+    pub(super) fn has_same_paths_as(&self, tree: TreeId) -> bool {
         self.snapshot.has_same_paths_as(tree)
     }
 
@@ -41,7 +42,7 @@ impl Committed {
     }
 }
 
-impl Tree for Committed {
+impl Tree for CommitTree {
     fn list(&self) -> Result<Vec<Entry>, FilesError> {
         let entries = self.snapshot.entries().map_err(|error| self.unreadable(error))?;
         let entry = |entry: forge::Entry| Entry {

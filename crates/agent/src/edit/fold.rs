@@ -1,21 +1,21 @@
-//! A text with some differences folded away, and where each byte of what is left came from.
+//! Folds a text: removes differences that a search ignores, and records the source of each remaining byte.
 
 use std::ops::Range;
 
-use super::alike::{alike, entity, unseen};
 use super::lines::{Line, is_space, lines};
+use super::lookalikes::{entity, is_invisible, lookalikes};
 
-/// What is folded away besides line endings and the spaces before them.
+/// The differences that are ignored besides line endings and the spaces before them.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Loose {
+pub(super) struct Tolerance {
     pub indent: bool,
-    pub alike: bool,
-    pub blank: bool,
-    /// Any run of spaces, and the end of a full line, is one space. Needs `indent`.
+    pub lookalikes: bool,
+    pub blank_lines: bool,
+    /// Any run of spaces, and the end of a wrapped line, is one space. Requires `indent`.
     pub wrap: bool,
 }
 
-/// Where in the source a folded byte came from.
+/// The source of a folded byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
     start: u32,
@@ -35,20 +35,20 @@ impl Span {
 #[derive(Debug, Default)]
 pub(super) struct Folded {
     pub text: Vec<u8>,
-    /// One for each byte of `text`, in order. Characters of several bytes share one.
+    /// One for each byte of `text`, in order. The bytes of one character have the same span.
     pub spans: Vec<Span>,
 }
 
 /// Folds a text of less than 4 GiB.
-pub(super) fn fold(source: &str, loose: Loose) -> Folded {
+pub(super) fn fold(source: &str, tolerance: Tolerance) -> Folded {
     let mut folded = Folded::default();
-    let mut lines = lines(source).filter(|line| !(loose.blank && line.is_blank())).peekable();
+    let mut lines = lines(source).filter(|line| !(tolerance.blank_lines && line.is_blank())).peekable();
     while let Some(line) = lines.next() {
         if !line.is_blank() {
-            folded.words(source, &line, loose);
+            folded.push_words(source, &line, tolerance);
         }
         match lines.peek() {
-            Some(next) if loose.wrap && line.soft => folded.push(' ', line.tail, next.content),
+            Some(next) if tolerance.wrap && line.is_wrapped => folded.push(' ', line.tail, next.content),
             _ if line.end > line.stop => folded.push('\n', line.stop, line.end),
             _ => {}
         }
@@ -57,27 +57,27 @@ pub(super) fn fold(source: &str, loose: Loose) -> Folded {
 }
 
 impl Folded {
-    /// What is left without the line endings around it.
+    /// The range without the line endings around it.
     pub(super) fn core(&self) -> Range<usize> {
-        let solid = |byte: &u8| *byte != b'\n';
-        let start = self.text.iter().position(solid).unwrap_or(0);
-        start..self.text.iter().rposition(solid).map_or(0, |last| last + 1)
+        let is_content = |byte: &u8| *byte != b'\n';
+        let start = self.text.iter().position(is_content).unwrap_or(0);
+        start..self.text.iter().rposition(is_content).map_or(0, |last| last + 1)
     }
 
-    fn words(&mut self, source: &str, line: &Line, loose: Loose) {
-        let mut at = if loose.indent { line.content } else { line.start };
+    fn push_words(&mut self, source: &str, line: &Line, tolerance: Tolerance) {
+        let mut at = if tolerance.indent { line.content } else { line.start };
         while let Some(ch) = source[at..line.tail].chars().next() {
             let (len, ch) = match ch {
-                '&' if loose.alike => entity(&source[at..line.tail]).unwrap_or((1, '&')),
+                '&' if tolerance.lookalikes => entity(&source[at..line.tail]).unwrap_or((1, '&')),
                 _ => (ch.len_utf8(), ch),
             };
-            let like = if loose.alike { alike(ch) } else { &[] };
-            let space = is_space(ch) || like == [' '];
-            match like {
-                _ if loose.wrap && space => self.space(at, at + len),
-                _ if loose.alike && unseen(ch) => {}
+            let ascii = if tolerance.lookalikes { lookalikes(ch) } else { &[] };
+            let is_space = is_space(ch) || ascii == [' '];
+            match ascii {
+                _ if tolerance.wrap && is_space => self.push_space(at, at + len),
+                _ if tolerance.lookalikes && is_invisible(ch) => {}
                 [] => self.push(ch, at, at + len),
-                _ => like.iter().for_each(|ch| self.push(*ch, at, at + len)),
+                _ => ascii.iter().for_each(|ch| self.push(*ch, at, at + len)),
             }
             at += len;
         }
@@ -91,8 +91,8 @@ impl Folded {
         self.spans.extend(bytes.iter().map(|_| span));
     }
 
-    /// Another space of a run, which is one space.
-    fn space(&mut self, start: usize, end: usize) {
+    /// Adds a space, or extends the span of the last one.
+    fn push_space(&mut self, start: usize, end: usize) {
         match (self.text.last(), self.spans.last_mut()) {
             (Some(b' '), Some(run)) if run.end() == start => run.end = end as u32,
             _ => self.push(' ', start, end),

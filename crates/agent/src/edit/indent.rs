@@ -1,16 +1,16 @@
-//! How the file's indentation answers to that of the old text.
+//! Maps the indentation of the old and new text to that of the file.
 
-/// Indentations of the old text, each with what the file has in its place.
+/// Pairs of indentations: in the old text, and in the file.
 #[derive(Debug, Default)]
 pub(super) struct Indents<'a> {
     pairs: Vec<(&'a str, &'a str)>,
 }
 
 impl<'a> Indents<'a> {
-    /// From the pairs of each line, in order.
+    /// `pairs` has one pair for each line, in order.
     pub(super) fn new(mut pairs: Vec<(&'a str, &'a str)>) -> Self {
-        // Who copies from the first word on leaves out the indentation of the first line alone.
-        if pairs.len() > 1 && pairs[0].0.is_empty() && !in_order(&pairs) && in_order(&pairs[1..]) {
+        // A copy that begins at the first word lacks only the indentation of the first line.
+        if pairs.len() > 1 && pairs[0].0.is_empty() && !is_monotonic(&pairs) && is_monotonic(&pairs[1..]) {
             pairs.remove(0);
         }
         pairs.sort_unstable();
@@ -18,12 +18,12 @@ impl<'a> Indents<'a> {
         Self { pairs }
     }
 
-    /// What an indentation of the new text is in this file; `None` when the lines do not tell.
-    pub(super) fn of(&self, indent: &str) -> Option<String> {
+    /// Maps an indentation of the new text to one of the file. `None` if the pairs don't determine it.
+    pub(super) fn map(&self, indent: &str) -> Option<String> {
         if self.pairs.iter().all(|(old, file)| old == file) {
             return Some(indent.to_owned());
         }
-        if !in_order(&self.pairs) {
+        if !is_monotonic(&self.pairs) {
             return None;
         }
         let shallower = |(old, _): &&(&'a str, &'a str)| indent.starts_with(old);
@@ -37,7 +37,7 @@ impl<'a> Indents<'a> {
         }
     }
 
-    /// Spaces become the tabs that the file has for so many, and tabs its spaces.
+    /// Converts between spaces and tabs, with the tab width that the pairs imply.
     fn convert(&self, indent: &str) -> String {
         let known = self.pairs.iter().rev().find(|(old, file)| !old.is_empty() && !file.is_empty());
         let Some((old, file)) = known else { return indent.to_owned() };
@@ -58,8 +58,8 @@ impl<'a> Indents<'a> {
     }
 }
 
-/// Whether lines that are as deep in the one are as deep in the other, and deeper ones deeper.
-fn in_order(pairs: &[(&str, &str)]) -> bool {
+/// Whether equal indentations map to equal ones, and deeper indentations to deeper ones.
+fn is_monotonic(pairs: &[(&str, &str)]) -> bool {
     let mut sorted = pairs.to_vec();
     sorted.sort_unstable_by_key(|(old, _)| old.len());
     sorted.windows(2).all(|pair| {

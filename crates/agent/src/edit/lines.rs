@@ -1,7 +1,7 @@
-//! The lines of a text, and which of their ends are only there because a line was full.
+//! Splits a text into lines, and tells line breaks within a paragraph from other line breaks.
 
-/// One line: its indentation is `start..content`, its words are `content..tail`, spaces at its end are
-/// `tail..stop`, and its line ending is `stop..end`. A blank line is all indentation.
+/// A line. Its indentation is `start..content`, its words are `content..tail`, the spaces at its end are `tail..stop`,
+/// and its line ending is `stop..end`. A blank line has only indentation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Line {
     pub start: usize,
@@ -9,8 +9,8 @@ pub(super) struct Line {
     pub tail: usize,
     pub stop: usize,
     pub end: usize,
-    /// The line ending could as well be a space: a paragraph goes on in the next line.
-    pub soft: bool,
+    /// The next line continues the paragraph, so the line ending could also be a space.
+    pub is_wrapped: bool,
 }
 
 impl Line {
@@ -35,16 +35,16 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = Line> + '_ {
             tail: start + words.trim_end_matches(is_space).len(),
             stop: start + words.len(),
             end: start + whole.len(),
-            soft: false,
+            is_wrapped: false,
         };
         line.tail = line.tail.max(line.content);
         start = line.end;
         let content = &text[line.content..line.tail];
         let fence = is_fence(content);
         in_code ^= fence;
-        line.soft = line.end > line.stop
-            && !(fence || in_code || stands_alone(content))
-            && goes_on(text[line.end..].split('\n').next().unwrap_or_default());
+        line.is_wrapped = line.end > line.stop
+            && !(fence || in_code || is_single_line(content))
+            && continues_paragraph(text[line.end..].split('\n').next().unwrap_or_default());
         Some(line)
     })
 }
@@ -58,18 +58,18 @@ fn is_fence(content: &str) -> bool {
     content.starts_with("```") || content.starts_with("~~~")
 }
 
-/// Headings, rows of tables, tags, rules and blank lines end where their line ends.
-fn stands_alone(content: &str) -> bool {
+/// Whether a line is a block of its own: headings, rows of tables, tags, rules and blank lines.
+fn is_single_line(content: &str) -> bool {
     content.is_empty() || content.starts_with(['#', '|', '<', '>']) || is_rule(content)
 }
 
-/// Whether a line is more of the paragraph before it, not the start of something.
-fn goes_on(line: &str) -> bool {
+/// Whether a line continues the paragraph before it.
+fn continues_paragraph(line: &str) -> bool {
     let content = line.trim();
     let number = content.trim_start_matches(|ch: char| ch.is_ascii_digit());
     let numbered = number.len() < content.len() && number.starts_with([')', '.']);
     let bullet = content.starts_with(['-', '*', '+']) && content[1..].starts_with(is_space);
-    !(stands_alone(content) || is_fence(content) || bullet || numbered)
+    !(is_single_line(content) || is_fence(content) || bullet || numbered)
 }
 
 fn is_rule(content: &str) -> bool {

@@ -1,95 +1,103 @@
-//! Characters that a reader does not see, or that make text look like other text.
+//! Finds characters that readers don't see, or that make text look like other text.
 //!
-//! Many are part of somebody's writing: joiners in Persian and Hindi, in families of emoji, a direction mark
-//! beside Hebrew. Those pass where they belong.
+//! Many of them are part of normal text: joiners in Persian and Hindi and between emoji, direction marks next to
+//! Hebrew. These pass where a script needs them.
 
-use super::added::{Added, Text};
-use super::{Finding, Rule};
+use super::additions::{Additions, Text};
+use super::ignorable::is_ignorable;
+use super::refusal::{Rule, Violation};
 
-/// So many stray characters are a slip of a keyboard; more are a message.
+/// Up to this many stray characters can be a typing mistake. More can be a message.
 const MAX_STRAY: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Odd {
-    /// Letters of a hidden alphabet.
+enum HiddenChar {
+    /// Letters of the invisible tag alphabet.
     Tag,
-    /// Turns the order of what is read.
+    /// Changes the direction of text.
     Bidi,
-    /// Takes no room.
+    /// Has no width.
     Invisible,
-    /// Chooses a form of a character that has but one.
+    /// Selects a variant of a character that has none.
     Variation,
-    /// Means what its user says it means.
+    /// Has no standard meaning.
     Private,
     Control,
-    /// Ends a line to some readers: a comment of YAML, code of MyST.
+    /// Ends a line for some programs only, for example a comment in YAML or code in MyST.
     LineBreak,
 }
 
-impl Odd {
+impl HiddenChar {
     fn what(self) -> &'static str {
         match self {
-            Self::Tag => "adds invisible tag characters, which can carry text",
-            Self::Bidi => "adds characters that change the order in which text is shown",
+            Self::Tag => "adds invisible tag characters, which can contain text",
+            Self::Bidi => "adds characters that change the direction of text",
             Self::Invisible => "adds invisible characters",
             Self::Variation => "adds variation selectors where they select nothing",
-            Self::Private => "adds characters of a private-use area",
+            Self::Private => "adds private-use characters",
             Self::Control => "adds control characters",
-            Self::LineBreak => "adds characters that end a line to some readers, and to others not",
+            Self::LineBreak => "adds characters that only some programs treat as the end of a line",
         }
     }
 }
 
-pub(super) fn judge<'a>(added: &Added<'a>, found: &mut Vec<Finding<'a>>) {
-    let all =
-        [Odd::Tag, Odd::Bidi, Odd::LineBreak, Odd::Invisible, Odd::Variation, Odd::Private, Odd::Control];
-    for odd in all {
-        // An edited line keeps what it had.
-        let old: usize = added.before.values().map(|text| count(text, odd)).sum();
-        let now: usize = added.files().map(|(_, text)| count(&text.text, odd)).sum();
-        let judged = added.texts.iter().filter(|text| text.path().is_none() || now > old);
-        found.extend(judged.filter_map(|text| judge_text(text, odd)));
+pub(super) fn judge<'a>(additions: &Additions<'a>, violations: &mut Vec<Violation<'a>>) {
+    let all = [
+        HiddenChar::Tag,
+        HiddenChar::Bidi,
+        HiddenChar::LineBreak,
+        HiddenChar::Invisible,
+        HiddenChar::Variation,
+        HiddenChar::Private,
+        HiddenChar::Control,
+    ];
+    for kind in all {
+        // An edited line can keep the characters that it had.
+        let old: usize = additions.before.values().map(|text| count(text, kind)).sum();
+        let new: usize = additions.files().map(|(_, text)| count(&text.text, kind)).sum();
+        let judged = additions.texts.iter().filter(|text| text.path().is_none() || new > old);
+        violations.extend(judged.filter_map(|text| judge_text(text, kind)));
     }
 }
 
-fn judge_text<'a>(text: &Text<'a>, odd: Odd) -> Option<Finding<'a>> {
-    let lines = text.lines.iter().map(|(number, range)| (*number, count(&text.text[range.clone()], odd)));
+fn judge_text<'a>(text: &Text<'a>, kind: HiddenChar) -> Option<Violation<'a>> {
+    let lines = text.lines.iter().map(|(number, range)| (*number, count(&text.text[range.clone()], kind)));
     let lines: Vec<(usize, usize)> = lines.filter(|(_, count)| *count > 0).collect();
     let (line, _) = *lines.first()?;
     let new: usize = lines.iter().map(|(_, count)| count).sum();
-    let fatal =
-        matches!(odd, Odd::Tag | Odd::Bidi | Odd::LineBreak) || new > MAX_STRAY && odd != Odd::Private;
-    let (line, what) = (text.shown_line(line), odd.what().to_owned());
-    Some(Finding { rule: Rule::Hidden, place: text.place, line, what, fatal })
+    let fatal = matches!(kind, HiddenChar::Tag | HiddenChar::Bidi | HiddenChar::LineBreak)
+        || new > MAX_STRAY && kind != HiddenChar::Private;
+    let (line, what) = (text.reported_line(line), kind.what().to_owned());
+    Some(Violation { rule: Rule::Hidden, location: text.location, line, what, fatal })
 }
 
-fn count(text: &str, wanted: Odd) -> usize {
-    if text.is_ascii() && !matches!(wanted, Odd::Control | Odd::LineBreak) {
+fn count(text: &str, wanted: HiddenChar) -> usize {
+    if text.is_ascii() && !matches!(wanted, HiddenChar::Control | HiddenChar::LineBreak) {
         return 0;
     }
     let rtl = text.chars().any(is_right_to_left);
-    let mut seen = Neighbours::default();
+    let mut before = Preceding::default();
     let mut chars = text.chars().peekable();
     let mut found = 0;
     while let Some(c) = chars.next() {
-        found += usize::from(odd(c, &seen, chars.peek().copied(), rtl) == Some(wanted));
-        seen.step(c);
+        found += usize::from(classify(c, &before, chars.peek().copied(), rtl) == Some(wanted));
+        before.push(c);
     }
     found
 }
 
-/// What stands before a character.
+/// The characters before a character.
 #[derive(Default)]
-struct Neighbours {
+struct Preceding {
     last: Option<char>,
-    /// The last character that is seen.
-    shown: Option<char>,
-    /// The letters of tags behind a black flag.
+    /// The last visible character.
+    visible: Option<char>,
+    /// The tag letters after a black flag.
     flag: Option<String>,
 }
 
-impl Neighbours {
-    fn step(&mut self, c: char) {
+impl Preceding {
+    fn push(&mut self, c: char) {
         self.flag = match (self.flag.take(), c) {
             (_, '\u{1f3f4}') => Some(String::new()),
             (Some(mut tags), '\u{e0061}'..='\u{e007a}') if tags.len() < 5 => {
@@ -100,12 +108,12 @@ impl Neighbours {
         };
         self.last = Some(c);
         if !is_ignorable(c) {
-            self.shown = Some(c);
+            self.visible = Some(c);
         }
     }
 
-    /// England, Scotland and Wales are written as a flag with tags.
-    fn is_flag(&self, c: char) -> bool {
+    /// Whether a tag character continues the flag of England, Scotland or Wales.
+    fn continues_flag(&self, c: char) -> bool {
         self.flag.as_ref().is_some_and(|tags| {
             let letter = char::from_u32((c as u32).wrapping_sub(0xe0000)).filter(char::is_ascii_lowercase);
             let so_far: String = tags.chars().chain(letter).collect();
@@ -119,43 +127,35 @@ impl Neighbours {
     }
 }
 
-fn odd(c: char, before: &Neighbours, next: Option<char>, rtl: bool) -> Option<Odd> {
-    let beside = |test: fn(char) -> bool| before.shown.is_some_and(test) || next.is_some_and(test);
-    let between = |test: fn(char) -> bool| before.shown.is_some_and(test) && next.is_some_and(test);
+/// The kind of a hidden character. `None` if the character is visible or belongs where it is.
+fn classify(c: char, before: &Preceding, next: Option<char>, rtl: bool) -> Option<HiddenChar> {
+    let beside = |test: fn(char) -> bool| before.visible.is_some_and(test) || next.is_some_and(test);
+    let between = |test: fn(char) -> bool| before.visible.is_some_and(test) && next.is_some_and(test);
     match c {
-        '\r' if next != Some('\n') && next.is_some() => Some(Odd::LineBreak),
+        '\r' if next != Some('\n') && next.is_some() => Some(HiddenChar::LineBreak),
         '\t' | '\n' | '\r' => None,
-        '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}' => Some(Odd::LineBreak),
-        '\u{e0000}'..='\u{e007f}' => (!before.is_flag(c)).then_some(Odd::Tag),
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => Some(Odd::Bidi),
-        '\u{200e}' | '\u{200f}' | '\u{61c}' => (!rtl).then_some(Odd::Bidi),
-        '\u{200d}' if between(is_emoji) || before.shown.is_some_and(is_joining) => None,
-        '\u{200c}' if before.shown.is_some_and(is_joining) => None,
+        '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}' => {
+            Some(HiddenChar::LineBreak)
+        }
+        '\u{e0000}'..='\u{e007f}' => (!before.continues_flag(c)).then_some(HiddenChar::Tag),
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => Some(HiddenChar::Bidi),
+        '\u{200e}' | '\u{200f}' | '\u{61c}' => (!rtl).then_some(HiddenChar::Bidi),
+        '\u{200d}' if between(is_emoji) || before.visible.is_some_and(is_joining) => None,
+        '\u{200c}' if before.visible.is_some_and(is_joining) => None,
         '\u{200b}' if beside(is_unspaced) => None,
         '\u{ad}' if between(char::is_alphabetic) && before.last != Some('\u{ad}') => None,
-        // A mark of the byte order, where the file begins.
+        // A byte-order mark at the start of the file.
         '\u{feff}' if before.last.is_none() => None,
-        '\u{fe0e}' | '\u{fe0f}' if before.last.is_some_and(has_forms) => None,
+        '\u{fe0e}' | '\u{fe0f}' if before.last.is_some_and(has_variants) => None,
         '\u{fe00}'..='\u{fe0d}' if before.last.is_some_and(|c| c >= '\u{2200}' && !is_ignorable(c)) => None,
         '\u{e0100}'..='\u{e01ef}' if before.last.is_some_and(is_ideograph) => None,
-        '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => Some(Odd::Variation),
+        '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => Some(HiddenChar::Variation),
         '\u{180b}'..='\u{180f}' if before.last.is_some_and(|c| matches!(c, '\u{1800}'..='\u{18af}')) => None,
-        '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10ffff}' => Some(Odd::Private),
-        _ if is_ignorable(c) || matches!(c, '\u{fff9}'..='\u{fffb}') => Some(Odd::Invisible),
-        _ if c.is_control() => Some(Odd::Control),
+        '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10ffff}' => Some(HiddenChar::Private),
+        _ if is_ignorable(c) || matches!(c, '\u{fff9}'..='\u{fffb}') => Some(HiddenChar::Invisible),
+        _ if c.is_control() => Some(HiddenChar::Control),
         _ => None,
     }
-}
-
-/// Takes no room on a screen.
-pub(super) fn is_ignorable(c: char) -> bool {
-    matches!(
-        c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{1d173}'..='\u{1d17a}'
-            | '\u{e0000}'..='\u{e0fff}'
-    )
 }
 
 fn is_right_to_left(c: char) -> bool {
@@ -163,13 +163,13 @@ fn is_right_to_left(c: char) -> bool {
         || matches!(c, '\u{10800}'..='\u{10fff}')
 }
 
-/// Scripts whose letters join, or do not, by such a mark: Arabic, those of India and its neighbours.
+/// Whether a character belongs to a script with joiners: Arabic, and scripts of India and its neighbors.
 fn is_joining(c: char) -> bool {
     matches!(c, '\u{600}'..='\u{dff}' | '\u{f00}'..='\u{109f}' | '\u{1780}'..='\u{18af}')
         || matches!(c, '\u{fb50}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}')
 }
 
-/// Scripts that put no space between words.
+/// Whether a character belongs to a script without spaces between words.
 fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}')
         || matches!(c, '\u{1780}'..='\u{17ff}' | '\u{3000}'..='\u{9fff}')
@@ -183,8 +183,8 @@ fn is_emoji(c: char) -> bool {
     matches!(c, '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
 }
 
-/// Characters that are drawn as text or as a picture.
-fn has_forms(c: char) -> bool {
+/// Whether a character has a text variant and an emoji variant.
+fn has_variants(c: char) -> bool {
     is_emoji(c)
         || matches!(c, '0'..='9' | '#' | '*' | '©' | '®' | '‼' | '⁉' | '™' | 'ℹ' | '〰' | '〽' | '㊗' | '㊙')
 }
@@ -194,30 +194,37 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, expected: Option<Odd>) {
-        let all = [Odd::Tag, Odd::Bidi, Odd::Invisible, Odd::Variation, Odd::Private, Odd::Control];
-        assert_eq!(all.into_iter().find(|odd| count(text, *odd) > 0), expected, "{text:?}");
+    fn check(text: &str, expected: Option<HiddenChar>) {
+        let all = [
+            HiddenChar::Tag,
+            HiddenChar::Bidi,
+            HiddenChar::Invisible,
+            HiddenChar::Variation,
+            HiddenChar::Private,
+            HiddenChar::Control,
+        ];
+        assert_eq!(all.into_iter().find(|kind| count(text, *kind) > 0), expected, "{text:?}");
     }
 
     #[test]
-    fn odd_characters() {
-        check("a\u{200b}b", Some(Odd::Invisible));
-        check("a\u{200d}b", Some(Odd::Invisible));
-        check("x\u{feff}y", Some(Odd::Invisible));
-        check("\u{3164}", Some(Odd::Invisible));
-        check("abc\u{202e}def", Some(Odd::Bidi));
-        check("a\u{200f}b", Some(Odd::Bidi));
-        check("\u{e0041}", Some(Odd::Tag));
-        check("\u{1f3f4}\u{e0068}\u{e0069}\u{e007f}", Some(Odd::Tag));
-        check("a\u{fe0f}", Some(Odd::Variation));
-        check("\u{1f600}\u{fe0f}\u{fe0f}", Some(Odd::Variation));
-        check("\u{1f600}\u{e0101}", Some(Odd::Variation));
-        check("\u{e0b0}", Some(Odd::Private));
-        check("a\u{1b}[31mb", Some(Odd::Control));
+    fn hidden_characters_are_found() {
+        check("a\u{200b}b", Some(HiddenChar::Invisible));
+        check("a\u{200d}b", Some(HiddenChar::Invisible));
+        check("x\u{feff}y", Some(HiddenChar::Invisible));
+        check("\u{3164}", Some(HiddenChar::Invisible));
+        check("abc\u{202e}def", Some(HiddenChar::Bidi));
+        check("a\u{200f}b", Some(HiddenChar::Bidi));
+        check("\u{e0041}", Some(HiddenChar::Tag));
+        check("\u{1f3f4}\u{e0068}\u{e0069}\u{e007f}", Some(HiddenChar::Tag));
+        check("a\u{fe0f}", Some(HiddenChar::Variation));
+        check("\u{1f600}\u{fe0f}\u{fe0f}", Some(HiddenChar::Variation));
+        check("\u{1f600}\u{e0101}", Some(HiddenChar::Variation));
+        check("\u{e0b0}", Some(HiddenChar::Private));
+        check("a\u{1b}[31mb", Some(HiddenChar::Control));
     }
 
     #[test]
-    fn characters_where_they_belong() {
+    fn characters_pass_where_they_belong() {
         check("\u{feff}# Title", None);
         check("👨\u{200d}👩\u{200d}👧 ❤\u{fe0f}\u{200d}🔥 1\u{fe0f}\u{20e3} ©\u{fe0f}", None);
         check("👩🏽\u{200d}💻 ⚠\u{fe0f} ✔\u{fe0e}", None);

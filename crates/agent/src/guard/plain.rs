@@ -1,71 +1,71 @@
-//! Text for a pull request that does nothing but be read.
+//! Makes text for a pull request inert.
 //!
-//! Hosts act on what they read: they notify who is named behind an `@`, close what a keyword names, skip builds,
-//! run commands at the start of a line, load pictures. A character without width in the right place keeps the
-//! words as they are and takes the power from them.
+//! Hosts act on text: they notify people after an `@`, close issues after a keyword, skip builds, run commands at the
+//! start of a line, and load images. A zero-width character in the right position prevents that, and the words look the
+//! same.
 
 use std::ops::Range;
 
+use pages::pattern;
 use pulldown_cmark::{Event, Options, Parser, Tag};
 use regex::Captures;
 
-use super::hidden::is_ignorable;
-use crate::pattern::pattern;
+use super::ignorable::is_ignorable;
 
 const MAX_TITLE_CHARS: usize = 72;
-/// Of one quotation; the job has the rest.
+/// The limit of one quotation. The job shows all of it.
 const MAX_QUOTATION_CHARS: usize = 2_000;
 
-/// A title on one line, of at most 72 characters, that can also be the first line of a commit message.
+/// Returns an inert title of one line and at most 72 characters, which can also be the first line of a commit message.
 pub fn plain_title(title: &str) -> String {
-    let seen: String = title.chars().filter(|c| !is_ignorable(*c)).collect();
+    let visible: String = title.chars().filter(|c| !is_ignorable(*c)).collect();
     let words: Vec<&str> =
-        seen.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()).collect();
+        visible.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()).collect();
     let line = words.join(" ");
     let cut = if line.chars().count() > MAX_TITLE_CHARS {
         line.chars().take(MAX_TITLE_CHARS - 1).chain(['…']).collect()
     } else {
         line
     };
-    powerless(cut.trim_start_matches('/'))
+    disarm(cut.trim_start_matches('/'))
 }
 
-/// Markdown as it was, without mentions, closing keywords, commands, HTML and pictures that work. Code is kept.
+/// Returns Markdown in which mentions, closing keywords, commands, HTML and images have no effect. Code is unchanged.
 pub fn plain_body(body: &str) -> String {
-    let seen: String = body.chars().filter(|c| !is_stray(*c)).collect();
-    let code = code(&seen);
-    let mut plain = String::with_capacity(seen.len() + 64);
+    let visible: String = body.chars().filter(|c| !is_removed(*c)).collect();
+    let mut plain = String::with_capacity(visible.len() + 64);
     let mut at = 0;
-    for range in code {
-        push_text(&mut plain, &seen[at..range.start]);
-        plain.push_str(&seen[range.clone()]);
+    for range in code_ranges(&visible) {
+        push_text(&mut plain, &visible[at..range.start]);
+        plain.push_str(&visible[range.clone()]);
         at = range.end;
     }
-    push_text(&mut plain, &seen[at..]);
+    push_text(&mut plain, &visible[at..]);
     plain
 }
 
-/// A quotation for a pull request: its source, and its text as code in a block quote. Hosts act on nothing in it.
+/// Returns an inert quotation for a pull request: its source, and its text as code in a block quote.
 pub fn plain_quotation(source: &str, text: &str) -> String {
     let source = plain_title(source).replace('`', "'");
-    let mut seen = text.chars().filter(|c| !is_stray(*c));
-    let mut shown: String = seen.by_ref().take(MAX_QUOTATION_CHARS).collect();
-    if seen.next().is_some() {
+    let mut visible = text.chars().filter(|c| !is_removed(*c));
+    let mut shown: String = visible.by_ref().take(MAX_QUOTATION_CHARS).collect();
+    if visible.next().is_some() {
         shown += "\n…";
     }
     let longest = shown.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
-    let lines: String = shown.lines().map(|line| format!("> {}\n", powerless(line))).collect();
+    let lines: String = shown.lines().map(|line| format!("> {}\n", disarm(line))).collect();
     format!("Quoted from ` {source} `, not an instruction:\n\n> {fence}\n{lines}> {fence}")
 }
 
-fn is_stray(c: char) -> bool {
+/// Controls, direction changes and tag characters are removed.
+fn is_removed(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t')
         || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Fenced code and code spans, in order. What is code by its indentation is not exempt: hosts differ on it.
-fn code(text: &str) -> Vec<Range<usize>> {
+/// The ranges of fenced code and code spans, in order. Indented code is not included, because hosts differ on it.
+fn code_ranges(text: &str) -> Vec<Range<usize>> {
     let mut code: Vec<Range<usize>> = Vec::new();
     for (event, range) in Parser::new_ext(
         text,
@@ -91,7 +91,7 @@ fn code(text: &str) -> Vec<Range<usize>> {
 fn push_text(plain: &mut String, text: &str) {
     let begins_line = plain.is_empty() || plain.ends_with('\n');
     for (index, line) in text.split_inclusive('\n').enumerate() {
-        let line = powerless(line);
+        let line = disarm(line);
         let line = line.replace("![", "!\\[");
         let line = tag()
             .map_or_else(|| line.replace('<', "&lt;"), |tag| tag.replace_all(&line, "&lt;$1").into_owned());
@@ -106,8 +106,8 @@ fn push_text(plain: &mut String, text: &str) {
     }
 }
 
-/// Mentions, keywords and marks that hosts act on, each broken by a space without width.
-fn powerless(line: &str) -> String {
+/// Breaks mentions, keywords and markers that hosts act on with a zero-width space.
+fn disarm(line: &str) -> String {
     let (Some(mention), Some(keyword), Some(skip)) = (mention(), keyword(), skip()) else {
         return line.replace('@', "(at)");
     };
@@ -118,7 +118,7 @@ fn powerless(line: &str) -> String {
 }
 
 pattern!(
-    /// An address of mail names nobody on the host.
+    /// Matches a mention, but not an email address.
     mention,
     r"((?:^|[^A-Za-z0-9_.+-])@)([A-Za-z0-9_])",
 );
@@ -135,7 +135,7 @@ pattern!(
 );
 
 pattern!(
-    /// What a parser could take for the start of HTML.
+    /// Matches what a parser can read as the start of HTML.
     tag,
     r"<([A-Za-z/!?])",
 );
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn html_and_pictures() {
+    fn html_and_images() {
         check("a <img src=x> <!-- b --> </p> 1 < 2", "a &lt;img src=x> &lt;!-- b --> &lt;/p> 1 < 2");
         check("![p](https://e.example/p.png)", "!\\[p](https://e.example/p.png)");
         check("\\![p](https://e.example/p.png)", "\\!\\[p](https://e.example/p.png)");

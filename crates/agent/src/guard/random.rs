@@ -1,8 +1,8 @@
-//! Tells what was drawn at random from what was written by a person as an example.
+//! Distinguishes random values, such as keys, from examples that a person wrote.
 
 use pages::WordList;
 
-/// Keys that their makers print in their own manuals.
+/// Example keys from the providers' own manuals.
 const DOCUMENTED: &[&str] = &[
     "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
     "je7MtGbClwBF/2Zp9Utk/h3yCo8nvbEXAMPLEKEY",
@@ -11,29 +11,29 @@ const DOCUMENTED: &[&str] = &[
     "4eC39HqLyjWDarjtT1zdp7dc",
     "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIiwiaWF0IjoxNTE2MjM5MDIyfQ.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c",
 ];
-const WORDS: WordList = WordList(
+const EXAMPLE_WORDS: WordList = WordList(
     "example placeholder redacted changeme replace insert dummy sample foobar your fake test demo here mock \
      secret password token apikey xxxx 0000 1111 abcdef 123456 deadbeef .... **** user value lorem string \
      invalid",
 );
-/// Fewer random characters than this open nothing.
+/// A real key has at least this many random characters.
 const MIN_RANDOM: usize = 16;
 
-/// Whether a value with the shape of a key is there to show the shape: a manual's own, words, or a pattern.
+/// Whether a value with the form of a key is an example: from a manual, made of words, or a pattern.
 pub(super) fn is_example(value: &str) -> bool {
     if DOCUMENTED.iter().any(|known| value.contains(known)) || value.contains("...") {
         return true;
     }
     let rest = without_words(value);
     let letters: Vec<u8> = rest.bytes().filter(u8::is_ascii_alphanumeric).collect();
-    // A word beside a real key does not make it an example.
-    let cut = rest.len() < value.len();
+    // A word next to a real key does not make it an example.
+    let has_words = rest.len() < value.len();
     letters.len() < MIN_RANDOM.min(value.len() / 2)
         || is_pattern(&letters)
-        || cut && (letters.len() < 20 || !is_mixed(&letters))
+        || has_words && (letters.len() < 20 || !is_mixed(&letters))
 }
 
-/// Whether nobody would write this by hand.
+/// Whether a value looks random: no person would write it by hand.
 pub(super) fn looks_random(value: &str) -> bool {
     let letters: Vec<u8> = value.bytes().filter(u8::is_ascii_alphanumeric).collect();
     letters.len() >= MIN_RANDOM && is_mixed(&letters) && !is_example(value)
@@ -41,11 +41,11 @@ pub(super) fn looks_random(value: &str) -> bool {
 
 fn without_words(value: &str) -> String {
     let (mut kept, mut lower) = (value.to_owned(), value.to_ascii_lowercase());
-    for word in WORDS.iter() {
+    for word in EXAMPLE_WORDS.iter() {
         if !lower.contains(word) {
             continue;
         }
-        // What is left on both sides of a word may be the word again, so its end is looked for as the text grows.
+        // Removing a word can join another one, so the result is searched while it grows.
         let mut rest = String::with_capacity(kept.len());
         for c in kept.chars() {
             rest.push(c);
@@ -61,26 +61,26 @@ fn without_words(value: &str) -> String {
     kept
 }
 
-/// Few different characters, or each the neighbour of the one before, as in `abc123`.
+/// Few different characters, or sequences such as `abc123`.
 fn is_pattern(letters: &[u8]) -> bool {
     let mut seen = [false; 128];
     letters.iter().for_each(|b| seen[usize::from(b & 127)] = true);
     let different = seen.iter().filter(|seen| **seen).count();
-    let near = |pair: &&[u8]| pair[0].to_ascii_lowercase().abs_diff(pair[1].to_ascii_lowercase()) <= 1;
-    let neighbours = letters.windows(2).filter(near).count();
-    different < (letters.len() / 2).min(8) || neighbours * 5 > letters.len() * 2
+    let is_near = |pair: &&[u8]| pair[0].to_ascii_lowercase().abs_diff(pair[1].to_ascii_lowercase()) <= 1;
+    let near = letters.windows(2).filter(is_near).count();
+    different < (letters.len() / 2).min(8) || near * 5 > letters.len() * 2
 }
 
-/// Digits, small and capital letters follow each other without order; in words they do not.
+/// Whether digits, lowercase and uppercase letters alternate often, unlike in words.
 fn is_mixed(letters: &[u8]) -> bool {
     let kind = |b: u8| (b.is_ascii_digit(), b.is_ascii_uppercase());
     let changes = letters.windows(2).filter(|pair| kind(pair[0]) != kind(pair[1])).count();
     let digits = letters.iter().filter(|b| b.is_ascii_digit()).count();
     let is_hex = letters.iter().all(u8::is_ascii_hexdigit);
-    let wanted = if is_hex { letters.len() / 5 } else { letters.len() * 3 / 10 };
-    let figures = digits * 10 >= letters.len() / 2 || letters.len() >= 30;
+    let min_changes = if is_hex { letters.len() / 5 } else { letters.len() * 3 / 10 };
+    let has_digits = digits * 10 >= letters.len() / 2 || letters.len() >= 30;
     let only_digits = digits == letters.len();
-    changes >= wanted && figures && !only_digits
+    changes >= min_changes && has_digits && !only_digits
 }
 
 #[cfg(test)]
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn drawn_at_random() {
+    fn random_values_are_recognized() {
         for value in [
             "q7Rt2LpX9vKd4WzN8mBc",
             "9f86d081884c7d659a2feaa0c55ad015",
@@ -101,12 +101,12 @@ mod tests {
     }
 
     #[test]
-    fn words_are_cut_out_until_none_is_left() {
+    fn words_are_removed_until_none_is_left() {
         assert_eq!(without_words("a-TEteStst-é-userrr"), "a--é-rr");
     }
 
     #[test]
-    fn written_by_hand() {
+    fn handwritten_values_are_not_random() {
         for value in [
             "",
             "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",

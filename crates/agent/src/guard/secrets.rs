@@ -1,67 +1,73 @@
-//! Finds secrets in what was added: those whose value is known, and those that look like one.
+//! Finds secrets in added text: known values, and text that looks like a key.
 //!
-//! A known value is looked for in every spelling of it that is made here beforehand; an unknown one in the
-//! text as it stands, put back together, decoded once and twice, and backwards. What is found is never told.
-//! What stood in a page may move to another; what stood elsewhere was not meant for readers, and stays where it is.
+//! For a known value, its encodings are computed beforehand and searched for. For an unknown key, the text is searched
+//! as it is, with its pieces joined, decoded once and twice, and reversed. No message contains what was found. A key in
+//! a page can move to another page. A key in another file was not visible to readers, so it can't move to a page.
 
-mod known;
-mod shapes;
+mod key_patterns;
+mod known_values;
 
-use super::added::{Added, AddedText, Place, Text};
-use super::unescape::{self, View};
-use super::{Finding, Rule};
+use super::additions::{AddedLines, Additions, Location, Text};
+use super::refusal::{Rule, Violation};
+use super::unescape::{self, DecodedText};
 
-use known::Known;
+use known_values::KnownValues;
 
-pub(super) fn judge<'a>(added: &Added<'a>, secrets: &[&str], found: &mut Vec<Finding<'a>>) {
-    let known = Known::new(secrets);
-    for (text, new) in added.newly_shown() {
-        let before = found.len();
-        found.extend(judge_text(added, text, &new, &known));
-        if text.place == Place::Name && found.len() > before {
-            added.hush(text);
+pub(super) fn judge<'a>(additions: &Additions<'a>, secrets: &[&str], violations: &mut Vec<Violation<'a>>) {
+    let known = KnownValues::new(secrets);
+    for (text, new) in additions.newly_visible() {
+        let violation = judge_text(additions, text, &new, &known);
+        if text.location == Location::FileName && violation.is_some() {
+            additions.hide_path(text);
         }
+        violations.extend(violation);
     }
 }
 
-/// At most one finding of each kind a text: the first is enough to stop it.
-fn judge_text<'a>(added: &Added<'a>, text: &Text<'a>, new: &AddedText, known: &Known) -> Vec<Finding<'a>> {
+/// Returns the first violation of a text, because one is enough to refuse it.
+fn judge_text<'a>(
+    additions: &Additions<'a>,
+    text: &Text<'a>,
+    new: &AddedLines,
+    known: &KnownValues,
+) -> Option<Violation<'a>> {
     let plain = unescape::unescape(&new.text);
-    let finding = |offset: usize, what: String| {
-        let line = text.shown_line(new.line(offset));
-        Finding { rule: Rule::Secret, place: text.place, line, what, fatal: true }
+    let violation = |offset: usize, what: String| {
+        let line = text.reported_line(new.line_at(offset));
+        Some(Violation { rule: Rule::Secret, location: text.location, line, what, fatal: true })
     };
     if let Some(at) = known.find(&new.text).or_else(|| Some(plain.origin(known.find(&plain.text)?))) {
-        return vec![finding(at, "holds a secret of this installation, or a part of one".to_owned())];
+        return violation(at, "contains a secret of this installation, or a part of one".to_owned());
     }
-    let is_new = |value: &str| !added.was_shown(text, value);
-    if let Some((at, name)) = shapes::find_plain(&new.text, is_new) {
-        return vec![finding(at, format!("adds what looks like {name}"))];
+    let is_new = |value: &str| !additions.was_visible(text, value);
+    if let Some((at, name)) = key_patterns::find_plain(&new.text, is_new) {
+        return violation(at, format!("adds what looks like {name}"));
     }
-    let hidden = hidden_views(&plain, |view| Some(view.origin(shapes::find(&view.text, is_new)?.0)));
-    match hidden {
-        Some(at) => vec![finding(at, "adds what looks like a key that was split or encoded".to_owned())],
-        None => Vec::new(),
-    }
+    let at = find_decoded(&plain, |view| Some(view.origin(key_patterns::find(&view.text, is_new)?.0)))?;
+    violation(at, "adds what looks like a key that was split or encoded".to_owned())
 }
 
-/// Shows every reading of `plain` to `look` until it finds something.
-fn hidden_views(plain: &View, look: impl Fn(&View) -> Option<usize>) -> Option<usize> {
-    let solid = unescape::solid(plain);
-    look(plain)
-        .or_else(|| look(&solid))
-        .or_else(|| look(&unescape::reversed(&solid)))
-        .or_else(|| look(&unescape::through(&solid, unescape::from_hex(&solid.text))))
-        .or_else(|| base64_views(&solid, &look, 2))
+/// Applies `find` to every decoding of `plain` until one has a result.
+fn find_decoded(plain: &DecodedText, find: impl Fn(&DecodedText) -> Option<usize>) -> Option<usize> {
+    let joined = unescape::join_pieces(plain);
+    find(plain)
+        .or_else(|| find(&joined))
+        .or_else(|| find(&unescape::reversed(&joined)))
+        .or_else(|| find(&unescape::compose(&joined, unescape::from_hex(&joined.text))))
+        .or_else(|| find_in_base64(&joined, &find, 2))
 }
 
-/// A run of base64 may begin at any of four places; whatever stands before it only moves it.
-fn base64_views(view: &View, look: &impl Fn(&View) -> Option<usize>, depth: usize) -> Option<usize> {
+/// Decodes base64 at each of the four possible offsets, because the text before it is unknown.
+fn find_in_base64(
+    text: &DecodedText,
+    find: &impl Fn(&DecodedText) -> Option<usize>,
+    depth: usize,
+) -> Option<usize> {
     if depth == 0 {
         return None;
     }
     (0..4).find_map(|skip| {
-        let inner = unescape::through(view, unescape::from_base64(&view.text, skip));
-        look(&inner).or_else(|| base64_views(&inner, look, depth - 1))
+        let inner = unescape::compose(text, unescape::from_base64(&text.text, skip));
+        find(&inner).or_else(|| find_in_base64(&inner, find, depth - 1))
     })
 }

@@ -1,14 +1,14 @@
-//! Text as a browser, a shell or a patient reader would put it back together.
+//! Decodes text as a browser, a shell or a patient reader would, and tracks the origin of each byte.
 
-use super::hidden::is_ignorable;
+use super::ignorable::is_ignorable;
 
-/// A text made from another that remembers where each of its bytes was.
-pub(super) struct View {
+/// A decoded text with the offset in the source of each byte.
+pub(super) struct DecodedText {
     pub(super) text: String,
     origin: Vec<u32>,
 }
 
-impl View {
+impl DecodedText {
     fn with_capacity(bytes: usize) -> Self {
         Self { text: String::with_capacity(bytes), origin: Vec::with_capacity(bytes) }
     }
@@ -18,15 +18,15 @@ impl View {
         self.origin.resize(self.text.len(), u32::try_from(at).unwrap_or(u32::MAX));
     }
 
-    /// Where the byte at `offset` was in the text that this one was made from.
+    /// The offset in the source of the byte at `offset`.
     pub(super) fn origin(&self, offset: usize) -> usize {
         self.origin.get(offset).or(self.origin.last()).map_or(0, |at| *at as usize)
     }
 }
 
-/// Entities, percent signs and backslashes are resolved, and what is not seen is dropped.
-pub(super) fn unescape(text: &str) -> View {
-    let mut view = View::with_capacity(text.len());
+/// Resolves entities, percent encoding and backslash escapes, and drops invisible characters.
+pub(super) fn unescape(text: &str) -> DecodedText {
+    let mut view = DecodedText::with_capacity(text.len());
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
@@ -47,29 +47,30 @@ pub(super) fn unescape(text: &str) -> View {
     view
 }
 
-/// The same text in one piece: no white space, no marks of lists and quotes, no joints between strings.
-pub(super) fn solid(view: &View) -> View {
-    let mut solid = View::with_capacity(view.text.len());
+/// Joins the pieces of a text: drops white space, markers of lists and quotes, and quotes and operators between
+/// strings.
+pub(super) fn join_pieces(view: &DecodedText) -> DecodedText {
+    let mut joined = DecodedText::with_capacity(view.text.len());
     let mut line_starts = true;
     for (at, c) in view.text.char_indices() {
-        let mark = line_starts && matches!(c, '-' | '*' | '>' | '|' | '#' | '+');
-        line_starts = c == '\n' || line_starts && (mark || c.is_whitespace());
-        let joint = matches!(c, '"' | '\'' | '`' | ',' | '\\' | '|' | '(' | ')' | ';')
+        let is_marker = line_starts && matches!(c, '-' | '*' | '>' | '|' | '#' | '+');
+        line_starts = c == '\n' || line_starts && (is_marker || c.is_whitespace());
+        let is_joint = matches!(c, '"' | '\'' | '`' | ',' | '\\' | '|' | '(' | ')' | ';')
             || is_plus_between(view, at, c);
-        if !mark && !joint && !c.is_whitespace() {
-            solid.push(c, view.origin(at));
+        if !is_marker && !is_joint && !c.is_whitespace() {
+            joined.push(c, view.origin(at));
         }
     }
-    solid
+    joined
 }
 
-/// A plus sign between two strings joins them; any other may be a digit of base64.
-fn is_plus_between(view: &View, at: usize, c: char) -> bool {
+/// Whether a plus sign joins two strings. Otherwise, it can be a digit of base64.
+fn is_plus_between(view: &DecodedText, at: usize, c: char) -> bool {
     let edge = |c: Option<char>| c.is_none_or(|c| c.is_whitespace() || "\"'`".contains(c));
     c == '+' && (edge(view.text[..at].chars().next_back()) || edge(view.text[at + 1..].chars().next()))
 }
 
-/// Wide forms of ASCII stand for it.
+/// Maps full-width characters to ASCII.
 pub(super) fn narrow(c: char) -> char {
     match c {
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(c as u32 - 0xfee0).unwrap_or(c),
@@ -93,7 +94,7 @@ fn entity(text: &str) -> Option<(char, usize)> {
     Some((known.1, 1 + known.0.len()))
 }
 
-/// The names of characters that an address or a key may hold.
+/// The names of characters that an address or a key can contain.
 const NAMED: &[(&str, char)] = &[
     ("amp;", '&'),
     ("lt;", '<'),
@@ -132,23 +133,23 @@ fn braced(text: &str) -> Option<(char, usize)> {
     text[3 + length..].starts_with('}').then_some((c, 4 + length))
 }
 
-/// The bytes that six bits a character stand for, beginning with the character `skip`; padding is passed over.
-pub(super) fn from_base64(text: &str, skip: usize) -> View {
+/// Decodes base64 from the digit `skip` on, ignoring other characters.
+pub(super) fn from_base64(text: &str, skip: usize) -> DecodedText {
     let digits = text.char_indices().filter_map(|(at, c)| Some((at, base64_digit(c)?)));
     let digits: Vec<(usize, u32)> = digits.skip(skip).collect();
-    let mut view = View::with_capacity(digits.len() / 4 * 3);
+    let mut view = DecodedText::with_capacity(digits.len() / 4 * 3);
     for four in digits.chunks(4).filter(|four| four.len() > 1) {
         let bits = four.iter().fold(0, |bits, (_, digit)| bits << 6 | digit) << (6 * (4 - four.len()));
         for byte in 0..four.len() - 1 {
             let value = (bits >> (16 - 8 * byte)) as u8;
-            view.push(text_or_mark(value), four[0].0);
+            view.push(ascii_or_mark(value), four[0].0);
         }
     }
     view
 }
 
-/// What is not text becomes a character that no text and no key has.
-fn text_or_mark(byte: u8) -> char {
+/// Replaces bytes that are not ASCII with a character that neither text nor keys have.
+fn ascii_or_mark(byte: u8) -> char {
     if byte.is_ascii() { char::from(byte) } else { '\u{1}' }
 }
 
@@ -163,18 +164,18 @@ fn base64_digit(c: char) -> Option<u32> {
     }
 }
 
-/// The bytes of each long run of hexadecimal digits, with blanks between the runs.
-pub(super) fn from_hex(text: &str) -> View {
+/// Decodes each long run of hexadecimal digits, with a line feed between the runs.
+pub(super) fn from_hex(text: &str) -> DecodedText {
     const MIN_DIGITS: usize = 32;
-    let mut view = View::with_capacity(64);
+    let mut view = DecodedText::with_capacity(64);
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
         let length = bytes[at..].iter().take_while(|b| b.is_ascii_hexdigit()).count();
         if length >= MIN_DIGITS {
-            // A letter in front may be one of the digits by chance.
+            // A letter before the run can be a hexadecimal digit by chance.
             for skip in 0..2 {
-                hex_run(&text[at + skip..at + length], at, &mut view);
+                push_hex_run(&text[at + skip..at + length], at, &mut view);
             }
         }
         at += length.max(1);
@@ -182,25 +183,25 @@ pub(super) fn from_hex(text: &str) -> View {
     view
 }
 
-fn hex_run(run: &str, at: usize, view: &mut View) {
+fn push_hex_run(run: &str, at: usize, view: &mut DecodedText) {
     for pair in 0..run.len() / 2 {
         let value = u8::from_str_radix(&run[2 * pair..2 * pair + 2], 16).unwrap_or_default();
-        view.push(text_or_mark(value), at + 2 * pair);
+        view.push(ascii_or_mark(value), at + 2 * pair);
     }
     view.push('\n', at);
 }
 
-/// The text from its end to its beginning.
-pub(super) fn reversed(view: &View) -> View {
-    let mut back = View::with_capacity(view.text.len());
+/// Reverses a text.
+pub(super) fn reversed(view: &DecodedText) -> DecodedText {
+    let mut back = DecodedText::with_capacity(view.text.len());
     for (at, c) in view.text.char_indices().rev() {
         back.push(c, view.origin(at));
     }
     back
 }
 
-/// A view of a view, with places in the first text.
-pub(super) fn through(outer: &View, mut inner: View) -> View {
+/// Maps the offsets of `inner`, which was decoded from `outer`, to the source of `outer`.
+pub(super) fn compose(outer: &DecodedText, mut inner: DecodedText) -> DecodedText {
     for at in &mut inner.origin {
         *at = u32::try_from(outer.origin(*at as usize)).unwrap_or(u32::MAX);
     }
@@ -227,9 +228,9 @@ mod tests {
     }
 
     #[test]
-    fn one_piece() {
+    fn pieces_are_joined() {
         let text = "- \"ab\" +\n- 'c+d'\n> e";
-        let view = solid(&unescape(text));
+        let view = join_pieces(&unescape(text));
         assert_eq!(view.text, "abc+de");
         assert_eq!(view.origin(5), text.len() - 1);
     }

@@ -1,19 +1,19 @@
-//! Anthropic's messages.
+//! Implements the wire format of Anthropic's Messages API.
 
 use serde_json::{Value, json};
 
-use super::client::Format;
-use super::draft::{Draft, DraftCall, Ear, Flow, set, text};
-use super::{Call, Message, Stop, ToolCall, by_role, or_nothing, plain_name};
+use super::draft::{Draft, DraftCall, StreamDecoder, StreamState, as_text, set_if_number};
+use super::wire_format::WireFormat;
+use super::{Call, Message, StopReason, ToolCall, merge_by_role, non_empty, sanitize_name};
 
 pub(super) struct Anthropic;
 
-/// Under which name a turn keeps its blocks.
+/// The name of the format in [`super::Turn::opaque`].
 const NAME: &str = "anthropic";
 
-impl Format for Anthropic {
+impl WireFormat for Anthropic {
     fn path(&self, base: &str, _model: &str) -> String {
-        // Both are in use as a base: with the version, and without.
+        // Base URLs are in use with and without the version.
         if base.ends_with("/v1") { "/messages".into() } else { "/v1/messages".into() }
     }
 
@@ -31,48 +31,48 @@ impl Format for Anthropic {
         });
         if !call.system.is_empty() {
             body["system"] = json!([{ "type": "text", "text": call.system }]);
-            mark(body["system"].get_mut(0));
+            mark_for_cache(body["system"].get_mut(0));
         }
         if !call.tools.is_empty() {
             let tools = call.tools.iter().map(
                 |tool| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.parameters }),
             );
             body["tools"] = tools.collect();
-            mark(body["tools"].as_array_mut().and_then(|tools| tools.last_mut()));
+            mark_for_cache(body["tools"].as_array_mut().and_then(|tools| tools.last_mut()));
         }
         body
     }
 
-    fn ear(&self) -> Box<dyn Ear> {
+    fn decoder(&self) -> Box<dyn StreamDecoder> {
         Box::new(Blocks::default())
     }
 }
 
-/// What is sent up to here is to be remembered. Of the marks that a request may have, three are
-/// set: after the tools, after the instructions, and after the newest message.
-fn mark(block: Option<&mut Value>) {
+/// Marks the end of a prefix that the provider should cache. A request has three such marks: after the tools, after the
+/// system prompt, and after the newest message.
+fn mark_for_cache(block: Option<&mut Value>) {
     if let Some(block) = block {
         block["cache_control"] = json!({ "type": "ephemeral" });
     }
 }
 
 fn messages(messages: &[Message]) -> Vec<Value> {
-    let mut sent = by_role(messages, |message| match message {
-        Message::User(said) => ("user", vec![text_block(said)]),
+    let mut sent = merge_by_role(messages, |message| match message {
+        Message::User(text) => ("user", vec![text_block(text)]),
         Message::Assistant(turn) => ("assistant", turn.parts(NAME, text_block, call_block)),
         Message::Results(results) => ("user", results.iter().map(result_block).collect()),
     });
-    mark(sent.last_mut().and_then(|(_, blocks)| blocks.last_mut()));
+    mark_for_cache(sent.last_mut().and_then(|(_, blocks)| blocks.last_mut()));
     sent.into_iter().map(|(role, content)| json!({ "role": role, "content": content })).collect()
 }
 
 fn text_block(text: &str) -> Value {
-    json!({ "type": "text", "text": or_nothing(text) })
+    json!({ "type": "text", "text": non_empty(text) })
 }
 
 fn result_block(result: &super::ToolResult) -> Value {
     let mut block = json!({
-        "type": "tool_result", "tool_use_id": plain_name(&result.id), "content": result.content,
+        "type": "tool_result", "tool_use_id": sanitize_name(&result.id), "content": result.content,
     });
     if result.failed {
         block["is_error"] = json!(true);
@@ -82,43 +82,43 @@ fn result_block(result: &super::ToolResult) -> Value {
 
 fn call_block(call: &ToolCall) -> Value {
     json!({
-        "type": "tool_use", "id": plain_name(&call.id), "name": call.name, "input": call.arguments.sendable(),
+        "type": "tool_use", "id": sanitize_name(&call.id), "name": call.name, "input": call.arguments.to_object(),
     })
 }
 
-/// The blocks of an answer, in their order.
+/// The blocks of a response, in their order, each with its index.
 #[derive(Default)]
 struct Blocks(Vec<(u64, Block)>);
 
 enum Block {
     Text(String),
-    /// The place among the draft's calls.
+    /// The index in the draft's calls.
     Call(usize),
-    /// Thinking, and whatever else there may come to be.
+    /// Reasoning, and unknown kinds of blocks.
     Other(Value),
 }
 
-impl Ear for Blocks {
-    fn hear(&mut self, event: &Value, draft: &mut Draft) -> Flow {
-        match text(&event["type"]) {
-            "message_start" => self.count(&event["message"]["usage"], draft),
-            "content_block_start" => self.begin(event, draft),
-            "content_block_delta" => self.go_on(event, draft),
+impl StreamDecoder for Blocks {
+    fn decode(&mut self, event: &Value, draft: &mut Draft) -> StreamState {
+        match as_text(&event["type"]) {
+            "message_start" => self.set_usage(&event["message"]["usage"], draft),
+            "content_block_start" => self.start_block(event, draft),
+            "content_block_delta" => self.extend_block(event, draft),
             "message_delta" => {
-                self.count(&event["usage"], draft);
-                draft.stop = stop(&event["delta"]["stop_reason"]).or(draft.stop);
+                self.set_usage(&event["usage"], draft);
+                draft.stop = stop_reason(&event["delta"]["stop_reason"]).or(draft.stop);
             }
-            "message_stop" => return Flow::Done,
+            "message_stop" => return StreamState::Done,
             _ => {}
         }
-        Flow::On
+        StreamState::Open
     }
 
     fn opaque(self: Box<Self>, calls: &[ToolCall]) -> Option<Value> {
-        let told = |(_, block): &(u64, Block)| matches!(block, Block::Other(_));
-        self.0.iter().any(told).then(|| {
+        let is_other = |(_, block): &(u64, Block)| matches!(block, Block::Other(_));
+        self.0.iter().any(is_other).then(|| {
             let blocks = self.0.into_iter().filter_map(|(_, block)| match block {
-                Block::Text(said) => (!said.trim().is_empty()).then(|| text_block(&said)),
+                Block::Text(text) => (!text.trim().is_empty()).then(|| text_block(&text)),
                 Block::Call(at) => calls.get(at).map(call_block),
                 Block::Other(block) => Some(block),
             });
@@ -128,26 +128,26 @@ impl Ear for Blocks {
 }
 
 impl Blocks {
-    /// `input_tokens` is what was neither read from the cache nor written to it.
-    fn count(&self, usage: &Value, draft: &mut Draft) {
-        set(&mut draft.usage.output, &usage["output_tokens"]);
-        if let Some(fresh) = usage["input_tokens"].as_u64() {
+    /// Sums up the input: `input_tokens` counts neither reads of the cache nor writes to it.
+    fn set_usage(&self, usage: &Value, draft: &mut Draft) {
+        set_if_number(&mut draft.usage.output, &usage["output_tokens"]);
+        if let Some(uncached) = usage["input_tokens"].as_u64() {
             let part = |name: &str| usage[name].as_u64().unwrap_or(0);
             draft.usage.cached = part("cache_read_input_tokens");
             let written = part("cache_creation_input_tokens");
-            draft.usage.input = fresh.saturating_add(written).saturating_add(draft.usage.cached);
+            draft.usage.input = uncached.saturating_add(written).saturating_add(draft.usage.cached);
         }
     }
 
-    fn begin(&mut self, event: &Value, draft: &mut Draft) {
+    fn start_block(&mut self, event: &Value, draft: &mut Draft) {
         let block = &event["content_block"];
-        let block = match text(&block["type"]) {
+        let block = match as_text(&block["type"]) {
             "text" => {
-                draft.say(&block["text"]);
-                Block::Text(text(&block["text"]).to_owned())
+                draft.push_text(&block["text"]);
+                Block::Text(as_text(&block["text"]).to_owned())
             }
             "tool_use" => {
-                let (id, name) = (text(&block["id"]).to_owned(), text(&block["name"]).to_owned());
+                let (id, name) = (as_text(&block["id"]).to_owned(), as_text(&block["name"]).to_owned());
                 draft.calls.push(DraftCall { id, name, arguments: String::new() });
                 Block::Call(draft.calls.len() - 1)
             }
@@ -157,21 +157,21 @@ impl Blocks {
         self.0.push((event["index"].as_u64().unwrap_or(0), block));
     }
 
-    fn go_on(&mut self, event: &Value, draft: &mut Draft) {
+    fn extend_block(&mut self, event: &Value, draft: &mut Draft) {
         let index = event["index"].as_u64().unwrap_or(0);
         let Some((_, block)) = self.0.iter_mut().rev().find(|(at, _)| *at == index) else { return };
         let delta = &event["delta"];
         match block {
-            Block::Text(said) => {
-                draft.say(&delta["text"]);
-                said.push_str(text(&delta["text"]));
+            Block::Text(text) => {
+                draft.push_text(&delta["text"]);
+                text.push_str(as_text(&delta["text"]));
             }
-            Block::Call(at) => draft.calls[*at].arguments.push_str(text(&delta["partial_json"])),
+            Block::Call(at) => draft.calls[*at].arguments.push_str(as_text(&delta["partial_json"])),
             Block::Other(block) => {
                 for part in ["thinking", "signature"] {
                     match (&mut block[part], delta[part].as_str()) {
                         (Value::String(before), Some(more)) => before.push_str(more),
-                        (nothing, Some(more)) => *nothing = json!(more),
+                        (missing, Some(more)) => *missing = json!(more),
                         (_, None) => {}
                     }
                 }
@@ -180,11 +180,11 @@ impl Blocks {
     }
 }
 
-fn stop(reason: &Value) -> Option<Stop> {
+fn stop_reason(reason: &Value) -> Option<StopReason> {
     Some(match reason.as_str()? {
-        "tool_use" => Stop::Calls,
-        "max_tokens" | "model_context_window_exceeded" => Stop::TooLong,
-        "refusal" => Stop::Refused,
-        _ => Stop::Done,
+        "tool_use" => StopReason::Calls,
+        "max_tokens" | "model_context_window_exceeded" => StopReason::TooLong,
+        "refusal" => StopReason::Refused,
+        _ => StopReason::Done,
     })
 }

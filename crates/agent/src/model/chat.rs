@@ -1,19 +1,19 @@
-//! OpenAI's chat completions, and what everybody else calls compatible with them.
+//! Implements the wire format of OpenAI's Chat Completions API, and of servers that are compatible with it.
 
 use serde_json::{Value, json};
 
-use super::client::Format;
-use super::draft::{Draft, DraftCall, Ear, Flow, set, text};
-use super::{Call, Message, Stop, ToolCall, Turn, or_nothing};
+use super::draft::{Draft, DraftCall, StreamDecoder, StreamState, as_text, set_if_number};
+use super::wire_format::WireFormat;
+use super::{Call, Message, StopReason, ToolCall, Turn, non_empty};
 
 pub(super) struct Chat {
-    /// How the limit of an answer is named: OpenAI has renamed it, the others have not.
-    pub(super) limit: &'static str,
+    /// The name of the field for the output limit: OpenAI renamed it, compatible servers did not.
+    pub(super) limit_field: &'static str,
 }
 
 const NAME: &str = "chat";
 
-impl Format for Chat {
+impl WireFormat for Chat {
     fn path(&self, _base: &str, _model: &str) -> String {
         "/chat/completions".into()
     }
@@ -31,14 +31,14 @@ impl Format for Chat {
             "stream_options": { "include_usage": true },
             "messages": messages.collect::<Vec<_>>(),
         });
-        body[self.limit] = json!(call.max_output);
+        body[self.limit_field] = json!(call.max_output);
         if !call.tools.is_empty() {
             body["tools"] = call.tools.iter().map(tool).collect();
         }
         body
     }
 
-    fn ear(&self) -> Box<dyn Ear> {
+    fn decoder(&self) -> Box<dyn StreamDecoder> {
         Box::new(Chunks::default())
     }
 }
@@ -51,7 +51,7 @@ fn tool(tool: &super::Tool) -> Value {
 
 fn messages(message: &Message) -> Vec<Value> {
     match message {
-        Message::User(said) => vec![json!({ "role": "user", "content": or_nothing(said) })],
+        Message::User(text) => vec![json!({ "role": "user", "content": non_empty(text) })],
         Message::Assistant(turn) => vec![assistant(turn)],
         Message::Results(results) => results
             .iter()
@@ -63,64 +63,64 @@ fn messages(message: &Message) -> Vec<Value> {
 fn assistant(turn: &Turn) -> Value {
     let mut message = json!({ "role": "assistant" });
     if turn.calls.is_empty() || !turn.text.is_empty() {
-        message["content"] = json!(or_nothing(&turn.text));
+        message["content"] = json!(non_empty(&turn.text));
     }
     if !turn.calls.is_empty() {
-        message["tool_calls"] = turn.calls.iter().map(sent_call).collect();
+        message["tool_calls"] = turn.calls.iter().map(call_object).collect();
     }
-    if let Some(thinking) = turn.opaque_of(NAME) {
-        message["reasoning_content"] = thinking.clone();
+    if let Some(reasoning) = turn.opaque_of(NAME) {
+        message["reasoning_content"] = reasoning.clone();
     }
     message
 }
 
-fn sent_call(call: &ToolCall) -> Value {
+fn call_object(call: &ToolCall) -> Value {
     json!({ "id": call.id, "type": "function", "function": {
-        "name": call.name, "arguments": call.arguments.sendable().to_string(),
+        "name": call.name, "arguments": call.arguments.to_object().to_string(),
     } })
 }
 
 #[derive(Default)]
 struct Chunks {
-    /// The provider's number of each call of the draft.
+    /// The provider's index of each call of the draft.
     indexes: Vec<Option<u64>>,
-    /// Some refuse a conversation from which their model's thinking was left out.
-    thinking: String,
+    /// Some servers refuse a conversation without the reasoning of their model.
+    reasoning: String,
     refused: bool,
 }
 
-impl Ear for Chunks {
-    fn hear(&mut self, event: &Value, draft: &mut Draft) -> Flow {
-        count(&event["usage"], draft);
+impl StreamDecoder for Chunks {
+    fn decode(&mut self, event: &Value, draft: &mut Draft) -> StreamState {
+        set_usage(&event["usage"], draft);
         let choice = &event["choices"][0];
         let delta = &choice["delta"];
-        draft.say(&delta["content"]);
-        self.thinking.push_str(text(&delta["reasoning_content"]));
+        draft.push_text(&delta["content"]);
+        self.reasoning.push_str(as_text(&delta["reasoning_content"]));
         if let Some(refusal) = delta["refusal"].as_str() {
             draft.text.push_str(refusal);
             self.refused = true;
         }
         for piece in delta["tool_calls"].as_array().into_iter().flatten() {
-            self.take_call(piece, draft);
+            self.add_call_piece(piece, draft);
         }
         if let Some(reason) = choice["finish_reason"].as_str() {
-            draft.stop = Some(if self.refused { Stop::Refused } else { stop(reason) });
+            draft.stop = Some(if self.refused { StopReason::Refused } else { stop_reason(reason) });
         }
-        Flow::On
+        StreamState::Open
     }
 
     fn opaque(self: Box<Self>, _calls: &[ToolCall]) -> Option<Value> {
-        (!self.thinking.is_empty()).then(|| json!({ NAME: self.thinking }))
+        (!self.reasoning.is_empty()).then(|| json!({ NAME: self.reasoning }))
     }
 }
 
 impl Chunks {
-    /// A piece goes on with the newest call of its number, unless it has another id: there are
-    /// servers that number every call 0, or none.
-    fn take_call(&mut self, piece: &Value, draft: &mut Draft) {
-        let (index, id) = (piece["index"].as_u64(), text(&piece["id"]));
-        let goes_on = |at: &usize| id.is_empty() || draft.calls[*at].id == id;
-        let at = self.indexes.iter().rposition(|known| *known == index).filter(goes_on);
+    /// Adds a piece to the newest call with its index, unless the piece has another id: some servers give every call
+    /// the index 0, or none.
+    fn add_call_piece(&mut self, piece: &Value, draft: &mut Draft) {
+        let (index, id) = (piece["index"].as_u64(), as_text(&piece["id"]));
+        let continues = |at: &usize| id.is_empty() || draft.calls[*at].id == id;
+        let at = self.indexes.iter().rposition(|known| *known == index).filter(continues);
         let at = at.unwrap_or_else(|| {
             self.indexes.push(index);
             draft.calls.push(DraftCall { id: id.to_owned(), ..DraftCall::default() });
@@ -128,28 +128,28 @@ impl Chunks {
         });
         let (call, function) = (&mut draft.calls[at], &piece["function"]);
         if call.name.is_empty() {
-            call.name.push_str(text(&function["name"]));
+            call.name.push_str(as_text(&function["name"]));
         }
         match &function["arguments"] {
-            // Not as documented, but seen.
+            // Some servers send an object, against the documentation.
             whole @ Value::Object(_) => call.arguments = whole.to_string(),
-            piece => call.arguments.push_str(text(piece)),
+            piece => call.arguments.push_str(as_text(piece)),
         }
     }
 }
 
-fn count(usage: &Value, draft: &mut Draft) {
-    set(&mut draft.usage.input, &usage["prompt_tokens"]);
-    set(&mut draft.usage.output, &usage["completion_tokens"]);
-    set(&mut draft.usage.cached, &usage["prompt_cache_hit_tokens"]);
-    set(&mut draft.usage.cached, &usage["prompt_tokens_details"]["cached_tokens"]);
+fn set_usage(usage: &Value, draft: &mut Draft) {
+    set_if_number(&mut draft.usage.input, &usage["prompt_tokens"]);
+    set_if_number(&mut draft.usage.output, &usage["completion_tokens"]);
+    set_if_number(&mut draft.usage.cached, &usage["prompt_cache_hit_tokens"]);
+    set_if_number(&mut draft.usage.cached, &usage["prompt_tokens_details"]["cached_tokens"]);
 }
 
-fn stop(reason: &str) -> Stop {
+fn stop_reason(reason: &str) -> StopReason {
     match reason {
-        "tool_calls" | "function_call" => Stop::Calls,
-        "length" => Stop::TooLong,
-        "content_filter" => Stop::Refused,
-        _ => Stop::Done,
+        "tool_calls" | "function_call" => StopReason::Calls,
+        "length" => StopReason::TooLong,
+        "content_filter" => StopReason::Refused,
+        _ => StopReason::Done,
     }
 }

@@ -1,4 +1,4 @@
-//! One turn over HTTP, the same for every wire format: guarded addresses, a watchdog, bounded sizes.
+//! Requests one turn over HTTP, in any wire format: restricts addresses, and limits times and sizes.
 
 use async_trait::async_trait;
 use machine::Trouble;
@@ -10,47 +10,37 @@ use tokio::time::timeout;
 
 use super::anthropic::Anthropic;
 use super::chat::Chat;
-use super::draft::{Draft, Ear, Flow};
-use super::events::Events;
+use super::draft::{Draft, StreamDecoder, StreamState};
 use super::gemini::Gemini;
-use super::refusal::{Place, QUOTED, Said, wants_key};
+use super::provider_error::{Endpoint, MAX_QUOTED_CHARS, ProviderError, missing_key_sentence};
 use super::responses::Responses;
-use super::{Call, Heard, Limits, Model, ModelError, Provider, Reply, Settings};
+use super::sse::SseParser;
+use super::wire_format::WireFormat;
+use super::{Call, Limits, Model, ModelError, OnText, Provider, Reply, Settings};
 
-/// The setting by which models in a private network are called, for sentences that name it.
+/// The setting that allows models in a private network, as sentences name it.
 const ALLOW_PRIVATE: &str = "allow_private";
-/// More of an answer that failed is not read.
-const FAILURE: usize = 64 << 10;
-
-/// A way to write requests down and to read answers.
-pub(super) trait Format: Send + Sync {
-    /// Below the base URL.
-    fn path(&self, base: &str, model: &str) -> String;
-    fn query(&self) -> Option<&'static str> {
-        None
-    }
-    fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)>;
-    fn request(&self, model: &str, call: &Call<'_>) -> Value;
-    fn ear(&self) -> Box<dyn Ear>;
-}
+/// How much of a failed response is read.
+const MAX_FAILURE_BYTES: usize = 64 << 10;
+const NO_EVENT_STREAM: &str = "it didn't answer with an event stream";
 
 pub(super) struct Client {
     http: reqwest::Client,
-    format: Box<dyn Format>,
+    format: Box<dyn WireFormat>,
     url: Url,
     headers: HeaderMap,
     limits: Limits,
-    place: Place,
+    endpoint: Endpoint,
 }
 
 impl Client {
     pub(super) fn new(settings: &Settings) -> Result<Self, String> {
         let provider = settings.provider;
-        let base = settings.base_url.as_deref().or(provider.usual_url());
-        let base = base.ok_or("base_url is missing: a compatible provider has no address of its own")?;
+        let base = settings.base_url.as_deref().or(provider.default_url());
+        let base = base.ok_or("base_url is missing: the provider `compatible` has no default address")?;
         let base = net::parse_url("base_url", base, settings.allow_private, ALLOW_PRIVATE)?;
         if settings.api_key.is_none() && settings.base_url.is_none() {
-            return Err(wants_key(provider.name()));
+            return Err(missing_key_sentence(provider.name()));
         }
         let model = check_model(&settings.model)?;
         let format = format_of(provider);
@@ -60,7 +50,7 @@ impl Client {
             headers: headers(&*format, settings)?,
             format,
             limits: settings.limits,
-            place: Place {
+            endpoint: Endpoint {
                 host: base.authority().to_owned(),
                 url: base.to_string(),
                 provider: provider.name(),
@@ -71,37 +61,37 @@ impl Client {
     }
 }
 
-pub(super) fn format_of(provider: Provider) -> Box<dyn Format> {
+pub(super) fn format_of(provider: Provider) -> Box<dyn WireFormat> {
     match provider {
         Provider::Anthropic => Box::new(Anthropic),
-        Provider::OpenAi => Box::new(Chat { limit: "max_completion_tokens" }),
-        Provider::Compatible => Box::new(Chat { limit: "max_tokens" }),
+        Provider::OpenAi => Box::new(Chat { limit_field: "max_completion_tokens" }),
+        Provider::Compatible => Box::new(Chat { limit_field: "max_tokens" }),
         Provider::OpenAiResponses => Box::new(Responses),
         Provider::Gemini => Box::new(Gemini),
     }
 }
 
-/// Names go into paths, and come from settings.
+/// Checks a model's name, because it comes from settings and becomes part of a path.
 fn check_model(name: &str) -> Result<&str, String> {
     let sane = |c: char| c.is_ascii_alphanumeric() || "._-:/@+".contains(c);
     let sane = (1..=200).contains(&name.len()) && name.chars().all(sane) && !name.contains("..");
-    if sane { Ok(name) } else { Err("model must be a name such as its provider uses".into()) }
+    if sane { Ok(name) } else { Err("model must be a name of a model at the provider".into()) }
 }
 
-fn join(base: &Url, format: &dyn Format, model: &str) -> Result<Url, String> {
+fn join(base: &Url, format: &dyn WireFormat, model: &str) -> Result<Url, String> {
     let base = base.as_str().trim_end_matches('/');
     let path = format.path(base, model);
-    let mut url = Url::parse(&format!("{base}{path}")).map_err(|_| "base_url and model make no address")?;
+    let mut url =
+        Url::parse(&format!("{base}{path}")).map_err(|_| "base_url and model don't form a valid URL")?;
     url.set_query(format.query());
     Ok(url)
 }
 
-fn headers(format: &dyn Format, settings: &Settings) -> Result<HeaderMap, String> {
+fn headers(format: &dyn WireFormat, settings: &Settings) -> Result<HeaderMap, String> {
     let key = settings.api_key.as_ref().map(|key| key.reveal());
     let mut headers = HeaderMap::new();
     for (name, value) in format.headers(key) {
-        let mut value =
-            HeaderValue::from_str(&value).map_err(|_| "the API key cannot be sent as a header")?;
+        let mut value = HeaderValue::from_str(&value).map_err(|_| "the API key can't be sent as a header")?;
         value.set_sensitive(true);
         headers.insert(HeaderName::from_static(name), value);
     }
@@ -112,88 +102,94 @@ fn http(settings: &Settings) -> Result<reqwest::Client, String> {
     let client =
         net::client(NetworkPolicy { allow_private: settings.allow_private, use_proxy: settings.use_proxy })
             .build();
-    client.map_err(|error| format!("no HTTP client can be made: {}", root_cause(&error)))
+    client.map_err(|error| format!("the HTTP client can't be created: {}", root_cause(&error)))
 }
 
 #[async_trait]
 impl Model for Client {
-    async fn reply(&self, call: &Call<'_>, heard: &mut Heard<'_>) -> Result<Reply, ModelError> {
-        let whole = self.limits.whole;
-        timeout(whole, self.turn(call, heard)).await.unwrap_or_else(|_| {
-            let minutes = whole.as_secs().div_ceil(60);
-            Err(ModelError::again(format!("{} did not end its answer within {minutes} min", self.place.host)))
+    async fn reply(&self, call: &Call<'_>, on_text: &mut OnText<'_>) -> Result<Reply, ModelError> {
+        let limit = self.limits.total_timeout;
+        timeout(limit, self.request_turn(call, on_text)).await.unwrap_or_else(|_| {
+            let minutes = limit.as_secs().div_ceil(60);
+            Err(ModelError::temporary(format!(
+                "{} did not finish its response within {minutes} min",
+                self.endpoint.host
+            )))
         })
     }
 }
 
 impl Client {
-    async fn turn(&self, call: &Call<'_>, heard: &mut Heard<'_>) -> Result<Reply, ModelError> {
-        let mut answer = self.send(call).await?;
-        let may_quote = may_quote(&answer);
-        let (mut events, mut draft, mut ear) = (Events::default(), Draft::default(), self.format.ear());
-        let (mut received, mut understood) = (0, false);
-        'stream: while let Some(piece) = self.patience(answer.chunk()).await? {
-            received += piece.len();
-            if received > self.limits.received {
-                return Err(self.endless());
+    async fn request_turn(&self, call: &Call<'_>, on_text: &mut OnText<'_>) -> Result<Reply, ModelError> {
+        let mut response = self.send(call).await?;
+        let may_quote = may_quote(&response);
+        let (mut parser, mut draft, mut decoder) =
+            (SseParser::default(), Draft::default(), self.format.decoder());
+        let (mut received, mut has_events) = (0, false);
+        'stream: while let Some(chunk) = self.with_idle_timeout(response.chunk()).await? {
+            received += chunk.len();
+            if received > self.limits.max_received_bytes {
+                return Err(self.too_large());
             }
-            for event in events.push(&piece) {
+            for event in parser.push(&chunk) {
                 if event == b"[DONE]" {
                     break 'stream;
                 }
                 let event = self.parse_event(&event, may_quote)?;
-                let done = self.hear(&event, &mut *ear, &mut draft, heard)? == Flow::Done;
-                understood = true;
+                let done =
+                    self.decode_event(&event, &mut *decoder, &mut draft, on_text)? == StreamState::Done;
+                has_events = true;
                 if done {
                     break 'stream;
                 }
             }
         }
-        match draft.finish(call.messages.len(), ear) {
+        match draft.finish(call.messages.len(), decoder) {
             Some(reply) => Ok(reply),
-            None if understood => {
-                Err(ModelError::again(format!("{} cut its answer off in the middle", self.place.host)))
+            None if has_events => {
+                Err(ModelError::temporary(format!("{} cut off its response", self.endpoint.host)))
             }
-            None => Err(self.place.not_an_api("it answered with no stream of events")),
+            None => Err(self.endpoint.not_an_api(NO_EVENT_STREAM)),
         }
     }
 
     async fn send(&self, call: &Call<'_>) -> Result<Response, ModelError> {
-        let body = self.format.request(&self.place.model, call);
+        let body = self.format.request(&self.endpoint.model, call);
         let request = self.http.post(self.url.clone()).headers(self.headers.clone()).json(&body);
-        let mut answer = self.patience(request.send()).await?;
-        let status = answer.status();
+        let mut response = self.with_idle_timeout(request.send()).await?;
+        let status = response.status();
         if !status.is_success() {
-            let body = self.beginning(&mut answer).await;
-            let refused = self.place.refused(status.as_u16(), answer.headers(), &body, may_quote(&answer));
-            return Err(refused);
+            let body = self.read_beginning(&mut response).await;
+            let may_quote = may_quote(&response);
+            return Err(self.endpoint.status_error(status.as_u16(), response.headers(), &body, may_quote));
         }
-        let kind = answer.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let kind =
+            response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         if kind.starts_with("text/html") {
-            return Err(self.place.not_an_api("it answered with a page for people"));
+            return Err(self.endpoint.not_an_api("it answered with an HTML page"));
         }
         if kind.starts_with("application/json") {
-            let body = self.beginning(&mut answer).await;
-            return Err(self.no_stream(&body, may_quote(&answer)));
+            let body = self.read_beginning(&mut response).await;
+            return Err(self.json_error(&body, may_quote(&response)));
         }
-        Ok(answer)
+        Ok(response)
     }
 
-    /// One JSON text instead of a stream: an error with a good status, or something else altogether.
-    fn no_stream(&self, body: &[u8], may_quote: bool) -> ModelError {
-        let said = serde_json::from_slice(body).ok().and_then(|body| Said::of(&body));
-        match said {
-            Some(said) => self.place.broke_off(&said, may_quote),
-            None => self.place.not_an_api("it answered with no stream of events"),
+    /// The error for a JSON response with a success status: some servers send errors like that.
+    fn json_error(&self, body: &[u8], may_quote: bool) -> ModelError {
+        let error = serde_json::from_slice(body).ok().and_then(|body| ProviderError::parse(&body));
+        match error {
+            Some(error) => self.endpoint.stream_error(&error, may_quote),
+            None => self.endpoint.not_an_api(NO_EVENT_STREAM),
         }
     }
 
-    /// What there is, as far as it matters; an error in it is no news.
-    async fn beginning(&self, answer: &mut Response) -> Vec<u8> {
+    /// Reads the beginning of a failed response. A connection error ends it early.
+    async fn read_beginning(&self, response: &mut Response) -> Vec<u8> {
         let mut body = Vec::new();
-        while let Ok(Some(piece)) = self.patience(answer.chunk()).await {
-            body.extend_from_slice(&piece[..piece.len().min(FAILURE - body.len())]);
-            if body.len() == FAILURE {
+        while let Ok(Some(chunk)) = self.with_idle_timeout(response.chunk()).await {
+            body.extend_from_slice(&chunk[..chunk.len().min(MAX_FAILURE_BYTES - body.len())]);
+            if body.len() == MAX_FAILURE_BYTES {
                 break;
             }
         }
@@ -201,71 +197,77 @@ impl Client {
     }
 
     fn parse_event(&self, event: &[u8], may_quote: bool) -> Result<Value, ModelError> {
-        let garbled = |_| ModelError::again(format!("{} sent an event that is not JSON", self.place.host));
-        let event: Value = serde_json::from_slice(event).map_err(garbled)?;
-        match Said::of(&event) {
-            Some(said) => Err(self.place.broke_off(&said, may_quote)),
+        let not_json =
+            |_| ModelError::temporary(format!("{} sent an event that is not JSON", self.endpoint.host));
+        let event: Value = serde_json::from_slice(event).map_err(not_json)?;
+        match ProviderError::parse(&event) {
+            Some(error) => Err(self.endpoint.stream_error(&error, may_quote)),
             None => Ok(event),
         }
     }
 
-    fn hear(
+    fn decode_event(
         &self,
         event: &Value,
-        ear: &mut dyn Ear,
+        decoder: &mut dyn StreamDecoder,
         draft: &mut Draft,
-        heard: &mut Heard<'_>,
-    ) -> Result<Flow, ModelError> {
+        on_text: &mut OnText<'_>,
+    ) -> Result<StreamState, ModelError> {
         let before = draft.text.len();
-        let flow = ear.hear(event, draft);
+        let state = decoder.decode(event, draft);
         if draft.text.len() > before {
-            heard(&draft.text[before..]);
+            on_text(&draft.text[before..]);
         }
         self.check_size(draft)?;
-        Ok(flow)
+        Ok(state)
     }
 
-    /// The watchdog: whatever does not come in time is not waited for.
-    async fn patience<T>(&self, what: impl Future<Output = reqwest::Result<T>>) -> Result<T, ModelError> {
-        match timeout(self.limits.silence, what).await {
-            Ok(done) => done.map_err(|error| self.broken(&error)),
+    async fn with_idle_timeout<T>(
+        &self,
+        io: impl Future<Output = reqwest::Result<T>>,
+    ) -> Result<T, ModelError> {
+        match timeout(self.limits.idle_timeout, io).await {
+            Ok(done) => done.map_err(|error| self.connection_error(&error)),
             Err(_) => {
-                let (host, seconds) = (&self.place.host, self.limits.silence.as_secs());
-                Err(ModelError::again(format!("{host} said nothing for {seconds} s")))
+                let (host, seconds) = (&self.endpoint.host, self.limits.idle_timeout.as_secs());
+                Err(ModelError::temporary(format!("{host} sent nothing for {seconds} s")))
             }
         }
     }
 
-    fn broken(&self, error: &reqwest::Error) -> ModelError {
-        let host = &self.place.host;
-        if let Some(refused) = find_cause::<BlockedAddress>(error) {
-            return ModelError::Final(format!(
+    fn connection_error(&self, error: &reqwest::Error) -> ModelError {
+        let host = &self.endpoint.host;
+        if let Some(blocked) = find_cause::<BlockedAddress>(error) {
+            return ModelError::Permanent(format!(
                 "{host} is not called: {}",
-                refused.with_advice(ALLOW_PRIVATE)
+                blocked.with_advice(ALLOW_PRIVATE)
             ));
         }
         if let Some(trouble) = Trouble::find(error) {
             return ModelError::Machine(trouble);
         }
-        let what = if error.is_connect() { "cannot be reached" } else { "broke the connection" };
-        ModelError::again(format!("{host} {what}: {}", self.place.scrub(&connection_cause(error, QUOTED))))
+        let what = if error.is_connect() { "cannot be reached" } else { "closed the connection" };
+        let cause = self.endpoint.redact(&connection_cause(error, MAX_QUOTED_CHARS));
+        ModelError::temporary(format!("{host} {what}: {cause}"))
     }
 
     fn check_size(&self, draft: &Draft) -> Result<(), ModelError> {
-        let Limits { kept, calls, .. } = self.limits;
-        if draft.kept() > kept {
-            return Err(self.endless());
+        let Limits { max_reply_bytes, max_calls, .. } = self.limits;
+        if draft.size() > max_reply_bytes {
+            return Err(self.too_large());
         }
-        if draft.calls.len() > calls {
-            let model = &self.place.model;
-            let sentence = format!("the model `{model}` wants more than {calls} things done in one answer");
-            return Err(ModelError::Final(sentence));
+        if draft.calls.len() > max_calls {
+            let model = &self.endpoint.model;
+            let sentence = format!("the model `{model}` makes more than {max_calls} calls in one response");
+            return Err(ModelError::Permanent(sentence));
         }
         Ok(())
     }
 
-    fn endless(&self) -> ModelError {
-        let model = &self.place.model;
-        ModelError::Final(format!("the model `{model}` answers without end: it was cut off"))
+    fn too_large(&self) -> ModelError {
+        let model = &self.endpoint.model;
+        ModelError::Permanent(format!(
+            "a response of the model `{model}` exceeds the size limit and was cut off"
+        ))
     }
 }

@@ -1,16 +1,16 @@
-//! Gemini's generateContent.
+//! Implements the wire format of Gemini's `generateContent`.
 
 use serde_json::{Value, json};
 
-use super::client::Format;
-use super::draft::{Draft, DraftCall, Ear, Flow, OWN_ID, set, text};
-use super::{Call, Message, Stop, ToolCall, ToolResult, by_role, or_nothing};
+use super::draft::{Draft, DraftCall, GENERATED_ID, StreamDecoder, StreamState, as_text, set_if_number};
+use super::wire_format::WireFormat;
+use super::{Call, Message, StopReason, ToolCall, ToolResult, merge_by_role, non_empty};
 
 pub(super) struct Gemini;
 
 const NAME: &str = "gemini";
 
-impl Format for Gemini {
+impl WireFormat for Gemini {
     fn path(&self, _base: &str, model: &str) -> String {
         format!("/models/{}:streamGenerateContent", model.trim_start_matches("models/"))
     }
@@ -42,14 +42,14 @@ impl Format for Gemini {
         body
     }
 
-    fn ear(&self) -> Box<dyn Ear> {
+    fn decoder(&self) -> Box<dyn StreamDecoder> {
         Box::new(Parts::default())
     }
 }
 
 fn contents(messages: &[Message]) -> Vec<Value> {
-    let sent = by_role(messages, |message| match message {
-        Message::User(said) => ("user", vec![text_part(said)]),
+    let sent = merge_by_role(messages, |message| match message {
+        Message::User(text) => ("user", vec![text_part(text)]),
         Message::Assistant(turn) => ("model", turn.parts(NAME, text_part, call_part)),
         Message::Results(results) => ("user", results.iter().map(result_part).collect()),
     });
@@ -57,58 +57,58 @@ fn contents(messages: &[Message]) -> Vec<Value> {
 }
 
 fn text_part(text: &str) -> Value {
-    json!({ "text": or_nothing(text) })
+    json!({ "text": non_empty(text) })
 }
 
 fn result_part(result: &ToolResult) -> Value {
     let outcome = if result.failed { "error" } else { "output" };
     let mut part = json!({ "name": result.name, "response": { outcome: result.content } });
-    name_call(&mut part, &result.id);
+    set_call_id(&mut part, &result.id);
     json!({ "functionResponse": part })
 }
 
-/// Only newer models number their calls; then they want the number back.
-fn name_call(part: &mut Value, id: &str) {
-    if !id.starts_with(OWN_ID) {
+/// Sends back the id of a call if the provider assigned one. Only newer models do.
+fn set_call_id(part: &mut Value, id: &str) {
+    if !id.starts_with(GENERATED_ID) {
         part["id"] = json!(id);
     }
 }
 
 fn call_part(call: &ToolCall) -> Value {
-    let mut part = json!({ "name": call.name, "args": call.arguments.sendable() });
-    name_call(&mut part, &call.id);
+    let mut part = json!({ "name": call.name, "args": call.arguments.to_object() });
+    set_call_id(&mut part, &call.id);
     json!({ "functionCall": part })
 }
 
-/// The parts of an answer, in their order, with the signatures of the thinking behind them.
+/// The parts of a response, in their order, with the signatures of their reasoning.
 #[derive(Default)]
 struct Parts(Vec<Part>);
 
 struct Part {
-    /// The text, or the place among the draft's calls.
-    what: Result<String, usize>,
+    /// The text, or the index in the draft's calls.
+    content: Result<String, usize>,
     signature: Option<Value>,
 }
 
-impl Ear for Parts {
-    fn hear(&mut self, event: &Value, draft: &mut Draft) -> Flow {
-        count(&event["usageMetadata"], draft);
+impl StreamDecoder for Parts {
+    fn decode(&mut self, event: &Value, draft: &mut Draft) -> StreamState {
+        set_usage(&event["usageMetadata"], draft);
         let answer = &event["candidates"][0];
         for part in answer["content"]["parts"].as_array().into_iter().flatten() {
-            self.take(part, draft);
+            self.add_part(part, draft);
         }
         if event["promptFeedback"]["blockReason"].is_string() {
-            draft.stop = Some(Stop::Refused);
+            draft.stop = Some(StopReason::Refused);
         }
-        draft.stop = stop(&answer["finishReason"]).or(draft.stop);
-        Flow::On
+        draft.stop = stop_reason(&answer["finishReason"]).or(draft.stop);
+        StreamState::Open
     }
 
     fn opaque(self: Box<Self>, calls: &[ToolCall]) -> Option<Value> {
         self.0.iter().any(|part| part.signature.is_some()).then(|| {
             let parts = self.0.into_iter().filter_map(|part| {
-                let mut sent = match part.what {
-                    Ok(said) => json!({ "text": said }),
+                let mut sent = match part.content {
+                    Ok(text) => json!({ "text": text }),
                     Err(at) => call_part(calls.get(at)?),
                 };
                 if let Some(signature) = part.signature {
@@ -122,44 +122,46 @@ impl Ear for Parts {
 }
 
 impl Parts {
-    fn take(&mut self, part: &Value, draft: &mut Draft) {
+    fn add_part(&mut self, part: &Value, draft: &mut Draft) {
         let signature = part.get("thoughtSignature").cloned();
         if let Some(call) = part.get("functionCall") {
-            let (id, name) = (text(&call["id"]).to_owned(), text(&call["name"]).to_owned());
+            let (id, name) = (as_text(&call["id"]).to_owned(), as_text(&call["name"]).to_owned());
             let arguments = call.get("args").map(Value::to_string).unwrap_or_default();
-            self.0.push(Part { what: Err(draft.calls.len()), signature });
+            self.0.push(Part { content: Err(draft.calls.len()), signature });
             draft.calls.push(DraftCall { id, name, arguments });
         } else if part["thought"] != true {
-            draft.say(&part["text"]);
-            self.say(text(&part["text"]), signature);
+            draft.push_text(&part["text"]);
+            self.add_text(as_text(&part["text"]), signature);
         }
     }
 
-    /// Text comes in pieces; one with a signature stands for itself.
-    fn say(&mut self, said: &str, signature: Option<Value>) {
+    /// Joins pieces of text. A piece with a signature is a separate part.
+    fn add_text(&mut self, text: &str, signature: Option<Value>) {
         match self.0.last_mut() {
-            Some(Part { what: Ok(before), signature: None }) if signature.is_none() => before.push_str(said),
-            _ => self.0.push(Part { what: Ok(said.to_owned()), signature }),
+            Some(Part { content: Ok(before), signature: None }) if signature.is_none() => {
+                before.push_str(text)
+            }
+            _ => self.0.push(Part { content: Ok(text.to_owned()), signature }),
         }
     }
 }
 
-fn count(usage: &Value, draft: &mut Draft) {
-    set(&mut draft.usage.input, &usage["promptTokenCount"]);
-    set(&mut draft.usage.cached, &usage["cachedContentTokenCount"]);
-    let [said, thought] =
+fn set_usage(usage: &Value, draft: &mut Draft) {
+    set_if_number(&mut draft.usage.input, &usage["promptTokenCount"]);
+    set_if_number(&mut draft.usage.cached, &usage["cachedContentTokenCount"]);
+    let [text, reasoning] =
         ["candidatesTokenCount", "thoughtsTokenCount"].map(|part| usage[part].as_u64().unwrap_or(0));
-    draft.usage.output = draft.usage.output.max(said.saturating_add(thought));
+    draft.usage.output = draft.usage.output.max(text.saturating_add(reasoning));
 }
 
-/// A call that the model could not write down is no end: it may be asked again.
-fn stop(reason: &Value) -> Option<Stop> {
+/// `None` for a malformed call, so that the caller retries.
+fn stop_reason(reason: &Value) -> Option<StopReason> {
     match reason.as_str()? {
-        "MAX_TOKENS" => Some(Stop::TooLong),
+        "MAX_TOKENS" => Some(StopReason::TooLong),
         "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "LANGUAGE" => {
-            Some(Stop::Refused)
+            Some(StopReason::Refused)
         }
         "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" => None,
-        _ => Some(Stop::Done),
+        _ => Some(StopReason::Done),
     }
 }

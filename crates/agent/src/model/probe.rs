@@ -1,21 +1,20 @@
-//! One small call to a model, to see whether jobs could live with it.
+//! Tests with one small request whether jobs can use a model.
 
 use serde_json::json;
 
-use super::{Call, Message, Model, Reply, Stop, Tool};
+use super::{Call, Message, Model, Reply, StopReason, Tool};
 
-/// Enough for a model that thinks before it does what it is told.
+/// Enough for a model with reasoning.
 const MAX_OUTPUT: u32 = 2_000;
 
-/// What came of it.
+/// The result of a test.
 pub struct Probe {
     pub ok: bool,
-    /// What is the matter, or that nothing is.
     pub sentence: String,
     pub reply: Option<Reply>,
 }
 
-/// Jobs live by tools, so the one small thing is to call one.
+/// Asks the model to call a tool, because jobs need tool calls.
 pub async fn probe(model: &dyn Model) -> Probe {
     let messages = [Message::User("Call the tool `ready`, and say nothing else.".into())];
     let parameters = json!({ "type": "object", "properties": {} });
@@ -33,12 +32,10 @@ fn judge(reply: &Reply) -> (bool, String) {
     let called = reply.turn.calls.iter().any(|call| call.name == "ready");
     match reply.stop {
         _ if called => (true, "it answers, and calls tools".into()),
-        Stop::Refused => (false, "it answers, but refused to do what it was asked".into()),
-        Stop::TooLong => (false, format!("it answers, but came to no end within {MAX_OUTPUT} tokens")),
-        Stop::Done | Stop::Calls => (
-            false,
-            "it answers, but did not call the tool that it was asked to: a job needs a model that does"
-                .into(),
-        ),
+        StopReason::Refused => (false, "it answers, but refuses the test request".into()),
+        StopReason::TooLong => (false, format!("it answers, but doesn't finish within {MAX_OUTPUT} tokens")),
+        StopReason::Done | StopReason::Calls => {
+            (false, "it answers, but doesn't call tools: choose a model that does".into())
+        }
     }
 }

@@ -1,16 +1,17 @@
-//! OpenAI's responses. Nothing is stored there: the whole conversation is sent each time.
+//! Implements the wire format of OpenAI's Responses API. OpenAI stores nothing: each request has the whole
+//! conversation.
 
 use serde_json::{Value, json};
 
-use super::client::Format;
-use super::draft::{Draft, DraftCall, Ear, Flow, set, text};
-use super::{Call, Message, Stop, ToolCall, or_nothing};
+use super::draft::{Draft, DraftCall, StreamDecoder, StreamState, as_text, set_if_number};
+use super::wire_format::WireFormat;
+use super::{Call, Message, StopReason, ToolCall, non_empty};
 
 pub(super) struct Responses;
 
 const NAME: &str = "responses";
 
-impl Format for Responses {
+impl WireFormat for Responses {
     fn path(&self, _base: &str, _model: &str) -> String {
         "/responses".into()
     }
@@ -27,7 +28,7 @@ impl Format for Responses {
             "max_output_tokens": call.max_output,
             "input": call.messages.iter().flat_map(items).collect::<Vec<_>>(),
         });
-        if thinks(model) {
+        if has_reasoning(model) {
             body["include"] = json!(["reasoning.encrypted_content"]);
         }
         if !call.system.is_empty() {
@@ -39,13 +40,13 @@ impl Format for Responses {
         body
     }
 
-    fn ear(&self) -> Box<dyn Ear> {
+    fn decoder(&self) -> Box<dyn StreamDecoder> {
         Box::new(Items::default())
     }
 }
 
-/// The older models answer a request for their thinking with an error.
-fn thinks(model: &str) -> bool {
+/// Older models answer a request for their reasoning with an error.
+fn has_reasoning(model: &str) -> bool {
     !["gpt-3", "gpt-4", "chatgpt", "ft:gpt-3", "ft:gpt-4"].iter().any(|old| model.starts_with(old))
 }
 
@@ -58,7 +59,7 @@ fn tool(tool: &super::Tool) -> Value {
 
 fn items(message: &Message) -> Vec<Value> {
     match message {
-        Message::User(said) => vec![json!({ "role": "user", "content": or_nothing(said) })],
+        Message::User(text) => vec![json!({ "role": "user", "content": non_empty(text) })],
         Message::Assistant(turn) => turn.parts(NAME, text_item, call_item),
         Message::Results(results) => results
             .iter()
@@ -70,57 +71,58 @@ fn items(message: &Message) -> Vec<Value> {
 }
 
 fn text_item(text: &str) -> Value {
-    json!({ "role": "assistant", "content": or_nothing(text) })
+    json!({ "role": "assistant", "content": non_empty(text) })
 }
 
 fn call_item(call: &ToolCall) -> Value {
     json!({
         "type": "function_call", "call_id": call.id, "name": call.name,
-        "arguments": call.arguments.sendable().to_string(),
+        "arguments": call.arguments.to_object().to_string(),
     })
 }
 
-/// The items of an answer as they were done, in their order; of a call its place in the draft.
 #[derive(Default)]
 struct Items {
+    /// The complete items of a response, in their order. A call is its index in the draft's calls.
     done: Vec<Result<Value, usize>>,
-    /// By the number of the item.
+    /// The index of each call in the draft, by the output index of its item.
     calls: Vec<(u64, usize)>,
     refused: bool,
 }
 
-impl Ear for Items {
-    fn hear(&mut self, event: &Value, draft: &mut Draft) -> Flow {
+impl StreamDecoder for Items {
+    fn decode(&mut self, event: &Value, draft: &mut Draft) -> StreamState {
         let item = &event["item"];
-        match text(&event["type"]) {
-            "response.output_text.delta" => draft.say(&event["delta"]),
+        match as_text(&event["type"]) {
+            "response.output_text.delta" => draft.push_text(&event["delta"]),
             "response.refusal.delta" => {
-                draft.say(&event["delta"]);
+                draft.push_text(&event["delta"]);
                 self.refused = true;
             }
             "response.output_item.added" if item["type"] == "function_call" => {
-                let (id, name) = (text(&item["call_id"]).to_owned(), text(&item["name"]).to_owned());
-                self.calls.push((number(event), draft.calls.len()));
+                let (id, name) = (as_text(&item["call_id"]).to_owned(), as_text(&item["name"]).to_owned());
+                self.calls.push((output_index(event), draft.calls.len()));
                 draft.calls.push(DraftCall { id, name, arguments: String::new() });
             }
             "response.function_call_arguments.delta" => {
-                if let Some(at) = self.call(event) {
-                    draft.calls[at].arguments.push_str(text(&event["delta"]));
+                if let Some(at) = self.call_index(event) {
+                    draft.calls[at].arguments.push_str(as_text(&event["delta"]));
                 }
             }
-            "response.output_item.done" => self.keep(event, draft),
+            "response.output_item.done" => self.complete_item(event, draft),
             "response.completed" | "response.incomplete" => {
                 self.end(&event["response"], draft);
-                return Flow::Done;
+                return StreamState::Done;
             }
             _ => {}
         }
-        Flow::On
+        StreamState::Open
     }
 
     fn opaque(self: Box<Self>, calls: &[ToolCall]) -> Option<Value> {
-        let thought = |item: &Result<Value, usize>| matches!(item, Ok(item) if item["type"] == "reasoning");
-        self.done.iter().any(thought).then(|| {
+        let is_reasoning =
+            |item: &Result<Value, usize>| matches!(item, Ok(item) if item["type"] == "reasoning");
+        self.done.iter().any(is_reasoning).then(|| {
             let items = self.done.into_iter().filter_map(|item| match item {
                 Ok(item) => Some(item),
                 Err(at) => calls.get(at).map(call_item),
@@ -131,14 +133,14 @@ impl Ear for Items {
 }
 
 impl Items {
-    fn call(&self, event: &Value) -> Option<usize> {
-        let number = number(event);
-        self.calls.iter().find(|(known, _)| *known == number).map(|(_, at)| *at)
+    fn call_index(&self, event: &Value) -> Option<usize> {
+        let index = output_index(event);
+        self.calls.iter().find(|(known, _)| *known == index).map(|(_, at)| *at)
     }
 
-    fn keep(&mut self, event: &Value, draft: &mut Draft) {
+    fn complete_item(&mut self, event: &Value, draft: &mut Draft) {
         let item = &event["item"];
-        match (text(&item["type"]), self.call(event)) {
+        match (as_text(&item["type"]), self.call_index(event)) {
             ("function_call", Some(at)) => {
                 if let Some(whole) = item["arguments"].as_str() {
                     draft.calls[at].arguments = whole.to_owned();
@@ -152,18 +154,18 @@ impl Items {
 
     fn end(&mut self, response: &Value, draft: &mut Draft) {
         let usage = &response["usage"];
-        set(&mut draft.usage.input, &usage["input_tokens"]);
-        set(&mut draft.usage.output, &usage["output_tokens"]);
-        set(&mut draft.usage.cached, &usage["input_tokens_details"]["cached_tokens"]);
-        draft.stop = Some(match text(&response["incomplete_details"]["reason"]) {
-            _ if self.refused => Stop::Refused,
-            "content_filter" => Stop::Refused,
-            "" => Stop::Done,
-            _ => Stop::TooLong,
+        set_if_number(&mut draft.usage.input, &usage["input_tokens"]);
+        set_if_number(&mut draft.usage.output, &usage["output_tokens"]);
+        set_if_number(&mut draft.usage.cached, &usage["input_tokens_details"]["cached_tokens"]);
+        draft.stop = Some(match as_text(&response["incomplete_details"]["reason"]) {
+            _ if self.refused => StopReason::Refused,
+            "content_filter" => StopReason::Refused,
+            "" => StopReason::Done,
+            _ => StopReason::TooLong,
         });
     }
 }
 
-fn number(event: &Value) -> u64 {
+fn output_index(event: &Value) -> u64 {
     event["output_index"].as_u64().unwrap_or(0)
 }

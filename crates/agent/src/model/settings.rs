@@ -1,4 +1,4 @@
-//! What an operator says about a model.
+//! Defines the settings of a model: provider, address, key, prices and limits.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -10,16 +10,15 @@ use super::Usage;
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub provider: Provider,
-    /// As the provider names it.
+    /// The provider's name of the model.
     pub model: String,
-    /// `None`: the provider's own address.
+    /// `None` means the provider's own address.
     pub base_url: Option<String>,
     pub api_key: Option<Secret>,
     pub prices: Option<Prices>,
-    /// Whether it may be on this machine or in this network.
+    /// Whether the address can be on this machine or in a private network.
     pub allow_private: bool,
-    /// Whether to go through the proxy that the environment names. It is the proxy then that looks
-    /// names up and decides what can be reached.
+    /// Whether to use the proxy of the environment. The proxy then resolves names and decides what can be reached.
     pub use_proxy: bool,
     pub limits: Limits,
 }
@@ -39,15 +38,15 @@ impl Settings {
     }
 }
 
-/// Who is spoken to, and in which wire format.
+/// A provider and its wire format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Provider {
     Anthropic,
-    /// OpenAI's chat completions.
+    /// OpenAI's Chat Completions API.
     OpenAi,
     OpenAiResponses,
     Gemini,
-    /// Chat completions as everybody else speaks them.
+    /// A server that is compatible with the Chat Completions API.
     Compatible,
 }
 
@@ -65,8 +64,8 @@ impl Provider {
         }
     }
 
-    /// Where the provider is, if it is one.
-    pub fn usual_url(self) -> Option<&'static str> {
+    /// The provider's own address. Compatible servers have none.
+    pub fn default_url(self) -> Option<&'static str> {
         match self {
             Self::Anthropic => Some("https://api.anthropic.com"),
             Self::OpenAi | Self::OpenAiResponses => Some("https://api.openai.com/v1"),
@@ -85,48 +84,48 @@ impl FromStr for Provider {
     }
 }
 
-/// Of a million tokens each, in the operator's currency.
+/// Prices of a million tokens, in the operator's currency.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prices {
     pub input: f64,
     pub output: f64,
-    /// Of input that the provider still knew.
+    /// The price of input in the provider's cache.
     pub cached: f64,
 }
 
 impl Prices {
-    /// To a billionth: a sum of binary fractions has a tail that nobody is billed for.
+    /// The cost, rounded to a billionth to remove the error of binary fractions.
     pub fn cost(&self, usage: Usage) -> f64 {
-        let known = usage.cached.min(usage.input);
-        let parts = [(usage.input - known, self.input), (known, self.cached), (usage.output, self.output)];
+        let cached = usage.cached.min(usage.input);
+        let parts = [(usage.input - cached, self.input), (cached, self.cached), (usage.output, self.output)];
         let millionths: f64 = parts.iter().map(|(tokens, price)| *tokens as f64 * price).sum();
         (millionths * 1e3).round() / 1e9
     }
 }
 
-/// How long and how large an answer may be.
+/// Limits of one response.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// A stream that says nothing for so long is given up.
-    pub silence: Duration,
-    /// The whole call.
-    pub whole: Duration,
+    /// The longest time without data.
+    pub idle_timeout: Duration,
+    /// The longest time of the whole request.
+    pub total_timeout: Duration,
     /// Bytes of text and arguments.
-    pub kept: usize,
-    /// Bytes on the wire: a stream wraps a few letters in hundreds.
-    pub received: usize,
+    pub max_reply_bytes: usize,
+    /// Bytes on the wire. A stream needs hundreds of bytes for a few characters.
+    pub max_received_bytes: usize,
     /// Tool calls in one turn.
-    pub calls: usize,
+    pub max_calls: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            silence: Duration::from_secs(60),
-            whole: Duration::from_secs(600),
-            kept: 4 << 20,
-            received: 32 << 20,
-            calls: 128,
+            idle_timeout: Duration::from_secs(60),
+            total_timeout: Duration::from_secs(600),
+            max_reply_bytes: 4 << 20,
+            max_received_bytes: 32 << 20,
+            max_calls: 128,
         }
     }
 }

@@ -1,12 +1,12 @@
-//! What the offline editor can be asked to do.
+//! Defines the instructions of the offline editor.
 
-/// One thing to do, and where.
+/// A command, and the pages that it applies to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Instruction {
     pub(super) command: Command,
-    /// Files, folders and patterns; empty for all pages.
+    /// Files, folders and patterns. Empty means all pages.
     pub(super) scope: Vec<String>,
-    /// Files, folders and patterns that are to be left.
+    /// Files, folders and patterns that must not change.
     pub(super) except: Vec<String>,
 }
 
@@ -19,7 +19,7 @@ pub(super) enum Command {
 }
 
 impl Command {
-    /// Says whether code is to be changed; false when this command cannot do what is asked.
+    /// Sets whether code is changed. Returns `false` if the command can't do that.
     pub(super) fn set_code(&mut self, included: bool) -> bool {
         match self {
             Self::Replace(replace) => replace.code = included,
@@ -30,7 +30,7 @@ impl Command {
     }
 }
 
-/// Puts one text in the place of another.
+/// Replaces one text with another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Replace {
     pub(super) old: String,
@@ -39,12 +39,12 @@ pub(super) struct Replace {
     pub(super) code: bool,
 }
 
-/// Puts one version in the place of another.
+/// Replaces one version with another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Bump {
     pub(super) old: String,
     pub(super) new: String,
-    /// What the version is one of, when the prompt says so.
+    /// The product of the version, if the prompt names it.
     pub(super) product: Option<String>,
     /// Whether code is changed too.
     pub(super) code: bool,

@@ -1,43 +1,41 @@
-//! Which versions tell of the past, or of something else, and stay true when a new one comes out.
+//! Recognizes mentions of a version that stay true after a new release, such as "added in 1.4.2".
 
 use std::ops::Range;
 
-use pages::WordList;
+use pages::{WordList, pattern};
 use regex::Regex;
-
-use crate::pattern::pattern;
 
 const CONTEXT_BYTES: usize = 100;
 
-/// Files and folders that tell of past versions by their name, or by the beginning of it.
-const NAMES: WordList = WordList("news changes release blog");
-const BEGINNINGS: WordList = WordList(
+/// Names, and prefixes of names, of files and folders about past versions.
+const HISTORY_NAMES: WordList = WordList("news changes release blog");
+const HISTORY_PREFIXES: WordList = WordList(
     "changelog history release-notes releases relnotes whats-new upgrading upgrade-guide migrat \
      versioned-docs",
 );
 
-/// Whether a file tells of past versions, or is kept for the old one.
-pub(super) fn is_history(file: &str, old: &str) -> bool {
+/// Whether a file describes past versions, or belongs to the docs of the old version.
+pub(super) fn is_history_file(file: &str, old: &str) -> bool {
     let of_old = [old.to_owned(), format!("v{old}"), format!("version-{old}")];
     file.to_ascii_lowercase().replace(['_', ' '], "-").split('/').any(|part| {
         let stem = part.rsplit_once('.').map_or(part, |(stem, _)| stem);
-        NAMES.contains(stem)
-            || BEGINNINGS.iter().any(|name| part.starts_with(name))
+        HISTORY_NAMES.contains(stem)
+            || HISTORY_PREFIXES.iter().any(|name| part.starts_with(name))
             || of_old.iter().any(|name| name == part)
     })
 }
 
-/// Whether the words around a version say that it is no longer about the newest: "since 1.4.2", "1.4.2 and
-/// later", "1.4.2 to 1.4.3", a heading or a cell of its own. Numbers of sections are no versions at all.
-pub(super) fn tells_of_the_past(text: &str, place: &Range<usize>) -> bool {
-    let (before, after) = around(text, place);
+/// Whether the context of a version shows that it is not about the newest one: "since 1.4.2", "1.4.2 and later", "1.4.2
+/// to 1.4.3", or a separate heading or table cell. Also `true` for numbers of sections.
+pub(super) fn is_historical(text: &str, version: &Range<usize>) -> bool {
+    let (before, after) = context(text, version);
     let line = before.rsplit('\n').next().unwrap_or_default();
-    let alone_in_cell =
+    let is_alone_in_cell =
         line.trim_end_matches(['v', ' ']).ends_with('|') && after.trim_start().starts_with('|');
-    let is_title = matches(title(), line);
+    let is_heading = matches(heading(), line);
     let before = before.replace(['\n', '\r'], " ");
     let after = after.replace(['\n', '\r'], " ");
-    alone_in_cell || is_title || matches(in_front(), &before) || matches(behind(), &after)
+    is_alone_in_cell || is_heading || matches(history_before(), &before) || matches(history_after(), &after)
 }
 
 fn matches(pattern: Option<&Regex>, text: &str) -> bool {
@@ -45,7 +43,7 @@ fn matches(pattern: Option<&Regex>, text: &str) -> bool {
 }
 
 pattern!(
-    in_front,
+    history_before,
     r"(?i)(?:\b(?:in|by|from|since|starting|starting (?:with|from|in|at)|at least|minimum|after|before|until|till|up to",
     r"|through|prior to|earlier than|older than|newer than|later than|than|as of|versionadded|versionchanged",
     r"|requires?(?: \S+)?|needs?(?: \S+)?|depends on(?: \S+)?",
@@ -55,23 +53,23 @@ pattern!(
 );
 
 pattern!(
-    behind,
+    history_after,
     r"(?i)^[`*\x22')\]]*(?:\+|\s*(?:onwards?\b|(?:and|or) (?:later|newer|above|up|higher|older|earlier|below)\b",
     r"|(?:to|–|—|\.\.+|→|->)\s*v?\d|was (?:released|removed|added|introduced)\b|adds?\b|added\b|introduce[sd]\b",
     r"|removed?s?\b|deprecate[sd]\b|fixe[sd]\b))",
 );
 
 pattern!(
-    /// `## 1.4.2` heads what that version brought.
-    title,
+    /// A heading such as `## 1.4.2` is about the changes of that version.
+    heading,
     r"(?i)^\s*#+\s*\[?(?:version\s+|release\s+)?v?$",
 );
 
-/// What stands around a place: this line, and the one before or behind it.
-fn around<'a>(text: &'a str, place: &Range<usize>) -> (&'a str, &'a str) {
-    let from = text.floor_char_boundary(place.start.saturating_sub(CONTEXT_BYTES));
-    let to = text.ceil_char_boundary(text.len().min(place.end + CONTEXT_BYTES));
-    let (before, after) = (&text[from..place.start], &text[place.end..to]);
+/// The text before and after a version: on its line, and on the line before or after it.
+fn context<'a>(text: &'a str, version: &Range<usize>) -> (&'a str, &'a str) {
+    let from = text.floor_char_boundary(version.start.saturating_sub(CONTEXT_BYTES));
+    let to = text.ceil_char_boundary(text.len().min(version.end + CONTEXT_BYTES));
+    let (before, after) = (&text[from..version.start], &text[version.end..to]);
     let first = before.rmatch_indices('\n').nth(1).map_or(0, |(at, _)| at + 1);
     let last = after.match_indices('\n').nth(1).map_or(after.len(), |(at, _)| at);
     // A blank line ends the sentence.

@@ -1,16 +1,15 @@
-//! Splits a prompt into words, quoted texts and the marks that end a sentence.
+//! Splits a prompt into words, quoted texts and punctuation.
 
 use std::ops::Range;
 
 use pages::WordList;
 
-/// A piece of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) kind: Kind,
-    /// Without quotes.
+    /// The text without quotes.
     pub(super) text: String,
-    /// Where it stands in the prompt.
+    /// The range in the prompt.
     pub(super) range: Range<usize>,
 }
 
@@ -20,7 +19,7 @@ pub(super) enum Kind {
     Quoted,
     Comma,
     Colon,
-    /// The end of a sentence, of a line or of an item of a list; also a semicolon, which ends less than that.
+    /// The end of a sentence, a line or a list item. Also a semicolon, which separates instructions of one sentence.
     Stop,
 }
 
@@ -29,17 +28,17 @@ impl Token {
         self.kind == Kind::Word && self.text.eq_ignore_ascii_case(word)
     }
 
-    /// Of words with blanks between them.
+    /// Whether the token is one of `words`, which are separated by spaces.
     pub(super) fn is_one_of(&self, words: impl Into<WordList>) -> bool {
         words.into().iter().any(|word| self.is(word))
     }
 
-    pub(super) fn ends_a_sentence(&self) -> bool {
+    pub(super) fn ends_sentence(&self) -> bool {
         self.kind == Kind::Stop && self.text != ";"
     }
 }
 
-/// The pieces of a prompt, in their order. Never fails: a quote that is not closed is a letter like others.
+/// Splits a prompt. Never fails: a quote that is not closed is an ordinary character.
 pub(super) fn tokens(prompt: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -62,18 +61,18 @@ fn token(kind: Kind, prompt: &str, range: Range<usize>) -> Token {
     Token { kind, text: prompt[range.clone()].to_owned(), range }
 }
 
-/// The end of the `1.` or `2)` at the head of a line, which numbers the item behind it.
+/// The end of a list number at the start of a line, such as `1.` or `2)`.
 fn number_end(prompt: &str, at: usize) -> Option<usize> {
     let before = prompt[..at].trim_end_matches([' ', '\t']);
     let rest = prompt[at..].trim_start_matches(|c: char| c.is_ascii_digit());
     let digits = prompt.len() - at - rest.len();
-    let heads_a_line = before.is_empty() || before.ends_with('\n');
-    let numbers = (1..=3).contains(&digits) && (rest.starts_with(". ") || rest.starts_with(") "));
-    (heads_a_line && numbers).then_some(at + digits + 1)
+    let is_at_line_start = before.is_empty() || before.ends_with('\n');
+    let is_number = (1..=3).contains(&digits) && (rest.starts_with(". ") || rest.starts_with(") "));
+    (is_at_line_start && is_number).then_some(at + digits + 1)
 }
 
-/// The quoted text that begins at `at`. It ends on the same line, at a quote that no letter follows,
-/// so that `don't` and a quote within a quote do not end it.
+/// The quoted text that begins at `at`. It ends on the same line, at a quote without a letter after it. So `don't` and
+/// a quote within the quote don't end it.
 fn quoted(prompt: &str, at: usize) -> Option<Token> {
     let rest = &prompt[at..];
     let open = rest.chars().next()?;
@@ -106,7 +105,7 @@ fn closing_quote(open: char) -> Option<char> {
     }
 }
 
-/// A word up to the next space, or a mark. Marks in the middle of a word, as in `1.4.2`, belong to it.
+/// A word up to the next space, or a punctuation mark. Punctuation within a word, as in `1.4.2`, belongs to the word.
 fn unquoted(prompt: &str, at: usize) -> Token {
     let rest = &prompt[at..];
     let first = rest.chars().next().map_or(0, char::len_utf8);
@@ -117,7 +116,7 @@ fn unquoted(prompt: &str, at: usize) -> Token {
     }
     let end = rest.find(|c: char| c.is_whitespace() || c == ';').unwrap_or(rest.len());
     let word = rest[..end].trim_end_matches(['.', ',', '!', '?', ':', ')']);
-    // `docs/*.md,` is a word and a comma; a mark alone, or `etc.)`, is the end of a sentence.
+    // `docs/*.md,` is a word and a comma. Punctuation alone is the end of a sentence.
     if word.is_empty() {
         let kind = if rest.starts_with(':') { Kind::Colon } else { Kind::Stop };
         return token(kind, prompt, at..at + first);

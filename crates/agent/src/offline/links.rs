@@ -1,25 +1,25 @@
-//! Leads broken links to where they were meant to, when that is certain.
+//! Repairs broken links if the intended target is certain.
 
 use std::collections::BTreeMap;
 
-use pages::{BrokenLink, Repair, Site, Why, repair};
+use pages::{BrokenLink, LinkFault, Repair, Site, repair};
 
-use crate::{AgentError, StepKind};
+use crate::editor::{AgentError, StepKind};
 
 use super::report::{Outcome, code, count};
 use super::run::Run;
 
-/// Repairs the links of the chosen pages; those with no certain answer become notes.
-pub(super) fn fix(run: &mut Run<'_>, chosen: &[String], outcome: &mut Outcome) -> Result<(), AgentError> {
+/// Repairs the links of the selected pages. Links without a certain target become notes.
+pub(super) fn fix(run: &mut Run<'_>, selected: &[String], outcome: &mut Outcome) -> Result<(), AgentError> {
     let site = Site::read(run.files)?;
-    if site.unjudged_links() > 0 {
-        let note = unjudged(site.unjudged_links());
+    if site.unchecked_links() > 0 {
+        let note = unchecked_note(site.unchecked_links());
         run.step(StepKind::Note, note.clone());
         outcome.notes.push(note);
     }
     let mut by_file: BTreeMap<String, Vec<BrokenLink>> = BTreeMap::new();
     for link in site.broken_links() {
-        if chosen.binary_search(&link.file).is_ok() {
+        if selected.binary_search(&link.file).is_ok() {
             by_file.entry(link.file.clone()).or_default().push(link);
         }
     }
@@ -28,14 +28,14 @@ pub(super) fn fix(run: &mut Run<'_>, chosen: &[String], outcome: &mut Outcome) -
         let mut changes = Vec::new();
         let mut steps = Vec::new();
         for link in links {
-            let place = format!("{file}:{}: {}", link.line, link.destination);
+            let position = format!("{file}:{}: {}", link.line, link.destination);
             match repair(&site, &link) {
                 Repair::Certain(new) => {
-                    steps.push(format!("{place} → {new}"));
+                    steps.push(format!("{position} → {new}"));
                     changes.push((link.range, new));
                 }
                 Repair::Unsure(candidates) => {
-                    let note = note(&link, &candidates);
+                    let note = broken_link_note(&link, &candidates);
                     run.step(StepKind::Note, note.clone());
                     outcome.notes.push(note);
                 }
@@ -46,23 +46,22 @@ pub(super) fn fix(run: &mut Run<'_>, chosen: &[String], outcome: &mut Outcome) -
     Ok(())
 }
 
-fn unjudged(links: usize) -> String {
+fn unchecked_note(links: usize) -> String {
     let links = count(links, "of them leads", "of them lead");
     format!(
-        "Absolute links are not judged: {links} to no page, so the site is probably served in a way that its files do not show."
+        "Absolute links were not checked: {links} to no page, so the site probably serves its pages under other paths."
     )
 }
 
-fn note(link: &BrokenLink, candidates: &[String]) -> String {
-    let what = match &link.why {
-        Why::NoSuchPage => "leads to no page".to_owned(),
-        Why::NoSuchAnchor { page } => format!("names no anchor of {}", code(page)),
+fn broken_link_note(link: &BrokenLink, candidates: &[String]) -> String {
+    let problem = match &link.fault {
+        LinkFault::NoSuchPage => "leads to no page".to_owned(),
+        LinkFault::NoSuchAnchor { page } => format!("leads to no anchor of {}", code(page)),
     };
-    let meant = match candidates {
+    let candidates: Vec<_> = candidates.iter().map(|candidate| code(candidate)).collect();
+    let suggestion = match candidates.as_slice() {
         [] => String::new(),
-        some => {
-            format!("; it may mean {}", some.iter().map(|one| code(one)).collect::<Vec<_>>().join(" or "))
-        }
+        candidates => format!("; it might mean {}", candidates.join(" or ")),
     };
-    format!("{}:{}: {} {what}{meant}.", link.file, link.line, code(&link.destination))
+    format!("{}:{}: {} {problem}{suggestion}.", link.file, link.line, code(&link.destination))
 }

@@ -1,10 +1,10 @@
-//! Which words of a prompt can be meant as they stand, without quotes.
+//! Decides which words of a prompt can be literal text without quotes.
 
 use pages::WordList;
 
 use super::lexer::Token;
 
-/// Words that stand for something else; taken literally they would be replaced by mistake.
+/// Words that refer to something else. As literal text, they would be replaced by mistake.
 const NOT_LITERAL: WordList = WordList(
     "\
 it its this that them these those everything something anything nothing one ones a an the in on with \
@@ -19,7 +19,7 @@ dashes dash underscores underscore quotes quote commas comma bullets numbers emo
 spelling grammar tone style wording english markdown mdx html jsx svg png",
 );
 
-/// Whether a word can only be meant literally: no word of the language of prompts, and no markup in it.
+/// Whether a word can only be literal: it refers to nothing else, and has no markup.
 pub(super) fn is_literal(token: &Token) -> bool {
     let is_plain = |c: char| c.is_alphanumeric() || "-_.@/+#:".contains(c);
     !token.is_one_of(NOT_LITERAL) && token.text.chars().all(is_plain)

@@ -1,83 +1,89 @@
-//! Finds the places of a text as a whole word or phrase.
+//! Finds a text as a whole word or phrase.
 
 use std::ops::Range;
 
-/// The places of a text in a page, told apart by whether they stand alone.
+/// The matches of a text, and the number of occurrences that don't count.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Places {
+pub(super) struct Matches {
     pub(super) whole: Vec<Range<usize>>,
-    /// Places inside of a longer word or name, which are left.
+    /// Occurrences within a longer word or name.
     pub(super) within_words: usize,
-    /// Places that differ by case, which are left.
+    /// Occurrences that differ by case.
     pub(super) other_case: usize,
 }
 
-/// Whether words that are joined to others, as in `npm/x` and `--npm`, are names of their own.
+/// Whether words that are joined to others, as in `npm/x` and `--npm`, match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Names {
-    /// In prose they are.
-    Whole,
-    /// In code everything is joined to something.
-    Apart,
+pub(super) enum JoinedWords {
+    /// In prose, they are other names.
+    Excluded,
+    /// In code, most words are joined to something.
+    Included,
 }
 
-/// Looks for `old` in `range` of `text`. A place that is part of `new` already is none, so that
-/// doing the same replacement twice changes nothing more.
-pub(super) fn places(text: &str, range: Range<usize>, old: &str, new: &str, names: Names) -> Places {
-    let mut places = Places::default();
+/// Finds `old` in `range` of `text`. An occurrence that is already part of `new` doesn't match, so that repeating a
+/// replacement changes nothing.
+pub(super) fn find_matches(
+    text: &str,
+    range: Range<usize>,
+    old: &str,
+    new: &str,
+    joined: JoinedWords,
+) -> Matches {
+    let mut matches = Matches::default();
     let (mut at, part_of_new) = (range.start, offsets_in(new, old));
-    while let Some(found) = text[at..range.end].find(old) {
-        let place = at + found..at + found + old.len();
-        at = place.end;
-        if part_of_new.iter().any(|offset| stands_at(text, place.start, *offset, new)) {
+    while let Some(offset) = text[at..range.end].find(old) {
+        let found = at + offset..at + offset + old.len();
+        at = found.end;
+        if part_of_new.iter().any(|offset| is_part_of(text, found.start, *offset, new)) {
             continue;
         }
-        match is_whole(text, &place, old) && (names == Names::Apart || !is_part_of_a_name(text, &place, old))
-        {
-            true => places.whole.push(place),
-            false => places.within_words += 1,
+        let may_be_joined = joined == JoinedWords::Included;
+        match is_whole(text, &found, old) && (may_be_joined || !is_part_of_name(text, &found, old)) {
+            true => matches.whole.push(found),
+            false => matches.within_words += 1,
         }
     }
-    places.other_case = in_other_case(&text[range], old);
-    places
+    matches.other_case = count_other_case(&text[range], old);
+    matches
 }
 
 fn offsets_in(new: &str, old: &str) -> Vec<usize> {
     new.match_indices(old).map(|(offset, _)| offset).collect()
 }
 
-fn stands_at(text: &str, place: usize, offset: usize, new: &str) -> bool {
-    place.checked_sub(offset).and_then(|start| text.get(start..)).is_some_and(|rest| rest.starts_with(new))
+fn is_part_of(text: &str, start: usize, offset: usize, new: &str) -> bool {
+    start.checked_sub(offset).and_then(|start| text.get(start..)).is_some_and(|rest| rest.starts_with(new))
 }
 
-fn is_whole(text: &str, place: &Range<usize>, old: &str) -> bool {
+fn is_whole(text: &str, found: &Range<usize>, old: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    let before = text[..place.start].chars().next_back();
-    let mut behind = text[place.end..].chars();
-    let (next, after_next) = (behind.next(), behind.next());
-    // `npm.md` and `@npm/x` are names of their own; `npm.` ends a sentence.
+    let before = text[..found.start].chars().next_back();
+    let mut after = text[found.end..].chars();
+    let (next, after_next) = (after.next(), after.next());
+    // `npm.md` and `@npm/x` are other names. `npm.` ends a sentence.
     let dotted = next == Some('.') && after_next.is_some_and(is_word);
     let begins = !old.starts_with(is_word) || !before.is_some_and(|c| is_word(c) || ".@$".contains(c));
     let ends = !old.ends_with(is_word) || !(next.is_some_and(is_word) || dotted);
     begins && ends
 }
 
-/// How often `old` stands in an address as a word: `npm` does so in `https://npm.dev/x`, and not in `pnpm.io`.
+/// Counts `old` as a word in an address: `npm` is one in `https://npm.dev/x`, but not in `pnpm.io`.
 pub(super) fn count_words(address: &str, old: &str) -> usize {
-    let is_apart = |(at, _): &(usize, &str)| {
+    let is_word = |(at, _): &(usize, &str)| {
         !address[..*at].ends_with(char::is_alphanumeric)
             && !address[at + old.len()..].starts_with(char::is_alphanumeric)
     };
-    address.match_indices(old).filter(is_apart).count()
+    address.match_indices(old).filter(is_word).count()
 }
 
-fn is_part_of_a_name(text: &str, place: &Range<usize>, old: &str) -> bool {
+fn is_part_of_name(text: &str, found: &Range<usize>, old: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    (old.starts_with(is_word) && pages::name_goes_on_before(text, place.start))
-        || (old.ends_with(is_word) && pages::name_goes_on_behind(text, place.end))
+    (old.starts_with(is_word) && pages::name_continues_before(text, found.start))
+        || (old.ends_with(is_word) && pages::name_continues_after(text, found.end))
 }
 
-fn in_other_case(text: &str, old: &str) -> usize {
+fn count_other_case(text: &str, old: &str) -> usize {
     let (bytes, wanted) = (text.as_bytes(), old.as_bytes());
     if !old.is_ascii() || wanted.is_empty() {
         return 0;
@@ -94,7 +100,7 @@ mod tests {
     fn whole_words_and_phrases() {
         #[track_caller]
         fn check(text: &str, old: &str, new: &str, whole: usize, within: usize, other: usize) {
-            let found = places(text, 0..text.len(), old, new, Names::Whole);
+            let found = find_matches(text, 0..text.len(), old, new, JoinedWords::Excluded);
             assert_eq!(
                 (found.whole.len(), found.within_words, found.other_case),
                 (whole, within, other),
@@ -119,8 +125,8 @@ mod tests {
     }
 
     #[test]
-    fn names_in_code_are_made_of_words() {
-        let found = places("npm/x npm@1 pnpm", 0..16, "npm", "yarn", Names::Apart);
+    fn joined_words_match_in_code() {
+        let found = find_matches("npm/x npm@1 pnpm", 0..16, "npm", "yarn", JoinedWords::Included);
         assert_eq!((found.whole.len(), found.within_words), (2, 1));
     }
 }

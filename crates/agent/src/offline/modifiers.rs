@@ -1,11 +1,11 @@
-//! What instructions say beside what is to be done: where, where not, and whether in code.
+//! Collects the modifiers of an instruction: its pages, the excluded pages, and whether code changes.
 
 use super::command::{Command, Instruction};
 use super::phrases::Phrases;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Modifiers {
-    /// Nothing when no place was named; empty when all pages were.
+    /// `None` if the prompt names no pages. Empty if it names all pages.
     scope: Option<Vec<String>>,
     except: Vec<String>,
     code: Option<bool>,
@@ -16,29 +16,29 @@ impl Modifiers {
         self.scope.is_none() && self.except.is_empty() && self.code.is_none()
     }
 
-    pub(super) fn names_a_place(&self) -> bool {
+    pub(super) fn has_scope(&self) -> bool {
         self.scope.is_some()
     }
 
-    /// Reads as much as there is. `None` when a pattern makes no sense, or when two places are named,
-    /// of which one may be meant within the other or beside it.
+    /// Reads all modifiers that follow. `None` if a pattern is invalid, or if there are two scopes, because it's not
+    /// clear whether both or only their common pages are meant.
     pub(super) fn read(&mut self, tokens: &mut Phrases<'_>) -> Option<()> {
         loop {
             if let Some(included) = tokens.code_phrase() {
                 self.code = Some(included);
             } else if let Some(paths) = tokens.except_phrase() {
-                self.except.extend(sane(paths)?);
+                self.except.extend(valid_paths(paths)?);
             } else if let Some(paths) = tokens.scope_phrase() {
-                self.place(paths)?;
+                self.set_scope(paths)?;
             } else {
                 return Some(());
             }
         }
     }
 
-    /// Takes a place that was named; all pages are no narrower than a place that was named before.
-    pub(super) fn place(&mut self, paths: Vec<String>) -> Option<()> {
-        let paths = sane(paths)?;
+    /// Sets the scope. "All pages" does not replace a narrower scope.
+    pub(super) fn set_scope(&mut self, paths: Vec<String>) -> Option<()> {
+        let paths = valid_paths(paths)?;
         match &self.scope {
             Some(before) if !before.is_empty() && !paths.is_empty() => return None,
             Some(before) if !before.is_empty() => {}
@@ -47,7 +47,7 @@ impl Modifiers {
         Some(())
     }
 
-    /// These, with what was said in front of the instruction.
+    /// Combines these modifiers with those before the instruction.
     pub(super) fn within(mut self, leading: &Self) -> Option<Self> {
         match (&self.scope, &leading.scope) {
             (Some(own), Some(outer)) if !own.is_empty() && !outer.is_empty() => return None,
@@ -59,14 +59,14 @@ impl Modifiers {
         Some(self)
     }
 
-    /// The instruction that was given; `None` when its command cannot do what is asked of code.
+    /// Applies the modifiers to a command. `None` if the command can't change code as required.
     pub(super) fn apply(&self, mut command: Command) -> Option<Instruction> {
         let possible = self.code.is_none_or(|included| command.set_code(included));
         let scope = self.scope.clone().unwrap_or_default();
         possible.then(|| Instruction { command, scope, except: self.except.clone() })
     }
 
-    /// Narrows an earlier instruction of the same sentence, and never widens it.
+    /// Narrows an earlier instruction of the same sentence. Never widens it.
     pub(super) fn narrow(&self, instruction: &mut Instruction) -> Option<()> {
         if let Some(scope) = self.scope.as_ref().filter(|_| instruction.scope.is_empty()) {
             instruction.scope.clone_from(scope);
@@ -79,6 +79,6 @@ impl Modifiers {
     }
 }
 
-fn sane(paths: Vec<String>) -> Option<Vec<String>> {
+fn valid_paths(paths: Vec<String>) -> Option<Vec<String>> {
     paths.iter().all(|path| pages::Scope::parse(path).is_some()).then_some(paths)
 }

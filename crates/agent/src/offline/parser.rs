@@ -1,7 +1,7 @@
-//! Reads instructions from plain English.
+//! Parses instructions in plain English.
 //!
-//! A prompt is understood as a whole or not at all: every word must be accounted for, because an
-//! instruction that is half understood is carried out wrongly.
+//! A prompt is understood completely or not at all: every word must have a meaning, because an instruction that is
+//! understood only in part would be carried out wrongly.
 
 use pages::WordList;
 
@@ -19,24 +19,24 @@ please kindly can could would will you i i'd we want need like to just now let's
 thank cheers many very much too as well task todo - * •",
 );
 const THANKS: WordList = WordList("please thanks thank you now many very much cheers too as well");
-const BETWEEN: WordList = WordList("and then also next finally afterwards plus &");
+const CONNECTORS: WordList = WordList("and then also next finally afterwards plus &");
 
-/// The instructions of a prompt, or a sentence that says which part of it was not understood.
+/// Returns the instructions of a prompt, or a sentence that says which part was not understood.
 pub(super) fn parse(prompt: &str) -> Result<Vec<Instruction>, String> {
     let tokens = lexer::tokens(prompt);
     let mut parser = Parser::new(&tokens);
-    while parser.skip_between() {
+    while parser.skip_connectors() {
         let start = parser.tokens.at;
-        if parser.speaks_of_what_was_said() {
+        if parser.apply_to_previous() {
             continue;
         }
-        parser.tokens.any_of(BETWEEN);
-        if parser.sentence().is_none() || !parser.at_end_of_instruction() {
-            return Err(not_understood(part(prompt, &tokens, start)));
+        parser.tokens.any_of(CONNECTORS);
+        if parser.sentence().is_none() || !parser.is_at_end_of_instruction() {
+            return Err(not_understood(sentence_at(prompt, &tokens, start)));
         }
         if parser.instructions.len() > MAX_INSTRUCTIONS {
             return Err(format!(
-                "The prompt has more than {MAX_INSTRUCTIONS} instructions; split it over several jobs."
+                "The prompt has more than {MAX_INSTRUCTIONS} instructions. Split it into several jobs."
             ));
         }
     }
@@ -54,14 +54,14 @@ fn not_understood(part: &str) -> String {
         false => part,
     };
     format!(
-        "The offline editor does not understand \"{shown}\": it can replace \"A\" with \"B\", fix broken links, fix \
-         misspellings, and bump version X to Y; anything else needs a model that reads prose: name one in the settings and give it to the project."
+        "The offline editor does not understand \"{shown}\". It can replace \"A\" with \"B\", fix broken links, fix \
+        misspellings, and bump version X to Y. For anything else, configure a model in the settings and assign it to the project."
     )
 }
 
-/// The sentence that begins at a token, as it was written, without the word that joins it to the last.
-fn part<'a>(prompt: &'a str, tokens: &[Token], mut start: usize) -> &'a str {
-    while tokens[start].is_one_of(BETWEEN) && start + 1 < tokens.len() {
+/// The text of the sentence that begins at a token, without the connector before it.
+fn sentence_at<'a>(prompt: &'a str, tokens: &[Token], mut start: usize) -> &'a str {
+    while tokens[start].is_one_of(CONNECTORS) && start + 1 < tokens.len() {
         start += 1;
     }
     let rest = &tokens[start..];
@@ -75,11 +75,11 @@ fn part<'a>(prompt: &'a str, tokens: &[Token], mut start: usize) -> &'a str {
 struct Parser<'a> {
     tokens: Phrases<'a>,
     instructions: Vec<Instruction>,
-    /// What was said in front of instructions, and holds for all of them: to the end of the sentence, or of the prompt.
+    /// Modifiers before instructions. They apply to the end of the sentence, or of the prompt.
     leading: Modifiers,
     leading_lasts: bool,
-    /// The first instruction of this sentence that no place was named behind.
-    unplaced: usize,
+    /// The index of the first instruction of this sentence without a scope after it.
+    unscoped: usize,
 }
 
 impl<'a> Parser<'a> {
@@ -89,95 +89,99 @@ impl<'a> Parser<'a> {
             instructions: Vec::new(),
             leading: Modifiers::default(),
             leading_lasts: false,
-            unplaced: 0,
+            unscoped: 0,
         }
     }
 
-    /// Steps over what joins instructions, up to a last "and" or "also"; false at the end of the prompt.
-    fn skip_between(&mut self) -> bool {
+    /// Skips punctuation, polite words and connectors, except the last connector. Returns `false` at the end of the
+    /// prompt.
+    fn skip_connectors(&mut self) -> bool {
         loop {
             let _ = self.tokens.words("in advance");
-            let joint = self.tokens.peek_any(BETWEEN) && self.joins_more();
-            if !joint && !self.tokens.is_mark() && !self.tokens.peek_any(POLITE) {
+            let is_connector = self.tokens.peek_any(CONNECTORS) && self.is_followed_by_connector();
+            if !is_connector && !self.tokens.is_punctuation() && !self.tokens.peek_any(POLITE) {
                 break;
             }
             let Some(token) = self.tokens.next() else { break };
             if token.kind == Kind::Stop {
-                self.unplaced = self.instructions.len();
+                self.unscoped = self.instructions.len();
             }
-            if token.ends_a_sentence() && !self.leading_lasts {
+            if token.ends_sentence() && !self.leading_lasts {
                 self.leading = Modifiers::default();
             }
         }
         !self.tokens.is_done()
     }
 
-    /// Whether the word behind this one is a joint as well, or nothing stands there.
-    fn joins_more(&self) -> bool {
+    /// Whether the next word is followed by another connector, by punctuation, or by nothing.
+    fn is_followed_by_connector(&self) -> bool {
         self.tokens.peek_second().is_none_or(|token| {
             token.kind != Kind::Word && token.kind != Kind::Quoted
-                || token.is_one_of(BETWEEN)
+                || token.is_one_of(CONNECTORS)
                 || token.is_one_of(POLITE)
         })
     }
 
-    fn at_end_of_instruction(&mut self) -> bool {
+    fn is_at_end_of_instruction(&mut self) -> bool {
         while self.tokens.any_of(THANKS).is_some() || self.tokens.words("in advance") {}
-        self.tokens.is_done() || self.tokens.is_mark() || self.tokens.peek_any(BETWEEN)
+        self.tokens.is_done() || self.tokens.is_punctuation() || self.tokens.peek_any(CONNECTORS)
     }
 
-    /// "Include code blocks." as a sentence of its own speaks of the instruction before it, and
-    /// "Do not touch code." of all of them.
-    fn speaks_of_what_was_said(&mut self) -> bool {
+    /// Applies a sentence about code to earlier instructions: "Include code blocks." to the last one, "Do not touch
+    /// code." to all of them. Returns whether there was such a sentence.
+    fn apply_to_previous(&mut self) -> bool {
         let start = self.tokens.at;
         let Some(included) = self.tokens.code_phrase() else { return false };
         let count = self.instructions.len();
-        let meant = if included { count.saturating_sub(1) } else { 0 };
-        let understood = count > 0
-            && self.at_end_of_instruction()
-            && self.instructions[meant..].iter_mut().all(|one| one.command.set_code(included));
-        if !understood {
+        let first = if included { count.saturating_sub(1) } else { 0 };
+        let is_applied = count > 0
+            && self.is_at_end_of_instruction()
+            && self.instructions[first..]
+                .iter_mut()
+                .all(|instruction| instruction.command.set_code(included));
+        if !is_applied {
             self.tokens.at = start;
         }
-        understood
+        is_applied
     }
 
     fn sentence(&mut self) -> Option<()> {
-        let mut said = Modifiers::default();
-        said.read(&mut self.tokens)?;
-        if !said.is_empty() {
-            self.lead(said)?;
+        let mut leading = Modifiers::default();
+        leading.read(&mut self.tokens)?;
+        if !leading.is_empty() {
+            self.set_leading(leading)?;
         }
-        while self.tokens.mark().is_some() || self.tokens.any_of(POLITE).is_some() {}
+        while self.tokens.punctuation().is_some() || self.tokens.any_of(POLITE).is_some() {}
         let mut own = Modifiers::default();
         let commands = verbs::commands(&mut self.tokens, &mut own)?;
-        self.spread_back(&own)?;
-        let placed = own.names_a_place();
+        self.narrow_previous(&own)?;
+        let has_scope = own.has_scope();
         let own = own.within(&self.leading)?;
         for command in commands {
             self.instructions.push(own.apply(command)?);
         }
-        if placed {
-            self.unplaced = self.instructions.len();
+        if has_scope {
+            self.unscoped = self.instructions.len();
         }
         Some(())
     }
 
-    /// "In a.md, …" holds for the sentence; "In a.md: …", and a first sentence of its own, for all that follows.
-    fn lead(&mut self, said: Modifiers) -> Option<()> {
-        let mark = self.tokens.peek().map(|token| token.kind);
-        // "Fix typos. Only in docs. Fix links.": it cannot be told which of the two is meant.
-        if mark == Some(Kind::Stop) && !self.instructions.is_empty() {
+    /// "In a.md, …" applies to the sentence. "In a.md: …", and a separate first sentence, apply to the rest of the
+    /// prompt.
+    fn set_leading(&mut self, modifiers: Modifiers) -> Option<()> {
+        let next = self.tokens.peek().map(|token| token.kind);
+        // "Fix typos. Only in docs. Fix links.": it's not clear which instruction is meant.
+        if next == Some(Kind::Stop) && !self.instructions.is_empty() {
             return None;
         }
-        self.leading = said;
-        self.leading_lasts = matches!(mark, Some(Kind::Colon | Kind::Stop));
+        self.leading = modifiers;
+        self.leading_lasts = matches!(next, Some(Kind::Colon | Kind::Stop));
         Some(())
     }
 
-    /// "Fix typos and links in a.md" may mean a.md for both; so it does, as that is the narrower reading.
-    fn spread_back(&mut self, own: &Modifiers) -> Option<()> {
-        for instruction in &mut self.instructions[self.unplaced..] {
+    /// "Fix typos and links in a.md" can mean a.md for both. So it does, because that is the narrower meaning.
+    fn narrow_previous(&mut self, own: &Modifiers) -> Option<()> {
+        for instruction in &mut self.instructions[self.unscoped..] {
             own.narrow(instruction)?;
         }
         Some(())

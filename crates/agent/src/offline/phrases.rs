@@ -1,4 +1,4 @@
-//! The turns of phrase that instructions have in common: where, whether in code, and what can be fixed.
+//! Reads the phrases that instructions have in common: whether code changes, and what to fix.
 
 use pages::WordList;
 
@@ -21,7 +21,7 @@ const MISTAKES: WordList = WordList("mistakes mistake errors error issues proble
 const TYPOS: WordList = WordList("typos typo misspellings misspelling mis-spellings typographical");
 const ANY: WordList = WordList("all any the every each common obvious simple our your my of remaining");
 
-/// Tokens with a place in them.
+/// Tokens with a position.
 pub(super) struct Phrases<'a> {
     tokens: &'a [Token],
     pub(super) at: usize,
@@ -50,13 +50,13 @@ impl<'a> Phrases<'a> {
         self.at >= self.tokens.len()
     }
 
-    pub(super) fn is_mark(&self) -> bool {
+    pub(super) fn is_punctuation(&self) -> bool {
         self.peek().is_some_and(|token| matches!(token.kind, Kind::Comma | Kind::Colon | Kind::Stop))
     }
 
     /// Takes the end of a sentence, a colon or a comma.
-    pub(super) fn mark(&mut self) -> Option<()> {
-        self.is_mark().then(|| self.at += 1)
+    pub(super) fn punctuation(&mut self) -> Option<()> {
+        self.is_punctuation().then(|| self.at += 1)
     }
 
     pub(super) fn comma(&mut self) -> bool {
@@ -69,7 +69,7 @@ impl<'a> Phrases<'a> {
         self.peek().is_some_and(|token| token.is_one_of(words))
     }
 
-    /// Takes the next token when it is one of `words`, and gives it in lower case.
+    /// Takes the next token if it is one of `words`. Returns it in lowercase.
     pub(super) fn any_of(&mut self, words: impl Into<WordList>) -> Option<String> {
         let token = self.peek().filter(|token| token.is_one_of(words))?;
         self.at += 1;
@@ -91,7 +91,7 @@ impl<'a> Phrases<'a> {
         self.at - start
     }
 
-    /// Takes what `read` reads, or stays where it is.
+    /// Takes what `read` reads, or nothing if it fails.
     pub(super) fn attempt<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         let start = self.at;
         let found = read(self);
@@ -101,7 +101,7 @@ impl<'a> Phrases<'a> {
         found
     }
 
-    /// `including code`, `in code blocks too`, `but not in code`: whether code is to be changed.
+    /// `including code`, `in code blocks too`, `but not in code`. Returns whether code changes.
     pub(super) fn code_phrase(&mut self) -> Option<bool> {
         self.attempt(Self::prose_and_code).or_else(|| self.attempt(Self::with_or_without_code))
     }

@@ -1,26 +1,26 @@
-//! Carries instructions out, page by page.
+//! Runs instructions, page by page.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use pages::{Files, FilesError, Fragments, MAX_TEXT_BYTES, Page, Scope, splice};
+use pages::{Files, FilesError, LinkedFragments, MAX_TEXT_BYTES, Page, Scope, splice};
 
-use crate::{AgentError, Policy, Progress, StepKind, Task, refusal_of_path};
+use crate::editor::{AgentError, Progress, StepKind, Task};
+use crate::guard::{Policy, refusal_of_path};
 
 use super::command::{Bump, Command, Instruction, Replace};
 use super::report::{Outcome, code, count};
 use super::{history, links, replace, spelling, version};
 
-/// The files and the listener of one task.
+/// The files and the progress of one task.
 pub(super) struct Run<'a> {
     pub(super) files: &'a mut (dyn Files + Send),
     progress: &'a mut dyn Progress,
     policy: Policy<'a>,
-    /// What people ask for.
-    asked: String,
+    instructions: String,
     /// Every page that can be read as text.
     pub(super) pages: Vec<String>,
-    /// What is to be said once, whatever the instructions.
+    /// Notes that don't depend on the instructions.
     pub(super) notes: Vec<String>,
 }
 
@@ -31,14 +31,14 @@ impl<'a> Run<'a> {
         progress: &'a mut dyn Progress,
     ) -> Result<Self, AgentError> {
         let policy = Policy { allow: task.allow.clone(), docs_path: task.docs_path, secrets: &[] };
-        let asked = task.prompt.instruction_text();
-        let mut run = Self { pages: Vec::new(), notes: Vec::new(), files, progress, policy, asked };
+        let instructions = task.prompt.instruction_text();
+        let mut run = Self { pages: Vec::new(), notes: Vec::new(), files, progress, policy, instructions };
         for page in pages::pages(run.files) {
             run.check_cancelled()?;
             match run.files.read(&page) {
                 Ok(_) => run.pages.push(page),
                 Err(error @ FilesError::NotText { .. }) => {
-                    run.notes.push(format!("A page was left out: {error}."));
+                    run.notes.push(format!("A page was skipped: {error}."));
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -47,109 +47,109 @@ impl<'a> Run<'a> {
         Ok(run)
     }
 
-    pub(super) fn carry_out(&mut self, instruction: Instruction) -> Result<Outcome, AgentError> {
+    pub(super) fn run_instruction(&mut self, instruction: Instruction) -> Result<Outcome, AgentError> {
         let mut outcome = Outcome::new(instruction.command.clone());
-        let chosen = self.chosen(&instruction, &mut outcome);
+        let selected = self.select_pages(&instruction, &mut outcome);
         match instruction.command {
-            _ if chosen.is_empty() => {}
-            Command::Replace(replace) => self.replace(&chosen, &replace, &mut outcome)?,
-            Command::Bump(bump) => self.bump(&chosen, &bump, &mut outcome)?,
-            Command::FixLinks => links::fix(self, &chosen, &mut outcome)?,
-            Command::FixSpelling => spelling::fix(self, &chosen, &mut outcome)?,
+            _ if selected.is_empty() => {}
+            Command::Replace(replace) => self.replace(&selected, &replace, &mut outcome)?,
+            Command::Bump(bump) => self.bump(&selected, &bump, &mut outcome)?,
+            Command::FixLinks => links::fix(self, &selected, &mut outcome)?,
+            Command::FixSpelling => spelling::fix(self, &selected, &mut outcome)?,
         }
         Ok(outcome)
     }
 
-    /// The pages that an instruction is about. A place that holds none is worth a note: it may be misspelled.
-    fn chosen(&self, instruction: &Instruction, outcome: &mut Outcome) -> Vec<String> {
-        let left = instruction.except.iter().map(|text| self.pages_at(text, outcome));
-        let left: Vec<Vec<&str>> = left.collect();
-        // Pages that were to be left and cannot be found might be changed by mistake.
-        if left.iter().any(Vec::is_empty) {
+    /// Selects the pages of an instruction. A scope without pages becomes a note, because it can be misspelled.
+    fn select_pages(&self, instruction: &Instruction, outcome: &mut Outcome) -> Vec<String> {
+        let excluded = instruction.except.iter().map(|text| self.pages_in_scope(text, outcome));
+        let excluded: Vec<Vec<&str>> = excluded.collect();
+        // If excluded pages are not found, they could be changed by mistake.
+        if excluded.iter().any(Vec::is_empty) {
             return Vec::new();
         }
-        let mut meant: BTreeSet<&str> = BTreeSet::new();
+        let mut selected: BTreeSet<&str> = BTreeSet::new();
         for text in &instruction.scope {
-            meant.extend(self.pages_at(text, outcome));
+            selected.extend(self.pages_in_scope(text, outcome));
         }
         if instruction.scope.is_empty() {
-            meant.extend(self.pages.iter().map(String::as_str));
+            selected.extend(self.pages.iter().map(String::as_str));
         }
-        left.into_iter().flatten().for_each(|page| {
-            meant.remove(page);
+        excluded.into_iter().flatten().for_each(|page| {
+            selected.remove(page);
         });
-        meant.into_iter().map(str::to_owned).collect()
+        selected.into_iter().map(str::to_owned).collect()
     }
 
-    fn pages_at(&self, text: &str, outcome: &mut Outcome) -> Vec<&str> {
+    fn pages_in_scope(&self, text: &str, outcome: &mut Outcome) -> Vec<&str> {
         let found = Scope::parse(text).map(|scope| scope.choose(&self.pages, self.files.root()));
         let found = found.unwrap_or_default();
         if !found.is_empty() {
             return found;
         }
-        // Without a folder of that name, "in docs" speaks of all there is.
+        // Without a folder of that name, "in docs" means all pages.
         if text.eq_ignore_ascii_case("docs") {
             return self.pages.iter().map(String::as_str).collect();
         }
-        outcome.nowhere.push(text.to_owned());
+        outcome.unmatched.push(text.to_owned());
         Vec::new()
     }
 
     fn replace(
         &mut self,
-        chosen: &[String],
+        selected: &[String],
         replace: &Replace,
         outcome: &mut Outcome,
     ) -> Result<(), AgentError> {
-        let mut left = replace::Left::default();
+        let mut skipped = replace::Skipped::default();
         let fragments = self.fragments()?;
-        for file in chosen {
+        for file in selected {
             let (text, page) = self.open(file)?;
             let mut found = replace::find(&page, file, &text, replace);
-            left.add(&found.left);
-            keep_linked_headings(&page, &fragments, &mut found.places, outcome);
-            let message = format!("Replaced {} in {file}", found.places.len());
-            let changes = found.places.into_iter().map(|place| replace::change(&text, place, &replace.new));
+            skipped.add(&found.skipped);
+            exclude_linked_headings(&page, &fragments, &mut found.ranges, outcome);
+            let message = format!("Replaced {} in {file}", count(found.ranges.len(), "place", "places"));
+            let changes = found.ranges.into_iter().map(|range| replace::change(&text, range, &replace.new));
             self.change(file, &text, changes.collect(), vec![message], outcome)?;
         }
-        outcome.notes.extend(left.notes(replace));
+        outcome.notes.extend(skipped.notes(replace));
         Ok(())
     }
 
-    fn bump(&mut self, chosen: &[String], bump: &Bump, outcome: &mut Outcome) -> Result<(), AgentError> {
-        let (current, others) = self.bumpable(chosen, bump, outcome)?;
-        let mut left = version::Left::default();
+    fn bump(&mut self, selected: &[String], bump: &Bump, outcome: &mut Outcome) -> Result<(), AgentError> {
+        let (current, others) = self.current_pages(selected, bump, outcome)?;
+        let mut skipped = version::Skipped::default();
         let fragments = self.fragments()?;
         for file in current {
             let (text, page) = self.open(&file)?;
             let mut found = version::find(&page, &text, bump);
-            left.add(&found.left);
+            skipped.add(&found.skipped);
             let other = found.packages.iter().filter(|(name, _)| others.contains(name));
-            let other: BTreeSet<usize> = other.map(|(_, place)| place.start).collect();
-            found.places.retain(|place| !other.contains(&place.start));
-            keep_linked_headings(&page, &fragments, &mut found.places, outcome);
-            let message = format!("Changed {} in {file}", count(found.places.len(), "version", "versions"));
-            let changes = found.places.into_iter().map(|place| (place, bump.new.clone())).collect();
+            let other: BTreeSet<usize> = other.map(|(_, range)| range.start).collect();
+            found.ranges.retain(|range| !other.contains(&range.start));
+            exclude_linked_headings(&page, &fragments, &mut found.ranges, outcome);
+            let message = format!("Changed {} in {file}", count(found.ranges.len(), "version", "versions"));
+            let changes = found.ranges.into_iter().map(|range| (range, bump.new.clone())).collect();
             self.change(&file, &text, changes, vec![message], outcome)?;
         }
-        outcome.notes.extend(left.notes(bump));
+        outcome.notes.extend(skipped.notes(bump));
         Ok(())
     }
 
-    /// The pages that do not tell of the past, and the packages in them that the bump is not about.
-    fn bumpable(
+    /// Returns the pages about the current version, and the packages in them that must not change.
+    fn current_pages(
         &self,
-        chosen: &[String],
+        selected: &[String],
         bump: &Bump,
         outcome: &mut Outcome,
     ) -> Result<(Vec<String>, BTreeSet<String>), AgentError> {
         let (mut current, mut names) = (Vec::new(), BTreeSet::new());
-        for file in chosen {
+        for file in selected {
             let (text, page) = self.open(file)?;
             let found = version::find(&page, &text, bump);
-            if history::is_history(file, &bump.old) {
-                let left = format!("{} was left: it tells of past versions.", code(file));
-                outcome.notes.extend((!found.is_empty()).then_some(left));
+            if history::is_history_file(file, &bump.old) {
+                let note = format!("{} was not changed, because it describes past versions.", code(file));
+                outcome.notes.extend((!found.is_empty()).then_some(note));
             } else {
                 names.extend(found.packages.into_iter().map(|(name, _)| name));
                 current.push(file.clone());
@@ -159,7 +159,7 @@ impl<'a> Run<'a> {
         if !others.is_empty() {
             let named: Vec<String> = others.iter().take(5).map(|name| code(name)).collect();
             outcome.notes.push(format!(
-                "Version {} of {} was left: it is not certain that it is the version that is meant.",
+                "Version {} of {} was not changed, because it's not clear which package you mean. Name the package in the prompt.",
                 code(&bump.old),
                 named.join(", ")
             ));
@@ -167,17 +167,17 @@ impl<'a> Run<'a> {
         Ok((current, others))
     }
 
-    /// Every anchor that some link of the tree leads to.
-    pub(super) fn fragments(&self) -> Result<Fragments, AgentError> {
-        let mut fragments = Fragments::default();
+    /// All anchors that links of the tree lead to.
+    pub(super) fn fragments(&self) -> Result<LinkedFragments, AgentError> {
+        let mut fragments = LinkedFragments::default();
         for file in &self.pages {
             let (text, page) = self.open(file)?;
-            fragments.learn(&page, &text);
+            fragments.add_page(&page, &text);
         }
         Ok(fragments)
     }
 
-    /// Reads a page for an instruction; asked to stop, it stops here.
+    /// Reads a page. Fails if the job is canceled.
     pub(super) fn open(&self, file: &str) -> Result<(String, Page), AgentError> {
         self.check_cancelled()?;
         let text = self.files.read(file)?;
@@ -185,7 +185,7 @@ impl<'a> Run<'a> {
         Ok((text, page))
     }
 
-    /// Writes a page anew when there is anything to change in it, and says so.
+    /// Writes a page with its changes, if there are any, and reports the steps.
     pub(super) fn change(
         &mut self,
         file: &str,
@@ -197,18 +197,18 @@ impl<'a> Run<'a> {
         if changes.is_empty() {
             return Ok(());
         }
-        // The change as a whole would be refused.
-        if let Some(why) = refusal_of_path(&self.policy, &self.asked, file) {
-            outcome.notes.push(format!("{} was left: {why}.", code(file)));
+        // With this page, the guard would refuse the whole change.
+        if let Some(why) = refusal_of_path(&self.policy, &self.instructions, file) {
+            outcome.notes.push(format!("{} was not changed, because {why}.", code(file)));
             return Ok(());
         }
-        let places = changes.len();
+        let number = changes.len();
         let new = splice(text, changes);
         if new.len() > MAX_TEXT_BYTES {
-            outcome.notes.push(format!("{} was left: it would become larger than 2 MiB.", code(file)));
+            outcome.notes.push(format!("{} was not changed, because it would exceed 2 MiB.", code(file)));
             return Ok(());
         }
-        *outcome.files.entry(file.to_owned()).or_default() += places;
+        *outcome.files.entry(file.to_owned()).or_default() += number;
         self.files.write(file, new)?;
         messages.into_iter().for_each(|message| self.step(StepKind::Edit, message));
         Ok(())
@@ -219,20 +219,20 @@ impl<'a> Run<'a> {
     }
 
     fn check_cancelled(&self) -> Result<(), AgentError> {
-        if self.progress.cancelled() { Err(AgentError::Cancelled) } else { Ok(()) }
+        if self.progress.is_cancelled() { Err(AgentError::Cancelled) } else { Ok(()) }
     }
 }
 
-/// Drops the places in headings that links lead to: with another text they would have another anchor.
-pub(super) fn keep_linked_headings(
+/// Removes the ranges in headings that links lead to, because another text would change the anchor.
+pub(super) fn exclude_linked_headings(
     page: &Page,
-    fragments: &Fragments,
-    places: &mut Vec<Range<usize>>,
+    fragments: &LinkedFragments,
+    ranges: &mut Vec<Range<usize>>,
     outcome: &mut Outcome,
 ) {
-    for heading in page.headings.iter().filter(|heading| fragments.lead_to(heading)) {
-        let before = places.len();
-        places.retain(|place| place.end <= heading.range.start || heading.range.end <= place.start);
-        outcome.linked_headings += usize::from(places.len() < before);
+    for heading in page.headings.iter().filter(|heading| fragments.contains(heading)) {
+        let before = ranges.len();
+        ranges.retain(|range| range.end <= heading.range.start || heading.range.end <= range.start);
+        outcome.linked_headings += usize::from(ranges.len() < before);
     }
 }

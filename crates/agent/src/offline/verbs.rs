@@ -1,4 +1,4 @@
-//! The instructions themselves: replace, use instead, remove, bump, fix.
+//! Parses the commands: replace, use instead, remove, bump, fix.
 
 use pages::WordList;
 
@@ -23,7 +23,7 @@ doc documented",
 
 type Reader = fn(&mut Phrases<'_>, &mut Modifiers) -> Option<Vec<Command>>;
 
-/// The commands of one instruction, with what is said among and behind them about where.
+/// Reads the commands of one instruction, with the modifiers among and after them.
 pub(super) fn commands(tokens: &mut Phrases<'_>, modifiers: &mut Modifiers) -> Option<Vec<Command>> {
     let readers: [Reader; 7] = [bump, replace, use_instead, remove, fix, check_for, spell_check];
     let start = tokens.at;
@@ -43,10 +43,10 @@ fn replace(tokens: &mut Phrases<'_>, modifiers: &mut Modifiers) -> Option<Vec<Co
     find_and(tokens);
     let verb = tokens.any_of("replace swap change rename update switch")?;
     let from = tokens.any_of("from").is_some();
-    // "Change the version to 1.5.0" speaks of a version; only these verbs speak of words.
+    // "Change the version to 1.5.0" is about a version. Only these verbs take literal words.
     let literal = ["replace", "swap"].contains(&verb.as_str()) || (verb == "switch" && from);
     let first = pair(tokens, modifiers, literal)?;
-    // To rename a file is another thing than to replace its name in the text.
+    // Renaming a file is not the same as replacing its name in the text.
     if verb == "rename" && pages::is_page(&first.old) {
         return None;
     }
@@ -106,66 +106,66 @@ fn replacement(old: String, new: String) -> Option<Replace> {
     (!old.is_empty()).then_some(Replace { old, new, code: false })
 }
 
-/// A quoted text; where `literal` texts are expected also one word that can only be meant as it stands.
+/// A quoted text. With `literal`, also a word that can only be literal.
 fn operand(tokens: &mut Phrases<'_>, literal: bool) -> Option<String> {
     tokens.skip(DETERMINERS);
     let token = tokens.next()?;
-    let understood = match token.kind {
+    let is_operand = match token.kind {
         Kind::Quoted => true,
         Kind::Word => literal && is_literal(token),
         Kind::Comma | Kind::Colon | Kind::Stop => false,
     };
-    understood.then(|| token.text.clone())
+    is_operand.then(|| token.text.clone())
 }
 
 /// `bump the version from X to Y`, `bump acme to Y from X`.
 fn bump(tokens: &mut Phrases<'_>, modifiers: &mut Modifiers) -> Option<Vec<Command>> {
     let verb = tokens.any_of("bump upgrade raise update change replace set move switch")?;
     let says_version = ["bump", "upgrade", "raise"].contains(&verb.as_str());
-    let (mut named, mut backwards) = version_words(tokens);
+    let (mut says_word, mut is_reversed) = version_words(tokens);
     let product = match says_version || verb == "update" {
         true => tokens.attempt(product),
         false => None,
     };
     if product.is_some() {
-        (named, backwards) = version_words(tokens);
+        (says_word, is_reversed) = version_words(tokens);
     }
     let first = tokens.next()?;
-    // What is quoted is meant as it stands, unless the prompt says that it is a version.
-    if first.kind == Kind::Quoted && !named && !says_version {
+    // A quoted text is literal, unless the prompt says that it is a version.
+    if first.kind == Kind::Quoted && !says_word && !says_version {
         return None;
     }
     let first = version::parse(&first.text)?;
     modifiers.read(tokens)?;
-    match backwards {
+    match is_reversed {
         true => tokens.any_of("from")?,
         false => tokens.any_of("to with by into → -> =>")?,
     };
     version_words(tokens);
     let second = version::parse(&tokens.next()?.text)?;
     modifiers.read(tokens)?;
-    let (old, new) = if backwards { (second, first) } else { (first, second) };
+    let (old, new) = if is_reversed { (second, first) } else { (first, second) };
     Some(vec![Command::Bump(Bump { old, new, product, code: true })])
 }
 
-/// Whether the word "version" stood among the words in front of a number, and whether the last was "to".
+/// Skips words before a version. Returns whether "version" is among them, and whether the last is "to".
 fn version_words(tokens: &mut Phrases<'_>) -> (bool, bool) {
-    let (mut named, mut last) = (false, String::new());
+    let (mut says_version, mut last) = (false, String::new());
     while let Some(word) = tokens.any_of(VERSION_WORDS) {
-        named |= word.starts_with("version");
+        says_version |= word.starts_with("version");
         last = word;
     }
-    (named, last == "to")
+    (says_version, last == "to")
 }
 
-/// The name of what a version is one of.
+/// Reads the name of the product of a version.
 fn product(tokens: &mut Phrases<'_>) -> Option<String> {
     let token = tokens.next()?;
-    let named = matches!(token.kind, Kind::Word | Kind::Quoted)
+    let is_name = matches!(token.kind, Kind::Word | Kind::Quoted)
         && version::parse(&token.text).is_none()
         && is_literal(token)
         && token.text.contains(|c: char| c.is_alphabetic());
-    named.then(|| token.text.clone())
+    is_name.then(|| token.text.clone())
 }
 
 /// `fix broken links and typos`, `find and fix broken links`.
@@ -183,8 +183,7 @@ const FIX: WordList = WordList("fix repair correct mend resolve");
 fn check_for(tokens: &mut Phrases<'_>, modifiers: &mut Modifiers) -> Option<Vec<Command>> {
     let verb = tokens.any_of("check look search scan find")?;
     if verb != "find" && !tokens.words("for") {
-        let place = tokens.object()?;
-        modifiers.place(place)?;
+        modifiers.set_scope(tokens.object()?)?;
         tokens.any_of("for")?;
     }
     let commands = tokens.fixables()?;
@@ -204,8 +203,8 @@ fn spell_check(tokens: &mut Phrases<'_>, modifiers: &mut Modifiers) -> Option<Ve
     if tokens.any_of("spellcheck spell-check").is_none() && !tokens.words("spell check") {
         return None;
     }
-    if let Some(place) = tokens.object() {
-        modifiers.place(place)?;
+    if let Some(pages) = tokens.object() {
+        modifiers.set_scope(pages)?;
     }
     modifiers.read(tokens)?;
     Some(vec![Command::FixSpelling])

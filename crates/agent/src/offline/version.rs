@@ -1,74 +1,74 @@
-//! Puts one version in the place of another.
+//! Replaces one version with another.
 //!
-//! Prose, code and front matter are changed, since that is where versions are. In a link or an
-//! address only a whole part of the path of another site is: `/releases/v1.4.2` follows the version,
-//! while a page of this site stays where it is. Tags are not touched, nor is what tells of the past.
-//! `1.4` and `v2` are changed only where a word says that they are versions.
+//! Prose, code and front matter change, because versions are there. In a link or an address, only a whole part of a
+//! path on another site changes, such as `/releases/v1.4.2`: pages of this site keep their addresses. Tags and mentions
+//! of past versions don't change. `1.4` and `v2` change only where a word says that they are versions.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use pages::Page;
+use pages::{Page, pattern};
 
 use super::command::Bump;
 use super::history;
 use super::report::{code, count};
-use crate::pattern::pattern;
 
-/// What a bump finds in one page.
+/// The matches of a bump in one page.
 #[derive(Debug, Default)]
-pub(super) struct Found {
-    pub(super) places: Vec<Range<usize>>,
-    /// The names of packages that carry the version, as in `acme@1.4.2`, and where they do.
+pub(super) struct PageMatches {
+    pub(super) ranges: Vec<Range<usize>>,
+    /// The packages with the version, as in `acme@1.4.2`, and the ranges of the version.
     pub(super) packages: Vec<(String, Range<usize>)>,
-    pub(super) left: Left,
+    pub(super) skipped: Skipped,
 }
 
-impl Found {
+impl PageMatches {
     pub(super) fn is_empty(&self) -> bool {
-        self.places.is_empty() && self.left.historic == 0
+        self.ranges.is_empty() && self.skipped.historical == 0
     }
 }
 
-/// Places that hold the version and were left.
+/// The numbers of occurrences that are not changed.
 #[derive(Debug, Default)]
-pub(super) struct Left {
-    /// "Added in 1.4.2" stays true.
-    historic: usize,
-    /// A number that may be something else.
-    doubtful: usize,
+pub(super) struct Skipped {
+    /// Mentions that stay true, such as "added in 1.4.2".
+    historical: usize,
+    /// Numbers that might not be the version.
+    ambiguous: usize,
     in_code: usize,
 }
 
-impl Left {
+impl Skipped {
     pub(super) fn add(&mut self, other: &Self) {
-        self.historic += other.historic;
-        self.doubtful += other.doubtful;
+        self.historical += other.historical;
+        self.ambiguous += other.ambiguous;
         self.in_code += other.in_code;
     }
 
-    /// One sentence for each kind of place that was left.
+    /// One sentence for each kind of skipped occurrence.
     pub(super) fn notes(&self, bump: &Bump) -> Vec<String> {
         let old = code(&bump.old);
         let were = |count| if count == 1 { "was" } else { "were" };
         let places = |number| count(number, "place", "places");
         let mut notes = Vec::new();
-        if self.historic > 0 {
-            let tell = count(self.historic, "place that tells", "places that tell");
-            notes.push(format!("{tell} of the past or of a range kept version {old}."));
+        if self.historical > 0 {
+            let (places, were) = (places(self.historical), were(self.historical));
+            notes.push(format!(
+                "{places} about past versions or a range of versions {were} not changed from {old}."
+            ));
         }
-        if self.doubtful > 0 {
-            let (places, were) = (places(self.doubtful), were(self.doubtful));
-            notes.push(format!("{places} where {old} may be another number {were} left."));
+        if self.ambiguous > 0 {
+            let (places, were) = (places(self.ambiguous), were(self.ambiguous));
+            notes.push(format!("{places} where {old} might be another number {were} not changed."));
         }
         if self.in_code > 0 {
-            notes.push(format!("{} in code {} left.", places(self.in_code), were(self.in_code)));
+            notes.push(format!("{} in code {} not changed.", places(self.in_code), were(self.in_code)));
         }
         notes
     }
 }
 
-/// A version as it is written, without the `v` in front when the rest is unmistakable.
+/// Parses a version, and removes a `v` before it if the rest is unambiguous.
 pub(super) fn parse(text: &str) -> Option<String> {
     let fits = text.len() <= 64 && version().is_some_and(|pattern| pattern.is_match(text));
     let bare = if text.contains('.') { text.trim_start_matches(['v', 'V']) } else { text };
@@ -77,12 +77,11 @@ pub(super) fn parse(text: &str) -> Option<String> {
 
 pattern!(version, r"^(?:[vV]?\d+(?:\.\d+)+(?:[-+][0-9A-Za-z][0-9A-Za-z.+-]*)?|[vV]\d+)$");
 
-/// Those of the packages that are not to be changed: others than the named one, or all when it
-/// cannot be told which is meant.
+/// The packages that must not change: other packages than the named one, or all if it's not clear which one is meant.
 pub(super) fn other_packages(bump: &Bump, mut names: BTreeSet<String>) -> BTreeSet<String> {
     let meant = bump.product.as_deref().or(names.first().map(String::as_str)).map(words_of);
     let is_other = |name: &String| Some(words_of(name)) != meant;
-    // Without a product to go by, one name that differs puts all of them in doubt.
+    // Without a product, a second name makes all of them ambiguous.
     match bump.product.is_some() {
         true => names.retain(is_other),
         false if !names.iter().any(is_other) => names.clear(),
@@ -91,39 +90,40 @@ pub(super) fn other_packages(bump: &Bump, mut names: BTreeSet<String>) -> BTreeS
     names
 }
 
-/// The words of a package's name: `@acme/sdk` and `acme-sdk` are one thing in two registries.
+/// The words of a package's name. `@acme/sdk` and `acme-sdk` have the same, because they are one package in two
+/// registries.
 fn words_of(name: &str) -> BTreeSet<String> {
     let words = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_lowercase).collect()
 }
 
-/// The places of a page to change.
-pub(super) fn find(page: &Page, text: &str, bump: &Bump) -> Found {
-    let mut found = Found::default();
+/// Finds the ranges of a page to change.
+pub(super) fn find(page: &Page, text: &str, bump: &Bump) -> PageMatches {
+    let mut found = PageMatches::default();
     for (start, _) in text.match_indices(&bump.old) {
-        let place = start..start + bump.old.len();
-        if !is_whole(text, &place) || !may_change(page, text, &place) {
+        let range = start..start + bump.old.len();
+        if !is_whole(text, &range) || !may_change(page, text, &range) {
             continue;
         }
         let package = package(text, start);
-        if history::tells_of_the_past(text, &place) {
-            found.left.historic += 1;
-        } else if !bump.code && holder(&page.code, |code| code, &place).is_some() {
-            found.left.in_code += 1;
+        if history::is_historical(text, &range) {
+            found.skipped.historical += 1;
+        } else if !bump.code && containing_part(&page.code, |code| code, &range).is_some() {
+            found.skipped.in_code += 1;
         } else if !is_version(text, start, bump, package.as_deref()) {
-            found.left.doubtful += 1;
+            found.skipped.ambiguous += 1;
         } else {
-            found.packages.extend(package.map(|name| (name, place.clone())));
-            found.places.push(place);
+            found.packages.extend(package.map(|name| (name, range.clone())));
+            found.ranges.push(range);
         }
     }
     found
 }
 
 /// Whether the version is not part of a longer one, of a number or of a word.
-fn is_whole(text: &str, place: &Range<usize>) -> bool {
-    let before = text[..place.start].trim_end_matches(['v', 'V']);
-    let v_count = place.start - before.len();
+fn is_whole(text: &str, found: &Range<usize>) -> bool {
+    let before = text[..found.start].trim_end_matches(['v', 'V']);
+    let v_count = found.start - before.len();
     let mut back = before.chars().rev();
     let (last, second) = (back.next(), back.next());
     let joined_before = match last {
@@ -131,17 +131,19 @@ fn is_whole(text: &str, place: &Range<usize>) -> bool {
         Some('.' | '-' | '+') => last == Some('.') && second.is_some_and(|c| c.is_ascii_digit()),
         _ => false,
     };
-    v_count <= 1 && !joined_before && !goes_on().is_some_and(|pattern| pattern.is_match(&text[place.end..]))
+    v_count <= 1
+        && !joined_before
+        && !is_continued().is_some_and(|pattern| pattern.is_match(&text[found.end..]))
 }
 
 pattern!(
     /// `1.4.2.1`, `1.4.20`, `1.4.2-rc.1` and `1.4.2+build` are other versions than `1.4.2`; `1.4.2-linux.tgz` is not.
-    goes_on,
+    is_continued,
     r"^(?:[0-9A-Za-z_]|\.(?:\d|[xX*]\b)|\+[0-9A-Za-z]",
     r"|-(?:\d|(?i:alpha|beta|rc|pre|dev|preview|snapshot|canary|next|nightly)))",
 );
 
-/// Three numbers are a version wherever they stand; fewer need a word in front that says so.
+/// Whether a number is a version. Three parts always are; fewer need a word before them that says so.
 fn is_version(text: &str, start: usize, bump: &Bump, package: Option<&str>) -> bool {
     if bump.old.matches('.').count() > 1 {
         return true;
@@ -152,13 +154,13 @@ fn is_version(text: &str, start: usize, bump: &Bump, package: Option<&str>) -> b
         let before = before.trim_end_matches(['v', 'V']).trim_end().trim_end_matches(['@', '=']);
         package == Some(product) || before.to_lowercase().ends_with(&product.to_lowercase())
     });
-    // `actions/checkout@v1` and the like are other people's.
+    // Packages with a path, such as `actions/checkout@v1`, are third-party.
     let by_package = !is_major && package.is_some_and(|name| !name.contains('/'));
     by_product || by_package || version_before().is_some_and(|pattern| pattern.is_match(before))
 }
 
 pattern!(
-    /// `apiVersion: v1` is a word of its own.
+    /// Does not match `apiVersion: v1`.
     version_before,
     r"(?:^|[^\w./-])(?:(?i:version|release)[\x22']?(?:\s+|\s*[:=]\s*)[\x22'`*(]*[vV]?|[vV])$",
 );
@@ -177,29 +179,33 @@ fn last_bytes(text: &str, count: usize) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(count))..]
 }
 
-fn may_change(page: &Page, text: &str, place: &Range<usize>) -> bool {
-    if place.start < page.front.body {
-        let value = holder(&page.front.values, |value| &value.range, place);
+fn may_change(page: &Page, text: &str, found: &Range<usize>) -> bool {
+    if found.start < page.front.body {
+        let value = containing_part(&page.front.values, |value| &value.range, found);
         return value.is_some_and(|value| value.key == "version" || value.is_prose(text));
     }
-    if let Some(link) = holder(&page.links, |link| &link.range, place) {
-        return pages::is_external(&text[link.range.clone()]) && is_path_part(text, place);
+    if let Some(link) = containing_part(&page.links, |link| &link.range, found) {
+        return pages::is_external(&text[link.range.clone()]) && is_path_part(text, found);
     }
-    if holder(&page.addresses, |address| address, place).is_some() {
-        return is_path_part(text, place);
+    if containing_part(&page.addresses, |address| address, found).is_some() {
+        return is_path_part(text, found);
     }
-    holder(&page.tags, |tag| tag, place).is_none()
+    containing_part(&page.tags, |tag| tag, found).is_none()
 }
 
-/// The one of `parts`, which are in order, that a place lies in.
-fn holder<'a, T>(parts: &'a [T], range: impl Fn(&T) -> &Range<usize>, place: &Range<usize>) -> Option<&'a T> {
-    let behind = parts.partition_point(|part| range(part).start <= place.start);
-    parts[..behind].last().filter(|part| place.end <= range(part).end)
+/// The part that contains a range. `parts` must be in order.
+fn containing_part<'a, T>(
+    parts: &'a [T],
+    range: impl Fn(&T) -> &Range<usize>,
+    found: &Range<usize>,
+) -> Option<&'a T> {
+    let behind = parts.partition_point(|part| range(part).start <= found.start);
+    parts[..behind].last().filter(|part| found.end <= range(part).end)
 }
 
-fn is_path_part(text: &str, place: &Range<usize>) -> bool {
-    let before = &text[..place.start];
+fn is_path_part(text: &str, found: &Range<usize>) -> bool {
+    let before = &text[..found.start];
     let before = before.strip_suffix(['v', 'V']).unwrap_or(before);
-    let next = text[place.end..].chars().next();
+    let next = text[found.end..].chars().next();
     before.ends_with('/') && next.is_none_or(|c| "/?#)>\"'".contains(c) || c.is_whitespace())
 }

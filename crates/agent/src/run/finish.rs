@@ -1,49 +1,53 @@
-//! The end of a run: what the model says it has done, after it was shown what is wrong with that.
+//! Ends a run: shows the model the problems and refusals of its change, then builds the report.
 
+use crate::editor::{AgentError, Report, StepKind};
+use crate::guard::Refusal;
 use crate::model::Turn;
-use crate::tools::verdict;
-use crate::{AgentError, Objection, Report, StepKind};
+use crate::tools::check_summary;
 
 use super::Run;
 
-/// How often the model is shown what its change made worse, and what must not be published of it.
-const ROUNDS: u32 = 2;
-const MAX_TOLD: usize = 20;
+/// How often the model gets the problems and refusals of its change before the run ends with them.
+const MAX_REJECTED_FINISHES: u32 = 2;
+const MAX_LINES_SHOWN: usize = 20;
 
 impl Run<'_> {
-    /// The end, unless something is wrong with the change that the model has not been shown often enough.
+    /// Ends the run, unless the change has problems or refusals that the model can still fix.
     pub(super) async fn finish(
         &mut self,
         title: String,
         summary: String,
         report: &mut Option<Report>,
     ) -> Result<(String, bool), AgentError> {
-        let checks = self.bench.findings()?;
-        self.progress.step(StepKind::Check, verdict(checks.len()));
-        let made = Report { title, summary, notes: Vec::new(), checks };
-        let objections = self.objections(&made).await?;
-        let wrong = [
-            told("Not yet: your change made this worse. Mend it and finish again.", &made.checks),
-            told("Not allowed: undo this and finish again.", &objections),
+        let checks = self.bench.problems()?;
+        self.progress.step(StepKind::Check, check_summary(checks.len()));
+        let draft = Report { title, summary, notes: Vec::new(), checks };
+        let refusals = self.fatal_refusals(&draft).await?;
+        let to_fix = [
+            list_under(
+                "Not yet: your change causes these problems. Fix them and finish again.",
+                &draft.checks,
+            ),
+            list_under("Not allowed: undo this and finish again.", &refusals),
         ];
-        let wrong: Vec<_> = wrong.into_iter().flatten().collect();
-        if !wrong.is_empty() && self.rounds < ROUNDS {
-            self.rounds += 1;
-            return Ok((wrong.join("\n\n"), true));
+        let to_fix: Vec<_> = to_fix.into_iter().flatten().collect();
+        if !to_fix.is_empty() && self.rejected_finishes < MAX_REJECTED_FINISHES {
+            self.rejected_finishes += 1;
+            return Ok((to_fix.join("\n\n"), true));
         }
-        *report = Some(made);
+        *report = Some(draft);
         Ok(("finished".into(), false))
     }
 
-    /// What would keep the change from being published, a sentence each. They name places, and never what
-    /// was found there.
-    async fn objections(&mut self, made: &Report) -> Result<Vec<String>, AgentError> {
+    /// Returns the refusals that prevent publishing, one sentence each. A sentence names the position, and never
+    /// contains the refused text.
+    async fn fatal_refusals(&mut self, draft: &Report) -> Result<Vec<String>, AgentError> {
         let edits = self.bench.files().edits();
         if edits.0.is_empty() {
-            return Ok(Vec::new()); // nothing is published then
+            return Ok(Vec::new()); // Nothing will be published.
         }
-        let objections = self.progress.objections(&edits, made).await?;
-        let fatal = objections.iter().filter(|objection| objection.fatal).map(Objection::to_string);
+        let refusals = self.progress.refusals(&edits, draft).await?;
+        let fatal = refusals.iter().filter(|refusal| refusal.fatal).map(Refusal::to_string);
         let fatal: Vec<_> = fatal.collect();
         if let Some(first) = fatal.first() {
             self.progress.step(StepKind::Check, format!("Not allowed: {first}"));
@@ -51,51 +55,51 @@ impl Run<'_> {
         Ok(fatal)
     }
 
-    /// A model that only talks is reminded once; then its words are taken for the summary.
-    pub(super) async fn no_calls(&mut self, turn: &Turn) -> Result<Option<Report>, AgentError> {
+    /// Reminds a model that calls no tools, once. The second time, its text becomes the summary.
+    pub(super) async fn handle_text_only(&mut self, turn: &Turn) -> Result<Option<Report>, AgentError> {
         if turn == &Turn::default() {
-            return Ok(None); // cut off, and told so
+            return Ok(None); // The response was cut off, and the model has its reminder.
         }
-        if !self.patience.talked() {
-            self.nudge("Use the tools. When everything is done, call finish.").await?;
+        if !self.stall.record_text_only() {
+            self.remind("Use the tools. When everything is done, call finish.").await?;
             return Ok(None);
         }
-        if !self.talk.has_calls() {
+        if !self.conversation.has_calls() {
             return Err(AgentError::Ended(
-                "the model answered in words and used none of its tools; another model may do better".into(),
+                "the model answered with text and used none of its tools: try another model".into(),
             ));
         }
-        let checks = self.bench.findings()?;
-        self.progress.step(StepKind::Check, verdict(checks.len()));
+        let checks = self.bench.problems()?;
+        self.progress.step(StepKind::Check, check_summary(checks.len()));
         Ok(Some(Report { title: String::new(), summary: turn.text.clone(), notes: Vec::new(), checks }))
     }
 
-    /// The report, unless the model says that it is done and none of its changes was made.
-    pub(super) fn worth(&self, report: Report) -> Result<Report, AgentError> {
-        match self.bench.refused() {
+    /// Fails if the model finished although all of its edits failed.
+    pub(super) fn check_effect(&self, report: Report) -> Result<Report, AgentError> {
+        match self.bench.failed_edit() {
             Some(why) if self.bench.files().changed().is_empty() => Err(AgentError::Ended(format!(
-                "nothing was changed, since what the model wanted to change was refused: {why}"
+                "nothing was changed, because the model's edits failed: {why}"
             ))),
             _ => Ok(report),
         }
     }
 }
 
-/// Something to be mended, under what is to be done about it.
-fn told(what: &str, lines: &[String]) -> Option<String> {
-    let shown: Vec<_> = lines.iter().take(MAX_TOLD).map(String::as_str).collect();
-    (!shown.is_empty()).then(|| format!("{what}\n{}", shown.join("\n")))
+/// Lists what the model must fix below a line that says what to do. `None` without lines.
+fn list_under(heading: &str, lines: &[String]) -> Option<String> {
+    let shown: Vec<_> = lines.iter().take(MAX_LINES_SHOWN).map(String::as_str).collect();
+    (!shown.is_empty()).then(|| format!("{heading}\n{}", shown.join("\n")))
 }
 
-/// A title that fits one line of a list, whatever the model said.
-pub(super) fn titled(mut report: Report, prompt: &str) -> Report {
+/// Makes the title one line of at most 72 characters. Without a title, the prompt's first line becomes it.
+pub(super) fn with_valid_title(mut report: Report, prompt: &str) -> Report {
     let line =
         |text: &str| text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned();
-    let wanted = Some(line(&report.title)).filter(|title| !title.is_empty()).unwrap_or_else(|| line(prompt));
-    report.title = if wanted.chars().count() > 72 {
-        wanted.chars().take(71).collect::<String>().trim_end().to_owned() + "…"
+    let title = Some(line(&report.title)).filter(|title| !title.is_empty()).unwrap_or_else(|| line(prompt));
+    report.title = if title.chars().count() > 72 {
+        title.chars().take(71).collect::<String>().trim_end().to_owned() + "…"
     } else {
-        wanted
+        title
     };
     report
 }

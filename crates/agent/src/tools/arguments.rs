@@ -1,4 +1,4 @@
-//! What each tool takes.
+//! Defines the arguments of each tool.
 
 use serde::Deserialize;
 

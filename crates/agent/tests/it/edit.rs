@@ -1,66 +1,66 @@
-//! Edits by an old text that was not copied exactly: how it is found, and what comes of it.
+//! Tests edits with an old text that was not copied exactly.
 
-use agent::{Missed, Rung, edit};
+use agent::{EditError, MatchLevel, edit};
 
 #[track_caller]
-fn check(rung: Rung, text: &str, (old, new): (&str, &str), expected: &str) {
+fn check(level: MatchLevel, text: &str, (old, new): (&str, &str), expected: &str) {
     let edited = edit(text, old, new, false).unwrap();
-    assert_eq!((edited.text.as_str(), edited.rung), (expected, rung));
+    assert_eq!((edited.text.as_str(), edited.level), (expected, level));
 }
 
 #[track_caller]
-fn refused(text: &str, old: &str, new: &str) -> Missed {
+fn refused(text: &str, old: &str, new: &str) -> EditError {
     edit(text, old, new, false).unwrap_err()
 }
 
 #[test]
 fn exact() {
-    let check = |text, change, expected| check(Rung::Exact, text, change, expected);
+    let check = |text, change, expected| check(MatchLevel::Exact, text, change, expected);
     check("one two three\n", ("two", "2"), "one 2 three\n");
     check("one\ntwo\n", ("two\n", ""), "one\n");
     check("concatenate\n", ("cat", "dog"), "condogenate\n");
     check("a b\n\n\nc\n", ("b\n\n\nc", "b\n\nc"), "a b\n\nc\n");
-    // Exact wins over a looser place elsewhere.
+    // An exact match wins over a tolerant one.
     check("say “hi”\nsay \"hi\"\n", ("say \"hi\"", "say \"ho\""), "say “hi”\nsay \"ho\"\n");
 }
 
 #[test]
 fn line_ends() {
-    let check = |text, change, expected| check(Rung::LineEnds, text, change, expected);
+    let check = |text, change, expected| check(MatchLevel::LineEnds, text, change, expected);
     check("one  \ntwo\t\nthree\n", ("one\ntwo\nthree", "one\nthree"), "one  \nthree\n");
     check("one\ntwo\n", ("one  \ntwo", "one  \n2"), "one\n2\n");
     check("a\n\n  \nb\n", ("a\n\n\nb", "a\n\n\nc"), "a\n\n  \nc\n");
-    // Blank lines around the old text that the file has not.
+    // Blank lines around the old text that the file doesn't have.
     check("a\nb\nc\n", ("\n\nb\n\n", "\n\nB\n\n"), "a\nB\nc\n");
     check("a\nb\n", ("b\n\n", ""), "a\n");
-    // No newline at the end of the file, but of the old text.
+    // The old text ends with a newline, but the file doesn't.
     check("a\nb", ("a\nb\n", "a\nc\n"), "a\nc");
     check("a\nb", ("b\n", "b\nc\n"), "a\nb\nc");
 }
 
 #[test]
 fn line_endings_stay() {
-    check(Rung::Exact, "a\r\nb\r\nc\r\n", ("b", "x\ny"), "a\r\nx\r\ny\r\nc\r\n");
-    check(Rung::LineEnds, "a\r\nb\r\nc\r\n", ("a\nb\n", "a\nx\ny\n"), "a\r\nx\r\ny\r\nc\r\n");
-    check(Rung::LineEnds, "a\r\nb\nc\r\n", ("a\nb\nc\n", "a\nb\nd\n"), "a\r\nb\nd\r\n");
-    check(Rung::Exact, "a\r\nb\nc\r\n", ("a\r\nb\nc", "x\nb\nc"), "x\r\nb\nc\r\n");
-    check(Rung::Exact, "a\nb\n", ("a", "x\r\ny"), "x\ny\nb\n");
-    check(Rung::Exact, "a\r\nb", ("b", "b\nc"), "a\r\nb\r\nc");
-    check(Rung::Exact, "a\r\n\r\nb\r\n", ("\r\n\r\n", "\n"), "a\r\nb\r\n");
+    check(MatchLevel::Exact, "a\r\nb\r\nc\r\n", ("b", "x\ny"), "a\r\nx\r\ny\r\nc\r\n");
+    check(MatchLevel::LineEnds, "a\r\nb\r\nc\r\n", ("a\nb\n", "a\nx\ny\n"), "a\r\nx\r\ny\r\nc\r\n");
+    check(MatchLevel::LineEnds, "a\r\nb\nc\r\n", ("a\nb\nc\n", "a\nb\nd\n"), "a\r\nb\nd\r\n");
+    check(MatchLevel::Exact, "a\r\nb\nc\r\n", ("a\r\nb\nc", "x\nb\nc"), "x\r\nb\nc\r\n");
+    check(MatchLevel::Exact, "a\nb\n", ("a", "x\r\ny"), "x\ny\nb\n");
+    check(MatchLevel::Exact, "a\r\nb", ("b", "b\nc"), "a\r\nb\r\nc");
+    check(MatchLevel::Exact, "a\r\n\r\nb\r\n", ("\r\n\r\n", "\n"), "a\r\nb\r\n");
 }
 
 #[test]
 fn a_byte_order_mark_and_the_final_newline_stay() {
-    check(Rung::Exact, "\u{feff}a\nb\n", ("a", "x"), "\u{feff}x\nb\n");
-    check(Rung::Exact, "\u{feff}a\nb\n", ("\u{feff}a", "x"), "\u{feff}x\nb\n");
-    check(Rung::Exact, "a\nb\n", ("b\n", "c"), "a\nc\n");
-    check(Rung::Exact, "a\r\nb\r\n", ("b\r\n", "c"), "a\r\nc\r\n");
-    check(Rung::Exact, "a\nb", ("b", "c"), "a\nc");
+    check(MatchLevel::Exact, "\u{feff}a\nb\n", ("a", "x"), "\u{feff}x\nb\n");
+    check(MatchLevel::Exact, "\u{feff}a\nb\n", ("\u{feff}a", "x"), "\u{feff}x\nb\n");
+    check(MatchLevel::Exact, "a\nb\n", ("b\n", "c"), "a\nc\n");
+    check(MatchLevel::Exact, "a\r\nb\r\n", ("b\r\n", "c"), "a\r\nc\r\n");
+    check(MatchLevel::Exact, "a\nb", ("b", "c"), "a\nc");
 }
 
 #[test]
 fn indentation() {
-    let check = |text, change, expected| check(Rung::Indentation, text, change, expected);
+    let check = |text, change, expected| check(MatchLevel::Indentation, text, change, expected);
     let list = "- a\n    - b\n      c\n    - d\n";
     check(
         list,
@@ -80,20 +80,20 @@ fn indentation() {
         "if a:\n\tb\n\te\n\tif c:\n\t\tf\n\t\td\n",
     );
     check("x:\n  y:\n    z\n", ("\ty:\n\t\tz\n", "\ty:\n\t\tz\n\t\t\tw\n"), "x:\n  y:\n    z\n      w\n");
-    // The first line was copied from its first word on.
+    // The first line was copied without its indentation.
     check(
         "  a\n    b\n  c\n",
         ("a\n      b\n    c", "A\n      b\n      x\n    c"),
         "  A\n    b\n    x\n  c\n",
     );
-    // Only the indentation is to change.
+    // Only the indentation changes.
     check("  - a\n  - b\n  - c\n", ("- a\n- b\n- c", "- a\n  - b\n- c"), "  - a\n    - b\n  - c\n");
     check("\t\ta\n\t\tb\n", ("a\nb\n", "a\n\n\nb\n"), "\t\ta\n\n\n\t\tb\n");
 }
 
 #[test]
 fn look_alikes() {
-    let check = |text, change, expected| check(Rung::LookAlikes, text, change, expected);
+    let check = |text, change, expected| check(MatchLevel::LookAlikes, text, change, expected);
     check(
         "It’s “here” – or there…\n",
         ("It's \"here\" - or there...", "It's \"here\" - or gone..."),
@@ -116,15 +116,15 @@ fn look_alikes() {
         ("⚠ take care", "⚠ take great care"),
         "⚠\u{fe0f} take\u{200b} great care\n",
     );
-    // With another indentation at once.
+    // With another indentation at the same time.
     check("  - It’s a\n  - b\n", ("- It's a\n- b", "- It's a\n- x\n- b"), "  - It’s a\n  - x\n  - b\n");
-    // A line that the old text has, and the file has otherwise, stays the file's when lines go in beside it.
+    // A line that differs between the old text and the file keeps the file's form when lines are added next to it.
     check("a “b”\nc\n", ("a \"b\"\nc", "a \"b\"\n\"x\"\nc"), "a “b”\n\"x\"\nc\n");
 }
 
 #[test]
 fn blank_lines() {
-    let check = |text, change, expected| check(Rung::BlankLines, text, change, expected);
+    let check = |text, change, expected| check(MatchLevel::BlankLines, text, change, expected);
     check("# A\n\ntext\nmore\n", ("# A\ntext\nmore", "# A\ntext\nless"), "# A\n\ntext\nless\n");
     check("- a\n- b\n", ("- a\n\n- b", "- a\n\n- c"), "- a\n- c\n");
     // A line that comes before a blank line stays before it.
@@ -135,7 +135,7 @@ fn blank_lines() {
 
 #[test]
 fn wrapping() {
-    let check = |text, change, expected| check(Rung::Wrapping, text, change, expected);
+    let check = |text, change, expected| check(MatchLevel::Wrapping, text, change, expected);
     let text = "One two three\nfour five six\nseven.\n\nNext.\n";
     check(
         text,
@@ -147,7 +147,7 @@ fn wrapping() {
         ("four five six seven.\n\nNext.", "four five six seven.\n\nLast."),
         "One two three\nfour five six\nseven.\n\nLast.\n",
     );
-    // New wraps otherwise than old: only the words count.
+    // The new text wraps differently than the old one: only the words count.
     check(
         text,
         ("One two three four\nfive six seven.", "One two three\nfour 5 six seven."),
@@ -159,8 +159,8 @@ fn wrapping() {
 }
 
 #[test]
-fn copied_along() {
-    let check = |text, change, expected| check(Rung::Copied, text, change, expected);
+fn copy_artifacts() {
+    let check = |text, change, expected| check(MatchLevel::CopyArtifacts, text, change, expected);
     let text = "a\nb “c”\n\td\n";
     check(text, ("  2\tb “c”\n  3\t\td", "  2\tb “c”\n  3\t\te"), "a\nb “c”\n\te\n");
     check(text, ("1\ta\n2\tb \"c\"\n", "x\nb \"c\"\n"), "x\nb “c”\n\td\n");
@@ -168,20 +168,20 @@ fn copied_along() {
     check(text, ("a\\nb “c”\\n\\td", "a\\nb “c”\\n\\te"), "a\nb “c”\n\te\n");
     check("say \"hi\" & go\n", ("say \\\"hi\\\"", "say \\\"ho\\\""), "say \"ho\" & go\n");
     check("say \"hi\" & go\n", ("&quot;hi&quot; &amp; go", "&lt;hi&gt; &amp; go"), "say <hi> & go\n");
-    // A block of the file itself, not a wrapping: what is in it are whole lines.
+    // The fence is a block of the file, so its content must be whole lines.
     let block = "```sh\nrun --it now\n```\n";
-    assert!(matches!(refused(block, "```sh\n--it now\n```", "```sh\nx\n```"), Missed::NotFound { .. }));
+    assert!(matches!(refused(block, "```sh\n--it now\n```", "```sh\nx\n```"), EditError::NotFound { .. }));
     // Each of these is in the file as it is.
-    self::check(Rung::Exact, "1\ta\n2\tb\n", ("1\ta\n2\tb", "1\ta\n2\tc"), "1\ta\n2\tc\n");
-    self::check(Rung::Exact, "a &lt; b\n", ("a &lt; b", "a &gt; b"), "a &gt; b\n");
+    self::check(MatchLevel::Exact, "1\ta\n2\tb\n", ("1\ta\n2\tb", "1\ta\n2\tc"), "1\ta\n2\tc\n");
+    self::check(MatchLevel::Exact, "a &lt; b\n", ("a &lt; b", "a &gt; b"), "a &gt; b\n");
 }
 
 #[test]
-fn what_fits_twice_is_left_alone() {
+fn ambiguous_matches_are_not_edited() {
     #[track_caller]
     fn check(text: &str, old: &str, expected: &[usize]) {
-        let missed = refused(text, old, "new");
-        assert_eq!(missed, Missed::Ambiguous { lines: expected.to_vec(), more: false });
+        let error = refused(text, old, "new");
+        assert_eq!(error, EditError::Ambiguous { lines: expected.to_vec(), more: false });
     }
     check("a\nb\na\n", "a", &[1, 3]);
     check("aaa\n", "aa", &[1]);
@@ -190,18 +190,18 @@ fn what_fits_twice_is_left_alone() {
     check("“x”\n„x“\n", "\"x\"", &[1, 2]);
     check("a\n\nb\nc\na\n\n\nb\n", "a\nb", &[1, 5]);
     check("a b\nc\n\na\nb c\n", "a  b c", &[1, 4]);
-    // A looser rung would find another place, or one; it is not tried.
+    // A more tolerant level would find another match, but it is not tried.
     check("x \ny\nx  \ny\n  x\n  y\n", "x\ny", &[1, 3]);
     let many = "a\n".repeat(20);
     assert!(refused(&many, "a", "b").to_string().contains("at lines 1, 2, 3, 4, 5, 6, 7, 8 and more;"));
 }
 
 #[test]
-fn what_is_not_there_is_left_alone() {
+fn text_that_is_not_found_is_not_edited() {
     #[track_caller]
     fn check(text: &str, old: &str) {
-        let missed = refused(text, old, "new");
-        assert!(matches!(missed, Missed::NotFound { .. }), "{missed:?}");
+        let error = refused(text, old, "new");
+        assert!(matches!(error, EditError::NotFound { .. }), "{error:?}");
     }
     check("concatenate\n", "cat ");
     check("a foo\n", "  foo");
@@ -220,20 +220,20 @@ fn what_is_not_there_is_left_alone() {
 }
 
 #[test]
-fn what_would_change_nothing_is_told() {
-    assert_eq!(refused("a\n", "", "b"), Missed::Empty);
-    assert_eq!(refused("a\n", "a", "a"), Missed::SameText);
-    assert_eq!(refused("a\n“b”\n", "\"b\"", "“b”"), Missed::AlreadySo { line: 2 });
-    assert_eq!(refused("a\nb\n", "1\ta\n2\tb", "1\ta\nc"), Missed::Numbered);
-    assert_eq!(refused("  a\n    b\n  c\n", "a\nb\nc", "a\nb\nx\nc"), Missed::Indentation { line: 1 });
+fn edits_without_effect_are_errors() {
+    assert_eq!(refused("a\n", "", "b"), EditError::Empty);
+    assert_eq!(refused("a\n", "a", "a"), EditError::SameText);
+    assert_eq!(refused("a\n“b”\n", "\"b\"", "“b”"), EditError::AlreadyApplied { line: 2 });
+    assert_eq!(refused("a\nb\n", "1\ta\n2\tb", "1\ta\nc"), EditError::Numbered);
+    assert_eq!(refused("  a\n    b\n  c\n", "a\nb\nc", "a\nb\nx\nc"), EditError::Indentation { line: 1 });
 }
 
 #[test]
-fn all_places() {
+fn all_matches() {
     #[track_caller]
-    fn check(text: &str, (old, new): (&str, &str), places: &[usize], expected: &str) {
+    fn check(text: &str, (old, new): (&str, &str), lines: &[usize], expected: &str) {
         let edited = edit(text, old, new, true).unwrap();
-        assert_eq!((edited.text.as_str(), edited.places.as_slice()), (expected, places));
+        assert_eq!((edited.text.as_str(), edited.lines.as_slice()), (expected, lines));
     }
     check("a b\na c\n", ("a", "x"), &[1, 2], "x b\nx c\n");
     check("aaaa\n", ("aa", "b"), &[1, 1], "bb\n");
@@ -242,26 +242,26 @@ fn all_places() {
     check("a\r\nb\na\n", ("a", "x\ny"), &[1, 3], "x\r\ny\r\nb\nx\ny\n");
 }
 
-/// Row `lying-read`: the model edits text that is not there.
+/// Attack `lying-read`: the model edits text that is not in the file.
 #[test]
 fn lying_read() {
     let text =
         "# Install\n\nRun `npm install kettle` once.\nThen start it.\n\n# Upgrade\n\nRun `npm update`.\n";
-    let missed = refused(text, "Run `yarn install kettle` once.\nThen start it.", "Run it.");
-    insta::assert_snapshot!(missed, @"
-    the old text is not in the file; nothing was changed. The nearest:
+    let error = refused(text, "Run `yarn install kettle` once.\nThen start it.", "Run it.");
+    insta::assert_snapshot!(error, @"
+    the old text is not in the file; nothing was changed. Similar lines:
 
     line 3 has “`npm install kettle` once.” where the old text has “`yarn install kettle` once.”:
          3	Run `npm install kettle` once.
          4	Then start it.
 
-    If one of these is meant, copy it exactly, without the line numbers
+    If you mean these lines, copy them exactly, without the line numbers
     ");
-    let missed = refused(text, "Completely invented words", "x");
-    assert_eq!(missed, Missed::NotFound { nearest: vec![] });
+    let error = refused(text, "Completely invented words", "x");
+    assert_eq!(error, EditError::NotFound { nearest: vec![] });
     let long = format!("{} end\n", "word ".repeat(20_000));
-    let told = refused(&long.repeat(3), &format!("{} END\n", "word ".repeat(5_000)), "x").to_string();
-    assert!(told.len() < 2000, "{}", told.len());
+    let sentence = refused(&long.repeat(3), &format!("{} END\n", "word ".repeat(5_000)), "x").to_string();
+    assert!(sentence.len() < 2000, "{}", sentence.len());
 }
 
 mod properties;

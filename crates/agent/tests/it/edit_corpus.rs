@@ -1,8 +1,7 @@
-//! Real edits of real pages, with the slips that whoever copies a text makes: does the edit land all the same,
-//! and never in the wrong way?
+//! Tests real edits of real pages with typical copying mistakes: the edit must still apply, and never in the wrong way.
 //!
-//! The project's own pages are tried with every run. For thousands of edits, from the documents of the crates
-//! that cargo has unpacked on this machine:
+//! Each run tests the project's own pages. For thousands of edits, from the documents of the crates that cargo has
+//! unpacked:
 //! `cargo test --release -p agent --test it edit_corpus -- --ignored --nocapture`
 
 mod hunks;
@@ -13,28 +12,28 @@ use std::path::{Path, PathBuf};
 
 use agent::edit;
 
-use hunks::{Hunk, made, real};
+use hunks::{Hunk, diff_hunks, synthetic_hunks};
 use slips::{SLIPS, Slip, Slipped};
 
 #[derive(Debug, Default)]
 struct Tally {
     right: usize,
-    /// Right but for white space and look-alikes: where lines are wrapped, mostly.
-    alike: usize,
+    /// Right except for white space and lookalikes, mostly where lines wrap.
+    similar: usize,
     wrong: usize,
     refused: usize,
 }
 
 impl Tally {
     fn count(&mut self, slip: &Slip, hunk: &Hunk) {
-        let Some(slipped) = (slip.make)(hunk).filter(|slipped| !stands_elsewhere(slipped, hunk)) else {
+        let Some(slipped) = (slip.make)(hunk).filter(|slipped| !is_elsewhere(slipped, hunk)) else {
             return;
         };
         match edit(&slipped.text, &slipped.old, &slipped.new, false) {
             Err(_) => self.refused += 1,
             Ok(edited) if slip.must_miss => self.wrong(slip, &slipped, &edited.text),
             Ok(edited) if edited.text == slipped.after => self.right += 1,
-            Ok(edited) if words(&edited.text) == words(&slipped.after) => self.alike += 1,
+            Ok(edited) if words(&edited.text) == words(&slipped.after) => self.similar += 1,
             Ok(edited) => self.wrong(slip, &slipped, &edited.text),
         }
     }
@@ -48,40 +47,40 @@ impl Tally {
     }
 
     fn all(&self) -> usize {
-        self.right + self.alike + self.wrong + self.refused
+        self.right + self.similar + self.wrong + self.refused
     }
 }
 
-/// Whether the slip made of the old text one that stands elsewhere, exactly: nobody can tell that it is one.
-fn stands_elsewhere(slipped: &Slipped, hunk: &Hunk) -> bool {
+/// Whether the mistake turned the old text into another text of the file, which can't be noticed.
+fn is_elsewhere(slipped: &Slipped, hunk: &Hunk) -> bool {
     let Some(at) = hunk.before.find(&slipped.old).filter(|_| slipped.text == hunk.before) else {
         return false;
     };
-    let (found, place) = (at..at + slipped.old.len(), &hunk.place);
-    let within = place.start <= found.start && found.end <= place.end;
-    let around = found.start <= place.start && place.end <= found.end;
-    !(within || around)
+    let (found, expected) = (at..at + slipped.old.len(), &hunk.range);
+    let is_inside = expected.start <= found.start && found.end <= expected.end;
+    let contains = found.start <= expected.start && expected.end <= found.end;
+    !(is_inside || contains)
 }
 
 fn words(text: &str) -> String {
-    let alike = |ch| match ch {
+    let fold = |ch| match ch {
         '–' | '‑' => '-',
         '（' => '(',
         '）' => ')',
         other => other,
     };
-    text.split_whitespace().flat_map(|word| word.chars().map(alike).chain([' '])).collect()
+    text.split_whitespace().flat_map(|word| word.chars().map(fold).chain([' '])).collect()
 }
 
-/// Prints the table, and holds it to what is promised.
-fn hold(hunks: &[Hunk]) {
+/// Prints the table, and checks the promised rates.
+fn check_rates(hunks: &[Hunk]) {
     println!(
         "{} edits\n{:<34}{:>8}{:>8}{:>8}{:>8}{:>8}",
         hunks.len(),
         "slip",
         "edits",
         "right",
-        "alike",
+        "similar",
         "wrong",
         "refused"
     );
@@ -89,21 +88,21 @@ fn hold(hunks: &[Hunk]) {
     for slip in SLIPS {
         let mut tally = Tally::default();
         hunks.iter().for_each(|hunk| tally.count(slip, hunk));
-        let Tally { right, alike, wrong, refused } = tally;
-        println!("{:<34}{:>8}{right:>8}{alike:>8}{wrong:>8}{refused:>8}", slip.name, tally.all());
+        let Tally { right, similar, wrong, refused } = tally;
+        println!("{:<34}{:>8}{right:>8}{similar:>8}{wrong:>8}{refused:>8}", slip.name, tally.all());
         sum.wrong += wrong;
         if !slip.must_miss {
             sum.right += right;
-            sum.alike += alike;
+            sum.similar += similar;
             sum.refused += refused;
         } else {
             missed += refused;
         }
     }
-    let landed = sum.right + sum.alike;
+    let landed = sum.right + sum.similar;
     let share = 100.0 * landed as f64 / sum.all() as f64;
     println!(
-        "landed right: {landed} of {} ({share:.2} %); wrong: {}; wrong words refused: {missed}",
+        "landed right: {landed} of {} ({share:.2}%); wrong: {}; wrong words refused: {missed}",
         sum.all(),
         sum.wrong
     );
@@ -112,17 +111,17 @@ fn hold(hunks: &[Hunk]) {
 }
 
 #[test]
-fn own_pages() {
+fn edits_of_own_pages_apply() {
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../app/sample");
     let pages = texts(&sample, &["md", "mdx"]);
     assert!(pages.len() > 10);
-    let hunks: Vec<_> = pages.iter().flat_map(|(_, text)| made(text, 4)).collect();
-    hold(&hunks);
+    let hunks: Vec<_> = pages.iter().flat_map(|(_, text)| synthetic_hunks(text, 4)).collect();
+    check_rates(&hunks);
 }
 
 #[test]
 #[ignore = "reads what cargo has unpacked, for minutes"]
-fn registry() {
+fn edits_of_the_registry_apply() {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo"))).unwrap();
     let crates =
@@ -135,15 +134,15 @@ fn registry() {
     for pair in crates.windows(2).filter(|pair| name(&pair[0]) == name(&pair[1])) {
         for (path, before) in texts(&pair[0], &["md", "rs"]) {
             let after = std::fs::read_to_string(pair[1].join(path.strip_prefix(&pair[0]).unwrap()));
-            hunks.extend(after.iter().flat_map(|after| real(&before, after, 12)));
+            hunks.extend(after.iter().flat_map(|after| diff_hunks(&before, after, 12)));
         }
     }
     println!("{} of them between two versions of a crate", hunks.len());
     let mut seen = HashSet::new();
     let documents =
-        crates.iter().flat_map(|one| texts(one, &["md"])).filter(|(_, text)| seen.insert(text.clone()));
-    hunks.extend(documents.flat_map(|(_, text)| made(&text, 5)));
-    hold(&hunks);
+        crates.iter().flat_map(|folder| texts(folder, &["md"])).filter(|(_, text)| seen.insert(text.clone()));
+    hunks.extend(documents.flat_map(|(_, text)| synthetic_hunks(&text, 5)));
+    check_rates(&hunks);
 }
 
 /// A crate's folder without its version.
@@ -161,12 +160,12 @@ fn folders(folder: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// Every text under `folder` with one of these endings, none too long for a quick run.
+/// All texts under `folder` with one of these extensions, except long ones.
 fn texts(folder: &Path, kinds: &[&str]) -> Vec<(PathBuf, String)> {
     let mut files: Vec<_> =
         std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     files.sort();
-    let wanted = |path: &Path| path.extension().is_some_and(|kind| kinds.iter().any(|one| kind == *one));
+    let wanted = |path: &Path| path.extension().is_some_and(|kind| kinds.iter().any(|other| kind == *other));
     let mut texts = Vec::new();
     for path in files {
         if path.is_dir() {

@@ -1,4 +1,4 @@
-//! Attacks on what leaves, each by the name it has in docs/security.md, and innocent changes that must pass.
+//! Tests the guard: attacks, each with its name in docs/security.md, and innocent changes that must pass.
 
 mod attacks;
 mod attacks_run;
@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use agent::{Allow, Change, Policy, Prompt, judge};
 use pages::MemoryTree;
 
-/// Random, and nobody's.
+/// A random value that is no real key.
 const KEY: &str = "kJ8fT2mQz5RrLw0XyV3bN7cH1dGs6PaE4uYoQ9xZ2vBt7MkWn5Rj8Lf3Hc6Dg1Sp";
 
-/// One change of one page, told the shortest way.
+/// A change, with defaults for everything.
 struct Case<'a> {
     base: &'a [(&'a str, &'a str)],
     edits: &'a [(&'a str, &'a str)],
@@ -36,44 +36,47 @@ impl Default for Case<'_> {
 }
 
 impl Case<'_> {
-    /// The objections, a line each: the fatal ones with an exclamation mark.
+    /// The refusals, one line each. Fatal ones begin with an exclamation mark.
     fn judge(&self) -> Vec<String> {
         let base = MemoryTree::new(self.base.iter().copied());
         let edits =
             self.edits.iter().map(|(path, text)| ((*path).to_owned(), Some(text.as_bytes().to_vec())));
         let edits: BTreeMap<_, _> = edits.collect();
         let Self { title, summary, .. } = *self;
-        let asked = &Prompt::instruction(self.asked).instructions();
+        let instructions = &Prompt::instruction(self.asked).instructions();
         let change = Change {
             base: &base,
             vocabulary: &agent::Vocabulary::default(),
             edits: &edits,
-            asked,
+            instructions,
             title,
             summary,
         };
         let allow = Allow::parse(self.allow.iter().copied()).unwrap();
         let policy = Policy { allow, docs_path: None, secrets: self.secrets };
-        let told = judge(&change, &policy).into_iter().map(|objection| {
-            let line = objection.line.map(|line| format!(":{line}")).unwrap_or_default();
-            assert!(objection.message.ends_with('.'));
+        let lines = judge(&change, &policy).into_iter().map(|refusal| {
+            let line = refusal.line.map(|line| format!(":{line}")).unwrap_or_default();
+            assert!(refusal.message.ends_with('.'));
             for secret in self.secrets.iter().chain(&[KEY]) {
-                assert!(!format!("{objection} {objection:?}").contains(&secret[..20]), "a secret was told");
+                assert!(
+                    !format!("{refusal} {refusal:?}").contains(&secret[..20]),
+                    "a message contains a secret"
+                );
             }
-            let mark = if objection.fatal { "!" } else { "" };
-            format!("{mark}{} {}{line}", objection.rule.as_str(), objection.path)
+            let mark = if refusal.fatal { "!" } else { "" };
+            format!("{mark}{} {}{line}", refusal.rule.as_str(), refusal.path)
         });
-        told.collect()
+        lines.collect()
     }
 }
 
-/// Whether a change is refused at a place, by whichever rule.
-fn is_refused_at(reports: &[String], place: &str) -> bool {
-    reports.iter().any(|report| report.starts_with('!') && report.ends_with(place))
+/// Whether any rule refuses a change at a position.
+fn is_refused_at(refusals: &[String], position: &str) -> bool {
+    refusals.iter().any(|refusal| refusal.starts_with('!') && refusal.ends_with(position))
 }
 
-/// What is said of a page after `text` was put behind it.
-fn appended(text: &str) -> Vec<String> {
+/// The refusals of a page to which `text` is appended.
+fn judge_appended(text: &str) -> Vec<String> {
     let page = format!("# Title\n\nText.\n{text}\n");
     Case { edits: &[("docs/a.md", &page)], ..Case::default() }.judge()
 }

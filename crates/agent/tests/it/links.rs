@@ -1,4 +1,4 @@
-//! Links that are led to where they were meant to, and those that are left to a person.
+//! Tests the repair of links, and the notes about links that need a person.
 
 use insta::assert_snapshot;
 
@@ -26,13 +26,13 @@ async fn moved_pages_and_misspelled_anchors_are_found() {
     assert_eq!(
         edited.report.notes,
         [
-            "docs/guides/setup.md:5: `#nothing` names no anchor of `docs/guides/setup.md`.",
+            "docs/guides/setup.md:5: `#nothing` leads to no anchor of `docs/guides/setup.md`.",
             "docs/index.md:2: `nowhere.md` leads to no page.",
         ]
     );
     assert_snapshot!(edited.steps.join("\n"), @"
     read: Read 2 pages
-    note: docs/guides/setup.md:5: `#nothing` names no anchor of `docs/guides/setup.md`.
+    note: docs/guides/setup.md:5: `#nothing` leads to no anchor of `docs/guides/setup.md`.
     edit: docs/guides/setup.md:5: #Set-up → #set-up
     note: docs/index.md:2: `nowhere.md` leads to no page.
     edit: docs/index.md:1: /setup → /guides/setup
@@ -41,14 +41,14 @@ async fn moved_pages_and_misspelled_anchors_are_found() {
 }
 
 #[tokio::test]
-async fn two_answers_are_none() {
+async fn a_link_with_two_candidates_is_not_changed() {
     let files = [("a.md", "[x](old/setup.md)\n"), ("b/setup.md", "# B\n"), ("c/setup.md", "# C\n")];
     let edited = edit(&files, "fix links").await;
     assert_eq!(edited.diff, "");
     assert_eq!(edited.report.summary, "Nothing was changed: no link could be fixed with certainty.\n");
     assert_eq!(
         edited.report.notes,
-        ["a.md:1: `old/setup.md` leads to no page; it may mean `b/setup.md` or `c/setup.md`."]
+        ["a.md:1: `old/setup.md` leads to no page; it might mean `b/setup.md` or `c/setup.md`."]
     );
 }
 
@@ -69,7 +69,7 @@ async fn a_repaired_tree_has_nothing_left_to_repair() {
 }
 
 #[tokio::test]
-async fn what_a_link_says_does_not_overrule_what_it_asks_for() {
+async fn the_text_of_a_link_does_not_override_its_address() {
     let files = [
         ("a.md", "[Usage](b.md#advanced-errors) [Errors](payments/errors.md)\n"),
         ("b.md", "# B\n\n## Usage\n"),
@@ -80,14 +80,14 @@ async fn what_a_link_says_does_not_overrule_what_it_asks_for() {
     assert_eq!(
         edited.report.notes,
         [
-            "a.md:1: `b.md#advanced-errors` names no anchor of `b.md`; it may mean `b.md#usage`.",
-            "a.md:1: `payments/errors.md` leads to no page; it may mean `billing/errors.md`.",
+            "a.md:1: `b.md#advanced-errors` leads to no anchor of `b.md`; it might mean `b.md#usage`.",
+            "a.md:1: `payments/errors.md` leads to no page; it might mean `billing/errors.md`.",
         ]
     );
 }
 
 #[tokio::test]
-async fn absolute_links_that_all_lead_nowhere_are_left() {
+async fn absolute_links_that_all_lead_to_no_page_are_not_changed() {
     let files = [
         ("a.md", "[1](/setup) [2](/two) [3](/three) [4](/four) [5](/five) [6](Setup.md)\n"),
         ("b/setup.md", "# Set up\n"),
@@ -100,7 +100,7 @@ async fn absolute_links_that_all_lead_nowhere_are_left() {
     assert_eq!(
         edited.report.notes,
         [
-            "Absolute links are not judged: 5 of them lead to no page, so the site is probably served in a way that its files do not show."
+            "Absolute links were not checked: 5 of them lead to no page, so the site probably serves its pages under other paths."
         ]
     );
 }

@@ -1,4 +1,5 @@
-//! The offline editor on small trees: a prompt, the patch it makes, and what it says about it.
+//! Tests the crate. This file has the helpers for the offline editor on small trees: a prompt, its patch, and its
+//! report.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -9,47 +10,47 @@ mod edit_corpus;
 mod guard;
 mod links;
 mod model;
+mod offline;
 mod prompt;
 mod replace;
-mod rest;
 mod script;
-mod told;
+mod sent_prompts;
 mod versions;
 
 use std::time::{Duration, Instant};
 
 use ::agent::model::{Message, Usage};
-use ::agent::{AgentError, Editor, Objection, Offline, Progress, Prompt, Report, StepKind, Task};
+use ::agent::{AgentError, Editor, Offline, Progress, Prompt, Refusal, Report, StepKind, Task};
 use async_trait::async_trait;
 use pages::{Edits, MemoryTree, Overlay};
 use serde_json::{Map, Value};
 
-/// Remembers the steps, and cancels when it has heard enough of them.
+/// Records the steps, and cancels the job after some of them.
 #[derive(Default)]
 struct Steps {
-    told: Vec<String>,
+    recorded: Vec<String>,
     cancel_after: Option<usize>,
 }
 
 #[async_trait]
 impl Progress for Steps {
-    fn detailed(&mut self, kind: StepKind, message: String, _: Map<String, Value>) {
-        self.told.push(format!("{}: {message}", kind.as_str()));
+    fn step_with_details(&mut self, kind: StepKind, message: String, _: Map<String, Value>) {
+        self.recorded.push(format!("{}: {message}", kind.as_str()));
     }
 
-    fn cancelled(&self) -> bool {
-        self.cancel_after.is_some_and(|limit| self.told.len() >= limit)
+    fn is_cancelled(&self) -> bool {
+        self.cancel_after.is_some_and(|limit| self.recorded.len() >= limit)
     }
 
-    async fn keep(&mut self, _: &Message, _: Usage) -> Result<u64, AgentError> {
+    async fn store_message(&mut self, _: &Message, _: Usage) -> Result<u64, AgentError> {
         Ok(0)
     }
 
-    async fn asked(&mut self) -> Result<Vec<Prompt>, AgentError> {
+    async fn take_follow_ups(&mut self) -> Result<Vec<Prompt>, AgentError> {
         Ok(Vec::new())
     }
 
-    async fn objections(&mut self, _: &Edits, _: &Report) -> Result<Vec<Objection>, AgentError> {
+    async fn refusals(&mut self, _: &Edits, _: &Report) -> Result<Vec<Refusal>, AgentError> {
         Ok(Vec::new())
     }
 }
@@ -61,7 +62,7 @@ struct Edited {
 }
 
 impl Edited {
-    /// The changed lines alone.
+    /// Only the changed lines.
     fn lines(&self) -> String {
         let changed = |line: &&str| line.starts_with(['+', '-']) && !line.starts_with("+++");
         let shown = self.diff.lines().filter(changed).map(|line| match line.strip_prefix("--- a/") {
@@ -86,11 +87,11 @@ async fn try_edit(
 async fn edit(files: &[(&str, &str)], prompt: &str) -> Edited {
     let mut steps = Steps::default();
     let (report, diff) = try_edit(files, prompt, &mut steps).await.unwrap();
-    Edited { report, steps: steps.told, diff }
+    Edited { report, steps: steps.recorded, diff }
 }
 
-/// Whether four times the text takes less than ten times the time: a ratio, because machines differ, and five tries,
-/// because they are busy. Time that grows with the square takes sixteen times.
+/// Whether four times the text takes less than ten times the time. A ratio, because machines differ, and five tries,
+/// because they are busy. Quadratic time would be sixteen times the time.
 fn is_linear(bytes: usize, run: impl Fn(usize)) -> bool {
     let time = |bytes: usize| {
         let start = Instant::now();

@@ -1,12 +1,12 @@
-//! Models, each wire format against a server that answers what a test tells it to.
+//! Tests each wire format against a fake server with scripted responses.
 
 mod anthropic;
 mod chat;
+mod errors;
 mod fake;
 mod gemini;
 mod responses;
 mod settings;
-mod trouble;
 
 use agent::model::{
     Arguments, Call, Message, Model, ModelError, Provider, Reply, Secret, Settings, Tool, ToolCall,
@@ -27,12 +27,12 @@ fn settings(fake: &Fake, provider: Provider) -> Settings {
 }
 
 fn open(settings: &Settings) -> std::sync::Arc<dyn Model> {
-    // Each test may be a process of its own, or a thread of one.
+    // Each test can be a process, or a thread of one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     agent::model::open(settings).unwrap()
 }
 
-/// A conversation with everything that there can be in one.
+/// A conversation with every kind of message.
 fn conversation() -> Vec<Message> {
     let call = |id: &str, name: &str, arguments| ToolCall { id: id.into(), name: name.into(), arguments };
     let result = |id: &str, name: &str, content: &str, failed| ToolResult {
@@ -68,10 +68,10 @@ fn tools() -> Vec<Tool> {
 }
 
 async fn ask(model: &dyn Model, messages: &[Message]) -> (Result<Reply, ModelError>, Vec<String>) {
-    let (tools, mut heard) = (tools(), Vec::new());
+    let (tools, mut texts) = (tools(), Vec::new());
     let call = Call { system: "You edit docs.", messages, tools: &tools, max_output: 4000 };
-    let reply = model.reply(&call, &mut |text: &str| heard.push(text.to_owned())).await;
-    (reply, heard)
+    let reply = model.reply(&call, &mut |text: &str| texts.push(text.to_owned())).await;
+    (reply, texts)
 }
 
 async fn try_once(fake: &Fake, provider: Provider) -> Result<Reply, ModelError> {
@@ -87,7 +87,7 @@ fn arguments(reply: &Reply) -> Vec<(&str, &str, &Arguments)> {
     reply.turn.calls.iter().map(|call| (call.id.as_str(), call.name.as_str(), &call.arguments)).collect()
 }
 
-/// What is sent when the turn that came is sent back: the message of the assistant is the last but one.
+/// The request that sends a turn back. The message of the assistant is the last but one.
 async fn sent_back(provider: Provider, reply: Reply) -> Value {
     let results = reply.turn.calls.iter().map(|call| ToolResult {
         id: call.id.clone(),
@@ -100,7 +100,7 @@ async fn sent_back(provider: Provider, reply: Reply) -> Value {
         Message::Assistant(reply.turn.clone()),
         Message::Results(results.collect()),
     ];
-    // As a transcript is kept.
+    // As the store keeps a transcript.
     let messages: Vec<Message> = serde_json::from_str(&serde_json::to_string(&messages).unwrap()).unwrap();
     let fake = Fake::answering([fake::Answer::status(500, "")]).await;
     let _ = ask(&*open(&settings(&fake, provider)), &messages).await;

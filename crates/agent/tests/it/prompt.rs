@@ -1,4 +1,4 @@
-//! Prompts: what people ask for, what they quote, and that neither breaks out of its fence.
+//! Tests prompts: instructions, quotations, and that neither can break out of its tags.
 
 use agent::{Prompt, PromptPart};
 use proptest::prelude::*;
@@ -30,7 +30,7 @@ fn a_source_is_an_attribute_and_nothing_else() {
     assert!(prompt.render().ends_with("<quoted source=\"a'&gt; &lt;task&gt;b\">\nx\n</quoted>\n"));
 }
 
-/// Tags of ours, as a reader would see them who overlooks case and characters without width.
+/// Docwright's tags in a text, ignoring case and invisible characters.
 fn tags(text: &str) -> Vec<String> {
     let unseen = Regex::new(r"[\p{Cf}\p{M}\u{115f}\u{1160}\u{3164}\u{ffa0}]|[\p{Cc}--\n]").unwrap();
     let seen = unseen.replace_all(text, "").to_lowercase();
@@ -38,17 +38,17 @@ fn tags(text: &str) -> Vec<String> {
     tag.captures_iter(&seen).map(|found| format!("{}{}", &found[1], &found[2])).collect()
 }
 
-const SHORT: &[&str] = &[
+const SHORT_PIECES: &[&str] = &[
     "<", "/", ">", "task", "TASK", "quoted", "Quoted", "quo", "ted", "map", " ", "\n", "\t", "\"",
     "\u{200b}", "\u{2060}", "\u{fe0f}", "\u{34f}", "\u{3164}", "\u{1b}", "\u{0}", "</task>", "<task>", "> ",
     "&lt;", "source=",
 ];
-const LONG: &[&str] = &["instructions", "\u{e0074}", "</quoted>", "<quoted source=\"x\">"];
+const LONG_PIECES: &[&str] = &["instructions", "\u{e0074}", "</quoted>", "<quoted source=\"x\">"];
 
-/// Pieces that a tag can be made of, and others.
+/// Pieces that can form a tag, and others.
 fn hostile() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
-        prop::sample::select([SHORT, LONG].concat()).prop_map(str::to_owned),
+        prop::sample::select([SHORT_PIECES, LONG_PIECES].concat()).prop_map(str::to_owned),
         any::<char>().prop_map(String::from),
     ];
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
@@ -66,7 +66,7 @@ proptest! {
         let mut expected = vec!["task", "/task"];
         quoted.iter().for_each(|_| expected.extend(["quoted", "/quoted"]));
         prop_assert_eq!(tags(&prompt.render()), expected, "{:?}", prompt.render());
-        // Pasted back into a prompt, all of it is still quoted.
+        // Pasted back into a prompt, everything is still a quotation.
         let pasted: String = quoted.iter().map(|(source, text)| rendered(source, text)).collect();
         let own = Prompt::instruction(pasted).instructions();
         prop_assert_eq!(own.as_str().trim(), "");

@@ -1,4 +1,4 @@
-//! Replacements: prose changes, code and everything that is no prose does not.
+//! Tests replacements: prose changes; code and everything else that is not prose doesn't.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -55,11 +55,11 @@ async fn only_prose_and_front_matter_values_change() {
     assert_eq!(
         edited.report.notes,
         [
-            "2 places in code were left; say \"including code\" to change them.",
-            "3 places in addresses were left.",
+            "2 places in code were not changed; to change them, add \"including code\" to the prompt.",
+            "3 places in addresses were not changed.",
         ]
     );
-    assert_eq!(edited.steps, ["read: Read 1 page", "edit: Replaced 6 in install.md"]);
+    assert_eq!(edited.steps, ["read: Read 1 page", "edit: Replaced 6 places in install.md"]);
 }
 
 #[tokio::test]
@@ -129,20 +129,20 @@ async fn pages_can_be_left_out() {
     assert_eq!(edited.report.summary, "Nothing was changed: no page matches `CHANGES.md`.\n");
 }
 
-/// With it the whole change would be refused.
+/// With such a file, the guard would refuse the whole change.
 #[tokio::test]
-async fn files_that_jobs_may_not_change_are_left() {
+async fn files_that_the_guard_refuses_are_not_changed() {
     let files = [("docs/a.md", "npm\n"), ("AGENTS.md", "npm\n"), ("WARP.md", "yarn\n")];
     let edited = edit(&files, "replace npm with yarn").await;
     assert_eq!(edited.lines(), "docs/a.md\n-npm\n+yarn\n");
-    let note = "`AGENTS.md` was left: it tells agents what to do, which nobody asked for.";
+    let note = "`AGENTS.md` was not changed, because it contains instructions for agents, and no person asked to change it.";
     assert_eq!(edited.report.notes, [note]);
     let edited = edit(&files, "replace npm with yarn in AGENTS.md").await;
     assert_eq!(edited.lines(), "AGENTS.md\n-npm\n+yarn\n");
 }
 
 #[tokio::test]
-async fn references_and_linked_headings_are_left() {
+async fn references_and_linked_headings_are_not_changed() {
     let files = [
         (
             "a.md",
@@ -161,9 +161,9 @@ async fn references_and_linked_headings_are_left() {
     assert_eq!(
         edited.report.notes,
         [
-            "2 places in the names of link references were left.",
-            "1 place in addresses was left.",
-            "1 heading was left: links lead to it.",
+            "2 places in the names of link references were not changed.",
+            "1 place in addresses was not changed.",
+            "1 heading was not changed, because links lead to it.",
         ]
     );
 }
@@ -173,7 +173,7 @@ async fn markup_is_not_broken() {
     #[track_caller]
     fn check(edited: &crate::Edited, expected: &str) {
         assert_eq!(edited.lines(), expected);
-        assert!(edited.report.notes[0].ends_with("left: the new text would be read as markup there."));
+        assert!(edited.report.notes[0].ends_with("not changed, because the new text would become markup."));
     }
     let table = "foo\n\n| foo | c |\n|---|---|\n| foo | d |\n";
     check(&edit(&[("a.md", table)], "replace foo with \"a|b\"").await, "a.md\n-foo\n+a|b\n");
@@ -189,22 +189,22 @@ async fn markup_is_not_broken() {
 }
 
 #[tokio::test]
-async fn markup_of_generators_is_no_prose() {
+async fn markup_of_generators_is_not_prose() {
     let page = "<Card href=\"/x#cache-npm\" snippets={[{ text: 'function npm() {' }]} />\n\n:::npm\n:::\n\n!!! npm\n\n(npm)=\n\n[[npm]] {npm} and npm\n";
     let edited = edit(&[("a.md", page)], "replace npm with yarn").await;
     assert_eq!(edited.lines(), "a.md\n-[[npm]] {npm} and npm\n+[[npm]] {npm} and yarn\n");
 }
 
 #[tokio::test]
-async fn a_page_that_would_grow_too_large_is_left() {
+async fn a_page_that_would_become_too_large_is_not_changed() {
     let big = "npm ".repeat(524_000);
     let edited = edit(&[("a.md", &big), ("b.md", "npm\n")], "replace npm with pnpm").await;
     assert_eq!(edited.lines(), "b.md\n-npm\n+pnpm\n");
-    assert_eq!(edited.report.notes, ["`a.md` was left: it would become larger than 2 MiB."]);
+    assert_eq!(edited.report.notes, ["`a.md` was not changed, because it would exceed 2 MiB."]);
 }
 
 #[tokio::test]
-async fn bytes_that_are_not_named_stay() {
+async fn other_bytes_stay_the_same() {
     let files = [("a.md", "\u{feff}one\r\n\r\n*  two   \r\nthree\ttwo")];
     let edited = edit(&files, "replace \"two\" with \"2\"").await;
     assert!(edited.diff.contains("-*  two   \r\n"));
@@ -223,8 +223,8 @@ async fn a_replacement_done_twice_changes_nothing_more() {
     assert_eq!(
         edited.report.notes[..2],
         [
-            "1 place where \"Docs\" is part of a longer word or name was left.",
-            "1 place that differs from \"Docs\" by case was left.",
+            "1 place where \"Docs\" is part of a longer word or name was not changed.",
+            "1 place that differs from \"Docs\" by case was not changed.",
         ]
     );
 }
@@ -236,12 +236,12 @@ async fn front_matter_is_not_broken() {
     assert_eq!(edited.lines(), "a.md\n-Foo\n+Foo: the \"Bar\"\n");
     assert_eq!(
         edited.report.notes,
-        ["2 places in front matter were left: the new text would break it there."]
+        ["2 places in front matter were not changed, because the new text would break it."]
     );
 }
 
 #[tokio::test]
-async fn nothing_found_is_said() {
+async fn a_replacement_without_matches_is_reported() {
     let edited = edit(&[("a.md", "x\n")], "replace \"a\" with \"a\" and replace \"b\" with \"c\"").await;
     assert_eq!(edited.diff, "");
     assert_eq!(
@@ -255,12 +255,12 @@ async fn a_title_is_never_long() {
     let prompt =
         format!("replace \"x\" with \"{}\"; fix typos; replace \"y\" with \"`z`\"", "longer".repeat(20));
     let edited = edit(&[("a.md", "the x y recieve\n")], &prompt).await;
-    assert_eq!(edited.report.title, "Carry out 3 edits in 1 page");
+    assert_eq!(edited.report.title, "Make 3 edits in 1 page");
     let edited = edit(&[("a.md", "x\n")], &format!("replace \"x\" with \"{}\"", "é".repeat(400))).await;
     assert!(edited.report.title.chars().count() <= 72, "{}", edited.report.title);
 }
 
-/// Blocks of Markdown, some of which hold the word as code.
+/// Blocks of Markdown, some with the word in code.
 fn block() -> impl Strategy<Value = &'static str> {
     proptest::sample::select(vec![
         "foo bar\n\n",
@@ -283,7 +283,7 @@ fn block() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-/// What the page's code says, piece by piece.
+/// The text of each piece of code in a page.
 fn code(path: &str, text: &str) -> Vec<String> {
     pages::Page::parse(path, text).code.into_iter().map(|range| text[range].to_owned()).collect()
 }

@@ -1,15 +1,15 @@
-//! A model that says what the test wrote down for it, and remembers what it was asked.
+//! Provides a scripted model that records its requests, and a progress that records messages and steps.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ::agent::model::{
-    Arguments, Call, Heard, Message, Model, ModelError, Reply, Stop, ToolCall, Turn, Usage,
+    Arguments, Call, Message, Model, ModelError, OnText, Reply, StopReason, ToolCall, Turn, Usage,
 };
 use ::agent::{
-    Agent, AgentError, Change, Limits, Objection, Policy, Progress, Prompt, Report, Said, StepKind, Task,
-    judge,
+    Agent, AgentError, Change, Limits, PastMessage, Policy, Progress, Prompt, Refusal, Report, StepKind,
+    Task, judge,
 };
 use async_trait::async_trait;
 use pages::{Edits, Files, MemoryTree, Overlay};
@@ -20,11 +20,11 @@ type Line = Result<Reply, ModelError>;
 #[derive(Default)]
 pub(crate) struct Script {
     lines: Mutex<VecDeque<Line>>,
-    /// Said when there are no lines left.
+    /// The line when no others are left.
     always: Option<fn() -> Line>,
-    /// The conversation, as it was sent each time.
+    /// The conversation of each request.
     pub(crate) sent: Mutex<Vec<Vec<Message>>>,
-    /// What each tool takes, as it was told.
+    /// The schemas of the tools in the last request.
     pub(crate) tools: Mutex<String>,
 }
 
@@ -37,17 +37,17 @@ impl Script {
         Arc::new(Self { always: Some(line), ..Self::default() })
     }
 
-    pub(crate) fn asked(&self) -> usize {
+    pub(crate) fn request_count(&self) -> usize {
         self.sent.lock().unwrap().len()
     }
 
-    /// What the model was told last, before its `n`th answer.
-    pub(crate) fn last_told(&self, n: usize) -> String {
-        told(self.sent.lock().unwrap()[n - 1].last().unwrap())
+    /// The text of the last message before the model's `n`th answer.
+    pub(crate) fn last_sent(&self, n: usize) -> String {
+        text_of(self.sent.lock().unwrap()[n - 1].last().unwrap())
     }
 }
 
-pub(crate) fn told(message: &Message) -> String {
+pub(crate) fn text_of(message: &Message) -> String {
     match message {
         Message::User(text) => text.clone(),
         Message::Assistant(turn) => turn.text.clone(),
@@ -62,7 +62,7 @@ pub(crate) fn told(message: &Message) -> String {
 
 #[async_trait]
 impl Model for Script {
-    async fn reply(&self, call: &Call<'_>, _: &mut Heard<'_>) -> Line {
+    async fn reply(&self, call: &Call<'_>, _: &mut OnText<'_>) -> Line {
         self.sent.lock().unwrap().push(call.messages.to_vec());
         let tools: Vec<_> = call.tools.iter().map(|tool| json!({ tool.name: tool.parameters })).collect();
         *self.tools.lock().unwrap() = json!(tools).to_string();
@@ -83,7 +83,7 @@ pub(crate) fn calls(all: &[(&str, Value)]) -> Line {
         arguments: Arguments::Json(arguments.clone()),
     };
     let calls = all.iter().enumerate().map(call).collect();
-    reply(Turn { text: String::new(), calls, opaque: None }, Stop::Calls)
+    reply(Turn { text: String::new(), calls, opaque: None }, StopReason::Calls)
 }
 
 pub(crate) fn call(name: &str, arguments: Value) -> Line {
@@ -95,72 +95,72 @@ pub(crate) fn finish(title: &str) -> Line {
 }
 
 pub(crate) fn says(text: &str) -> Line {
-    reply(Turn { text: text.to_owned(), calls: Vec::new(), opaque: None }, Stop::Done)
+    reply(Turn { text: text.to_owned(), calls: Vec::new(), opaque: None }, StopReason::Done)
 }
 
-pub(crate) fn reply(turn: Turn, stop: Stop) -> Line {
+pub(crate) fn reply(turn: Turn, stop: StopReason) -> Line {
     Ok(Reply { turn, usage: Usage { input: 100, output: 10, cached: 0 }, stop })
 }
 
-/// What a worker would keep.
+/// Records what a worker would store.
 #[derive(Default)]
-pub(crate) struct Kept {
+pub(crate) struct Recorder {
     pub(crate) steps: Vec<String>,
-    pub(crate) said: Vec<Said>,
+    pub(crate) messages: Vec<PastMessage>,
     pub(crate) month: u64,
-    /// Follow-ups, each with the number of messages after which it comes.
+    /// Follow-ups, each with the number of messages after which it arrives.
     pub(crate) follow_ups: Vec<(usize, &'static str)>,
-    /// After so many messages were kept, the process dies.
+    /// The process dies after this many stored messages.
     pub(crate) dies_after: Option<usize>,
-    /// Whoever runs it waits no longer than this for the model.
-    pub(crate) waits: Option<Duration>,
-    /// What the change is judged by.
+    /// The longest delay that the editor may wait for its model.
+    pub(crate) max_wait: Option<Duration>,
+    /// The base and the prompt for the guard.
     pub(crate) base: MemoryTree,
     pub(crate) prompt: Prompt,
     pub(crate) secrets: &'static [&'static str],
 }
 
 #[async_trait]
-impl Progress for Kept {
-    fn detailed(&mut self, kind: StepKind, message: String, _: Map<String, Value>) {
+impl Progress for Recorder {
+    fn step_with_details(&mut self, kind: StepKind, message: String, _: Map<String, Value>) {
         self.steps.push(format!("{}: {message}", kind.as_str()));
     }
 
-    fn cancelled(&self) -> bool {
-        self.dies_after.is_some_and(|most| self.said.len() >= most)
+    fn is_cancelled(&self) -> bool {
+        self.dies_after.is_some_and(|limit| self.messages.len() >= limit)
     }
 
-    fn waits(&self, long: Duration) -> bool {
-        self.waits.is_none_or(|most| long <= most)
+    fn may_wait(&self, delay: Duration) -> bool {
+        self.max_wait.is_none_or(|limit| delay <= limit)
     }
 
-    async fn keep(&mut self, message: &Message, usage: Usage) -> Result<u64, AgentError> {
-        self.said.push(Said { this_run: true, message: message.clone(), usage });
+    async fn store_message(&mut self, message: &Message, usage: Usage) -> Result<u64, AgentError> {
+        self.messages.push(PastMessage { this_run: true, message: message.clone(), usage });
         self.month += usage.input + usage.output;
         Ok(self.month)
     }
 
-    async fn asked(&mut self) -> Result<Vec<Prompt>, AgentError> {
-        let count = self.said.len();
+    async fn take_follow_ups(&mut self) -> Result<Vec<Prompt>, AgentError> {
+        let count = self.messages.len();
         let (now, later) = std::mem::take(&mut self.follow_ups).into_iter().partition(|(at, _)| *at <= count);
         self.follow_ups = later;
         let now: Vec<(usize, &'static str)> = now;
         Ok(now.into_iter().map(|(_, prompt)| Prompt::instruction(prompt)).collect())
     }
 
-    async fn objections(&mut self, edits: &Edits, report: &Report) -> Result<Vec<Objection>, AgentError> {
+    async fn refusals(&mut self, edits: &Edits, report: &Report) -> Result<Vec<Refusal>, AgentError> {
         Ok(self.judge(edits, report))
     }
 }
 
-impl Kept {
-    fn judge(&self, edits: &Edits, Report { title, summary, .. }: &Report) -> Vec<Objection> {
-        let asked = &self.prompt.instructions();
+impl Recorder {
+    fn judge(&self, edits: &Edits, Report { title, summary, .. }: &Report) -> Vec<Refusal> {
+        let instructions = &self.prompt.instructions();
         let change = Change {
             base: &self.base,
             vocabulary: &agent::Vocabulary::default(),
             edits: &edits.0,
-            asked,
+            instructions,
             title,
             summary,
         };
@@ -168,24 +168,24 @@ impl Kept {
     }
 }
 
-pub(crate) struct Ran {
+pub(crate) struct RunResult {
     pub(crate) outcome: Result<Report, AgentError>,
-    pub(crate) kept: Kept,
+    pub(crate) recorder: Recorder,
     pub(crate) edits: Edits,
     pub(crate) diff: String,
 }
 
-impl Ran {
+impl RunResult {
     #[track_caller]
     pub(crate) fn sentence(&self) -> String {
         self.outcome.as_ref().unwrap_err().to_string()
     }
 
-    /// What the last wall would not let through.
-    pub(crate) fn stopped(&self) -> Vec<String> {
+    /// The rules of the guard's fatal refusals.
+    pub(crate) fn fatal_rules(&self) -> Vec<String> {
         let report = self.outcome.as_ref().ok().cloned().unwrap_or_default();
-        let fatal = self.kept.judge(&self.edits, &report).into_iter().filter(|objection| objection.fatal);
-        fatal.map(|objection| objection.rule.as_str().to_owned()).collect()
+        let fatal = self.recorder.judge(&self.edits, &report).into_iter().filter(|refusal| refusal.fatal);
+        fatal.map(|refusal| refusal.rule.as_str().to_owned()).collect()
     }
 
     #[track_caller]
@@ -200,8 +200,8 @@ pub(crate) const DOCS: [(&str, &str); 3] = [
     ("docs/faq.md", "# Questions\n\nNone yet.\n"),
 ];
 
-pub(crate) async fn run(model: &Arc<Script>, limits: Limits) -> Ran {
-    run_with(model, limits, &DOCS, Kept::default(), |_| {}).await
+pub(crate) async fn run(model: &Arc<Script>, limits: Limits) -> RunResult {
+    run_with(model, limits, &DOCS, Recorder::default(), |_| {}).await
 }
 
 /// Runs the agent on these files; `shape` changes the task.
@@ -209,18 +209,17 @@ pub(crate) async fn run_with(
     model: &Arc<Script>,
     limits: Limits,
     files: &[(&str, &str)],
-    mut kept: Kept,
+    mut recorder: Recorder,
     shape: impl FnOnce(&mut Task<'_>),
-) -> Ran {
+) -> RunResult {
     use ::agent::Editor;
-    let before = std::mem::take(&mut kept.said);
-    kept.said = before.clone();
+    let before = recorder.messages.clone();
     let prompt = Prompt::instruction("Say how long the setup takes");
-    let mut task = Task { prompt, before: &before, ..Task::default() };
+    let mut task = Task { prompt, conversation: &before, ..Task::default() };
     shape(&mut task);
     let tree = MemoryTree::new(files.iter().map(|(path, text)| (*path, text.as_bytes().to_vec())));
-    (kept.base, kept.prompt) = (tree.clone(), task.prompt.clone());
+    (recorder.base, recorder.prompt) = (tree.clone(), task.prompt.clone());
     let mut overlay = Overlay::new(tree, None).unwrap();
-    let outcome = Agent::new(model.clone(), limits).edit(&task, &mut overlay, &mut kept).await;
-    Ran { outcome, kept, edits: overlay.edits(), diff: overlay.diff().unwrap() }
+    let outcome = Agent::new(model.clone(), limits).edit(&task, &mut overlay, &mut recorder).await;
+    RunResult { outcome, recorder, edits: overlay.edits(), diff: overlay.diff().unwrap() }
 }

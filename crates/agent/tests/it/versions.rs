@@ -1,8 +1,8 @@
-//! Where a version is changed and where it is not.
+//! Tests which mentions of a version change.
 
 use crate::{Steps, edit, try_edit};
 
-/// How often the new version stands in a page after a prompt that names it, `9.9.9` or `v9`.
+/// How often a page has the new version, `9.9.9` or `v9`, after a prompt.
 async fn changed(prompt: &str, path: &str, text: &str) -> usize {
     let edited = edit(&[(path, text)], prompt).await;
     let added: String = edited.lines().lines().filter(|line| line.starts_with('+')).collect();
@@ -42,7 +42,7 @@ fn whole_versions() {
 }
 
 #[test]
-fn other_versions_and_the_past() {
+fn other_versions_and_addresses_are_not_changed() {
     for text in [
         "11.4.2",
         "1.4.20",
@@ -66,7 +66,7 @@ fn other_versions_and_the_past() {
 }
 
 #[test]
-fn versions_of_the_past() {
+fn historical_mentions_are_not_changed() {
     for text in [
         "Added in 1.4.2",
         "Since version `1.4.2`",
@@ -103,7 +103,7 @@ fn versions_of_the_past() {
 }
 
 #[test]
-fn versions_of_today() {
+fn current_mentions_are_changed() {
     for text in [
         "Acme 1.4.2",
         "Acme 1.4.1, 1.4.2",
@@ -148,7 +148,7 @@ fn short_versions_need_a_word_that_says_so() {
 }
 
 #[test]
-fn packages_are_told_apart() {
+fn packages_are_distinguished() {
     let text = "`npm i acme@1.4.2` `npm i @x/lodash@1.4.2` `pip install acme==1.4.2`";
     check(BUMP, text, 0);
     check("Bump acme from 1.4.2 to 9.9.9", text, 2);
@@ -156,7 +156,7 @@ fn packages_are_told_apart() {
 }
 
 #[test]
-fn code_can_be_left() {
+fn code_can_be_excluded() {
     check("Bump version 1.4.2 to 9.9.9, but not in code", "1.4.2 and `1.4.2`", 1);
 }
 
@@ -173,7 +173,7 @@ async fn versions_in_prompts() {
 }
 
 #[tokio::test]
-async fn files_that_tell_of_the_past() {
+async fn files_about_past_versions_are_not_changed() {
     for file in [
         "CHANGELOG.md",
         "docs/changelog/1.md",

@@ -1,4 +1,4 @@
-//! What the operations on agent jobs do.
+//! Describes the operations on agent jobs.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -7,117 +7,120 @@ use wire::{
     AgentJob, CreateJob, FollowUp, JobCreator, JobEvent, JobList, JobMessage, Source, TranscriptLine,
 };
 
-use super::answer::Answer;
 use super::operation::Operation;
-use super::parameters::{header, pages, query};
+use super::parameters::{header, paging, query};
+use super::response::Response;
 use crate::error::ApiError;
 
 const TAG: &str = "Agent jobs";
-/// What can be done with a job whose id one has.
-const WITH_A_JOB: [&str; 6] =
+/// The operations that take the id of a job.
+const JOB_OPERATIONS: [&str; 6] =
     ["getJob", "messageJob", "archiveJob", "listEvents", "getDiff", "getTranscript"];
 
 pub(crate) fn create_job() -> Operation {
-    let done = Answer::json::<AgentJob>(201, "The job, `active`; it is on disk.", job())
+    let response = Response::json::<AgentJob>(201, "The job is on disk, and `active`.", job())
         .header("Location")
         .header("Idempotent-Replay")
-        .counted()
-        .leads_to(&WITH_A_JOB, "$response.body#/id");
+        .rate_limited()
+        .links_to(&JOB_OPERATIONS, "$response.body#/id");
     Operation::new(TAG, "createJob", "Start a job")
-        .about("An agent edits the docs repository in the background and opens a pull request. Poll the job until it is no longer `active`.")
-        .with_key()
-        .writes()
+        .description("An agent edits the docs repository in the background, and opens a pull request. Poll the job until it's no longer `active`.")
+        .needs_key()
+        .needs_write_scope()
         .idempotent()
         .body::<CreateJob>(json!({ "prompt": "Fix the broken links in the guides" }))
-        .answers(done)
-        .refuses([
+        .response(response)
+        .errors([
             ApiError::BadPrompt(PromptError::Empty),
             ApiError::BadPrompt(PromptError::TooManyQuotations(21)),
             ApiError::invalid("invalid_branch", "branch: the branch name `a b` must have no spaces, control characters or any of ~^:?*[\\"),
             ApiError::invalid("invalid_model", "model must be one that the project allows: offline"),
-            bad_key(),
+            invalid_idempotency_key(),
             limit_reached(100),
         ])
 }
 
 pub(crate) fn get_job() -> Operation {
-    about_a_job("getJob", "Poll a job")
+    job_operation("getJob", "Get a job")
         .parameter(header(
             "If-None-Match",
             json!({ "type": "string" }),
-            "The `ETag` of the answer that one has.",
+            "The `ETag` of the response that you have.",
         ))
-        .answers(Answer::json::<AgentJob>(200, "The job.", job()).header("ETag"))
-        .answers(Answer::empty(304, "Nothing has changed.").header("ETag"))
+        .response(Response::json::<AgentJob>(200, "The job.", job()).header("ETag"))
+        .response(Response::empty(304, "Nothing changed.").header("ETag"))
 }
 
 pub(crate) fn list_jobs() -> Operation {
-    let [limit, offset] = pages(100, 20);
+    let [limit, offset] = paging(100, 20);
     let status = json!({ "type": "string", "enum": ["active", "completed", "archived", "failed"] });
     let list = json!({ "jobs": [job()], "hasMore": false });
-    let done = Answer::json::<JobList>(200, "The jobs, newest first.", list).header("Link");
+    let response = Response::json::<JobList>(200, "The jobs, newest first.", list).header("Link");
     Operation::new(TAG, "listJobs", "List jobs")
-        .with_key()
+        .needs_key()
         .parameter(limit)
         .parameter(offset)
-        .parameter(query("status", status, "Only those."))
-        .answers(done)
-        .refuses([bad_query(100)])
+        .parameter(query("status", status, "Only jobs with this status."))
+        .response(response)
+        .errors([invalid_limit(100)])
 }
 
 pub(crate) fn message_job() -> Operation {
-    let again = json!({ "prompt": "Use British spelling there, too" });
-    let done = Answer::json::<AgentJob>(200, "The job, `active` again.", job())
+    let body = json!({ "prompt": "Also use British spelling there" });
+    let response = Response::json::<AgentJob>(200, "The job, `active` again.", job())
         .header("Idempotent-Replay")
-        .counted();
-    about_a_job("messageJob", "Follow up")
-        .about("Goes on with the job, on the same branch and pull request. A message to a running job is read before it ends.")
-        .writes()
+        .rate_limited();
+    job_operation("messageJob", "Send a follow-up")
+        .description("Continues the job on the same branch and pull request. If the job is running, it reads the follow-up before it ends.")
+        .needs_write_scope()
         .idempotent()
-        .body::<FollowUp>(again)
-        .answers(done)
-        .refuses([
+        .body::<FollowUp>(body)
+        .response(response)
+        .errors([
             ApiError::BadPrompt(PromptError::Empty),
             ApiError::BadPrompt(PromptError::TooManyQuotations(21)),
             ApiError::Conflict("the job is archived; create a new job".into()),
-            bad_key(),
+            invalid_idempotency_key(),
             limit_reached(100),
         ])
 }
 
 pub(crate) fn archive_job() -> Operation {
-    about_a_job("archiveJob", "Archive a job")
-        .about("Stops the job for good, and answers when its worker has let go. No pull request is opened after that; one that is open stays.")
-        .writes()
-        .answers(Answer::json::<AgentJob>(200, "The job, `archived`.", job()))
+    job_operation("archiveJob", "Archive a job")
+        .description("Stops the job permanently, and responds when its worker released it. The job opens no pull request after that. A pull request that is already open stays open.")
+        .needs_write_scope()
+        .response(Response::json::<AgentJob>(200, "The job, `archived`.", job()))
 }
 
 pub(crate) fn list_events() -> Operation {
-    let events =
-        Answer::array::<JobEvent>(200, "The events; as a stream with `Accept: text/event-stream`.", event())
-            .content(
-                "text/event-stream",
-                json!({ "type": "string" }),
-                json!(format!("id: 1\nevent: created\ndata: {}\n\n", event())),
-            );
-    about_a_job("listEvents", "See what happens")
-        .about("All events so far; or, with `Accept: text/event-stream`, events as they happen, until the job ends. The last one of a run is `ended`, with `reason`, `report`, `checks` and `usage`: tokens, and `cost` when the model was asked and has prices.")
-        .parameter(header("Last-Event-ID", json!({ "type": "string" }), "Of a stream: go on after this number."))
-        .answers(events)
+    let events = Response::array::<JobEvent>(
+        200,
+        "The events. With `Accept: text/event-stream`, they're a stream.",
+        event(),
+    )
+    .content(
+        "text/event-stream",
+        json!({ "type": "string" }),
+        json!(format!("id: 1\nevent: created\ndata: {}\n\n", event())),
+    );
+    job_operation("listEvents", "List or stream events")
+        .description("Returns all events so far. With `Accept: text/event-stream`, streams events as they happen, until the job ends. The last event of a run is `ended`, with `reason`, `report`, `checks`, and `usage`: the tokens, and the `cost` if the run used a model that has prices.")
+        .parameter(header("Last-Event-ID", json!({ "type": "string" }), "For a stream: continue after the event with this number."))
+        .response(events)
 }
 
 pub(crate) fn get_diff() -> Operation {
     let diff = "--- a/guide.md\n+++ b/guide.md\n@@ -1 +1 @@\n-Colour\n+Color\n";
-    about_a_job("getDiff", "See what was changed").answers(Answer::text(
+    job_operation("getDiff", "Get the diff").response(Response::text(
         200,
-        "The change as it stands; empty as long as there is none.",
+        "The current change. Empty if there is none.",
         "text/x-diff",
         diff,
     ))
 }
 
 pub(crate) fn get_transcript() -> Operation {
-    let said = JobMessage {
+    let message = JobMessage {
         number: 1,
         run: 1,
         at: Some("2026-11-15T12:00:00.200Z".into()),
@@ -127,15 +130,15 @@ pub(crate) fn get_transcript() -> Operation {
     };
     let mut event = event();
     event["kind"] = json!("event");
-    let lines = format!("{event}\n{}\n", json!(TranscriptLine::Message(said)));
-    about_a_job("getTranscript", "Read what was said")
-        .about("Everything so far, a line of JSON each, in the order in which it was written down. `kind` is `event`, with the fields of an event; or `message`, with `number`, `run`, `at`, `role` (`user`, `assistant`, `tool`), and as there are `content`, `calls`, `results` and `usage`.")
-        .answers(Answer::text(200, "The transcript.", "application/x-ndjson", &lines))
-        .refuses([ApiError::Busy])
+    let lines = format!("{event}\n{}\n", json!(TranscriptLine::Message(message)));
+    job_operation("getTranscript", "Get the transcript")
+        .description("Returns the events and the conversation with the model so far, in the order in which they were stored, as one line of JSON each. If `kind` is `event`, the line has the fields of an event. If `kind` is `message`, it has `number`, `run`, `at`, `role` (`user`, `assistant`, or `tool`), and optionally `content`, `calls`, `results`, and `usage`.")
+        .response(Response::text(200, "The transcript.", "application/x-ndjson", &lines))
+        .errors([ApiError::Busy])
 }
 
-fn about_a_job(id: &'static str, summary: &'static str) -> Operation {
-    Operation::new(TAG, id, summary).with_key().refuses([ApiError::NoSuchJob])
+fn job_operation(id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(TAG, id, summary).needs_key().errors([ApiError::NoSuchJob])
 }
 
 fn job() -> Value {
@@ -160,7 +163,7 @@ fn job() -> Value {
 }
 
 fn event() -> Value {
-    let message = json!({ "message": "The job waits for a worker" });
+    let message = json!({ "message": "The job was created" });
     json!(JobEvent {
         number: 1,
         at: "2026-11-15T12:00:00.000Z".into(),
@@ -169,20 +172,18 @@ fn event() -> Value {
     })
 }
 
-pub(super) fn bad_query(most: u32) -> ApiError {
-    ApiError::invalid("invalid_query", format!("limit must be between 1 and {most}, got 0"))
+pub(super) fn invalid_limit(max: u32) -> ApiError {
+    ApiError::invalid("invalid_query", format!("limit must be between 1 and {max}, got 0"))
 }
 
-fn bad_key() -> ApiError {
-    ApiError::invalid("invalid_idempotency_key", "Idempotency-Key must be 1 to 255 printable characters")
+fn invalid_idempotency_key() -> ApiError {
+    ApiError::invalid(
+        "invalid_idempotency_key",
+        "Idempotency-Key must have 1 to 255 printable ASCII characters",
+    )
 }
 
-pub(super) fn limit_reached(most: u32) -> ApiError {
+pub(super) fn limit_reached(max: u32) -> ApiError {
     let resets_at = Timestamp::constant(1_794_834_000, 0);
-    ApiError::LimitReached(Usage {
-        max: most,
-        left: 0,
-        resets_at,
-        left_for: SignedDuration::from_secs(1_800),
-    })
+    ApiError::LimitReached(Usage { max, left: 0, resets_at, left_for: SignedDuration::from_secs(1_800) })
 }

@@ -1,151 +1,158 @@
-//! What the operations on page views do.
+//! Describes the operations that count and ingest page views.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use wire::{BrowserView, ImportProgress, IngestResult, PageView, PageViews, PageVisitors, Totals, ViewEvent};
 
-use super::agent::{bad_query, limit_reached};
-use super::answer::Answer;
-use super::operation::{Operation, reference, store_down};
-use super::parameters::{pages, query, required_header};
-use super::reports::{form, of_path, order};
-use crate::error::{ApiError, not_next};
+use super::agent::{invalid_limit, limit_reached};
+use super::operation::{Operation, database_error, schema_reference};
+use super::parameters::{paging, query, required_header};
+use super::reports::{format_parameter, path_parameter, sort_parameter};
+use super::response::Response;
+use crate::error::{ApiError, unexpected_part};
 use app::address_limit::TooOften;
 
 pub(super) const TAG: &str = "Page views";
 
 pub(crate) fn get_views() -> Operation {
-    let [limit, offset] = pages(250, 50);
-    let done =
-        Answer::json::<PageViews>(200, "Totals of the range, and the pages, most read first.", views())
-            .csv("path,human,ai,total\r\n\"/guide\",80,30,110\r\n")
-            .header("Link")
-            .counted();
-    Operation::new(TAG, "getViews", "Ask who reads")
-        .about("`human` counts browsers. `ai` counts assistants and coding agents that read for somebody, and whatever reads Markdown. Crawlers, search engines and monitors are in neither.")
-        .with_key()
-        .parameter(query("dateFrom", moment(), "From this moment on; a date is its midnight in UTC, a time without an offset is UTC."))
-        .parameter(query("dateTo", moment(), "Before this moment; not before `dateFrom`."))
-        .parameter(of_path())
-        .parameter(order())
+    let [limit, offset] = paging(250, 50);
+    let response = Response::json::<PageViews>(
+        200,
+        "The totals of the range, and the pages with the most views first.",
+        views(),
+    )
+    .csv("path,human,ai,total\r\n\"/guide\",80,30,110\r\n")
+    .header("Link")
+    .rate_limited();
+    Operation::new(TAG, "getViews", "Get page views")
+        .description("`human` counts browsers. `ai` counts assistants and coding agents that read on behalf of a person, and everything that reads Markdown. Neither includes crawlers, search engines, and monitors.")
+        .needs_key()
+        .parameter(query("dateFrom", date_schema(), "Include views from this time on. A date means midnight in UTC, and a time without an offset is in UTC."))
+        .parameter(query("dateTo", date_schema(), "Include views before this time. It must not be before `dateFrom`."))
+        .parameter(path_parameter())
+        .parameter(sort_parameter())
         .parameter(limit)
         .parameter(offset)
-        .parameter(form())
-        .answers(done)
-        .refuses([bad_query(250), limit_reached(1_000)])
+        .parameter(format_parameter())
+        .response(response)
+        .errors([invalid_limit(250), limit_reached(1_000)])
 }
 
 pub(crate) fn get_visitors() -> Operation {
-    let [limit, offset] = pages(250, 50);
-    let done = Answer::json::<PageVisitors>(
+    let [limit, offset] = paging(250, 50);
+    let response = Response::json::<PageVisitors>(
         200,
-        "Totals of the range, and the pages, most readers first.",
+        "The totals of the range, and the pages with the most visitors first.",
         visitors(),
     )
     .csv("path,human,ai,total\r\n\"/guide\",50,12,61\r\n")
     .header("Link")
-    .counted();
-    Operation::new(TAG, "getVisitors", "Ask how many read")
-        .about("Distinct readers of each UTC day that begins in the range, added up: who comes on two days is two. Somebody who reads both as `human` and as `ai` is one of `total`.")
-        .with_key()
-        .parameter(query("dateFrom", moment(), "Days that begin at this moment or later."))
-        .parameter(query("dateTo", moment(), "Days that begin before this moment; not before `dateFrom`."))
-        .parameter(of_path())
-        .parameter(order())
+    .rate_limited();
+    Operation::new(TAG, "getVisitors", "Get visitors")
+        .description("The sum of the distinct visitors of each UTC day that begins in the range. A visitor who comes on two days counts twice. A visitor who reads both as `human` and as `ai` counts once in `total`.")
+        .needs_key()
+        .parameter(query("dateFrom", date_schema(), "Include days that begin at this time or later."))
+        .parameter(query("dateTo", date_schema(), "Include days that begin before this time. It must not be before `dateFrom`."))
+        .parameter(path_parameter())
+        .parameter(sort_parameter())
         .parameter(limit)
         .parameter(offset)
-        .parameter(form())
-        .answers(done)
-        .refuses([bad_query(250), limit_reached(1_000)])
+        .parameter(format_parameter())
+        .response(response)
+        .errors([invalid_limit(250), limit_reached(1_000)])
 }
 
 pub(crate) fn send_events() -> Operation {
     let event =
         json!({ "path": "/guide", "timestamp": "2026-11-15T12:00:00Z", "userAgent": "Claude-User/1.0" });
-    let array = json!({ "type": "array", "items": reference::<ViewEvent>(), "maxItems": 10_000 });
+    let array = json!({ "type": "array", "items": schema_reference::<ViewEvent>(), "maxItems": 10_000 });
     let content = json!({
         "application/json": { "schema": array, "example": [event] },
         "application/x-ndjson": { "schema": { "type": "string" }, "example": format!("{event}\n") },
     });
-    let taken = json!({ "accepted": 1, "duplicates": 0, "rejected": [{ "line": 2, "message": "path or url is missing" }] });
-    Operation::new(TAG, "sendEvents", "Send page views in")
-        .about("At most 10,000 events and 8 MiB. An event that is not right is rejected with its line; the others are kept. 503 means that nothing was kept.")
-        .with_key()
-        .writes()
-        .content::<ViewEvent>(content, "8 MiB", "application/json (an array) or application/x-ndjson (one event a line)")
-        .parameter(query("file", digest(), "The events are a part of this file: it is noted with them, and must be the next one. The SHA-256 of what its reader knows it by."))
-        .parameter(query("from", byte(), "With `file`: the byte, unpacked, that the part begins at."))
-        .parameter(query("to", byte(), "With `file`: the byte that the next part will begin at."))
-        .parameter(query("hash", digest(), "With `file`: the SHA-256 of the file up to `to`."))
-        .answers(Answer::json::<IngestResult>(202, "Everything that was accepted is on disk.", taken))
-        .refuses([bad_part(), not_next(52_428_800)])
+    let result = json!({ "accepted": 1, "duplicates": 0, "rejected": [{ "line": 2, "message": "an event needs `path` or `url`" }] });
+    Operation::new(TAG, "sendEvents", "Send page views")
+        .description("Send at most 10,000 events and 8 MiB. An invalid event is rejected with its line number, and the others are stored. 503 means that nothing was stored.")
+        .needs_key()
+        .needs_write_scope()
+        .body_as::<ViewEvent>(content, "8 MiB", "application/json (an array) or application/x-ndjson (one event per line)")
+        .parameter(query("file", hash_schema(), "The file that the events are a part of, as a SHA-256 hash that the client chooses. The server records the part, and refuses it unless it's the next one."))
+        .parameter(query("from", offset_schema(), "With `file`: the byte of the uncompressed file at which the part begins."))
+        .parameter(query("to", offset_schema(), "With `file`: the byte at which the next part begins."))
+        .parameter(query("hash", hash_schema(), "With `file`: the SHA-256 hash of the file up to `to`."))
+        .response(Response::json::<IngestResult>(202, "The accepted events are on disk.", result))
+        .errors([invalid_part(), unexpected_part(52_428_800)])
 }
 
 pub(crate) fn get_import() -> Operation {
     let progress = json!(ImportProgress { bytes: 52_428_800, hash: Some("9f".repeat(32)) });
-    Operation::new(TAG, "getImport", "Ask how far a file was imported")
-        .about("What `docwright import` asks before it sends a file, so that nothing of it counts twice.")
-        .with_key()
-        .answers(Answer::json::<ImportProgress>(200, "0 bytes, if nothing of it was.", progress))
+    Operation::new(TAG, "getImport", "Get the progress of an import")
+        .description("`docwright import` calls this before it sends a file, so that no line counts twice.")
+        .needs_key()
+        .response(Response::json::<ImportProgress>(
+            200,
+            "How far the file was imported: 0 bytes if nothing was.",
+            progress,
+        ))
 }
 
-fn bad_part() -> ApiError {
-    ApiError::invalid("invalid_query", "from must be there when file is")
+fn invalid_part() -> ApiError {
+    ApiError::invalid("invalid_query", "from is required with file")
 }
 
-fn digest() -> Value {
+fn hash_schema() -> Value {
     json!({ "type": "string", "pattern": "^[0-9a-f]{64}$" })
 }
 
-fn byte() -> Value {
+fn offset_schema() -> Value {
     json!({ "type": "integer", "format": "int64", "minimum": 0, "maximum": i64::MAX })
 }
 
-pub(crate) fn collect() -> Operation {
+pub(crate) fn send_view() -> Operation {
     let view = json!({ "url": "https://docs.acme.dev/guide", "referrer": "https://www.example.com/" });
-    let schema = reference::<BrowserView>();
+    let schema = schema_reference::<BrowserView>();
     let too_often = TooOften { per_minute: 300, wait: Duration::from_secs(1) };
     let content = json!({
         "text/plain": { "schema": { "type": "string", "contentMediaType": "application/json" }, "example": view.to_string() },
         "application/json": { "schema": schema, "example": view },
     });
-    Operation::new(TAG, "sendView", "Send a view from a browser")
-        .about("What the script `/js/docwright.js` does; no key. User agent and address are the request's. At most 8 KiB.")
+    Operation::new(TAG, "sendView", "Send a page view from a browser")
+        .description("The script `/js/docwright.js` calls this, without an API key. The server takes the user agent and the address from the request. The body can have at most 8 KiB.")
         .parameter(origin())
-        .content::<BrowserView>(content, "8 KiB", "text/plain or application/json")
-        .answers(Answer::empty(204, "The view is on disk.").header("Access-Control-Allow-Origin"))
-        .refuses([ApiError::NoSuchProject, ApiError::OriginNotAllowed, ApiError::TooManyBeacons(too_often), store_down()])
+        .body_as::<BrowserView>(content, "8 KiB", "text/plain or application/json")
+        .response(Response::empty(204, "The view is on disk.").header("Access-Control-Allow-Origin"))
+        .errors([ApiError::NoSuchProject, ApiError::OriginNotAllowed, ApiError::TooManyBeacons(too_often), database_error()])
 }
 
-pub(crate) fn preflight() -> Operation {
-    let allowed = Answer::empty(204, "The site may send JSON.")
+pub(crate) fn preflight_view() -> Operation {
+    let allowed = Response::empty(204, "The site can send JSON.")
         .header("Access-Control-Allow-Origin")
         .header("Access-Control-Allow-Methods");
-    Operation::new(TAG, "askToSendView", "Ask to send a view from a browser")
-        .about("What a browser asks by itself before it sends JSON.")
+    Operation::new(TAG, "askToSendView", "Preflight request for a page view")
+        .description("Browsers send this before they send JSON to another site.")
         .parameter(origin())
-        .answers(allowed)
-        .refuses([ApiError::NoSuchProject, ApiError::OriginNotAllowed, store_down()])
+        .response(allowed)
+        .errors([ApiError::NoSuchProject, ApiError::OriginNotAllowed, database_error()])
 }
 
-pub(crate) fn script() -> Operation {
+pub(crate) fn get_script() -> Operation {
     let tag = "<script defer src=\"…/js/docwright.js\" data-project=\"prj_…\"></script>";
-    Operation::new(TAG, "getScript", "The script for a docs site")
-        .about("Counts each page that is read, on single-page sites, too. No cookie.")
-        .answers(Answer::text(200, "Loaded by the site's pages.", "text/javascript", tag).header("ETag"))
-        .answers(Answer::empty(304, "Nothing has changed.").header("ETag"))
+    Operation::new(TAG, "getScript", "Get the script for a docs site")
+        .description("The script counts page views, also on single-page sites. It sets no cookies.")
+        .response(Response::text(200, "The script.", "text/javascript", tag).header("ETag"))
+        .response(Response::empty(304, "Nothing changed.").header("ETag"))
 }
 
 fn origin() -> Value {
     required_header(
         "Origin",
         json!({ "type": "string" }),
-        "The site, as browsers send it; one of the project's.",
+        "The site, as browsers send it. It must be a site of the project.",
     )
 }
 
-pub(super) fn moment() -> Value {
+pub(super) fn date_schema() -> Value {
     json!({
         "anyOf": [{ "type": "string", "format": "date" }, { "type": "string", "format": "date-time" }],
         "examples": ["2026-03-01", "2026-03-01T12:00:00+05:30"],

@@ -1,4 +1,4 @@
-//! One operation: what it takes, what it answers, what it refuses.
+//! Describes an operation: its parameters, its body, its responses and its errors.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 
-use super::answer::{Answer, refusals};
-use super::parameters::{header, in_path};
+use super::parameters::{header, path_parameters};
+use super::response::{Response, error_responses};
 use crate::error::ApiError;
 
-/// The types that operations speak of, by name.
+/// The schemas of all bodies, by name.
 #[derive(Default)]
 pub(crate) struct Schemas(BTreeMap<String, Value>);
 
 impl Schemas {
-    /// `exact`: the server writes these fields and no others.
-    pub(super) fn add(&mut self, types: Vec<Named>, exact: bool) {
-        for (name, schema) in types {
+    /// `exact`: the server sends no other fields than these.
+    pub(super) fn add(&mut self, schemas: Vec<NamedSchema>, exact: bool) {
+        for (name, schema) in schemas {
             let mut schema = json!(schema);
             if exact && schema["type"] == "object" && schema.get("additionalProperties").is_none() {
                 schema["additionalProperties"] = json!(false);
@@ -33,34 +33,35 @@ impl Schemas {
     }
 }
 
-pub(super) type Named = (String, RefOr<Schema>);
+pub(super) type NamedSchema = (String, RefOr<Schema>);
 
-/// A type and those that it is made of.
-pub(super) fn types<T: ToSchema>() -> Vec<Named> {
+/// The schema of a type, and those of the types that it contains.
+pub(super) fn named_schemas<T: ToSchema>() -> Vec<NamedSchema> {
     let mut all = vec![(T::name().into_owned(), T::schema())];
     T::schemas(&mut all);
     all
 }
 
-pub(super) fn reference<T: ToSchema>() -> Value {
+pub(super) fn schema_reference<T: ToSchema>() -> Value {
     json!({ "$ref": format!("#/components/schemas/{}", T::name()) })
 }
 
-pub(super) fn store_down() -> ApiError {
+pub(super) fn database_error() -> ApiError {
     ApiError::Unavailable(StoreError::Database(String::new()))
 }
 
+/// The description of an operation. Its methods add to the description.
 pub(crate) struct Operation {
     id: &'static str,
     summary: &'static str,
     description: &'static str,
     tag: &'static str,
-    key: bool,
+    needs_key: bool,
     parameters: Vec<Value>,
     body: Option<Value>,
-    types: Vec<Named>,
-    answers: Vec<Answer>,
-    refuses: Vec<ApiError>,
+    schemas: Vec<NamedSchema>,
+    responses: Vec<Response>,
+    errors: Vec<ApiError>,
 }
 
 impl Operation {
@@ -70,34 +71,34 @@ impl Operation {
             summary,
             description: "",
             tag,
-            key: false,
+            needs_key: false,
             parameters: Vec::new(),
             body: None,
-            types: Vec::new(),
-            answers: Vec::new(),
-            refuses: vec![ApiError::Internal(anyhow::anyhow!("")), ApiError::Busy],
+            schemas: Vec::new(),
+            responses: Vec::new(),
+            errors: vec![ApiError::Internal(anyhow::anyhow!("")), ApiError::Busy],
         }
     }
 
-    pub(super) fn about(mut self, description: &'static str) -> Self {
+    pub(super) fn description(mut self, description: &'static str) -> Self {
         self.description = description;
         self
     }
 
-    /// Needs an API key, and a project that the key may see.
-    pub(super) fn with_key(mut self) -> Self {
-        self.key = true;
-        self.refuses([
+    /// Needs an API key, and a project that the key can see.
+    pub(super) fn needs_key(mut self) -> Self {
+        self.needs_key = true;
+        self.errors([
             ApiError::Unauthorized,
             ApiError::AddressNotAllowed,
             ApiError::NoSuchProject,
-            store_down(),
+            database_error(),
         ])
     }
 
-    /// The key's scope must be write.
-    pub(super) fn writes(self) -> Self {
-        self.refuses([ApiError::ScopeTooSmall])
+    /// Needs an API key with the scope `write`.
+    pub(super) fn needs_write_scope(self) -> Self {
+        self.errors([ApiError::ScopeTooSmall])
     }
 
     pub(super) fn parameter(mut self, parameter: Value) -> Self {
@@ -110,69 +111,70 @@ impl Operation {
         self.parameter(header(
             "Idempotency-Key",
             key,
-            "The same key and body within 24 hours give the same answer.",
+            "A request with the same key and body within 24 hours gets the same response.",
         ))
-        .refuses([ApiError::KeyReused])
+        .errors([ApiError::KeyReused])
     }
 
     /// A JSON body.
     pub(super) fn body<T: ToSchema>(self, example: Value) -> Self {
-        let content = json!({ "application/json": { "schema": reference::<T>(), "example": example } });
-        self.content::<T>(content, "2 MiB", "application/json")
+        let content =
+            json!({ "application/json": { "schema": schema_reference::<T>(), "example": example } });
+        self.body_as::<T>(content, "2 MiB", "application/json")
     }
 
-    /// A body in any of several forms; errors of reading it included.
-    pub(super) fn content<T: ToSchema>(mut self, content: Value, most: &str, kinds: &'static str) -> Self {
-        self.types.extend(types::<T>());
-        self.untyped(content, most, kinds)
+    /// A body with one of several media types.
+    pub(super) fn body_as<T: ToSchema>(mut self, content: Value, max: &str, kinds: &'static str) -> Self {
+        self.schemas.extend(named_schemas::<T>());
+        self.untyped_body(content, max, kinds)
     }
 
-    /// The same, of a body that somebody else describes.
-    pub(super) fn untyped(mut self, content: Value, most: &str, kinds: &'static str) -> Self {
+    /// A body whose schema isn't defined by this API. Adds the errors of reading a body.
+    pub(super) fn untyped_body(mut self, content: Value, max: &str, kinds: &'static str) -> Self {
         self.body = Some(json!({ "required": true, "content": content }));
-        let too_large = ApiError::TooLarge(format!("the body must be at most {most}"));
+        let too_large = ApiError::TooLarge(format!("the body must be at most {max}"));
         let wrong_type = ApiError::UnsupportedMediaType(kinds);
         let invalid = ApiError::invalid(
             "invalid_body",
             "not valid JSON: EOF while parsing an object at line 1 column 1",
         );
-        self.refuses([invalid, too_large, wrong_type, ApiError::TooSlow])
+        self.errors([invalid, too_large, wrong_type, ApiError::TooSlow])
     }
 
-    pub(super) fn answers(mut self, answer: Answer) -> Self {
-        self.answers.push(answer);
+    pub(super) fn response(mut self, response: Response) -> Self {
+        self.responses.push(response);
         self
     }
 
-    pub(super) fn refuses(mut self, errors: impl IntoIterator<Item = ApiError>) -> Self {
-        self.refuses.extend(errors);
+    pub(super) fn errors(mut self, errors: impl IntoIterator<Item = ApiError>) -> Self {
+        self.errors.extend(errors);
         self
     }
 
     pub(super) fn describe(self, path: &str, schemas: &mut Schemas) -> Value {
-        schemas.add(self.types, false);
-        schemas.add(types::<wire::Error>(), true);
+        schemas.add(self.schemas, false);
+        schemas.add(named_schemas::<wire::Error>(), true);
         let mut responses = Map::new();
-        for answer in self.answers {
-            let (status, response) = answer.describe(schemas);
+        for response in self.responses {
+            let (status, response) = response.describe(schemas);
             responses.insert(status, response);
         }
-        responses.extend(refusals(&self.refuses));
-        let mut parameters = in_path(path);
+        responses.extend(error_responses(&self.errors));
+        let mut parameters = path_parameters(path);
         parameters.extend(self.parameters);
         let mut described = json!({
             "operationId": self.id,
             "summary": self.summary,
             "tags": [self.tag],
             "responses": responses,
-            "security": if self.key { json!([{ "key": [] }]) } else { json!([]) },
+            "security": if self.needs_key { json!([{ "key": [] }]) } else { json!([]) },
         });
         let optional = [
             ("description", json!(self.description), !self.description.is_empty()),
             ("parameters", json!(parameters), !parameters.is_empty()),
             ("requestBody", json!(self.body), self.body.is_some()),
         ];
-        for (name, value, _) in optional.into_iter().filter(|(_, _, there)| *there) {
+        for (name, value, _) in optional.into_iter().filter(|(_, _, is_set)| *is_set) {
             described[name] = value;
         }
         described

@@ -1,21 +1,23 @@
-//! Parameters: of the path, of the query, headers.
+//! Describes parameters of the path, of the query, and of headers.
 
 use serde_json::{Value, json};
 
-/// Those that the path's template names.
-pub(super) fn in_path(template: &str) -> Vec<Value> {
+/// The parameters in the template of a path.
+pub(super) fn path_parameters(template: &str) -> Vec<Value> {
     let names = template.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     names
-        .map(|name| parameter("path", name, json!({ "type": "string", "minLength": 1 }), described(name)))
+        .map(|name| {
+            parameter("path", name, json!({ "type": "string", "minLength": 1 }), path_description(name))
+        })
         .collect()
 }
 
-fn described(name: &str) -> &'static str {
+fn path_description(name: &str) -> &'static str {
     match name {
-        "projectId" => "The project; its id is on the API keys page and in `docwright project list`.",
-        "id" => "The job.",
-        "file" => "The SHA-256 of what the reader of the file knows it by.",
-        "provider" => "The kind of host: `github`, `gitlab`, `gitea` or `forgejo`.",
+        "projectId" => "The id of the project. The API keys page and `docwright project list` show it.",
+        "id" => "The id of the job.",
+        "file" => "The SHA-256 hash that identifies the file. The client chooses it.",
+        "provider" => "The kind of host: `github`, `gitlab`, `gitea`, or `forgejo`.",
         _ => "",
     }
 }
@@ -28,7 +30,6 @@ pub(super) fn header(name: &str, schema: Value, description: &str) -> Value {
     parameter("header", name, schema, description)
 }
 
-/// A header without which nothing goes.
 pub(super) fn required_header(name: &str, schema: Value, description: &str) -> Value {
     let mut parameter = header(name, schema, description);
     parameter["required"] = json!(true);
@@ -36,16 +37,20 @@ pub(super) fn required_header(name: &str, schema: Value, description: &str) -> V
 }
 
 /// `limit` and `offset`.
-pub(super) fn pages(most: u32, usual: u32) -> [Value; 2] {
-    let limit = json!({ "type": "integer", "minimum": 1, "maximum": most, "default": usual });
+pub(super) fn paging(max: u32, default: u32) -> [Value; 2] {
+    let limit = json!({ "type": "integer", "minimum": 1, "maximum": max, "default": default });
     let offset =
         json!({ "type": "integer", "format": "int64", "minimum": 0, "maximum": i64::MAX, "default": 0 });
     [
-        query("limit", limit, "How many at most."),
-        query("offset", offset, "How many to skip; while `hasMore` is true, raise it by `limit`."),
+        query("limit", limit, "The maximum number of rows."),
+        query(
+            "offset",
+            offset,
+            "The number of rows to skip. While `hasMore` is true, increase it by `limit`.",
+        ),
     ]
 }
 
-fn parameter(place: &str, name: &str, schema: Value, description: &str) -> Value {
-    json!({ "in": place, "name": name, "required": place == "path", "schema": schema, "description": description })
+fn parameter(location: &str, name: &str, schema: Value, description: &str) -> Value {
+    json!({ "in": location, "name": name, "required": location == "path", "schema": schema, "description": description })
 }

@@ -1,4 +1,4 @@
-//! What the reports of page views are.
+//! Describes the reports of page views, and the operations that change stored views.
 
 use serde_json::{Value, json};
 use wire::{
@@ -6,120 +6,129 @@ use wire::{
     ReclassifyResult, Referrer, Referrers, RemovalResult, Series, Totals,
 };
 
-use super::agent::{bad_query, limit_reached};
-use super::analytics::{TAG, moment};
-use super::answer::Answer;
+use super::agent::{invalid_limit, limit_reached};
+use super::analytics::{TAG, date_schema};
 use super::operation::Operation;
-use super::parameters::{pages, query};
+use super::parameters::{paging, query};
+use super::response::Response;
 
-const FROM: &str = "From this moment on; a date is its midnight in UTC.";
-const TO: &str = "Before this moment; not before `dateFrom`.";
+const FROM: &str = "Include views from this time on. A date means midnight in UTC.";
+const TO: &str = "Include views before this time. It must not be before `dateFrom`.";
 const TOTALS: Totals = Totals { human: 120, ai: 45, total: 165 };
 
 pub(crate) fn get_series() -> Operation {
     let interval = json!({ "type": "string", "enum": traffic::Interval::NAMES, "default": "day" });
-    let done = Answer::json::<Series>(200, "Totals of the range, and each step of it.", series())
+    let response = Response::json::<Series>(200, "The totals of the range, and its intervals.", series())
         .csv("at,human,ai,total\r\n\"2026-03-01T00:00:00.000Z\",120,45,165\r\n")
-        .counted();
-    report("getSeries", "Ask when they read", done)
-        .about("Reads by hour, day, week or month, in UTC; at most 10,000 steps. An end of the range that is left out is where the reads end.")
-        .parameter(query("interval", interval, "The length of a step."))
-        .parameter(of_path())
-        .parameter(form())
+        .rate_limited();
+    report("getSeries", "Get views over time", response)
+        .description("The views by hour, day, week, or month, in UTC. There can be at most 10,000 intervals. If you leave out `dateFrom` or `dateTo`, the first or the last view sets that end.")
+        .parameter(query("interval", interval, "The length of an interval."))
+        .parameter(path_parameter())
+        .parameter(format_parameter())
 }
 
 pub(crate) fn get_agents() -> Operation {
-    let done = Answer::json::<Agents>(200, "All classes, and the products, most reads first.", agents())
-        .csv("operator,product,class,views\r\n\"OpenAI\",\"ChatGPT-User\",\"assistant\",30\r\n");
-    paged(report("getAgents", "Ask what reads", done.header("Link").counted()))
-        .about("Reads by product and class, crawlers and search engines included. Of raw views that are gone, it is exact to the day.")
+    let response =
+        Response::json::<Agents>(200, "All classes, and the products with the most views first.", agents())
+            .csv("operator,product,class,views\r\n\"OpenAI\",\"ChatGPT-User\",\"assistant\",30\r\n");
+    with_paging(report("getAgents", "Get views by agent", response.header("Link").rate_limited()))
+        .description("The views by product and class, including crawlers and search engines. Where raw views were deleted, the counts are exact only to the day.")
 }
 
 pub(crate) fn get_referrers() -> Operation {
-    let done =
-        Answer::json::<Referrers>(200, "Totals of the range, and the hosts, most reads first.", referrers())
-            .csv("host,human,ai,total\r\n\"chatgpt.com\",80,30,110\r\n");
-    paged(report("getReferrers", "Ask where they come from", done.header("Link").counted()))
-        .about("Reads by the host that linked there. Of raw views that are gone, it is exact to the day.")
+    let response = Response::json::<Referrers>(
+        200,
+        "The totals of the range, and the hosts with the most views first.",
+        referrers(),
+    )
+    .csv("host,human,ai,total\r\n\"chatgpt.com\",80,30,110\r\n");
+    with_paging(report("getReferrers", "Get views by referrer", response.header("Link").rate_limited()))
+        .description("The views by the host that linked to the page. Where raw views were deleted, the counts are exact only to the day.")
 }
 
 pub(crate) fn get_not_found() -> Operation {
-    let done = Answer::json::<NotFound>(
+    let response = Response::json::<NotFound>(
         200,
-        "Totals of the range, and the pages, most looked for first.",
+        "The totals of the range, and the pages with the most requests first.",
         not_found(),
     )
     .csv("path,human,ai,total,referrers\r\n\"/setup\",8,3,11,\"chatgpt.com/c/1\"\r\n");
-    paged(report("getNotFound", "Ask what they do not find", done.header("Link").counted()))
-        .about("Answers of 404 and 410, and the pages that sent readers there. Of raw views that are gone, it is exact to the day.")
-        .parameter(of_path())
-        .parameter(order())
+    with_paging(report("getNotFound", "Get pages that were not found", response.header("Link").rate_limited()))
+        .description("The requests that got 404 or 410, and the pages that linked there. Where raw views were deleted, the counts are exact only to the day.")
+        .parameter(path_parameter())
+        .parameter(sort_parameter())
 }
 
 pub(crate) fn get_live() -> Operation {
-    let done = Answer::json::<Live>(200, "The last 30 minutes.", live())
+    let response = Response::json::<Live>(200, "The last 30 minutes.", live())
         .csv("at,human,ai,total\r\n\"2026-11-15T12:00:00.000Z\",2,1,3\r\n")
-        .counted();
-    Operation::new(TAG, "getLive", "Ask who reads now")
-        .about("Readers and views of the last 30 minutes, by minute, and the pages that are read most. CSV has the minutes.")
-        .with_key()
-        .parameter(form())
-        .answers(done)
-        .refuses([bad_query(250), limit_reached(1_000)])
+        .rate_limited();
+    Operation::new(TAG, "getLive", "Get current readers")
+        .description("The readers and views of the last 30 minutes, by minute, and the pages with the most views. CSV has only the minutes.")
+        .needs_key()
+        .parameter(format_parameter())
+        .response(response)
+        .errors([invalid_limit(250), limit_reached(1_000)])
 }
 
 pub(crate) fn reclassify() -> Operation {
-    let done = Answer::json::<ReclassifyResult>(200, "A piece is done.", reclassified()).counted();
-    Operation::new(TAG, "reclassify", "Apply a new table of agents")
-        .about("Classifies the raw views that are kept by the table of this version, and counts their days anew: some at a time. While `next` is not null, ask again with it as `dateFrom`. It may be cut off at any time.")
-        .with_key()
-        .writes()
-        .parameter(query("dateFrom", moment(), "From the day of this moment on."))
-        .answers(done)
-        .refuses([bad_query(250), limit_reached(1_000)])
+    let response =
+        Response::json::<ReclassifyResult>(200, "A part is done.", reclassify_result()).rate_limited();
+    Operation::new(TAG, "reclassify", "Reclassify views")
+        .description("Classifies the stored raw views with the table of agents of this version, and counts their days again. Each request processes a part. If `next` isn't null, send the request again with `next` as `dateFrom`. It's safe to interrupt.")
+        .needs_key()
+        .needs_write_scope()
+        .parameter(query("dateFrom", date_schema(), "Begin with the day of this time."))
+        .response(response)
+        .errors([invalid_limit(250), limit_reached(1_000)])
 }
 
 pub(crate) fn forget_paths() -> Operation {
-    let done = Answer::json::<RemovalResult>(200, "A piece is done.", forgotten()).counted();
+    let response = Response::json::<RemovalResult>(200, "A part is done.", removal_result()).rate_limited();
     Operation::new(TAG, "forgetPaths", "Remove the views of junk paths")
-        .about("Removes the views of all paths that match from every report, some days at a time. While `next` is not null, ask again with it as `dateFrom`. It may be cut off at any time, and asked for again. Event ids stay known, so that a view that is sent again does not come back. Of days whose raw views are gone, reads by product and by host and the visitors of the whole site stay.")
-        .with_key()
-        .writes()
-        .parameter(query("dateFrom", moment(), "From the day of this moment on."))
+        .description("Removes the views of all matching paths from every report. Each request processes some days. If `next` isn't null, send the request again with `next` as `dateFrom`. It's safe to interrupt and to repeat. The server keeps the event ids, so a view that is sent again isn't counted again. For days whose raw views were deleted, the views by product and by host and the visitors of the whole site stay.")
+        .needs_key()
+        .needs_write_scope()
+        .parameter(query("dateFrom", date_schema(), "Begin with the day of this time."))
         .body::<ForgetPaths>(json!({ "path": "/junk/**", "dryRun": true }))
-        .answers(done)
-        .refuses([bad_query(250), limit_reached(1_000)])
+        .response(response)
+        .errors([invalid_limit(250), limit_reached(1_000)])
 }
 
-fn report(id: &'static str, summary: &'static str, done: Answer) -> Operation {
+fn report(id: &'static str, summary: &'static str, response: Response) -> Operation {
     Operation::new(TAG, id, summary)
-        .with_key()
-        .parameter(query("dateFrom", moment(), FROM))
-        .parameter(query("dateTo", moment(), TO))
-        .answers(done)
-        .refuses([bad_query(250), limit_reached(1_000)])
+        .needs_key()
+        .parameter(query("dateFrom", date_schema(), FROM))
+        .parameter(query("dateTo", date_schema(), TO))
+        .response(response)
+        .errors([invalid_limit(250), limit_reached(1_000)])
 }
 
-fn paged(report: Operation) -> Operation {
-    let [limit, offset] = pages(250, 50);
-    report.parameter(limit).parameter(offset).parameter(form())
+fn with_paging(report: Operation) -> Operation {
+    let [limit, offset] = paging(250, 50);
+    report.parameter(limit).parameter(offset).parameter(format_parameter())
 }
 
 /// `format`
-pub(super) fn form() -> Value {
-    let form = json!({ "type": "string", "enum": ["json", "csv"], "default": "json" });
-    query("format", form, "CSV has every row, if there is no `limit`; `Accept: text/csv` asks for it, too.")
+pub(super) fn format_parameter() -> Value {
+    let schema = json!({ "type": "string", "enum": ["json", "csv"], "default": "json" });
+    query(
+        "format",
+        schema,
+        "The format of the response. You can also send `Accept: text/csv`. Without `limit`, CSV has all rows.",
+    )
 }
 
 /// `path`
-pub(super) fn of_path() -> Value {
-    query("path", json!({ "type": "string", "pattern": "^/" }), "What the paths of pages begin with.")
+pub(super) fn path_parameter() -> Value {
+    query("path", json!({ "type": "string", "pattern": "^/" }), "Include pages whose path begins with this.")
 }
 
 /// `sort`
-pub(super) fn order() -> Value {
-    let order = json!({ "type": "string", "enum": traffic::Sort::NAMES, "default": "total" });
-    query("sort", order, "The number that is largest first; `path` is by path.")
+pub(super) fn sort_parameter() -> Value {
+    let schema = json!({ "type": "string", "enum": traffic::Sort::NAMES, "default": "total" });
+    query("sort", schema, "The count to sort by, largest first, or `path`.")
 }
 
 fn point() -> Point {
@@ -156,10 +165,10 @@ fn live() -> Value {
     json!(Live { readers, views: TOTALS, minutes: vec![point(); 30], pages: vec![page] })
 }
 
-fn forgotten() -> Value {
+fn removal_result() -> Value {
     json!(RemovalResult { views: 1_234, pages: 56, next: None })
 }
 
-fn reclassified() -> Value {
+fn reclassify_result() -> Value {
     json!(ReclassifyResult { events: 500_000, changed: 12, table: "2026-11-15".into(), next: None })
 }

@@ -1,8 +1,9 @@
-//! Divides a number of bytes fairly between owners: organizations, or the addresses of clients without a key.
+//! Divides a byte budget fairly between owners: organizations, or the addresses of clients without an API
+//! key.
 //!
-//! An owner may use whatever is free. When nothing is free, an owner that has less than an equal share takes the bytes
-//! of a body that is still being received for an owner that has more. A body that comes slowly also gives way to the
-//! next body of its own owner. A body that was received keeps its bytes until the server is done with it.
+//! An owner may use all free bytes. When none are free, an owner below an equal share evicts a body that is
+//! still being received for an owner above it. A slow body is also evicted for the next body of its own
+//! owner. A complete body keeps its bytes until the server is done with it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -15,12 +16,12 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::Unread;
+use super::BodyError;
 use crate::address::client_address;
 use crate::address_limit::network;
 use crate::app::App;
 
-/// How long an owner below its share waits for bytes that the server is working on.
+/// How long an owner below its share waits for complete bodies to be processed.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 /// A body that needs longer than this for [`SLOW_BYTES`] is slow.
 const SLOW_AFTER: Duration = Duration::from_secs(1);
@@ -30,12 +31,12 @@ const SLOW_BYTES: usize = 32 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Owner {
     Organization(OrganizationId),
-    /// A client without a key or a session; those without a known address are one owner.
+    /// A client without an API key or a session. All clients without a known address are one owner.
     Address(Option<IpAddr>),
 }
 
 impl Owner {
-    /// The organization, if an extractor found one and left it in the request; otherwise the client's address.
+    /// The organization, if an extractor stored one in the request; otherwise the client's address.
     pub fn of(parts: &Parts, app: &App) -> Self {
         let known = parts.extensions.get::<Self>().cloned();
         known.unwrap_or_else(|| Self::Address(client_address(parts, app).map(network)))
@@ -53,12 +54,12 @@ struct Shared {
 struct State {
     capacity: usize,
     free: usize,
-    /// Bytes by owner; an owner without any is not in it.
-    held: HashMap<Owner, usize>,
+    /// Reserved bytes by owner. Owners without any are absent.
+    reserved: HashMap<Owner, usize>,
     /// Bodies that are being received, by number.
     receiving: BTreeMap<u64, Entry>,
     last_number: u64,
-    /// Bodies by owner that wait for bytes, of owners below their share.
+    /// The number of bodies that wait for bytes, by owner. All owners are below their share.
     waiting: HashMap<Owner, usize>,
 }
 
@@ -69,11 +70,11 @@ struct Entry {
     cut: CancellationToken,
 }
 
-/// What came of a body so far.
+/// The received part of a body.
 struct Buffer {
-    /// `None`: the bytes were taken for another body.
+    /// `None`: the body was evicted.
     bytes: Option<Vec<u8>>,
-    /// When the last [`SLOW_BYTES`] were complete, and what came since.
+    /// When the last [`SLOW_BYTES`] were complete, and the number of bytes since then.
     progress_at: Instant,
     progress: usize,
 }
@@ -81,7 +82,7 @@ struct Buffer {
 #[derive(Debug, PartialEq, Eq)]
 enum Decision {
     Granted,
-    /// The owner is below its share: the server will free bytes in a moment.
+    /// The owner is below its share, and the server will soon free bytes.
     Wait,
     Refused,
 }
@@ -91,7 +92,7 @@ impl Budget {
         let state = State {
             capacity,
             free: capacity,
-            held: HashMap::new(),
+            reserved: HashMap::new(),
             receiving: BTreeMap::new(),
             last_number: 0,
             waiting: HashMap::new(),
@@ -113,9 +114,9 @@ impl Budget {
         Receiving { budget: self.clone(), owner, number, buffer, cut, length: 0, reserved: 0 }
     }
 
-    /// For bytes that the server makes itself.
-    pub(super) fn reserve(&self, owner: Owner) -> Reserved {
-        Reserved { budget: self.clone(), owner, bytes: 0 }
+    /// For bytes that the server produces itself.
+    pub(super) fn reserve(&self, owner: Owner) -> Reservation {
+        Reservation { budget: self.clone(), owner, bytes: 0 }
     }
 
     fn release(&self, owner: &Owner, bytes: usize) {
@@ -129,29 +130,29 @@ impl Budget {
 }
 
 impl State {
-    fn held(&self, owner: &Owner) -> usize {
-        self.held.get(owner).copied().unwrap_or(0)
+    fn reserved_by(&self, owner: &Owner) -> usize {
+        self.reserved.get(owner).copied().unwrap_or(0)
     }
 
-    /// An equal part for each owner that has bytes or waits for some, and for `owner`.
+    /// An equal share for `owner` and every other owner that has bytes or waits for some.
     fn share(&self, owner: &Owner) -> usize {
-        let waiting = self.waiting.keys().filter(|other| !self.held.contains_key(other));
-        let others = self.held.keys().chain(waiting).filter(|other| *other != owner).count();
+        let waiting = self.waiting.keys().filter(|other| !self.reserved.contains_key(other));
+        let others = self.reserved.keys().chain(waiting).filter(|other| *other != owner).count();
         self.capacity / (others + 1)
     }
 
-    /// Gives `bytes` more to `owner`, for its body `number` if it is being received.
+    /// Reserves `bytes` for `owner`. `number` is its body, if one is being received.
     fn reserve(&mut self, owner: &Owner, bytes: usize, number: Option<u64>) -> Decision {
         loop {
             let share = self.share(owner);
-            let is_within = self.held(owner) + bytes <= share;
+            let is_within = self.reserved_by(owner) + bytes <= share;
             if self.free >= bytes && (is_within || self.waiting.is_empty()) {
                 self.free -= bytes;
-                *self.held.entry(owner.clone()).or_default() += bytes;
+                *self.reserved.entry(owner.clone()).or_default() += bytes;
                 return Decision::Granted;
             }
-            let of_others = if is_within { self.largest_above(share, owner) } else { None };
-            match of_others.or_else(|| self.slow_of(owner, number)) {
+            let other = if is_within { self.find_largest_above(share, owner) } else { None };
+            match other.or_else(|| self.find_slow(owner, number)) {
                 Some(victim) => self.evict(victim),
                 None if is_within => return Decision::Wait,
                 None => return Decision::Refused,
@@ -159,17 +160,16 @@ impl State {
         }
     }
 
-    /// Of the owners above their share, the body that gives way: a slow one, or the largest.
-    fn largest_above(&self, share: usize, owner: &Owner) -> Option<u64> {
-        let above = self
-            .receiving
-            .iter()
-            .filter(|(_, entry)| entry.owner != *owner && entry.bytes > 0 && self.held(&entry.owner) > share);
+    /// The body to evict of the owners above their share: a slow one, or the largest.
+    fn find_largest_above(&self, share: usize, owner: &Owner) -> Option<u64> {
+        let above = self.receiving.iter().filter(|(_, entry)| {
+            entry.owner != *owner && entry.bytes > 0 && self.reserved_by(&entry.owner) > share
+        });
         let chosen = above.max_by_key(|(_, entry)| (lock(&entry.buffer).is_slow(), entry.bytes));
         chosen.map(|(number, _)| *number)
     }
 
-    fn slow_of(&self, owner: &Owner, except: Option<u64>) -> Option<u64> {
+    fn find_slow(&self, owner: &Owner, except: Option<u64>) -> Option<u64> {
         let slow = self.receiving.iter().find(|(number, entry)| {
             entry.owner == *owner
                 && entry.bytes > 0
@@ -179,7 +179,7 @@ impl State {
         slow.map(|(number, _)| *number)
     }
 
-    /// Frees the bytes here and now, so that the bound holds; the client hears of it afterwards.
+    /// Frees the bytes immediately, so that the budget holds. The client gets its error afterwards.
     fn evict(&mut self, number: u64) {
         let Some(entry) = self.receiving.remove(&number) else { return };
         lock(&entry.buffer).bytes = None;
@@ -189,10 +189,10 @@ impl State {
 
     fn release(&mut self, owner: &Owner, bytes: usize) {
         self.free += bytes;
-        if let Some(held) = self.held.get_mut(owner) {
-            *held -= bytes;
-            if *held == 0 {
-                self.held.remove(owner);
+        if let Some(reserved) = self.reserved.get_mut(owner) {
+            *reserved -= bytes;
+            if *reserved == 0 {
+                self.reserved.remove(owner);
             }
         }
     }
@@ -207,8 +207,8 @@ impl Buffer {
         self.progress_at.elapsed() >= SLOW_AFTER
     }
 
-    fn append(&mut self, more: &[u8], capacity: usize) -> Result<(), Unread> {
-        let bytes = self.bytes.as_mut().ok_or(Unread::NoRoom)?;
+    fn append(&mut self, more: &[u8], capacity: usize) -> Result<(), BodyError> {
+        let bytes = self.bytes.as_mut().ok_or(BodyError::OverBudget)?;
         bytes.reserve_exact(capacity.saturating_sub(bytes.len()).max(more.len()));
         bytes.extend_from_slice(more);
         self.progress += more.len();
@@ -225,22 +225,22 @@ pub(super) struct Receiving {
     owner: Owner,
     number: u64,
     buffer: Arc<Mutex<Buffer>>,
-    /// Ends when the bytes are needed for another body.
+    /// Ends when the body is evicted.
     pub(super) cut: CancellationToken,
     length: usize,
     reserved: usize,
 }
 
 impl Receiving {
-    pub(super) async fn push(&mut self, more: &[u8], limit: usize) -> Result<(), Unread> {
+    pub(super) async fn push(&mut self, more: &[u8], limit: usize) -> Result<(), BodyError> {
         let needed = self.length + more.len();
         if needed > limit {
-            return Err(Unread::TooLarge);
+            return Err(BodyError::TooLarge);
         }
         if needed > self.reserved {
             let capacity = super::capacity_for(needed, limit);
             let waiting = timeout(MAX_WAIT, self.grow(capacity - self.reserved));
-            waiting.await.unwrap_or(Err(Unread::NoRoom))?;
+            waiting.await.unwrap_or(Err(BodyError::OverBudget))?;
             self.reserved = capacity;
         }
         lock(&self.buffer).append(more, self.reserved)?;
@@ -248,24 +248,24 @@ impl Receiving {
         Ok(())
     }
 
-    async fn grow(&self, bytes: usize) -> Result<(), Unread> {
+    async fn grow(&self, bytes: usize) -> Result<(), BodyError> {
         let mut waiting = None;
         loop {
             let mut freed = std::pin::pin!(self.budget.0.freed.notified());
             freed.as_mut().enable();
             match self.try_grow(bytes)? {
                 Decision::Granted => return Ok(()),
-                Decision::Refused => return Err(Unread::NoRoom),
+                Decision::Refused => return Err(BodyError::OverBudget),
                 Decision::Wait => waiting = waiting.or_else(|| Some(Waiting::begin(self))),
             }
             freed.await;
         }
     }
 
-    fn try_grow(&self, bytes: usize) -> Result<Decision, Unread> {
+    fn try_grow(&self, bytes: usize) -> Result<Decision, BodyError> {
         let mut state = self.budget.state();
         if !state.receiving.contains_key(&self.number) {
-            return Err(Unread::NoRoom);
+            return Err(BodyError::OverBudget);
         }
         let decision = state.reserve(&self.owner, bytes, Some(self.number));
         if decision == Decision::Granted
@@ -276,13 +276,13 @@ impl Receiving {
         Ok(decision)
     }
 
-    /// The whole body; from now on its bytes are not taken for another one.
-    pub(super) fn finish(self) -> Result<(Vec<u8>, Reserved), Unread> {
-        let entry = self.budget.state().receiving.remove(&self.number).ok_or(Unread::NoRoom)?;
-        let reserved =
-            Reserved { budget: self.budget.clone(), owner: self.owner.clone(), bytes: entry.bytes };
-        let bytes = lock(&self.buffer).bytes.take().ok_or(Unread::NoRoom)?;
-        Ok((bytes, reserved))
+    /// Returns the whole body, which can't be evicted anymore.
+    pub(super) fn finish(self) -> Result<(Vec<u8>, Reservation), BodyError> {
+        let entry = self.budget.state().receiving.remove(&self.number).ok_or(BodyError::OverBudget)?;
+        let reservation =
+            Reservation { budget: self.budget.clone(), owner: self.owner.clone(), bytes: entry.bytes };
+        let bytes = lock(&self.buffer).bytes.take().ok_or(BodyError::OverBudget)?;
+        Ok((bytes, reservation))
     }
 }
 
@@ -290,12 +290,12 @@ impl Drop for Receiving {
     fn drop(&mut self) {
         let entry = self.budget.state().receiving.remove(&self.number);
         lock(&self.buffer).bytes = None;
-        // Also after an eviction, which may have freed more than was needed.
+        // Notifies waiters also after an eviction, which may have freed more than needed.
         self.budget.release(&self.owner, entry.map_or(0, |entry| entry.bytes));
     }
 }
 
-/// While there is one, no owner gets more than its share.
+/// While a body waits, no owner gets more than its share.
 struct Waiting<'a>(&'a Receiving);
 
 impl<'a> Waiting<'a> {
@@ -317,30 +317,30 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Bytes that an owner has, until they are dropped.
-pub struct Reserved {
+/// Bytes that are reserved for an owner until this is dropped.
+pub struct Reservation {
     budget: Budget,
     owner: Owner,
     bytes: usize,
 }
 
-impl Reserved {
+impl Reservation {
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    pub(super) fn grow(&mut self, bytes: usize) -> Result<(), Unread> {
+    pub(super) fn grow(&mut self, bytes: usize) -> Result<(), BodyError> {
         match self.budget.state().reserve(&self.owner, bytes, None) {
             Decision::Granted => {
                 self.bytes += bytes;
                 Ok(())
             }
-            Decision::Wait | Decision::Refused => Err(Unread::NoRoom),
+            Decision::Wait | Decision::Refused => Err(BodyError::OverBudget),
         }
     }
 }
 
-impl Drop for Reserved {
+impl Drop for Reservation {
     fn drop(&mut self) {
         self.budget.release(&self.owner, self.bytes);
     }

@@ -8,7 +8,7 @@ fn owner(name: &str) -> Owner {
     Owner::Organization(OrganizationId(name.into()))
 }
 
-async fn receive(budget: &Budget, name: &str, bytes: usize) -> Result<Receiving, Unread> {
+async fn receive(budget: &Budget, name: &str, bytes: usize) -> Result<Receiving, BodyError> {
     let mut receiving = budget.receive(owner(name));
     receiving.push(&vec![b' '; bytes], LIMIT).await?;
     Ok(receiving)
@@ -19,15 +19,15 @@ fn is_evicted(receiving: &Receiving) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_owner_uses_what_is_idle_and_gives_way() {
+async fn an_owner_uses_idle_bytes_and_is_evicted_for_others() {
     let budget = Budget::new(64 << 10);
     let mut greedy = Vec::new();
     for _ in 0..8 {
         greedy.push(receive(&budget, "a", 8 << 10).await.unwrap());
     }
-    assert!(receive(&budget, "a", 1).await.is_err(), "it has all that there is");
+    assert!(receive(&budget, "a", 1).await.is_err(), "the owner has the whole budget");
     let other = receive(&budget, "b", 32 << 10).await.unwrap();
-    assert_eq!(greedy.iter().filter(|body| is_evicted(body)).count(), 4, "as much as the other needs");
+    assert_eq!(greedy.iter().filter(|body| is_evicted(body)).count(), 4, "as many as the other owner needs");
     assert_eq!(budget.free(), 0);
     assert!(receive(&budget, "b", 1).await.is_err(), "both have their share");
     let third = receive(&budget, "c", 8 << 10).await.unwrap();
@@ -37,25 +37,25 @@ async fn one_owner_uses_what_is_idle_and_gives_way() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_gave_way_is_refused_and_frees_nothing_twice() {
+async fn an_evicted_body_is_refused_and_frees_its_bytes_once() {
     let budget = Budget::new(32 << 10);
     let mut first = receive(&budget, "a", 20 << 10).await.unwrap();
     let second = receive(&budget, "b", 16 << 10).await.unwrap();
     assert!(is_evicted(&first));
-    assert_eq!(first.push(b"more", LIMIT).await, Err(Unread::NoRoom));
+    assert_eq!(first.push(b"more", LIMIT).await, Err(BodyError::OverBudget));
     assert!(first.finish().is_err());
     assert_eq!(budget.free(), 16 << 10);
-    let (bytes, reserved) = second.finish().unwrap();
+    let (bytes, reservation) = second.finish().unwrap();
     assert_eq!((bytes.len(), budget.free()), (16 << 10, 16 << 10));
-    drop(reserved);
+    drop(reservation);
     assert_eq!(budget.free(), 32 << 10);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_body_gives_way_to_its_own_owner() {
+async fn a_slow_body_is_evicted_for_its_own_owner() {
     let budget = Budget::new(16 << 10);
     let slow = receive(&budget, "a", 16 << 10).await.unwrap();
-    assert!(receive(&budget, "a", 4 << 10).await.is_err(), "it may be quick");
+    assert!(receive(&budget, "a", 4 << 10).await.is_err(), "the first body isn't slow yet");
     tokio::time::advance(SLOW_AFTER).await;
     let next = receive(&budget, "a", 4 << 10).await.unwrap();
     assert!(is_evicted(&slow) && !is_evicted(&next));
@@ -74,16 +74,16 @@ async fn a_body_that_makes_progress_is_not_slow() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_owner_below_its_share_waits_for_what_is_worked_on() {
+async fn an_owner_below_its_share_waits_for_complete_bodies() {
     let budget = Budget::new(16 << 10);
-    let (_, worked_on) = receive(&budget, "a", 16 << 10).await.unwrap().finish().unwrap();
+    let (_, complete) = receive(&budget, "a", 16 << 10).await.unwrap().finish().unwrap();
     let began = Instant::now();
     assert!(receive(&budget, "b", 4 << 10).await.is_err());
     assert_eq!(began.elapsed(), MAX_WAIT);
     let freeing = async {
         tokio::time::sleep(MAX_WAIT / 2).await;
-        assert!(receive(&budget, "a", 4 << 10).await.is_err(), "others wait");
-        drop(worked_on);
+        assert!(receive(&budget, "a", 4 << 10).await.is_err(), "an owner below its share waits");
+        drop(complete);
         receive(&budget, "a", 16 << 10).await.is_err()
     };
     let (waited, greedy_is_refused) = tokio::join!(receive(&budget, "b", 4 << 10), freeing);

@@ -1,4 +1,4 @@
-//! Caches of repositories on this machine's disk: how much they take, and which of them go.
+//! Limits the disk space of the repository caches, and repacks them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use std::time::SystemTime;
 
 use store::ProjectId;
 
-use super::{Hosts, locked};
+use super::{Hosts, lock};
 
-/// Every fetch leaves a pack and every job some loose objects; one with more files than this is packed anew.
-const MANY: usize = 1_000;
+/// A cache with more files is repacked. Every fetch adds a pack, and every job adds loose objects.
+const MAX_FILES: usize = 1_000;
 
-/// A cache as it lies on the disk.
-struct Found {
+/// A cache on the disk.
+struct CacheDir {
     project: ProjectId,
     path: PathBuf,
     size: Size,
@@ -23,62 +23,62 @@ struct Found {
 struct Size {
     bytes: u64,
     files: usize,
-    /// When something was last fetched or committed.
-    used: Option<SystemTime>,
+    /// The time of the last fetch or commit.
+    last_used: Option<SystemTime>,
 }
 
 impl Hosts {
-    /// Removes caches until the rest takes no more than `most` bytes, those that were used longest ago
-    /// first. One that a job is using stays. A cache costs its next job a fetch, and nothing else. The others are
-    /// packed if the clock is right: that drops what was not used for two weeks.
-    pub async fn make_room(&self, most: u64, is_clock_right: bool) -> std::io::Result<()> {
+    /// Removes the least recently used caches until the rest takes at most `max_bytes`. Caches in use stay. A
+    /// removed cache costs the project's next job a fetch. The remaining caches are repacked if the clock can
+    /// be trusted, because repacking deletes objects that weren't used for two weeks.
+    pub async fn shrink_caches(&self, max_bytes: u64, is_clock_trusted: bool) -> std::io::Result<()> {
         let repositories = self.repositories.clone();
-        let looking = tokio::task::spawn_blocking(move || look(&repositories)).await;
-        let mut found = looking.map_err(std::io::Error::other)??;
-        found.sort_by_key(|cache| cache.size.used);
-        let mut bytes: u64 = found.iter().map(|cache| cache.size.bytes).sum();
-        for cache in found {
-            if bytes <= most {
-                if is_clock_right {
-                    self.tidy(&cache).await;
+        let listed = tokio::task::spawn_blocking(move || list_caches(&repositories)).await;
+        let mut caches = listed.map_err(std::io::Error::other)??;
+        caches.sort_by_key(|cache| cache.size.last_used);
+        let mut bytes: u64 = caches.iter().map(|cache| cache.size.bytes).sum();
+        for cache in caches {
+            if bytes <= max_bytes {
+                if is_clock_trusted {
+                    self.repack(&cache).await;
                 }
-            } else if let Some(gone) = self.put_aside(&cache)? {
-                tracing::info!("the cache {} is removed to make room", cache.path.display());
-                tokio::fs::remove_dir_all(gone).await?;
+            } else if let Some(renamed) = self.detach(&cache)? {
+                tracing::info!("removing the cache {} to free up space", cache.path.display());
+                tokio::fs::remove_dir_all(renamed).await?;
                 bytes -= cache.size.bytes;
             }
         }
         Ok(())
     }
 
-    /// Jobs of the project wait meanwhile; one that runs goes on.
-    async fn tidy(&self, Found { project, size, .. }: &Found) {
-        if size.files < MANY {
+    /// New operations on the cache wait meanwhile; running jobs continue.
+    async fn repack(&self, CacheDir { project, size, .. }: &CacheDir) {
+        if size.files < MAX_FILES {
             return;
         }
-        let tidied = async { self.cache(project).await?.collect_garbage().await };
-        if let Err(error) = tidied.await {
-            tracing::warn!("the cache of {project} cannot be packed: {error}");
+        let repacked = async { self.cache(project).await?.collect_garbage().await };
+        if let Err(error) = repacked.await {
+            tracing::warn!("cannot repack the cache of project {project}: {error}");
         }
     }
 
-    /// Out of the way of whoever opens it next, unless somebody holds it.
-    fn put_aside(&self, cache: &Found) -> std::io::Result<Option<PathBuf>> {
-        let mut caches = locked(&self.caches);
+    /// Renames the cache, so that the next job creates a new one. `None` if a job uses it.
+    fn detach(&self, cache: &CacheDir) -> std::io::Result<Option<PathBuf>> {
+        let mut caches = lock(&self.caches);
         if caches.get(&cache.project).is_some_and(|cache| Arc::strong_count(cache) > 1) {
             return Ok(None);
         }
         caches.remove(&cache.project);
-        let aside = cache.path.with_extension("gone");
-        fs::rename(&cache.path, &aside)?;
-        Ok(Some(aside))
+        let renamed = cache.path.with_extension("gone");
+        fs::rename(&cache.path, &renamed)?;
+        Ok(Some(renamed))
     }
 }
 
-fn look(repositories: &Path) -> std::io::Result<Vec<Found>> {
-    let mut found = Vec::new();
+fn list_caches(repositories: &Path) -> std::io::Result<Vec<CacheDir>> {
+    let mut caches = Vec::new();
     let entries = match fs::read_dir(repositories) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(found),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(caches),
         entries => entries?,
     };
     for entry in entries {
@@ -87,12 +87,12 @@ fn look(repositories: &Path) -> std::io::Result<Vec<Found>> {
         let Some(name) = name else { continue };
         let mut size = Size::default();
         measure(&path, &mut size);
-        found.push(Found { project: ProjectId(name.to_owned()), path, size });
+        caches.push(CacheDir { project: ProjectId(name.to_owned()), path, size });
     }
-    Ok(found)
+    Ok(caches)
 }
 
-/// What vanishes while it is looked at is not counted.
+/// Files that disappear meanwhile aren't counted.
 fn measure(dir: &Path, size: &mut Size) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let Ok(meta) = entry.metadata() else { continue };
@@ -101,7 +101,7 @@ fn measure(dir: &Path, size: &mut Size) {
         } else {
             size.bytes += meta.len();
             size.files += 1;
-            size.used = size.used.max(meta.modified().ok());
+            size.last_used = size.last_used.max(meta.modified().ok());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The joint between the embedded host and our store, which keeps its pull requests.
+//! Stores the pull requests of the embedded host in `store`.
 
 use std::sync::Arc;
 
@@ -6,7 +6,9 @@ use async_trait::async_trait;
 use forge::{Error, NewPull, Oid, PullRecord, PullRecords, State};
 use store::{ProjectId, Pull, PullState, Pulls, StoreError};
 
-/// The embedded host's memory of one project's pull requests.
+use super::stored_state;
+
+/// The pull request records of one project.
 pub(super) struct Records {
     pub(super) project: ProjectId,
     pub(super) pulls: Arc<dyn Pulls>,
@@ -24,23 +26,23 @@ impl PullRecords for Records {
             head_commit: new.head_commit.to_string(),
             base_commit: new.base_commit.to_string(),
         };
-        self.pulls.open_pull(&self.project, &new).await.map_err(failed).and_then(record)
+        self.pulls.open_pull(&self.project, &new).await.map_err(records_error).and_then(to_record)
     }
 
     async fn by_head(&self, head: &str) -> forge::Result<Vec<PullRecord>> {
-        let found = self.pulls.pulls_by_head(&self.project, head).await.map_err(failed)?;
-        found.into_iter().map(record).collect()
+        let found = self.pulls.pulls_by_head(&self.project, head).await.map_err(records_error)?;
+        found.into_iter().map(to_record).collect()
     }
 
     async fn get(&self, number: u64) -> forge::Result<Option<PullRecord>> {
-        let found = self.pulls.pull(&self.project, number).await.map_err(failed)?;
-        found.map(record).transpose()
+        let found = self.pulls.pull(&self.project, number).await.map_err(records_error)?;
+        found.map(to_record).transpose()
     }
 
     async fn list(&self, limit: usize) -> forge::Result<Vec<PullRecord>> {
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-        let found = self.pulls.pulls(&self.project, limit).await.map_err(failed)?;
-        found.into_iter().map(record).collect()
+        let found = self.pulls.pulls(&self.project, limit).await.map_err(records_error)?;
+        found.into_iter().map(to_record).collect()
     }
 
     async fn set_state(
@@ -50,20 +52,15 @@ impl PullRecords for Records {
         head_commit: &Oid,
         merge_commit: Option<&Oid>,
     ) -> forge::Result<bool> {
-        let state = match to {
-            State::Open => PullState::Open,
-            State::Merged => PullState::Merged,
-            State::Closed => PullState::Closed,
-        };
         let merge = merge_commit.map(Oid::as_str);
         self.pulls
-            .settle_pull(&self.project, number, state, head_commit.as_str(), merge)
+            .settle_pull(&self.project, number, stored_state(to), head_commit.as_str(), merge)
             .await
-            .map_err(failed)
+            .map_err(records_error)
     }
 }
 
-fn record(pull: Pull) -> forge::Result<PullRecord> {
+fn to_record(pull: Pull) -> forge::Result<PullRecord> {
     Ok(PullRecord {
         number: pull.number,
         title: pull.title,
@@ -83,6 +80,6 @@ fn record(pull: Pull) -> forge::Result<PullRecord> {
     })
 }
 
-pub(super) fn failed(error: StoreError) -> Error {
+pub(super) fn records_error(error: StoreError) -> Error {
     Error::Records(Box::new(error))
 }

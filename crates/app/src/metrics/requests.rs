@@ -1,4 +1,4 @@
-//! Requests, by route. Every request is counted, so that costs no more than a look at its route.
+//! Counts requests and their response times by route. It's cheap, because it runs for every request.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::lock;
 use super::text::{Labels, Text};
 
-/// Upper bounds in seconds: from what a poll takes to what makes people leave.
+/// The upper bounds of the histogram's buckets, in seconds.
 const BOUNDS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
 #[derive(Default)]
@@ -16,21 +16,21 @@ pub struct Requests(Mutex<BTreeMap<Box<str>, Route>>);
 #[derive(Default)]
 struct Route {
     /// By method and status.
-    answers: BTreeMap<(&'static str, u16), u64>,
+    counts: BTreeMap<(&'static str, u16), u64>,
     seconds: Histogram,
 }
 
 impl Requests {
-    /// One more, and how long it took until its answer began: what comes after that is a matter of the
-    /// client's patience, as with a stream of events. `None`: there was no answer.
-    pub fn answered(&self, route: &str, method: &'static str, status: u16, took: Option<Duration>) {
+    /// Records a request and the time until its response began. The rest of a response, such as an event
+    /// stream, depends on the client. `None`: there was no response.
+    pub fn record(&self, route: &str, method: &'static str, status: u16, time: Option<Duration>) {
         let mut routes = lock(&self.0);
         if !routes.contains_key(route) {
             routes.insert(route.into(), Route::default());
         }
         let Some(route) = routes.get_mut(route) else { return };
-        *route.answers.entry((method, status)).or_default() += 1;
-        if let Some(time) = took {
+        *route.counts.entry((method, status)).or_default() += 1;
+        if let Some(time) = time {
             route.seconds.observe(time);
         }
     }
@@ -39,19 +39,19 @@ impl Requests {
         let (routes, name) = (lock(&self.0), "docwright_http_requests_total");
         text.family(name, "counter", "Requests answered.");
         for (route, counted) in &*routes {
-            for ((method, status), count) in &counted.answers {
+            for ((method, status), count) in &counted.counts {
                 let labels = [("method", *method), ("route", route), ("status", &status.to_string())];
                 text.sample(name, &Labels::of(&labels), count);
             }
         }
-        text.family("docwright_http_request_seconds", "histogram", "Time until the answer began.");
+        text.family("docwright_http_request_seconds", "histogram", "Time until the response began.");
         for (route, counted) in &*routes {
             counted.seconds.render(text, &Labels::of(&[("route", route)]));
         }
     }
 }
 
-/// How many took how long. The last place is for what is beyond every bound.
+/// Counts by response time. The last bucket is for times above every bound.
 #[derive(Debug, Default)]
 struct Histogram {
     counts: [u64; BOUNDS.len() + 1],
@@ -60,20 +60,20 @@ struct Histogram {
 
 impl Histogram {
     fn observe(&mut self, time: Duration) {
-        let place = BOUNDS.iter().position(|bound| time.as_secs_f64() <= *bound);
-        self.counts[place.unwrap_or(BOUNDS.len())] += 1;
+        let bucket = BOUNDS.iter().position(|bound| time.as_secs_f64() <= *bound);
+        self.counts[bucket.unwrap_or(BOUNDS.len())] += 1;
         self.sum += time;
     }
 
     fn render(&self, text: &mut Text, labels: &Labels) {
         let bounds = BOUNDS.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
-        let mut so_far = 0;
+        let mut cumulative = 0;
         for (bound, count) in bounds.zip(self.counts) {
-            so_far += count;
-            text.sample("docwright_http_request_seconds_bucket", &labels.with("le", &bound), so_far);
+            cumulative += count;
+            text.sample("docwright_http_request_seconds_bucket", &labels.with("le", &bound), cumulative);
         }
         text.sample("docwright_http_request_seconds_sum", labels, self.sum.as_secs_f64());
-        text.sample("docwright_http_request_seconds_count", labels, so_far);
+        text.sample("docwright_http_request_seconds_count", labels, cumulative);
     }
 }
 
@@ -82,15 +82,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buckets_add_up() {
+    fn buckets_are_cumulative() {
         let requests = Requests::default();
         for ms in [1, 5, 6, 400, 60_000] {
-            requests.answered("/a", "GET", 200, Some(Duration::from_millis(ms)));
+            requests.record("/a", "GET", 200, Some(Duration::from_millis(ms)));
         }
-        requests.answered("/a", "GET", 499, None);
+        requests.record("/a", "GET", 499, None);
         let mut text = Text::default();
         requests.render(&mut text);
-        let text = text.done();
+        let text = text.into_string();
         let bucket = |le: &str, count: u64| {
             let line = format!("docwright_http_request_seconds_bucket{{route=\"/a\",le=\"{le}\"}} {count}\n");
             assert!(text.contains(&line), "{line}{text}");

@@ -1,8 +1,8 @@
-//! Prometheus' text format, version 0.0.4: a family's `HELP` and `TYPE`, then its samples.
+//! Renders Prometheus' text format, version 0.0.4: the `HELP` and `TYPE` of a family, then its samples.
 
 use std::fmt::{Display, Write};
 
-/// Rendered and escaped, since that is all that is ever done with them; they compare as text.
+/// Labels in rendered and escaped form.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Labels(String);
 
@@ -22,9 +22,9 @@ impl Labels {
 pub(super) struct Text(String);
 
 impl Text {
-    /// What `about` says is ours and needs no escapes.
-    pub(super) fn family(&mut self, name: &str, kind: &str, about: &str) {
-        self.push(format_args!("# HELP {name} {about}\n# TYPE {name} {kind}\n"));
+    /// `help` isn't escaped, because it's never user input.
+    pub(super) fn family(&mut self, name: &str, kind: &str, help: &str) {
+        self.push(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
     }
 
     pub(super) fn sample(&mut self, name: &str, labels: &Labels, value: impl Display) {
@@ -34,13 +34,13 @@ impl Text {
         }
     }
 
-    /// A family of one sample.
-    pub(super) fn gauge(&mut self, name: &str, about: &str, value: impl Display) {
-        self.family(name, "gauge", about);
+    /// A family with one sample.
+    pub(super) fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
+        self.family(name, "gauge", help);
         self.sample(name, &Labels::default(), value);
     }
 
-    pub(super) fn done(self) -> String {
+    pub(super) fn into_string(self) -> String {
         self.0
     }
 
@@ -59,6 +59,6 @@ mod tests {
         let labels = Labels::of(&[("a", "x\"y\\z\nw"), ("b", "ü{}")]);
         let mut text = Text::default();
         text.sample("m", &labels, 1.5);
-        assert_eq!(text.done(), "m{a=\"x\\\"y\\\\z\\nw\",b=\"ü{}\"} 1.5\n");
+        assert_eq!(text.into_string(), "m{a=\"x\\\"y\\\\z\\nw\",b=\"ü{}\"} 1.5\n");
     }
 }

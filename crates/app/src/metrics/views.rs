@@ -1,4 +1,4 @@
-//! Page views that are counted on their way in, whichever door they come by.
+//! Counts accepted and refused page views in the metrics.
 
 use std::sync::Arc;
 
@@ -9,15 +9,15 @@ use traffic::{
 
 use super::{Counter, Labels, Metrics};
 
-pub struct Counted<V> {
+pub struct CountedViews<V> {
     pub views: V,
     pub metrics: Arc<Metrics>,
 }
 
-impl<V> Counted<V> {
-    fn told(&self, taken: Result<Receipt, IngestError>) -> Result<Receipt, IngestError> {
+impl<V> CountedViews<V> {
+    fn count_result(&self, result: Result<Receipt, IngestError>) -> Result<Receipt, IngestError> {
         let count = |counter, n| self.metrics.add(counter, Labels::default(), n);
-        match &taken {
+        match &result {
             Ok(receipt) => {
                 count(Counter::ViewsAccepted, receipt.accepted);
                 count(Counter::ViewsDuplicate, receipt.duplicates);
@@ -25,14 +25,14 @@ impl<V> Counted<V> {
             Err(IngestError::Busy) => count(Counter::IntakeRefused, 1),
             Err(IngestError::UnexpectedPart(_) | IngestError::Failed(_)) => {}
         }
-        taken
+        result
     }
 }
 
 #[async_trait]
-impl<V: Views> Views for Counted<V> {
+impl<V: Views> Views for CountedViews<V> {
     async fn ingest(&self, project: &str, events: Vec<Event>) -> Result<Receipt, IngestError> {
-        self.told(self.views.ingest(project, events).await)
+        self.count_result(self.views.ingest(project, events).await)
     }
 
     async fn ingest_part(
@@ -41,7 +41,7 @@ impl<V: Views> Views for Counted<V> {
         part: FilePart,
         events: Vec<Event>,
     ) -> Result<Receipt, IngestError> {
-        self.told(self.views.ingest_part(project, part, events).await)
+        self.count_result(self.views.ingest_part(project, part, events).await)
     }
 
     async fn progress(&self, project: &str, file: &str) -> Result<Option<Progress>, Failure> {

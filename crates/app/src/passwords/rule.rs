@@ -1,39 +1,40 @@
-//! The one rule for new passwords: long enough, hard to guess, and not one's own name. Passwords that were chosen
-//! under an earlier rule keep working.
+//! Checks new passwords: they must be long enough, hard to guess, and not the person's name. Existing
+//! passwords keep working when the rule changes.
 
 use zxcvbn::zxcvbn;
 
 const MIN_CHARS: usize = 12;
 const MAX_CHARS: usize = 200;
-/// The guesses that a password must withstand, as a power of ten. Argon2id makes that months of a processor.
+/// The number of guesses that a password must withstand, as a power of ten. With Argon2id, that's months of
+/// CPU time.
 const MIN_GUESSES_LOG10: f64 = 9.0;
-/// Characters that are judged: the time to judge grows much faster than their number, and so many suffice.
-const MAX_JUDGED_CHARS: usize = 40;
-/// Letters that a password must have besides one's name.
+/// Only the first characters are rated, because the time grows much faster than their number.
+const MAX_RATED_CHARS: usize = 40;
+/// The number of letters that a password must have in addition to the person's name.
 const MIN_OTHER_LETTERS: usize = 4;
-/// A shorter part of a name is in too many words.
+/// Shorter parts of a name are ignored, because too many words contain them.
 const MIN_NAME_PART: usize = 3;
 
-/// A password as it may be chosen by who signs in with `name`.
+/// Checks a new password of the person who signs in with `name`.
 pub fn parse_password<'a>(text: &'a str, name: &str) -> Result<&'a str, String> {
     match text.chars().count() {
         MIN_CHARS..=MAX_CHARS => {}
-        0..MIN_CHARS => return Err(format!("a password has at least {MIN_CHARS} characters")),
-        _ => return Err(format!("a password has at most {MAX_CHARS} characters")),
+        0..MIN_CHARS => return Err(format!("a password must have at least {MIN_CHARS} characters")),
+        _ => return Err(format!("a password must have at most {MAX_CHARS} characters")),
     }
     if is_own_name(text, name) {
-        return Err(
-            "a password must not be your own name: choose a few words that do not belong together".into()
-        );
+        return Err("a password must not be your own name: choose a few unrelated words".into());
     }
     let name = name.to_lowercase();
     let mut known = parts(&name);
     known.extend([name.as_str(), "docwright"]);
-    let judged: String = text.chars().take(MAX_JUDGED_CHARS).collect();
-    match zxcvbn(&judged, &known).guesses_log10() < MIN_GUESSES_LOG10 {
-        true => Err("that password is easy to guess: choose a few words that do not belong together, \
-            or let a password manager make one"
-            .into()),
+    let rated: String = text.chars().take(MAX_RATED_CHARS).collect();
+    match zxcvbn(&rated, &known).guesses_log10() < MIN_GUESSES_LOG10 {
+        true => {
+            Err("that password is easy to guess: choose a few unrelated words, or let a password manager \
+            generate one"
+                .into())
+        }
         false => Ok(text),
     }
 }
@@ -46,7 +47,7 @@ fn parts(name: &str) -> Vec<&str> {
     parts
 }
 
-/// Whether hardly a letter is left without the words of the name.
+/// Whether the password has hardly any letters in addition to the words of the name.
 fn is_own_name(text: &str, name: &str) -> bool {
     let (text, name) = (text.to_lowercase(), name.to_lowercase());
     let rest = parts(&name).iter().fold(text.clone(), |rest, part| rest.replace(part, " "));

@@ -1,7 +1,7 @@
-//! Copies a sample repository beside a server that writes to it.
+//! Copies a sample repository while a server writes to it.
 //!
-//! git writes an object before the ref that names it. So refs are copied before objects: whatever a copied ref names
-//! was there by then, and is copied too.
+//! git writes an object before the ref that names it. So refs are copied before objects: the objects that a
+//! copied ref names existed by then, and are copied too.
 
 use std::fs::{self, DirBuilder, DirEntry, File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -11,7 +11,8 @@ use std::path::Path;
 /// How often packs are listed again because a repack removed one.
 const MAX_LISTINGS: u32 = 10;
 
-/// Copies the repository at `from` to a new folder. Files are for their owner alone, and not synced to disk yet.
+/// Copies the repository at `from` to a new folder. Only the owner can read the files. They aren't synced to
+/// disk yet.
 pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
     create_dir(to)?;
     // Loose refs come first: git packs a ref before it removes the loose one.
@@ -33,10 +34,10 @@ fn copy_objects(from: &Path, to: &Path) -> io::Result<()> {
             return Ok(());
         }
     }
-    Err(io::Error::other(format!("{} is repacked all the time", from.display())))
+    Err(io::Error::other(format!("{} was repacked during every attempt to copy it", from.display())))
 }
 
-/// Copies a file or a folder; answers whether all that was listed was still there.
+/// Copies a file or a folder. Returns whether every listed file still existed.
 fn copy_entry(from: &Path, to: &Path, name: &str) -> io::Result<bool> {
     let (from, to) = (from.join(name), to.join(name));
     let found = match fs::symlink_metadata(&from) {
@@ -45,11 +46,11 @@ fn copy_entry(from: &Path, to: &Path, name: &str) -> io::Result<bool> {
     };
     if found.is_dir() {
         create_dir(&to)?;
-        let mut is_whole = true;
+        let mut is_complete = true;
         for name in names(&from)? {
-            is_whole &= copy_entry(&from, &to, &name)?;
+            is_complete &= copy_entry(&from, &to, &name)?;
         }
-        return Ok(is_whole);
+        return Ok(is_complete);
     }
     if found.is_file() { copy_file(&from, &to) } else { Ok(true) }
 }
@@ -63,7 +64,7 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<bool> {
     io::copy(&mut source, &mut copy).map(|_| true)
 }
 
-/// What is in a folder, without what git has not finished yet.
+/// The names in a folder, without files that git is still writing.
 fn names(folder: &Path) -> io::Result<Vec<String>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -110,7 +111,7 @@ mod tests {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
-    /// A commit of a file of its own on `main`, and now and then a repack.
+    /// Commits a new version of a file to `main`, and repacks after every eighth commit.
     fn commit(repository: &Path, n: u32) {
         let file = repository.with_extension("txt");
         fs::write(&file, n.to_string()).unwrap();
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_is_whole_whatever_is_committed_meanwhile() {
+    fn a_copy_is_complete_whatever_is_committed_meanwhile() {
         let folder = tempfile::tempdir().unwrap();
         let repository = folder.path().join("sample-1.git");
         crate::sample::create(&repository).unwrap();
@@ -148,21 +149,21 @@ mod tests {
                 let fsck =
                     Command::new("git").arg("-C").arg(&to).args(["fsck", "--connectivity-only"]).output();
                 let fsck = fsck.unwrap();
-                let is_whole = fsck.status.success();
-                done.fetch_or(!is_whole, Ordering::SeqCst);
-                assert!(is_whole, "round {round}: {}", String::from_utf8_lossy(&fsck.stderr));
+                let is_complete = fsck.status.success();
+                done.fetch_or(!is_complete, Ordering::SeqCst);
+                assert!(is_complete, "round {round}: {}", String::from_utf8_lossy(&fsck.stderr));
                 tips.insert(git(&to, &["rev-parse", "main"]));
                 if tips.len() >= 25 {
                     break;
                 }
             }
             done.store(true, Ordering::SeqCst);
-            assert!(tips.len() >= 10, "hardly anything was committed meanwhile: {}", tips.len());
+            assert!(tips.len() >= 10, "too few commits meanwhile: {}", tips.len());
         });
     }
 
     #[test]
-    fn locks_and_links_stay_behind_and_empty_folders_come_along() {
+    fn locks_and_links_are_skipped_and_empty_folders_are_copied() {
         let folder = tempfile::tempdir().unwrap();
         let [repository, to] = ["sample-1.git", "copy.git"].map(|name| folder.path().join(name));
         crate::sample::create(&repository).unwrap();
@@ -173,8 +174,8 @@ mod tests {
         copy(&repository, &to).unwrap();
         assert_eq!(git(&to, &["rev-parse", "main"]), git(&repository, &["rev-parse", "main"]));
         assert!(to.join("refs/heads").is_dir());
-        for left in ["packed-refs.lock", "refs/heads/main.lock", "link"] {
-            assert!(fs::symlink_metadata(to.join(left)).is_err(), "{left}");
+        for skipped in ["packed-refs.lock", "refs/heads/main.lock", "link"] {
+            assert!(fs::symlink_metadata(to.join(skipped)).is_err(), "{skipped}");
         }
     }
 }

@@ -5,10 +5,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
+use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
-use super::{BUSY_TIMEOUT, Database, OpenError, READER_CONNECTIONS, Schema, Writer, migrate};
+use super::{BUSY_TIMEOUT, Database, OpenError, ReadPool, Schema, Writer, migrate};
 
 /// SQLite instructions between two checks of the deadline.
 const DEADLINE_CHECK_STEPS: i32 = 1_000;
@@ -37,8 +37,8 @@ impl Database {
         let mut first = options.connect().await.map_err(unusable)?;
         migrate::run(&mut first, path, migrations, Schema::MustMatch).await?;
         let _ = first.close().await;
-        let reads = SqlitePoolOptions::new().max_connections(READER_CONNECTIONS).connect_with(options).await;
-        Ok(Self { reads: reads.map_err(unusable)?, writer: Writer::stopped() })
+        let reads = ReadPool::open(&options).await.map_err(unusable)?;
+        Ok(Self { reads, writer: Writer::stopped() })
     }
 }
 

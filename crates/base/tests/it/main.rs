@@ -5,6 +5,7 @@
 mod close;
 mod copy;
 mod inspect;
+mod read_pool;
 mod temporary;
 mod trouble;
 
@@ -40,7 +41,10 @@ async fn insert(db: &Database, v: i64) -> Result<(), TestError> {
 }
 
 async fn count(db: &Database) -> i64 {
-    sqlx::query_scalar("SELECT count(*) FROM n").fetch_one(db.reads()).await.unwrap()
+    sqlx::query_scalar("SELECT count(*) FROM n")
+        .fetch_one(&mut *db.reads().acquire().await.unwrap())
+        .await
+        .unwrap()
 }
 
 #[tokio::test]

@@ -46,7 +46,8 @@ async fn large_rollbacks_and_large_sorts_create_no_file() {
     assert_eq!(files.recv().unwrap(), [""; 0], "the savepoint's journal is in a file");
 
     let sort = "SELECT a.text FROM n AS a, (VALUES (1), (2), (3), (4)) ORDER BY a.text || random()";
-    let mut sorted = sqlx::query_scalar::<_, String>(sort).fetch(db.reads());
+    let mut connection = db.reads().acquire().await.unwrap();
+    let mut sorted = sqlx::query_scalar::<_, String>(sort).fetch(&mut *connection);
     sorted.try_next().await.unwrap().unwrap();
     assert_eq!(temporary_files(), [""; 0], "the sort is in a file");
 }

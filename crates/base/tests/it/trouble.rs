@@ -47,7 +47,10 @@ async fn a_full_disk_fails_the_whole_group_until_there_is_space() {
     assert_eq!(causes(&answers), [Some(Cause::DiskFull); 8]);
     let sentence = answers[0].as_ref().unwrap_err().trouble.as_ref().unwrap().to_string();
     assert_eq!(sentence, "the disk of the data directory is full; free up space");
-    let kept: i64 = sqlx::query_scalar("SELECT count(*) FROM n").fetch_one(db.reads()).await.unwrap();
+    let kept: i64 = sqlx::query_scalar("SELECT count(*) FROM n")
+        .fetch_one(&mut *db.reads().acquire().await.unwrap())
+        .await
+        .unwrap();
     assert_eq!(kept, 0);
     limit_pages(&db, 10_000).await;
     for answer in join_all((0..8).map(write)).await {

@@ -1,14 +1,14 @@
-//! What other sites and strangers try in a browser, each by the name it has in docs/security.md.
+//! Tests attacks of other sites and strangers in a browser. Their names are those of docs/security.md.
 
 use serde_json::json;
 use store::Role;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use crate::support::{Browser, MARKUP, PASSWORD, Site, installed};
+use crate::support::{Browser, MARKUP, PASSWORD, Site};
 
-/// A site of somebody else: every request is answered with this page. `localhost` is no host of ours.
-async fn elsewhere(page: String) -> String {
+/// Serves this page to every request, as another site: the server's own host is 127.0.0.1, not `localhost`.
+async fn serve_other_site(page: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://localhost:{}/", listener.local_addr().unwrap().port());
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n";
@@ -23,15 +23,13 @@ async fn elsewhere(page: String) -> String {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_browser), ignore = "Chromium, chromedriver or axe is missing: scripts/test installs them")]
 async fn csrf_from_another_site() {
-    if !installed() {
-        return;
-    }
     let site = Site::start().await;
     let browser = Browser::signed_in(&site).await;
     let token = browser.ask("return document.querySelector('input[name=csrf]').value").await;
     let before = site.state().await;
-    // Even if it knew the token.
+    // The attack fails even with the right token.
     let form = format!(
         "<form method=post action='{}{}'><input name=csrf value='{}'><input name=prompt value=x></form>\
          <script>document.forms[0].submit()</script>",
@@ -39,30 +37,26 @@ async fn csrf_from_another_site() {
         site.page("/jobs"),
         token.as_str().unwrap(),
     );
-    browser.visit(&elsewhere(form).await).await;
-    browser.is_refused(403, "That form came from another site").await;
+    browser.visit(&serve_other_site(form).await).await;
+    browser.is_refused(403, "Form sent from another site").await;
     assert_eq!(site.state().await, before);
     browser.open("/").await;
     browser.see(".projects").await;
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_browser), ignore = "Chromium, chromedriver or axe is missing: scripts/test installs them")]
 async fn clickjacking() {
-    if !installed() {
-        return;
-    }
     let site = Site::start().await;
     let browser = Browser::signed_in(&site).await;
     let frame = format!("<iframe src='{}{}'></iframe>", site.url, site.page("/jobs"));
-    browser.visit(&elsewhere(frame).await).await;
+    browser.visit(&serve_other_site(frame).await).await;
     assert_eq!(browser.count_in_frame("main, form").await, 0);
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_browser), ignore = "Chromium, chromedriver or axe is missing: scripts/test installs them")]
 async fn session_fixation() {
-    if !installed() {
-        return;
-    }
     let site = Site::start().await;
     site.person(&site.organization.id, "ada@acme.dev", Role::Owner).await;
     let browser = Browser::start(&site).await;
@@ -73,16 +67,14 @@ async fn session_fixation() {
     let cookie = browser.cookie("docwright").await;
     assert_ne!(cookie["value"], "known-to-another");
     assert_eq!((&cookie["httpOnly"], &cookie["sameSite"]), (&json!(true), &json!("Lax")));
-    assert_eq!(browser.ask("return document.cookie").await, "", "no script reads it");
+    assert_eq!(browser.ask("return document.cookie").await, "", "scripts cannot read it");
 }
 
 #[tokio::test]
-async fn xss_in_whatever_strangers_write() {
-    if !installed() {
-        return;
-    }
+#[cfg_attr(not(has_browser), ignore = "Chromium, chromedriver or axe is missing: scripts/test installs them")]
+async fn xss_in_text_of_visitors() {
     let site = Site::start().await;
-    let key = site.read().await;
+    let key = site.send_views().await;
     let hostile = "/a\"'><img/src='x'/onerror='window.ran=1'><script>window.ran=1</script>";
     let event = |status: u16| {
         json!({ "path": hostile, "status": status, "userAgent": format!("{MARKUP} Claude-User/1.0"),
@@ -103,19 +95,19 @@ async fn xss_in_whatever_strangers_write() {
         ["/readers?wait=1", "/readers/pages", "/readers/not-found", "/readers/agents", "/readers/referrers"]
     {
         browser.open(&site.page(page)).await;
-        browser.nothing_ran().await;
+        browser.check_nothing_ran().await;
     }
     browser.open(&site.page("/readers/pages")).await;
     browser.read("code", hostile).await;
     for page in ["/jobs", &format!("/jobs/{job}"), "/pulls/1", "/keys"] {
         browser.open(&site.page(page)).await;
         browser.read("main", "onerror").await;
-        browser.nothing_ran().await;
+        browser.check_nothing_ran().await;
     }
     for page in ["/", "/audit"] {
         browser.open(page).await;
         browser.read("main", "onerror").await;
-        browser.nothing_ran().await;
+        browser.check_nothing_ran().await;
     }
     browser.transferred().await;
 }

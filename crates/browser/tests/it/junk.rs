@@ -1,8 +1,8 @@
-//! Every form with what nobody should send: a sentence each, nothing changed, nothing ran.
+//! Submits invalid values in every form: each gets a sentence, changes nothing and runs nothing.
 
 use store::{NewInvite, Role};
 
-use crate::support::{Browser, MARKUP, Neighbours, PASSWORD, Site, installed};
+use crate::support::{Browser, MARKUP, Neighbours, PASSWORD, Site};
 
 const KEY: &str = "form[action$='/keys']";
 const REPOSITORY: &str = "#repository form";
@@ -10,7 +10,7 @@ const JOBS: &str = "#jobs form";
 const READERS: &str = "#readers form";
 const PASSWORDS: &str = "form[action='/people/password']";
 
-/// A form of a page, one of its fields, what is sent in it, and a part of the sentence that comes back.
+/// A page, a form, a field, the value that is sent, and a part of the expected sentence.
 type Row = (&'static str, &'static str, &'static str, String, &'static str);
 
 fn rows() -> Vec<Row> {
@@ -29,7 +29,7 @@ fn rows() -> Vec<Row> {
         ("/keys", KEY, "allow", "0.0.0.0/0".into(), "too much of the internet"),
         ("/settings", REPOSITORY, "name", MARKUP.repeat(2), "one line of at most 100"),
         ("/settings", REPOSITORY, "name", bell(), "one line of at most 100"),
-        ("/settings", REPOSITORY, "repository", markup(), "name an address such as"),
+        ("/settings", REPOSITORY, "repository", markup(), "Enter a URL such as"),
         (
             "/settings",
             REPOSITORY,
@@ -43,10 +43,10 @@ fn rows() -> Vec<Row> {
         ("/settings", REPOSITORY, "folder", markup(), "no folder"),
         ("/settings", JOBS, "model", markup(), "no model named"),
         ("/settings", JOBS, "allow_model", markup(), "no model named"),
-        ("/settings", JOBS, "allow_paths", format!("../{MARKUP}"), "fits no path"),
-        ("/settings", JOBS, "allow_paths", "a\u{7}b".into(), "fits no path"),
+        ("/settings", JOBS, "allow_paths", format!("../{MARKUP}"), "matches no path"),
+        ("/settings", JOBS, "allow_paths", "a\u{7}b".into(), "matches no path"),
         ("/settings", JOBS, "allow_paths", lines(101), "at most 100 lines"),
-        ("/settings", READERS, "sites", markup(), "is no site"),
+        ("/settings", READERS, "sites", markup(), "is not the URL of a site"),
         ("/settings", READERS, "sites", lines(101), "at most 100 lines"),
         ("/settings", READERS, "human_reads", markup(), "beacon, server or both"),
         ("/settings", "#danger form", "typed", markup(), "Nothing was deleted"),
@@ -55,7 +55,7 @@ fn rows() -> Vec<Row> {
         ("/people", "form[action='/people/invite']", "role", markup(), "owner or member"),
         ("/people", PASSWORDS, "new", "short".into(), "at least 12 characters"),
         ("/people", PASSWORDS, "new", "x".repeat(201), "at most 200 characters"),
-        ("/people", PASSWORDS, "current", markup(), "not your password"),
+        ("/people", PASSWORDS, "current", markup(), "The current password is wrong"),
     ]
 }
 
@@ -64,22 +64,20 @@ fn lines(count: usize) -> String {
 }
 
 #[tokio::test]
-async fn junk_in_every_field_is_a_sentence_and_changes_nothing() {
-    if !installed() {
-        return;
-    }
+#[cfg_attr(not(has_browser), ignore = "Chromium, chromedriver or axe is missing: scripts/test installs them")]
+async fn invalid_values_in_every_field_are_refused_and_change_nothing() {
     let site = Site::start().await;
     site.person(&site.organization.id, "ada@acme.dev", Role::Owner).await;
     let browser = Browser::start(&site).await;
     browser.open("/login").await;
     browser.send("main form", &[("name", MARKUP), ("password", MARKUP)]).await;
-    browser.is_refused(401, "The name or the password is wrong").await;
+    browser.is_refused(401, "The email address or the password is wrong").await;
     browser.send("main form", &[("name", "ada@acme.dev"), ("password", PASSWORD)]).await;
     let before = site.state().await;
     for (page, form, field, junk, sentence) in rows() {
         browser.open(&if page == "/people" { page.to_owned() } else { site.page(page) }).await;
-        let right = [("name", "Good"), ("new", PASSWORD)];
-        let mut sent: Vec<_> = right.into_iter().filter(|(name, _)| *name != field).collect();
+        let valid = [("name", "Good"), ("new", PASSWORD)];
+        let mut sent: Vec<_> = valid.into_iter().filter(|(name, _)| *name != field).collect();
         sent.push((field, &junk));
         browser.send(form, &sent).await;
         browser.is_refused(400, sentence).await;
@@ -89,10 +87,8 @@ async fn junk_in_every_field_is_a_sentence_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn junk_at_the_door_lets_nobody_in() {
-    if !installed() {
-        return;
-    }
+#[cfg_attr(not(has_browser), ignore = "Chromium, chromedriver or axe is missing: scripts/test installs them")]
+async fn invalid_values_sign_nobody_in() {
     let site = Site::start().await;
     let organization = site.organization.id.clone();
     let new = NewInvite { organization, role: Role::Member, creator: "alice@acme.dev".into() };
@@ -110,36 +106,34 @@ async fn junk_at_the_door_lets_nobody_in() {
         browser.is_refused(400, sentence).await;
     }
     browser.send("main form", &[("token", MARKUP)]).await;
-    browser.is_refused(410, "does not work any more").await;
+    browser.is_refused(410, "no longer works").await;
     browser.open(&site.login_link().await).await;
     browser.send("main form", &[("token", MARKUP)]).await;
-    browser.is_refused(410, "does not work any more").await;
+    browser.is_refused(410, "no longer works").await;
     assert_eq!(site.state().await, before);
 }
 
 #[tokio::test]
-async fn what_belongs_to_others_is_not_there_for_any_form() {
-    if !installed() {
-        return;
-    }
+#[cfg_attr(not(has_browser), ignore = "Chromium, chromedriver or axe is missing: scripts/test installs them")]
+async fn no_form_reaches_another_organization() {
     let site = Site::start().await;
     let Neighbours { project, key, person } = site.neighbours().await;
     let (mine, _) = site.key_of(&site.organization.id, None).await;
     let me = site.person(&site.organization.id, "ada@acme.dev", Role::Member).await;
     let browser = Browser::signed_in(&site).await;
-    let (ours, before) = (site.project.id.0.as_str(), site.state().await);
+    let (own_project, before) = (site.project.id.0.as_str(), site.state().await);
     for (page, form, changes, from, to, what) in [
-        ("/keys", KEY, &[("name", "x")][..], ours, project.as_str(), "project"),
-        ("/keys", "form[action$='/revoke']", &[], &mine, &key, "key"),
-        ("/settings", REPOSITORY, &[], ours, &project, "project"),
-        ("/settings", JOBS, &[], ours, &project, "project"),
-        ("/settings", READERS, &[], ours, &project, "project"),
-        ("/settings", "#danger form", &[("typed", "Theirs")], ours, &project, "project"),
-        ("/jobs", ".ask form", &[("prompt", "x")], ours, &project, "project"),
-        ("/people", "form[action$='/remove']", &[], &me, &person, "person"),
+        ("/keys", KEY, &[("name", "x")][..], own_project, project.as_str(), "project"),
+        ("/keys", "form[action$='/revoke']", &[], &mine, &key, "API key"),
+        ("/settings", REPOSITORY, &[], own_project, &project, "project"),
+        ("/settings", JOBS, &[], own_project, &project, "project"),
+        ("/settings", READERS, &[], own_project, &project, "project"),
+        ("/settings", "#danger form", &[("typed", "Theirs")], own_project, &project, "project"),
+        ("/jobs", ".ask form", &[("prompt", "x")], own_project, &project, "project"),
+        ("/people", "form[action$='/remove']", &[], &me, &person, "member"),
     ] {
         browser.open(&if page == "/people" { page.to_owned() } else { site.page(page) }).await;
-        browser.send_elsewhere(form, changes, (from, to)).await;
+        browser.send_to_other_url(form, changes, (from, to)).await;
         browser.is_refused(404, &format!("No such {what}")).await;
         assert_eq!(site.state().await, before, "{page} {form}");
     }
@@ -150,10 +144,8 @@ async fn what_belongs_to_others_is_not_there_for_any_form() {
 }
 
 #[tokio::test]
-async fn a_form_of_an_earlier_session_is_out_of_date() {
-    if !installed() {
-        return;
-    }
+#[cfg_attr(not(has_browser), ignore = "Chromium, chromedriver or axe is missing: scripts/test installs them")]
+async fn a_form_of_an_earlier_session_is_refused() {
     let site = Site::start().await;
     site.key_of(&site.organization.id, None).await;
     site.person(&site.organization.id, "ada@acme.dev", Role::Member).await;
@@ -172,7 +164,7 @@ async fn a_form_of_an_earlier_session_is_out_of_date() {
         for form in forms {
             browser.open(&if page == "/people" { page.to_owned() } else { site.page(page) }).await;
             browser.send(form, &stale).await;
-            browser.is_refused(403, "That form is out of date").await;
+            browser.is_refused(403, "The form is out of date").await;
             assert_eq!(site.state().await, before, "{form}");
         }
     }

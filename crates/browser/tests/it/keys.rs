@@ -1,15 +1,13 @@
-//! Keys, by clicks: made with every option, shown once, used, revoked.
+//! Tests API keys by clicks: created with every option, shown once, used, revoked.
 
 use reqwest::Client;
 use store::NewProject;
 
-use crate::support::{Browser, Site, installed};
+use crate::support::{Browser, Site};
 
 #[tokio::test]
-async fn a_key_is_made_with_every_option_shown_once_used_and_revoked() {
-    if !installed() {
-        return;
-    }
+#[cfg_attr(not(has_browser), ignore = "Chromium, chromedriver or axe is missing: scripts/test installs them")]
+async fn a_key_is_created_with_every_option_shown_once_used_and_revoked() {
     let site = Site::start().await;
     let other = NewProject { name: "Handbook".into(), ..site.new_project() };
     let other = site.app.accounts.create_project(&other).await.unwrap();
@@ -27,16 +25,16 @@ async fn a_key_is_made_with_every_option_shown_once_used_and_revoked() {
 
     let (secret, curl) = (browser.copied("secret").await, browser.copied("curl").await);
     assert!(secret.starts_with("dw_") && curl.contains(&secret));
-    for told in ["CI", "only Acme Docs, Handbook, from 127.0.0.1/32, 2001:db8::/32", "in 30 days", "never"] {
-        browser.read("tbody tr", told).await;
+    for text in ["CI", "only Acme Docs, Handbook, from 127.0.0.1/32, 2001:db8::/32", "in 30 days", "never"] {
+        browser.read("tbody tr", text).await;
     }
-    // As the shown command does it.
+    // Sends the request of the command on the page.
     let (url, rest) = curl.strip_prefix("curl ").unwrap().split_once(" -H \"Authorization: Bearer ").unwrap();
-    let shown = async || {
+    let run_command = async || {
         let key = rest.trim_end_matches('"');
         Client::new().get(url).bearer_auth(key).send().await.unwrap().status().as_u16()
     };
-    assert_eq!(shown().await, 200);
+    assert_eq!(run_command().await, 200);
 
     browser.open(&site.page("/keys")).await;
     browser.read("tbody tr", "CI").await;
@@ -45,6 +43,6 @@ async fn a_key_is_made_with_every_option_shown_once_used_and_revoked() {
     browser.click("tbody details.sure summary").await;
     browser.click("tbody details.sure button.danger").await;
     browser.read("tbody tr.gone", "revoked").await;
-    assert_eq!(shown().await, 401);
+    assert_eq!(run_command().await, 401);
     browser.transferred().await;
 }

@@ -1,4 +1,4 @@
-//! The dashboard as people have it: Debian's chromium, driven through chromedriver, at a real server.
+//! Tests the dashboard of a real server in Debian's chromium, driven by chromedriver.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

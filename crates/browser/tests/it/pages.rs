@@ -1,12 +1,12 @@
-//! Every page there is: what axe says of it, how heavy it is, and what it looks like.
+//! Checks every page with axe, checks its size, and takes screenshots.
 
-use crate::support::{Browser, Look, Site, installed};
+use crate::support::{Browser, Look, Site};
 
-/// Cold: with nothing kept from before.
-const HEAVIEST: u64 = 100 * 1000;
+/// With an empty cache.
+const MAX_PAGE_BYTES: u64 = 100 * 1000;
 
-/// Pages of a project that has a job in every state, by the name of their pictures. A new page gets a row.
-const OF_JOBS: &[(&str, &str)] = &[
+/// The names of the screenshots and the paths of the pages about jobs, with a job in every state. Add a row for a new page.
+const JOB_PAGES: &[(&str, &str)] = &[
     ("jobs", "/p/{project}/jobs"),
     ("jobs-none", "/p/{project}/jobs?state=closed&q=nothing"),
     ("job", "/p/{project}/jobs/{changed}"),
@@ -21,8 +21,8 @@ const OF_JOBS: &[(&str, &str)] = &[
     ("settings", "/p/{project}/settings"),
 ];
 
-/// The others.
-const OF_ALL_ELSE: &[(&str, &str)] = &[
+/// The other pages.
+const OTHER_PAGES: &[(&str, &str)] = &[
     ("home", "/"),
     ("readers", "/p/{project}/readers?wait=1"),
     ("readers-year", "/p/{project}/readers?range=12m&wait=1"),
@@ -40,61 +40,58 @@ const OF_ALL_ELSE: &[(&str, &str)] = &[
 ];
 
 #[tokio::test]
-async fn every_page_of_jobs_is_for_everybody_and_light() {
-    are_for_everybody(OF_JOBS).await;
+#[cfg_attr(not(has_browser), ignore = "Chromium, chromedriver or axe is missing: scripts/test installs them")]
+async fn every_page_about_jobs_is_accessible_and_small() {
+    check_pages(JOB_PAGES).await;
 }
 
 #[tokio::test]
-async fn every_other_page_is_for_everybody_and_light() {
-    are_for_everybody(OF_ALL_ELSE).await;
+#[cfg_attr(not(has_browser), ignore = "Chromium, chromedriver or axe is missing: scripts/test installs them")]
+async fn every_other_page_is_accessible_and_small() {
+    check_pages(OTHER_PAGES).await;
 }
 
-async fn are_for_everybody(pages: &[(&str, &str)]) {
-    if !installed() {
-        return;
-    }
+async fn check_pages(pages: &[(&str, &str)]) {
     let site = Site::start().await;
     let names = site.fill().await;
     let browser = Browser::signed_in(&site).await;
-    let mut wrong = Vec::new();
+    let mut problems = Vec::new();
     for (name, path) in pages {
         let path = names.iter().fold((*path).to_owned(), |path, (from, to)| path.replace(from, to));
-        wrong.extend(looked_at(&browser, name, &path).await);
+        problems.extend(find_problems(&browser, name, &path).await);
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
 #[tokio::test]
-async fn a_stranger_sees_pages_that_are_for_everybody_too() {
-    if !installed() {
-        return;
-    }
+#[cfg_attr(not(has_browser), ignore = "Chromium, chromedriver or axe is missing: scripts/test installs them")]
+async fn every_page_without_a_session_is_accessible_and_small() {
     let site = Site::start().await;
     let browser = Browser::start(&site).await;
-    let mut wrong = looked_at(&browser, "login-needed", "/").await;
-    wrong.extend(looked_at(&browser, "login", &site.login_link().await).await);
-    wrong.extend(looked_at(&browser, "login-over", "/login?token=x").await);
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let mut problems = find_problems(&browser, "login-needed", "/").await;
+    problems.extend(find_problems(&browser, "login", &site.login_link().await).await);
+    problems.extend(find_problems(&browser, "login-over", "/login?token=x").await);
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// What is wrong with the page, however it is looked at.
-async fn looked_at(browser: &Browser<'_>, name: &str, path: &str) -> Vec<String> {
-    let mut wrong = Vec::new();
+/// The problems of a page, at every screen size and in both color schemes.
+async fn find_problems(browser: &Browser<'_>, name: &str, path: &str) -> Vec<String> {
+    let mut problems = Vec::new();
     for look in Look::ALL {
-        browser.look(look).await;
-        browser.forget_files().await;
+        browser.set_look(look).await;
+        browser.clear_cache().await;
         browser.open(path).await;
-        let weight = browser.transferred().await;
-        if weight > HEAVIEST {
-            wrong.push(format!("{name}: {weight} bytes"));
+        let bytes = browser.transferred().await;
+        if bytes > MAX_PAGE_BYTES {
+            problems.push(format!("{name}: {bytes} bytes"));
         }
         let wide = browser.ask("return document.documentElement.scrollWidth > innerWidth").await;
         if wide.as_bool().unwrap() {
-            wrong.push(format!("{name}, {}: wider than the screen", look.name));
+            problems.push(format!("{name}, {}: wider than the screen", look.name));
         }
         let found = browser.violations().await;
-        wrong.extend(found.iter().map(|found| format!("{name}, {}: {found}", look.name)));
+        problems.extend(found.iter().map(|found| format!("{name}, {}: {found}", look.name)));
         browser.screenshot(name, look).await;
     }
-    wrong
+    problems
 }

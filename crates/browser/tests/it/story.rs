@@ -1,23 +1,21 @@
-//! From a prompt to a merged pull request, by mouse, by keyboard, and without a script.
+//! Tests the way from a prompt to a merged pull request: by mouse, by keyboard, and without JavaScript.
 
 use thirtyfour::Key;
 
-use crate::support::{Browser, Site, git, installed};
+use crate::support::{Browser, Site, git};
 
 const PROMPT: &str = "Replace \"e-mail\" with \"email\".";
 
 #[tokio::test]
-async fn from_a_link_to_a_merged_pull_request_by_clicks() {
-    if !installed() {
-        return;
-    }
+#[cfg_attr(not(has_browser), ignore = "Chromium, chromedriver or axe is missing: scripts/test installs them")]
+async fn a_prompt_becomes_a_merged_pull_request_without_a_reload() {
     let site = Site::start().await;
     let browser = Browser::signed_in(&site).await;
     browser.click(".projects a").await;
     browser.write("#prompt", PROMPT).await;
     browser.click(".ask button.main").await;
     browser.read("#pace", "waiting for a worker").await;
-    // A page that was reloaded would not know it any more.
+    // A reload would lose this variable.
     browser.ask("window.since = 'the beginning'").await;
     browser.write("#follow-up", "typed, not sent").await;
     site.run_queued_jobs().await;
@@ -34,10 +32,8 @@ async fn from_a_link_to_a_merged_pull_request_by_clicks() {
 }
 
 #[tokio::test]
-async fn without_javascript_everything_works() {
-    if !installed() {
-        return;
-    }
+#[cfg_attr(not(has_browser), ignore = "Chromium, chromedriver or axe is missing: scripts/test installs them")]
+async fn the_dashboard_works_without_javascript() {
     let site = Site::start().await;
     let browser = Browser::start_with(&site, false).await;
     browser.sign_in().await;
@@ -55,10 +51,8 @@ async fn without_javascript_everything_works() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_browser), ignore = "Chromium, chromedriver or axe is missing: scripts/test installs them")]
 async fn the_keyboard_alone_creates_a_job() {
-    if !installed() {
-        return;
-    }
     let site = Site::start().await;
     let browser = Browser::signed_in(&site).await;
     browser.tab_to(".projects h2 a").await;

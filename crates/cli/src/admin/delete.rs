@@ -1,26 +1,26 @@
-//! `docwright project delete`, `docwright org delete`
+//! Runs `docwright project delete` and `docwright org delete`.
 
 use anyhow::ensure;
 
-use super::{note, open};
+use super::{open, record_audit};
 use crate::args::{DeleteOrganization, DeleteProject};
 use crate::output;
 use crate::settings::Sources;
 
-const LATER: &str =
-    "What it had is removed by the server that keeps page views, within minutes, or after its next start.";
+const DELETED_LATER: &str =
+    "The server that stores page views deletes its data within minutes, or after its next start.";
 
 pub(crate) async fn project(sources: &Sources, args: DeleteProject) -> anyhow::Result<()> {
     let admin = open(sources, &args.data).await?;
     let project = super::project(&admin, &args.id).await?;
     ensure!(
         args.yes,
-        "this deletes the project {} with its jobs, page views, secrets and the keys for it alone, for good; its repository stays: say --yes",
+        "this deletes the project {} with its jobs, page views, secrets and the API keys that only it has, for good; its repository stays: add --yes to confirm",
         project.name
     );
     admin.upkeep.delete_project(&project.id).await?;
-    note(&admin, &project.organization, "deleted the project", &project.name).await?;
-    output::say(format!("Deleted the project {}. {LATER}", project.name));
+    record_audit(&admin, &project.organization, "deleted the project", &project.name).await?;
+    output::print_message(format!("Deleted the project {}. {DELETED_LATER}", project.name));
     Ok(())
 }
 
@@ -30,10 +30,10 @@ pub(crate) async fn organization(sources: &Sources, args: DeleteOrganization) ->
     let projects = admin.accounts.projects(Some(&organization.id)).await?.len();
     ensure!(
         args.yes,
-        "this deletes the organization {} with its keys, sessions and projects ({projects}), for good; repositories stay: say --yes",
+        "this deletes the organization {} with its API keys, sessions and projects ({projects}), for good; repositories stay: add --yes to confirm",
         organization.name
     );
     admin.upkeep.delete_organization(&organization.id).await?;
-    output::say(format!("Deleted the organization {}. {LATER}", organization.name));
+    output::print_message(format!("Deleted the organization {}. {DELETED_LATER}", organization.name));
     Ok(())
 }

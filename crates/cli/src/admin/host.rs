@@ -1,23 +1,23 @@
-//! What a project's repository host is told, and what it is to tell us.
+//! Reads the flags for repository hosts, and runs `docwright project hook`.
 
 use std::path::Path;
 
 use anyhow::{Context, ensure};
 use serde_json::json;
 use server::{HOOK_SECRET, HostKey};
-use store::{HostApp, Hosting, ProjectChange, Token};
+use store::{FieldChange, HostApp, Hosting, ProjectChange, Token};
 
-use super::project::{each_once, given};
-use super::{note, open, project};
-use crate::args::{HookOfProject, HostArgs};
+use super::project::{parse_field, replacement, without_duplicates};
+use super::{open, project, record_audit, server_url};
+use crate::args::{HostArgs, ProjectHook};
 use crate::output;
 use crate::settings::Sources;
 
-/// The token, or the key of an app, if one is named.
+/// Reads the token, or the key of a GitHub App, if a flag names its file.
 pub(super) fn key(args: &HostArgs) -> anyhow::Result<Option<HostKey>> {
     let token = args.token_file.as_deref().map(|path| ("--token-file", path));
-    let named = token.or(args.app_key_file.as_deref().map(|path| ("--app-key-file", path)));
-    named.map(|(flag, path)| read_key(path).with_context(|| format!("{flag} {}", path.display()))).transpose()
+    let file = token.or(args.app_key_file.as_deref().map(|path| ("--app-key-file", path)));
+    file.map(|(flag, path)| read_key(path).with_context(|| format!("{flag} {}", path.display()))).transpose()
 }
 
 fn read_key(path: &Path) -> anyhow::Result<HostKey> {
@@ -25,7 +25,7 @@ fn read_key(path: &Path) -> anyhow::Result<HostKey> {
         true => std::io::read_to_string(std::io::stdin())?,
         false => std::fs::read_to_string(path)?,
     };
-    ensure!(!text.trim().is_empty(), "it must hold the token, and is empty");
+    ensure!(!text.trim().is_empty(), "the file is empty: write the token or the private key to it");
     Ok(HostKey::new(text.trim()))
 }
 
@@ -33,8 +33,8 @@ pub(super) fn hosting(args: &HostArgs) -> Hosting {
     Hosting {
         kind: args.host.clone().filter(|kind| !kind.is_empty()),
         app: app(args),
-        labels: each_once(&args.label),
-        reviewers: each_once(&args.reviewer),
+        labels: without_duplicates(&args.label),
+        reviewers: without_duplicates(&args.reviewer),
         author: args.author.clone().and_then(|author| author.0),
     }
 }
@@ -43,28 +43,28 @@ fn app(args: &HostArgs) -> Option<HostApp> {
     args.app.clone().map(|id| HostApp { id, installation: args.installation })
 }
 
-/// The change, with what is said of the host.
-pub(super) fn changed(args: &HostArgs, change: ProjectChange) -> ProjectChange {
-    // A token takes the place of an app, and the other way round.
+/// Adds the flags for the host to a change.
+pub(super) fn add_host_change(args: &HostArgs, change: ProjectChange) -> ProjectChange {
+    // A token replaces an app, and an app replaces a token.
     let key_changes = args.token_file.is_some() || args.app_key_file.is_some();
     ProjectChange {
-        host_kind: args.host.clone().map(|kind| Some(kind).filter(|kind| !kind.is_empty())),
-        host_app: key_changes.then(|| app(args)),
-        labels: given(&args.label).map(each_once),
-        reviewers: given(&args.reviewer).map(each_once),
-        author: args.author.clone().map(|author| author.0),
+        host_kind: parse_field(args.host.as_deref()),
+        host_app: if key_changes { app(args).into() } else { FieldChange::Keep },
+        labels: replacement(&args.label).map(without_duplicates),
+        reviewers: replacement(&args.reviewer).map(without_duplicates),
+        author: args.author.clone().map_or(FieldChange::Keep, |author| author.0.into()),
         ..change
     }
 }
 
-/// `docwright project hook`
-pub(super) async fn hook(sources: &Sources, args: HookOfProject) -> anyhow::Result<()> {
+/// Runs `docwright project hook`.
+pub(super) async fn hook(sources: &Sources, args: ProjectHook) -> anyhow::Result<()> {
     let admin = open(sources, &args.data).await?;
     let project = project(&admin, &args.id).await?;
     let kind = project.hosting.kind.as_deref();
-    let kind = kind.context("the repository is on this machine, where nothing needs to be told")?;
+    let kind = kind.context("the repository is on this machine, so it needs no webhook")?;
     let sealed = admin.secrets.secret(&project.id.0, HOOK_SECRET).await?;
-    let what = match &sealed {
+    let audit = match &sealed {
         None => "made the hook secret of",
         Some(_) if args.rotate => "rotated the hook secret of",
         Some(_) => "showed the hook secret of",
@@ -77,15 +77,13 @@ pub(super) async fn hook(sources: &Sources, args: HookOfProject) -> anyhow::Resu
             secret
         }
     };
-    note(&admin, &project.organization, what, &project.name).await?;
-    let base = sources.public_url(None)?.or(admin.url.clone());
-    let base = base.unwrap_or_else(|| server::USUAL_URL.to_owned());
-    let url = format!("{base}/hooks/{kind}/{}", project.id);
+    record_audit(&admin, &project.organization, audit, &project.name).await?;
+    let url = format!("{}/hooks/{kind}/{}", server_url(sources, None, &admin)?, project.id);
     if args.json {
-        return output::json(&json!({ "url": url, "secret": secret }));
+        return output::print_json(&json!({ "url": url, "secret": secret }));
     }
-    output::say(
-        "Set up a webhook at the host, for pull requests and pushes, as JSON, with this address and secret:",
+    output::print_message(
+        "On the repository host, create a webhook for pull requests and pushes, with JSON content and this address and secret:",
     );
-    output::fields(&[("address", &url), ("secret", &secret)])
+    output::print_fields(&[("address", &url), ("secret", &secret)])
 }

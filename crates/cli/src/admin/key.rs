@@ -1,11 +1,11 @@
-//! `docwright key …`
+//! Runs `docwright key`.
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use server::Admin;
 use store::{Allow, ApiKey, NewKey, ProjectId};
 
-use super::{note, open, open_or_create, organization, project};
+use super::{filter_organization, open, open_or_create, organization, project, record_audit};
 use crate::args::{CreateKey, KeyCommand, List, RevokeKey};
 use crate::output;
 use crate::settings::Sources;
@@ -32,30 +32,30 @@ async fn create(sources: &Sources, args: CreateKey) -> anyhow::Result<()> {
         creator: Some(super::COMMAND_LINE.into()),
     };
     let (key, text) = admin.accounts.create_key(&new).await?;
-    note(&admin, &key.organization, "made the key", &key.to_ref().to_string()).await?;
-    if let Err(error) = show(sources, &args, &key, text.reveal()) {
-        // A key that nobody has seen must not be left to work.
+    record_audit(&admin, &key.organization, "made the key", &key.to_ref().to_string()).await?;
+    if let Err(error) = print_key(sources, &args, &key, text.reveal()) {
+        // A key that nobody has seen must not stay valid.
         admin.accounts.revoke_key(&key.organization, &key.id).await?;
-        return Err(error.context("the key could not be shown, so it was revoked"));
+        return Err(error.context("the key could not be printed, so it was revoked"));
     }
     Ok(())
 }
 
-fn show(sources: &Sources, args: &CreateKey, key: &ApiKey, secret: &str) -> anyhow::Result<()> {
+fn print_key(sources: &Sources, args: &CreateKey, key: &ApiKey, secret: &str) -> anyhow::Result<()> {
     if args.json {
-        let mut object = shown(key);
+        let mut object = to_json(key);
         object["key"] = secret.into();
-        return output::json(&object);
+        return output::print_json(&object);
     }
-    output::say(format!(
-        "The key is shown this once; keep it as DOCWRIGHT_API_KEY. To end it: docwright key revoke {}{}",
+    output::print_message(format!(
+        "Copy the API key now: you can't see it again. Commands read it from DOCWRIGHT_API_KEY. To revoke it: docwright key revoke {}{}",
         key.id,
-        sources.again(&args.data)
+        sources.repeat_flags(&args.data)
     ));
-    output::line(secret)
+    output::print_line(secret)
 }
 
-/// The projects that were named say whose key it is; otherwise the organization does.
+/// The organization of the key, and the projects that it is restricted to. The projects determine the organization.
 async fn owner(
     admin: &Admin,
     args: &CreateKey,
@@ -71,30 +71,30 @@ async fn owner(
         Some(name) => organization(admin, Some(name)).await?.id,
         None => projects[0].organization.clone(),
     };
-    let ours = projects.iter().all(|project| project.organization == owner);
-    ensure!(ours, "a key works in one organization: the projects are of several");
+    let in_one = projects.iter().all(|project| project.organization == owner);
+    ensure!(
+        in_one,
+        "an API key belongs to one organization, but the projects are in several: create one key for each"
+    );
     Ok((owner, Some(projects.into_iter().map(|project| project.id).collect())))
 }
 
 async fn list(sources: &Sources, args: List) -> anyhow::Result<()> {
     let admin = open(sources, &args.data).await?;
-    let owner = match &args.organization {
-        Some(name) => Some(organization(&admin, Some(name)).await?.id),
-        None => None,
-    };
-    let keys = admin.accounts.keys(owner.as_ref()).await?;
+    let keys = admin.accounts.keys(filter_organization(&admin, &args).await?.as_ref()).await?;
     if args.json {
-        return output::json(&keys.iter().map(shown).collect::<Vec<_>>());
+        return output::print_json(&keys.iter().map(to_json).collect::<Vec<_>>());
     }
     if keys.is_empty() {
-        output::say(format!(
-            "No keys yet. Make one: docwright key create --name CI{}",
-            sources.again(&args.data)
+        output::print_message(format!(
+            "No API keys yet. To create one: docwright key create --name CI{}",
+            sources.repeat_flags(&args.data)
         ));
         return Ok(());
     }
     let row = |key: ApiKey| {
-        let moment = |at: Option<jiff::Timestamp>| at.map_or_else(|| "never".into(), output::moment);
+        let moment =
+            |at: Option<jiff::Timestamp>| at.map_or_else(|| "never".into(), output::format_timestamp);
         let state = if key.is_live { "live" } else { "ended" };
         [
             key.id.0.clone(),
@@ -106,7 +106,10 @@ async fn list(sources: &Sources, args: List) -> anyhow::Result<()> {
             moment(key.last_used_at),
         ]
     };
-    output::table(["ID", "NAME", "KEY", "SCOPE", "STATE", "EXPIRES", "LAST USED"], keys.into_iter().map(row))
+    output::print_table(
+        ["ID", "NAME", "KEY", "SCOPE", "STATE", "EXPIRES", "LAST USED"],
+        keys.into_iter().map(row),
+    )
 }
 
 async fn revoke(sources: &Sources, args: RevokeKey) -> anyhow::Result<()> {
@@ -115,24 +118,27 @@ async fn revoke(sources: &Sources, args: RevokeKey) -> anyhow::Result<()> {
         let keys = admin.accounts.keys(None).await?.into_iter();
         keys.into_iter()
             .find(|key| key.id.0 == args.id)
-            .with_context(|| format!("there is no key with the id {}; see `docwright key list`", args.id))
+            .with_context(|| format!("there is no API key with the ID {}; see `docwright key list`", args.id))
     };
     let key = find().await?;
     let revoked = admin.accounts.revoke_key(&key.organization, &key.id).await?;
     if revoked {
-        note(&admin, &key.organization, "revoked the key", &key.to_ref().to_string()).await?;
+        record_audit(&admin, &key.organization, "revoked the key", &key.to_ref().to_string()).await?;
     }
     if args.json {
-        return output::json(&shown(&find().await?));
+        return output::print_json(&to_json(&find().await?));
     }
     match revoked {
-        true => output::say(format!("Revoked {}: the next request with it is refused.", key.name)),
-        false => output::say(format!("{} was revoked before.", key.name)),
+        true => output::print_message(format!(
+            "Revoked the API key {}. The server refuses the next request with it.",
+            key.name
+        )),
+        false => output::print_message(format!("The API key {} was already revoked.", key.name)),
     }
     Ok(())
 }
 
-fn shown(key: &ApiKey) -> Value {
+fn to_json(key: &ApiKey) -> Value {
     json!({
         "id": key.id.0,
         "name": key.name,
@@ -142,9 +148,9 @@ fn shown(key: &ApiKey) -> Value {
         "projects": key.projects.as_ref().map(|all| all.iter().map(|id| id.0.clone()).collect::<Vec<_>>()),
         "allow": key.allow.entries().collect::<Vec<_>>(),
         "creator": key.creator,
-        "createdAt": output::moment(key.created_at),
-        "expiresAt": key.expires_at.map(output::moment),
-        "lastUsedAt": key.last_used_at.map(output::moment),
-        "revokedAt": key.revoked_at.map(output::moment),
+        "createdAt": output::format_timestamp(key.created_at),
+        "expiresAt": key.expires_at.map(output::format_timestamp),
+        "lastUsedAt": key.last_used_at.map(output::format_timestamp),
+        "revokedAt": key.revoked_at.map(output::format_timestamp),
     })
 }

@@ -1,4 +1,4 @@
-//! `docwright org …`
+//! Runs `docwright org`.
 
 use serde_json::{Value, json};
 use store::Organization;
@@ -18,33 +18,41 @@ pub(crate) async fn run(sources: &Sources, command: OrgCommand) -> anyhow::Resul
 
 async fn create(sources: &Sources, args: CreateOrganization) -> anyhow::Result<()> {
     let admin = open_or_create(sources, &args.data, false).await?;
-    let made = admin.accounts.create_organization(&args.name).await?;
+    let organization = admin.accounts.create_organization(&args.name).await?;
     if args.json {
-        return output::json(&shown(&made));
+        return output::print_json(&to_json(&organization));
     }
-    output::say(format!(
-        "Made the organization {}. Next: docwright project create --organization {} --name \"My docs\" --repository URL{}",
-        made.name,
-        made.id,
-        sources.again(&args.data)
+    output::print_message(format!(
+        "Created the organization {}. To create a project: docwright project create --organization {} --name \"My docs\" --repository URL{}",
+        organization.name,
+        organization.id,
+        sources.repeat_flags(&args.data)
     ));
-    output::line(made.id)
+    output::print_line(organization.id)
 }
 
 async fn list(sources: &Sources, args: ListOrganizations) -> anyhow::Result<()> {
     let admin = open(sources, &args.data).await?;
     let all = admin.accounts.organizations().await?;
     if args.json {
-        return output::json(&all.iter().map(shown).collect::<Vec<_>>());
+        return output::print_json(&all.iter().map(to_json).collect::<Vec<_>>());
     }
     if all.is_empty() {
-        output::say("No organizations yet: the first project, key or server makes one named Default.");
+        output::print_message(
+            "No organizations yet. The first project, API key or server creates one with the name Default.",
+        );
         return Ok(());
     }
-    let row = |one: Organization| [one.id.0, one.name, output::moment(one.created_at)];
-    output::table(["ID", "NAME", "CREATED"], all.into_iter().map(row))
+    let row = |organization: Organization| {
+        [organization.id.0, organization.name, output::format_timestamp(organization.created_at)]
+    };
+    output::print_table(["ID", "NAME", "CREATED"], all.into_iter().map(row))
 }
 
-fn shown(one: &Organization) -> Value {
-    json!({ "id": one.id.0, "name": one.name, "createdAt": output::moment(one.created_at) })
+fn to_json(organization: &Organization) -> Value {
+    json!({
+        "id": organization.id.0,
+        "name": organization.name,
+        "createdAt": output::format_timestamp(organization.created_at),
+    })
 }

@@ -1,12 +1,12 @@
-//! `docwright project …`
+//! Runs `docwright project`.
 
 use anyhow::ensure;
 use serde_json::{Value, json};
-use server::{OFFLINE, Wanted};
-use store::{NewProject, Project, ProjectChange};
+use server::{OFFLINE, RepositoryRequest};
+use store::{FieldChange, NewProject, Project, ProjectChange};
 
-use super::{delete, host, note, open, open_or_create, organization, project};
-use crate::args::{Changes, CreateProject, List, ProjectCommand, UpdateProject, ViewProject};
+use super::{delete, filter_organization, host, open, open_or_create, organization, project, record_audit};
+use crate::args::{CreateProject, List, ProjectChanges, ProjectCommand, UpdateProject, ViewProject};
 use crate::output;
 use crate::settings::Sources;
 
@@ -25,7 +25,7 @@ async fn create(sources: &Sources, args: CreateProject) -> anyhow::Result<()> {
     let admin = open_or_create(sources, &args.data, args.organization.is_some()).await?;
     let (key, mut hosting) = (host::key(&args.host)?, host::hosting(&args.host));
     let found = admin
-        .check_repository(Wanted {
+        .check_repository(RepositoryRequest {
             repository: &args.repository,
             base_ref: args.base_ref.as_deref(),
             docs_path: args.docs_path.as_deref(),
@@ -36,139 +36,148 @@ async fn create(sources: &Sources, args: CreateProject) -> anyhow::Result<()> {
     hosting.kind = found.kind;
     let new = NewProject {
         name: args.name,
-        repository: found.place,
+        repository: found.location,
         hosting,
         base_ref: args.base_ref,
         docs_path: args.docs_path,
-        sites: each_once(&args.site),
+        sites: without_duplicates(&args.site),
         model: parse_model(sources, &args.model)?,
         models: parse_models(sources, &args.allow_model)?,
-        allow_paths: each_once(&args.allow_path),
-        // Last: the first organization is made here, and only when all is well.
+        allow_paths: without_duplicates(&args.allow_path),
+        // Last, because it may create the first organization, which only a valid project needs.
         organization: organization(&admin, args.organization.as_deref()).await?.id,
     };
     let project = admin.accounts.create_project(&new).await?;
-    admin.keep_host_key(&project, key.as_ref()).await?;
-    note(&admin, &project.organization, "made the project", &project.name).await?;
+    admin.store_host_key(&project, key.as_ref()).await?;
+    record_audit(&admin, &project.organization, "made the project", &project.name).await?;
     if args.json {
-        return output::json(&shown(&project));
+        return output::print_json(&to_json(&project));
     }
     let (name, id) = (&project.name, &project.id);
-    output::say(format!(
-        "Made the project {name}: jobs start from {} of {}.",
+    output::print_message(format!(
+        "Created the project {name}. Its jobs start from {} of {}.",
         found.branch, project.repository
     ));
-    let again = sources.again(&args.data);
-    let offers = found.offers.iter().filter(|glob| !project.allow_paths.contains(glob));
+    let repeat_flags = sources.repeat_flags(&args.data);
+    let offers = found.suggested_paths.iter().filter(|glob| !project.allow_paths.contains(glob));
     let offers: Vec<String> = offers.map(|glob| format!("--allow-path '{glob}'")).collect();
     if !offers.is_empty() {
-        output::say(format!(
-            "Jobs change pages, navigation and redirects. To let them change the code beside them, too: docwright project update {id} {}{again}",
+        output::print_message(format!(
+            "Jobs can change pages, navigation and redirects. To also let them change the code beside the pages: docwright project update {id} {}{repeat_flags}",
             offers.join(" ")
         ));
     }
-    output::say(format!("Next, a key: docwright key create --name CI --project {id}{again}"));
-    output::line(id)
+    output::print_message(format!(
+        "To create an API key for it: docwright key create --name CI --project {id}{repeat_flags}"
+    ));
+    output::print_line(id)
 }
 
 async fn list(sources: &Sources, args: List) -> anyhow::Result<()> {
     let admin = open(sources, &args.data).await?;
-    let owner = match &args.organization {
-        Some(name) => Some(organization(&admin, Some(name)).await?.id),
-        None => None,
-    };
-    let projects = admin.accounts.projects(owner.as_ref()).await?;
+    let projects = admin.accounts.projects(filter_organization(&admin, &args).await?.as_ref()).await?;
     if args.json {
-        return output::json(&projects.iter().map(shown).collect::<Vec<_>>());
+        return output::print_json(&projects.iter().map(to_json).collect::<Vec<_>>());
     }
     if projects.is_empty() {
         let next = "docwright project create --name \"My docs\" --repository URL";
-        output::say(format!("No projects yet. Make one: {next}{}", sources.again(&args.data)));
+        output::print_message(format!(
+            "No projects yet. To create one: {next}{}",
+            sources.repeat_flags(&args.data)
+        ));
         return Ok(());
     }
     let row = |project: Project| {
         let branch = project.base_ref.unwrap_or_else(|| "(default)".into());
         [project.id.0, project.name, project.repository, branch, project.model]
     };
-    output::table(["ID", "NAME", "REPOSITORY", "REF", "MODEL"], projects.into_iter().map(row))
+    output::print_table(["ID", "NAME", "REPOSITORY", "REF", "MODEL"], projects.into_iter().map(row))
 }
 
 async fn view(sources: &Sources, args: ViewProject) -> anyhow::Result<()> {
     let admin = open(sources, &args.data).await?;
-    tell(&project(&admin, &args.id).await?, args.json)
+    print(&project(&admin, &args.id).await?, args.json)
 }
 
 async fn update(sources: &Sources, args: UpdateProject) -> anyhow::Result<()> {
     let admin = open(sources, &args.data).await?;
     let before = project(&admin, &args.id).await?;
     let key = host::key(&args.host)?;
-    let change = host::changed(&args.host, parse_change(sources, &args.changes)?);
+    let change = host::add_host_change(&args.host, parse_change(sources, &args.changes)?);
     let updated = admin.update_project(&before, &change, key.as_ref()).await?;
     let after = updated.project;
-    note(&admin, &after.organization, "changed the settings of", &after.name).await?;
+    record_audit(&admin, &after.organization, "changed the settings of", &after.name).await?;
     if updated.forgot_token {
-        note(&admin, &after.organization, "forgot the host token of", &after.name).await?;
-        output::say(
-            "The token was given for another repository, and is forgotten: give one with --token-file.",
+        record_audit(&admin, &after.organization, "forgot the host token of", &after.name).await?;
+        output::print_message(
+            "Deleted the stored token, because it belongs to the previous repository. To set a new one, use --token-file.",
         );
     }
-    tell(&after, args.json)
+    print(&after, args.json)
 }
 
-fn parse_change(sources: &Sources, changes: &Changes) -> anyhow::Result<ProjectChange> {
-    let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+/// An empty text clears the field.
+pub(super) fn parse_field(text: Option<&str>) -> FieldChange<String> {
+    match text {
+        None => FieldChange::Keep,
+        Some("") => FieldChange::Clear,
+        Some(text) => FieldChange::Set(text.to_owned()),
+    }
+}
+
+fn parse_change(sources: &Sources, changes: &ProjectChanges) -> anyhow::Result<ProjectChange> {
     Ok(ProjectChange {
         name: changes.name.clone(),
         repository: changes.repository.clone(),
-        base_ref: changes.base_ref.as_ref().map(some),
-        docs_path: changes.docs_path.as_ref().map(some),
-        sites: given(&changes.site).map(each_once),
+        base_ref: parse_field(changes.base_ref.as_deref()),
+        docs_path: parse_field(changes.docs_path.as_deref()),
+        sites: replacement(&changes.site).map(without_duplicates),
         model: changes.model.as_deref().map(|name| parse_model(sources, name)).transpose()?,
-        models: given(&changes.allow_model).map(|names| parse_models(sources, names)).transpose()?,
-        allow_paths: given(&changes.allow_path).map(each_once),
+        models: replacement(&changes.allow_model).map(|names| parse_models(sources, names)).transpose()?,
+        allow_paths: replacement(&changes.allow_path).map(without_duplicates),
         human_reads: changes.human_reads,
         ..ProjectChange::default()
     })
 }
 
-/// A list that is to take the place of another.
-pub(super) fn given(all: &[String]) -> Option<&[String]> {
+/// The list that replaces the previous one; `None` without the flag.
+pub(super) fn replacement(all: &[String]) -> Option<&[String]> {
     (!all.is_empty()).then_some(all)
 }
 
-fn tell(project: &Project, json: bool) -> anyhow::Result<()> {
+fn print(project: &Project, json: bool) -> anyhow::Result<()> {
     if json {
-        return output::json(&shown(project));
+        return output::print_json(&to_json(project));
     }
-    let or = |all: &[String], none: &str| if all.is_empty() { none.to_owned() } else { all.join(", ") };
-    let author = project.hosting.author.as_ref().map(|one| format!("{} <{}>", one.name, one.email));
-    output::fields(&[
+    let join_or = |all: &[String], none: &str| if all.is_empty() { none.to_owned() } else { all.join(", ") };
+    let author = project.hosting.author.as_ref().map(|author| format!("{} <{}>", author.name, author.email));
+    output::print_fields(&[
         ("project", &project.id.0),
         ("name", &project.name),
         ("organization", &project.organization.0),
         ("repository", &project.repository),
         ("host", project.hosting.kind.as_deref().unwrap_or("(this machine)")),
-        ("labels", &or(&project.hosting.labels, "(none)")),
-        ("reviewers", &or(&project.hosting.reviewers, "(none)")),
+        ("labels", &join_or(&project.hosting.labels, "(none)")),
+        ("reviewers", &join_or(&project.hosting.reviewers, "(none)")),
         ("author", author.as_deref().unwrap_or("Docwright")),
         ("ref", project.base_ref.as_deref().unwrap_or("(the repository's default branch)")),
-        ("docs path", project.docs_path.as_deref().unwrap_or("(all of it)")),
-        ("sites", &or(&project.sites, "(none)")),
+        ("docs path", project.docs_path.as_deref().unwrap_or("(the whole repository)")),
+        ("sites", &join_or(&project.sites, "(none)")),
         ("model", &project.model),
-        ("allowed models", &or(&allowed(project), "(every one of the server)")),
-        ("allowed paths", &or(&project.allow_paths, "(none)")),
+        ("allowed models", &join_or(&allowed_models(project), "(every model of the server)")),
+        ("allowed paths", &join_or(&project.allow_paths, "(none)")),
         ("human reads", project.human_reads.as_str()),
-        ("created", &output::moment(project.created_at)),
+        ("created", &output::format_timestamp(project.created_at)),
     ])
 }
 
-/// The project's own model is one of them.
-fn allowed(project: &Project) -> Vec<String> {
+/// The models that jobs may use, with the project's own model first; empty if all are allowed.
+fn allowed_models(project: &Project) -> Vec<String> {
     let own = [&project.model].into_iter().filter(|_| !project.models.is_empty());
     own.chain(project.models.iter().filter(|name| **name != project.model)).cloned().collect()
 }
 
-fn shown(project: &Project) -> Value {
+fn to_json(project: &Project) -> Value {
     json!({
         "id": project.id.0,
         "name": project.name,
@@ -182,10 +191,10 @@ fn shown(project: &Project) -> Value {
         "docsPath": project.docs_path,
         "sites": project.sites,
         "model": project.model,
-        "allowedModels": allowed(project),
+        "allowedModels": allowed_models(project),
         "allowedPaths": project.allow_paths,
         "humanReads": project.human_reads.as_str(),
-        "createdAt": output::moment(project.created_at),
+        "createdAt": output::format_timestamp(project.created_at),
     })
 }
 
@@ -193,22 +202,22 @@ fn parse_model(sources: &Sources, name: &str) -> anyhow::Result<String> {
     let known = sources.model_tables()?;
     ensure!(
         name == OFFLINE || known.contains_key(name),
-        "the settings name no model {name}; see `docwright model list`"
+        "there is no model {name} in the settings; see `docwright model list`"
     );
     Ok(name.to_owned())
 }
 
 fn parse_models(sources: &Sources, names: &[String]) -> anyhow::Result<Vec<String>> {
-    each_once(names).iter().map(|name| parse_model(sources, name)).collect()
+    without_duplicates(names).iter().map(|name| parse_model(sources, name)).collect()
 }
 
-/// An empty one says that there is none.
-pub(super) fn each_once(all: &[String]) -> Vec<String> {
-    let mut kept = Vec::new();
-    for one in all.iter().filter(|one| !one.is_empty()) {
-        if !kept.contains(one) {
-            kept.push(one.clone());
+/// Removes duplicates, and empty texts, which stand for an empty list.
+pub(super) fn without_duplicates(values: &[String]) -> Vec<String> {
+    let mut unique = Vec::new();
+    for value in values.iter().filter(|value| !value.is_empty()) {
+        if !unique.contains(value) {
+            unique.push(value.clone());
         }
     }
-    kept
+    unique
 }

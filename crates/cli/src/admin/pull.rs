@@ -1,12 +1,12 @@
-//! `docwright pull …`: pull requests of the embedded host.
+//! Runs `docwright pull`: pull requests of the embedded host.
 
 use anyhow::{Context, bail, ensure};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use server::{CommitLine, Host, Local, PullRequest, PullState};
 
-use super::{note, open, project};
-use crate::args::{ListPulls, MergePull, OnePull, PullCommand};
+use super::{open, project, record_audit};
+use crate::args::{ListPulls, MergePull, PullArgs, PullCommand};
 use crate::output;
 use crate::settings::Sources;
 
@@ -24,52 +24,52 @@ async fn list(sources: &Sources, args: ListPulls) -> anyhow::Result<()> {
     let host = admin.host(&project(&admin, &args.project).await?).await?;
     let all = host.list(args.limit.into()).await?;
     if args.json {
-        return output::json(&all.iter().map(shown).collect::<Vec<_>>());
+        return output::print_json(&all.iter().map(to_json).collect::<Vec<_>>());
     }
     if all.is_empty() {
-        output::say(format!(
-            "No pull requests yet. A job makes one: docwright job create {} \"Fix broken links\"",
+        output::print_message(format!(
+            "No pull requests yet. To create one with a job: docwright job create {} \"Fix broken links\"",
             args.project
         ));
         return Ok(());
     }
     let row = |pull: PullRequest| {
         let state = state(&pull).to_owned();
-        [pull.number.to_string(), state, pull.title.clone(), pull.head.clone(), opened(&pull)]
+        [pull.number.to_string(), state, pull.title.clone(), pull.head.clone(), opened_at(&pull)]
     };
-    output::table(["NUMBER", "STATE", "TITLE", "BRANCH", "OPENED"], all.into_iter().map(row))
+    output::print_table(["NUMBER", "STATE", "TITLE", "BRANCH", "OPENED"], all.into_iter().map(row))
 }
 
-async fn view(sources: &Sources, args: OnePull) -> anyhow::Result<()> {
+async fn view(sources: &Sources, args: PullArgs) -> anyhow::Result<()> {
     let (host, pull) = find(sources, &args).await?;
     let (commits, diff) = (host.commits(&pull).await?, host.diff(&pull).await?);
     if args.json {
-        let mut object = shown(&pull);
+        let mut object = to_json(&pull);
         object["body"] = pull.body.into();
-        object["commits"] = commits.iter().map(commit).collect();
+        object["commits"] = commits.iter().map(commit_json).collect();
         object["diff"] = diff.into();
-        return output::json(&object);
+        return output::print_json(&object);
     }
-    tell(&pull)?;
-    output::line(format!("\n{}\n", pull.body.trim()))?;
+    print_fields(&pull)?;
+    output::print_line(format!("\n{}\n", pull.body.trim()))?;
     for commit in commits {
-        let line = format!("{}  {}  ({})", short(commit.id.as_str()), commit.subject, commit.author);
-        output::line(line)?;
+        let line = format!("{}  {}  ({})", short_id(commit.id.as_str()), commit.subject, commit.author);
+        output::print_line(line)?;
     }
-    output::line("")?;
-    output::diff(&diff)?;
-    if pull.state == PullState::Open { advise(&host, &pull).await } else { Ok(()) }
+    output::print_line("")?;
+    output::print_diff(&diff)?;
+    if pull.state == PullState::Open { print_merge_advice(&host, &pull).await } else { Ok(()) }
 }
 
-/// What to know before merging it.
-async fn advise(host: &Local, pull: &PullRequest) -> anyhow::Result<()> {
+async fn print_merge_advice(host: &Local, pull: &PullRequest) -> anyhow::Result<()> {
     let by_hand = host.merge_by_hand(pull).await?;
     if let Some(conflict) = host.conflict(pull).await? {
-        let advice = "settle that in a merge by hand, or close it and start a new job";
-        output::say(format!("\nIt cannot be merged as it is: {conflict}. You can {advice}."));
+        output::print_message(format!(
+            "\nThis pull request cannot be merged: {conflict}. Resolve the conflict in a merge by hand, or close the pull request and start a new job."
+        ));
     }
     if let Some(hint) = by_hand {
-        output::say(format!("\nTo merge it: {hint}"));
+        output::print_message(format!("\nTo merge it: {hint}"));
     }
     Ok(())
 }
@@ -80,50 +80,64 @@ async fn merge(sources: &Sources, args: MergePull) -> anyhow::Result<()> {
     match pull.state {
         PullState::Open => {}
         PullState::Merged => bail!("pull request #{number} is already merged"),
-        PullState::Closed => bail!("pull request #{number} is closed: a new job makes a new one"),
+        PullState::Closed => bail!("pull request #{number} is closed: start a new job for a new one"),
     }
-    if let Some(seen) = &args.seen {
-        check_seen(&host, &pull, seen).await?;
+    if let Some(digits) = &args.newest_commit {
+        check_newest_commit(&host, &pull, digits).await?;
     }
     let merged = host.merge(number, Some(&pull.head_commit)).await?;
-    noted(sources, &args.pull, "merged the pull request", &merged).await?;
+    record_pull_audit(sources, &args.pull, "merged the pull request", &merged).await?;
     if args.pull.json {
-        return output::json(&shown(&merged));
+        return output::print_json(&to_json(&merged));
     }
-    output::say(format!("Merged pull request #{number} into {}.", merged.base));
+    output::print_message(format!("Merged pull request #{number} into {}.", merged.base));
     Ok(())
 }
 
-async fn noted(sources: &Sources, args: &OnePull, what: &str, pull: &PullRequest) -> anyhow::Result<()> {
+async fn record_pull_audit(
+    sources: &Sources,
+    args: &PullArgs,
+    what: &str,
+    pull: &PullRequest,
+) -> anyhow::Result<()> {
     let admin = open(sources, &args.data).await?;
     let project = project(&admin, &args.project).await?;
     let about = format!("{} #{}", project.name, pull.number);
-    note(&admin, &project.organization, what, &about).await
+    record_audit(&admin, &project.organization, what, &about).await
 }
 
-/// Nobody merges what they have not looked at, nor by digits that could mean an older commit.
-async fn check_seen(host: &Local, pull: &PullRequest, seen: &str) -> anyhow::Result<()> {
+/// Refuses to merge if the newest commit is another one, or if the digits also match an older commit.
+async fn check_newest_commit(host: &Local, pull: &PullRequest, digits: &str) -> anyhow::Result<()> {
     let (number, head) = (pull.number, pull.head_commit.as_str());
-    ensure!(head.starts_with(seen), "pull request #{number} is at {head} now: look at it again, then merge");
+    ensure!(
+        head.starts_with(digits),
+        "the newest commit of pull request #{number} is now {head}: review it, then merge again"
+    );
     let commits = host.commits(pull).await?;
-    let meant = commits.iter().filter(|commit| commit.id.as_str().starts_with(seen)).count();
-    ensure!(meant <= 1, "{meant} commits of pull request #{number} begin with {seen}: give more digits");
+    let matching = commits.iter().filter(|commit| commit.id.as_str().starts_with(digits)).count();
+    ensure!(
+        matching <= 1,
+        "{matching} commits of pull request #{number} begin with {digits}: use more digits"
+    );
     Ok(())
 }
 
-async fn close(sources: &Sources, args: OnePull) -> anyhow::Result<()> {
+async fn close(sources: &Sources, args: PullArgs) -> anyhow::Result<()> {
     let (host, pull) = find(sources, &args).await?;
-    ensure!(pull.state != PullState::Closed, "pull request #{} is closed already", pull.number);
+    ensure!(pull.state != PullState::Closed, "pull request #{} is already closed", pull.number);
     let closed = host.close(pull.number).await?;
-    noted(sources, &args, "closed the pull request", &closed).await?;
+    record_pull_audit(sources, &args, "closed the pull request", &closed).await?;
     if args.json {
-        return output::json(&shown(&closed));
+        return output::print_json(&to_json(&closed));
     }
-    output::say(format!("Closed pull request #{}; its branch {} stays.", closed.number, closed.head));
+    output::print_message(format!(
+        "Closed pull request #{}. Its branch {} stays.",
+        closed.number, closed.head
+    ));
     Ok(())
 }
 
-async fn find(sources: &Sources, args: &OnePull) -> anyhow::Result<(Local, PullRequest)> {
+async fn find(sources: &Sources, args: &PullArgs) -> anyhow::Result<(Local, PullRequest)> {
     let admin = open(sources, &args.data).await?;
     let host = admin.host(&project(&admin, &args.project).await?).await?;
     let pull = host.get(args.number).await?.with_context(|| {
@@ -132,18 +146,18 @@ async fn find(sources: &Sources, args: &OnePull) -> anyhow::Result<(Local, PullR
     Ok((host, pull))
 }
 
-fn tell(pull: &PullRequest) -> anyhow::Result<()> {
-    output::fields(&[
+fn print_fields(pull: &PullRequest) -> anyhow::Result<()> {
+    output::print_fields(&[
         ("pull request", &format!("#{} {}", pull.number, pull.title)),
         ("state", state(pull)),
         ("branch", &format!("{} into {}", pull.head, pull.base)),
         ("address", &pull.url),
         ("job", pull.job.as_deref().unwrap_or("none")),
-        ("opened", &opened(pull)),
+        ("opened", &opened_at(pull)),
     ])
 }
 
-fn shown(pull: &PullRequest) -> Value {
+fn to_json(pull: &PullRequest) -> Value {
     json!({
         "number": pull.number,
         "title": pull.title,
@@ -155,12 +169,12 @@ fn shown(pull: &PullRequest) -> Value {
         "headCommit": pull.head_commit.as_str(),
         "baseCommit": pull.base_commit.as_str(),
         "mergeCommit": pull.merge_commit.as_ref().map(|id| id.as_str()),
-        "createdAt": opened(pull),
+        "createdAt": opened_at(pull),
     })
 }
 
-fn commit(line: &CommitLine) -> Value {
-    let at = output::moment(Timestamp::from_second(line.time).unwrap_or_default());
+fn commit_json(line: &CommitLine) -> Value {
+    let at = output::format_timestamp(Timestamp::from_second(line.time).unwrap_or_default());
     json!({ "id": line.id.as_str(), "subject": line.subject, "author": line.author, "at": at })
 }
 
@@ -172,10 +186,10 @@ fn state(pull: &PullRequest) -> &'static str {
     }
 }
 
-fn opened(pull: &PullRequest) -> String {
-    output::moment(Timestamp::from_millisecond(pull.created_at).unwrap_or_default())
+fn opened_at(pull: &PullRequest) -> String {
+    output::format_timestamp(Timestamp::from_millisecond(pull.created_at).unwrap_or_default())
 }
 
-fn short(id: &str) -> &str {
+fn short_id(id: &str) -> &str {
     id.get(..10).unwrap_or(id)
 }

@@ -1,4 +1,4 @@
-//! `docwright user …`, `docwright audit`: people, and what they did.
+//! Runs `docwright user` and `docwright audit`: members and the audit log.
 
 mod invitations;
 mod sessions;
@@ -8,9 +8,11 @@ use std::path::Path;
 use anyhow::{Context, anyhow, bail};
 use serde_json::{Value, json};
 use server::{Admin, Passwords, parse_password};
-use store::{AuditEntry, KeyRef, MemberKeys, NewInvite, OrganizationId, PasswordHash, Person, Removal};
+use store::{AuditEntry, KeyRef, MemberKeys, NewInvite, PasswordHash, Person, Removal};
 
-use super::{COMMAND_LINE, note, open, open_or_create, organization};
+use super::{
+    COMMAND_LINE, filter_organization, open, open_or_create, organization, record_audit, server_url,
+};
 use crate::args::{Audit, InviteUser, List, RemoveUser, UserCommand, UserPassword};
 use crate::output;
 use crate::settings::Sources;
@@ -30,47 +32,43 @@ pub(crate) async fn run(sources: &Sources, command: UserCommand) -> anyhow::Resu
 
 async fn list(sources: &Sources, args: List) -> anyhow::Result<()> {
     let admin = open(sources, &args.data).await?;
-    let people = admin.people.people(of(&admin, &args).await?.as_ref()).await?;
+    let people = admin.people.people(filter_organization(&admin, &args).await?.as_ref()).await?;
     if args.json {
-        return output::json(&people.iter().map(shown).collect::<Vec<_>>());
+        return output::print_json(&people.iter().map(to_json).collect::<Vec<_>>());
     }
     if people.is_empty() {
-        output::say("Nobody has an account yet. Invite somebody: docwright user invite");
+        output::print_message("No members yet. To invite one: docwright user invite");
         return Ok(());
     }
     let row = |person: Person| {
-        [person.name, person.role.as_str().into(), person.organization.0, output::moment(person.created_at)]
+        [
+            person.name,
+            person.role.as_str().into(),
+            person.organization.0,
+            output::format_timestamp(person.created_at),
+        ]
     };
-    output::table(["NAME", "ROLE", "ORGANIZATION", "SINCE"], people.into_iter().map(row))
-}
-
-/// The organization that a list is narrowed to.
-async fn of(admin: &Admin, args: &List) -> anyhow::Result<Option<OrganizationId>> {
-    match &args.organization {
-        Some(name) => Ok(Some(organization(admin, Some(name)).await?.id)),
-        None => Ok(None),
-    }
+    output::print_table(["NAME", "ROLE", "ORGANIZATION", "SINCE"], people.into_iter().map(row))
 }
 
 async fn invite(sources: &Sources, args: InviteUser) -> anyhow::Result<()> {
     let admin = open_or_create(sources, &args.data, args.organization.is_some()).await?;
     let organization = organization(&admin, args.organization.as_deref()).await?;
-    let told = sources.public_url(args.public_url.as_deref())?;
-    let base = told.or(admin.url.clone()).unwrap_or_else(|| server::USUAL_URL.into());
+    let base = server_url(sources, args.public_url.as_deref(), &admin)?;
     let new =
         NewInvite { organization: organization.id.clone(), role: args.role, creator: COMMAND_LINE.into() };
     let link = admin.people.create_invite(&new).await?;
     let role = args.role.as_str();
-    note(&admin, &organization.id, "invited", &format!("somebody as {role}")).await?;
+    record_audit(&admin, &organization.id, "invited", &format!("somebody as {role}")).await?;
     let url = format!("{base}/join?token={}", link.reveal());
     if args.json {
-        return output::json(&json!({ "inviteUrl": url }));
+        return output::print_json(&json!({ "inviteUrl": url }));
     }
-    output::say(format!(
-        "Whoever opens this link first joins {} as {role}. It works once, within seven days:",
+    output::print_message(format!(
+        "The first person who opens this link can join {} as {role}. It works once, within seven days:",
         organization.name
     ));
-    output::line(url)
+    output::print_line(url)
 }
 
 async fn remove(sources: &Sources, args: RemoveUser) -> anyhow::Result<()> {
@@ -83,22 +81,22 @@ async fn remove(sources: &Sources, args: RemoveUser) -> anyhow::Result<()> {
     let (removal, ended) = admin.people.remove_person(&person.organization, &person.id, &keys).await?;
     match removal {
         Removal::Done => {}
-        Removal::NoSuchPerson => bail!("{} was removed already", person.name),
+        Removal::NoSuchPerson => bail!("{} was already removed", person.name),
         Removal::LastOwner => bail!(
-            "{} is the only owner: invite another first, with `docwright user invite --role owner`",
+            "{} is the only owner: invite another owner first, with `docwright user invite --role owner`",
             person.name
         ),
         Removal::NoSuchOwner => {
-            bail!("--keys-to names an owner of the same organization who stays; see `docwright user list`")
+            bail!("--keys-to must name another owner of the same organization; see `docwright user list`")
         }
     }
-    note(&admin, &person.organization, "removed", &person.name).await?;
-    output::say(format!("Removed {}, who is signed out everywhere.", person.name));
-    keys_ended(&admin, &person, &keys, &ended).await
+    record_audit(&admin, &person.organization, "removed", &person.name).await?;
+    output::print_message(format!("Removed {} and ended their sessions.", person.name));
+    report_ended_keys(&admin, &person, &keys, &ended).await
 }
 
-/// Lists the person's API keys, and what became of them.
-async fn keys_ended(
+/// Records and prints which API keys of a removed member were revoked or transferred.
+async fn report_ended_keys(
     admin: &Admin,
     person: &Person,
     keys: &MemberKeys,
@@ -111,10 +109,12 @@ async fn keys_ended(
                 ("handed over the key", format!("{key} of {} to {owner}", person.name))
             }
         };
-        note(admin, &person.organization, what, &about).await?;
+        record_audit(admin, &person.organization, what, &about).await?;
         match keys {
-            MemberKeys::Revoke => output::say(format!("Revoked the API key {key}.")),
-            MemberKeys::TakeOver { owner } => output::say(format!("The API key {key} is {owner}'s now.")),
+            MemberKeys::Revoke => output::print_message(format!("Revoked the API key {key}.")),
+            MemberKeys::TakeOver { owner } => {
+                output::print_message(format!("Transferred the API key {key} to {owner}."))
+            }
         }
     }
     Ok(())
@@ -123,63 +123,66 @@ async fn keys_ended(
 async fn password(sources: &Sources, args: UserPassword) -> anyhow::Result<()> {
     let admin = open(sources, &args.data).await?;
     let (person, others) = find(&admin, &args.name, args.organization.as_deref()).await?;
-    let text = read(&args.password_file)?;
+    let text = read_password(&args.password_file)?;
     let text = text.trim_end_matches(['\n', '\r']);
-    let password = parse_password(text, &person.name).map_err(|why| anyhow!(why))?;
-    let hash = Passwords::new().hash_beside(password, &others).await?;
+    let password = parse_password(text, &person.name).map_err(|error| anyhow!(error))?;
+    let hash = Passwords::new().hash_with_shared_salt(password, &others).await?;
     admin.people.set_password(&person.id, &hash).await?;
-    note(&admin, &person.organization, "set the password of", &person.name).await?;
-    output::say(format!("{} has a new password, and is signed out everywhere.", person.name));
+    record_audit(&admin, &person.organization, "set the password of", &person.name).await?;
+    output::print_message(format!("Set a new password for {} and ended their sessions.", person.name));
     Ok(())
 }
 
-fn read(path: &Path) -> anyhow::Result<String> {
+fn read_password(path: &Path) -> anyhow::Result<String> {
     match path == Path::new("-") {
         true => Ok(std::io::read_to_string(std::io::stdin())?),
         false => std::fs::read_to_string(path).with_context(|| format!("--password-file {}", path.display())),
     }
 }
 
-/// The person of that name, with the passwords that others of the same name have.
+/// Finds a member by name, with the password hashes of members of the same name in other organizations.
 async fn find(
     admin: &Admin,
     name: &str,
     organization_name: Option<&str>,
 ) -> anyhow::Result<(Person, Vec<PasswordHash>)> {
-    let named = match organization_name {
+    let wanted = match organization_name {
         Some(name) => Some(organization(admin, Some(name)).await?.id),
         None => None,
     };
     let all = admin.people.people_named(name).await?;
-    let (mut fitting, others): (Vec<_>, Vec<_>) = all
+    let (mut matching, others): (Vec<_>, Vec<_>) = all
         .into_iter()
-        .partition(|(person, _)| named.as_ref().is_none_or(|named| person.organization == *named));
-    if fitting.len() > 1 {
-        bail!("several organizations have somebody named {name}: say --organization");
+        .partition(|(person, _)| wanted.as_ref().is_none_or(|wanted| person.organization == *wanted));
+    if matching.len() > 1 {
+        bail!("several organizations have a member with the name {name}: set --organization");
     }
-    let found = fitting.pop().map(|(person, _)| (person, others.into_iter().map(|(_, hash)| hash).collect()));
-    found.with_context(|| format!("nobody has the name {name}; see `docwright user list`"))
+    let found =
+        matching.pop().map(|(person, _)| (person, others.into_iter().map(|(_, hash)| hash).collect()));
+    found.with_context(|| format!("there is no member with the name {name}; see `docwright user list`"))
 }
 
-/// `docwright audit`
+/// Runs `docwright audit`.
 pub(crate) async fn audit(sources: &Sources, args: Audit) -> anyhow::Result<()> {
     let admin = open(sources, &args.data).await?;
     let organization = organization(&admin, args.organization.as_deref()).await?;
-    let deeds = admin.people.audit_log(&organization.id, None, args.limit).await?;
+    let entries = admin.people.audit_log(&organization.id, None, args.limit).await?;
     if args.json {
-        let shown = |deed: &AuditEntry| json!({ "at": output::moment(deed.at), "who": deed.who, "what": deed.what, "about": deed.about });
-        return output::json(&deeds.iter().map(shown).collect::<Vec<_>>());
+        let to_json = |entry: &AuditEntry| json!({ "at": output::format_timestamp(entry.at), "who": entry.who, "what": entry.what, "about": entry.about });
+        return output::print_json(&entries.iter().map(to_json).collect::<Vec<_>>());
     }
-    let row = |deed: AuditEntry| [output::moment(deed.at), deed.who, format!("{} {}", deed.what, deed.about)];
-    output::table(["WHEN", "WHO", "WHAT"], deeds.into_iter().map(row))
+    let row = |entry: AuditEntry| {
+        [output::format_timestamp(entry.at), entry.who, format!("{} {}", entry.what, entry.about)]
+    };
+    output::print_table(["WHEN", "WHO", "WHAT"], entries.into_iter().map(row))
 }
 
-fn shown(person: &Person) -> Value {
+fn to_json(person: &Person) -> Value {
     json!({
         "id": person.id.0,
         "name": person.name,
         "organization": person.organization.0,
         "role": person.role.as_str(),
-        "createdAt": output::moment(person.created_at),
+        "createdAt": output::format_timestamp(person.created_at),
     })
 }

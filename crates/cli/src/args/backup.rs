@@ -1,4 +1,4 @@
-//! `docwright backup` and `docwright restore`.
+//! Declares `docwright backup` and `docwright restore`.
 
 use std::path::PathBuf;
 
@@ -7,21 +7,22 @@ use clap::Args as Arguments;
 use super::Data;
 
 pub(super) const BACKUP_HELP: &str = "\
-The backup holds both databases as they are at one moment, and the sample repositories. It does not hold caches, and
-not repositories elsewhere on disk. Without --with-master-key it holds no key that opens the sealed secrets: keep a copy
-of master.key apart from your backups. On PostgreSQL it holds what is in the data directory, and the command prints how
-to back up the database.";
+The backup has both databases, as of one moment, and the sample repositories. It doesn't have
+caches or repositories elsewhere on disk. Without --with-master-key, it has no key to decrypt its
+secrets: keep a copy of master.key apart from your backups. With PostgreSQL, it has what is in the
+data directory, and the command prints how to back up the database.";
 
 pub(super) const RESTORE_HELP: &str = "\
-Everything is verified before anything is replaced. With --force, the previous content stays in a folder of the data
-directory, whose name is printed. A directory that a server is using is refused, also with --force.";
+The command verifies everything before it replaces anything. With --force, it moves the previous
+content to a folder in the data directory and prints its name. It refuses a directory that a
+server is using, even with --force.";
 
 #[derive(Arguments)]
 pub(crate) struct Backup {
-    /// A new or empty directory, or a file that ends in .tar.zst
+    /// A new or empty directory, or a new file whose name ends in .tar.zst
     #[arg(value_name = "DIRECTORY|FILE.tar.zst")]
     pub(crate) to: PathBuf,
-    /// Include the master key: who has the backup can open all secrets in it
+    /// Include the master key: everyone who has the backup can then decrypt its secrets
     #[arg(long)]
     pub(crate) with_master_key: bool,
     #[command(flatten)]
@@ -33,10 +34,10 @@ pub(crate) struct Backup {
 
 #[derive(Arguments)]
 pub(crate) struct Restore {
-    /// What `docwright backup` made
+    /// The directory or file that `docwright backup` created
     #[arg(value_name = "BACKUP")]
     pub(crate) from: PathBuf,
-    /// Replace what is in the data directory
+    /// Replace the content of the data directory
     #[arg(long)]
     pub(crate) force: bool,
     #[command(flatten)]

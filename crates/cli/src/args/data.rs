@@ -1,32 +1,45 @@
-//! Where the data is.
+//! Declares the flags that name the data directory and the database.
 
 use std::path::PathBuf;
 
+use anyhow::ensure;
 use clap::Args as Arguments;
+use store::DatabaseUrl;
 
-/// Where the data is.
+use crate::settings::help;
+
 #[derive(Arguments, Clone, Default)]
 pub(crate) struct Data {
-    /// The data directory [default: docwright in the XDG data directory]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help = help("data"))]
     pub(crate) data: Option<PathBuf>,
-    /// A PostgreSQL database for everything but page views; one with a password goes into
-    /// DOCWRIGHT_DATABASE_URL [default: SQLite in the data directory]
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", help = help("database_url"))]
     pub(crate) database_url: Option<String>,
 }
 
 impl Data {
-    /// Both as they were given.
-    pub(crate) fn again(&self) -> String {
-        let data = self.data.as_ref().map(|dir| format!(" --data {}", quoted(&dir.to_string_lossy())));
-        let url = self.database_url.as_ref().map(|url| format!(" --database-url {}", quoted(url)));
+    /// The value of the flag for a setting, except the data directory, which is a path.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.database_url.as_deref().filter(|_| name == "database_url")
+    }
+
+    pub(crate) fn refuse_password(&self) -> anyhow::Result<()> {
+        ensure!(
+            !self.database_url.as_deref().is_some_and(DatabaseUrl::has_password),
+            "every user of this machine can read a password on a command line: set DOCWRIGHT_DATABASE_URL or DOCWRIGHT_DATABASE_URL_FILE instead of --database-url"
+        );
+        Ok(())
+    }
+
+    /// Both flags as they were set, for a command that this one suggests.
+    pub(crate) fn repeat_flags(&self) -> String {
+        let data = self.data.as_ref().map(|dir| format!(" --data {}", quote(&dir.to_string_lossy())));
+        let url = self.database_url.as_ref().map(|url| format!(" --database-url {}", quote(url)));
         data.unwrap_or_default() + &url.unwrap_or_default()
     }
 }
 
-/// A word as any shell reads it back.
-pub(crate) fn quoted(word: &str) -> String {
+/// Quotes a word for a POSIX shell, if it needs quotes.
+pub(crate) fn quote(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,+@%=".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),
@@ -39,12 +52,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_next_command_is_about_the_same_data() {
-        let again = |data: &str| Data { data: Some(data.into()), database_url: None }.again();
-        assert_eq!(Data::default().again(), "");
-        assert_eq!(again("/srv/a-1.b"), " --data /srv/a-1.b");
-        assert_eq!(again("my docs; it's"), r" --data 'my docs; it'\''s'");
+    fn a_suggested_command_uses_the_same_data() {
+        let repeat = |data: &str| Data { data: Some(data.into()), database_url: None }.repeat_flags();
+        assert_eq!(Data::default().repeat_flags(), "");
+        assert_eq!(repeat("/srv/a-1.b"), " --data /srv/a-1.b");
+        assert_eq!(repeat("my docs; it's"), r" --data 'my docs; it'\''s'");
         let url = Data { data: None, database_url: Some("postgres://a@h/d?x=1&y".into()) };
-        assert_eq!(url.again(), " --database-url 'postgres://a@h/d?x=1&y'");
+        assert_eq!(url.repeat_flags(), " --database-url 'postgres://a@h/d?x=1&y'");
     }
 }

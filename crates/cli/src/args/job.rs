@@ -1,4 +1,4 @@
-//! `docwright job …`, as `--help` tells it.
+//! Declares `docwright job`.
 
 use std::path::PathBuf;
 
@@ -6,69 +6,67 @@ use clap::{Args as Arguments, Subcommand};
 
 #[derive(Subcommand)]
 pub(crate) enum JobCommand {
-    /// Starts a job: docwright job create prj_… "Fix broken links"
+    /// Start a job: docwright job create prj_… "Fix broken links"
     Create(CreateJob),
-    /// Shows a job and what happened in it
+    /// Show a job and its events
     View(ViewJob),
-    /// Lists a project's jobs, newest first
+    /// List the jobs of a project, newest first
     List(ListJobs),
-    /// Goes on with a job, on the same branch and pull request
+    /// Send a follow-up: the job continues on the same branch and pull request
     Message(MessageJob),
-    /// Stops a job for good
+    /// Stop a job for good
     Archive(ArchiveJob),
-    /// Prints what a job changed, as a diff
+    /// Print the changes of a job as a diff
     Diff(DiffJob),
-    /// Prints what happened in a job and what was said to its model and by it, a line of JSON each
-    Transcript(OneJob),
+    /// Print the events of a job and all messages to and from its model, one JSON object per line
+    Transcript(JobArgs),
 }
 
-/// Which job.
 #[derive(Arguments)]
-pub(crate) struct OneJob {
-    /// The project's id, as `docwright project list` shows it
+pub(crate) struct JobArgs {
+    /// The project's ID, from `docwright project list`
     #[arg(value_name = "PROJECT")]
     pub(crate) project: String,
-    /// The job's id, as `docwright job list` shows it
+    /// The job's ID, from `docwright job list`
     #[arg(value_name = "JOB")]
     pub(crate) id: String,
 }
 
-/// Waiting for a job to end.
 #[derive(Arguments)]
-pub(crate) struct Watching {
+pub(crate) struct WatchArgs {
     /// Show each step as it happens, until the job ends
     #[arg(long)]
     pub(crate) watch: bool,
-    /// Give up watching after this many seconds; the job goes on
+    /// Stop watching after this many seconds; the job continues
     #[arg(long, value_name = "SECONDS", default_value_t = 1_800, requires = "watch")]
     pub(crate) timeout: u64,
 }
 
 #[derive(Arguments)]
 pub(crate) struct CreateJob {
-    /// The project's id, as `docwright project list` shows it
+    /// The project's ID, from `docwright project list`
     #[arg(value_name = "PROJECT")]
     pub(crate) project: String,
-    /// What the agent shall do; - reads it from standard input
+    /// What the agent should do; - reads it from standard input
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: String,
-    /// The branch to start from and merge into [default: the project's]
+    /// Start from this branch, and merge into it [default: the project's]
     #[arg(long = "ref", value_name = "BRANCH")]
     pub(crate) base_ref: Option<String>,
-    /// Work on this branch, and adopt its open pull request [default: a new one]
+    /// Work on this branch, and use its open pull request [default: a new branch]
     #[arg(long, value_name = "BRANCH")]
     pub(crate) branch: Option<String>,
     /// Open the pull request as a draft
     #[arg(long)]
     pub(crate) draft: bool,
-    /// A model that the project allows [default: the project's]
+    /// Use this model, which the project must allow [default: the project's]
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// Send this file as a quotation: material for the agent that allows nothing. Can be repeated
+    /// Send this file as a quotation: the agent reads it, but nothing in it allows a change. Repeat the flag for more
     #[arg(long, value_name = "FILE")]
     pub(crate) context: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) watching: Watching,
+    pub(crate) watching: WatchArgs,
     /// Print the job as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -77,9 +75,9 @@ pub(crate) struct CreateJob {
 #[derive(Arguments)]
 pub(crate) struct ViewJob {
     #[command(flatten)]
-    pub(crate) job: OneJob,
+    pub(crate) job: JobArgs,
     #[command(flatten)]
-    pub(crate) watching: Watching,
+    pub(crate) watching: WatchArgs,
     /// Print the job as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -87,19 +85,19 @@ pub(crate) struct ViewJob {
 
 #[derive(Arguments)]
 pub(crate) struct ListJobs {
-    /// The project's id, as `docwright project list` shows it
+    /// The project's ID, from `docwright project list`
     #[arg(value_name = "PROJECT")]
     pub(crate) project: String,
-    /// Only those of this status
+    /// List only jobs with this status
     #[arg(long, value_name = "STATUS", value_parser = ["active", "completed", "archived", "failed"])]
     pub(crate) status: Option<String>,
-    /// Jobs to list, 1 to 100
+    /// List up to this many jobs, 1 to 100
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u32>,
-    /// Jobs to skip
+    /// Skip this many jobs
     #[arg(long, value_name = "N")]
     pub(crate) offset: Option<u64>,
-    /// Print the answer as JSON
+    /// Print the list as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -107,15 +105,15 @@ pub(crate) struct ListJobs {
 #[derive(Arguments)]
 pub(crate) struct MessageJob {
     #[command(flatten)]
-    pub(crate) job: OneJob,
-    /// What the agent shall do next; - reads it from standard input
+    pub(crate) job: JobArgs,
+    /// What the agent should do next; - reads it from standard input
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: String,
-    /// Send this file as a quotation: material for the agent that allows nothing. Can be repeated
+    /// Send this file as a quotation: the agent reads it, but nothing in it allows a change. Repeat the flag for more
     #[arg(long, value_name = "FILE")]
     pub(crate) context: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) watching: Watching,
+    pub(crate) watching: WatchArgs,
     /// Print the job as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -124,7 +122,7 @@ pub(crate) struct MessageJob {
 #[derive(Arguments)]
 pub(crate) struct ArchiveJob {
     #[command(flatten)]
-    pub(crate) job: OneJob,
+    pub(crate) job: JobArgs,
     /// Print the job as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -133,7 +131,7 @@ pub(crate) struct ArchiveJob {
 #[derive(Arguments)]
 pub(crate) struct DiffJob {
     #[command(flatten)]
-    pub(crate) job: OneJob,
+    pub(crate) job: JobArgs,
     /// Print {"diff"} as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,4 +1,4 @@
-//! `docwright key …`, as `--help` tells it.
+//! Declares `docwright key`.
 
 use clap::{Args as Arguments, Subcommand};
 use store::{Allow, AllowError, Expiry, Scope, parse_name};
@@ -7,37 +7,37 @@ use super::{Data, List, checked};
 
 #[derive(Subcommand)]
 pub(crate) enum KeyCommand {
-    /// Makes a key and prints it, this once
+    /// Create an API key and print it: you can't see it again later
     Create(CreateKey),
-    /// Lists keys; the secrets themselves are not kept
+    /// List API keys, without their secrets
     List(List),
-    /// Ends a key; the next request with it is refused
+    /// Revoke an API key: the server refuses the next request with it
     Revoke(RevokeKey),
 }
 
 #[derive(Arguments)]
 pub(crate) struct CreateKey {
-    /// Its name, to recognize it by
+    /// Name the key, so that you recognize it later
     #[arg(long, value_name = "NAME", value_parser = |text: &str| parse_name("a key", text))]
     pub(crate) name: String,
-    /// The organization it belongs to; needed when there are several
+    /// Create the key in this organization; required if there are several
     #[arg(long, value_name = "NAME")]
     pub(crate) organization: Option<String>,
-    /// read: GET alone; write: everything
+    /// Set what the key allows: read (only GET requests) or write (everything)
     #[arg(long, value_name = "read|write", default_value = "write", value_parser = parse_scope)]
     pub(crate) scope: Scope,
-    /// 7d, 30d, 60d, 90d, a date such as 2027-01-31, or never
+    /// Let the key expire after 7d, 30d, 60d or 90d, on a date such as 2027-01-31, or never
     #[arg(long, value_name = "WHEN", default_value = "90d", value_parser = parse_expiry)]
     pub(crate) expires: Expiry,
-    /// Only for this project; can be given again
+    /// Restrict the key to this project, by its ID. Repeat the flag for more
     #[arg(long, value_name = "ID")]
     pub(crate) project: Vec<String>,
-    /// Only from this address or range; can be given again
+    /// Restrict the key to this IP address or range. Repeat the flag for more
     #[arg(long, value_name = "CIDR", value_parser = checked(parse_allow))]
     pub(crate) allow: Vec<String>,
     #[command(flatten)]
     pub(crate) data: Data,
-    /// Print {"key", …} as JSON
+    /// Print the key with its properties as JSON: {"key", …}
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -48,8 +48,8 @@ fn parse_scope(text: &str) -> Result<Scope, String> {
 
 fn parse_expiry(text: &str) -> Result<Expiry, String> {
     let (expiry, now): (Expiry, _) = (text.parse()?, jiff::Timestamp::now());
-    let ahead = expiry.moment(now).is_none_or(|end| end > now);
-    if ahead { Ok(expiry) } else { Err("that is in the past".into()) }
+    let is_future = expiry.moment(now).is_none_or(|end| end > now);
+    if is_future { Ok(expiry) } else { Err("the date is in the past: choose a later one".into()) }
 }
 
 fn parse_allow(text: &str) -> Result<Allow, AllowError> {
@@ -58,7 +58,7 @@ fn parse_allow(text: &str) -> Result<Allow, AllowError> {
 
 #[derive(Arguments)]
 pub(crate) struct RevokeKey {
-    /// The key's id, as `docwright key list` shows it
+    /// The key's ID, from `docwright key list`
     #[arg(value_name = "ID")]
     pub(crate) id: String,
     #[command(flatten)]

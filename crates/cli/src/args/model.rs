@@ -1,4 +1,4 @@
-//! `docwright model …`
+//! Declares `docwright model`.
 
 use std::path::PathBuf;
 
@@ -8,11 +8,11 @@ use super::Data;
 
 #[derive(Subcommand)]
 pub(crate) enum ModelCommand {
-    /// Lists the models that the settings name
+    /// List the models in the settings
     List(ListModels),
-    /// Asks a model for one small thing and says what is wrong, if something is
+    /// Test a model with one small call, and say what is wrong if it fails
     Test(TestModel),
-    /// Keeps the key of a model, encrypted, for settings that name neither a variable nor a file
+    /// Store the key of a model, encrypted, if its settings name neither a variable nor a file
     Key(ModelKey),
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct ListModels {
 
 #[derive(Arguments)]
 pub(crate) struct TestModel {
-    /// The name that the settings give it
+    /// The model's name in the settings
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
     #[command(flatten)]
@@ -39,13 +39,13 @@ pub(crate) struct TestModel {
 
 #[derive(Arguments)]
 pub(crate) struct ModelKey {
-    /// The name that the settings give it
+    /// The model's name in the settings
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
-    /// The file that holds the key; - is standard input
+    /// Read the key from this file; - is standard input
     #[arg(long, value_name = "FILE", required_unless_present = "remove", conflicts_with = "remove")]
     pub(crate) key_file: Option<PathBuf>,
-    /// Keep it no longer
+    /// Delete the stored key
     #[arg(long)]
     pub(crate) remove: bool,
     #[command(flatten)]

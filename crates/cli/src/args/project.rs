@@ -1,4 +1,4 @@
-//! `docwright project …`, as `--help` tells it.
+//! Declares `docwright project`.
 
 use clap::{ArgGroup, Args as Arguments, Subcommand};
 use store::{HumanReads, parse_name};
@@ -7,27 +7,27 @@ use super::{Data, HostArgs, List};
 
 #[derive(Subcommand)]
 pub(crate) enum ProjectCommand {
-    /// Makes a project from a git repository, on a host or on this machine
+    /// Create a project from a git repository, on a host or on this machine
     Create(CreateProject),
-    /// Lists projects
+    /// List projects
     List(List),
-    /// Shows a project
+    /// Show a project
     View(ViewProject),
-    /// Changes a project; the next job and the next page view go by it
+    /// Change a project: the next job and the next page view use the new values
     #[command(override_usage = "docwright project update [OPTIONS] <PROJECT>")]
     Update(UpdateProject),
-    /// Deletes a project with its jobs, page views and secrets, for good; its repository stays as it is
+    /// Delete a project with its jobs, page views and secrets, for good; its repository stays
     Delete(DeleteProject),
-    /// Shows where a repository host is to send its events, and the secret to sign them with
-    Hook(HookOfProject),
+    /// Show the address and the secret for the webhook of the repository host
+    Hook(ProjectHook),
 }
 
 #[derive(Arguments)]
 pub(crate) struct DeleteProject {
-    /// The project's id, as `docwright project list` shows it
+    /// The project's ID, from `docwright project list`
     #[arg(value_name = "PROJECT")]
     pub(crate) id: String,
-    /// Really: there is no way back
+    /// Confirm: you can't undo this
     #[arg(long)]
     pub(crate) yes: bool,
     #[command(flatten)]
@@ -35,47 +35,48 @@ pub(crate) struct DeleteProject {
 }
 
 #[derive(Arguments)]
-pub(crate) struct HookOfProject {
-    /// The project's id, as `docwright project list` shows it
+pub(crate) struct ProjectHook {
+    /// The project's ID, from `docwright project list`
     #[arg(value_name = "PROJECT")]
     pub(crate) id: String,
-    /// Make a new secret; the old one stops to work
+    /// Create a new secret; the old one stops working
     #[arg(long)]
     pub(crate) rotate: bool,
     #[command(flatten)]
     pub(crate) data: Data,
-    /// Print them as JSON
+    /// Print the address and the secret as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Arguments)]
 pub(crate) struct CreateProject {
-    /// Its name
-    #[arg(long, value_name = "NAME", value_parser = named)]
+    /// Name the project
+    #[arg(long, value_name = "NAME", value_parser = parse_project_name)]
     pub(crate) name: String,
-    /// The docs repository: https://github.com/acme/docs, or a path on this machine
+    /// Use this docs repository: a URL such as https://github.com/acme/docs, or a path on this machine
     #[arg(long, value_name = "URL|PATH")]
     pub(crate) repository: String,
-    /// The organization it belongs to; needed when there are several
+    /// Create the project in this organization; required if there are several
     #[arg(long, value_name = "NAME")]
     pub(crate) organization: Option<String>,
-    /// The branch to start from and merge into [default: the repository's default branch]
+    /// Start from this branch, and merge into it [default: the repository's default branch]
     #[arg(long = "ref", value_name = "BRANCH")]
     pub(crate) base_ref: Option<String>,
-    /// The folder of the repository that holds the docs [default: all of it]
+    /// Use this folder of the repository as the docs [default: the whole repository]
     #[arg(long, value_name = "DIR", value_parser = server::parse_docs_path)]
     pub(crate) docs_path: Option<String>,
-    /// An address of the docs site, such as https://docs.acme.dev; can be given again
+    /// Accept page views of the docs site at this origin, for example https://docs.acme.dev. Repeat the flag for more
     #[arg(long, value_name = "ORIGIN", value_parser = parse_site)]
     pub(crate) site: Vec<String>,
-    /// The model that edits: offline needs no account and no network
+    /// Edit with this model; offline needs no account and no network
     #[arg(long, value_name = "NAME", default_value = "offline")]
     pub(crate) model: String,
-    /// A model that a job may name beside that one; can be given again [default: every one of the server]
+    /// Also let jobs use this model. Repeat the flag for more [default: every model of the server]
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_model: Vec<String>,
-    /// A glob of files that jobs may change although they are refused, such as .github/workflows/*.yml; can be given again
+    /// Let jobs change files that match this glob, which the guard refuses otherwise, for example
+    /// .github/workflows/*.yml. Repeat the flag for more
     #[arg(long, value_name = "GLOB", value_parser = parse_allow_path)]
     pub(crate) allow_path: Vec<String>,
     #[command(flatten)]
@@ -89,7 +90,7 @@ pub(crate) struct CreateProject {
 
 #[derive(Arguments)]
 pub(crate) struct ViewProject {
-    /// The project's id, as `docwright project list` shows it
+    /// The project's ID, from `docwright project list`
     #[arg(value_name = "PROJECT")]
     pub(crate) id: String,
     #[command(flatten)]
@@ -102,11 +103,11 @@ pub(crate) struct ViewProject {
 #[derive(Arguments)]
 #[command(group = ArgGroup::new("change").required(true).multiple(true).args(CHANGES))]
 pub(crate) struct UpdateProject {
-    /// The project's id, as `docwright project list` shows it
+    /// The project's ID, from `docwright project list`
     #[arg(value_name = "PROJECT")]
     pub(crate) id: String,
     #[command(flatten)]
-    pub(crate) changes: Changes,
+    pub(crate) changes: ProjectChanges,
     #[command(flatten)]
     pub(crate) host: HostArgs,
     #[command(flatten)]
@@ -116,7 +117,7 @@ pub(crate) struct UpdateProject {
     pub(crate) json: bool,
 }
 
-/// At least one of these is to change.
+/// An update needs at least one of these.
 const CHANGES: [&str; 15] = [
     "name",
     "repository",
@@ -135,46 +136,51 @@ const CHANGES: [&str; 15] = [
     "author",
 ];
 
-/// What is not named stays as it is.
+/// A flag that is not set changes nothing.
 #[derive(Arguments)]
-pub(crate) struct Changes {
-    /// A new name
-    #[arg(long, value_name = "NAME", value_parser = named)]
+pub(crate) struct ProjectChanges {
+    /// Rename the project
+    #[arg(long, value_name = "NAME", value_parser = parse_project_name)]
     pub(crate) name: Option<String>,
-    /// Where the docs repository is now
+    /// Use this docs repository from now on
     #[arg(long, value_name = "URL|PATH")]
     pub(crate) repository: Option<String>,
-    /// The branch to start from and merge into; "" is the repository's default branch
+    /// Start from this branch, and merge into it; "" is the repository's default branch
     #[arg(long = "ref", value_name = "BRANCH")]
     pub(crate) base_ref: Option<String>,
-    /// The folder that holds the docs; "" is all of the repository
+    /// Use this folder of the repository as the docs; "" is the whole repository
     #[arg(long, value_name = "DIR", value_parser = parse_docs_path)]
     pub(crate) docs_path: Option<String>,
-    /// An address of the docs site; can be given again. These take the place of all there were; "" is none
+    /// Replace the origins of the docs site by this one. Repeat the flag for more; "" is none
     #[arg(long, value_name = "ORIGIN", value_parser = parse_site)]
     pub(crate) site: Vec<String>,
-    /// The model that edits
+    /// Edit with this model
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// A model that a job may name beside that one; can be given again. These take the place of all there were; "" is every one of the server
+    /// Replace the other models that jobs may use by this one. Repeat the flag for more; "" is every model of the
+    /// server
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_model: Vec<String>,
-    /// A glob of files that jobs may change although they are refused; can be given again. These take the place of all there were; "" is none
+    /// Replace the globs of files that jobs may change although the guard refuses them by this one. Repeat the flag for
+    /// more; "" is none
     #[arg(long, value_name = "GLOB", value_parser = parse_allow_path)]
     pub(crate) allow_path: Vec<String>,
-    /// Who is believed about human readers, so that none counts twice: beacon, server or both
+    /// Count human views from beacon (the script), server (logs) or both; if you use both sources, choose one so that
+    /// no view counts twice
     #[arg(long, value_name = "WHO")]
     pub(crate) human_reads: Option<HumanReads>,
 }
 
-fn named(text: &str) -> Result<String, String> {
+fn parse_project_name(text: &str) -> Result<String, String> {
     parse_name("a project", text)
 }
 
-/// An empty one says that there is none.
+/// An empty text stands for no site.
 fn parse_site(text: &str) -> Result<String, String> {
     let site = if text.is_empty() { Some(String::new()) } else { server::parse_site(text) };
-    site.ok_or_else(|| format!("`{text}` is no site; one is https://docs.acme.dev, without a path"))
+    site.ok_or_else(|| {
+        format!("`{text}` is not an origin: name one without a path, such as https://docs.acme.dev")
+    })
 }
 
 fn parse_allow_path(text: &str) -> Result<String, String> {

@@ -1,4 +1,4 @@
-//! `docwright pull …`, as `--help` tells it.
+//! Declares `docwright pull`.
 
 use clap::{Args as Arguments, Subcommand};
 
@@ -6,22 +6,22 @@ use super::Data;
 
 #[derive(Subcommand)]
 pub(crate) enum PullCommand {
-    /// Lists a project's pull requests, newest first
+    /// List the pull requests of a project, newest first
     List(ListPulls),
-    /// Shows a pull request: what it says, its commits, its diff
-    View(OnePull),
-    /// Merges a pull request
+    /// Show a pull request with its description, commits and diff
+    View(PullArgs),
+    /// Merge a pull request
     Merge(MergePull),
-    /// Closes a pull request without merging it; its branch stays
-    Close(OnePull),
+    /// Close a pull request without merging it; its branch stays
+    Close(PullArgs),
 }
 
 #[derive(Arguments)]
 pub(crate) struct ListPulls {
-    /// The project's id, as `docwright project list` shows it
+    /// The project's ID, from `docwright project list`
     #[arg(value_name = "PROJECT")]
     pub(crate) project: String,
-    /// Pull requests to list
+    /// List up to this many pull requests
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub(crate) limit: u16,
     #[command(flatten)]
@@ -32,11 +32,11 @@ pub(crate) struct ListPulls {
 }
 
 #[derive(Arguments)]
-pub(crate) struct OnePull {
-    /// The project's id, as `docwright project list` shows it
+pub(crate) struct PullArgs {
+    /// The project's ID, from `docwright project list`
     #[arg(value_name = "PROJECT")]
     pub(crate) project: String,
-    /// The pull request's number, as `docwright pull list` shows it
+    /// The pull request's number, from `docwright pull list`
     #[arg(value_name = "NUMBER")]
     pub(crate) number: u64,
     #[command(flatten)]
@@ -49,14 +49,14 @@ pub(crate) struct OnePull {
 #[derive(Arguments)]
 pub(crate) struct MergePull {
     #[command(flatten)]
-    pub(crate) pull: OnePull,
-    /// Only if this is still its newest commit: the first that `pull view` lists, 7 digits of it or more
-    #[arg(long, value_name = "COMMIT", value_parser = parse_seen)]
-    pub(crate) seen: Option<String>,
+    pub(crate) pull: PullArgs,
+    /// Merge only if this is still the newest commit: 7 or more digits of the first one that `pull view` lists
+    #[arg(long = "seen", value_name = "COMMIT", value_parser = parse_commit)]
+    pub(crate) newest_commit: Option<String>,
 }
 
-/// Long enough not to be met by chance.
-fn parse_seen(text: &str) -> Result<String, &'static str> {
-    let sane = (7..=40).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if sane { Ok(text.to_ascii_lowercase()) } else { Err("a commit is 7 to 40 hexadecimal digits") }
+/// Requires enough digits that another commit is unlikely to begin with them.
+fn parse_commit(text: &str) -> Result<String, &'static str> {
+    let is_commit = (7..=40).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_commit { Ok(text.to_ascii_lowercase()) } else { Err("a commit must be 7 to 40 hexadecimal digits") }
 }

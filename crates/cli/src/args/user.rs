@@ -1,4 +1,4 @@
-//! `docwright user …` and `docwright audit`, as `--help` tells it.
+//! Declares `docwright user` and `docwright audit`.
 
 use std::path::PathBuf;
 
@@ -9,33 +9,33 @@ use super::{Data, List, checked};
 
 #[derive(Subcommand)]
 pub(crate) enum UserCommand {
-    /// Lists the people who have an account
+    /// List members
     List(List),
-    /// Prints a link by which one person joins, within seven days
+    /// Print a link with which one person can join, within seven days
     Invite(InviteUser),
-    /// Lists the invitations that nobody has used yet
+    /// List unused invitations
     Invitations(List),
-    /// Withdraws an invitation: its link works no more
+    /// Withdraw an invitation: its link stops working
     Withdraw(WithdrawInvitation),
-    /// Removes a person, ends their sessions and revokes the API keys that they made
+    /// Remove a member, end their sessions, and revoke the API keys that they created
     Remove(RemoveUser),
-    /// Sets a person's password anew and ends their sessions
+    /// Set a new password for a member, and end their sessions
     Password(UserPassword),
-    /// Lists the sessions that began with a link of `docwright login`
+    /// List the sessions that began with a link from `docwright login`
     Sessions(List),
-    /// Ends such a session
+    /// End a session that began with a link from `docwright login`
     EndSession(EndSession),
 }
 
 #[derive(Arguments)]
 pub(crate) struct InviteUser {
-    /// What they may do: member or owner
+    /// Invite as member or owner; an owner can also change members and settings
     #[arg(long, value_name = "ROLE", default_value = "member")]
     pub(crate) role: Role,
-    /// The organization; needed when there are several
+    /// Invite to this organization; required if there are several
     #[arg(long, value_name = "NAME")]
     pub(crate) organization: Option<String>,
-    /// How the server is reached from outside [default: as it was last started]
+    /// Use this URL of the server in the link [default: the server's own public URL]
     #[arg(long, value_name = "URL", value_parser = checked(server::parse_public_url))]
     pub(crate) public_url: Option<String>,
     #[command(flatten)]
@@ -47,7 +47,7 @@ pub(crate) struct InviteUser {
 
 #[derive(Arguments)]
 pub(crate) struct WithdrawInvitation {
-    /// Which one, by the id that `docwright user invitations` shows
+    /// The invitation's ID, from `docwright user invitations`
     #[arg(value_name = "INVITATION")]
     pub(crate) id: String,
     #[command(flatten)]
@@ -56,7 +56,7 @@ pub(crate) struct WithdrawInvitation {
 
 #[derive(Arguments)]
 pub(crate) struct EndSession {
-    /// Which one, by the id that `docwright user sessions` shows
+    /// The session's ID, from `docwright user sessions`
     #[arg(value_name = "SESSION")]
     pub(crate) id: String,
     #[command(flatten)]
@@ -65,13 +65,13 @@ pub(crate) struct EndSession {
 
 #[derive(Arguments)]
 pub(crate) struct RemoveUser {
-    /// Whom, by the name they sign in with
+    /// The name with which the member signs in
     #[arg(value_name = "NAME", value_parser = parse_person_name)]
     pub(crate) name: String,
-    /// An owner who takes over the API keys that they made, instead of revoking them
+    /// Transfer their API keys to this owner, instead of revoking them
     #[arg(long, value_name = "OWNER", value_parser = parse_person_name)]
     pub(crate) keys_to: Option<String>,
-    /// The organization; needed when several have somebody of that name
+    /// The member's organization; required if several have a member with that name
     #[arg(long, value_name = "NAME")]
     pub(crate) organization: Option<String>,
     #[command(flatten)]
@@ -80,13 +80,13 @@ pub(crate) struct RemoveUser {
 
 #[derive(Arguments)]
 pub(crate) struct UserPassword {
-    /// Whose, by the name they sign in with
+    /// The name with which the member signs in
     #[arg(value_name = "NAME", value_parser = parse_person_name)]
     pub(crate) name: String,
-    /// The organization; needed when several have somebody of that name
+    /// The member's organization; required if several have a member with that name
     #[arg(long, value_name = "NAME")]
     pub(crate) organization: Option<String>,
-    /// A file that holds the new password; - is standard input
+    /// Read the new password from this file; - is standard input
     #[arg(long, value_name = "FILE", default_value = "-")]
     pub(crate) password_file: PathBuf,
     #[command(flatten)]
@@ -95,10 +95,10 @@ pub(crate) struct UserPassword {
 
 #[derive(Arguments)]
 pub(crate) struct Audit {
-    /// The organization; needed when there are several
+    /// Show this organization; required if there are several
     #[arg(long, value_name = "NAME")]
     pub(crate) organization: Option<String>,
-    /// How many, newest first
+    /// Show up to this many entries, newest first
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) limit: u32,
     #[command(flatten)]

@@ -1,85 +1,85 @@
-//! `docwright views`, `visitors`, `report …`, `reclassify` and `forget`, as `--help` tells them.
+//! Declares `docwright views`, `visitors`, `report`, `reclassify` and `forget`.
 
 use clap::{Args as Arguments, Subcommand};
 
 #[derive(Subcommand)]
 pub(crate) enum ReportCommand {
-    /// When they read: by hour, day, week or month
+    /// Show views by hour, day, week or month
     Series(SeriesReport),
-    /// What reads: products, who runs them, and their class, crawlers included
+    /// Show which programs read, who operates them, and their class, including crawlers
     Agents(Report),
-    /// Where readers come from: the hosts with the links
+    /// Show the hosts that readers come from
     Referrers(Report),
-    /// What readers do not find, and the pages that sent them there
+    /// Show paths that were not found, and the pages that link to them
     NotFound(Views),
-    /// The last 30 minutes, by minute, and the pages that are read most
+    /// Show the readers and the most viewed pages of the last 30 minutes; with --json, also views by minute
     Live(LiveReport),
 }
 
 #[derive(Arguments)]
 pub(crate) struct Views {
-    /// The project's id
+    /// The project's ID
     #[arg(value_name = "PROJECT")]
     pub(crate) project: String,
     #[command(flatten)]
-    pub(crate) when: When,
-    /// Only pages whose path begins so: /guides/
+    pub(crate) dates: DateRange,
+    /// Show only pages whose path begins with this text: /guides/
     #[arg(long, value_name = "PATH")]
     pub(crate) path: Option<String>,
-    /// The number that is largest first: total, human or ai; or path [default: total]
+    /// Sort by total, human or ai, largest first; or by path [default: total]
     #[arg(long, value_name = "BY")]
     pub(crate) sort: Option<String>,
     #[command(flatten)]
-    pub(crate) part: Part,
+    pub(crate) pagination: Pagination,
     #[command(flatten)]
-    pub(crate) form: Form,
+    pub(crate) format: OutputFormat,
 }
 
 #[derive(Arguments)]
 pub(crate) struct Report {
-    /// The project's id
+    /// The project's ID
     #[arg(value_name = "PROJECT")]
     pub(crate) project: String,
     #[command(flatten)]
-    pub(crate) when: When,
+    pub(crate) dates: DateRange,
     #[command(flatten)]
-    pub(crate) part: Part,
+    pub(crate) pagination: Pagination,
     #[command(flatten)]
-    pub(crate) form: Form,
+    pub(crate) format: OutputFormat,
 }
 
 #[derive(Arguments)]
 pub(crate) struct SeriesReport {
-    /// The project's id
+    /// The project's ID
     #[arg(value_name = "PROJECT")]
     pub(crate) project: String,
-    /// The length of a step, in UTC: hour, day, week or month [default: day]
+    /// Show one row per hour, day, week or month, in UTC [default: day]
     #[arg(long, value_name = "STEP")]
     pub(crate) interval: Option<String>,
     #[command(flatten)]
-    pub(crate) when: When,
-    /// Only pages whose path begins so: /guides/
+    pub(crate) dates: DateRange,
+    /// Show only pages whose path begins with this text: /guides/
     #[arg(long, value_name = "PATH")]
     pub(crate) path: Option<String>,
     #[command(flatten)]
-    pub(crate) form: Form,
+    pub(crate) format: OutputFormat,
 }
 
 #[derive(Arguments)]
 pub(crate) struct LiveReport {
-    /// The project's id
+    /// The project's ID
     #[arg(value_name = "PROJECT")]
     pub(crate) project: String,
     #[command(flatten)]
-    pub(crate) form: Form,
+    pub(crate) format: OutputFormat,
 }
 
 #[derive(Arguments)]
 pub(crate) struct Reclassify {
-    /// The project's id
+    /// The project's ID
     #[arg(value_name = "PROJECT")]
     pub(crate) project: String,
-    /// From this day on [default: from the first that raw views are kept of]
+    /// Begin with this day [default: the first day that has raw views]
     #[arg(long, value_name = "DATE")]
     pub(crate) from: Option<String>,
     /// Print {"events", "changed", "table"} as JSON
@@ -89,13 +89,13 @@ pub(crate) struct Reclassify {
 
 #[derive(Arguments)]
 pub(crate) struct Forget {
-    /// The project's id
+    /// The project's ID
     #[arg(value_name = "PROJECT")]
     pub(crate) project: String,
-    /// The paths, as a glob: /junk/** (quote it, or your shell expands it)
+    /// Remove paths that match this glob: /junk/** (quote it, or your shell expands it)
     #[arg(long, value_name = "GLOB")]
     pub(crate) path: String,
-    /// Remove them without asking
+    /// Remove the views without asking
     #[arg(long)]
     pub(crate) yes: bool,
     /// Print {"views", "pages", "removed"} as JSON
@@ -104,31 +104,31 @@ pub(crate) struct Forget {
 }
 
 #[derive(Arguments)]
-pub(crate) struct When {
-    /// From this day or moment on: 2026-03-01, 2026-03-01T12:00:00Z
+pub(crate) struct DateRange {
+    /// Begin with this day or time: 2026-03-01, 2026-03-01T12:00:00Z
     #[arg(long, value_name = "DATE")]
     pub(crate) from: Option<String>,
-    /// Before this day or moment
+    /// End before this day or time
     #[arg(long, value_name = "DATE")]
     pub(crate) to: Option<String>,
 }
 
 #[derive(Arguments)]
-pub(crate) struct Part {
-    /// Rows to list, 1 to 250 [default: 50; all as CSV]
+pub(crate) struct Pagination {
+    /// List up to this many rows, 1 to 250 [default: 50; with --csv, all]
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u32>,
-    /// Rows to skip
+    /// Skip this many rows
     #[arg(long, value_name = "N")]
     pub(crate) offset: Option<u64>,
 }
 
 #[derive(Arguments)]
-pub(crate) struct Form {
-    /// Print the answer as JSON
+pub(crate) struct OutputFormat {
+    /// Print the report as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print it as CSV
+    /// Print the report as CSV
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
 }

@@ -1,4 +1,4 @@
-//! Collects what belongs into a backup from a data directory that a server may be using.
+//! Collects the content of a backup from a data directory that a server may be using.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,19 +13,18 @@ use store::{CopiedProject, DataDir, MasterKey};
 
 use super::disk::create_file;
 use super::manifest::{About, DATABASE, DatabaseKind, ID, IncludedRepository, MASTER_KEY, VIEWS, is_sample};
-use crate::admin;
 
-/// What was collected, and the repositories that were not.
+/// What was collected, and the repositories that were left out.
 pub(super) struct Collection {
     pub(super) about: About,
     pub(super) not_included: Vec<CopiedProject>,
-    /// A server has been here, and its page views are gone.
+    /// A server has used the directory, but its page views are missing.
     pub(super) lacks_views: bool,
     /// Whether the projects are known: PostgreSQL may not answer.
     pub(super) has_projects: bool,
 }
 
-/// The databases come first and are of one moment; what the sample repositories have more than that does no harm.
+/// Copies the databases first, as of one moment. The sample repositories may have newer commits, which does no harm.
 pub(super) async fn collect(settings: &Settings, dir: &DataDir, into: &Path) -> anyhow::Result<Collection> {
     let database = match settings.database_url {
         Some(_) => DatabaseKind::Postgresql,
@@ -39,9 +38,9 @@ pub(super) async fn collect(settings: &Settings, dir: &DataDir, into: &Path) -> 
     }
     let projects = projects(settings, dir, database, into).await?;
     let has_projects = projects.is_some();
-    // On PostgreSQL most servers keep none.
+    // With PostgreSQL, most servers store no page views.
     let lacks_views = database == DatabaseKind::Sqlite && !dir.has_views() && dir.known_id().is_some();
-    let (repositories, not_included) = sort(dir, into, projects.unwrap_or_default());
+    let (repositories, not_included) = split_by_inclusion(dir, into, projects.unwrap_or_default());
     Ok(Collection {
         about: About { database, schemas, repositories },
         not_included,
@@ -61,14 +60,14 @@ async fn copy_both_databases(
     }
     if database == DatabaseKind::Sqlite {
         dir.refuse_missing_database()?;
-        let shown = dir.path().display();
+        let path = dir.path().display();
         ensure!(
             dir.has_database(),
-            "there is no {DATABASE} in {shown}: name the data directory with --data, or the PostgreSQL database with DOCWRIGHT_DATABASE_URL"
+            "there is no {DATABASE} in {path}: set --data to the data directory, or DOCWRIGHT_DATABASE_URL to the PostgreSQL database"
         );
         names.push(DATABASE);
     }
-    // SQLite would make the files for everybody to read.
+    // SQLite would create the files readable for everyone.
     for name in &names {
         create_file(&into.join(name))?;
     }
@@ -89,7 +88,7 @@ fn copy_samples(from: &Path, to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// All projects. On PostgreSQL the backup does not depend on an answer of the database.
+/// All projects. With PostgreSQL, it is `None` if the database does not answer: the backup must still succeed.
 async fn projects(
     settings: &Settings,
     dir: &DataDir,
@@ -99,23 +98,28 @@ async fn projects(
     if database == DatabaseKind::Sqlite {
         return Ok(Some(store::copied_projects(&into.join(DATABASE)).await?));
     }
-    let Ok(found) = Admin::look(settings, dir, Arc::new(SystemClock)).await else { return Ok(None) };
-    admin::close_at_end(&found);
-    let Ok(projects) = found.accounts.projects(None).await else { return Ok(None) };
-    let project =
-        |one: store::Project| CopiedProject { id: one.id, name: one.name, repository: one.repository };
-    Ok(Some(projects.into_iter().map(project).collect()))
+    let Ok(admin) = Admin::open_read_only(settings, dir, Arc::new(SystemClock)).await else {
+        return Ok(None);
+    };
+    crate::admin::close_at_end(&admin);
+    let Ok(projects) = admin.accounts.projects(None).await else { return Ok(None) };
+    let to_copied = |project: store::Project| CopiedProject {
+        id: project.id,
+        name: project.name,
+        repository: project.repository,
+    };
+    Ok(Some(projects.into_iter().map(to_copied).collect()))
 }
 
 /// Splits projects whose repository is on this disk by whether it is in the backup.
-fn sort(
+fn split_by_inclusion(
     dir: &DataDir,
     into: &Path,
     projects: Vec<CopiedProject>,
 ) -> (Vec<IncludedRepository>, Vec<CopiedProject>) {
     let (mut included, mut not_included) = (Vec::new(), Vec::new());
     for project in projects.into_iter().filter(|project| !project.repository.contains("://")) {
-        match sample_of(dir, into, &project.repository) {
+        match find_sample(dir, into, &project.repository) {
             Some(directory) => {
                 included.push(IncludedRepository {
                     project: project.id.0,
@@ -129,15 +133,15 @@ fn sort(
     (included, not_included)
 }
 
-/// The folder of the backup that holds the repository. A path can lead to the data directory by a link.
-fn sample_of(dir: &DataDir, into: &Path, repository: &str) -> Option<String> {
+/// The folder of the backup that has the repository. The path may lead to the data directory through a link.
+fn find_sample(dir: &DataDir, into: &Path, repository: &str) -> Option<String> {
     let path = Path::new(repository);
     let name = path.file_name()?.to_str().filter(|name| is_sample(name))?;
     let is_here = path.parent()?.canonicalize().is_ok_and(|folder| folder == dir.path());
     (is_here && into.join(name).is_dir()).then(|| name.to_owned())
 }
 
-/// Includes the master key, if it is the one that the secrets are sealed with.
+/// Adds the master key, if it is the key that encrypts the secrets.
 pub(super) async fn include_master_key(
     settings: &Settings,
     dir: &DataDir,
@@ -149,7 +153,7 @@ pub(super) async fn include_master_key(
     if copy.exists() {
         ensure!(
             store::is_sealed_with(&copy, &master).await?,
-            "the master key {} does not fit the database: point DOCWRIGHT_MASTER_KEY_FILE at the one it was made with",
+            "the master key {} does not fit the database: set DOCWRIGHT_MASTER_KEY_FILE to the key that it was created with",
             path.display()
         );
     }

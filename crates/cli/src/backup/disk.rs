@@ -1,4 +1,4 @@
-//! Files and folders that only their owner can read, and that are on disk when a command says so.
+//! Creates files and folders that only their owner can read, and syncs them to disk.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use tempfile::TempDir;
 
-/// A folder for what is not finished yet. It is removed when the command fails.
-pub(super) fn draft(folder: &Path, prefix: &str) -> anyhow::Result<TempDir> {
+/// Creates a temporary folder, which is removed when the command fails.
+pub(super) fn create_draft(folder: &Path, prefix: &str) -> anyhow::Result<TempDir> {
     let private = fs::Permissions::from_mode(0o700);
-    let made = tempfile::Builder::new().prefix(prefix).permissions(private).tempdir_in(folder);
-    made.with_context(|| format!("{} cannot be written to", folder.display()))
+    let draft = tempfile::Builder::new().prefix(prefix).permissions(private).tempdir_in(folder);
+    draft.with_context(|| format!("{} cannot be written to", folder.display()))
 }
 
 pub(super) fn create_dir(path: &Path) -> io::Result<()> {
@@ -23,7 +23,7 @@ pub(super) fn create_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// Syncs a folder with all that is in it.
+/// Syncs a folder and everything in it.
 pub(super) fn sync_all_below(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -35,7 +35,7 @@ pub(super) fn sync_all_below(folder: &Path) -> io::Result<()> {
     sync(folder)
 }
 
-/// Syncs a file, or the names in a folder.
+/// Syncs a file, or the entries of a folder.
 pub(super) fn sync(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }

@@ -1,4 +1,4 @@
-//! `manifest.json`: what is in a backup, and the names that may be in one.
+//! Writes and reads `manifest.json`, which lists the content of a backup, and checks the names in it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
@@ -16,7 +16,7 @@ pub(super) const MASTER_KEY: &str = "master.key";
 pub(super) const ID: &str = "id";
 /// The layout of a backup that this program writes and reads.
 const FORMAT: u32 = 1;
-/// More than a million files of sample repositories take.
+/// Enough for a million files of sample repositories.
 const MAX_MANIFEST_BYTES: u64 = 256 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ pub(super) enum DatabaseKind {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Manifest {
     format: u32,
-    /// The version of the program that made the backup.
+    /// The version of the program that created the backup.
     pub(super) docwright: String,
     pub(super) created_at: String,
     pub(super) database: DatabaseKind,
@@ -44,7 +44,7 @@ pub(super) struct Manifest {
     pub(super) files: Vec<IncludedFile>,
 }
 
-/// The path that a project names has to change when the data directory is another one.
+/// The project's path to it changes when the backup is restored into another data directory.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct IncludedRepository {
     pub(super) project: String,
@@ -59,7 +59,7 @@ pub(super) struct IncludedFile {
     pub(super) sha256: String,
 }
 
-/// What the files themselves do not say.
+/// The part of a manifest that the files do not show.
 pub(super) struct About {
     pub(super) database: DatabaseKind,
     pub(super) schemas: BTreeMap<String, usize>,
@@ -67,14 +67,14 @@ pub(super) struct About {
 }
 
 impl Manifest {
-    /// Describes all that is below `folder`.
+    /// Describes everything in `folder`.
     pub(super) fn describe(folder: &Path, about: About) -> anyhow::Result<Self> {
         let (mut directories, mut files) = (Vec::new(), Vec::new());
         describe_folder(folder, "", &mut directories, &mut files)?;
         Ok(Self {
             format: FORMAT,
             docwright: env!("CARGO_PKG_VERSION").into(),
-            created_at: crate::output::moment(jiff::Timestamp::now()),
+            created_at: crate::output::format_timestamp(jiff::Timestamp::now()),
             database: about.database,
             schemas: about.schemas,
             master_key: files.iter().any(|file| file.path == MASTER_KEY),
@@ -84,27 +84,24 @@ impl Manifest {
         })
     }
 
-    /// Reads a manifest, and refuses one that names what does not belong into a backup.
+    /// Reads a manifest, and refuses it if it names something that cannot be in a backup.
     pub(super) fn read(from: impl Read) -> anyhow::Result<Self> {
         let mut text = Vec::new();
         from.take(MAX_MANIFEST_BYTES).read_to_end(&mut text)?;
         let manifest: Self = serde_json::from_slice(&text).context("its manifest.json cannot be read")?;
         ensure!(
             manifest.format <= FORMAT,
-            "a newer version of Docwright ({}) made it: restore it with that version",
+            "a newer version of Docwright ({}) created it: restore it with that version",
             manifest.docwright
         );
-        let mut seen = HashSet::new();
+        let mut paths = HashSet::new();
         for path in manifest.files.iter().map(|file| &file.path).chain(&manifest.directories) {
-            ensure!(
-                is_allowed(path),
-                "its manifest.json names {path:?}, which does not belong into a backup"
-            );
-            ensure!(seen.insert(path), "its manifest.json names {path:?} twice");
+            ensure!(is_allowed(path), "its manifest.json names {path:?}, which cannot be in a backup");
+            ensure!(paths.insert(path), "its manifest.json names {path:?} twice");
         }
         ensure!(
             manifest.master_key == manifest.has(MASTER_KEY),
-            "its manifest.json does not say truly whether the master key is in it"
+            "its manifest.json is wrong about whether the master key is in it"
         );
         for repository in &manifest.repositories {
             let directory = &repository.directory;
@@ -122,20 +119,20 @@ impl Manifest {
     }
 }
 
-/// A log of SQLite's beside a database, for example, would be read as a part of it.
+/// Allows only known names: for example, SQLite would read a write-ahead log beside a database as a part of it.
 fn is_allowed(path: &str) -> bool {
     if matches!(path, DATABASE | VIEWS | MASTER_KEY | ID) {
         return true;
     }
     let is_plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
-    // `a//b`, `a/./b` and `a/` are other spellings of a path that would be taken for another one.
+    // `a//b`, `a/./b` and `a/` are other spellings of a path, which would get past the check for duplicates.
     let is_normal = path.split('/').all(|part| !matches!(part, "" | "." | ".."));
     // Names are printed.
     let is_normal = is_normal && !path.contains(char::is_control);
     is_plain && is_normal && is_sample(path.split('/').next().unwrap_or_default())
 }
 
-/// Whether a name in the data directory is that of a sample repository.
+/// Whether it is the name of a sample repository in the data directory.
 pub(super) fn is_sample(name: &str) -> bool {
     name.starts_with("sample-") && name.ends_with(".git") && !name.contains(['/', '\0'])
 }
@@ -164,7 +161,7 @@ fn describe_folder(
     Ok(())
 }
 
-/// Copies `from` and answers its length and its hash.
+/// Copies `from` to `to`, and returns its length and its hash.
 pub(super) fn hash(mut from: impl Read, mut to: impl io::Write) -> io::Result<(u64, String)> {
     let (mut hash, mut bytes, mut buffer) = (Sha256::new(), 0, vec![0; 1 << 16]);
     loop {
@@ -187,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_a_data_directory_belong_into_a_backup() {
+    fn only_names_of_a_data_directory_are_allowed_in_a_backup() {
         for path in
             ["docwright.db", "views.db", "id", "master.key", "sample-1.git/refs/heads/a b", "sample-1.git"]
         {

@@ -1,8 +1,8 @@
 //! Puts restored data into a data directory.
 //!
-//! All of it happens inside the directory, under its lock: its parent may belong to somebody else, it may be a mount
-//! point, and no server can start on it meanwhile. `docwright.db` leaves first and arrives last, so that a restore that
-//! is cut off leaves a directory that `docwright serve` does not take for a new installation.
+//! It works inside the directory and under its lock: the parent may belong to another user, the directory may be a mount
+//! point, and no server may start on it meanwhile. `docwright.db` is moved out first and moved in last. So after an
+//! interrupted restore, `docwright serve` does not mistake the directory for a new installation.
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,48 +15,48 @@ use tempfile::TempDir;
 use super::disk;
 use super::manifest::{DATABASE, VIEWS};
 
-/// The lock is held while everything else moves; file systems make `lost+found`.
-const STAYS: &[&str] = &["lock", "lost+found"];
+/// The lock is held while everything else moves. File systems create `lost+found`.
+const NEVER_MOVED: &[&str] = &["lock", "lost+found"];
 
 pub(super) struct Replacement {
     pub(super) dir: DataDir,
     draft: Option<TempDir>,
-    /// The data directory was made by this command; it goes again if the backup turns out to be bad.
+    /// This command created the data directory, and removes it if the backup is invalid.
     is_new: bool,
-    _held: DataDirLock,
+    _lock: DataDirLock,
 }
 
 impl Replacement {
-    /// Takes the data directory, which is refused when a server has it, or when there is something in it.
+    /// Locks the data directory. Refuses it if a server uses it, or if it is not empty and `force` is false.
     pub(super) fn prepare(path: &Path, force: bool) -> anyhow::Result<Self> {
         let is_new = !path.exists();
-        if let Ok(found) = DataDir::find(path) {
+        if let Ok(dir) = DataDir::find(path) {
             ensure!(
-                !found.is_locked(),
+                !dir.is_locked(),
                 "a Docwright server is using {}: stop it first, or restore to another directory with --data",
                 path.display()
             );
             ensure!(
-                force || content(found.path())?.is_empty(),
-                "{} is not empty: restore to another directory with --data, or add --force to replace what is in it",
+                force || content(dir.path())?.is_empty(),
+                "{} is not empty: restore to another directory with --data, or add --force to replace its content",
                 path.display()
             );
         }
         let dir = DataDir::open(path)?;
-        let held = dir.lock()?;
-        let draft = disk::draft(dir.path(), RESTORE_DRAFT);
-        let mut replacement = Self { dir, draft: None, is_new, _held: held };
+        let lock = dir.lock()?;
+        let draft = disk::create_draft(dir.path(), RESTORE_DRAFT);
+        let mut replacement = Self { dir, draft: None, is_new, _lock: lock };
         replacement.draft = Some(draft?);
         Ok(replacement)
     }
 
-    /// An empty folder for what is to be put into the data directory.
+    /// An empty folder for the new content of the data directory.
     pub(super) fn folder(&self) -> anyhow::Result<PathBuf> {
-        let draft = self.draft.as_ref().context("the restore has ended already")?;
+        let draft = self.draft.as_ref().context("the restore has already ended")?;
         Ok(draft.path().to_owned())
     }
 
-    /// Moves previous content aside and the new content in. Answers where the previous content is now.
+    /// Moves the previous content aside and the new content in. Returns the folder of the previous content.
     pub(super) fn finish(mut self) -> anyhow::Result<Option<PathBuf>> {
         let new = self.folder()?;
         disk::sync_all_below(&new)?;
@@ -65,9 +65,9 @@ impl Replacement {
         let moved = self.move_in(&new);
         moved.with_context(|| match &previous {
             Some(previous) => {
-                format!("the restore was cut off; the previous content is in {}", previous.display())
+                format!("the restore was interrupted; the previous content is in {}", previous.display())
             }
-            None => "the restore was cut off".to_owned(),
+            None => "the restore was interrupted".to_owned(),
         })?;
         Ok(previous)
     }
@@ -98,7 +98,7 @@ impl Replacement {
         names.sort_by_key(|name| (name == DATABASE, name == VIEWS));
         for (number, name) in names.iter().enumerate() {
             if number + 1 == names.len() {
-                // The last name makes the directory whole, so the others are on disk before it.
+                // The last name completes the directory, so sync the others first.
                 disk::sync(dir)?;
             }
             fs::rename(new.join(name), dir.join(name))?;
@@ -117,12 +117,12 @@ impl Drop for Replacement {
     }
 }
 
-/// The database leaves before its log: without the log it would look whole, and be older.
+/// The database is moved before its write-ahead log: without the log, it would look complete but lack the last writes.
 fn database_first(names: &mut [OsString]) {
     names.sort_by_key(|name| (name != DATABASE, !name.to_string_lossy().starts_with(DATABASE)));
 }
 
-/// The folders that earlier restores moved previous content to, the newest first.
+/// The folders of previous content that earlier restores created, newest first.
 pub(super) fn previous_folders(data: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(data).into_iter().flatten().flatten();
     let mut folders: Vec<_> = entries
@@ -134,14 +134,14 @@ pub(super) fn previous_folders(data: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// What a data directory holds, or is about to hold.
+/// The names in a folder that belong to an installation.
 fn content(folder: &Path) -> anyhow::Result<Vec<OsString>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))? {
         let name = entry?.file_name();
-        let stays =
-            STAYS.iter().any(|stays| name == *stays) || name.to_string_lossy().starts_with(RESTORE_PREVIOUS);
-        if !stays {
+        let is_kept = NEVER_MOVED.iter().any(|entry| name == *entry)
+            || name.to_string_lossy().starts_with(RESTORE_PREVIOUS);
+        if !is_kept {
             names.push(name);
         }
     }
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_database_leaves_first() {
+    fn the_database_is_moved_first() {
         let mut names =
             ["views.db", "docwright.db-shm", "docwright.db-wal", "docwright.db"].map(OsString::from);
         database_first(&mut names);

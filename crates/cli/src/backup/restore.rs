@@ -1,4 +1,4 @@
-//! `docwright restore`: verifies a backup, and then makes a data directory of it.
+//! Runs `docwright restore`: verifies a backup, then creates a data directory from it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,12 @@ use traffic::VIEWS_SCHEMA;
 use super::manifest::{DATABASE, DatabaseKind, MASTER_KEY, Manifest, VIEWS};
 use super::replace::{Replacement, previous_folders};
 use super::{disk, postgres, unpack};
-use crate::args::{Restore, quoted};
+use crate::args::{Restore, quote};
 use crate::output;
 use crate::settings::Sources;
 
 pub(crate) async fn run(sources: &Sources, args: Restore) -> anyhow::Result<()> {
-    let settings = sources.data(&args.data)?;
+    let settings = sources.admin_settings(&args.data)?;
     ensure!(fs::metadata(&args.from).is_ok(), "there is no backup at {}", args.from.display());
     let replacement = Replacement::prepare(&settings.data, args.force)?;
     let (from, folder) = (args.from.clone(), replacement.folder()?);
@@ -28,15 +28,15 @@ pub(crate) async fn run(sources: &Sources, args: Restore) -> anyhow::Result<()> 
     let data = replacement.dir.path().to_owned();
     move_repositories(&folder, &manifest, &data).await?;
     let previous = tokio::task::spawn_blocking(move || replacement.finish()).await??;
-    let key = put_master_key_back(&settings, &data, &manifest).await?;
+    let key = restore_master_key(&settings, &data, &manifest).await?;
     let summary = Summary { manifest, data, previous, key };
     match args.json {
-        true => output::json(&summary.json()),
-        false => summary.print(&settings, &sources.again(&args.data)),
+        true => output::print_json(&summary.json()),
+        false => summary.print(&settings, &sources.repeat_flags(&args.data)),
     }
 }
 
-/// Neither damage nor a schema that this program does not know gets into the data directory.
+/// Refuses a damaged database, and one whose schema this program does not know.
 async fn check_databases(backup: &Path, folder: &Path, manifest: &Manifest) -> anyhow::Result<()> {
     let backup = backup.display();
     if manifest.database == DatabaseKind::Sqlite {
@@ -57,14 +57,14 @@ async fn check_databases(backup: &Path, folder: &Path, manifest: &Manifest) -> a
         ensure!(found > 0, "{backup} cannot be restored: its {name} has no tables. Use another backup");
         ensure!(
             found <= known,
-            "{backup} was made by a newer version of Docwright ({}; schema {found} of {name}, this one knows {known}): restore it with that version",
+            "{backup} was created by a newer version of Docwright ({}; schema {found} of {name}, this version knows {known}): restore it with that version",
             manifest.docwright
         );
     }
     Ok(())
 }
 
-/// Projects find their sample repositories in the directory that they are restored to.
+/// Updates the paths of sample repositories in the database to the new data directory.
 async fn move_repositories(folder: &Path, manifest: &Manifest, data: &Path) -> anyhow::Result<()> {
     let moves = moves(manifest, data);
     if manifest.database == DatabaseKind::Sqlite && !moves.is_empty() {
@@ -73,27 +73,28 @@ async fn move_repositories(folder: &Path, manifest: &Manifest, data: &Path) -> a
     Ok(())
 }
 
-/// Projects whose repository has another path from now on.
+/// Projects whose repository gets another path.
 fn moves(manifest: &Manifest, data: &Path) -> Vec<(ProjectId, String)> {
-    let repositories = manifest.repositories.iter().map(|one| (one, data.join(&one.directory)));
+    let repositories =
+        manifest.repositories.iter().map(|included| (included, data.join(&included.directory)));
     repositories
-        .filter(|(one, path)| path.as_os_str() != one.repository.as_str())
-        .map(|(one, path)| (ProjectId(one.project.clone()), path.to_string_lossy().into_owned()))
+        .filter(|(included, path)| path.as_os_str() != included.repository.as_str())
+        .map(|(included, path)| (ProjectId(included.project.clone()), path.to_string_lossy().into_owned()))
         .collect()
 }
 
 /// Where the master key of the restored data is.
 enum KeyState {
     Restored,
-    /// It was in the data directory before, and fits.
+    /// It was already in the data directory, and fits.
     Kept,
     /// The settings name it.
     Elsewhere(PathBuf),
     Missing,
 }
 
-/// A backup without the key is most often restored where it was made: the key there still fits.
-async fn put_master_key_back(
+/// A backup without the key is usually restored where it was created, and the key there still fits.
+async fn restore_master_key(
     settings: &Settings,
     data: &Path,
     manifest: &Manifest,
@@ -111,7 +112,7 @@ async fn put_master_key_back(
     Ok(KeyState::Kept)
 }
 
-/// In what restores moved aside: an earlier one may have been cut off after it moved the key.
+/// Looks in the previous content of all restores: an earlier restore may have been interrupted after it moved the key.
 async fn find_master_key(data: &Path) -> anyhow::Result<Option<PathBuf>> {
     let copy = data.join(DATABASE);
     for folder in previous_folders(data) {
@@ -149,44 +150,48 @@ impl Summary {
         })
     }
 
-    fn print(&self, settings: &Settings, again: &str) -> anyhow::Result<()> {
-        output::say(format!("Restored the backup of {}.", self.manifest.created_at));
+    fn print(&self, settings: &Settings, repeat_flags: &str) -> anyhow::Result<()> {
+        output::print_message(format!("Restored the backup of {}.", self.manifest.created_at));
         if let Some(previous) = &self.previous {
-            output::say(format!(
-                "The previous content is in {}. Remove it when you do not need it any more.",
+            output::print_message(format!(
+                "The previous content is in {}. Remove it when you no longer need it.",
                 previous.display()
             ));
         }
-        self.print_key(settings);
+        self.print_key_state(settings);
         if self.manifest.database == DatabaseKind::Postgresql {
-            output::say(postgres::restore_words(settings));
+            output::print_message(postgres::restore_instructions(settings));
             for (project, path) in moves(&self.manifest, &self.data) {
-                let path = quoted(&path);
-                output::say(format!("Then: docwright project update {project} --repository {path}{again}"));
+                let path = quote(&path);
+                output::print_message(format!(
+                    "Then: docwright project update {project} --repository {path}{repeat_flags}"
+                ));
             }
         }
-        output::say(format!(
-            "Jobs that were active go on when a server starts here. Make sure that no other server works on the same jobs, then run: docwright serve{again}"
+        output::print_message(format!(
+            "Active jobs continue when a server starts here. Make sure that no other server runs the same jobs, then run: docwright serve{repeat_flags}"
         ));
-        output::line(self.data.display())
+        output::print_line(self.data.display())
     }
 
-    fn print_key(&self, settings: &Settings) {
+    fn print_key_state(&self, settings: &Settings) {
         match &self.key {
-            KeyState::Restored if settings.master_key_file.is_some() => output::say(format!(
+            KeyState::Restored if settings.master_key_file.is_some() => output::print_message(format!(
                 "The master key is in {MASTER_KEY} of the data directory, but your settings name another file (master_key_file): remove the setting, or move the key there."
             )),
             KeyState::Restored => {}
-            KeyState::Kept => output::say("Kept the master key that was in the data directory: it fits."),
+            KeyState::Kept => {
+                output::print_message("Kept the master key that was in the data directory: it fits.")
+            }
             KeyState::Elsewhere(path) => {
-                output::say(format!(
-                    "The master key is not in this backup. {} must be the one that its secrets are sealed with.",
+                output::print_message(format!(
+                    "The master key is not in this backup. {} must be the key that encrypts its secrets.",
                     path.display()
                 ));
             }
-            KeyState::Missing => output::say(format!(
+            KeyState::Missing => output::print_message(format!(
                 "The master key is not in this backup. Before you start the server, put your copy of it back: cp YOUR-COPY {path} && chmod 600 {path}",
-                path = quoted(&self.data.join(MASTER_KEY).to_string_lossy())
+                path = quote(&self.data.join(MASTER_KEY).to_string_lossy())
             )),
         }
     }

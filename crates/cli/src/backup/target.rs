@@ -1,4 +1,4 @@
-//! Where a backup goes: a folder or an archive, which has its name only once it is whole and on disk.
+//! Writes a backup to a folder or an archive, which gets its name only when it is complete and on disk.
 
 use std::fs;
 use std::io;
@@ -12,42 +12,42 @@ use super::disk::{self, parent};
 use super::manifest::{MANIFEST, Manifest};
 
 const ARCHIVE: &str = ".tar.zst";
-/// Names that promise an archive of another kind than the one this program writes.
+/// Endings of archives that this program does not write.
 const OTHER_ARCHIVES: &[&str] = &[".tar", ".gz", ".tgz", ".zst", ".zip", ".xz", ".bz2", ".db"];
 
 pub(super) struct Target {
     path: PathBuf,
     is_archive: bool,
-    /// On the file system of the target: in it, if it is there already and may be a mount point, or beside it.
+    /// On the file system of the target: inside it if it exists, because it may be a mount point; else beside it.
     draft: TempDir,
 }
 
 impl Target {
     /// Refuses a target that would be overwritten.
     pub(super) fn prepare(path: &Path) -> anyhow::Result<Self> {
-        let shown = path.display();
+        let display = path.display();
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
             bail!(
-                "{shown} is not a name for a backup: name a new directory, or a file that ends in {ARCHIVE}"
+                "{display} cannot be the name of a backup: name a new directory, or a file that ends in {ARCHIVE}"
             )
         };
         let is_archive = name.ends_with(ARCHIVE);
         ensure!(
             is_archive || !OTHER_ARCHIVES.iter().any(|ending| name.ends_with(ending)),
-            "a backup is a directory, or a file that ends in {ARCHIVE}: choose another name than {shown}"
+            "a backup is a directory, or a file that ends in {ARCHIVE}: choose another name than {display}"
         );
-        if let Ok(found) = fs::symlink_metadata(path) {
-            let is_empty = match found.is_dir() {
+        if let Ok(metadata) = fs::symlink_metadata(path) {
+            let is_empty = match metadata.is_dir() {
                 true => !is_archive && is_empty(path)?,
-                false => is_archive && found.is_file() && found.len() == 0,
+                false => is_archive && metadata.is_file() && metadata.len() == 0,
             };
-            ensure!(is_empty, "{shown} exists already: choose another name, or remove it first");
+            ensure!(is_empty, "{display} already exists: choose another name, or remove it first");
         }
         let folder = parent(path);
         ensure!(folder.is_dir(), "there is no directory {}: create it first", folder.display());
         let draft = match path.is_dir() {
-            true => disk::draft(path, "partial-")?,
-            false => disk::draft(&folder, &format!("{name}.partial-"))?,
+            true => disk::create_draft(path, "partial-")?,
+            false => disk::create_draft(&folder, &format!("{name}.partial-"))?,
         };
         disk::create_dir(&draft.path().join("data"))?;
         Ok(Self { path: path.to_owned(), is_archive, draft })
@@ -58,34 +58,34 @@ impl Target {
         self.draft.path().join("data")
     }
 
-    /// Gives the backup its name. It is on disk then.
+    /// Syncs the backup to disk, and gives it its name.
     pub(super) fn finish(self, manifest: &Manifest) -> anyhow::Result<()> {
-        let mut whole = self.folder();
-        archive::write_manifest(&whole, manifest)?;
+        let mut complete = self.folder();
+        archive::write_manifest(&complete, manifest)?;
         if self.is_archive {
             let file = self.draft.path().join("archive");
-            archive::write(&whole, manifest, &file)?;
-            whole = file;
+            archive::write(&complete, manifest, &file)?;
+            complete = file;
         } else {
-            disk::sync_all_below(&whole)?;
+            disk::sync_all_below(&complete)?;
         }
-        let shown = self.path.display();
-        let named = match self.path.is_dir() {
-            true => move_all(&whole, &self.path),
-            false => fs::rename(&whole, &self.path),
+        let display = self.path.display();
+        let renamed = match self.path.is_dir() {
+            true => move_all(&complete, &self.path),
+            false => fs::rename(&complete, &self.path),
         };
-        named.with_context(|| format!("{shown} cannot be written"))?;
-        disk::sync(&parent(&self.path)).with_context(|| format!("{shown} cannot be synced to disk"))
+        renamed.with_context(|| format!("{display} cannot be written"))?;
+        disk::sync(&parent(&self.path)).with_context(|| format!("{display} cannot be synced to disk"))
     }
 }
 
-/// File systems make `lost+found`.
+/// `lost+found` does not count: file systems create it.
 fn is_empty(folder: &Path) -> io::Result<bool> {
     let mut names = fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name()));
     names.try_fold(true, |is_empty, name: io::Result<_>| Ok(is_empty && name? == "lost+found"))
 }
 
-/// The manifest comes last: without it the folder is no backup.
+/// The manifest comes last: without it, the folder is not a backup.
 fn move_all(from: &Path, to: &Path) -> io::Result<()> {
     let mut names =
         fs::read_dir(from)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;

@@ -1,4 +1,4 @@
-//! Takes files out of a backup into an empty folder: exactly those that the manifest names, each held against its hash.
+//! Copies the files of a backup into an empty folder: exactly the files in the manifest, each verified with its hash.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -13,13 +13,13 @@ use super::manifest::{IncludedFile, MANIFEST, Manifest, hash};
 
 /// Verifies a backup and copies it into `into`.
 pub(super) fn unpack(from: &Path, into: &Path) -> anyhow::Result<Manifest> {
-    let shown = from.display();
-    let found = fs::metadata(from).with_context(|| format!("{shown} cannot be read"))?;
-    let unpacked = match found.is_dir() {
+    let name = from.display();
+    let metadata = fs::metadata(from).with_context(|| format!("{name} cannot be read"))?;
+    let unpacked = match metadata.is_dir() {
         true => read_folder(from, into),
         false => archive::read(from, into),
     };
-    unpacked.with_context(|| format!("{shown} cannot be restored"))
+    unpacked.with_context(|| format!("{name} cannot be restored"))
 }
 
 fn read_folder(from: &Path, into: &Path) -> anyhow::Result<Manifest> {
@@ -27,25 +27,26 @@ fn read_folder(from: &Path, into: &Path) -> anyhow::Result<Manifest> {
     let manifest = Manifest::read(manifest)?;
     let mut unpacker = Unpacker::begin(&manifest, into)?;
     for file in &manifest.files {
-        unpacker.take(&file.path, open(from, &file.path)?)?;
+        unpacker.copy_file(&file.path, open(from, &file.path)?)?;
     }
-    unpacker.end()?;
+    unpacker.finish()?;
     Ok(manifest)
 }
 
-/// Opens a plain file of the folder; a link could lead out of it.
+/// Opens a regular file of the folder, and no link, which could lead out of it.
 fn open(folder: &Path, name: &str) -> anyhow::Result<File> {
     let mut path = folder.to_owned();
     for part in name.split('/') {
         path.push(part);
-        let found = fs::symlink_metadata(&path).with_context(|| format!("its file {name} cannot be read"))?;
-        ensure!(!found.is_symlink(), "its file {name} is a link");
+        let metadata =
+            fs::symlink_metadata(&path).with_context(|| format!("its file {name} cannot be read"))?;
+        ensure!(!metadata.is_symlink(), "its file {name} is a link");
     }
-    ensure!(fs::metadata(&path)?.is_file(), "its file {name} is not a plain file");
+    ensure!(fs::metadata(&path)?.is_file(), "its file {name} is not a regular file");
     Ok(File::open(path)?)
 }
 
-/// Tells trouble of the backup from trouble of the disk that it is copied to.
+/// Marks read errors, so that they differ from write errors of the target disk.
 pub(super) struct BackupReader<R>(pub(super) R);
 
 impl<R: Read> Read for BackupReader<R> {
@@ -70,10 +71,10 @@ impl Unpacker {
         Ok(Self { into: into.to_owned(), missing: missing.collect() })
     }
 
-    /// Writes no more than the manifest says.
-    pub(super) fn take(&mut self, name: &str, from: impl Read) -> anyhow::Result<()> {
+    /// Copies a file, at most as many bytes as the manifest says, and verifies it.
+    pub(super) fn copy_file(&mut self, name: &str, from: impl Read) -> anyhow::Result<()> {
         let Some(expected) = self.missing.remove(name) else {
-            bail!("it has a file {name:?} that its manifest.json does not name, or names once and has twice")
+            bail!("it has a file {name:?} that is not in its manifest.json, or has it twice")
         };
         let path = self.into.join(name);
         let mut file = create_file(&path).with_context(|| format!("{} cannot be written", path.display()))?;
@@ -86,7 +87,7 @@ impl Unpacker {
         Ok(())
     }
 
-    pub(super) fn end(self) -> anyhow::Result<()> {
+    pub(super) fn finish(self) -> anyhow::Result<()> {
         match self.missing.keys().min() {
             Some(name) => bail!("its file {name} is missing: it is cut off or damaged"),
             None => Ok(()),

@@ -1,4 +1,5 @@
-//! A folder of this machine as a tree. Nothing outside of it is read: symbolic links are seen, not followed.
+//! Presents a local folder as a tree of pages. It lists symbolic links but never follows them, so it reads nothing
+//! outside of the folder.
 
 use std::error::Error;
 use std::fs::{DirEntry, File};
@@ -9,40 +10,40 @@ use anyhow::Context;
 use pages::{Entry, FilesError, Kind, MAX_FILES, Tree};
 use rustix::fs::{Mode, OFlags};
 
-/// Folders that hold what others wrote, and what git keeps for itself.
-const PASSED_OVER: &[&str] = &[".git", "node_modules", "bower_components"];
-/// Files that say of their folder that a program fills it.
-const MARKS: &[&str] = &["CACHEDIR.TAG", "pyvenv.cfg"];
+/// Folders of dependencies and of git.
+const SKIPPED_FOLDERS: &[&str] = &[".git", "node_modules", "bower_components"];
+/// Files that mark their folder as the output of a program.
+const SKIP_MARKERS: &[&str] = &["CACHEDIR.TAG", "pyvenv.cfg"];
 
 pub(super) struct Folder(PathBuf);
 
 impl Folder {
-    /// The folder may be named by a link; what is in it may not.
+    /// The path of the folder itself may contain links.
     pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
-        let shown = path.display();
-        let path = path.canonicalize().with_context(|| format!("{shown} cannot be read"))?;
-        anyhow::ensure!(path.is_dir(), "{shown} is not a folder; name the one that the docs are in");
+        let name = path.display();
+        let path = path.canonicalize().with_context(|| format!("{name} cannot be read"))?;
+        anyhow::ensure!(path.is_dir(), "{name} is not a folder: name the folder with the docs");
         Ok(Self(path))
     }
 }
 
 impl Tree for Folder {
     fn list(&self) -> Result<Vec<Entry>, FilesError> {
-        let (mut entries, mut waiting) = (Vec::new(), vec![String::new()]);
-        while let Some(folder) = waiting.pop() {
+        let (mut entries, mut pending) = (Vec::new(), vec![String::new()]);
+        while let Some(folder) = pending.pop() {
             let below = if folder.is_empty() { String::new() } else { format!("{folder}/") };
             for entry in std::fs::read_dir(self.0.join(&folder)).map_err(unreadable)? {
                 let entry = entry.map_err(unreadable)?;
-                // A name that is not UTF-8 is no path of a site.
+                // A name that is not UTF-8 cannot be the path of a page.
                 let Ok(name) = entry.file_name().into_string() else { continue };
                 if entry.file_type().map_err(unreadable)?.is_dir() {
-                    if !is_passed_over(&entry, &name) {
-                        waiting.push(format!("{below}{name}"));
+                    if !is_skipped(&entry, &name) {
+                        pending.push(format!("{below}{name}"));
                     }
                 } else {
-                    entries.extend(listed(&entry, format!("{below}{name}")).map_err(unreadable)?);
+                    entries.extend(to_entry(&entry, format!("{below}{name}")).map_err(unreadable)?);
                 }
-                if entries.len() + waiting.len() > MAX_FILES {
+                if entries.len() + pending.len() > MAX_FILES {
                     return Err(FilesError::TooManyFiles);
                 }
             }
@@ -52,7 +53,7 @@ impl Tree for Folder {
     }
 
     fn read(&self, path: &str, at_most: usize) -> Result<Vec<u8>, FilesError> {
-        // The file may have been exchanged for a link, or may grow, since it was listed.
+        // Since it was listed, the file may have been replaced by a link, or may have grown.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = rustix::fs::open(self.0.join(path), flags, Mode::empty()).map_err(unreadable)?;
         let mut bytes = Vec::new();
@@ -67,14 +68,14 @@ impl Tree for Folder {
     }
 }
 
-fn is_passed_over(folder: &DirEntry, name: &str) -> bool {
-    PASSED_OVER.contains(&name) || MARKS.iter().any(|mark| folder.path().join(mark).exists())
+fn is_skipped(folder: &DirEntry, name: &str) -> bool {
+    SKIPPED_FOLDERS.contains(&name) || SKIP_MARKERS.iter().any(|mark| folder.path().join(mark).exists())
 }
 
-/// Pipes, sockets and devices are not listed.
-fn listed(entry: &DirEntry, path: String) -> std::io::Result<Option<Entry>> {
-    let about = entry.metadata()?;
-    let kind = match about.file_type() {
+/// Returns `None` for pipes, sockets and devices.
+fn to_entry(entry: &DirEntry, path: String) -> std::io::Result<Option<Entry>> {
+    let metadata = entry.metadata()?;
+    let kind = match metadata.file_type() {
         kind if kind.is_symlink() => Kind::Symlink,
         kind if kind.is_file() => Kind::File,
         _ => return Ok(None),

@@ -1,4 +1,4 @@
-//! `docwright forget`
+//! Runs `docwright forget`: removes the views of junk paths.
 
 use std::io::{BufRead, IsTerminal, stdin};
 
@@ -6,29 +6,29 @@ use anyhow::{Context, bail};
 use serde_json::json;
 use wire::{ForgetPaths, RemovalResult};
 
-use super::{Client, segment};
+use super::{Client, encode_segment};
 use crate::args::Forget;
 use crate::output;
 use crate::settings::Sources;
 
-/// Says what would be removed, and asks, unless `--yes` is given.
+/// Without `--yes`, prints what would be removed, and asks.
 pub(crate) async fn run(sources: &Sources, args: Forget) -> anyhow::Result<()> {
     let client = Client::from_settings(sources)?;
     if !args.yes {
-        let found = pieces(&client, &args, true).await?;
+        let found = remove_in_pieces(&client, &args, true).await?;
         if found.views == 0 && found.pages == 0 {
-            return finish(&args, &found, false, "Nothing to remove: no views match.");
+            return print_result(&args, &found, false, "Nothing to remove: no views match.");
         }
-        output::say(format!("This removes {} from all reports, for good.", count(&found)));
+        output::print_message(format!("This removes {} from all reports, for good.", format_counts(&found)));
         confirm()?;
     }
-    let removed = pieces(&client, &args, false).await?;
-    finish(&args, &removed, true, &format!("Removed {}.", count(&removed)))
+    let removed = remove_in_pieces(&client, &args, false).await?;
+    print_result(&args, &removed, true, &format!("Removed {}.", format_counts(&removed)))
 }
 
-/// In pieces, each of which is done when it is answered: cut off, it is run again.
-async fn pieces(client: &Client, args: &Forget, dry_run: bool) -> anyhow::Result<RemovalResult> {
-    let path = format!("/v1/analytics/{}/forget", segment(&args.project));
+/// Each piece is complete when the server answers, so an interrupted command can be run again.
+async fn remove_in_pieces(client: &Client, args: &Forget, dry_run: bool) -> anyhow::Result<RemovalResult> {
+    let path = format!("/v1/analytics/{}/forget", encode_segment(&args.project));
     let body = ForgetPaths { path: args.path.clone(), dry_run };
     let (mut done, mut url) = (RemovalResult { views: 0, pages: 0, next: None }, path.clone());
     loop {
@@ -43,9 +43,9 @@ async fn pieces(client: &Client, args: &Forget, dry_run: bool) -> anyhow::Result
 
 fn confirm() -> anyhow::Result<()> {
     if !stdin().is_terminal() {
-        bail!("nothing was removed: say --yes to remove them");
+        bail!("nothing was removed: add --yes to remove the views");
     }
-    output::say("Remove them? Type yes:");
+    output::print_message("To remove them, type yes:");
     let mut answer = String::new();
     stdin().lock().read_line(&mut answer).context("the answer cannot be read")?;
     match answer.trim() {
@@ -54,14 +54,14 @@ fn confirm() -> anyhow::Result<()> {
     }
 }
 
-fn finish(args: &Forget, done: &RemovalResult, removed: bool, sentence: &str) -> anyhow::Result<()> {
+fn print_result(args: &Forget, done: &RemovalResult, removed: bool, sentence: &str) -> anyhow::Result<()> {
     match args.json {
-        true => output::json(&json!({ "views": done.views, "pages": done.pages, "removed": removed })),
-        false => output::line(sentence),
+        true => output::print_json(&json!({ "views": done.views, "pages": done.pages, "removed": removed })),
+        false => output::print_line(sentence),
     }
 }
 
-fn count(done: &RemovalResult) -> String {
+fn format_counts(done: &RemovalResult) -> String {
     let plural = |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     format!("{} and {}", plural(done.views, "view"), plural(done.pages, "page"))
 }

@@ -1,4 +1,4 @@
-//! `docwright views`, `visitors`, `report …` and `reclassify`
+//! Runs `docwright views`, `visitors`, `report` and `reclassify`.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -7,27 +7,29 @@ use wire::{
     ReclassifyResult, Referrer, Referrers, Series, Totals,
 };
 
-use super::{Client, segment};
-use crate::args::{Form, LiveReport, Part, Reclassify, Report, ReportCommand, SeriesReport, Views, When};
+use super::{Client, encode_segment};
+use crate::args::{
+    DateRange, LiveReport, OutputFormat, Pagination, Reclassify, Report, ReportCommand, SeriesReport, Views,
+};
 use crate::output;
 use crate::settings::Sources;
 
 type Query = Vec<(&'static str, String)>;
 
 pub(crate) async fn views(sources: &Sources, args: Views) -> anyhow::Result<()> {
-    let question = Question::of_pages("views", &args);
-    if let Some(answer) = question.ask::<PageViews>(sources, &args.form).await? {
-        pages(&answer.totals, answer.views)?;
-        more(answer.has_more, "pages", &args.part);
+    let request = ReportRequest::for_pages("views", &args);
+    if let Some(response) = request.send::<PageViews>(sources, &args.format).await? {
+        print_pages(&response.totals, response.views)?;
+        print_next_offset(response.has_more, "pages", &args.pagination);
     }
     Ok(())
 }
 
 pub(crate) async fn visitors(sources: &Sources, args: Views) -> anyhow::Result<()> {
-    let question = Question::of_pages("visitors", &args);
-    if let Some(answer) = question.ask::<PageVisitors>(sources, &args.form).await? {
-        pages(&answer.totals, answer.visitors)?;
-        more(answer.has_more, "pages", &args.part);
+    let request = ReportRequest::for_pages("visitors", &args);
+    if let Some(response) = request.send::<PageVisitors>(sources, &args.format).await? {
+        print_pages(&response.totals, response.visitors)?;
+        print_next_offset(response.has_more, "pages", &args.pagination);
     }
     Ok(())
 }
@@ -43,147 +45,158 @@ pub(crate) async fn report(sources: &Sources, command: ReportCommand) -> anyhow:
 }
 
 async fn series(sources: &Sources, args: SeriesReport) -> anyhow::Result<()> {
-    let more = given([("interval", args.interval), ("path", args.path)]);
-    let question = Question::new("series", &args.project, [when(&args.when), more].concat());
-    let Some(answer) = question.ask::<Series>(sources, &args.form).await? else { return Ok(()) };
-    let row = |point: Point| numbers(point.at, point.human, point.ai, point.total);
-    output::table(["FROM", "HUMAN", "AI", "TOTAL"], answer.series.into_iter().map(row))
+    let more = query_of([("interval", args.interval), ("path", args.path)]);
+    let request = ReportRequest::new("series", &args.project, [date_query(&args.dates), more].concat());
+    let Some(response) = request.send::<Series>(sources, &args.format).await? else { return Ok(()) };
+    let row = |point: Point| count_row(point.at, point.human, point.ai, point.total);
+    output::print_table(["FROM", "HUMAN", "AI", "TOTAL"], response.series.into_iter().map(row))
 }
 
 async fn agents(sources: &Sources, args: Report) -> anyhow::Result<()> {
-    let question = Question::of_part("agents", &args);
-    let Some(answer) = question.ask::<Agents>(sources, &args.form).await? else { return Ok(()) };
+    let request = ReportRequest::for_report("agents", &args);
+    let Some(response) = request.send::<Agents>(sources, &args.format).await? else { return Ok(()) };
     let row = |agent: AgentViews| {
         [agent.product, agent.operator.unwrap_or_default(), agent.class, agent.views.to_string()]
     };
-    output::table(["PRODUCT", "OPERATOR", "CLASS", "VIEWS"], answer.agents.into_iter().map(row))?;
-    more(answer.has_more, "products", &args.part);
+    output::print_table(["PRODUCT", "OPERATOR", "CLASS", "VIEWS"], response.agents.into_iter().map(row))?;
+    print_next_offset(response.has_more, "products", &args.pagination);
     Ok(())
 }
 
 async fn referrers(sources: &Sources, args: Report) -> anyhow::Result<()> {
-    let question = Question::of_part("referrers", &args);
-    let Some(answer) = question.ask::<Referrers>(sources, &args.form).await? else { return Ok(()) };
-    let row = |from: Referrer| numbers(from.host, from.human, from.ai, from.total);
-    output::table(["HOST", "HUMAN", "AI", "TOTAL"], answer.referrers.into_iter().map(row))?;
-    more(answer.has_more, "hosts", &args.part);
+    let request = ReportRequest::for_report("referrers", &args);
+    let Some(response) = request.send::<Referrers>(sources, &args.format).await? else { return Ok(()) };
+    let row = |from: Referrer| count_row(from.host, from.human, from.ai, from.total);
+    output::print_table(["HOST", "HUMAN", "AI", "TOTAL"], response.referrers.into_iter().map(row))?;
+    print_next_offset(response.has_more, "hosts", &args.pagination);
     Ok(())
 }
 
 async fn live(sources: &Sources, args: LiveReport) -> anyhow::Result<()> {
-    let question = Question::new("live", &args.project, Vec::new());
-    let Some(answer) = question.ask::<Live>(sources, &args.form).await? else { return Ok(()) };
-    pages(&answer.views, answer.pages)?;
-    let Totals { human, ai, .. } = answer.readers;
-    output::say(format!("In the last 30 minutes: {human} human readers, {ai} AI readers"));
+    let request = ReportRequest::new("live", &args.project, Vec::new());
+    let Some(response) = request.send::<Live>(sources, &args.format).await? else { return Ok(()) };
+    print_pages(&response.views, response.pages)?;
+    let Totals { human, ai, .. } = response.readers;
+    let readers =
+        |count: u64, kind: &str| format!("{count} {kind} reader{}", if count == 1 { "" } else { "s" });
+    output::print_message(format!(
+        "In the last 30 minutes: {}, {}",
+        readers(human, "human"),
+        readers(ai, "AI")
+    ));
     Ok(())
 }
 
 async fn not_found(sources: &Sources, args: Views) -> anyhow::Result<()> {
-    let question = Question::of_pages("not-found", &args);
-    let Some(answer) = question.ask::<NotFound>(sources, &args.form).await? else { return Ok(()) };
-    let rows = answer.not_found.into_iter().map(|page: MissingPage| {
+    let request = ReportRequest::for_pages("not-found", &args);
+    let Some(response) = request.send::<NotFound>(sources, &args.format).await? else { return Ok(()) };
+    let rows = response.not_found.into_iter().map(|page: MissingPage| {
         let from = page.referrers.first().map(|from| from.referrer.clone()).unwrap_or_default();
-        let [path, human, ai, total] = numbers(page.path, page.human, page.ai, page.total);
+        let [path, human, ai, total] = count_row(page.path, page.human, page.ai, page.total);
         [path, human, ai, total, from]
     });
-    output::table(["PAGE", "HUMAN", "AI", "TOTAL", "MOST FROM"], rows)?;
-    more(answer.has_more, "pages", &args.part);
+    output::print_table(["PAGE", "HUMAN", "AI", "TOTAL", "MOST FROM"], rows)?;
+    print_next_offset(response.has_more, "pages", &args.pagination);
     Ok(())
 }
 
-/// In pieces, each of which is done when it is answered: cut off, it is run again.
+/// Each piece is complete when the server answers, so an interrupted command can be run again.
 pub(crate) async fn reclassify(sources: &Sources, args: Reclassify) -> anyhow::Result<()> {
     let client = Client::from_settings(sources)?;
-    let path = format!("/v1/analytics/{}/reclassify", segment(&args.project));
+    let path = format!("/v1/analytics/{}/reclassify", encode_segment(&args.project));
     let mut done = ReclassifyResult { events: 0, changed: 0, table: String::new(), next: args.from };
     loop {
-        let piece: ReclassifyResult = client.act(&path, &given([("dateFrom", done.next)])).await?;
+        let piece: ReclassifyResult =
+            client.post_without_body(&path, &query_of([("dateFrom", done.next)])).await?;
         done = ReclassifyResult {
             events: done.events + piece.events,
             changed: done.changed + piece.changed,
             ..piece
         };
         match &done.next {
-            Some(day) => output::say(format!("{} views before {day} are done", done.events)),
+            Some(day) => output::print_message(format!("Checked {} views before {day}", done.events)),
             None => break,
         }
     }
     if args.json {
-        return output::json(&done);
+        return output::print_json(&done);
     }
     let ReclassifyResult { events, changed, table, .. } = done;
-    output::line(format!("{changed} of {events} views have another class by the table of {table}"))
+    output::print_line(format!("Reclassified {changed} of {events} views with the table of {table}"))
 }
 
-struct Question {
+struct ReportRequest {
     path: String,
     query: Query,
 }
 
-impl Question {
-    fn new(what: &str, project: &str, query: Query) -> Self {
-        Self { path: format!("/v1/analytics/{}/{what}", segment(project)), query }
+impl ReportRequest {
+    fn new(report: &str, project: &str, query: Query) -> Self {
+        Self { path: format!("/v1/analytics/{}/{report}", encode_segment(project)), query }
     }
 
-    fn of_part(what: &str, args: &Report) -> Self {
-        Self::new(what, &args.project, [when(&args.when), part(&args.part)].concat())
+    fn for_report(report: &str, args: &Report) -> Self {
+        Self::new(report, &args.project, [date_query(&args.dates), page_query(&args.pagination)].concat())
     }
 
-    fn of_pages(what: &str, args: &Views) -> Self {
-        let more = given([("path", args.path.clone()), ("sort", args.sort.clone())]);
-        Self::new(what, &args.project, [when(&args.when), more, part(&args.part)].concat())
+    fn for_pages(report: &str, args: &Views) -> Self {
+        let more = query_of([("path", args.path.clone()), ("sort", args.sort.clone())]);
+        Self::new(
+            report,
+            &args.project,
+            [date_query(&args.dates), more, page_query(&args.pagination)].concat(),
+        )
     }
 
-    /// `None` when the answer is printed as it is.
-    async fn ask<T: DeserializeOwned + Serialize>(
+    /// Sends the request. With `--json` or `--csv` it prints the response and returns `None`.
+    async fn send<T: DeserializeOwned + Serialize>(
         mut self,
         sources: &Sources,
-        form: &Form,
+        format: &OutputFormat,
     ) -> anyhow::Result<Option<T>> {
         let client = Client::from_settings(sources)?;
-        if form.csv {
+        if format.csv {
             self.query.push(("format", "csv".into()));
-            output::bytes(client.text_of(&self.path, &self.query).await?.as_bytes())?;
+            output::print_bytes(client.get_text(&self.path, &self.query).await?.as_bytes())?;
             return Ok(None);
         }
-        let answer: T = client.get(&self.path, &self.query).await?;
-        if form.json {
-            output::json(&answer)?;
+        let response: T = client.get(&self.path, &self.query).await?;
+        if format.json {
+            output::print_json(&response)?;
             return Ok(None);
         }
-        Ok(Some(answer))
+        Ok(Some(response))
     }
 }
 
-fn given<const N: usize>(pairs: [(&'static str, Option<String>); N]) -> Query {
+fn query_of<const N: usize>(pairs: [(&'static str, Option<String>); N]) -> Query {
     pairs.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-fn when(when: &When) -> Query {
-    given([("dateFrom", when.from.clone()), ("dateTo", when.to.clone())])
+fn date_query(dates: &DateRange) -> Query {
+    query_of([("dateFrom", dates.from.clone()), ("dateTo", dates.to.clone())])
 }
 
-fn part(part: &Part) -> Query {
-    given([
-        ("limit", part.limit.map(|limit| limit.to_string())),
-        ("offset", part.offset.map(|offset| offset.to_string())),
+fn page_query(pagination: &Pagination) -> Query {
+    query_of([
+        ("limit", pagination.limit.map(|limit| limit.to_string())),
+        ("offset", pagination.offset.map(|offset| offset.to_string())),
     ])
 }
 
-fn numbers(name: String, human: u64, ai: u64, total: u64) -> [String; 4] {
+fn count_row(name: String, human: u64, ai: u64, total: u64) -> [String; 4] {
     [name, human.to_string(), ai.to_string(), total.to_string()]
 }
 
-fn pages(totals: &Totals, pages: Vec<PageView>) -> anyhow::Result<()> {
-    let all = numbers("(all pages)".into(), totals.human, totals.ai, totals.total);
-    let pages = pages.into_iter().map(|page| numbers(page.path, page.human, page.ai, page.total));
-    output::table(["PAGE", "HUMAN", "AI", "TOTAL"], std::iter::once(all).chain(pages))
+fn print_pages(totals: &Totals, pages: Vec<PageView>) -> anyhow::Result<()> {
+    let all = count_row("(all pages)".into(), totals.human, totals.ai, totals.total);
+    let pages = pages.into_iter().map(|page| count_row(page.path, page.human, page.ai, page.total));
+    output::print_table(["PAGE", "HUMAN", "AI", "TOTAL"], std::iter::once(all).chain(pages))
 }
 
-fn more(has_more: bool, what: &str, part: &Part) {
+fn print_next_offset(has_more: bool, rows: &str, pagination: &Pagination) {
     if has_more {
-        let next = part.offset.unwrap_or(0) + u64::from(part.limit.unwrap_or(50));
-        output::say(format!("There are more {what}: --offset {next}"));
+        let next = pagination.offset.unwrap_or(0) + u64::from(pagination.limit.unwrap_or(50));
+        output::print_message(format!("There are more {rows}. To see them, add --offset {next}"));
     }
 }

@@ -1,4 +1,4 @@
-//! Watching a job until it ends, or until the watcher's patience does.
+//! Watches a job until it ends or the timeout passes.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use tokio::time::Instant;
 use wire::AgentJob;
 
 use super::Client;
-use super::live::View;
-use super::stream::{News, follow};
-use crate::args::{OneJob, Watching};
+use super::progress::ProgressView;
+use super::stream::{Update, follow};
+use crate::args::{JobArgs, WatchArgs};
 
-/// How the end of a job is told to a script.
+/// The exit code that tells a script how the job ended.
 pub(crate) fn exit_code(job: &AgentJob) -> ExitCode {
     match job.status.as_str() {
         "failed" => ExitCode::from(3),
@@ -21,41 +21,41 @@ pub(crate) fn exit_code(job: &AgentJob) -> ExitCode {
     }
 }
 
-/// Shows the events after number `seen` until the job ends; answers the job as it ended.
-pub(crate) async fn until_the_end(
+/// Shows the events after number `last_event` until the job ends, and returns the ended job.
+pub(crate) async fn until_end(
     client: &Client,
-    which: &OneJob,
-    watching: &Watching,
-    seen: u64,
+    job: &JobArgs,
+    watching: &WatchArgs,
+    last_event: u64,
 ) -> anyhow::Result<AgentJob> {
     let deadline = Instant::now() + Duration::from_secs(watching.timeout);
-    let (tell, mut told) = mpsc::channel(64);
-    let mut following = std::pin::pin!(follow(client, which, seen, tell));
-    let mut view = View::new();
+    let (sender, mut updates) = mpsc::channel(64);
+    let mut following = std::pin::pin!(follow(client, job, last_event, sender));
+    let mut view = ProgressView::new();
     let ended = loop {
         tokio::select! {
             biased;
-            Some(news) = told.recv() => show(&mut view, news),
+            Some(update) = updates.recv() => show(&mut view, update),
             ended = &mut following => break ended,
             () = tokio::time::sleep_until(deadline) => break Err(anyhow::anyhow!(
-                "the job still runs after {} s and goes on; see it later with `docwright job view {} {} --watch`",
+                "the job still runs after {} seconds, and continues: to follow it again, run `docwright job view {} {} --watch`",
                 watching.timeout,
-                which.project,
-                which.id
+                job.project,
+                job.id
             )),
-            () = view.frame() => view.draw(),
+            () = view.next_frame() => view.draw(),
         }
     };
-    while let Ok(news) = told.try_recv() {
-        show(&mut view, news);
+    while let Ok(update) = updates.try_recv() {
+        show(&mut view, update);
     }
-    view.finish(ended.as_ref().is_ok_and(|job| job.status != "failed"));
+    view.finish_step(ended.as_ref().is_ok_and(|job| job.status != "failed"));
     ended
 }
 
-fn show(view: &mut View, news: News) {
-    match news {
-        News::Event(event) => view.step(&event),
-        News::Away => view.say("  The server does not answer just now; trying again"),
+fn show(view: &mut ProgressView, update: Update) {
+    match update {
+        Update::Event(event) => view.start_step(&event),
+        Update::Disconnected => view.print_message("  The server does not answer; trying again"),
     }
 }

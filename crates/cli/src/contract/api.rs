@@ -1,17 +1,17 @@
-//! The API's description, flattened: paths, operations, parameters, bodies, answers and the types in them.
+//! Collects the facts of the API's description: paths, operations, parameters, bodies, responses and their types.
 
 use serde_json::{Map, Value};
 
 use super::facts::Facts;
 
-/// Deeper than any of our types; a type within itself ends there.
+/// Deeper than any type. It ends the recursion of a type that contains itself.
 const MAX_DEPTH: usize = 8;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
-    /// What a client sends: it can leave out what is not required.
+    /// What a client sends. It can omit what is not required.
     Request,
-    /// What a client reads: it can rely on what is required.
+    /// What a client reads. It can rely on what is required.
     Response,
 }
 

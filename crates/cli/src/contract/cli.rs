@@ -1,4 +1,4 @@
-//! Every command with its flags, arguments and values, and the documented exit codes.
+//! Collects every command with its flags, arguments and values, and the documented exit codes.
 
 use clap::{Arg, ArgAction, Command, CommandFactory};
 
@@ -10,7 +10,7 @@ const DOCS: &str = include_str!("../../../../docs/cli.md");
 pub(super) fn collect(facts: &mut Facts) {
     let mut program = Args::command();
     program.build();
-    command(&program, "docwright", facts);
+    collect_command(&program, "docwright", facts);
     let documented = DOCS.split("## Exit codes").nth(1).unwrap().split("\n## ").next().unwrap();
     let rows = documented.lines().filter_map(|row| row.strip_prefix("| ")?.split(' ').next());
     for code in rows.filter(|cell| cell.chars().all(|c| c.is_ascii_digit())) {
@@ -18,24 +18,24 @@ pub(super) fn collect(facts: &mut Facts) {
     }
 }
 
-fn command(command: &Command, name: &str, facts: &mut Facts) {
+fn collect_command(command: &Command, name: &str, facts: &mut Facts) {
     facts.offer(name);
     command.get_all_aliases().for_each(|alias| facts.offer(format!("{name} is also {alias}")));
     for code in exit_codes(command) {
         facts.offer(format!("{name} exit code {code}"));
     }
     for arg in command.get_arguments() {
-        argument(arg, name, facts);
+        collect_argument(arg, name, facts);
     }
     for group in command.get_groups().filter(|group| group.is_required_set()) {
         facts.require(name, &format!("one of {}", group.get_id()));
     }
-    for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
-        self::command(below, &format!("{name} {}", below.get_name()), facts);
+    for subcommand in command.get_subcommands().filter(|subcommand| subcommand.get_name() != "help") {
+        collect_command(subcommand, &format!("{name} {}", subcommand.get_name()), facts);
     }
 }
 
-fn argument(arg: &Arg, command: &str, facts: &mut Facts) {
+fn collect_argument(arg: &Arg, command: &str, facts: &mut Facts) {
     let takes_value = arg.get_action().takes_values();
     let mut names: Vec<_> = arg.get_index().map(|index| format!("argument {index}")).into_iter().collect();
     names.extend(arg.get_long().map(|long| format!("--{long}")));
@@ -61,7 +61,7 @@ fn argument(arg: &Arg, command: &str, facts: &mut Facts) {
     }
 }
 
-/// Those that the help names: `Exit codes: 0 done, 1 error, …`
+/// The exit codes in the help: `Exit codes: 0 done, 1 error, …`
 fn exit_codes(command: &Command) -> Vec<String> {
     let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let codes = help.split("Exit codes:").nth(1).unwrap_or_default();

@@ -1,9 +1,9 @@
-//! Facts, one a line, and how they are compared with the recorded ones.
+//! Collects facts and compares them with the recorded ones.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Between what is asked of a user and of whom: `docwright key create requires --name`.
+/// Separates a subject and what it requires: `docwright key create requires --name`.
 const REQUIRES: &str = " requires ";
 const RECORD: &str = "DOCWRIGHT_RECORD";
 const HEADER: &str = "\
@@ -21,9 +21,9 @@ impl Facts {
         self.0.insert(fact.into());
     }
 
-    /// Something that users must give. `subject` is a fact of its own.
-    pub(super) fn require(&mut self, subject: &str, what: &str) {
-        self.0.insert(format!("{subject}{REQUIRES}{what}"));
+    /// Something that users must provide. `subject` is also a fact.
+    pub(super) fn require(&mut self, subject: &str, requirement: &str) {
+        self.0.insert(format!("{subject}{REQUIRES}{requirement}"));
     }
 
     #[track_caller]
@@ -48,24 +48,24 @@ impl Facts {
         }
     }
 
-    /// What `now` breaks of these.
+    /// The recorded facts that `now` breaks.
     fn broken_by(&self, now: &Self) -> Vec<String> {
-        let gone = self.0.difference(&now.0).filter(|fact| !fact.contains(REQUIRES));
-        let gone = gone.map(|fact| format!("gone: {fact}"));
-        let is_new_demand =
+        let removed = self.0.difference(&now.0).filter(|fact| !fact.contains(REQUIRES));
+        let removed = removed.map(|fact| format!("removed: {fact}"));
+        let is_new_requirement =
             |fact: &&String| fact.split_once(REQUIRES).is_some_and(|(subject, _)| self.0.contains(subject));
-        let demands = now.0.difference(&self.0).filter(is_new_demand);
-        gone.chain(demands.map(|fact| format!("new demand: {fact}"))).collect()
+        let requirements = now.0.difference(&self.0).filter(is_new_requirement);
+        removed.chain(requirements.map(|fact| format!("new requirement: {fact}"))).collect()
     }
 }
 
 #[test]
-fn a_fact_stays_and_a_demand_may_only_go() {
+fn a_fact_stays_and_a_requirement_may_only_be_removed() {
     let facts = |lines: &[&str]| Facts(lines.iter().map(|line| (*line).to_owned()).collect());
     let recorded = facts(&["a", "a --x", "a requires --x"]);
     let check = |now: &[&str], broken: &[&str]| assert_eq!(recorded.broken_by(&facts(now)), broken);
     check(&["a", "a --x", "a requires --x"], &[]);
     check(&["a", "a --x", "a --y", "b", "b requires --z"], &[]);
-    check(&["a", "a requires --x"], &["gone: a --x"]);
-    check(&["a", "a --x", "a --y", "a requires --y"], &["new demand: a requires --y"]);
+    check(&["a", "a requires --x"], &["removed: a --x"]);
+    check(&["a", "a --x", "a --y", "a requires --y"], &["new requirement: a requires --y"]);
 }

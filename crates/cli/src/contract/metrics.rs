@@ -1,4 +1,4 @@
-//! The names of metrics, their types and their labels, as `/metrics` has them.
+//! Collects the names, types and labels of the metrics at `/metrics`.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::facts::Facts;
 /// Labels whose values are part of the contract: alerts name them.
 const ENUMERATED: [&str; 3] = ["status", "outcome", "direction"];
 
-/// What a server of its own answers, once it has answered something before.
+/// Scrapes a new server after its first request.
 pub(super) fn scrape() -> String {
     tokio::runtime::Runtime::new().unwrap().block_on(async {
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -39,17 +39,17 @@ pub(super) fn collect(text: &str, facts: &mut Facts) {
             facts.offer(declared);
             family = declared.split(' ').next().unwrap();
         } else if !line.starts_with('#') {
-            labels(family, line, facts);
+            collect_labels(family, line, facts);
         }
     }
 }
 
-fn labels(family: &str, sample: &str, facts: &mut Facts) {
+fn collect_labels(family: &str, sample: &str, facts: &mut Facts) {
     let Some((_, labels)) = sample.rsplit_once(' ').unwrap().0.split_once('{') else { return };
     for label in labels.trim_end_matches('}').split("\",") {
         let (name, value) = label.split_once("=\"").unwrap();
         facts.offer(format!("{family} label {name}"));
-        // The status of a request is HTTP's, and not ours to promise.
+        // HTTP defines the statuses of requests, so they are not part of the contract.
         if ENUMERATED.contains(&name) && family != "docwright_http_requests_total" {
             facts.offer(format!("{family} label {name} = {}", value.trim_end_matches('"')));
         }

@@ -1,11 +1,12 @@
-//! Ninety days of plausible readers: people who keep office hours, assistants that grow from
-//! week to week, crawlers that come at night. The same for the same day.
+//! Generates page views of 90 days for the demo: humans, a growing share of AI assistants, and crawlers.
+//!
+//! The views depend only on the current time, so two runs at the same time generate the same views.
 
 use jiff::{SignedDuration, Timestamp};
 use wire::ViewEvent;
 
 const DAYS: u64 = 90;
-const DAY: i64 = 24 * 3_600;
+const DAY_SECONDS: i64 = 24 * 3_600;
 
 const BROWSERS: &[&str] = &[
     "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36",
@@ -23,39 +24,39 @@ const CRAWLERS: &[&str] = &[
     "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)",
 ];
 
-/// Oldest first, nothing later than `now`.
-pub(super) fn ninety_days(pages: &[String], now: Timestamp) -> Vec<ViewEvent> {
-    let mut dice = Dice(0x5eed);
+/// Generates views, oldest first and none after `now`.
+pub(super) fn generate_views(pages: &[String], now: Timestamp) -> Vec<ViewEvent> {
+    let mut random = Random(0x5eed);
     let mut events = Vec::new();
     for age in (0..DAYS).rev() {
-        let midnight = now.as_second() - now.as_second().rem_euclid(DAY) - age as i64 * DAY;
-        for _ in 0..views_on(DAYS - age, midnight, &mut dice) {
-            let second = midnight + dice.below(DAY as u64) as i64;
-            events.extend(view(pages, second, DAYS - age, &mut dice).filter(|_| second < now.as_second()));
+        let midnight = now.as_second() - now.as_second().rem_euclid(DAY_SECONDS) - age as i64 * DAY_SECONDS;
+        for _ in 0..views_on(DAYS - age, midnight, &mut random) {
+            let second = midnight + random.below(DAY_SECONDS as u64) as i64;
+            events.extend(view(pages, second, DAYS - age, &mut random).filter(|_| second < now.as_second()));
         }
     }
     events
 }
 
 /// More from week to week, fewer on weekends (1970 began on a Thursday).
-fn views_on(day: u64, midnight: i64, dice: &mut Dice) -> u64 {
-    let weekend = matches!((midnight / DAY).rem_euclid(7), 2 | 3);
-    let usual = 160 + day * 2 + dice.below(60);
-    if weekend { usual / 2 } else { usual }
+fn views_on(day: u64, midnight: i64, random: &mut Random) -> u64 {
+    let is_weekend = matches!((midnight / DAY_SECONDS).rem_euclid(7), 2 | 3);
+    let weekday = 160 + day * 2 + random.below(60);
+    if is_weekend { weekday / 2 } else { weekday }
 }
 
-fn view(pages: &[String], second: i64, day: u64, dice: &mut Dice) -> Option<ViewEvent> {
-    let page = &pages[dice.early(pages.len())];
+fn view(pages: &[String], second: i64, day: u64, random: &mut Random) -> Option<ViewEvent> {
+    let page = &pages[random.low_index(pages.len())];
     let assistants = 12 + day / 3;
-    let (user_agent, accept) = match dice.below(100) {
-        roll if roll < assistants => (dice.pick(ASSISTANTS), None),
+    let (user_agent, accept) = match random.below(100) {
+        roll if roll < assistants => (random.pick(ASSISTANTS), None),
         roll if roll < assistants + 4 => ("axios/1.13.2", Some("text/markdown, text/html;q=0.8")),
-        roll if roll < assistants + 12 => (dice.pick(CRAWLERS), None),
-        _ => (dice.pick(BROWSERS), None),
+        roll if roll < assistants + 12 => (random.pick(CRAWLERS), None),
+        _ => (random.pick(BROWSERS), None),
     };
     let at = Timestamp::from_second(second)
         .ok()?
-        .checked_add(SignedDuration::from_millis(dice.below(1_000) as i64));
+        .checked_add(SignedDuration::from_millis(random.below(1_000) as i64));
     Some(ViewEvent {
         path: Some(page.clone()),
         timestamp: Some(at.ok()?.to_string()),
@@ -66,10 +67,10 @@ fn view(pages: &[String], second: i64, day: u64, dice: &mut Dice) -> Option<View
     })
 }
 
-/// SplitMix64: small, and the same everywhere.
-struct Dice(u64);
+/// The generator SplitMix64, with a fixed seed.
+struct Random(u64);
 
-impl Dice {
+impl Random {
     fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -82,8 +83,8 @@ impl Dice {
         from[self.below(from.len() as u64) as usize]
     }
 
-    /// An index that is more often a low one: some pages are read far more than others.
-    fn early(&mut self, length: usize) -> usize {
+    /// An index that is more often low, because some pages have far more views than others.
+    fn low_index(&mut self, length: usize) -> usize {
         let length = length as u64;
         let roll = self.below(length * length);
         (length - 1 - roll.isqrt()) as usize
@@ -95,14 +96,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn readers_are_the_same_every_time_and_never_from_the_future() {
+    fn views_are_deterministic_and_never_in_the_future() {
         let now: Timestamp = "2026-11-15T10:00:00Z".parse().unwrap();
         let pages = vec!["/".to_owned(), "/a".to_owned()];
-        let events = ninety_days(&pages, now);
+        let events = generate_views(&pages, now);
         assert!((10_000..40_000).contains(&events.len()), "{}", events.len());
         let latest = events.iter().filter_map(|e| e.timestamp.as_deref()?.parse::<Timestamp>().ok()).max();
         assert!(latest.unwrap() < now);
-        let again = ninety_days(&pages, now);
+        let again = generate_views(&pages, now);
         assert_eq!(events.last().unwrap().timestamp, again.last().unwrap().timestamp);
     }
 }

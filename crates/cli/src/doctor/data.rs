@@ -1,4 +1,4 @@
-//! Checks what is kept: the master key and the database.
+//! Checks the master key and the database.
 
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
@@ -12,90 +12,89 @@ use store::{DataDir, DataDirError, MasterKey, SecretError, StoreError};
 use super::report::Report;
 use super::{deletion, repositories};
 
-/// What a clock may be off without anybody being wrong.
-const A_LITTLE: SignedDuration = SignedDuration::from_mins(1);
-const RESTORE: &str = "restore it from its backup, or point DOCWRIGHT_MASTER_KEY_FILE at it: sealed secrets are lost without it";
+/// How far clocks of several machines may differ.
+const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_mins(1);
+const RESTORE_KEY: &str = "restore it from its backup, or set DOCWRIGHT_MASTER_KEY_FILE to its path: without it, stored secrets are lost";
 
-const LOOK_AGAIN: &str = "then look again: docwright doctor";
+const CHECK_AGAIN: &str = "then check again: docwright doctor";
 
-pub(super) fn master_key(report: &mut Report, settings: &Settings, dir: &DataDir) {
+pub(super) fn check_master_key(report: &mut Report, settings: &Settings, dir: &DataDir) {
     if settings.database_url.is_some() && settings.master_key_file.is_none() {
-        return report.fail("master key", SecretError::NotNamed.to_string(), LOOK_AGAIN);
+        return report.fail("master key", SecretError::NotNamed.to_string(), CHECK_AGAIN);
     }
     let path = settings.master_key_file.clone().unwrap_or_else(|| dir.master_key());
-    let shown = path.display();
+    let name = path.display();
     let Ok(found) = std::fs::metadata(&path) else {
         return match settings.database_url.is_some() || dir.has_database() {
-            true => report.fail("master key", format!("{shown} is missing"), RESTORE),
+            true => report.fail("master key", format!("{name} is missing"), RESTORE_KEY),
             false => report.warn(
                 "master key",
-                format!("{shown} is not there"),
-                "`docwright serve` makes it; back it up then",
+                format!("{name} does not exist"),
+                "`docwright serve` creates it; back it up then",
             ),
         };
     };
     if let Err(error) = MasterKey::load(&path) {
-        return report.fail("master key", error.to_string(), RESTORE);
+        return report.fail("master key", error.to_string(), RESTORE_KEY);
     }
     match found.permissions().mode() & 0o077 {
-        0 => report.ok("master key", shown.to_string()),
+        0 => report.ok("master key", name.to_string()),
         _ => report.fail(
             "master key",
-            format!("{shown} can be read by other users"),
-            format!("chmod 600 {shown}"),
+            format!("{name} can be read by other users"),
+            format!("chmod 600 {name}"),
         ),
     }
 }
 
-pub(super) async fn database(report: &mut Report, settings: &Settings, dir: &DataDir) {
+pub(super) async fn check_database(report: &mut Report, settings: &Settings, dir: &DataDir) {
     let path = dir.database();
     if settings.database_url.is_none() && !dir.has_database() {
         if let Err(missing) = dir.refuse_missing_database() {
-            return report.fail("database", missing.to_string(), LOOK_AGAIN);
+            return report.fail("database", missing.to_string(), CHECK_AGAIN);
         }
-        let told = format!("{} is not there", path.display());
         return report.warn(
             "database",
-            told,
-            "`docwright serve` or the first `docwright project create` makes it",
+            format!("{} does not exist", path.display()),
+            "`docwright serve` or the first `docwright project create` creates it",
         );
     }
     let key = settings.master_key_file.clone().unwrap_or_else(|| dir.master_key());
     if !key.exists() {
-        return; // said above
+        return; // The check of the master key reports it.
     }
-    match Admin::look(settings, dir, Arc::new(SystemClock)).await {
+    match Admin::open_read_only(settings, dir, Arc::new(SystemClock)).await {
         Ok(admin) => {
             crate::admin::close_at_end(&admin);
-            report.ok("database", "can be read, and is of this version");
+            report.ok("database", "can be read, and has the schema of this version");
             deletion::check(report, &admin, dir).await;
-            views_home(report, &admin, dir).await;
-            contents(report, &admin, dir).await;
+            check_views_file(report, &admin, dir).await;
+            check_projects(report, &admin, dir).await;
         }
-        Err(error) => unreadable(report, error, dir.is_locked()),
+        Err(error) => report_open_error(report, error, dir.is_locked()),
     }
 }
 
-fn unreadable(report: &mut Report, error: StoreError, held: bool) {
+fn report_open_error(report: &mut Report, error: StoreError, is_locked: bool) {
     match error {
         StoreError::Open(OpenError::Older { found: 0, .. }) => {
-            report.warn("database", "has no tables yet", "`docwright serve` makes them");
+            report.warn("database", "has no tables yet", "`docwright serve` creates them");
         }
         StoreError::Open(error @ OpenError::Unrecovered { .. }) => {
-            report.warn("database", error.to_string(), LOOK_AGAIN);
+            report.warn("database", error.to_string(), CHECK_AGAIN);
         }
-        StoreError::Open(OpenError::Older { found, known, .. }) if !held => report.warn(
+        StoreError::Open(OpenError::Older { found, known, .. }) if !is_locked => report.warn(
             "database",
-            format!("is of an older version (schema {found}; this one needs {known})"),
-            "back it up; the next start of `docwright serve` brings it up to date",
+            format!("has the schema of an older version ({found}; this version needs {known})"),
+            "back it up; the next start of `docwright serve` upgrades it",
         ),
-        // Said above, and the database is none the worse for it.
+        // The check of the master key reports these. They say nothing about the database.
         StoreError::Secret(SecretError::BadFile { .. } | SecretError::Missing(_) | SecretError::NotNamed) => {
         }
-        // These say what to do themselves.
+        // These errors say what to do.
         error @ (StoreError::Open(OpenError::Older { .. } | OpenError::Newer { .. })
         | StoreError::Secret(SecretError::WrongKey)) => {
-            report.fail("database", error.to_string(), LOOK_AGAIN);
+            report.fail("database", error.to_string(), CHECK_AGAIN);
         }
         error => {
             report.fail("database", error.to_string(), "check its files or its address, or restore a backup")
@@ -103,30 +102,34 @@ fn unreadable(report: &mut Report, error: StoreError, held: bool) {
     }
 }
 
-/// On PostgreSQL: page views that are at home here need their file.
-async fn views_home(report: &mut Report, admin: &Admin, dir: &DataDir) {
+/// With PostgreSQL, checks that the directory that stores page views has their file.
+async fn check_views_file(report: &mut Report, admin: &Admin, dir: &DataDir) {
     let Some(id) = dir.known_id().filter(|_| !dir.has_views()) else { return };
     match admin.is_views_directory(&id).await {
         Ok(true) => {
             let missing = DataDirError::ViewsMissing(dir.views());
-            report.fail("page views", missing.to_string(), LOOK_AGAIN);
+            report.fail("page views", missing.to_string(), CHECK_AGAIN);
         }
         Ok(false) => {}
-        Err(error) => report.fail("page views", error.to_string(), LOOK_AGAIN),
+        Err(error) => report.fail("page views", error.to_string(), CHECK_AGAIN),
     }
 }
 
-async fn contents(report: &mut Report, admin: &Admin, dir: &DataDir) {
+async fn check_projects(report: &mut Report, admin: &Admin, dir: &DataDir) {
     let projects = match admin.accounts.projects(None).await {
         Ok(projects) => projects,
         Err(error) => return report.fail("projects", error.to_string(), "restore a backup of the database"),
     };
     let newest = projects.iter().map(|project| project.created_at).max();
-    if newest.is_some_and(|newest| newest > Timestamp::now() + A_LITTLE) {
-        report.warn("clock", "the database knows of later times", "set the clock: it has gone back");
+    if newest.is_some_and(|newest| newest > Timestamp::now() + CLOCK_TOLERANCE) {
+        report.warn(
+            "clock",
+            "the database has later times than the clock",
+            "set the clock: it seems to be behind",
+        );
     }
     if projects.is_empty() {
-        let advice = format!("docwright project create --name Docs --repository PATH{}", report.again);
+        let advice = format!("docwright project create --name Docs --repository PATH{}", report.repeat_flags);
         report.warn("projects", "there are none yet", advice);
     }
     repositories::check(report, admin, dir, &projects).await;

@@ -1,4 +1,4 @@
-//! Whether the database files are sound: `PRAGMA quick_check`, and the schema of the page views.
+//! Checks the database files for damage (`PRAGMA quick_check`), and the schema version of the page views.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,30 +10,31 @@ use traffic::VIEWS_SCHEMA;
 
 use super::report::Report;
 
-/// Of each file. Page views can be many gigabytes, and somebody waits for the answer.
-const CHECK_TIME: Duration = Duration::from_secs(10);
+/// Per file. Page views can be many gigabytes, and a person waits for the result.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 const RESTORE: &str = "stop the server, keep a copy of the file with its -wal and -shm, and restore a backup";
 
-pub(super) async fn files(report: &mut Report, settings: &Settings, dir: &DataDir) {
+pub(super) async fn check_files(report: &mut Report, settings: &Settings, dir: &DataDir) {
     if settings.database_url.is_none() && dir.has_database() {
         quick_check(report, &dir.database()).await;
     }
     if dir.has_views() {
         if let Some(found) = quick_check(report, &dir.views()).await {
-            views_schema(report, found.schema);
+            check_views_schema(report, found.schema);
         }
     } else if settings.database_url.is_none() && dir.known_id().is_some() {
-        let told = format!("{} is missing, and a server has been here", dir.views().display());
-        report.warn("page views", told, "restore it from a backup; the next start makes a new one");
+        let message =
+            format!("{} is missing, although a server has used this directory", dir.views().display());
+        report.warn("page views", message, "restore it from a backup; the next start creates an empty one");
     }
 }
 
 async fn quick_check(report: &mut Report, path: &Path) -> Option<Inspection> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let found = match inspect(path, CHECK_TIME).await {
+    let found = match inspect(path, CHECK_TIMEOUT).await {
         Ok(found) => found,
-        Err(unread @ OpenError::Unrecovered { .. }) => {
-            report.warn("integrity", unread.to_string(), "then look again: docwright doctor");
+        Err(error @ OpenError::Unrecovered { .. }) => {
+            report.warn("integrity", error.to_string(), "then check again: docwright doctor");
             return None;
         }
         Err(error) => {
@@ -45,7 +46,10 @@ async fn quick_check(report: &mut Report, path: &Path) -> Option<Inspection> {
         ([], true) => report.ok("integrity", format!("{name}: no damage found")),
         ([], false) => report.warn(
             "integrity",
-            format!("{name}: no damage found within {} s; the rest was not read", CHECK_TIME.as_secs()),
+            format!(
+                "{name}: no damage found within {} seconds; the rest was not read",
+                CHECK_TIMEOUT.as_secs()
+            ),
             format!("to read all of it: sqlite3 -readonly {} 'PRAGMA quick_check'", path.display()),
         ),
         ([first, others @ ..], _) => {
@@ -61,17 +65,17 @@ async fn quick_check(report: &mut Report, path: &Path) -> Option<Inspection> {
     Some(found)
 }
 
-fn views_schema(report: &mut Report, found: usize) {
+fn check_views_schema(report: &mut Report, found: usize) {
     match found {
-        VIEWS_SCHEMA => report.ok("page views", "views.db is of this version"),
+        VIEWS_SCHEMA => report.ok("page views", "views.db has the schema of this version"),
         ..VIEWS_SCHEMA => report.warn(
             "page views",
-            format!("views.db is of an older version (schema {found}; this one needs {VIEWS_SCHEMA})"),
-            "back it up; the next start of `docwright serve` brings it up to date",
+            format!("views.db has the schema of an older version ({found}; this version needs {VIEWS_SCHEMA})"),
+            "back it up; the next start of `docwright serve` upgrades it",
         ),
         _ => report.fail(
             "page views",
-            format!("views.db was written by a newer version of Docwright (schema {found}; this one knows {VIEWS_SCHEMA})"),
+            format!("views.db was written by a newer version of Docwright (schema {found}; this version knows {VIEWS_SCHEMA})"),
             "run the newer version, or restore a backup from before the upgrade",
         ),
     }

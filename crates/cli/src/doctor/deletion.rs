@@ -1,4 +1,4 @@
-//! Says whether what is too old is deleted, which it is not while a clock cannot be trusted, and confirms clocks.
+//! Checks whether the deletion of old data is paused, because a clock cannot be trusted, and confirms clocks.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ const MILLISECONDS_PER_HOUR: i64 = 60 * 60 * 1000;
 pub(super) async fn confirm(report: &mut Report, settings: &Settings) {
     let dir = DataDir::at(&settings.data);
     let confirming = async {
-        // Only in a database of this version: the doctor brings none up to date. The look has to end before the
-        // write: SQLite shares the log's index within a process, and the one of the look cannot be written.
-        Admin::look(settings, &dir, Arc::new(SystemClock)).await?.upkeep.close().await;
+        // The read-only open refuses a database of another version, which the doctor must not upgrade. It must be closed
+        // before the write: SQLite shares the index of the write-ahead log within a process, and here it is read-only.
+        Admin::open_read_only(settings, &dir, Arc::new(SystemClock)).await?.upkeep.close().await;
         let admin = Admin::open_existing(settings, Arc::new(SystemClock)).await?;
         admin.clocks.confirm_clocks(dir.known_id().as_deref()).await?;
         admin.upkeep.close().await;
@@ -28,7 +28,7 @@ pub(super) async fn confirm(report: &mut Report, settings: &Settings) {
         Err(error) => report.fail(
             DELETION,
             format!("the clock is not confirmed: {error:#}"),
-            "see below what is wrong with the database, or name the data directory with --data",
+            "see the check of the database below, or set --data to the data directory",
         ),
     }
 }
@@ -48,11 +48,11 @@ pub(super) async fn check(report: &mut Report, admin: &Admin, dir: &DataDir) {
             ),
             format!(
                 "if the clock is right: docwright doctor --confirm-clock{}; if it is wrong, set it",
-                report.again
+                report.repeat_flags
             ),
         );
     }
     if paused.is_empty() {
-        report.ok(DELETION, "what is too old is deleted");
+        report.ok(DELETION, "is active: the server deletes data that is too old");
     }
 }

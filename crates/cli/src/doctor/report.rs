@@ -1,4 +1,4 @@
-//! What was found, a line each, with what to do about it.
+//! Collects and prints the results of checks, with advice for each problem.
 
 use serde::Serialize;
 
@@ -17,19 +17,19 @@ struct Check {
     name: &'static str,
     status: Status,
     message: String,
-    /// What to do; nothing when all is well.
+    /// What to do about a problem.
     advice: Option<String>,
 }
 
 pub(super) struct Report {
     checks: Vec<Check>,
-    /// What every command that is advised must be given, too.
-    pub(super) again: String,
+    /// Flags for every suggested command, so that it uses the same data.
+    pub(super) repeat_flags: String,
 }
 
 impl Report {
-    pub(super) fn new(again: String) -> Self {
-        Self { checks: Vec::new(), again }
+    pub(super) fn new(repeat_flags: String) -> Self {
+        Self { checks: Vec::new(), repeat_flags }
     }
 
     pub(super) fn ok(&mut self, name: &'static str, message: impl Into<String>) {
@@ -46,25 +46,31 @@ impl Report {
         self.checks.push(Check { name, status: Status::Fail, message: message.into(), advice });
     }
 
-    pub(super) fn failed(&self) -> bool {
+    pub(super) fn has_failures(&self) -> bool {
         self.checks.iter().any(|check| check.status == Status::Fail)
     }
 
-    pub(super) fn show(&self, json: bool) -> anyhow::Result<()> {
+    pub(super) fn print(&self, json: bool) -> anyhow::Result<()> {
         if json {
-            return output::json(&serde_json::json!({ "ok": !self.failed(), "checks": self.checks }));
+            return output::print_json(
+                &serde_json::json!({ "ok": !self.has_failures(), "checks": self.checks }),
+            );
         }
-        let in_colour = output::colour(&std::io::stdout());
+        let in_color = output::supports_color(&std::io::stdout());
         for check in &self.checks {
             let (word, code) = match check.status {
                 Status::Ok => ("ok  ", "32"),
                 Status::Warn => ("warn", "33"),
                 Status::Fail => ("fail", "31"),
             };
-            let word = output::paint(word, code, in_colour);
-            output::painted(format!("{word}  {:<15} {}", check.name, output::plain(&check.message)))?;
+            let word = output::colorize(word, code, in_color);
+            output::print_colored(format!(
+                "{word}  {:<15} {}",
+                check.name,
+                output::sanitize(&check.message)
+            ))?;
             if let Some(advice) = &check.advice {
-                output::line(format!("      {:<15} -> {advice}", ""))?;
+                output::print_line(format!("      {:<15} -> {advice}", ""))?;
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Checks the repositories of all projects, and what a killed program or a power cut left in those on this machine.
+//! Checks the repositories of all projects, and looks for leftovers of a crash in the repositories on this machine.
 
 use server::Admin;
 use store::{DataDir, Project};
@@ -8,59 +8,59 @@ use super::report::Report;
 
 pub(super) async fn check(report: &mut Report, admin: &Admin, dir: &DataDir, projects: &[Project]) {
     for project in projects {
-        repository(report, admin, project).await;
-        refused_files(report, admin, project).await;
+        check_repository(report, admin, project).await;
+        check_refused_files(report, admin, project).await;
     }
     let on_this_machine = || projects.iter().filter(|project| project.hosting.kind.is_none());
     for project in on_this_machine() {
-        leftovers(report, admin, project).await;
+        check_leftovers(report, admin, project).await;
     }
-    machine::repository_disks(report, dir.path(), on_this_machine());
+    machine::check_repository_disks(report, dir.path(), on_this_machine());
 }
 
-/// Files that jobs of the past changed, or meant to, and that jobs may not change now.
-async fn refused_files(report: &mut Report, admin: &Admin, project: &Project) {
-    // A database that cannot be read is named elsewhere.
+/// Warns about files that recent jobs changed or tried to change, and that the guard refuses now.
+async fn check_refused_files(report: &mut Report, admin: &Admin, project: &Project) {
+    // Another check reports a database that cannot be read.
     for file in admin.refused_files(project).await.unwrap_or_default() {
         report.warn(
             "paths",
             format!(
-                "{}: a recent job changed {}, or tried to; jobs may not, because {}",
+                "{}: a recent job changed {} or tried to, and the guard refuses it now, because {}",
                 project.name, file.path, file.why
             ),
             format!(
-                "to let jobs change it: docwright project update {} --allow-path '{}'{}; name the globs that are allowed already as well",
-                project.id, file.glob, report.again
+                "to let jobs change it: docwright project update {} --allow-path '{}'{}; repeat --allow-path for the globs that are already allowed",
+                project.id, file.glob, report.repeat_flags
             ),
         );
     }
 }
 
-/// Lock files, empty refs and branches of ours that cannot be read.
-async fn leftovers(report: &mut Report, admin: &Admin, project: &Project) {
-    // One that cannot be opened is named by `repository`.
+/// Warns about stale lock files, empty refs, and branches of jobs that cannot be read.
+async fn check_leftovers(report: &mut Report, admin: &Admin, project: &Project) {
+    // `check_repository` reports a repository that cannot be opened.
     let Ok(problems) = admin.inspect_repository(project).await else { return };
     for problem in problems {
         report.warn("repository", format!("{}: {}", project.name, problem.message), problem.advice);
     }
 }
 
-async fn repository(report: &mut Report, admin: &Admin, project: &Project) {
+async fn check_repository(report: &mut Report, admin: &Admin, project: &Project) {
     match admin.check_project(project).await {
         Ok(found) => {
-            report.ok("repository", format!("{}: {} of {}", project.name, found.branch, found.place));
+            report.ok("repository", format!("{}: {} of {}", project.name, found.branch, found.location));
         }
         Err(error) => report.fail(
             "repository",
             format!("{}: {error:#}", project.name),
             match project.hosting.kind {
                 Some(_) => format!(
-                    "mend what it says; for another token: docwright project update {} --token-file FILE{}",
-                    project.id, report.again
+                    "fix what the error says; to set another token: docwright project update {} --token-file FILE{}",
+                    project.id, report.repeat_flags
                 ),
                 None => format!(
-                    "mend it, or say where it is: docwright project update {} --repository PATH{}",
-                    project.id, report.again
+                    "fix it, or set its new path: docwright project update {} --repository PATH{}",
+                    project.id, report.repeat_flags
                 ),
             },
         ),

@@ -1,4 +1,4 @@
-//! Whether a server runs on this data directory, and answers.
+//! Checks whether a server runs on this data directory and is ready.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,65 +8,67 @@ use store::DataDir;
 use super::report::Report;
 use crate::{client, output};
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const READY_TIMEOUT: Duration = Duration::from_secs(5);
 
-pub(super) async fn here(report: &mut Report, dir: &DataDir) {
-    left_behind(report, dir.path());
+pub(super) async fn check_local_server(report: &mut Report, dir: &DataDir) {
+    check_deleted_files(report, dir.path());
     if !dir.is_locked() {
-        return none_here(report, dir).await;
+        return report_no_server(report, dir).await;
     }
     let Some(url) = dir.url() else {
-        return report.warn("server", "one is starting just now", "look again in a moment");
+        return report.warn("server", "a server is starting", "check again in a few seconds");
     };
     if let Some(sentence) = dir.untrusted_proxy() {
-        report.warn("proxy", sentence, "set trusted_proxies, and start the server again");
+        report.warn("proxy", sentence, "set trusted_proxies, and restart the server");
     }
-    match ready(&url).await {
+    match check_ready(&url).await {
         Ok(()) => report.ok("server", format!("runs and is ready at {url}")),
-        Err(Unready::Says(why)) => report.fail("server", format!("{url}: {why}"), "do what it says"),
-        Err(Unready::Silent(why)) => report.fail(
+        Err(Unready::Reported(reason)) => {
+            report.fail("server", format!("{url}: {reason}"), "do what the message says")
+        }
+        Err(Unready::NoAnswer(reason)) => report.fail(
             "server",
-            format!("runs, but {url} does not answer: {why}"),
-            "read its log; behind a proxy, check that --public-url leads to it",
+            format!("runs, but {url} does not answer: {reason}"),
+            "read its log; behind a proxy, check that --public-url is right",
         ),
     }
 }
 
-/// One whose lock was deleted answers all the same, and so does one on another directory.
-async fn none_here(report: &mut Report, dir: &DataDir) {
+/// A server whose lock file was deleted still answers, and so does a server on another directory.
+async fn report_no_server(report: &mut Report, dir: &DataDir) {
     if let Some(url) = dir.url()
-        && ready(&url).await.is_ok()
+        && check_ready(&url).await.is_ok()
     {
         return report.warn(
             "server",
-            format!("a server answers at {url}, but does not hold this data directory"),
-            "if it is meant to be this one's, the directory was replaced under it: stop it and start it again",
+            format!("a server answers at {url}, but does not use this data directory"),
+            "if it should use it, somebody replaced the directory while it ran: restart it",
         );
     }
-    let advice = format!("docwright serve{}", report.again);
-    report.warn("server", "none runs on this data directory", advice);
+    let advice = format!("docwright serve{}", report.repeat_flags);
+    report.warn("server", "no server runs on this data directory", advice);
 }
 
-/// Servers whose files in this directory were deleted or replaced, as far as this user can see them.
-pub(super) fn left_behind(report: &mut Report, directory: &Path) {
+/// Reports servers whose files in this directory were deleted or replaced, as far as this user can see them.
+pub(super) fn check_deleted_files(report: &mut Report, directory: &Path) {
     for process in processes_with_deleted_files(directory) {
         report.fail(
             "server",
             format!(
-                "process {process} uses files of {} that were deleted or replaced: it takes no writes",
+                "process {process} uses files of {} that were deleted or replaced: it accepts no writes",
                 directory.display()
             ),
             format!(
-                "without a backup, its open files are the last copy: save them from /proc/{process}/fd; then stop it, restore the data directory and start it again"
+                "if you have no backup, its open files are the last copy: save them from /proc/{process}/fd. Then stop it, restore the data directory and start it again"
             ),
         );
     }
 }
 
-/// By their open files, as `/proc` of Linux shows them; none where there is no such thing.
+/// Finds processes by their open files in `/proc`; finds none on systems without it.
 fn processes_with_deleted_files(directory: &Path) -> Vec<u32> {
     let deleted: Vec<_> = ["lock", "docwright.db", "views.db"]
-        .map(|name| format!("{} (deleted)", resolved(directory).join(name).display()))
+        .map(|name| format!("{} (deleted)", resolve(directory).join(name).display()))
         .into();
     let has_deleted = |process: &u32| {
         let files = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
@@ -78,47 +80,48 @@ fn processes_with_deleted_files(directory: &Path) -> Vec<u32> {
     ids.filter(|id| *id != std::process::id()).filter(has_deleted).collect()
 }
 
-/// The path without links, also of a directory that is gone.
-fn resolved(directory: &Path) -> PathBuf {
-    let whole = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
-    let of_parent = || Some(whole.parent()?.canonicalize().ok()?.join(whole.file_name()?));
-    whole.canonicalize().ok().or_else(of_parent).unwrap_or(whole)
+/// Resolves links in the path, also if the directory no longer exists.
+fn resolve(directory: &Path) -> PathBuf {
+    let absolute = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+    let by_parent = || Some(absolute.parent()?.canonicalize().ok()?.join(absolute.file_name()?));
+    absolute.canonicalize().ok().or_else(by_parent).unwrap_or(absolute)
 }
 
-/// The one that the client commands talk to.
-pub(super) async fn named(report: &mut Report, url: &str) {
-    match ready(url).await {
+/// Checks the server for commands over HTTP.
+pub(super) async fn check_url(report: &mut Report, url: &str) {
+    match check_ready(url).await {
         Ok(()) => report.ok("DOCWRIGHT_URL", format!("{url} is ready")),
-        Err(Unready::Says(why)) => report.fail("DOCWRIGHT_URL", format!("{url}: {why}"), "do what it says"),
-        Err(Unready::Silent(why)) => report.fail(
+        Err(Unready::Reported(reason)) => {
+            report.fail("DOCWRIGHT_URL", format!("{url}: {reason}"), "do what the message says")
+        }
+        Err(Unready::NoAnswer(reason)) => report.fail(
             "DOCWRIGHT_URL",
-            format!("{url} does not answer: {why}"),
-            "start that server, or set DOCWRIGHT_URL to where it runs",
+            format!("{url} does not answer: {reason}"),
+            "start that server, or set DOCWRIGHT_URL to its address",
         ),
     }
 }
 
 /// Why a server is not ready.
 enum Unready {
-    /// Its own sentence, with what to do.
-    Says(String),
-    /// Nobody answers, or somebody else does.
-    Silent(String),
+    /// The server's own message, which says what to do.
+    Reported(String),
+    /// Nothing answers, or another program does.
+    NoAnswer(String),
 }
 
-async fn ready(url: &str) -> Result<(), Unready> {
-    let (client, base) = client::http(url).map_err(|error| Unready::Silent(error.to_string()))?;
-    let request = client.get(format!("{base}/readyz")).timeout(PATIENCE);
-    let answer = request.send().await.map_err(|error| Unready::Silent(output::root_cause(&error)))?;
-    let status = answer.status();
-    let body = answer.text().await.unwrap_or_default();
+async fn check_ready(url: &str) -> Result<(), Unready> {
+    let (client, base) =
+        client::create_http_client(url).map_err(|error| Unready::NoAnswer(error.to_string()))?;
+    let request = client.get(format!("{base}/readyz")).timeout(READY_TIMEOUT);
+    let response = request.send().await.map_err(|error| Unready::NoAnswer(output::root_cause(&error)))?;
+    let status = response.status();
+    let body = response.text().await.unwrap_or_default();
     if status.is_success() && body.trim() == "ready" {
         return Ok(());
     }
     match serde_json::from_str::<wire::Error>(&body) {
-        Ok(wire::Error { error, .. }) if status.as_u16() == 503 => Err(Unready::Says(error)),
-        _ => Err(Unready::Silent(format!(
-            "/readyz answers {status}, and not as Docwright does when it is ready"
-        ))),
+        Ok(wire::Error { error, .. }) if status.as_u16() == 503 => Err(Unready::Reported(error)),
+        _ => Err(Unready::NoAnswer(format!("/readyz answers {status}, and not as a Docwright server does"))),
     }
 }

@@ -1,4 +1,4 @@
-//! Whether `docwright serve` would take the settings, and the models among them. No model is asked.
+//! Checks whether `docwright serve` would accept the settings and the models in them. It calls no model.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,28 +9,25 @@ use server::{Admin, model};
 use store::{DataDir, Secrets};
 
 use super::report::Report;
-use crate::args::{Data, Serve};
+use crate::args::Data;
 use crate::model::key;
-use crate::serve;
-use crate::settings::Sources;
+use crate::settings::{Flags, Reader, Sources};
 
-/// What it finds is the environment's of whoever asks, which may not be the server's.
-const ADVICE: &str =
-    "mend it in docwright.toml or in the environment that the server starts with: it does not start";
+/// The environment of the doctor can differ from the server's.
+const ADVICE: &str = "fix it in docwright.toml, or in the environment that the server starts with: the server does not start with it";
 
-pub(super) async fn settings(report: &mut Report, sources: &Sources, data: &Data) {
-    let args = Serve { data: data.clone(), ..Serve::default() };
-    let found = match serve::settings(sources, &args) {
-        Ok(found) => found,
+pub(super) async fn check(report: &mut Report, sources: &Sources, data: &Data) {
+    let settings = match sources.settings(Reader::Serve, data, &Flags::default()) {
+        Ok(settings) => settings.server,
         Err(error) => return report.fail("settings", format!("{error:#}"), ADVICE),
     };
-    report.ok("settings", "can be read");
-    if let Err(error) = models(report, sources, data, found.models).await {
+    report.ok("settings", "are valid");
+    if let Err(error) = check_models(report, sources, data, settings.models).await {
         report.fail("models", format!("{error:#}"), ADVICE);
     }
 }
 
-async fn models(
+async fn check_models(
     report: &mut Report,
     sources: &Sources,
     data: &Data,
@@ -39,30 +36,30 @@ async fn models(
     if models.is_empty() {
         return Ok(());
     }
-    let Ok(kept) = kept(sources, data).await else {
-        let advice = "see what is said of the database";
-        report.warn("models", "the keys that the database keeps cannot be read", advice);
+    let Ok(stored) = stored_keys(sources, data).await else {
+        let advice = "see the check of the database";
+        report.warn("models", "the keys in the database cannot be read", advice);
         return Ok(());
     };
     for (name, mut settings) in models {
         if settings.api_key.is_none() {
-            settings.api_key = key::of(kept.as_deref(), &name).await?;
+            settings.api_key = key::find_stored(stored.as_deref(), &name).await?;
         }
-        model::open(&settings).map_err(|why| anyhow!("{name}: {why}"))?;
+        model::open(&settings).map_err(|error| anyhow!("{name}: {error}"))?;
         report.ok(
             "models",
-            format!("{name}: {}; whether it answers: docwright model test {name}", settings.model),
+            format!("{name}: {}; to test whether it answers: docwright model test {name}", settings.model),
         );
     }
     Ok(())
 }
 
-/// Where keys are kept, if there is such a place. Unlike other commands, the doctor changes nothing there.
-async fn kept(sources: &Sources, data: &Data) -> anyhow::Result<Option<Arc<dyn Secrets>>> {
-    let settings = sources.data(data)?;
+/// Opens the store of keys, if there is one. Unlike other commands, the doctor does not upgrade the database.
+async fn stored_keys(sources: &Sources, data: &Data) -> anyhow::Result<Option<Arc<dyn Secrets>>> {
+    let settings = sources.admin_settings(data)?;
     let dir = DataDir::at(&settings.data);
     if settings.database_url.is_none() && !dir.has_database() {
         return Ok(None);
     }
-    Ok(Some(Admin::look(&settings, &dir, Arc::new(SystemClock)).await?.secrets))
+    Ok(Some(Admin::open_read_only(&settings, &dir, Arc::new(SystemClock)).await?.secrets))
 }

@@ -1,4 +1,4 @@
-//! The table `[agent]`: how much one run of a model may take.
+//! Reads the table `[agent]`: the limits of one run of a model.
 
 use std::time::Duration;
 
@@ -22,26 +22,28 @@ struct AgentTable {
 
 impl Sources {
     pub(crate) fn agent_limits(&self) -> anyhow::Result<AgentLimits> {
-        let Some(table) = self.file.get("agent") else { return Ok(AgentLimits::default()) };
-        let table: AgentTable = table
-            .clone()
-            .try_into()
-            .map_err(|error: toml::de::Error| anyhow::anyhow!(error.message().to_owned()))
-            .context("the table `agent` of the settings")?;
-        let usual = AgentLimits::default();
-        let limits = AgentLimits {
-            turns: table.turns.unwrap_or(usual.turns),
-            input: table.input_tokens.unwrap_or(usual.input),
-            output: table.output_tokens.unwrap_or(usual.output),
-            time: table.minutes.map_or(usual.time, |minutes| Duration::from_secs(minutes.saturating_mul(60))),
-            files: table.files.unwrap_or(usual.files),
-            bytes: table.bytes.unwrap_or(usual.bytes),
-            month: table.tokens_a_month.or(usual.month),
-            ..usual
-        };
-        let least = [u64::from(limits.turns), limits.input, limits.output, limits.time.as_secs()];
-        let all_at_least_one = least.iter().all(|number| *number > 0) && limits.files > 0 && limits.bytes > 0;
-        ensure!(all_at_least_one, "the numbers of the table `agent` must be at least 1");
-        Ok(limits)
+        self.file.get("agent").map_or_else(|| Ok(AgentLimits::default()), |table| parse(table.clone()))
     }
+}
+
+pub(super) fn parse(table: toml::Value) -> anyhow::Result<AgentLimits> {
+    let table: AgentTable = table
+        .try_into()
+        .map_err(|error: toml::de::Error| anyhow::anyhow!(error.message().to_owned()))
+        .context("the settings table [agent]")?;
+    let default = AgentLimits::default();
+    let limits = AgentLimits {
+        turns: table.turns.unwrap_or(default.turns),
+        input: table.input_tokens.unwrap_or(default.input),
+        output: table.output_tokens.unwrap_or(default.output),
+        time: table.minutes.map_or(default.time, |minutes| Duration::from_secs(minutes.saturating_mul(60))),
+        files: table.files.unwrap_or(default.files),
+        bytes: table.bytes.unwrap_or(default.bytes),
+        month: table.tokens_a_month.or(default.month),
+        ..default
+    };
+    let numbers = [u64::from(limits.turns), limits.input, limits.output, limits.time.as_secs()];
+    let all_positive = numbers.iter().all(|number| *number > 0) && limits.files > 0 && limits.bytes > 0;
+    ensure!(all_positive, "the numbers in the settings table [agent] must be at least 1");
+    Ok(limits)
 }

@@ -1,4 +1,4 @@
-//! `[models.NAME]` tables: which models there are, and where their keys are found.
+//! Reads the tables `[models.NAME]`: the models, and where their keys are.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use server::model::{Limits, Prices, Provider, Secret, Settings};
 
 use super::{Sources, environment};
 
-/// A table as it is written; the key is somewhere else.
+/// A table as in the settings file, which never contains the key itself.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ModelTable {
@@ -37,18 +37,18 @@ struct PriceTable {
 }
 
 impl Sources {
-    /// The tables by name, with nothing looked up yet.
+    /// The tables by name, without the keys.
     pub(crate) fn model_tables(&self) -> anyhow::Result<BTreeMap<String, ModelTable>> {
         let Some(tables) = self.file.get("models") else { return Ok(BTreeMap::new()) };
         let tables = tables.as_table().context("models must be tables such as [models.fast]")?;
-        let read = |(name, table): (&String, &toml::Value)| {
-            let table = read(name, table).with_context(|| format!("models.{name}"))?;
+        let parse = |(name, table): (&String, &toml::Value)| {
+            let table = parse_table(name, table).with_context(|| format!("models.{name}"))?;
             Ok((name.clone(), table))
         };
-        tables.iter().map(read).collect()
+        tables.iter().map(parse).collect()
     }
 
-    /// All of them with their keys, as a server needs them.
+    /// The models with their keys.
     pub(crate) fn models(&self) -> anyhow::Result<BTreeMap<String, Settings>> {
         let settings = |(name, table): (String, ModelTable)| {
             let settings = table.settings().with_context(|| format!("models.{name}"))?;
@@ -58,17 +58,17 @@ impl Sources {
     }
 }
 
-fn read(name: &str, table: &toml::Value) -> anyhow::Result<ModelTable> {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
-    if !(1..=64).contains(&name.len()) || !name.chars().all(plain) {
-        bail!("a model's name has up to 64 small letters, digits, `-`, `_` and `.`");
+fn parse_table(name: &str, table: &toml::Value) -> anyhow::Result<ModelTable> {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
+    if !(1..=64).contains(&name.len()) || !name.chars().all(is_plain) {
+        bail!("a model's name must have 1 to 64 lowercase letters, digits, `-`, `_` and `.`");
     }
     if name == "offline" {
-        bail!("`offline` is the editor that needs no model: give this one another name");
+        bail!("`offline` is the name of the built-in editor: choose another name for this model");
     }
     if table.get("api_key").is_some() {
         bail!(
-            "a key does not belong into a settings file: name its variable in api_key_env, or its file in api_key_file"
+            "a settings file must not contain an API key: name its variable in api_key_env, or its file in api_key_file"
         );
     }
     table.clone().try_into().map_err(|error: toml::de::Error| anyhow::anyhow!(error.message().to_owned()))
@@ -79,26 +79,26 @@ impl ModelTable {
         self.provider.parse().map_err(anyhow::Error::msg)
     }
 
-    /// Where it is.
+    /// The address of the model.
     pub(crate) fn url(&self) -> anyhow::Result<&str> {
-        let usual = self.provider()?.usual_url();
-        Ok(self.base_url.as_deref().or(usual).unwrap_or_default())
+        let default = self.provider()?.default_url();
+        Ok(self.base_url.as_deref().or(default).unwrap_or_default())
     }
 
     pub(crate) fn settings(self) -> anyhow::Result<Settings> {
-        let (usual, seconds) = (Limits::default(), |asked: Option<u64>| asked.map(Duration::from_secs));
+        let (default, seconds) = (Limits::default(), |value: Option<u64>| value.map(Duration::from_secs));
         let limits = Limits {
-            silence: seconds(self.silence_seconds).unwrap_or(usual.silence),
-            whole: seconds(self.call_seconds).unwrap_or(usual.whole),
-            ..usual
+            idle_timeout: seconds(self.silence_seconds).unwrap_or(default.idle_timeout),
+            total_timeout: seconds(self.call_seconds).unwrap_or(default.total_timeout),
+            ..default
         };
-        if limits.silence.is_zero() || limits.whole.is_zero() {
+        if limits.idle_timeout.is_zero() || limits.total_timeout.is_zero() {
             bail!("silence_seconds and call_seconds must be at least 1");
         }
         Ok(Settings {
             provider: self.provider()?,
-            api_key: self.key()?,
-            prices: self.prices.map(prices).transpose()?,
+            api_key: self.read_key()?,
+            prices: self.prices.map(parse_prices).transpose()?,
             model: self.model,
             base_url: self.base_url,
             allow_private: self.allow_private,
@@ -107,32 +107,37 @@ impl ModelTable {
         })
     }
 
-    /// Where the settings say that its key is, if they do.
-    pub(crate) fn key_place(&self) -> Option<&'static str> {
+    /// Where the key is, if the settings name a variable or a file.
+    pub(crate) fn key_source(&self) -> Option<&'static str> {
         let variable = self.api_key_env.as_ref().map(|_| "variable");
         variable.or(self.api_key_file.as_ref().map(|_| "file"))
     }
 
-    fn key(&self) -> anyhow::Result<Option<Secret>> {
-        let (text, place) = match (&self.api_key_env, &self.api_key_file) {
+    fn read_key(&self) -> anyhow::Result<Option<Secret>> {
+        let (text, source) = match (&self.api_key_env, &self.api_key_file) {
             (None, None) => return Ok(None),
-            (Some(_), Some(_)) => bail!("api_key_env and api_key_file are both there: one of them is enough"),
+            (Some(_), Some(_)) => bail!("api_key_env and api_key_file are both set: remove one of them"),
             (Some(variable), None) => {
                 let text = environment(variable)?;
                 (text.with_context(|| format!("the variable {variable} is not set"))?, variable.clone())
             }
             (None, Some(path)) => {
-                let place = path.display().to_string();
-                (std::fs::read_to_string(path).with_context(|| format!("{place} cannot be read"))?, place)
+                let source = path.display().to_string();
+                (std::fs::read_to_string(path).with_context(|| format!("{source} cannot be read"))?, source)
             }
         };
-        Ok(Some(Secret::parse(&text).with_context(|| format!("what {place} holds is no key"))?))
+        Ok(Some(Secret::parse(&text).with_context(|| format!("the content of {source} is not a valid key"))?))
     }
 }
 
-fn prices(table: PriceTable) -> anyhow::Result<Prices> {
+fn parse_prices(table: PriceTable) -> anyhow::Result<Prices> {
     let PriceTable { input, output, cached } = table;
     let prices = Prices { input, output, cached: cached.unwrap_or(input) };
-    let sane = [prices.input, prices.output, prices.cached].iter().all(|price| (0.0..=1e6).contains(price));
-    if sane { Ok(prices) } else { bail!("prices are numbers of at least 0, of a million tokens each") }
+    let is_valid =
+        [prices.input, prices.output, prices.cached].iter().all(|price| (0.0..=1e6).contains(price));
+    if is_valid {
+        Ok(prices)
+    } else {
+        bail!("prices must be numbers from 0 to 1000000, for a million tokens each")
+    }
 }

@@ -1,3 +1,5 @@
+//! Tests the commands on the data directory.
+
 use serde_json::json;
 
 use crate::support::{Serving, home, json, refusal, repository, run};
@@ -7,7 +9,7 @@ fn files() -> Vec<(String, String)> {
 }
 
 #[test]
-fn projects_and_keys_are_made_beside_a_running_server_and_work_at_once() {
+fn projects_and_keys_work_immediately_on_a_running_server() {
     let home = home();
     let repository = repository(home.path(), &files());
     let serving = Serving::start(home.path());
@@ -33,9 +35,9 @@ fn projects_and_keys_are_made_beside_a_running_server_and_work_at_once() {
     std::fs::write(&chat, "three, I think").unwrap();
     let (ticket, chat) = (ticket.to_str().unwrap(), chat.to_str().unwrap());
     let job = job["id"].as_str().unwrap();
-    let told =
+    let message =
         client(&["job", "message", id, job, "Fix broken links", "--context", ticket, "--context", chat]);
-    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    assert!(message.status.success(), "{}", String::from_utf8_lossy(&message.stderr));
     let transcript = String::from_utf8(client(&["job", "transcript", id, job]).stdout).unwrap();
     let context = json!([
         { "label": "ticket.txt", "text": "It takes two minutes\n" }, { "label": "chat.md", "text": "three, I think" },
@@ -61,53 +63,53 @@ fn projects_and_keys_are_made_beside_a_running_server_and_work_at_once() {
     assert_eq!(client(&["views", id]).status.code(), Some(4));
 }
 
-/// Wherever the data is, the command that is told works as it stands.
+/// A suggested command works unchanged, wherever the data directory is.
 #[test]
-fn what_is_told_to_do_next_can_be_copied() {
+fn a_suggested_command_can_be_copied() {
     let home = home();
     let repository = repository(home.path(), &files());
     let data = home.path().join("it's \"my\" $data");
     let flags = ["--data", data.to_str().unwrap()];
-    let told = |args: &[&str]| {
+    let message = |args: &[&str]| {
         let output = run(home.path(), &[args, &flags].concat());
         String::from_utf8(output.stderr).unwrap()
     };
-    let first = told(&["org", "create", "--name", "Acme"]);
-    assert!(first.contains("Made a new data directory"), "{first}");
-    assert!(told(&["project", "list"]).contains("No projects yet"));
-    let made = told(&["project", "create", "--name", "Docs", "--repository", &repository]);
-    assert!(!made.contains("Made a new data directory"), "{made}");
-    let mut next = made.split_once("Next, a key: docwright ").unwrap().1.trim().to_owned();
-    for after in ["To end it: docwright ", ""] {
+    let first = message(&["org", "create", "--name", "Acme"]);
+    assert!(first.contains("Created a new data directory"), "{first}");
+    assert!(message(&["project", "list"]).contains("No projects yet"));
+    let made = message(&["project", "create", "--name", "Docs", "--repository", &repository]);
+    assert!(!made.contains("Created a new data directory"), "{made}");
+    let mut next = made.split_once("To create an API key for it: docwright ").unwrap().1.trim().to_owned();
+    for after in ["To revoke it: docwright ", ""] {
         let mut shell = std::process::Command::new("sh");
         shell.envs([("HOME", home.path().as_os_str()), ("BIN", env!("CARGO_BIN_EXE_docwright").as_ref())]);
         let output = shell.args(["-c", &format!("\"$BIN\" {next}")]).output().unwrap();
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.success(), "{next}: {told}");
-        next = told.split_once(after).unwrap().1.trim().to_owned();
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{next}: {message}");
+        next = message.split_once(after).unwrap().1.trim().to_owned();
     }
 }
 
-/// Jobs may not change the code beside the pages; who makes a project is told how to allow it.
+/// Jobs may not change the code beside the pages. `project create` says how to allow it.
 #[test]
-fn folders_with_code_are_offered() {
+fn project_create_suggests_globs_for_folders_with_code() {
     let home = home();
     let mut files = files();
     files.push(("examples/run.js".into(), "go()\n".into()));
     let repository = repository(home.path(), &files);
-    let told = |more: &[&str]| {
+    let message = |more: &[&str]| {
         let create = ["project", "create", "--name", "Docs", "--repository", &repository];
         let output = crate::support::docwright(home.path()).args(create).args(more).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stderr).unwrap()
     };
-    let offered = told(&[]);
+    let offered = message(&[]);
     assert!(offered.contains("--allow-path 'examples/**'") && !offered.contains("samples"), "{offered}");
-    assert!(!told(&["--allow-path", "examples/**"]).contains("--allow-path"));
+    assert!(!message(&["--allow-path", "examples/**"]).contains("--allow-path"));
 }
 
 #[test]
-fn a_site_is_kept_as_browsers_write_it() {
+fn a_site_is_normalized_as_browsers_do() {
     let home = home();
     let repository = repository(home.path(), &files());
     let create = ["project", "create", "--name", "Docs", "--repository", &repository, "--json"];
@@ -123,7 +125,7 @@ fn settings_file(home: &std::path::Path, text: &str) {
 }
 
 #[test]
-fn first_commands_at_once_make_one_installation() {
+fn concurrent_first_commands_create_one_installation() {
     let home = home();
     let commands: Vec<_> = (0..6)
         .map(|n| {
@@ -142,7 +144,7 @@ fn first_commands_at_once_make_one_installation() {
 }
 
 #[test]
-fn a_key_that_cannot_be_shown_does_not_live() {
+fn a_key_that_cannot_be_printed_is_revoked() {
     let home = home();
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let mut command = crate::support::docwright(home.path());
@@ -157,12 +159,12 @@ fn a_key_that_cannot_be_shown_does_not_live() {
 fn a_second_server_is_refused_with_a_sentence() {
     let home = home();
     let _first = Serving::start(home.path());
-    let (code, told) = refusal(home.path(), &["serve", "--listen", "127.0.0.1:0"]);
-    assert!(code == 1 && told.contains("another Docwright server is using"), "{told}");
+    let (code, message) = refusal(home.path(), &["serve", "--listen", "127.0.0.1:0"]);
+    assert!(code == 1 && message.contains("another Docwright server is using"), "{message}");
 }
 
 #[test]
-fn a_login_makes_a_link_to_where_the_server_is() {
+fn a_login_link_has_the_url_of_the_server() {
     let home = home();
     let serving = Serving::start(home.path());
     let link = json(home.path(), &["login", "--json"]);
@@ -172,7 +174,7 @@ fn a_login_makes_a_link_to_where_the_server_is() {
 }
 
 #[test]
-fn every_refusal_says_what_to_do() {
+fn every_error_says_what_to_do() {
     let home = home();
     let repository = repository(home.path(), &files());
     let create = |more: &[&str]| {
@@ -181,12 +183,12 @@ fn every_refusal_says_what_to_do() {
         refusal(home.path(), &args)
     };
     #[track_caller]
-    fn check((code, told): (i32, String), expected: &str) {
-        assert!(code == 1 && told.contains(expected), "{code} {told}");
+    fn check((code, message): (i32, String), expected: &str) {
+        assert!(code == 1 && message.contains(expected), "{code} {message}");
     }
     #[track_caller]
-    fn mistyped((code, told): (i32, String), expected: &str) {
-        assert!(code == 2 && told.contains(expected), "{code} {told}");
+    fn mistyped((code, message): (i32, String), expected: &str) {
+        assert!(code == 2 && message.contains(expected), "{code} {message}");
     }
     check(create(&["--repository", "nowhere"]), "nowhere");
     check(create(&["--repository", "http://github.com/acme/docs"]), "must start with https://");
@@ -225,17 +227,17 @@ fn every_refusal_says_what_to_do() {
 }
 
 #[test]
-fn organizations_must_be_named_once_there_are_two() {
+fn the_organization_is_required_if_there_are_several() {
     let home = home();
     for name in ["acme", "globex"] {
         json(home.path(), &["org", "create", "--name", name, "--json"]);
     }
-    let (code, told) = refusal(home.path(), &["key", "create", "--name", "x"]);
-    assert!(code == 1 && told.contains("one of acme, globex"), "{told}");
+    let (code, message) = refusal(home.path(), &["key", "create", "--name", "x"]);
+    assert!(code == 1 && message.contains("one of acme, globex"), "{message}");
     let key = json(home.path(), &["key", "create", "--name", "x", "--organization", "globex", "--json"]);
     assert!(key["key"].as_str().unwrap().starts_with("dw_"));
-    let (code, told) = refusal(home.path(), &["org", "create", "--name", "acme"]);
-    assert!(code == 1 && told.contains("already"), "{told}");
+    let (code, message) = refusal(home.path(), &["org", "create", "--name", "acme"]);
+    assert!(code == 1 && message.contains("already"), "{message}");
 }
 
 #[test]
@@ -250,7 +252,7 @@ fn settings_come_from_flag_environment_and_file_in_that_order() {
             path("from-file")
         ),
     );
-    // One in the working directory is somebody else's word.
+    // A settings file in the working directory is ignored.
     std::fs::write(
         home.path().join("docwright.toml"),
         format!(
@@ -277,7 +279,7 @@ fn settings_come_from_flag_environment_and_file_in_that_order() {
 }
 
 #[test]
-fn what_a_project_may_use_and_change() {
+fn a_project_restricts_models_and_allows_paths() {
     let home = home();
     let repository = repository(home.path(), &files());
     let table = |name| format!("[models.{name}]\nprovider = \"openai\"\nmodel = \"m\"\n");
@@ -288,19 +290,23 @@ fn what_a_project_may_use_and_change() {
     let id = made["id"].as_str().unwrap();
     let update = |more: &[&str]| json(home.path(), &[&["project", "update", id, "--json"], more].concat());
     let allowed = update(&["--allow-model", "fast", "--allow-model", "fast", "--allow-path", ".github/**"]);
-    assert_eq!(allowed["allowedModels"], json!(["offline", "fast"]), "its own is one of them");
+    assert_eq!(
+        allowed["allowedModels"],
+        json!(["offline", "fast"]),
+        "the project's own model is one of them"
+    );
     assert_eq!(update(&["--model", "slow"])["allowedModels"], json!(["slow", "fast"]));
     assert_eq!(update(&["--name", "Handbook"])["allowedPaths"], json!([".github/**"]));
     assert_eq!(json(home.path(), &["project", "list", "--json"])[0]["allowedPaths"], json!([".github/**"]));
-    let shown = String::from_utf8(run(home.path(), &["project", "view", id]).stdout).unwrap();
-    assert!(shown.contains("allowed models  slow, fast\nallowed paths   .github/**\n"), "{shown}");
+    let output = String::from_utf8(run(home.path(), &["project", "view", id]).stdout).unwrap();
+    assert!(output.contains("allowed models  slow, fast\nallowed paths   .github/**\n"), "{output}");
     let reset = update(&["--allow-model", "", "--allow-path", ""]);
     assert_eq!((&reset["allowedModels"], &reset["allowedPaths"]), (&json!([]), &json!([])));
 
-    let (code, told) = refusal(home.path(), &["project", "update", id, "--allow-model", "gpt"]);
-    assert!(code == 1 && told.contains("the settings name no model gpt"), "{told}");
-    let (code, told) = refusal(home.path(), &["project", "update", id, "--allow-path", "[a"]);
-    assert!(code == 2 && told.contains("`[a` is no glob: unclosed character class"), "{told}");
+    let (code, message) = refusal(home.path(), &["project", "update", id, "--allow-model", "gpt"]);
+    assert!(code == 1 && message.contains("there is no model gpt in the settings"), "{message}");
+    let (code, message) = refusal(home.path(), &["project", "update", id, "--allow-path", "[a"]);
+    assert!(code == 2 && message.contains("`[a` is not a glob: unclosed character class"), "{message}");
     let more = ["--allow-model", "fast", "--allow-path", "Makefile"];
     let made = json(home.path(), &[&create[..], &more].concat());
     assert_eq!(made["allowedModels"], json!(["offline", "fast"]));
@@ -308,23 +314,23 @@ fn what_a_project_may_use_and_change() {
 }
 
 #[test]
-fn what_is_deleted_is_gone_for_good_and_only_when_it_is_said_twice() {
+fn a_delete_needs_confirmation_and_is_final() {
     let home = home();
     let repository = repository(home.path(), &files());
     let serving = Serving::start(home.path());
     let create = ["project", "create", "--name", "Docs", "--repository", &repository, "--json"];
     let project = json(home.path(), &create);
     let id = project["id"].as_str().unwrap();
-    let (code, told) = refusal(home.path(), &["project", "delete", id]);
-    assert!(code == 1 && told.contains("say --yes"), "{told}");
+    let (code, message) = refusal(home.path(), &["project", "delete", id]);
+    assert!(code == 1 && message.contains("add --yes"), "{message}");
     assert_eq!(json(home.path(), &["project", "list", "--json"])[0]["id"], id);
     assert!(run(home.path(), &["project", "delete", id, "--yes"]).status.success());
     assert_eq!(json(home.path(), &["project", "list", "--json"]), json!([]));
-    let (code, told) = refusal(home.path(), &["project", "delete", id, "--yes"]);
-    assert!(code == 1 && told.contains("there is no project"), "{told}");
+    let (code, message) = refusal(home.path(), &["project", "delete", id, "--yes"]);
+    assert!(code == 1 && message.contains("there is no project"), "{message}");
 
-    let (code, told) = refusal(home.path(), &["org", "delete", "Default"]);
-    assert!(code == 1 && told.contains("say --yes"), "{told}");
+    let (code, message) = refusal(home.path(), &["org", "delete", "Default"]);
+    assert!(code == 1 && message.contains("add --yes"), "{message}");
     assert!(run(home.path(), &["org", "delete", "Default", "--yes"]).status.success());
     assert_eq!(json(home.path(), &["org", "list", "--json"]), json!([]));
     assert!(std::path::Path::new(&repository).is_dir());
@@ -343,7 +349,7 @@ fn people_are_invited_listed_given_a_password_and_removed() {
     assert!(
         refusal(home.path(), &["user", "remove", "ada@acme.dev"])
             .1
-            .contains("nobody has the name ada@acme.dev")
+            .contains("there is no member with the name ada@acme.dev")
     );
 
     let http =
@@ -367,7 +373,11 @@ fn people_are_invited_listed_given_a_password_and_removed() {
     let sign_in = |password: &str| post("/login", format!("name=ada@acme.dev&password={password}"));
     assert_eq!((sign_in("correct+horse+battery"), sign_in("another+long+one")), (401, 303));
     let remove = ["user", "remove", "ADA@acme.dev"];
-    assert!(refusal(home.path(), &remove).1.contains("ada@acme.dev is the only owner: invite another first"));
+    assert!(
+        refusal(home.path(), &remove)
+            .1
+            .contains("ada@acme.dev is the only owner: invite another owner first")
+    );
     let link = json(home.path(), &["user", "invite", "--role", "owner", "--json"]);
     let token = link["inviteUrl"].as_str().unwrap().split_once('=').unwrap().1.to_owned();
     assert_eq!(post("/join", format!("token={token}&name=eve@acme.dev&password=correct+horse+battery")), 303);
@@ -381,20 +391,20 @@ fn people_are_invited_listed_given_a_password_and_removed() {
     assert!(run(home.path(), &remove).status.success());
     assert_eq!(sign_in("another+long+one"), 401);
     let log = json(home.path(), &["audit", "--json"]);
-    let told = log.as_array().unwrap().iter().map(|deed| deed["what"].as_str().unwrap());
-    // Those are written behind the answer.
-    let told: Vec<_> = told.filter(|what| !what.contains("wrong password")).collect();
+    let message = log.as_array().unwrap().iter().map(|entry| entry["what"].as_str().unwrap());
+    // The server records them after the response.
+    let message: Vec<_> = message.filter(|what| !what.contains("wrong password")).collect();
     let joined = "joined as owner by the invitation of";
     let first = ["signed in", "set the password of", "signed in", joined, "invited"];
     assert_eq!(
-        told,
+        message,
         [&["removed", "withdrew an invitation", "invited", "signed in", joined, "invited"], &first[..]]
             .concat()
     );
 }
 
 #[test]
-fn keys_go_with_their_maker_and_login_links_have_names() {
+fn keys_of_a_removed_member_are_revoked_or_transferred_and_login_links_have_names() {
     let home = home();
     let serving = Serving::start(home.path());
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -428,13 +438,16 @@ fn keys_go_with_their_maker_and_login_links_have_names() {
     }
     run(home.path(), &["key", "create", "--name", "Server"]);
     let refused = refusal(home.path(), &["user", "remove", "bob@acme.dev", "--keys-to", "eve@acme.dev"]);
-    assert!(refused.1.contains("names an owner of the same organization"), "{}", refused.1);
+    assert!(refused.1.contains("must name another owner of the same organization"), "{}", refused.1);
     let removed = run(home.path(), &["user", "remove", "bob@acme.dev", "--keys-to", "ada@acme.dev"]);
-    let told = String::from_utf8(removed.stderr).unwrap();
-    assert!(told.contains("The API key Bob (dw_") && told.contains("is ada@acme.dev's now"), "{told}");
+    let message = String::from_utf8(removed.stderr).unwrap();
+    assert!(
+        message.contains("Transferred the API key Bob (dw_") && message.contains("to ada@acme.dev."),
+        "{message}"
+    );
     let removed = run(home.path(), &["user", "remove", "eve@acme.dev", "--organization", "Default"]);
-    let told = String::from_utf8(removed.stderr).unwrap();
-    assert!(told.contains("Revoked the API key Eve (dw_"), "{told}");
+    let message = String::from_utf8(removed.stderr).unwrap();
+    assert!(message.contains("Revoked the API key Eve (dw_"), "{message}");
     let all = json(home.path(), &["key", "list", "--json"]);
     let all = all.as_array().unwrap().iter().filter(|key| key["revokedAt"].is_null());
     let mut live: Vec<_> =
@@ -458,10 +471,10 @@ fn keys_go_with_their_maker_and_login_links_have_names() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|deed| format!("{} {}", deed["what"].as_str().unwrap(), deed["about"].as_str().unwrap()))
+        .map(|entry| format!("{} {}", entry["what"].as_str().unwrap(), entry["about"].as_str().unwrap()))
         .collect();
     for line in ["ended the session Old laptop", "made a login link Old laptop", "removed eve@acme.dev"] {
-        assert!(lines.iter().any(|one| one == line), "{line}: {lines:?}");
+        assert!(lines.iter().any(|found| found == line), "{line}: {lines:?}");
     }
     assert!(
         lines

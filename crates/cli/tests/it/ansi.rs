@@ -1,24 +1,24 @@
-//! Words of others on a terminal: in every place where a command shows them.
+//! Tests that text from repositories and servers cannot control a terminal, in every command that prints it.
 
 use std::process::Command;
 
-use crate::live::shown;
 use crate::support::{Client, Serving, commit_file, docwright, git, home};
+use crate::terminal::run_on_terminal;
 
-/// Clears the screen, sets the title, and paints what follows, by a C1 character.
-const STEERS: &str = "\x1b[2J\x1b]0;owned\x07\u{9b}31m";
+/// Clears the screen, sets the title, and colors what follows, with a C1 character.
+const CONTROL_SEQUENCE: &str = "\x1b[2J\x1b]0;owned\x07\u{9b}31m";
 
-/// What a terminal is sent, without what the program itself does to draw over a line.
-fn seen(mut command: Command, args: &[&str]) -> String {
+/// The output on a terminal, without the sequences with which the program draws over a line.
+fn terminal_output(mut command: Command, args: &[&str]) -> String {
     command.env("TERM", "xterm").env("LANG", "C.UTF-8").env("NO_COLOR", "1").args(args);
-    shown(command, 200, true).1.replace("\r\x1b[2K", "").replace("\r\n", "\n")
+    run_on_terminal(command, 200, true).1.replace("\r\x1b[2K", "").replace("\r\n", "\n")
 }
 
 #[track_caller]
-fn harmless(what: &str, seen: &str) {
-    let steers = |c: char| c.is_control() && c != '\n' || matches!(c, '\u{202a}'..='\u{202e}');
-    assert!(!seen.contains(steers), "{what}: {seen:?}");
-    assert!(seen.trim().len() > 20, "{what} shows something: {seen:?}");
+fn assert_harmless(command: &str, output: &str) {
+    let controls = |c: char| c.is_control() && c != '\n' || matches!(c, '\u{202a}'..='\u{202e}');
+    assert!(!output.contains(controls), "{command}: {output:?}");
+    assert!(output.trim().len() > 20, "{command} prints something: {output:?}");
 }
 
 #[test]
@@ -27,22 +27,25 @@ fn ansi_log() {
     let serving = Serving::start(home.path());
     let client = Client::of(home.path(), &serving);
     let project = client.project.as_str();
-    let refused = client.job(&["create", &format!("Replace \"one\" with \"{STEERS}eins\"."), "--watch"]);
+    let refused =
+        client.job(&["create", &format!("Replace \"one\" with \"{CONTROL_SEQUENCE}eins\"."), "--watch"]);
     assert_eq!(refused.status.code(), Some(3), "the guard lets no job write it");
-    // Somebody pushes to the base what a change then shows.
-    commit_file(home.path(), "a.md", &format!("# A\n\none {STEERS}\n"));
+    // A push to the base adds text that the diff then contains.
+    commit_file(home.path(), "a.md", &format!("# A\n\none {CONTROL_SEQUENCE}\n"));
     let repository = home.path().join("docs.git");
     let prompt = "Replace \"one\" with \"eins\".";
-    let created = seen(client.docwright(), &["job", "create", project, prompt, "--watch"]);
-    harmless("job create --watch", &created);
+    let created = terminal_output(client.docwright(), &["job", "create", project, prompt, "--watch"]);
+    assert_harmless("job create --watch", &created);
     let listed = client.json(&["list", "--json"]);
     let id = listed["jobs"][0]["id"].as_str().unwrap();
     assert_eq!(listed["jobs"][0]["status"], "completed", "{created}");
-    // Somebody pushes to the branch what no command of ours would have written.
+    // A push to the branch adds a commit message that no job would write.
     let branch = listed["jobs"][0]["source"]["ref"].as_str().unwrap();
     let (parent, tree) = (format!("refs/heads/{branch}"), format!("refs/heads/{branch}^{{tree}}"));
-    let by_hand =
-        git(&repository, &["commit-tree", "-p", &parent, "-m", &format!("By hand {STEERS}"), &tree]);
+    let by_hand = git(
+        &repository,
+        &["commit-tree", "-p", &parent, "-m", &format!("By hand {CONTROL_SEQUENCE}"), &tree],
+    );
     git(&repository, &["update-ref", &parent, &by_hand]);
     for args in [
         &["job", "view", project, id][..],
@@ -55,11 +58,11 @@ fn ansi_log() {
         &["pull", "view", project, "1"],
         &["pull", "view", project, "1", "--json"],
     ] {
-        harmless(&args.join(" "), &seen(client.docwright(), args));
+        assert_harmless(&args.join(" "), &terminal_output(client.docwright(), args));
     }
-    let refused = format!("no \u{202e}{STEERS}");
-    harmless("an error", &seen(docwright(home.path()), &["pull", "list", &refused]));
-    let failed = client.job(&["create", &format!("Write a poem {STEERS}."), "--watch"]);
+    let refused = format!("no \u{202e}{CONTROL_SEQUENCE}");
+    assert_harmless("an error", &terminal_output(docwright(home.path()), &["pull", "list", &refused]));
+    let failed = client.job(&["create", &format!("Write a poem {CONTROL_SEQUENCE}."), "--watch"]);
     assert_eq!(failed.status.code(), Some(3));
     let log = serving.stop();
     assert!(!log.contains(|c: char| c.is_control() && c != '\n'), "{log:?}");

@@ -1,11 +1,11 @@
-//! `docwright backup` and `restore`: what is in a backup, and that a restored one goes on where the original was.
+//! Tests `docwright backup` and `restore`: the content of a backup, and a server on restored data.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::models::settings;
+use crate::models::write_settings;
 use crate::support::{Client, Serving, git, home, json, refusal, run};
 
 /// The data directory of a home.
@@ -59,7 +59,7 @@ fn do_some_work(client: &Client, home: &Path) {
 }
 
 #[test]
-fn after_a_stop_the_database_files_alone_are_everything() {
+fn after_a_stop_the_database_files_alone_have_everything() {
     let (from, to) = (home(), home());
     let serving = Serving::start(from.path());
     let client = Client::of(from.path(), &serving);
@@ -72,7 +72,7 @@ fn after_a_stop_the_database_files_alone_are_everything() {
             assert!(!log.exists(), "{}", log.display());
         }
     }
-    // A command that ends leaves nothing beside the file, either.
+    // A command leaves no write-ahead log either.
     json(from.path(), &["org", "create", "--name", "Acme", "--json"]);
     assert!(run(from.path(), &["doctor"]).status.success());
     assert!(!data(from.path()).join("docwright.db-wal").exists());
@@ -88,7 +88,7 @@ fn after_a_stop_the_database_files_alone_are_everything() {
 }
 
 #[test]
-fn a_restored_backup_goes_on_where_the_original_was() {
+fn a_restored_backup_has_the_same_jobs_and_views() {
     let (from, to) = (home(), home());
     let serving = Serving::start(from.path());
     let client = Client::of(from.path(), &serving);
@@ -122,9 +122,9 @@ fn a_restored_backup_goes_on_where_the_original_was() {
 fn a_sample_repository_moves_with_its_data_directory() {
     let home = home();
     let [here, there, backup] = ["here", "there", "copy.tar.zst"].map(|name| home.path().join(name));
-    let shown =
+    let demo =
         json(home.path(), &["demo", "--once", "--json", "--listen", "127.0.0.1:0", "--data", text(&here)]);
-    let project = shown["projectId"].as_str().unwrap();
+    let project = demo["projectId"].as_str().unwrap();
     let made =
         json(home.path(), &["backup", text(&backup), "--with-master-key", "--data", text(&here), "--json"]);
     assert_eq!((&made["masterKey"], &made["notIncluded"]), (&true.into(), &Value::Array(vec![])), "{made}");
@@ -146,10 +146,10 @@ fn a_sample_repository_moves_with_its_data_directory() {
 }
 
 #[test]
-fn a_backup_holds_no_secret_without_the_master_key_and_is_for_its_owner_alone() {
+fn a_backup_has_no_readable_secret_and_only_its_owner_can_read_it() {
     const SECRET: &str = "sk-a-key-that-nobody-may-see";
     let home = home();
-    settings(
+    write_settings(
         home.path(),
         "[models.fast]\nprovider = \"compatible\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:1\"\nallow_private = true\n",
     );
@@ -172,7 +172,7 @@ fn a_backup_holds_no_secret_without_the_master_key_and_is_for_its_owner_alone() 
 
     let backup = home.path().join("with");
     let made = run(home.path(), &["backup", text(&backup), "--with-master-key"]);
-    assert!(String::from_utf8(made.stderr).unwrap().contains("Warning: this backup holds the master key"));
+    assert!(String::from_utf8(made.stderr).unwrap().contains("Warning: this backup has the master key"));
     assert_eq!(std::fs::read_to_string(backup.join("master.key")).unwrap(), key);
     assert_eq!(manifest(&backup)["masterKey"], true);
     let archive = home.path().join("a.tar.zst");
@@ -185,7 +185,7 @@ fn a_backup_holds_no_secret_without_the_master_key_and_is_for_its_owner_alone() 
 }
 
 #[test]
-fn a_backup_replaces_nothing_and_makes_nothing_where_there_is_nothing() {
+fn a_backup_replaces_nothing_and_needs_an_installation() {
     let home = home();
     let (code, words) = refusal(home.path(), &["backup", "copy", "--data", "mistyped"]);
     assert!(code == 1 && words.contains("there is no data directory mistyped"), "{words}");
@@ -198,14 +198,14 @@ fn a_backup_replaces_nothing_and_makes_nothing_where_there_is_nothing() {
     assert_eq!(std::fs::read_dir(home.path().join("empty")).unwrap().count(), 0);
 
     json(home.path(), &["org", "create", "--name", "Acme", "--json"]);
-    // An empty folder is as good as none.
+    // An empty folder is a valid target.
     assert!(run(home.path(), &["backup", "empty"]).status.success());
     std::fs::write(home.path().join("a.tar.zst"), "mine").unwrap();
     for (target, expected) in [
-        ("empty", "exists already"),
-        ("a.tar.zst", "exists already"),
+        ("empty", "already exists"),
+        ("a.tar.zst", "already exists"),
         ("a.tar.gz", "a file that ends in .tar.zst"),
-        ("..", "is not a name for a backup"),
+        ("..", "cannot be the name of a backup"),
         ("none/copy", "create it first"),
     ] {
         let (code, words) = refusal(home.path(), &["backup", target]);
@@ -216,10 +216,10 @@ fn a_backup_replaces_nothing_and_makes_nothing_where_there_is_nothing() {
 }
 
 #[test]
-fn a_backup_goes_into_a_folder_that_is_there_already() {
+fn a_backup_can_go_into_an_existing_empty_folder() {
     let home = home();
     json(home.path(), &["org", "create", "--name", "Acme", "--json"]);
-    // As the mount point of a new disk is; nothing can take the place of a mount point.
+    // Like the mount point of a new disk, which cannot be replaced by a rename.
     let disk = home.path().join("disk");
     std::fs::create_dir_all(disk.join("lost+found")).unwrap();
     let inode = |path: &Path| std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(path).unwrap());
@@ -236,14 +236,14 @@ fn a_backup_goes_into_a_folder_that_is_there_already() {
 }
 
 #[test]
-fn what_is_missing_from_a_data_directory_is_said() {
+fn missing_databases_are_reported() {
     let home = home();
     Serving::start(home.path()).stop();
     let data = data(home.path());
     std::fs::remove_file(data.join("views.db")).unwrap();
     let (code, words) = refusal(home.path(), &["backup", "no-views"]);
     assert!(code == 0 && words.contains("page views are not in this backup"), "{words}");
-    // Not a byte is written to a database that lost its content: it would look like a new one.
+    // The command writes nothing to an empty database file, which would then look like a new database.
     std::fs::write(data.join("docwright.db"), "").unwrap();
     let (code, words) = refusal(home.path(), &["backup", "nothing"]);
     assert!(code == 1 && words.contains("docwright.db is missing"), "{words}");

@@ -1,4 +1,4 @@
-//! Backups that are made while clients create jobs and send views, restored elsewhere and served.
+//! Tests backups under load: clients create jobs and send views meanwhile, and a server runs on the restored data.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,13 +16,13 @@ use crate::support::{Serving, home, json, repository, run};
 const BACKUPS: u64 = 3;
 const CLIENTS: usize = 8;
 /// Jobs that are acknowledged between two backups.
-const BETWEEN: usize = 40;
+const JOBS_PER_BACKUP: usize = 40;
 
 struct Api {
     http: reqwest::blocking::Client,
     key: String,
     project: String,
-    /// Whose a job is, by its id.
+    /// The client of each job, by the job's ID.
     jobs: Mutex<HashMap<String, usize>>,
 }
 
@@ -64,7 +64,7 @@ impl Api {
         self.jobs.lock().unwrap().insert(job["id"].as_str().unwrap().to_owned(), client);
     }
 
-    /// How many views and jobs a server has of each client.
+    /// The numbers of views and jobs of each client on a server.
     fn counts(&self, base: &str) -> Vec<Counts> {
         let mut counts = vec![Counts::default(); CLIENTS];
         let views = self.get(format!("{base}/v1/analytics/{}/views?limit=250", self.project));
@@ -92,24 +92,31 @@ struct Counts {
     jobs: u64,
 }
 
-/// What a client was told, counted after each answer.
+/// Responses to a client.
 #[derive(Default)]
 struct Acknowledged {
     views: AtomicU64,
     jobs: AtomicU64,
 }
 
-/// A view, then a job, then the next view, each after the answer to the one before.
-fn use_on(api: &Api, base: &str, client: usize, told: &Acknowledged, done: &AtomicBool, tell: Sender<()>) {
+/// Sends a view, then a job, and so on, each after the previous response.
+fn send_requests(
+    api: &Api,
+    base: &str,
+    client: usize,
+    acknowledged_by_client: &Acknowledged,
+    done: &AtomicBool,
+    sender: Sender<()>,
+) {
     for number in 0.. {
         if done.load(Ordering::SeqCst) {
             return;
         }
         api.send_view(base, client, number);
-        told.views.fetch_add(1, Ordering::SeqCst);
+        acknowledged_by_client.views.fetch_add(1, Ordering::SeqCst);
         api.create_job(base, client, number);
-        told.jobs.fetch_add(1, Ordering::SeqCst);
-        tell.send(()).unwrap();
+        acknowledged_by_client.jobs.fetch_add(1, Ordering::SeqCst);
+        sender.send(()).unwrap();
     }
 }
 
@@ -121,24 +128,25 @@ fn start(home: &Path) -> Serving {
 }
 
 #[test]
-fn what_was_acknowledged_before_a_backup_under_load_is_in_it() {
+fn a_backup_under_load_has_everything_that_was_acknowledged_before() {
     let backups = std::env::var("DOCWRIGHT_TEST_BACKUPS").map_or(BACKUPS, |text| text.parse().unwrap());
     let home = home();
     let api = Api::set_up(home.path());
     let serving = start(home.path());
-    let (told, done): ([Acknowledged; CLIENTS], _) = (Default::default(), AtomicBool::new(false));
-    let (tell, acknowledged) = channel();
+    let (acknowledged_by_client, done): ([Acknowledged; CLIENTS], _) =
+        (Default::default(), AtomicBool::new(false));
+    let (sender, acknowledged) = channel();
     std::thread::scope(|scope| {
-        for (client, told) in told.iter().enumerate() {
-            let (api, base, done, tell) = (&api, &serving.url, &done, tell.clone());
-            scope.spawn(move || use_on(api, base, client, told, done, tell));
+        for (client, acknowledged_by_client) in acknowledged_by_client.iter().enumerate() {
+            let (api, base, done, sender) = (&api, &serving.url, &done, sender.clone());
+            scope.spawn(move || send_requests(api, base, client, acknowledged_by_client, done, sender));
         }
         let stop = StopAtEnd(&done);
         for round in 0..backups {
-            acknowledged.iter().take(BETWEEN).for_each(drop);
-            let before = told.iter().map(|told| Counts {
-                views: told.views.load(Ordering::SeqCst),
-                jobs: told.jobs.load(Ordering::SeqCst),
+            acknowledged.iter().take(JOBS_PER_BACKUP).for_each(drop);
+            let before = acknowledged_by_client.iter().map(|acknowledged_by_client| Counts {
+                views: acknowledged_by_client.views.load(Ordering::SeqCst),
+                jobs: acknowledged_by_client.jobs.load(Ordering::SeqCst),
             });
             back_up_and_restore(&api, home.path(), round, &before.collect::<Vec<_>>());
         }
@@ -146,7 +154,7 @@ fn what_was_acknowledged_before_a_backup_under_load_is_in_it() {
     });
 }
 
-/// The clients end also when an assertion fails.
+/// Stops the clients, also when an assertion fails.
 struct StopAtEnd<'a>(&'a AtomicBool);
 
 impl Drop for StopAtEnd<'_> {
@@ -175,8 +183,9 @@ fn back_up_and_restore(api: &Api, from: &Path, round: u64, before: &[Counts]) {
         assert!(found.views == found.jobs || found.views == found.jobs + 1, "of two moments: {which}");
     }
     serving.stop();
-    let sum =
-        |counts: &[Counts]| counts.iter().fold((0, 0), |sum, one| (sum.0 + one.views, sum.1 + one.jobs));
+    let sum = |counts: &[Counts]| {
+        counts.iter().fold((0, 0), |sum, counts| (sum.0 + counts.views, sum.1 + counts.jobs))
+    };
     println!(
         "backup {round} took {took:?}: {:?} views and jobs before, {:?} restored",
         sum(before),

@@ -1,4 +1,4 @@
-//! `docwright check`: the sample docs are clean, a broken copy of them is not.
+//! Tests `docwright check` with clean folders, and with a broken copy of the sample docs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn a_clean_folder_is_told_so() {
+fn a_clean_folder_has_no_problems() {
     let home = home();
     let docs = home.path().join("docs");
     fs::create_dir(&docs).unwrap();
@@ -32,13 +32,13 @@ fn a_clean_folder_is_told_so() {
     fs::write(docs.join("docs.json"), "{\"navigation\": {\"pages\": [\"a\", \"b\"]}}").unwrap();
     let clean = run(home.path(), &["check", "docs"]);
     assert_eq!(clean.status.code(), Some(0));
-    assert_eq!((clean.stdout.as_slice(), clean.stderr.as_slice()), (&b""[..], &b"nothing was found\n"[..]));
+    assert_eq!((clean.stdout.as_slice(), clean.stderr.as_slice()), (&b""[..], &b"No problems\n"[..]));
     assert_eq!(json(home.path(), &["check", "docs", "--json"]), serde_json::json!({ "findings": [] }));
 }
 
-/// The sample has the broken links that the demo's job mends, and no other fault.
+/// The sample has the broken links that the demo's job fixes, and no other problem.
 #[test]
-fn the_sample_has_only_the_links_that_the_demo_mends() {
+fn the_sample_has_only_the_broken_links_that_the_demo_fixes() {
     let home = home();
     let sample = sample();
     let found = run(home.path(), &["check", sample.to_str().unwrap(), "--json"]);
@@ -52,7 +52,7 @@ fn the_sample_has_only_the_links_that_the_demo_mends() {
 }
 
 #[test]
-fn what_is_broken_is_told_by_file_and_line() {
+fn problems_are_reported_by_file_and_line() {
     let home = home();
     let docs = home.path().join("docs");
     copy(&sample(), &docs);
@@ -68,13 +68,13 @@ fn what_is_broken_is_told_by_file_and_line() {
     let line = text.lines().count() + 2;
     for expected in [
         format!("guides/docker.md:{line}: the link to \"no\\u{{202e}}pe.md\" leads nowhere"),
-        format!("guides/docker.md:{}: the block of code does not end", line + 2),
+        format!("guides/docker.md:{}: the code block is never closed", line + 2),
         "docs.json:30: the entry \"changelog\" names no page".to_owned(),
     ] {
         assert!(new.contains(&expected.as_str()), "{expected}: {new:?}");
     }
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(told, format!("{} findings\n", after.lines().count()));
+    let messages = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(messages, format!("{} problems\n", after.lines().count()));
 }
 
 #[test]
@@ -96,9 +96,9 @@ fn nothing_outside_of_the_folder_is_read() {
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
     assert_eq!(run(home.path(), &["check", "docs"]).status.code(), Some(0));
 
-    let (code, told) = refusal(home.path(), &["check", "nowhere"]);
-    assert!(code == 1 && told.contains("nowhere cannot be read"), "{told}");
-    let (code, told) = refusal(home.path(), &["check", "outside/a.md"]);
-    assert!(code == 1 && told.contains("is not a folder"), "{told}");
+    let (code, messages) = refusal(home.path(), &["check", "nowhere"]);
+    assert!(code == 1 && messages.contains("nowhere cannot be read"), "{messages}");
+    let (code, messages) = refusal(home.path(), &["check", "outside/a.md"]);
+    assert!(code == 1 && messages.contains("is not a folder"), "{messages}");
     assert_eq!(refusal(home.path(), &["check"]).0, 2);
 }

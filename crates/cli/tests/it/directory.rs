@@ -1,5 +1,5 @@
-//! A data directory that is mistyped, incomplete, or taken away: nothing is made where something was, and
-//! nothing is acknowledged that would be lost.
+//! Tests a data directory that is mistyped, incomplete or deleted: no command creates a new installation over an old
+//! one, and the server acknowledges nothing that would be lost.
 
 use std::path::{Path, PathBuf};
 
@@ -24,14 +24,14 @@ fn tree(folder: &Path) -> Vec<PathBuf> {
 #[track_caller]
 fn is_refused(home: &Path, args: &[&str], sentence: &str) {
     let before = tree(home);
-    let (code, told) = refusal(home, args);
-    assert!(code == 1 && told.contains(sentence), "{args:?}: {code} {told}");
-    assert_eq!(told.trim().lines().count(), 1, "{told}");
-    assert_eq!(tree(home), before, "{args:?} makes nothing");
+    let (code, message) = refusal(home, args);
+    assert!(code == 1 && message.contains(sentence), "{args:?}: {code} {message}");
+    assert_eq!(message.trim().lines().count(), 1, "{message}");
+    assert_eq!(tree(home), before, "{args:?} creates nothing");
 }
 
-/// Those that may be the first command of an installation, and make it then.
-fn creating(repository: &str) -> Vec<Vec<&str>> {
+/// Commands that can be the first one of an installation, and create it.
+fn creating_commands(repository: &str) -> Vec<Vec<&str>> {
     vec![
         vec!["login"],
         vec!["org", "create", "--name", "Acme"],
@@ -42,7 +42,7 @@ fn creating(repository: &str) -> Vec<Vec<&str>> {
 }
 
 #[test]
-fn no_new_installation_is_made_where_one_was() {
+fn no_new_installation_replaces_an_incomplete_one() {
     let home = home();
     let repository = repository(home.path(), &[("a.md".into(), "one\n".into())]);
     let serving = Serving::start(home.path());
@@ -57,15 +57,15 @@ fn no_new_installation_is_made_where_one_was() {
     let sentence = "docwright.db is missing: an installation was in";
     is_refused(home.path(), &SERVE, sentence);
     is_refused(home.path(), &["org", "list"], sentence);
-    for command in creating(&repository) {
+    for command in creating_commands(&repository) {
         is_refused(home.path(), &command, sentence);
     }
-    // Each part alone says that there was one.
+    // Each part alone shows that there was an installation.
     for part in ["views.db", "views.db-wal", "views.db-shm", "id"] {
         let _ = std::fs::rename(data.join(part), aside.join(part));
     }
     is_refused(home.path(), &SERVE, "which still has repos. Restore docwright.db from a backup");
-    // An empty one may be a mount point.
+    // An empty `repos` may be a mount point.
     std::fs::remove_dir(data.join("repos/cache.git")).unwrap();
     for part in ["views.db", "id"] {
         std::fs::copy(aside.join(part), data.join(part)).unwrap();
@@ -80,11 +80,11 @@ fn no_new_installation_is_made_where_one_was() {
 }
 
 #[test]
-fn a_master_key_that_is_missing_is_named_and_not_made() {
+fn a_missing_master_key_is_reported_and_not_created() {
     let home = home();
     json(home.path(), &["org", "create", "--name", "Acme", "--json"]);
     let key = data(home.path()).join("master.key");
-    let kept = std::fs::read(&key).unwrap();
+    let digits = std::fs::read(&key).unwrap();
     std::fs::remove_file(&key).unwrap();
     let sentence = format!("the master key file {} is missing: restore it from its backup", key.display());
     for command in
@@ -95,20 +95,20 @@ fn a_master_key_that_is_missing_is_named_and_not_made() {
     let elsewhere = home.path().join("typo.key");
     let mut command = docwright(home.path());
     let output = command.env("DOCWRIGHT_MASTER_KEY_FILE", &elsewhere).args(SERVE).output().unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.code() == Some(1) && told.contains("typo.key is missing"), "{told}");
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(1) && message.contains("typo.key is missing"), "{message}");
     assert!(!elsewhere.exists());
-    std::fs::write(&key, kept).unwrap();
+    std::fs::write(&key, digits).unwrap();
     Serving::start(home.path()).stop();
 }
 
 #[test]
-fn a_mistyped_data_directory_is_an_error_and_nothing_is_made() {
+fn a_mistyped_data_directory_is_an_error_and_nothing_is_created() {
     let home = home();
     let (typo, file) = (home.path().join("typo"), home.path().join("file"));
     std::fs::write(&file, "x").unwrap();
     let file = file.to_str().unwrap();
-    let looking: Vec<Vec<&str>> = vec![
+    let reading: Vec<Vec<&str>> = vec![
         vec!["org", "list", "--json"],
         vec!["org", "delete", "Acme", "--yes"],
         vec!["project", "list"],
@@ -132,14 +132,14 @@ fn a_mistyped_data_directory_is_an_error_and_nothing_is_made() {
         vec!["pull", "close", "prj_1", "1"],
         vec!["model", "key", "fast", "--remove"],
     ];
-    for command in &looking {
+    for command in &reading {
         let args = [&command[..], &["--data", typo.to_str().unwrap()]].concat();
         is_refused(home.path(), &args, "there is no data directory");
     }
-    // One that is there and has nothing of ours in it is left as it is.
+    // An existing directory without an installation is not changed.
     std::fs::create_dir(&typo).unwrap();
     std::fs::set_permissions(&typo, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    for command in &looking {
+    for command in &reading {
         let args = [&command[..], &["--data", typo.to_str().unwrap()]].concat();
         is_refused(home.path(), &args, "there is no database in");
     }
@@ -154,19 +154,19 @@ fn a_mistyped_data_directory_is_an_error_and_nothing_is_made() {
 }
 
 #[test]
-fn the_first_command_may_make_the_installation_and_says_so() {
+fn the_first_command_may_create_the_installation_and_says_so() {
     for number in 0..5 {
         let home = home();
         let repository = repository(home.path(), &[("a.md".into(), "one\n".into())]);
-        let output = run(home.path(), &creating(&repository)[number]);
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.success() && told.contains("Made a new data directory"), "{told}");
+        let output = run(home.path(), &creating_commands(&repository)[number]);
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success() && message.contains("Created a new data directory"), "{message}");
         assert_eq!(json(home.path(), &["org", "list", "--json"]).as_array().unwrap().len(), 1);
     }
     let home = home();
     std::fs::create_dir_all(data(home.path())).unwrap();
-    let told = String::from_utf8(run(home.path(), &["org", "create", "--name", "Acme"]).stderr).unwrap();
-    assert!(told.contains("Made a new database in"), "{told}");
+    let message = String::from_utf8(run(home.path(), &["org", "create", "--name", "Acme"]).stderr).unwrap();
+    assert!(message.contains("Created a new database in"), "{message}");
 }
 
 fn post(client: &Client<'_>, url: &str, path: &str, body: &serde_json::Value) -> (u16, String) {
@@ -177,7 +177,7 @@ fn post(client: &Client<'_>, url: &str, path: &str, body: &serde_json::Value) ->
 }
 
 #[test]
-fn a_server_whose_directory_is_deleted_takes_nothing_any_more_and_the_doctor_knows_it() {
+fn a_server_whose_directory_is_deleted_accepts_no_writes_and_the_doctor_reports_it() {
     let home = home();
     let serving = Serving::start(home.path());
     let client = Client::of(home.path(), &serving);
@@ -188,43 +188,43 @@ fn a_server_whose_directory_is_deleted_takes_nothing_any_more_and_the_doctor_kno
         (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
     };
     let process = format!("process {} uses files of {}", serving.child.id(), data.display());
-    let (code, told) = doctor();
-    assert!(code == 1 && told.contains(&process), "{told}");
+    let (code, message) = doctor();
+    assert!(code == 1 && message.contains(&process), "{message}");
 
     let jobs = format!("/v2/agent/{}/job", client.project);
     let create = || post(&client, &serving.url, &jobs, &json!({ "prompt": "Fix links." }));
-    // It is noticed within moments.
+    // The server notices it soon.
     let (mut status, mut body) = create();
     while status == 201 {
         (status, body) = create();
     }
     assert!(status == 503 && body.contains("data directory was deleted or replaced"), "{status} {body}");
-    // A second one, on a new directory of the same path, is a server of its own.
+    // A second server can use a new directory at the same path.
     let second = Serving::start(home.path());
     assert_eq!(json(home.path(), &["org", "list", "--json"]), json!([]));
     assert_eq!(create().0, 503);
-    let (code, told) = doctor();
-    assert!(code == 1 && told.contains(&process), "{told}");
+    let (code, message) = doctor();
+    assert!(code == 1 && message.contains(&process), "{message}");
     second.stop();
     let log = serving.stop();
-    assert!(log.contains("under this server: the server takes no writes"), "{log}");
+    assert!(log.contains("under this server: the server refuses writes"), "{log}");
     assert_eq!(doctor().0, 0);
 }
 
 #[test]
-fn a_server_whose_lock_is_deleted_stays_the_only_one() {
+fn a_second_server_is_refused_although_the_lock_file_was_deleted() {
     let home = home();
     let serving = Serving::start(home.path());
     let client = Client::of(home.path(), &serving);
     std::fs::remove_file(data(home.path()).join("lock")).unwrap();
-    let (code, told) = refusal(home.path(), &SERVE);
-    assert!(code == 1 && told.contains("another Docwright server is using"), "{told}");
+    let (code, message) = refusal(home.path(), &SERVE);
+    assert!(code == 1 && message.contains("another Docwright server is using"), "{message}");
     let events = format!("/v1/analytics/{}/events", client.project);
     let mut answers = (0..1_000).map(|_| post(&client, &serving.url, &events, &json!([{ "path": "/" }])));
     let refused = answers.find(|(status, _)| *status != 202);
     assert!(matches!(&refused, Some((503, body)) if body.contains("data directory")), "{refused:?}");
-    let shown = String::from_utf8(run(home.path(), &["doctor"]).stdout).unwrap();
-    assert!(shown.contains(&format!("process {} uses files", serving.child.id())), "{shown}");
+    let report = String::from_utf8(run(home.path(), &["doctor"]).stdout).unwrap();
+    assert!(report.contains(&format!("process {} uses files", serving.child.id())), "{report}");
     serving.stop();
     Serving::start(home.path()).stop();
 }

@@ -1,4 +1,4 @@
-//! `docwright doctor`: a healthy installation, and each thing that can be wrong with one.
+//! Tests `docwright doctor` with a healthy installation, and with each problem.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use sqlx::Connection;
 
 use crate::support::{Client, Serving, commit_file, docwright, home, json, repository, run};
 
-/// The status and the words of each check, by name, and the exit code.
+/// Runs the doctor. Returns the exit code, whether all is ok, and the status and text of each check by name.
 fn doctor(home: &Path, url: Option<&str>) -> (i32, Value, impl Fn(&str) -> (String, String)) {
     let mut command = docwright(home);
     url.map(|url| command.env("DOCWRIGHT_URL", url));
@@ -30,7 +30,7 @@ fn mode(path: &Path, mode: u32) {
 }
 
 #[test]
-fn before_the_first_start_nothing_is_wrong_and_nothing_is_made() {
+fn before_the_first_start_nothing_fails_and_nothing_is_created() {
     let home = home();
     let (code, ok, check) = doctor(home.path(), None);
     assert_eq!((code, ok), (0, Value::Bool(true)));
@@ -61,12 +61,12 @@ fn a_healthy_installation_is_all_ok() {
         assert_eq!(check(name).0, "ok", "{name}: {}", check(name).1);
     }
     assert!(check("server").1.contains(&serving.url));
-    let shown = String::from_utf8(run(home.path(), &["doctor"]).stdout).unwrap();
-    assert!(shown.contains("ok    git") && !shown.contains("fail"), "{shown}");
+    let report = String::from_utf8(run(home.path(), &["doctor"]).stdout).unwrap();
+    assert!(report.contains("ok    git") && !report.contains("fail"), "{report}");
 }
 
 #[test]
-fn what_is_wrong_is_named_with_what_to_do() {
+fn each_problem_is_reported_with_advice() {
     let home = home();
     let serving = Serving::start(home.path());
     let client = Client::of(home.path(), &serving);
@@ -77,64 +77,68 @@ fn what_is_wrong_is_named_with_what_to_do() {
     std::fs::rename(home.path().join("docs.git"), home.path().join("gone.git")).unwrap();
     let (code, ok, check) = doctor(home.path(), Some("http://127.0.0.1:1"));
     assert_eq!((code, ok), (1, Value::Bool(false)));
-    is(check("data directory"), "warn", "chmod 700");
-    is(check("master key"), "fail", "chmod 600");
-    is(check("repository"), "fail", &format!("docwright project update {}", client.project));
-    is(check("server"), "warn", "docwright serve");
-    is(check("DOCWRIGHT_URL"), "fail", "set DOCWRIGHT_URL");
+    assert_check(check("data directory"), "warn", "chmod 700");
+    assert_check(check("master key"), "fail", "chmod 600");
+    assert_check(check("repository"), "fail", &format!("docwright project update {}", client.project));
+    assert_check(check("server"), "warn", "docwright serve");
+    assert_check(check("DOCWRIGHT_URL"), "fail", "set DOCWRIGHT_URL");
 
     std::fs::write(data.join("master.key"), "00".repeat(32)).unwrap();
-    is(doctor(home.path(), None).2("database"), "fail", "DOCWRIGHT_MASTER_KEY_FILE");
+    assert_check(doctor(home.path(), None).2("database"), "fail", "DOCWRIGHT_MASTER_KEY_FILE");
     std::fs::write(data.join("master.key"), "no key").unwrap();
-    is(doctor(home.path(), None).2("master key"), "fail", "64 hexadecimal digits");
-    let shown = String::from_utf8(run(home.path(), &["doctor"]).stdout).unwrap();
-    assert!(shown.contains("DOCWRIGHT_MASTER_KEY_FILE") && !shown.contains("restore a backup"), "{shown}");
+    assert_check(doctor(home.path(), None).2("master key"), "fail", "64 hexadecimal digits");
+    let report = String::from_utf8(run(home.path(), &["doctor"]).stdout).unwrap();
+    assert!(report.contains("DOCWRIGHT_MASTER_KEY_FILE") && !report.contains("restore a backup"), "{report}");
     std::fs::remove_file(data.join("master.key")).unwrap();
-    is(doctor(home.path(), None).2("master key"), "fail", "master.key is missing -> restore it");
-    assert!(!data.join("master.key").exists(), "looking makes nothing");
+    assert_check(doctor(home.path(), None).2("master key"), "fail", "master.key is missing -> restore it");
+    assert!(!data.join("master.key").exists(), "the doctor creates nothing");
     for part in ["docwright.db-wal", "docwright.db-shm"] {
         let _ = std::fs::remove_file(data.join(part));
     }
     std::fs::write(data.join("docwright.db"), "no database").unwrap();
     std::fs::write(data.join("master.key"), "00".repeat(32)).unwrap();
-    is(doctor(home.path(), None).2("database"), "fail", "restore a backup");
+    assert_check(doctor(home.path(), None).2("database"), "fail", "restore a backup");
 }
 
 #[test]
-fn settings_that_serve_refuses_are_no_secret_to_the_doctor() {
+fn the_doctor_reports_settings_that_serve_refuses() {
     fn check(toml: &str, name: &str, expected: &str) {
         let home = home();
         let config = home.path().join("docwright.toml");
         std::fs::write(&config, toml).unwrap();
-        let told = |command: &str| {
+        let run_command = |command: &str| {
             let output = docwright(home.path()).arg("--config").arg(&config).arg(command).output().unwrap();
             let text = [output.stdout, output.stderr].concat();
             (output.status.code().unwrap(), String::from_utf8(text).unwrap())
         };
-        let (code, words) = told("doctor");
+        let (code, words) = run_command("doctor");
         assert!(code == 1 && words.contains(&format!("fail  {name}")) && words.contains(expected), "{words}");
-        let (code, words) = told("serve");
+        let (code, words) = run_command("serve");
         assert!(code == 1 && words.contains(expected), "{words}");
     }
     let model =
         "[models.fast]\nprovider = \"compatible\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:1/v1\"\n";
     check("workers = \"many\"\n", "settings", "it must be a whole number");
     check(&format!("{model}api_key_env = \"NOT_SET\"\n"), "settings", "the variable NOT_SET is not set");
-    check(&format!("{model}prices = {{ input = -1.0, output = 1.0 }}\n"), "settings", "prices are numbers");
+    check(
+        &format!("{model}prices = {{ input = -1.0, output = 1.0 }}\n"),
+        "settings",
+        "prices must be numbers",
+    );
     check(model, "models", "allow_private");
 }
 
 #[test]
-fn without_git_the_doctor_says_so() {
+fn missing_git_is_reported() {
     let home = home();
     let output = docwright(home.path()).env("PATH", "").arg("doctor").output().unwrap();
-    let shown = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.code() == Some(1) && shown.contains("install git 2.38"), "{shown}");
+    let report = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.code() == Some(1) && report.contains("install git 2.38"), "{report}");
 }
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// Whether the server deletes nothing, as its metrics say, before long.
+/// Waits until the metrics report that deletion is paused, or is not.
 fn becomes_paused(serving: &Serving, paused: bool) -> bool {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let expected = format!("\ndocwright_deletion_paused {}\n", u8::from(paused));
@@ -155,9 +159,9 @@ fn serve_with_metrics(home: &Path) -> Serving {
     })
 }
 
-/// A server that was off for ten days by its clock, or whose clock jumped meanwhile: nobody can tell.
+/// The server was off for ten days, or its clock jumped: it cannot know which.
 #[test]
-fn a_clock_that_cannot_be_trusted_is_named_and_can_be_confirmed() {
+fn an_untrusted_clock_is_reported_and_can_be_confirmed() {
     let home = home();
     let data = home.path().join(".local/share/docwright");
     drop(serve_with_metrics(home.path()));
@@ -179,8 +183,8 @@ fn a_clock_that_cannot_be_trusted_is_named_and_can_be_confirmed() {
     assert!(words.contains("steady for 0 of 24 hours"), "{words}");
     assert!(words.contains("docwright doctor --confirm-clock"), "{words}");
 
-    let shown = String::from_utf8(run(home.path(), &["doctor", "--confirm-clock"]).stdout).unwrap();
-    assert!(shown.contains("ok    deletion        the clock is confirmed"), "{shown}");
+    let report = String::from_utf8(run(home.path(), &["doctor", "--confirm-clock"]).stdout).unwrap();
+    assert!(report.contains("ok    deletion        the clock is confirmed"), "{report}");
     assert!(becomes_paused(&serving, false));
     assert_eq!(doctor(home.path(), None).2("deletion").0, "ok");
     let log = serving.stop();
@@ -189,8 +193,9 @@ fn a_clock_that_cannot_be_trusted_is_named_and_can_be_confirmed() {
 }
 
 #[test]
-fn on_postgres_it_is_the_clock_of_the_database_too() {
-    let Some(database) = crate::cluster::Database::create() else { return };
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
+fn with_postgres_the_clock_of_the_database_is_checked_too() {
+    let database = crate::cluster::Database::create();
     let home = home();
     let key = home.path().join("master.key");
     std::fs::write(&key, "5ea1".repeat(16)).unwrap();
@@ -216,9 +221,9 @@ fn on_postgres_it_is_the_clock_of_the_database_too() {
 fn without_a_database_there_is_no_clock_to_confirm() {
     let home = home();
     let output = run(home.path(), &["doctor", "--confirm-clock"]);
-    let shown = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.code() == Some(1) && shown.contains("the clock is not confirmed"), "{shown}");
-    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0, "it makes nothing");
+    let report = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.code() == Some(1) && report.contains("the clock is not confirmed"), "{report}");
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0, "the doctor creates nothing");
 }
 
 fn data(home: &Path) -> PathBuf {
@@ -232,12 +237,12 @@ fn files(home: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[track_caller]
-fn is((status, words): (String, String), expected: &str, told: &str) {
-    assert!(status == expected && words.contains(told), "{status} {words}");
+fn assert_check((status, words): (String, String), expected: &str, text: &str) {
+    assert!(status == expected && words.contains(text), "{status} {words}");
 }
 
 /// Writes the log back into the database and removes it, as the last connection does that is closed.
-fn at_rest(home: &Path, name: &str) {
+fn checkpoint(home: &Path, name: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let options = sqlx::sqlite::SqliteConnectOptions::new().filename(data(home).join(name));
     runtime.block_on(async {
@@ -248,7 +253,7 @@ fn at_rest(home: &Path, name: &str) {
 }
 
 #[test]
-fn a_look_leaves_the_data_directory_as_it_was() {
+fn the_doctor_does_not_change_the_data_directory() {
     let home = home();
     let serving = Serving::start(home.path());
     Client::of(home.path(), &serving);
@@ -262,15 +267,16 @@ fn a_look_leaves_the_data_directory_as_it_was() {
     assert!(killed.keys().any(|path| path.ends_with("docwright.db-wal")));
     assert!(run(home.path(), &["--config", config, "doctor"]).status.success());
     assert!(files(home.path()) == killed, "a killed server's files stay");
-    ["docwright.db", "views.db"].iter().for_each(|name| at_rest(home.path(), name));
+    ["docwright.db", "views.db"].iter().for_each(|name| checkpoint(home.path(), name));
     let rested = files(home.path());
     assert!(!rested.keys().any(|path| path.to_str().unwrap().contains(".db-")), "{:?}", rested.keys());
     let output = run(home.path(), &["--config", config, "doctor"]);
-    let shown = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success() && shown.contains("docwright.db: no damage found"), "{shown}");
+    let report = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && report.contains("docwright.db: no damage found"), "{report}");
     assert!(
-        shown.contains("views.db: no damage found") && shown.contains("views.db is of this version"),
-        "{shown}"
+        report.contains("views.db: no damage found")
+            && report.contains("views.db has the schema of this version"),
+        "{report}"
     );
     assert!(files(home.path()) == rested, "no file appears beside a database at rest");
 }
@@ -281,7 +287,7 @@ fn damage_and_another_schema_are_found_in_either_database() {
     let serving = Serving::start(home.path());
     Client::of(home.path(), &serving);
     serving.stop();
-    ["docwright.db", "views.db"].iter().for_each(|name| at_rest(home.path(), name));
+    ["docwright.db", "views.db"].iter().for_each(|name| checkpoint(home.path(), name));
     let check = |path: &Path, change: &dyn Fn(&mut Vec<u8>), status: &str, name: &str, words: &str| {
         let whole = std::fs::read(path).unwrap();
         let mut bytes = whole.clone();
@@ -289,11 +295,12 @@ fn damage_and_another_schema_are_found_in_either_database() {
         std::fs::write(path, bytes).unwrap();
         let output = run(home.path(), &["doctor"]);
         std::fs::write(path, whole).unwrap();
-        let shown = String::from_utf8(output.stdout).unwrap();
-        let line =
-            shown.lines().find(|line| line.starts_with(&format!("{status}  {name}")) && line.contains(words));
-        assert!(line.is_some(), "{status} {name} {words}: {shown}");
-        assert_eq!(output.status.code(), Some(i32::from(status == "fail")), "{shown}");
+        let report = String::from_utf8(output.stdout).unwrap();
+        let line = report
+            .lines()
+            .find(|line| line.starts_with(&format!("{status}  {name}")) && line.contains(words));
+        assert!(line.is_some(), "{status} {name} {words}: {report}");
+        assert_eq!(output.status.code(), Some(i32::from(status == "fail")), "{report}");
     };
     let (database, views) = (data(home.path()).join("docwright.db"), data(home.path()).join("views.db"));
     // The head of the second page, which is the root of a table.
@@ -302,31 +309,31 @@ fn damage_and_another_schema_are_found_in_either_database() {
     check(&views, &damage, "fail", "integrity", "views.db is damaged");
     // The version of the schema is a number at this place of the file.
     let schema = |to: u8| move |bytes: &mut Vec<u8>| bytes[63] = to;
-    check(&views, &schema(1), "warn", "page views", "is of an older version (schema 1;");
+    check(&views, &schema(1), "warn", "page views", "has the schema of an older version (1;");
     check(&views, &schema(99), "fail", "page views", "was written by a newer version");
-    check(&views, &|_| {}, "ok  ", "page views", "views.db is of this version");
+    check(&views, &|_| {}, "ok  ", "page views", "views.db has the schema of this version");
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn missing_databases_are_reported() {
     let home = home();
     let serving = Serving::start(home.path());
     Client::of(home.path(), &serving);
     serving.stop();
-    let gone = |names: &[&str]| {
+    let delete = |names: &[&str]| {
         names.iter().for_each(|name| drop(std::fs::remove_file(data(home.path()).join(name))));
     };
-    gone(&["views.db", "views.db-wal", "views.db-shm"]);
-    is(doctor(home.path(), None).2("page views"), "warn", "views.db is missing");
-    gone(&["docwright.db", "docwright.db-wal", "docwright.db-shm"]);
+    delete(&["views.db", "views.db-wal", "views.db-shm"]);
+    assert_check(doctor(home.path(), None).2("page views"), "warn", "views.db is missing");
+    delete(&["docwright.db", "docwright.db-wal", "docwright.db-shm"]);
     let (code, _, check) = doctor(home.path(), None);
-    is(check("database"), "fail", "docwright.db is missing: an installation was in");
+    assert_check(check("database"), "fail", "docwright.db is missing: an installation was in");
     assert_eq!(code, 1);
 }
 
 /// A repository on a disk of its own that has little room.
 #[test]
-fn the_disk_of_a_repository_is_looked_at() {
+fn the_disk_of_a_repository_is_checked() {
     let home = home();
     let disk = tempfile::tempdir_in("/dev/shm");
     let Ok(disk) = disk else { return eprintln!("skipped: there is no /dev/shm") };
@@ -338,7 +345,7 @@ fn the_disk_of_a_repository_is_looked_at() {
 }
 
 #[test]
-fn what_blocks_a_repository_is_named() {
+fn stale_locks_and_empty_refs_are_reported() {
     let home = home();
     let repository = repository(home.path(), &[("a.md".into(), "one\n".into())]);
     json(home.path(), &["project", "create", "--name", "D", "--repository", &repository, "--json"]);
@@ -347,10 +354,10 @@ fn what_blocks_a_repository_is_named() {
     std::fs::create_dir_all(refs.join("docwright")).unwrap();
     std::fs::write(refs.join("docwright/empty"), "").unwrap();
     std::fs::write(refs.join("docwright/lost"), "1".repeat(40)).unwrap();
-    let shown = String::from_utf8(run(home.path(), &["doctor"]).stdout).unwrap();
+    let report = String::from_utf8(run(home.path(), &["doctor"]).stdout).unwrap();
     for words in ["main.lock", "the ref refs/heads/docwright/empty is empty", "docwright/lost"] {
-        let line = shown.lines().find(|line| line.starts_with("warn  repository") && line.contains(words));
-        assert!(line.is_some(), "{words}: {shown}");
+        let line = report.lines().find(|line| line.starts_with("warn  repository") && line.contains(words));
+        assert!(line.is_some(), "{words}: {report}");
     }
 }
 
@@ -366,19 +373,19 @@ fn a_proxy_that_is_not_trusted_is_in_the_log_and_in_the_report() {
         let request = http.post(format!("{}/login", serving.url)).header("x-forwarded-for", "203.0.113.5");
         assert_eq!(request.form(&form).send().unwrap().status(), 401);
     }
-    is(doctor(home.path(), None).2("proxy"), "warn", "--trusted-proxy 127.0.0.1");
+    assert_check(doctor(home.path(), None).2("proxy"), "warn", "--trusted-proxy 127.0.0.1");
     let log = serving.stop();
     assert_eq!(log.matches("--trusted-proxy 127.0.0.1").count(), 1, "once: {log}");
 
     let _trusting = Serving::start_with(home.path(), "127.0.0.1:0", |command| {
         command.args(["--trusted-proxy", "127.0.0.1"]);
     });
-    let shown = String::from_utf8(run(home.path(), &["doctor"]).stdout).unwrap();
-    assert!(!shown.contains("proxy"), "{shown}");
+    let report = String::from_utf8(run(home.path(), &["doctor"]).stdout).unwrap();
+    assert!(!report.contains("proxy"), "{report}");
 }
 
 #[test]
-fn files_that_jobs_may_not_change_any_more_are_named() {
+fn files_that_jobs_may_no_longer_change_are_reported() {
     let home = home();
     let serving = Serving::start(home.path());
     let client = Client::of(home.path(), &serving);

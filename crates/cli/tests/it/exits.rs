@@ -1,5 +1,4 @@
-//! What scripts depend on: exit codes, one JSON value, no escapes; and what a person reads when
-//! something is wrong.
+//! Tests what scripts depend on (exit codes, one JSON value, no escapes), and error messages.
 
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +8,7 @@ use serde_json::Value;
 
 use crate::support::{Client, Serving, docwright, home, refusal};
 
-fn told(output: &Output) -> String {
+fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
@@ -21,7 +20,7 @@ fn exit_codes() {
     let project = client.project.as_str();
     #[track_caller]
     fn check(output: Output, code: i32, sentence: &str) {
-        assert!(output.status.code() == Some(code) && told(&output).contains(sentence), "{output:?}");
+        assert!(output.status.code() == Some(code) && stderr(&output).contains(sentence), "{output:?}");
     }
     let run = |args: &[&str]| client.docwright().args(args).output().unwrap();
     let with_key = |key: &str| {
@@ -82,7 +81,7 @@ fn every_list_is_one_json_value_and_nothing_piped_has_escapes() {
         &["login"],
         &["doctor"],
     ] {
-        // A terminal's variables must not matter: what is written to is no terminal.
+        // The variables of a terminal must not matter, because the output is a pipe.
         let command = || {
             let mut command = client.docwright();
             command.env("TERM", "xterm-256color").env("CLICOLOR_FORCE", "1").args(args);
@@ -99,14 +98,14 @@ fn every_list_is_one_json_value_and_nothing_piped_has_escapes() {
 }
 
 #[test]
-fn what_is_not_there_is_said_once_with_what_to_do() {
+fn an_unreachable_server_is_reported_once_with_advice() {
     let home = home();
     let client = |url: &str| {
         let mut command = docwright(home.path());
         command.env("DOCWRIGHT_URL", url).env("DOCWRIGHT_API_KEY", "dw_x").args(["views", "p"]);
         let output = command.output().unwrap();
         assert_eq!(output.status.code(), Some(1));
-        told(&output)
+        stderr(&output)
     };
     // Nothing listens on port 1.
     let silent = client("http://127.0.0.1:1");
@@ -115,21 +114,21 @@ fn what_is_not_there_is_said_once_with_what_to_do() {
     assert!(client("docs").contains("such as http://127.0.0.1:4747"));
     assert!(client("http://:").contains("such as http://127.0.0.1:4747"));
 
-    let (code, told) = refusal(home.path(), &["key", "list", "--data", "/dev/null/x"]);
-    assert!(code == 1 && told.matches("os error").count() == 1, "{told}");
-    let (code, told) = refusal(home.path(), &["demo", "--listen", "here"]);
-    assert!(code == 2 && told.contains("one is 127.0.0.1:4747"), "{told}");
-    let (code, told) = refusal(home.path(), &["--config", "none.toml", "key", "list"]);
-    assert!(code == 1 && told.matches("os error").count() == 1, "{told}");
+    let (code, message) = refusal(home.path(), &["key", "list", "--data", "/dev/null/x"]);
+    assert!(code == 1 && message.matches("os error").count() == 1, "{message}");
+    let (code, message) = refusal(home.path(), &["demo", "--listen", "here"]);
+    assert!(code == 2 && message.contains("such as 127.0.0.1:4747"), "{message}");
+    let (code, message) = refusal(home.path(), &["--config", "none.toml", "key", "list"]);
+    assert!(code == 1 && message.matches("os error").count() == 1, "{message}");
 }
 
 #[test]
 fn a_bad_value_is_wrong_usage_as_a_flag_and_an_error_elsewhere() {
     let home = home();
-    for (command, flag, value, told) in [
-        ("serve", "--listen", "foo", "one is 127.0.0.1:4747"),
+    for (command, flag, value, expected) in [
+        ("serve", "--listen", "foo", "such as 127.0.0.1:4747"),
         ("serve", "--public-url", "docs", "https://docs-tools.example.com"),
-        ("serve", "--trusted-proxy", "10.0.0.0/8,me", "`me` is no address"),
+        ("serve", "--trusted-proxy", "10.0.0.0/8,me", "`me` is not an IP address"),
         ("serve", "--proxy-header", "Via", "X-Forwarded-For"),
         ("serve", "--workers", "some", "a whole number, or 0"),
         ("serve", "--page-views", "maybe", "yes or no"),
@@ -141,8 +140,11 @@ fn a_bad_value_is_wrong_usage_as_a_flag_and_an_error_elsewhere() {
         ("project create --name D --repository .", "--docs-path", "../docs", "--docs-path"),
     ] {
         let args: Vec<_> = command.split(' ').chain([flag, value]).collect();
-        let (code, said) = refusal(home.path(), &args);
-        assert!(code == 2 && said.contains(told) && said.contains(flag), "{args:?}: {code} {said}");
+        let (code, message) = refusal(home.path(), &args);
+        assert!(
+            code == 2 && message.contains(expected) && message.contains(flag),
+            "{args:?}: {code} {message}"
+        );
     }
     for (name, value) in [
         ("LISTEN", "foo"),
@@ -158,14 +160,14 @@ fn a_bad_value_is_wrong_usage_as_a_flag_and_an_error_elsewhere() {
     assert!(!home.path().join(".local").join("share/docwright/docwright.db").exists());
 }
 
-/// What `docwright views` says to a server that answers so, once.
-fn told_by(answer: &'static str) -> String {
+/// The message of `docwright views` for a server that sends this response once.
+fn message_for_response(response: &'static str) -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let serving = std::thread::spawn(move || {
         let (mut client, _) = listener.accept().unwrap();
         let _ = client.read(&mut [0; 4096]).unwrap();
-        client.write_all(answer.as_bytes()).unwrap();
+        client.write_all(response.as_bytes()).unwrap();
     });
     let home = home();
     let mut command = docwright(home.path());
@@ -173,19 +175,20 @@ fn told_by(answer: &'static str) -> String {
     let output = command.output().unwrap();
     serving.join().unwrap();
     assert!(output.status.code() == Some(1) && output.stdout.is_empty(), "{output:?}");
-    told(&output)
+    stderr(&output)
 }
 
 #[test]
-fn whatever_a_server_says_is_harmless_and_understood() {
-    let moved =
-        told_by("HTTP/1.1 301 Moved\r\nlocation: https://docs.example/v1\r\ncontent-length: 0\r\n\r\n");
+fn any_response_of_a_server_becomes_a_harmless_message() {
+    let moved = message_for_response(
+        "HTTP/1.1 301 Moved\r\nlocation: https://docs.example/v1\r\ncontent-length: 0\r\n\r\n",
+    );
     assert!(moved.contains("https://docs.example/v1") && moved.contains("DOCWRIGHT_URL"), "{moved}");
-    let page = told_by("HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n<html>");
-    assert!(page.contains("is DOCWRIGHT_URL right?"), "{page}");
-    let cut = told_by("HTTP/1.1 200 OK\r\ncontent-length: 60\r\n\r\n{");
+    let page = message_for_response("HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n<html>");
+    assert!(page.contains("check that DOCWRIGHT_URL is right"), "{page}");
+    let cut = message_for_response("HTTP/1.1 200 OK\r\ncontent-length: 60\r\n\r\n{");
     assert!(cut.contains("cut off"), "{cut}");
-    let steering = told_by(concat!(
+    let steering = message_for_response(concat!(
         "HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n",
         r#"{"error":"no \u001b[31m\u202egood","details":[{"message":"more"}]}"#
     ));
@@ -193,33 +196,33 @@ fn whatever_a_server_says_is_harmless_and_understood() {
 }
 
 #[test]
-fn the_server_of_this_machine_is_found_without_being_named() {
+fn the_server_of_this_machine_is_the_default() {
     let home = home();
     let serving = Serving::start(home.path());
     let client = Client::of(home.path(), &serving);
     let mut command = client.docwright();
-    // Neither does a proxy elsewhere stand between this machine and itself.
+    // The client does not use a proxy for this machine.
     command.env_remove("DOCWRIGHT_URL").env("http_proxy", "http://127.0.0.1:1");
     let output = command.args(["views", &client.project]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
 }
 
 #[test]
-fn odd_surroundings_are_no_reason_to_panic() {
+fn closed_outputs_and_odd_locales_cause_no_panic() {
     let home = home();
     let closed = std::fs::File::options().write(true).open("/dev/full").unwrap();
     for args in [&["completions", "bash"][..], &["man"], &["key", "list", "--json"], &["doctor"]] {
         let full = closed.try_clone().unwrap();
         let output = docwright(home.path()).args(args).env("LC_ALL", "xx_YY").stdout(full).output().unwrap();
         assert!(
-            output.status.code() == Some(1) && !told(&output).contains("panicked"),
+            output.status.code() == Some(1) && !stderr(&output).contains("panicked"),
             "{args:?}: {output:?}"
         );
         let mut unread =
             docwright(home.path()).args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(unread.stdout.take());
         let output = unread.wait_with_output().unwrap();
-        assert!(!told(&output).contains("panicked"), "{args:?}: {output:?}");
+        assert!(!stderr(&output).contains("panicked"), "{args:?}: {output:?}");
     }
     let odd = std::ffi::OsStr::new("caf\u{e9}").to_owned();
     let mut command = docwright(home.path());
@@ -230,10 +233,10 @@ fn odd_surroundings_are_no_reason_to_panic() {
     std::fs::create_dir(&shut).unwrap();
     std::fs::set_permissions(&shut, std::fs::Permissions::from_mode(0o500)).unwrap();
     let inside = shut.join("data");
-    let (code, told) = refusal(home.path(), &["key", "list", "--data", inside.to_str().unwrap()]);
-    assert!(code == 1 && told.contains("there is no data directory"), "{told}");
-    let (code, told) =
+    let (code, message) = refusal(home.path(), &["key", "list", "--data", inside.to_str().unwrap()]);
+    assert!(code == 1 && message.contains("there is no data directory"), "{message}");
+    let (code, message) =
         refusal(home.path(), &["key", "create", "--name", "K", "--data", inside.to_str().unwrap()]);
     // Root may write everywhere.
-    assert!(code == 0 || (code == 1 && told.contains("cannot be used")), "{told}");
+    assert!(code == 0 || (code == 1 && message.contains("cannot be used")), "{message}");
 }

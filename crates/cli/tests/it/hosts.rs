@@ -1,5 +1,5 @@
-//! `docwright project …` with a repository on a host: every fault is told at once, and a job opens its
-//! pull request there.
+//! Tests `docwright project` with a repository on a host: problems are reported immediately, and a job opens its pull
+//! request there.
 
 use std::fs;
 use std::path::Path;
@@ -7,15 +7,15 @@ use std::path::Path;
 use fakehost::{Access, FakeHost, Kind};
 use serde_json::{Value, json};
 
-use crate::models::settings;
+use crate::models::write_settings;
 use crate::support::{Client, Serving, home, json, refusal, repository, run};
 
 const TOKEN: &str = "tok-canary-0123456789abcdef";
 const NAME: &str = "acme/docs";
 
-/// A GitHub with one repository, and files with tokens for it; settings that let it be reached.
+/// Starts a fake GitHub with one repository, and writes files with tokens for it and settings that allow it.
 async fn github(home: &Path) -> FakeHost {
-    settings(home, "hosts_allow_private = true\n");
+    write_settings(home, "hosts_allow_private = true\n");
     let host = FakeHost::start(Kind::GitHub).await;
     host.repository(NAME, &[("docs/a.md", "one two\n")]).await;
     for (file, token, access) in [
@@ -44,28 +44,28 @@ fn create(home: &Path, host: &FakeHost, token: &str, more: &[&str]) -> (i32, Str
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_fault_of_a_host_is_told_at_once() {
+async fn every_problem_of_a_host_is_reported_immediately() {
     let home = home();
     let host = github(home.path()).await;
-    let told = |token: &str, more: &[&str]| {
-        let (code, told) = create(home.path(), &host, token, more);
-        assert_eq!(code, 1, "{told}");
-        assert!(!told.contains("tok-"), "{told}");
-        told
+    let error = |token: &str, more: &[&str]| {
+        let (code, message) = create(home.path(), &host, token, more);
+        assert_eq!(code, 1, "{message}");
+        assert!(!message.contains("tok-"), "{message}");
+        message
     };
-    assert!(told("bad", &[]).contains("it is wrong, expired or revoked"));
-    assert!(told("read", &[]).contains("may not push"));
-    assert!(told("less", &[]).contains("may not push"));
-    assert!(told("push", &[]).contains("lacks the permission `pull_requests=write`"));
-    assert!(told("empty", &[]).contains("it must hold the token, and is empty"));
-    assert!(told("none", &[]).contains("No such file"));
-    assert!(told("good", &["--ref", "gone"]).contains("no branch `gone`"));
-    assert!(told("good", &["--docs-path", "gone"]).contains("no folder `gone`"));
+    assert!(error("bad", &[]).contains("it is wrong, expired or revoked"));
+    assert!(error("read", &[]).contains("may not push"));
+    assert!(error("less", &[]).contains("may not push"));
+    assert!(error("push", &[]).contains("lacks the permission `pull_requests=write`"));
+    assert!(error("empty", &[]).contains("the file is empty: write the token"));
+    assert!(error("none", &[]).contains("No such file"));
+    assert!(error("good", &["--ref", "gone"]).contains("no branch `gone`"));
+    assert!(error("good", &["--docs-path", "gone"]).contains("no folder `gone`"));
     host.set(NAME, |settings| settings.archived = true);
-    assert!(told("good", &[]).contains("archived"));
-    let (code, told) = create(home.path(), &host, "good", &["--author", "Bot"]);
-    assert!(code == 2 && told.contains("Docs Bot <bot@acme.dev>"), "{told}");
-    assert_eq!(json(home.path(), &["project", "list", "--json"]), json!([]), "nothing was made");
+    assert!(error("good", &[]).contains("archived"));
+    let (code, message) = create(home.path(), &host, "good", &["--author", "Bot"]);
+    assert!(code == 2 && message.contains("Docs Bot <bot@acme.dev>"), "{message}");
+    assert_eq!(json(home.path(), &["project", "list", "--json"]), json!([]), "nothing was created");
 }
 
 /// A token is for the host that it was given for, however the project gets to another one.
@@ -83,15 +83,15 @@ async fn a_token_does_not_move_to_another_host() {
 
     let elsewhere = format!("{}/{NAME}", other.url());
     let moved = ["project", "update", &project, "--host", "github", "--repository", &elsewhere];
-    let (code, told) = refusal(home.path(), &moved);
-    assert!(code == 1 && told.contains("token"), "{told}");
+    let (code, message) = refusal(home.path(), &moved);
+    assert!(code == 1 && message.contains("token"), "{message}");
     assert!(other.requests().iter().all(|seen| seen.authorization.is_none()));
 
     let docs = repository(home.path(), &[("a.md".to_owned(), "one".to_owned())]);
     let here = ["project", "update", &project, "--repository", &docs, "--host", ""];
     run(home.path(), &here);
-    let (code, told) = refusal(home.path(), &moved);
-    assert!(code == 1 && told.contains("token"), "{told}");
+    let (code, message) = refusal(home.path(), &moved);
+    assert!(code == 1 && message.contains("token"), "{message}");
     assert!(other.requests().iter().all(|seen| seen.authorization.is_none()));
 }
 
@@ -110,10 +110,10 @@ async fn a_job_opens_its_pull_request_on_the_host() {
     let hook = json(home.path(), &["project", "hook", &id, "--json"]);
     assert!(hook["url"].as_str().unwrap().ends_with(&format!("/hooks/github/{id}")), "{hook}");
     let again = json(home.path(), &["project", "hook", &id, "--json"]);
-    assert_eq!(hook, again, "it stays until somebody wants another");
+    assert_eq!(hook, again, "it stays until it is rotated");
     assert_ne!(json(home.path(), &["project", "hook", &id, "--rotate", "--json"])["secret"], hook["secret"]);
     let log = json(home.path(), &["audit", "--json"]);
-    let log: Vec<_> = log.as_array().unwrap().iter().map(|deed| deed["what"].as_str().unwrap()).collect();
+    let log: Vec<_> = log.as_array().unwrap().iter().map(|entry| entry["what"].as_str().unwrap()).collect();
     let hooks = ["rotated the hook secret of", "showed the hook secret of", "made the hook secret of"];
     assert_eq!(log[..3], hooks);
 
@@ -128,14 +128,14 @@ async fn a_job_opens_its_pull_request_on_the_host() {
     assert_eq!(job["prLink"], json!(format!("{url}/pull/{}", pulls[0].number)));
     assert_eq!(job["source"]["repository"], json!(url));
 
-    // Its pull requests are the host's to show.
-    let (code, told) = refusal(home.path(), &["pull", "list", &id]);
-    assert!(code == 1 && told.contains(&format!("are at {url}")), "{told}");
-    // Another token takes the old one's place, and is looked at first.
+    // The host shows its own pull requests.
+    let (code, message) = refusal(home.path(), &["pull", "list", &id]);
+    assert!(code == 1 && message.contains(&format!("are at {url}")), "{message}");
+    // A new token is checked before it replaces the old one.
     let bad = home.path().join("bad");
-    let (code, told) =
+    let (code, message) =
         refusal(home.path(), &["project", "update", &id, "--token-file", bad.to_str().unwrap()]);
-    assert!(code == 1 && told.contains("does not accept the token"), "{told}");
+    assert!(code == 1 && message.contains("does not accept the token"), "{message}");
     assert!(run(home.path(), &["project", "update", &id, "--label", ""]).status.success());
     assert_eq!(json(home.path(), &["project", "view", &id, "--json"])["labels"], json!([]));
     let log = serving.stop();

@@ -1,4 +1,4 @@
-//! `docwright import`: a line of a log counts once, however its file comes and whatever is cut off.
+//! Tests `docwright import`: each line of a log counts once, in any form of its file and after any interruption.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
@@ -12,7 +12,7 @@ use crate::support::{Client, Serving, docwright, home};
 
 const AGENT: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0";
 
-/// A server, a project, and a place for logs.
+/// A server with a project, and a folder for logs.
 struct Site {
     serving: Serving,
     home: TempDir,
@@ -26,9 +26,9 @@ impl Site {
             command.args(["--reads-per-hour", "100000"]);
         });
         let client = Client::of(home.path(), &serving);
-        let told = client.docwright();
+        let command = client.docwright();
         let variable = |name: &str| {
-            let found = told.get_envs().find(|(key, _)| *key == name).unwrap().1;
+            let found = command.get_envs().find(|(key, _)| *key == name).unwrap().1;
             found.unwrap().to_str().unwrap().to_owned()
         };
         let client = (variable("DOCWRIGHT_URL"), variable("DOCWRIGHT_API_KEY"), client.project.clone());
@@ -50,22 +50,23 @@ impl Site {
         self.docwright("import").args(args).arg("--json").output().unwrap()
     }
 
-    /// What became of the one file, and what was said about it.
+    /// Imports one file. Returns its report and the messages.
     fn import(&self, args: &[&str]) -> (Value, String) {
         let output = self.run(args);
-        let said = String::from_utf8(output.stderr).unwrap();
-        let mut told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"));
-        assert_eq!(output.status.success(), told["files"][0]["trouble"].is_null(), "{told} {said}");
-        (told["files"][0].take(), said)
+        let messages = String::from_utf8(output.stderr).unwrap();
+        let mut report: Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{messages}"));
+        assert_eq!(output.status.success(), report["files"][0]["trouble"].is_null(), "{report} {messages}");
+        (report["files"][0].take(), messages)
     }
 
     /// Added, before, malformed.
     #[track_caller]
     fn check(&self, args: &[&str], expected: [u64; 3]) -> String {
-        let (told, said) = self.import(args);
-        let got = ["added", "before", "malformed"].map(|name| told[name].as_u64().unwrap());
-        assert_eq!(got, expected, "{told} {said}");
-        said
+        let (report, messages) = self.import(args);
+        let got = ["added", "before", "malformed"].map(|name| report[name].as_u64().unwrap());
+        assert_eq!(got, expected, "{report} {messages}");
+        messages
     }
 
     fn human(&self) -> u64 {
@@ -95,7 +96,7 @@ fn gzip(text: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_line_counts_once_however_its_file_comes() {
+fn a_line_counts_once_in_every_form_of_its_file() {
     let site = Site::open();
     site.write("access.log", lines(0..100));
     site.check(&["access.log"], [100, 0, 0]);
@@ -123,7 +124,7 @@ fn a_line_counts_once_however_its_file_comes() {
 }
 
 #[test]
-fn a_line_that_is_being_written_is_read_when_it_is_whole() {
+fn an_unfinished_line_is_read_when_it_is_complete() {
     let site = Site::open();
     let whole = lines(0..3);
     let last = lines(0..2).len();
@@ -132,21 +133,21 @@ fn a_line_that_is_being_written_is_read_when_it_is_whole() {
         let (name, number) = (format!("{n}.log"), 10_000 + n as u64 * 10);
         let (begin, text) = (lines(number..number + 1), &whole[..cut]);
         site.write(&name, format!("{begin}{text}"));
-        let said = site.check(&[&name], [3, 0, 0]);
-        assert!(said.contains("line 4: it has no line end yet"), "{said}");
+        let messages = site.check(&[&name], [3, 0, 0]);
+        assert!(messages.contains("line 4: it has no line end yet"), "{messages}");
         site.write(&name, format!("{begin}{whole}"));
         site.check(&[&name], [1, 3, 0]);
     }
 }
 
 #[test]
-fn an_older_copy_adds_nothing_unless_it_is_said_to_be_another_file() {
+fn an_older_copy_adds_nothing_without_distinct() {
     let site = Site::open();
     site.write("access.log", lines(0..100));
     site.check(&["access.log"], [100, 0, 0]);
     site.write("copy.log", lines(0..60));
-    let said = site.check(&["copy.log"], [0, 0, 0]);
-    assert!(said.contains("copy.log: it ends before where one that begins like it was read to"), "{said}");
+    let messages = site.check(&["copy.log"], [0, 0, 0]);
+    assert!(messages.contains("copy.log: it begins like a longer file that was imported"), "{messages}");
     site.check(&["copy.log", "--distinct"], [60, 0, 0]);
     site.check(&["copy.log", "--distinct"], [0, 60, 0]);
     assert_eq!(site.human(), 160);
@@ -166,28 +167,35 @@ fn standard_input_is_a_file_too() {
             .unwrap();
         child.stdin.take().unwrap().write_all(text).unwrap();
         let output = child.wait_with_output().unwrap();
-        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-        json!([told["files"][0]["added"], told["files"][0]["before"], told["files"][0]["trouble"].is_null()])
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        json!([
+            report["files"][0]["added"],
+            report["files"][0]["before"],
+            report["files"][0]["trouble"].is_null()
+        ])
     };
     assert_eq!(piped(lines(0..30).as_bytes()), json!([30, 0, true]));
     assert_eq!(piped(&gzip(lines(0..40).as_bytes())), json!([10, 30, true]));
     site.write("access.log", lines(0..40));
     site.check(&["access.log"], [0, 40, 0]);
     let other = lines(0..1) + &lines(5000..5100);
-    assert_eq!(piped(other.as_bytes()), json!([0, 0, false]), "what is gone cannot be read again");
+    assert_eq!(piped(other.as_bytes()), json!([0, 0, false]), "standard input cannot be read again");
 }
 
 #[test]
-fn a_file_that_is_cut_off_is_kept_as_far_as_it_goes() {
+fn a_truncated_file_is_imported_up_to_its_end() {
     let site = Site::open();
     // More than one batch.
     let whole = lines(0..25_000);
     let packed = gzip(whole.as_bytes());
     site.write("access.log.gz", &packed[..packed.len() / 2]);
-    let (told, said) = site.import(&["access.log.gz"]);
-    let first = told["added"].as_u64().unwrap();
-    assert!((1_000..24_000).contains(&first), "{told}");
-    assert!(said.contains("access.log.gz: it is cut off; what came before that is imported"), "{said}");
+    let (report, messages) = site.import(&["access.log.gz"]);
+    let first = report["added"].as_u64().unwrap();
+    assert!((1_000..24_000).contains(&first), "{report}");
+    assert!(
+        messages.contains("access.log.gz: it is cut off. The lines before that are imported"),
+        "{messages}"
+    );
     assert_eq!(site.human(), first);
     site.write("access.log.gz", &packed);
     site.check(&["access.log.gz"], [25_000 - first, first, 0]);
@@ -204,13 +212,13 @@ fn a_file_that_is_cut_off_is_kept_as_far_as_it_goes() {
     let zeros = vec![0; 4096];
     damaged.splice(packed.len() / 2..packed.len() / 2 + 4096, zeros);
     site.write("damaged.gz", damaged);
-    let (told, _) = site.import(&["damaged.gz"]);
-    assert_eq!(told["added"], 0);
-    assert!(!told["trouble"].is_null());
+    let (report, _) = site.import(&["damaged.gz"]);
+    assert_eq!(report["added"], 0);
+    assert!(!report["trouble"].is_null());
 }
 
 #[test]
-fn who_is_stopped_goes_on_where_it_was() {
+fn an_interrupted_import_continues_where_it_stopped() {
     let site = Site::open();
     for (round, signal) in ["-INT", "-KILL"].into_iter().enumerate() {
         let begin = round as u64 * 40_000;
@@ -232,8 +240,11 @@ fn who_is_stopped_goes_on_where_it_was() {
         drop(pipe);
         if signal == "-INT" {
             assert_eq!(output.status.code(), Some(1));
-            let said = String::from_utf8(output.stderr).unwrap();
-            assert_eq!(said, "error: stopped; the same command again goes on from there\n");
+            let messages = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(
+                messages,
+                "error: the import was stopped: run the same command again to continue from there\n"
+            );
         }
         site.write("access.log", lines(begin..begin + 20_000));
         site.check(&["access.log"], [10_000, 10_000, 0]);
@@ -254,13 +265,13 @@ fn a_server_that_is_killed_meanwhile_counts_each_line_once() {
     site.serving = Serving::start_at(site.home.path(), &listen);
     let output = import.wait_with_output().unwrap();
     assert!(output.status.success());
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(told["files"][0]["added"], 30_000, "{told}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["files"][0]["added"], 30_000, "{report}");
     assert_eq!(site.human(), 30_000);
 }
 
 #[test]
-fn two_at_once_count_each_line_once() {
+fn two_concurrent_imports_count_each_line_once() {
     let site = Site::open();
     site.write("access.log", lines(0..20_001));
     let start = || {
@@ -274,23 +285,23 @@ fn two_at_once_count_each_line_once() {
     let both = [start(), start()].map(|child| child.wait_with_output().unwrap());
     assert!(both.iter().any(|output| output.status.success()), "{both:?}");
     for output in both.iter().filter(|output| !output.status.success()) {
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains("somebody else imports this file at the same time"), "{said}");
+        let messages = String::from_utf8_lossy(&output.stderr);
+        assert!(messages.contains("another import of this file runs at the same time"), "{messages}");
     }
     assert_eq!(site.human(), 20_001);
 }
 
 #[test]
-fn what_is_no_line_is_counted_and_shown() {
+fn malformed_lines_are_counted_and_printed() {
     let site = Site::open();
     let mut log = lines(0..2).into_bytes();
     log.extend([b"junk\n".as_slice(), &b"x".repeat(10_000_000), b"\n", b"\xff\x00\x1b[31m\n"].concat());
     log.extend(lines(2..4).replace("2026", "2126").into_bytes());
     log.extend(lines(4..5).into_bytes());
     site.write("access.log", &log);
-    let said = site.check(&["access.log"], [3, 0, 5]);
+    let messages = site.check(&["access.log"], [3, 0, 5]);
     assert_eq!(
-        said.lines().collect::<Vec<_>>(),
+        messages.lines().collect::<Vec<_>>(),
         [
             "access.log, line 3: no [time] found",
             "access.log, line 4: longer than 256 KiB",
@@ -301,22 +312,22 @@ fn what_is_no_line_is_counted_and_shown() {
     );
     site.check(&["access.log"], [0, 8, 0]);
     let junk: Vec<u8> = (0..200_000_u64).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-    let unknown = "its first lines are of no format that is known; name it with --format";
+    let unknown = "its first lines have no known format: name the format with --format";
     let half = gzip(b"a")[..5].to_vec();
     for (name, content, says) in
         [("junk", junk, unknown), ("half.gz", half, "it is cut off"), ("empty", vec![], "")]
     {
         site.write(name, content);
-        let said = site.check(&[name], [0, 0, 0]);
-        assert!(said.contains(says) && said.is_empty() == says.is_empty(), "{said}");
+        let messages = site.check(&[name], [0, 0, 0]);
+        assert!(messages.contains(says) && messages.is_empty() == says.is_empty(), "{messages}");
     }
-    let (told, _) = site.import(&["junk", "--format", "combined"]);
-    assert!(told["malformed"].as_u64().unwrap() > 0 && told["trouble"].is_null(), "{told}");
+    let (report, _) = site.import(&["junk", "--format", "combined"]);
+    assert!(report["malformed"].as_u64().unwrap() > 0 && report["trouble"].is_null(), "{report}");
     assert_eq!(site.human(), 3);
 }
 
 #[test]
-fn every_format_is_known_by_looking() {
+fn every_format_is_detected() {
     let site = Site::open();
     let caddy = json!({ "ts": 1763100000.5, "logger": "http.log.access", "status": 200, "request": {
         "remote_ip": "192.0.2.1", "method": "GET", "uri": "/a", "headers": { "User-Agent": [AGENT] } } });
@@ -334,8 +345,8 @@ fn every_format_is_known_by_looking() {
     ];
     for (format, text) in &files {
         site.write(format, text);
-        let (told, said) = site.import(&[format]);
-        assert_eq!((&told["format"], &told["added"]), (&json!(format), &json!(1)), "{told} {said}");
+        let (report, messages) = site.import(&[format]);
+        assert_eq!((&report["format"], &report["added"]), (&json!(format), &json!(1)), "{report} {messages}");
     }
     assert_eq!(site.human(), files.len() as u64);
     site.write("csv", csv.clone() + &csv[csv.find('\n').unwrap() + 1..]);
@@ -343,7 +354,7 @@ fn every_format_is_known_by_looking() {
 }
 
 #[test]
-fn several_files_are_a_table_and_one_that_is_missing_does_not_stop_the_others() {
+fn a_missing_file_does_not_stop_the_import_of_others() {
     let site = Site::open();
     site.write("a.log", lines(0..3));
     let output = site.docwright("import").args(["a.log", "missing.log", "a.log"]).output().unwrap();
@@ -353,12 +364,12 @@ fn several_files_are_a_table_and_one_that_is_missing_does_not_stop_the_others() 
     assert_eq!(rows[1], ["a.log", "combined", "3", "0", "0", "0", "0"]);
     assert_eq!(rows[2], ["missing.log", "-", "0", "0", "0", "0", "0"]);
     assert_eq!(rows[3], ["a.log", "combined", "0", "3", "0", "0", "0"]);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.starts_with("error: missing.log: it cannot be opened: No such file"), "{said}");
+    let messages = String::from_utf8(output.stderr).unwrap();
+    assert!(messages.starts_with("error: missing.log: it cannot be opened: No such file"), "{messages}");
 }
 
 #[test]
-fn without_a_server_it_says_so() {
+fn an_import_without_a_server_says_what_to_do() {
     let site = Site::open();
     site.write("a.log", lines(0..3));
     let Site { serving, home, client } = site;
@@ -369,12 +380,12 @@ fn without_a_server_it_says_so() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("start the server with `docwright serve`"), "{said}");
+    let messages = String::from_utf8(output.stderr).unwrap();
+    assert!(messages.contains("start the server with `docwright serve`"), "{messages}");
 }
 
 #[test]
-fn a_wrong_project_is_told_which_there_are() {
+fn the_error_for_an_unknown_project_lists_the_projects() {
     let site = Site::open();
     site.write("access.log", lines(0..3));
     let (url, key, project) = &site.client;
@@ -385,8 +396,11 @@ fn a_wrong_project_is_told_which_there_are() {
         assert_eq!(output.status.code(), Some(1));
         String::from_utf8(output.stderr).unwrap()
     };
-    let said = import(url);
-    assert!(said.contains("no such project") && said.contains(&format!("There is {project} (")), "{said}");
+    let messages = import(url);
+    assert!(
+        messages.contains("no such project") && messages.contains(&format!("Known projects: {project} (")),
+        "{messages}"
+    );
     let elsewhere = import(&url.replace("127.0.0.1", "localhost"));
     assert!(elsewhere.contains("no such project") && !elsewhere.contains(project), "{elsewhere}");
 }

@@ -1,4 +1,4 @@
-//! `docwright job …`, against a running server.
+//! Tests `docwright job` with a running server.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::support::{Client, Serving, home};
 
 #[test]
-fn a_watched_job_tells_its_steps_and_how_it_ended() {
+fn a_watched_job_prints_its_steps_and_exits_by_its_result() {
     let home = home();
     let serving = Serving::start(home.path());
     let client = Client::of(home.path(), &serving);
@@ -16,17 +16,20 @@ fn a_watched_job_tells_its_steps_and_how_it_ended() {
     assert_eq!(done.status.code(), Some(0));
     let job: Value = serde_json::from_slice(&done.stdout).unwrap();
     assert!(job["prLink"].is_string());
-    let told = String::from_utf8(done.stderr).unwrap();
+    let messages = String::from_utf8(done.stderr).unwrap();
     for step in ["created", "started", "edit", "ended"] {
-        assert!(told.lines().any(|line| line.split_whitespace().nth(1) == Some(step)), "{step}: {told}");
+        assert!(
+            messages.lines().any(|line| line.split_whitespace().nth(1) == Some(step)),
+            "{step}: {messages}"
+        );
     }
-    assert!(!told.contains('\x1b'), "a log is no terminal");
+    assert!(!messages.contains('\x1b'), "no escapes without a terminal");
 
     let id = job["id"].as_str().unwrap();
     let more = client.job(&["message", id, "Replace \"two\" with \"zwei\".", "--watch"]);
     assert_eq!(more.status.code(), Some(0), "{more:?}");
-    let told = String::from_utf8(more.stderr).unwrap();
-    assert!(!told.contains("The job was created"), "only what is new: {told}");
+    let messages = String::from_utf8(more.stderr).unwrap();
+    assert!(!messages.contains("The job was created"), "only what is new: {messages}");
     let diff = client.job(&["diff", id]);
     assert!(String::from_utf8(diff.stdout).unwrap().contains("+eins zwei"));
     let transcript = client.job(&["transcript", id]);
@@ -63,7 +66,7 @@ fn a_prompt_can_come_from_standard_input() {
 }
 
 #[test]
-fn a_watch_goes_on_when_the_server_comes_back() {
+fn a_watch_continues_after_a_restart_of_the_server() {
     let home = home();
     let mut serving = Serving::start(home.path());
     let pages: Vec<_> = (0..400).map(|n| (format!("p{n}.md"), "This is one page.\n".repeat(40))).collect();
@@ -71,16 +74,16 @@ fn a_watch_goes_on_when_the_server_comes_back() {
     let mut command = client.docwright();
     command.args(["job", "create", &client.project, "Replace \"one\" with \"two\".", "--watch"]);
     let mut watching = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut told = BufReader::new(watching.stderr.take().unwrap()).lines().map(Result::unwrap);
-    let seen: Vec<_> = told.by_ref().take_while(|line| !line.contains("fetched")).collect();
-    assert_eq!(seen.len(), 2, "created and started: {seen:?}");
+    let mut messages = BufReader::new(watching.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let steps: Vec<_> = messages.by_ref().take_while(|line| !line.contains("fetched")).collect();
+    assert_eq!(steps.len(), 2, "created and started: {steps:?}");
     serving.signal("-KILL");
     serving.child.wait().unwrap();
-    // The client says so, and only then is there a server again.
-    assert!(told.by_ref().any(|line| line.contains("trying again")));
+    // The server starts again only after the client has noticed that it is gone.
+    assert!(messages.by_ref().any(|line| line.contains("trying again")));
     let address = serving.url.strip_prefix("http://").unwrap().to_owned();
     let _again = Serving::start_at(home.path(), &address);
-    let rest: Vec<_> = told.collect();
+    let rest: Vec<_> = messages.collect();
     let again = |step| rest.iter().filter(|line| line.split_whitespace().nth(1) == Some(step)).count();
     assert_eq!((again("created"), again("started"), again("ended")), (0, 1, 1), "{rest:?}");
     assert_eq!(watching.wait().unwrap().code(), Some(0));

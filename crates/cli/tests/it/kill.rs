@@ -1,5 +1,4 @@
-//! SIGKILL while a job runs, then a start: the job ends, with one pull request. SIGTERM: the
-//! job is given back and ends after the next start.
+//! Tests SIGKILL and SIGTERM while a job runs: after the next start, the job ends with one pull request.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,8 +9,8 @@ use crate::support::{Serving, git, home, json, repository};
 
 /// Enough pages for a run to be caught in the middle.
 const PAGES: usize = 400;
-/// After which of its events the job's server is killed.
-const MOMENTS: &[&str] = &["created", "started", "fetched", "read", "edit", "pushing", "opening"];
+/// The events after which the server is killed.
+const KILL_EVENTS: &[&str] = &["created", "started", "fetched", "read", "edit", "pushing", "opening"];
 const DEADLINE: Duration = Duration::from_secs(60);
 
 struct Api {
@@ -48,7 +47,7 @@ impl Api {
     }
 }
 
-/// Asks again and again, but not for ever.
+/// Polls until `ask` returns something, or fails after the deadline.
 fn poll<T>(mut ask: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
@@ -74,7 +73,7 @@ fn set_up(home: &Path) -> (Api, String) {
     (api, repository)
 }
 
-fn check_the_end(api: &Api, base: &str, repository: &str, jobs: &[String]) {
+fn check_end(api: &Api, base: &str, repository: &str, jobs: &[String]) {
     let mut links: Vec<_> = jobs
         .iter()
         .map(|job| {
@@ -105,37 +104,37 @@ fn a_job_survives_sigkill_at_any_moment_with_one_pull_request() {
     let (api, repository) = set_up(home.path());
     let mut serving = Serving::start(home.path());
     let mut jobs = Vec::new();
-    for moment in MOMENTS {
+    for event in KILL_EVENTS {
         let job = api.create(&serving.url);
-        api.wait_for(&serving.url, &job, moment);
+        api.wait_for(&serving.url, &job, event);
         serving.signal("-KILL");
         serving.child.wait().unwrap();
         serving = Serving::start(home.path());
-        // One at a time, so that each is killed at its own moment.
+        // One job at a time, so that each is interrupted after its own event.
         api.end(&serving.url, &job);
         jobs.push(job);
     }
-    check_the_end(&api, &serving.url, &repository, &jobs);
+    check_end(&api, &serving.url, &repository, &jobs);
 }
 
-/// Four kills, each in another step: that is nobody's fault.
+/// Four kills in four different steps do not count as the job's fault.
 #[test]
-fn a_job_that_gets_on_between_kills_is_not_given_up() {
+fn a_job_that_progresses_between_kills_is_not_given_up() {
     let home = home();
     let (api, repository) = set_up(home.path());
     let mut serving = Serving::start(home.path());
     let job = api.create(&serving.url);
-    for moment in ["started", "fetched", "pushing", "opening"] {
-        api.wait_for(&serving.url, &job, moment);
+    for event in ["started", "fetched", "pushing", "opening"] {
+        api.wait_for(&serving.url, &job, event);
         serving.signal("-KILL");
         serving.child.wait().unwrap();
         serving = Serving::start(home.path());
     }
-    check_the_end(&api, &serving.url, &repository, &[job]);
+    check_end(&api, &serving.url, &repository, &[job]);
 }
 
 #[test]
-fn a_lock_that_a_killed_server_left_in_the_cache_is_nobodys() {
+fn a_stale_lock_of_a_killed_server_is_ignored() {
     let home = home();
     let (api, repository) = set_up(home.path());
     let mut serving = Serving::start(home.path());
@@ -147,11 +146,11 @@ fn a_lock_that_a_killed_server_left_in_the_cache_is_nobodys() {
         home.path().join(format!(".local/share/docwright/repos/{}.git/refs/docwright/pins", api.project));
     std::fs::write(pins.join(format!("{job}.lock")), "").unwrap();
     let serving = Serving::start(home.path());
-    check_the_end(&api, &serving.url, &repository, &[job]);
+    check_end(&api, &serving.url, &repository, &[job]);
 }
 
 #[test]
-fn a_stopped_server_gives_its_job_back_and_exits_cleanly() {
+fn a_stopped_server_requeues_its_job_and_exits_cleanly() {
     let home = home();
     let (api, repository) = set_up(home.path());
     let mut jobs = Vec::new();
@@ -164,5 +163,5 @@ fn a_stopped_server_gives_its_job_back_and_exits_cleanly() {
         jobs.push(job);
     }
     let serving = Serving::start(home.path());
-    check_the_end(&api, &serving.url, &repository, &jobs);
+    check_end(&api, &serving.url, &repository, &jobs);
 }

@@ -1,5 +1,5 @@
-//! SIGKILL while page views come in and are sorted, then a start: what was acknowledged is there,
-//! and what is sent again, because nobody acknowledged it, counts once.
+//! Tests SIGKILL during ingest and compaction of page views: after the next start, all acknowledged views are there, and
+//! a batch that is sent again counts once.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -16,7 +16,7 @@ use crate::support::{Serving, home, json, repository};
 const KILLS: u64 = 8;
 const SENDERS: u64 = 3;
 /// Batches that are acknowledged between two kills.
-const BETWEEN: usize = 5;
+const BATCHES_PER_KILL: usize = 5;
 const BATCH: u64 = 200;
 const PAGES: u64 = 50;
 
@@ -40,7 +40,7 @@ impl Project {
         }
     }
 
-    /// Whether the batch was acknowledged, and how many of it were known.
+    /// The number of duplicates in the batch; `None` if it was not acknowledged.
     fn send(&self, base: &str, batch: u64) -> Option<u64> {
         let event = |n: u64| {
             let id = batch * BATCH + n;
@@ -63,7 +63,13 @@ impl Project {
 }
 
 /// Sends one batch after the other, each until it is acknowledged.
-fn send_on(project: &Project, base: &Mutex<String>, done: &AtomicBool, mine: u64, acknowledged: Sender<()>) {
+fn send_batches(
+    project: &Project,
+    base: &Mutex<String>,
+    done: &AtomicBool,
+    mine: u64,
+    acknowledged: Sender<()>,
+) {
     for batch in (mine..).step_by(SENDERS as usize) {
         while project.send(&base.lock().unwrap().clone(), batch).is_none() {
             std::thread::yield_now();
@@ -93,16 +99,16 @@ fn page_views_survive_sigkill_and_count_once() {
     std::thread::scope(|scope| {
         for mine in 0..SENDERS {
             let (project, base, done, tell) = (&project, &base, &done, tell.clone());
-            scope.spawn(move || send_on(project, base, done, mine, tell));
+            scope.spawn(move || send_batches(project, base, done, mine, tell));
         }
-        // Who asks for visitors has everything sorted, so that a kill comes upon that, too.
+        // Requests for visitors trigger a compaction, so that kills also interrupt that.
         scope.spawn(|| {
             while !done.load(Ordering::SeqCst) {
                 project.ask(&base.lock().unwrap().clone(), "visitors");
             }
         });
         for _ in 0..kills {
-            batches += acknowledged.iter().take(BETWEEN).count();
+            batches += acknowledged.iter().take(BATCHES_PER_KILL).count();
             serving.signal("-KILL");
             serving.child.wait().unwrap();
             serving = start(home.path());
@@ -115,7 +121,7 @@ fn page_views_survive_sigkill_and_count_once() {
     check(&project, &serving.url, batches as u64);
 }
 
-/// Everything was acknowledged in the end, so that everything is there, each once.
+/// All batches were acknowledged in the end, so every view is there once.
 fn check(project: &Project, base: &str, batches: u64) {
     for what in ["views", "visitors"] {
         let answer = project.ask(base, what).unwrap();

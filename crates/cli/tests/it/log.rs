@@ -1,4 +1,4 @@
-//! The log of a real server: what a machine reads, what a person reads, and what nobody may.
+//! Tests the log of a server: JSON, text, and that it never contains a secret.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Serving, docwright, home, json, refusal, repository};
 
-/// Some requests with a secret in every place that has room for one.
-struct Story {
+/// Requests with a secret in every part that can have one.
+struct Scenario {
     secrets: Vec<String>,
     /// Request id and status of each answer, and the error code if there was one.
     answers: Vec<(String, u16, Option<String>)>,
@@ -18,7 +18,7 @@ struct Story {
     job: String,
 }
 
-impl Story {
+impl Scenario {
     fn send(&mut self, request: RequestBuilder) -> Response {
         let answer = request.send().unwrap();
         let header = |name: &str| answer.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
@@ -30,7 +30,7 @@ impl Story {
         answer
     }
 
-    fn tell(home: &Path, url: &str) -> Self {
+    fn run(home: &Path, url: &str) -> Self {
         std::fs::write(home.join("token"), "canary-forge-token\n").unwrap();
         let repository = repository(home, &[("a.md".into(), "one two\n".into())]);
         let create = ["project", "create", "--name", "D", "--repository", &repository, "--json"];
@@ -41,11 +41,11 @@ impl Story {
         let (project, key_id, key) = (text(&project["id"]), text(&key["id"]), text(&key["key"]));
         let login = text(&login["loginUrl"]).split_once("token=").unwrap().1.to_owned();
         let secrets = vec![key.clone(), login.clone(), "canary-forge-token".into(), "canary-prompt".into()];
-        let mut story = Self { secrets, answers: Vec::new(), key_id, job: String::new() };
-        story.jobs(&format!("{url}/v2/agent/{project}"), &key);
-        story.pages(url, &login);
-        story.mistakes(url, &key);
-        story
+        let mut scenario = Self { secrets, answers: Vec::new(), key_id, job: String::new() };
+        scenario.jobs(&format!("{url}/v2/agent/{project}"), &key);
+        scenario.pages(url, &login);
+        scenario.mistakes(url, &key);
+        scenario
     }
 
     fn jobs(&mut self, agent: &str, key: &str) {
@@ -88,28 +88,28 @@ fn client() -> Client {
 }
 
 #[track_caller]
-fn has_no_secret(log: &str, story: &Story) {
-    for secret in &story.secrets {
+fn has_no_secret(log: &str, scenario: &Scenario) {
+    for secret in &scenario.secrets {
         let line = log.lines().find(|line| line.contains(secret.as_str()));
         assert_eq!(line, None, "{secret} is in the log");
     }
-    assert!(!log.contains("?token="), "the log is no place for a link that signs in");
+    assert!(!log.contains("?token="), "no login link in the log");
 }
 
 #[test]
-fn a_machine_reads_lines_of_json() {
+fn the_json_log_has_every_request_and_no_secret() {
     let home = home();
-    // Every level there is: what libraries say counts, too.
+    // Every level, because libraries log, too.
     let serving = Serving::start_with(home.path(), "127.0.0.1:0", |command| {
         command.env("DOCWRIGHT_LOG", "trace");
     });
-    let story = Story::tell(home.path(), &serving.url);
+    let scenario = Scenario::run(home.path(), &serving.url);
     let log = serving.stop();
-    has_no_secret(&log, &story);
+    has_no_secret(&log, &scenario);
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
     let access: Vec<_> = lines.iter().filter(|line| line["target"] == "access").collect();
-    assert_eq!(access.len(), story.answers.len());
-    for (id, status, code) in &story.answers {
+    assert_eq!(access.len(), scenario.answers.len());
+    for (id, status, code) in &scenario.answers {
         let line = access.iter().find(|line| line["span"]["request.id"] == **id).expect(id);
         assert_eq!((&line["level"], &line["status"]), (&json!("INFO"), &json!(status)), "{line}");
         assert_eq!(
@@ -123,33 +123,33 @@ fn a_machine_reads_lines_of_json() {
     assert_eq!(created["route"], "/v2/agent/{projectId}/job");
     assert_eq!(
         (&created["span"]["method"], &created["span"]["key.id"]),
-        (&json!("POST"), &json!(story.key_id))
+        (&json!("POST"), &json!(scenario.key_id))
     );
     assert!(created["bytes"].as_u64().unwrap() > 100, "{created}");
-    let ended: Vec<_> = lines.iter().filter(|line| line["span"]["job.id"] == *story.job).collect();
+    let ended: Vec<_> = lines.iter().filter(|line| line["span"]["job.id"] == *scenario.job).collect();
     assert!(ended.iter().any(|line| line["outcome"] == "failed"), "{ended:?}");
     assert!(ended.iter().all(|line| line["span"]["project.id"].is_string() && line["span"]["attempt"] == 1));
 }
 
 #[test]
-fn a_person_reads_text() {
+fn the_text_log_has_every_request_and_no_secret() {
     let home = home();
     let serving = Serving::start_with(home.path(), "127.0.0.1:0", |command| {
         command.args(["--log-format", "text"]);
     });
-    let story = Story::tell(home.path(), &serving.url);
+    let scenario = Scenario::run(home.path(), &serving.url);
     let quiet = client().get(format!("{}/healthz", serving.url)).send().unwrap();
     let log = serving.stop();
-    has_no_secret(&log, &story);
-    for (id, status, _) in &story.answers {
+    has_no_secret(&log, &scenario);
+    for (id, status, _) in &scenario.answers {
         let mut of_this = log.lines().filter(|line| line.contains(&format!("request.id=\"{id}\"")));
         assert!(of_this.any(|line| line.contains(&format!("answered {status} "))), "{id} {status}: {log}");
     }
     let quiet = quiet.headers()["x-request-id"].to_str().unwrap().to_owned();
-    assert!(!log.contains(&quiet), "a health check is not worth a line");
+    assert!(!log.contains(&quiet), "health checks are not logged");
 }
 
-/// Text from outside that wants to be a line of its own, or to steer a terminal.
+/// Text from outside cannot start a new line or control a terminal.
 #[test]
 fn a_line_cannot_be_forged() {
     for format in ["text", "json"] {
@@ -162,15 +162,15 @@ fn a_line_cannot_be_forged() {
         connection.write_all(request.as_bytes()).unwrap();
         connection.read_to_end(&mut Vec::new()).unwrap();
         let log = serving.stop();
-        let steers = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
-        assert!(log.contains("answered 404") && !log.contains(steers), "{log:?}");
+        let controls = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+        assert!(log.contains("answered 404") && !log.contains(controls), "{log:?}");
         assert!(log.contains("FORGED") && !log.contains("\nFORGED"), "{log:?}");
     }
 }
 
-/// `docwright serve 2>&1 | head -1` is a server all the same.
+/// For example, `docwright serve 2>&1 | head -1` closes the pipe.
 #[test]
-fn a_log_that_nobody_reads_stops_nothing() {
+fn a_closed_log_does_not_stop_the_server() {
     let home = home();
     let mut command = docwright(home.path());
     command.args(["serve", "--listen", "127.0.0.1:0"]).stderr(std::process::Stdio::piped());
@@ -186,18 +186,18 @@ fn a_log_that_nobody_reads_stops_nothing() {
 }
 
 #[test]
-fn a_wrong_setting_is_said() {
+fn an_invalid_log_setting_is_reported() {
     let home = home();
     #[track_caller]
     fn check(home: &Path, args: &[&str], code: i32, expected: &str) {
-        let (exit, said) = refusal(home, &[&["serve", "--listen", "127.0.0.1:0"], args].concat());
-        assert_eq!((exit, said.contains(expected)), (code, true), "{said}");
+        let (exit, message) = refusal(home, &[&["serve", "--listen", "127.0.0.1:0"], args].concat());
+        assert_eq!((exit, message.contains(expected)), (code, true), "{message}");
     }
-    check(home.path(), &["--log", "loud"], 2, "log must be a level");
-    check(home.path(), &["--log", "bogus="], 2, "`bogus=` lacks a half");
-    check(home.path(), &["--log-format", "xml"], 2, "log_format must be text or json, not `xml`");
+    check(home.path(), &["--log", "loud"], 2, "it must be a level");
+    check(home.path(), &["--log", "bogus="], 2, "`bogus=` has only one side of `=`");
+    check(home.path(), &["--log-format", "xml"], 2, "it must be text or json, not `xml`");
     std::fs::write(home.path().join("log.toml"), "log = \"bogus=\"\n").unwrap();
-    check(home.path(), &["--config", "log.toml"], 1, "`bogus=` lacks a half");
+    check(home.path(), &["--config", "log.toml"], 1, "`bogus=` has only one side of `=`");
     std::fs::write(home.path().join("set.toml"), "metrics = 7\n").unwrap();
-    check(home.path(), &["--config", "set.toml"], 1, "metrics must be true or false");
+    check(home.path(), &["--config", "set.toml"], 1, "metrics: it must be true or false");
 }

@@ -1,4 +1,4 @@
-//! The program itself: real processes, real signals, real output.
+//! Tests the program as a process, with real signals and output.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -19,7 +19,6 @@ mod import;
 mod jobs;
 mod kill;
 mod kill_views;
-mod live;
 mod log;
 mod manual;
 mod model_keys;
@@ -28,4 +27,5 @@ mod postgres;
 mod pulls;
 mod restore;
 mod support;
+mod terminal;
 mod trouble;

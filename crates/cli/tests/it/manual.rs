@@ -1,11 +1,11 @@
-//! Help, completions and manual: there for every command, and fit for the programs that read them.
+//! Tests that every command has help, completions and manual pages, and that shells and groff accept them.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
 use crate::support::{home, run};
 
-/// Every command, as the help of each names those below it.
+/// Every command, found through the help of its parent.
 fn commands(home: &std::path::Path) -> Vec<Vec<String>> {
     let mut found = vec![Vec::new()];
     let mut next = 0;
@@ -49,19 +49,19 @@ fn every_command_has_help_and_a_page_of_the_manual() {
 }
 
 #[test]
-fn the_manual_is_good_troff() {
+fn the_manual_is_valid_troff() {
     let home = home();
     let page = run(home.path(), &["man"]).stdout;
-    let Some((shown, warnings)) = piped("groff", &["-man", "-Tutf8", "-Kutf8", "-ww", "-P-cbou"], &page)
+    let Some((page_text, warnings)) = piped("groff", &["-man", "-Tutf8", "-Kutf8", "-ww", "-P-cbou"], &page)
     else {
         return;
     };
     assert_eq!(warnings, "");
-    assert!(shown.contains("DOCWRIGHT JOB CREATE"), "{shown}");
+    assert!(page_text.contains("DOCWRIGHT JOB CREATE"), "{page_text}");
 }
 
 #[test]
-fn completions_are_good_shell() {
+fn completions_are_valid_scripts() {
     let home = home();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let made = run(home.path(), &["completions", shell]);
@@ -69,14 +69,14 @@ fn completions_are_good_shell() {
         let script = String::from_utf8(made.stdout.clone()).unwrap();
         assert!(script.contains("completions") && script.contains("trusted-proxy"), "{shell}");
         if let "bash" | "zsh" | "fish" = shell {
-            let said = piped(shell, &["-n"], &made.stdout);
-            assert!(said.as_ref().is_none_or(|(_, complaints)| complaints.is_empty()), "{said:?}");
+            let output = piped(shell, &["-n"], &made.stdout);
+            assert!(output.as_ref().is_none_or(|(_, complaints)| complaints.is_empty()), "{output:?}");
         }
     }
     assert_eq!(run(home.path(), &["completions", "cmd"]).status.code(), Some(2));
 }
 
-/// What a program of this machine says to `input`, on both its outputs; `None` if it is not here.
+/// The standard output and error of a program for `input`; `None` if the program is not installed.
 fn piped(program: &str, args: &[&str], input: &[u8]) -> Option<(String, String)> {
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -91,14 +91,14 @@ fn piped(program: &str, args: &[&str], input: &[u8]) -> Option<(String, String)>
 }
 
 #[test]
-fn the_api_is_described_for_where_the_server_is() {
+fn the_api_description_has_the_url_of_the_server() {
     let home = home();
     let printed = |args: &[&str]| -> serde_json::Value {
         serde_json::from_slice(&run(home.path(), args).stdout).unwrap()
     };
-    let usual = printed(&["openapi"]);
+    let default = printed(&["openapi"]);
     assert_eq!(
-        (&usual["openapi"], &usual["servers"][0]["url"]),
+        (&default["openapi"], &default["servers"][0]["url"]),
         (&"3.1.0".into(), &"http://127.0.0.1:4747".into())
     );
     let elsewhere = printed(&["openapi", "--public-url", "https://docwright.acme.dev/"]);

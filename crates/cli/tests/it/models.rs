@@ -1,4 +1,4 @@
-//! `docwright model …` and `[models.NAME]`, against a provider that says one thing.
+//! Tests `docwright model` and `[models.NAME]`, with a provider that answers one request.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -12,20 +12,24 @@ use crate::support::{docwright, home, json, refusal};
 
 pub(crate) const KEY: &str = "sk-test-0123456789";
 
-pub(crate) fn settings(home: &Path, text: &str) {
+pub(crate) fn write_settings(home: &Path, text: &str) {
     let folder = home.join(".config/docwright");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("docwright.toml"), text).unwrap();
 }
 
-/// Answers one request, then is gone.
+/// Starts a provider that answers one request.
 fn provider(status: &'static str, kind: &'static str, body: String) -> String {
-    heard(status, kind, body).0
+    provider_with_headers(status, kind, body).0
 }
 
-/// Also tells the headers of that request.
-pub(crate) fn heard(status: &'static str, kind: &'static str, body: String) -> (String, Receiver<String>) {
-    let (tell, told) = channel();
+/// Starts a provider that also sends the headers of the request.
+pub(crate) fn provider_with_headers(
+    status: &'static str,
+    kind: &'static str,
+    body: String,
+) -> (String, Receiver<String>) {
+    let (sender, headers) = channel();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -39,11 +43,11 @@ pub(crate) fn heard(status: &'static str, kind: &'static str, body: String) -> (
                 line.strip_prefix("content-length: ").map_or(length, |text| text.trim().parse().unwrap());
         }
         stream.read_exact(&mut vec![0; length]).unwrap();
-        let _ = tell.send(head);
+        let _ = sender.send(head);
         let head = format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\nconnection: close\r\n\r\n");
         stream.get_mut().write_all((head + &body).as_bytes()).unwrap();
     });
-    (url, told)
+    (url, headers)
 }
 
 fn streamed(delta: Value) -> String {
@@ -64,60 +68,66 @@ fn table(url: &str) -> String {
 }
 
 fn test(home: &Path, url: &str, more: &[&str]) -> Output {
-    settings(home, &table(url));
+    write_settings(home, &table(url));
     let mut command = docwright(home);
     command.env("FAST_KEY", KEY).env("http_proxy", "http://127.0.0.1:1");
     command.args(["model", "test", "fast"]).args(more).output().unwrap()
 }
 
 #[test]
-fn a_proxy_is_used_by_those_who_ask_for_it() {
+fn a_model_uses_the_proxy_only_with_use_proxy() {
     let home = home();
     let proxy = provider("502 No", "text/plain", String::new());
-    settings(home.path(), &format!("{}use_proxy = true\n", table("http://models.example/v1")));
+    write_settings(home.path(), &format!("{}use_proxy = true\n", table("http://models.example/v1")));
     let mut command = docwright(home.path());
     command.env("FAST_KEY", KEY).env("http_proxy", proxy);
-    let said = command.args(["model", "test", "fast"]).output().unwrap().stderr;
-    let said = String::from_utf8(said).unwrap();
-    assert_eq!(said, "error: fast: models.example is in trouble, with the status 502\n");
+    let message = command.args(["model", "test", "fast"]).output().unwrap().stderr;
+    let message = String::from_utf8(message).unwrap();
+    assert_eq!(message, "error: fast: models.example failed with the status 502\n");
 }
 
 #[test]
-fn a_model_that_answers_and_calls_tools_is_fit() {
+fn a_model_that_answers_and_calls_tools_passes_the_test() {
     let home = home();
     let call = || json!({ "tool_calls": [{ "index": 0, "id": "1", "function": { "name": "ready", "arguments": "{}" } }] });
     let output = test(home.path(), &streamed(call()), &[]);
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert!(said.starts_with("fast: it answers, and calls tools (") && output.status.success(), "{said}");
-    assert!(said.ends_with(" ms, 1000 tokens in, 100 out, cost 0.004500)\n"), "{said}");
+    let message = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        message.starts_with("fast: it answers, and calls tools (") && output.status.success(),
+        "{message}"
+    );
+    assert!(message.ends_with(" ms, 1000 tokens in, 100 out, cost 0.004500)\n"), "{message}");
 
     let output = test(home.path(), &streamed(call()), &["--json"]);
-    let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(shown["usage"], json!({ "input": 1000, "output": 100, "cached": 0 }));
-    assert_eq!((&shown["ok"], &shown["name"]), (&json!(true), &json!("fast")));
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["usage"], json!({ "input": 1000, "output": 100, "cached": 0 }));
+    assert_eq!((&result["ok"], &result["name"]), (&json!(true), &json!("fast")));
 }
 
 #[test]
-fn what_is_wrong_with_a_model_is_one_sentence() {
+fn a_problem_of_a_model_is_one_sentence() {
     let home = home();
     let wrong_key = format!(r#"{{"error":{{"message":"no {KEY}"}}}}"#);
     let page = "<html><title>Welcome</title></html>".to_owned();
     let gone = || "http://127.0.0.1:1".to_owned();
-    for (url, told) in [
-        (streamed(json!({ "content": "Ready!" })), "did not call the tool that it was asked to"),
-        (provider("401 No", "application/json", wrong_key), "does not take the API key"),
-        (provider("200 OK", "text/html", page), "is no API of the kind `compatible`"),
+    for (url, expected) in [
+        (streamed(json!({ "content": "Ready!" })), "doesn't call tools"),
+        (provider("401 No", "application/json", wrong_key), "rejects the API key"),
+        (provider("200 OK", "text/html", page), "is not an API of the kind `compatible`"),
         (gone(), "cannot be reached: Connection refused"),
     ] {
         let output = test(home.path(), &url, &[]);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said.starts_with("error: fast: ") && said.contains(told), "{said}");
-        assert!(said.lines().count() == 1 && !said.contains(KEY), "{said}");
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(message.starts_with("error: fast: ") && message.contains(expected), "{message}");
+        assert!(message.lines().count() == 1 && !message.contains(KEY), "{message}");
         assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), &b""[..]));
     }
     let output = test(home.path(), &gone(), &["--json"]);
-    let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&shown["ok"], &shown["usage"], output.status.code()), (&json!(false), &Value::Null, Some(1)));
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&result["ok"], &result["usage"], output.status.code()),
+        (&json!(false), &Value::Null, Some(1))
+    );
 }
 
 #[test]
@@ -125,7 +135,7 @@ fn models_are_listed_without_their_keys() {
     let home = home();
     assert_eq!(json(home.path(), &["model", "list", "--json"])[0]["name"], "offline");
     assert!(json(home.path(), &["model", "test", "offline", "--json"])["ok"].as_bool().unwrap());
-    settings(home.path(), &table("http://127.0.0.1:1"));
+    write_settings(home.path(), &table("http://127.0.0.1:1"));
     assert_eq!(
         json(home.path(), &["model", "list", "--json"])[1],
         json!({
@@ -136,38 +146,38 @@ fn models_are_listed_without_their_keys() {
 }
 
 #[test]
-fn a_table_that_is_wrong_is_refused_by_name() {
+fn an_invalid_model_table_is_refused_with_its_name() {
     let home = home();
     let anthropic = "[models.a]\nprovider = \"anthropic\"\nmodel = \"m\"\n";
-    let refused = |text: &str, told: &str| {
-        settings(home.path(), text);
+    let refused = |text: &str, expected: &str| {
+        write_settings(home.path(), text);
         for command in [&["model", "test", "a"][..], &["serve", "--listen", "127.0.0.1:0"]] {
-            let (code, said) = refusal(home.path(), command);
-            assert!(code == 1 && said.contains(told) && !said.contains(KEY), "{text}: {said}");
+            let (code, message) = refusal(home.path(), command);
+            assert!(code == 1 && message.contains(expected) && !message.contains(KEY), "{text}: {message}");
         }
     };
     let with = |line: &str| format!("{anthropic}{line}\n");
-    refused(&with(&format!("api_key = \"{KEY}\"")), "a key does not belong into a settings file");
+    refused(&with(&format!("api_key = \"{KEY}\"")), "a settings file must not contain an API key");
     refused(&with("api_key_env = \"NOWHERE\""), "models.a: the variable NOWHERE is not set");
     refused(&with("api_key_file = \"/nowhere\""), "models.a: /nowhere cannot be read");
     refused(&with(&format!("api_kye = \"{KEY}\"")), "models.a: unknown field `api_kye`");
-    refused(&with("prices = { input = -1, output = 1 }"), "prices are numbers of at least 0");
+    refused(&with("prices = { input = -1, output = 1 }"), "prices must be numbers from 0");
     refused(&with("call_seconds = 0"), "must be at least 1");
-    refused(anthropic, "anthropic wants an API key: set api_key_env or api_key_file");
+    refused(anthropic, "anthropic needs an API key: set api_key_env or api_key_file");
     refused(&anthropic.replace("\"anthropic\"", "\"claude\""), "a provider is one of anthropic, openai");
-    refused(&anthropic.replace("models.a", "models.offline"), "`offline` is the editor that needs no model");
-    refused(&anthropic.replace("models.a", "models.\"a b\""), "a model's name has up to 64");
+    refused(&anthropic.replace("models.a", "models.offline"), "`offline` is the name of the built-in editor");
+    refused(&anthropic.replace("models.a", "models.\"a b\""), "a model's name must have 1 to 64");
     refused(&with("base_url = \"http://169.254.169.254\""), "is never called");
     refused("models = 1\n", "models must be tables such as [models.fast]");
-    settings(home.path(), "");
-    let (code, said) = refusal(home.path(), &["model", "test", "a"]);
+    write_settings(home.path(), "");
+    let (code, message) = refusal(home.path(), &["model", "test", "a"]);
     assert_eq!(
-        (code, said.as_str()),
-        (1, "error: the settings name no model `a`; see `docwright model list`\n")
+        (code, message.as_str()),
+        (1, "error: there is no model `a` in the settings; see `docwright model list`\n")
     );
 }
 
-/// A repository's own files are not where settings come from.
+/// Settings never come from the files of a repository.
 #[test]
 fn repo_env() {
     let home = home();
@@ -184,9 +194,9 @@ fn the_limits_of_a_run_are_checked_at_the_start() {
         ("[agent]\nminutes = \"long\"\n", "invalid type"),
     ] {
         let home = home();
-        settings(home.path(), table);
-        let said = docwright(home.path()).args(["serve", "--listen", "127.0.0.1:0"]).output().unwrap();
-        let text = String::from_utf8(said.stderr).unwrap();
-        assert!(!said.status.success() && text.contains(expected), "{text}");
+        write_settings(home.path(), table);
+        let message = docwright(home.path()).args(["serve", "--listen", "127.0.0.1:0"]).output().unwrap();
+        let text = String::from_utf8(message.stderr).unwrap();
+        assert!(!message.status.success() && text.contains(expected), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! `docwright` on PostgreSQL: several servers on one database, and what it says when it cannot.
+//! Tests `docwright` with PostgreSQL: several servers on one database, and errors.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -29,8 +29,9 @@ fn master_key(dir: &TempDir, digits: &str) -> PathBuf {
 }
 
 #[test]
-fn a_job_of_one_server_is_seen_through_by_any() {
-    let Some(database) = Database::create() else { return };
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
+fn a_job_of_one_server_can_be_finished_by_another() {
+    let database = Database::create();
     let keys = home();
     let key = master_key(&keys, "5ea1");
     let homes = [home_on(&database.url(), &key), home_on(&database.url(), &key)];
@@ -46,11 +47,14 @@ fn a_job_of_one_server_is_seen_through_by_any() {
     let id = made["id"].as_str().unwrap();
     let watched = other(&["view", id, "--watch", "--json"]);
     assert_eq!(watched.status.code(), Some(0), "{watched:?}");
-    let told = String::from_utf8(watched.stderr).unwrap();
+    let message = String::from_utf8(watched.stderr).unwrap();
     for step in ["created", "started", "ended"] {
-        assert!(told.lines().any(|line| line.split_whitespace().nth(1) == Some(step)), "{step}: {told}");
+        assert!(
+            message.lines().any(|line| line.split_whitespace().nth(1) == Some(step)),
+            "{step}: {message}"
+        );
     }
-    // The one that took the job in goes; the other one goes on with it.
+    // The server that accepted the job stops; the other one continues it.
     let log = here.stop();
     assert!(!log.contains("\"level\":\"ERROR\""), "{log}");
     let more = other(&["message", id, "Replace \"two\" with \"zwei\".", "--watch", "--json"]);
@@ -61,8 +65,9 @@ fn a_job_of_one_server_is_seen_through_by_any() {
 }
 
 #[test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
 fn a_server_without_workers_leaves_its_jobs_to_a_worker() {
-    let Some(database) = Database::create() else { return };
+    let database = Database::create();
     let keys = home();
     let key = master_key(&keys, "5ea1");
     let homes = [home_on(&database.url(), &key), home_on(&database.url(), &key)];
@@ -79,12 +84,12 @@ fn a_server_without_workers_leaves_its_jobs_to_a_worker() {
     let watched = watch.args(["job", "view", &client.project, id, "--watch", "--json"]).output().unwrap();
     assert_eq!(watched.status.code(), Some(0), "{watched:?}");
     assert_eq!(database.sql("SELECT count(*) FROM pulls"), "1");
-    // It asks for nothing but jobs: page views stay where they are.
+    // A worker does not take over the page views.
     assert_eq!(database.sql("SELECT count(*) FROM views_home"), "1");
     worker.stop();
 }
 
-/// A worker; killed when the test lets go of it.
+/// A running worker, which is killed on drop.
 struct Working(Child);
 
 impl Working {
@@ -93,8 +98,8 @@ impl Working {
     }
 
     fn stop(mut self) {
-        let told = Command::new("kill").arg(self.0.id().to_string()).status().unwrap();
-        assert!(told.success() && self.0.wait().unwrap().success());
+        let killed = Command::new("kill").arg(self.0.id().to_string()).status().unwrap();
+        assert!(killed.success() && self.0.wait().unwrap().success());
     }
 }
 
@@ -106,23 +111,24 @@ impl Drop for Working {
 }
 
 #[test]
-fn each_way_to_be_wrong_is_a_sentence() {
-    let Some(database) = Database::create() else { return };
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
+fn every_error_of_the_database_is_one_sentence() {
+    let database = Database::create();
     let keys = home();
     let (right, wrong) = (master_key(&keys, "5ea1"), master_key(&keys, "bad1"));
     #[track_caller]
     fn check(output: &Output, sentence: &str) {
-        let told = String::from_utf8(output.stderr.clone()).unwrap();
-        assert!(output.status.code() == Some(1) && told.contains(sentence), "{sentence}: {told}");
-        assert!(!told.contains("s3cret"), "{told}");
+        let message = String::from_utf8(output.stderr.clone()).unwrap();
+        assert!(output.status.code() == Some(1) && message.contains(sentence), "{sentence}: {message}");
+        assert!(!message.contains("s3cret"), "{message}");
     }
     let with = |url: &str, key: &Path| run(home_on(url, key).path(), &SERVE);
     check(&run(home().path(), &["worker"]), "a worker shares a PostgreSQL database");
     check(&with("mysql://dw:s3cret@db/docs", &right), "a database URL looks like postgres://");
-    // A command does not wait for its database; a server does.
+    // A command does not wait for its database. A server does.
     let list = |url: &str| run(home_on(url, &right).path(), &["org", "list"]);
     check(&list("postgres://dw:s3cret@127.0.0.1:1/docs"), "Connection refused");
-    guarded(&database);
+    create_guarded_user(&database);
     check(&list(&database.url_of("guarded:s3cret")), "password authentication failed");
     check(&with(&database.url(), &keys.path().join("none")), "none is missing: restore it from its backup");
     check(&with("postgres://dw@127.0.0.1:1/docs", &keys.path().join("none")), "none is missing");
@@ -135,15 +141,16 @@ fn each_way_to_be_wrong_is_a_sentence() {
     let unnamed = command.current_dir("/").env("DOCWRIGHT_DATABASE_URL", database.url()).args(SERVE).output();
     check(&unnamed.unwrap(), "name its file with DOCWRIGHT_MASTER_KEY_FILE");
     let flag = ["org", "list", "--database-url", "postgres://dw:s3cret@db/docs"];
-    check(&run(good.path(), &flag), "a password does not belong on a command line");
+    check(&run(good.path(), &flag), "can read a password on a command line");
     database.sql("UPDATE docwright_schema SET version = 1000");
     check(&run(good.path(), &SERVE), "was written by a newer version of Docwright");
     check(&run(good.path(), &["org", "list"]), "was written by a newer version of Docwright");
 }
 
 #[test]
-fn the_doctor_looks_at_the_database() {
-    let Some(database) = Database::create() else { return };
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
+fn the_doctor_checks_the_database() {
+    let database = Database::create();
     let keys = home();
     let home = home_on(&database.url(), &master_key(&keys, "5ea1"));
     assert!(run(home.path(), &["org", "create", "--name", "Acme"]).status.success());
@@ -153,28 +160,28 @@ fn the_doctor_looks_at_the_database() {
     )
     .unwrap();
     let healthy = run(home.path(), &["doctor"]);
-    let told = String::from_utf8([healthy.stdout, healthy.stderr].concat()).unwrap();
-    assert!(told.contains("can be read, and is of this version"), "{told}");
+    let message = String::from_utf8([healthy.stdout, healthy.stderr].concat()).unwrap();
+    assert!(message.contains("can be read, and has the schema of this version"), "{message}");
     database.close();
     let sick = run(home.path(), &["doctor"]);
     assert_eq!(sick.status.code(), Some(1));
-    let told = String::from_utf8([sick.stdout, sick.stderr].concat()).unwrap();
-    assert!(told.contains("cannot be opened"), "{told}");
+    let message = String::from_utf8([sick.stdout, sick.stderr].concat()).unwrap();
+    assert!(message.contains("cannot be opened"), "{message}");
 }
 
-/// Makes the user who is asked for a password.
-fn guarded(database: &Database) {
+/// Creates a database user who needs a password.
+fn create_guarded_user(database: &Database) {
     database.sql("DO $$ BEGIN CREATE ROLE guarded LOGIN PASSWORD 'right'; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$");
 }
 
-/// A server or a worker that has said that it waits, and all that it says after that.
+/// A server or a worker that waits for its database, and the rest of its log.
 struct Waiting {
     child: Child,
     log: BufReader<ChildStderr>,
 }
 
 impl Waiting {
-    /// Answers the line of the log by which it says that it waits.
+    /// Returns the line of the log that says that it waits.
     fn start(home: &Path, args: &[&str]) -> (Self, String) {
         let mut child = docwright(home).args(args).stderr(Stdio::piped()).spawn().unwrap();
         let mut waiting = Self { log: BufReader::new(child.stderr.take().unwrap()), child };
@@ -206,8 +213,9 @@ impl Drop for Waiting {
 }
 
 #[test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
 fn a_server_and_a_worker_that_are_started_before_their_database_wait_for_it() {
-    let Some(database) = Database::create() else { return };
+    let database = Database::create();
     let keys = home();
     let key = master_key(&keys, "5ea1");
     database.close();
@@ -219,14 +227,15 @@ fn a_server_and_a_worker_that_are_started_before_their_database_wait_for_it() {
     server.line_with("trying again in 2 s");
     database.open_again();
     server.line_with("Docwright serves http://");
-    worker.line_with("Docwright works off jobs");
+    worker.line_with("Docwright runs jobs");
     assert!(worker.stop().success() && server.stop().success());
 }
 
 #[test]
-fn one_that_waits_says_what_for_and_ends_when_it_is_told_to() {
-    let Some(database) = Database::create() else { return };
-    guarded(&database);
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
+fn a_waiting_server_says_why_and_stops_on_a_signal() {
+    let database = Database::create();
+    create_guarded_user(&database);
     let keys = home();
     let key = master_key(&keys, "5ea1");
     for (url, cause, hint) in [
@@ -248,8 +257,9 @@ fn one_that_waits_says_what_for_and_ends_when_it_is_told_to() {
 }
 
 #[test]
-fn page_views_that_are_at_home_here_are_not_begun_anew_by_accident() {
-    let Some(database) = Database::create() else { return };
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
+fn missing_page_views_are_not_replaced_by_accident() {
+    let database = Database::create();
     let keys = home();
     let home = home_on(&database.url(), &master_key(&keys, "5ea1"));
     let data = home.path().join(".local/share/docwright");
@@ -261,39 +271,43 @@ fn page_views_that_are_at_home_here_are_not_begun_anew_by_accident() {
     Serving::start(home.path()).stop();
     lose_views();
     let refused = run(home.path(), &SERVE);
-    let told = String::from_utf8(refused.stderr).unwrap();
-    assert!(refused.status.code() == Some(1) && told.contains("views.db is missing"), "{told}");
-    assert!(told.contains("Restore views.db from a backup") && told.contains("--page-views yes"), "{told}");
-    assert!(!data.join("views.db").exists(), "nothing is made");
+    let message = String::from_utf8(refused.stderr).unwrap();
+    assert!(refused.status.code() == Some(1) && message.contains("views.db is missing"), "{message}");
+    assert!(
+        message.contains("Restore views.db from a backup") && message.contains("--page-views yes"),
+        "{message}"
+    );
+    assert!(!data.join("views.db").exists(), "nothing is created");
     let doctor = run(home.path(), &["doctor"]);
-    let told = String::from_utf8(doctor.stdout).unwrap();
-    assert!(doctor.status.code() == Some(1) && told.contains("fail  page views"), "{told}");
+    let message = String::from_utf8(doctor.stdout).unwrap();
+    assert!(doctor.status.code() == Some(1) && message.contains("fail  page views"), "{message}");
 
-    let with = |wish: &'static str| {
+    let with = |choice: &'static str| {
         Serving::start_with(home.path(), "127.0.0.1:0", move |serve| {
-            serve.args(["--page-views", wish]);
+            serve.args(["--page-views", choice]);
         })
     };
-    assert!(with("yes").stop().contains("the page views that were in it are given up"));
+    assert!(with("yes").stop().contains("the server starts without the page views that were in it"));
     Serving::start(home.path()).stop();
     lose_views();
     with("no").stop();
     assert_eq!(database.sql("SELECT count(*) FROM views_home"), "0");
     lose_views();
-    // One that does not own them has none to lose.
+    // A server that does not store page views has none to lose.
     Serving::start(home.path()).stop();
 }
 
 #[test]
-fn a_command_that_looks_makes_no_tables_and_no_directory() {
-    let Some(database) = Database::create() else { return };
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
+fn a_command_that_reads_creates_no_tables_and_no_directory() {
+    let database = Database::create();
     let keys = home();
     let home = home_on(&database.url(), &master_key(&keys, "5ea1"));
     let refused = run(home.path(), &["org", "list"]);
-    let told = String::from_utf8(refused.stderr).unwrap();
+    let message = String::from_utf8(refused.stderr).unwrap();
     assert!(
-        refused.status.code() == Some(1) && told.contains("is empty. Check that it is the right one"),
-        "{told}"
+        refused.status.code() == Some(1) && message.contains("is empty. Check that it is the right one"),
+        "{message}"
     );
     assert_eq!(database.sql("SELECT to_regclass('docwright_schema') IS NULL"), "t");
     assert!(!home.path().join(".local").exists());
@@ -304,8 +318,9 @@ fn a_command_that_looks_makes_no_tables_and_no_directory() {
 }
 
 #[test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
 fn a_backup_covers_the_data_directory_and_says_how_to_dump_the_rest() {
-    let Some(database) = Database::create() else { return };
+    let database = Database::create();
     let keys = home();
     let home = home_on(&database.url_of("postgres:s3cret"), &master_key(&keys, "5ea1"));
     let serving = Serving::start(home.path());
@@ -331,7 +346,7 @@ fn a_backup_covers_the_data_directory_and_says_how_to_dump_the_rest() {
     assert_eq!(id(&old), id(&new));
     assert!(new.join("views.db").exists() && !new.join("docwright.db").exists());
     serving.stop();
-    // The restored directory is the one that keeps page views.
+    // The restored directory stores the page views.
     let again = Serving::start_with(home.path(), "127.0.0.1:0", |serve| {
         serve.args(["--data", "new"]);
     });

@@ -1,4 +1,4 @@
-//! `docwright pull …` and `docwright project …`, beside a running server.
+//! Tests `docwright pull` and `docwright project` while a server runs.
 
 use std::path::Path;
 
@@ -6,27 +6,27 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, Serving, git, home, json, refusal, run};
 
-fn made(client: &Client, prompt: &str) -> Value {
+fn run_job(client: &Client, prompt: &str) -> Value {
     let done = client.job(&["create", prompt, "--watch", "--json"]);
     assert!(done.status.success(), "{done:?}");
     serde_json::from_slice(&done.stdout).unwrap()
 }
 
 #[track_caller]
-fn refused(home: &Path, args: &[&str], sentence: &str) {
-    let (code, told) = refusal(home, args);
-    assert_eq!((code, told.as_str()), (1, format!("error: {sentence}\n").as_str()), "{args:?}");
+fn check_error(home: &Path, args: &[&str], sentence: &str) {
+    let (code, message) = refusal(home, args);
+    assert_eq!((code, message.as_str()), (1, format!("error: {sentence}\n").as_str()), "{args:?}");
 }
 
 #[test]
-fn a_pull_request_is_read_and_merged_by_command() {
+fn a_pull_request_is_viewed_and_merged_by_command() {
     let home = home();
     let serving = Serving::start(home.path());
     let client = Client::of(home.path(), &serving);
     let project = client.project.as_str();
-    let told = run(home.path(), &["pull", "list", project]);
-    assert!(String::from_utf8(told.stderr).unwrap().contains("No pull requests yet"));
-    let job = made(&client, "Replace \"one\" with \"eins\".");
+    let message = run(home.path(), &["pull", "list", project]);
+    assert!(String::from_utf8(message.stderr).unwrap().contains("No pull requests yet"));
+    let job = run_job(&client, "Replace \"one\" with \"eins\".");
     let listed = json(home.path(), &["pull", "list", project, "--json"]);
     let pull = &listed[0];
     assert_eq!((&pull["number"], &pull["state"], &pull["base"]), (&json!(1), &json!("open"), &json!("main")));
@@ -35,37 +35,37 @@ fn a_pull_request_is_read_and_merged_by_command() {
     let viewed = json(home.path(), &["pull", "view", project, "1", "--json"]);
     assert!(viewed["diff"].as_str().unwrap().contains("-one two\n+eins two\n"), "{viewed}");
     assert_eq!(viewed["commits"][0]["id"], viewed["headCommit"]);
-    let shown = String::from_utf8(run(home.path(), &["pull", "view", project, "1"]).stdout).unwrap();
-    assert!(shown.contains("state         open\n") && shown.contains("\n+eins two\n"), "{shown}");
+    let output = String::from_utf8(run(home.path(), &["pull", "view", project, "1"]).stdout).unwrap();
+    assert!(output.contains("state         open\n") && output.contains("\n+eins two\n"), "{output}");
 
     let stale = "0".repeat(40);
-    let (code, told) = refusal(home.path(), &["pull", "merge", project, "1", "--seen", &stale]);
-    assert!(code == 1 && told.contains("look at it again"), "{told}");
+    let (code, message) = refusal(home.path(), &["pull", "merge", project, "1", "--seen", &stale]);
+    assert!(code == 1 && message.contains("review it, then merge again"), "{message}");
     let seen = |digits: &str| refusal(home.path(), &["pull", "merge", project, "1", "--seen", digits]);
     assert_eq!((seen("abc123").0, seen("main").0, seen("0000000").0), (2, 2, 1));
     let seen = &viewed["headCommit"].as_str().unwrap()[..10];
-    assert!(shown.contains(&format!("\n{seen}  ")), "as it is shown: {shown}");
+    assert!(output.contains(&format!("\n{seen}  ")), "as printed: {output}");
     let merged = json(home.path(), &["pull", "merge", project, "1", "--seen", seen, "--json"]);
     assert_eq!(merged["state"], "merged");
     let tip = git(&home.path().join("docs.git"), &["rev-parse", "main"]);
     assert_eq!(merged["mergeCommit"], json!(tip));
     assert_eq!(git(&home.path().join("docs.git"), &["show", "main:a.md"]), "eins two");
 
-    refused(home.path(), &["pull", "merge", project, "1"], "pull request #1 is already merged");
-    refused(home.path(), &["pull", "close", project, "1"], "pull request #1 is already merged");
+    check_error(home.path(), &["pull", "merge", project, "1"], "pull request #1 is already merged");
+    check_error(home.path(), &["pull", "close", project, "1"], "pull request #1 is already merged");
     let gone = format!("there is no pull request #2; see `docwright pull list {project}`");
-    refused(home.path(), &["pull", "view", project, "2"], &gone);
+    check_error(home.path(), &["pull", "view", project, "2"], &gone);
     let nowhere = "there is no project nowhere; see `docwright project list`";
-    refused(home.path(), &["pull", "list", "nowhere"], nowhere);
+    check_error(home.path(), &["pull", "list", "nowhere"], nowhere);
 }
 
 #[test]
-fn a_merge_that_would_conflict_is_told_before_it_is_tried() {
+fn a_conflict_is_reported_before_a_merge() {
     let home = home();
     let serving = Serving::start(home.path());
     let client = Client::of(home.path(), &serving);
     let project = client.project.as_str();
-    made(&client, "Replace \"one\" with \"eins\".");
+    run_job(&client, "Replace \"one\" with \"eins\".");
     let view = || String::from_utf8(run(home.path(), &["pull", "view", project, "1"]).stderr).unwrap();
     assert_eq!(view(), "");
     let work = home.path().join("work");
@@ -82,17 +82,17 @@ fn a_pull_request_is_closed_once() {
     let serving = Serving::start(home.path());
     let client = Client::of(home.path(), &serving);
     let project = client.project.as_str();
-    made(&client, "Replace \"one\" with \"eins\".");
+    run_job(&client, "Replace \"one\" with \"eins\".");
     let closed = json(home.path(), &["pull", "close", project, "1", "--json"]);
     assert_eq!(closed["state"], "closed");
-    refused(home.path(), &["pull", "close", project, "1"], "pull request #1 is closed already");
-    let sentence = "pull request #1 is closed: a new job makes a new one";
-    refused(home.path(), &["pull", "merge", project, "1"], sentence);
+    check_error(home.path(), &["pull", "close", project, "1"], "pull request #1 is already closed");
+    let sentence = "pull request #1 is closed: start a new job for a new one";
+    check_error(home.path(), &["pull", "merge", project, "1"], sentence);
     assert_eq!(git(&home.path().join("docs.git"), &["show", "main:a.md"]), "one two");
 }
 
 #[test]
-fn a_project_is_changed_where_it_is_told_to_be() {
+fn an_update_changes_only_what_it_names() {
     let home = home();
     let serving = Serving::start(home.path());
     let client = Client::of(home.path(), &serving);
@@ -117,11 +117,11 @@ fn a_project_is_changed_where_it_is_told_to_be() {
     std::fs::rename(home.path().join("docs.git"), home.path().join("moved.git")).unwrap();
     let moved = home.path().join("moved.git").to_str().unwrap().to_owned();
     assert_eq!(update(&["--repository", &moved])["repository"], json!(moved));
-    made(&client, "Replace \"one\" with \"eins\".");
+    run_job(&client, "Replace \"one\" with \"eins\".");
 
     let refused = |args: &[&str], exit: i32, expected: &str| {
-        let (code, told) = refusal(home.path(), &[&["project", "update", project], args].concat());
-        assert!(code == exit && told.contains(expected), "{told}");
+        let (code, message) = refusal(home.path(), &[&["project", "update", project], args].concat());
+        assert!(code == exit && message.contains(expected), "{message}");
     };
     refused(&["--ref", "gone"], 1, "no branch `gone`");
     refused(&["--docs-path", "nope"], 1, "no folder `nope`");

@@ -1,4 +1,4 @@
-//! `docwright restore` refuses whatever is not a whole backup, and replaces nothing before it knows that.
+//! Tests that `docwright restore` refuses everything that is not a complete backup, before it replaces anything.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ struct Installation {
 impl Installation {
     fn new() -> Self {
         let home = home();
-        // A server makes the database of page views.
+        // A server creates the database of page views.
         Serving::start(home.path()).stop();
         json(home.path(), &["org", "create", "--name", "Acme", "--json"]);
         for name in ["good", "good.tar.zst"] {
@@ -37,7 +37,7 @@ impl Installation {
         names
     }
 
-    /// The backup of that name is refused with these words, and nothing is left of the try.
+    /// Checks that the restore fails with this message, and leaves nothing behind.
     #[track_caller]
     fn refuses(&self, name: &str, expected: &str) {
         let before = self.names();
@@ -46,7 +46,7 @@ impl Installation {
         assert_eq!(self.names(), before);
     }
 
-    /// A copy of the good folder, to be made a bad one.
+    /// Copies the valid folder, so that a test can damage the copy.
     fn folder(&self, name: &str) -> PathBuf {
         let to = self.path(name);
         std::fs::create_dir(&to).unwrap();
@@ -119,7 +119,7 @@ fn what_is_not_a_backup_is_refused() {
 }
 
 #[test]
-fn a_cut_or_changed_archive_is_refused() {
+fn a_truncated_or_changed_archive_is_refused() {
     let installation = Installation::new();
     let good = std::fs::read(installation.path("good.tar.zst")).unwrap();
     for length in (1..16).map(|n| good.len() * n / 16).chain([good.len() - 4, good.len() - 1]) {
@@ -157,7 +157,7 @@ fn a_changed_folder_is_refused() {
     }
 }
 
-/// Says of a file in the folder what the manifest must say for it to be taken for the right one.
+/// Updates the manifest to the current content of a file, so that its hash matches.
 fn describe(folder: &Path, name: &str, manifest: &mut Value) {
     let bytes = std::fs::read(folder.join(name)).unwrap();
     let sha256: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
@@ -182,7 +182,7 @@ fn a_database_that_is_newer_or_damaged_is_refused() {
         installation.refuses(&format!("newer-{name}"), "is not the one that its manifest.json describes");
         manifest["schemas"][name] = 1000.into();
         write(&folder.join("manifest.json"), &manifest);
-        installation.refuses(&format!("newer-{name}"), "was made by a newer version of Docwright");
+        installation.refuses(&format!("newer-{name}"), "was created by a newer version of Docwright");
 
         let folder = installation.folder(&format!("damaged-{name}"));
         let mut bytes = std::fs::read(folder.join(name)).unwrap();
@@ -199,7 +199,7 @@ fn a_database_that_is_newer_or_damaged_is_refused() {
 }
 
 #[test]
-fn no_entry_leaves_the_folder_or_comes_twice() {
+fn no_entry_escapes_the_folder_or_occurs_twice() {
     use tar::EntryType::{Directory, Regular, Symlink};
     const ALL: [(&str, tar::EntryType); 3] =
         [("docwright.db", Regular), ("id", Regular), ("views.db", Regular)];
@@ -235,12 +235,12 @@ fn no_entry_leaves_the_folder_or_comes_twice() {
     let mut manifest = installation.manifest();
     manifest["directories"] = json!(["../x"]);
     installation.archive("directory.tar.zst", &manifest, &ALL);
-    installation.refuses("directory.tar.zst", "does not belong into a backup");
+    installation.refuses("directory.tar.zst", "cannot be in a backup");
     assert!(!Path::new("/tmp/docwright-escape").exists());
 }
 
 #[test]
-fn what_is_there_is_replaced_only_by_force_and_kept_aside() {
+fn existing_data_is_replaced_only_with_force_and_moved_aside() {
     let installation = Installation::new();
     let restore = |more: &[&str]| {
         let args = [&["restore", "good.tar.zst"], more].concat();
@@ -270,8 +270,8 @@ fn what_is_there_is_replaced_only_by_force_and_kept_aside() {
     let previous = words.lines().find_map(|line| line.strip_prefix("The previous content is in ")).unwrap();
     let previous = previous.split(". Remove").next().unwrap();
     assert!(Path::new(previous).starts_with(old.canonicalize().unwrap()), "{previous}");
-    let kept = json(installation.home.path(), &["org", "list", "--json", "--data", previous]);
-    assert_eq!(kept.as_array().unwrap().len(), 2);
+    let organizations_before = json(installation.home.path(), &["org", "list", "--json", "--data", previous]);
+    assert_eq!(organizations_before.as_array().unwrap().len(), 2);
     Serving::start(installation.home.path()).stop();
     // A log of the replaced database would be read as a part of the new one.
     assert!(!old.join("docwright.db-wal").exists());
@@ -282,7 +282,7 @@ fn what_is_there_is_replaced_only_by_force_and_kept_aside() {
 }
 
 #[test]
-fn a_name_without_end_takes_no_memory() {
+fn an_endless_name_is_refused() {
     let installation = Installation::new();
     let mut archive = tar::Builder::new(Vec::new());
     append(&mut archive, "long", tar::EntryType::GNULongName, &vec![b'x'; 1 << 20]);
@@ -292,7 +292,7 @@ fn a_name_without_end_takes_no_memory() {
 }
 
 #[test]
-fn a_restore_that_was_cut_off_is_run_again_and_finds_the_master_key() {
+fn a_restore_after_an_interrupted_one_finds_the_master_key() {
     let installation = Installation::new();
     let old = data(installation.home.path());
     let key = std::fs::read(old.join("master.key")).unwrap();

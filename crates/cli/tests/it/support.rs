@@ -1,4 +1,4 @@
-//! `docwright` as a child process, with a home of its own.
+//! Runs `docwright` as a child process, with its own home directory.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 pub(crate) use fakehost::git;
 
-/// Runs the program in an empty environment but for what it needs.
+/// A command of the program with a minimal environment.
 pub(crate) fn docwright(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_docwright"));
     command.env_clear().current_dir(home).env("HOME", home).env("PATH", std::env::var_os("PATH").unwrap());
@@ -29,13 +29,13 @@ pub(crate) fn json(home: &Path, args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// The sentence that a command fails with, and its exit code.
+/// The exit code and the message of a command that should fail.
 pub(crate) fn refusal(home: &Path, args: &[&str]) -> (i32, String) {
     let output = run(home, args);
     (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
 }
 
-/// A running server; killed when the test lets go of it.
+/// A running server, which is killed on drop.
 pub(crate) struct Serving {
     pub(crate) child: Child,
     pub(crate) url: String,
@@ -52,10 +52,10 @@ impl Serving {
     }
 
     /// Returns once the server says that it serves.
-    pub(crate) fn start_with(home: &Path, listen: &str, shape: impl FnOnce(&mut Command)) -> Self {
+    pub(crate) fn start_with(home: &Path, listen: &str, configure: impl FnOnce(&mut Command)) -> Self {
         let mut command = docwright(home);
         command.args(["serve", "--listen", listen]).stderr(Stdio::piped()).stdout(Stdio::null());
-        shape(&mut command);
+        configure(&mut command);
         let mut child = command.spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut log = String::new();
@@ -66,7 +66,7 @@ impl Serving {
                 break rest.split(' ').next().unwrap().to_owned();
             }
         };
-        // Whoever does not read the log must not stop the server by a full pipe.
+        // Reads the log, because a full pipe would stop the server.
         let log = std::thread::spawn(move || {
             stderr.read_to_string(&mut log).unwrap();
             log
@@ -74,7 +74,7 @@ impl Serving {
         Self { child, url, log: Some(log) }
     }
 
-    /// Ends the server; answers all that it has logged.
+    /// Stops the server, and returns its log.
     pub(crate) fn stop(mut self) -> String {
         self.signal("-TERM");
         assert!(self.child.wait().unwrap().success());
@@ -158,7 +158,7 @@ pub(crate) fn repository(home: &Path, files: &[(String, String)]) -> String {
     bare.to_str().unwrap().to_owned()
 }
 
-/// Puts a file on the branch `main` of the repository that [`repository`] made, as somebody with git would.
+/// Commits a file to the branch `main` of the repository that [`repository`] created.
 pub(crate) fn commit_file(home: &Path, path: &str, text: &str) {
     let (repository, folder) = (home.join("docs.git"), TempDir::new().unwrap());
     std::fs::write(folder.path().join(path), text).unwrap();

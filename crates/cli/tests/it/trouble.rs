@@ -1,5 +1,5 @@
-//! What a start says that cannot be, and what a server does whose disk is full: one sentence, exit 1 and
-//! nothing changed; or 503 until there is room again.
+//! Tests a server that cannot start (one sentence, exit code 1, no change), and a server whose disk is full (503 until
+//! there is space).
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -13,13 +13,13 @@ use crate::support::{Serving, docwright, home, json, refusal, repository};
 const SERVE: [&str; 3] = ["serve", "--listen", "127.0.0.1:0"];
 
 #[track_caller]
-fn check((code, told): (i32, String), sentence: &str) {
-    assert!(code == 1 && told.contains(sentence), "{sentence}: {code} {told}");
-    assert_eq!(told.trim().lines().count(), 1, "{told}");
+fn check((code, message): (i32, String), sentence: &str) {
+    assert!(code == 1 && message.contains(sentence), "{sentence}: {code} {message}");
+    assert_eq!(message.trim().lines().count(), 1, "{message}");
 }
 
 #[test]
-fn a_start_that_cannot_be_is_one_sentence_and_changes_nothing() {
+fn a_failed_start_is_one_sentence_and_changes_nothing() {
     let home = home();
     json(home.path(), &["org", "create", "--name", "Acme", "--json"]);
     let before = json(home.path(), &["org", "list", "--json"]);
@@ -29,8 +29,8 @@ fn a_start_that_cannot_be_is_one_sentence_and_changes_nothing() {
     std::fs::set_permissions(&wrong, std::fs::Permissions::from_mode(0o600)).unwrap();
     let with_key =
         docwright(home.path()).env("DOCWRIGHT_MASTER_KEY_FILE", &wrong).args(SERVE).output().unwrap();
-    let told = String::from_utf8(with_key.stderr).unwrap();
-    check((with_key.status.code().unwrap(), told), "the master key does not fit this database");
+    let message = String::from_utf8(with_key.stderr).unwrap();
+    check((with_key.status.code().unwrap(), message), "the master key does not fit this database");
     check(refusal(home.path(), &[&SERVE[..], &["--data", "/proc/docwright"]].concat()), "cannot be used");
     let file = home.path().join("file");
     std::fs::write(&file, "").unwrap();
@@ -40,7 +40,7 @@ fn a_start_that_cannot_be_is_one_sentence_and_changes_nothing() {
     );
     assert_eq!(json(home.path(), &["org", "list", "--json"]), before);
 
-    // As one has it that a version with many more migrations has opened.
+    // A version with many more migrations has opened the database.
     const NEWER: &[&str] = &["SELECT 1"; 1_000];
     let path = home.path().join(".local/share/docwright/docwright.db");
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
@@ -50,11 +50,11 @@ fn a_start_that_cannot_be_is_one_sentence_and_changes_nothing() {
     check(refusal(home.path(), &["org", "list"]), "was written by a newer version of Docwright");
 }
 
-/// Every file of the server ends at so many blocks of 512 bytes, as on a disk that is full.
+/// Limits the size of every file of the server to this many blocks of 512 bytes, which looks like a full disk.
 fn limited(home: &Path, blocks: &str, args: &[&str]) -> Command {
     let program = docwright(home);
     let mut command = Command::new("sh");
-    // A signal would come before the error, and end the server.
+    // The signal would end the server before it sees the error.
     command.args(["-c", &format!("trap '' XFSZ; ulimit -S -f {blocks}; exec \"$@\""), "sh"]);
     command.arg(program.get_program()).args(args).current_dir(home).env_clear();
     command.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
@@ -65,15 +65,15 @@ fn limited(home: &Path, blocks: &str, args: &[&str]) -> Command {
 fn a_start_on_a_full_disk_is_one_sentence() {
     let home = home();
     let output = limited(home.path(), "8", &SERVE).output().unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert_eq!(told.trim().lines().count(), 1, "{told}");
-    // With room, it starts as if nothing had been.
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert_eq!(message.trim().lines().count(), 1, "{message}");
+    // With space, it starts normally.
     Serving::start(home.path()).stop();
 }
 
 #[test]
-fn a_server_whose_disk_is_full_says_503_and_goes_on_when_there_is_room() {
+fn a_server_with_a_full_disk_answers_503_until_there_is_space() {
     let home = home();
     let repository = repository(home.path(), &[("a.md".into(), "one\n".into())]);
     let project =
@@ -104,11 +104,11 @@ fn a_server_whose_disk_is_full_says_503_and_goes_on_when_there_is_room() {
     assert_eq!(read(format!("{}/readyz", serving.url)).text().unwrap(), "ready\n");
     fill("1024:unlimited");
     for refused in [create("Replace \"one\" with \"two\"."), send_view()] {
-        let told = (refused.status().as_u16(), &refused.headers()["retry-after"]);
-        assert_eq!(told, (503, &"1".parse().unwrap()));
+        let answer = (refused.status().as_u16(), &refused.headers()["retry-after"]);
+        assert_eq!(answer, (503, &"1".parse().unwrap()));
         assert_eq!(refused.headers()["x-error-code"], "unavailable");
     }
-    assert_eq!(read(format!("{views}/views")).status(), 200, "a read goes on");
+    assert_eq!(read(format!("{views}/views")).status(), 200, "reads still work");
     while read(format!("{}/readyz", serving.url)).status() != 503 {}
     let doctor = docwright(home.path()).arg("doctor").output().unwrap();
     let doctor = String::from_utf8(doctor.stdout).unwrap();
@@ -132,7 +132,7 @@ fn a_server_whose_disk_is_full_says_503_and_goes_on_when_there_is_room() {
 
 /// As many files open as it may have: git cannot be started, and no repository be read.
 #[test]
-fn a_job_of_a_server_without_descriptors_waits_and_goes_on_when_it_has_some() {
+fn a_job_waits_while_the_server_has_no_file_descriptors() {
     let home = home();
     let repository = repository(home.path(), &[("a.md".into(), "one\n".into())]);
     let project =

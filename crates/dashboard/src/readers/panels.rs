@@ -1,17 +1,18 @@
-//! The lists of the reader pages: a few rows of each on the first one, all of them on their own.
+//! Builds the lists of the readers pages: a few rows of each on the first page, and all rows on the list's own page.
 
 use traffic::{AgentCount, Class, Counts, MissingPath, NotFound, PageCount, Sort, Tally};
 
 use super::super::quotations;
-use super::asked::Asked;
-use super::counted::Counted;
-use super::evidence::{About, Evidence};
-use crate::Oops;
-use crate::session::InProject;
-use crate::view::{Choice, Panel, Row};
+use super::evidence::{Evidence, EvidenceKind};
+use super::report::ReaderReport;
+use super::report_query::ReportQuery;
+use crate::PageError;
+use crate::session::ProjectContext;
+use crate::view::{LinkChoice, Panel, Row};
 use app::App;
 
-const NUMBERS: &[&str] = &["Human", "AI", "All"];
+const COUNT_COLUMNS: &[&str] = &["Human", "AI", "All"];
+const NO_VIEWS: &str = "No views in this period. To see earlier views, choose more days.";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum List {
@@ -24,7 +25,7 @@ pub(super) enum List {
 impl List {
     const ALL: [Self; 4] = [Self::Pages, Self::NotFound, Self::Agents, Self::Referrers];
 
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|list| list.name() == name)
     }
 
@@ -38,131 +39,131 @@ impl List {
     }
 
     /// One page of the list, and whether there are more.
-    pub(super) async fn whole(
+    pub(super) async fn load_page(
         self,
         app: &App,
-        at: &InProject,
-        asked: &Asked,
+        ctx: &ProjectContext,
+        query: &ReportQuery,
         limit: u32,
-    ) -> Result<(Panel, bool), Oops> {
-        let (id, range, portion) = (&*at.project.id.0, asked.now(), asked.portion(limit));
+    ) -> Result<(Panel, bool), PageError> {
+        let (id, range, rows) = (&*ctx.project.id.0, query.range(), query.list_query(limit));
         let (rows, has_more) = match self {
             Self::Pages => {
-                let counts = app.views.count(id, &range, &portion).await?;
+                let counts = app.views.count(id, &range, &rows).await?;
                 let has_more = counts.has_more;
-                (pages(app, at, asked, counts), has_more)
+                (pages(app, ctx, query, counts), has_more)
             }
             Self::NotFound => {
-                let found = app.reports.not_found(id, &range, &portion).await?;
+                let found = app.reports.not_found(id, &range, &rows).await?;
                 let has_more = found.has_more;
-                (not_found(app, at, asked, found), has_more)
+                (not_found(app, ctx, query, found), has_more)
             }
             Self::Agents => {
-                let found = app.reports.agents(id, &range, &portion).await?;
+                let found = app.reports.agents(id, &range, &rows).await?;
                 (agents(found.agents), found.has_more)
             }
             Self::Referrers => {
-                let found = app.reports.referrers(id, &range, &portion).await?;
+                let found = app.reports.referrers(id, &range, &rows).await?;
                 (referrers(found.hosts), found.has_more)
             }
         };
-        let own = format!("{}/readers/{}", at.root(), self.name());
-        Ok((self.panel(at, asked, &own, Some(rows), false), has_more))
+        let page_url = format!("{}/readers/{}", ctx.root(), self.name());
+        Ok((self.panel(ctx, query, &page_url, Some(rows), false), has_more))
     }
 
-    /// `own` is the page that it is shown on.
+    /// `page_url` is the page that shows the panel.
     fn panel(
         self,
-        at: &InProject,
-        asked: &Asked,
-        own: &str,
+        ctx: &ProjectContext,
+        query: &ReportQuery,
+        page_url: &str,
         rows: Option<Vec<Row>>,
         has_more: bool,
     ) -> Panel {
-        let (title, operation, first, empty) = self.words();
-        let list = format!("{}/readers/{}", at.root(), self.name());
-        let fresh = Asked { offset: 0, wait: false, ..asked.clone() };
-        let sort = |(sort, label)| Choice {
-            href: Asked { sort, ..fresh.clone() }.at(own),
+        let (title, operation, name_column, empty) = self.texts();
+        let list_url = format!("{}/readers/{}", ctx.root(), self.name());
+        let first_page = ReportQuery { offset: 0, wait: false, ..query.clone() };
+        let sort = |(sort, label)| LinkChoice {
+            href: ReportQuery { sort, ..first_page.clone() }.href(page_url),
             label,
-            chosen: asked.sort == sort,
+            chosen: query.sort == sort,
         };
-        let by_name = matches!(self, Self::Agents | Self::Referrers);
+        let is_site_wide = matches!(self, Self::Agents | Self::Referrers);
         Panel {
             id: self.name(),
             title,
             operation,
-            first,
-            columns: if self == Self::Agents { &["Views"] } else { NUMBERS },
+            name_column,
+            columns: if self == Self::Agents { &["Views"] } else { COUNT_COLUMNS },
             sorts: [(Sort::Human, "human"), (Sort::Ai, "AI"), (Sort::Total, "all")].map(sort).into(),
             rows,
             empty,
-            more: has_more.then(|| fresh.at(&list)),
-            csv: fresh.at(&format!("{list}/csv")),
-            note: (by_name && asked.path.is_some()).then_some("whole site"),
+            full_list: has_more.then(|| first_page.href(&list_url)),
+            csv: first_page.href(&format!("{list_url}/csv")),
+            note: (is_site_wide && query.path.is_some()).then_some("whole site"),
         }
     }
 
-    /// The title, the operation, what a row is, and what is said when there is none.
-    fn words(self) -> (&'static str, &'static str, &'static str, &'static str) {
+    /// The title, the operation of the API, the heading of the first column, and the text of an empty list.
+    fn texts(self) -> (&'static str, &'static str, &'static str, &'static str) {
         match self {
-            Self::Pages => ("Pages", "views", "Page", "Nobody read a page in this time."),
+            Self::Pages => ("Pages", "views", "Page", NO_VIEWS),
             Self::NotFound => {
-                ("Not found", "not-found", "Path", "Nobody looked for a page that is not there.")
+                ("Not found", "not-found", "Path", "No missing pages were requested in this period.")
             }
-            Self::Agents => ("Agents", "agents", "Read with", "Nobody read a page in this time."),
-            Self::Referrers => ("Referrers", "referrers", "Came from", "Nobody read a page in this time."),
+            Self::Agents => ("Agents", "agents", "Agent", NO_VIEWS),
+            Self::Referrers => ("Referrers", "referrers", "Referrer", NO_VIEWS),
         }
     }
 }
 
 /// The first rows of every list.
-pub(super) fn all(app: &App, at: &InProject, asked: &Asked, counted: Counted) -> Vec<Panel> {
-    let own = format!("{}/readers", at.root());
+pub(super) fn all(app: &App, ctx: &ProjectContext, query: &ReportQuery, report: ReaderReport) -> Vec<Panel> {
+    let page_url = format!("{}/readers", ctx.root());
     let panel = |list: List, found: Option<(Vec<Row>, bool)>| {
         let (rows, has_more) = found.unzip();
-        list.panel(at, asked, &own, rows, has_more.unwrap_or(false))
+        list.panel(ctx, query, &page_url, rows, has_more.unwrap_or(false))
     };
-    let pages_more = counted.counts.has_more;
-    let missing = counted.not_found.map(|(found, _)| (found.has_more, found));
+    let more_pages = report.counts.has_more;
+    let paths = report.not_found.map(|(found, _)| (found.has_more, found));
     vec![
-        panel(List::Pages, Some((pages(app, at, asked, counted.counts), pages_more))),
-        panel(List::NotFound, missing.map(|(more, found)| (not_found(app, at, asked, found), more))),
-        panel(List::Agents, counted.agents.map(|found| (agents(found.agents), found.has_more))),
-        panel(List::Referrers, counted.referrers.map(|found| (referrers(found.hosts), found.has_more))),
+        panel(List::Pages, Some((pages(app, ctx, query, report.counts), more_pages))),
+        panel(List::NotFound, paths.map(|(more, found)| (not_found(app, ctx, query, found), more))),
+        panel(List::Agents, report.agents.map(|found| (agents(found.agents), found.has_more))),
+        panel(List::Referrers, report.referrers.map(|found| (referrers(found.hosts), found.has_more))),
     ]
 }
 
-fn pages(app: &App, at: &InProject, asked: &Asked, counts: Counts) -> Vec<Row> {
+fn pages(app: &App, ctx: &ProjectContext, query: &ReportQuery, counts: Counts) -> Vec<Row> {
     let row = |page: PageCount| {
         let reads = Tally { human: page.human, ai: page.ai };
         Row {
-            href: Some(only(at, asked, &page.path)),
-            job: Some(job(app, at, &Evidence::new(About::Page, asked, &page.path, reads, None))),
+            href: Some(filter_href(ctx, query, &page.path)),
+            job: Some(job_href(app, ctx, &Evidence::new(EvidenceKind::Page, query, &page.path, reads, None))),
             ..counts_row(page.path, reads)
         }
     };
-    barred(counts.pages.into_iter().map(row).collect())
+    scale_bars(counts.pages.into_iter().map(row).collect())
 }
 
-fn not_found(app: &App, at: &InProject, asked: &Asked, found: NotFound) -> Vec<Row> {
+fn not_found(app: &App, ctx: &ProjectContext, query: &ReportQuery, found: NotFound) -> Vec<Row> {
     let row = |page: MissingPath| {
         let from = page.referrers.first().map(|(from, _)| from.as_str());
-        let evidence = Evidence::new(About::NotFound, asked, &page.path, page.requests, from);
+        let evidence = Evidence::new(EvidenceKind::NotFound, query, &page.path, page.requests, from);
         Row {
             aside: from.map(|from| format!("from {from}")),
-            href: Some(only(at, asked, &page.path)),
-            job: Some(job(app, at, &evidence)),
+            href: Some(filter_href(ctx, query, &page.path)),
+            job: Some(job_href(app, ctx, &evidence)),
             ..counts_row(page.path, page.requests)
         }
     };
-    barred(found.pages.into_iter().map(row).collect())
+    scale_bars(found.pages.into_iter().map(row).collect())
 }
 
-/// The address of the jobs page with the evidence of a row.
-fn job(app: &App, at: &InProject, evidence: &Evidence) -> String {
-    let signature = quotations::signature(app, &at.project.id, &evidence.quotation());
-    evidence.href(&at.root(), &signature)
+/// The URL of the jobs page with the evidence of a row.
+fn job_href(app: &App, ctx: &ProjectContext, evidence: &Evidence) -> String {
+    let signature = quotations::signature(app, &ctx.project.id, &evidence.quotation());
+    evidence.href(&ctx.root(), &signature)
 }
 
 fn agents(agents: Vec<AgentCount>) -> Vec<Row> {
@@ -183,11 +184,11 @@ fn agents(agents: Vec<AgentCount>) -> Vec<Row> {
             job: None,
         }
     };
-    barred(agents.into_iter().map(row).collect())
+    scale_bars(agents.into_iter().map(row).collect())
 }
 
 fn referrers(hosts: Vec<(String, Tally)>) -> Vec<Row> {
-    barred(hosts.into_iter().map(|(host, reads)| counts_row(host, reads)).collect())
+    scale_bars(hosts.into_iter().map(|(host, reads)| counts_row(host, reads)).collect())
 }
 
 fn counts_row(name: String, reads: Tally) -> Row {
@@ -196,18 +197,18 @@ fn counts_row(name: String, reads: Tally) -> Row {
     Row { name, aside: None, href: None, numbers, bar: [human, ai, 0], job: None }
 }
 
-/// The whole page, of what begins with this path alone.
-fn only(at: &InProject, asked: &Asked, path: &str) -> String {
+/// The URL of the readers page, filtered by a path.
+fn filter_href(ctx: &ProjectContext, query: &ReportQuery, path: &str) -> String {
     let path = Some(path.to_owned());
-    Asked { path, offset: 0, wait: false, ..asked.clone() }.at(&format!("{}/readers", at.root()))
+    ReportQuery { path, offset: 0, wait: false, ..query.clone() }.href(&format!("{}/readers", ctx.root()))
 }
 
-/// With bars in thousandths of the longest one.
-fn barred(mut rows: Vec<Row>) -> Vec<Row> {
+/// Scales the bars to thousandths of the longest one.
+fn scale_bars(mut rows: Vec<Row>) -> Vec<Row> {
     let sum = |bar: &[u64; 3]| bar.iter().sum::<u64>();
-    let most = rows.iter().map(|row| sum(&row.bar)).max().unwrap_or(0).max(1);
+    let longest = rows.iter().map(|row| sum(&row.bar)).max().unwrap_or(0).max(1);
     for row in &mut rows {
-        row.bar = row.bar.map(|part| (u128::from(part) * 1_000 / u128::from(most)) as u64);
+        row.bar = row.bar.map(|part| (u128::from(part) * 1_000 / u128::from(longest)) as u64);
     }
     rows
 }

@@ -1,28 +1,30 @@
-//! People and machines by step of time, drawn as bars. Everything across is in per cent of the width and
-//! everything down in pixels, so that a chart fits any screen and its letters keep their size.
+//! Lays out the bar chart of human and AI views over time.
+//!
+//! Horizontal positions are in percent of the width and vertical positions in pixels, so that a chart fits any screen
+//! and its text keeps its size.
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use traffic::{Interval, Point};
 
-use super::readers::grouped;
+use super::{count, with_commas};
 
-/// Of the bars; above them is room for the marks.
+/// The height of the bars, without the space above them for the labels of marks.
 const HEIGHT: f64 = 180.0;
 const TOP: f64 = 16.0;
-/// Lines across, the lowest one left out.
-const LINES: u64 = 4;
-const MOST_LABELS: usize = 8;
-/// In per cent: marks that are closer share a label.
-const APART: f64 = 7.0;
-/// What a bar takes of its step.
-const WIDTH: f64 = 0.74;
+/// The number of grid lines above the lowest one.
+const GRID_LINES: u64 = 4;
+const MAX_LABELS: usize = 8;
+/// In percent of the width. A mark that is closer to a labeled one has no label.
+const MIN_LABEL_DISTANCE: f64 = 7.0;
+/// The share of its step that a bar fills.
+const BAR_WIDTH: f64 = 0.74;
 
 #[derive(Default)]
 pub(crate) struct Chart {
-    /// "Views a day".
+    /// "Views per day".
     pub(crate) title: &'static str,
-    /// What it shows, in a sentence.
+    /// A summary for screen readers.
     pub(crate) description: String,
     pub(crate) bars: Vec<Bar>,
     pub(crate) lines: Vec<Line>,
@@ -34,12 +36,12 @@ pub(crate) struct Bar {
     pub(crate) at: String,
     pub(crate) human: u64,
     pub(crate) ai: u64,
-    pub(crate) step: Across,
-    pub(crate) bar: Across,
-    pub(crate) people: Down,
-    pub(crate) machines: Down,
-    /// More may come.
-    pub(crate) running: bool,
+    pub(crate) step: HorizontalSpan,
+    pub(crate) bar: HorizontalSpan,
+    pub(crate) human_part: VerticalSpan,
+    pub(crate) ai_part: VerticalSpan,
+    /// The current step, which is still counting.
+    pub(crate) is_current: bool,
 }
 
 impl Bar {
@@ -48,18 +50,18 @@ impl Bar {
     }
 
     pub(super) fn figures(&self) -> [String; 3] {
-        [self.human, self.ai, self.total()].map(grouped)
+        [self.human, self.ai, self.total()].map(with_commas)
     }
 }
 
-/// In per cent.
-pub(crate) struct Across {
+/// In percent.
+pub(crate) struct HorizontalSpan {
     pub(crate) x: String,
     pub(crate) width: String,
 }
 
 /// In pixels.
-pub(crate) struct Down {
+pub(crate) struct VerticalSpan {
     pub(crate) y: String,
     pub(crate) height: String,
 }
@@ -72,40 +74,41 @@ pub(crate) struct Line {
 pub(crate) struct Label {
     pub(crate) x: String,
     pub(crate) text: String,
-    /// Left out where there is little room.
-    pub(crate) minor: bool,
+    /// Hidden on narrow screens.
+    pub(crate) is_minor: bool,
 }
 
+/// A merged pull request.
 pub(crate) struct Mark {
     pub(crate) x: String,
-    /// Empty where the mark before it is too close.
+    /// Empty if the previous label is too close.
     pub(crate) label: String,
-    /// Before the line, at the right edge.
-    pub(crate) left: bool,
+    /// The label is to the left of the line, because the line is near the right edge.
+    pub(crate) is_label_left: bool,
 }
 
 impl Chart {
-    /// `end` is where the last step ends, `merges` are moments with their names, oldest first.
+    /// `end` is the end of the last step. `merges` are times and labels, oldest first.
     pub(crate) fn new(
         points: &[Point],
         interval: Interval,
         (end, now): (Timestamp, Timestamp),
         merges: &[(Timestamp, String)],
     ) -> Self {
-        let most = points.iter().map(|point| point.reads.total()).max().unwrap_or(0);
-        let top = scale(most);
+        let highest = points.iter().map(|point| point.reads.total()).max().unwrap_or(0);
+        let top = scale(highest);
         let ends = points.iter().skip(1).map(|point| point.at).chain([end.as_millisecond()]);
         let spans: Vec<(i64, i64)> = points.iter().map(|point| point.at).zip(ends).collect();
-        let bar = |(place, point): (usize, &Point)| {
-            let (from, to) = spans[place];
-            let running = (from..to).contains(&now.as_millisecond());
-            bar(point, interval, (place, points.len()), top, running)
+        let bar = |(index, point): (usize, &Point)| {
+            let (from, to) = spans[index];
+            let is_current = (from..to).contains(&now.as_millisecond());
+            bar(point, interval, (index, points.len()), top, is_current)
         };
         Self {
             title: title(interval),
             description: description(points, interval),
             bars: points.iter().enumerate().map(bar).collect(),
-            lines: (0..=LINES).map(|line| grid(line, top)).collect(),
+            lines: (0..=GRID_LINES).map(|line| grid_line(line, top)).collect(),
             labels: labels(points, interval),
             marks: marks(&spans, merges),
         }
@@ -119,71 +122,74 @@ impl Chart {
         TOP + HEIGHT
     }
 
-    pub(super) fn any_running(&self) -> bool {
-        self.bars.iter().any(|bar| bar.running)
+    pub(super) fn has_current_step(&self) -> bool {
+        self.bars.iter().any(|bar| bar.is_current)
     }
 }
 
 fn title(interval: Interval) -> &'static str {
     match interval {
-        Interval::Hour => "Views an hour",
-        Interval::Day => "Views a day",
-        Interval::Week => "Views a week",
-        Interval::Month => "Views a month",
+        Interval::Hour => "Views per hour",
+        Interval::Day => "Views per day",
+        Interval::Week => "Views per week",
+        Interval::Month => "Views per month",
     }
 }
 
 fn description(points: &[Point], interval: Interval) -> String {
-    let sum = |of: fn(&Point) -> u64| grouped(points.iter().map(of).sum());
+    let sum = |of: fn(&Point) -> u64| points.iter().map(of).sum();
     let (human, ai) = (sum(|point| point.reads.human), sum(|point| point.reads.ai));
     let ends = points.first().zip(points.last()).map(|(first, last)| {
-        format!(", from {} to {}", written(first.at, interval), written(last.at, interval))
+        format!(", from {} to {}", step_name(first.at, interval), step_name(last.at, interval))
     });
     let busiest = points.iter().max_by_key(|point| point.reads.total()).filter(|p| p.reads.total() > 0);
     let busiest = busiest.map(|point| {
         format!(
-            " Most in one {}: {} at {}.",
+            " The busiest {} is {}, with {}.",
             interval.as_str(),
-            grouped(point.reads.total()),
-            written(point.at, interval)
+            step_name(point.at, interval),
+            count(point.reads.total(), "view")
         )
     });
     format!(
-        "{human} views by people and {ai} by AI{}.{} The numbers are in the table below.",
+        "{} and {}{}.{} The table below has the same numbers.",
+        count(human, "human view"),
+        count(ai, "AI view"),
         ends.unwrap_or_default(),
         busiest.unwrap_or_default()
     )
 }
 
-fn bar(point: &Point, interval: Interval, (place, all): (usize, usize), top: u64, running: bool) -> Bar {
-    let step = 100.0 / all as f64;
-    let x = place as f64 * step;
-    let tall = |reads: u64| reads as f64 / top as f64 * HEIGHT;
-    let (people, machines) = (tall(point.reads.human), tall(point.reads.ai));
-    let down = |above: f64, height: f64| Down {
-        y: format!("{:.1}", TOP + HEIGHT - above - height),
+fn bar(point: &Point, interval: Interval, (index, bars): (usize, usize), top: u64, is_current: bool) -> Bar {
+    let step = 100.0 / bars as f64;
+    let x = index as f64 * step;
+    let height = |views: u64| views as f64 / top as f64 * HEIGHT;
+    let (human, ai) = (height(point.reads.human), height(point.reads.ai));
+    let vertical = |bottom: f64, height: f64| VerticalSpan {
+        y: format!("{:.1}", TOP + HEIGHT - bottom - height),
         height: format!("{height:.1}"),
     };
-    let across = |x: f64, width: f64| Across { x: format!("{x:.3}"), width: format!("{width:.3}") };
+    let horizontal =
+        |x: f64, width: f64| HorizontalSpan { x: format!("{x:.3}"), width: format!("{width:.3}") };
     Bar {
-        at: written(point.at, interval),
+        at: step_name(point.at, interval),
         human: point.reads.human,
         ai: point.reads.ai,
-        step: across(x, step),
-        bar: across(x + step * (1.0 - WIDTH) / 2.0, step * WIDTH),
-        people: down(0.0, people),
-        machines: down(people, machines),
-        running,
+        step: horizontal(x, step),
+        bar: horizontal(x + step * (1.0 - BAR_WIDTH) / 2.0, step * BAR_WIDTH),
+        human_part: vertical(0.0, human),
+        ai_part: vertical(human, ai),
+        is_current,
     }
 }
 
-/// The least of 4, 8, 12, … 32, 40, 80, … that nothing stands out of, so that every line has a round number.
-fn scale(most: u64) -> u64 {
+/// The smallest of 4, 8, 12, … 32, 40, 80, … that isn't below `highest`, so that every grid line has a round number.
+fn scale(highest: u64) -> u64 {
     let mut power = 1_u64;
     loop {
         for step in [1, 2, 3, 4, 5, 6, 8] {
-            let top = (step * LINES).saturating_mul(power);
-            if top >= most {
+            let top = (step * GRID_LINES).saturating_mul(power);
+            if top >= highest {
                 return top;
             }
         }
@@ -191,12 +197,15 @@ fn scale(most: u64) -> u64 {
     }
 }
 
-fn grid(line: u64, top: u64) -> Line {
-    Line { y: TOP + HEIGHT - HEIGHT * line as f64 / LINES as f64, label: short(top / LINES * line) }
+fn grid_line(line: u64, top: u64) -> Line {
+    Line {
+        y: TOP + HEIGHT - HEIGHT * line as f64 / GRID_LINES as f64,
+        label: abbreviate(top / GRID_LINES * line),
+    }
 }
 
-/// `12k`: there is little room beside the bars.
-fn short(number: u64) -> String {
+/// `12000` as `12k`.
+fn abbreviate(number: u64) -> String {
     let tenths = |of: u64, unit: &str| match (number / of, number % of / (of / 10)) {
         (whole, 0) => format!("{whole}{unit}"),
         (whole, tenth) => format!("{whole}.{tenth}{unit}"),
@@ -210,32 +219,32 @@ fn short(number: u64) -> String {
 }
 
 fn labels(points: &[Point], interval: Interval) -> Vec<Label> {
-    let every = points.len().div_ceil(MOST_LABELS).max(1);
-    let label = |(number, (place, point)): (usize, (usize, &Point))| Label {
-        x: format!("{:.3}", (place as f64 + 0.5) * 100.0 / points.len() as f64),
-        text: brief(point.at, interval),
-        minor: number % 2 == 1,
+    let every = points.len().div_ceil(MAX_LABELS).max(1);
+    let label = |(number, (index, point)): (usize, (usize, &Point))| Label {
+        x: format!("{:.3}", (index as f64 + 0.5) * 100.0 / points.len() as f64),
+        text: short_step_name(point.at, interval),
+        is_minor: number % 2 == 1,
     };
-    // The first and the last would reach over the edge.
-    let inside = |(place, _): &(usize, &Point)| points.len() < 6 || *place > 0 && place + 1 < points.len();
-    let some = points.iter().enumerate().skip(every / 2).step_by(every).filter(inside);
-    some.enumerate().map(label).collect()
+    // The first and the last label would reach over the edge.
+    let fits = |(index, _): &(usize, &Point)| points.len() < 6 || *index > 0 && index + 1 < points.len();
+    let labeled = points.iter().enumerate().skip(every / 2).step_by(every).filter(fits);
+    labeled.enumerate().map(label).collect()
 }
 
 fn marks(spans: &[(i64, i64)], merges: &[(Timestamp, String)]) -> Vec<Mark> {
-    let mut labelled = f64::NEG_INFINITY;
+    let mut last_label = f64::NEG_INFINITY;
     let mut marks = Vec::new();
     for (at, name) in merges {
         let at = at.as_millisecond();
-        let Some(place) = spans.iter().position(|(from, to)| (*from..*to).contains(&at)) else { continue };
-        let (from, to) = spans[place];
+        let Some(index) = spans.iter().position(|(from, to)| (*from..*to).contains(&at)) else { continue };
+        let (from, to) = spans[index];
         let part = (at - from) as f64 / (to - from) as f64;
-        let x = (place as f64 + part) * 100.0 / spans.len() as f64;
-        let label = if x - labelled >= APART { name.clone() } else { String::new() };
+        let x = (index as f64 + part) * 100.0 / spans.len() as f64;
+        let label = if x - last_label >= MIN_LABEL_DISTANCE { name.clone() } else { String::new() };
         if !label.is_empty() {
-            labelled = x;
+            last_label = x;
         }
-        marks.push(Mark { x: format!("{x:.3}"), label, left: x > 100.0 - APART });
+        marks.push(Mark { x: format!("{x:.3}"), label, is_label_left: x > 100.0 - MIN_LABEL_DISTANCE });
     }
     marks
 }
@@ -244,8 +253,8 @@ fn zoned(at: i64) -> Zoned {
     Timestamp::from_millisecond(at).unwrap_or_default().to_zoned(TimeZone::UTC)
 }
 
-/// As exact as the step is.
-fn written(at: i64, interval: Interval) -> String {
+/// The start of a step, as precise as the interval.
+fn step_name(at: i64, interval: Interval) -> String {
     let format = match interval {
         Interval::Hour => "%Y-%m-%d %H:00",
         Interval::Day | Interval::Week => "%Y-%m-%d",
@@ -254,7 +263,7 @@ fn written(at: i64, interval: Interval) -> String {
     zoned(at).strftime(format).to_string()
 }
 
-fn brief(at: i64, interval: Interval) -> String {
+fn short_step_name(at: i64, interval: Interval) -> String {
     let format = match interval {
         Interval::Hour => "%a %H:00",
         Interval::Day | Interval::Week => "%b %-d",
@@ -276,35 +285,36 @@ mod tests {
     }
 
     #[test]
-    fn scales_are_round_and_hold_everything() {
-        for (most, top) in [(0, 4), (4, 4), (5, 8), (9, 12), (41, 80), (1_662, 2_000), (20_001, 24_000)] {
-            assert_eq!(scale(most), top, "{most}");
+    fn scales_are_round_and_not_below_the_highest_bar() {
+        for (highest, top) in [(0, 4), (4, 4), (5, 8), (9, 12), (41, 80), (1_662, 2_000), (20_001, 24_000)] {
+            assert_eq!(scale(highest), top, "{highest}");
         }
         assert_eq!(scale(u64::MAX), u64::MAX);
     }
 
     #[test]
-    fn short_numbers() {
+    fn large_numbers_are_abbreviated() {
         for (number, text) in [(0, "0"), (999, "999"), (1_500, "1.5k"), (20_000, "20k"), (2_000_000, "2M")] {
-            assert_eq!(short(number), text);
+            assert_eq!(abbreviate(number), text);
         }
     }
 
     #[test]
-    fn bars_stand_on_each_other_and_the_running_day_is_told_apart() {
+    fn bars_are_stacked_and_the_current_day_is_marked() {
         let point = |day: i64, human, ai| Point { at: day * DAY, reads: Tally { human, ai } };
         let points = [point(10, 2, 2), point(11, 0, 0), point(12, 1, 0), point(13, 0, 0)];
         let now = at(12) + jiff::SignedDuration::from_hours(3);
         let merges = [(at(9), "#1".to_owned()), (at(11), "#2".to_owned()), (at(11), "#3".to_owned())];
         let chart = Chart::new(&points, Interval::Day, (at(14), now), &merges);
         let first = &chart.bars[0];
-        assert_eq!((&*first.people.y, &*first.people.height), ("106.0", "90.0"));
-        assert_eq!((&*first.machines.y, &*first.machines.height), ("16.0", "90.0"));
+        assert_eq!((&*first.human_part.y, &*first.human_part.height), ("106.0", "90.0"));
+        assert_eq!((&*first.ai_part.y, &*first.ai_part.height), ("16.0", "90.0"));
         assert_eq!((&*first.step.x, &*first.step.width), ("0.000", "25.000"));
-        assert_eq!(chart.bars.iter().map(|bar| bar.running).collect::<Vec<_>>(), [false, false, true, false]);
+        let current: Vec<_> = chart.bars.iter().map(|bar| bar.is_current).collect();
+        assert_eq!(current, [false, false, true, false]);
         let marks: Vec<_> = chart.marks.iter().map(|mark| (&*mark.x, &*mark.label)).collect();
         assert_eq!(marks, [("25.000", "#2"), ("25.000", "")]);
-        assert!(chart.description.starts_with("3 views by people and 2 by AI, from 1970-01-11"));
+        assert!(chart.description.starts_with("3 human views and 2 AI views, from 1970-01-11"));
         assert!(Chart::new(&[], Interval::Hour, (at(1), at(0)), &merges).marks.is_empty());
     }
 }

@@ -1,39 +1,40 @@
-//! Reads a git-style unified diff into rows that a page can show: numbered, signed, the changed
-//! part of a changed line marked, and bounded however large the change is.
+//! Parses a unified diff of git into rows for a page: with line numbers and signs, the changed words marked, and
+//! truncated if it's large.
 
-mod words;
+mod word_diff;
 
 use std::ops::Range;
 
-use super::code_point;
+use super::{code_point, count};
 
-/// More lines than this of one file are not shown.
+/// The most lines of one file that are shown.
 const MAX_FILE_LINES: usize = 400;
-/// More lines than this of all files together are not shown; the files are still listed.
+/// The most lines of all files that are shown. Files without lines are still listed.
 const MAX_LINES: usize = 4_000;
-/// More characters than this of one line are not shown.
+/// The most characters of one line that are shown.
 const MAX_LINE_CHARS: usize = 2_000;
 
-/// What the lines of a light page may take, and what a row takes beside its text, which a preview repeats.
-const LIGHT: usize = 40_000;
-const ROW: usize = 90;
+/// The most bytes of lines on a page that isn't asked for the full diff.
+const MAX_PAGE_BYTES: usize = 40_000;
+/// The markup of a row, beside its text.
+const ROW_MARKUP_BYTES: usize = 90;
 
-/// What a change does to one file.
+/// The changes to one file.
 #[derive(Debug, Default)]
 pub(crate) struct DiffFile {
     pub(crate) path: String,
-    /// "new file", "deleted", "renamed from …", when it is more than an edit.
+    /// "new file", "deleted", "renamed from …". `None` for an edit.
     pub(crate) note: Option<String>,
     pub(crate) added: usize,
     pub(crate) removed: usize,
     pub(crate) lines: Vec<DiffLine>,
-    /// How many further lines the change has that are not among `lines`.
+    /// The number of lines that aren't in `lines`.
     pub(crate) hidden: usize,
 }
 
 impl DiffFile {
-    pub(super) fn cut(&self) -> bool {
-        self.hidden > 0
+    pub(super) fn hidden_lines(&self) -> Option<String> {
+        (self.hidden > 0).then(|| count(self.hidden as u64, "more line"))
     }
 }
 
@@ -43,16 +44,16 @@ pub(crate) struct DiffLine {
     pub(super) old: Option<u32>,
     pub(super) new: Option<u32>,
     pub(super) text: String,
-    /// The parts of `text` in which it differs from the line it replaces or is replaced by.
+    /// The parts of `text` that differ from the line that it replaces, or that replaces it.
     marks: Vec<Range<usize>>,
 }
 
 impl DiffLine {
     fn new(kind: LineKind, text: &str) -> Self {
-        Self { kind, old: None, new: None, text: visible(text), marks: Vec::new() }
+        Self { kind, old: None, new: None, text: escape_invisible(text), marks: Vec::new() }
     }
 
-    /// The text in order, piece by piece, and whether the piece is marked.
+    /// The pieces of the text in order, and whether each is marked.
     pub(super) fn pieces(&self) -> Vec<(bool, &str)> {
         let mut pieces = Vec::new();
         let mut at = 0;
@@ -71,10 +72,10 @@ pub(crate) enum LineKind {
     Add,
     Del,
     Context,
-    /// The head of a hunk.
-    At,
-    /// What git says about a line: that the file ends without a newline.
-    Aside,
+    /// The header of a hunk.
+    HunkHeader,
+    /// A note of git about a line: that the file ends without a newline.
+    Note,
 }
 
 impl LineKind {
@@ -83,64 +84,64 @@ impl LineKind {
             Self::Add => "add",
             Self::Del => "del",
             Self::Context => "ctx",
-            Self::At => "at",
-            Self::Aside => "aside",
+            Self::HunkHeader => "at",
+            Self::Note => "aside",
         }
     }
 
-    /// The sign beside the line, so that colour is not all there is to tell by.
+    /// The sign beside the line, so that color isn't the only difference.
     pub(super) fn sign(self) -> &'static str {
         match self {
             Self::Add => "+",
             Self::Del => "−",
-            Self::Context | Self::At | Self::Aside => "",
+            Self::Context | Self::HunkHeader | Self::Note => "",
         }
     }
 }
 
-/// Reads a diff as git writes it. What is not part of one is passed over.
+/// Parses a diff of git, and ignores lines that aren't part of one.
 pub(crate) fn diff_files(unified: &str) -> Vec<DiffFile> {
-    let mut reader = Reader::default();
+    let mut parser = Parser::default();
     for line in unified.lines() {
-        reader.line(line);
+        parser.line(line);
     }
-    for file in &mut reader.files {
+    for file in &mut parser.files {
         mark_changes(&mut file.lines);
     }
-    reader.files
+    parser.files
 }
 
-/// Leaves out lines until the page is light; answers whether any had to be. The files are still listed.
-pub(crate) fn fit(files: &mut [DiffFile]) -> bool {
-    let (mut room, mut cut) = (LIGHT, false);
+/// Removes lines beyond [`MAX_PAGE_BYTES`], and returns whether there were any. The files are still listed.
+pub(crate) fn truncate_files(files: &mut [DiffFile]) -> bool {
+    let (mut budget, mut is_truncated) = (MAX_PAGE_BYTES, false);
     for file in files {
-        let fits = file.lines.iter().take_while(|line| {
-            room = room.saturating_sub(ROW + line.text.len());
-            room > 0
+        let fitting = file.lines.iter().take_while(|line| {
+            budget = budget.saturating_sub(ROW_MARKUP_BYTES + line.text.len());
+            budget > 0
         });
-        let fits = fits.count();
-        file.hidden += file.lines.len() - fits;
-        cut |= file.lines.len() > fits;
-        file.lines.truncate(fits);
+        let fitting = fitting.count();
+        file.hidden += file.lines.len() - fitting;
+        is_truncated |= file.lines.len() > fitting;
+        file.lines.truncate(fitting);
     }
-    cut
+    is_truncated
 }
 
 #[derive(Default)]
-struct Reader {
+struct Parser {
     files: Vec<DiffFile>,
-    /// Lines of the hunk that are still to come, on either side; a line such as `--- x` is the
-    /// deletion of `-- x` as long as there are any.
+    /// The lines of the current hunk that are still to come, on either side. While there are any, a line such as
+    /// `--- x` is the deletion of `-- x`.
     old_left: u32,
     new_left: u32,
     old: u32,
     new: u32,
-    shown: usize,
+    line_count: usize,
 }
 
-impl Reader {
+impl Parser {
     fn line(&mut self, line: &str) {
-        if self.in_hunk(line) {
+        if self.take_hunk_line(line) {
             return;
         }
         (self.old_left, self.new_left) = (0, 0);
@@ -154,18 +155,18 @@ impl Reader {
             if let Some(hunk) = Hunk::parse(line) {
                 (self.old, self.old_left) = hunk.old;
                 (self.new, self.new_left) = hunk.new;
-                self.show(DiffLine::new(LineKind::At, line));
+                self.push(DiffLine::new(LineKind::HunkHeader, line));
             } else if line.starts_with('\\') {
-                self.show(DiffLine::new(LineKind::Aside, line.trim_start_matches(['\\', ' '])));
+                self.push(DiffLine::new(LineKind::Note, line.trim_start_matches(['\\', ' '])));
             } else {
                 describe(file, line);
             }
         }
     }
 
-    /// Takes the line if it belongs to the hunk that is being read.
-    fn in_hunk(&mut self, line: &str) -> bool {
-        // Some programs strip the space off an empty line.
+    /// Takes the line if it belongs to the current hunk.
+    fn take_hunk_line(&mut self, line: &str) -> bool {
+        // Some programs strip the space of an empty context line.
         let line = if line.is_empty() { " " } else { line };
         let Some((sign, text)) = line.split_at_checked(1) else { return false };
         match sign {
@@ -173,7 +174,7 @@ impl Reader {
             "-" if self.old_left > 0 => self.change(LineKind::Del, text),
             " " if self.old_left > 0 && self.new_left > 0 => self.change(LineKind::Context, text),
             "\\" if self.old_left > 0 || self.new_left > 0 => {
-                self.show(DiffLine::new(LineKind::Aside, text.trim_start()));
+                self.push(DiffLine::new(LineKind::Note, text.trim_start()));
             }
             _ => return false,
         }
@@ -196,24 +197,24 @@ impl Reader {
             file.added += usize::from(kind == LineKind::Add);
             file.removed += usize::from(kind == LineKind::Del);
         }
-        self.show(line);
+        self.push(line);
     }
 
-    fn show(&mut self, line: DiffLine) {
+    fn push(&mut self, line: DiffLine) {
         let Some(file) = self.files.last_mut() else { return };
-        if file.lines.len() < MAX_FILE_LINES && self.shown < MAX_LINES {
+        if file.lines.len() < MAX_FILE_LINES && self.line_count < MAX_LINES {
             file.lines.push(line);
-            self.shown += 1;
+            self.line_count += 1;
         } else {
             file.hidden += 1;
         }
     }
 
-    /// `--- a/x` or `+++ b/x`, of which /dev/null says that the file is new or deleted. Without a
-    /// line `diff --git` before it, the first of the two begins a file.
+    /// `--- a/x` or `+++ b/x`. The path `/dev/null` means that the file is new or deleted. If there is no line
+    /// `diff --git` before them, the first of the two begins a file.
     fn header(&mut self, path: &str, when_null: &str) {
-        let begun = self.files.last().is_some_and(|file| file.lines.is_empty() && file.hidden == 0);
-        if !begun {
+        let has_begun = self.files.last().is_some_and(|file| file.lines.is_empty() && file.hidden == 0);
+        if !has_begun {
             self.files.push(DiffFile::default());
         }
         let Some(file) = self.files.last_mut() else { return };
@@ -224,12 +225,12 @@ impl Reader {
     }
 }
 
-/// The lines between `diff --git` and the first hunk.
+/// Reads a line between `diff --git` and the first hunk.
 fn describe(file: &mut DiffFile, line: &str) {
     if let Some(from) = line.strip_prefix("rename from ") {
-        file.note = Some(format!("renamed from {}", unquoted(from)));
+        file.note = Some(format!("renamed from {}", unquote(from)));
     } else if let Some(to) = line.strip_prefix("rename to ") {
-        file.path = unquoted(to);
+        file.path = unquote(to);
     } else if line.starts_with("new file mode") {
         file.note = Some("new file".to_owned());
     } else if line.starts_with("deleted file mode") {
@@ -239,7 +240,7 @@ fn describe(file: &mut DiffFile, line: &str) {
     }
 }
 
-/// `@@ -8,7 +8,9 @@`: where the hunk begins on either side, and how many lines it has there.
+/// `@@ -8,7 +8,9 @@`: the first line and the number of lines, on either side.
 struct Hunk {
     old: (u32, u32),
     new: (u32, u32),
@@ -258,8 +259,8 @@ impl Hunk {
     }
 }
 
-/// The path in `a/x b/x`: the half after the middle, since both halves are alike unless the file
-/// was renamed, which later lines tell.
+/// The path in `a/x b/x`: the second half, because both halves are the same path unless the file was renamed. Then
+/// later lines have the path.
 fn git_path(paths: &str) -> String {
     let to = match paths.rfind(" \"b/") {
         Some(quoted) => paths.get(quoted + 1..),
@@ -269,31 +270,31 @@ fn git_path(paths: &str) -> String {
 }
 
 fn side_path(path: &str) -> String {
-    let path = unquoted(path);
+    let path = unquote(path);
     match path.strip_prefix("a/").or_else(|| path.strip_prefix("b/")) {
         Some(inside) => inside.to_owned(),
         None => path,
     }
 }
 
-/// Undoes git's quoting of unusual paths: `"b/caf\303\251.md"`.
-fn unquoted(path: &str) -> String {
+/// Decodes git's quoting of unusual paths: `"b/caf\303\251.md"`.
+fn unquote(path: &str) -> String {
     let path = path.trim_end_matches('\t');
     let Some(inner) = path.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
-        return visible(path);
+        return escape_invisible(path);
     };
     let mut bytes = Vec::new();
     let mut rest = inner.as_bytes();
     while let Some((&byte, tail)) = rest.split_first() {
-        let (value, used) = if byte == b'\\' { escape(tail) } else { (byte, 0) };
+        let (value, used) = if byte == b'\\' { decode_escape(tail) } else { (byte, 0) };
         bytes.push(value);
         rest = tail.get(used..).unwrap_or_default();
     }
-    visible(&String::from_utf8_lossy(&bytes))
+    escape_invisible(&String::from_utf8_lossy(&bytes))
 }
 
-/// The byte that stands after a backslash, and how many bytes it is written with.
-fn escape(tail: &[u8]) -> (u8, usize) {
+/// The byte that an escape sequence stands for, and the length of the sequence after the backslash.
+fn decode_escape(tail: &[u8]) -> (u8, usize) {
     let octal = tail.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
     if let Some(value) = octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
         return (value, 3);
@@ -306,45 +307,45 @@ fn escape(tail: &[u8]) -> (u8, usize) {
     }
 }
 
-/// Spells out what a browser would hide or obey: a diff must not read otherwise than it is, and
-/// characters that turn the direction of text round can make it.
-fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len().min(MAX_LINE_CHARS));
-    for (count, c) in text.chars().enumerate() {
-        if count == MAX_LINE_CHARS {
-            shown.push('…');
+/// Replaces invisible and bidirectional characters with their code points, and truncates long lines. Otherwise, a
+/// diff could look different from what it is.
+fn escape_invisible(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len().min(MAX_LINE_CHARS));
+    for (position, c) in text.chars().enumerate() {
+        if position == MAX_LINE_CHARS {
+            escaped.push('…');
             break;
         }
         match c {
-            '\t' => shown.push(c),
+            '\t' => escaped.push(c),
             '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' => {
-                shown.push_str(&code_point(c));
+                escaped.push_str(&code_point(c));
             }
-            c if c.is_control() => shown.push_str(&code_point(c)),
-            c => shown.push(c),
+            c if c.is_control() => escaped.push_str(&code_point(c)),
+            c => escaped.push(c),
         }
     }
-    shown
+    escaped
 }
 
-/// Marks what differs between each deleted line and the added one that takes its place: runs of
-/// equally many deletions and additions are taken to be pairs.
+/// Marks the words that differ between a deleted line and the added line that replaces it. Lines are paired if a run
+/// of deletions is followed by as many additions.
 fn mark_changes(lines: &mut [DiffLine]) {
     let mut start = 0;
     while start < lines.len() {
-        let deleted = run(lines, start, LineKind::Del);
-        let added = run(lines, start + deleted, LineKind::Add);
+        let deleted = run_length(lines, start, LineKind::Del);
+        let added = run_length(lines, start + deleted, LineKind::Add);
         if deleted > 0 && deleted == added {
             let (olds, news) = lines[start..start + deleted + added].split_at_mut(deleted);
             for (old, new) in olds.iter_mut().zip(news) {
-                (old.marks, new.marks) = words::changed(&old.text, &new.text);
+                (old.marks, new.marks) = word_diff::changed_ranges(&old.text, &new.text);
             }
         }
         start += (deleted + added).max(1);
     }
 }
 
-fn run(lines: &[DiffLine], start: usize, kind: LineKind) -> usize {
+fn run_length(lines: &[DiffLine], start: usize, kind: LineKind) -> usize {
     lines.iter().skip(start).take_while(|line| line.kind == kind).count()
 }
 

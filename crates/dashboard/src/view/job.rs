@@ -1,8 +1,8 @@
-//! `/p/{projectId}/jobs/{id}` as data.
+//! Defines the data of a job's page, `/p/{projectId}/jobs/{id}`.
 
 use askama::Template;
 
-use super::{Block, DiffFile, Ended, JobState, PullRef, Section, Shell, Step, When};
+use super::{Block, DiffFile, DisplayTime, JobResult, JobState, PullRef, Section, Shell, Step, count};
 
 #[derive(Template)]
 #[template(path = "job.html")]
@@ -14,38 +14,42 @@ pub(crate) struct Job {
     pub(crate) branch: String,
     pub(crate) base: Option<String>,
     pub(crate) model: String,
-    pub(crate) when: When,
-    /// Who asked for it; `None`: it was not recorded.
+    pub(crate) when: DisplayTime,
+    /// Who created the job. `None` for jobs from before this was recorded.
     pub(crate) creator: Option<String>,
     pub(crate) duration: Option<String>,
-    /// Tokens and what they cost; `None` where no model was asked.
+    /// Tokens and their cost. `None` if no model was called.
     pub(crate) usage: Option<String>,
     pub(crate) prompt: String,
-    /// What was quoted beside it: label and text.
+    /// The quotations beside the prompt: label and text.
     pub(crate) quotations: Vec<(String, String)>,
     pub(crate) steps: Vec<Step>,
-    /// Active, and nobody has taken it up yet.
-    pub(crate) waiting: bool,
+    /// The job is active, and no worker has started it yet.
+    pub(crate) is_waiting: bool,
     pub(crate) diff: Vec<DiffFile>,
-    /// Where all of the change is, when some of it is left out here.
-    pub(crate) whole: Option<String>,
-    pub(crate) ended: Option<Ended>,
+    /// The URL of the full diff, if this page truncates it.
+    pub(crate) full_diff: Option<String>,
+    pub(crate) result: Option<JobResult>,
     pub(crate) pull: Option<PullRef>,
-    /// Why a follow-up was not taken, and what it said.
+    /// Why a follow-up was refused, and its text.
     pub(crate) error: Option<String>,
     pub(crate) follow_up: String,
-    /// What this page's forms are known by when they are sent twice.
+    /// The idempotency token of this page's forms.
     pub(crate) once: String,
 }
 
 impl Job {
-    /// The number of the last event on the page: what comes after it is news.
-    fn seen(&self) -> u64 {
+    /// The number of the last event on the page. The stream starts after it.
+    fn last_event(&self) -> u64 {
         self.steps.last().map_or(0, |step| step.number)
     }
 
     fn takes_follow_ups(&self) -> bool {
         !matches!(self.state, JobState::Merged | JobState::Closed | JobState::Archived)
+    }
+
+    fn files_changed(&self) -> String {
+        format!("{} changed", count(self.diff.len() as u64, "file"))
     }
 
     fn added(&self) -> usize {
@@ -56,35 +60,37 @@ impl Job {
         self.diff.iter().map(|file| file.removed).sum()
     }
 
-    /// How it ended, as far as that is still so: people go on with a pull request.
-    fn outcome(&self, ended: &Ended) -> String {
+    /// The result of the job, or what became of its pull request since.
+    fn outcome(&self, result: &JobResult) -> String {
         match (self.state, &self.pull) {
             (JobState::Merged | JobState::Closed, Some(pull)) => {
                 format!("Pull request #{} was {}", pull.number, pull.state.label())
             }
-            _ => ended.reason.clone(),
+            _ => result.reason.clone(),
         }
     }
 
-    /// What a person can do now.
-    fn next(&self) -> &'static str {
+    /// What the person can do next.
+    fn next_step(&self) -> &'static str {
         match self.state {
             JobState::Running => "",
             JobState::Review => {
-                "Read the change below, then merge or close its pull request. Not right yet? Ask for more in a follow-up."
+                "Review the changes below, then merge or close the pull request. To request more changes, send a follow-up."
             }
-            JobState::Merged => "The change is merged, so this job is done. For more, start a new one.",
+            JobState::Merged => {
+                "The pull request is merged, and this job is done. To change more, create a new job."
+            }
             JobState::Closed => {
-                "Its pull request was closed without merging. If the change is still wanted, retry it as a new job."
+                "The pull request was closed without merging. If you still want the changes, retry the job."
             }
             JobState::NoChange => {
-                "Say in a follow-up what should have changed, and where: a page, a phrase, a link."
+                "If you expected changes, send a follow-up that says what to change and where: a page, a phrase, a link."
             }
             JobState::Failed => {
-                "Answer in a follow-up if something was unclear, or retry it as a new job once the cause is mended."
+                "If the prompt was unclear, send a follow-up. If something else was wrong, fix the cause and retry the job."
             }
             JobState::Archived => {
-                "It was stopped for good and stays as it is. To do it after all, retry it as a new job."
+                "The job was archived, and can't be resumed. To run the prompt again, retry the job."
             }
         }
     }

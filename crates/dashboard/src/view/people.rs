@@ -1,82 +1,71 @@
-//! The pages about people, as data.
+//! Defines the data of the pages about members: the list, joining, the audit log.
 
 use askama::Template;
 
-use super::{Section, Shell, When};
+use super::{DisplayTime, FormMessage, Section, Shell};
 
 /// `/people`
 #[derive(Template)]
 #[template(path = "people.html")]
-pub(crate) struct PeoplePage {
+pub(crate) struct MembersPage {
     pub(crate) shell: Shell,
-    /// `None`: somebody who came by a login link.
-    pub(crate) me: Option<Me>,
-    pub(crate) owner: bool,
-    pub(crate) people: Vec<PersonRow>,
-    /// Those that still work; none for who is no owner.
+    /// `None` in a session that began with a login link.
+    pub(crate) me: Option<SignedInMember>,
+    pub(crate) is_owner: bool,
+    pub(crate) members: Vec<MemberRow>,
+    /// Invitations that are still valid. Only owners see them.
     pub(crate) invites: Vec<InviteRow>,
-    /// Sessions that began with a login link; none for who is no owner.
-    pub(crate) links: Vec<LinkSessionRow>,
-    /// An invitation that was just made: the only time that it is on a page.
+    /// Sessions that began with a login link. Only owners see them.
+    pub(crate) link_sessions: Vec<LinkSessionRow>,
+    /// The link of an invitation that was just created. It is shown only once.
     pub(crate) link: Option<String>,
-    pub(crate) outcome: Option<Outcome>,
+    pub(crate) message: Option<FormMessage<MemberForm>>,
 }
 
-impl PeoplePage {
-    fn problem(&self, form: Form) -> Option<&str> {
-        self.outcome.as_ref().filter(|one| one.form == form && !one.good).map(|one| one.sentence.as_str())
+impl MembersPage {
+    fn message(&self, form: MemberForm) -> Option<&FormMessage<MemberForm>> {
+        self.message.as_ref().filter(|message| message.form == form)
     }
-
-    fn success(&self, form: Form) -> Option<&str> {
-        self.outcome.as_ref().filter(|one| one.form == form && one.good).map(|one| one.sentence.as_str())
-    }
-}
-
-/// What came of a form, told where it stands.
-pub(crate) struct Outcome {
-    pub(crate) form: Form,
-    pub(crate) good: bool,
-    pub(crate) sentence: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum MemberForm {
     Remove,
     Invite,
     Password,
 }
 
-pub(crate) struct Me {
+pub(crate) struct SignedInMember {
     pub(crate) name: String,
     pub(crate) role: &'static str,
 }
 
-pub(crate) struct PersonRow {
+pub(crate) struct MemberRow {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) role: &'static str,
-    pub(crate) since: When,
+    pub(crate) since: DisplayTime,
     pub(crate) is_me: bool,
-    /// The only owner, who cannot be removed.
-    pub(crate) stays: bool,
-    /// The API keys that they made and that still work; none for who is no owner.
+    /// The last owner can't be removed.
+    pub(crate) is_last_owner: bool,
+    /// The API keys that they created and that are still valid. Only owners see them.
     pub(crate) keys: Vec<String>,
 }
 
 pub(crate) struct LinkSessionRow {
     pub(crate) id: String,
     pub(crate) name: Option<String>,
-    /// The member that it was handed over to.
+    /// The member whose account continues the session.
     pub(crate) member: Option<String>,
-    pub(crate) since: When,
-    pub(crate) until: When,
+    pub(crate) since: DisplayTime,
+    pub(crate) until: DisplayTime,
 }
 
 pub(crate) struct InviteRow {
     pub(crate) id: String,
     pub(crate) role: &'static str,
     pub(crate) creator: Option<String>,
-    pub(crate) until: When,
+    pub(crate) until: DisplayTime,
 }
 
 /// `/join`
@@ -87,7 +76,7 @@ pub(crate) struct Join {
     pub(crate) organization: String,
     pub(crate) role: &'static str,
     pub(crate) token: String,
-    /// What was typed, kept when it was refused.
+    /// The name as typed, if the form was refused.
     pub(crate) name: String,
     pub(crate) error: Option<String>,
 }
@@ -95,15 +84,15 @@ pub(crate) struct Join {
 /// `/audit`
 #[derive(Template)]
 #[template(path = "audit.html")]
-pub(crate) struct Deeds {
+pub(crate) struct AuditPage {
     pub(crate) shell: Shell,
-    pub(crate) rows: Vec<DeedRow>,
+    pub(crate) rows: Vec<AuditRow>,
     pub(crate) newer: Option<String>,
     pub(crate) older: Option<String>,
 }
 
-pub(crate) struct DeedRow {
-    pub(crate) when: When,
+pub(crate) struct AuditRow {
+    pub(crate) when: DisplayTime,
     pub(crate) who: String,
     pub(crate) what: String,
     pub(crate) about: String,

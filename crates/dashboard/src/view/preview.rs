@@ -1,5 +1,7 @@
-//! What the changed passages of a Markdown page look like to its readers. Written tag by tag from a short list, so
-//! nothing of the page becomes more than text: no HTML of its own, no picture, no link that leads anywhere.
+//! Renders the changed passages of a Markdown page as its readers see them.
+//!
+//! The HTML is written element by element from a short allowlist. So HTML of the page becomes text, images aren't
+//! loaded, and links can't be followed.
 
 use std::fmt::Write as _;
 
@@ -9,12 +11,12 @@ use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd};
 use super::diff::{DiffFile, LineKind};
 
 impl DiffFile {
-    /// The passages as HTML, one a hunk; none of a file that is not a page, or is gone.
+    /// The passages as HTML, one per hunk. Empty for files that aren't Markdown, and for deleted files.
     pub(super) fn preview(&self) -> Vec<String> {
-        let gone = self.note.as_deref() == Some("deleted");
-        match FileKind::of(&self.path).is_markdown() && !gone {
+        let is_deleted = self.note.as_deref() == Some("deleted");
+        match FileKind::of(&self.path).is_markdown() && !is_deleted {
             true => {
-                self.passages().iter().map(|passage| html(passage)).filter(|html| !html.is_empty()).collect()
+                self.passages().iter().map(|text| to_html(text)).filter(|html| !html.is_empty()).collect()
             }
             false => Vec::new(),
         }
@@ -25,7 +27,7 @@ impl DiffFile {
         let mut passages = Vec::new();
         for line in &self.lines {
             match (line.kind, passages.last_mut()) {
-                (LineKind::At, _) => passages.push(String::new()),
+                (LineKind::HunkHeader, _) => passages.push(String::new()),
                 (LineKind::Add | LineKind::Context, Some(passage)) => {
                     passage.push_str(&line.text);
                     passage.push('\n');
@@ -37,24 +39,24 @@ impl DiffFile {
     }
 }
 
-fn html(markdown: &str) -> String {
+fn to_html(markdown: &str) -> String {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
-    // Readers do not see the front matter.
+    // Readers don't see the front matter.
     let body = &markdown[FrontMatter::parse(markdown).body..];
-    let mut page = Page::default();
+    let mut writer = HtmlWriter::default();
     for event in Parser::new_ext(body, options) {
-        page.event(event);
+        writer.event(event);
     }
-    page.html
+    writer.html
 }
 
 #[derive(Default)]
-struct Page {
+struct HtmlWriter {
     html: String,
-    in_head: bool,
+    in_table_head: bool,
 }
 
-impl Page {
+impl HtmlWriter {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.open(tag),
@@ -74,18 +76,18 @@ impl Page {
 
     fn open(&mut self, tag: Tag<'_>) {
         match tag {
-            // No headings: the outline of this page is not the previewed one's.
+            // Not an HTML heading, which would become part of the outline of the dashboard's page.
             Tag::Heading { level, .. } => self.put(format_args!("<p class=\"title level-{}\">", level as u8)),
-            Tag::Link { dest_url, .. } => self.named("link", &dest_url),
-            Tag::Image { dest_url, .. } => self.named("image", &dest_url),
+            Tag::Link { dest_url, .. } => self.open_span("link", &dest_url),
+            Tag::Image { dest_url, .. } => self.open_span("image", &dest_url),
             Tag::List(Some(first)) => self.put(format_args!("<ol start=\"{first}\">")),
             Tag::TableHead => {
-                self.in_head = true;
+                self.in_table_head = true;
                 self.html.push_str("<tr>");
             }
-            Tag::TableCell if self.in_head => self.html.push_str("<th>"),
+            Tag::TableCell if self.in_table_head => self.html.push_str("<th>"),
             other => {
-                if let Some(name) = name(other.to_end()) {
+                if let Some(name) = element_name(other.to_end()) {
                     self.put(format_args!("<{name}>"));
                 }
             }
@@ -98,22 +100,22 @@ impl Page {
             TagEnd::Link | TagEnd::Image => self.html.push_str("</span>"),
             TagEnd::List(true) => self.html.push_str("</ol>"),
             TagEnd::TableHead => {
-                self.in_head = false;
+                self.in_table_head = false;
                 self.html.push_str("</tr>");
             }
-            TagEnd::TableCell if self.in_head => self.html.push_str("</th>"),
+            TagEnd::TableCell if self.in_table_head => self.html.push_str("</th>"),
             other => {
-                if let Some(name) = name(other) {
+                if let Some(name) = element_name(other) {
                     self.put(format_args!("</{name}>"));
                 }
             }
         }
     }
 
-    /// Where it would lead is told, not gone to.
-    fn named(&mut self, class: &str, to: &CowStr<'_>) {
+    /// Shows the target of a link or an image as a title.
+    fn open_span(&mut self, class: &str, target: &CowStr<'_>) {
         self.put(format_args!("<span class=\"{class}\" title=\""));
-        self.text(to);
+        self.text(target);
         self.html.push_str("\">");
     }
 
@@ -134,8 +136,8 @@ impl Page {
     }
 }
 
-/// Elements that are written as they are.
-fn name(tag: TagEnd) -> Option<&'static str> {
+/// The allowlist of elements without attributes.
+fn element_name(tag: TagEnd) -> Option<&'static str> {
     Some(match tag {
         TagEnd::Paragraph => "p",
         TagEnd::BlockQuote(_) => "blockquote",
@@ -158,10 +160,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn passages_are_written_as_readers_see_them() {
+    fn passages_are_rendered_as_readers_see_them() {
         #[track_caller]
         fn check(markdown: &str, expected: &str) {
-            assert_eq!(html(markdown), expected);
+            assert_eq!(to_html(markdown), expected);
         }
         check("# One *two*", "<p class=\"title level-1\">One <em>two</em></p>");
         check("---\ntitle: x\n---\ntext", "<p>text</p>");
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_a_page_becomes_markup() {
+    fn html_of_a_page_becomes_text() {
         let hostile = [
             "<script>alert(1)</script>",
             "a <img src=x onerror=alert(1)> b",
@@ -185,7 +187,7 @@ mod tests {
             "<!-- <script> -->",
         ];
         for markdown in hostile {
-            let html = html(markdown);
+            let html = to_html(markdown);
             for piece in ["<script", "<img", "<b>", "href=", "src=\"", "\" onclick", "<!--"] {
                 assert!(!html.contains(piece), "{markdown}: {html}");
             }
@@ -193,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn only_pages_that_are_still_there_have_one() {
+    fn only_markdown_pages_that_still_exist_have_a_preview() {
         let diff = |path: &str| {
             diff_files(&format!(
                 "diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1,2 +1,2 @@\n-a\n+b\n c\n@@ -9 +9 @@\n-x\n+y\n"
@@ -201,7 +203,7 @@ mod tests {
         };
         assert_eq!(diff("a.md")[0].preview(), ["<p>b\nc</p>", "<p>y</p>"]);
         assert!(diff("a.png")[0].preview().is_empty());
-        let gone = "diff --git a/a.md b/a.md\ndeleted file mode 100644\n--- a/a.md\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n";
-        assert!(diff_files(gone)[0].preview().is_empty());
+        let deleted = "diff --git a/a.md b/a.md\ndeleted file mode 100644\n--- a/a.md\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n";
+        assert!(diff_files(deleted)[0].preview().is_empty());
     }
 }

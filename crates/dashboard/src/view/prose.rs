@@ -1,38 +1,38 @@
-//! The little of Markdown that reports and pull-request texts use, as data for a template:
-//! headings, paragraphs, lists, code. Anything else stays the plain text it is; no markup of the
-//! text ever becomes markup of the page.
+//! Parses the subset of Markdown that reports and descriptions of pull requests use: headings, paragraphs, lists,
+//! quotes and code.
+//!
+//! Everything else stays plain text. A template renders the blocks, so markup in the text never becomes HTML.
 
 const MAX_HEADLINE_CHARS: usize = 100;
 
-/// A stretch of text, or of code between backticks.
+/// Text, or code between backticks.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(super) code: bool,
     pub(super) text: String,
 }
 
-/// A piece of a text that stands on its own.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Block {
     Heading(Vec<Span>),
     Paragraph(Vec<Span>),
     List(Vec<Vec<Span>>),
-    /// Somebody else's words, a line each.
+    /// One item per line.
     Quote(Vec<Vec<Span>>),
     Code(String),
 }
 
 /// Splits a text into its blocks.
 pub(crate) fn blocks(text: &str) -> Vec<Block> {
-    let mut reader = Reader::default();
+    let mut parser = BlockParser::default();
     for line in text.lines() {
-        reader.line(line);
+        parser.line(line);
     }
-    reader.close();
-    reader.done
+    parser.close();
+    parser.blocks
 }
 
-/// The first line of a text that says something, short enough for a title.
+/// The first line of a text that isn't empty, truncated to the length of a title.
 pub(crate) fn headline(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     match line.char_indices().nth(MAX_HEADLINE_CHARS) {
@@ -41,17 +41,17 @@ pub(crate) fn headline(text: &str) -> String {
     }
 }
 
-/// Splits a line at its pairs of backticks; one without a partner is text.
+/// Splits a line at its pairs of backticks. A single backtick is text.
 pub(super) fn spans(line: &str) -> Vec<Span> {
-    let mut found = Vec::new();
+    let mut spans = Vec::new();
     let mut rest = line;
     while let Some((before, code, after)) = split_code(rest) {
-        push(&mut found, false, before);
-        push(&mut found, true, code);
+        push(&mut spans, false, before);
+        push(&mut spans, true, code);
         rest = after;
     }
-    push(&mut found, false, rest);
-    found
+    push(&mut spans, false, rest);
+    spans
 }
 
 fn split_code(text: &str) -> Option<(&str, &str, &str)> {
@@ -66,17 +66,17 @@ fn push(spans: &mut Vec<Span>, code: bool, text: &str) {
     }
 }
 
-/// The block that is being read, if any, and those before it.
+/// The finished blocks, and the block that is being read.
 #[derive(Default)]
-struct Reader {
-    done: Vec<Block>,
+struct BlockParser {
+    blocks: Vec<Block>,
     paragraph: String,
     list: Vec<Vec<Span>>,
     quote: Vec<Vec<Span>>,
     code: Option<String>,
 }
 
-impl Reader {
+impl BlockParser {
     fn line(&mut self, line: &str) {
         let trimmed = line.trim();
         if trimmed.starts_with("```") {
@@ -90,15 +90,15 @@ impl Reader {
             self.close();
         } else if let Some(heading) = heading(trimmed) {
             self.close();
-            self.done.push(Block::Heading(spans(heading)));
+            self.blocks.push(Block::Heading(spans(heading)));
         } else if let Some(item) = item(trimmed) {
             self.close_paragraph();
             self.close_quote();
             self.list.push(spans(item));
-        } else if let Some(words) = trimmed.strip_prefix('>') {
+        } else if let Some(quoted) = trimmed.strip_prefix('>') {
             self.close_paragraph();
             self.close_list();
-            self.quote.push(spans(words.trim()));
+            self.quote.push(spans(quoted.trim()));
         } else {
             self.text(trimmed);
         }
@@ -118,26 +118,26 @@ impl Reader {
         self.close_list();
         self.close_quote();
         if let Some(code) = self.code.take() {
-            self.done.push(Block::Code(code));
+            self.blocks.push(Block::Code(code));
         }
     }
 
     fn close_paragraph(&mut self) {
         if !self.paragraph.is_empty() {
-            self.done.push(Block::Paragraph(spans(&self.paragraph)));
+            self.blocks.push(Block::Paragraph(spans(&self.paragraph)));
             self.paragraph.clear();
         }
     }
 
     fn close_list(&mut self) {
         if !self.list.is_empty() {
-            self.done.push(Block::List(std::mem::take(&mut self.list)));
+            self.blocks.push(Block::List(std::mem::take(&mut self.list)));
         }
     }
 
     fn close_quote(&mut self) {
         if !self.quote.is_empty() {
-            self.done.push(Block::Quote(std::mem::take(&mut self.quote)));
+            self.blocks.push(Block::Quote(std::mem::take(&mut self.quote)));
         }
     }
 }
@@ -155,8 +155,8 @@ fn item(line: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    /// Blocks in a notation that fits on a line: `code` is written in angle brackets.
-    fn shown(text: &str) -> String {
+    /// The blocks as one line of text, with code in angle brackets.
+    fn to_text(text: &str) -> String {
         let line = |spans: &[Span]| -> String {
             spans.iter().map(|s| if s.code { format!("<{}>", s.text) } else { s.text.clone() }).collect()
         };
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn headlines() {
+    fn headlines_are_the_first_line_and_short() {
         assert_eq!(headline("\n  Fix links \nand more"), "Fix links");
         assert_eq!(headline(" \n"), "");
         assert_eq!(headline(&"é".repeat(100)), "é".repeat(100));
@@ -183,10 +183,10 @@ mod tests {
     }
 
     #[test]
-    fn texts_fall_into_blocks() {
+    fn texts_are_split_into_blocks() {
         #[track_caller]
         fn check(text: &str, expected: &str) {
-            assert_eq!(shown(text), expected);
+            assert_eq!(to_text(text), expected);
         }
         check("", "");
         check("\n \n", "");

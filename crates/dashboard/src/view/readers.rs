@@ -1,53 +1,56 @@
-//! The reader pages as data: tiles, panels, and what somebody sees who has no readers yet.
+//! Defines the data of the readers pages: tiles, panels, and the page of a project without views.
+
+use std::cmp::Ordering;
 
 use askama::Template;
 
-use super::{Chart, Link, Section, Shell};
+use super::{Chart, Link, Section, Shell, count, with_commas};
 
 /// `/p/{projectId}/readers`
 #[derive(Template)]
 #[template(path = "readers.html")]
 pub(crate) struct Readers {
     pub(crate) shell: Shell,
-    pub(crate) picker: Picker,
+    pub(crate) picker: RangePicker,
     pub(crate) live: Option<LiveLine>,
     pub(crate) tiles: Vec<Tile>,
     pub(crate) chart: Chart,
     pub(crate) merges: Vec<MergeRow>,
     pub(crate) panels: Vec<Panel>,
-    /// The same page, with everything on it counted.
-    pub(crate) whole: String,
-    pub(crate) query: String,
+    /// The URL of this page that waits until everything is counted.
+    pub(crate) complete: String,
+    /// The query of the same report in the API.
+    pub(crate) api_query: String,
 }
 
-/// `/p/{projectId}/readers/{list}`: all of a panel, page by page.
+/// `/p/{projectId}/readers/{list}`: all rows of a panel, in pages.
 #[derive(Template)]
 #[template(path = "readers_list.html")]
 pub(crate) struct ReaderList {
     pub(crate) shell: Shell,
-    pub(crate) picker: Picker,
+    pub(crate) picker: RangePicker,
     pub(crate) panel: Panel,
-    pub(crate) whole: String,
+    pub(crate) complete: String,
     pub(crate) back: String,
-    pub(crate) newer: Option<String>,
-    pub(crate) older: Option<String>,
-    pub(crate) query: String,
+    pub(crate) previous: Option<String>,
+    pub(crate) next: Option<String>,
+    pub(crate) api_query: String,
 }
 
-/// `/p/{projectId}/readers`, before anybody came.
+/// `/p/{projectId}/readers` of a project that never had a view.
 #[derive(Template)]
-#[template(path = "readers_none.html")]
+#[template(path = "no_readers.html")]
 pub(crate) struct NoReaders {
     pub(crate) shell: Shell,
-    /// For the pages of the docs site.
+    /// The script element for the pages of the docs site.
     pub(crate) snippet: String,
-    /// What lets the site's browsers send: `None` when a site is named already.
+    /// The command that allows the site to send views. `None` if the project has a site.
     pub(crate) allow: Option<String>,
     pub(crate) import: String,
     pub(crate) curl: String,
 }
 
-/// `/p/{projectId}/readers/live`: who reads just now. Also a part of the page.
+/// `/p/{projectId}/readers/live`: the readers of the last 30 minutes. Also part of the readers page.
 #[derive(Template)]
 #[template(path = "readers_live.html")]
 pub(crate) struct LiveLine {
@@ -57,114 +60,105 @@ pub(crate) struct LiveLine {
     pub(crate) ai: u64,
 }
 
-/// Which days and which pages, and how to choose others.
-pub(crate) struct Picker {
+/// The selected days and pages, and links to select others.
+pub(crate) struct RangePicker {
     pub(crate) action: String,
-    pub(crate) presets: Vec<Choice>,
-    pub(crate) custom: bool,
-    /// As typed, if that was refused.
+    pub(crate) presets: Vec<LinkChoice>,
+    pub(crate) is_custom: bool,
+    /// As typed, if the range was refused.
     pub(crate) from: String,
     pub(crate) to: String,
     pub(crate) sort: &'static str,
-    pub(crate) path: Option<Filter>,
+    pub(crate) path: Option<PathFilter>,
     pub(crate) error: Option<String>,
 }
 
-/// One of several, each of which is somewhere to go.
-pub(crate) struct Choice {
+/// A link in a group of which one is selected.
+pub(crate) struct LinkChoice {
     pub(crate) href: String,
     pub(crate) label: &'static str,
     pub(crate) chosen: bool,
 }
 
-/// Only pages whose path begins so.
-pub(crate) struct Filter {
+/// Shows only pages whose path begins with `path`.
+pub(crate) struct PathFilter {
     pub(crate) path: String,
-    /// The sections that it is in, the largest first.
-    pub(crate) above: Vec<Link>,
+    /// The sections that contain the path, the outermost first.
+    pub(crate) parents: Vec<Link>,
     pub(crate) clear: String,
 }
 
 pub(crate) struct Tile {
     pub(crate) id: &'static str,
     pub(crate) name: &'static str,
-    /// `None`: it was not counted in time.
+    /// `None` if it wasn't counted in time.
     pub(crate) number: Option<u64>,
-    pub(crate) before: u64,
+    /// The number of the previous period.
+    pub(crate) previous: u64,
+    /// The length of the period.
+    pub(crate) days: u64,
     pub(crate) note: &'static str,
-    /// More of it is worse.
-    pub(crate) fault: bool,
+    /// More is worse.
+    pub(crate) is_fault: bool,
 }
 
 impl Tile {
     fn figure(&self) -> String {
-        self.number.map(grouped).unwrap_or_default()
+        self.number.map(with_commas).unwrap_or_default()
     }
 
-    /// Against the range before, in words.
     fn change(&self) -> String {
-        change(self.number.unwrap_or(0), self.before)
+        describe_change(self.number.unwrap_or(0), self.previous, self.days)
     }
 
     fn class(&self) -> &'static str {
-        let more = self.number.unwrap_or(0);
-        match more.cmp(&self.before) {
-            std::cmp::Ordering::Equal => "soft",
-            std::cmp::Ordering::Greater => {
-                if self.fault {
-                    "minus"
-                } else {
-                    "plus"
-                }
-            }
-            std::cmp::Ordering::Less => {
-                if self.fault {
-                    "plus"
-                } else {
-                    "minus"
-                }
-            }
+        match (self.number.unwrap_or(0).cmp(&self.previous), self.is_fault) {
+            (Ordering::Equal, _) => "soft",
+            (Ordering::Greater, false) | (Ordering::Less, true) => "plus",
+            (Ordering::Greater, true) | (Ordering::Less, false) => "minus",
         }
     }
 }
 
-/// A list of what was counted by some name.
+/// A list of counts by page, path, agent or referrer.
 pub(crate) struct Panel {
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
+    /// The operation of the API that has the same rows.
     pub(crate) operation: &'static str,
-    pub(crate) first: &'static str,
+    /// The heading of the first column.
+    pub(crate) name_column: &'static str,
     pub(crate) columns: &'static [&'static str],
-    pub(crate) sorts: Vec<Choice>,
-    /// `None`: it was not counted in time.
+    pub(crate) sorts: Vec<LinkChoice>,
+    /// `None` if it wasn't counted in time.
     pub(crate) rows: Option<Vec<Row>>,
     pub(crate) empty: &'static str,
-    /// Where all of it is, when this is not.
-    pub(crate) more: Option<String>,
+    /// The URL of the full list, if this list is truncated.
+    pub(crate) full_list: Option<String>,
     pub(crate) csv: String,
-    /// What the filter does not reach.
+    /// Says that the path filter doesn't apply.
     pub(crate) note: Option<&'static str>,
 }
 
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) aside: Option<String>,
-    /// To see only that.
+    /// The URL of the report filtered by this row.
     pub(crate) href: Option<String>,
     pub(crate) numbers: Vec<u64>,
-    /// How much of the largest row this one is, human, AI and neither, in thousandths.
+    /// The widths of the human, AI and other parts, in thousandths of the widest row.
     pub(crate) bar: [u64; 3],
-    /// Where to start a job about it.
+    /// The URL that suggests a job about this row.
     pub(crate) job: Option<String>,
 }
 
 impl Row {
     fn figures(&self) -> Vec<String> {
-        self.numbers.iter().copied().map(grouped).collect()
+        self.numbers.iter().copied().map(with_commas).collect()
     }
 }
 
-/// A pull request that was merged in the range.
+/// A pull request that was merged in the period.
 pub(crate) struct MergeRow {
     pub(crate) number: String,
     pub(crate) title: String,
@@ -172,31 +166,19 @@ pub(crate) struct MergeRow {
     pub(crate) day: String,
 }
 
-/// `41,930`
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
+/// The change since the previous period of as many days, in percent.
+fn describe_change(now: u64, previous: u64, days: u64) -> String {
+    let period = if days == 1 { "previous day".into() } else { format!("previous {}", count(days, "day")) };
+    if previous == 0 {
+        return if now == 0 { format!("none in {period}") } else { "new".into() };
     }
-    text
-}
-
-/// In per cent of what was before; of nothing there are none.
-fn change(now: u64, before: u64) -> String {
-    if before == 0 {
-        return if now == 0 { "none before either".into() } else { "new".into() };
-    }
-    let difference = u128::from(now.abs_diff(before));
-    let percent = (difference * 100 + u128::from(before) / 2) / u128::from(before);
-    let percent = grouped(u64::try_from(percent).unwrap_or(u64::MAX));
-    match now.cmp(&before) {
-        std::cmp::Ordering::Equal => "as before".into(),
-        std::cmp::Ordering::Greater => format!("+{percent} % on before"),
-        std::cmp::Ordering::Less => format!("−{percent} % on before"),
+    let difference = u128::from(now.abs_diff(previous));
+    let percent = (difference * 100 + u128::from(previous) / 2) / u128::from(previous);
+    let percent = with_commas(u64::try_from(percent).unwrap_or(u64::MAX));
+    match now.cmp(&previous) {
+        Ordering::Equal => format!("same as {period}"),
+        Ordering::Greater => format!("+{percent}% vs. {period}"),
+        Ordering::Less => format!("−{percent}% vs. {period}"),
     }
 }
 
@@ -205,25 +187,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures() {
-        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (41_930, "41,930")] {
-            assert_eq!(grouped(number), text);
-        }
-        assert_eq!(grouped(u64::MAX), "18,446,744,073,709,551,615");
-    }
-
-    #[test]
-    fn changes() {
+    fn changes_name_the_period_that_they_compare_with() {
         #[track_caller]
-        fn check(now: u64, before: u64, text: &str) {
-            assert_eq!(change(now, before), text);
+        fn check(now: u64, previous: u64, text: &str) {
+            assert_eq!(describe_change(now, previous, 30), text);
         }
-        check(0, 0, "none before either");
+        check(0, 0, "none in previous 30 days");
         check(5, 0, "new");
-        check(5, 5, "as before");
-        check(118, 100, "+18 % on before");
-        check(2, 3, "−33 % on before");
-        check(0, 7, "−100 % on before");
-        check(u64::MAX, 1, "+18,446,744,073,709,551,615 % on before");
+        check(5, 5, "same as previous 30 days");
+        check(118, 100, "+18% vs. previous 30 days");
+        check(2, 3, "−33% vs. previous 30 days");
+        check(0, 7, "−100% vs. previous 30 days");
+        check(u64::MAX, 1, "+18,446,744,073,709,551,615% vs. previous 30 days");
+        assert_eq!(describe_change(2, 1, 1), "+100% vs. previous day");
     }
 }

@@ -1,14 +1,14 @@
-//! The small parts that the pages are made of: a row of a list, a state with its word and colour.
+//! Defines the parts that several pages share: rows of lists, and states with their labels and CSS classes.
 
 use super::prose::{Span, spans};
-use super::{Block, ProjectNav, Spark, When};
+use super::{Block, DisplayTime, ProjectNav, Sparkline};
 
-/// A project on the first page, with its newest job.
+/// A project in the list of projects, with its newest job.
 pub(crate) struct ProjectRow {
     pub(crate) project: ProjectNav,
     pub(crate) latest: Option<JobRow>,
-    /// `None` where another server keeps page views.
-    pub(crate) spark: Option<Spark>,
+    /// `None` if another server stores the page views.
+    pub(crate) sparkline: Option<Sparkline>,
 }
 
 /// A quotation beside a prompt box.
@@ -19,25 +19,25 @@ pub(crate) struct QuotationField {
     pub(crate) value: String,
 }
 
-/// An API key in the list. The secret itself is not known any more.
+/// An API key in the list, without its secret.
 pub(crate) struct KeyRow {
     pub(crate) id: String,
     pub(crate) name: String,
-    /// What is left of the secret to recognise it by: `dw_8Kd2…`.
+    /// The beginning of the secret: `dw_8Kd2…`.
     pub(crate) masked: String,
     pub(crate) scope: String,
-    /// "all projects", or the names of those it is narrowed to.
+    /// "all projects", or the names of the key's projects.
     pub(crate) projects: String,
-    /// The addresses it may be used from; empty when from any.
+    /// The addresses that may use the key. Empty if any address may.
     pub(crate) allow: String,
     pub(crate) expiry: Expiry,
-    pub(crate) last_used: Option<When>,
-    pub(crate) created: When,
-    /// Who made it, where that is known.
+    pub(crate) last_used: Option<DisplayTime>,
+    pub(crate) created: DisplayTime,
+    /// `None` for keys from before this was recorded.
     pub(crate) creator: Option<String>,
 }
 
-/// Another project that a new key can be for.
+/// Another project that a new key can have access to.
 pub(crate) struct OtherProject {
     pub(crate) id: String,
     pub(crate) name: String,
@@ -45,12 +45,12 @@ pub(crate) struct OtherProject {
 }
 
 impl KeyRow {
-    pub(super) fn revoked(&self) -> bool {
+    pub(super) fn is_revoked(&self) -> bool {
         self.expiry.kind == ExpiryKind::Revoked
     }
 }
 
-/// Until when a key works, in words ("expires in 5 days") and in kind.
+/// When a key expires, as text ("expires in 5 days") and as a kind.
 pub(crate) struct Expiry {
     pub(crate) text: String,
     pub(crate) kind: ExpiryKind,
@@ -76,14 +76,14 @@ impl ExpiryKind {
     }
 }
 
-/// A key at the one moment at which its secret is known.
+/// A key that was just created, with its secret.
 pub(crate) struct NewKey {
     pub(crate) secret: String,
     /// A command that uses the key, ready to paste.
     pub(crate) curl: String,
 }
 
-/// The fields of the form that makes a key.
+/// The fields of the form that creates a key.
 pub(crate) struct KeyForm {
     pub(crate) name: String,
     /// `read` or `write`.
@@ -91,11 +91,11 @@ pub(crate) struct KeyForm {
     /// `7d`, `30d`, `60d`, `90d` or `never`.
     pub(crate) expires: String,
     pub(crate) only_this_project: bool,
-    /// Ids of projects that it is for beside this one.
+    /// The ids of other projects that the key has access to.
     pub(crate) also: Vec<String>,
-    /// A date, which goes before `expires`.
+    /// A date, which takes precedence over `expires`.
     pub(crate) until: String,
-    /// Addresses and CIDR ranges, one a line.
+    /// Addresses and CIDR ranges, one per line.
     pub(crate) allow: String,
 }
 
@@ -113,15 +113,15 @@ impl Default for KeyForm {
     }
 }
 
-/// What has become of a job, in the words of the pages.
+/// The state of a job and its pull request, as the dashboard shows it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JobState {
     Running,
-    /// Completed with a pull request that is open.
+    /// Completed, and the pull request is open.
     Review,
     Merged,
     Closed,
-    /// Completed without a difference, and so without a pull request.
+    /// Completed without changes, and so without a pull request.
     NoChange,
     Failed,
     Archived,
@@ -138,7 +138,7 @@ impl JobState {
         Self::Archived,
     ];
 
-    /// As it stands in an address.
+    /// The value of the query parameter `state`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Review => "review",
@@ -147,7 +147,7 @@ impl JobState {
         }
     }
 
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.name() == name)
     }
 
@@ -157,7 +157,7 @@ impl JobState {
             Self::Review => "review needed",
             Self::Merged => "merged",
             Self::Closed => "closed",
-            Self::NoChange => "no change",
+            Self::NoChange => "no changes",
             Self::Failed => "failed",
             Self::Archived => "archived",
         }
@@ -173,7 +173,7 @@ impl JobState {
         }
     }
 
-    pub(crate) fn active(self) -> bool {
+    pub(crate) fn is_active(self) -> bool {
         self == Self::Running
     }
 }
@@ -186,21 +186,21 @@ pub(crate) struct JobRow {
     pub(crate) title: String,
     pub(crate) branch: String,
     pub(crate) pull: Option<PullRef>,
-    /// Lines of its change.
+    /// Lines.
     pub(crate) added: u64,
     pub(crate) removed: u64,
-    /// Written with commas; `None` where no model was asked.
+    /// With commas. `None` if no model was called.
     pub(crate) tokens: Option<String>,
-    pub(crate) when: When,
+    pub(crate) when: DisplayTime,
     pub(crate) duration: Option<String>,
 }
 
-/// One thing that the agent did.
+/// An event of a job.
 pub(crate) struct Step {
     pub(crate) number: u64,
     pub(crate) kind: String,
     pub(crate) text: String,
-    pub(crate) when: When,
+    pub(crate) when: DisplayTime,
 }
 
 impl Step {
@@ -209,18 +209,18 @@ impl Step {
     }
 }
 
-/// How a job came to its end.
-pub(crate) struct Ended {
-    /// One sentence: what came of it.
+/// How a job ended.
+pub(crate) struct JobResult {
+    /// The result in one sentence.
     pub(crate) reason: String,
     pub(crate) summary: Vec<Block>,
-    /// What was not certain and is left to a person.
+    /// What the agent wasn't sure about and left for a person to decide.
     pub(crate) notes: Vec<String>,
-    /// What was checked, and found.
+    /// The results of the docs checks.
     pub(crate) checks: Vec<String>,
 }
 
-impl Ended {
+impl JobResult {
     pub(super) fn note_spans(&self) -> Vec<Vec<Span>> {
         self.notes.iter().map(|note| spans(note)).collect()
     }
@@ -240,7 +240,7 @@ pub(crate) enum PullState {
 impl PullState {
     pub(crate) const ALL: [Self; 3] = [Self::Open, Self::Merged, Self::Closed];
 
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.label() == name)
     }
 
@@ -260,12 +260,12 @@ impl PullState {
         }
     }
 
-    pub(super) fn open(self) -> bool {
+    pub(super) fn is_open(self) -> bool {
         self == Self::Open
     }
 }
 
-/// A pull request, seen from its job.
+/// The link from a job to its pull request.
 pub(crate) struct PullRef {
     pub(crate) href: String,
     pub(crate) number: u64,
@@ -280,13 +280,13 @@ pub(crate) struct PullRow {
     pub(crate) state: PullState,
     pub(crate) head: String,
     pub(crate) base: String,
-    pub(crate) when: When,
+    pub(crate) when: DisplayTime,
 }
 
 pub(crate) struct Commit {
-    /// Shortened, as people quote it.
+    /// Abbreviated.
     pub(crate) id: String,
     pub(crate) subject: String,
     pub(crate) author: String,
-    pub(crate) when: When,
+    pub(crate) when: DisplayTime,
 }

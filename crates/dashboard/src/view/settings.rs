@@ -1,8 +1,8 @@
-//! The settings of a project, and how many read it lately, as data.
+//! Defines the data of the settings page, of the count of received views on it, and of the sparkline of a project.
 
 use askama::Template;
 
-use super::{Section, Shell};
+use super::{FormMessage, Section, Shell, count, with_commas};
 use app::refused_files::RefusedFile;
 
 /// `/p/{projectId}/settings`
@@ -13,54 +13,43 @@ pub(crate) struct Settings {
     pub(crate) project_id: String,
     pub(crate) name: String,
     pub(crate) repository: RepositoryForm,
-    /// What its host is; `None`: this machine.
+    /// The kind of the repository's host. `None` for this machine.
     pub(crate) host: Option<String>,
-    /// Whether a token, or the key of an app, is kept.
+    /// Whether a token, or the key of an app, is stored.
     pub(crate) has_token: bool,
     pub(crate) jobs: JobsForm,
     pub(crate) readers: ReadersForm,
-    /// What a site puts on its pages.
+    /// The script element for the pages of the docs site.
     pub(crate) snippet: String,
-    pub(crate) arrived: Arrived,
-    /// Whether the visitor may change any of it.
-    pub(crate) owner: bool,
-    pub(crate) said: Option<Said>,
+    pub(crate) views_received: ViewsReceived,
+    /// Only owners can change settings.
+    pub(crate) is_owner: bool,
+    pub(crate) message: Option<FormMessage<SettingsForm>>,
 }
 
 impl Settings {
-    fn problem(&self, card: Card) -> Option<&str> {
-        self.said.as_ref().filter(|said| said.card == card && !said.good).map(|said| said.sentence.as_str())
-    }
-
-    fn success(&self, card: Card) -> Option<&str> {
-        self.said.as_ref().filter(|said| said.card == card && said.good).map(|said| said.sentence.as_str())
+    fn message(&self, form: SettingsForm) -> Option<&FormMessage<SettingsForm>> {
+        self.message.as_ref().filter(|message| message.form == form)
     }
 
     fn human_reads(&self) -> [(&'static str, &'static str); 3] {
         [
-            ("both", "from whoever tells of them"),
-            ("beacon", "from the script on the pages"),
-            ("server", "from the server's log"),
+            ("both", "Script and server log"),
+            ("beacon", "Script on the pages only"),
+            ("server", "Server log only"),
         ]
     }
 }
 
-/// What came of a form, told where it stands.
-pub(crate) struct Said {
-    pub(crate) card: Card,
-    pub(crate) good: bool,
-    pub(crate) sentence: String,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Card {
+pub(crate) enum SettingsForm {
     Repository,
     Jobs,
     Readers,
-    Danger,
+    Delete,
 }
 
-/// The token is not here: what was typed of it is not shown again.
+/// Has no token, because a page never shows one.
 pub(crate) struct RepositoryForm {
     pub(crate) name: String,
     pub(crate) repository: String,
@@ -70,78 +59,81 @@ pub(crate) struct RepositoryForm {
 
 pub(crate) struct JobsForm {
     pub(crate) models: Vec<ModelChoice>,
-    /// Globs, one a line.
+    /// Globs, one per line.
     pub(crate) allow_paths: String,
-    /// Globs of folders with code that are not allowed yet.
-    pub(crate) offers: Vec<String>,
-    /// Of recent jobs.
+    /// Globs of folders with code that aren't allowed yet.
+    pub(crate) suggested_globs: Vec<String>,
+    /// Files that recent jobs changed or tried to change, and that jobs may not change.
     pub(crate) refused: Vec<RefusedFile>,
-    /// Tokens a month, as the operator has set them.
+    /// Tokens per month, from the server's settings.
     pub(crate) budget: Option<u64>,
 }
 
 impl JobsForm {
     fn budget(&self) -> Option<String> {
-        self.budget.map(grouped)
+        self.budget.map(with_commas)
     }
 }
 
-/// A model of the server, or one that it has no more and the project still names.
+/// A model of the server, or a model that the project names and the server doesn't have.
 pub(crate) struct ModelChoice {
     pub(crate) name: String,
-    /// The one for jobs that name none.
-    pub(crate) usual: bool,
-    pub(crate) allowed: bool,
-    pub(crate) gone: bool,
+    /// The model of jobs that don't name one.
+    pub(crate) is_default: bool,
+    pub(crate) is_allowed: bool,
+    /// The server doesn't have it.
+    pub(crate) is_missing: bool,
 }
 
 pub(crate) struct ReadersForm {
-    /// Origins, one a line.
+    /// Origins, one per line.
     pub(crate) sites: String,
     pub(crate) human_reads: String,
 }
 
-/// What has come in of page views.
+/// How many page views the server has received. Also served alone, so that the page can poll it.
 #[derive(Template)]
-#[template(path = "arrived.html")]
-pub(crate) struct Arrived {
+#[template(path = "views_received.html")]
+pub(crate) struct ViewsReceived {
     pub(crate) total: u64,
-    pub(crate) lately: u64,
+    /// In the last 30 minutes.
+    pub(crate) recent: u64,
 }
 
-impl Arrived {
-    fn so_far(&self) -> String {
-        grouped(self.total)
+impl ViewsReceived {
+    fn total_views(&self) -> String {
+        count(self.total, "view")
     }
 
-    fn of_late(&self) -> String {
-        grouped(self.lately)
+    fn recent_views(&self) -> String {
+        with_commas(self.recent)
     }
 }
 
-/// Seven days of reads, as two lines of a small drawing.
-pub(crate) struct Spark {
+/// Page views of seven days as two lines: human and AI.
+pub(crate) struct Sparkline {
     pub(crate) human: u64,
     pub(crate) ai: u64,
-    /// Points of an SVG polyline in a field of 140 by 32.
+    /// Points of an SVG polyline, 140 wide and 32 high.
     pub(crate) human_line: String,
     pub(crate) ai_line: String,
 }
 
-impl Spark {
-    pub(super) fn human_reads(&self) -> String {
-        grouped(self.human)
+impl Sparkline {
+    pub(super) fn human_views(&self) -> String {
+        with_commas(self.human)
     }
 
-    pub(super) fn ai_reads(&self) -> String {
-        grouped(self.ai)
+    pub(super) fn ai_views(&self) -> String {
+        with_commas(self.ai)
     }
 
-    /// Of the reads of each day, human and AI, oldest first.
+    /// Takes the human and AI views of each day, oldest first.
     pub(crate) fn new(days: &[(u64, u64)]) -> Self {
-        let most = days.iter().map(|(human, ai)| *human.max(ai)).max().unwrap_or(0).max(1);
+        let highest = days.iter().map(|(human, ai)| *human.max(ai)).max().unwrap_or(0).max(1);
         let line = |of: fn(&(u64, u64)) -> u64| {
-            let points = days.iter().enumerate().map(|(at, day)| point(at, days.len(), of(day), most));
+            let points =
+                days.iter().enumerate().map(|(index, day)| point(index, days.len(), of(day), highest));
             points.collect::<Vec<_>>().join(" ")
         };
         Self {
@@ -153,47 +145,27 @@ impl Spark {
     }
 }
 
-/// `19,832`
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 const WIDTH: f64 = 140.0;
 const HEIGHT: f64 = 32.0;
-const EDGE: f64 = 2.0;
+const MARGIN: f64 = 2.0;
 
-fn point(at: usize, of: usize, count: u64, most: u64) -> String {
-    let across = EDGE + (WIDTH - 2.0 * EDGE) * at as f64 / of.saturating_sub(1).max(1) as f64;
-    let down = HEIGHT - EDGE - (HEIGHT - 2.0 * EDGE) * count as f64 / most as f64;
-    format!("{across:.1},{down:.1}")
+fn point(index: usize, points: usize, views: u64, highest: u64) -> String {
+    let x = MARGIN + (WIDTH - 2.0 * MARGIN) * index as f64 / points.saturating_sub(1).max(1) as f64;
+    let y = HEIGHT - MARGIN - (HEIGHT - 2.0 * MARGIN) * views as f64 / highest as f64;
+    format!("{x:.1},{y:.1}")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Spark, grouped};
+    use super::Sparkline;
 
     #[test]
-    fn numbers_are_grouped_by_thousands() {
-        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
-            assert_eq!(grouped(number), text);
-        }
-    }
-
-    #[test]
-    fn a_spark_fills_its_field_and_nothing_is_a_flat_line() {
+    fn a_sparkline_fills_its_height_and_is_flat_without_views() {
         let week = [(0, 4), (10, 0), (5, 2)];
-        let spark = Spark::new(&week);
-        assert_eq!((spark.human, spark.ai), (15, 6));
-        assert_eq!(spark.human_line, "2.0,30.0 70.0,2.0 138.0,16.0");
-        assert_eq!(Spark::new(&[(0, 0), (0, 0)]).ai_line, "2.0,30.0 138.0,30.0");
-        assert_eq!(Spark::new(&[]).human_line, "");
+        let sparkline = Sparkline::new(&week);
+        assert_eq!((sparkline.human, sparkline.ai), (15, 6));
+        assert_eq!(sparkline.human_line, "2.0,30.0 70.0,2.0 138.0,16.0");
+        assert_eq!(Sparkline::new(&[(0, 0), (0, 0)]).ai_line, "2.0,30.0 138.0,30.0");
+        assert_eq!(Sparkline::new(&[]).human_line, "");
     }
 }

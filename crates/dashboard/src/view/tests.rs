@@ -1,27 +1,27 @@
-//! Every page, rendered with ordinary and with hostile data.
+//! Renders every page with ordinary and with hostile data, and checks escaping, structure and accessibility.
 
 #![allow(clippy::unwrap_used)]
 
 mod accounts;
-mod look;
 mod samples;
+mod style;
 
 use askama::Template;
 use samples::{HOSTILE, ORDINARY, pages};
 
 #[test]
-fn no_text_becomes_markup() {
+fn hostile_texts_are_escaped() {
     for (name, html) in pages(HOSTILE) {
         for piece in ["<script>", "<img", "\" onerror"] {
-            assert!(!html.contains(piece), "{name} holds {piece}");
+            assert!(!html.contains(piece), "{name} contains {piece}");
         }
-        assert!(html.contains("&#60;script&#62;alert"), "{name} shows none of its texts");
+        assert!(html.contains("&#60;script&#62;alert"), "{name} doesn't show its texts");
     }
 }
 
-/// A page of hostile texts has as many elements and quotes as one of harmless texts.
+/// A page with hostile texts has as many elements and quotes as a page with harmless texts.
 #[test]
-fn hostile_texts_leave_the_structure_alone() {
+fn hostile_texts_dont_change_the_structure() {
     let shape =
         |html: &str| (html.matches('<').count(), html.matches('>').count(), html.matches('"').count());
     for ((name, harmless), (_, hostile)) in pages("harmless").into_iter().zip(pages(HOSTILE)) {
@@ -42,7 +42,7 @@ fn pages_obey_the_content_security_policy() {
 }
 
 #[test]
-fn every_page_has_one_title_one_main_and_at_most_one_main_button() {
+fn every_page_has_one_title_one_main_element_and_at_most_one_primary_button() {
     for (name, html) in pages(ORDINARY) {
         assert_eq!(html.matches("<h1>").count(), 1, "{name}");
         assert_eq!(html.matches("<main ").count(), 1, "{name}");
@@ -54,7 +54,7 @@ fn every_page_has_one_title_one_main_and_at_most_one_main_button() {
 }
 
 #[test]
-fn every_form_of_a_signed_in_page_carries_the_token() {
+fn every_form_of_a_signed_in_page_has_a_csrf_token() {
     for (name, html) in pages(ORDINARY) {
         for form in html.split("<form ").skip(1) {
             let form = form.split("</form>").next().unwrap();
@@ -73,11 +73,11 @@ fn every_form_of_a_signed_in_page_carries_the_token() {
 }
 
 #[test]
-fn every_field_has_a_label_and_every_id_is_its_own() {
+fn every_field_has_a_label_and_every_id_is_unique() {
     for (name, html) in pages(ORDINARY) {
         let ids = attributes(&html, " id=\"");
-        for (at, id) in ids.iter().enumerate() {
-            assert!(!ids[..at].contains(id), "{name} has two of id {id}");
+        for (index, id) in ids.iter().enumerate() {
+            assert!(!ids[..index].contains(id), "{name} has two elements with the id {id}");
         }
         for field in html.split(['<']).filter(|tag| is_field(tag)) {
             let id = attributes(field, " id=\"");
@@ -86,15 +86,15 @@ fn every_field_has_a_label_and_every_id_is_its_own() {
         for reference in [" for=\"", "aria-labelledby=\"", "aria-describedby=\"", "data-copy=\"", "href=\"#"]
         {
             for target in attributes(&html, reference) {
-                assert!(ids.contains(&target), "{name} points at {target}, which is not there");
+                assert!(ids.contains(&target), "{name} refers to {target}, which doesn't exist");
             }
         }
     }
 }
 
 fn is_field(tag: &str) -> bool {
-    let named = ["input ", "select ", "textarea "].iter().any(|field| tag.starts_with(field));
-    named && !tag.contains("type=\"hidden\"")
+    let has_name = ["input ", "select ", "textarea "].iter().any(|field| tag.starts_with(field));
+    has_name && !tag.contains("type=\"hidden\"")
 }
 
 fn attributes<'a>(html: &'a str, opening: &str) -> Vec<&'a str> {
@@ -102,7 +102,7 @@ fn attributes<'a>(html: &'a str, opening: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn only_a_running_job_reloads() {
+fn only_the_page_of_a_running_job_reloads() {
     let reloads =
         |state| samples::job("x", state).render().unwrap().contains("http-equiv=\"refresh\" content=\"2\"");
     assert!(reloads(super::JobState::Running));
@@ -126,21 +126,21 @@ fn an_id_with_a_slash_stays_one_path_segment() {
 }
 
 #[test]
-fn the_first_page_of_an_empty_installation_says_what_to_run() {
+fn the_home_page_of_an_empty_installation_has_the_command_that_creates_a_project() {
     let html = pages(ORDINARY).into_iter().find(|(name, _)| *name == "home-empty").unwrap().1;
     assert!(html.contains("docwright project create --name &#34;My docs&#34; --repository PATH"));
 }
 
-/// Writes all pages where a browser can open them: `$TMPDIR/docwright-face/*.html`.
+/// Writes all pages to `$TMPDIR/docwright-pages/*.html`, for a look at them in a browser.
 #[test]
-#[ignore = "an aid to look at the pages, not a check"]
+#[ignore = "writes files and checks nothing"]
 fn write_pages() {
-    let folder = std::env::temp_dir().join("docwright-face");
+    let folder = std::env::temp_dir().join("docwright-pages");
     std::fs::create_dir_all(&folder).unwrap();
     for (name, html) in pages(ORDINARY) {
         std::fs::write(folder.join(format!("{name}.html")), html.replace("=\"/assets/", "=\"")).unwrap();
     }
-    for (name, text) in look::ASSETS {
+    for (name, text) in style::ASSETS {
         std::fs::write(folder.join(name), text).unwrap();
     }
 }

@@ -1,15 +1,15 @@
-//! The first run, step by step, as data.
+//! Defines the data of the pages of the first run.
 
 use askama::Template;
 
-use super::{NewKey, Said, Section, Shell};
+use super::{FormMessage, NewKey, Section, Shell};
 
-/// `/welcome`: a name and a password, or not.
+/// `/welcome`: creates an account, which is optional.
 #[derive(Template)]
 #[template(path = "welcome.html")]
 pub(crate) struct Welcome {
     pub(crate) shell: Shell,
-    /// What was typed, kept when it was refused.
+    /// The name as typed, if the form was refused.
     pub(crate) name: String,
     pub(crate) error: Option<String>,
 }
@@ -20,12 +20,12 @@ pub(crate) struct Welcome {
 pub(crate) struct WelcomeRepository {
     pub(crate) shell: Shell,
     pub(crate) form: NewProjectForm,
-    /// Whether a path of the server's machine, and the sample on it, can be chosen.
-    pub(crate) operator: bool,
+    /// Operators can also choose a path on the server's machine, or the sample.
+    pub(crate) is_operator: bool,
     pub(crate) error: Option<String>,
 }
 
-/// The token is not here: what was typed of it is not shown again.
+/// Has no token, because a page never shows one.
 #[derive(Default)]
 pub(crate) struct NewProjectForm {
     pub(crate) name: String,
@@ -39,16 +39,16 @@ pub(crate) struct NewProjectForm {
 #[template(path = "welcome_model.html")]
 pub(crate) struct WelcomeModel {
     pub(crate) shell: Shell,
-    pub(crate) models: Vec<OneModel>,
-    pub(crate) said: Option<Said>,
+    pub(crate) models: Vec<ModelOption>,
+    pub(crate) message: Option<FormMessage<()>>,
 }
 
-pub(crate) struct OneModel {
+pub(crate) struct ModelOption {
     pub(crate) name: String,
     pub(crate) chosen: bool,
 }
 
-/// The last step: all that a script needs.
+/// The last step: shows what a script needs to call the API.
 #[derive(Template)]
 #[template(path = "welcome_done.html")]
 pub(crate) struct WelcomeDone {
@@ -56,5 +56,5 @@ pub(crate) struct WelcomeDone {
     pub(crate) project_id: String,
     pub(crate) key: NewKey,
     /// Globs of folders with code that jobs may not change yet.
-    pub(crate) offers: Vec<String>,
+    pub(crate) suggested_globs: Vec<String>,
 }

@@ -31,7 +31,7 @@ pub(crate) fn push(dir: &Path, write: &RepositoryWrite, push: &Push) -> Option<(
         Some(old) => Some(object_id(old).ok()?),
         None => None,
     };
-    let current = find_ref(&target, &name)?.map(|found| found.inner.target);
+    let current = find_ref(&target, &name)?.found().map(|reference| reference.inner.target);
     if current == Some(Target::Object(new)) {
         return sync_branch(git_dir, &push.branch).ok();
     }
@@ -54,7 +54,7 @@ fn has_default_receive_config(target: &Repository) -> bool {
 /// Refs are files, so the branches `a` and `a/b` cannot both exist.
 fn has_no_ref_conflict(target: &Repository, branch: &str) -> Option<bool> {
     for (at, _) in branch.match_indices('/') {
-        if find_ref(target, &branch_ref(&branch[..at])?)?.is_some() {
+        if find_ref(target, &branch_ref(&branch[..at])?)?.found().is_some() {
             return Some(false);
         }
     }

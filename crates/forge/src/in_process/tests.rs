@@ -9,7 +9,7 @@ use std::process::Command;
 use gix::objs::tree::EntryKind;
 use tempfile::TempDir;
 
-use super::{fetch, head_branch, is_not_checked_out, open, push, tip};
+use super::{Head, Lookup, fetch, is_not_checked_out, open, push, read_head, tip};
 use crate::file_transport::Push;
 use crate::journal::RepositoryWrite;
 use crate::{Cache, FileRemote, NewCommit, Oid, Remote, Signature};
@@ -56,7 +56,7 @@ impl Fixture {
     fn commit_worktree(&self) -> Oid {
         self.git(&["add", "-A"]);
         self.git(&["commit", "-q", "-m", "Go on"]);
-        tip(&self.git_dir(), "main").unwrap().unwrap()
+        tip(&self.git_dir(), "main").unwrap().found().unwrap()
     }
 
     fn push(&self, branch: &str, expected: Option<&Oid>) -> Option<()> {
@@ -87,9 +87,9 @@ fn commit(cache: &Cache, base: &Oid, edits: &[(&str, &str)]) -> Oid {
 async fn a_repository_without_special_settings_is_read_and_pushed_to() {
     let fixture = Fixture::new().await;
     let git_dir = fixture.git_dir();
-    assert_eq!(head_branch(&git_dir), Some(Some("main".to_owned())));
-    assert_eq!(tip(&git_dir, "main"), Some(Some(fixture.base.clone())));
-    assert_eq!(tip(&git_dir, "nope"), Some(None));
+    assert_eq!(read_head(&git_dir), Some(Head::Branch("main".to_owned())));
+    assert_eq!(tip(&git_dir, "main"), Some(Lookup::Found(fixture.base.clone())));
+    assert_eq!(tip(&git_dir, "nope"), Some(Lookup::Missing));
     assert_eq!(
         (is_not_checked_out(&git_dir, "main"), is_not_checked_out(&git_dir, BRANCH)),
         (None, Some(()))
@@ -97,7 +97,7 @@ async fn a_repository_without_special_settings_is_read_and_pushed_to() {
 
     for _twice in 0..2 {
         assert_eq!(fixture.push(BRANCH, None), Some(()));
-        assert_eq!(tip(&git_dir, BRANCH), Some(Some(fixture.commit.clone())));
+        assert_eq!(tip(&git_dir, BRANCH), Some(Lookup::Found(fixture.commit.clone())));
     }
     assert_eq!(fixture.git(&["fsck", "--strict", "--no-dangling"]), "");
     let changed = fixture.git(&["diff", "--name-only", "main", BRANCH]);
@@ -121,11 +121,11 @@ async fn a_branch_moves_only_from_the_expected_commit() {
     assert_eq!(fixture.push("docs", None), None, "the branch exists");
     assert_eq!(fixture.push("docs", Some(&fixture.commit)), None, "the branch is at another commit");
     assert_eq!(fixture.push("nope", Some(&fixture.base)), None, "the branch does not exist");
-    assert_eq!(tip(&fixture.git_dir(), "docs"), Some(Some(fixture.base.clone())));
+    assert_eq!(tip(&fixture.git_dir(), "docs"), Some(Lookup::Found(fixture.base.clone())));
     fixture.git(&["pack-refs", "--all"]);
     assert_eq!(fixture.push("docs", None), None, "the packed branch exists");
     assert_eq!(fixture.push("docs", Some(&fixture.base)), Some(()));
-    assert_eq!(tip(&fixture.git_dir(), "docs"), Some(Some(fixture.commit.clone())));
+    assert_eq!(tip(&fixture.git_dir(), "docs"), Some(Lookup::Found(fixture.commit.clone())));
 }
 
 #[tokio::test]
@@ -173,7 +173,7 @@ async fn unusual_settings_and_states_are_left_to_git() {
     fixture.git(&["commit", "-q", "--amend", "-m", "Rewritten"]);
     assert_eq!(fixture.push(BRANCH, None), None, "no ref contains the parent");
     assert!(open(&fixture.temp_dir.path().join("nowhere")).is_none());
-    assert_eq!(tip(&fixture.git_dir(), BRANCH), Some(None));
+    assert_eq!(tip(&fixture.git_dir(), BRANCH), Some(Lookup::Missing));
 }
 
 #[tokio::test]

@@ -4,8 +4,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::git::Git;
+use crate::in_process::{self, Head};
 use crate::snapshot::read_trouble;
-use crate::{Error, Remote, Result, file_transport, in_process};
+use crate::{Error, Remote, Result, file_transport};
 
 /// Longer than any path.
 const MAX_LINK_BYTES: u64 = 8 << 10;
@@ -137,8 +138,9 @@ fn worktree_of(git_dir: &Path) -> PathBuf {
 /// The branch that `HEAD` names. If `HEAD` names no existing branch: `main` or `master`, if exactly one
 /// exists.
 pub(super) async fn default_branch(git_dir: &Path) -> Result<String> {
-    let named = match in_process::head_branch(git_dir) {
-        Some(named) => named,
+    let named = match in_process::read_head(git_dir) {
+        Some(Head::Branch(branch)) => Some(branch),
+        Some(Head::Detached) => None,
         None => head_branch(git_dir).await?,
     };
     if let Some(branch) = named

@@ -1,4 +1,4 @@
-//! Reads a tag as it is written, of HTML and of JSX: its name and its attributes, each with its place.
+//! Reads a tag of HTML or JSX: its name and its attributes, each with its range.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ pub(crate) struct RawTag {
 
 #[derive(Debug)]
 pub(crate) struct RawAttribute {
-    /// Empty when braces stand alone, as in `{...rest}`.
+    /// Empty for braces alone, as in `{...rest}`.
     pub(crate) name: Range<usize>,
     pub(crate) value: RawValue,
 }
@@ -30,7 +30,7 @@ pub(crate) enum RawValue {
     Code(Range<usize>),
 }
 
-/// Reads what begins with the `<` at `at`. `None` when it does not end, or is no tag.
+/// Reads the tag that begins with the `<` at `at`. `None` when it does not end, or is no tag.
 pub(crate) fn read_tag(text: &str, at: usize) -> Option<RawTag> {
     let mut reader = Reader { text, at: at + 1 };
     let is_closing = reader.take('/');
@@ -80,10 +80,10 @@ impl Reader<'_> {
         if name.is_empty() || self.text[name.clone()].contains(['"', '\'', '<', '`', '{', '}']) {
             return None;
         }
-        let behind = self.at;
+        let name_end = self.at;
         self.take_while(char::is_whitespace);
         if !self.take('=') {
-            self.at = behind;
+            self.at = name_end;
             return Some(RawAttribute { name, value: RawValue::None });
         }
         self.take_while(char::is_whitespace);

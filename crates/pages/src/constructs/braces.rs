@@ -1,26 +1,26 @@
-//! Reads what stands in braces: attribute lists, expressions of MDX, marks of template languages.
+//! Reads braces: attribute lists, expressions of MDX, and marks of template languages.
 
 use super::{Attribute, ConstructKind, Element, Value, role_argument};
 use crate::WordList;
 use crate::script::braces_end;
 
-/// Longer words are nobody's placeholder.
-const MAX_WORD: usize = 60;
-/// Longer marks are not looked for, so that a file full of open braces stays cheap to read.
+/// A longer word is not a placeholder.
+const MAX_WORD_BYTES: usize = 60;
+/// The end of a longer mark is not found, so that a file full of open braces stays cheap to read.
 const MAX_MARK_BYTES: usize = 4 * 1024;
-/// A longer list of attributes is none.
+/// A longer text is not an attribute list.
 const MAX_LIST_BYTES: usize = 512;
 /// Statements of template languages.
 const STATEMENTS: WordList = WordList(
     "%if %for %assign %set %capture %raw %endraw %verbatim %endverbatim %unless %else %elsif %case %when \
      %macro %import %from %extends %block %call %do %with",
 );
-/// Values of attributes that are written without quotes, and that name nothing in a browser or in Node.
+/// Attribute values without quotes that are not the name of a variable in a browser or in Node.
 const LAYOUT_WORDS: WordList = WordList(
     "left right center middle bottom start end justify none auto lazy eager async both true false _blank \
      nofollow noopener noreferrer numeric",
 );
-/// Reads what begins with the `{` at `at`, and tells where it ends.
+/// Reads what begins with the `{` at `at`. Returns the construct, unless it is plain text, and its end.
 pub(super) fn read_at(text: &str, at: usize, is_mdx: bool) -> (Option<ConstructKind>, usize) {
     let rest = &text[at..];
     for (open, close) in [("{{", "}}"), ("{%", "%}"), ("{!", "!}")] {
@@ -45,7 +45,7 @@ pub(super) fn read_at(text: &str, at: usize, is_mdx: bool) -> (Option<ConstructK
         if is_word(inside) {
             return (None, at + end + 1);
         }
-        // To MDX `{width=100}` is code.
+        // In MDX `{width=100}` is code.
         let may_be_list = !is_mdx || inside.trim_start().starts_with(['#', '.', ':']);
         if let Some(element) = attributes(inside).filter(|_| may_be_list) {
             return (Some(ConstructKind::Attributes(element)), at + end + 1);
@@ -64,52 +64,52 @@ pub(super) fn read_at(text: &str, at: usize, is_mdx: bool) -> (Option<ConstructK
     (Some(kind), end)
 }
 
-/// What stands around a mark of a template, with it, if that becomes something else by what the mark leaves. It may
-/// leave nothing: `<{{ a }}script>`.
-pub(super) fn joined(text: &str, at: usize, end: usize) -> Option<String> {
+/// A template mark with the text around it, if its value can join that text into other markup. The value can be empty:
+/// `<{{ a }}script>`.
+pub(super) fn joined_token(text: &str, at: usize, end: usize) -> Option<String> {
     let mark = &text[at..end];
     let is_mark = ["{{", "{%", "{!", "{#"].iter().any(|open| mark.starts_with(open));
-    let (before, behind) = (&text[..at], &text[end..]);
+    let (before, after) = (&text[..at], &text[end..]);
     let last = before.chars().next_back().filter(|c| !c.is_whitespace());
-    let next = behind.chars().next().filter(|c| !c.is_whitespace());
-    let leaves_nothing = mark.starts_with("{#") && mark.ends_with("#}") || first_word(mark) == "comment";
+    let next = after.chars().next().filter(|c| !c.is_whitespace());
+    let is_empty = mark.starts_with("{#") && mark.ends_with("#}") || first_word(mark) == "comment";
     let is_split = last.zip(next).is_some_and(|pair| match pair {
         ('/', '/' | '\\') | (']', '(' | '[' | ':') => true,
-        (last, '<') => (last.is_alphanumeric() || last == '-') && !behind.starts_with("</"),
+        (last, '<') => (last.is_alphanumeric() || last == '-') && !after.starts_with("</"),
         (last, next) => last.is_alphanumeric() && next.is_alphanumeric(),
     });
     let begins_address =
         ["](", "](<", "=\"", "='", "]: ", "]: <"].iter().any(|start| before.ends_with(start))
-            && !behind.starts_with(['/', ')', '>', '"', '\'', '#', '?', '{', ' ', '\n']);
-    // An address may be in angle brackets.
+            && !after.starts_with(['/', ')', '>', '"', '\'', '#', '?', '{', ' ', '\n']);
+    // An address can be in angle brackets.
     let last = last.filter(|_| !["](<", "]: <"].iter().any(|start| before.ends_with(start)));
-    let joins = leaves_nothing && (last.is_some() || next.is_some())
+    let joins = is_empty && (last.is_some() || next.is_some())
         || last.is_some_and(|last| "<!\\/".contains(last)) && !before.ends_with("](/")
-        || ["//", "\\", "@", "script"].iter().any(|start| behind.starts_with(start))
+        || ["//", "\\", "@", "script"].iter().any(|start| after.starts_with(start))
         || is_split
         || begins_address;
     (is_mark && joins).then(|| {
-        let start = before[before.floor_char_boundary(before.len().saturating_sub(MAX_WORD))..]
+        let start = before[before.floor_char_boundary(before.len().saturating_sub(MAX_WORD_BYTES))..]
             .rsplit(char::is_whitespace)
             .next()
             .unwrap_or_default();
-        let rest = behind[..behind.floor_char_boundary(MAX_WORD)].split(char::is_whitespace).next();
+        let rest = after[..after.floor_char_boundary(MAX_WORD_BYTES)].split(char::is_whitespace).next();
         format!("{start}{mark}{}", rest.unwrap_or_default())
     })
 }
 
-/// A role of MyST, which is followed by code.
-fn role(name: &str, behind: &str) -> Option<ConstructKind> {
-    let ticks = behind.len() - behind.trim_start_matches('`').len();
+/// A role of MyST: a name in braces, followed by code.
+fn role(name: &str, after: &str) -> Option<ConstructKind> {
+    let ticks = after.len() - after.trim_start_matches('`').len();
     if ticks == 0 || name.is_empty() || name.contains(' ') {
         return None;
     }
-    let closed = behind[ticks..].split_once(&behind[..ticks]).map(|(content, _)| content);
+    let closed = after[ticks..].split_once(&after[..ticks]).map(|(content, _)| content);
     let arguments = match closed {
         Some(content) => role_argument(name, content).to_owned(),
         None if !is_word(name) => return None,
-        // It may go on below.
-        None => format!("{}\n", role_argument(name, behind[ticks..].trim())),
+        // It can continue on the next line.
+        None => format!("{}\n", role_argument(name, after[ticks..].trim())),
     };
     Some(ConstructKind::Directive { name: format!("{{{name}}}`"), arguments })
 }
@@ -135,7 +135,7 @@ fn shortcode(mark: &str) -> Option<Element> {
     let mut attributes = Vec::new();
     for word in words {
         let (key, value) = word.split_once('=').unwrap_or(("", word));
-        // What is included is part of the name.
+        // The included file is part of the name.
         if key.is_empty() && name == "%include" {
             name = format!("{name} {value}");
             continue;
@@ -161,18 +161,18 @@ fn line_end(text: &str) -> usize {
     text.find('\n').unwrap_or(text.len())
 }
 
-/// A placeholder such as `{id}`, or nothing: no renderer makes more of it than a word.
+/// A placeholder such as `{id}`, or empty braces. All renderers show it as text.
 fn is_word(inside: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | ',' | ' ' | '|' | '…');
-    let is_short = inside.len() <= MAX_WORD && inside.chars().all(plain);
+    let is_short = inside.len() <= MAX_WORD_BYTES && inside.chars().all(plain);
     let is_name = !inside.contains(' ') || inside.split(',').all(|word| !word.trim().contains(' '));
     let is_range = inside.contains("..") && inside.chars().all(|c| c.is_ascii_alphanumeric() || c == '.');
-    let is_left_out = inside.chars().all(|c| matches!(c, '.' | ' ' | '…'));
-    let is_meant = inside.trim().eq_ignore_ascii_case("hidden") || inside.trim().starts_with("eval");
-    is_left_out || is_range || is_short && is_name && !is_meant
+    let is_ellipsis = inside.chars().all(|c| matches!(c, '.' | ' ' | '…'));
+    let is_attribute = inside.trim().eq_ignore_ascii_case("hidden") || inside.trim().starts_with("eval");
+    is_ellipsis || is_range || is_short && is_name && !is_attribute
 }
 
-/// The list of attributes that a text begins with.
+/// The attribute list at the beginning of a text.
 pub(super) fn attributes_at(text: &str) -> Option<Element> {
     let near = &text[..text.floor_char_boundary(MAX_LIST_BYTES)];
     attributes(near.strip_prefix('{')?.split_once('}').filter(|(inside, _)| !inside.contains('\n'))?.0)
@@ -200,13 +200,13 @@ fn attributes(inside: &str) -> Option<Element> {
     (!attributes.is_empty()).then(|| Element { attributes, ..Element::default() })
 }
 
-/// A string or a word: to MDX the braces hold an assignment, and the value must be no expression.
+/// A string or a word. In MDX the braces contain an assignment, so the value must not be an expression.
 fn plain_value(value: &str) -> Option<Value> {
     let quoted = ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
     let is_word = value.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '%' | '-' | '_'));
     match quoted.filter(|inside| !inside.contains(['"', '\'', '\\'])) {
         Some(inside) => Some(Value::Text(inside.to_owned())),
-        // A name is one to MDX, too.
+        // In MDX a word is the name of a variable.
         None if value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && !LAYOUT_WORDS.contains(value) =>
         {
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn braces() {
+    fn braces_of_each_kind() {
         let read = |text: &str, is_mdx| {
             let (kind, end) = read_at(text, 0, is_mdx);
             format!("{} {}", kind.map_or("text".to_owned(), |kind| format!("{kind:?}")), &text[end..])

@@ -1,8 +1,8 @@
-//! Characters that are written by their name or number.
+//! Decides which HTML entities stand for visible characters.
 
 use crate::WordList;
 
-/// Names that stand for a sign that is seen, or for a space.
+/// Names of visible characters and spaces.
 const NAMES: WordList = WordList(
     "amp lt gt quot apos nbsp copy reg trade mdash ndash hellip rarr larr uarr darr harr rArr lArr times \
      divide deg middot bull laquo raquo ldquo rdquo lsquo rsquo check cross ge le ne plusmn minus infin euro \
@@ -16,20 +16,20 @@ const NAMES: WordList = WordList(
      oplus",
 );
 
-/// Whether an entity, without its ampersand and semicolon, stands for something that a reader sees.
+/// Whether an entity, without its ampersand and semicolon, stands for a visible character or a space.
 pub(super) fn is_visible(entity: &str) -> bool {
     let Some(number) = entity.strip_prefix('#') else { return NAMES.contains(entity) };
     let code = match number.strip_prefix(['x', 'X']) {
         Some(hex) => u32::from_str_radix(hex, 16),
         None => number.parse(),
     };
-    let shown = |c: char| {
+    let is_visible = |c: char| {
         let is_space = matches!(c, ' ' | '\n' | '\u{a0}');
-        let is_odd = c.is_control()
+        let is_invisible = c.is_control()
             || matches!(c, '\u{ad}' | '\u{34f}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
             | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
             | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{e000}'..='\u{f8ff}' | '\u{e0000}'..='\u{e0fff}');
-        is_space || !is_odd
+        is_space || !is_invisible
     };
-    code.ok().and_then(char::from_u32).is_some_and(shown)
+    code.ok().and_then(char::from_u32).is_some_and(is_visible)
 }

@@ -1,22 +1,22 @@
-//! Tells formulas from dollar signs, and harmless ones from those that load or link something.
+//! Distinguishes formulas from plain dollar signs, and plain formulas from those that load or link something.
 
 use crate::WordList;
 
-/// Commands of formulas that load, link, hide or define something.
-const TEX: WordList = WordList(
+/// Commands in formulas that load, link, hide or define something.
+const ACTIVE_COMMANDS: WordList = WordList(
     "href url bbox style class cssid mmltoken require includegraphics html htmlclass htmlid htmlstyle htmldata def gdef \
      edef let newcommand renewcommand providecommand newenvironment data unicode color textcolor phantom hphantom vphantom",
 );
 
 /// Whether a formula loads, links, hides or defines something.
-pub(super) fn has_strong_command(formula: &str) -> bool {
+pub(super) fn has_active_command(formula: &str) -> bool {
     formula.split('\\').skip(1).any(|rest| {
         let end = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
-        TEX.contains(&rest[..end].to_ascii_lowercase())
+        ACTIVE_COMMANDS.contains(&rest[..end].to_ascii_lowercase())
     })
 }
 
-/// Whether dollar signs hold a formula rather than stand for money.
+/// Whether the text between dollar signs is a formula. Dollar signs can also be prices.
 pub(super) fn looks_like_formula(formula: &str) -> bool {
     !formula.contains('<')
         && !formula.contains("](")
@@ -26,9 +26,9 @@ pub(super) fn looks_like_formula(formula: &str) -> bool {
         && !formula.contains('`')
 }
 
-/// Whether all braces are those of formulas, and nothing in them is called.
-pub(super) fn is_formula(formula: &str) -> bool {
-    let is_opened_so = |at: usize| {
+/// Whether all braces are those of formulas, and no function is called in them.
+pub(super) fn has_only_formula_braces(formula: &str) -> bool {
+    let is_argument = |at: usize| {
         let before = formula[..at].trim_end();
         let word = before.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '*');
         before.ends_with(['^', '_', '}', '{', ']']) || word.ends_with('\\')
@@ -37,7 +37,7 @@ pub(super) fn is_formula(formula: &str) -> bool {
         let name = formula[..at].trim_end_matches(|c: char| c.is_ascii_alphanumeric());
         formula[name.len()..at].len() > 1 && !name.ends_with('\\')
     });
-    formula.match_indices('{').all(|(at, _)| is_opened_so(at))
+    formula.match_indices('{').all(|(at, _)| is_argument(at))
         && !is_call
         && !formula.contains("](")
         && !formula.contains(['"', '\'', '`', ';', '$'])

@@ -1,36 +1,37 @@
-//! Reads the front matter of a page.
+//! Reads the front matter of a page, and what any generator takes for front matter.
 
 use std::ops::Range;
 
-use super::{Construct, ConstructKind, Entry, Shape, data, lines, yaml};
+use super::{Construct, ConstructKind, Entry, ScalarType, data, lines, yaml};
 
-/// A longer block further down is none.
+/// A longer block further down is not front matter.
 const MAX_BLOCK_BYTES: usize = 4 * 1024;
 
-/// The entries of the front matter, and where the text behind it begins.
+/// The entries of the front matter, and where the body begins.
 pub(super) fn read(text: &str) -> (Vec<Construct>, usize) {
     let start = text.len() - text.trim_start_matches('\u{feff}').len();
     let first = text[start..].split_inclusive('\n').next().unwrap_or_default();
     match first.trim_end() {
         "---" => block(text, start, first.len(), &["---"], yaml::entries),
         "+++" => block(text, start, first.len(), &["+++"], data::toml_entries),
-        // Some generators run such a block as a script, or read the whole as JSON.
-        odd if odd.starts_with("---") && (!odd.starts_with("----") || has_key(text, start + first.len()))
-            || odd.starts_with(";;;")
-            || odd.starts_with("#+")
-            || odd == "{" =>
+        // Some generators run such a block as a script, or read the whole page as JSON.
+        mark if mark.starts_with("---")
+            && (!mark.starts_with("----") || has_key(text, start + first.len()))
+            || mark.starts_with(";;;")
+            || mark.starts_with("#+")
+            || mark == "{" =>
         {
             (vec![unknown(text, start..start + first.len())], start)
         }
         _ => {
-            let mut found = headers(text, start);
-            found.extend(late(text, start));
+            let mut found = mkdocs_headers(text, start);
+            found.extend(delayed_block(text, start));
             (found, start)
         }
     }
 }
 
-/// The same in pages of other markup: a block that every generator takes for front matter.
+/// The same for other markup than Markdown: only blocks that all generators take for front matter.
 pub(super) fn read_block(text: &str) -> (Vec<Construct>, usize) {
     let is_blank = |c: char| c.is_whitespace() || c == '\u{feff}';
     match text.trim_start_matches(is_blank).lines().next().unwrap_or_default().trim_end() {
@@ -41,11 +42,11 @@ pub(super) fn read_block(text: &str) -> (Vec<Construct>, usize) {
     }
 }
 
-/// A block behind blank lines or a comment, which some generators take for front matter all the same.
-fn late(text: &str, start: usize) -> Option<Construct> {
+/// A block after blank lines or a comment, which some generators take for front matter.
+fn delayed_block(text: &str, start: usize) -> Option<Construct> {
     let is_blank = |c: char| c.is_whitespace() || c == '\u{feff}';
     let mut rest = text[start..].trim_start_matches(is_blank);
-    // Hugo looked for it in a comment, too.
+    // Hugo also searches in a comment.
     if let Some(inside) = rest.strip_prefix("<!--") {
         let end = inside.find("-->").unwrap_or(inside.len());
         let is_mark =
@@ -67,7 +68,7 @@ fn late(text: &str, start: usize) -> Option<Construct> {
     Some(unknown(text, at..end.0))
 }
 
-/// Blocks further down, which pandoc reads as well.
+/// Blocks further down, which pandoc also reads.
 pub(super) fn later_blocks(text: &str, body: usize) -> Vec<Construct> {
     let (mut found, mut open, mut is_after_blank) = (Vec::new(), None, true);
     for (at, line) in lines(text, body) {
@@ -94,24 +95,24 @@ fn has_key(text: &str, at: usize) -> bool {
     })
 }
 
-type Entries = fn(&str) -> Option<Vec<yaml::Placed>>;
+type Entries = fn(&str) -> Option<Vec<yaml::SpannedEntry>>;
 
 fn block(text: &str, start: usize, first: usize, ends: &[&str], entries: Entries) -> (Vec<Construct>, usize) {
     let inside = start + first;
     let end = lines(text, inside).find(|(_, line)| ends.contains(&line.trim_end()));
-    // Without an end it is a line between two sections, and text.
+    // Without an end, the first line is a thematic break.
     let Some((end, line)) = end else {
-        // Some generators end it with dots.
+        // Some generators end the block at dots.
         let dots = lines(text, inside).find(|(_, line)| line.trim_end() == "...");
-        // Others take all that is there.
+        // Others take everything up to the end.
         let is_open = text[inside..]
             .lines()
             .find(|line| !line.trim().is_empty())
             .is_some_and(|line| line.split_once(':').is_some_and(|(key, _)| !key.trim().contains(' ')));
-        // More than dashes makes it no front matter to anybody.
-        let odd = lines(text, inside).find(|(_, line)| line.starts_with("---"));
-        let odd = odd.map_or(text.len(), |(at, _)| at);
-        let end = dots.map(|(at, _)| at).or(is_open.then_some(odd));
+        // All generators stop at a line that begins with dashes.
+        let dashes = lines(text, inside).find(|(_, line)| line.starts_with("---"));
+        let dashes = dashes.map_or(text.len(), |(at, _)| at);
+        let end = dots.map(|(at, _)| at).or(is_open.then_some(dashes));
         return (end.map(|end| unknown(text, start..end)).into_iter().collect(), start);
     };
     let body = end + line.len();
@@ -120,29 +121,29 @@ fn block(text: &str, start: usize, first: usize, ends: &[&str], entries: Entries
     }
     let block = &text[inside..end];
     // Some generators end the block here.
-    let is_odd = block.lines().any(|line| line.trim_end() == "..." || line.starts_with("---"));
-    let Some(found) = entries(block).filter(|_| !is_odd) else {
+    let ends_early = block.lines().any(|line| line.trim_end() == "..." || line.starts_with("---"));
+    let Some(found) = entries(block).filter(|_| !ends_early) else {
         return (vec![unknown(text, start..body)], body);
     };
-    // Remarks alone are text to some.
+    // A block of comments only is text to some generators.
     if found.is_empty() && !block.trim().is_empty() {
         return (Vec::new(), start);
     }
-    let construct = |(entry, place): yaml::Placed| {
-        Construct::standard(ConstructKind::FrontMatter(entry), inside + place.start..inside + place.end)
+    let construct = |(entry, span): yaml::SpannedEntry| {
+        Construct::standard(ConstructKind::FrontMatter(entry), inside + span.start..inside + span.end)
     };
     (found.into_iter().map(construct).collect(), body)
 }
 
-/// Lines such as `template: home.html` at the head of a page, which MkDocs takes for its settings.
-fn headers(text: &str, start: usize) -> Vec<Construct> {
+/// Lines such as `template: home.html` at the beginning of a page, which MkDocs reads as settings.
+fn mkdocs_headers(text: &str, start: usize) -> Vec<Construct> {
     let mut found = Vec::new();
     for (at, line) in lines(text, start) {
         let indent = line.len() - line.trim_start_matches(' ').len();
-        // What is indented goes on with the value above.
+        // An indented line continues the value above.
         if !found.is_empty() && (indent > 3 || line.starts_with('\t')) {
             let kind = ConstructKind::Unknown(line.trim().to_owned());
-            found.push(Construct::wary(kind, at..at + line.trim_end().len()));
+            found.push(Construct::conservative(kind, at..at + line.trim_end().len()));
             continue;
         }
         let Some((key, value)) = line.get(indent.min(4)..).and_then(|line| line.split_once(':')) else {
@@ -156,8 +157,10 @@ fn headers(text: &str, start: usize) -> Vec<Construct> {
         if !is_key {
             break;
         }
-        let entry = Entry { key: key.to_lowercase(), value: value.trim().to_owned(), shape: Shape::Text };
-        found.push(Construct::wary(ConstructKind::FrontMatter(entry), at..at + line.trim_end().len()));
+        let entry =
+            Entry { key: key.to_lowercase(), value: value.trim().to_owned(), scalar: ScalarType::Text };
+        found
+            .push(Construct::conservative(ConstructKind::FrontMatter(entry), at..at + line.trim_end().len()));
     }
     found
 }
@@ -184,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks() {
+    fn blocks_and_what_follows_them() {
         check("# A", "# A", &[]);
         check("---\ntitle: A\ntags: [b, c]\n---\nD", "D", &[("title", "A"), ("tags", "b"), ("tags", "c")]);
         check("\u{feff}+++\ntitle = 'A'\n+++\nD", "D", &[("title", "A")]);

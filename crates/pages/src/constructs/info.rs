@@ -1,5 +1,6 @@
-//! What stands behind the fence of a code block: its language, and words on how it looks or what is done with it.
+//! Reads the info string of a code block: its language, and its attributes.
 
+use super::{Construct, ConstructKind};
 use crate::WordList;
 
 /// Languages of programs and of plain data.
@@ -20,61 +21,61 @@ const LANGUAGES: WordList = WordList(
      starlark bazel bicep kdl just justfile po pot man groff diff-js diff-ts python-console python-repl",
 );
 
-/// Whether code is of a language of programs or plain data, with nothing but how it looks said of it. What is written
-/// in another language may be drawn, and what has another word may run.
-pub fn is_shown_as_it_is(info: &str) -> bool {
+/// Whether code is only shown: its language is known, and its attributes only change its appearance. Code in another
+/// language can be rendered, and code with another attribute can run.
+pub fn is_plain_code(info: &str) -> bool {
     let (language, rest) = split_info(info);
     (language.is_empty() || LANGUAGES.contains(&language.to_ascii_lowercase()))
         && rest.iter().all(|word| {
             let name = word.split(['=', '{', '/', '"', '[', '0']).next().unwrap_or_default();
-            name.is_empty() && !is_list_of_attributes(word)
-                || LOOKS.contains(&name.to_ascii_lowercase()) && !takes_file(word)
+            name.is_empty() && !is_attribute_list(word)
+                || APPEARANCE.contains(&name.to_ascii_lowercase()) && !names_file(word)
                 || is_error_code(word)
         })
 }
 
-/// `file=a.js`, which some take the code from. In quotes it is a title.
-fn takes_file(word: &str) -> bool {
+/// `file=a.js`, from which some generators take the code. In quotes it is a title.
+fn names_file(word: &str) -> bool {
     word.strip_prefix("file=").is_some_and(|file| !file.starts_with('"'))
 }
 
-/// `{=html}`, `{.class}`: more than the numbers of lines.
-fn is_list_of_attributes(word: &str) -> bool {
+/// `{=html}`, `{.class}`: more than line numbers.
+fn is_attribute_list(word: &str) -> bool {
     word.contains('{') && !word.chars().all(|c| matches!(c, '{' | '}' | '0' | ',' | '-' | ' '))
 }
 
-/// Whether there is more than a language.
-pub(super) fn has_words(info: &str) -> bool {
+/// Whether an info string has more than a language.
+pub(super) fn has_attributes(info: &str) -> bool {
     info.contains(|c: char| !c.is_alphanumeric() && !matches!(c, '-' | '_' | '+' | '#' | '.'))
 }
 
-/// `E0223`, an error that an example of Rust is about.
+/// `E0223`, the compiler error of a Rust example.
 fn is_error_code(word: &str) -> bool {
     word.strip_prefix('E')
         .is_some_and(|code| code.len() == 4 && code.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The language of a code block, and the words behind it. What is given to those about looks is left out, and what is no
-/// path: `title=""`, `{0}`.
+/// The language of a code block, and its attributes. Values that only change its appearance and values that are not
+/// paths are left out: `title=""`, `{0}`.
 pub fn split_info(info: &str) -> (&str, Vec<String>) {
     let end = info.find([' ', '\t', '{', ',', ':', '=', '[']).unwrap_or(info.len());
     let (language, rest) = info.split_at(end);
     let (mut words, mut word, mut quote, mut braces) = (Vec::new(), String::new(), None, 0_usize);
-    let is_look = |word: &str| {
+    let is_appearance = |word: &str| {
         let name = word.split('=').next().unwrap_or_default().trim_start_matches('{');
-        name.is_empty() || LOOKS.contains(&name.to_ascii_lowercase())
+        name.is_empty() || APPEARANCE.contains(&name.to_ascii_lowercase())
     };
-    let (mut value, mut is_kept) = (String::new(), false);
+    let (mut value, mut keeps_value) = (String::new(), false);
     for c in rest.chars() {
         match (c, quote) {
             ('"' | '\'', None) => {
-                (quote, is_kept) = (Some(c), !is_look(&word));
+                (quote, keeps_value) = (Some(c), !is_appearance(&word));
                 word.push('"');
             }
             (c, Some(open)) if c == open => {
                 quote = None;
                 let value = std::mem::take(&mut value);
-                if is_kept && value.contains(['/', '.', ':', '\\']) {
+                if keeps_value && value.contains(['/', '.', ':', '\\']) {
                     word.push_str(&value);
                 }
                 word.push('"');
@@ -103,8 +104,17 @@ pub fn split_info(info: &str) -> (&str, Vec<String>) {
     (language, words)
 }
 
-/// Words that say how code looks.
-const LOOKS: WordList = WordList(
+/// Clears the text of plain code. It matters only where code is rendered or run.
+pub(super) fn clear_plain_code(construct: &mut Construct) {
+    if let ConstructKind::Code { info, text } = &mut construct.kind
+        && is_plain_code(info)
+    {
+        text.clear();
+    }
+}
+
+/// Attributes that only change the appearance of code.
+const APPEARANCE: WordList = WordList(
     "title showlinenumbers linenums hl_lines lines highlight wrap copy icon filename file name :line-numbers \
      :no-line-numbers nocopy startline showlinenumber expandable theme focus caption ignore no_run \
      should_panic compile_fail noplayground does_not_compile panics edition2 editable norun twoslash",

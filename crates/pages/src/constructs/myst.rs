@@ -1,23 +1,30 @@
-//! Reads what MyST puts between the first line of a directive and its content: its options.
+//! Recognizes directives of MyST, and reads their options.
 
 use std::ops::Range;
 
 use super::code;
-use super::scan::is_directive;
-use super::{ConstructKind, is_drawn, lines, yaml};
+use super::{ConstructKind, is_executable_directive, lines, yaml};
 
-/// `:::{name} arguments`, with what stands behind the colons.
+/// Whether an info string is `{name}`, and not a list of lines or classes.
+pub(super) fn is_directive(info: &str) -> bool {
+    let name = info.strip_prefix('{').and_then(|rest| rest.split_once('}')).map_or("", |(name, _)| name);
+    name.starts_with(|c: char| c.is_ascii_alphabetic()) && !name.contains([' ', '=', '"'])
+}
+
+/// What follows the colons of `:::{name} arguments`.
 pub(super) fn colon_fence(line: &str) -> Option<&str> {
-    let info = code::behind_marks(line).trim().strip_prefix(":::")?.trim_start_matches(':').trim_start();
+    let info =
+        code::strip_block_markers(line).trim().strip_prefix(":::")?.trim_start_matches(':').trim_start();
     is_directive(info).then_some(info)
 }
 
-/// Whether the content of a directive is drawn, run or loaded as code.
+/// Whether the content of a directive is rendered, run or loaded as code.
 pub(super) fn is_active(info: &str) -> bool {
-    is_drawn(info.split('}').next().unwrap_or_default()) || info.to_lowercase().contains("autosummary")
+    is_executable_directive(info.split('}').next().unwrap_or_default())
+        || info.to_lowercase().contains("autosummary")
 }
 
-/// Where a box of colons ends, whose first line ends at `start`.
+/// Where a directive of colons ends whose first line ends at `start`.
 pub(super) fn colon_end(file: &str, start: usize) -> usize {
     let is_end = |line: &str| line.trim().len() > 2 && line.trim().bytes().all(|byte| byte == b':');
     lines(file, start).find(|(_, line)| is_end(line)).map_or(file.len(), |(at, _)| at)
@@ -36,7 +43,7 @@ pub(super) fn options(file: &str, start: usize) -> Vec<(ConstructKind, Range<usi
         let is_closed = file[start..].lines().nth(block.len() + 1).is_some_and(|line| line.contains("---"));
         return match is_closed {
             true => entries(&block, true),
-            // It may go on behind what looks like the end of the directive.
+            // It can continue after what looks like the end of the directive.
             false => vec![(ConstructKind::Unknown(concat(&block)), start..start + 1)],
         };
     }
@@ -51,7 +58,7 @@ fn concat(block: &[(usize, &str)]) -> String {
     block.iter().flat_map(|(_, line)| [*line, "\n"]).collect()
 }
 
-/// MyST reads options as YAML, so that a quoted value may be spelled with escapes.
+/// MyST reads options as YAML, so a quoted value can contain escapes.
 fn entries(block: &[(usize, &str)], is_block: bool) -> Vec<(ConstructKind, Range<usize>)> {
     let Some((start, _)) = block.first() else { return Vec::new() };
     let text = concat(block);
@@ -66,7 +73,7 @@ fn entries(block: &[(usize, &str)], is_block: bool) -> Vec<(ConstructKind, Range
     block.iter().map(|(at, line)| (plain_option(line), *at..*at + 1)).collect()
 }
 
-/// An option whose value is no YAML. It means the same to all readers if it begins with a letter and has no escapes.
+/// An option that is not YAML. All readers agree on a value that begins with a letter or digit and has no escapes.
 fn plain_option(line: &str) -> ConstructKind {
     let option = line.split_once(':').map(|(name, value)| (name, value.trim()));
     let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');

@@ -1,4 +1,4 @@
-//! Reads Jupyter notebooks: the text of their Markdown cells as Markdown, and all else as it stands.
+//! Reads Jupyter notebooks: Markdown cells as Markdown, and everything else as unknown text.
 
 use serde_json::Value;
 
@@ -14,17 +14,17 @@ pub(super) fn read(text: &str) -> Vec<Construct> {
         let is_markdown = cell.get("cell_type").and_then(Value::as_str) == Some("markdown");
         let source = cell.get_mut("source").filter(|_| is_markdown).map(Value::take);
         if let Some(source) = source {
-            found.extend(markdown::read(FileKind::Markdown, &joined(&source)));
+            found.extend(markdown::read(FileKind::Markdown, &join_lines(&source)));
         }
         found.push(Construct::standard(ConstructKind::Unknown(cell.take().to_string()), 0..0));
     }
     found.push(Construct::standard(ConstructKind::Unknown(value.to_string()), 0..0));
-    // A place in a cell is none in the file.
+    // A span in a cell is not a span in the file.
     found.iter_mut().for_each(|construct| construct.span = 0..0);
     found
 }
 
-fn joined(source: &Value) -> String {
+fn join_lines(source: &Value) -> String {
     match source {
         Value::Array(lines) => lines.iter().filter_map(Value::as_str).collect(),
         other => other.as_str().unwrap_or_default().to_owned(),

@@ -1,20 +1,20 @@
-//! Keeps reading linear: a bound on how often the same text is read, and searches that remember their answer.
+//! Keeps reading linear: limits how often the same text is read, and caches searches.
 
-/// As many ranges may hold one place. Each of them costs another walk over the same text, and another copy of it.
+/// How many ranges can contain the same offset. Each of them reads and copies the same text once more.
 const MAX_OVERLAPS: usize = 16;
 
-/// The ends of the ranges that were read so far, while the reader goes forward.
+/// The ends of the ranges that were read so far. Offsets must not decrease between calls.
 #[derive(Default)]
 pub(super) struct Overlaps(Vec<usize>);
 
 impl Overlaps {
-    /// Whether as many ranges hold `place` as may. What begins there is refused, or left to the ranges around it.
-    pub(super) fn is_full_at(&mut self, place: usize) -> bool {
-        self.0.retain(|end| *end > place);
+    /// Whether the limit is reached at `offset`. The caller then reads no range that begins there.
+    pub(super) fn is_full_at(&mut self, offset: usize) -> bool {
+        self.0.retain(|end| *end > offset);
         self.0.len() >= MAX_OVERLAPS
     }
 
-    /// Notes a range that was read, unless there was no room for it.
+    /// Records the end of a range, unless the limit is reached.
     pub(super) fn push(&mut self, end: usize) {
         if self.0.len() < MAX_OVERLAPS {
             self.0.push(end);
@@ -22,12 +22,12 @@ impl Overlaps {
     }
 }
 
-/// The next place of something. The places to search from only grow, so that all searches read the text about once.
+/// Caches the next match of a search. Searches begin at growing offsets, so together they read the text about once.
 #[derive(Default)]
-pub(super) struct NextPlace(Option<(usize, usize)>);
+pub(super) struct NextMatch(Option<(usize, usize)>);
 
-impl NextPlace {
-    /// The first match of `search` at or behind `from`, or the length of the text.
+impl NextMatch {
+    /// The first match of `search` at or after `from`, or the length of the text.
     pub(super) fn find(
         &mut self,
         text: &str,
@@ -45,14 +45,14 @@ impl NextPlace {
     }
 }
 
-/// The last place of something before another place. These only grow as well.
+/// Caches the last match of a search before an offset. Offsets grow here too.
 #[derive(Default)]
-pub(super) struct LastPlace {
+pub(super) struct LastMatch {
     searched: usize,
     found: Option<usize>,
 }
 
-impl LastPlace {
+impl LastMatch {
     /// The last match of `search` before `end`.
     pub(super) fn find(
         &mut self,
@@ -74,9 +74,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_remembered_and_right() {
+    fn cached_matches_equal_fresh_searches() {
         let text = "a [b [c ] d ] e";
-        let (mut next, mut last) = (NextPlace::default(), LastPlace::default());
+        let (mut next, mut last) = (NextMatch::default(), LastMatch::default());
         for from in [0, 3, 8, 9, 12, 13, 15] {
             let expected = text[from..].find(']').map_or(text.len(), |at| from + at);
             assert_eq!(next.find(text, from, |rest| rest.find(']')), expected, "{from}");
@@ -86,10 +86,10 @@ mod tests {
     }
 
     #[test]
-    fn ranges_that_ended_count_no_more() {
+    fn ranges_that_ended_do_not_count() {
         let mut overlaps = Overlaps::default();
-        for place in 0..MAX_OVERLAPS {
-            assert!(!overlaps.is_full_at(place));
+        for offset in 0..MAX_OVERLAPS {
+            assert!(!overlaps.is_full_at(offset));
             overlaps.push(100);
         }
         assert!(overlaps.is_full_at(99));

@@ -1,15 +1,15 @@
-//! Tells prose from marks that a generator may give a meaning.
+//! Distinguishes prose from marks that can have a meaning to a generator.
 //!
-//! Letters and single signs are prose. Several signs in a row are a mark: the marks of Markdown and of everyday writing
-//! are listed here, and a line with another one is not understood.
+//! Letters and single signs are prose. Several signs in a row are a mark. The marks of Markdown and of everyday writing
+//! are listed here. A line with another mark is unknown.
 
-use super::scan::is_directive;
+use super::myst::is_directive;
 use super::{Construct, ConstructKind};
 use crate::WordList;
 
-/// Signs that marks are made of.
+/// Signs that form marks.
 const SIGNS: &str = "!@%<>{}^~$:;+=#|&";
-/// Marks inside a line that mean nothing to a generator, or only how a word looks.
+/// Marks inside a line that have no meaning to a generator, or only change how a word looks.
 const MARKS: WordList = WordList(
     "!! >& &> #+ {} {{}} !!! ~~ == === != !== >= <= => <- -> <-> <=> >> >>> || && ++ += $$ :: := |: :| ^^ ~= \
      ## ### @@ >>= =~ !~ << &= >| |> ^= $= >; ;; <> +- #! %= #: :# !| |! |+ +| $| |$ ||= ?? $: :$ |# #| |% %| \
@@ -17,15 +17,15 @@ const MARKS: WordList = WordList(
      ~~~ +! %! >! &# <<< <| >=< $# $@ $% $& $^ $~ :@ :% %> >% =+ ||| ~> <~ =< <$ $> +% %+ &: =@ @= ~|~ ^! ^~ \
      *| |:|",
 );
-/// The admonitions and containers that every generator shows as a box.
-pub(super) const BOXES: WordList = WordList("!!! ??? ???+ ::: :::: ::::: :::::: /// ////");
+/// The marks of admonitions and containers.
+const CONTAINERS: WordList = WordList("!!! ??? ???+ ::: :::: ::::: :::::: /// ////");
 
-/// Reads one line that Markdown is done with, at the margin and without the marks of lists and quotes.
+/// Reads a line of the masked text, without indentation and without the markers of lists and quotes.
 pub(super) fn read_line(line: &str, at: usize) -> Option<Construct> {
     let content = line.trim();
     let lead = &content[..content.find(|c: char| !is_sign(c)).unwrap_or(content.len())];
     let span = at..at + line.trim_end().len();
-    if let Some(mark) = BOXES.iter().filter(|mark| lead.starts_with(mark)).last() {
+    if let Some(mark) = CONTAINERS.iter().filter(|mark| lead.starts_with(mark)).last() {
         let rest = content.trim_start_matches(|c| mark.contains(c)).trim();
         let end = match is_directive(rest) {
             true => rest.find('}').map(|end| end + 1),
@@ -33,25 +33,25 @@ pub(super) fn read_line(line: &str, at: usize) -> Option<Construct> {
         };
         let (name, arguments) = rest.split_at(end.unwrap_or(rest.len()));
         let kind = ConstructKind::Directive { name: name.to_owned(), arguments: arguments.trim().to_owned() };
-        return Some(Construct::wary(kind, span));
+        return Some(Construct::conservative(kind, span));
     }
     if let Some(title) = content.strip_prefix("=== \"").and_then(|rest| rest.strip_suffix('"')) {
         let kind = ConstructKind::Directive { name: "===".to_owned(), arguments: title.to_owned() };
-        return Some(Construct::wary(kind, span));
+        return Some(Construct::conservative(kind, span));
     }
-    let unknown = |text: &str| Construct::wary(ConstructKind::Unknown(text.to_owned()), span.clone());
-    if begins_oddly(content) || has_odd_mark(content) {
+    let unknown = |text: &str| Construct::conservative(ConstructKind::Unknown(text.to_owned()), span.clone());
+    if begins_with_mark(content) || has_embedding_mark(content) {
         return Some(unknown(content));
     }
-    odd_words(content).map(|words| unknown(&words))
+    marked_words(content).map(|words| unknown(&words))
 }
 
 fn is_sign(c: char) -> bool {
     SIGNS.contains(c) || matches!(c, '/' | '?' | '-')
 }
 
-/// Whether a line begins with a mark that only generators know.
-fn begins_oddly(content: &str) -> bool {
+/// Whether a line begins with a mark of some generator.
+fn begins_with_mark(content: &str) -> bool {
     let letter = |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric());
     ["<<<", "@[", "!include", "%%{", "+++", "@import", "@@@", "@include", "{!"]
         .iter()
@@ -59,8 +59,9 @@ fn begins_oddly(content: &str) -> bool {
         || content.strip_prefix("::").is_some_and(letter)
 }
 
-fn has_odd_mark(content: &str) -> bool {
-    if is_ruler(content) {
+/// Whether a line has a mark that embeds something, or a role.
+fn has_embedding_mark(content: &str) -> bool {
+    if is_rule(content) {
         return false;
     }
     let embeds = ["--8<--", "![[", "[[_", "@[", "^[", "!!swagger", "@import url(", "[OAD("]
@@ -69,17 +70,16 @@ fn has_odd_mark(content: &str) -> bool {
     embeds || has_bracket_mark(content) || has_role(content)
 }
 
-/// The words with a run of signs that is none of everyday writing; the whole line, if it begins with one. Addresses were
-/// read for themselves.
-fn odd_words(content: &str) -> Option<String> {
-    if is_ruler(content) {
+/// The words with a mark that is unknown here. The whole line, if it begins with one. Addresses are read elsewhere.
+fn marked_words(content: &str) -> Option<String> {
+    if is_rule(content) {
         return None;
     }
     let plain = without_addresses(&without_entities(content));
-    let is_odd =
+    let is_marked =
         |word: &str| runs(word).any(|run| run.len() > 1 && !MARKS.contains(run) && !is_repeated(run));
-    let begins = is_odd(plain.split_whitespace().next().unwrap_or_default());
-    let words: Vec<&str> = plain.split_whitespace().filter(|word| is_odd(word)).collect();
+    let begins = is_marked(plain.split_whitespace().next().unwrap_or_default());
+    let words: Vec<&str> = plain.split_whitespace().filter(|word| is_marked(word)).collect();
     match (begins, words.is_empty()) {
         (true, _) => Some(content.to_owned()),
         (_, true) => None,
@@ -87,7 +87,7 @@ fn odd_words(content: &str) -> Option<String> {
     }
 }
 
-/// Without what stands behind `](`, up to the bracket that ends it.
+/// A line without addresses after `](`.
 fn without_addresses(content: &str) -> String {
     let mut plain = String::with_capacity(content.len());
     let mut rest = content;
@@ -110,7 +110,7 @@ fn has_bracket_mark(content: &str) -> bool {
     })
 }
 
-/// `&nbsp;` and the like were read for themselves.
+/// A line without entities such as `&nbsp;`, which are read elsewhere.
 fn without_entities(content: &str) -> String {
     let mut plain = String::with_capacity(content.len());
     let mut rest = content;
@@ -124,12 +124,12 @@ fn without_entities(content: &str) -> String {
     plain + rest
 }
 
-/// A line of a table, of a heading or between two sections.
-fn is_ruler(content: &str) -> bool {
+/// The delimiter row of a table, the underline of a heading, or a thematic break.
+fn is_rule(content: &str) -> bool {
     content.chars().all(|c| matches!(c, '-' | '=' | '|' | ':' | '+' | ' ' | '#' | '*' | '_' | '~' | '>'))
 }
 
-/// `:name[…]`, `:name{…}`: text directives; a masked code span behind a name is a role.
+/// `:name[…]`, `:name{…}`: a text directive or a role.
 fn has_role(content: &str) -> bool {
     content.match_indices(':').any(|(at, _)| {
         let rest = &content[at + 1..];
@@ -141,7 +141,7 @@ fn has_role(content: &str) -> bool {
     })
 }
 
-/// A sign that is written many times, such as `#######` or `>>>>`.
+/// A sign that is repeated, such as `#######` or `>>>>`.
 fn is_repeated(run: &str) -> bool {
     let first = run.chars().next();
     run.len() > 3
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prose() {
+    fn prose_has_no_marks() {
         for line in [
             "Write to us: we answer (mostly)!",
             "a => b, c -> d, x >= 3 && y != 4",
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn marks() {
+    fn marks_are_reported() {
         for line in [
             "<<< @/a.js",
             "--8<-- \"a.md\"",

@@ -1,34 +1,34 @@
-//! Resolves the attribute references of AsciiDoc, such as `{name}`.
+//! Resolves attribute references of AsciiDoc, such as `{name}`.
 //!
-//! Asciidoctor puts the values in before it looks for macros, so `link:{name}:x[]` is a link to whatever `name` makes of
-//! it. Values that a page does not set itself are not known here.
+//! Asciidoctor inserts the values before it looks for macros, so the address of `link:{name}:x[]` depends on `name`.
+//! Values that the page doesn't set itself are unknown here.
 
 use std::collections::HashMap;
 
 use super::MAX_LINE_BYTES;
 
-/// So many bytes of values are put into one page, besides as many as the page has. The rest is not understood.
+/// How many bytes of values are inserted into a page, in addition to its own length. Further lines are unknown.
 const MAX_VALUE_BYTES: usize = 1024 * 1024;
 
 /// The attributes that a page has set so far.
 pub(super) struct PageAttributes {
     values: HashMap<String, String>,
-    /// How many bytes may still be put in.
-    left: usize,
+    /// How many bytes can still be inserted.
+    remaining_bytes: usize,
 }
 
-/// A line with the values in it.
+/// The result of resolving a line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Resolved {
-    /// It has no reference to an attribute of the page.
-    Same,
+pub(super) enum Resolution {
+    /// The line has no reference to an attribute of the page.
+    Unchanged,
     Line(String),
     TooLong,
 }
 
 impl PageAttributes {
-    pub(super) fn of_page(page: &str) -> Self {
-        Self { values: HashMap::new(), left: page.len() + MAX_VALUE_BYTES }
+    pub(super) fn new(page: &str) -> Self {
+        Self { values: HashMap::new(), remaining_bytes: page.len() + MAX_VALUE_BYTES }
     }
 
     /// Asciidoctor resolves references in a value when it is set. A value that is too long makes every line too long.
@@ -38,14 +38,14 @@ impl PageAttributes {
             return;
         }
         let value = match self.resolve(value) {
-            Resolved::Same => value.to_owned(),
-            Resolved::Line(value) => value,
-            Resolved::TooLong => "x".repeat(MAX_LINE_BYTES + 1),
+            Resolution::Unchanged => value.to_owned(),
+            Resolution::Line(value) => value,
+            Resolution::TooLong => "x".repeat(MAX_LINE_BYTES + 1),
         };
         self.values.insert(name.to_owned(), value);
     }
 
-    pub(super) fn resolve(&mut self, line: &str) -> Resolved {
+    pub(super) fn resolve(&mut self, line: &str) -> Resolution {
         let (mut resolved, mut rest, mut is_changed) = (String::new(), line, false);
         while let Some(open) = rest.find('{') {
             let (before, reference) = rest.split_at(open);
@@ -54,15 +54,17 @@ impl PageAttributes {
             let known = name.and_then(|name| Some((name.len() + 2, self.values.get(&name.to_lowercase())?)));
             let (length, value) = known.map_or((1, "{"), |(length, value)| (length, value.as_str()));
             is_changed |= known.is_some();
-            if resolved.len() + value.len() > MAX_LINE_BYTES || known.is_some() && value.len() > self.left {
-                return Resolved::TooLong;
+            if resolved.len() + value.len() > MAX_LINE_BYTES
+                || known.is_some() && value.len() > self.remaining_bytes
+            {
+                return Resolution::TooLong;
             }
-            self.left -= if known.is_some() { value.len() } else { 0 };
+            self.remaining_bytes -= if known.is_some() { value.len() } else { 0 };
             resolved.push_str(value);
             rest = &reference[length..];
         }
         resolved.push_str(rest);
-        if is_changed { Resolved::Line(resolved) } else { Resolved::Same }
+        if is_changed { Resolution::Line(resolved) } else { Resolution::Unchanged }
     }
 }
 
@@ -71,33 +73,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_put_in() {
-        let mut attributes = PageAttributes::of_page("");
+    fn values_are_inserted() {
+        let mut attributes = PageAttributes::new("");
         attributes.set("a", "java");
         attributes.set("b", "{a}script");
-        assert_eq!(attributes.resolve("x {B}: {c} {"), Resolved::Line("x javascript: {c} {".to_owned()));
-        assert_eq!(attributes.resolve("x {c}"), Resolved::Same);
+        assert_eq!(attributes.resolve("x {B}: {c} {"), Resolution::Line("x javascript: {c} {".to_owned()));
+        assert_eq!(attributes.resolve("x {c}"), Resolution::Unchanged);
         attributes.set("!b", "");
-        assert_eq!(attributes.resolve("{b}"), Resolved::Same);
+        assert_eq!(attributes.resolve("{b}"), Resolution::Unchanged);
     }
 
     #[test]
     fn values_do_not_grow_without_bound() {
-        let mut attributes = PageAttributes::of_page("");
+        let mut attributes = PageAttributes::new("");
         attributes.set("a", "xxxxxxxxxxxxxxxx");
         for _ in 0..100 {
             attributes.set("a", "{a}{a}");
         }
-        assert_eq!(attributes.resolve("{a}"), Resolved::TooLong);
+        assert_eq!(attributes.resolve("{a}"), Resolution::TooLong);
         attributes.set("a", "short");
-        assert_eq!(attributes.resolve("{a}"), Resolved::Line("short".to_owned()));
+        assert_eq!(attributes.resolve("{a}"), Resolution::Line("short".to_owned()));
     }
 
     #[test]
-    fn a_page_has_so_many_values() {
-        let mut attributes = PageAttributes::of_page("");
+    fn the_inserted_bytes_of_a_page_are_limited() {
+        let mut attributes = PageAttributes::new("");
         attributes.set("a", &"x".repeat(8_000));
         let lines = (0..1_000).map(|_| attributes.resolve("{a}"));
-        assert_eq!(lines.filter(|line| *line != Resolved::TooLong).count(), MAX_VALUE_BYTES / 8_000);
+        assert_eq!(lines.filter(|line| *line != Resolution::TooLong).count(), MAX_VALUE_BYTES / 8_000);
     }
 }

@@ -1,13 +1,13 @@
-//! Finds statements of MDX, and the components that they make of elements that run.
+//! Finds statements of MDX, and the components that they create from elements that run.
 
 use std::collections::HashSet;
 
 use super::lines;
 
-/// So much of a statement is looked at to tell what a component is made of.
+/// How much of a statement is searched for the elements of a component.
 const MAX_STATEMENT_BYTES: usize = 2 * 1024;
 
-/// The components that a page makes of elements that run, load or hide something, before or after it uses them.
+/// The components that a page creates from elements that run, load or hide something, before or after it uses them.
 pub(super) fn raw_components(file: &str, body: usize) -> HashSet<String> {
     let statements = lines(file, body).filter(|(_, line)| line.trim_start().starts_with("export"));
     let components = statements.filter_map(|(at, _)| {
@@ -17,19 +17,19 @@ pub(super) fn raw_components(file: &str, body: usize) -> HashSet<String> {
     components.collect()
 }
 
-/// The component that a statement makes of an element that runs, loads or hides something.
+/// The component that a statement creates from an element that runs, loads or hides something.
 fn raw_component(statement: &str) -> Option<String> {
     let (name, value) = statement.split_once('=')?;
     let name = name.split_whitespace().last().filter(|name| name.starts_with(char::is_uppercase))?;
     let value = value.to_ascii_lowercase();
-    let is_strong = value.trim_start().starts_with(['"', '\'', '`'])
+    let is_active = value.trim_start().starts_with(['"', '\'', '`'])
         || ["<iframe", "<script", "<style", "<object", "<embed", "innerhtml", "createelement"]
             .iter()
             .any(|part| value.contains(part));
-    is_strong.then(|| name.to_owned())
+    is_active.then(|| name.to_owned())
 }
 
-/// Whether a line is a statement to MDX. Sentences begin with such words as well.
+/// Whether a line is a statement in MDX. Sentences can begin with the same words.
 pub fn is_statement(line: &str) -> bool {
     let second = |rest: &str| rest.trim_start().to_owned();
     if let Some(rest) =

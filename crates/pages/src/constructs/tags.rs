@@ -1,19 +1,22 @@
-//! Reads tags, comments and addresses in angle brackets, of HTML and of JSX alike.
+//! Reads tags, comments and addresses in angle brackets, both of HTML and of JSX.
+
+use std::ops::Range;
 
 use super::attributes::{RawAttribute, RawValue, read_tag as read_raw_tag};
-use super::{Attribute, ConstructKind, Element, Value};
+use super::{Attribute, Construct, ConstructKind, Element, Value};
 use crate::WordList;
 
 /// A longer tag is not read.
 const MAX_TAG_BYTES: usize = 16 * 1024;
-/// The same in a file that has many open brackets: it must stay cheap to read.
+/// The limit in a file with many tags that don't end, so that it stays cheap to read.
 pub(super) const MIN_TAG_BYTES: usize = 1024;
-const MANY: usize = 200;
-/// Elements whose content a browser shows as it is, runs, or does not show.
-const RAW: WordList = WordList(
+/// How many such tags are many.
+const MANY_UNREADABLE_TAGS: usize = 200;
+/// Elements whose content a browser shows as it is written, runs, or hides.
+const RAW_ELEMENTS: WordList = WordList(
     "script style textarea title xmp iframe noembed noframes plaintext noscript select object template",
 );
-/// Entities that stand for characters without a meaning in addresses and names.
+/// Entities of characters that have no meaning in addresses and names.
 const ENTITIES: &[(&str, &str)] = &[
     ("&amp;", "&"),
     ("&lt;", "<"),
@@ -25,12 +28,28 @@ const ENTITIES: &[(&str, &str)] = &[
     ("&nbsp;", "\u{a0}"),
 ];
 
-/// How far the end of a tag is looked for, after so many that had none.
-pub(super) fn limit(odd_tags: usize) -> usize {
-    if odd_tags < MANY { MAX_TAG_BYTES } else { MIN_TAG_BYTES }
+/// How far the end of a tag is searched for, after this many tags that had none.
+pub(super) fn max_tag_bytes(unreadable_tags: usize) -> usize {
+    if unreadable_tags < MANY_UNREADABLE_TAGS { MAX_TAG_BYTES } else { MIN_TAG_BYTES }
 }
 
-/// Reads what begins with the `<` at `at`, and tells where it ends. `None` when it is a plain character.
+/// Reads all tags in a range of HTML.
+pub(super) fn read_all(text: &str, span: Range<usize>) -> Vec<Construct> {
+    let (mut found, mut at, mut unreadable_tags) = (Vec::new(), span.start, 0);
+    while let Some(next) = text[at..span.end].find('<') {
+        at += next;
+        let Some((kind, end)) = read_at(&text[..span.end], at, max_tag_bytes(unreadable_tags)) else {
+            (at, unreadable_tags) = (at + 1, unreadable_tags + 1);
+            continue;
+        };
+        unreadable_tags += usize::from(matches!(kind, ConstructKind::Unknown(_)));
+        found.push(Construct::standard(kind, at..end));
+        at = end;
+    }
+    found
+}
+
+/// Reads what begins with the `<` at `at`. Returns the construct and its end. `None` for a plain character.
 pub(super) fn read_at(text: &str, at: usize, limit: usize) -> Option<(ConstructKind, usize)> {
     let rest = &text[at..];
     if let Some(comment) = rest.strip_prefix("<!--") {
@@ -46,15 +65,15 @@ pub(super) fn read_at(text: &str, at: usize, limit: usize) -> Option<(ConstructK
         c if c.is_ascii_alphabetic() => match read_address(&rest[..rest.floor_char_boundary(limit)]) {
             Some((address, length)) => Some((ConstructKind::Link(address), at + length)),
             None => read_tag(text, at, limit)
-                .map(|tag| with_content(text, tag))
-                .or_else(|| read_open(text, at, limit)),
+                .map(|tag| with_element_content(text, tag))
+                .or_else(|| read_unclosed(text, at, limit)),
         },
         _ => None,
     }
 }
 
-/// A tag that does not end. In the middle of a sentence every renderer shows it, unless its end comes later.
-fn read_open(text: &str, at: usize, limit: usize) -> Option<(ConstructKind, usize)> {
+/// A tag that does not end on its line. In a sentence, all renderers show it as text, unless it ends later.
+fn read_unclosed(text: &str, at: usize, limit: usize) -> Option<(ConstructKind, usize)> {
     let before = text[..at].trim_end_matches([' ', '\t', '>', '-', '*', '+']);
     let begins_line = before.is_empty() || before.ends_with('\n');
     let ends_later = || {
@@ -70,9 +89,9 @@ fn read_comment(comment: &str, start: usize) -> (ConstructKind, usize) {
         return (ConstructKind::Unknown(format!("<!--{comment}")), start + comment.len());
     };
     let words = &comment[..end];
-    // Browsers end such a comment elsewhere.
-    let is_odd = words.starts_with(['>', '-']) || words.contains("--!>") || words.contains("<!--");
-    let kind = if is_odd || words.trim_start().starts_with('[') {
+    // Browsers end such a comment earlier or later.
+    let is_uncertain = words.starts_with(['>', '-']) || words.contains("--!>") || words.contains("<!--");
+    let kind = if is_uncertain || words.trim_start().starts_with('[') {
         ConstructKind::Unknown(format!("<!--{words}-->"))
     } else if words.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}').starts_with('@') {
         ConstructKind::Include(words.trim().to_owned())
@@ -95,11 +114,11 @@ fn read_address(rest: &str) -> Option<(String, usize)> {
     }
 }
 
-/// The rest of the line, or up to the bracket that closes. A value that goes on over lines is told with it, and read as
-/// text as well.
+/// The text up to the closing bracket or the end of the line. A value that continues over lines is part of the construct,
+/// and is also read as text.
 fn unknown(text: &str, at: usize) -> (ConstructKind, usize) {
     let rest = &text[at..];
-    // These go on over lines, and nothing in them is text.
+    // These continue over lines, and contain no text.
     let raw = [("<![CDATA[", "]]>"), ("<?", "?>")].iter().find(|(open, _)| rest.starts_with(open));
     let end = match raw {
         Some((_, close)) => rest.find(close).map_or(rest.len(), |end| end + close.len()),
@@ -111,7 +130,7 @@ fn unknown(text: &str, at: usize) -> (ConstructKind, usize) {
     (ConstructKind::Unknown(rest[..whole].to_owned()), at + end)
 }
 
-/// Where a tag ends whose values may hold angle brackets.
+/// Where a tag ends whose values can contain angle brackets.
 fn quoted_end(tag: &str) -> usize {
     let near = &tag[..tag.floor_char_boundary(MIN_TAG_BYTES)];
     let mut at = 0;
@@ -135,8 +154,14 @@ fn read_tag(text: &str, at: usize, limit: usize) -> Option<(ConstructKind, usize
     let tag = read_raw_tag(text, at)?;
     let is_closing = tag.is_closing;
     let (name, end) = (&text[tag.name], tag.end);
-    let read = tag.attributes.into_iter().map(|raw| attribute(text, raw)).collect::<Option<Vec<_>>>();
-    let attributes: Vec<Attribute> = read?.into_iter().flatten().collect();
+    let mut attributes = Vec::new();
+    for raw in tag.attributes {
+        match read_attribute(text, raw) {
+            AttributeRead::Attribute(attribute) => attributes.push(attribute),
+            AttributeRead::Comment => {}
+            AttributeRead::Uncertain => return None,
+        }
+    }
     if is_closing && !attributes.is_empty() {
         return None;
     }
@@ -147,23 +172,26 @@ fn read_tag(text: &str, at: usize, limit: usize) -> Option<(ConstructKind, usize
     Some((kind, end))
 }
 
-/// Whether the content of an element is no text of the page.
+/// Whether the content of an element is not text.
 pub(super) fn is_raw(name: &str) -> bool {
-    RAW.contains(name)
+    RAW_ELEMENTS.contains(name)
 }
 
-/// What a script, a style or another element whose content is no text of the page holds is a part of it.
-fn with_content(text: &str, tag: (ConstructKind, usize)) -> (ConstructKind, usize) {
+/// Adds the content of a script, a style or another element whose content is not text.
+fn with_element_content(text: &str, tag: (ConstructKind, usize)) -> (ConstructKind, usize) {
     match &tag.0 {
         ConstructKind::Html(element) if is_raw(&element.name) && !text[..tag.1].ends_with("/>") => {
-            take_content(text, tag)
+            with_raw_content(text, tag)
         }
         _ => tag,
     }
 }
 
-/// The element with what is in it.
-pub(super) fn take_content(text: &str, (mut kind, end): (ConstructKind, usize)) -> (ConstructKind, usize) {
+/// Adds the content of an element, as an attribute without a name.
+pub(super) fn with_raw_content(
+    text: &str,
+    (mut kind, end): (ConstructKind, usize),
+) -> (ConstructKind, usize) {
     let (ConstructKind::Html(element) | ConstructKind::Component(element)) = &mut kind else {
         return (kind, end);
     };
@@ -184,49 +212,59 @@ pub(super) fn take_content(text: &str, (mut kind, end): (ConstructKind, usize)) 
     (kind, close)
 }
 
-/// `Card`, but not `IMG`: to a browser that is an image.
+/// `Card`, but not `IMG`, which is an image to a browser.
 fn is_capitalized(name: &str) -> bool {
     name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase)
 }
 
-/// The outer `None` means that to another reader the tag may end in there; the inner one, that nothing is given.
-fn attribute(text: &str, raw: RawAttribute) -> Option<Option<Attribute>> {
+/// The result of reading an attribute.
+enum AttributeRead {
+    Attribute(Attribute),
+    /// A comment in braces, which sets nothing.
+    Comment,
+    /// To another reader, the tag can end inside of the value.
+    Uncertain,
+}
+
+fn read_attribute(text: &str, raw: RawAttribute) -> AttributeRead {
     let value = match raw.value {
         RawValue::None => Value::None,
-        RawValue::Text(place) => {
-            let is_certain = !text[place.clone()].contains('<') && !text[place.clone()].contains("\n\n");
-            text_value(Some(&text[place]).filter(|_| is_certain)?)
+        RawValue::Text(range) => {
+            let value = &text[range];
+            if value.contains('<') || value.contains("\n\n") {
+                return AttributeRead::Uncertain;
+            }
+            text_value(value)
         }
-        // A comment in braces gives nothing.
-        RawValue::Code(place) if raw.name.is_empty() && is_comment(&text[place.clone()]) => {
-            return Some(None);
+        RawValue::Code(range) if raw.name.is_empty() && is_comment(&text[range.clone()]) => {
+            return AttributeRead::Comment;
         }
-        RawValue::Code(place) => Value::Expression(text[place].to_owned()),
+        RawValue::Code(range) => Value::Expression(text[range].to_owned()),
     };
-    Some(Some(Attribute { name: text[raw.name].to_owned(), value }))
+    AttributeRead::Attribute(Attribute { name: text[raw.name].to_owned(), value })
 }
 
 fn is_comment(code: &str) -> bool {
     code.starts_with("{/*") && code.ends_with("*/}")
 }
 
-/// A value with entities that only a browser can read counts as code.
+/// A value with entities that only a browser can decode counts as code.
 fn text_value(raw: &str) -> Value {
     let text = ENTITIES.iter().fold(raw.to_owned(), |text, (entity, c)| text.replace(entity, c));
     let is_entity = |part: &str| {
         part.starts_with('#')
             || part.find(';').is_some_and(|end| part[..end].chars().all(char::is_alphanumeric))
     };
-    let undone =
+    let has_entities =
         raw.replace("&amp;", "").split('&').skip(1).any(is_entity) && text.split('&').skip(1).any(is_entity);
-    if undone { Value::Expression(raw.to_owned()) } else { Value::Text(text) }
+    if has_entities { Value::Expression(raw.to_owned()) } else { Value::Text(text) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn shown(text: &str) -> String {
+    fn formatted(text: &str) -> String {
         let Some((kind, end)) = read_at(text, 0, MAX_TAG_BYTES) else { return "text".to_owned() };
         let rest = &text[end..];
         let tag = |element: &Element| {
@@ -247,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn tags() {
+    fn tags_comments_and_addresses() {
         for (text, expected) in [
             ("<IMG SRC='a' alt>b", "html img SRC=\"a\" alt | b"),
             ("<img/src=a/onerror=b>", "Unknown(\"<img/src=a/onerror=b>\") | "),
@@ -267,7 +305,7 @@ mod tests {
             ("< b>", "text"),
             ("<>a", "component  | a"),
         ] {
-            assert_eq!(shown(text), expected, "{text}");
+            assert_eq!(formatted(text), expected, "{text}");
         }
         assert_eq!(read_at("if a <b then", 5, MAX_TAG_BYTES), None);
         assert!(read_at("if a <b then\nc > d", 5, MAX_TAG_BYTES).is_some());

@@ -1,10 +1,10 @@
-//! Finds marks of template languages, which some generators fill in wherever they stand.
+//! Finds marks of template languages, which some generators fill in everywhere.
 
 use std::ops::Range;
 
 use super::ConstructKind;
 
-/// How the marks begin and end.
+/// The start and the end of each mark.
 const MARKS: &[(&str, &str)] = &[("{{", "}}"), ("{%", "%}"), ("{!", "!}"), ("{#", "#}")];
 
 /// The marks in a line of code.
@@ -13,7 +13,7 @@ pub(super) fn in_code(line: &str) -> impl Iterator<Item = Range<usize>> {
     marks.iter().flat_map(move |(open, close)| between(line, open, close))
 }
 
-/// The marks in a line of reStructuredText or AsciiDoc. Two braces are everyday text there; shortcodes are not.
+/// The marks in a line of reStructuredText or AsciiDoc. Two braces are common text there, shortcodes are not.
 pub(super) fn in_line(line: &str) -> impl Iterator<Item = ConstructKind> {
     in_code(line).map(|range| {
         let text = line[range].to_owned();
@@ -34,10 +34,10 @@ fn between<'a>(
         let start = at + line[at..].find(open)?;
         let end = line[start..].find(close).map(|length| start + length + close.len());
         at = end.unwrap_or(line.len());
-        // A shortcode of Hugo that is shown as it is written.
-        let is_shown = ["{{</*", "{{%/*"].iter().any(|mark| line[start..].starts_with(mark));
-        // Two braces may close on a later line; the others do nothing unless they close.
-        Some((start..at, !is_shown && (end.is_some() || open == "{{" || open == "{%")))
+        // An escaped shortcode of Hugo.
+        let is_escaped = ["{{</*", "{{%/*"].iter().any(|mark| line[start..].starts_with(mark));
+        // Two braces can close on a later line. The others have no effect unless they close.
+        Some((start..at, !is_escaped && (end.is_some() || open == "{{" || open == "{%")))
     };
     std::iter::from_fn(next).filter(|(_, counts)| *counts).map(|(range, _)| range)
 }

@@ -1,117 +1,113 @@
-//! Reads YAML into its entries. What is more than plain data is not understood: tags, anchors, several documents.
+//! Reads YAML into its entries. Tags, anchors and several documents are more than plain data, and are not understood.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 
-use super::{Entry, Shape};
+use super::{Entry, ScalarType};
 
-/// Deeper settings are nobody's.
+/// Deeper nested data is not understood.
 const MAX_DEPTH: usize = 64;
 
-/// An entry and where its value stands, as a byte range.
-pub(super) type Placed = (Entry, std::ops::Range<usize>);
+/// An entry and the byte range of its value.
+pub(super) type SpannedEntry = (Entry, Range<usize>);
 
-/// The entries of a document; `None` when it is no plain data.
-pub(super) fn entries(text: &str) -> Option<Vec<Placed>> {
+/// The entries of a document. `None` when it is not plain data.
+pub(super) fn entries(text: &str) -> Option<Vec<SpannedEntry>> {
     read(text, Reader::default())
 }
 
-/// The same for settings, where tags, anchors and aliases are part of the values: what they do is not known, but whether
-/// they are as they were.
-pub(super) fn marked_entries(text: &str) -> Option<Vec<Placed>> {
-    read(text, Reader { keeps_marks: true, ..Reader::default() })
+/// The same for settings. Tags, anchors and aliases become part of the values: their effect is unknown, but a comparison
+/// of the values shows whether they changed.
+pub(super) fn entries_with_tags(text: &str) -> Option<Vec<SpannedEntry>> {
+    read(text, Reader { keeps_tags: true, ..Reader::default() })
 }
 
-fn read(text: &str, mut reader: Reader) -> Option<Vec<Placed>> {
+fn read(text: &str, mut reader: Reader) -> Option<Vec<SpannedEntry>> {
     let offsets: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
-    // A directive gives tags another meaning.
+    // A directive changes the meaning of tags.
     if text.lines().any(|line| line.starts_with('%')) {
         return None;
     }
     for event in Parser::new_from_str(text) {
         let (event, span) = event.ok()?;
-        let place = |index: usize| offsets.get(index).copied().unwrap_or(text.len());
-        reader.event(event, place(span.start.index())..place(span.end.index()))?;
+        let offset = |index: usize| offsets.get(index).copied().unwrap_or(text.len());
+        reader.read_event(event, offset(span.start.index())..offset(span.end.index()))?;
     }
     (reader.documents <= 1).then_some(reader.entries)
 }
 
 #[derive(Default)]
 struct Reader {
-    entries: Vec<Placed>,
+    entries: Vec<SpannedEntry>,
     stack: Vec<Level>,
     documents: usize,
-    keeps_marks: bool,
+    keeps_tags: bool,
 }
 
 enum Level {
     List,
-    /// The key whose value comes next, if it was read.
+    /// The key whose value comes next. `None` before the key.
     Map(Option<String>),
 }
 
 impl Reader {
-    fn event(&mut self, event: Event<'_>, place: std::ops::Range<usize>) -> Option<()> {
+    fn read_event(&mut self, event: Event<'_>, span: Range<usize>) -> Option<()> {
         match event {
             Event::DocumentStart(_) => self.documents += 1,
-            Event::Scalar(value, style, anchor, tag) => match mark(anchor, tag.as_deref()) {
-                None => self.scalar(value, style, place)?,
-                Some(mark) => self.marked(format!("{mark} {value}"), place)?,
+            Event::Scalar(value, style, anchor, tag) => match format_tag(anchor, tag.as_deref()) {
+                None => self.read_scalar(value, style, span)?,
+                Some(mark) => self.read_tagged(format!("{mark} {value}"), span)?,
             },
             Event::SequenceStart(anchor, tag) => {
-                self.begin(Level::List, mark(anchor, tag.as_deref()), place)?
+                self.begin(Level::List, format_tag(anchor, tag.as_deref()), span)?
             }
             Event::MappingStart(anchor, tag) => {
-                self.begin(Level::Map(None), mark(anchor, tag.as_deref()), place)?;
+                self.begin(Level::Map(None), format_tag(anchor, tag.as_deref()), span)?;
             }
             Event::SequenceEnd | Event::MappingEnd => {
                 self.stack.pop();
-                self.value_done();
+                self.end_value();
             }
-            Event::Alias(anchor) => self.marked(format!("*{anchor}"), place)?,
+            Event::Alias(anchor) => self.read_tagged(format!("*{anchor}"), span)?,
             _ => {}
         }
         Some(())
     }
 
-    /// A scalar that is more than it says.
-    fn marked(&mut self, value: String, place: std::ops::Range<usize>) -> Option<()> {
-        if self.keeps_marks { self.scalar(value.into(), ScalarStyle::DoubleQuoted, place) } else { None }
+    /// A scalar with a tag or an anchor, or an alias.
+    fn read_tagged(&mut self, value: String, span: Range<usize>) -> Option<()> {
+        if self.keeps_tags { self.read_scalar(value.into(), ScalarStyle::DoubleQuoted, span) } else { None }
     }
 
-    fn begin(&mut self, level: Level, mark: Option<String>, place: std::ops::Range<usize>) -> Option<()> {
-        self.is_value()?;
+    fn begin(&mut self, level: Level, mark: Option<String>, span: Range<usize>) -> Option<()> {
+        self.require_value()?;
         if let Some(value) = mark {
-            let entry = Entry { key: self.key(), value, shape: Shape::Text };
-            self.keeps_marks.then(|| self.entries.push((entry, place)))?;
+            let entry = Entry { key: self.key(), value, scalar: ScalarType::Text };
+            self.keeps_tags.then(|| self.entries.push((entry, span)))?;
         }
         self.stack.push(level);
         (self.stack.len() <= MAX_DEPTH).then_some(())
     }
 
-    /// A list or a map cannot be a key.
-    fn is_value(&self) -> Option<()> {
+    /// `None` for a list or a map in the position of a key.
+    fn require_value(&self) -> Option<()> {
         (!matches!(self.stack.last(), Some(Level::Map(None)))).then_some(())
     }
 
-    fn scalar(
-        &mut self,
-        value: Cow<'_, str>,
-        style: ScalarStyle,
-        place: std::ops::Range<usize>,
-    ) -> Option<()> {
+    fn read_scalar(&mut self, value: Cow<'_, str>, style: ScalarStyle, span: Range<usize>) -> Option<()> {
         if let Some(Level::Map(key @ None)) = self.stack.last_mut() {
-            // A merge key takes in another map.
-            if value == "<<" && !self.keeps_marks {
+            // A merge key includes another map.
+            if value == "<<" && !self.keeps_tags {
                 return None;
             }
             *key = Some(value.into_owned());
             return Some(());
         }
-        let shape = if style == ScalarStyle::Plain { shape(&value) } else { Shape::Text };
-        self.entries.push((Entry { key: self.key(), value: value.into_owned(), shape }, place));
-        self.value_done();
+        let scalar = if style == ScalarStyle::Plain { scalar_type(&value) } else { ScalarType::Text };
+        self.entries.push((Entry { key: self.key(), value: value.into_owned(), scalar }, span));
+        self.end_value();
         Some(())
     }
 
@@ -123,15 +119,15 @@ impl Reader {
         keys.collect::<Vec<_>>().join(".")
     }
 
-    fn value_done(&mut self) {
+    fn end_value(&mut self) {
         if let Some(Level::Map(key)) = self.stack.last_mut() {
             *key = None;
         }
     }
 }
 
-/// An anchor and a tag, as they are told apart.
-fn mark(anchor: usize, tag: Option<&Tag>) -> Option<String> {
+/// An anchor and a tag as text.
+fn format_tag(anchor: usize, tag: Option<&Tag>) -> Option<String> {
     let tag = tag.map(|tag| format!("!<{}{}>", tag.handle, tag.suffix));
     let anchor = (anchor != 0).then(|| format!("&{anchor}"));
     match (anchor, tag) {
@@ -140,12 +136,12 @@ fn mark(anchor: usize, tag: Option<&Tag>) -> Option<String> {
     }
 }
 
-fn shape(value: &str) -> Shape {
+fn scalar_type(value: &str) -> ScalarType {
     match value {
-        "" | "~" | "null" => Shape::Nothing,
-        "true" | "false" | "yes" | "no" | "on" | "off" => Shape::Truth,
-        _ if value.parse::<f64>().is_ok() => Shape::Number,
-        _ => Shape::Text,
+        "" | "~" | "null" => ScalarType::Null,
+        "true" | "false" | "yes" | "no" | "on" | "off" => ScalarType::Boolean,
+        _ if value.parse::<f64>().is_ok() => ScalarType::Number,
+        _ => ScalarType::Text,
     }
 }
 
@@ -154,17 +150,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_data() {
+    fn plain_data_has_entries() {
         let text = "title: \"Ä b\"\ntags:\n  - one\n  - two\nhero:\n  order: 3\n";
         let found: Vec<_> = entries(text).unwrap();
-        let shown: Vec<_> =
-            found.iter().map(|(entry, place)| (entry.key.as_str(), &text[place.clone()])).collect();
-        assert_eq!(shown, [("title", "\"Ä b\""), ("tags", "one"), ("tags", "two"), ("hero.order", "3")]);
-        assert_eq!(found[3].0.shape, Shape::Number);
+        let found_values: Vec<_> =
+            found.iter().map(|(entry, span)| (entry.key.as_str(), &text[span.clone()])).collect();
+        assert_eq!(
+            found_values,
+            [("title", "\"Ä b\""), ("tags", "one"), ("tags", "two"), ("hero.order", "3")]
+        );
+        assert_eq!(found[3].0.scalar, ScalarType::Number);
     }
 
     #[test]
-    fn more_than_data() {
+    fn more_than_plain_data_is_refused() {
         for text in [
             "a: !!python/name:os.system",
             "a: &x b\nc: *x",

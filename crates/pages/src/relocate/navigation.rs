@@ -1,35 +1,38 @@
-//! Files that list the pages of a site: where in them a whole string may name a page.
+//! Finds and resolves the entries of navigation files.
 
-use super::spots::{Spot, SpotKind};
+use super::references::{Reference, ReferenceKind};
 use crate::navigation::{Format, Literal, NavigationFile, literals, yaml_values};
-use crate::site::lead::{Lead, Target, Way};
-use crate::site::{self, Site};
+use crate::path;
+use crate::site::Site;
+use crate::site::resolve::{LinkBase, ResolvedLink, Target};
 
-/// Keys under which a single word is the name of a page.
+/// Keys whose value is the name of a page, even if it is a single word.
 const PAGE_KEYS: &[&str] = &["pages", "page", "root", "id", "file", "link", "href", "to"];
-/// Keys of addresses that are to go on leading to where they are sent from.
+/// Keys of old addresses in redirects. These stay as they are.
 const OLD_ADDRESSES: &[&str] = &["source", "from"];
 
 pub(super) struct Navigation(NavigationFile);
 
 impl Navigation {
-    /// Whether the file at `path` is one. The entries of a summary are links, and it is read as a page.
+    /// The navigation file at `path`. The entries of a summary are links, so it is read as a page.
     pub(super) fn at(path: &str) -> Option<Self> {
         NavigationFile::at(path).filter(|file| file.format != Format::Summary).map(Self)
     }
 
-    /// The strings that may name a page. Where `docs_dir` says so, names count from another folder.
-    pub(super) fn spots(&mut self, path: &str, text: &str) -> Vec<Spot> {
+    /// The strings that can name a page. With `docs_dir`, names are relative to another folder.
+    pub(super) fn references(&mut self, path: &str, text: &str) -> Vec<Reference> {
         if !matches!(self.0.format, Format::MkDocs | Format::Contents) {
             let names = literals(text).into_iter().filter(|string| self.is_name(string));
-            let spot =
-                |name: Literal<'_>| Spot { range: name.range, kind: SpotKind::Entry(Some(name.quote)) };
-            return names.map(spot).collect();
+            let reference = |name: Literal<'_>| Reference {
+                range: name.range,
+                kind: ReferenceKind::Entry(Some(name.quote)),
+            };
+            return names.map(reference).collect();
         }
         let values = yaml_values(text);
         self.0 = self.0.clone().with_docs_dir(path, &values).unwrap_or_else(|| self.0.clone());
         let paths = values.into_iter().filter(|value| value.text.contains(['/', '.']));
-        paths.map(|value| Spot { range: value.range, kind: SpotKind::Entry(value.quote) }).collect()
+        paths.map(|value| Reference { range: value.range, kind: ReferenceKind::Entry(value.quote) }).collect()
     }
 
     fn is_name(&self, string: &Literal<'_>) -> bool {
@@ -39,13 +42,13 @@ impl Navigation {
     }
 
     /// The file that an entry names. Folders are left to the generator.
-    pub(super) fn lead(&self, site: &Site, name: &str) -> Option<Lead> {
+    pub(super) fn resolve(&self, site: &Site, name: &str) -> Option<ResolvedLink> {
         let prefix = ["./", "/"].into_iter().find(|prefix| name.starts_with(prefix)).unwrap_or_default();
         self.0.folders.iter().find_map(|base| {
-            let place = site::normalise(base, name)?;
-            let target = site.target(&place).filter(|target| matches!(target, Target::File(_)))?;
-            let way = Way::From { prefix: prefix.to_owned(), base: base.clone() };
-            Some(Lead { target, place, way, is_guess: false })
+            let path = path::normalize(base, name)?;
+            let target = site.target_at(&path).filter(|target| matches!(target, Target::File(_)))?;
+            let base = LinkBase::Prefix { prefix: prefix.to_owned(), folder: base.clone() };
+            Some(ResolvedLink { target, path, base, is_guess: false })
         })
     }
 }
@@ -56,8 +59,8 @@ mod tests {
 
     #[track_caller]
     fn check(path: &str, text: &str, expected: &[&str]) {
-        let found = Navigation::at(path).unwrap().spots(path, text);
-        assert_eq!(found.into_iter().map(|spot| &text[spot.range]).collect::<Vec<_>>(), expected);
+        let found = Navigation::at(path).unwrap().references(path, text);
+        assert_eq!(found.into_iter().map(|reference| &text[reference.range]).collect::<Vec<_>>(), expected);
     }
 
     #[test]
@@ -76,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn names_in_programs() {
+    fn names_in_scripts() {
         check(
             "sidebars.js",
             "// it's 'no' id\nmodule.exports = {\n  docs: ['intro', {type: 'doc', id: \"a\", label: 'b'}, {'Old way': ['c']}],\n  tags: ['d'],\n};\n",

@@ -1,21 +1,20 @@
-//! The site before and after a move, and what is to be done about a link between the two.
+//! Compares the site before and after a move, and decides what to do about each link.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::may_mean;
+use super::link_path;
 use super::navigation::Navigation;
-use super::served::Served;
-use super::spelling;
-use super::spots::{self, Spot, SpotKind};
+use super::prefixes::SitePrefixes;
+use super::references::{Reference, ReferenceKind, page_references};
 use crate::destination::Destination;
 use crate::frontmatter::FrontMatter;
 use crate::markdown::Page;
 use crate::path;
-use crate::places;
 use crate::route;
+use crate::served_paths::component_path;
 use crate::site::Site;
-use crate::site::lead::{Lead, Target, Way};
+use crate::site::resolve::{LinkBase, ResolvedLink, Target};
 
 pub(super) struct Plan<'a> {
     from: &'a str,
@@ -24,30 +23,28 @@ pub(super) struct Plan<'a> {
     after: Site,
 }
 
-/// What is to be done about a link.
-pub(super) enum Verdict {
-    Changed(String),
-    /// To be changed if the site is served below `prefix`.
-    Guess {
-        prefix: String,
-        new: String,
-    },
-    /// With the reason.
-    Left(String),
+/// What to do about a link.
+pub(super) enum LinkAction {
+    /// Replace its destination.
+    Rewrite(String),
+    /// Replace its destination if the site is served below `prefix`.
+    Guess { prefix: String, new: String },
+    /// Leave it, and report the reason.
+    Report(String),
 }
 
-/// A link as it was.
-struct Old<'a> {
+/// A link before the move.
+struct OldLink<'a> {
     raw: &'a str,
-    kind: SpotKind,
-    /// The file that it stands in, by its new path.
+    kind: ReferenceKind,
+    /// The new path of the file that contains it.
     page: &'a str,
     path: &'a str,
-    lead: Lead,
+    resolved: ResolvedLink,
 }
 
 impl<'a> Plan<'a> {
-    /// `paths` and `texts` are those after the move.
+    /// Plans a move. `paths` and `texts` are those after the move.
     pub(super) fn new(
         root: &str,
         from: &'a str,
@@ -64,129 +61,140 @@ impl<'a> Plan<'a> {
             .map(|(path, text)| (path.as_str(), FrontMatter::addresses_in(text)))
             .collect();
         let site = |paths: BTreeSet<String>, moved: &'a str| {
-            let named = pages.iter().map(|(path, given)| (if *path == to { moved } else { path }, given));
-            Site::of_names(root, paths, named.filter(|(path, _)| route::is_page(path)))
+            let named =
+                pages.iter().map(|(path, addresses)| (if *path == to { moved } else { path }, addresses));
+            Site::from_names(root, paths, named.filter(|(path, _)| route::is_page(path)))
         };
         let (before, after) = (site(earlier, from), site(paths, to));
         Self { from, to, before, after }
     }
 
-    /// What is to be done about the links of a file, which goes by its new path. Good ones are left out.
-    pub(super) fn verdicts(
+    /// What to do about the links of a file, by its new path. Good links are left out.
+    pub(super) fn actions(
         &self,
         page: &str,
         text: &str,
-        served: &mut Served,
-    ) -> Vec<(Range<usize>, Verdict)> {
-        let was = if page == self.to { self.from } else { page };
-        let (spots, navigation) = match Navigation::at(page) {
-            Some(mut navigation) => (navigation.spots(page, text), Some(navigation)),
-            None if route::stem(was).is_none() => return Vec::new(),
-            None => (spots::of_page(&Page::parse(was, text), text), None),
+        prefixes: &mut SitePrefixes,
+    ) -> Vec<(Range<usize>, LinkAction)> {
+        let old_page = if page == self.to { self.from } else { page };
+        let (references, navigation) = match Navigation::at(page) {
+            Some(mut navigation) => (navigation.references(page, text), Some(navigation)),
+            None if route::stem(old_page).is_none() => return Vec::new(),
+            None => (page_references(&Page::parse(old_page, text), text), None),
         };
-        let judge = |spot: Spot| {
-            let follow = |site: &Site, page: &str, path: &str| match (&navigation, spot.kind) {
-                (Some(navigation), _) => navigation.lead(site, path),
-                (None, SpotKind::Import) => site.import(page, path),
-                (None, _) => site.lead(page, path),
+        let plan_link = |reference: Reference| {
+            let resolve = |site: &Site, page: &str, path: &str| match (&navigation, reference.kind) {
+                (Some(navigation), _) => navigation.resolve(site, path),
+                (None, ReferenceKind::Import) => site.resolve_import(page, path),
+                (None, _) => site.resolve(page, path),
             };
-            let raw = text[spot.range.clone()].trim();
+            let raw = text[reference.range.clone()].trim();
             let Some(old) = Destination::parse(raw) else {
-                return Some((spot.range, self.judge_address(raw)?));
+                return Some((reference.range, self.plan_address(raw)?));
             };
-            let lead = follow(&self.before, was, &old.path);
-            served.note(&old.path, lead.as_ref());
-            let old = Old { raw, kind: spot.kind, page, path: &old.path, lead: lead? };
-            Some((spot.range, self.judge(&old, &|path| follow(&self.after, page, path))?))
+            let resolved = resolve(&self.before, old_page, &old.path);
+            prefixes.record(&old.path, resolved.as_ref());
+            let old = OldLink { raw, kind: reference.kind, page, path: &old.path, resolved: resolved? };
+            Some((reference.range, self.plan_link(&old, &|path| resolve(&self.after, page, path))?))
         };
-        spots.into_iter().filter_map(judge).collect()
+        references.into_iter().filter_map(plan_link).collect()
     }
 
-    /// `follow` says where a path leads after the move.
-    fn judge(&self, old: &Old<'_>, follow: &dyn Fn(&str) -> Option<Lead>) -> Option<Verdict> {
-        let wanted = self.wanted(&old.lead.target);
-        let now = follow(old.path).filter(|lead| is_at(lead, &wanted));
-        // That it still leads there by another reading is no more than luck.
-        if now.as_ref().is_some_and(|now| (now.way == Way::Address) == (old.lead.way == Way::Address)) {
+    /// Plans a link within the site. `resolve` resolves a path after the move.
+    fn plan_link(
+        &self,
+        old: &OldLink<'_>,
+        resolve: &dyn Fn(&str) -> Option<ResolvedLink>,
+    ) -> Option<LinkAction> {
+        let wanted = self.target_after_move(&old.resolved.target);
+        let now = resolve(old.path).filter(|resolved| leads_to(resolved, &wanted));
+        // If it still leads there with another base, that is chance.
+        let is_page_address = |resolved: &ResolvedLink| resolved.base == LinkBase::PageAddress;
+        if now.as_ref().is_some_and(|now| is_page_address(now) == is_page_address(&old.resolved)) {
             return None;
         }
-        let leads = |path: &str| follow(path).is_some_and(|lead| is_at(&lead, &wanted));
-        match self.rewritten(old, &wanted, &leads) {
-            Some(new) => Some(match &old.lead.way {
-                Way::From { prefix, .. } if old.lead.is_guess => {
-                    Verdict::Guess { prefix: prefix.clone(), new }
+        let is_right = |path: &str| resolve(path).is_some_and(|resolved| leads_to(&resolved, &wanted));
+        match self.rewrite(old, &wanted, &is_right) {
+            Some(new) => Some(match &old.resolved.base {
+                LinkBase::Prefix { prefix, .. } if old.resolved.is_guess => {
+                    LinkAction::Guess { prefix: prefix.clone(), new }
                 }
-                _ => Verdict::Changed(new),
+                _ => LinkAction::Rewrite(new),
             }),
             None if now.is_some() => None,
-            None if old.lead.is_guess => Some(Verdict::Left(may_mean(self.from))),
+            None if old.resolved.is_guess => Some(LinkAction::Report(may_refer_to(self.from))),
             None => {
-                let place = &old.lead.place;
-                Some(Verdict::Left(format!("led to {place:?} and cannot be written so that it still does")))
+                let path = &old.resolved.path;
+                Some(LinkAction::Report(format!("led to {path:?}, and no new path leads there")))
             }
         }
     }
 
-    /// The first way to write the link that leads where it is to lead.
-    fn rewritten(&self, old: &Old<'_>, wanted: &Target, leads: &dyn Fn(&str) -> bool) -> Option<String> {
+    /// The first spelling of the link that leads to the right target.
+    fn rewrite(&self, old: &OldLink<'_>, wanted: &Target, is_right: &dyn Fn(&str) -> bool) -> Option<String> {
         let raw_path = old.raw.split(['?', '#']).next().unwrap_or_default();
         let rest = &old.raw[raw_path.len()..];
-        let ways = self.ways(&old.lead);
-        let names = spelling::names(&old.lead, wanted);
-        let paths = names
-            .iter()
-            .flat_map(|name| ways.iter().filter_map(move |way| spelling::path_to(name, way, old.page)));
-        let mut written = paths.map(|path| spelling::written(raw_path, &path, old.kind));
-        let good = |path: &String| {
-            let parsed = Destination::parse(path).filter(|_| spelling::fits(path, old.kind));
-            parsed.is_some_and(|new| leads(&new.path))
+        let bases = self.candidate_bases(&old.resolved);
+        let targets = link_path::candidate_targets(&old.resolved, wanted);
+        let paths = targets.iter().flat_map(|target| {
+            bases.iter().filter_map(move |base| link_path::path_to(target, base, old.page))
+        });
+        let mut candidates = paths.map(|path| link_path::in_old_style(raw_path, &path, old.kind));
+        let is_valid = |path: &String| {
+            let parsed = Destination::parse(path).filter(|_| link_path::fits(path, old.kind));
+            parsed.is_some_and(|new| is_right(&new.path))
         };
-        written.find(good).map(|path| format!("{path}{rest}"))
+        candidates.find(is_valid).map(|path| format!("{path}{rest}"))
     }
 
-    /// An address of another site, or one that the generator fills in, may be that of the file.
-    fn judge_address(&self, raw: &str) -> Option<Verdict> {
+    /// Plans an address of another site, or one that the generator fills in. It can be the address of the moved file.
+    fn plan_address(&self, raw: &str) -> Option<LinkAction> {
         let path = raw.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
         let path = path.strip_suffix(".html").unwrap_or(path);
         let file = path::below(self.from, &self.before.root).unwrap_or(self.from);
-        // A single word ends too many addresses.
-        let place = route::place(file).filter(|place| place.contains('/'));
-        let ends = |name: &str| path.strip_suffix(name).is_some_and(|before| before.ends_with('/'));
-        (ends(file) || place.is_some_and(ends)).then(|| Verdict::Left(may_mean(self.from)))
+        // Too many addresses end with a single word.
+        let page = route::page_path(file).filter(|page| page.contains('/'));
+        let ends_with = |name: &str| path.strip_suffix(name).is_some_and(|before| before.ends_with('/'));
+        (ends_with(file) || page.is_some_and(ends_with)).then(|| LinkAction::Report(may_refer_to(self.from)))
     }
 
-    /// What a link is to lead to after the move. A folder that is no longer there went with its only file.
-    fn wanted(&self, target: &Target) -> Target {
+    /// The target of a link after the move. A folder that no longer exists moved with its only file.
+    fn target_after_move(&self, target: &Target) -> Target {
         match target {
             Target::File(file) if file == self.from => Target::File(self.to.to_owned()),
-            Target::Folder(place) if self.after.target(place).is_none() => {
-                let is_program = places::component(self.from).is_some_and(|program| program == place);
-                let program = places::component(self.to).filter(|_| is_program);
-                Target::Folder(program.unwrap_or(path::parent(self.to)).to_owned())
+            Target::Folder(path) if self.after.target_at(path).is_none() => {
+                let is_component = component_path(self.from).is_some_and(|component| component == path);
+                let component = component_path(self.to).filter(|_| is_component);
+                Target::Folder(component.unwrap_or(path::parent(self.to)).to_owned())
             }
             other => other.clone(),
         }
     }
 
-    /// The ways to write a link, that of the old one first.
-    fn ways(&self, old: &Lead) -> Vec<Way> {
-        let mut ways = vec![old.way.clone()];
-        match &old.way {
-            Way::Address => ways.push(Way::Beside),
-            Way::From { prefix, .. } if prefix.starts_with('/') && !old.is_guess => {
-                let from = |base: &String| Way::From { prefix: "/".to_owned(), base: base.clone() };
-                ways.extend(self.after.bases.iter().rev().map(from));
+    /// The bases that the new path can be relative to. The old one is first.
+    fn candidate_bases(&self, old: &ResolvedLink) -> Vec<LinkBase> {
+        let mut bases = vec![old.base.clone()];
+        match &old.base {
+            LinkBase::PageAddress => bases.push(LinkBase::PageFolder),
+            LinkBase::Prefix { prefix, .. } if prefix.starts_with('/') && !old.is_guess => {
+                let from_root =
+                    |folder: &String| LinkBase::Prefix { prefix: "/".to_owned(), folder: folder.clone() };
+                bases.extend(self.after.bases.iter().rev().map(from_root));
             }
-            Way::Beside | Way::From { .. } => {}
+            LinkBase::PageFolder | LinkBase::Prefix { .. } => {}
         }
-        ways
+        bases
     }
 }
 
-/// A folder is a place, whatever is there by now; a file is itself, wherever it is named from.
-fn is_at(lead: &Lead, wanted: &Target) -> bool {
+/// Whether a link leads to a target. A folder is compared by its path, and a file by its identity.
+fn leads_to(resolved: &ResolvedLink, wanted: &Target) -> bool {
     match wanted {
-        Target::Folder(place) => lead.place == *place,
-        file => lead.target == *file,
+        Target::Folder(path) => resolved.path == *path,
+        file => resolved.target == *file,
     }
+}
+
+pub(super) fn may_refer_to(file: &str) -> String {
+    format!("may refer to {file:?}")
 }

@@ -1,4 +1,4 @@
-//! The anchors of headings: as GitHub makes them, and as other generators do.
+//! Anchors of headings, in the spellings of GitHub and other generators.
 
 use pages::Page;
 
@@ -11,7 +11,7 @@ fn anchors(headings: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn slugs() {
+fn anchors_in_githubs_spelling() {
     #[track_caller]
     fn check(text: &str, expected: &str) {
         assert_eq!(anchors(&[text]), [expected]);
@@ -32,7 +32,7 @@ fn repeated_headings_are_numbered() {
 }
 
 #[test]
-fn other_generators() {
+fn anchors_in_other_spellings() {
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
         assert_eq!(page(&[text]).ids, expected);
@@ -49,7 +49,7 @@ fn other_generators() {
 }
 
 #[test]
-fn repeated_headings_of_other_generators() {
+fn repeated_headings_in_other_spellings_are_numbered() {
     let found = page(&["Usage", "Usage", "Usage"]).ids;
     assert_eq!(found, ["usage", "usage-1", "usage_1", "usage-2", "usage_2"]);
 }

@@ -1,35 +1,36 @@
-//! What is wrong with a tree, and what a change made worse.
+//! The problems of a tree, and the problems that a change added.
 
+mod added_problems;
 mod page;
-mod worse;
 
-use pages::{Files, Finding, check, made_worse, worse};
+use pages::{Files, Problem, added_problems, check, check_change};
 use proptest::prelude::*;
 
 use crate::{overlay, overlay_in};
 
-fn rows(found: &[Finding]) -> Vec<String> {
-    found
-        .iter()
-        .map(|found| format!("{}:{} {} {}", found.path, found.line, found.kind.as_str(), found.what))
-        .collect()
+/// Problems written as `path:line kind what`.
+fn rows(problems: &[Problem]) -> Vec<String> {
+    let row = |problem: &Problem| {
+        format!("{}:{} {} {}", problem.path, problem.line, problem.kind.as_str(), problem.what)
+    };
+    problems.iter().map(row).collect()
 }
 
-/// Checks one tree.
 #[track_caller]
-fn tree(files: &[(&str, &str)], expected: &[&str]) {
+fn check_tree(files: &[(&str, &str)], expected: &[&str]) {
     let found = check(&overlay(files)).unwrap();
     assert_eq!(rows(&found), expected, "{files:?}");
 }
 
-/// Changes a tree and says what that made worse, in the quick way, which must agree with the slow one.
+/// Edits a tree and checks the change. The result must equal the difference of two full checks.
 #[track_caller]
-fn change(files: &[(&str, &str)], edit: impl FnOnce(&mut dyn Files), expected: &[&str]) {
+fn check_edit(files: &[(&str, &str)], edit: impl FnOnce(&mut dyn Files), expected: &[&str]) {
     let mut tree = overlay(files);
     let before = check(&tree).unwrap();
     edit(&mut tree);
-    assert_eq!(rows(&made_worse(&tree).unwrap()), expected, "{files:?}");
-    assert_eq!(rows(&worse(&before, &check(&tree).unwrap())), expected, "by two whole checks: {files:?}");
+    assert_eq!(rows(&check_change(&tree).unwrap()), expected, "{files:?}");
+    let full = added_problems(&before, &check(&tree).unwrap());
+    assert_eq!(rows(&full), expected, "by two full checks: {files:?}");
 }
 
 fn write(path: &str, text: &str) -> impl FnOnce(&mut dyn Files) {
@@ -39,7 +40,7 @@ fn write(path: &str, text: &str) -> impl FnOnce(&mut dyn Files) {
 #[test]
 fn every_kind_is_found() {
     let page = "---\nid: a\nid: b\n---\n\n[x](nope.md) [y](b.md#nope) ![z](z.png)\n\n<a id=\"i\"></a> <a id=\"i\"></a>\n\n| a | b |\n|---|\n\n```\n";
-    tree(
+    check_tree(
         &[
             ("a.md", page),
             ("b.md", "# B\n\n<!-- open\n"),
@@ -81,23 +82,27 @@ const SITE: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn only_what_a_change_made_worse_counts() {
-    change(SITE, |_| {}, &[]);
-    change(SITE, write("docs/guide/use.md", "# Use\n\nwords\n\n[i](install.md)\n"), &[]);
-    // What was broken before stays as it is, on whatever line.
-    change(SITE, write("docs/index.md", "# Home\n\n\n\n[old](nowhere.md)\n"), &[]);
-    change(
+fn only_problems_that_a_change_added_are_reported() {
+    check_edit(SITE, |_| {}, &[]);
+    check_edit(SITE, write("docs/guide/use.md", "# Use\n\nwords\n\n[i](install.md)\n"), &[]);
+    // Old problems are not reported again, on any line.
+    check_edit(SITE, write("docs/index.md", "# Home\n\n\n\n[old](nowhere.md)\n"), &[]);
+    check_edit(
         SITE,
         write("docs/index.md", "[o](nowhere.md) [p](nowhere.md)\n"),
         &["docs/index.md:1 link nowhere.md"],
     );
-    change(SITE, write("docs/guide/use.md", "[i](instal.md)\n"), &["docs/guide/use.md:1 link instal.md"]);
-    change(SITE, write("docs/guide/use.md", "[i](/guide/nope)\n"), &["docs/guide/use.md:1 link /guide/nope"]);
+    check_edit(SITE, write("docs/guide/use.md", "[i](instal.md)\n"), &["docs/guide/use.md:1 link instal.md"]);
+    check_edit(
+        SITE,
+        write("docs/guide/use.md", "[i](/guide/nope)\n"),
+        &["docs/guide/use.md:1 link /guide/nope"],
+    );
 }
 
 #[test]
-fn links_of_unchanged_pages_are_followed() {
-    change(
+fn links_of_unchanged_pages_are_checked() {
+    check_edit(
         SITE,
         |files| files.delete("docs/guide/install.md").unwrap(),
         &[
@@ -106,17 +111,17 @@ fn links_of_unchanged_pages_are_followed() {
             "docs/index.md:3 link guide/install.md#set-up",
         ],
     );
-    change(
+    check_edit(
         SITE,
         write("docs/guide/install.md", "# Install\n\n## Setting up\n"),
         &["docs/index.md:3 anchor guide/install.md#set-up"],
     );
-    change(
+    check_edit(
         SITE,
         |files| files.delete("docs/img/a.png").unwrap(),
         &["docs/guide/install.md:5 image ../img/a.png"],
     );
-    change(
+    check_edit(
         SITE,
         |files| {
             files.delete("docs/guide/install.md").unwrap();
@@ -128,15 +133,15 @@ fn links_of_unchanged_pages_are_followed() {
 }
 
 #[test]
-fn pages_that_move_keep_what_was_wrong_with_them() {
+fn problems_that_move_with_their_page_are_not_new() {
     let files = &[
         ("docs/a.md", "# A\n\n[x](nope.md)\n\n```\n"),
         ("docs/b.md", "[a](a.md)\n"),
         ("docs/my page.md", "# P\n"),
         ("docs/c.md", "[p](my%20page.md)\n"),
     ];
-    change(files, |files| files.rename("docs/a.md", "docs/z.md").unwrap(), &["docs/b.md:1 link a.md"]);
-    change(
+    check_edit(files, |files| files.rename("docs/a.md", "docs/z.md").unwrap(), &["docs/b.md:1 link a.md"]);
+    check_edit(
         files,
         |files| files.rename("docs/my page.md", "docs/p.md").unwrap(),
         &["docs/c.md:1 link my%20page.md"],
@@ -145,7 +150,7 @@ fn pages_that_move_keep_what_was_wrong_with_them() {
         files.rename("docs/a.md", "docs/z.md").unwrap();
         files.write("docs/b.md", "[a](z.md)\n".to_owned()).unwrap();
     };
-    change(files, moved, &[]);
+    check_edit(files, moved, &[]);
 }
 
 #[test]
@@ -155,22 +160,22 @@ fn names_that_pages_give_themselves_count() {
         ("docs/b.md", "# B\n"),
         ("docs/c.md", "[a](/start)\n"),
     ];
-    change(files, write("docs/b.md", "[a](/start)\n"), &[]);
-    change(files, write("docs/a.md", "# A\n"), &["docs/c.md:1 link /start"]);
+    check_edit(files, write("docs/b.md", "[a](/start)\n"), &[]);
+    check_edit(files, write("docs/a.md", "# A\n"), &["docs/c.md:1 link /start"]);
 }
 
 #[test]
-fn links_that_cannot_be_judged_are_not_made_worse() {
+fn links_that_cannot_be_checked_are_not_reported() {
     let text: String = (0..9).map(|n| format!("[x](/app/p{n})\n")).collect();
     let files = &[("a.md", text.as_str()), ("b.md", "# B\n")];
-    change(files, write("b.md", "[x](/app/q)\n"), &[]);
+    check_edit(files, write("b.md", "[x](/app/q)\n"), &[]);
     let mut tree = overlay(files);
     tree.write("b.md", "[x](nope.md)\n".to_owned()).unwrap();
-    assert_eq!(rows(&made_worse(&tree).unwrap()), ["b.md:1 link nope.md"]);
+    assert_eq!(rows(&check_change(&tree).unwrap()), ["b.md:1 link nope.md"]);
 }
 
 #[test]
-fn navigation_of_every_kind() {
+fn navigation_files_of_every_kind_are_checked() {
     let pages = [("docs/a.md", "# A\n"), ("docs/b.md", "# B\n"), ("docs/c.md", "# C\n")];
     for (nav, text, entry) in [
         (
@@ -191,22 +196,22 @@ fn navigation_of_every_kind() {
     ] {
         let mut files = pages.to_vec();
         files.push((nav, text));
-        tree(&files, &[]);
+        check_tree(&files, &[]);
         let mut tree = overlay(&files);
         tree.delete("docs/b.md").unwrap();
-        let found = made_worse(&tree).unwrap();
+        let found = check_change(&tree).unwrap();
         assert_eq!(found.len(), 1, "{nav}: {found:?}");
         assert_eq!((found[0].path.as_str(), found[0].what.as_str()), (nav, entry));
-        // A page that is new and in no navigation, unless it says that it wants to be in none.
-        change(&files, write("docs/new.md", "# New\n"), &["docs/new.md:1 not-in-navigation "]);
+        // A new page that is not in the navigation is reported, unless its front matter hides it.
+        check_edit(&files, write("docs/new.md", "# New\n"), &["docs/new.md:1 not-in-navigation "]);
         let mut tree = overlay(&files);
         tree.write("docs/new.md", "---\nhidden: true\n---\n".to_owned()).unwrap();
-        assert_eq!(made_worse(&tree).unwrap(), [], "{nav}");
+        assert_eq!(check_change(&tree).unwrap(), [], "{nav}");
     }
 }
 
 #[test]
-fn navigation_that_cannot_be_understood_is_left_alone() {
+fn navigation_that_cannot_be_understood_is_ignored() {
     for (nav, text) in [
         ("docs.json", "[1, 2]"),
         ("docs.json", "{\"navigation\": {\"pages\": [\"x\", \"y\", \"a\"]}}"),
@@ -223,21 +228,21 @@ fn navigation_that_cannot_be_understood_is_left_alone() {
             "export default { srcDir: 'x', nav: [{ link: '/a' }, { link: '/b' }, { link: '/x' }] }",
         ),
     ] {
-        tree(&[("a.md", "# A\n"), ("b.md", "# B\n"), (nav, text)], &[]);
+        check_tree(&[("a.md", "# A\n"), ("b.md", "# B\n"), (nav, text)], &[]);
     }
 }
 
 #[test]
-fn a_docs_folder_bounds_what_is_seen() {
+fn only_the_docs_folder_is_checked() {
     let files = &[("docs/a.md", "[x](../README.md) [y](nope.md)\n"), ("README.md", "[z](nope.md)\n")];
     let mut tree = overlay_in(files, Some("docs"));
     assert_eq!(rows(&check(&tree).unwrap()), ["docs/a.md:1 link nope.md"]);
     tree.write("docs/a.md", "[x](other.md)\n".to_owned()).unwrap();
-    assert_eq!(rows(&made_worse(&tree).unwrap()), ["docs/a.md:1 link other.md"]);
+    assert_eq!(rows(&check_change(&tree).unwrap()), ["docs/a.md:1 link other.md"]);
 }
 
 #[test]
-fn the_tree_below_a_change_stays_as_it_was() {
+fn the_tree_before_a_change_is_kept() {
     let mut tree = overlay(&[("a.md", "one\n"), ("b.md", "two\n")]);
     tree.write("a.md", "three\n".to_owned()).unwrap();
     tree.delete("b.md").unwrap();
@@ -254,7 +259,7 @@ fn the_tree_below_a_change_stays_as_it_was() {
     assert!(before.rename("a.md", "z.md").is_err() && before.changed().is_empty());
 }
 
-/// Pieces that the readers of pages and navigation stop at.
+/// Tokens with a meaning to the parsers of pages and navigation files.
 fn piece() -> impl Strategy<Value = String> {
     let marks = [
         "---\n",
@@ -307,22 +312,22 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn nothing_panics(old in prop::collection::vec(piece(), 0..40), new in prop::collection::vec(piece(), 0..40)) {
+    fn no_text_panics(old in prop::collection::vec(piece(), 0..40), new in prop::collection::vec(piece(), 0..40)) {
         let (old, new) = (old.concat(), new.concat());
         for path in ["a.md", "a.mdx", "docs.json", "mkdocs.yml", "sidebars.js", ".vitepress/config.ts", "SUMMARY.md"] {
             let mut tree = overlay(&[(path, old.as_str()), ("b.md", "[a](a.md#a) [b](a.mdx)\n")]);
             let before = check(&tree).unwrap();
             tree.write(path, new.clone()).unwrap();
-            made_worse(&tree).unwrap();
+            check_change(&tree).unwrap();
             let after = check(&tree).unwrap();
-            prop_assert!(worse(&before, &after).len() <= after.len());
+            prop_assert!(added_problems(&before, &after).len() <= after.len());
             tree.delete(path).unwrap();
-            made_worse(&tree).unwrap();
+            check_change(&tree).unwrap();
         }
     }
 
     #[test]
-    fn bytes_of_any_kind_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let paths = ["a.md", "a.mdx", "docs.json", "mkdocs.yml", "sidebars.js", ".vitepress/config.ts"];
         let tree = pages::MemoryTree::new(paths.map(|path| (path, bytes.clone())));
         check(&pages::Overlay::new(tree, None).unwrap()).unwrap();
@@ -330,7 +335,7 @@ proptest! {
 }
 
 #[test]
-fn hostile_pages_are_checked_in_time() {
+fn hostile_pages_are_checked_quickly() {
     for part in [
         "<a>",
         "</a>",

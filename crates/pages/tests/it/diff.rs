@@ -1,4 +1,4 @@
-//! Changes as a patch.
+//! Patches of single files.
 
 use pages::unified_diff;
 

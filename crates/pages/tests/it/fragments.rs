@@ -1,16 +1,16 @@
-//! Headings that links lead to.
+//! Headings that links name.
 
-use pages::{Fragments, Page};
+use pages::{LinkedFragments, Page};
 
 #[test]
-fn headings_that_links_lead_to() {
+fn a_heading_is_found_by_the_links_to_it() {
     #[track_caller]
     fn check(links: &str, heading: &str, expected: bool) {
         let text = format!("{links}\n\n{heading}\n");
         let page = Page::parse("a.md", &text);
-        let mut fragments = Fragments::default();
-        fragments.learn(&page, &text);
-        assert_eq!(page.headings.iter().any(|heading| fragments.lead_to(heading)), expected, "{text}");
+        let mut fragments = LinkedFragments::default();
+        fragments.add_page(&page, &text);
+        assert_eq!(page.headings.iter().any(|heading| fragments.contains(heading)), expected, "{text}");
     }
     check("[x](#use-npm)", "## Use npm", true);
     check("[x](b.md#what-s-new)", "## What's new", true);

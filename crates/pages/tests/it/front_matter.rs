@@ -1,4 +1,4 @@
-//! The block at the head of a page.
+//! Front matter: its values and their ranges.
 
 use pages::FrontMatter;
 
@@ -11,7 +11,7 @@ fn check(text: &str, body: &str, values: &[(&str, &str)]) {
 }
 
 #[test]
-fn blocks() {
+fn blocks_are_parsed() {
     check("# A\n", "# A\n", &[]);
     check("\u{feff}# A\n", "# A\n", &[]);
     check("---\ntitle: Use it # now\n---\n# A\n", "# A\n", &[("title", "Use it")]);
@@ -28,13 +28,13 @@ fn blocks() {
 }
 
 #[test]
-fn values_with_their_places() {
+fn values_have_ranges() {
     check("+++\ntitle = \"A\"\n[extra]\nlabel = 'B'\n+++\n", "", &[("title", "A"), ("label", "B")]);
     check("---\ndescription: one\n  two\n---\n", "", &[("description", "one"), ("description", "two")]);
     check("---\ntitle: \"Ä\" # x\nid: 3\n...\nB", "B", &[("title", "Ä"), ("id", "3")]);
-    // What is not written as it reads is left alone, and so is an item of a list in brackets.
+    // A value that is not written literally has no range, and neither has an item of a list in brackets.
     check("---\ntitle: \"say \\\"x\\\"\"\ntags: [a,\n  b]\n---\n", "", &[]);
-    // A block that is more than plain data, or none at all, has no values.
+    // A block that is more than plain data has no values.
     check("---\ntitle: &a A\nother: *a\n---\nB", "B", &[]);
     check("---\ntitle: A: b\n---\nB", "B", &[]);
 }
@@ -47,7 +47,7 @@ fn only_some_values_are_prose() {
 }
 
 #[test]
-fn what_a_value_can_hold() {
+fn values_that_can_hold_a_text() {
     #[track_caller]
     fn check(line: &str, new: &str, expected: bool) {
         let front = FrontMatter::parse(&format!("---\n{line}\n---\n"));

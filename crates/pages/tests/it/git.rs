@@ -1,4 +1,4 @@
-//! Patches are held against the real git: it must accept them and arrive at the same files.
+//! Applies patches with the real git: it must accept them and produce the same files.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! One list of the kinds of files, and what it says.
+//! Kinds of files, and the rule that only one source lists their extensions.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use pages::FileKind;
 use regex::Regex;
 
-/// Sources that may name several endings of pages, and why.
+/// Sources that can name several extensions of pages, and why.
 const EXCEPTIONS: &[&str] = &[
     // The list.
     "pages/src/kind.rs",
-    // What an address ends with that asks for the Markdown of a page: no file is read.
+    // Extensions of addresses that request the Markdown of a page. No file is read.
     "traffic/src/path.rs",
 ];
 
 #[test]
-fn kinds() {
+fn kinds_by_path() {
     for (path, kind) in [
         ("docs/A.MD", FileKind::Markdown),
         ("docs/a.mdx", FileKind::Mdx),
@@ -34,7 +34,7 @@ fn kinds() {
 }
 
 #[test]
-fn no_other_source_lists_the_endings_of_pages() {
+fn no_other_source_lists_the_extensions_of_pages() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let lists: Vec<String> = sources(crates)
         .iter()
@@ -46,12 +46,12 @@ fn no_other_source_lists_the_endings_of_pages() {
 }
 
 #[test]
-fn a_list_of_endings_is_seen() {
+fn a_list_of_extensions_is_found() {
     assert_eq!(endings_in("const A: [&str; 2] = [\".md\", \"RST\"];").len(), 2);
     assert_eq!(endings_in("is(\"md\") // and \"mdx\"\n#[cfg(test)]\nmod tests {\n\"mdx\"").len(), 1);
 }
 
-/// The endings of pages that are string literals in the shipped part of a source.
+/// The extensions of pages that are string literals in a source, without its tests.
 fn endings_in(source: &str) -> BTreeSet<String> {
     let shipped = source.split("#[cfg(test)]\nmod tests").next().unwrap();
     let lines: Vec<&str> = shipped.lines().map(|line| line.split("//").next().unwrap()).collect();
@@ -77,7 +77,6 @@ fn sources(crates: &Path) -> Vec<PathBuf> {
     found.retain(|file| {
         let is_test = file.file_name().is_some_and(|name| name == "tests.rs")
             || file.components().any(|part| part.as_os_str() == "tests");
-        // The old guard, which is on its way out.
         file.extension().is_some_and(|kind| kind == "rs") && !is_test
     });
     assert!(found.len() > 100);

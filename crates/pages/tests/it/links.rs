@@ -1,6 +1,6 @@
-//! Links: which lead somewhere, and where the others were meant to.
+//! Good and broken links.
 
-use pages::{Site, Why, broken_links, page_at};
+use pages::{LinkFault, Site, broken_links, page_at};
 
 use crate::{overlay, overlay_in};
 
@@ -63,7 +63,7 @@ fn good_links() {
         "?tab=1",
         "install.mdx?x=1#use-it",
         "/docs/guide/install",
-        // Out of the repository, as in the links that lead to a host's list of issues.
+        // Outside of the repository, such as the issues of the host.
         "../../../issues",
         "https://x.dev/nope",
         "mailto:a@b.c",
@@ -75,14 +75,14 @@ fn good_links() {
         let text = format!("# From\n\n[x]({link})\n");
         assert_eq!(broken(&text, None), Vec::<String>::new(), "{link}");
     }
-    // Seen from the docs folder, an asset of the site and a file outside cannot be judged.
+    // Assets and files outside of the docs folder can't be checked.
     for link in ["/logo.svg", "/assets/x.png", "../../README.md", "/docs/guide/install", "/guide/install"] {
         assert_eq!(broken(&format!("[x]({link})\n"), Some("docs")), Vec::<String>::new(), "{link}");
     }
 }
 
 #[test]
-fn broken_ones() {
+fn broken_links_are_found() {
     for link in [
         "nope.md",
         "install.md",
@@ -122,23 +122,24 @@ fn links_of_every_kind_are_found() {
 }
 
 #[test]
-fn a_broken_link_says_where_and_why() {
+fn a_broken_link_has_a_line_and_a_fault() {
     let files = overlay(&[("a.md", "# A\n\nsee [b](b.md)\n[c](#c)\n")]);
     let found = broken_links(&files).unwrap();
-    let shown: Vec<_> =
-        found.iter().map(|link| (link.line, link.destination.as_str(), link.why.clone())).collect();
-    let expected = [(3, "b.md", Why::NoSuchPage), (4, "#c", Why::NoSuchAnchor { page: "a.md".to_owned() })];
-    assert_eq!(shown, expected);
+    let found: Vec<_> =
+        found.iter().map(|link| (link.line, link.destination.as_str(), link.fault.clone())).collect();
+    let expected =
+        [(3, "b.md", LinkFault::NoSuchPage), (4, "#c", LinkFault::NoSuchAnchor { page: "a.md".to_owned() })];
+    assert_eq!(found, expected);
 }
 
-/// What is broken in a tree, as `file destination`.
+/// The broken links of a tree, as `file destination`.
 fn broken_in(files: &[(&str, &str)]) -> Vec<String> {
     let found = broken_links(&overlay(files)).unwrap();
     found.into_iter().map(|link| format!("{} {}", link.file, link.destination)).collect()
 }
 
 #[track_caller]
-fn all_good(files: &[(&str, &str)]) {
+fn check_no_broken(files: &[(&str, &str)]) {
     assert_eq!(broken_in(files), Vec::<String>::new());
 }
 
@@ -164,19 +165,19 @@ fn anchors_of_every_generator_are_good() {
     ] {
         for anchor in anchors.split(' ') {
             let text = format!("{headings}\n\n[x](#{anchor}) [y](a.md?plain=1#{anchor})\n");
-            all_good(&[("a.md", &text)]);
+            check_no_broken(&[("a.md", &text)]);
         }
     }
-    all_good(&[
+    check_no_broken(&[
         ("a.md", "[x](#there) [y](b.md#src)\n\n# A\n"),
         ("b.md", "---\nsource: a\n---\n"),
         ("c.md", "(there)=\n# C\n"),
     ]);
-    all_good(&[("a.mdx", "[x](#custom)\n\n## Hello {/* #custom */}\n")]);
+    check_no_broken(&[("a.mdx", "[x](#custom)\n\n## Hello {/* #custom */}\n")]);
 }
 
 #[test]
-fn a_page_with_includes_may_have_any_anchor() {
+fn a_page_with_includes_can_have_any_anchor() {
     for include in [
         "--8<-- \"s.txt\"",
         "<!--@include: ./s.md-->",
@@ -186,38 +187,38 @@ fn a_page_with_includes_may_have_any_anchor() {
         "<Snippet file=\"s.mdx\" />",
         "::: acme.mod",
     ] {
-        all_good(&[("a.md", &format!("{include}\n\n[x](#part-one)\n\n## Part ones\n"))]);
+        check_no_broken(&[("a.md", &format!("{include}\n\n[x](#part-one)\n\n## Part ones\n"))]);
     }
 }
 
 #[test]
 fn sites_are_served_in_many_ways() {
-    all_good(&[
+    check_no_broken(&[
         ("docs/intro.md", "[x](/acme/docs/guide/install) [y](/acme/guide/install) [z](/acme/img/x.png)\n"),
         ("docs/guide/install.md", "# I\n"),
         ("static/img/x.png", "x"),
     ]);
-    all_good(&[
+    check_no_broken(&[
         (
             "docs/03-core/01-overview.md",
             "[x](./settings) [y](../03-core/settings) [z](/core/settings) [f](/core)\n",
         ),
         ("docs/03-core/25-settings.md", "# S\n"),
     ]);
-    all_good(&[("01-intro.md", "[x](/docs/guides/install)\n"), ("02-guides/03-install.md", "# S\n")]);
-    all_good(&[
+    check_no_broken(&[("01-intro.md", "[x](/docs/guides/install)\n"), ("02-guides/03-install.md", "# S\n")]);
+    check_no_broken(&[
         ("docs/b.md", "[x](g/start) [y](/docs/g/start)\n"),
         ("docs/g/a.md", "---\nid: start\n---\n# A\n"),
         ("docs/old/start.md", "# Start\n"),
     ]);
-    all_good(&[
+    check_no_broken(&[
         ("docs/a.md", "[h](/help) [c](/community/support) [p](/pricing)\n"),
         ("src/pages/help.tsx", "x"),
         ("src/pages/community/support.vue", "x"),
         ("src/pages/pricing.jsx", "x"),
         ("docs/support.md", "# S\n"),
     ]);
-    all_good(&[
+    check_no_broken(&[
         (
             "docs/a.md",
             "[y](/blog/hello) [z](/blog/tags/foo) [r](/rss.xml) [s](/sitemap.xml) [l](/llms.txt)\n",
@@ -225,23 +226,23 @@ fn sites_are_served_in_many_ways() {
         ("blog/2024-01-01-hello.md", "# H\n"),
         ("docs/foo.md", "# Foo\n"),
     ]);
-    all_good(&[
+    check_no_broken(&[
         ("a.md", "[y](@site/docs/x.md) [z](~/x) [w](~docs/x) [r](struct.Foo.html) [p](path/to/x.md)\n"),
         ("docs/x.md", "# X\n"),
     ]);
-    all_good(&[
+    check_no_broken(&[
         ("docs/b.md", "[x](/setup)\n"),
         ("docs/install.md", "---\nredirect_from:\n  - /setup\n---\n# Install\n"),
     ]);
 }
 
 #[test]
-fn too_many_broken_absolute_links_are_not_judged() {
+fn too_many_broken_absolute_links_are_not_reported() {
     let links = |count: usize| (0..count).map(|n| format!("[x](/gone-{n})\n")).collect::<String>();
     let site = |good: usize, bad: usize| {
         let text = format!("{}{}[r](gone.md)\n", "[x](/b)\n".repeat(good), links(bad));
         let site = Site::read(&overlay(&[("a.md", &text), ("b.md", "# B\n")])).unwrap();
-        (site.unjudged_links(), site.broken_links().len())
+        (site.unchecked_links(), site.broken_links().len())
     };
     assert_eq!(site(0, 4), (0, 5));
     assert_eq!(site(19, 5), (5, 1));
@@ -257,7 +258,7 @@ fn pages_are_found_by_their_path_on_the_site() {
 }
 
 #[test]
-fn anchors_that_need_nothing() {
+fn implicit_anchors() {
     let is_good = |anchor: &str| broken_in(&[("a.md", &format!("# A\n\n[x](#{anchor})\n"))]).is_empty();
     for anchor in ["", "top", "L3", "L3-L10", "fn1", "fn:a", "fn-1", "fnref1", ":~:text=x", "__tab", "/a"] {
         assert!(is_good(anchor), "{anchor}");

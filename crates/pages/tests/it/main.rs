@@ -1,26 +1,26 @@
-//! Trees, links and patches as their users see them.
+//! Tests the crate through its public interface.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod anchors;
 mod check;
+mod correct_words;
 mod diff;
 mod fragments;
 mod front_matter;
 mod git;
-mod glance;
 mod kinds;
 mod links;
 mod misspellings;
 mod overlay;
 mod page;
+mod path_rules;
 mod paths;
 mod relocate;
 mod repairs;
 mod routes;
 mod scope;
 mod splice;
-mod words;
 
 use pages::{MemoryTree, Overlay};
 

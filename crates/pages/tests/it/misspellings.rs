@@ -1,20 +1,20 @@
-//! Words that are spelled wrong, and words that only look so.
+//! Misspelled words, and words that only look misspelled.
 
-use pages::{Page, Words, misspellings};
+use pages::{KnownWords, Page, misspellings};
 
 #[track_caller]
 fn check(text: &str, expected: &[(&str, &str)]) {
     let page = Page::parse("a.md", text);
-    let mut known = Words::default();
-    known.learn(&page, text);
+    let mut known = KnownWords::default();
+    known.add_page(&page, text);
     let found = misspellings(&page, text, &known);
-    let found = found.wrong.iter().filter(|_| found.is_english);
+    let found = found.misspellings.iter().filter(|_| found.is_english);
     let found: Vec<_> = found.map(|m| (m.word.as_str(), m.correction.as_str())).collect();
     assert_eq!(found, expected, "{text}");
 }
 
 #[test]
-fn words_in_prose() {
+fn misspellings_in_prose_are_found() {
     check("You recieve it.", &[("recieve", "receive")]);
     check("Recieve it", &[("Recieve", "Receive")]);
     check("teh end of the file", &[("teh", "the")]);
@@ -27,7 +27,7 @@ fn words_in_prose() {
 }
 
 #[test]
-fn what_is_no_prose_is_left() {
+fn text_that_is_not_prose_is_ignored() {
     for text in [
         "RECIEVE",
         "reCieve",
@@ -54,7 +54,7 @@ fn what_is_no_prose_is_left() {
 }
 
 #[test]
-fn names_and_words_that_are_spoken_of_are_left() {
+fn names_and_mentioned_words_are_ignored() {
     for text in [
         "Thanks to Santa Claus and the Recieve company.",
         "This is by\nRecieve and others.",
@@ -71,7 +71,7 @@ fn names_and_words_that_are_spoken_of_are_left() {
 }
 
 #[test]
-fn a_short_page_must_show_that_it_is_english() {
+fn a_short_page_must_be_clearly_english() {
     check("Recieve seperate", &[]);
     check("Der Modul, die Informations und Serie.", &[]);
     check("the légales recieve", &[]);
@@ -79,7 +79,7 @@ fn a_short_page_must_show_that_it_is_english() {
 }
 
 #[test]
-fn a_page_in_another_language_is_left() {
+fn a_page_in_another_language_is_ignored() {
     let french = "Vous pouvez recieve une adresse seperate dans le fichier de configuration du projet. ";
     check(&french.repeat(5), &[]);
     let english =

@@ -1,4 +1,4 @@
-//! The virtual tree: what it shows, what it changes, and what it refuses.
+//! The virtual tree: reads, edits and refusals.
 
 use pages::{Edits, Files, FilesError, Kind, MAX_TEXT_BYTES, MemoryTree, Overlay};
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::{overlay, overlay_in};
 
 #[test]
-fn a_patch_has_a_bound() {
+fn a_long_patch_is_cut() {
     let mut files = overlay(&[]);
     for name in ["a.md", "b.md"] {
         files.write(name, "é\n".repeat(500_000)).unwrap();
@@ -17,7 +17,7 @@ fn a_patch_has_a_bound() {
 }
 
 #[test]
-fn changes_are_seen() {
+fn edits_are_visible() {
     let mut files = overlay(&[("a.md", "one\ntwo\n"), ("b.md", "b\n"), ("c.png", "\0")]);
     files.write("a.md", "one\n2\nthree\n".to_owned()).unwrap();
     files.rename("c.png", "img/c.png").unwrap();
@@ -28,7 +28,7 @@ fn changes_are_seen() {
     assert_eq!(files.read("a.md").unwrap(), "one\n2\nthree\n");
     assert!(matches!(files.read("b.md"), Err(FilesError::NotFound(_))));
     let edits = files.edits().0;
-    let seen: Vec<_> = edits.iter().map(|(path, new)| (path.as_str(), new.as_deref())).collect();
+    let found: Vec<_> = edits.iter().map(|(path, new)| (path.as_str(), new.as_deref())).collect();
     let expected: [(&str, Option<&[u8]>); 5] = [
         ("a.md", Some(b"one\n2\nthree\n")),
         ("b.md", None),
@@ -36,11 +36,11 @@ fn changes_are_seen() {
         ("img/c.png", Some(b"\0")),
         ("new/d.md", Some(b"d")),
     ];
-    assert_eq!(seen, expected);
+    assert_eq!(found, expected);
 }
 
 #[test]
-fn what_is_put_back_is_no_edit() {
+fn an_undone_edit_is_no_edit() {
     let mut files = overlay(&[("a.md", "a\n"), ("b.md", "b\n")]);
     files.write("a.md", "x\n".to_owned()).unwrap();
     files.write("a.md", "a\n".to_owned()).unwrap();
@@ -55,7 +55,7 @@ fn what_is_put_back_is_no_edit() {
 }
 
 #[track_caller]
-fn refuses(files: &mut Overlay<MemoryTree>, path: &str, why: &str) {
+fn check_refused(files: &mut Overlay<MemoryTree>, path: &str, why: &str) {
     let before = files.edits();
     match files.write(path, "x".to_owned()) {
         Err(FilesError::Refused { why: found, .. }) => assert!(found.contains(why), "{path:?}: {found}"),
@@ -83,7 +83,7 @@ fn unsafe_paths_are_refused() {
         (".g\u{200c}it/config", ".git"),
         ("git~1/config", ".git"),
     ] {
-        refuses(&mut files, path, why);
+        check_refused(&mut files, path, why);
         assert!(files.read(path).is_err(), "{path:?}");
         assert!(files.delete(path).is_err(), "{path:?}");
         assert!(files.rename("a.md", path).is_err(), "{path:?}");
@@ -98,25 +98,25 @@ fn nothing_goes_through_links_and_submodules() {
     let mut files = Overlay::new(tree, None).unwrap();
     assert_eq!(files.list(), ["a.md"]);
     for path in ["link", "link/x.md"] {
-        refuses(&mut files, path, "symbolic link");
+        check_refused(&mut files, path, "symbolic link");
         assert!(
             files.read(path).is_err() && files.delete(path).is_err() && files.rename("a.md", path).is_err()
         );
     }
-    refuses(&mut files, "sub/x.md", "submodule");
-    refuses(&mut files, "LINK/x.md", "case alone");
+    check_refused(&mut files, "sub/x.md", "submodule");
+    check_refused(&mut files, "LINK/x.md", "only by case");
 }
 
 #[test]
-fn files_and_folders_are_not_mixed_up() {
+fn a_path_is_a_file_or_a_folder() {
     let mut files = overlay(&[("docs/A.md", "a"), ("b.md", "b")]);
-    refuses(&mut files, "b.md/c.md", "is a file");
-    refuses(&mut files, "docs", "is a folder");
-    refuses(&mut files, "docs/a.md", "case alone");
-    refuses(&mut files, "Docs/new.md", "case alone");
+    check_refused(&mut files, "b.md/c.md", "is a file");
+    check_refused(&mut files, "docs", "is a folder");
+    check_refused(&mut files, "docs/a.md", "only by case");
+    check_refused(&mut files, "Docs/new.md", "only by case");
     files.write("docs/A.md", "changed".to_owned()).unwrap();
 
-    // A file that is gone no longer stands in the way.
+    // A deleted file no longer blocks its path.
     files.rename("docs/A.md", "docs/a.md").unwrap();
     files.delete("b.md").unwrap();
     files.write("b.md/c.md", "c".to_owned()).unwrap();
@@ -133,13 +133,13 @@ fn a_refused_move_leaves_the_file() {
 }
 
 #[test]
-fn only_the_docs_folder_is_there() {
+fn only_the_docs_folder_is_visible() {
     let tree = [("docs/a.md", "a"), ("src/main.rs", "x"), ("docs-old/b.md", "b")];
     let mut files = overlay_in(&tree, Some("/docs/"));
     assert_eq!(files.root(), "docs");
     assert_eq!(files.list(), ["docs/a.md"]);
     for path in ["src/main.rs", "docs-old/b.md", "README.md", "docs"] {
-        refuses(&mut files, path, "outside of the docs folder");
+        check_refused(&mut files, path, "outside the docs folder");
         assert!(files.read(path).is_err());
     }
     for bad in ["nowhere", "../x", "docs/a.md"] {
@@ -169,34 +169,34 @@ fn a_search_finds_lines() {
 }
 
 #[derive(Debug, Clone)]
-enum Act {
+enum Edit {
     Write(String, String),
     Rename(String, String),
     Delete(String),
 }
 
-fn act() -> impl Strategy<Value = Act> {
+fn edit() -> impl Strategy<Value = Edit> {
     let path = || prop_oneof!["[abAB]{1,2}(/[abAB.]{1,2}){0,2}", ".{0,8}"];
     prop_oneof![
-        (path(), "[xy\n]{0,3}").prop_map(|(path, text)| Act::Write(path, text)),
-        (path(), path()).prop_map(|(from, to)| Act::Rename(from, to)),
-        path().prop_map(Act::Delete),
+        (path(), "[xy\n]{0,3}").prop_map(|(path, text)| Edit::Write(path, text)),
+        (path(), path()).prop_map(|(from, to)| Edit::Rename(from, to)),
+        path().prop_map(Edit::Delete),
     ]
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is done, the tree stays one that every file system can hold, and its edits describe it.
+    /// After any edits, every file system can hold the tree, and the recorded edits describe it.
     #[test]
-    fn any_acts_leave_a_sound_tree(acts in proptest::collection::vec(act(), 0..40)) {
+    fn any_edits_leave_a_valid_tree(edits in proptest::collection::vec(edit(), 0..40)) {
         let base = [("a", "x"), ("b/a", "y"), ("b/b/a", "x")];
         let mut files = overlay(&base);
-        for act in acts {
-            let _ = match act {
-                Act::Write(path, text) => files.write(&path, text),
-                Act::Rename(from, to) => files.rename(&from, &to),
-                Act::Delete(path) => files.delete(&path),
+        for edit in edits {
+            let _ = match edit {
+                Edit::Write(path, text) => files.write(&path, text),
+                Edit::Rename(from, to) => files.rename(&from, &to),
+                Edit::Delete(path) => files.delete(&path),
             };
         }
         let list = files.list();

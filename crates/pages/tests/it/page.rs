@@ -1,17 +1,17 @@
-//! A page taken apart.
+//! The parts of a page.
 
 use pages::Page;
 use proptest::prelude::*;
 
-fn said(text: &str, ranges: &[std::ops::Range<usize>]) -> Vec<String> {
+fn texts(text: &str, ranges: &[std::ops::Range<usize>]) -> Vec<String> {
     ranges.iter().map(|range| text[range.clone()].trim().to_owned()).filter(|part| !part.is_empty()).collect()
 }
 
 #[track_caller]
 fn check(path: &str, text: &str, prose: &[&str], code: &[&str]) {
     let page = Page::parse(path, text);
-    assert_eq!(said(text, &page.prose), prose);
-    assert_eq!(said(text, &page.code), code);
+    assert_eq!(texts(text, &page.prose), prose);
+    assert_eq!(texts(text, &page.code), code);
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn prose_and_code() {
 fn addresses_are_cut_out() {
     #[track_caller]
     fn check(text: &str, prose: &[&str]) {
-        assert_eq!(said(text, &Page::parse("a.md", text).prose), prose);
+        assert_eq!(texts(text, &Page::parse("a.md", text).prose), prose);
     }
     check("just text", &["just text"]);
     check("at https://npm.dev/x, or", &["at", ", or"]);
@@ -62,10 +62,10 @@ fn addresses_are_cut_out() {
 }
 
 #[test]
-fn directives_are_found() {
+fn directives_are_tags() {
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
-        assert_eq!(said(text, &Page::parse("a.md", text).tags), expected);
+        assert_eq!(texts(text, &Page::parse("a.md", text).tags), expected);
     }
     check(":::npm npm title\ntext\n:::\n", &[":::npm", ":::"]);
     check("!!! npm \"title\"\n??? npm\n???+ npm", &["!!! npm", "??? npm", "???+ npm"]);
@@ -80,10 +80,10 @@ fn directives_are_found() {
 }
 
 #[test]
-fn tags_in_text_are_found() {
+fn tags_in_text_are_tags() {
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
-        assert_eq!(said(text, &Page::parse("a.md", text).tags), expected);
+        assert_eq!(texts(text, &Page::parse("a.md", text).tags), expected);
     }
     check("a <template #npm> b", &["<template #npm>"]);
     check("a <Card x={\n'{'\n} /> b", &["<Card x={\n'{'\n} />"]);
@@ -92,7 +92,7 @@ fn tags_in_text_are_found() {
 }
 
 #[test]
-fn anchors_set_by_hand() {
+fn explicit_anchors() {
     #[track_caller]
     fn check(text: &str, expected: &str) {
         let ids = Page::parse("a.md", text).ids;
@@ -117,9 +117,9 @@ fn anchors_set_by_hand() {
 }
 
 #[test]
-fn pages_made_of_parts() {
-    // A page without a word of its own is one in any case.
-    let is_made_of_parts =
+fn pages_with_includes() {
+    // A page without text of its own counts as one with includes.
+    let uses_includes =
         |path: &str, text: &str| Page::parse(path, &format!("Words.\n\n{text}")).includes_pages;
     for text in [
         "--8<-- \"s.txt\"",
@@ -131,17 +131,17 @@ fn pages_made_of_parts() {
         "::: acme.mod",
         "::: mkdocs-click\n    :module: acme.cli",
     ] {
-        assert!(is_made_of_parts("a.md", text), "{text}");
+        assert!(uses_includes("a.md", text), "{text}");
     }
-    assert!(is_made_of_parts("docs/snippets/a.md", ""));
-    assert!(is_made_of_parts("docs/_part.mdx", ""));
+    assert!(uses_includes("docs/snippets/a.md", ""));
+    assert!(uses_includes("docs/_part.mdx", ""));
     for text in ["# A", "::: tip", "::: warning Mind this. And that.", "{{ version }}"] {
-        assert!(!is_made_of_parts("docs/_index.md", text), "{text}");
+        assert!(!uses_includes("docs/_index.md", text), "{text}");
     }
 }
 
 #[test]
-fn a_link_in_code_is_none() {
+fn links_in_code_are_ignored() {
     let text = "see <code><a href=\"b/c.md\"></code> and <a href=\"d.md\">d</a>\n";
     let links: Vec<_> = Page::parse("a.md", text).links.into_iter().map(|link| &text[link.range]).collect();
     assert_eq!(links, ["d.md"]);
@@ -157,7 +157,7 @@ fn headings_and_titles() {
 }
 
 #[test]
-fn hostile_pages_are_read_in_time() {
+fn hostile_pages_are_parsed_quickly() {
     for part in [
         "![a",
         "[",
@@ -187,9 +187,9 @@ fn hostile_pages_are_read_in_time() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Ranges are in order, apart from each other, and fit the text, whatever the text is.
+    /// For any text, ranges are in order, don't overlap, and are within the text.
     #[test]
-    fn any_text_is_taken_apart(text in "([a-c`*<>{}\\[\\]()#:/ \n\\-\"'=!&;|~+\r\té]|---\n|<a b=|import |https://){0,60}", mdx: bool) {
+    fn any_text_is_parsed(text in "([a-c`*<>{}\\[\\]()#:/ \n\\-\"'=!&;|~+\r\té]|---\n|<a b=|import |https://){0,60}", mdx: bool) {
         let page = Page::parse(if mdx { "a.mdx" } else { "a.md" }, &text);
         for ranges in [&page.prose, &page.code, &page.tags, &page.addresses] {
             prop_assert!(ranges.iter().all(|range| text.get(range.clone()).is_some()), "{:?}", ranges);

@@ -1,82 +1,62 @@
-//! Where a file may be written.
+//! Questions about all paths of a tree.
 
-use pages::{Files, FilesError};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use pages::{Files, Paths};
+use proptest::prelude::*;
 
 use crate::overlay;
 
-fn write(path: &str) -> Result<(), FilesError> {
-    overlay(&[]).write(path, "x".to_owned())
+fn paths(names: &[&str]) -> Arc<Paths> {
+    overlay(&names.iter().map(|name| (*name, "")).collect::<Vec<_>>()).paths()
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
 }
 
 #[test]
-fn good_paths() {
-    for path in [
-        "a.md",
-        "docs/a b.md",
-        "docs/.github/x.yml",
-        ".gitignore",
-        "docs/github.md",
-        "é/日本.md",
-        "a..b.md",
-        "...a",
-        "docs/git~x.md",
-        "docs/1:1.md",
-    ] {
-        assert!(write(path).is_ok(), "{path:?}");
-    }
+fn folders_and_navigation_files() {
+    let paths = paths(&["docs.json", "docs/a.md", "docs/b/c.md", "docs/z.md", "node_modules/docs.json"]);
+    let folders = ["", "docs", "docs/b", "node_modules"].map(str::to_owned).into_iter().zip([1, 2, 1, 1]);
+    assert_eq!(paths.files_by_folder(), folders.collect::<Vec<_>>());
+    assert_eq!(paths.navigation_files(), ["docs.json"]);
 }
 
 #[test]
-fn bad_paths() {
-    for path in [
-        "",
-        "/etc/passwd",
-        "../a.md",
-        "docs/../../a",
-        "docs/./a",
-        "a//b",
-        "a/",
-        "docs\\a.md",
-        "a\0b",
-        "a\nb",
-        "C:/a.md",
-        "c:a.md",
-        "a.md.",
-        "a ",
-        "docs /a.md",
-        ".git/config",
-        ".GIT/config",
-        "docs/.git",
-        ".g\u{200c}it/x",
-        "\u{feff}.git/x",
-        "git~1/config",
-        "GIT~2",
-        ".git::$INDEX_ALLOCATION/x",
-        ".git \u{200c}",
-        "a\u{202e}dm.b",
-        "a\u{7f}",
-        "a\u{85}b",
-    ] {
-        assert!(write(path).is_err(), "{path:?}");
-    }
-    assert!(write(&"a/".repeat(600)).is_err());
-    assert!(write(&"a".repeat(256)).is_err());
-}
-
-#[test]
-fn a_name_clashes_until_it_is_removed() {
-    let mut files = overlay(&[("docs/Read Me.md", ""), ("docs/b.md", "")]);
-    let mut write = |path: &str, is_free: bool| {
-        assert_eq!(files.write(path, "x".to_owned()).is_ok(), is_free, "{path:?}");
+fn paths_with_the_most_words_are_first() {
+    let paths = paths(&["api/keys.md", "api/Old-Keys.md", "guide/keys/api.md", "Über/Установка.md"]);
+    let check = |wanted: &[&str], limit, expected: &[&str]| {
+        assert_eq!(paths.best_matches(&words(wanted), limit), expected, "{wanted:?}");
     };
-    write("docs/read me.md", false);
-    write("Docs/c.md", false);
-    write("docs/Read Me.md", true);
-    write("docs/re\u{200c}ad me.md", false);
+    check(&["keys", "keys", "old"], 8, &["api/Old-Keys.md", "api/keys.md", "guide/keys/api.md"]);
+    check(&["keys", "old"], 1, &["api/Old-Keys.md"]);
+    check(&["установка", "über"], 8, &["Über/Установка.md"]);
+    check(&["nothing"], 8, &[]);
+    check(&[], 8, &[]);
+}
 
-    files.delete("docs/Read Me.md").unwrap();
-    files.rename("docs/b.md", "docs/read me.md").unwrap();
-    assert!(files.write("Docs/c.md", "x".to_owned()).is_err());
-    files.delete("docs/read me.md").unwrap();
-    files.write("Docs/c.md", "x".to_owned()).unwrap();
+/// If the search were quadratic in the length of a word, this would take minutes and time out.
+#[test]
+fn a_word_can_be_as_long_as_a_prompt() {
+    let wanted = [words(&["keys"]), vec!["a".repeat(100_000)]].concat();
+    assert_eq!(paths(&["api/keys.md"]).best_matches(&wanted, 8), ["api/keys.md"]);
+}
+
+proptest! {
+    #[test]
+    fn the_best_matches_equal_a_naive_search(
+        names in prop::collection::btree_set("[a-cA-C]{1,3}(/[a-cA-C]{1,3}){0,2}", 0..30),
+        wanted in prop::collection::vec("[a-c]{1,3}", 0..6),
+        limit in 1..10_usize,
+    ) {
+        let wanted: BTreeSet<_> = wanted.into_iter().collect();
+        let shared = |name: &str| wanted.iter().filter(|word| name.to_lowercase().contains(*word)).count();
+        let mut expected: Vec<_> = names.iter().filter(|name| shared(name) > 0).map(String::as_str).collect();
+        expected.sort_by_key(|name| std::cmp::Reverse(shared(name)));
+        expected.truncate(limit);
+        let paths = paths(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        prop_assert_eq!(paths.best_matches(&wanted.iter().cloned().collect::<Vec<_>>(), limit), expected);
+    }
 }

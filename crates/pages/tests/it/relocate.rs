@@ -1,4 +1,4 @@
-//! Moves: every link leads where it led.
+//! Moves: every link leads to the same file as before.
 
 mod random;
 
@@ -6,17 +6,22 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use pages::{
-    Edits, Entry, Files, FilesError, Kind, MAX_TEXT_BYTES, MemoryTree, Overlay, Relocated, Tree, relocate,
+    Edits, Entry, Files, FilesError, Kind, MAX_TEXT_BYTES, MemoryTree, Overlay, Relocation, Tree, relocate,
 };
 
 use crate::{overlay, overlay_in};
 
-/// What `page` reads after the move.
+/// The text of `page` after the move.
 #[track_caller]
-fn moved(files: &[(&str, &str)], root: Option<&str>, (from, to): (&str, &str), page: &str) -> String {
+fn text_after_move(
+    files: &[(&str, &str)],
+    root: Option<&str>,
+    (from, to): (&str, &str),
+    page: &str,
+) -> String {
     let mut files = overlay_in(files, root);
     let done = relocate(&mut files, from, to).unwrap();
-    assert_eq!(done.left, [""; 0]);
+    assert_eq!(done.unresolved, [""; 0]);
     files.read(page).unwrap()
 }
 
@@ -29,7 +34,7 @@ fn links_to_the_page_keep_their_style() {
             ("docs/guides/other.md", "# Other\n"),
             ("docs/index.mdx", link),
         ];
-        let found = moved(&files, Some("docs"), ("docs/guides/setup.md", to), "docs/index.mdx");
+        let found = text_after_move(&files, Some("docs"), ("docs/guides/setup.md", to), "docs/index.mdx");
         assert_eq!(found, expected, "{link}");
     }
     let to = "docs/start/first steps.mdx";
@@ -50,7 +55,7 @@ fn links_to_the_page_keep_their_style() {
     check("---\nlink: /guides/setup\n---\n# x\n", "docs/b.md", "---\nlink: /b\n---\n# x\n");
     check("import A from './guides/setup.md'\n\n<A/>\n", "docs/b.md", "import A from './b.md'\n\n<A/>\n");
     check("\u{feff}[a](guides/setup.md)\r\n\r\nb", "docs/b.md", "\u{feff}[a](b.md)\r\n\r\nb");
-    // These lead elsewhere, nowhere, or are no links.
+    // These lead to another page, are broken, or are no links.
     for other in
         ["[a](guides/gone.md)", "[a](guides/other)", "`[a](guides/setup.md)`", "[a](https://x.dev/setup)"]
     {
@@ -59,11 +64,11 @@ fn links_to_the_page_keep_their_style() {
 }
 
 #[test]
-fn pages_of_every_kind_move() {
+fn files_of_every_kind_can_move() {
     #[track_caller]
     fn check(file: (&str, &str), link: &str, to: &str, expected: &str) {
         let files = [file, ("docs/from.md", link), ("docs/keep/x.md", "# X\n")];
-        assert_eq!(moved(&files, None, (file.0, to), "docs/from.md"), expected);
+        assert_eq!(text_after_move(&files, None, (file.0, to), "docs/from.md"), expected);
     }
     check(
         ("docs/g/index.md", ""),
@@ -105,7 +110,7 @@ fn pages_of_every_kind_move() {
 }
 
 #[test]
-fn links_in_the_page_still_lead_there() {
+fn links_in_the_moved_page_keep_their_targets() {
     #[track_caller]
     fn check(text: &str, to: &str, expected: &str) {
         let files = [
@@ -115,7 +120,7 @@ fn links_in_the_page_still_lead_there() {
             ("docs/index.md", "# I\n"),
             ("docs/i/x.png", "\0"),
         ];
-        assert_eq!(moved(&files, Some("docs"), ("docs/g/a.mdx", to), to), expected, "{text}");
+        assert_eq!(text_after_move(&files, Some("docs"), ("docs/g/a.mdx", to), to), expected, "{text}");
     }
     let to = "docs/h/deep/a.mdx";
     check(
@@ -133,16 +138,20 @@ fn links_in_the_page_still_lead_there() {
         "import T from '../../g/Tab'\nimport U from './gone'\n\n<T/>",
     );
     check("---\nimage: ../i/x.png\n---\n# A\n", "docs/a.mdx", "---\nimage: ./i/x.png\n---\n# A\n");
-    // As if from the address of the page.
+    // Relative to the address of the page.
     check("[b](../b)", to, "[b](../../../g/b)");
 }
 
 #[test]
-fn navigation_names_the_page_by_its_new_path() {
+fn navigation_entries_are_updated() {
     #[track_caller]
     fn check(file: &str, text: &str, expected: &str) {
         let files = [("docs/g/setup.md", "# S\n"), ("docs/g/other.md", "# O\n"), (file, text)];
-        assert_eq!(moved(&files, None, ("docs/g/setup.md", "docs/h/start.md"), file), expected, "{text}");
+        assert_eq!(
+            text_after_move(&files, None, ("docs/g/setup.md", "docs/h/start.md"), file),
+            expected,
+            "{text}"
+        );
     }
     check(
         "docs/docs.json",
@@ -165,7 +174,7 @@ fn navigation_names_the_page_by_its_new_path() {
         "module.exports = { a: ['g/setup', { label: 'g/setup me', id: 'g/setup' }] }",
         "module.exports = { a: ['h/start', { label: 'g/setup me', id: 'h/start' }] }",
     );
-    // A template that never ends is no string, and no reason to panic.
+    // A template literal without an end is not a string, and must not panic.
     check("sidebars.js", "['g/setup', `é", "['h/start', `é");
     check("mkdocs.yml", "nav: [g/setup.md, 'g/other.md']\n", "nav: [h/start.md, 'g/other.md']\n");
     check("mkdocs.yml", "\u{feff}nav:\n- g/setup.md\n", "\u{feff}nav:\n- h/start.md\n");
@@ -183,24 +192,25 @@ fn navigation_names_the_page_by_its_new_path() {
 }
 
 #[test]
-fn what_may_mean_the_page_is_said() {
+fn links_that_may_refer_to_the_page_are_reported() {
     let page = "[a](https://x.dev/g/setup#a)\n[b](@site/docs/g/setup.md)\n\n[c](/app/g/setup) [d](https://x.dev/g/other)\n";
     let mut files = overlay_in(&[("docs/g/setup.md", "# S\n"), ("docs/a.md", page)], Some("docs"));
     let done = relocate(&mut files, "docs/g/setup.md", "docs/h/start.md").unwrap();
-    let left = [
-        "docs/a.md:1: \"https://x.dev/g/setup#a\" may mean \"docs/g/setup.md\".",
-        "docs/a.md:2: \"@site/docs/g/setup.md\" may mean \"docs/g/setup.md\".",
-        "docs/a.md:4: \"/app/g/setup\" may mean \"docs/g/setup.md\".",
+    let unresolved = [
+        "docs/a.md:1: \"https://x.dev/g/setup#a\" may refer to \"docs/g/setup.md\".",
+        "docs/a.md:2: \"@site/docs/g/setup.md\" may refer to \"docs/g/setup.md\".",
+        "docs/a.md:4: \"/app/g/setup\" may refer to \"docs/g/setup.md\".",
     ];
-    assert_eq!(done, Relocated { links: 0, pages: vec![], left: left.map(str::to_owned).to_vec() });
+    let unresolved = unresolved.map(str::to_owned).to_vec();
+    assert_eq!(done, Relocation { links: 0, pages: vec![], unresolved });
     assert_eq!(files.read("docs/a.md").unwrap(), page);
 }
 
 #[test]
-fn a_path_that_all_links_begin_with_is_that_of_the_site() {
+fn a_prefix_that_many_links_share_is_that_of_the_site() {
     let page = "[a](/acme/v1/a) [b](/acme/v1/b#b) [c](/acme/v1/g/setup/#s)\n";
     let files = [("docs/a.md", page), ("docs/b.md", "# B\n"), ("docs/g/setup.md", "# S\n")];
-    let found = moved(&files, Some("docs"), ("docs/g/setup.md", "docs/h.md"), "docs/a.md");
+    let found = text_after_move(&files, Some("docs"), ("docs/g/setup.md", "docs/h.md"), "docs/a.md");
     assert_eq!(found, "[a](/acme/v1/a) [b](/acme/v1/b#b) [c](/acme/v1/h/#s)\n");
 }
 
@@ -209,21 +219,21 @@ fn refusals_change_nothing() {
     let tree = MemoryTree::new([("docs/a.md", "[b](b.md)"), ("docs/b.md", "[a](a.md)"), ("c.md", "")]);
     let mut files = Overlay::new(tree.with("docs/link", Kind::Symlink), Some("docs")).unwrap();
     for (from, to, why) in [
-        ("docs/a.md", "docs/b.md", "\"docs/b.md\" cannot be used: there is a file already"),
-        ("docs/a.md", "c/a.md", "\"c/a.md\" cannot be used: it is outside of the docs folder \"docs\""),
+        ("docs/a.md", "docs/b.md", "\"docs/b.md\" cannot be used: a file with this path already exists"),
+        ("docs/a.md", "c/a.md", "\"c/a.md\" cannot be used: it is outside the docs folder \"docs\""),
         (
             "docs/a.md",
             "docs/link/a.md",
-            "\"docs/link/a.md\" cannot be used: it is or goes through a symbolic link",
+            "\"docs/link/a.md\" cannot be used: it is a symbolic link, or is behind one",
         ),
         (
             "docs/a.md",
             "docs/b.md/a.md",
             "\"docs/b.md/a.md\" cannot be used: \"docs/b.md\" is a file, not a folder",
         ),
-        ("docs/a.md", "docs/../a.md", "\"docs/../a.md\" cannot be used: it has `.` or `..` in it"),
+        ("docs/a.md", "docs/../a.md", "\"docs/../a.md\" cannot be used: it contains `.` or `..`"),
         ("docs/gone.md", "docs/x.md", "\"docs/gone.md\" does not exist"),
-        ("docs/a.md", "docs/a.md", "\"docs/a.md\" cannot be used: there is a file already"),
+        ("docs/a.md", "docs/a.md", "\"docs/a.md\" cannot be used: a file with this path already exists"),
     ] {
         assert_eq!(relocate(&mut files, from, to).unwrap_err().to_string(), why);
         assert_eq!(files.edits(), Edits::default());
@@ -231,7 +241,7 @@ fn refusals_change_nothing() {
 }
 
 #[test]
-fn a_page_that_cannot_be_written_undoes_the_move() {
+fn a_failed_write_undoes_the_move() {
     let full = format!("[a](a.md)\n{}", "x".repeat(MAX_TEXT_BYTES - 10));
     let mut files = overlay(&[("a.md", "[b](b.md)"), ("b.md", "[a](a.md)"), ("c.md", &full)]);
     let refusal = relocate(&mut files, "a.md", "further/a.md").unwrap_err();
@@ -247,14 +257,14 @@ impl Tree for &Counting {
         self.0.list()
     }
 
-    fn read(&self, path: &str, at_most: usize) -> Result<Vec<u8>, FilesError> {
+    fn read(&self, path: &str, max_bytes: usize) -> Result<Vec<u8>, FilesError> {
         *self.1.lock().unwrap().entry(path.to_owned()).or_default() += 1;
-        self.0.read(path, at_most)
+        self.0.read(path, max_bytes)
     }
 }
 
 #[test]
-fn each_page_is_read_once_and_each_that_is_written_once_more() {
+fn each_page_is_read_once_and_once_more_if_it_is_written() {
     let files = [
         ("a.md", "[b](b.md)"),
         ("b.md", "[a](a.md)"),
@@ -266,7 +276,7 @@ fn each_page_is_read_once_and_each_that_is_written_once_more() {
     let mut files = Overlay::new(&tree, None).unwrap();
     let done = relocate(&mut files, "a.md", "further/a.md").unwrap();
     let pages = ["b.md", "docs.json", "further/a.md"].map(str::to_owned).to_vec();
-    assert_eq!(done, Relocated { links: 3, pages, left: vec![] });
+    assert_eq!(done, Relocation { links: 3, pages, unresolved: vec![] });
     let read: Vec<_> = tree.1.lock().unwrap().clone().into_iter().collect();
     let times = [("a.md", 1), ("b.md", 2), ("c.md", 1), ("docs.json", 2)];
     assert_eq!(read, times.map(|(file, times)| (file.to_owned(), times)));

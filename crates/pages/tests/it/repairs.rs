@@ -1,4 +1,4 @@
-//! Where broken links were meant to lead: what is certain, and what is left to a person.
+//! Repairs of broken links, certain and unsure.
 
 use pages::{Repair, Site, repair};
 
@@ -12,14 +12,14 @@ const TREE: &[(&str, &str)] = &[
     ("docs/img/a.png", "\0"),
 ];
 
-/// The repair of the one broken link in `text`, which stands in `docs/guide/from.md`.
-fn repaired(text: &str, docs_path: Option<&str>) -> Repair {
+/// The repair of the only broken link in `text`, the text of `docs/guide/from.md`.
+fn repair_of(text: &str, docs_path: Option<&str>) -> Repair {
     let mut files = TREE.to_vec();
     files.push(("docs/guide/from.md", text));
-    repaired_in(&files, docs_path)
+    repair_in(&files, docs_path)
 }
 
-fn repaired_in(files: &[(&str, &str)], docs_path: Option<&str>) -> Repair {
+fn repair_in(files: &[(&str, &str)], docs_path: Option<&str>) -> Repair {
     let site = Site::read(&overlay_in(files, docs_path)).unwrap();
     let links = site.broken_links();
     assert_eq!(links.len(), 1, "{files:?}");
@@ -30,7 +30,7 @@ fn repaired_in(files: &[(&str, &str)], docs_path: Option<&str>) -> Repair {
 fn certain_repairs_keep_the_style_of_the_link() {
     #[track_caller]
     fn check(link: &str, docs_path: Option<&str>, expected: &str) {
-        assert_eq!(repaired(link, docs_path), Repair::Certain(expected.to_owned()), "{link}");
+        assert_eq!(repair_of(link, docs_path), Repair::Certain(expected.to_owned()), "{link}");
     }
     check("[x](../install.mdx)", None, "install.mdx");
     check("[x](./install.md)", None, "./install.mdx");
@@ -46,7 +46,7 @@ fn certain_repairs_keep_the_style_of_the_link() {
     check("![x](img/a.png)", None, "../img/a.png");
     check("[x](INSTALL.mdx)", None, "install.mdx");
     check("[x](../install.mdx#Use-It)", None, "install.mdx#use-it");
-    // The page was renamed, and the old name is its title.
+    // The page was renamed, and its title is the old name.
     check("[x](setting-it-up.md)", None, "install.mdx");
     check("[x](/guide/setting-it-up)", None, "/guide/install");
 }
@@ -55,7 +55,7 @@ fn certain_repairs_keep_the_style_of_the_link() {
 fn certain_repairs_of_anchors() {
     #[track_caller]
     fn check(link: &str, expected: &str) {
-        assert_eq!(repaired(link, None), Repair::Certain(expected.to_owned()), "{link}");
+        assert_eq!(repair_of(link, None), Repair::Certain(expected.to_owned()), "{link}");
     }
     check("## Getting Started\n[x](#Getting-started)", "#getting-started");
     check("## What's new\n[x](#What-s-New)", "#what-s-new");
@@ -64,11 +64,11 @@ fn certain_repairs_of_anchors() {
 }
 
 #[test]
-fn doubtful_ones_are_left() {
+fn ambiguous_links_are_unsure() {
     #[track_caller]
     fn check(link: &str, expected: &[&str]) {
-        let expected = expected.iter().map(|one| (*one).to_owned()).collect();
-        assert_eq!(repaired(link, None), Repair::Unsure(expected), "{link}");
+        let expected = expected.iter().map(|candidate| (*candidate).to_owned()).collect();
+        assert_eq!(repair_of(link, None), Repair::Unsure(expected), "{link}");
     }
     let install = &["docs/guide/install.mdx"];
     check("[x](nothing-like-it.md)", &[]);
@@ -79,10 +79,10 @@ fn doubtful_ones_are_left() {
     check("[x](../install.mdx#nothing)", install);
     check("[x](../install.mdx#use_it)", install);
     check("[x](../blob/main/install.mdx)", install);
-    // A word alone may be anything.
+    // A single word can mean anything.
     check("[x](Install)", install);
     check("![x](a.png)", &["docs/img/a.png"]);
-    // What the link says is a hint and no more.
+    // The text of the link is only a hint.
     check("[Setting it up](preparing.md)", install);
     check("[x](../setting-it-up.md)", install);
     check("[Setting it up][r]\n\n[r]: preparing.md\n", &[]);
@@ -90,11 +90,11 @@ fn doubtful_ones_are_left() {
 }
 
 #[test]
-fn doubtful_anchors_are_left() {
+fn ambiguous_anchors_are_unsure() {
     #[track_caller]
     fn check(link: &str, expected: &[&str]) {
-        let expected = expected.iter().map(|one| format!("docs/guide/{one}")).collect();
-        assert_eq!(repaired(link, None), Repair::Unsure(expected), "{link}");
+        let expected = expected.iter().map(|candidate| format!("docs/guide/{candidate}")).collect();
+        assert_eq!(repair_of(link, None), Repair::Unsure(expected), "{link}");
     }
     check("## Step 1\n[x](#step-2)", &[]);
     check("## One thing here\n## One thong here\n[x](#one-theng-here)", &[]);
@@ -106,16 +106,16 @@ fn doubtful_anchors_are_left() {
     check("## Set users\n[x](#get-users)", &[]);
     check("## Min size\n[x](#max-size)", &[]);
     check("## on-created\n[x](#on-create)", &[]);
-    // GitHub and MkDocs do not agree on what to write.
+    // GitHub and MkDocs have different anchors.
     check("## Installation & use\n[x](#instalation-use)", &[]);
 }
 
 #[test]
-fn other_folders_versions_and_languages_are_left() {
+fn other_folders_versions_and_languages_are_unsure() {
     #[track_caller]
     fn check(from: &str, link: &str, target: &str) {
         let text = format!("[x]({link})\n");
-        let found = repaired_in(&[(from, &text), (target, "# T\n")], None);
+        let found = repair_in(&[(from, &text), (target, "# T\n")], None);
         assert_eq!(found, Repair::Unsure(vec![target.to_owned()]), "{from} {link}");
     }
     check("a.md", "payments/errors.md", "billing/errors.md");
@@ -129,7 +129,7 @@ fn other_folders_versions_and_languages_are_left() {
     check("a.md", "examples/client.rs", "src/client.rs");
     check("a.md", "client.rs", "src/client.rs");
     check("a.md", "install.md", "docs/guide/install.md");
-    // A changelog at the root may be shown in the docs, where this link is right.
+    // A changelog at the root can be shown in the docs, where this link is right.
     check("CHANGELOG.md", "guide/install.md", "docs/guide/install.md");
     check("a.md", "url", "docs/url.md");
     check("a.md", "file.md", "docs/file.md");
@@ -137,16 +137,16 @@ fn other_folders_versions_and_languages_are_left() {
     check("docs/a.md", "/api", "docs/guide/api.md");
     check("docs/a.md", "/changelog", "CHANGELOG.md");
     check("docs/a.md", "/guide/install", "docs/guide/Install.md");
-    // The site may or may not have the number in its addresses.
+    // The site's addresses can be with or without the number.
     check("docs/core/a.md", "./settings.md", "docs/core/25-settings.md");
 }
 
 #[test]
-fn pages_that_moved_a_little_are_found() {
+fn pages_that_moved_one_folder_are_found() {
     #[track_caller]
     fn check(from: &str, link: &str, target: &str, expected: &str) {
         let text = format!("[x]({link})\n");
-        let found = repaired_in(&[(from, &text), (target, "# T\n")], None);
+        let found = repair_in(&[(from, &text), (target, "# T\n")], None);
         assert_eq!(found, Repair::Certain(expected.to_owned()), "{from} {link}");
     }
     check("docs/a.md", "setup.md", "docs/guides/setup.md", "guides/setup.md");
@@ -159,7 +159,7 @@ fn pages_that_moved_a_little_are_found() {
 }
 
 #[test]
-fn misspelled_anchors_and_other_words() {
+fn only_misspelled_anchors_are_repaired() {
     let is_repaired = |wanted: &str, anchor: &str| {
         let (from, to) = (format!("[x](b.md#{wanted})"), format!("# {anchor}\n"));
         let site = Site::read(&overlay(&[("a.md", &from), ("b.md", &to)])).unwrap();

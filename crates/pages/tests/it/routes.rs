@@ -1,9 +1,9 @@
-//! Which files are pages, and where a page is served.
+//! Pages and their site paths.
 
 use pages::{is_page, route};
 
 #[test]
-fn routes() {
+fn site_paths_of_pages() {
     #[track_caller]
     fn check(file: &str, root: &str, expected: Option<&str>) {
         assert_eq!(route(file, root).as_deref(), expected);
@@ -18,7 +18,7 @@ fn routes() {
 }
 
 #[test]
-fn pages_are_what_people_wrote() {
+fn hidden_files_and_dependencies_are_not_pages() {
     for page in ["a.md", "docs/a.mdx", "docs/a.markdown", "docs/a.mkd", "vendor-guide/a.md"] {
         assert!(is_page(page), "{page}");
     }

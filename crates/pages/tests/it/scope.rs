@@ -1,9 +1,9 @@
-//! Which pages an instruction is about.
+//! The pages that a scope selects.
 
 use pages::Scope;
 
 #[test]
-fn scopes() {
+fn scopes_select_pages() {
     #[track_caller]
     fn check(scope: &str, pages: &str, expected: &str) {
         let pages: Vec<String> = pages.split(' ').map(str::to_owned).collect();

@@ -1,11 +1,11 @@
-//! Changes of a text by byte ranges.
+//! Replacements of byte ranges.
 
 use std::ops::Range;
 
 use pages::{line_of, splice};
 
 #[test]
-fn splices() {
+fn ranges_are_replaced() {
     #[track_caller]
     fn check(replacements: &[(Range<usize>, &str)], expected: &str) {
         let owned = replacements.iter().map(|(range, new)| (range.clone(), (*new).to_owned()));

@@ -1,4 +1,4 @@
-//! Jobs that a model carries out, from the request to the pull request of the embedded host.
+//! Runs jobs with a model, from the request to the pull request on the embedded host.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ pub(crate) async fn create(server: &TestServer, team: &Team, prompt: &str) -> Va
     answer.json()
 }
 
-/// Runs what waits, and answers the job as it is then.
+/// Runs the queued jobs, and returns the job.
 pub(crate) async fn run(server: &TestServer, team: &Team, job: &Value) -> Value {
     server.run_queued_jobs().await;
     server.job(team, &job["id"]).await
@@ -60,7 +60,7 @@ pub(crate) fn edit(old: &str, new: &str) -> Turn {
 }
 
 #[tokio::test]
-async fn every_wire_format_ends_in_a_pull_request_and_goes_on_with_it() {
+async fn a_job_and_its_follow_up_work_with_every_wire_format() {
     for format in Provider::ALL {
         let provider = FakeProvider::start([
             Turn::Calls(vec![
@@ -102,7 +102,7 @@ async fn every_wire_format_ends_in_a_pull_request_and_goes_on_with_it() {
 }
 
 #[tokio::test]
-async fn nothing_to_change_is_no_pull_request() {
+async fn a_job_without_changes_opens_no_pull_request() {
     let provider = FakeProvider::start([finish("Leave it as it is")]).await;
     let (server, team) = server(&provider, Provider::Anthropic).await;
     let job = create(&server, &team, "Say how long the setup takes").await;
@@ -118,14 +118,14 @@ async fn a_limit_fails_the_job_and_keeps_the_diff() {
     let job = create(&server, &team, "Go on for ever").await;
     assert_eq!(run(&server, &team, &job).await["status"], "failed");
     let end = ended(&server, &team, &job).await;
-    assert!(end["message"].as_str().unwrap().contains("the limit of 2 questions to the model"), "{end}");
+    assert!(end["message"].as_str().unwrap().contains("the limit of 2 requests to the model"), "{end}");
     assert_eq!(end["usage"]["inputTokens"], 200);
     assert!(diff(&server, &team, &job).await.contains("+It takes three minutes."));
     assert!(server.app.pulls.pulls(&team.project.id, 10).await.unwrap().is_empty());
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_model_is_said_in_a_sentence() {
+async fn an_error_of_the_model_fails_the_job_with_a_sentence() {
     async fn check(turn: Turn, expected: &str) {
         let provider = FakeProvider::start([turn]).await;
         let (server, team) = server(&provider, Provider::OpenAi).await;
@@ -142,11 +142,11 @@ async fn what_is_wrong_with_a_model_is_said_in_a_sentence() {
         "test-model",
     )
     .await;
-    check(Turn::Status(200, "<html>Welcome</html>"), "is no API").await;
+    check(Turn::Status(200, "<html>Welcome</html>"), "is not an API").await;
 }
 
-/// A job whose worker is stopped while its model says nothing to the second question.
-async fn cut_off() -> (FakeProvider, TestServer, Team, Value) {
+/// A job whose worker is stopped while the model doesn't answer the second request.
+async fn interrupted_job() -> (FakeProvider, TestServer, Team, Value) {
     let provider = FakeProvider::start([edit("a minute", "two minutes"), Turn::Silence]).await;
     let (server, team) = server(&provider, Provider::Anthropic).await;
     let job = create(&server, &team, "Say how long the setup takes").await;
@@ -164,23 +164,23 @@ async fn cut_off() -> (FakeProvider, TestServer, Team, Value) {
     (provider, server, team, job)
 }
 
-/// Killed in the middle of a run, the next attempt asks the model for nothing that it had answered.
+/// After an interruption, the next attempt doesn't request responses that are already stored.
 #[tokio::test]
 async fn a_restarted_job_does_not_pay_twice() {
-    let (provider, server, team, job) = cut_off().await;
+    let (provider, server, team, job) = interrupted_job().await;
     provider.say(finish("Say two minutes"));
     let done = run(&server, &team, &job).await;
     assert_eq!(done["status"], "completed", "{}", ended(&server, &team, &job).await);
     assert!(diff(&server, &team, &job).await.contains("+It takes two minutes."));
     assert_eq!(provider.sent().len(), 3);
-    assert_eq!(provider.sent()[1], provider.sent()[2], "the same question, once more");
+    assert_eq!(provider.sent()[1], provider.sent()[2], "the same request again");
     let usage = ended(&server, &team, &job).await["usage"].clone();
-    assert_eq!(usage["inputTokens"], 200, "what the first attempt was answered is part of it");
+    assert_eq!(usage["inputTokens"], 200, "includes the response to the first attempt");
 }
 
-/// One worker is enough for two projects, however long the model of one wants to be left alone.
+/// One worker is enough for two projects, however long the model of one asks to wait.
 #[tokio::test]
-async fn a_job_that_waits_for_its_model_holds_up_nobody() {
+async fn a_job_that_waits_for_its_model_occupies_no_worker() {
     let provider = FakeProvider::start([edit("a minute", "two minutes"), Turn::Busy(60)]).await;
     let (server, team) = server(&provider, Provider::OpenAi).await;
     let other = server.team("globex", &DOCS).await;
@@ -192,7 +192,7 @@ async fn a_job_that_waits_for_its_model_holds_up_nobody() {
     let waits = ended(&server, &team, &job).await;
     let sentence = waits["message"].as_str().unwrap();
     assert!(sentence.starts_with("waiting for the model: 127.0.0.1:"), "{sentence}");
-    assert!(sentence.ends_with("takes no more requests for now; trying again in 60 s"), "{sentence}");
+    assert!(sentence.ends_with("accepts no more requests for now; trying again in 60 s"), "{sentence}");
     let until = (&waits["type"], &waits["seconds"], &waits["until"]);
     assert_eq!(until, (&json!("waiting"), &json!(60), &json!("2026-11-15T12:01:00.000Z")));
 
@@ -202,16 +202,16 @@ async fn a_job_that_waits_for_its_model_holds_up_nobody() {
     assert_eq!(provider.sent().len(), 2);
     server.clock.advance(jiff::SignedDuration::from_secs(1));
     assert_eq!(run(&server, &team, &job).await["status"], "completed");
-    assert_eq!(provider.sent().len(), 3, "asked once more, and nothing is paid twice");
+    assert_eq!(provider.sent().len(), 3, "one more request, and nothing is paid twice");
     assert_eq!(ended(&server, &team, &job).await["usage"]["inputTokens"], 200);
     assert!(diff(&server, &team, &job).await.contains("+It takes two minutes."));
 }
 
-/// A follow-up that came between two attempts at a run is told to the model, although the conversation that is gone on
-/// with began without it.
+/// A follow-up between two attempts at a run is sent to the model, although the resumed conversation began
+/// without it.
 #[tokio::test]
-async fn a_restarted_job_hears_what_came_meanwhile() {
-    let (provider, server, team, job) = cut_off().await;
+async fn a_restarted_job_sends_a_follow_up_that_arrived_meanwhile() {
+    let (provider, server, team, job) = interrupted_job().await;
     server.ask(&team, &job, "message", &json!({ "prompt": "It is three" })).await;
     provider.say(edit("two minutes", "three minutes"));
     provider.say(finish("Say three minutes"));
@@ -221,9 +221,9 @@ async fn a_restarted_job_hears_what_came_meanwhile() {
     assert!(diff(&server, &team, &job).await.contains("+It takes three minutes."));
 }
 
-/// What must not be published is told to the model, which can undo it, in words that hold no secret.
+/// The model gets the refusal, without the secret, and can undo its edit.
 #[tokio::test]
-async fn an_objection_goes_back_to_the_model() {
+async fn a_refusal_is_sent_to_the_model() {
     let leak = format!("It takes a minute. Key: {KEY}");
     let provider = FakeProvider::start([
         edit("It takes a minute.", &leak),
@@ -235,22 +235,23 @@ async fn an_objection_goes_back_to_the_model() {
     let (server, team) = server(&provider, Provider::OpenAi).await;
     let job = create(&server, &team, "Say how long the setup takes").await;
     assert_eq!(run(&server, &team, &job).await["status"], "completed");
-    let told: Value = serde_json::from_str(&provider.sent()[2]).unwrap();
-    let told = told["messages"].as_array().unwrap().last().unwrap()["content"].to_string();
+    let request: Value = serde_json::from_str(&provider.sent()[2]).unwrap();
+    let refusal = request["messages"].as_array().unwrap().last().unwrap()["content"].to_string();
     assert!(
-        told.contains(
-            "Not allowed: undo this and finish again.\\nThe change was stopped at `setup.md`, line 4"
+        refusal.contains(
+            "Not allowed: undo this and finish again.\\nThe guard refused the change at `setup.md`, line 4"
         ),
-        "{told}"
+        "{refusal}"
     );
-    assert!(!told.contains(&KEY[..12]), "{told}");
+    assert!(!refusal.contains(&KEY[..12]), "{refusal}");
     assert_eq!(diff(&server, &team, &job).await.matches("+It takes two minutes.").count(), 1);
     let steps = server.events(&team, &job["id"]).await;
-    let objected = |event: &&Value| event["message"].as_str().unwrap().starts_with("Not allowed: The change");
-    assert_eq!(steps.iter().filter(objected).count(), 1);
+    let is_refusal =
+        |event: &&Value| event["message"].as_str().unwrap().starts_with("Not allowed: The guard");
+    assert_eq!(steps.iter().filter(is_refusal).count(), 1);
 }
 
-/// The beginning of an `AGENTS.md` that is too long is heeded, and people are told of the rest.
+/// Only the beginning of a long `AGENTS.md` is used, and an event says so.
 #[tokio::test]
 async fn long_instructions_are_cut_at_a_line() {
     let provider = FakeProvider::start([finish("Leave it")]).await;
@@ -261,15 +262,15 @@ async fn long_instructions_are_cut_at_a_line() {
     assert_eq!(run(&server, &team, &job).await["status"], "completed");
     let sent = provider.sent().remove(0);
     assert!(sent.contains("Write British English.\\nBe brief, and be kind. ü\\n"), "{sent}");
-    let end = "be kind. ü\\n</instructions>\\n(The beginning of \\\"AGENTS.md\\\"; the rest is too long to be shown.)";
+    let end = "be kind. ü\\n</instructions>\\n(This is the beginning of \\\"AGENTS.md\\\". The rest is too long to show.)";
     assert!(sent.contains(end), "{sent}");
     assert!((15_000..20_000).contains(&sent.find("</instructions>").unwrap()));
     let events = server.events(&team, &job["id"]).await;
-    let told = "Read the first 16 KiB of AGENTS.md, which is longer";
-    assert_eq!(events.iter().filter(|event| event["message"] == told).count(), 1, "{events:?}");
+    let message = "Read only the first 16 KiB of AGENTS.md";
+    assert_eq!(events.iter().filter(|event| event["message"] == message).count(), 1, "{events:?}");
 }
 
-// The rows of the attack list that end at the last wall, by name.
+// Attacks of the list in docs/security.md that the guard's last check stops.
 
 #[tokio::test]
 async fn exfil_key() {
@@ -282,11 +283,11 @@ async fn exfil_key() {
     let end = ended(&server, &team, &job).await;
     assert!(end["message"].as_str().unwrap().contains("the change was not published"), "{end}");
     assert!(!end.to_string().contains(KEY));
-    assert_eq!(diff(&server, &team, &job).await, "", "the key is not to be read in the job either");
+    assert_eq!(diff(&server, &team, &job).await, "", "the job's diff doesn't contain the key either");
     assert!(server.app.pulls.pulls(&team.project.id, 10).await.unwrap().is_empty());
 }
 
-/// What a run had made when it was ended is judged, too.
+/// The guard also judges the edits of an aborted run.
 #[tokio::test]
 async fn exfil_key_by_a_run_that_is_ended() {
     let leak = format!("It takes a minute. Key: {KEY}");
@@ -295,21 +296,24 @@ async fn exfil_key_by_a_run_that_is_ended() {
     let job = create(&server, &team, "Say how long the setup takes").await;
     assert_eq!(run(&server, &team, &job).await["status"], "failed");
     assert!(
-        ended(&server, &team, &job).await["message"].as_str().unwrap().contains("the limit of 1 questions")
+        ended(&server, &team, &job).await["message"]
+            .as_str()
+            .unwrap()
+            .contains("the limit of 1 request to the model")
     );
     assert_eq!(diff(&server, &team, &job).await, "");
 }
 
-/// An answer that the store cannot hold ends the job: given back, it would be asked and paid for for ever.
+/// A response that can't be stored ends the job. Otherwise it would be requested and paid for forever.
 #[tokio::test]
-async fn an_answer_that_cannot_be_kept() {
+async fn a_response_that_cannot_be_stored_fails_the_job() {
     let deep = (0..122).fold(json!(1), |inner, _| json!([inner]));
     let provider = FakeProvider::start([calls("read", json!({ "path": deep }))]).await;
     let (server, team) = server(&provider, Provider::OpenAi).await;
     let job = create(&server, &team, "Say how long the setup takes").await;
     assert_eq!(run(&server, &team, &job).await["status"], "failed");
     let end = ended(&server, &team, &job).await;
-    assert!(end["message"].as_str().unwrap().contains("the model's answer cannot be kept"), "{end}");
+    assert!(end["message"].as_str().unwrap().contains("the model's response cannot be stored"), "{end}");
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
-//! Junk at every door: the right status, the right code, the one shape, and nothing kept.
+//! Tests invalid requests to every route: each gets the documented status, code and JSON error, and changes
+//! nothing.
 
 mod events;
 mod jobs;
@@ -13,15 +14,15 @@ pub(crate) mod row;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use row::{Place, Row, check_shape, row};
+use row::{Row, TestProject, check_error_format, row};
 
-use crate::collect::Full;
+use crate::collect::BusyViews;
 use crate::support::TestServer;
 
 type Table = fn() -> Vec<Row>;
 
-/// Every table of refusals, by the door it stands at.
-const DOORS: &[(&str, Table)] = &[
+/// The tables of invalid requests, by name.
+const TABLES: &[(&str, Table)] = &[
     ("jobs", jobs::rows),
     ("events", events::rows),
     ("beacon", events::beacon_rows),
@@ -31,66 +32,66 @@ const DOORS: &[(&str, Table)] = &[
     ("keys", keys::rows),
 ];
 
-async fn refuses(door: &str) {
-    let (_, rows) = DOORS.iter().find(|(name, _)| *name == door).unwrap();
-    Place::open().await.refuses(&rows()).await;
+async fn check_table(name: &str) {
+    let (_, rows) = TABLES.iter().find(|(table, _)| *table == name).unwrap();
+    TestProject::create().await.check_refused(&rows()).await;
 }
 
 #[tokio::test]
-async fn jobs_that_cannot_be() {
-    refuses("jobs").await;
+async fn invalid_jobs_are_refused() {
+    check_table("jobs").await;
 }
 
 #[tokio::test]
-async fn events_that_cannot_be() {
-    refuses("events").await;
+async fn invalid_events_are_refused() {
+    check_table("events").await;
 }
 
 #[tokio::test]
-async fn views_that_no_browser_of_the_site_sends() {
-    refuses("beacon").await;
+async fn invalid_views_from_browsers_are_refused() {
+    check_table("beacon").await;
 }
 
 #[tokio::test]
-async fn questions_that_make_no_sense() {
-    refuses("queries").await;
+async fn invalid_queries_are_refused() {
+    check_table("queries").await;
 }
 
 #[tokio::test]
-async fn ids_and_routes_that_are_not_there() {
-    refuses("paths").await;
+async fn unknown_ids_and_routes_are_404() {
+    check_table("paths").await;
 }
 
 #[tokio::test]
-async fn methods_that_a_route_does_not_take() {
-    refuses("methods").await;
+async fn unsupported_methods_are_405() {
+    check_table("methods").await;
 }
 
 #[tokio::test]
-async fn keys_that_open_nothing() {
-    refuses("keys").await;
+async fn invalid_keys_are_401() {
+    check_table("keys").await;
 }
 
 #[test]
-fn no_door_is_without_its_table() {
+fn the_tables_have_no_duplicates() {
     let mut seen = HashSet::new();
-    for (door, rows) in DOORS {
+    for (table, rows) in TABLES {
         let rows = rows();
-        println!("{door}: {}", rows.len());
+        println!("{table}: {}", rows.len());
         for row in rows {
             let Row { name, method, path, .. } = &row;
-            assert!(seen.insert(format!("{name} {method} {path}")), "{door}: {name} {method} {path} twice");
+            assert!(seen.insert(format!("{name} {method} {path}")), "{table}: {name} {method} {path} twice");
         }
     }
     assert!(seen.len() >= 150, "{}", seen.len());
 }
 
 #[tokio::test]
-async fn odd_requests_are_ordinary_ones() {
-    let place = Place::over(TestServer::start_with(|settings| settings.metrics = true).await).await;
+async fn odd_but_valid_requests_are_served() {
+    let project = TestProject::on(TestServer::start_with(|settings| settings.metrics = true).await).await;
     let mut wrong = Vec::new();
     for row in odd::rows() {
-        let answer = place.send(&row).await;
+        let answer = project.send(&row).await;
         if answer.status.to_string() != row.expected {
             wrong.push(format!("{} ({} {:.80}): {answer}", row.name, row.method, row.path));
         }
@@ -101,19 +102,19 @@ async fn odd_requests_are_ordinary_ones() {
 }
 
 #[tokio::test]
-async fn whoever_cannot_be_served_now_is_told_when_to_come_back() {
-    let full = TestServer::start_from(|_| {}, |app| app.views = Arc::new(Full)).await;
-    let place = Place::over(full).await;
+async fn a_503_has_retry_after() {
+    let server = TestServer::start_from(|_| {}, |app| app.views = Arc::new(BusyViews)).await;
+    let project = TestProject::on(server).await;
     let site = |row: Row| row.without_key().header("origin", row::SITE).body(r#"{"path":"/a"}"#);
     for row in [
         row("POST /v1/analytics/{project}/events", "events", "503 busy").json(r#"[{"path":"/a"}]"#),
         row("POST /v1/analytics/{project}/events", "lines", "503 busy")
-            .kind("application/jsonl")
+            .content_type("application/jsonl")
             .body(r#"{"path":"/a"}"#),
         site(row("POST /v1/collect/{project}", "a view", "503 busy")),
     ] {
-        let answer = place.send(&row).await;
-        check_shape(&row.name, "POST", &answer);
+        let answer = project.send(&row).await;
+        check_error_format(&row.name, "POST", &answer);
         assert_eq!(
             format!("{} {}", answer.status, answer.header("x-error-code")),
             row.expected,

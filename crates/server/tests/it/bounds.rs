@@ -1,4 +1,4 @@
-//! Slow clients, full tables and large bodies: who is served, who is cut off, who is told to come again.
+//! Tests the limits of connections, streams and memory with slow clients and large bodies.
 
 use std::time::Duration;
 
@@ -10,59 +10,59 @@ use tokio::time::timeout;
 
 use crate::support::{Team, TestServer, send};
 
-/// Only ever waited out when the server is broken.
-pub(crate) const A_WHILE: Duration = Duration::from_secs(20);
+/// Only reached if the server is broken.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A client that is written by hand, as slow as it likes.
-pub(crate) struct Slow(TcpStream);
+/// A client that writes raw bytes, and can be slow.
+pub(crate) struct RawClient(TcpStream);
 
-impl Slow {
-    /// Has had one answer already, so that its place is surely taken.
+impl RawClient {
+    /// Gets one response first, so that the server has surely accepted the connection.
     pub(crate) async fn send(server: &TestServer, text: &str) -> Self {
-        let mut slow = Self(TcpStream::connect(server.url.trim_start_matches("http://")).await.unwrap());
-        slow.still_served().await;
-        slow.0.write_all(text.as_bytes()).await.unwrap();
-        slow
+        let mut client = Self(TcpStream::connect(server.url.trim_start_matches("http://")).await.unwrap());
+        client.check_is_served().await;
+        client.0.write_all(text.as_bytes()).await.unwrap();
+        client
     }
 
-    /// As far as the server takes it.
+    /// Ignores errors: the server may close the connection.
     pub(crate) async fn write(&mut self, bytes: &[u8]) {
         let _ = self.0.write_all(bytes).await;
     }
 
-    /// Whatever comes until the server hangs up; a reset is one way to do so.
-    async fn rest(mut self) -> String {
+    /// Reads until the server closes or resets the connection.
+    async fn read_to_end(mut self) -> String {
         let (mut all, mut some) = (Vec::new(), [0; 1024]);
         let reading = async {
             while let Ok(read @ 1..) = self.0.read(&mut some).await {
                 all.extend_from_slice(&some[..read]);
             }
         };
-        timeout(A_WHILE, reading).await.expect("it is never cut off");
+        timeout(TIMEOUT, reading).await.expect("the server never closes the connection");
         String::from_utf8(all).unwrap()
     }
 
-    async fn cut_off(self) {
-        let rest = self.rest().await;
+    async fn check_is_closed(self) {
+        let rest = self.read_to_end().await;
         assert!(rest.is_empty() || rest == "ok\n", "{rest}");
     }
 
-    /// Reads until `text` has come.
+    /// Reads until `text` arrived.
     pub(crate) async fn until(&mut self, text: &str) -> String {
         let (mut all, mut some) = (String::new(), [0; 1024]);
         let reading = async {
             while !all.contains(text) {
                 let read = self.0.read(&mut some).await.unwrap();
-                assert!(read > 0, "it ended with {all}");
+                assert!(read > 0, "the connection ended after {all}");
                 all.push_str(std::str::from_utf8(&some[..read]).unwrap());
             }
         };
-        timeout(A_WHILE, reading).await.expect("it never came");
+        timeout(TIMEOUT, reading).await.expect("the text never arrived");
         all
     }
 
-    /// Whether the server has not hung up: it answers one more request.
-    async fn still_served(&mut self) {
+    /// Checks that the server still answers requests on this connection.
+    async fn check_is_served(&mut self) {
         self.0.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
         self.until("\r\n\r\n").await;
     }
@@ -76,56 +76,58 @@ pub(crate) fn post(team: &Team, path: &str, length: usize) -> String {
     )
 }
 
-pub(crate) async fn with_places(places: usize) -> TestServer {
-    TestServer::start_with(|settings| settings.bounds.connections = places).await
+pub(crate) async fn start_with_connections(max: usize) -> TestServer {
+    TestServer::start_with(|settings| settings.bounds.connections = max).await
 }
 
-async fn healthy(server: &TestServer) {
-    let fresh = reqwest::Client::new(); // on a connection of its own
-    let answer = fresh.get(format!("{}/healthz", server.url)).timeout(A_WHILE).send().await.unwrap();
+async fn check_health(server: &TestServer) {
+    let client = reqwest::Client::new(); // opens a new connection
+    let answer = client.get(format!("{}/healthz", server.url)).timeout(TIMEOUT).send().await.unwrap();
     assert_eq!(answer.status(), 200);
 }
 
 #[tokio::test]
-async fn whoever_keeps_the_server_waiting_longest_gives_way() {
-    let server = with_places(4).await;
+async fn the_connection_that_is_idle_longest_is_closed_first() {
+    let server = start_with_connections(4).await;
     let team = server.team("acme", &[]).await;
-    let mut kept = Slow::send(&server, "").await;
-    let headers = Slow::send(&server, "GET /healthz HTTP/1.1\r\nx-slow: ").await;
+    let mut active = RawClient::send(&server, "").await;
+    let headers = RawClient::send(&server, "GET /healthz HTTP/1.1\r\nx-slow: ").await;
     let path = format!("/v2/agent/{}/job", team.project.id);
     let asking = post(&team, &path, 100).replace("host: x", "host: x\r\nexpect: 100-continue");
-    let mut body = Slow::send(&server, &asking).await;
+    let mut body = RawClient::send(&server, &asking).await;
     body.until("100 Continue\r\n\r\n").await;
-    let silent = Slow::send(&server, "").await;
-    kept.still_served().await;
-    // Four places are taken. Each newcomer takes one, of those who wait the oldest.
-    let first = Slow::send(&server, "").await;
-    headers.cut_off().await;
-    kept.still_served().await;
-    let _second = Slow::send(&server, "").await;
-    body.cut_off().await;
-    let _third = Slow::send(&server, "").await;
-    silent.cut_off().await;
-    let _fourth = Slow::send(&server, "").await;
-    first.cut_off().await;
-    kept.still_served().await;
+    let silent = RawClient::send(&server, "").await;
+    active.check_is_served().await;
+    // All four connections are in use. Each new one replaces the one that is idle longest.
+    let first = RawClient::send(&server, "").await;
+    headers.check_is_closed().await;
+    active.check_is_served().await;
+    let _second = RawClient::send(&server, "").await;
+    body.check_is_closed().await;
+    let _third = RawClient::send(&server, "").await;
+    silent.check_is_closed().await;
+    let _fourth = RawClient::send(&server, "").await;
+    first.check_is_closed().await;
+    active.check_is_served().await;
 }
 
 #[tokio::test]
-async fn many_slow_clients_are_no_hindrance() {
-    let server = with_places(64).await;
+async fn many_slow_clients_do_not_block_others() {
+    let server = start_with_connections(64).await;
     let mut slow = Vec::new();
     for turn in 0..300 {
-        slow.push(Slow::send(&server, "POST /login HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n").await);
+        slow.push(
+            RawClient::send(&server, "POST /login HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n").await,
+        );
         if turn % 100 == 0 {
-            healthy(&server).await;
+            check_health(&server).await;
         }
     }
 }
 
 #[tokio::test]
-async fn streams_stay_and_are_bounded() {
-    let server = with_places(8).await;
+async fn streams_stay_open_and_are_limited() {
+    let server = start_with_connections(8).await;
     let team = server.team("acme", &[("a.md", "one\n")]).await;
     let job = server.create_job(&team, "Replace \"one\" with \"two\".").await;
     let path = format!("/v2/agent/{}/job/{}/events", team.project.id, job["id"].as_str().unwrap());
@@ -135,11 +137,11 @@ async fn streams_stay_and_are_bounded() {
     );
     let mut streams = Vec::new();
     for _ in 0..2 {
-        let mut stream = Slow::send(&server, &ask).await;
+        let mut stream = RawClient::send(&server, &ask).await;
         stream.until("event: created").await;
         streams.push(stream);
     }
-    let mut third = Slow::send(&server, &ask).await;
+    let mut third = RawClient::send(&server, &ask).await;
     let refused = third.until("}").await;
     assert!(
         refused.contains("503 Service Unavailable") && refused.contains("x-error-code: busy"),
@@ -148,27 +150,27 @@ async fn streams_stay_and_are_bounded() {
     assert!(refused.contains("retry-after: 1"), "{refused}");
     let mut newcomers = Vec::new();
     for _ in 0..20 {
-        newcomers.push(Slow::send(&server, "").await);
+        newcomers.push(RawClient::send(&server, "").await);
     }
     server.run_queued_jobs().await;
     for stream in &mut streams {
         let last = stream.until("\r\n0\r\n\r\n").await; // the last chunk
         assert!(last.contains("event: ended"), "{last}");
-        stream.still_served().await;
+        stream.check_is_served().await;
     }
-    // Their places among the streams are free again, and they stand in line like anybody else.
-    let again = Slow::send(&server, &ask).await.until("event: ended").await;
+    // The streams ended, so others can be opened, and their connections can be replaced.
+    let again = RawClient::send(&server, &ask).await.until("event: ended").await;
     assert!(again.contains("200 OK"), "{again}");
     for _ in 0..20 {
-        newcomers.push(Slow::send(&server, "").await);
+        newcomers.push(RawClient::send(&server, "").await);
     }
     for stream in streams {
-        stream.cut_off().await;
+        stream.check_is_closed().await;
     }
 }
 
 #[tokio::test]
-async fn a_stop_ends_streams_and_waits_for_nobody_idle() {
+async fn a_stop_ends_streams_and_does_not_wait_for_idle_clients() {
     let mut server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let job = server.create_job(&team, "Fix broken links").await;
@@ -177,25 +179,25 @@ async fn a_stop_ends_streams_and_waits_for_nobody_idle() {
         "GET {path} HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\nauthorization: Bearer {}\r\n\r\n",
         team.key
     );
-    let mut stream = Slow::send(&server, &ask).await;
+    let mut stream = RawClient::send(&server, &ask).await;
     stream.until("event: created").await;
-    let mut unheard = Slow::send(&server, &(post(&team, "/v2/agent/nowhere/job", 2) + "{}")).await;
-    assert!(unheard.until("}").await.contains("no_such_project"));
-    // Less than a client is heard out for.
-    timeout(Duration::from_millis(1_500), server.stop()).await.expect("it waits for somebody");
-    let last = stream.rest().await;
+    let mut refused = RawClient::send(&server, &(post(&team, "/v2/agent/nowhere/job", 2) + "{}")).await;
+    assert!(refused.until("}").await.contains("no_such_project"));
+    // Less than the time that the server reads a refused body for.
+    timeout(Duration::from_millis(1_500), server.stop()).await.expect("the server waits for a client");
+    let last = stream.read_to_end().await;
     assert!(last.ends_with("0\r\n\r\n"), "the last chunk: {last}");
 }
 
 #[tokio::test]
-async fn bodies_that_find_no_room_are_told_to_come_again() {
+async fn a_body_that_exceeds_the_memory_budget_is_a_503() {
     const MIB: usize = 1 << 20;
     let server = TestServer::start_with(|settings| settings.bounds.bodies = 3 * MIB).await;
     let team = server.team("acme", &[]).await;
     let path = format!("/v1/analytics/{}/events", team.project.id);
-    // Announced, and not sent: this one takes next to nothing.
-    let _announced = Slow::send(&server, &post(&team, &path, 8 * MIB)).await;
-    let mut large = Slow::send(&server, &post(&team, &path, 2 * MIB)).await;
+    // Its body isn't sent, so it needs almost no memory.
+    let _announced = RawClient::send(&server, &post(&team, &path, 8 * MIB)).await;
+    let mut large = RawClient::send(&server, &post(&team, &path, 2 * MIB)).await;
     large.0.write_all(&vec![b' '; 2 * MIB - 2]).await.unwrap();
     let events = json!([{ "path": "/a" }]);
     let padded = format!("{}{events}", " ".repeat(MIB + MIB / 2));
@@ -203,12 +205,12 @@ async fn bodies_that_find_no_room_are_told_to_come_again() {
         let request = server.request(Method::POST, &path).bearer_auth(&team.key);
         send(request.header("content-type", "application/json").body(padded.clone())).await
     };
-    let all_come = async {
-        while server.app.bodies.left() > MIB {
+    let reads_all = async {
+        while server.app.bodies.free_bytes() > MIB {
             tokio::task::yield_now().await;
         }
     };
-    timeout(A_WHILE, all_come).await.expect("it takes no room");
+    timeout(TIMEOUT, reads_all).await.expect("the body uses no memory");
     let refused = offer().await;
     assert_eq!((refused.status, refused.header("x-error-code")), (503, "busy"), "{refused}");
     assert_eq!(refused.header("retry-after"), "1");
@@ -217,27 +219,27 @@ async fn bodies_that_find_no_room_are_told_to_come_again() {
     large.0.write_all(b"[]").await.unwrap();
     let done = large.until("}").await;
     assert!(done.contains("202 Accepted"), "{done}");
-    assert_eq!(offer().await.status, 202, "the room was given back");
+    assert_eq!(offer().await.status, 202, "the memory is free again");
 }
 
 #[tokio::test]
-async fn an_answer_reaches_a_client_that_is_still_sending() {
+async fn a_client_that_is_still_sending_gets_the_response() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let path = format!("/v1/analytics/{}/events", team.project.id);
-    let mut client = Slow::send(&server, &post(&team, &path, 10_000_000_000)).await;
+    let mut client = RawClient::send(&server, &post(&team, &path, 10_000_000_000)).await;
     let chunk = vec![b' '; 1 << 20];
     for _ in 0..20 {
         if client.0.write_all(&chunk).await.is_err() {
-            break; // it has been told, and was given time to hear it
+            break; // the server responded, and closed the connection
         }
     }
-    let answer = client.rest().await;
+    let answer = client.read_to_end().await;
     assert!(answer.contains("413 Payload Too Large") && answer.contains("at most 8 MiB"), "{answer}");
 }
 
 #[tokio::test]
-async fn large_answers_find_room_or_are_told_to_come_again() {
+async fn a_response_that_exceeds_the_memory_budget_is_a_503() {
     let css = include_str!("../../../dashboard/assets/docwright.css");
     let ask = async |server: &TestServer, accept: &str| {
         let request = server.request(Method::GET, "/assets/docwright.css");
@@ -254,33 +256,33 @@ async fn large_answers_find_room_or_are_told_to_come_again() {
     assert_eq!((refused.status, refused.header("x-error-code")), (503, "busy"));
 }
 
-/// Nobody reads the body of a request without a key. It may come later than its head does.
+/// The server doesn't read the body of a request without a key. The body can arrive after the head.
 #[tokio::test]
-async fn what_nobody_reads_is_read_if_it_is_little_or_the_answer_says_that_it_is_the_last() {
+async fn an_unread_body_is_drained_if_it_is_small_and_closes_the_connection_otherwise() {
     let server = TestServer::start().await;
     let refused = |headers: &str| format!("POST /v2/agent/x/job HTTP/1.1\r\nhost: x\r\n{headers}\r\n\r\n");
-    let mut little = Slow::send(&server, &refused("content-length: 5")).await;
+    let mut small = RawClient::send(&server, &refused("content-length: 5")).await;
     for _ in 0..3 {
-        server.get("", "/healthz").await; // the server has had its turn
+        server.get("", "/healthz").await; // gives the server time to respond
     }
-    little.0.write_all(b"later").await.unwrap();
-    assert!(!little.until("\"}").await.contains("connection: close"));
-    little.still_served().await;
+    small.0.write_all(b"later").await.unwrap();
+    assert!(!small.until("\"}").await.contains("connection: close"));
+    small.check_is_served().await;
 
-    for last in ["content-length: 65537", "expect: 100-continue\r\ncontent-length: 5"] {
-        let answer = Slow::send(&server, &refused(last)).await.rest().await;
+    for headers in ["content-length: 65537", "expect: 100-continue\r\ncontent-length: 5"] {
+        let answer = RawClient::send(&server, &refused(headers)).await.read_to_end().await;
         assert!(answer.starts_with("HTTP/1.1 401") && answer.contains("connection: close"), "{answer}");
     }
     let chunk = format!("8000\r\n{}\r\n", "x".repeat(0x8000)).repeat(3);
     let endless = refused("transfer-encoding: chunked") + &chunk;
-    let answer = Slow::send(&server, &endless).await.rest().await;
+    let answer = RawClient::send(&server, &endless).await.read_to_end().await;
     assert!(answer.contains("connection: close"), "{answer}");
 
     let team = server.team("acme", &[]).await;
     let path = format!("/v2/agent/{}/job", team.project.id);
     let chunked = post(&team, &path, 0).replace("content-length: 0", "transfer-encoding: chunked");
     for broken in ["zz\r\n{}\r\n0\r\n\r\n", "2\r\n{}XX0\r\n\r\n"] {
-        let answer = Slow::send(&server, &format!("{chunked}{broken}")).await.rest().await;
+        let answer = RawClient::send(&server, &format!("{chunked}{broken}")).await.read_to_end().await;
         assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("connection: close"), "{answer}");
     }
 }

@@ -6,7 +6,7 @@ use base::TestClock;
 use serde_json::{Value, json};
 use server::model::{Prices, Provider, Secret};
 use server::{Admin, Settings};
-use store::ProjectChange;
+use store::{FieldChange, ProjectChange};
 
 use crate::agent::{DOCS, create, diff, edit, ended, run, server, server_with};
 use crate::pages::Browser;
@@ -77,7 +77,7 @@ async fn a_model_that_was_taken_from_the_project_is_not_asked_again() {
         let failed = run(&server, &team, job).await;
         let end = ended(&server, &team, job).await;
         assert_eq!(failed["status"], "failed", "{end}");
-        let sentence = "the project does not allow the model fast any more; create a new job";
+        let sentence = "the project no longer allows the model `fast`; create a job with another model";
         assert_eq!(end["message"], sentence);
     }
     assert_eq!(provider.sent().len(), 2, "not one more question");
@@ -102,7 +102,7 @@ async fn a_path_that_the_project_allows_may_be_changed() {
     let workflow = ".github/workflows/ci.yml";
     let (status, told) = change(workflow, &[]).await;
     assert_eq!(status, "failed");
-    assert!(told.contains("`.github/workflows/ci.yml`: it may not be changed"), "{told}");
+    assert!(told.contains("`.github/workflows/ci.yml`: it can't be changed"), "{told}");
     assert_eq!(change(workflow, &["docs/**", ".github/workflows/*.yml"]).await.0, "completed");
     assert_eq!(change(workflow, &["**"]).await.0, "completed");
     for other in ["*.yml", ".github/*", ".github/workflows/ci.yml.bak", "{", "/**"] {
@@ -135,15 +135,15 @@ async fn settings_name_the_files_of_recent_jobs_that_are_refused() {
 async fn settings_offer_folders_with_code() {
     let server = TestServer::start().await;
     let team = server.team("Acme", &[("docs/a.md", "# A\n"), ("docs/snippets/run.js", "go()\n")]).await;
-    let docs_path = Some(Some("docs".to_owned()));
+    let docs_path = FieldChange::Set("docs".to_owned());
     update(&server, &team, ProjectChange { docs_path, ..ProjectChange::default() }).await;
     let browser = Browser::signed_in(&server, &team).await;
     let settings = format!("/p/{}/settings", team.project.id);
     let page = browser.get(&settings).await.body;
-    assert!(page.contains("add <code>docs/snippets/**</code> if jobs should change it"), "{page}");
+    assert!(page.contains("To let jobs change them, add <code>docs/snippets/**</code>"), "{page}");
     let allow_paths = Some(vec!["docs/snippets/**".to_owned()]);
     update(&server, &team, ProjectChange { allow_paths, ..ProjectChange::default() }).await;
-    assert!(!browser.get(&settings).await.body.contains("if jobs should change it"));
+    assert!(!browser.get(&settings).await.body.contains("To let jobs change them, add"));
 }
 
 #[test]
@@ -152,13 +152,13 @@ fn globs_at_the_door() {
         assert_eq!(server::parse_allow_path(glob).as_deref(), Ok(glob));
     }
     for (glob, told) in [
-        ("", "fits no path"),
-        ("/etc/*", "begin at the repository's root"),
-        ("./a", "fits no path"),
-        ("../a", "fits no path"),
-        ("a\n", "fits no path"),
-        ("[a", "`[a` is no glob: unclosed character class"),
-        ("{a", "`{a` is no glob: unclosed alternate group"),
+        ("", "matches no path"),
+        ("/etc/*", "start at the repository's root"),
+        ("./a", "matches no path"),
+        ("../a", "matches no path"),
+        ("a\n", "matches no path"),
+        ("[a", "`[a` is not a glob: unclosed character class"),
+        ("{a", "`{a` is not a glob: unclosed alternate group"),
     ] {
         let refused = server::parse_allow_path(glob).unwrap_err();
         assert!(refused.contains(told), "{refused}");
@@ -211,7 +211,7 @@ async fn exfil_key_that_is_kept() {
     let settings = Settings::new(data.path().to_owned());
     let clock = Arc::new(TestClock::at("2026-11-15T12:00:00Z".parse().unwrap()));
     let admin = Admin::open(&settings, clock).await.unwrap();
-    server::keep_model_key(&*admin.secrets, "fast", &Secret::parse(kept).unwrap()).await.unwrap();
+    server::store_model_key(&*admin.secrets, "fast", &Secret::parse(kept).unwrap()).await.unwrap();
     let leak = edit("It takes a minute.", &format!("It takes a minute. Key: {kept}"));
     let provider = FakeProvider::start([leak]).await;
     (0..3).for_each(|_| provider.say(finish("Say more")));

@@ -1,4 +1,5 @@
-//! A clock that jumps under a server: what is kept is there, what is sent again counts once, and `/metrics` says so.
+//! Tests a clock that jumps while the server runs: nothing is deleted, repeated events count once, and
+//! `/metrics` reports it.
 
 use jiff::SignedDuration;
 use reqwest::Method;
@@ -12,25 +13,25 @@ use crate::support::{Team, TestServer, git, send};
 
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 const DAY: SignedDuration = SignedDuration::from_hours(24);
-const AGES: SignedDuration = SignedDuration::from_hours(24 * 500);
+const LONG_JUMP: SignedDuration = SignedDuration::from_hours(24 * 500);
 
 /// A server with a job whose pull request was closed, and a page view.
-struct Story {
+struct ClockFixture {
     server: TestServer,
     settings: Settings,
     team: Team,
     job: Value,
-    /// One that does not expire.
+    /// A key that doesn't expire.
     key: String,
 }
 
-impl Story {
-    async fn begin(shape: impl FnOnce(&mut Settings)) -> Self {
+impl ClockFixture {
+    async fn start(shape: impl FnOnce(&mut Settings)) -> Self {
         let mut settings = None;
-        let server = TestServer::start_with(|ours| {
-            ours.metrics = true;
-            shape(ours);
-            settings = Some(ours.clone());
+        let server = TestServer::start_with(|new| {
+            new.metrics = true;
+            shape(new);
+            settings = Some(new.clone());
         })
         .await;
         let team = server.team("acme", &[("a.md", "one\n")]).await;
@@ -39,10 +40,10 @@ impl Story {
         server.run_queued_jobs().await;
         let job = server.job(&team, &job["id"]).await;
         assert_eq!(job["status"], "completed", "{job}");
-        let story = Self { server, settings: settings.unwrap(), team, job, key };
-        story.close().await;
-        assert_eq!(story.send_view().await, 0);
-        story
+        let fixture = Self { server, settings: settings.unwrap(), team, job, key };
+        fixture.close().await;
+        assert_eq!(fixture.send_view().await, 0);
+        fixture
     }
 
     async fn close(&self) {
@@ -52,7 +53,7 @@ impl Story {
         self.server.app.pulls.note_pull(&self.team.project.id, link, PullState::Closed).await.unwrap();
     }
 
-    /// What a command beside the server has.
+    /// What an admin command uses.
     async fn admin(&self) -> Admin {
         Admin::open_existing(&self.settings, self.server.clock.clone()).await.unwrap()
     }
@@ -63,14 +64,14 @@ impl Story {
         self.admin().await.clocks.confirm_clocks(id.as_deref()).await.unwrap();
     }
 
-    /// How many of it were known: it has the same id each time.
+    /// Sends a view with the same id each time. Returns the number of duplicates.
     async fn send_view(&self) -> u64 {
         let path = format!("/v1/analytics/{}/events", self.team.project.id);
         let view = json!([{ "path": "/a", "eventId": "1" }]);
         self.server.post(&self.key, &path, &view).await.json()["duplicates"].as_u64().unwrap()
     }
 
-    /// Whether its branch and its steps are still there, after the chores.
+    /// Runs the chores. Returns whether the job's branch and its steps still exist.
     async fn has_branch_and_steps(&self) -> (bool, bool) {
         do_chores(&self.server.app).await;
         let name = branch(&self.job);
@@ -89,13 +90,13 @@ impl Story {
         is(1)
     }
 
-    async fn jump(&mut self) {
+    async fn check_confirmed_jump(&mut self) {
         let clock = self.server.clock.clone();
         assert!(!self.is_paused().await);
-        clock.jump(AGES);
+        clock.jump(LONG_JUMP);
         assert!(self.is_paused().await);
         assert_eq!((self.has_branch_and_steps().await, self.send_view().await), ((true, true), 1));
-        // Keys go by the clock.
+        // The expiry of keys follows the clock.
         let path = format!("/v1/analytics/{}/views", self.team.project.id);
         assert_eq!(self.server.get(&self.team.key, &path).await.status, 401);
         assert_eq!(self.server.get(&self.key, &path).await.status, 200);
@@ -110,14 +111,13 @@ impl Story {
         assert_eq!(self.send_view().await, 0, "that was 500 days ago");
     }
 
-    /// Nobody confirms it.
-    async fn wait(&mut self) {
+    async fn check_unconfirmed_jump(&mut self) {
         let clock = self.server.clock.clone();
-        clock.jump(AGES);
+        clock.jump(LONG_JUMP);
         assert_eq!(self.has_branch_and_steps().await, (true, true));
-        clock.jump(-AGES);
+        clock.jump(-LONG_JUMP);
         assert!(self.has_branch_and_steps().await == (true, true) && !self.is_paused().await);
-        clock.jump(AGES);
+        clock.jump(LONG_JUMP);
         assert_eq!(self.has_branch_and_steps().await, (true, true));
         clock.advance(DAY);
         assert_eq!((self.has_branch_and_steps().await, self.is_paused().await), ((false, false), false));
@@ -126,22 +126,23 @@ impl Story {
 
 #[tokio::test]
 async fn a_jump_ahead_deletes_nothing_until_it_is_confirmed() {
-    Story::begin(|_| {}).await.jump().await;
+    ClockFixture::start(|_| {}).await.check_confirmed_jump().await;
 }
 
 #[tokio::test]
 async fn a_jump_ahead_deletes_nothing_until_the_clock_was_steady_for_a_day() {
-    Story::begin(|_| {}).await.wait().await;
+    ClockFixture::start(|_| {}).await.check_unconfirmed_jump().await;
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
 async fn a_jump_ahead_deletes_nothing_on_postgres() {
-    let (Some(database), keys) = (Database::create(), tempfile::tempdir().unwrap()) else { return };
+    let (database, keys) = (Database::create(), tempfile::tempdir().unwrap());
     let file = keys.path().join("master.key");
     std::fs::write(&file, "5ea1".repeat(16)).unwrap();
     let shape = |settings: &mut Settings| {
         settings.database_url = Some(database.url().parse().unwrap());
         settings.master_key_file = Some(file);
     };
-    Story::begin(shape).await.jump().await;
+    ClockFixture::start(shape).await.check_confirmed_jump().await;
 }

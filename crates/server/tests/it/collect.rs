@@ -1,4 +1,5 @@
-//! The browser's way in: no key, but an origin; one view at a time; and the script that sends it.
+//! Tests page views from browsers, which have an origin instead of an API key, and the script that sends
+//! them.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -22,19 +23,19 @@ const CHROME: &str =
 const CORS: [&str; 3] =
     ["access-control-allow-origin", "access-control-allow-methods", "access-control-allow-headers"];
 
-/// A project with a site, and a browser on it.
-struct Docs {
+/// A project with a site.
+struct DocsSite {
     server: TestServer,
     team: Team,
     project: ProjectId,
 }
 
-impl Docs {
-    async fn open() -> Self {
-        Self::of(TestServer::start().await).await
+impl DocsSite {
+    async fn start() -> Self {
+        Self::on(TestServer::start().await).await
     }
 
-    async fn of(server: TestServer) -> Self {
+    async fn on(server: TestServer) -> Self {
         let team = server.team("acme", &[]).await;
         let sites = vec!["http://localhost:3000".into(), SITE.into(), "no site".into()];
         let project = server.project(&team, |new| new.sites = sites).await.id;
@@ -45,7 +46,7 @@ impl Docs {
         self.server.request(method, &format!("/v1/collect/{}", self.project))
     }
 
-    /// As the script sends it.
+    /// A request as the script sends it.
     fn beacon(&self, body: impl Into<String>) -> RequestBuilder {
         let request = self.request(Method::POST).header(ORIGIN, SITE).header(USER_AGENT, CHROME);
         request.header(CONTENT_TYPE, "text/plain;charset=UTF-8").body(body.into())
@@ -66,7 +67,7 @@ impl Docs {
     }
 }
 
-/// Status and code, and that scripts of the site may see it.
+/// Checks the status and the code, and that scripts of the site can read the response.
 #[track_caller]
 fn check(answer: &Answer, expected: &str) {
     let code = answer.header("x-error-code");
@@ -79,12 +80,12 @@ fn check(answer: &Answer, expected: &str) {
 }
 
 #[tokio::test]
-async fn a_view_in_a_browser_is_a_human_read() {
-    let docs = Docs::open().await;
+async fn a_view_in_a_browser_counts_as_human() {
+    let docs = DocsSite::start().await;
     let answer = docs.view("/guide/?token=secret#part").await;
     check(&answer, "204");
     assert_eq!((answer.body.as_str(), answer.header("set-cookie")), ("", ""));
-    check(&docs.view("/guide.md").await, "204"); // a script ran in it, so it is HTML
+    check(&docs.view("/guide.md").await, "204"); // a script ran in the page, so it's HTML
     check(&docs.view("/logo.svg").await, "204");
     let elsewhere = json!({ "url": "https://mirror.example/guide", "referrer": "https://search.example/" });
     check(&send(docs.beacon(elsewhere.to_string())).await, "204");
@@ -101,13 +102,13 @@ async fn a_view_in_a_browser_is_a_human_read() {
 }
 
 #[tokio::test]
-async fn who_and_when_is_the_requests_to_say() {
-    let docs = Docs::open().await;
-    let lies = json!({
+async fn the_reader_and_the_time_come_from_the_request() {
+    let docs = DocsSite::start().await;
+    let false_fields = json!({
         "path": "/a", "timestamp": "2020-01-01", "userAgent": "ChatGPT-User/1.0", "status": 404,
         "method": "POST", "ip": "junk", "accept": "text/markdown", "unknown": {},
     });
-    check(&send(docs.beacon(lies.to_string()).header("accept", "text/markdown")).await, "204");
+    check(&send(docs.beacon(false_fields.to_string()).header("accept", "text/markdown")).await, "204");
     assert_eq!(docs.totals().await, (1, 0));
     let today = format!("/v1/analytics/{}/views?dateFrom=2026-11-15&dateTo=2026-11-16", docs.project);
     assert_eq!(docs.server.get(&docs.team.key, &today).await.json()["totals"]["human"], 1);
@@ -119,14 +120,18 @@ async fn who_and_when_is_the_requests_to_say() {
     send_as("Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)").await;
     send_as("Mozilla/5.0 (X11; Linux x86_64) HeadlessChrome/141.0.0.0 Safari/537.36").await;
     send_as("curl/8.5.0").await;
-    assert_eq!(docs.totals().await, (1, 0), "no bot is human, and none of these acts for somebody");
+    assert_eq!(
+        docs.totals().await,
+        (1, 0),
+        "bots aren't human, and none of these reads on behalf of a person"
+    );
     send_as("Mozilla/5.0 AppleWebKit/537.36; compatible; ChatGPT-User/1.0; +https://openai.com/bot").await;
     assert_eq!(docs.totals().await, (1, 1));
 }
 
 #[tokio::test]
-async fn a_view_with_an_id_counts_once_and_one_fetched_ahead_not_at_all() {
-    let docs = Docs::open().await;
+async fn a_view_with_an_id_counts_once_and_a_prefetch_never() {
+    let docs = DocsSite::start().await;
     for _ in 0..2 {
         check(&send(docs.beacon(r#"{"path": "/a", "eventId": "one"}"#)).await, "204");
     }
@@ -140,8 +145,8 @@ async fn a_view_with_an_id_counts_once_and_one_fetched_ahead_not_at_all() {
 }
 
 #[tokio::test]
-async fn only_the_projects_own_sites_are_let_in() {
-    let docs = Docs::open().await;
+async fn only_sites_of_the_project_can_send_views() {
+    let docs = DocsSite::start().await;
     let send_from = async |method: Method, origin: Option<&str>| {
         let mut request = docs.request(method).header(USER_AGENT, CHROME).body(r#"{"path": "/a"}"#);
         if let Some(origin) = origin {
@@ -184,7 +189,7 @@ async fn only_the_projects_own_sites_are_let_in() {
 
 #[tokio::test]
 async fn a_preflight_of_the_site_is_granted() {
-    let docs = Docs::open().await;
+    let docs = DocsSite::start().await;
     let ask = docs.request(Method::OPTIONS).header(ORIGIN, SITE);
     let ask = ask.header("access-control-request-method", "POST");
     let answer = send(ask.header("access-control-request-headers", "content-type")).await;
@@ -199,14 +204,17 @@ async fn a_preflight_of_the_site_is_granted() {
     for path in [views.as_str(), "/healthz", "/login", "/assets/docwright.css"] {
         for method in [Method::GET, Method::OPTIONS] {
             let answer = send(docs.server.request(method, path).header(ORIGIN, SITE)).await;
-            assert!(CORS.iter().all(|name| answer.header(name).is_empty()), "{path} is no script's to read");
+            assert!(
+                CORS.iter().all(|name| answer.header(name).is_empty()),
+                "scripts of other sites must not read {path}"
+            );
         }
     }
 }
 
 #[tokio::test]
-async fn junk_is_refused_in_the_one_shape_and_in_order() {
-    let docs = Docs::open().await;
+async fn invalid_views_get_a_json_error() {
+    let docs = DocsSite::start().await;
     for id in ["nothing", "%00", "%FF", &"x".repeat(5_000)] {
         let request = docs.server.request(Method::POST, &format!("/v1/collect/{id}"));
         let answer = send(request.header(ORIGIN, SITE).body("junk")).await;
@@ -255,16 +263,16 @@ async fn junk_is_refused_in_the_one_shape_and_in_order() {
 }
 
 #[tokio::test]
-async fn an_address_has_its_share_of_a_minute() {
+async fn views_are_limited_per_address() {
     let server = TestServer::start_with(|settings| settings.limits.beacons = 3).await;
-    let docs = Docs::of(server).await;
+    let docs = DocsSite::on(server).await;
     for _ in 0..3 {
         check(&docs.view("/a").await, "204");
     }
     let over = docs.view("/a").await;
     check(&over, "429 rate_limited");
     assert_eq!(over.header("retry-after"), "20");
-    assert!(over.body.contains("3 page views a minute"), "{over}");
+    assert!(over.body.contains("3 page views per minute"), "{over}");
     let junk = docs.request(Method::POST).header(ORIGIN, SITE).header(CONTENT_TYPE, "image/png");
     check(&send(junk).await, "429 rate_limited");
     let forged = docs.beacon(r#"{"path": "/a"}"#).header("x-forwarded-for", "203.0.113.5");
@@ -278,13 +286,13 @@ async fn an_address_has_its_share_of_a_minute() {
 }
 
 #[tokio::test]
-async fn behind_a_trusted_proxy_the_address_is_the_readers() {
+async fn behind_a_trusted_proxy_the_limit_is_per_reader() {
     let server = TestServer::start_with(|settings| {
         settings.limits.beacons = 1;
         settings.proxies.trusted = vec!["127.0.0.0/8".parse().unwrap()];
     })
     .await;
-    let docs = Docs::of(server).await;
+    let docs = DocsSite::on(server).await;
     let view_from = async |address: &str| {
         let answer = send(docs.beacon(r#"{"path": "/a"}"#).header("x-forwarded-for", address)).await;
         answer.status
@@ -295,14 +303,14 @@ async fn behind_a_trusted_proxy_the_address_is_the_readers() {
     assert_eq!(view_from("2001:db8:0:1::1").await, 204);
     assert_eq!(view_from("2001:db8:0:1::2").await, 429, "one network");
     assert_eq!(view_from("junk").await, 204);
-    assert_eq!(view_from("unknown").await, 429, "who is nobody shares one share");
+    assert_eq!(view_from("unknown").await, 429, "readers without a valid address share one limit");
 }
 
-/// An intake that has no room.
-pub(crate) struct Full;
+/// Page views that can't be stored now.
+pub(crate) struct BusyViews;
 
 #[async_trait]
-impl Views for Full {
+impl Views for BusyViews {
     async fn ingest(&self, _: &str, _: Vec<Event>) -> Result<Receipt, IngestError> {
         Err(IngestError::Busy)
     }
@@ -331,24 +339,25 @@ impl Views for Full {
 }
 
 #[tokio::test]
-async fn what_cannot_be_kept_is_not_acknowledged() {
-    let docs = Docs::of(TestServer::start_from(|_| {}, |app| app.views = Arc::new(Full)).await).await;
+async fn a_view_that_cannot_be_stored_is_not_acknowledged() {
+    let docs =
+        DocsSite::on(TestServer::start_from(|_| {}, |app| app.views = Arc::new(BusyViews)).await).await;
     let answer = docs.view("/a").await;
     check(&answer, "503 busy");
     assert_eq!(answer.header("retry-after"), "1");
 }
 
 #[tokio::test]
-async fn the_script_is_small_and_any_site_may_load_it() {
+async fn the_script_is_small_and_any_site_can_load_it() {
     let server = TestServer::start().await;
     let script = async |method: Method, tag: &str| {
         send(server.request(method, "/js/docwright.js").header("if-none-match", tag)).await
     };
     let first = script(Method::GET, "").await;
     assert_eq!(first.status, 200);
-    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
-    packed.write_all(first.body.as_bytes()).unwrap();
-    let size = packed.finish().unwrap().len();
+    let mut compressed = GzEncoder::new(Vec::new(), Compression::default());
+    compressed.write_all(first.body.as_bytes()).unwrap();
+    let size = compressed.finish().unwrap().len();
     assert!(size < 1024, "{size} bytes");
     let tag = first.header("etag").to_owned();
     let again = script(Method::GET, &tag).await;

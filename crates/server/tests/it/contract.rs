@@ -1,4 +1,4 @@
-//! What clients rely on beside the bodies: tags, links, limits, replays.
+//! Tests what clients rely on besides the bodies: ETags, links, rate limits, and replays.
 
 use reqwest::Method;
 use serde_json::json;
@@ -6,14 +6,14 @@ use serde_json::json;
 use crate::support::{TestServer, send};
 
 #[tokio::test]
-async fn a_poll_of_what_has_not_changed_is_304() {
+async fn a_poll_of_an_unchanged_job_is_304() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[("a.md", "one\n")]).await;
     let job = server.create_job(&team, "Replace \"one\" with \"two\".").await;
     let path = format!("/v2/agent/{}/job/{}", team.project.id, job["id"].as_str().unwrap());
     let first = server.get(&team.key, &path).await;
     let tag = first.header("etag").to_owned();
-    let strong = tag.strip_prefix("W/").unwrap(); // a proxy may have unpacked it
+    let strong = tag.strip_prefix("W/").unwrap(); // a proxy may have decompressed the response
     let poll = async |tag: &str| {
         send(server.request(Method::GET, &path).bearer_auth(&team.key).header("if-none-match", tag)).await
     };
@@ -41,20 +41,20 @@ async fn jobs_are_listed_in_pages_with_links() {
     }
     let root = format!("/v2/agent/{}/jobs", team.project.id);
     let mut path = format!("{root}?limit=2&status=active");
-    let mut seen = Vec::new();
-    for turn in 0..3 {
+    let mut ids = Vec::new();
+    for part in 0..3 {
         let page = server.get(&team.key, &path).await;
         let body = page.json();
-        assert_eq!(body["hasMore"], turn < 2);
-        seen.extend(body["jobs"].as_array().unwrap().iter().map(|job| job["id"].to_string()));
+        assert_eq!(body["hasMore"], part < 2);
+        ids.extend(body["jobs"].as_array().unwrap().iter().map(|job| job["id"].to_string()));
         let next = page.header("link").split(", ").find(|link| link.ends_with("rel=\"next\""));
         path = next.map(|link| link[1..link.find('>').unwrap()].to_owned()).unwrap_or_default();
-        assert_eq!(path.is_empty(), turn == 2);
+        assert_eq!(path.is_empty(), part == 2);
     }
-    let mut unique = seen.clone();
+    let mut unique = ids.clone();
     unique.sort();
     unique.dedup();
-    assert_eq!((seen.len(), unique.len()), (5, 5));
+    assert_eq!((ids.len(), unique.len()), (5, 5));
     for (query, problem) in [
         ("limit=0", "limit must be between 1 and 100, got 0"),
         ("limit=101", "limit must be between 1 and 100, got 101"),
@@ -69,7 +69,7 @@ async fn jobs_are_listed_in_pages_with_links() {
 }
 
 #[tokio::test]
-async fn the_same_request_with_the_same_key_is_carried_out_once() {
+async fn a_request_with_the_same_idempotency_key_is_executed_once() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let path = format!("/v2/agent/{}/job", team.project.id);
@@ -99,7 +99,7 @@ async fn the_same_request_with_the_same_key_is_carried_out_once() {
 }
 
 #[tokio::test]
-async fn over_the_limit_is_429_before_the_body_is_looked_at() {
+async fn over_the_limit_is_429_before_the_body_is_read() {
     let server = TestServer::start_with(|settings| {
         settings.limits.jobs = 2;
         settings.limits.reads = 1;
@@ -123,13 +123,13 @@ async fn over_the_limit_is_429_before_the_body_is_looked_at() {
         (over.status, over.header("x-error-code"), over.header("retry-after")),
         (429, "rate_limited", "3600")
     );
-    assert_eq!(create(Some("k")).await.status, 201, "a replay costs nothing");
-    assert_eq!(create(Some("")).await.status, 429, "this can be no replay");
+    assert_eq!(create(Some("k")).await.status, 201, "a replay isn't counted");
+    assert_eq!(create(Some("")).await.status, 429, "an invalid key can't be a replay");
     let junk = send(server.request(Method::POST, &path).bearer_auth(&team.key).body("junk")).await;
     assert_eq!(junk.status, 429, "before 415");
     let views = format!("/v1/analytics/{}/views", team.project.id);
     let bad = format!("{views}?limit=0");
-    assert_eq!(server.get(&team.key, &bad).await.status, 400, "which costs nothing");
+    assert_eq!(server.get(&team.key, &bad).await.status, 400, "an invalid query isn't counted");
     assert_eq!(server.get(&team.key, &views).await.header("x-ratelimit-remaining"), "0");
     assert_eq!(server.get(&team.key, &views).await.status, 429);
     assert_eq!(server.get(&team.key, &bad).await.status, 429, "before 400");
@@ -138,18 +138,18 @@ async fn over_the_limit_is_429_before_the_body_is_looked_at() {
 }
 
 #[tokio::test]
-async fn a_request_id_is_taken_from_the_client_if_it_is_sane() {
+async fn a_valid_request_id_of_the_client_is_used() {
     let server = TestServer::start().await;
     let ask = async |id: &str| send(server.request(Method::GET, "/healthz").header("x-request-id", id)).await;
     assert_eq!(ask("build-1234.5_a").await.header("x-request-id"), "build-1234.5_a");
-    for odd in ["short", "with space", "<script>alert(1)</script>", &"x".repeat(129)] {
-        assert_eq!(ask(odd).await.header("x-request-id").len(), 32, "{odd}");
+    for invalid in ["short", "with space", "<script>alert(1)</script>", &"x".repeat(129)] {
+        assert_eq!(ask(invalid).await.header("x-request-id").len(), 32, "{invalid}");
     }
     assert_eq!(send(server.request(Method::GET, "/readyz")).await.to_string(), "200 ready\n");
 }
 
 #[tokio::test]
-async fn options_of_create_are_checked() {
+async fn the_options_of_a_new_job_are_checked() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let path = format!("/v2/agent/{}/job", team.project.id);

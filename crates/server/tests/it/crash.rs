@@ -1,4 +1,4 @@
-//! A job that was cut off is taken up and ends, with one pull request.
+//! Tests that an interrupted job is resumed and ends with one pull request.
 
 use serde_json::json;
 use store::{NewEvent, WorkerId};
@@ -13,26 +13,26 @@ async fn pulls(server: &TestServer, team: &Team) -> usize {
     server.app.pulls.pulls(&team.project.id, 100).await.unwrap().len()
 }
 
-/// Leases the job as a worker that then dies, whatever it did until then.
-async fn dies_with(server: &TestServer, worker: &str) -> store::Lease {
+/// Leases the job as a worker that then dies.
+async fn lease_and_die(server: &TestServer, worker: &str) -> store::Lease {
     let worker = WorkerId(worker.into());
     server.app.queue.heartbeat(&worker).await.unwrap();
     server.app.queue.lease_next(&worker).await.unwrap().unwrap()
 }
 
-async fn all_leases_end(server: &TestServer) {
+async fn expire_leases(server: &TestServer) {
     server.clock.advance(store::LEASE);
 }
 
 #[tokio::test]
-async fn a_worker_that_died_at_once_is_followed_by_another() {
+async fn another_worker_runs_the_job_of_a_dead_worker() {
     let server = TestServer::start().await;
     let team = server.team("acme", FILES).await;
     let job = server.create_job(&team, PROMPT).await;
-    let dead = dies_with(&server, "dead").await;
-    server.run_queued_jobs().await; // the lease still holds: nothing to do
+    let dead = lease_and_die(&server, "dead").await;
+    server.run_queued_jobs().await; // the lease is still valid, so nothing runs
     assert_eq!(server.job(&team, &job["id"]).await["status"], "active");
-    all_leases_end(&server).await;
+    expire_leases(&server).await;
     server.run_queued_jobs().await;
     assert_eq!(server.job(&team, &job["id"]).await["status"], "completed");
     assert!(server.app.queue.record(&dead, vec![NewEvent::new("step", "late")]).await.is_err());
@@ -40,8 +40,8 @@ async fn a_worker_that_died_at_once_is_followed_by_another() {
 }
 
 #[tokio::test]
-async fn a_worker_that_died_before_it_could_say_so_left_one_pull_request() {
-    // The whole run happens, but its end is not kept: as if the process died just before.
+async fn a_worker_that_died_before_it_recorded_the_end_leaves_one_pull_request() {
+    // The run completes, but its end isn't recorded, as if the process died just before.
     let server = TestServer::start().await;
     let team = server.team("acme", FILES).await;
     let job = server.create_job(&team, PROMPT).await;
@@ -63,13 +63,13 @@ async fn a_worker_that_died_before_it_could_say_so_left_one_pull_request() {
 }
 
 #[tokio::test]
-async fn a_take_up_without_the_cache_finds_the_branch_on_the_host() {
+async fn a_resumed_job_without_a_cache_finds_its_branch_on_the_host() {
     let server = TestServer::start().await;
     let team = server.team("acme", FILES).await;
     let job = server.create_job(&team, PROMPT).await;
     server.run_queued_jobs().await;
     let first = server.job(&team, &job["id"]).await;
-    // The machine is new: nothing is cached, and main has moved on.
+    // A new machine has no cache, and main moved.
     let repos = server.data().join("repos");
     std::fs::remove_dir_all(&repos).unwrap();
     let branch = first["source"]["ref"].as_str().unwrap().to_owned();
@@ -90,7 +90,7 @@ async fn a_take_up_without_the_cache_finds_the_branch_on_the_host() {
 }
 
 #[tokio::test]
-async fn a_message_that_came_before_a_cut_off_end_is_answered_on_top_of_it() {
+async fn a_message_before_an_unrecorded_end_is_answered_on_the_same_branch() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[("a.md", "one and more\n")]).await;
     let job = server.create_job(&team, PROMPT).await;
@@ -114,7 +114,7 @@ async fn a_message_that_came_before_a_cut_off_end_is_answered_on_top_of_it() {
 }
 
 #[tokio::test]
-async fn a_pin_of_a_job_that_another_worker_ended_is_dropped_at_the_next_start() {
+async fn a_stale_pin_is_removed_at_the_next_start() {
     let server = TestServer::start().await;
     let team = server.team("acme", FILES).await;
     let job = server.create_job(&team, PROMPT).await;
@@ -131,7 +131,7 @@ async fn a_pin_of_a_job_that_another_worker_ended_is_dropped_at_the_next_start()
         stop.cancel();
     };
     tokio::join!(worker.work(stop.clone()), working);
-    assert!(base.exists(), "what it started from stays, to compare with");
+    assert!(base.exists(), "the pin of the base commit stays");
 }
 
 async fn raw_store(server: &TestServer) -> sqlx::SqlitePool {

@@ -1,5 +1,5 @@
-//! The dates that clients really send: each means exactly one moment, and the views just before it
-//! and just after it are counted to tell.
+//! Tests the date formats that clients send: each means exactly one moment. The tests count the views just
+//! before and just after it.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::support::{Team, TestServer};
 
-/// As it stands in the query, and the first millisecond that is not before it.
+/// The date in the query, and the first millisecond that isn't before it.
 const DATES: &[(&str, &str)] = &[
     // Dates alone: midnight in UTC.
     ("2026-03-01", "2026-03-01T00:00:00Z"),
@@ -16,7 +16,7 @@ const DATES: &[(&str, &str)] = &[
     ("2026-02-28", "2026-02-28T00:00:00Z"),
     ("2024-02-29", "2024-02-29T00:00:00Z"),
     ("%202026-03-01%20", "2026-03-01T00:00:00Z"),
-    // What libraries write: JavaScript, Python, Go, Java, Ruby, PostgreSQL, date(1).
+    // The formats of libraries: JavaScript, Python, Go, Java, Ruby, PostgreSQL, date(1).
     ("2026-03-01T00:00:00Z", "2026-03-01T00:00:00Z"),
     ("2026-03-01T00:00:00.000Z", "2026-03-01T00:00:00Z"),
     ("2026-03-01T00%3A00%3A00.000Z", "2026-03-01T00:00:00Z"),
@@ -34,12 +34,12 @@ const DATES: &[(&str, &str)] = &[
     ("20260301T000000Z", "2026-03-01T00:00:00Z"),
     ("20260301T053000+0530", "2026-03-01T00:00:00Z"),
     ("2026-03-01t00:00:00z", "2026-03-01T00:00:00Z"),
-    // Without an offset it is UTC.
+    // Without an offset, a time is in UTC.
     ("2026-03-01T00:00:00", "2026-03-01T00:00:00Z"),
     ("2026-03-01T00:00", "2026-03-01T00:00:00Z"),
     ("2026-03-01T00", "2026-03-01T00:00:00Z"),
     ("2026-03-01T00:00:00.5", "2026-03-01T00:00:00.500Z"),
-    // Offsets, the plus encoded and not.
+    // Offsets, with and without an encoded plus.
     ("2026-03-01T00:00:00%2B05:30", "2026-02-28T18:30:00Z"),
     ("2026-03-01T00:00:00+05:30", "2026-02-28T18:30:00Z"),
     ("2026-03-01+00:00:00+05:30", "2026-02-28T18:30:00Z"),
@@ -75,11 +75,11 @@ const DATES: &[(&str, &str)] = &[
     ("2026-02-28T23:59:60Z", "2026-03-01T00:00:00Z"),
 ];
 
-const NEAR: [i64; 5] = [-1_000, -1, 0, 1, 1_000];
+const OFFSETS: [i64; 5] = [-1_000, -1, 0, 1, 1_000];
 
-/// Moments around every one that the table names, in milliseconds since 1970.
+/// Moments around every moment of the table, in milliseconds since 1970.
 fn moments() -> BTreeSet<i64> {
-    DATES.iter().flat_map(|(_, meant)| NEAR.map(|away| millisecond(meant) + away)).collect()
+    DATES.iter().flat_map(|(_, meant)| OFFSETS.map(|offset| millisecond(meant) + offset)).collect()
 }
 
 fn millisecond(text: &str) -> i64 {
@@ -90,8 +90,8 @@ async fn report(server: &TestServer, team: &Team, moments: impl Iterator<Item = 
     let event = |at| json!({ "path": "/a", "userAgent": "Claude-User/1.0", "timestamp": at });
     let events: Vec<_> = moments.map(event).collect();
     let path = format!("/v1/analytics/{}/events", team.project.id);
-    let taken = server.post(&team.key, &path, &json!(events)).await.json();
-    assert_eq!(taken, json!({ "accepted": events.len(), "duplicates": 0, "rejected": [] }));
+    let result = server.post(&team.key, &path, &json!(events)).await.json();
+    assert_eq!(result, json!({ "accepted": events.len(), "duplicates": 0, "rejected": [] }));
 }
 
 async fn count(server: &TestServer, team: &Team, query: &str) -> u64 {
@@ -101,7 +101,7 @@ async fn count(server: &TestServer, team: &Team, query: &str) -> u64 {
 }
 
 #[tokio::test]
-async fn a_date_divides_the_views_where_it_says() {
+async fn a_date_splits_the_views_at_its_moment() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let all = moments();
@@ -124,10 +124,10 @@ async fn a_date_divides_the_views_where_it_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Events are kept rounded down, bounds are rounded up: a view within a bound's millisecond is
+/// Times of events are rounded down, and bounds are rounded up. So a view in the millisecond of a bound is
 /// before it.
 #[tokio::test]
-async fn a_view_between_two_milliseconds_is_in_the_earlier_one() {
+async fn a_view_between_two_milliseconds_counts_in_the_earlier_one() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let moments = ["00.1230", "00.123000001", "00.1239999", "00.124"];
@@ -146,9 +146,8 @@ async fn a_view_between_two_milliseconds_is_in_the_earlier_one() {
     }
 }
 
-/// A range of two forms is the range between the moments they mean.
 #[tokio::test]
-async fn the_ends_of_a_range_may_be_written_in_two_ways() {
+async fn the_ends_of_a_range_can_have_different_formats() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     report(&server, &team, (0..48).map(|hour| format!("2026-03-0{}T{:02}:00:00Z", 1 + hour / 24, hour % 24)))

@@ -1,20 +1,20 @@
-//! A project that is deleted leaves nothing behind, wherever its server was stopped meanwhile.
+//! Tests that a deleted project leaves nothing behind, and that repository caches are limited.
 
 use std::path::Path;
 
 use jiff::SignedDuration;
 use serde_json::json;
-use server::{Admin, Settings, do_chores, make_room};
+use server::{Admin, Settings, do_chores, shrink_caches};
 
 use crate::support::{TestServer, git};
 
 #[tokio::test]
-async fn a_deleted_project_is_not_there_and_then_not_anywhere() {
+async fn a_deleted_project_disappears_at_once_and_its_data_later() {
     let server = TestServer::start().await;
-    let (gone, stays) =
+    let (deleted, other) =
         (server.team("acme", &[("a.md", "one\n")]).await, server.team("globex", &[("a.md", "one\n")]).await);
     let mut views = Vec::new();
-    for team in [&gone, &stays] {
+    for team in [&deleted, &other] {
         server.create_job(team, "Replace \"one\" with \"two\".").await;
         let events = format!("/v1/analytics/{}/events", team.project.id);
         let read = json!([{ "path": "/", "userAgent": "Claude-User/1.0" }]);
@@ -23,32 +23,32 @@ async fn a_deleted_project_is_not_there_and_then_not_anywhere() {
     }
     server.run_queued_jobs().await;
     let cache = |id: &store::ProjectId| server.data().join(format!("repos/{id}.git"));
-    assert!(cache(&gone.project.id).is_dir());
+    assert!(cache(&deleted.project.id).is_dir());
 
-    assert!(server.app.upkeep.delete_project(&gone.project.id).await.unwrap());
-    assert_eq!(server.get(&gone.key, &views[0]).await.to_string(), r#"404 {"error":"no such project"}"#);
+    assert!(server.app.upkeep.delete_project(&deleted.project.id).await.unwrap());
+    assert_eq!(server.get(&deleted.key, &views[0]).await.to_string(), r#"404 {"error":"no such project"}"#);
     do_chores(&server.app).await;
-    assert!(cache(&gone.project.id).is_dir(), "somebody may still be using it");
+    assert!(cache(&deleted.project.id).is_dir(), "a job may still use it");
     server.clock.advance(SignedDuration::from_mins(2));
     do_chores(&server.app).await;
-    assert!(!cache(&gone.project.id).exists());
+    assert!(!cache(&deleted.project.id).exists());
     let repos = std::fs::read_dir(server.data().join("repos")).unwrap();
-    let left: Vec<_> = repos.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    assert!(left.iter().all(|name| !name.contains(&gone.project.id.0)), "{left:?}");
+    let remaining: Vec<_> = repos.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(remaining.iter().all(|name| !name.contains(&deleted.project.id.0)), "{remaining:?}");
     let range = traffic::Range::new(None, None).unwrap();
     let count =
-        server.app.views.count(&gone.project.id.0, &range, &traffic::ListQuery::new(10, 0)).await.unwrap();
+        server.app.views.count(&deleted.project.id.0, &range, &traffic::ListQuery::new(10, 0)).await.unwrap();
     assert_eq!(count.totals.total(), 0);
-    assert!(server.has_no_jobs(&gone.project.id).await);
-    assert!(gone.repository.is_dir(), "the repository is not ours to delete");
+    assert!(server.has_no_jobs(&deleted.project.id).await);
+    assert!(deleted.repository.is_dir(), "the repository itself stays");
 
-    let kept = server.get(&stays.key, &views[1]).await.json();
-    assert_eq!(kept["totals"]["total"], 1);
-    assert!(!server.has_no_jobs(&stays.project.id).await && cache(&stays.project.id).is_dir());
+    let counts = server.get(&other.key, &views[1]).await.json();
+    assert_eq!(counts["totals"]["total"], 1);
+    assert!(!server.has_no_jobs(&other.project.id).await && cache(&other.project.id).is_dir());
 }
 
 #[tokio::test]
-async fn a_cache_of_very_many_files_is_packed() {
+async fn a_cache_with_many_files_is_repacked() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[("a.md", "one two\n")]).await;
     let cache = server.data().join(format!("repos/{}.git", team.project.id));
@@ -66,7 +66,7 @@ async fn a_cache_of_very_many_files_is_packed() {
     );
     let count = || git(&cache, &["count-objects"]).split(' ').next().unwrap().parse::<u32>().unwrap();
     assert!(count() >= 1_000);
-    make_room(&server.app).await;
+    shrink_caches(&server.app).await;
     assert_eq!(count(), 0);
     let job = server.create_job(&team, "Replace \"two\" with \"zwei\".").await;
     server.run_queued_jobs().await;
@@ -74,14 +74,14 @@ async fn a_cache_of_very_many_files_is_packed() {
 }
 
 #[tokio::test]
-async fn caches_that_take_too_much_room_go_and_come_back() {
+async fn caches_above_the_limit_are_removed_and_fetched_again() {
     let server = TestServer::start_with(|settings| settings.caches = 0).await;
     let team = server.team("acme", &[("a.md", "one two\n")]).await;
     let cache = server.data().join(format!("repos/{}.git", team.project.id));
     let job = server.create_job(&team, "Replace \"one\" with \"eins\".").await;
     server.run_queued_jobs().await;
     assert!(cache.is_dir());
-    make_room(&server.app).await;
+    shrink_caches(&server.app).await;
     assert!(!cache.exists());
     let more = json!({ "prompt": "Replace \"two\" with \"zwei\"." });
     assert_eq!(server.ask(&team, &job, "message", &more).await.status, 200);
@@ -90,7 +90,7 @@ async fn caches_that_take_too_much_room_go_and_come_back() {
     assert!(cache.is_dir());
 }
 
-/// Files below a folder that have some bytes in them.
+/// The files in a folder that contain a text.
 fn files_with(folder: &Path, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -125,7 +125,7 @@ async fn a_deleted_project_leaves_no_text_in_any_file() {
     assert!(files_with(&data, SECRET).iter().any(|name| name.starts_with("docwright.db")));
     assert!(files_with(&data, SECRET).iter().any(|name| name.starts_with("views.db")));
 
-    // As the command does it, beside the server.
+    // As the admin command does it while the server runs.
     let admin = Admin::open(&Settings::new(data.clone()), server.clock.clone()).await.unwrap();
     for team in [&team, &other] {
         assert!(admin.upkeep.delete_project(&team.project.id).await.unwrap());

@@ -1,5 +1,5 @@
-//! A data directory that is deleted, replaced or moved under a running server: nothing is acknowledged
-//! that nobody finds again, and nothing is pushed that another server may own by now.
+//! Tests a data directory that is deleted, replaced or moved while the server runs: no write is acknowledged
+//! that would be lost, and nothing is pushed that another server may own.
 
 use reqwest::Method;
 use serde_json::json;
@@ -16,18 +16,18 @@ use crate::support::{Team, TestServer, git, send};
 const FILES: &[(&str, &str)] = &[("a.md", "one\n")];
 const PROMPT: &str = "Replace \"one\" with \"eins\".";
 
-/// Whoever asks now is told what is so now, and not what was so a moment ago.
+/// Checks the directory as it is now, without a cached result.
 #[track_caller]
-fn is_lost(server: &TestServer, sentence: &str) {
+fn check_lost(server: &TestServer, sentence: &str) {
     let lost = server.app.directory.check().unwrap_err().to_string();
     assert!(lost.contains(sentence), "{lost}");
 }
 
-async fn refuses_writes(server: &TestServer, team: &Team) {
+async fn check_writes_are_refused(server: &TestServer, team: &Team) {
     let browser = Browser::signed_in(server, team).await;
     let job = server.create_job(team, PROMPT).await;
     std::fs::remove_dir_all(server.data()).unwrap();
-    is_lost(server, "was deleted under this server");
+    check_lost(server, "was deleted under this server");
     let project = &team.project.id;
     for (path, body) in [
         (format!("/v2/agent/{project}/job"), json!({ "prompt": PROMPT })),
@@ -46,29 +46,30 @@ async fn refuses_writes(server: &TestServer, team: &Team) {
     let form = server.request(Method::POST, &format!("/p/{project}/jobs")).header("accept", "text/html");
     let form = send(form.header("cookie", browser.cookie()).form(&[("prompt", PROMPT)])).await;
     assert!(form.status == 503 && form.body.contains("Nothing was changed"), "{form}");
-    // What it still has open is answered.
+    // Reads from the open files still work.
     assert_eq!(server.job(team, &job["id"]).await["id"], job["id"]);
     let list = server.get(&team.key, &format!("/v2/agent/{project}/jobs")).await;
     assert_eq!((list.status, list.json()["jobs"].as_array().map(Vec::len)), (200, Some(1)), "{list}");
 }
 
 #[tokio::test]
-async fn what_writes_is_refused_once_the_data_directory_is_gone() {
+async fn writes_are_refused_without_the_data_directory() {
     let server = TestServer::start().await;
     let team = server.team("acme", FILES).await;
-    refuses_writes(&server, &team).await;
+    check_writes_are_refused(&server, &team).await;
 }
 
 #[tokio::test]
-async fn what_writes_is_refused_on_postgres_as_well() {
-    let Some((server, _database, _keys)) = on_postgres().await else { return };
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
+async fn writes_are_refused_without_the_data_directory_on_postgres() {
+    let (server, _database, _keys) = on_postgres().await;
     let team = server.team("acme", FILES).await;
-    refuses_writes(&server, &team).await;
+    check_writes_are_refused(&server, &team).await;
 }
 
-/// Moved away and back it is the same directory, with the same lock: nobody else had it.
+/// A directory that is moved away and back still has the lock, so no other server used it.
 #[tokio::test]
-async fn a_job_is_given_back_and_taken_up_again_when_the_directory_is_back() {
+async fn a_job_is_released_and_resumes_when_the_directory_is_back() {
     let provider = FakeProvider::start([edit("a minute", "two minutes"), Turn::Silence]).await;
     let (server, team) = server_with(&provider, Provider::Anthropic, |_| {}).await;
     let job = create(&server, &team, "Say how long the setup takes").await;
@@ -83,7 +84,7 @@ async fn a_job_is_given_back_and_taken_up_again_when_the_directory_is_back() {
     let away = server.data().with_extension("away");
     std::fs::rename(server.data(), &away).unwrap();
     while server.app.jobs.counts().await.unwrap().running > 0 {}
-    is_lost(&server, "was deleted under this server");
+    check_lost(&server, "was deleted under this server");
     assert_eq!(server.job(&team, &job["id"]).await["status"], "active");
 
     provider.say(finish("Say two minutes"));
@@ -94,24 +95,24 @@ async fn a_job_is_given_back_and_taken_up_again_when_the_directory_is_back() {
     working.await.unwrap();
 }
 
-/// Not even in the moment before the worker is told to let go.
+/// Not even before the worker stops its jobs.
 #[tokio::test]
-async fn nothing_is_pushed_once_the_lock_is_gone() {
+async fn nothing_is_pushed_without_the_lock() {
     let server = TestServer::start_with(|settings| settings.metrics = true).await;
     let team = server.team("acme", FILES).await;
     server.create_job(&team, PROMPT).await;
     std::fs::remove_file(server.data().join("lock")).unwrap();
-    let given_back =
+    let released =
         async { while !server.get("", "/metrics").await.body.contains("outcome=\"given_back\"} 1") {} };
-    tokio::select! { () = server.run_queued_jobs() => {}, () = given_back => {} }
+    tokio::select! { () = server.run_queued_jobs() => {}, () = released => {} }
     assert_eq!(git(&team.repository, &["for-each-ref", "--format=%(refname)"]), "refs/heads/main");
-    is_lost(&server, "lock was deleted under this server");
+    check_lost(&server, "lock was deleted under this server");
 }
 
-/// Whoever deletes the lock does not make room for a second server; whoever replaces the directory does,
-/// and the first one is out by then.
+/// A second server can't start when the lock file is deleted. It can when the directory is replaced, because
+/// the first server then refuses writes.
 #[tokio::test]
-async fn a_second_server_comes_only_where_the_first_takes_nothing_any_more() {
+async fn a_second_server_starts_only_if_the_first_one_refuses_writes() {
     let server = TestServer::start().await;
     let mut settings = Settings::new(server.data());
     settings.listen = "127.0.0.1:0".parse().unwrap();
@@ -122,5 +123,5 @@ async fn a_second_server_comes_only_where_the_first_takes_nothing_any_more() {
     std::fs::rename(server.data(), server.data().with_extension("old")).unwrap();
     let second = second().await.unwrap();
     second.app.directory.check().unwrap();
-    is_lost(&server, "was replaced under this server");
+    check_lost(&server, "was replaced under this server");
 }

@@ -1,5 +1,5 @@
-//! A small disk of a test's own: it can be filled, closed for writes, and given back. Only root may mount one; elsewhere
-//! a test that needs it says that it was skipped.
+//! Mounts a small disk for a test, which can be filled, made read-only, and freed. Only root can mount a
+//! disk; tests of other users print that they were skipped.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -10,12 +10,12 @@ use tempfile::TempDir;
 
 pub(crate) struct Disk {
     mount: PathBuf,
-    /// Where the disk's image and its mount point are, if they are its own.
+    /// The folder of the image and the mount point, if this disk created it.
     _dir: Option<TempDir>,
 }
 
 impl Disk {
-    /// In memory, with so many KiB.
+    /// A tmpfs of this size.
     pub(crate) fn new(kib: u32) -> Option<Self> {
         let dir = tempfile::tempdir().unwrap();
         let mount = dir.path().join("disk");
@@ -24,7 +24,7 @@ impl Disk {
         Some(disk)
     }
 
-    /// The same at a folder of somebody else's.
+    /// A tmpfs at an existing folder.
     pub(crate) fn at(mount: &Path, kib: u32) -> Option<Self> {
         fs::create_dir_all(mount).unwrap();
         let size = format!("size={kib}k");
@@ -32,7 +32,7 @@ impl Disk {
         mounted.then(|| Self { mount: mount.to_owned(), _dir: None })
     }
 
-    /// An ext4 in a file. It can be closed for writes while files on it are open.
+    /// An ext4 file system in a file. It can become read-only while files on it are open.
     pub(crate) fn ext4() -> Option<Self> {
         let dir = tempfile::tempdir().unwrap();
         let (image, mount) = (dir.path().join("image"), dir.path().join("disk"));
@@ -47,12 +47,12 @@ impl Disk {
         &self.mount
     }
 
-    /// Until nothing more goes in.
+    /// Fills the disk completely.
     pub(crate) fn fill(&self) {
         self.fill_up_to(0);
     }
 
-    /// But for so many KiB.
+    /// Fills the disk, except for so many KiB.
     pub(crate) fn fill_up_to(&self, kib: usize) {
         let mut file = File::create(self.mount.join("filler")).unwrap();
         let mut size = 0;
@@ -66,20 +66,21 @@ impl Disk {
         fs::remove_file(self.mount.join("filler")).unwrap();
     }
 
-    pub(crate) fn remount(&self, how: &str) {
-        assert!(run("mount", &["-o", &format!("remount,{how}")], &self.mount));
+    pub(crate) fn remount(&self, option: &str) {
+        assert!(run("mount", &["-o", &format!("remount,{option}")], &self.mount));
     }
 
-    /// Lets an ext4 believe in an error, after which it takes no writes. `false` where the kernel has no such switch.
+    /// Triggers an error of the ext4 file system, so that it becomes read-only. Returns false if the kernel
+    /// can't do that.
     pub(crate) fn fail(&self) -> bool {
         let found = Command::new("findmnt").args(["-n", "-o", "SOURCE"]).arg(&self.mount).output().unwrap();
         let device = String::from_utf8(found.stdout).unwrap();
         let name = device.trim().trim_start_matches("/dev/");
-        let done = fs::write(format!("/sys/fs/ext4/{name}/trigger_fs_error"), "1").is_ok();
-        if !done {
-            eprintln!("SKIPPED: this kernel cannot be told that an ext4 has failed");
+        let is_triggered = fs::write(format!("/sys/fs/ext4/{name}/trigger_fs_error"), "1").is_ok();
+        if !is_triggered {
+            eprintln!("SKIPPED: this kernel cannot trigger an error of an ext4 file system");
         }
-        done
+        is_triggered
     }
 }
 

@@ -1,4 +1,4 @@
-//! Headers that every answer has, whoever made it.
+//! Tests the security headers of every response.
 
 use reqwest::Method;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::{TestServer, send};
 
 #[tokio::test]
-async fn no_answer_is_sniffed_or_stored() {
+async fn responses_are_neither_sniffed_nor_cached() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[("a.md", "one\n")]).await;
     let job = server.create_job(&team, "Replace \"one\" with \"two\".").await;
@@ -27,20 +27,20 @@ async fn no_answer_is_sniffed_or_stored() {
         "/login".into(),
     ] {
         let answer = server.get(&team.key, &path).await;
-        let said = (answer.header("x-content-type-options"), answer.header("cache-control"));
-        assert_eq!(said, ("nosniff", "no-store"), "{path}");
-        assert_eq!(answer.header("strict-transport-security"), "", "{path}: it is reached by http");
+        let headers = (answer.header("x-content-type-options"), answer.header("cache-control"));
+        assert_eq!(headers, ("nosniff", "no-store"), "{path}");
+        assert_eq!(answer.header("strict-transport-security"), "", "{path}: the server's URL is http");
     }
     let refused = server.post("dw_wrong", &format!("/v2/agent/{project}/job"), &json!({})).await;
     assert_eq!((refused.status, refused.header("cache-control")), (401, "no-store"));
     let script = send(server.request(Method::GET, "/js/docwright.js")).await;
-    assert_eq!(script.header("cache-control"), "public, max-age=3600", "it is for every reader's browser");
+    assert_eq!(script.header("cache-control"), "public, max-age=3600", "the browsers of readers cache it");
 }
 
 #[tokio::test]
-async fn a_server_that_is_reached_by_https_says_so() {
+async fn a_server_with_an_https_url_sends_hsts() {
     let mut url = String::new();
-    let behind_a_proxy = |app: &mut server::App| {
+    let behind_a_proxy = |app: &mut server::AppParts| {
         url = app.public_url.to_string();
         app.public_url = "https://dw.example".into();
     };

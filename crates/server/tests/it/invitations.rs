@@ -1,4 +1,4 @@
-//! Invitations: whose they are, listed, withdrawn, used. And the last owner, who stays.
+//! Tests invitations: created, listed, withdrawn, used. Also tests that the last owner can't be removed.
 
 use reqwest::Method;
 use store::Role;
@@ -7,7 +7,7 @@ use crate::pages::Browser;
 use crate::people::{PASSWORD, browser, copied, person};
 use crate::support::{Answer, TestServer, send};
 
-/// Makes an invitation on the page; answers its token.
+/// Creates an invitation, and returns its token.
 async fn invite(owner: &Browser<'_>, role: &str) -> String {
     let page = owner.post("/people/invite", &[("role", role)]).await;
     copied(&page, "invitation").split_once("?token=").unwrap().1.to_owned()
@@ -18,14 +18,14 @@ async fn join(server: &TestServer, token: &str, name: &str) -> Answer {
     send(server.request(Method::POST, "/join").form(&form)).await
 }
 
-/// Where the invitations of a page are withdrawn.
-fn withdrawals(page: &str) -> Vec<String> {
+/// The URLs that withdraw the invitations of a page.
+fn withdraw_urls(page: &str) -> Vec<String> {
     let forms = page.split("action=\"").skip(1).map(|form| form.split('"').next().unwrap().to_owned());
     forms.filter(|action| action.ends_with("/withdraw")).collect()
 }
 
 #[tokio::test]
-async fn the_audit_log_tells_who_joined_by_whose_invitation() {
+async fn the_audit_log_has_who_joined_and_who_invited_them() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     person(&server, &team, "ada@acme.dev", Role::Owner).await;
@@ -46,14 +46,14 @@ async fn invitations_are_listed_and_withdrawn() {
     person(&server, &team, "ada@acme.dev", Role::Owner).await;
     person(&server, &team, "bob@acme.dev", Role::Member).await;
     let (ada, bob) = (browser(&server, "ada@acme.dev").await, browser(&server, "bob@acme.dev").await);
-    assert!(withdrawals(&ada.get("/people").await.body).is_empty());
+    assert!(withdraw_urls(&ada.get("/people").await.body).is_empty());
     let token = invite(&ada, "owner").await;
     let page = ada.get("/people").await.body;
     assert!(page.contains("in 7 days") && page.contains("by ada@acme.dev"), "{page}");
     assert!(!page.contains(&token), "the link is shown once");
-    let [withdraw] = &withdrawals(&page)[..] else { panic!("one invitation: {page}") };
+    let [withdraw] = &withdraw_urls(&page)[..] else { panic!("one invitation: {page}") };
 
-    assert!(withdrawals(&bob.get("/people").await.body).is_empty());
+    assert!(withdraw_urls(&bob.get("/people").await.body).is_empty());
     assert_eq!(bob.post(withdraw, &[]).await.status, 403);
     let other = Browser::signed_in(&server, &theirs).await;
     assert_eq!(other.post(withdraw, &[]).await.status, 404);
@@ -62,16 +62,16 @@ async fn invitations_are_listed_and_withdrawn() {
 
     assert_eq!(ada.post(withdraw, &[]).await.status, 303);
     assert_eq!(ada.post(withdraw, &[]).await.status, 404);
-    assert!(withdrawals(&ada.get("/people").await.body).is_empty());
+    assert!(withdraw_urls(&ada.get("/people").await.body).is_empty());
     assert_eq!(join(&server, &token, "eve@acme.dev").await.status, 410);
     assert!(ada.get("/audit").await.body.contains("withdrew an invitation as owner"));
     let used = invite(&ada, "member").await;
     assert_eq!(join(&server, &used, "eve@acme.dev").await.status, 303);
-    assert!(withdrawals(&ada.get("/people").await.body).is_empty(), "what is used is no invitation");
+    assert!(withdraw_urls(&ada.get("/people").await.body).is_empty(), "a used invitation is not listed");
 }
 
 #[tokio::test]
-async fn the_last_owner_stays() {
+async fn the_last_owner_cannot_be_removed() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     person(&server, &team, "ada@acme.dev", Role::Owner).await;
@@ -86,7 +86,10 @@ async fn the_last_owner_stays() {
     }
     assert_eq!(ada.get("/").await.status, 200);
     let page = ada.get("/people").await.body;
-    assert!(!page.contains(&path) && page.contains("the only owner"), "no button that cannot work: {page}");
+    assert!(
+        !page.contains(&path) && page.contains("the only owner"),
+        "there is no button to remove the last owner: {page}"
+    );
 
     person(&server, &team, "eve@acme.dev", Role::Owner).await;
     assert_eq!(ada.post(&path, &[]).await.status, 303);
@@ -94,7 +97,7 @@ async fn the_last_owner_stays() {
 }
 
 #[tokio::test]
-async fn of_two_owners_who_remove_each_other_one_stays() {
+async fn two_owners_who_remove_each_other_leave_one_owner() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     for round in 0..5 {
@@ -104,9 +107,11 @@ async fn of_two_owners_who_remove_each_other_one_stays() {
             person(&server, &team, &names[0], Role::Owner).await;
         }
         person(&server, &team, &names[1], Role::Owner).await;
-        let [one, other] = &server.app.people.people(None).await.unwrap()[..] else { panic!("two owners") };
-        let browsers = (browser(&server, &one.name).await, browser(&server, &other.name).await);
-        let paths = [format!("/people/{}/remove", other.id), format!("/people/{}/remove", one.id)];
+        let [first, second] = &server.app.people.people(None).await.unwrap()[..] else {
+            panic!("two owners")
+        };
+        let browsers = (browser(&server, &first.name).await, browser(&server, &second.name).await);
+        let paths = [format!("/people/{}/remove", second.id), format!("/people/{}/remove", first.id)];
         let _ = tokio::join!(browsers.0.post(&paths[0], &[]), browsers.1.post(&paths[1], &[]));
         assert_eq!(server.app.people.people(None).await.unwrap().len(), 1, "round {round}");
     }

@@ -1,4 +1,4 @@
-//! The pages of jobs: the list with its filters, and what can be done on the page of one.
+//! Tests the list of jobs with its filters, and the page of a job with its forms.
 
 use reqwest::Method;
 
@@ -14,12 +14,12 @@ fn root(team: &Team) -> String {
 }
 
 async fn job(server: &TestServer, team: &Team, prompt: &str) -> String {
-    let made = server.create_job(team, prompt).await;
-    format!("{}/{}", root(team), made["id"].as_str().unwrap())
+    let created = server.create_job(team, prompt).await;
+    format!("{}/{}", root(team), created["id"].as_str().unwrap())
 }
 
 #[tokio::test]
-async fn the_list_shows_what_became_of_each_and_can_be_narrowed() {
+async fn the_list_shows_states_and_can_be_filtered_and_searched() {
     let server = TestServer::start().await;
     let team = server.team("acme", DOCS).await;
     let browser = Browser::signed_in(&server, &team).await;
@@ -27,30 +27,30 @@ async fn the_list_shows_what_became_of_each_and_can_be_narrowed() {
     job(&server, &team, "Replace \"nowhere\" with \"there\".").await;
     server.run_queued_jobs().await;
     job(&server, &team, "Fix <b>typos</b>").await;
-    let shown = async |query: &str| {
+    let matches = async |query: &str| {
         let page = browser.get(&format!("{}?{query}", root(&team))).await;
         assert_eq!(page.status, 200);
         ["two", "there", "typos"].map(|word| page.body.contains(&format!("{word}&#"))).map(u8::from)
     };
-    assert_eq!(shown("").await, [1, 1, 1]);
-    assert_eq!(shown("state=review").await, [1, 0, 0]);
-    assert_eq!(shown("state=unchanged").await, [0, 1, 0]);
-    assert_eq!(shown("state=running").await, [0, 0, 1]);
-    assert_eq!(shown("state=merged").await, [0, 0, 0]);
-    assert_eq!(shown("q=REPLACE").await, [1, 1, 0]);
-    assert_eq!(shown("q=replace&state=review").await, [1, 0, 0]);
-    assert_eq!(shown("state=%ff%00&offset=x").await, [1, 1, 1]);
+    assert_eq!(matches("").await, [1, 1, 1]);
+    assert_eq!(matches("state=review").await, [1, 0, 0]);
+    assert_eq!(matches("state=unchanged").await, [0, 1, 0]);
+    assert_eq!(matches("state=running").await, [0, 0, 1]);
+    assert_eq!(matches("state=merged").await, [0, 0, 0]);
+    assert_eq!(matches("q=REPLACE").await, [1, 1, 0]);
+    assert_eq!(matches("q=replace&state=review").await, [1, 0, 0]);
+    assert_eq!(matches("state=%ff%00&offset=x").await, [1, 1, 1]);
 
     let page = browser.get(&root(&team)).await.body;
     assert!(page.contains("+1<span") && page.contains("−1<span"), "lines of the change");
     browser.merge(&format!("/p/{}/pulls/1", team.project.id)).await;
-    assert_eq!(shown("state=merged").await, [1, 0, 0]);
+    assert_eq!(matches("state=merged").await, [1, 0, 0]);
     let none = browser.get(&format!("{}?q=%22%3E%3Cscript%3E", root(&team))).await.body;
-    assert!(none.contains("No job is like that") && !none.contains("\"><script>"));
+    assert!(none.contains("No jobs match") && !none.contains("\"><script>"));
 }
 
 #[tokio::test]
-async fn a_change_has_a_preview_in_which_nothing_of_the_page_lives() {
+async fn the_preview_of_a_page_contains_no_html_of_the_page() {
     let server = TestServer::start().await;
     let team = server.team("acme", DOCS).await;
     let browser = Browser::signed_in(&server, &team).await;
@@ -59,11 +59,11 @@ async fn a_change_has_a_preview_in_which_nothing_of_the_page_lives() {
     let page = browser.get(&job).await.body;
     assert!(page.contains("<p class=\"title level-1\">Title</p>"), "{page}");
     assert!(!page.contains("<script>alert") && !page.contains("<img"));
-    assert!(page.contains("Read the change below"));
+    assert!(page.contains("Review the changes below"));
 }
 
 #[tokio::test]
-async fn a_follow_up_goes_on_and_junk_is_refused_with_what_was_typed() {
+async fn a_follow_up_continues_the_job_and_an_empty_one_is_refused() {
     let server = TestServer::start().await;
     let team = server.team("acme", DOCS).await;
     let browser = Browser::signed_in(&server, &team).await;
@@ -75,7 +75,7 @@ async fn a_follow_up_goes_on_and_junk_is_refused_with_what_was_typed() {
     assert!(empty.body.contains("prompt must not be empty"));
     let more = browser.post(&message, &[("prompt", "Replace \"two\" with \"three\".")]).await;
     assert_eq!((more.status, more.header("location")), (303, job.as_str()));
-    assert!(browser.get(&job).await.body.contains("Asked for more"));
+    assert!(browser.get(&job).await.body.contains("Follow-up: "));
     server.run_queued_jobs().await;
     browser.merge(&format!("/p/{}/pulls/1", team.project.id)).await;
     let late = browser.post(&message, &[("prompt", "kept & typed")]).await;
@@ -84,7 +84,7 @@ async fn a_follow_up_goes_on_and_junk_is_refused_with_what_was_typed() {
 }
 
 #[tokio::test]
-async fn a_job_is_archived_and_retried_by_buttons() {
+async fn a_job_can_be_archived_and_retried() {
     let server = TestServer::start().await;
     let team = server.team("acme", DOCS).await;
     let browser = Browser::signed_in(&server, &team).await;
@@ -92,7 +92,7 @@ async fn a_job_is_archived_and_retried_by_buttons() {
     assert!(browser.get(&job).await.body.contains("Stop and archive"));
     assert_eq!(browser.post(&format!("{job}/archive"), &[]).await.status, 303);
     let page = browser.get(&job).await.body;
-    assert!(page.contains("archived") && !page.contains("Archive for good") && !page.contains("Follow up"));
+    assert!(page.contains("archived") && !page.contains("Archive job") && !page.contains("Send a follow-up"));
     let again = browser.post(&format!("{job}/retry"), &[]).await;
     let new = again.header("location").to_owned();
     assert!(again.status == 303 && new != job, "{again}");
@@ -101,22 +101,22 @@ async fn a_job_is_archived_and_retried_by_buttons() {
 }
 
 #[tokio::test]
-async fn a_page_is_told_of_news_until_the_job_ends() {
+async fn the_event_stream_notifies_the_page_until_the_job_ends() {
     let server = TestServer::start().await;
     let team = server.team("acme", DOCS).await;
     let browser = Browser::signed_in(&server, &team).await;
     let job = job(&server, &team, CHANGE).await;
     let path = format!("{job}/events?after=1");
-    let (told, ()) = tokio::join!(browser.get(&path), server.run_queued_jobs());
-    assert!(told.header("content-type").starts_with("text/event-stream"));
-    assert!(told.body.starts_with("id: 2\ndata: news\n\n"), "{}", told.body);
+    let (stream, ()) = tokio::join!(browser.get(&path), server.run_queued_jobs());
+    assert!(stream.header("content-type").starts_with("text/event-stream"));
+    assert!(stream.body.starts_with("id: 2\ndata: news\n\n"), "{}", stream.body);
     let transcript = browser.get(&format!("{job}/transcript")).await;
     assert!(transcript.header("content-disposition").starts_with("attachment"));
     assert!(transcript.body.lines().count() > 3);
 }
 
 #[tokio::test]
-async fn pull_requests_are_narrowed_by_state_and_a_conflict_is_said_before_the_merge() {
+async fn pull_requests_are_filtered_by_state_and_a_conflict_is_shown_before_the_merge() {
     let server = TestServer::start().await;
     let team = server.team("acme", DOCS).await;
     let browser = Browser::signed_in(&server, &team).await;
@@ -138,7 +138,7 @@ async fn pull_requests_are_narrowed_by_state_and_a_conflict_is_said_before_the_m
 }
 
 #[tokio::test]
-async fn a_form_that_is_sent_twice_makes_one_job() {
+async fn a_form_that_is_sent_twice_creates_one_job() {
     let server = TestServer::start().await;
     let team = server.team("acme", DOCS).await;
     let browser = Browser::signed_in(&server, &team).await;
@@ -152,11 +152,11 @@ async fn a_form_that_is_sent_twice_makes_one_job() {
     let first = once().await;
     let job = send(&first, CHANGE).await;
     assert_eq!(send(&first, CHANGE).await, job, "the same form");
-    assert_ne!(send(&first, "Replace \"two\" with \"2\".").await, job, "gone back to, and filled in anew");
+    assert_ne!(send(&first, "Replace \"two\" with \"2\".").await, job, "the same form with another prompt");
     assert_ne!(send(&once().await, CHANGE).await, job, "another form");
-    assert_ne!(send("", CHANGE).await, send("", CHANGE).await, "none of ours");
+    assert_ne!(send("", CHANGE).await, send("", CHANGE).await, "a form without a token");
     server.run_queued_jobs().await;
-    assert_ne!(send(&first, CHANGE).await, job, "what has ended may be asked for again");
+    assert_ne!(send(&first, CHANGE).await, job, "a form can create another job after the first ended");
 }
 
 #[tokio::test]
@@ -176,16 +176,16 @@ async fn a_follow_up_or_a_retry_that_is_sent_twice_counts_once() {
         send(prompt).await;
     }
     let page = browser.get(&job).await.body;
-    assert_eq!(page.matches("Asked for more").count(), 2, "{page}");
+    assert_eq!(page.matches("Follow-up: ").count(), 2, "{page}");
     let retried = async || browser.post(&retry, &[("once", &once)]).await.header("location").to_owned();
     assert_eq!(retried().await, retried().await);
-    // The same words in another form of the page are something else.
+    // The same prompt in another form of the page is another request.
     send(CHANGE).await;
-    assert_eq!(browser.get(&job).await.body.matches("Asked for more").count(), 3);
+    assert_eq!(browser.get(&job).await.body.matches("Follow-up: ").count(), 3);
 }
 
 #[tokio::test]
-async fn a_heavy_change_is_cut_and_shown_whole_on_request() {
+async fn a_large_diff_is_truncated_and_shown_in_full_on_request() {
     let server = TestServer::start().await;
     let long = "one line of a page that goes on and on\n".repeat(1_000);
     let team = server.team("acme", &[("a.md", long.as_str())]).await;
@@ -195,14 +195,14 @@ async fn a_heavy_change_is_cut_and_shown_whole_on_request() {
     for path in [job, format!("/p/{}/pulls/1", team.project.id)] {
         let light = browser.get(&path).await.body;
         assert!(light.len() < 80_000, "{}", light.len());
-        assert!(light.contains("Show the whole change"));
+        assert!(light.contains("Show all changes"));
         let whole = browser.get(&format!("{path}?all=1")).await.body;
-        assert!(whole.len() > light.len() && !whole.contains("Show the whole change"));
+        assert!(whole.len() > light.len() && !whole.contains("Show all changes"));
     }
 }
 
 #[tokio::test]
-async fn jobs_of_others_are_not_there_and_stale_forms_change_nothing() {
+async fn jobs_of_other_organizations_are_not_found_and_forms_need_a_session() {
     let server = TestServer::start().await;
     let (team, other) = (server.team("acme", DOCS).await, server.team("globex", DOCS).await);
     let browser = Browser::signed_in(&server, &team).await;

@@ -1,3 +1,5 @@
+//! Tests jobs of the offline editor, from the request to the pull request.
+
 use serde_json::Value;
 
 use crate::support::{TestServer, git};
@@ -55,7 +57,7 @@ async fn a_job_that_changes_nothing_leaves_no_branch_and_no_pull_request() {
 }
 
 #[tokio::test]
-async fn a_job_sees_the_files_that_came_and_went_since_the_last_one() {
+async fn a_job_sees_files_that_were_added_and_removed_since_the_last_one() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[("a.md", "npm\n"), ("b.md", "npm\n")]).await;
     let changed = async |prompt: &str| {
@@ -74,7 +76,7 @@ async fn a_job_sees_the_files_that_came_and_went_since_the_last_one() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_is_not_understood_fails_with_a_sentence() {
+async fn a_prompt_that_is_not_understood_fails_the_job_with_a_reason() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[("index.md", "npm\n")]).await;
     let created = server.create_job(&team, "Replace \"npm\" with \"pnpm\". Write a poem about tea.").await;
@@ -88,7 +90,7 @@ async fn a_prompt_that_is_not_understood_fails_with_a_sentence() {
 }
 
 #[tokio::test]
-async fn a_repository_that_is_gone_fails_the_job_with_a_sentence() {
+async fn a_missing_repository_fails_the_job_with_a_reason() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[("index.md", "npm\n")]).await;
     std::fs::remove_dir_all(&team.repository).unwrap();
@@ -100,7 +102,7 @@ async fn a_repository_that_is_gone_fails_the_job_with_a_sentence() {
 }
 
 #[tokio::test]
-async fn a_docs_folder_that_is_not_there_fails_the_job_with_a_sentence() {
+async fn a_missing_docs_folder_fails_the_job_with_a_reason() {
     let server = TestServer::start().await;
     let mut team = server.team("acme", &[("docs/index.md", "one\n"), ("other.md", "one\n")]).await;
     for (folder, status) in [("nowhere", "failed"), ("docs", "completed")] {
@@ -109,34 +111,34 @@ async fn a_docs_folder_that_is_not_there_fails_the_job_with_a_sentence() {
         server.run_queued_jobs().await;
         assert_eq!(server.job(&team, &created["id"]).await["status"], status);
         let last = server.events(&team, &created["id"]).await.pop().unwrap();
-        let names_it =
+        let names_cause =
             last["message"].as_str().unwrap().contains("there is no such folder in the repository");
-        assert_eq!(names_it, status == "failed", "{last}");
+        assert_eq!(names_cause, status == "failed", "{last}");
     }
     let branch = git(&team.repository, &["for-each-ref", "--format=%(refname)", "refs/heads/docwright"]);
     assert_eq!(git(&team.repository, &["diff", "--name-only", "main", &branch]), "docs/index.md");
 }
 
 #[tokio::test]
-async fn events_tell_the_run_in_order() {
+async fn the_events_of_a_run_are_in_order() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[("a.md", "Teh end. We recieve it.\n")]).await;
     let created = server.create_job(&team, "Fix common misspellings").await;
     server.run_queued_jobs().await;
     let events = server.events(&team, &created["id"]).await;
-    let told: Vec<_> = events
+    let numbered: Vec<_> = events
         .iter()
         .map(|event| (event["number"].as_u64().unwrap(), event["type"].as_str().unwrap()))
         .collect();
     let kinds = ["created", "started", "fetched", "read", "edit", "pushing", "opening", "ended"];
-    assert_eq!(told, (1..).zip(kinds).collect::<Vec<_>>());
+    assert_eq!(numbered, (1..).zip(kinds).collect::<Vec<_>>());
     let last = events.last().unwrap();
     assert_eq!(last["usage"]["inputTokens"], 0);
     assert!(last["report"]["title"].is_string() && last["checks"].is_array(), "{last}");
 }
 
 #[tokio::test]
-async fn a_second_job_starts_from_what_was_merged() {
+async fn a_second_job_starts_from_the_merged_change() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[("a.md", "one two\n")]).await;
     server.create_job(&team, "Replace \"one\" with \"eins\".").await;

@@ -1,5 +1,5 @@
-//! When and where a key works. What each kind of key opens is in `tenancy.rs`, how keys can be
-//! written wrongly in `bad_requests/keys.rs`.
+//! Tests expiry, revocation and allowed addresses of API keys. `tenancy.rs` tests what each kind of key can
+//! do, and `bad_requests/keys.rs` tests malformed keys.
 
 use jiff::SignedDuration;
 use reqwest::Method;
@@ -7,10 +7,10 @@ use store::{Allow, Expiry};
 
 use crate::support::{TestServer, send};
 
-const UNAUTHORIZED: &str = r#"401 {"error":"the API key is missing, unknown, revoked or expired; send a live one as `Authorization: Bearer dw_…`"}"#;
+const UNAUTHORIZED: &str = r#"401 {"error":"the API key is missing, unknown, revoked, or expired; send a valid key as `Authorization: Bearer dw_…`"}"#;
 
 #[tokio::test]
-async fn a_key_ends_at_its_moment() {
+async fn a_key_expires_at_its_exact_time() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let path = format!("/v1/analytics/{}/views", team.project.id);
@@ -41,11 +41,11 @@ async fn an_address_outside_the_allowlist_is_refused_before_anything_is_told() {
     let here = server.key(&team.organization, |new| new.allow = Allow::parse(["127.0.0.0/8"]).unwrap()).await;
     for project in [team.project.id.0.as_str(), "nowhere"] {
         let path = format!("/v1/analytics/{project}/views");
-        let lie =
+        let forged =
             server.request(Method::GET, &path).bearer_auth(&elsewhere).header("x-forwarded-for", "192.0.2.1");
         assert_eq!(
-            send(lie).await.to_string(),
-            r#"403 {"error":"this API key may not be used from this address"}"#
+            send(forged).await.to_string(),
+            r#"403 {"error":"this API key can't be used from this address; use another key, or call from an address that the key allows"}"#
         );
     }
     assert_eq!(server.get(&here, &format!("/v1/analytics/{}/views", team.project.id)).await.status, 200);

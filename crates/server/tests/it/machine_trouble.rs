@@ -1,5 +1,5 @@
-//! Trouble of the machine is nobody's fault: jobs wait for its end and go on, writes are answered with 503, reads go on,
-//! and `/readyz` says what is wrong.
+//! Tests trouble of the machine: jobs wait and then continue, writes get a 503, reads still work, and
+//! `/readyz` names the trouble.
 
 use jiff::SignedDuration;
 use reqwest::Method;
@@ -14,7 +14,7 @@ const FILES: &[(&str, &str)] = &[("a.md", "one\n")];
 const PROMPT: &str = "Replace \"one\" with \"two\".";
 const FIREFOX: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0";
 const SITE: &str = "https://docs.acme.dev";
-/// Longer than any wait of a job.
+/// Longer than any delay of a job.
 const LATER: SignedDuration = SignedDuration::from_mins(10);
 
 /// A project whose repository is on the disk.
@@ -26,23 +26,23 @@ async fn team_on(server: &TestServer, disk: &Disk) -> Team {
     Team { project, repository, ..team }
 }
 
-/// Runs the job, which has to wait for the end of this cause.
-async fn waits_for(server: &TestServer, team: &Team, job: &Value, cause: &str, sentence: &str) {
+/// Runs the job, and checks that it's delayed by this cause.
+async fn check_waits_for(server: &TestServer, team: &Team, job: &Value, cause: &str, sentence: &str) {
     server.run_queued_jobs().await;
     let events = server.events(team, &job["id"]).await;
     let last = events.last().unwrap();
     assert_eq!((&last["type"], &last["cause"]), (&json!("waiting"), &json!(cause)), "{events:#?}");
     let message = last["message"].as_str().unwrap();
     assert!(
-        message.starts_with(sentence) && message.contains("; the job goes on by itself. Trying"),
+        message.starts_with(sentence) && message.contains("; the job then continues by itself. Trying"),
         "{message}"
     );
     assert_eq!(server.job(team, &job["id"]).await["status"], "active");
     server.clock.advance(LATER);
 }
 
-/// Runs the job to its one pull request, in the attempt that it began.
-async fn completes(server: &TestServer, team: &Team, job: &Value) {
+/// Runs the job, and checks that it opens one pull request in its first attempt.
+async fn check_completes(server: &TestServer, team: &Team, job: &Value) {
     server.run_queued_jobs().await;
     let events = server.events(team, &job["id"]).await;
     assert_eq!(server.job(team, &job["id"]).await["status"], "completed", "{events:#?}");
@@ -60,13 +60,19 @@ async fn a_job_waits_however_long_the_disk_of_its_repository_is_full() {
     let team = team_on(&server, &disk).await;
     let job = server.create_job(&team, PROMPT).await;
     disk.fill();
-    // Of a host or a model in trouble, 50 times would be the end.
+    // A host or a model in trouble would end the job after 50 delays.
     for _ in 0..55 {
-        waits_for(&server, &team, &job, "disk_full", "The disk of the repository is full. Free up space")
-            .await;
+        check_waits_for(
+            &server,
+            &team,
+            &job,
+            "disk_full",
+            "The disk of the repository is full. Free up space",
+        )
+        .await;
     }
     disk.free();
-    completes(&server, &team, &job).await;
+    check_completes(&server, &team, &job).await;
 }
 
 #[tokio::test]
@@ -76,7 +82,7 @@ async fn a_job_waits_while_its_repository_cannot_be_written() {
     let team = team_on(&server, &disk).await;
     let job = server.create_job(&team, PROMPT).await;
     disk.remount("ro");
-    waits_for(
+    check_waits_for(
         &server,
         &team,
         &job,
@@ -85,7 +91,7 @@ async fn a_job_waits_while_its_repository_cannot_be_written() {
     )
     .await;
     disk.remount("rw");
-    completes(&server, &team, &job).await;
+    check_completes(&server, &team, &job).await;
 }
 
 #[tokio::test]
@@ -97,51 +103,63 @@ async fn a_job_waits_while_the_disk_of_the_caches_is_full() {
     let team = server.team("acme", FILES).await;
     let job = server.create_job(&team, PROMPT).await;
     disk.fill();
-    waits_for(&server, &team, &job, "disk_full", "The disk of the data directory is full. Free up space")
-        .await;
-    // A cache that is there already is no worse for it.
+    check_waits_for(
+        &server,
+        &team,
+        &job,
+        "disk_full",
+        "The disk of the data directory is full. Free up space",
+    )
+    .await;
+    // The same with an existing cache.
     disk.free();
-    completes(&server, &team, &job).await;
+    check_completes(&server, &team, &job).await;
     let next = server.create_job(&team, "Replace \"one\" with \"drei\".").await;
     disk.fill();
-    waits_for(&server, &team, &next, "disk_full", "The disk of the data directory is full. Free up space")
-        .await;
+    check_waits_for(
+        &server,
+        &team,
+        &next,
+        "disk_full",
+        "The disk of the data directory is full. Free up space",
+    )
+    .await;
     disk.free();
     server.run_queued_jobs().await;
     assert_eq!(server.job(&team, &next["id"]).await["status"], "completed");
 }
 
-/// SQLite's locks on its files, of this process.
-fn locks() -> usize {
+/// The number of this process's POSIX locks, such as those of SQLite.
+fn count_locks() -> usize {
     let own = std::process::id().to_string();
     let all = std::fs::read_to_string("/proc/locks").unwrap();
-    let of_us =
+    let own_locks =
         all.lines().filter(|line| line.contains("POSIX") && line.split_whitespace().any(|word| word == own));
-    of_us.count()
+    own_locks.count()
 }
 
-/// Closing any descriptor of a file ends all of the process's locks on it, and other processes then change the database
-/// under the server.
+/// Closing any descriptor of a file ends all locks of the process on it. Then another process could change
+/// the database while the server uses it.
 #[tokio::test]
-async fn a_look_for_trouble_leaves_the_locks_of_the_databases() {
+async fn a_check_of_the_machine_keeps_the_locks_of_the_databases() {
     let server = TestServer::start().await;
     let team = server.team("acme", FILES).await;
-    let before = locks();
+    let before = count_locks();
     let path = format!("/v2/agent/{}/job", team.project.id);
     let job = server.post(&team.key, &path, &json!({ "prompt": PROMPT, "ref": "none" })).await.json();
     server.run_queued_jobs().await;
     assert_eq!(server.job(&team, &job["id"]).await["status"], "failed");
-    assert!(before > 0 && locks() >= before, "{before} locks before, {} after", locks());
+    assert!(before > 0 && count_locks() >= before, "{before} locks before, {} after", count_locks());
 }
 
-/// Pages whose diff is larger than what is free.
-fn pages() -> Vec<(String, String)> {
+/// Pages whose diff is larger than the free space.
+fn large_pages() -> Vec<(String, String)> {
     let line = |page: usize, n: usize| format!("one {} {page} {n}\n", "word ".repeat(20));
     (0..40).map(|page| (format!("p{page}.md"), (0..200).map(|n| line(page, n)).collect())).collect()
 }
 
 #[tokio::test]
-async fn a_job_waits_when_the_database_is_full_in_the_middle_of_its_run() {
+async fn a_job_waits_when_the_disk_of_the_database_fills_up_during_its_run() {
     let Some(disk) = Disk::new(8_192) else { return };
     let mut caches = None;
     let server = TestServer::start_with(|settings| {
@@ -150,28 +168,34 @@ async fn a_job_waits_when_the_database_is_full_in_the_middle_of_its_run() {
     })
     .await;
     let Some(_caches) = caches else { return };
-    let pages = pages();
+    let pages = large_pages();
     let files: Vec<_> = pages.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
     let team = server.team("acme", &[&files[..], FILES].concat()).await;
     let job = server.create_job(&team, PROMPT).await;
     disk.fill_up_to(1_024);
     for _ in 0..3 {
-        waits_for(&server, &team, &job, "disk_full", "The disk of the data directory is full. Free up space")
-            .await;
+        check_waits_for(
+            &server,
+            &team,
+            &job,
+            "disk_full",
+            "The disk of the data directory is full. Free up space",
+        )
+        .await;
     }
     disk.free();
-    completes(&server, &team, &job).await;
+    check_completes(&server, &team, &job).await;
 }
 
-/// A server whose data directory is on a disk of its own, with something in it to read.
-struct Small {
+/// A server whose data directory is on a small disk and has a job and page views.
+struct SmallDiskServer {
     server: TestServer,
     team: Team,
     job: Value,
     disk: Disk,
 }
 
-impl Small {
+impl SmallDiskServer {
     async fn on(disk: Option<Disk>) -> Option<Self> {
         let disk = disk?;
         let server = TestServer::start_with(|settings| settings.data = disk.path().join("data")).await;
@@ -205,14 +229,14 @@ impl Small {
         send(request.header(CONTENT_TYPE, "text/plain").body(r#"{"path":"/a"}"#)).await
     }
 
-    async fn ready(&self) -> String {
+    async fn readyz(&self) -> String {
         self.server.get("", "/readyz").await.to_string()
     }
 
-    /// What nobody has asked for in the last five seconds.
-    async fn ready_now(&self) -> String {
+    /// Advances the clock by five seconds, so that the last result isn't fresh.
+    async fn readyz_fresh(&self) -> String {
         self.server.clock.advance(SignedDuration::from_secs(5));
-        self.ready().await
+        self.readyz().await
     }
 
     async fn every_write(&self) -> Vec<Answer> {
@@ -249,13 +273,13 @@ fn check_refused(answers: &[Answer]) {
     for answer in answers {
         let told = (answer.status, answer.header("x-error-code"), answer.header("retry-after"));
         assert_eq!(told, (503, "unavailable", "1"), "{answer}");
-        let sentence = "the server cannot use its disk just now; send this again a little later";
+        let sentence = "the server can't use its disk; try again in a moment";
         assert_eq!(answer.json(), json!({ "error": sentence }));
     }
 }
 
-/// Everything that can be answered without a write is; and nothing that was refused is there afterwards.
-async fn goes_on_reading(small: &Small, browser: &Browser<'_>) {
+/// Checks that all reads work, that all writes are refused, and that refused writes change nothing.
+async fn check_reads_work(small: &SmallDiskServer, browser: &Browser<'_>) {
     let before: Vec<_> = small.every_read().await.into_iter().map(|answer| answer.body).collect();
     let pages = ["/", "/p/{}/jobs", "/p/{}/readers", "/p/{}/readers/agents", "/p/{}/pulls", "/p/{}/pulls/1"];
     for page in pages.map(|page| page.replace("{}", &small.team.project.id.0)) {
@@ -268,28 +292,28 @@ async fn goes_on_reading(small: &Small, browser: &Browser<'_>) {
 }
 
 #[tokio::test]
-async fn on_a_full_disk_writes_are_refused_reads_go_on_and_readyz_says_so() {
-    let Some(small) = Small::on(Disk::new(8_192)).await else { return };
+async fn on_a_full_disk_writes_are_refused_and_reads_work_and_readyz_names_it() {
+    let Some(small) = SmallDiskServer::on(Disk::new(8_192)).await else { return };
     let browser = Browser::signed_in(&small.server, &small.team).await;
-    assert_eq!(small.ready_now().await, "200 ready\n");
-    // The numbers of visitors are not counted yet, and the views not sorted: both are written when somebody asks.
+    assert_eq!(small.readyz_fresh().await, "200 ready\n");
+    // Visitors aren't counted yet and views aren't compacted: both are usually written during a read.
     small.disk.fill();
-    goes_on_reading(&small, &browser).await;
+    check_reads_work(&small, &browser).await;
     let sentence = "the server is not ready: the disk of the data directory is full; free up space";
-    assert_eq!(small.ready().await, "200 ready\n", "one proof is good for five seconds");
-    assert_eq!(small.ready_now().await, format!(r#"503 {{"error":"{sentence}"}}"#));
+    assert_eq!(small.readyz().await, "200 ready\n", "a result is fresh for five seconds");
+    assert_eq!(small.readyz_fresh().await, format!(r#"503 {{"error":"{sentence}"}}"#));
     let keys = format!("/p/{}/keys", small.team.project.id);
     let refused = browser.post(&keys, &[("name", "x"), ("scope", "read"), ("expires", "7d")]).await;
     assert_eq!((refused.status, refused.header("retry-after")), (503, "1"), "{refused}");
 
     small.disk.free();
-    assert_eq!(small.ready_now().await, "200 ready\n");
+    assert_eq!(small.readyz_fresh().await, "200 ready\n");
     let written = small.every_write().await;
     assert_eq!(
         written.iter().map(|answer| answer.status).collect::<Vec<_>>(),
         [202, 204, 202, 201, 200, 200]
     );
-    // Accepted is stored: 10 before, and of those that came now 5, 1 and 1.
+    // All accepted views are stored: 10 before, and then 5, 1 and 1.
     let views = small.server.get(&small.team.key, &small.views_path("views")).await;
     assert_eq!(views.json()["totals"]["human"], 15, "{views}");
     let agents = small.server.get(&small.team.key, &small.views_path("agents")).await.json();
@@ -298,21 +322,21 @@ async fn on_a_full_disk_writes_are_refused_reads_go_on_and_readyz_says_so() {
 }
 
 #[tokio::test]
-async fn on_a_disk_that_became_read_only_writes_are_refused_and_reads_go_on() {
-    let Some(small) = Small::on(Disk::ext4()).await else { return };
+async fn on_a_disk_that_became_read_only_writes_are_refused_and_reads_work() {
+    let Some(small) = SmallDiskServer::on(Disk::ext4()).await else { return };
     let browser = Browser::signed_in(&small.server, &small.team).await;
-    assert_eq!(small.ready_now().await, "200 ready\n");
+    assert_eq!(small.readyz_fresh().await, "200 ready\n");
     if !small.disk.fail() {
         return;
     }
-    goes_on_reading(&small, &browser).await;
-    let refused = small.ready_now().await;
+    check_reads_work(&small, &browser).await;
+    let refused = small.readyz_fresh().await;
     let sentence = "the disk of the data directory is read-only; make it writable again";
     assert_eq!(refused, format!(r#"503 {{"error":"the server is not ready: {sentence}"}}"#));
 }
 
 #[tokio::test]
-async fn a_server_whose_data_directory_is_gone_is_not_ready() {
+async fn a_server_without_its_data_directory_is_not_ready() {
     let server = TestServer::start().await;
     let ready = async || {
         server.clock.advance(SignedDuration::from_secs(5));
@@ -324,7 +348,7 @@ async fn a_server_whose_data_directory_is_gone_is_not_ready() {
     let gone = ready().await;
     assert_eq!((gone.status, gone.header("retry-after")), (503, "1"));
     assert!(gone.body.contains("is gone or was replaced since the server opened it; put it back"), "{gone}");
-    // Another one in its place is another one.
+    // A new directory with the same name is not the same directory.
     std::fs::create_dir(server.data()).unwrap();
     let other = ready().await;
     assert!(other.body.contains("is gone or was replaced since the server opened it"), "{other}");

@@ -1,5 +1,5 @@
-//! Docwright from outside: a real server on a real port, real git, a real database, and a
-//! clock that the test moves.
+//! Tests Docwright from outside: with a real server on a real port, real git, a real database, and a clock
+//! that the test moves.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -12,14 +12,14 @@ mod choices;
 mod clock;
 #[path = "../../../store/tests/it/cluster.rs"]
 mod cluster;
-mod coding;
 mod collect;
+mod compression;
 mod context;
 mod contract;
 mod crash;
 mod dates;
 mod deletion;
-mod described;
+mod dependencies;
 mod directory;
 mod disk;
 mod fixture;
@@ -35,11 +35,12 @@ mod job_pages;
 mod jobs;
 mod keys;
 mod large;
-mod licences;
+mod licenses;
 mod machine_trouble;
 mod member_access;
 mod metrics;
 mod newcomer;
+mod openapi;
 mod operations;
 mod order;
 mod pages;
@@ -60,6 +61,5 @@ mod support;
 mod tenancy;
 mod transcript;
 mod views;
-mod walls;
 mod watch;
 mod welcome;

@@ -1,5 +1,5 @@
-//! Members and what they reach by: keys that go with them, names, passwords, sessions of login links, host tokens;
-//! and the audit log that says who did what.
+//! Members and what they reach by: keys that go with them, names, passwords, sessions of login links, host
+//! tokens; and the audit log that says who did what.
 
 use fakehost::{Access, Kind};
 use jiff::SignedDuration;
@@ -7,8 +7,8 @@ use reqwest::Method;
 use serde_json::json;
 use store::{MemberKeys, NewInvite, Role, Token};
 
-use crate::bounds::Slow;
-use crate::hosts::{NAME, PAGES, Place, TOKEN};
+use crate::bounds::RawClient;
+use crate::hosts::{HostFixture, NAME, PAGES, TOKEN};
 use crate::pages::Browser;
 use crate::people::{PASSWORD, browser, person, sign_in};
 use crate::support::{Answer, Team, TestServer, send};
@@ -38,7 +38,7 @@ async fn the_keys_of_a_removed_member_are_listed_and_revoked() {
     let prefix = &key[..7];
     let page = ada.get("/people").await.body;
     assert!(
-        page.contains(&format!("Bob&#39;s CI ({prefix}…)")) && page.contains("1 API key that works"),
+        page.contains(&format!("Bob&#39;s CI ({prefix}…)")) && page.contains("1 API key that is still valid"),
         "{page}"
     );
     assert!(!browser(&server, "bob@acme.dev").await.get("/people").await.body.contains(prefix));
@@ -77,7 +77,7 @@ async fn a_job_says_who_asked_for_it() {
     assert_eq!(server.job(&team, &made["id"]).await["createdBy"], by);
     let root = format!("/p/{}/jobs", team.project.id);
     let page = ada.get(&format!("{root}/{}", made["id"].as_str().unwrap())).await.body;
-    assert!(page.contains(&format!("asked by API key Bob&#39;s CI ({}…)", &key[..7])), "{page}");
+    assert!(page.contains(&format!("created by API key Bob&#39;s CI ({}…)", &key[..7])), "{page}");
     let asked = ada.post(&root, &[("prompt", "Fix spelling")]).await;
     let id = json!(asked.header("location").rsplit('/').next().unwrap());
     let by = json!({ "type": "member", "name": "ada@acme.dev", "keyPrefix": null });
@@ -327,8 +327,8 @@ async fn sessions_of_login_links_have_a_name_and_can_be_ended() {
 
 #[tokio::test]
 async fn a_host_token_stays_with_who_gave_it() {
-    let place = Place::on(Kind::Gitea).await;
-    let (server, team, host) = (&place.server, &place.team, place.fake());
+    let fixture = HostFixture::on(Kind::Gitea).await;
+    let (server, team, host) = (&fixture.server, &fixture.team, fixture.fake());
     host.repository("acme/secret", &PAGES).await;
     host.token("tok-of-eve", Access::Full);
     for name in ["ada@acme.dev", "eve@acme.dev"] {
@@ -359,7 +359,7 @@ async fn a_host_token_stays_with_who_gave_it() {
     for more in [&[("test", "true")][..], &[]] {
         let refused = post(&eve, &secret, more).await;
         assert!(
-            refused.status == 400 && refused.body.contains("give one with this change"),
+            refused.status == 400 && refused.body.contains("provide a token with this change"),
             "{}",
             refused.body
         );
@@ -382,11 +382,11 @@ async fn held_back(
     body: &str,
     meanwhile: impl Future<Output = ()>,
 ) -> String {
-    let before = server.app.bodies.left();
+    let before = server.app.bodies.free_bytes();
     let (early, last) = body.split_at(body.len() - 1);
     let request = format!("{head}\r\nHost: s\r\nContent-Length: {}\r\n\r\n{early}", body.len());
-    let mut slow = Slow::send(server, &request).await;
-    while server.app.bodies.left() == before {
+    let mut slow = RawClient::send(server, &request).await;
+    while server.app.bodies.free_bytes() == before {
         tokio::task::yield_now().await;
     }
     meanwhile.await;

@@ -1,4 +1,4 @@
-//! `/metrics`: there when it is asked for, well formed, and true.
+//! Tests that `/metrics` is served only if enabled, is well-formed, and has correct counts.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ async fn scrape(server: &TestServer) -> Answer {
     send(server.request(Method::GET, "/metrics")).await
 }
 
-/// Every sample by its name and labels. Holds the text to the format: each family has its HELP
-/// and TYPE first, its samples in one block, and no sample twice.
+/// Parses the samples, by name and labels. Checks the format: each family has HELP and TYPE first, all its
+/// samples together, and no sample twice.
 #[track_caller]
-fn samples(text: &str) -> BTreeMap<String, f64> {
+fn parse_samples(text: &str) -> BTreeMap<String, f64> {
     assert!(text.ends_with('\n'));
-    let mut found = BTreeMap::new();
+    let mut samples = BTreeMap::new();
     let mut families: Vec<(String, String)> = Vec::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
@@ -31,18 +31,18 @@ fn samples(text: &str) -> BTreeMap<String, f64> {
         let (series, value) = line.rsplit_once(' ').unwrap();
         let (name, kind) = families.last().unwrap();
         let bare = check_series(series);
-        let of_family = match kind.as_str() {
+        let is_of_family = match kind.as_str() {
             "histogram" => ["_bucket", "_sum", "_count"].iter().any(|end| bare == format!("{name}{end}")),
             "counter" => bare == name && name.ends_with("_total"),
             _ => bare == name,
         };
-        assert!(of_family, "{line} stands under {name}");
-        assert!(found.insert(series.to_owned(), value.parse().unwrap()).is_none(), "{series} twice");
+        assert!(is_of_family, "{line} is in the family {name}");
+        assert!(samples.insert(series.to_owned(), value.parse().unwrap()).is_none(), "{series} twice");
     }
-    found
+    samples
 }
 
-/// `name{label="value",…}`; answers the name.
+/// Checks `name{label="value",…}`, and returns the name.
 #[track_caller]
 fn check_series(series: &str) -> &str {
     let is_name = |text: &str| {
@@ -53,7 +53,7 @@ fn check_series(series: &str) -> &str {
     let (name, labels) = series.split_once('{').unwrap_or((series, "}"));
     assert!(is_name(name), "{series}");
     let labels = labels.strip_suffix('}').unwrap();
-    // None of ours has a comma or a quote in its value.
+    // No value has a comma or a quote.
     for label in labels.split(',').filter(|label| !label.is_empty()) {
         let (name, value) = label.split_once('=').unwrap();
         let value = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap();
@@ -63,7 +63,7 @@ fn check_series(series: &str) -> &str {
 }
 
 #[tokio::test]
-async fn without_the_setting_there_is_no_such_route() {
+async fn without_the_setting_metrics_are_a_404() {
     let server = TestServer::start().await;
     let nowhere = send(server.request(Method::GET, "/nowhere")).await;
     let answer = scrape(&server).await;
@@ -72,7 +72,7 @@ async fn without_the_setting_there_is_no_such_route() {
 }
 
 #[tokio::test]
-async fn requests_are_counted_by_route_and_never_by_what_clients_make_up() {
+async fn requests_are_counted_by_route_and_not_by_invented_methods_or_paths() {
     let server = TestServer::start_with(|settings| settings.metrics = true).await;
     let team = server.team("acme", &[("a.md", "one\n")]).await;
     let job = server.create_job(&team, "Replace \"one\" with \"two\".").await;
@@ -83,19 +83,19 @@ async fn requests_are_counted_by_route_and_never_by_what_clients_make_up() {
     send(server.request(Method::HEAD, &path).bearer_auth(&team.key)).await;
     server.get("dw_wrong", &path).await;
     for n in 0..5 {
-        let made_up = Method::from_bytes(format!("BREW{n}").as_bytes()).unwrap();
-        send(server.request(made_up, &format!("/{n}/{}", team.project.id))).await;
+        let unknown = Method::from_bytes(format!("BREW{n}").as_bytes()).unwrap();
+        send(server.request(unknown, &format!("/{n}/{}", team.project.id))).await;
     }
     let answer = scrape(&server).await;
     assert_eq!(answer.header("content-type"), "text/plain; version=0.0.4; charset=utf-8");
-    let found = samples(&answer.body);
-    let requests = |labels: &str| found.get(&format!("docwright_http_requests_total{{{labels}}}")).copied();
+    let samples = parse_samples(&answer.body);
+    let requests = |labels: &str| samples.get(&format!("docwright_http_requests_total{{{labels}}}")).copied();
     let show = "route=\"/v2/agent/{projectId}/job/{id}\"";
     assert_eq!(requests(&format!("method=\"GET\",{show},status=\"200\"")), Some(3.0), "{answer}");
     assert_eq!(requests(&format!("method=\"HEAD\",{show},status=\"200\"")), Some(1.0));
     assert_eq!(requests(&format!("method=\"GET\",{show},status=\"401\"")), Some(1.0));
     assert_eq!(requests("method=\"other\",route=\"none\",status=\"404\""), Some(5.0));
-    let seconds = |part: &str| found[&format!("docwright_http_request_seconds_{part}")];
+    let seconds = |part: &str| samples[&format!("docwright_http_request_seconds_{part}")];
     assert_eq!(seconds(&format!("count{{{show}}}")), 5.0);
     assert_eq!(seconds(&format!("bucket{{{show},le=\"+Inf\"}}")), 5.0);
     let buckets: Vec<_> = answer.body.lines().filter(|line| line.contains(&format!("{show},le="))).collect();
@@ -110,22 +110,25 @@ async fn requests_are_counted_by_route_and_never_by_what_clients_make_up() {
 async fn jobs_and_views_are_counted() {
     let server = TestServer::start_with(|settings| settings.metrics = true).await;
     let team = server.team("acme", &[("a.md", "one\n")]).await;
-    let before = samples(&scrape(&server).await.body);
+    let before = parse_samples(&scrape(&server).await.body);
     assert_eq!((before["docwright_jobs{status=\"active\"}"], before["docwright_store_up"]), (0.0, 1.0));
-    assert_eq!(before["docwright_job_runs_total{outcome=\"failed\"}"], 0.0, "a first failure is a rise");
+    assert_eq!(
+        before["docwright_job_runs_total{outcome=\"failed\"}"], 0.0,
+        "a counter starts at 0, so that the first failure increases it"
+    );
     assert_eq!(before["process_start_time_seconds"], 1_794_744_000.0);
     assert!(before["process_resident_memory_bytes"] > 1e6);
     for prompt in ["Replace \"one\" with \"two\".", "Replace \"none\" with \"x\".", "Write a poem."] {
         server.create_job(&team, prompt).await;
     }
-    assert_eq!(samples(&scrape(&server).await.body)["docwright_queue_depth"], 3.0);
+    assert_eq!(parse_samples(&scrape(&server).await.body)["docwright_queue_depth"], 3.0);
     server.run_queued_jobs().await;
     let view = json!({ "path": "/a", "eventId": "e1" });
     let path = format!("/v1/analytics/{}/events", team.project.id);
     server.post(&team.key, &path, &json!([view, view, { "path": "/b" }, { "path": 7 }])).await;
 
-    let found = samples(&scrape(&server).await.body);
-    let check = |series: &str, expected: f64| assert_eq!(found.get(series), Some(&expected), "{series}");
+    let samples = parse_samples(&scrape(&server).await.body);
+    let check = |series: &str, expected: f64| assert_eq!(samples.get(series), Some(&expected), "{series}");
     check("docwright_jobs{status=\"active\"}", 0.0);
     check("docwright_jobs{status=\"completed\"}", 2.0);
     check("docwright_jobs{status=\"failed\"}", 1.0);

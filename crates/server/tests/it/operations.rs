@@ -1,42 +1,41 @@
-//! The operations of the API, read off its description, so that no test forgets one.
+//! Lists the operations of the API from its OpenAPI description, so that tests cover all of them.
 
 use reqwest::Method;
 use serde_json::Value;
 
-/// One operation, as the description has it.
 pub(crate) struct Operation {
     pub(crate) id: String,
     pub(crate) method: Method,
     /// With `{projectId}` and `{id}`.
     path: String,
     pub(crate) has_key: bool,
-    described: Value,
+    description: Value,
 }
 
 impl Operation {
     pub(crate) fn all() -> Vec<Self> {
         let document = server::openapi("http://127.0.0.1");
         let paths = document["paths"].as_object().unwrap().iter();
-        let described = paths.flat_map(|(path, methods)| {
-            methods.as_object().unwrap().iter().map(move |(method, described)| (path, method, described))
+        let operations = paths.flat_map(|(path, methods)| {
+            methods.as_object().unwrap().iter().map(move |(method, operation)| (path, method, operation))
         });
-        described.map(|(path, method, described)| Self::new(path, method, described)).collect()
+        operations.map(|(path, method, operation)| Self::new(path, method, operation)).collect()
     }
 
-    /// Those that need a key.
+    /// The operations that need a key.
     pub(crate) fn with_key() -> Vec<Self> {
         let all: Vec<_> = Self::all().into_iter().filter(|operation| operation.has_key).collect();
         assert!(all.len() >= 9, "{}", all.len());
         all
     }
 
-    fn new(path: &str, method: &str, described: &Value) -> Self {
+    fn new(path: &str, method: &str, description: &Value) -> Self {
         Self {
-            id: described["operationId"].as_str().unwrap().to_owned(),
+            id: description["operationId"].as_str().unwrap().to_owned(),
             method: method.to_ascii_uppercase().parse().unwrap(),
             path: path.to_owned(),
-            has_key: !described["security"].as_array().unwrap().is_empty(),
-            described: described.clone(),
+            has_key: !description["security"].as_array().unwrap().is_empty(),
+            description: description.clone(),
         }
     }
 
@@ -44,27 +43,31 @@ impl Operation {
         self.path.replace("{projectId}", project).replace("{id}", job)
     }
 
-    pub(crate) fn is_about_a_job(&self) -> bool {
+    pub(crate) fn has_job_id(&self) -> bool {
         self.path.contains("{id}")
     }
 
-    /// The body of its example, as JSON.
-    pub(crate) fn example(&self) -> Option<&Value> {
-        self.described["requestBody"]["content"]["application/json"].get("example")
+    /// The JSON of the example body.
+    pub(crate) fn example_body(&self) -> Option<&Value> {
+        self.description["requestBody"]["content"]["application/json"].get("example")
     }
 
-    /// Whether this answer is described: `403 scope_too_small`.
-    pub(crate) fn answers(&self, expected: &str) -> bool {
+    /// Whether the description has this error, such as `403 scope_too_small`.
+    pub(crate) fn has_error(&self, expected: &str) -> bool {
         let (status, code) = expected.split_once(' ').unwrap();
-        let codes = &self.described["responses"][status]["headers"]["X-Error-Code"]["schema"]["enum"];
+        let codes = &self.description["responses"][status]["headers"]["X-Error-Code"]["schema"]["enum"];
         codes.as_array().is_some_and(|codes| codes.iter().any(|known| known == code))
     }
 }
 
-/// Without a key anybody may ask: a new one of these is a decision, and not an oversight.
+/// Anybody can call these operations. An addition to this list must be a decision.
 #[test]
-fn nothing_else_is_open_to_everybody() {
-    let open: Vec<_> = Operation::all().into_iter().filter(|one| !one.has_key).map(|one| one.id).collect();
+fn only_known_operations_need_no_key() {
+    let open: Vec<_> = Operation::all()
+        .into_iter()
+        .filter(|operation| !operation.has_key)
+        .map(|operation| operation.id)
+        .collect();
     let known = [
         "sendView",
         "askToSendView",

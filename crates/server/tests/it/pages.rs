@@ -1,4 +1,4 @@
-//! The pages, as a browser without JavaScript sees them.
+//! Tests the dashboard over HTTP, as a browser without JavaScript.
 
 use reqwest::Method;
 
@@ -12,12 +12,12 @@ pub(crate) struct Browser<'a> {
 impl<'a> Browser<'a> {
     pub(crate) async fn signed_in(server: &'a TestServer, team: &Team) -> Self {
         let link = server.app.sessions.create_login(&team.organization.id).await.unwrap();
-        let enter = server.request(Method::POST, "/login").form(&[("token", link.reveal())]);
-        let answer = send(enter).await;
+        let sign_in = server.request(Method::POST, "/login").form(&[("token", link.reveal())]);
+        let answer = send(sign_in).await;
         Self::with(server, &answer)
     }
 
-    /// With the session that an answer begins.
+    /// Uses the session that a response starts.
     pub(crate) fn with(server: &'a TestServer, answer: &Answer) -> Self {
         assert_eq!((answer.status, answer.header("location")), (303, "/"));
         Self::with_cookie(server, answer)
@@ -47,14 +47,14 @@ impl<'a> Browser<'a> {
         hidden(&self.get("/").await.body, "csrf")
     }
 
-    /// As the button on the page does it: with the commit that the page showed.
+    /// Merges as the button of the page does: with the commit that the page showed.
     pub(crate) async fn merge(&self, pull: &str) -> Answer {
         let seen = hidden(&self.get(pull).await.body, "seen");
         self.post(&format!("{pull}/merge"), &[("seen", &seen)]).await
     }
 }
 
-/// The value of a hidden field; empty when there is none.
+/// The value of a hidden field. Empty if there is none.
 pub(crate) fn hidden(page: &str, name: &str) -> String {
     let field = page.split(&format!("name=\"{name}\" value=\"")).nth(1).unwrap_or("\"");
     field.split('"').next().unwrap().to_owned()
@@ -72,15 +72,15 @@ async fn a_login_link_shows_a_button_and_works_once() {
         assert!(preview.body.contains("<button"));
         assert_eq!(preview.header("set-cookie"), "");
     }
-    let enter = || server.request(Method::POST, "/login").form(&[("token", link.reveal())]);
-    assert_eq!(send(enter()).await.status, 303);
-    assert_eq!(send(enter()).await.status, 410);
+    let sign_in = || server.request(Method::POST, "/login").form(&[("token", link.reveal())]);
+    assert_eq!(send(sign_in()).await.status, 303);
+    assert_eq!(send(sign_in()).await.status, 410);
     assert_eq!(send(server.request(Method::GET, &path)).await.status, 410);
     assert_eq!(send(server.request(Method::GET, "/login?token=x")).await.status, 410);
 }
 
 #[tokio::test]
-async fn without_a_session_every_page_says_how_to_sign_in() {
+async fn every_page_without_a_session_shows_the_sign_in_form() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let root = format!("/p/{}", team.project.id);
@@ -97,12 +97,12 @@ async fn without_a_session_every_page_says_how_to_sign_in() {
         let policy = answer.header("content-security-policy");
         assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
     }
-    let made = send(server.request(Method::POST, &format!("{root}/jobs")).form(&[("prompt", "x")])).await;
-    assert_eq!(made.status, 401);
+    let created = send(server.request(Method::POST, &format!("{root}/jobs")).form(&[("prompt", "x")])).await;
+    assert_eq!(created.status, 401);
 }
 
 #[tokio::test]
-async fn a_key_made_on_the_page_works_is_shown_once_and_can_be_revoked() {
+async fn a_created_key_works_is_shown_once_and_can_be_revoked() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let browser = Browser::signed_in(&server, &team).await;
@@ -132,11 +132,11 @@ async fn a_key_made_on_the_page_works_is_shown_once_and_can_be_revoked() {
         assert_eq!(server.get(&secret, &views).await.status, 401);
     }
     let log = browser.get("/audit").await.body;
-    assert_eq!(log.matches("revoked the key").count(), 1, "it was done once: {log}");
+    assert_eq!(log.matches("revoked the key").count(), 1, "one entry for one revocation: {log}");
 }
 
 #[tokio::test]
-async fn a_refused_key_form_says_why_and_keeps_what_was_typed() {
+async fn an_invalid_key_form_is_refused_with_the_cause() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let browser = Browser::signed_in(&server, &team).await;
@@ -158,7 +158,7 @@ async fn a_refused_key_form_says_why_and_keeps_what_was_typed() {
 }
 
 #[tokio::test]
-async fn a_form_without_the_sessions_token_or_from_another_site_changes_nothing() {
+async fn a_form_without_the_csrf_token_or_from_another_site_changes_nothing() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let browser = Browser::signed_in(&server, &team).await;
@@ -177,7 +177,7 @@ async fn a_form_without_the_sessions_token_or_from_another_site_changes_nothing(
 }
 
 #[tokio::test]
-async fn from_a_prompt_to_a_merge_by_clicks() {
+async fn a_prompt_becomes_a_merged_pull_request() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[("a.md", "<script>alert(1)</script> one\n")]).await;
     let browser = Browser::signed_in(&server, &team).await;
@@ -215,7 +215,7 @@ async fn a_closed_pull_request_stays_closed() {
 }
 
 #[tokio::test]
-async fn a_head_that_moved_since_it_was_looked_at_is_not_merged() {
+async fn a_head_that_moved_since_the_review_is_not_merged() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[("a.md", "one\n")]).await;
     server.create_job(&team, "Replace \"one\" with \"two\".").await;
@@ -227,13 +227,16 @@ async fn a_head_that_moved_since_it_was_looked_at_is_not_merged() {
     let branch = git(&team.repository, &["for-each-ref", "--format=%(refname)", "refs/heads/docwright"]);
     git(&team.repository, &["update-ref", &branch, &moved]);
     assert_eq!(browser.post(&format!("{pull}/merge"), &[("seen", &seen)]).await.status, 409);
-    let untold = browser.post(&format!("{pull}/merge"), &[]).await;
-    assert!(untold.status == 400 && untold.body.contains("The field seen must be"), "{untold}");
+    let without_commit = browser.post(&format!("{pull}/merge"), &[]).await;
+    assert!(
+        without_commit.status == 400 && without_commit.body.contains("The field seen must be"),
+        "{without_commit}"
+    );
     assert_eq!(git(&team.repository, &["show", "main:a.md"]), "one");
 }
 
 #[tokio::test]
-async fn another_organizations_pages_are_not_there() {
+async fn pages_of_another_organization_are_not_found() {
     let server = TestServer::start().await;
     let (mine, theirs) = (server.team("acme", &[]).await, server.team("globex", &[("a.md", "one\n")]).await);
     let job = server.create_job(&theirs, "Replace \"one\" with \"two\".").await;
@@ -258,7 +261,7 @@ async fn another_organizations_pages_are_not_there() {
 }
 
 #[tokio::test]
-async fn junk_in_addresses_of_pages_is_a_page_too() {
+async fn invalid_urls_get_an_error_page() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let browser = Browser::signed_in(&server, &team).await;
@@ -282,7 +285,7 @@ async fn junk_in_addresses_of_pages_is_a_page_too() {
 }
 
 #[tokio::test]
-async fn a_repository_that_moved_and_a_head_that_is_gone_have_pages() {
+async fn a_missing_repository_and_a_deleted_head_get_a_page() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[("a.md", "one\n")]).await;
     server.create_job(&team, "Replace \"one\" with \"two\".").await;
@@ -293,8 +296,8 @@ async fn a_repository_that_moved_and_a_head_that_is_gone_have_pages() {
     git(&team.repository, &["update-ref", "-d", &branch]);
     git(&team.repository, &["reflog", "expire", "--expire=now", "--all"]);
     git(&team.repository, &["gc", "--quiet", "--prune=now"]);
-    let gone = browser.get(&format!("{root}/pulls/1")).await;
-    assert_eq!(gone.status, 200, "{}", gone.body);
+    let headless = browser.get(&format!("{root}/pulls/1")).await;
+    assert_eq!(headless.status, 200, "{}", headless.body);
     std::fs::remove_dir_all(&team.repository).unwrap();
     for path in ["/pulls", "/pulls/1"] {
         assert_eq!(browser.get(&format!("{root}{path}")).await.status, 409, "{path}");

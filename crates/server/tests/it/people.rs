@@ -1,4 +1,4 @@
-//! People: invited, signed in, signed out, held to their role; and the log of what they did.
+//! Tests accounts: invitations, signing in and out, passwords, roles, and the audit log.
 
 use jiff::SignedDuration;
 use reqwest::Method;
@@ -24,14 +24,14 @@ pub(crate) async fn browser<'a>(server: &'a TestServer, name: &str) -> Browser<'
     Browser::with(server, &sign_in(server, name, PASSWORD).await)
 }
 
-/// What a copyable field of a page holds.
+/// The text of a copyable field.
 pub(crate) fn copied(page: &Answer, id: &str) -> String {
     let text = page.body.split(&format!("<code id=\"{id}\"")).nth(1).unwrap();
     text.split('>').nth(1).unwrap().split('<').next().unwrap().to_owned()
 }
 
 #[tokio::test]
-async fn an_invitation_leads_to_a_person_who_can_sign_in_again() {
+async fn an_invited_member_can_join_once_and_sign_in_again() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let owner = Browser::signed_in(&server, &team).await;
@@ -63,7 +63,7 @@ async fn an_invitation_leads_to_a_person_who_can_sign_in_again() {
 }
 
 #[tokio::test]
-async fn a_wrong_password_and_an_unknown_name_are_answered_alike_and_not_for_ever() {
+async fn a_wrong_password_and_an_unknown_name_get_the_same_response_and_are_limited() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     person(&server, &team, "eve@acme.dev", Role::Owner).await;
@@ -74,24 +74,24 @@ async fn a_wrong_password_and_an_unknown_name_are_answered_alike_and_not_for_eve
     for _ in 0..4 {
         assert_eq!(sign_in(&server, "eve@acme.dev", "wrong").await.status, 401);
     }
-    let held = sign_in(&server, "eve@acme.dev", PASSWORD).await;
-    assert_eq!((held.status, held.header("set-cookie")), (429, ""));
-    assert!(held.header("retry-after").parse::<u64>().unwrap() <= 60);
-    assert_eq!(sign_in(&server, "bob@acme.dev", "wrong").await.status, 401, "one name does not lock another");
+    let limited = sign_in(&server, "eve@acme.dev", PASSWORD).await;
+    assert_eq!((limited.status, limited.header("set-cookie")), (429, ""));
+    assert!(limited.header("retry-after").parse::<u64>().unwrap() <= 60);
+    assert_eq!(
+        sign_in(&server, "bob@acme.dev", "wrong").await.status,
+        401,
+        "a locked name does not lock another"
+    );
     server.clock.advance(SignedDuration::from_mins(1));
     assert_eq!(sign_in(&server, "eve@acme.dev", PASSWORD).await.status, 303);
     for _ in 0..30 {
         send(server.request(Method::POST, "/login").form(&[("name", "x"), ("password", "y")])).await;
     }
-    assert_eq!(
-        sign_in(&server, "eve@acme.dev", PASSWORD).await.status,
-        429,
-        "nor does an address go on for ever"
-    );
+    assert_eq!(sign_in(&server, "eve@acme.dev", PASSWORD).await.status, 429, "an address is limited, too");
 }
 
 #[tokio::test]
-async fn a_sign_in_begins_a_new_session_and_ends_the_one_before() {
+async fn a_sign_in_starts_a_new_session_and_ends_the_previous_one() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     person(&server, &team, "ada@acme.dev", Role::Owner).await;
@@ -112,7 +112,7 @@ async fn a_sign_in_begins_a_new_session_and_ends_the_one_before() {
 #[tokio::test]
 async fn over_https_the_cookie_is_bound_to_the_host() {
     let mut url = String::new();
-    let behind_a_proxy = |app: &mut server::App| {
+    let behind_a_proxy = |app: &mut server::AppParts| {
         url = app.public_url.to_string();
         app.public_url = "https://dw.example".into();
     };
@@ -128,7 +128,7 @@ async fn over_https_the_cookie_is_bound_to_the_host() {
 }
 
 #[tokio::test]
-async fn a_password_is_changed_by_who_knows_it() {
+async fn changing_a_password_requires_the_current_one_and_ends_other_sessions() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     person(&server, &team, "ada@acme.dev", Role::Member).await;
@@ -136,13 +136,13 @@ async fn a_password_is_changed_by_who_knows_it() {
     let change =
         async |current, new| ada.post("/people/password", &[("current", current), ("new", new)]).await;
     let wrong = change("wrong", "another long one").await;
-    assert!(wrong.status == 400 && wrong.body.contains("not your password"));
+    assert!(wrong.status == 400 && wrong.body.contains("The current password is wrong"));
     assert!(change(PASSWORD, "short").await.body.contains("at least 12"));
     let changed = change(PASSWORD, "another long one").await;
     assert_eq!(changed.status, 303);
     assert_eq!((ada.get("/").await.status, elsewhere.get("/").await.status), (401, 401));
     let ada = Browser::with_cookie(&server, &changed);
-    assert!(ada.get("/people?saved=password").await.body.contains("Your password is changed"));
+    assert!(ada.get("/people?saved=password").await.body.contains("Your password was changed"));
     assert_eq!(sign_in(&server, "ada@acme.dev", PASSWORD).await.status, 401);
     let by_link = Browser::signed_in(&server, &team).await;
     assert_eq!(
@@ -152,7 +152,7 @@ async fn a_password_is_changed_by_who_knows_it() {
 }
 
 #[tokio::test]
-async fn members_look_and_owners_change() {
+async fn only_owners_change_members_and_settings() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     person(&server, &team, "ada@acme.dev", Role::Owner).await;
@@ -164,7 +164,7 @@ async fn members_look_and_owners_change() {
     {
         assert_eq!(bob.get(path).await.status, 200, "{path}");
     }
-    assert!(!bob.get(&format!("{root}/settings")).await.body.contains("Delete for good"));
+    assert!(!bob.get(&format!("{root}/settings")).await.body.contains("Delete project"));
     assert_eq!(bob.get("/audit").await.status, 403);
     let me = server.app.people.person_named("bob@acme.dev").await.unwrap().unwrap().0.id;
     for path in [
@@ -176,7 +176,7 @@ async fn members_look_and_owners_change() {
         format!("{root}/settings/delete"),
     ] {
         let refused = bob.post(&path, &[("role", "owner"), ("typed", "Docs")]).await;
-        assert!(refused.status == 403 && refused.body.contains("Only an owner"), "{path}");
+        assert!(refused.status == 403 && refused.body.contains("Only owners"), "{path}");
     }
     assert_eq!(
         bob.post(&format!("{root}/keys"), &[("name", "CI"), ("scope", "read"), ("expires", "7d")])
@@ -185,11 +185,11 @@ async fn members_look_and_owners_change() {
         200
     );
     assert!(ada.get(&format!("{root}/keys")).await.body.contains("by bob@acme.dev"));
-    // An owner without the machine names no path of it.
+    // An owner who is not an operator cannot use a path on the server.
     let path = format!("{root}/settings/repository");
     let refused = ada.post(&path, &[("name", "Docs"), ("repository", "/etc")]).await;
     assert!(
-        refused.status == 400 && refused.body.contains("a path of the server&#39;s machine"),
+        refused.status == 400 && refused.body.contains("a path on the server&#39;s machine"),
         "{}",
         refused.body
     );
@@ -201,7 +201,7 @@ async fn members_look_and_owners_change() {
 }
 
 #[tokio::test]
-async fn the_audit_log_tells_who_did_what() {
+async fn the_audit_log_has_actors_and_actions_of_its_organization() {
     let server = TestServer::start().await;
     let (team, theirs) = (server.team("acme", &[("a.md", "one\n")]).await, server.team("globex", &[]).await);
     person(&server, &team, "ada@acme.dev", Role::Owner).await;
@@ -213,13 +213,13 @@ async fn the_audit_log_tells_who_did_what() {
     server.run_queued_jobs().await;
     assert_eq!(ada.merge(&format!("{root}/pulls/1")).await.status, 303);
     let log = ada.get("/audit").await.body;
-    for deed in [
+    for entry in [
         "signed in",
         "made the key CI &#60;b&#62;",
         "changed the settings (readers) of Docs",
         "merged the pull request Docs #1",
     ] {
-        assert!(log.contains(deed), "{deed}");
+        assert!(log.contains(entry), "{entry}");
     }
     assert!(log.contains("<b>ada@acme.dev</b>"));
     let other = Browser::signed_in(&server, &theirs).await;
@@ -228,13 +228,13 @@ async fn the_audit_log_tells_who_did_what() {
 }
 
 #[tokio::test]
-async fn ten_keys_an_hour_are_made_on_the_page() {
+async fn an_organization_can_create_ten_keys_per_hour_in_the_dashboard() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let other = server.project(&team, |new| new.name = "Handbook".into()).await;
     let browser = Browser::signed_in(&server, &team).await;
     let path = format!("/p/{}/keys", team.project.id);
-    let make = async |name: &str| {
+    let create = async |name: &str| {
         let form = [
             ("name", name),
             ("scope", "read"),
@@ -245,20 +245,20 @@ async fn ten_keys_an_hour_are_made_on_the_page() {
         ];
         browser.post(&path, &form).await
     };
-    let page = make("first").await;
+    let page = create("first").await;
     assert!(page.body.contains("only Docs, Handbook") && page.body.contains("by login link"));
     let keys = server.app.accounts.keys(None).await.unwrap();
     let key = keys.iter().find(|key| key.name == "first").unwrap();
     assert_eq!(key.expires_at.unwrap().to_string(), "2027-01-31T00:00:00Z");
     assert!(key.reaches(&other.id) && key.reaches(&team.project.id));
     for _ in 0..9 {
-        assert_eq!(make("more").await.status, 200);
+        assert_eq!(create("more").await.status, 200);
     }
-    let refused = make("one too many").await;
-    assert!(refused.status == 429 && refused.body.contains("at most 10 keys an hour"));
+    let refused = create("one too many").await;
+    assert!(refused.status == 429 && refused.body.contains("at most 10 API keys per hour"));
     assert!(refused.body.contains("value=\"one too many\""));
     server.clock.advance(SignedDuration::from_hours(1));
-    assert_eq!(make("later").await.status, 200);
+    assert_eq!(create("later").await.status, 200);
     let foreign = [
         ("name", "x"),
         ("scope", "read"),
@@ -267,10 +267,10 @@ async fn ten_keys_an_hour_are_made_on_the_page() {
         ("also", "prj_x"),
     ];
     assert_eq!(browser.post(&path, &foreign).await.status, 400);
-    let halved = [("name", "x"), ("scope", "read"), ("expires", "7d"), ("also", other.id.0.as_str())];
-    let refused = browser.post(&path, &halved).await;
+    let ambiguous = [("name", "x"), ("scope", "read"), ("expires", "7d"), ("also", other.id.0.as_str())];
+    let refused = browser.post(&path, &ambiguous).await;
     assert!(
-        refused.status == 400 && refused.body.contains("without it the key is for all"),
+        refused.status == 400 && refused.body.contains("also select Only this project"),
         "{}",
         refused.body
     );

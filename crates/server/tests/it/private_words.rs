@@ -1,5 +1,5 @@
-//! What a service of this network answers is shown to nobody, also where private addresses are allowed. The service is
-//! a real one on a real port, and answers whatever it is asked with a secret.
+//! Tests that responses of services in a private network are never shown, even if private addresses are allowed.
+//! The service is a real one on a real port. Every response of it contains a secret.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use crate::pages::Browser;
 use crate::support::{Team, TestServer};
 
 const SECRET: &str = "hunter2-of-the-internal-service";
-/// What stands in its place.
+/// The text that replaces a response.
 const HIDDEN: &str = "not shown, because it comes from a private network";
 
-/// A status, and a body of a kind.
+/// The status, the content type and the body.
 type Reply = (u16, &'static str, String);
 
 fn replies() -> Vec<Reply> {
@@ -44,7 +44,7 @@ async fn service(reply: Reply) -> String {
         async move {
             let status = StatusCode::from_u16(status).unwrap();
             let to = format!("http://{SECRET}.example/{SECRET}");
-            // Nobody waits that long: the job is put off at once.
+            // Too long for a wait in the run, so the job is delayed at once.
             let headers = [(CONTENT_TYPE, kind.to_owned()), (LOCATION, to), (RETRY_AFTER, "3600".to_owned())];
             (status, headers, body).into_response()
         }
@@ -55,8 +55,8 @@ async fn service(reply: Reply) -> String {
     url
 }
 
-/// All that is told of a job, and of trying its repository.
-async fn told(server: &TestServer, team: &Team, job: &Value) -> Vec<String> {
+/// Every response and page about a job and its repository.
+async fn read_everything(server: &TestServer, team: &Team, job: &Value) -> Vec<String> {
     let id = job["id"].as_str().unwrap();
     let browser = Browser::signed_in(server, team).await;
     let mut all = Vec::new();
@@ -71,10 +71,10 @@ async fn told(server: &TestServer, team: &Team, job: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_an_internal_host_answers_is_not_told() {
+async fn responses_of_an_internal_host_are_not_shown() {
     let server = TestServer::start_with(|settings| {
         settings.hosts.allow_private = true;
-        settings.host_pause = Duration::from_millis(1);
+        settings.host_retry_delay = Duration::from_millis(1);
     })
     .await;
     let mut team = server.team("acme", &[]).await;
@@ -90,7 +90,7 @@ async fn what_an_internal_host_answers_is_not_told() {
         server.app.secrets.put_secret(&team.project.id.0, HOST_KEY, b"tok-1234").await.unwrap();
         let job = server.create_job(&team, "Replace \"one\" with \"two\".").await;
         server.run_queued_jobs().await;
-        let mut all = told(&server, &team, &job).await;
+        let mut all = read_everything(&server, &team, &job).await;
         let browser = Browser::signed_in(&server, &team).await;
         let form = [("name", "D"), ("repository", &*repository), ("branch", ""), ("folder", "")];
         let path = format!("/p/{}/settings/repository", team.project.id);
@@ -102,11 +102,11 @@ async fn what_an_internal_host_answers_is_not_told() {
 }
 
 #[tokio::test]
-async fn what_an_internal_model_answers_is_not_told() {
+async fn responses_of_an_internal_model_are_not_shown() {
     let mut models = BTreeMap::new();
-    // A good status with an error in it is asked again a few times, so one of those will do.
-    let some = |(status, kind, _): &Reply| *status != 200 || *kind == "text/event-stream";
-    for (n, reply) in replies().into_iter().filter(some).enumerate() {
+    // An error with the status 200 is retried a few times, so one of those is enough.
+    let is_tested = |(status, kind, _): &Reply| *status != 200 || *kind == "text/event-stream";
+    for (n, reply) in replies().into_iter().filter(is_tested).enumerate() {
         let mut model = ModelSettings::new(Provider::Compatible, "test-model");
         model.base_url = Some(service(reply).await);
         model.allow_private = true;
@@ -121,10 +121,10 @@ async fn what_an_internal_model_answers_is_not_told() {
         let job = server.post(&team.key, &path, &json!({ "prompt": "Do it", "model": name })).await;
         assert_eq!(job.status, 201, "{job}");
         server.run_queued_jobs().await;
-        for text in told(&server, &team, &job.json()).await {
+        for text in read_everything(&server, &team, &job.json()).await {
             assert!(!text.contains(SECRET), "{name}: {text}");
             hidden += usize::from(text.contains(HIDDEN));
         }
     }
-    assert!(hidden > 0, "the sentence says why there is no more of it");
+    assert!(hidden > 0, "the sentence says why the response is not shown");
 }

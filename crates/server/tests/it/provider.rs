@@ -1,5 +1,4 @@
-//! A model's provider of one's own: speaks each of the wire formats, says what the test wrote down, and
-//! remembers what it was sent.
+//! Imitates the provider of a model in each wire format. It sends scripted responses and records requests.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -13,13 +12,13 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use server::model::{Provider, Secret, Settings};
 
-/// One answer: the tools that it calls, or what goes wrong.
+/// A response: tool calls, or an error.
 pub(crate) enum Turn {
     Calls(Vec<(&'static str, Value)>),
     Status(u16, &'static str),
-    /// 429, to come again after so many seconds.
+    /// 429 with this `retry-after` in seconds.
     Busy(u64),
-    /// The headers come, and then nothing.
+    /// Never answers.
     Silence,
 }
 

@@ -1,38 +1,38 @@
-//! What people do with a pull request on its host, and what becomes of its job, without a word from the host.
+//! Tests that jobs follow the state of their pull request on a host that sends no webhooks.
 
 use fakehost::{Effect, Kind};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::hosts::{NAME, PAGES, Place, WEB};
+use crate::hosts::{HostFixture, NAME, PAGES, WEB};
 use crate::pages::Browser;
 
-/// A server that the host cannot reach hears of nothing; whoever opens a page wants to know.
+/// A host that can't reach the server sends no webhooks, so pages of the dashboard ask for the state.
 #[tokio::test]
-async fn what_became_of_a_pull_request_is_asked_for_when_somebody_looks() {
+async fn a_page_refreshes_the_state_of_a_pull_request() {
     for kind in WEB {
-        let place = Place::on(kind).await;
-        let browser = Browser::signed_in(&place.server, &place.team).await;
-        let root = format!("/p/{}", place.team.project.id);
+        let fixture = HostFixture::on(kind).await;
+        let browser = Browser::signed_in(&fixture.server, &fixture.team).await;
+        let root = format!("/p/{}", fixture.team.project.id);
         let (mut jobs, pages) = (Vec::new(), [("one", "/jobs"), ("two", "/pulls"), ("three", "/jobs/")]);
         for (number, (word, page)) in (1..).zip(pages) {
-            let job = place.create(&format!("Replace \"{word}\" with \"wort {number}\".")).await;
-            place.completed(&job).await;
+            let job = fixture.create(&format!("Replace \"{word}\" with \"wort {number}\".")).await;
+            fixture.run_to_completion(&job).await;
             let page =
                 if page == "/jobs/" { page.to_owned() + job["id"].as_str().unwrap() } else { page.into() };
             if number == 2 {
-                place.fake().close_pull(NAME, 2)
+                fixture.fake().close_pull(NAME, 2)
             } else {
-                place.merge(number).await
+                fixture.merge(number).await
             }
             browser.get(&format!("{root}{page}")).await;
-            let told = async || place.events(&job).await.pop().unwrap()["type"] == "pull_request";
-            while !told().await {
+            let is_refreshed = async || fixture.events(&job).await.pop().unwrap()["type"] == "pull_request";
+            while !is_refreshed().await {
                 tokio::task::yield_now().await;
             }
             jobs.push(job);
         }
-        let asked = place.fake().request_count();
+        let requests = fixture.fake().request_count();
         let list = browser.get(&format!("{root}/pulls")).await;
         assert_eq!(list.status, 200);
         for (state, words) in [("merged", ["wort 1", "wort 3"]), ("closed", ["wort 2", "wort 2"])] {
@@ -41,60 +41,64 @@ async fn what_became_of_a_pull_request_is_asked_for_when_somebody_looks() {
         }
         let job = browser.get(&format!("{root}/jobs/{}", jobs[0]["id"].as_str().unwrap())).await.body;
         assert!(job.contains("Pull request #1 was merged") && !job.contains("is open"), "{kind:?}");
-        assert_eq!(place.fake().request_count(), asked, "what is settled is not asked for again");
+        assert_eq!(
+            fixture.fake().request_count(),
+            requests,
+            "merged and closed ones are not requested again"
+        );
     }
 }
 
 #[tokio::test]
-async fn what_became_of_one_does_not_hang_on_another() {
-    let place = Place::on(Kind::Gitea).await;
-    let browser = Browser::signed_in(&place.server, &place.team).await;
-    let root = format!("/p/{}/jobs", place.team.project.id);
+async fn the_state_of_a_pull_request_does_not_depend_on_another() {
+    let fixture = HostFixture::on(Kind::Gitea).await;
+    let browser = Browser::signed_in(&fixture.server, &fixture.team).await;
+    let root = format!("/p/{}/jobs", fixture.team.project.id);
     let mut jobs = Vec::new();
     for word in ["one", "two"] {
-        jobs.push(place.create(&format!("Replace \"{word}\" with \"wort\".")).await);
-        place.completed(jobs.last().unwrap()).await;
+        jobs.push(fixture.create(&format!("Replace \"{word}\" with \"wort\".")).await);
+        fixture.run_to_completion(jobs.last().unwrap()).await;
     }
-    let told = async |job: &Value| place.events(job).await.pop().unwrap()["state"].clone();
-    let follows = async |job: &Value, page: &str, state: &str| {
+    let state = async |job: &Value| fixture.events(job).await.pop().unwrap()["state"].clone();
+    let refreshes = async |job: &Value, page: &str, expected: &str| {
         browser.get(page).await;
-        while told(job).await != state {
+        while state(job).await != expected {
             tokio::task::yield_now().await;
         }
     };
-    // The newest comes first, and cannot be asked for.
-    place.fake().faults().always("GET", "/pulls/2", Effect::Garbage);
-    place.fake().close_pull(NAME, 1);
-    follows(&jobs[0], &root, "closed").await;
+    // The newest comes first, and its request fails.
+    fixture.fake().faults().always("GET", "/pulls/2", Effect::Garbage);
+    fixture.fake().close_pull(NAME, 1);
+    refreshes(&jobs[0], &root, "closed").await;
     let page = format!("{root}/{}", jobs[0]["id"].as_str().unwrap());
-    place.fake().reopen_pull(NAME, 1);
-    place.server.clock.advance(SignedDuration::from_secs(5));
-    follows(&jobs[0], &page, "open").await;
-    assert_eq!(told(&jobs[1]).await, Value::Null);
+    fixture.fake().reopen_pull(NAME, 1);
+    fixture.server.clock.advance(SignedDuration::from_secs(5));
+    refreshes(&jobs[0], &page, "open").await;
+    assert_eq!(state(&jobs[1]).await, Value::Null);
 }
 
 #[tokio::test]
-async fn a_follow_up_does_not_go_on_in_another_repository() {
-    let place = Place::on(Kind::Gitea).await;
-    let job = place.create("Replace \"one\" with \"eins\".").await;
-    let link = place.completed(&job).await["prLink"].clone();
-    let other = place.fake().repository("acme/other", &PAGES).await;
+async fn a_follow_up_fails_in_another_repository() {
+    let fixture = HostFixture::on(Kind::Gitea).await;
+    let job = fixture.create("Replace \"one\" with \"eins\".").await;
+    let link = fixture.run_to_completion(&job).await["prLink"].clone();
+    let other = fixture.fake().repository("acme/other", &PAGES).await;
     let elsewhere = tempfile::tempdir().unwrap();
     fakehost::bare_repository(elsewhere.path(), &PAGES);
     for repository in
         [other.clone_url.trim_end_matches(".git").to_owned(), elsewhere.path().display().to_string()]
     {
         let change = store::ProjectChange { repository: Some(repository), ..store::ProjectChange::default() };
-        place.server.app.accounts.update_project(&place.team.project.id, &change).await.unwrap();
-        place.follow_up(&job, "Replace \"two\" with \"zwei\".").await;
-        let now = place.settle(&job).await;
+        fixture.server.app.accounts.update_project(&fixture.team.project.id, &change).await.unwrap();
+        fixture.follow_up(&job, "Replace \"two\" with \"zwei\".").await;
+        let now = fixture.run_to_end(&job).await;
         assert_eq!((&now["status"], &now["prLink"]), (&json!("failed"), &link));
-        let end = place.events(&job).await.pop().unwrap();
+        let end = fixture.events(&job).await.pop().unwrap();
         assert!(
             end["message"].as_str().unwrap().contains("has another repository now; create a new job"),
             "{end}"
         );
     }
-    assert!(place.fake().pulls("acme/other").is_empty());
-    assert_eq!(place.pulls().await.len(), 1);
+    assert!(fixture.fake().pulls("acme/other").is_empty());
+    assert_eq!(fixture.pulls().await.len(), 1);
 }

@@ -1,4 +1,4 @@
-//! HTTP by hand: every byte of a request as the test says, which no client library would send.
+//! Sends raw bytes as a request, which no client library would send, and parses the responses.
 
 use std::time::Duration;
 
@@ -8,36 +8,39 @@ use tokio::net::TcpStream;
 
 use crate::support::{Answer, TestServer};
 
-/// A server that neither answers nor hangs up is a failure, not a test without end.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// For a server that neither responds nor closes the connection.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Sends these bytes on a connection of their own; what came back until the server closed it.
+/// Sends these bytes on a new connection, and returns the responses until the server closes it.
 pub(crate) async fn exchange(server: &TestServer, bytes: &[u8]) -> Vec<Answer> {
-    let talk = async {
+    let exchange = async {
         let mut stream = TcpStream::connect(server.url.strip_prefix("http://").unwrap()).await.unwrap();
-        // A server that has heard enough answers and closes, whatever is still to come.
+        // Fails if the server responds and closes the connection before it read everything.
         let _ = stream.write_all(bytes).await;
-        let mut came = Vec::new();
-        let _ = stream.read_to_end(&mut came).await;
-        came
+        let mut received = Vec::new();
+        let _ = stream.read_to_end(&mut received).await;
+        received
     };
-    let came = tokio::time::timeout(PATIENCE, talk).await;
-    answers(&came.unwrap_or_else(|_| panic!("no end of {}", String::from_utf8_lossy(bytes))))
+    let received = tokio::time::timeout(TIMEOUT, exchange).await;
+    parse_responses(
+        &received.unwrap_or_else(|_| panic!("no end of the responses to {}", String::from_utf8_lossy(bytes))),
+    )
 }
 
-fn answers(mut bytes: &[u8]) -> Vec<Answer> {
+fn parse_responses(mut bytes: &[u8]) -> Vec<Answer> {
     let mut all = Vec::new();
     while let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
         let head = std::str::from_utf8(&bytes[..end]).unwrap();
         let (status, headers) = parse_head(head);
         let rest = &bytes[end + 4..];
-        let told = headers.get("content-length").map(|length| length.to_str().unwrap().parse().unwrap());
-        let length = rest.len().min(told.unwrap_or(if status < 200 { 0 } else { rest.len() }));
+        let content_length =
+            headers.get("content-length").map(|length| length.to_str().unwrap().parse().unwrap());
+        let length = rest.len().min(content_length.unwrap_or(if status < 200 { 0 } else { rest.len() }));
         let body = String::from_utf8(rest[..length].to_vec()).unwrap();
         all.push(Answer { status, headers, body });
         bytes = &rest[length..];
     }
-    assert!(bytes.is_empty(), "no whole answer: {}", String::from_utf8_lossy(bytes));
+    assert!(bytes.is_empty(), "an incomplete response: {}", String::from_utf8_lossy(bytes));
     all
 }
 

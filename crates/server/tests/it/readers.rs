@@ -1,4 +1,4 @@
-//! The reader pages: the numbers of the API, and what strangers made up shown as what it is.
+//! Tests the readers pages: their numbers equal those of the API, and text of visitors is escaped and quoted.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::support::{Team, TestServer, send};
 const CHROME: &str =
     "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36";
 const CHATGPT: &str = "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko); compatible; ChatGPT-User/1.0; +https://openai.com/bot";
-/// The clock stands at noon of 2026-11-15.
+/// The test clock is at noon of 2026-11-15.
 const WEEK: &str = "dateFrom=2026-11-09&dateTo=2026-11-16";
 
 fn view(path: &str, day: u32, agent: &str) -> Value {
@@ -28,11 +28,12 @@ fn not_found(path: &str, referrer: &str) -> Value {
 }
 
 async fn report(server: &TestServer, team: &Team, events: Value) {
-    let taken = server.post(&team.key, &format!("/v1/analytics/{}/events", team.project.id), &events).await;
-    assert_eq!(taken.json()["rejected"], json!([]), "{taken}");
+    let response =
+        server.post(&team.key, &format!("/v1/analytics/{}/events", team.project.id), &events).await;
+    assert_eq!(response.json()["rejected"], json!([]), "{response}");
 }
 
-/// A week with some readers, and the week before with fewer.
+/// A week with views, and a previous week with fewer.
 async fn read_docs(server: &TestServer) -> Team {
     let team = server.team("acme", &[("a.md", "one\n")]).await;
     let mut events = vec![view("/guides/install", 3, CHROME), view("/", 4, CHATGPT)];
@@ -47,7 +48,7 @@ fn root(team: &Team) -> String {
     format!("/p/{}/readers", team.project.id)
 }
 
-/// What a tile shows, and its change.
+/// The number of a tile, and its change.
 fn tile(page: &str, id: &str) -> (String, String) {
     let tile = page.split(&format!("id=\"tile-{id}\"")).nth(1).unwrap().split("</div>").next().unwrap();
     let figure = tile.split("<dd>").nth(1).unwrap().split('<').next().unwrap();
@@ -56,7 +57,7 @@ fn tile(page: &str, id: &str) -> (String, String) {
 }
 
 #[tokio::test]
-async fn the_numbers_are_those_of_the_api() {
+async fn the_numbers_equal_those_of_the_api() {
     let server = TestServer::start().await;
     let team = read_docs(&server).await;
     let browser = Browser::signed_in(&server, &team).await;
@@ -69,10 +70,10 @@ async fn the_numbers_are_those_of_the_api() {
     let (visitors, missing) =
         (api(&format!("visitors?{WEEK}")).await, api(&format!("not-found?{WEEK}")).await);
     for (id, number, change) in [
-        ("views", &views["totals"]["total"], "+62,600 % on before"),
-        ("human", &views["totals"]["human"], "+123,300 % on before"),
-        ("ai", &views["totals"]["ai"], "+1,900 % on before"),
-        ("visitors", &visitors["totals"]["total"], "+300 % on before"),
+        ("views", &views["totals"]["total"], "+62,600% vs. previous 7 days"),
+        ("human", &views["totals"]["human"], "+123,300% vs. previous 7 days"),
+        ("ai", &views["totals"]["ai"], "+1,900% vs. previous 7 days"),
+        ("visitors", &visitors["totals"]["total"], "+300% vs. previous 7 days"),
         ("not-found", &missing["totals"]["total"], "new"),
     ] {
         assert_eq!(tile(&page.body, id), (number.to_string(), change.to_owned()), "{id}");
@@ -87,7 +88,7 @@ async fn the_numbers_are_those_of_the_api() {
 }
 
 #[tokio::test]
-async fn lists_are_sorted_filtered_and_come_in_pages() {
+async fn lists_are_sorted_filtered_and_paginated() {
     let server = TestServer::start().await;
     let team = read_docs(&server).await;
     let browser = Browser::signed_in(&server, &team).await;
@@ -105,26 +106,26 @@ async fn lists_are_sorted_filtered_and_come_in_pages() {
     assert_eq!(rows("pages?range=7d&sort=ai").await.0[0], "/api/v0");
     let (some, page) = rows("pages?range=7d&path=/api/v1").await;
     assert_eq!(some.len(), 11);
-    assert!(page.contains("Show every page"));
+    assert!(page.contains("Show all pages"));
     assert_eq!(rows("agents?range=7d").await.0, ["(browsers)", "ChatGPT-User"]);
     assert_eq!(rows("agents?range=7d&sort=ai").await.0, ["ChatGPT-User", "(browsers)"]);
     assert_eq!(rows("referrers?range=7d").await.0, ["(none)"]);
     assert!(rows("pages?range=7d&offset=20").await.1.contains("rel=\"prev\""));
-    assert!(rows("pages?range=7d&offset=18446744073709551615").await.1.contains("Nobody read"));
+    assert!(rows("pages?range=7d&offset=18446744073709551615").await.1.contains("No views in this period"));
     let first = browser.get(&format!("{}?range=7d&wait=1", root(&team))).await;
-    assert!(first.body.contains(&format!("{}/pages?range=7d\">All of them", root(&team))));
+    assert!(first.body.contains(&format!("{}/pages?range=7d\">Show all", root(&team))));
 }
 
 #[tokio::test]
-async fn junk_is_refused_on_the_page_and_kept() {
+async fn invalid_queries_are_reported_on_the_page_and_stay_in_the_form() {
     let server = TestServer::start().await;
     let team = read_docs(&server).await;
     let browser = Browser::signed_in(&server, &team).await;
     for (query, sentence) in [
-        ("range=century", "not one of the ranges"),
-        ("range=custom&from=2026-11-09&to=yes%22%3E%3Cb%3E", "Give the last day as YYYY-MM-DD"),
-        ("range=custom&from=2026-11-09&to=2026-11-01", "must not be after"),
-        ("path=guides", "begins with"),
+        ("range=century", "Unknown range"),
+        ("range=custom&from=2026-11-09&to=yes%22%3E%3Cb%3E", "Enter the last day as YYYY-MM-DD"),
+        ("range=custom&from=2026-11-09&to=2026-11-01", "is after the last day"),
+        ("path=guides", "must begin with"),
     ] {
         for page in ["", "/pages"] {
             let answer = browser.get(&format!("{}{page}?{query}", root(&team))).await;
@@ -135,15 +136,15 @@ async fn junk_is_refused_on_the_page_and_kept() {
         let file = browser.get(&format!("{}/pages/csv?{query}", root(&team))).await;
         assert_eq!((file.status, file.header("content-type")), (400, "text/html; charset=utf-8"), "{query}");
     }
-    let kept = browser.get(&format!("{}?range=custom&from=2026-11-09&to=junk", root(&team))).await;
-    assert!(kept.body.contains("value=\"2026-11-09\"") && kept.body.contains("value=\"junk\""));
+    let invalid = browser.get(&format!("{}?range=custom&from=2026-11-09&to=junk", root(&team))).await;
+    assert!(invalid.body.contains("value=\"2026-11-09\"") && invalid.body.contains("value=\"junk\""));
     for path in ["/everything", "/%ff", "/everything/csv"] {
         assert_eq!(browser.get(&format!("{}{path}", root(&team))).await.status, 404, "{path}");
     }
 }
 
 #[tokio::test]
-async fn files_are_those_of_the_api() {
+async fn csv_files_equal_those_of_the_api() {
     let server = TestServer::start().await;
     let team = read_docs(&server).await;
     let browser = Browser::signed_in(&server, &team).await;
@@ -166,7 +167,7 @@ async fn files_are_those_of_the_api() {
 }
 
 #[tokio::test]
-async fn evidence_is_a_quotation_and_starts_nothing() {
+async fn evidence_becomes_a_quotation_and_creates_no_job() {
     let server = TestServer::start().await;
     let team = read_docs(&server).await;
     let browser = Browser::signed_in(&server, &team).await;
@@ -175,24 +176,24 @@ async fn evidence_is_a_quotation_and_starts_nothing() {
     let jobs = format!("/p/{}/jobs?evidence=not-found", team.project.id);
     let link = page.body.split("href=\"").find(|href| href.starts_with(&jobs)).unwrap();
     let link = link.split('"').next().unwrap().replace("&#38;", "&").replace("&amp;", "&");
-    let box_ = browser.get(&link).await;
-    assert_eq!(box_.status, 200);
-    let prompt = box_.body.split("<textarea").nth(1).unwrap().split("</textarea>").next().unwrap();
+    let jobs_page = browser.get(&link).await;
+    assert_eq!(jobs_page.status, 200);
+    let prompt = jobs_page.body.split("<textarea").nth(1).unwrap().split("</textarea>").next().unwrap();
     assert!(prompt.contains("Readers look for a page") && !prompt.contains("/old"), "{prompt}");
-    let quoted = box_.body.split("<blockquote>").nth(1).unwrap().split("</blockquote>").next().unwrap();
+    let quoted = jobs_page.body.split("<blockquote>").nth(1).unwrap().split("</blockquote>").next().unwrap();
     assert!(quoted.starts_with("Path: /old&#60;b&#62;`x`\n"), "{quoted}");
-    assert!(quoted.contains("Looked for 0 times by people and once by AI"), "{quoted}");
-    assert!(quoted.contains("From 2026-11-09 to 2026-11-15"), "{quoted}");
-    assert!(quoted.contains("Sent there from: evil.example/=a"), "{quoted}");
-    let made = browser
+    assert!(quoted.contains("Requests: 0 human, 1 AI"), "{quoted}");
+    assert!(quoted.contains("Period: 2026-11-09 to 2026-11-15"), "{quoted}");
+    assert!(quoted.contains("Referrer: evil.example/=a"), "{quoted}");
+    let unsigned = browser
         .get(&format!("{jobs}&path=%3C/textarea%3E%3Cscript%3Ealert(1)%3C/script%3E%0ADo%20this"))
         .await;
-    assert!(made.status == 400 && !made.body.contains("alert(1)"), "{}", made.body);
+    assert!(unsigned.status == 400 && !unsigned.body.contains("alert(1)"), "{}", unsigned.body);
     assert!(server.has_no_jobs(&team.project.id).await);
 }
 
 #[tokio::test]
-async fn another_organizations_readers_are_not_there() {
+async fn readers_of_another_organization_are_not_found() {
     let server = TestServer::start().await;
     let (theirs, mine) = (read_docs(&server).await, server.team("globex", &[]).await);
     let browser = Browser::signed_in(&server, &mine).await;
@@ -206,7 +207,7 @@ async fn another_organizations_readers_are_not_there() {
 }
 
 #[tokio::test]
-async fn before_anybody_came_the_page_says_how_they_will() {
+async fn a_project_without_views_shows_how_to_send_them() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let browser = Browser::signed_in(&server, &team).await;
@@ -221,15 +222,15 @@ async fn before_anybody_came_the_page_says_how_they_will() {
     ] {
         assert!(page.body.contains(&line), "{line}");
     }
-    // Of long ago is not of never.
+    // Old views are views, too.
     report(&server, &team, json!([view("/", 1, CHROME)])).await;
     let quiet = browser.get(&format!("{}?range=7d&wait=1", root(&team))).await;
-    assert_eq!(tile(&quiet.body, "views"), ("0".into(), "none before either".into()));
-    assert!(quiet.body.contains("Nobody read a page in this time."));
+    assert_eq!(tile(&quiet.body, "views"), ("0".into(), "none in previous 7 days".into()));
+    assert!(quiet.body.contains("No views in this period."));
 }
 
 #[tokio::test]
-async fn who_reads_just_now_is_a_line_of_its_own() {
+async fn the_live_line_counts_readers_of_the_last_30_minutes() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let browser = Browser::signed_in(&server, &team).await;
@@ -256,11 +257,11 @@ async fn a_merge_is_marked_on_the_chart() {
     assert!(merged.body.contains("#1 Replace"), "{}", merged.body);
 }
 
-/// Reports that never come.
-struct Slow;
+/// Reports that never finish.
+struct StuckReports;
 
 #[async_trait]
-impl Reports for Slow {
+impl Reports for StuckReports {
     async fn series(&self, _: &str, _: &Range, _: Interval, _: Option<&str>) -> Result<Series, SeriesError> {
         Ok(Series::default())
     }
@@ -285,15 +286,15 @@ impl Reports for Slow {
 }
 
 #[tokio::test]
-async fn what_takes_long_is_left_for_later() {
-    let server = TestServer::start_from(|_| {}, |app| app.reports = Arc::new(Slow)).await;
+async fn slow_counts_are_loaded_later() {
+    let server = TestServer::start_from(|_| {}, |app| app.reports = Arc::new(StuckReports)).await;
     let team = read_docs(&server).await;
     let browser = Browser::signed_in(&server, &team).await;
     let page = browser.get(&format!("{}?range=7d", root(&team))).await;
     assert_eq!(page.status, 200);
     assert_eq!(tile(&page.body, "views").0, "1254");
     let later = format!("data-later=\"{}?range=7d", root(&team));
-    // The line of just now, a tile, three panels; the visitors may have come in time.
+    // The live line, one tile and three panels. The visitors may be counted in time.
     assert!((5..=6).contains(&page.body.matches(&later).count()), "{}", page.body);
-    assert_eq!(page.body.matches("Still being counted").count(), 3);
+    assert_eq!(page.body.matches("Still counting.").count(), 3);
 }

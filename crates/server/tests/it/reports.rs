@@ -1,4 +1,4 @@
-//! Reports of page views, over HTTP.
+//! Tests the reports of page views over HTTP.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -10,14 +10,14 @@ const CHROME: &str =
 const CHATGPT: &str = "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko); compatible; ChatGPT-User/1.0; +https://openai.com/bot";
 const GPTBOT: &str = "GPTBot/1.2";
 
-struct Docs {
+struct DocsProject {
     server: TestServer,
     team: Team,
 }
 
-impl Docs {
-    /// With some reads of two days, and two looks for a page that is not there.
-    async fn open() -> Self {
+impl DocsProject {
+    /// With views on two days, and requests for pages that don't exist.
+    async fn start() -> Self {
         let server = TestServer::start().await;
         let team = server.team("acme", &[]).await;
         let docs = Self { server, team };
@@ -38,23 +38,23 @@ impl Docs {
 
     async fn send(&self, events: Value) {
         let path = format!("/v1/analytics/{}/events", self.team.project.id);
-        let taken = self.server.post(&self.team.key, &path, &events).await;
-        assert_eq!((taken.status, &taken.json()["rejected"]), (202, &json!([])), "{taken}");
+        let result = self.server.post(&self.team.key, &path, &events).await;
+        assert_eq!((result.status, &result.json()["rejected"]), (202, &json!([])), "{result}");
     }
 
-    async fn ask(&self, question: &str) -> Answer {
-        let path = format!("/v1/analytics/{}/{question}", self.team.project.id);
+    async fn get(&self, query: &str) -> Answer {
+        let path = format!("/v1/analytics/{}/{query}", self.team.project.id);
         self.server.get(&self.team.key, &path).await
     }
 
-    async fn json(&self, question: &str) -> Value {
-        let answer = self.ask(question).await;
+    async fn json(&self, query: &str) -> Value {
+        let answer = self.get(query).await;
         assert_eq!(answer.status, 200, "{answer}");
         answer.json()
     }
 
-    async fn refused(&self, question: &str, sentence: &str) {
-        let answer = self.ask(question).await;
+    async fn check_refused(&self, query: &str, sentence: &str) {
+        let answer = self.get(query).await;
         assert_eq!((answer.status, answer.header("x-error-code")), (400, "invalid_query"), "{answer}");
         assert_eq!(answer.json()["error"], sentence);
     }
@@ -65,8 +65,8 @@ fn view(path: &str, at: &str, user_agent: &str, referrer: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_series_has_every_step_and_adds_up() {
-    let docs = Docs::open().await;
+async fn a_series_has_every_interval_and_adds_up() {
+    let docs = DocsProject::start().await;
     let days = docs.json("series?dateFrom=2026-02-28&dateTo=2026-03-03").await;
     let point =
         |at: &str, human: u64, ai: u64| json!({ "at": at, "human": human, "ai": ai, "total": human + ai });
@@ -92,10 +92,9 @@ async fn a_series_has_every_step_and_adds_up() {
     let weeks = docs.json("series?interval=week").await;
     let expected = [point("2026-02-23T00:00:00.000Z", 2, 0), point("2026-03-02T00:00:00.000Z", 1, 1)];
     assert_eq!(weeks["series"], json!(expected));
-    docs.refused("series?interval=year", "interval must be one of hour, day, week, month").await;
-    docs.refused("series?path=guide", "path must begin with `/`: it is what the paths of pages begin with")
-        .await;
-    docs.refused(
+    docs.check_refused("series?interval=year", "interval must be one of hour, day, week, month").await;
+    docs.check_refused("series?path=guide", "path must begin with `/`; it's a prefix of page paths").await;
+    docs.check_refused(
         "series?interval=hour&dateFrom=2000-01-01&dateTo=2026-01-01",
         "interval=hour gives more than 10000 points for this range. Choose a longer interval or a shorter range",
     )
@@ -104,7 +103,7 @@ async fn a_series_has_every_step_and_adds_up() {
 
 #[tokio::test]
 async fn agents_have_operators_products_and_every_class() {
-    let docs = Docs::open().await;
+    let docs = DocsProject::start().await;
     let agents = docs.json("agents").await;
     let agent = |operator: Value, product: &str, class: &str, views: u64| json!({ "operator": operator, "product": product, "class": class, "views": views });
     let expected = json!([
@@ -115,14 +114,14 @@ async fn agents_have_operators_products_and_every_class() {
     assert_eq!((&agents["agents"], &agents["hasMore"]), (&expected, &json!(false)));
     assert_eq!(agents["classes"].as_array().unwrap().len(), 7);
     assert_eq!(agents["classes"][3], json!({ "class": "ai-training", "views": 1 }));
-    let second = docs.ask("agents?limit=1&offset=1&dateTo=2026-03-02T10:00:00Z").await;
+    let second = docs.get("agents?limit=1&offset=1&dateTo=2026-03-02T10:00:00Z").await;
     assert_eq!(second.json()["agents"], json!([agent(json!("OpenAI"), "ChatGPT-User", "assistant", 1)]));
     assert!(second.header("link").contains("rel=\"prev\""), "{}", second.header("link"));
 }
 
 #[tokio::test]
 async fn referrers_are_hosts() {
-    let docs = Docs::open().await;
+    let docs = DocsProject::start().await;
     let referrers = docs.json("referrers?limit=2").await;
     let expected = json!({
         "totals": { "human": 3, "ai": 1, "total": 4 },
@@ -136,8 +135,8 @@ async fn referrers_are_hosts() {
 }
 
 #[tokio::test]
-async fn what_is_not_found_tells_who_sent_readers_there() {
-    let docs = Docs::open().await;
+async fn pages_not_found_are_listed_with_their_referrers() {
+    let docs = DocsProject::start().await;
     let missing = docs.json("not-found?path=/s&sort=ai").await;
     let expected = json!({
         "totals": { "human": 1, "ai": 1, "total": 2 },
@@ -149,14 +148,14 @@ async fn what_is_not_found_tells_who_sent_readers_there() {
     });
     assert_eq!(missing, expected);
     assert_eq!(docs.json("not-found?path=/guide").await["notFound"], json!([]));
-    docs.refused("not-found?sort=best", "sort must be one of total, human, ai, path").await;
+    docs.check_refused("not-found?sort=best", "sort must be one of total, human, ai, path").await;
 }
 
 #[tokio::test]
-async fn the_last_half_hour() {
-    let docs = Docs::open().await;
-    let nobody = docs.json("live").await;
-    assert_eq!((&nobody["views"]["total"], &nobody["pages"]), (&json!(0), &json!([])));
+async fn live_reports_the_last_30_minutes() {
+    let docs = DocsProject::start().await;
+    let empty = docs.json("live").await;
+    assert_eq!((&empty["views"]["total"], &empty["pages"]), (&json!(0), &json!([])));
     docs.send(json!([
         { "path": "/now", "userAgent": CHROME, "ip": "192.0.2.1" },
         { "path": "/now", "userAgent": CHROME, "ip": "192.0.2.1" },
@@ -174,10 +173,10 @@ async fn the_last_half_hour() {
 }
 
 #[tokio::test]
-async fn pages_can_be_chosen_and_sorted() {
-    let docs = Docs::open().await;
-    let paths = async |question: &str, list: &str| {
-        let answer = docs.json(question).await;
+async fn pages_can_be_filtered_and_sorted() {
+    let docs = DocsProject::start().await;
+    let paths = async |query: &str, list: &str| {
+        let answer = docs.json(query).await;
         let pages = answer[list].as_array().unwrap().iter();
         let pages: Vec<_> = pages.map(|page| page["path"].as_str().unwrap().to_owned()).collect();
         (pages.join(" "), answer["totals"]["total"].as_u64().unwrap())
@@ -189,16 +188,20 @@ async fn pages_can_be_chosen_and_sorted() {
     }
     assert_eq!(paths("views?sort=human", "views").await, ("/guide / /guide/a".into(), 4));
     assert_eq!(paths("views?path=/guide", "views").await, ("/guide /guide/a".into(), 3));
-    assert_eq!(paths("visitors?path=/guide/", "visitors").await.1, 3, "readers cannot be added up");
-    docs.refused("views?sort=best", "sort must be one of total, human, ai, path").await;
+    assert_eq!(
+        paths("visitors?path=/guide/", "visitors").await.1,
+        3,
+        "the total of visitors isn't the sum of the pages"
+    );
+    docs.check_refused("views?sort=best", "sort must be one of total, human, ai, path").await;
 }
 
 #[tokio::test]
-async fn every_report_is_also_a_file() {
-    let docs = Docs::open().await;
+async fn every_report_is_available_as_csv() {
+    let docs = DocsProject::start().await;
     docs.send(json!([view("/a,\"b\"", "2026-03-01T08:00:00Z", CHROME, "https://=cmd/")])).await;
-    let file = async |question: &str, name: &str| {
-        let answer = docs.ask(question).await;
+    let file = async |query: &str, name: &str| {
+        let answer = docs.get(query).await;
         assert_eq!(
             (answer.status, answer.header("content-type")),
             (200, "text/csv; charset=utf-8"),
@@ -216,7 +219,7 @@ async fn every_report_is_also_a_file() {
     );
     assert!(
         file("referrers?format=csv", "referrers").await.contains("\r\n\"'=cmd\",1,0,1\r\n"),
-        "no formula"
+        "a cell must not be a formula"
     );
     assert_eq!(
         file("not-found?format=csv", "not-found").await,
@@ -230,12 +233,12 @@ async fn every_report_is_also_a_file() {
     assert!(file("series?format=csv", "series").await.contains("\r\n\"2026-03-01T00:00:00.000Z\",3,0,3\r\n"));
     assert_eq!(file("live?format=csv", "live").await.lines().count(), 31);
     assert_eq!(file("visitors?format=csv", "visitors").await.lines().count(), 5);
-    docs.refused("views?format=xml", "format must be one of json, csv").await;
+    docs.check_refused("views?format=xml", "format must be one of json, csv").await;
 }
 
 #[tokio::test]
-async fn a_file_of_many_pages_comes_whole() {
-    let docs = Docs::open().await;
+async fn a_csv_file_of_many_pages_is_complete() {
+    let docs = DocsProject::start().await;
     let events: Vec<_> =
         (0..2000).map(|n| view(&format!("/page/{n:04}"), "2026-03-01", CHROME, "")).collect();
     docs.send(json!(events)).await;
@@ -244,12 +247,12 @@ async fn a_file_of_many_pages_comes_whole() {
     let file = send(request.header("accept", "text/csv")).await;
     assert_eq!(file.body.lines().count(), 2001);
     assert!(file.body.ends_with("\"/page/1999\",1,0,1\r\n"));
-    assert_eq!(file.header("content-length"), "", "it is sent as it is made");
+    assert_eq!(file.header("content-length"), "", "the file is streamed");
 }
 
 #[tokio::test]
-async fn views_are_classified_anew_and_told_how_many_changed() {
-    let docs = Docs::open().await;
+async fn reclassify_reports_how_many_views_changed() {
+    let docs = DocsProject::start().await;
     let path = format!("/v1/analytics/{}/reclassify", docs.team.project.id);
     let done = docs.server.post(&docs.team.key, &path, &json!({})).await;
     assert_eq!((done.status, &done.json()["events"]), (200, &json!(8)), "{done}");

@@ -1,4 +1,4 @@
-//! The cards and the settings of projects.
+//! Tests the settings of projects, and deletion.
 
 use serde_json::json;
 
@@ -10,21 +10,23 @@ fn settings(team: &Team, form: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_repository_is_tested_before_it_is_kept() {
+async fn a_repository_is_tested_before_it_is_saved() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[("docs/a.md", "one\n")]).await;
     let browser = Browser::signed_in(&server, &team).await;
     let path = settings(&team, "/repository");
-    let place = team.repository.to_str().unwrap();
-    let form = |folder| [("name", "Hand <b>book"), ("repository", place), ("branch", ""), ("folder", folder)];
-    let kept = async || server.app.accounts.project(&team.project.id).await.unwrap().unwrap();
+    let path_of_repository = team.repository.to_str().unwrap();
+    let form = |folder| {
+        [("name", "Hand <b>book"), ("repository", path_of_repository), ("branch", ""), ("folder", folder)]
+    };
+    let saved_project = async || server.app.accounts.project(&team.project.id).await.unwrap().unwrap();
 
     let refused = browser.post(&path, &form("nope")).await;
     assert_eq!(refused.status, 400);
     assert!(refused.body.contains("no folder `nope`") && refused.body.contains("Hand &#60;b&#62;book"));
     for (field, value, sentence) in [
         ("name", "", "a project needs a name"),
-        ("repository", " ", "say where the repository is"),
+        ("repository", " ", "Enter the URL of the repository"),
         ("repository", "/nowhere/at/all", "/nowhere/at/all"),
         ("repository", "https://127.0.0.1:1/acme/docs", "127.0.0.1"),
         ("branch", "gone", "gone"),
@@ -43,8 +45,8 @@ async fn a_repository_is_tested_before_it_is_kept() {
         assert!(page.body.contains(sentence), "{field}={value}");
     }
     let tested = browser.post(&path, &[&form("docs")[..], &[("test", "true")]].concat()).await;
-    assert!(tested.status == 200 && tested.body.contains("It works: jobs start from main"));
-    assert_eq!(kept().await.name, "Docs");
+    assert!(tested.status == 200 && tested.body.contains("Jobs start from main"));
+    assert_eq!(saved_project().await.name, "Docs");
 
     let saved = browser.post(&path, &form("docs")).await;
     assert_eq!(
@@ -52,37 +54,41 @@ async fn a_repository_is_tested_before_it_is_kept() {
         (303, &*settings(&team, "?saved=repository#repository"))
     );
     assert_eq!(
-        (kept().await.name.as_str(), kept().await.docs_path.as_deref()),
+        (saved_project().await.name.as_str(), saved_project().await.docs_path.as_deref()),
         ("Hand <b>book", Some("docs"))
     );
-    assert!(browser.get(&settings(&team, "?saved=repository")).await.body.contains("Saved."));
+    assert!(browser.get(&settings(&team, "?saved=repository")).await.body.contains("Settings saved."));
 }
 
 #[tokio::test]
-async fn a_token_is_kept_and_never_shown() {
+async fn a_token_is_saved_and_never_shown() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[("a.md", "one\n")]).await;
     let browser = Browser::signed_in(&server, &team).await;
-    assert!(browser.get(&settings(&team, "")).await.body.contains("none kept"));
+    assert!(browser.get(&settings(&team, "")).await.body.contains("no token saved"));
     let form =
         [("name", "Docs"), ("repository", team.repository.to_str().unwrap()), ("token", "s3cr3t-token")];
     assert_eq!(browser.post(&settings(&team, "/repository"), &form).await.status, 303);
     let page = browser.get(&settings(&team, "")).await;
-    assert!(page.body.contains("kept, encrypted") && !page.body.contains("s3cr3t"));
+    assert!(page.body.contains("saved, encrypted") && !page.body.contains("s3cr3t"));
     let refused = browser.post(&settings(&team, "/repository"), &[("name", ""), ("token", "s3cr3t-2")]).await;
     assert!(refused.status == 400 && !refused.body.contains("s3cr3t"));
 }
 
 #[tokio::test]
-async fn models_paths_and_sites_are_saved_or_refused_with_what_was_typed() {
+async fn models_paths_and_sites_are_saved_or_refused_and_the_form_keeps_its_text() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let browser = Browser::signed_in(&server, &team).await;
     let (jobs, readers) = (settings(&team, "/jobs"), settings(&team, "/readers"));
     for (path, form, sentence) in [
         (&jobs, [("model", "gpt-9"), ("allow_paths", "kept/*.yml")], "no model named gpt-9"),
-        (&jobs, [("model", "offline"), ("allow_paths", "kept/*.yml\n../x")], "fits no path"),
-        (&readers, [("sites", "https://kept.example/path"), ("human_reads", "both")], "is no site"),
+        (&jobs, [("model", "offline"), ("allow_paths", "kept/*.yml\n../x")], "matches no path"),
+        (
+            &readers,
+            [("sites", "https://kept.example/path"), ("human_reads", "both")],
+            "is not the URL of a site",
+        ),
         (&readers, [("sites", "https://kept.example"), ("human_reads", "all")], "beacon, server or both"),
     ] {
         let page = browser.post(path, &form).await;
@@ -94,39 +100,45 @@ async fn models_paths_and_sites_are_saved_or_refused_with_what_was_typed() {
     assert_eq!(browser.post(&jobs, &form).await.status, 303);
     let form = [("sites", "HTTPS://Docs.acme.dev/\n"), ("human_reads", "beacon")];
     assert_eq!(browser.post(&readers, &form).await.status, 303);
-    let kept = server.app.accounts.project(&team.project.id).await.unwrap().unwrap();
-    assert_eq!((kept.models, kept.allow_paths), (vec!["offline".to_owned()], vec![".github/**".to_owned()]));
-    assert_eq!((kept.sites, kept.human_reads.as_str()), (vec!["https://docs.acme.dev".to_owned()], "beacon"));
+    let saved = server.app.accounts.project(&team.project.id).await.unwrap().unwrap();
+    assert_eq!(
+        (saved.models, saved.allow_paths),
+        (vec!["offline".to_owned()], vec![".github/**".to_owned()])
+    );
+    assert_eq!(
+        (saved.sites, saved.human_reads.as_str()),
+        (vec!["https://docs.acme.dev".to_owned()], "beacon")
+    );
 }
 
 #[tokio::test]
-async fn the_first_view_is_told_and_a_human_counts_once() {
+async fn the_first_view_is_shown_and_a_human_counts_once() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let browser = Browser::signed_in(&server, &team).await;
     let path = settings(&team, "/arrived");
-    assert!(browser.get(&path).await.body.contains("no view yet"));
-    assert!(browser.get(&settings(&team, "")).await.body.contains("no view yet"));
+    assert!(browser.get(&path).await.body.contains("no views yet"));
+    assert!(browser.get(&settings(&team, "")).await.body.contains("no views yet"));
     let human = json!([{ "path": "/a", "userAgent": "Mozilla/5.0 (X11; Linux x86_64) Firefox/130.0" }]);
     let events = format!("/v1/analytics/{}/events", team.project.id);
     assert_eq!(server.post(&team.key, &events, &human).await.json()["accepted"], 1);
-    assert!(browser.get(&path).await.body.contains("1 so far, 1 in the last 30 minutes"));
+    assert!(browser.get(&path).await.body.contains("1 view in total, 1 in the last 30 minutes"));
     assert!(browser.get("/").await.body.contains("<b class=\"people\">1</b> human"));
 
     let form = [("sites", ""), ("human_reads", "beacon")];
     assert_eq!(browser.post(&settings(&team, "/readers"), &form).await.status, 303);
     assert_eq!(server.post(&team.key, &events, &human).await.json()["accepted"], 1);
     assert!(
-        browser.get(&path).await.body.contains("1 so far"),
-        "the script tells of humans, and the log does not"
+        browser.get(&path).await.body.contains("1 view in total"),
+        "the script counts humans, and the log does not"
     );
     let assistant = json!([{ "path": "/a", "userAgent": "ChatGPT-User/1.0" }]);
     server.post(&team.key, &events, &assistant).await;
-    assert!(browser.get(&path).await.body.contains("2 so far"));
+    assert!(browser.get(&path).await.body.contains("2 views in total"));
 }
 
 #[tokio::test]
-async fn a_project_is_deleted_by_who_types_its_name() {
+async fn deleting_a_project_requires_its_name() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let browser = Browser::signed_in(&server, &team).await;
@@ -140,7 +152,7 @@ async fn a_project_is_deleted_by_who_types_its_name() {
 }
 
 #[tokio::test]
-async fn settings_of_another_organization_are_not_there() {
+async fn settings_of_another_organization_are_not_found() {
     let server = TestServer::start().await;
     let (mine, theirs) = (server.team("acme", &[]).await, server.team("globex", &[]).await);
     let browser = Browser::signed_in(&server, &mine).await;

@@ -1,5 +1,4 @@
-//! Fair shares: what one organization, or a stranger, uses up is not missing to another organization; and streams
-//! that end with the key or the session that opened them.
+//! Tests that organizations share memory and streams fairly, and that a stream ends with its key or session.
 
 use jiff::SignedDuration;
 use reqwest::Method;
@@ -8,30 +7,30 @@ use server::HOOK_SECRET;
 use store::{DataDir, Hosting, Role, Scope};
 use tokio::time::timeout;
 
-use crate::bounds::{A_WHILE, Slow, post, with_places};
+use crate::bounds::{RawClient, TIMEOUT, post, start_with_connections};
 use crate::pages::Browser;
 use crate::people::{PASSWORD, browser, person};
 use crate::support::{Team, TestServer, send};
 
 const MIB: usize = 1 << 20;
 
-async fn until(is_so: impl Fn() -> bool) {
+async fn wait_until(condition: impl Fn() -> bool) {
     let waiting = async {
-        while !is_so() {
+        while !condition() {
             tokio::task::yield_now().await;
         }
     };
-    timeout(A_WHILE, waiting).await.expect("it never happens");
+    timeout(TIMEOUT, waiting).await.expect("the condition never becomes true");
 }
 
-/// A body of `length`, of which the last two bytes do not come.
-async fn slow_body(server: &TestServer, request: &str, length: usize) -> Slow {
-    let mut slow = Slow::send(server, request).await;
+/// Sends a body of `length` without its last two bytes.
+async fn slow_body(server: &TestServer, request: &str, length: usize) -> RawClient {
+    let mut slow = RawClient::send(server, request).await;
     slow.write(&vec![b' '; length - 2]).await;
     slow
 }
 
-/// Page views in a body of about `length`.
+/// Sends page views in a body of about `length`.
 async fn send_views(server: &TestServer, team: &Team, length: usize) -> u16 {
     let path = format!("/v1/analytics/{}/events", team.project.id);
     let body = format!("{}{}", " ".repeat(length), json!([{ "path": "/a" }]));
@@ -40,7 +39,7 @@ async fn send_views(server: &TestServer, team: &Team, length: usize) -> u16 {
 }
 
 #[tokio::test]
-async fn slow_hooks_of_strangers_use_up_nothing_of_an_organization() {
+async fn slow_webhooks_without_a_key_use_no_memory_of_an_organization() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let hosting = Hosting { kind: Some("github".into()), ..Hosting::default() };
@@ -51,20 +50,20 @@ async fn slow_hooks_of_strangers_use_up_nothing_of_an_organization() {
         hooked.id,
         2 * MIB
     );
-    let all = server.app.bodies.left();
+    let all = server.app.bodies.free_bytes();
     let mut slow = Vec::new();
     for _ in 0..10 {
         slow.push(slow_body(&server, &hook, 2 * MIB).await);
     }
-    until(|| server.app.bodies.public_left() < 2 * MIB).await;
-    assert_eq!(server.app.bodies.left(), all);
+    wait_until(|| server.app.bodies.public_free_bytes() < 2 * MIB).await;
+    assert_eq!(server.app.bodies.free_bytes(), all);
     assert_eq!(send_views(&server, &team, 8 * MIB - 100).await, 202);
     let job = server.create_job(&team, "Fix broken links").await;
     assert_eq!(job["status"], "active");
 }
 
 #[tokio::test]
-async fn slow_bodies_of_strangers_keep_nobody_from_signing_in() {
+async fn slow_bodies_without_a_session_do_not_block_sign_ins() {
     let server = TestServer::start_with(|settings| settings.bounds.bodies = 5 * MIB).await;
     let team = server.team("acme", &[]).await;
     let login = format!("POST /login HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n", 4096);
@@ -72,7 +71,7 @@ async fn slow_bodies_of_strangers_keep_nobody_from_signing_in() {
     for _ in 0..256 {
         slow.push(slow_body(&server, &login, 4096).await);
     }
-    until(|| server.app.bodies.public_left() == 0).await;
+    wait_until(|| server.app.bodies.public_free_bytes() == 0).await;
     person(&server, &team, "ada@acme.dev", Role::Owner).await;
     let form = [("name", "ada@acme.dev"), ("password", PASSWORD)];
     let mut statuses = Vec::new();
@@ -81,7 +80,7 @@ async fn slow_bodies_of_strangers_keep_nobody_from_signing_in() {
             statuses.push(send(server.request(Method::POST, "/login").form(&form)).await.status);
         }
     };
-    timeout(A_WHILE, signing_in).await.expect("slow bodies keep everybody out");
+    timeout(TIMEOUT, signing_in).await.expect("slow bodies block all sign-ins");
 }
 
 #[tokio::test]
@@ -91,8 +90,8 @@ async fn slow_bodies_of_one_organization_give_way_to_another() {
     let request = post(&acme, &format!("/v1/analytics/{}/events", acme.project.id), 2 * MIB);
     let [first, second] =
         [slow_body(&server, &request, 2 * MIB).await, slow_body(&server, &request, 2 * MIB).await];
-    until(|| server.app.bodies.left() == 0).await;
-    assert_eq!(send_views(&server, &acme, MIB).await, 503, "it has all that there is");
+    wait_until(|| server.app.bodies.free_bytes() == 0).await;
+    assert_eq!(send_views(&server, &acme, MIB).await, 503, "it uses the whole budget");
     assert_eq!(send_views(&server, &globex, MIB).await, 202);
     let refused = |answer: &str| answer.starts_with("HTTP/1.1 503") && answer.contains("x-error-code: busy");
     let (mut first, mut second) = (first, second);
@@ -106,19 +105,19 @@ fn events_path(team: &Team, job: &serde_json::Value) -> String {
     format!("/v2/agent/{}/job/{}/events", team.project.id, job["id"].as_str().unwrap())
 }
 
-async fn stream(server: &TestServer, team: &Team, job: &serde_json::Value, key: &str) -> Slow {
+async fn stream(server: &TestServer, team: &Team, job: &serde_json::Value, key: &str) -> RawClient {
     let path = events_path(team, job);
     let ask = format!(
         "GET {path} HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\nauthorization: Bearer {key}\r\n\r\n"
     );
-    Slow::send(server, &ask).await
+    RawClient::send(server, &ask).await
 }
 
 const LAST_CHUNK: &str = "0\r\n\r\n";
 
 #[tokio::test]
 async fn an_organization_with_all_streams_gives_way_to_another() {
-    let server = with_places(8).await; // so there are two streams
+    let server = start_with_connections(8).await; // which allows two streams
     let (acme, globex) = (server.team("acme", &[]).await, server.team("globex", &[]).await);
     let (job, other) =
         (server.create_job(&acme, "Fix links").await, server.create_job(&globex, "Fix links").await);
@@ -143,7 +142,7 @@ async fn an_organization_with_all_streams_gives_way_to_another() {
 }
 
 #[tokio::test]
-async fn a_revoked_keys_stream_gets_nothing_of_a_later_prompt() {
+async fn the_stream_of_a_revoked_key_gets_no_later_events() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let job = server.create_job(&team, "Fix broken links").await;
@@ -162,7 +161,7 @@ async fn a_revoked_keys_stream_gets_nothing_of_a_later_prompt() {
 }
 
 #[tokio::test]
-async fn an_expired_keys_stream_ends() {
+async fn the_stream_of_an_expired_key_ends() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let job = server.create_job(&team, "Fix broken links").await;
@@ -172,22 +171,22 @@ async fn an_expired_keys_stream_ends() {
     open.until(LAST_CHUNK).await;
 }
 
-/// The stream of a job's page.
+/// Opens the event stream of a job's page in the dashboard.
 async fn page_stream(
     browser: &Browser<'_>,
     server: &TestServer,
     team: &Team,
     job: &serde_json::Value,
-) -> Slow {
+) -> RawClient {
     let path = format!("/p/{}/jobs/{}/events", team.project.id, job["id"].as_str().unwrap());
     let ask = format!("GET {path} HTTP/1.1\r\nhost: x\r\ncookie: {}\r\n\r\n", browser.cookie());
-    let mut open = Slow::send(server, &ask).await;
+    let mut open = RawClient::send(server, &ask).await;
     open.until("data: news").await;
     open
 }
 
 #[tokio::test]
-async fn an_ended_sessions_stream_ends() {
+async fn the_stream_of_an_ended_session_ends() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     for name in ["ada@acme.dev", "bob@acme.dev"] {
@@ -213,7 +212,7 @@ async fn an_ended_sessions_stream_ends() {
     let cookie = format!("docwright={}", session.reveal());
     let path = format!("/p/{}/jobs/{}/events", team.project.id, job["id"].as_str().unwrap());
     let ask = format!("GET {path} HTTP/1.1\r\nhost: x\r\ncookie: {cookie}\r\n\r\n");
-    let mut open = Slow::send(&server, &ask).await;
+    let mut open = RawClient::send(&server, &ask).await;
     open.until("data: news").await;
     assert_eq!(bob.post(&format!("/people/{}/remove", ada.id.0), &[]).await.status, 303);
     open.until(LAST_CHUNK).await;
@@ -227,8 +226,8 @@ async fn the_dashboard_obeys_the_limit_of_jobs() {
     let team = server.team("acme", &[]).await;
     let browser = Browser::signed_in(&server, &team).await;
     let jobs = format!("/p/{}/jobs", team.project.id);
-    let made = browser.post(&jobs, &[("prompt", "Fix broken links")]).await;
-    let job = made.header("location").to_owned();
+    let created = browser.post(&jobs, &[("prompt", "Fix broken links")]).await;
+    let job = created.header("location").to_owned();
     assert_eq!(browser.post(&format!("{job}/message"), &[("prompt", "And images")]).await.status, 303);
     assert_eq!(browser.post(&format!("{job}/retry"), &[]).await.status, 303);
     let once = Browser::signed_in(&server, &team).await;
@@ -241,22 +240,22 @@ async fn the_dashboard_obeys_the_limit_of_jobs() {
     ];
     for answer in &refused {
         assert_eq!(answer.status, 429, "{answer}");
-        assert!(answer.body.contains("limit of 3 jobs and follow-ups an hour"), "{answer}");
+        assert!(answer.body.contains("limit of 3 jobs and follow-ups per hour"), "{answer}");
         assert!(answer.header("retry-after").parse::<u64>().unwrap() <= 3_600);
     }
-    assert!(refused[0].body.contains("One &#34;more&#34;"), "what was typed stays: {}", refused[0]);
+    assert!(refused[0].body.contains("One &#34;more&#34;"), "the form keeps the prompt: {}", refused[0]);
     let api = format!("/v2/agent/{}/job", team.project.id);
     assert_eq!(
         server.post(&team.key, &api, &json!({ "prompt": "x" })).await.status,
         429,
-        "one count for both"
+        "the API and the dashboard share the limit"
     );
     server.clock.advance(SignedDuration::from_hours(1));
     assert_eq!(browser.post(&jobs, &[("prompt", "One more")]).await.status, 303);
 }
 
-/// Five people sign in by a proxy.
-async fn five_names(server: &TestServer) {
+/// Five people sign in through a proxy.
+async fn sign_in_five_people(server: &TestServer) {
     for name in ["a", "b", "c", "d", "e"] {
         let form = [("name", format!("{name}@acme.dev")), ("password", "wrong".into())];
         let request = server.request(Method::POST, "/login").header("x-forwarded-for", "203.0.113.5");
@@ -267,7 +266,7 @@ async fn five_names(server: &TestServer) {
 #[tokio::test]
 async fn a_proxy_that_is_not_trusted_is_noticed() {
     let server = TestServer::start().await;
-    five_names(&server).await;
+    sign_in_five_people(&server).await;
     let note = DataDir::at(&server.data()).untrusted_proxy().unwrap();
     assert!(note.contains("--trusted-proxy 127.0.0.1") && note.contains("trusted_proxies"), "{note}");
 
@@ -275,6 +274,6 @@ async fn a_proxy_that_is_not_trusted_is_noticed() {
         settings.proxies.trusted = vec!["127.0.0.0/8".parse().unwrap()];
     };
     let server = TestServer::start_with(trusting).await;
-    five_names(&server).await;
+    sign_in_five_people(&server).await;
     assert_eq!(DataDir::at(&server.data()).untrusted_proxy(), None);
 }

@@ -1,4 +1,4 @@
-//! A server of one's own: started with an empty data directory, ended with the test.
+//! Starts a server for one test, with an empty data directory, and sends requests to it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use base::TestClock;
 use jiff::Timestamp;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
-use server::{App, Server, Settings, Worker};
+use server::{App, AppParts, Server, Settings, Worker};
 use store::{Allow, Expiry, NewKey, NewProject, Organization, Project, Scope};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::described;
+use crate::openapi;
 
 pub(crate) use fakehost::{bare_repository, git};
 
@@ -27,7 +27,7 @@ pub(crate) struct TestServer {
     running: JoinHandle<anyhow::Result<()>>,
 }
 
-/// An organization with a project over a docs repository, and a key for it.
+/// An organization with a project, its docs repository, and an API key.
 pub(crate) struct Team {
     pub(crate) organization: Organization,
     pub(crate) project: Project,
@@ -35,7 +35,7 @@ pub(crate) struct Team {
     pub(crate) repository: PathBuf,
 }
 
-/// Status, body and headers; as text it is the status and the body.
+/// A response. As text, it's the status and the body.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: String,
@@ -68,34 +68,37 @@ impl TestServer {
         Self::start_from(shape, |_| {}).await
     }
 
-    /// With other parts than a server has.
-    pub(crate) async fn start_from(shape: impl FnOnce(&mut Settings), parts: impl FnOnce(&mut App)) -> Self {
+    /// Replaces parts of the server with those of the test.
+    pub(crate) async fn start_from(
+        shape: impl FnOnce(&mut Settings),
+        parts: impl FnOnce(&mut AppParts),
+    ) -> Self {
         let now = "2026-11-15T12:00:00Z".parse().unwrap();
         Self::start_in(tempfile::tempdir().unwrap(), now, shape, parts).await
     }
 
-    /// In a directory that can have a `data` directory already, at a time of its own.
+    /// Starts in a directory that can already have a `data` directory, at the given time.
     pub(crate) async fn start_in(
         dir: TempDir,
         now: Timestamp,
         shape: impl FnOnce(&mut Settings),
-        parts: impl FnOnce(&mut App),
+        parts: impl FnOnce(&mut AppParts),
     ) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let clock = Arc::new(TestClock::at(now));
         let mut settings = Settings::new(dir.path().join("data"));
         settings.listen = "127.0.0.1:0".parse().unwrap();
-        settings.workers = 0; // jobs run when the test says so
+        settings.workers = 0; // the test runs the jobs itself
         shape(&mut settings);
         let mut server = Server::open(&settings, clock.clone()).await.unwrap();
-        parts(&mut server.app);
+        server.app = server.app.with(parts);
         let (app, stop) = (server.app.clone(), CancellationToken::new());
         let running = tokio::spawn(server.run(stop.clone()));
         let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
         Self { url: app.public_url.to_string(), app, clock, http, dir, stop, running }
     }
 
-    /// A team whose docs hold these files.
+    /// Creates a team whose docs repository has these files.
     pub(crate) async fn team(&self, name: &str, files: &[(&str, &str)]) -> Team {
         let repository = self.dir.path().join(format!("{name}.git"));
         bare_repository(&repository, files);
@@ -106,7 +109,7 @@ impl TestServer {
         Team { organization, project, key, repository }
     }
 
-    /// One more project over the team's repository.
+    /// Creates one more project with the team's repository.
     pub(crate) async fn project(&self, team: &Team, shape: impl FnOnce(&mut NewProject)) -> Project {
         let mut new = new_project(&team.organization, &team.repository);
         shape(&mut new);
@@ -151,7 +154,7 @@ impl TestServer {
         self.app.jobs.list(project, &filter).await.unwrap().items.is_empty()
     }
 
-    /// A request about a job, with a JSON body.
+    /// Sends a request about a job, with a JSON body.
     pub(crate) async fn ask(&self, team: &Team, job: &Value, what: &str, body: &Value) -> Answer {
         let path = format!("/v2/agent/{}/job/{}/{what}", team.project.id, job["id"].as_str().unwrap());
         self.post(&team.key, &path, body).await
@@ -171,13 +174,13 @@ impl TestServer {
         self.dir.path().join("data")
     }
 
-    /// Asks it to stop, and waits until it has.
+    /// Stops the server, and waits until it ended.
     pub(crate) async fn stop(&mut self) {
         self.stop.cancel();
         (&mut self.running).await.unwrap().unwrap();
     }
 
-    /// Stops it, and starts it again over the same data.
+    /// Restarts the server with the same data.
     pub(crate) async fn restart(&mut self, settings: &Settings) {
         self.stop().await;
         let server = Server::open(settings, self.clock.clone()).await.unwrap();
@@ -186,7 +189,7 @@ impl TestServer {
         self.running = tokio::spawn(server.run(self.stop.clone()));
     }
 
-    /// The worker, run until the queue is empty.
+    /// Runs a worker until the queue is empty.
     pub(crate) async fn run_queued_jobs(&self) {
         Worker::new(self.app.clone(), 1).drain().await.unwrap();
     }
@@ -220,6 +223,6 @@ pub(crate) async fn send(request: RequestBuilder) -> Answer {
     let answer = client.execute(request).await.unwrap();
     let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
     let answer = Answer { status, headers, body: answer.text().await.unwrap() };
-    described::check(&method, &path, &answer);
+    openapi::check_response(&method, &path, &answer);
     answer
 }

@@ -1,11 +1,11 @@
-//! Every operation with every kind of key: the answer that is described, the same bytes for what
-//! is not there and for what a key may not see, and nothing changed by who was refused.
+//! Tests every operation with every kind of key: the documented response, the same bytes for what doesn't
+//! exist and for what a key can't see, and no change by a refused request.
 
 use reqwest::header::{DATE, HeaderMap};
 use serde_json::Value;
 use store::{Allow, Expiry, KeyText, ProjectId, Scope};
 
-use crate::bad_requests::row::check_shape;
+use crate::bad_requests::row::check_error_format;
 use crate::operations::Operation;
 use crate::support::{Answer, Team, TestServer, send};
 
@@ -34,21 +34,21 @@ impl Matrix {
         Self { server, mine, job, sibling, siblings_job, theirs, theirs_job }
     }
 
-    /// An empty key is none.
-    async fn ask(&self, operation: &Operation, key: &str, path: &str) -> Answer {
+    /// Sends the example body. An empty key sends none.
+    async fn call(&self, operation: &Operation, key: &str, path: &str) -> Answer {
         let mut request = self.server.request(operation.method.clone(), path);
         if !key.is_empty() {
             request = request.bearer_auth(key);
         }
-        send(match operation.example() {
+        send(match operation.example_body() {
             Some(body) => request.json(body),
             None => request,
         })
         .await
     }
 
-    /// Every kind of key that does not open the project, and the answer.
-    async fn bad_keys(&self) -> Vec<(&'static str, String, &'static str)> {
+    /// Every kind of key that can't see the project, and the expected error.
+    async fn invalid_keys(&self) -> Vec<(&'static str, String, &'static str)> {
         let Self { server, mine, .. } = self;
         let ours = &mine.organization;
         let wrong = format!("{}{}", &mine.key[..48], if mine.key.ends_with('0') { '1' } else { '0' });
@@ -59,23 +59,27 @@ impl Matrix {
         let elsewhere = Allow::parse(["192.0.2.0/24", "2001:db8::/32"]).unwrap();
         let other = vec![self.sibling.clone()];
         vec![
-            ("none", String::new(), UNAUTHORIZED),
-            ("one with a wrong checksum", wrong, UNAUTHORIZED),
-            ("one that nobody made", KeyText::random().reveal().to_owned(), UNAUTHORIZED),
-            ("a revoked one", revoked, UNAUTHORIZED),
-            ("an expired one", server.key(ours, |new| new.expiry = now).await, UNAUTHORIZED),
+            ("no key", String::new(), UNAUTHORIZED),
+            ("a key with a wrong checksum", wrong, UNAUTHORIZED),
+            ("an unknown key", KeyText::random().reveal().to_owned(), UNAUTHORIZED),
+            ("a revoked key", revoked, UNAUTHORIZED),
+            ("an expired key", server.key(ours, |new| new.expiry = now).await, UNAUTHORIZED),
             (
-                "one for elsewhere",
+                "a key for other addresses",
                 server.key(ours, |new| new.allow = elsewhere).await,
                 "403 address_not_allowed",
             ),
-            ("one for another project", server.key(ours, |new| new.projects = Some(other)).await, NO_PROJECT),
-            ("one for no project", server.key(ours, |new| new.projects = Some(vec![])).await, NO_PROJECT),
-            ("another organization's", self.theirs.key.clone(), NO_PROJECT),
+            (
+                "a key for another project",
+                server.key(ours, |new| new.projects = Some(other)).await,
+                NO_PROJECT,
+            ),
+            ("a key for no project", server.key(ours, |new| new.projects = Some(vec![])).await, NO_PROJECT),
+            ("a key of another organization", self.theirs.key.clone(), NO_PROJECT),
         ]
     }
 
-    /// All that a request can change: jobs, their events, views, and when a key was last used.
+    /// All data that a request can change: jobs, their events, views, and the last use of a key.
     async fn state(&self) -> Vec<String> {
         let Self { server, mine, theirs, .. } = self;
         let mut all = Vec::new();
@@ -111,12 +115,12 @@ async fn new_job(server: &TestServer, key: &str, project: &ProjectId) -> String 
 fn check(operation: &Operation, who: &str, answer: &Answer, expected: &str) {
     let got = format!("{} {}", answer.status, answer.header("x-error-code"));
     assert_eq!(got, expected, "{} with {who}: {answer}", operation.id);
-    assert!(operation.answers(expected), "{} does not tell of {expected}", operation.id);
-    check_shape(&operation.id, operation.method.as_str(), answer);
+    assert!(operation.has_error(expected), "{} does not describe {expected}", operation.id);
+    check_error_format(&operation.id, operation.method.as_str(), answer);
 }
 
-/// Everything of an answer but the request's id and the time of day.
-fn bytes(answer: &Answer) -> (u16, String, HeaderMap) {
+/// A response without its request id and its date.
+fn comparable(answer: &Answer) -> (u16, String, HeaderMap) {
     let mut headers = answer.headers.clone();
     headers.remove("x-request-id");
     headers.remove(DATE);
@@ -124,43 +128,43 @@ fn bytes(answer: &Answer) -> (u16, String, HeaderMap) {
 }
 
 #[tokio::test]
-async fn a_key_that_does_not_fit_opens_no_operation() {
+async fn an_invalid_key_is_refused_by_every_operation() {
     let matrix = Matrix::open().await;
-    let keys = matrix.bad_keys().await;
+    let keys = matrix.invalid_keys().await;
     let before = matrix.state().await;
     for operation in Operation::with_key() {
         let path = operation.path(&matrix.mine.project.id.0, &matrix.job);
         let nowhere = operation.path("nowhere", "nothing");
-        let missing = matrix.ask(&operation, &matrix.mine.key, &nowhere).await;
+        let missing = matrix.call(&operation, &matrix.mine.key, &nowhere).await;
         check(&operation, "a good key, nowhere", &missing, NO_PROJECT);
-        let stranger = matrix.ask(&operation, "", &nowhere).await;
+        let stranger = matrix.call(&operation, "", &nowhere).await;
         for (who, key, expected) in &keys {
-            let answer = matrix.ask(&operation, key, &path).await;
+            let answer = matrix.call(&operation, key, &path).await;
             check(&operation, who, &answer, expected);
             for same in [&missing, &stranger].into_iter().filter(|same| same.status == answer.status) {
-                assert_eq!(bytes(&answer), bytes(same), "{} with {who}", operation.id);
+                assert_eq!(comparable(&answer), comparable(same), "{} with {who}", operation.id);
             }
-            let elsewhere = matrix.ask(&operation, key, &nowhere).await;
-            assert_eq!(bytes(&elsewhere), bytes(&answer), "{} with {who}, nowhere", operation.id);
+            let elsewhere = matrix.call(&operation, key, &nowhere).await;
+            assert_eq!(comparable(&elsewhere), comparable(&answer), "{} with {who}, nowhere", operation.id);
         }
     }
     assert_eq!(matrix.state().await, before);
 }
 
 #[tokio::test]
-async fn a_job_of_another_project_is_no_job() {
+async fn a_job_of_another_project_is_a_404() {
     let matrix = Matrix::open().await;
     let Matrix { mine, siblings_job, theirs_job, .. } = &matrix;
     let before = matrix.state().await;
-    let reading = matrix.server.key(&mine.organization, |new| new.scope = Scope::Read).await;
+    let read_key = matrix.server.key(&mine.organization, |new| new.scope = Scope::Read).await;
     let operations = Operation::with_key();
-    for operation in operations.iter().filter(|one| one.is_about_a_job()) {
-        for key in [&mine.key, &reading] {
+    for operation in operations.iter().filter(|operation| operation.has_job_id()) {
+        for key in [&mine.key, &read_key] {
             let at = async |job: &str| {
                 let path = operation.path(&mine.project.id.0, job);
-                let answer = matrix.ask(operation, key, &path).await;
+                let answer = matrix.call(operation, key, &path).await;
                 check(operation, job, &answer, "404 no_such_job");
-                bytes(&answer)
+                comparable(&answer)
             };
             let missing = at("01a1dd26-4199-70ce-9396-3df47d75158f").await;
             assert_eq!(at(siblings_job).await, missing, "{}", operation.id);
@@ -171,23 +175,23 @@ async fn a_job_of_another_project_is_no_job() {
 }
 
 #[tokio::test]
-async fn a_read_key_opens_what_reads_and_nothing_else() {
+async fn a_read_key_can_only_read() {
     let matrix = Matrix::open().await;
     let Matrix { server, mine, job, .. } = &matrix;
-    let reading = server.key(&mine.organization, |new| new.scope = Scope::Read).await;
+    let read_key = server.key(&mine.organization, |new| new.scope = Scope::Read).await;
     let before = matrix.state().await;
     for operation in Operation::with_key() {
-        let answer = matrix.ask(&operation, &reading, &operation.path(&mine.project.id.0, job)).await;
+        let answer = matrix.call(&operation, &read_key, &operation.path(&mine.project.id.0, job)).await;
         match operation.method.as_str() {
             "GET" => assert_eq!(answer.status, 200, "{}: {answer}", operation.id),
-            _ => check(&operation, "a key that reads", &answer, "403 scope_too_small"),
+            _ => check(&operation, "a read key", &answer, "403 scope_too_small"),
         }
     }
     assert_eq!(matrix.state().await[..9], before[..9]);
 }
 
 #[tokio::test]
-async fn a_good_key_opens_every_operation() {
+async fn a_valid_key_can_call_every_operation() {
     let matrix = Matrix::open().await;
     let Matrix { server, mine, .. } = &matrix;
     let narrowed = vec![mine.project.id.clone()];
@@ -202,13 +206,13 @@ async fn a_good_key_opens_every_operation() {
         for key in &keys {
             let job = new_job(server, key, &mine.project.id).await;
             let path = operation.path(&mine.project.id.0, &job);
-            let answer = matrix.ask(&operation, key, &path).await;
+            let answer = matrix.call(&operation, key, &path).await;
             assert!((200..300).contains(&answer.status), "{}: {answer}", operation.id);
             let foreign = server.key(&matrix.theirs.organization, |_| {}).await;
-            let hidden = matrix.ask(&operation, &foreign, &path).await;
-            check(&operation, "another organization's", &hidden, NO_PROJECT);
+            let hidden = matrix.call(&operation, &foreign, &path).await;
+            check(&operation, "a key of another organization", &hidden, NO_PROJECT);
         }
     }
     let views = server.get(&mine.key, &format!("/v1/analytics/{}/views", mine.project.id)).await.json();
-    assert_eq!(views["totals"]["ai"], Value::from(keys.len()), "the examples were real");
+    assert_eq!(views["totals"]["ai"], Value::from(keys.len()), "the example views were stored");
 }

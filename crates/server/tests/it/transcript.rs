@@ -1,4 +1,4 @@
-//! All that happened and was said, a line each.
+//! Tests the transcript of a job: its events and its conversation with the model.
 
 use serde_json::{Value, json};
 use server::model::Provider;
@@ -16,7 +16,7 @@ async fn transcript(server: &TestServer, team: &Team, job: &Value) -> (Answer, V
 }
 
 #[tokio::test]
-async fn a_transcript_has_every_event_and_every_word_in_their_order() {
+async fn a_transcript_has_all_events_and_messages_in_order() {
     let provider = FakeProvider::start([
         Turn::Calls(vec![("read", json!({ "path": "setup.md" })), ("bash", json!({}))]),
         edit("a minute", "two minutes"),
@@ -35,9 +35,9 @@ async fn a_transcript_has_every_event_and_every_word_in_their_order() {
     let (_, lines) = transcript(&server, &team, &job).await;
     let of = |kind: &str| lines.iter().filter(|line| line["kind"] == kind).cloned().collect::<Vec<_>>();
     let (events, messages) = (of("event"), of("message"));
-    let told = server.events(&team, &job["id"]).await;
+    let expected = server.events(&team, &job["id"]).await;
     let without_kind = |mut line: Value| line.as_object_mut().unwrap().remove("kind").map(|_| line);
-    assert_eq!(events.into_iter().filter_map(without_kind).collect::<Vec<_>>(), told);
+    assert_eq!(events.into_iter().filter_map(without_kind).collect::<Vec<_>>(), expected);
     let roles: Vec<_> =
         messages.iter().map(|line| (line["run"].as_u64(), line["role"].as_str().unwrap())).collect();
     let (first, then) = (["user", "assistant", "tool"], ["assistant", "tool"]);
@@ -50,24 +50,24 @@ async fn a_transcript_has_every_event_and_every_word_in_their_order() {
     assert_eq!(messages[1]["calls"][0]["arguments"], json!({ "path": "setup.md" }));
     assert_eq!(messages[1]["usage"], json!({ "inputTokens": 100, "outputTokens": 10, "cachedTokens": 0 }));
     let failed: Vec<_> =
-        messages[2]["results"].as_array().unwrap().iter().map(|one| &one["failed"]).collect();
+        messages[2]["results"].as_array().unwrap().iter().map(|result| &result["failed"]).collect();
     assert_eq!(failed, [false, true]);
 
-    let place = |kind: &str, name: &str, value: Value| {
+    let position = |kind: &str, name: &str, value: Value| {
         lines.iter().position(|line| line["kind"] == kind && line[name] == value).unwrap()
     };
     let order = [
-        place("event", "type", json!("fetched")),
-        place("message", "number", json!(1)),
-        place("message", "number", json!(7)),
-        place("event", "type", json!("ended")),
-        place("event", "type", json!("message")),
-        place("message", "number", json!(8)),
+        position("event", "type", json!("fetched")),
+        position("message", "number", json!(1)),
+        position("message", "number", json!(7)),
+        position("event", "type", json!("ended")),
+        position("event", "type", json!("message")),
+        position("message", "number", json!(8)),
     ];
     assert!(order.is_sorted(), "{order:?}");
 }
 
-/// Neither from a model that has come by a key, nor from a person who has put one into a prompt.
+/// Neither if a model got hold of a key, nor if a person put one into a prompt.
 #[tokio::test]
 async fn no_key_is_in_a_transcript_or_an_event() {
     let name = format!("docs/{KEY}.md");
@@ -81,7 +81,7 @@ async fn no_key_is_in_a_transcript_or_an_event() {
     let (answer, lines) = transcript(&server, &team, &job).await;
     assert!(!answer.body.contains(&KEY[..20]), "{answer}");
     assert!(lines.iter().any(|line| {
-        line["content"].as_str().is_some_and(|said| said.contains("The key is [removed], is it not?"))
+        line["content"].as_str().is_some_and(|text| text.contains("The key is [removed], is it not?"))
     }));
     let mut events = server.events(&team, &job["id"]).await;
     events.retain(|event| event["type"] != "message");

@@ -1,3 +1,5 @@
+//! Tests ingesting page views, and counting views and visitors.
+
 use reqwest::Method;
 use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
@@ -8,7 +10,7 @@ const CHROME: &str =
     "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36";
 const CHATGPT: &str = "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko); compatible; ChatGPT-User/1.0; +https://openai.com/bot";
 
-async fn report(server: &TestServer, team: &Team, events: Value) -> Answer {
+async fn send_events(server: &TestServer, team: &Team, events: Value) -> Answer {
     server.post(&team.key, &format!("/v1/analytics/{}/events", team.project.id), &events).await
 }
 
@@ -21,10 +23,10 @@ fn view(path: &str, at: &str, user_agent: &str) -> Value {
 }
 
 #[tokio::test]
-async fn humans_and_machines_are_counted_apart_and_the_end_is_exclusive() {
+async fn human_and_ai_views_are_counted_separately_and_the_end_is_exclusive() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
-    let taken = report(
+    let response = send_events(
         &server,
         &team,
         json!([
@@ -39,7 +41,7 @@ async fn humans_and_machines_are_counted_apart_and_the_end_is_exclusive() {
         ]),
     )
     .await;
-    assert_eq!(taken.to_string(), r#"202 {"accepted":8,"duplicates":0,"rejected":[]}"#);
+    assert_eq!(response.to_string(), r#"202 {"accepted":8,"duplicates":0,"rejected":[]}"#);
     let day = views(&server, &team, "dateFrom=2026-03-01&dateTo=2026-03-02").await;
     let expected = json!({
         "totals": { "human": 2, "ai": 2, "total": 4 },
@@ -55,24 +57,25 @@ async fn humans_and_machines_are_counted_apart_and_the_end_is_exclusive() {
 }
 
 #[tokio::test]
-async fn pages_come_in_turns_and_the_turns_add_up() {
+async fn pages_are_listed_in_parts_that_add_up() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let events: Vec<_> = (0..7).map(|n| view(&format!("/p{n}"), "2026-03-01T00:00:00Z", CHROME)).collect();
-    report(&server, &team, json!(events)).await;
-    let mut seen = Vec::new();
+    send_events(&server, &team, json!(events)).await;
+    let mut paths = Vec::new();
     for offset in [0, 3, 6] {
-        let turn = views(&server, &team, &format!("limit=3&offset={offset}")).await;
-        assert_eq!(turn["hasMore"], offset < 6);
-        assert_eq!(turn["totals"]["total"], 7);
-        seen.extend(turn["views"].as_array().unwrap().iter().map(|v| v["path"].as_str().unwrap().to_owned()));
+        let part = views(&server, &team, &format!("limit=3&offset={offset}")).await;
+        assert_eq!(part["hasMore"], offset < 6);
+        assert_eq!(part["totals"]["total"], 7);
+        paths
+            .extend(part["views"].as_array().unwrap().iter().map(|v| v["path"].as_str().unwrap().to_owned()));
     }
-    assert_eq!(seen, (0..7).map(|n| format!("/p{n}")).collect::<Vec<_>>());
+    assert_eq!(paths, (0..7).map(|n| format!("/p{n}")).collect::<Vec<_>>());
     assert_eq!(views(&server, &team, "offset=7").await["views"], json!([]));
 }
 
 #[tokio::test]
-async fn a_bad_event_is_turned_away_with_its_line_and_the_good_ones_are_kept() {
+async fn invalid_events_are_rejected_with_their_lines_and_valid_ones_are_stored() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let body = [
@@ -105,24 +108,24 @@ async fn an_event_id_counts_once() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let event = json!({ "path": "/a", "userAgent": CHROME, "eventId": "one" });
-    let twice = report(&server, &team, json!([event, event])).await;
+    let twice = send_events(&server, &team, json!([event, event])).await;
     assert_eq!(twice.to_string(), r#"202 {"accepted":2,"duplicates":1,"rejected":[]}"#);
-    let again = report(&server, &team, json!([event])).await;
+    let again = send_events(&server, &team, json!([event])).await;
     assert_eq!(again.to_string(), r#"202 {"accepted":1,"duplicates":1,"rejected":[]}"#);
     assert_eq!(views(&server, &team, "").await["totals"]["total"], 1);
 }
 
 #[tokio::test]
-async fn one_projects_readers_are_not_anothers() {
+async fn views_of_one_project_are_not_counted_in_another() {
     let server = TestServer::start().await;
     let (mine, theirs) = (server.team("acme", &[]).await, server.team("globex", &[]).await);
-    report(&server, &mine, json!([view("/a", "2026-03-01", CHROME)])).await;
+    send_events(&server, &mine, json!([view("/a", "2026-03-01", CHROME)])).await;
     assert_eq!(views(&server, &mine, "").await["totals"]["total"], 1);
     assert_eq!(views(&server, &theirs, "").await["totals"]["total"], 0);
 }
 
 #[tokio::test]
-async fn a_reader_counts_once_a_day() {
+async fn a_visitor_counts_once_per_day() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let read = |path: &str, at: &str, agent: &str, ip: &str| json!({ "path": path, "timestamp": at, "userAgent": agent, "ip": ip });
@@ -136,7 +139,7 @@ async fn a_reader_counts_once_a_day() {
         read("/", "2026-03-02T09:00:00Z", CHROME, "192.0.2.1"),
         read("/", "2026-03-02T09:00:00Z", "Googlebot/2.1", "192.0.2.9"),
     ]);
-    assert_eq!(report(&server, &team, events).await.status, 202);
+    assert_eq!(send_events(&server, &team, events).await.status, 202);
     let visitors = async |query: &str| {
         server.get(&team.key, &format!("/v1/analytics/{}/visitors?{query}", team.project.id)).await.json()
     };

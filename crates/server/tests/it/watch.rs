@@ -1,11 +1,11 @@
-//! Events as they happen.
+//! Tests the stream of a job's events.
 
 use reqwest::Method;
 use serde_json::Value;
 
 use crate::support::TestServer;
 
-/// Reads a stream to its end: `(id, event, number in the data)` of each.
+/// Reads a stream to its end, and returns `(id, event, number in the data)` of each event.
 pub(crate) async fn watch(
     server: &TestServer,
     key: &str,
@@ -34,21 +34,22 @@ pub(crate) async fn watch(
 }
 
 #[tokio::test]
-async fn a_stream_tells_all_and_ends_with_the_job() {
+async fn a_stream_has_all_events_and_ends_with_the_job() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[("a.md", "one\n")]).await;
     let job = server.create_job(&team, "Replace \"one\" with \"two\".").await;
     let path = format!("/v2/agent/{}/job/{}/events", team.project.id, job["id"].as_str().unwrap());
-    let (told, ()) = tokio::join!(watch(&server, &team.key, &path, None), server.run_queued_jobs());
-    let numbers: Vec<_> = told.iter().map(|(id, _, number)| (id.parse::<u64>().unwrap(), *number)).collect();
+    let (events, ()) = tokio::join!(watch(&server, &team.key, &path, None), server.run_queued_jobs());
+    let numbers: Vec<_> =
+        events.iter().map(|(id, _, number)| (id.parse::<u64>().unwrap(), *number)).collect();
     assert_eq!(numbers, (1..=numbers.len() as u64).map(|n| (n, n)).collect::<Vec<_>>());
-    assert_eq!((told[0].1.as_str(), told.last().unwrap().1.as_str()), ("created", "ended"));
+    assert_eq!((events[0].1.as_str(), events.last().unwrap().1.as_str()), ("created", "ended"));
 
     let resumed = watch(&server, &team.key, &path, Some("3")).await;
-    assert_eq!(resumed, told[3..]);
-    let beyond = told.len().to_string();
-    assert!(watch(&server, &team.key, &path, Some(&beyond)).await.is_empty());
-    assert_eq!(watch(&server, &team.key, &path, Some("junk")).await, told);
+    assert_eq!(resumed, events[3..]);
+    let last = events.len().to_string();
+    assert!(watch(&server, &team.key, &path, Some(&last)).await.is_empty());
+    assert_eq!(watch(&server, &team.key, &path, Some("junk")).await, events);
     let array = server.get(&team.key, &path).await.json();
-    assert_eq!(array.as_array().unwrap().len(), told.len());
+    assert_eq!(array.as_array().unwrap().len(), events.len());
 }

@@ -1,4 +1,4 @@
-//! The first run, by clicks: from the link that a server prints to a job.
+//! Tests the first run: from the login link that a new server prints to the first job.
 
 use reqwest::Method;
 use serde_json::json;
@@ -6,8 +6,8 @@ use serde_json::json;
 use crate::pages::Browser;
 use crate::support::{TestServer, bare_repository, send};
 
-/// Signed in by the first link of an empty installation.
-async fn newcomer(server: &TestServer) -> Browser<'_> {
+/// Signs in with the first login link of an empty installation.
+async fn sign_in_first(server: &TestServer) -> Browser<'_> {
     let organization = server.app.accounts.create_organization("Default").await.unwrap();
     let link = server.app.sessions.create_login(&organization.id).await.unwrap();
     let entered = send(server.request(Method::POST, "/login").form(&[("token", link.reveal())])).await;
@@ -16,10 +16,10 @@ async fn newcomer(server: &TestServer) -> Browser<'_> {
 }
 
 #[tokio::test]
-async fn from_the_first_link_to_a_job() {
+async fn the_first_run_leads_from_a_login_link_to_a_job() {
     let server = TestServer::start().await;
-    let browser = newcomer(&server).await;
-    assert!(browser.get("/welcome").await.body.contains("go on signing in by link"));
+    let browser = sign_in_first(&server).await;
+    assert!(browser.get("/welcome").await.body.contains("continue without an account"));
     let account = |name: &'static str, password: &'static str| [("name", name), ("password", password)];
     let refused = browser.post("/welcome/account", &account("ada", "correct horse battery")).await;
     assert!(
@@ -28,9 +28,9 @@ async fn from_the_first_link_to_a_job() {
             && refused.body.contains("value=\"ada\"")
     );
     assert_eq!(browser.post("/welcome/account", &account("ada@acme.dev", "short")).await.status, 400);
-    let made = browser.post("/welcome/account", &account("ada@acme.dev", "correct horse battery")).await;
-    assert_eq!(browser.get("/").await.status, 401, "the session goes on under a new token");
-    let browser = Browser::with_cookie(&server, &made);
+    let created = browser.post("/welcome/account", &account("ada@acme.dev", "correct horse battery")).await;
+    assert_eq!(browser.get("/").await.status, 401, "the session continues under a new token");
+    let browser = Browser::with_cookie(&server, &created);
     assert_eq!(browser.get("/welcome").await.header("location"), "/welcome/repository");
     assert_eq!(
         browser.post("/welcome/account", &account("eve@acme.dev", "correct horse battery")).await.status,
@@ -48,9 +48,9 @@ async fn from_the_first_link_to_a_job() {
             && refused.body.contains("no folder `nope`")
             && refused.body.contains("Acme docs")
     );
-    let made = browser.post("/welcome/repository", &form("docs")).await;
-    let step = made.header("location").to_owned();
-    assert!(step.starts_with("/p/") && step.ends_with("/welcome"), "{}", made.body);
+    let created = browser.post("/welcome/repository", &form("docs")).await;
+    let step = created.header("location").to_owned();
+    assert!(step.starts_with("/p/") && step.ends_with("/welcome"), "{}", created.body);
     assert!(browser.get(&step).await.body.contains("value=\"offline\" checked"));
     assert_eq!(browser.post(&step, &[("model", "gpt-9")]).await.status, 400);
     let tested = browser.post(&step, &[("model", "offline"), ("test", "true")]).await;
@@ -66,11 +66,11 @@ async fn from_the_first_link_to_a_job() {
 }
 
 #[tokio::test]
-async fn the_sample_is_a_project_whose_faults_can_be_mended() {
+async fn a_job_can_fix_the_sample_project() {
     let server = TestServer::start().await;
-    let browser = newcomer(&server).await;
-    let made = browser.post("/welcome/repository", &[("sample", "true")]).await;
-    assert_eq!(made.status, 303, "{}", made.body);
+    let browser = sign_in_first(&server).await;
+    let created = browser.post("/welcome/repository", &[("sample", "true")]).await;
+    assert_eq!(created.status, 303, "{}", created.body);
     let project = server.app.accounts.projects(None).await.unwrap().remove(0);
     browser.post(&format!("/p/{}/jobs", project.id), &[("prompt", "Fix broken links")]).await;
     server.run_queued_jobs().await;
@@ -78,7 +78,7 @@ async fn the_sample_is_a_project_whose_faults_can_be_mended() {
 }
 
 #[tokio::test]
-async fn who_has_no_business_there_makes_no_project() {
+async fn only_owners_create_projects_and_only_operators_use_local_paths() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let password = server.app.passwords.hash("correct horse battery").await.unwrap();
@@ -92,11 +92,11 @@ async fn who_has_no_business_there_makes_no_project() {
         Browser::with(&server, &send(server.request(Method::POST, "/login").form(&form)).await)
     };
     let (ada, bob) = (enter("ada@acme.dev").await, enter("bob@acme.dev").await);
-    let place = team.repository.to_str().unwrap();
-    let form = [("name", "Mine"), ("repository", place), ("sample", "true")];
+    let path = team.repository.to_str().unwrap();
+    let form = [("name", "Mine"), ("repository", path), ("sample", "true")];
     assert_eq!(bob.post("/welcome/repository", &form).await.status, 403);
     let refused = ada.post("/welcome/repository", &form).await;
-    assert!(refused.status == 400 && refused.body.contains("docwright login"), "she has not the machine");
+    assert!(refused.status == 400 && refused.body.contains("docwright login"), "she is not an operator");
     assert_eq!(
         bob.post(&format!("/p/{}/welcome", team.project.id), &[("model", "offline")]).await.status,
         403

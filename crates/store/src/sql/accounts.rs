@@ -7,8 +7,8 @@ use super::{Backend, Connection, Fetch, FromRow, Query, Row, sql};
 use crate::encoding::{damaged, from_ms, to_json};
 use crate::key::is_live;
 use crate::{
-    Accounts, Allow, ApiKey, KeyId, KeyText, NewKey, NewProject, Organization, OrganizationId, Project,
-    ProjectChange, ProjectId, Result, StoreError,
+    Accounts, Allow, ApiKey, KeyAndProject, KeyId, KeyText, NewKey, NewProject, Organization, OrganizationId,
+    Project, ProjectChange, ProjectId, Result, StoreError,
 };
 
 macro_rules! project_columns {
@@ -107,6 +107,10 @@ impl<B: Backend> Accounts for B {
         self.common().reads.keys.read(text.hash()).await
     }
 
+    async fn key_and_project(&self, text: &KeyText, project: &ProjectId) -> Result<KeyAndProject> {
+        self.common().reads.callers.read((text.hash(), project.clone())).await
+    }
+
     async fn keys(&self, organization: Option<&OrganizationId>) -> Result<Vec<ApiKey>> {
         let select = sql(concat!(
             "SELECT ",
@@ -146,6 +150,32 @@ async fn check_creator(db: &mut Connection<'_>, new: &NewKey) -> Result<()> {
 pub(super) async fn find_key(reads: impl Fetch, hash: Vec<u8>) -> Result<Option<ApiKey>> {
     let find = sql(concat!("SELECT ", key_columns!(), " FROM keys WHERE hash = $1"));
     reads.optional(find.bind(hash)).await
+}
+
+/// Both in one query: of what a poll costs, most is the way to the database and back.
+pub(super) async fn find_key_and_project(
+    reads: impl Fetch,
+    (hash, project): (Vec<u8>, ProjectId),
+) -> Result<KeyAndProject> {
+    let find =
+        sql("SELECT keys.id, keys.organization, keys.name, keys.hint, keys.scope, keys.projects, keys.allow,
+           keys.creator, keys.created_at, keys.expires_at, keys.last_used_at, keys.revoked_at,
+           docwright_now_ms() AS now,
+           projects.id AS project_id, projects.organization AS project_organization,
+           projects.name AS project_name, projects.repository AS project_repository,
+           projects.hosting AS project_hosting, projects.ref AS project_ref,
+           projects.docs_path AS project_docs_path, projects.sites AS project_sites,
+           projects.model AS project_model, projects.models AS project_models,
+           projects.allow_paths AS project_allow_paths, projects.human_reads AS project_human_reads,
+           projects.created_at AS project_created_at
+         FROM (SELECT 1) AS one
+         LEFT JOIN keys ON keys.hash = $1
+         LEFT JOIN projects ON projects.id = $2 AND projects.id NOT IN (SELECT id FROM deletions)");
+    let Some(row) = reads.row(find.bind(hash).bind(project.0)).await? else { return Ok((None, None)) };
+    let has = |column| Ok::<_, StoreError>(row.get::<Option<&str>>(column)?.is_some());
+    let key = if has("id")? { Some(ApiKey::from_row(&row)?) } else { None };
+    let project = if has("project_id")? { Some(project_from_row(&row, "project_")?) } else { None };
+    Ok((key, project))
 }
 
 macro_rules! project_by_id {
@@ -207,22 +237,28 @@ impl FromRow for Organization {
 
 impl FromRow for Project {
     fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self {
-            id: ProjectId(row.get("id")?),
-            organization: OrganizationId(row.get("organization")?),
-            name: row.get("name")?,
-            repository: row.get("repository")?,
-            hosting: row.json("hosting")?,
-            base_ref: row.get("ref")?,
-            docs_path: row.get("docs_path")?,
-            sites: row.json("sites")?,
-            model: row.get("model")?,
-            models: row.json("models")?,
-            allow_paths: row.json("allow_paths")?,
-            human_reads: row.parse("human_reads", "human reads")?,
-            created_at: row.time("created_at")?,
-        })
+        project_from_row(row, "")
     }
+}
+
+/// A project whose columns begin with `prefix`.
+fn project_from_row(row: &Row, prefix: &str) -> Result<Project> {
+    let column = |name| format!("{prefix}{name}");
+    Ok(Project {
+        id: ProjectId(row.get(&column("id"))?),
+        organization: OrganizationId(row.get(&column("organization"))?),
+        name: row.get(&column("name"))?,
+        repository: row.get(&column("repository"))?,
+        hosting: row.json(&column("hosting"))?,
+        base_ref: row.get(&column("ref"))?,
+        docs_path: row.get(&column("docs_path"))?,
+        sites: row.json(&column("sites"))?,
+        model: row.get(&column("model"))?,
+        models: row.json(&column("models"))?,
+        allow_paths: row.json(&column("allow_paths"))?,
+        human_reads: row.parse(&column("human_reads"), "human reads")?,
+        created_at: row.time(&column("created_at"))?,
+    })
 }
 
 impl FromRow for ApiKey {

@@ -2,7 +2,7 @@
 
 use crate::coalesced::CoalescedRead;
 use crate::progress::{ProgressReads, progress_reads};
-use crate::{ApiKey, Project, ProjectId, Result};
+use crate::{ApiKey, KeyAndProject, Project, ProjectId, Result};
 
 use super::row::{FromRow, Row};
 use super::{Query, accounts, jobs, rates};
@@ -28,6 +28,7 @@ pub(crate) trait Fetch: Send + Sync + 'static {
 pub(crate) struct Reads {
     pub(super) keys: CoalescedRead<Vec<u8>, Option<ApiKey>>,
     pub(super) projects: CoalescedRead<ProjectId, Option<Project>>,
+    pub(super) callers: CoalescedRead<(Vec<u8>, ProjectId), KeyAndProject>,
     /// How much of a bucket's hour is used, and the time.
     pub(super) rates: CoalescedRead<String, (u32, i64)>,
     pub(super) progress: ProgressReads,
@@ -35,12 +36,13 @@ pub(crate) struct Reads {
 
 impl Reads {
     pub(crate) fn new(fetch: impl Fetch + Clone) -> Self {
-        let [keys, projects, rates, progress] = [fetch.clone(), fetch.clone(), fetch.clone(), fetch];
+        let [keys, projects, callers, rates] = std::array::from_fn(|_| fetch.clone());
         Self {
             keys: CoalescedRead::new(move |hash| accounts::find_key(keys.clone(), hash)),
             projects: CoalescedRead::new(move |id| accounts::find_project(projects.clone(), id)),
+            callers: CoalescedRead::new(move |ids| accounts::find_key_and_project(callers.clone(), ids)),
             rates: CoalescedRead::new(move |bucket| rates::used(rates.clone(), bucket)),
-            progress: progress_reads(move |ids| jobs::find_progress(progress.clone(), ids)),
+            progress: progress_reads(move |ids| jobs::find_progress(fetch.clone(), ids)),
         }
     }
 }

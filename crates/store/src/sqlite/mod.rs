@@ -8,11 +8,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::sqlite::{Database, Schema};
+use base::sqlite::{Database, ReadPool, Schema};
 use base::{Clock, ClockName, Cutoff};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use sqlx::SqlitePool;
 use tokio::sync::Notify;
 
 use crate::secret::CHECK;
@@ -64,7 +63,7 @@ impl SqliteStore {
     }
 
     fn over(db: Database, clock: Arc<dyn Clock>, master: MasterKey) -> Self {
-        let reader = Reader { pool: db.reads().clone(), clock: clock.clone() };
+        let reader = Reader { connections: db.reads().clone(), clock: clock.clone() };
         let common = Common::new(clock.clone(), master, reader.clone());
         Self { db, clock, reader, common, work: Arc::default(), events: Arc::default() }
     }
@@ -73,13 +72,13 @@ impl SqliteStore {
 /// The read connections.
 #[derive(Clone)]
 struct Reader {
-    pool: SqlitePool,
+    connections: ReadPool,
     clock: Arc<dyn Clock>,
 }
 
 impl Fetch for Reader {
     async fn rows(&self, query: Query) -> Result<Vec<Row>> {
-        Connection::sqlite(&mut *self.pool.acquire().await?, &*self.clock).rows(query).await
+        Connection::sqlite(&mut *self.connections.acquire().await?, &*self.clock).rows(query).await
     }
 }
 

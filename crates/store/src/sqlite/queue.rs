@@ -240,7 +240,8 @@ mod tests {
         let path = dir.path().join("docwright.db");
         let store = SqliteStore::open(&path, Schema::Migrate, master, Arc::new(SystemClock)).await.unwrap();
         let plan = async |sql: &'static str| -> String {
-            let rows = sqlx::query(sql).fetch_all(store.db.reads()).await.unwrap();
+            let rows =
+                sqlx::query(sql).fetch_all(&mut *store.db.reads().acquire().await.unwrap()).await.unwrap();
             rows.iter().map(|row| row.get::<String, _>("detail") + "\n").collect()
         };
         let projects = plan(concat!("EXPLAIN QUERY PLAN ", projects!())).await;

@@ -1,8 +1,8 @@
 use base::TestClock;
 use jiff::SignedDuration;
 use store::{
-    Allow, Author, Expiry, HostApp, Hosting, HumanReads, KeyText, NewKey, Project, ProjectChange, ProjectId,
-    Scope, Store, StoreError, Token,
+    Allow, Author, Expiry, FieldChange, HostApp, Hosting, HumanReads, KeyText, NewKey, Project,
+    ProjectChange, ProjectId, Scope, Store, StoreError, Token,
 };
 
 use crate::jobs::MILLISECOND;
@@ -15,6 +15,7 @@ every_backend! {
     a_project_allows_its_own_model_and_listed_models,
     a_key_is_found_by_its_text_and_stored_as_a_hash,
     a_revoked_key_is_dead_and_only_its_owner_can_revoke,
+    a_key_and_a_project_are_read_together_as_they_are_apart,
     a_key_ends_by_the_stores_clock,
     last_used_is_recorded_once_a_minute,
     a_login_link_works_once_within_fifteen_minutes,
@@ -65,10 +66,10 @@ async fn a_change_of_a_project_keeps_its_other_fields(store: &dyn Store, _: &Tes
     let second = ProjectChange {
         name: Some("Handbook".into()),
         repository: Some("/srv/handbook".into()),
-        host_app: Some(Some(app.clone())),
-        author: Some(Some(author.clone())),
-        base_ref: Some(Some("next".into())),
-        docs_path: Some(Some("docs".into())),
+        host_app: FieldChange::Set(app.clone()),
+        author: FieldChange::Set(author.clone()),
+        base_ref: FieldChange::Set("next".into()),
+        docs_path: FieldChange::Set("docs".into()),
         human_reads: Some(HumanReads::Beacon),
         ..ProjectChange::default()
     };
@@ -95,7 +96,11 @@ async fn a_change_of_a_project_keeps_its_other_fields(store: &dyn Store, _: &Tes
     let found = store.project(&made.id).await.unwrap().unwrap();
     assert_eq!(format!("{found:?}"), format!("{expected:?}"));
 
-    let back = ProjectChange { base_ref: Some(None), docs_path: Some(None), ..ProjectChange::default() };
+    let back = ProjectChange {
+        base_ref: FieldChange::Clear,
+        docs_path: FieldChange::Clear,
+        ..ProjectChange::default()
+    };
     let told = store.update_project(&made.id, &back).await.unwrap().unwrap();
     assert_eq!((told.base_ref, told.docs_path, told.sites), (None, None, sites));
     let untouched = store.project(&other.id).await.unwrap().unwrap();
@@ -134,6 +139,21 @@ async fn a_revoked_key_is_dead_and_only_its_owner_can_revoke(store: &dyn Store, 
     clock.advance(SignedDuration::from_secs(1));
     assert!(!store.revoke_key(&mine.organization, &key.id).await.unwrap());
     assert_eq!(store.key(&text).await.unwrap().unwrap().revoked_at, revoked.revoked_at);
+}
+
+async fn a_key_and_a_project_are_read_together_as_they_are_apart(store: &dyn Store, _: &TestClock) {
+    let (kept, deleted) = (project(store, "acme").await, project(store, "globex").await);
+    let (_, live) = store.create_key(&new_key(&kept)).await.unwrap();
+    let (key, revoked) = store.create_key(&new_key(&deleted)).await.unwrap();
+    store.revoke_key(&deleted.organization, &key.id).await.unwrap();
+    store.delete_project(&deleted.id).await.unwrap();
+    for text in [live, revoked, KeyText::random()] {
+        for id in [&kept.id, &deleted.id, &store::ProjectId("other".into())] {
+            let together = store.key_and_project(&text, id).await.unwrap();
+            let apart = (store.key(&text).await.unwrap(), store.project(id).await.unwrap());
+            assert_eq!(format!("{together:?}"), format!("{apart:?}"));
+        }
+    }
 }
 
 async fn a_key_ends_by_the_stores_clock(store: &dyn Store, clock: &TestClock) {

@@ -29,7 +29,7 @@ every_backend! {
 
 const COST: Tokens = Tokens { input: 100, output: 10, cached: 60 };
 
-async fn said(store: &dyn Store, lease: &Lease) -> Vec<ConversationEntry> {
+async fn conversation_entries(store: &dyn Store, lease: &Lease) -> Vec<ConversationEntry> {
     Queue::conversation(store, lease).await.unwrap()
 }
 
@@ -53,7 +53,7 @@ async fn entries_are_numbered_across_runs(store: &dyn Store, clock: &TestClock) 
     let project = project(store, "acme").await;
     let made = job(store, &project).await;
     let lease = leased(store).await;
-    assert!(said(store, &lease).await.is_empty());
+    assert!(conversation_entries(store, &lease).await.is_empty());
     let entry = json!({"z": ["é", null, -1.5], "a": {"text": "\u{0}\n"}});
     assert_eq!(store.say(&lease, &entry, COST).await.unwrap(), 110);
     assert_eq!(store.say(&lease, &json!("two"), Tokens::default()).await.unwrap(), 110);
@@ -66,7 +66,7 @@ async fn entries_are_numbered_across_runs(store: &dyn Store, clock: &TestClock) 
         ConversationEntry { run: 1, number: 2, entry: json!("two"), tokens: Tokens::default(), at, after: 2 },
         ConversationEntry { run: 2, number: 3, entry: json!("three"), tokens: COST, at, after: 5 },
     ];
-    assert_eq!(said(store, &lease).await, expected);
+    assert_eq!(conversation_entries(store, &lease).await, expected);
     assert_eq!(JobStore::conversation(store, &project.id, &made.id).await.unwrap().unwrap(), expected);
     for (number, entry) in (0..).zip(expected.map(Some).into_iter().chain([None])) {
         assert_eq!(store.entry_after(&project.id, &made.id, number).await.unwrap(), entry, "{number}");
@@ -82,7 +82,8 @@ async fn entries_are_numbered_without_gaps(store: &dyn Store, _: &TestClock) {
     let months = futures_util::future::join_all(both).await;
     assert_eq!(months.into_iter().max(), Some(40 * 110));
     for lease in [&one, &other] {
-        let numbers: Vec<_> = said(store, lease).await.iter().map(|said| said.number).collect();
+        let numbers: Vec<_> =
+            conversation_entries(store, lease).await.iter().map(|said| said.number).collect();
         assert_eq!(numbers, (1..=20).collect::<Vec<_>>());
     }
 }
@@ -96,7 +97,7 @@ async fn a_lease_of_an_earlier_run_adds_entries_to_the_current_run(store: &dyn S
     // The same lease goes on, with one run more.
     assert!(store.finish(&lease, done(None), 0).await.unwrap().is_some());
     say(store, &lease, "two").await;
-    assert_eq!(lines(&said(store, &lease).await), [(1, 1, "one"), (2, 2, "two")]);
+    assert_eq!(lines(&conversation_entries(store, &lease).await), [(1, 1, "one"), (2, 2, "two")]);
 }
 
 async fn a_conversation_of_another_project_is_not_found(store: &dyn Store, _: &TestClock) {
@@ -121,7 +122,7 @@ async fn a_lost_lease_adds_no_entry_and_no_tokens(store: &dyn Store, clock: &Tes
     let next = store.lease_next(&worker(2)).await.unwrap().unwrap();
     store.heartbeat(&lost.worker).await.unwrap(); // it wakes up, too late
     refused().await;
-    assert_eq!(lines(&said(store, &next).await), [(1, 1, "in time")]);
+    assert_eq!(lines(&conversation_entries(store, &next).await), [(1, 1, "in time")]);
     assert_eq!(store.tokens_this_month(&project.id).await.unwrap(), 110);
 }
 
@@ -157,7 +158,10 @@ async fn token_counts_saturate(store: &dyn Store, _: &TestClock) {
         assert_eq!(store.say(&lease, &Value::Null, absurd).await.unwrap(), most);
     }
     assert_eq!(say(store, &lease, "one more").await, most);
-    assert_eq!(said(store, &lease).await[0].tokens, Tokens { input: most, output: most, cached: most });
+    assert_eq!(
+        conversation_entries(store, &lease).await[0].tokens,
+        Tokens { input: most, output: most, cached: most }
+    );
 }
 
 async fn a_refused_entry_counts_no_tokens(store: &dyn Store, _: &TestClock) {
@@ -172,7 +176,10 @@ async fn a_refused_entry_counts_no_tokens(store: &dyn Store, _: &TestClock) {
     assert_eq!(store.tokens_this_month(&project.id).await.unwrap(), 0);
     let longest = text(MAX_ENTRY_BYTES - 2);
     store.say(&lease, &longest, COST).await.unwrap();
-    assert!(said(store, &lease).await[0].entry == longest, "the longest entry came back as another");
+    assert!(
+        conversation_entries(store, &lease).await[0].entry == longest,
+        "the longest entry came back as another"
+    );
 }
 
 async fn only_entries_of_the_current_run_are_deleted(store: &dyn Store, _: &TestClock) {
@@ -187,17 +194,17 @@ async fn only_entries_of_the_current_run_are_deleted(store: &dyn Store, _: &Test
     }
     store.forget_from(&lease, 5).await.unwrap();
     say(store, &lease, "another five").await;
-    let kept = said(store, &lease).await;
+    let kept = conversation_entries(store, &lease).await;
     let run_1 = [(1, 1, "one"), (1, 2, "two")];
     assert_eq!(
         lines(&kept),
         [&run_1[..], &[(2, 3, "three"), (2, 4, "four"), (2, 5, "another five")]].concat()
     );
     store.forget_from(&lease, 1).await.unwrap();
-    assert_eq!(lines(&said(store, &lease).await), run_1);
+    assert_eq!(lines(&conversation_entries(store, &lease).await), run_1);
     store.forget_from(&lease, 3).await.unwrap(); // nothing is left to forget
     say(store, &lease, "another three").await;
-    assert_eq!(lines(&said(store, &lease).await).last(), Some(&(2, 3, "another three")));
+    assert_eq!(lines(&conversation_entries(store, &lease).await).last(), Some(&(2, 3, "another three")));
     assert_eq!(store.tokens_this_month(&project.id).await.unwrap(), 7 * 110, "what was spent stays counted");
 }
 
@@ -214,7 +221,7 @@ async fn a_restart_finds_what_was_said() {
     let lease = leased(&store).await;
     assert_eq!((lease.job.run, lease.job.attempt), (1, 2));
     assert_eq!(say(&store, &lease, "two").await, 220);
-    assert_eq!(lines(&said(&store, &lease).await), [(1, 1, "one"), (1, 2, "two")]);
+    assert_eq!(lines(&conversation_entries(&store, &lease).await), [(1, 1, "one"), (1, 2, "two")]);
 }
 
 /// No trait deletes a project yet; the schema must be ready for it.
@@ -256,11 +263,11 @@ async fn notes_are_stored_in_order_or_not_at_all(store: &dyn Store, _: &TestCloc
     };
     let nested = (0..200).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
     assert!(matches!(store.note(&lease, notes(nested)).await, Err(StoreError::BadEntry(_))));
-    assert!(said(store, &lease).await.is_empty());
+    assert!(conversation_entries(store, &lease).await.is_empty());
 
     assert_eq!(store.note(&lease, notes(json!("two"))).await.unwrap(), 220);
     assert_eq!(store.note(&lease, vec![]).await.unwrap(), 0);
-    let all = said(store, &lease).await;
+    let all = conversation_entries(store, &lease).await;
     assert_eq!(lines(&all), [(1, 1, "one"), (1, 2, "two")]);
     assert_eq!([all[0].after, all[1].after], [2, 4], "the events came between them");
     let events = store.events(&project.id, &made.id, 2).await.unwrap().unwrap();

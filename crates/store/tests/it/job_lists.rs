@@ -3,8 +3,8 @@
 use base::TestClock;
 use serde_json::json;
 use store::{
-    Change, Ending, Filter, JobCounts, LEASE, NewJob, Note, Outcome, Prompt, PullState, Status, Store, Terms,
-    Tokens,
+    Change, Ending, Filter, JobCounts, LEASE, NewJob, Note, Outcome, Prompt, PullFilter, PullState, Status,
+    Store, Terms, Tokens,
 };
 
 use crate::jobs::{MILLISECOND, done, job, new_job, page, worker};
@@ -63,12 +63,12 @@ async fn jobs_are_listed_by_state_of_pull_request_and_text(store: &dyn Store, _:
         let jobs = store.list(&project.id, &filter).await.unwrap().items;
         jobs.into_iter().map(|job| job.prompt).collect::<Vec<_>>()
     };
-    assert_eq!(listed(Some(Some(PullState::Open)), "").await, ["Fix LINKS"]);
-    assert_eq!(listed(Some(Some(PullState::Merged)), "").await, ["fix typos"]);
-    assert_eq!(listed(Some(None), "").await, ["100% of it"]);
-    assert_eq!(listed(None, "fix l").await, ["Fix LINKS"]);
-    assert_eq!(listed(None, "%").await, ["100% of it"]);
-    assert!(listed(Some(Some(PullState::Closed)), "fix").await.is_empty());
+    assert_eq!(listed(PullFilter::WithState(PullState::Open), "").await, ["Fix LINKS"]);
+    assert_eq!(listed(PullFilter::WithState(PullState::Merged), "").await, ["fix typos"]);
+    assert_eq!(listed(PullFilter::Without, "").await, ["100% of it"]);
+    assert_eq!(listed(PullFilter::Any, "fix l").await, ["Fix LINKS"]);
+    assert_eq!(listed(PullFilter::Any, "%").await, ["100% of it"]);
+    assert!(listed(PullFilter::WithState(PullState::Closed), "fix").await.is_empty());
 }
 
 async fn a_job_has_the_size_of_its_change_and_its_tokens(store: &dyn Store, _: &TestClock) {

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use crate::follow_ups::{follow_up, leased};
 use crate::jobs::{done, job, new_job, page, worker};
-use crate::pulls::{LINK, published, told};
+use crate::pulls::{LINK, published, pull_states};
 use crate::{PostgresTest, cluster, open_postgres, project};
 
 /// Far longer than anything here takes.
@@ -32,8 +32,9 @@ struct Floor {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
 async fn eight_workers_never_have_one_job_or_one_branch_at_once() {
-    let Some(kept) = PostgresTest::new().await else { return };
+    let kept = PostgresTest::new().await;
     let other = open_postgres(&kept.database, &kept.dir, kept.clock.clone()).await.unwrap();
     let project = project(&kept.store, "acme").await;
     for n in 0..200 {
@@ -73,8 +74,9 @@ async fn work(store: PostgresStore, n: u8, floor: Arc<Mutex<Floor>>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
 async fn a_message_is_never_lost_to_an_end_at_the_same_time() {
-    let Some(kept) = PostgresTest::new().await else { return };
+    let kept = PostgresTest::new().await;
     let store = &kept.store;
     let project = project(store, "acme").await;
     for _ in 0..50 {
@@ -95,8 +97,9 @@ async fn a_message_is_never_lost_to_an_end_at_the_same_time() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
 async fn the_same_news_many_times_at_once_are_one_event() {
-    let Some(kept) = PostgresTest::new().await else { return };
+    let kept = PostgresTest::new().await;
     let other = open_postgres(&kept.database, &kept.dir, kept.clock.clone()).await.unwrap();
     let project = project(&kept.store, "acme").await;
     let job = published(&kept.store, &project).await;
@@ -114,12 +117,13 @@ async fn the_same_news_many_times_at_once_are_one_event() {
     });
     let (noted, ()) = tokio::join!(join_all(noted), working);
     assert_eq!(noted.into_iter().map(Result::unwrap).sum::<usize>(), 2, "each of two jobs once");
-    assert_eq!(told(&kept.store, &job).await, ["merged"]);
+    assert_eq!(pull_states(&kept.store, &job).await, ["merged"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
 async fn the_same_request_many_times_at_once_is_one_job() {
-    let Some(kept) = PostgresTest::new().await else { return };
+    let kept = PostgresTest::new().await;
     let project = project(&kept.store, "acme").await;
     let render = Render(Arc::new(|job: &Job| job.id.to_string()));
     let limit = Limit { bucket: "jobs".into(), max: 100 };
@@ -138,8 +142,9 @@ async fn the_same_request_many_times_at_once_is_one_job() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
 async fn a_limit_holds_whoever_comes_at_once() {
-    let Some(kept) = PostgresTest::new().await else { return };
+    let kept = PostgresTest::new().await;
     let limit = Limit { bucket: "jobs".into(), max: 5 };
     let counted = join_all((0..20).map(|_| kept.store.count(&limit))).await;
     assert_eq!(counted.into_iter().filter(|usage| usage.as_ref().unwrap().is_ok()).count(), 5);
@@ -153,8 +158,9 @@ async fn hears(here: &PostgresStore) {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
 async fn other_servers_hear_of_work_and_of_news_also_after_a_cut() {
-    let Some(kept) = PostgresTest::new().await else { return };
+    let kept = PostgresTest::new().await;
     let here = open_postgres(&kept.database, &kept.dir, kept.clock.clone()).await.unwrap();
     let project = project(&kept.store, "acme").await;
     let made = job(&kept.store, &project).await;
@@ -172,8 +178,9 @@ fn cut(database: &cluster::Database) {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
 async fn a_cut_connection_is_made_anew_and_a_closed_database_is_an_error() {
-    let Some(kept) = PostgresTest::new().await else { return };
+    let kept = PostgresTest::new().await;
     let project = project(&kept.store, "acme").await;
     cut(&kept.database);
     let made = job(&kept.store, &project).await;
@@ -184,8 +191,9 @@ async fn a_cut_connection_is_made_anew_and_a_closed_database_is_an_error() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
 async fn two_who_make_the_schema_at_once_make_it_once() {
-    let Some(database) = cluster::Database::create() else { return };
+    let database = cluster::Database::create();
     let dir = tempfile::tempdir().unwrap();
     let clock = || Arc::new(base::TestClock::at("2026-11-15T12:00:00Z".parse().unwrap()));
     // The key is there before, so that both have the same one.
@@ -197,8 +205,9 @@ async fn two_who_make_the_schema_at_once_make_it_once() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
 async fn a_schema_that_does_not_fit_is_refused_with_a_sentence() {
-    let Some(database) = cluster::Database::create() else { return };
+    let database = cluster::Database::create();
     let dir = tempfile::tempdir().unwrap();
     let refusal = async |schema: Schema| {
         let url: DatabaseUrl = database.url().parse().unwrap();
@@ -223,8 +232,9 @@ async fn a_schema_that_does_not_fit_is_refused_with_a_sentence() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
 async fn a_wrong_master_key_is_refused_and_a_secret_is_kept_sealed() {
-    let Some(kept) = PostgresTest::new().await else { return };
+    let kept = PostgresTest::new().await;
     kept.store.put_secret("prj_1", "forge-token", b"canary").await.unwrap();
     assert_eq!(kept.store.secret("prj_1", "forge-token").await.unwrap().unwrap().as_slice(), b"canary");
     assert_eq!(
@@ -239,8 +249,9 @@ async fn a_wrong_master_key_is_refused_and_a_secret_is_kept_sealed() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
 async fn a_wrong_password_is_a_sentence_without_it() {
-    let Some(database) = cluster::Database::create() else { return };
+    let database = cluster::Database::create();
     database.sql("DO $$ BEGIN CREATE ROLE guarded LOGIN PASSWORD 'right'; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$");
     let url: DatabaseUrl = database.url_of("guarded:s3cret").parse().unwrap();
     let dir = tempfile::tempdir().unwrap();
@@ -253,8 +264,9 @@ async fn a_wrong_password_is_a_sentence_without_it() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
 async fn time_is_the_databases_when_no_test_stands_on_the_clock() {
-    let Some(database) = cluster::Database::create() else { return };
+    let database = cluster::Database::create();
     let dir = tempfile::tempdir().unwrap();
     let master = MasterKey::load_or_create(&dir.path().join("master.key")).unwrap();
     let url: DatabaseUrl = database.url().parse().unwrap();
@@ -267,8 +279,9 @@ async fn time_is_the_databases_when_no_test_stands_on_the_clock() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
 async fn a_text_with_nul_is_kept_without_and_finds_nothing() {
-    let Some(kept) = PostgresTest::new().await else { return };
+    let kept = PostgresTest::new().await;
     let project = project(&kept.store, "acme").await;
     let new = NewJob { prompt: Prompt::parse("Fix\0links").unwrap(), ..new_job(&project) };
     let Receipt::Done { job, .. } = kept.store.insert(&new, &Terms::default()).await.unwrap() else {
@@ -282,9 +295,10 @@ async fn a_text_with_nul_is_kept_without_and_finds_nothing() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
 async fn what_the_database_breaks_off_is_known_by_its_code() {
     use sqlx::Connection;
-    let Some(database) = cluster::Database::create() else { return };
+    let database = cluster::Database::create();
     let mut db = sqlx::PgConnection::connect(&database.url()).await.unwrap();
     for (raise, again) in [
         ("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40P01'; END $$", true),
@@ -297,8 +311,9 @@ async fn what_the_database_breaks_off_is_known_by_its_code() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
 async fn what_can_be_better_later_is_told_from_what_cannot() {
-    let Some(database) = cluster::Database::create() else { return };
+    let database = cluster::Database::create();
     database.sql("DO $$ BEGIN CREATE ROLE guarded LOGIN PASSWORD 'right'; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$");
     let hint = async |url: &str| {
         let refused = PostgresStore::reach(&url.parse().unwrap()).await.err()?;
@@ -316,9 +331,10 @@ async fn what_can_be_better_later_is_told_from_what_cannot() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
 async fn trouble_of_the_databases_machine_is_known_by_its_code() {
     use sqlx::Connection;
-    let Some(database) = cluster::Database::create() else { return };
+    let database = cluster::Database::create();
     let mut db = sqlx::PgConnection::connect(&database.url()).await.unwrap();
     for (raise, cause) in [
         ("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '53100'; END $$", Some(Cause::DiskFull)),

@@ -84,8 +84,8 @@ pub(crate) async fn published(store: &dyn Store, project: &Project) -> Job {
     made
 }
 
-/// What the job was told of its pull request. Its events must have no gap.
-pub(crate) async fn told(store: &dyn Store, job: &Job) -> Vec<String> {
+/// The states of its pull request in the job's events. Its events must have no gap.
+pub(crate) async fn pull_states(store: &dyn Store, job: &Job) -> Vec<String> {
     let events = store.events(&job.project, &job.id, 0).await.unwrap().unwrap();
     assert!(events.iter().map(|event| event.number).eq(1..=events.len() as u64), "{events:?}");
     let of_pulls = events.iter().filter(|event| event.kind == "pull_request");
@@ -114,10 +114,10 @@ async fn a_new_state_of_a_pull_request_is_recorded_once_for_each_of_its_jobs(
     assert_eq!(note(LINK, PullState::Merged).await, 2);
     assert_eq!(note("https://git.example/acme/docs/pulls/8", PullState::Merged).await, 0);
     for job in [&first, &second] {
-        assert_eq!(told(store, job).await, ["closed", "merged"]);
+        assert_eq!(pull_states(store, job).await, ["closed", "merged"]);
     }
     for job in [&foreign, &without] {
-        assert!(told(store, job).await.is_empty());
+        assert!(pull_states(store, job).await.is_empty());
     }
     assert_eq!(refused(store, &first).await, "the job's pull request is merged; create a new job");
     assert!(matches!(follow_up(store, &foreign, "More").await, Receipt::Done { .. }));
@@ -132,12 +132,12 @@ async fn a_settled_pull_request_adds_an_event_to_its_job(store: &dyn Store, _: &
     let settle = async || store.settle_pull(&project.id, 1, PullState::Merged, "d00d", Some("5ea1")).await;
     assert!(settle().await.unwrap());
     assert!(!settle().await.unwrap());
-    assert_eq!(told(store, &own).await, ["merged"]);
-    assert!(told(store, &adopting).await.is_empty());
+    assert_eq!(pull_states(store, &own).await, ["merged"]);
+    assert!(pull_states(store, &adopting).await.is_empty());
     // The host's own word for it comes later, and is news to the other one alone.
     assert_eq!(store.note_pull(&project.id, LINK, PullState::Merged).await.unwrap(), 1);
-    assert_eq!(told(store, &own).await, ["merged"]);
-    assert_eq!(told(store, &adopting).await, ["merged"]);
+    assert_eq!(pull_states(store, &own).await, ["merged"]);
+    assert_eq!(pull_states(store, &adopting).await, ["merged"]);
 }
 
 async fn a_run_that_ends_after_the_merge_keeps_the_merged_state(store: &dyn Store, _: &TestClock) {
@@ -148,7 +148,7 @@ async fn a_run_that_ends_after_the_merge_keeps_the_merged_state(store: &dyn Stor
     assert_eq!(store.note_pull(&project.id, LINK, PullState::Merged).await.unwrap(), 1);
     store.record(&lease, vec![]).await.unwrap();
     assert!(store.finish(&lease, done(Some(LINK)), 1).await.unwrap().is_none());
-    assert_eq!(told(store, &job).await, ["merged"]);
+    assert_eq!(pull_states(store, &job).await, ["merged"]);
     assert_eq!(refused(store, &job).await, "the job's pull request is merged; create a new job");
 }
 
@@ -159,7 +159,7 @@ async fn a_reopened_pull_request_takes_follow_ups_again(store: &dyn Store, _: &T
         assert_eq!(store.note_pull(&project.id, LINK, state).await.unwrap(), news);
     }
     assert!(matches!(follow_up(store, &job, "More").await, Receipt::Done { .. }));
-    assert_eq!(told(store, &job).await, ["closed", "open"]);
+    assert_eq!(pull_states(store, &job).await, ["closed", "open"]);
 }
 
 async fn merges_are_listed_by_time(store: &dyn Store, clock: &TestClock) {

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::{SqliteConnection, SqlitePool};
+use base::sqlite::ReadPool;
+use sqlx::SqliteConnection;
 
 use super::event_ids::{self, Ids, Segment};
 use super::project::{DAY, HOUR};
@@ -22,9 +23,9 @@ const MIN_BLOCK_EVENTS: i64 = 4_096;
 pub(super) const COMPRESSION_LEVEL: i32 = 3;
 
 /// The projects whose journal is not empty.
-pub(super) async fn projects_with_journal(reads: &SqlitePool) -> Result<Vec<String>, Failure> {
+pub(super) async fn projects_with_journal(reads: &ReadPool) -> Result<Vec<String>, Failure> {
     let select = "SELECT name FROM project WHERE EXISTS (SELECT 1 FROM journal WHERE project = project.id)";
-    Ok(sqlx::query_scalar(select).fetch_all(reads).await?)
+    Ok(sqlx::query_scalar(select).fetch_all(&mut *reads.acquire().await?).await?)
 }
 
 /// Compacts a project's journal. Returns the new segments of ids, each with the segment that it replaces.

@@ -22,7 +22,7 @@ const IDS_PER_STEP: i64 = 200_000;
 
 pub(super) async fn convert(database: &Database) -> Result<(), Failure> {
     let old = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'old_event')";
-    if !sqlx::query_scalar::<_, bool>(old).fetch_one(database.reads()).await? {
+    if !sqlx::query_scalar::<_, bool>(old).fetch_one(&mut *database.reads().acquire().await?).await? {
         return Ok(());
     }
     while database.write(|connection| convert_events(connection).boxed()).await? {}

@@ -2,10 +2,10 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use sqlx::SqlitePool;
-
 use super::project::{Project, SharedProject};
 use super::range_parts::{RangeParts, Span};
+use base::sqlite::ReadPool;
+
 use crate::block::{Read, each_read};
 use crate::cells::each_cell;
 use crate::classify::Class;
@@ -16,7 +16,7 @@ use crate::views::{Counts, Failure, PageCount, Readers, Tally};
 
 /// `None` when the data on disk changed in the meantime: retry.
 pub(super) async fn count(
-    reads: &SqlitePool,
+    reads: &ReadPool,
     shared: &SharedProject,
     range: &Range,
     query: &ListQuery,
@@ -40,14 +40,14 @@ pub(super) async fn count(
 struct Edges(Vec<(u32, Tally)>);
 
 impl Edges {
-    async fn add_hours(&mut self, reads: &SqlitePool, project: i64, spans: &[Span]) -> Result<(), Failure> {
+    async fn add_hours(&mut self, reads: &ReadPool, project: i64, spans: &[Span]) -> Result<(), Failure> {
         for (from, to) in spans {
             let cells: Vec<Vec<u8>> =
                 sqlx::query_scalar("SELECT cells FROM hour WHERE project = ? AND hour >= ? AND hour < ?")
                     .bind(project)
                     .bind(from)
                     .bind(to)
-                    .fetch_all(reads)
+                    .fetch_all(&mut *reads.acquire().await?)
                     .await?;
             for cells in cells {
                 each_cell(&cells, |page, cell| {
@@ -60,7 +60,7 @@ impl Edges {
 
     async fn add_raw_events(
         &mut self,
-        reads: &SqlitePool,
+        reads: &ReadPool,
         project: i64,
         spans: &[Span],
     ) -> Result<(), Failure> {
@@ -70,7 +70,7 @@ impl Edges {
                     .bind(project)
                     .bind(from)
                     .bind(to)
-                    .fetch_all(reads)
+                    .fetch_all(&mut *reads.acquire().await?)
                     .await?;
             for block in blocks {
                 each_read(&block, |read, _| {

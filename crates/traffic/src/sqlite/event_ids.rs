@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use base::Cutoff;
-use sqlx::{Row as _, SqliteConnection, SqlitePool};
+use base::sqlite::ReadPool;
+use sqlx::{Connection as _, Row as _, SqliteConnection};
 
 use super::project::DAY;
 use crate::block::Hash;
@@ -40,9 +41,10 @@ pub(super) struct Segment {
 }
 
 impl EventIds {
-    pub(super) async fn load(reads: &SqlitePool, project: i64, recent: Ids) -> Result<Self, Failure> {
+    pub(super) async fn load(reads: &ReadPool, project: i64, recent: Ids) -> Result<Self, Failure> {
         let all = sqlx::query_as("SELECT id, day FROM seen WHERE project = ? ORDER BY id");
-        let mut transaction = reads.begin().await?;
+        let mut connection = reads.acquire().await?;
+        let mut transaction = connection.begin().await?;
         let all: Vec<(i64, i64)> = all.bind(project).fetch_all(&mut *transaction).await?;
         let mut segments = Vec::with_capacity(all.len());
         // One query per filter: a single query would read ahead and hold all filters twice.
@@ -57,7 +59,7 @@ impl EventIds {
     /// The hashes that were received within seven days. While the clock is not trusted, ids do not expire.
     pub(super) async fn find_known(
         &self,
-        reads: &SqlitePool,
+        reads: &ReadPool,
         hashes: impl IntoIterator<Item = Hash>,
         expired: &Cutoff,
     ) -> Result<HashSet<Hash>, Failure> {
@@ -116,13 +118,13 @@ fn is_expired(day: i64, expired: &Cutoff) -> bool {
 struct Page(Vec<u8>);
 
 impl Page {
-    async fn find(reads: &SqlitePool, segment: i64, hash: &Hash) -> Result<Self, Failure> {
+    async fn find(reads: &ReadPool, segment: i64, hash: &Hash) -> Result<Self, Failure> {
         let found: Option<Vec<u8>> = sqlx::query_scalar(
             "SELECT ids FROM seen_page WHERE seen = ? AND first <= ? ORDER BY first DESC LIMIT 1",
         )
         .bind(segment)
         .bind(hash.as_slice())
-        .fetch_optional(reads)
+        .fetch_optional(&mut *reads.acquire().await?)
         .await?;
         Ok(Self(found.unwrap_or_default()))
     }

@@ -7,8 +7,9 @@ mod rollups;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use base::sqlite::ReadPool;
 use futures_util::{FutureExt, TryStreamExt};
-use sqlx::{QueryBuilder, Sqlite, SqliteConnection, SqlitePool};
+use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
 use super::keeper::Keeper;
 use super::project::{DAY, Project};
@@ -176,9 +177,10 @@ impl Keeper {
 }
 
 /// Calls `with` for every page that has reads on any day.
-async fn each_read_page(reads: &SqlitePool, project: i64, mut with: impl FnMut(u32)) -> Result<(), Failure> {
+async fn each_read_page(reads: &ReadPool, project: i64, mut with: impl FnMut(u32)) -> Result<(), Failure> {
     let days = "SELECT cells FROM day WHERE project = ?";
-    let mut days = sqlx::query_scalar::<_, Vec<u8>>(days).bind(project).fetch(reads);
+    let mut connection = reads.acquire().await?;
+    let mut days = sqlx::query_scalar::<_, Vec<u8>>(days).bind(project).fetch(&mut *connection);
     while let Some(cells) = days.try_next().await? {
         each_cell(&cells, |page, _| with(page))?;
     }
@@ -200,18 +202,24 @@ async fn remove_names(connection: &mut SqliteConnection, project: i64, pages: &[
 }
 
 /// The first day from `from` on that has raw events, reads or names.
-async fn next_day(reads: &SqlitePool, project: i64, from: i64) -> Result<Option<i64>, Failure> {
+async fn next_day(reads: &ReadPool, project: i64, from: i64) -> Result<Option<i64>, Failure> {
     let counted = "SELECT MIN(day) FROM (
         SELECT MIN(day) AS day FROM day WHERE project = ?1 AND day >= ?2
         UNION ALL SELECT MIN(day) FROM named WHERE project = ?1 AND day >= ?2)";
-    let counted: Option<i64> = sqlx::query_scalar(counted).bind(project).bind(from).fetch_one(reads).await?;
+    let mut connection = reads.acquire().await?;
+    let counted: Option<i64> =
+        sqlx::query_scalar(counted).bind(project).bind(from).fetch_one(&mut *connection).await?;
     let start = from.saturating_mul(DAY);
     let later = "SELECT MIN(first) FROM block WHERE project = ? AND first >= ?";
-    let later: Option<i64> = sqlx::query_scalar(later).bind(project).bind(start).fetch_one(reads).await?;
+    let later: Option<i64> =
+        sqlx::query_scalar(later).bind(project).bind(start).fetch_one(&mut *connection).await?;
     // A block that begins before `start` may have its next event much later.
     let across = "SELECT block FROM block WHERE project = ? AND last >= ? AND first < ?";
-    let mut across =
-        sqlx::query_scalar::<_, Vec<u8>>(across).bind(project).bind(start).bind(start).fetch(reads);
+    let mut across = sqlx::query_scalar::<_, Vec<u8>>(across)
+        .bind(project)
+        .bind(start)
+        .bind(start)
+        .fetch(&mut *connection);
     let mut first = [counted.map(|day| day.saturating_mul(DAY)), later].into_iter().flatten().min();
     while let Some(block) = across.try_next().await? {
         let next = Block::decode(&block)?.rows.into_iter().map(|row| row.at).filter(|at| *at >= start).min();
@@ -222,7 +230,7 @@ async fn next_day(reads: &SqlitePool, project: i64, from: i64) -> Result<Option<
 
 /// The views of a day that match.
 #[derive(Default)]
-struct Found {
+struct MatchingViews {
     /// Processed events.
     events: u64,
     /// Matching views: raw events, or counts in rollups where raw events are deleted.
@@ -231,20 +239,20 @@ struct Found {
     raw: u64,
 }
 
-impl Found {
+impl MatchingViews {
     fn has_any(&self) -> bool {
         self.views > 0 || self.raw > 0
     }
 }
 
 async fn find_in_day(
-    reads: &SqlitePool,
+    reads: &ReadPool,
     project: i64,
     day: i64,
     is_raw: bool,
     matches: &Matches,
-) -> Result<Found, Failure> {
-    let mut found = Found::default();
+) -> Result<MatchingViews, Failure> {
+    let mut found = MatchingViews::default();
     let mut connection = reads.acquire().await?;
     for id in day::blocks(&mut connection, project, day).await? {
         let block = day::read_block(&mut connection, id).await?;

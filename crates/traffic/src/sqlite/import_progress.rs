@@ -6,13 +6,14 @@
 
 use std::collections::HashMap;
 
-use sqlx::{SqliteConnection, SqlitePool};
+use base::sqlite::ReadPool;
+use sqlx::SqliteConnection;
 
 use super::keeper::Batch;
 use crate::views::{Failure, FilePart, Progress};
 
 pub(super) async fn progress(
-    reads: &SqlitePool,
+    reads: &ReadPool,
     project: &str,
     file: &str,
 ) -> Result<Option<Progress>, Failure> {
@@ -21,7 +22,7 @@ pub(super) async fn progress(
     )
     .bind(file)
     .bind(project)
-    .fetch_optional(reads)
+    .fetch_optional(&mut *reads.acquire().await?)
     .await?;
     Ok(row.map(|(bytes, hash)| Progress { bytes: bytes.unsigned_abs(), hash }))
 }
@@ -29,7 +30,7 @@ pub(super) async fn progress(
 /// Keeps the batches that are the next part of their file, or no part of a file. The others get the current
 /// offset.
 pub(super) async fn accept_next_parts(
-    reads: &SqlitePool,
+    reads: &ReadPool,
     project: i64,
     batches: Vec<Batch>,
 ) -> Result<Vec<Batch>, (Failure, Vec<Batch>)> {
@@ -61,7 +62,7 @@ fn offset_mismatch(part: Option<&FilePart>, offsets: &mut HashMap<String, u64>) 
 }
 
 async fn load_offsets(
-    reads: &SqlitePool,
+    reads: &ReadPool,
     project: i64,
     files: Vec<String>,
 ) -> Result<HashMap<String, u64>, Failure> {
@@ -71,7 +72,7 @@ async fn load_offsets(
             sqlx::query_scalar("SELECT bytes FROM import WHERE project = ? AND file = ?")
                 .bind(project)
                 .bind(&file)
-                .fetch_optional(reads)
+                .fetch_optional(&mut *reads.acquire().await?)
                 .await?;
         offsets.insert(file, bytes.unwrap_or_default().unsigned_abs());
     }

@@ -5,8 +5,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use base::Cutoff;
+use base::sqlite::ReadPool;
 use sha2::{Digest, Sha256};
-use sqlx::{QueryBuilder, Sqlite, SqliteConnection, SqlitePool};
+use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
 use super::event_ids::EventIds;
 use super::import_progress;
@@ -50,7 +51,7 @@ pub(super) struct IngestRows {
 
 /// What preparing a group needs from the keeper.
 pub(super) struct IngestContext<'a> {
-    pub(super) reads: &'a SqlitePool,
+    pub(super) reads: &'a ReadPool,
     pub(super) salts: &'a Salts,
     pub(super) new_pages: u32,
     pub(super) quota: &'a NewPageQuota,

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use base::sqlite::ReadPool;
 use futures_util::TryStreamExt;
-use sqlx::SqlitePool;
 
 use super::snapshot::Snapshot;
 use crate::block::{Read, each_read};
@@ -25,16 +25,17 @@ pub(super) fn empty_report(now: i64) -> Live {
     Live { minutes: (0..MINUTES).map(point).collect(), ..Live::default() }
 }
 
-pub(super) async fn live(reads: &SqlitePool, snapshot: &Snapshot, now: i64) -> Result<Live, Failure> {
+pub(super) async fn live(reads: &ReadPool, snapshot: &Snapshot, now: i64) -> Result<Live, Failure> {
     let id = snapshot.shared.read().id;
     let mut counter = LiveCounter { live: empty_report(now), readers: HashMap::new(), pages: HashMap::new() };
     let from = counter.live.minutes[0].at;
     let blocks = "SELECT block FROM block WHERE project = ? AND last >= ? AND first < ?";
+    let mut connection = reads.acquire().await?;
     let mut blocks = sqlx::query_scalar::<_, Vec<u8>>(blocks)
         .bind(id)
         .bind(from)
         .bind(from + MINUTES * MINUTE)
-        .fetch(reads);
+        .fetch(&mut *connection);
     while let Some(block) = blocks.try_next().await? {
         each_read(&block, |read, visitor| counter.add(read, visitor))?;
     }

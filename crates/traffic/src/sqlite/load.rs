@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use base::sqlite::ReadPool;
 use futures_util::TryStreamExt;
-use sqlx::{SqliteConnection, SqliteExecutor, SqlitePool};
+use sqlx::SqliteConnection;
 
 use super::event_ids::{EventIds, Ids};
 use super::project::{Project, SharedProject};
@@ -13,8 +14,11 @@ use crate::pages::Pages;
 use crate::prefix_sums::{PrefixSums, PrefixSumsBuilder};
 use crate::views::Failure;
 
-pub(super) async fn project_id(reads: &SqlitePool, name: &str) -> Result<Option<i64>, Failure> {
-    Ok(sqlx::query_scalar("SELECT id FROM project WHERE name = ?").bind(name).fetch_optional(reads).await?)
+pub(super) async fn project_id(reads: &ReadPool, name: &str) -> Result<Option<i64>, Failure> {
+    Ok(sqlx::query_scalar("SELECT id FROM project WHERE name = ?")
+        .bind(name)
+        .fetch_optional(&mut *reads.acquire().await?)
+        .await?)
 }
 
 pub(super) async fn create(connection: &mut SqliteConnection, name: &str) -> Result<(), Failure> {
@@ -24,13 +28,15 @@ pub(super) async fn create(connection: &mut SqliteConnection, name: &str) -> Res
 }
 
 /// Loads a project without its prefix sums, which only reports need.
-pub(super) async fn project(reads: &SqlitePool, id: i64) -> Result<(Arc<SharedProject>, EventIds), Failure> {
-    let raw_from =
-        sqlx::query_scalar("SELECT raw_from FROM project WHERE id = ?").bind(id).fetch_one(reads).await?;
+pub(super) async fn project(reads: &ReadPool, id: i64) -> Result<(Arc<SharedProject>, EventIds), Failure> {
+    let raw_from = sqlx::query_scalar("SELECT raw_from FROM project WHERE id = ?")
+        .bind(id)
+        .fetch_one(&mut *reads.acquire().await?)
+        .await?;
     let mut project = Project {
         id,
         raw_from,
-        pages: pages(reads, id).await?,
+        pages: pages(&mut *reads.acquire().await?, id).await?,
         recent: Vec::new(),
         journal_bytes: 0,
         prefix_sums: None,
@@ -39,7 +45,7 @@ pub(super) async fn project(reads: &SqlitePool, id: i64) -> Result<(Arc<SharedPr
     let journal: Vec<(i64, Vec<u8>)> =
         sqlx::query_as("SELECT received, block FROM journal WHERE project = ? ORDER BY id")
             .bind(id)
-            .fetch_all(reads)
+            .fetch_all(&mut *reads.acquire().await?)
             .await?;
     let mut ids = Ids::new();
     for (received, block) in journal {
@@ -52,12 +58,12 @@ pub(super) async fn project(reads: &SqlitePool, id: i64) -> Result<(Arc<SharedPr
     Ok((SharedProject::new(project), EventIds::load(reads, id, ids).await?))
 }
 
-pub(super) async fn pages<'e>(from: impl SqliteExecutor<'e>, project: i64) -> Result<Pages, Failure> {
+pub(super) async fn pages(connection: &mut SqliteConnection, project: i64) -> Result<Pages, Failure> {
     let mut pages = Pages::new();
     let rows: Vec<(String, i64)> =
         sqlx::query_as("SELECT path, day FROM page WHERE project = ? ORDER BY number")
             .bind(project)
-            .fetch_all(from)
+            .fetch_all(connection)
             .await?;
     for (path, day) in rows {
         if path.is_empty() {
@@ -70,14 +76,11 @@ pub(super) async fn pages<'e>(from: impl SqliteExecutor<'e>, project: i64) -> Re
 }
 
 /// Computes the prefix sums of a project's compacted reads.
-pub(super) async fn prefix_sums(
-    reads: &SqlitePool,
-    project: i64,
-    pages: usize,
-) -> Result<PrefixSums, Failure> {
+pub(super) async fn prefix_sums(reads: &ReadPool, project: i64, pages: usize) -> Result<PrefixSums, Failure> {
     let select = "SELECT day, cells FROM day WHERE project = ? ORDER BY day";
     // Streamed, because all rows together are as large as the prefix sums.
-    let mut days = sqlx::query_as::<_, (i64, Vec<u8>)>(select).bind(project).fetch(reads);
+    let mut connection = reads.acquire().await?;
+    let mut days = sqlx::query_as::<_, (i64, Vec<u8>)>(select).bind(project).fetch(&mut *connection);
     let (mut sums, mut read) = (PrefixSumsBuilder::new(pages), Vec::new());
     while let Some((day, cells)) = days.try_next().await? {
         read.clear();

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use base::sqlite::ReadPool;
 use futures_util::TryStreamExt;
-use sqlx::{SqliteConnection, SqlitePool};
+use sqlx::SqliteConnection;
 
 use super::project::DAY;
 use super::range_parts::Span;
@@ -122,7 +123,7 @@ pub(super) async fn add(
 /// Sums the names of whole days and of the edges of a range. Streams the data, so memory is bounded for any
 /// range.
 pub(super) async fn sum(
-    reads: &SqlitePool,
+    reads: &ReadPool,
     project: i64,
     about: NameKind,
     days: Span,
@@ -131,19 +132,24 @@ pub(super) async fn sum(
     let mut sum = NameCounts::with_capacity(MAX_NAMES_PER_REPORT);
     let kept =
         "SELECT names FROM named WHERE project = ? AND about = ? AND day >= ? AND day < ? ORDER BY day";
+    let mut connection = reads.acquire().await?;
     let mut kept = sqlx::query_scalar::<_, Vec<u8>>(kept)
         .bind(project)
         .bind(about as u8)
         .bind(days.0)
         .bind(days.1)
-        .fetch(reads);
+        .fetch(&mut *connection);
     while let Some(names) = kept.try_next().await? {
         sum.add_encoded(&names)?;
     }
+    drop(kept);
     for (from, to) in edges {
         let blocks = "SELECT block FROM block WHERE project = ? AND last >= ? AND first < ? ORDER BY id";
-        let mut blocks =
-            sqlx::query_scalar::<_, Vec<u8>>(blocks).bind(project).bind(from).bind(to).fetch(reads);
+        let mut blocks = sqlx::query_scalar::<_, Vec<u8>>(blocks)
+            .bind(project)
+            .bind(from)
+            .bind(to)
+            .fetch(&mut *connection);
         while let Some(block) = blocks.try_next().await? {
             add_rows(&mut sum, &Block::decode(&block)?, about, |at| (*from..*to).contains(&at));
         }

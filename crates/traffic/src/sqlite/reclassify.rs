@@ -3,9 +3,8 @@
 //! The transaction rewrites the day's events and recomputes its rollups. After an interruption, a second run
 //! continues.
 
-use base::sqlite::Database;
+use base::sqlite::{Database, ReadPool};
 use futures_util::FutureExt;
-use sqlx::SqlitePool;
 
 use super::keeper::Keeper;
 use super::project::DAY;
@@ -62,12 +61,12 @@ impl Keeper {
 }
 
 /// The first day from `from` on that has events.
-async fn next_day(reads: &SqlitePool, project: i64, from: i64) -> Result<Option<i64>, Failure> {
+async fn next_day(reads: &ReadPool, project: i64, from: i64) -> Result<Option<i64>, Failure> {
     let first: Option<i64> =
         sqlx::query_scalar("SELECT MIN(first) FROM block WHERE project = ? AND last >= ?")
             .bind(project)
             .bind(from.saturating_mul(DAY))
-            .fetch_one(reads)
+            .fetch_one(&mut *reads.acquire().await?)
             .await?;
     Ok(first.map(|first| first.div_euclid(DAY).max(from)))
 }

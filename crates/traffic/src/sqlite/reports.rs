@@ -4,12 +4,13 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use sqlx::SqlitePool;
 
 use super::names::{self, NameKind};
 use super::range_parts::RangeParts;
 use super::snapshot::Snapshot;
 use super::{SqliteViews, live, series};
+use base::sqlite::ReadPool;
+
 use crate::agents::operator;
 use crate::cells::{CLASSES, Cell};
 use crate::classify::Class;
@@ -105,7 +106,7 @@ impl SqliteViews {
 
 /// `None` when raw events were deleted or compacted in the meantime: retry.
 async fn names_in_range(
-    reads: &SqlitePool,
+    reads: &ReadPool,
     snapshot: &Snapshot,
     range: &Range,
     about: NameKind,

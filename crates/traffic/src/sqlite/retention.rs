@@ -42,7 +42,7 @@ async fn projects_with_expired_blocks(
 ) -> Result<Vec<(i64, String)>, Failure> {
     let select = "SELECT id, name FROM project
         WHERE EXISTS (SELECT 1 FROM block WHERE project = project.id AND last < ?)";
-    Ok(sqlx::query_as(select).bind(raw_from).fetch_all(database.reads()).await?)
+    Ok(sqlx::query_as(select).bind(raw_from).fetch_all(&mut *database.reads().acquire().await?).await?)
 }
 
 async fn delete_expired_blocks(database: &Database, project: i64, raw_from: i64) -> Result<(), Failure> {

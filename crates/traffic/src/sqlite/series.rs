@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use base::sqlite::ReadPool;
 use futures_util::TryStreamExt;
-use sqlx::SqlitePool;
 
 use super::count::tally;
 use super::project::{DAY, HOUR, Project, SharedProject};
@@ -28,7 +28,7 @@ pub(super) struct SeriesQuery<'a> {
 
 /// `None` when the data on disk changed in the meantime: retry.
 pub(super) async fn series(
-    reads: &SqlitePool,
+    reads: &ReadPool,
     shared: &SharedProject,
     query: &SeriesQuery<'_>,
 ) -> Result<Option<Series>, SeriesError> {
@@ -74,16 +74,11 @@ fn recent_days(project: &Project) -> Option<Span> {
 }
 
 /// The range in milliseconds. Open ends become the first and the last day with reads.
-async fn span(
-    reads: &SqlitePool,
-    project: i64,
-    range: &Range,
-    recent: Option<Span>,
-) -> Result<Span, Failure> {
+async fn span(reads: &ReadPool, project: i64, range: &Range, recent: Option<Span>) -> Result<Span, Failure> {
     let kept: (Option<i64>, Option<i64>) =
         sqlx::query_as("SELECT MIN(day), MAX(day) FROM day WHERE project = ?")
             .bind(project)
-            .fetch_one(reads)
+            .fetch_one(&mut *reads.acquire().await?)
             .await?;
     let days = [kept.0.zip(kept.1), recent];
     let first = days.iter().flatten().map(|(first, _)| first * DAY).min();
@@ -125,11 +120,15 @@ impl Steps {
         }
     }
 
-    async fn add_hours(&mut self, reads: &SqlitePool, project: i64, spans: &[Span]) -> Result<(), Failure> {
+    async fn add_hours(&mut self, reads: &ReadPool, project: i64, spans: &[Span]) -> Result<(), Failure> {
         for (from, to) in spans {
             let hours = "SELECT hour, cells FROM hour WHERE project = ? AND hour >= ? AND hour < ?";
-            let mut hours =
-                sqlx::query_as::<_, (i64, Vec<u8>)>(hours).bind(project).bind(from).bind(to).fetch(reads);
+            let mut connection = reads.acquire().await?;
+            let mut hours = sqlx::query_as::<_, (i64, Vec<u8>)>(hours)
+                .bind(project)
+                .bind(from)
+                .bind(to)
+                .fetch(&mut *connection);
             while let Some((hour, cells)) = hours.try_next().await? {
                 each_cell(&cells, |page, cell| {
                     self.add(hour * HOUR, page, Tally { human: cell[0], ai: cell[1] });
@@ -141,14 +140,18 @@ impl Steps {
 
     async fn add_raw_events(
         &mut self,
-        reads: &SqlitePool,
+        reads: &ReadPool,
         project: i64,
         spans: &[Span],
     ) -> Result<(), Failure> {
         for (from, to) in spans {
             let blocks = "SELECT block FROM block WHERE project = ? AND last >= ? AND first < ?";
-            let mut blocks =
-                sqlx::query_scalar::<_, Vec<u8>>(blocks).bind(project).bind(from).bind(to).fetch(reads);
+            let mut connection = reads.acquire().await?;
+            let mut blocks = sqlx::query_scalar::<_, Vec<u8>>(blocks)
+                .bind(project)
+                .bind(from)
+                .bind(to)
+                .fetch(&mut *connection);
             while let Some(block) = blocks.try_next().await? {
                 each_read(&block, |read, _| {
                     if (*from..*to).contains(&read.at) {

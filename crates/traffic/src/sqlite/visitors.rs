@@ -7,9 +7,9 @@ mod uncached;
 
 use std::collections::BTreeMap;
 
-use base::sqlite::Database;
+use base::sqlite::{Database, ReadPool};
 use futures_util::{FutureExt, TryStreamExt};
-use sqlx::{SqliteConnection, SqlitePool};
+use sqlx::SqliteConnection;
 
 use super::count::top;
 use super::project::{DAY, SharedProject};
@@ -96,17 +96,13 @@ impl Sum {
 }
 
 /// The stored counts of some days, unless one of them has changed since.
-async fn stored_counts(
-    reads: &SqlitePool,
-    project: i64,
-    days: Span,
-) -> Result<Option<Vec<Vec<u8>>>, Failure> {
+async fn stored_counts(reads: &ReadPool, project: i64, days: Span) -> Result<Option<Vec<Vec<u8>>>, Failure> {
     let stored: Vec<Option<Vec<u8>>> =
         sqlx::query_scalar("SELECT visitors FROM day WHERE project = ? AND day >= ? AND day < ?")
             .bind(project)
             .bind(days.0)
             .bind(days.1)
-            .fetch_all(reads)
+            .fetch_all(&mut *reads.acquire().await?)
             .await?;
     Ok(stored.into_iter().collect())
 }
@@ -119,7 +115,7 @@ pub(super) async fn recount(database: &Database, project: i64, days: Span) -> Re
     .bind(project)
     .bind(days.0)
     .bind(days.1)
-    .fetch_all(database.reads())
+    .fetch_all(&mut *database.reads().acquire().await?)
     .await?;
     let mut counted = Vec::new();
     for (day, folds) in stale {
@@ -149,26 +145,32 @@ pub(super) async fn recount(database: &Database, project: i64, days: Span) -> Re
 
 /// Counts the readers of a day from its raw events and from `more` visits, which are not among them.
 async fn count_day(
-    reads: &SqlitePool,
+    reads: &ReadPool,
     project: i64,
     day: i64,
     more: &[Visit],
 ) -> Result<DistinctReaders, Failure> {
     let (from, to) = (day * DAY, (day + 1) * DAY);
     let events = "SELECT COALESCE(SUM(events), 0) FROM block WHERE project = ? AND last >= ? AND first < ?";
-    let events: i64 = sqlx::query_scalar(events).bind(project).bind(from).bind(to).fetch_one(reads).await?;
+    let events: i64 = sqlx::query_scalar(events)
+        .bind(project)
+        .bind(from)
+        .bind(to)
+        .fetch_one(&mut *reads.acquire().await?)
+        .await?;
     let passes = (events / MAX_EVENTS_PER_PASS + 1).unsigned_abs();
     let mut distinct = DistinctReaders::default();
     for pass in 0..passes {
         let mut visits: Vec<_> =
             more.iter().filter(|visit| visit.visitor % passes == pass).copied().collect();
+        let mut connection = reads.acquire().await?;
         let mut blocks = sqlx::query_scalar::<_, Vec<u8>>(
             "SELECT block FROM block WHERE project = ? AND last >= ? AND first < ?",
         )
         .bind(project)
         .bind(from)
         .bind(to)
-        .fetch(reads);
+        .fetch(&mut *connection);
         while let Some(block) = blocks.try_next().await? {
             each_read(&block, |read, visitor| {
                 let visitor =

@@ -1,19 +1,20 @@
-//! Comments that tools read, such as `<!-- prettier-ignore -->`. Other new comments are noted for the reviewer.
+//! Recognizes comments that are directives for tools, such as `<!-- prettier-ignore -->`. Other new comments become
+//! notes for the reviewer.
 
 use pages::WordList;
 
-/// A longer one is no directive, whatever it begins with.
-const MAX_DIRECTIVE: usize = 60;
-/// What tools and generators are told by comments.
+/// A longer comment is not a directive.
+const MAX_DIRECTIVE_BYTES: usize = 60;
+/// Prefixes of directives for tools and generators.
 const DIRECTIVES: WordList = WordList(
     "prettier- markdownlint- truncate more toc vale textlint eslint alex cspell spell lint remark doctoc \
      anchor include begin end start stop snippet embed tabs omit region endregion excerpt break - / #",
 );
 
-pub(super) fn is_directive(words: &str) -> bool {
-    let words = words.trim().to_lowercase();
-    words.is_empty()
-        || words.len() <= MAX_DIRECTIVE && DIRECTIVES.iter().any(|start| words.starts_with(start))
+pub(super) fn is_directive(comment: &str) -> bool {
+    let comment = comment.trim().to_lowercase();
+    comment.is_empty()
+        || comment.len() <= MAX_DIRECTIVE_BYTES && DIRECTIVES.iter().any(|start| comment.starts_with(start))
 }
 
 #[cfg(test)]

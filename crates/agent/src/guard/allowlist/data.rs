@@ -1,18 +1,21 @@
-//! Known data files: entries of the navigation that point at pages, redirects, and descriptions. Nothing else of them
-//! may change.
+//! Judges changes of known data files. Only entries of the navigation that lead to pages, redirects, and descriptions
+//! can change.
 
 use std::collections::{HashMap, HashSet};
 
 use pages::{ConstructKind, DataEntry, FileKind, constructs};
 
-use super::super::added::Place;
-use super::super::{Finding, Rule};
-use super::{Judge, Verdict, attributes, front, moves, redirects, script};
+use super::context::Judge;
+use super::plain_text::is_plain_words;
+use super::verdict::Verdict;
+use super::{front_matter, moves, nav_script, redirects};
+use crate::guard::refusal::Violation;
 
-const MORE: &str = "changes more of this file than its navigation and its redirects; change the rest by hand";
-const WRONG_PAGE: &str = "adds an entry to the navigation that is no page of the repository";
-const WRONG_REDIRECT: &str =
-    "adds a redirect that does not lead from an empty place of this site to one of its pages";
+const OTHER_CHANGE: &str =
+    "changes more of this file than its navigation and its redirects; make the other changes by hand";
+const INVALID_PAGE: &str = "adds an entry to the navigation that is not a page of the repository";
+const INVALID_REDIRECT: &str =
+    "adds a redirect that does not lead from an unused address of this site to one of its pages";
 
 pub(super) fn judge<'a>(
     path: &'a str,
@@ -20,54 +23,51 @@ pub(super) fn judge<'a>(
     before: &str,
     after: &str,
     judge: &Judge<'_, 'a>,
-    found: &mut Vec<Finding<'a>>,
+    violations: &mut Vec<Violation<'a>>,
 ) {
-    if !kind.is_data() || !before.is_empty() && moves::follows(judge.change, before, after) {
+    if !kind.is_data() || !before.is_empty() && moves::only_updates_paths(judge.change, before, after) {
         return;
     }
     let what = if kind == FileKind::NavigationScript {
-        (!script::is_data(before, after, &|slug| front::is_free(judge, slug))).then_some(MORE)
+        (!nav_script::changes_only_data(before, after, &|slug| front_matter::is_unused(judge, slug)))
+            .then_some(OTHER_CHANGE)
     } else {
-        wrong(kind, before, after, judge)
+        find_violation(kind, before, after, judge)
     };
-    found.extend(what.map(|what| Finding {
-        rule: Rule::Path,
-        place: Place::File(path),
-        line: None,
-        what: what.to_owned(),
-        fatal: true,
-    }));
+    violations.extend(what.map(|what| Violation::of_path(path, what)));
 }
 
-fn wrong(kind: FileKind, before: &str, after: &str, judge: &Judge<'_, '_>) -> Option<&'static str> {
+fn find_violation(kind: FileKind, before: &str, after: &str, judge: &Judge<'_, '_>) -> Option<&'static str> {
     let new_redirects = match (redirects::split(kind, after), redirects::split(kind, before)) {
         (Some((new, _)), Some((old, _))) => {
             let old: HashSet<_> = old.into_iter().collect();
             new.into_iter().filter(|pair| !old.contains(pair)).collect()
         }
         (Some((new, _)), None) if before.trim().is_empty() => new,
-        _ => return Some(MORE),
+        _ => return Some(OTHER_CHANGE),
     };
     let sources: HashSet<&str> = new_redirects.iter().map(|(from, _)| from.trim_matches('/')).collect();
-    let is_wrong = |(from, to): &(String, String)| {
-        !redirects::is_fine(judge, from, to) || sources.contains(to.trim_matches('/'))
+    let is_invalid = |(from, to): &(String, String)| {
+        !redirects::is_valid(judge, from, to) || sources.contains(to.trim_matches('/'))
     };
-    if new_redirects.iter().any(is_wrong) {
-        return Some(WRONG_REDIRECT);
+    if new_redirects.iter().any(is_invalid) {
+        return Some(INVALID_REDIRECT);
     }
     if kind == FileKind::RedirectsFile {
         return None;
     }
-    let (Some(old), Some(new)) = (entries(kind, before), entries(kind, after)) else { return Some(MORE) };
+    let (Some(old), Some(new)) = (entries(kind, before), entries(kind, after)) else {
+        return Some(OTHER_CHANGE);
+    };
     let keys: HashSet<&str> = old.iter().map(|entry| entry.key.as_str()).collect();
-    changed(&old, &new).find_map(|(entry, is_added)| match kind {
-        // A description of something new may be of another host.
-        FileKind::OpenApi if !keys.contains(entry.key.as_str()) => Some(MORE),
-        _ => change(kind, entry, is_added, judge),
+    changed_entries(&old, &new).find_map(|(entry, is_added)| match kind {
+        // A new key can describe an API of another host.
+        FileKind::OpenApi if !keys.contains(entry.key.as_str()) => Some(OTHER_CHANGE),
+        _ => judge_entry(kind, entry, is_added, judge),
     })
 }
 
-/// The entries of a file; nothing where it holds more than plain data.
+/// The entries of a file. `None` if the file contains more than plain data.
 fn entries(kind: FileKind, text: &str) -> Option<Vec<DataEntry>> {
     let text = if text.trim().is_empty() { "{}" } else { text };
     constructs(kind, text)
@@ -79,64 +79,72 @@ fn entries(kind: FileKind, text: &str) -> Option<Vec<DataEntry>> {
         .collect()
 }
 
-/// The entries that one of the two has more of, and whether it is the new one.
-fn changed<'e>(old: &'e [DataEntry], new: &'e [DataEntry]) -> impl Iterator<Item = (&'e DataEntry, bool)> {
+/// The entries that were added or removed, and whether they were added.
+fn changed_entries<'e>(
+    old: &'e [DataEntry],
+    new: &'e [DataEntry],
+) -> impl Iterator<Item = (&'e DataEntry, bool)> {
     let mut counts: HashMap<&DataEntry, isize> = HashMap::new();
     new.iter().for_each(|entry| *counts.entry(entry).or_default() += 1);
     old.iter().for_each(|entry| *counts.entry(entry).or_default() -= 1);
     counts.into_iter().filter(|(_, count)| *count != 0).map(|(entry, count)| (entry, count > 0))
 }
 
-/// What is wrong with an entry that was added or removed.
-fn change(kind: FileKind, entry: &DataEntry, is_added: bool, judge: &Judge<'_, '_>) -> Option<&'static str> {
+/// Returns the violation of an entry that was added or removed.
+fn judge_entry(
+    kind: FileKind,
+    entry: &DataEntry,
+    is_added: bool,
+    judge: &Judge<'_, '_>,
+) -> Option<&'static str> {
     let mut keys = entry.key.split('.');
     let (first, last) = (keys.next().unwrap_or_default(), entry.key.rsplit('.').next().unwrap_or_default());
     let value = entry.value.as_str();
-    let words = || (!attributes::is_words(value) || !attributes::is_words(&entry.key)).then_some(MORE);
-    let page = || is_added.then(|| wrong_page(judge, value)).flatten();
+    let words = || (!is_plain_words(value) || !is_plain_words(&entry.key)).then_some(OTHER_CHANGE);
+    let page = || is_added.then(|| judge_page(judge, value)).flatten();
     match kind {
         FileKind::Mintlify | FileKind::Vercel | FileKind::Netlify if first == "redirects" => None,
         FileKind::Mintlify if first == "navigation" => match last {
             "pages" | "navigation" => page(),
             "group" | "tab" | "anchor" | "dropdown" | "version" | "language" | "icon" | "tag" | "root"
             | "expanded" | "menu" | "item" | "description" | "product" => words(),
-            "href" => is_link(judge, value, is_added),
-            _ => Some(MORE),
+            "href" => judge_href(judge, value, is_added),
+            _ => Some(OTHER_CHANGE),
         },
-        FileKind::MkDocs if first == "nav" => match attributes::is_words(&entry.key) {
-            true if value.starts_with("http") => is_link(judge, value, is_added),
+        FileKind::MkDocs if first == "nav" => match is_plain_words(&entry.key) {
+            true if value.starts_with("http") => judge_href(judge, value, is_added),
             true => page(),
-            false => Some(MORE),
+            false => Some(OTHER_CHANGE),
         },
         FileKind::MkDocs if entry.key.starts_with("plugins.redirects.redirect_maps.") => {
             let from = &entry.key["plugins.redirects.redirect_maps.".len()..];
-            (is_added && !redirects::is_fine(judge, from, value)).then_some(WRONG_REDIRECT)
+            (is_added && !redirects::is_valid(judge, from, value)).then_some(INVALID_REDIRECT)
         }
         FileKind::NavigationData => match last {
-            "href" => is_link(judge, value, is_added),
-            "slug" => (is_added && !front::is_free(judge, value)).then_some(WRONG_PAGE),
-            "html" | "defaultStyle" | "customProps" | "image" => Some(MORE),
+            "href" => judge_href(judge, value, is_added),
+            "slug" => (is_added && !front_matter::is_unused(judge, value)).then_some(INVALID_PAGE),
+            "html" | "defaultStyle" | "customProps" | "image" => Some(OTHER_CHANGE),
             _ => words(),
         },
         FileKind::OpenApi if matches!(last, "description" | "summary" | "title") => {
             let plain = constructs(FileKind::Mdx, value).into_iter().all(|construct| {
-                matches!(construct.kind, ConstructKind::Heading) || matches!(&construct.kind, ConstructKind::Link(address) if matches!(judge.link(address), Verdict::Passes))
+                matches!(construct.kind, ConstructKind::Heading) || matches!(&construct.kind, ConstructKind::Link(address) if matches!(judge.judge_link(address), Verdict::Passes))
             });
-            (!plain).then_some(MORE)
+            (!plain).then_some(OTHER_CHANGE)
         }
-        _ => Some(MORE),
+        _ => Some(OTHER_CHANGE),
     }
 }
 
-fn is_link(judge: &Judge<'_, '_>, value: &str, is_added: bool) -> Option<&'static str> {
-    let is_fine = !is_added || matches!(judge.link(value), Verdict::Passes | Verdict::Noted(..));
-    (!is_fine).then_some(MORE)
+fn judge_href(judge: &Judge<'_, '_>, value: &str, is_added: bool) -> Option<&'static str> {
+    let is_valid = !is_added || matches!(judge.judge_link(value), Verdict::Passes | Verdict::Noted(..));
+    (!is_valid).then_some(OTHER_CHANGE)
 }
 
-fn wrong_page(judge: &Judge<'_, '_>, value: &str) -> Option<&'static str> {
+fn judge_page(judge: &Judge<'_, '_>, value: &str) -> Option<&'static str> {
     let is_page = !pages::is_external(value)
         && !value.contains(['<', '*'])
         && judge.site().is_some_and(|site| site.is_page(value));
     let is_folder_index = value == "..." || value == "index" || value == ".";
-    (!is_page && !is_folder_index).then_some(WRONG_PAGE)
+    (!is_page && !is_folder_index).then_some(INVALID_PAGE)
 }

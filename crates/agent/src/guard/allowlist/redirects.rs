@@ -1,26 +1,27 @@
-//! Redirects: both ends on this site, to a page, from where there is none.
+//! Judges redirects: they must lead from an unused address of this site to a page of this site.
 
 use pages::FileKind;
 use serde_json::Value;
 
-use super::{Judge, Verdict, refused};
+use super::context::Judge;
+use super::verdict::{Verdict, refuse};
 
 pub(super) fn is_front_matter_key(key: &str) -> bool {
     matches!(key, "aliases" | "redirect_from" | "redirectfrom" | "redirects_from")
 }
 
-/// A page that says from where readers come to it.
+/// Judges a redirect in the front matter of its target.
 pub(super) fn judge_alias(judge: &Judge<'_, '_>, path: &str, from: &str) -> Verdict {
-    match is_fine(judge, from, path) {
+    match is_valid(judge, from, path) {
         true => Verdict::Passes,
-        false => {
-            refused("adds a redirect in the front matter that does not come from an empty place of this site")
-        }
+        false => refuse(
+            "adds a redirect in the front matter that does not come from an unused address of this site",
+        ),
     }
 }
 
-/// Whether readers may be sent from `from` to the page `to`.
-pub(super) fn is_fine(judge: &Judge<'_, '_>, from: &str, to: &str) -> bool {
+/// Whether a redirect can lead from `from` to the page `to`.
+pub(super) fn is_valid(judge: &Judge<'_, '_>, from: &str, to: &str) -> bool {
     let Some(site) = judge.site() else { return false };
     is_path(from)
         && !is_file(from)
@@ -40,21 +41,21 @@ pub(super) fn is_path(path: &str) -> bool {
         && !path.contains("//")
 }
 
-/// Whether a page may say that this is its place.
-pub(super) fn is_place(path: &str) -> bool {
+/// Whether a page can have this address.
+pub(super) fn is_page_address(path: &str) -> bool {
     path.starts_with('/') && is_path(path) && !is_file(path)
 }
 
-/// Whether a place is that of a file which tools ask for, such as `/robots.txt`.
+/// Whether an address is that of a file for tools, such as `/robots.txt`.
 fn is_file(path: &str) -> bool {
     let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
-    let is_ending = ending.len() <= 5 && ending.starts_with(|c: char| c.is_ascii_alphabetic());
-    let is_page = matches!(ending, "html" | "htm" | "php" | "aspx") || FileKind::of(path).is_page();
-    stem == "404" || is_ending && !is_page
+    let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
+    let is_extension = extension.len() <= 5 && extension.starts_with(|c: char| c.is_ascii_alphabetic());
+    let is_page = matches!(extension, "html" | "htm" | "php" | "aspx") || FileKind::of(path).is_page();
+    stem == "404" || is_extension && !is_page
 }
 
-/// The redirects of a data file as pairs, and the rest of it without them. `None` when it cannot be read.
+/// Splits a data file into its redirects, as pairs, and the rest. `None` if it can't be parsed.
 pub(super) fn split(kind: FileKind, text: &str) -> Option<(Vec<(String, String)>, String)> {
     match kind {
         FileKind::RedirectsFile => {
@@ -74,9 +75,9 @@ pub(super) fn split(kind: FileKind, text: &str) -> Option<(Vec<(String, String)>
         }
         FileKind::Netlify => {
             let table: toml::Table = text.parse().ok()?;
-            take(serde_json::to_value(table).ok()?, "from", "to", &["status"])
+            take_redirects(serde_json::to_value(table).ok()?, "from", "to", &["status"])
         }
-        FileKind::Vercel | FileKind::Mintlify => take(
+        FileKind::Vercel | FileKind::Mintlify => take_redirects(
             serde_json::from_str(text.trim_start_matches('\u{feff}')).ok()?,
             "source",
             "destination",
@@ -86,7 +87,12 @@ pub(super) fn split(kind: FileKind, text: &str) -> Option<(Vec<(String, String)>
     }
 }
 
-fn take(mut value: Value, from: &str, to: &str, more: &[&str]) -> Option<(Vec<(String, String)>, String)> {
+fn take_redirects(
+    mut value: Value,
+    from: &str,
+    to: &str,
+    more: &[&str],
+) -> Option<(Vec<(String, String)>, String)> {
     let redirects = value.as_object_mut()?.remove("redirects");
     let mut pairs = Vec::new();
     for redirect in redirects.as_ref().and_then(Value::as_array).into_iter().flatten() {

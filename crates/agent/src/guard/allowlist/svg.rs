@@ -1,4 +1,4 @@
-//! Tells drawings that are only drawn from those that run or load something.
+//! Recognizes SVG files that neither run nor load anything.
 
 use pages::{Attribute, AttributeValue, ConstructKind, Element, FileKind, WordList, constructs};
 
@@ -10,27 +10,28 @@ const TAGS: WordList = WordList(
      metadata",
 );
 
-/// Whether a drawing has no script, no handler, no style sheet and no address but of its own parts.
-pub(super) fn is_quiet(bytes: &[u8]) -> bool {
+/// Whether an SVG has no script, no event handler, no style sheet, and addresses only of its own parts.
+pub(super) fn is_inert(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
-    // What these declare is not read here.
-    let declares = ["<!ENTITY", "<![", "<?xml-"].iter().any(|mark| text.contains(mark));
-    !declares && constructs(FileKind::Html, text).iter().all(|construct| is_drawn(&construct.kind))
+    // The HTML reading doesn't resolve these declarations.
+    let has_declaration = ["<!ENTITY", "<![", "<?xml-"].iter().any(|mark| text.contains(mark));
+    !has_declaration
+        && constructs(FileKind::Html, text).iter().all(|construct| is_inert_construct(&construct.kind))
 }
 
-fn is_drawn(kind: &ConstructKind) -> bool {
+fn is_inert_construct(kind: &ConstructKind) -> bool {
     match kind {
-        ConstructKind::Html(element) | ConstructKind::Component(element) => is_quiet_element(element),
+        ConstructKind::Html(element) | ConstructKind::Component(element) => is_inert_element(element),
         ConstructKind::Comment(_) => true,
         _ => false,
     }
 }
 
-fn is_quiet_element(element: &Element) -> bool {
-    TAGS.contains(&element.name.to_lowercase()) && element.attributes.iter().all(is_quiet_attribute)
+fn is_inert_element(element: &Element) -> bool {
+    TAGS.contains(&element.name.to_lowercase()) && element.attributes.iter().all(is_inert_attribute)
 }
 
-fn is_quiet_attribute(attribute: &Attribute) -> bool {
+fn is_inert_attribute(attribute: &Attribute) -> bool {
     let name = attribute.name.to_lowercase();
     let value = match &attribute.value {
         AttributeValue::None => "",
@@ -60,7 +61,7 @@ mod tests {
             "<g fill=\"url(#a)\"><path d=\"M0 0h9\"/><use xlink:href=\"#b\"/></g>",
             "<!-- a --><linearGradient id=\"a\"><stop offset=\"0\" style=\"stop-color:red\"/></linearGradient>",
         ] {
-            assert!(is_quiet(svg(inside).as_bytes()), "{inside}");
+            assert!(is_inert(svg(inside).as_bytes()), "{inside}");
         }
         for inside in [
             "<script>x</script>",
@@ -74,7 +75,7 @@ mod tests {
             "<set attributeName=\"href\" to=\"javascript:x\"/>",
             "<![CDATA[<script>]]>",
         ] {
-            assert!(!is_quiet(svg(inside).as_bytes()), "{inside}");
+            assert!(!is_inert(svg(inside).as_bytes()), "{inside}");
         }
     }
 }

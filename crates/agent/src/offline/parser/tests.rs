@@ -1,11 +1,11 @@
-//! Prompts and what they are understood to mean.
+//! Tests how prompts are parsed.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::offline::command::{Bump, Command, Replace};
 
-fn shown(instruction: &Instruction) -> String {
+fn describe(instruction: &Instruction) -> String {
     let what = match &instruction.command {
         Command::Replace(Replace { old, new, code }) => {
             format!("replace <{old}> <{new}>{}", if *code { " code" } else { "" })
@@ -25,7 +25,7 @@ fn shown(instruction: &Instruction) -> String {
 #[track_caller]
 fn check(prompt: &str, expected: &str) {
     let found = parse(prompt).unwrap_or_else(|problem| panic!("{prompt}: {problem}"));
-    assert_eq!(found.iter().map(shown).collect::<Vec<_>>().join(" + "), expected, "{prompt}");
+    assert_eq!(found.iter().map(describe).collect::<Vec<_>>().join(" + "), expected, "{prompt}");
 }
 
 #[track_caller]
@@ -61,7 +61,7 @@ fn long_prompts() {
 #[test]
 fn too_many_instructions_are_refused() {
     let problem = parse(&"fix typos; ".repeat(51)).unwrap_err();
-    assert_eq!(problem, "The prompt has more than 50 instructions; split it over several jobs.");
+    assert_eq!(problem, "The prompt has more than 50 instructions. Split it into several jobs.");
 }
 
 proptest! {

@@ -1,17 +1,17 @@
-//! What holds of every edit, whatever the texts.
+//! Tests properties of all edits.
 
 use proptest::prelude::*;
 
-use agent::{Missed, Rung, edit};
+use agent::{EditError, MatchLevel, edit};
 
 use crate::is_linear;
 
-/// Small alphabets, so that texts repeat themselves and slips meet each other.
+/// A small alphabet, so that texts repeat themselves and differences coincide.
 fn text() -> impl Strategy<Value = String> {
     "(([ab]|foo|\"|“|…|[.]{3}|-|–| |\u{a0}|  |\t|[0-9]|&lt;|\\\\n|```|[#>|*]|é){0,6}(\n|\r\n|\n\n|  \n)){0,8}[ab ]{0,3}"
 }
 
-/// Words and line feeds alone, none of them at the end.
+/// Only words and line feeds, without a line feed at the end.
 fn plain() -> impl Strategy<Value = String> {
     "([a-d]{1,3}[ \n]){0,12}[a-d]"
 }
@@ -23,29 +23,29 @@ proptest! {
         prop_assume!(text.matches(&old).count() == 1);
         let edited = edit(&text, &old, &new, false).unwrap();
         prop_assert_eq!(edited.text, text.replacen(&old, &new, 1));
-        prop_assert_eq!(edited.rung, Rung::Exact);
+        prop_assert_eq!(edited.level, MatchLevel::Exact);
     }
 
     #[test]
     fn all_is_every_replacement(text in plain(), old in "[a-d ]{1,2}", new in "[a-f]{0,3}") {
         match edit(&text, &old, &new, true) {
-            Ok(edited) if edited.rung == Rung::Exact => prop_assert_eq!(edited.text, text.replace(&old, &new)),
+            Ok(edited) if edited.level == MatchLevel::Exact => prop_assert_eq!(edited.text, text.replace(&old, &new)),
             Ok(_) => prop_assert!(!text.contains(&old)),
-            Err(missed) => prop_assert!(!text.contains(&old) || old == new, "{missed:?}"),
+            Err(error) => prop_assert!(!text.contains(&old) || old == new, "{error:?}"),
         }
     }
 
     #[test]
-    fn two_places_are_never_edited(text in text(), old in text(), new in text()) {
+    fn two_matches_are_never_edited(text in text(), old in text(), new in text()) {
         let overlapping = text.char_indices().filter(|(at, _)| text[*at..].starts_with(&old)).take(2).count();
         if overlapping == 2 && old != new && !old.is_empty() {
-            let missed = edit(&text, &old, &new, false).unwrap_err();
-            prop_assert!(matches!(missed, Missed::Ambiguous { .. }), "{missed:?}");
+            let error = edit(&text, &old, &new, false).unwrap_err();
+            prop_assert!(matches!(error, EditError::Ambiguous { .. }), "{error:?}");
         }
     }
 
     #[test]
-    fn nothing_panics_and_the_file_keeps_its_own(
+    fn nothing_panics_and_the_file_keeps_its_line_endings(
         text in text(), from in 0..60usize, length in 1..40usize, new in text(), mark: bool, all: bool,
     ) {
         let old: String = text.chars().skip(from).take(length).collect();
@@ -60,9 +60,9 @@ proptest! {
         }
     }
 
-    /// Around a slip, every byte outside of the place is the file's, and inside every word that stays.
+    /// Outside of the match, every byte stays. Inside, every unchanged word keeps the file's characters.
     #[test]
-    fn outside_of_the_place_nothing_changes(
+    fn nothing_changes_outside_of_the_match(
         before in "([a-d“ ]{0,9}(\n|\r\n)){0,5}", after in "((\n|\r\n)[a-d“ ]{0,9}){0,5}", indent in "[ \t]{0,4}", crlf: bool,
     ) {
         let ending = if crlf { "\r\n" } else { "\n" };
@@ -73,7 +73,7 @@ proptest! {
     }
 }
 
-/// Texts made to repeat: no rung may look at each place for itself.
+/// Repetitive texts, with which a naive search would take quadratic time.
 #[test]
 fn time_is_linear_in_the_length_of_texts() {
     for unit in ["a", "a ", "a\n", "a\n\n", " ", "… ", "1\ta\n"] {

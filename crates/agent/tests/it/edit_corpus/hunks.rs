@@ -1,4 +1,4 @@
-//! Edits that are known to be right: a text, some lines of it, and what becomes of them.
+//! Provides edits with known results.
 
 use std::ops::Range;
 
@@ -18,13 +18,13 @@ pub(super) struct Hunk {
     pub after: String,
     /// Each with its line ending.
     pub lines: Vec<(Kind, String)>,
-    /// Where its lines are in `before`, and the number of the first.
-    pub place: Range<usize>,
+    /// The range of the lines in `before`, and the number of the first line.
+    pub range: Range<usize>,
     pub number: usize,
 }
 
 impl Hunk {
-    /// `None` when the lines are not the only ones like them: such an edit is refused, and rightly.
+    /// `None` if the lines occur more than once, because such an edit is refused.
     fn new(before: &str, start: usize, lines: Vec<(Kind, String)>) -> Option<Self> {
         let side = |not: Kind| {
             lines.iter().filter(|(kind, _)| *kind != not).map(|(_, line)| line.as_str()).collect::<String>()
@@ -37,14 +37,14 @@ impl Hunk {
             before: before.to_owned(),
             after,
             lines,
-            place: start..start + old.len(),
+            range: start..start + old.len(),
             number,
         })
     }
 }
 
-/// The first hunks between two texts.
-pub(super) fn real(before: &str, after: &str, most: usize) -> Vec<Hunk> {
+/// The first hunks of the diff between two texts.
+pub(super) fn diff_hunks(before: &str, after: &str, limit: usize) -> Vec<Hunk> {
     if before.contains('\r') != after.contains('\r') || !before.ends_with('\n') || !after.ends_with('\n') {
         return Vec::new();
     }
@@ -67,21 +67,21 @@ pub(super) fn real(before: &str, after: &str, most: usize) -> Vec<Hunk> {
             .all(|op| op.old_range().len().max(op.new_range().len()) < 40);
         hunks.extend(Hunk::new(before, start, lines.collect()).filter(|_| small));
     }
-    hunks.truncate(most);
+    hunks.truncate(limit);
     hunks
 }
 
-/// Edits made up for a text: at places spread over it a word is changed, a line goes, or a line comes.
-pub(super) fn made(text: &str, count: usize) -> Vec<Hunk> {
+/// Synthetic edits spread over a text: a word changes, a line is removed, or a line is added.
+pub(super) fn synthetic_hunks(text: &str, count: usize) -> Vec<Hunk> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     if lines.len() < 8 || !text.ends_with('\n') {
         return Vec::new();
     }
     let at = |turn: usize| (turn * 2 + 1) * lines.len() / (2 * count);
-    (0..count).filter_map(|turn| made_at(text, &lines, at(turn), turn + lines.len())).collect()
+    (0..count).filter_map(|turn| synthetic_hunk(text, &lines, at(turn), turn + lines.len())).collect()
 }
 
-fn made_at(text: &str, lines: &[&str], middle: usize, turn: usize) -> Option<Hunk> {
+fn synthetic_hunk(text: &str, lines: &[&str], middle: usize, turn: usize) -> Option<Hunk> {
     let middle = (middle..lines.len().min(middle + 5)).find(|at| words(lines[*at]) >= 3)?;
     let (from, to) = (middle.saturating_sub(1 + turn % 3), lines.len().min(middle + 2 + turn % 2));
     let own = |line: &str| line.to_owned();

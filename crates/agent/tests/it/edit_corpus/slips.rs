@@ -1,8 +1,8 @@
-//! The slips, one at a time.
+//! Provides copying mistakes ("slips"), one at a time.
 
 use super::hunks::{Hunk, Kind};
 
-/// What is asked of the editor, and what should come of it.
+/// An edit with a slip, and its expected result.
 pub(super) struct Slipped {
     pub text: String,
     pub after: String,
@@ -12,9 +12,9 @@ pub(super) struct Slipped {
 
 pub(super) struct Slip {
     pub name: &'static str,
-    /// The old text is not what the file has, in words; it must be refused.
+    /// The words of the old text are wrong, so the edit must be refused.
     pub must_miss: bool,
-    /// `None` when the slip cannot be made here.
+    /// `None` if the slip can't be made in a hunk.
     pub make: fn(&Hunk) -> Option<Slipped>,
 }
 
@@ -51,16 +51,19 @@ pub(super) const SLIPS: &[Slip] = &[
     slip("wrapped at 120", |hunk| wrapped(hunk, 120)),
     slip("a blank line more", |hunk| blank_line(hunk, true)),
     slip("a blank line less", |hunk| blank_line(hunk, false)),
-    slip("blank lines around", |hunk| around(hunk, |text| format!("\n{text}\n"))),
-    slip("no final newline", |hunk| around(hunk, |text| text.strip_suffix('\n').unwrap_or(text).to_owned())),
+    slip("blank lines around", |hunk| change_whole(hunk, |text| format!("\n{text}\n"))),
+    slip("no final newline", |hunk| {
+        change_whole(hunk, |text| text.strip_suffix('\n').unwrap_or(text).to_owned())
+    }),
     slip("line numbers in both", |hunk| numbered(hunk, true)),
     slip("line numbers in old", |hunk| numbered(hunk, false)),
-    slip("in a fence", |hunk| around(hunk, |text| format!("```md\n{text}```\n"))),
+    slip("in a fence", |hunk| change_whole(hunk, |text| format!("```md\n{text}```\n"))),
     slip("escaped", |hunk| {
-        around(hunk, |text| swap(text, &[("\\", "\\\\"), ("\n", "\\n"), ("\t", "\\t"), ("\"", "\\\"")]))
+        change_whole(hunk, |text| swap(text, &[("\\", "\\\\"), ("\n", "\\n"), ("\t", "\\t"), ("\"", "\\\"")]))
     }),
     slip("entities", |hunk| {
-        around(hunk, |text| swap(text, &[("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")])).filter(changed(hunk))
+        change_whole(hunk, |text| swap(text, &[("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")]))
+            .filter(changed(hunk))
     }),
     slip("CRLF in the file", |hunk| endings(hunk, true)),
     slip("CRLF in old and new", |hunk| endings(hunk, false)),
@@ -94,17 +97,17 @@ fn each_line(hunk: &Hunk, added: bool, change: impl Fn(&str) -> String) -> Optio
     Some(join(hunk, hunk.lines.iter().map(line).collect())).filter(changed(hunk))
 }
 
-/// A slip in what was copied from the file; what is added is as it should be.
+/// A slip in the lines that were copied from the file.
 fn copied(hunk: &Hunk, change: impl Fn(&str) -> String) -> Option<Slipped> {
     each_line(hunk, false, change)
 }
 
-/// A slip in all that was written.
+/// A slip in all lines.
 fn written(hunk: &Hunk, change: impl Fn(&str) -> String) -> Option<Slipped> {
     each_line(hunk, true, change)
 }
 
-fn around(hunk: &Hunk, change: impl Fn(&str) -> String) -> Option<Slipped> {
+fn change_whole(hunk: &Hunk, change: impl Fn(&str) -> String) -> Option<Slipped> {
     let mut slipped = join(hunk, hunk.lines.clone());
     slipped.old = change(&slipped.old);
     slipped.new = change(&slipped.new);
@@ -135,7 +138,7 @@ fn not_indented(hunk: &Hunk) -> Option<Slipped> {
 }
 
 fn first_not_indented(hunk: &Hunk) -> Option<Slipped> {
-    around(hunk, |text| text.trim_start_matches([' ', '\t']).to_owned()).filter(changed(hunk))
+    change_whole(hunk, |text| text.trim_start_matches([' ', '\t']).to_owned()).filter(changed(hunk))
 }
 
 fn spaces_to_tabs(hunk: &Hunk) -> Option<Slipped> {
@@ -146,13 +149,13 @@ fn spaces_to_tabs(hunk: &Hunk) -> Option<Slipped> {
     written(hunk, |line| reindented(line, "    ", "\t")).filter(|_| fours)
 }
 
-/// Paragraphs alone are wrapped anew, in old and new: no code, and only edits whose lines are plain text.
+/// Wraps paragraphs again, in old and new: not in code, and only if all lines are plain text.
 fn wrapped(hunk: &Hunk, width: usize) -> Option<Slipped> {
     let plain = |line: &str| line.is_empty() || line.starts_with(char::is_alphabetic);
     let code =
         hunk.before.lines().take(hunk.number).filter(|line| line.trim().starts_with("```")).count() % 2 == 1;
     let all = !code && hunk.lines.iter().all(|(_, line)| plain(line.trim_end()) && !line.ends_with("  \n"));
-    around(hunk, |text| wrap(text, width)).filter(changed(hunk)).filter(|_| all)
+    change_whole(hunk, |text| wrap(text, width)).filter(changed(hunk)).filter(|_| all)
 }
 
 fn wrap(text: &str, width: usize) -> String {
@@ -177,11 +180,11 @@ fn wrap(text: &str, width: usize) -> String {
 fn blank_line(hunk: &Hunk, more: bool) -> Option<Slipped> {
     let stays = |at: usize| hunk.lines.get(at).is_some_and(|(kind, _)| *kind == Kind::Same);
     let blank = |at: usize| hunk.lines[at].1.trim().is_empty();
-    let mut places = (1..hunk.lines.len()).filter(|at| stays(at - 1) && stays(*at) && blank(*at) != more);
+    let mut positions = (1..hunk.lines.len()).filter(|at| stays(at - 1) && stays(*at) && blank(*at) != more);
     let mut lines = hunk.lines.clone();
     match more {
-        true => lines.insert(places.find(|at| !blank(at - 1))?, (Kind::Same, "\n".to_owned())),
-        false => drop(lines.remove(places.find(|at| at + 1 < hunk.lines.len())?)),
+        true => lines.insert(positions.find(|at| !blank(at - 1))?, (Kind::Same, "\n".to_owned())),
+        false => drop(lines.remove(positions.find(|at| at + 1 < hunk.lines.len())?)),
     }
     Some(join(hunk, lines))
 }
@@ -207,12 +210,12 @@ fn endings(hunk: &Hunk, in_file: bool) -> Option<Slipped> {
     }
 }
 
-/// The longest word of the old text is another.
+/// Changes the longest word of the old text.
 fn wrong(hunk: &Hunk, change: impl Fn(&str) -> String) -> Option<Slipped> {
     let mut slipped = join(hunk, hunk.lines.clone());
     let words = slipped.old.split(|ch: char| !ch.is_alphanumeric());
     let word = words.max_by_key(|word| word.len()).filter(|word| word.len() > 3)?.to_owned();
     slipped.old = slipped.old.replacen(&word, &change(&word), 1);
-    // Without its first word, the rest is still in the file, and rightly found.
+    // Without its first word, the rest is still in the file, and is found.
     Some(slipped).filter(|slipped| !slipped.text.contains(slipped.old.trim()))
 }

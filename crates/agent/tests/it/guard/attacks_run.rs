@@ -1,11 +1,11 @@
-//! Ways to have something run that only some readers of a page take for code.
+//! Tests attacks with text that only some renderers treat as code.
 
 use super::{Case, is_refused_at};
 
 #[track_caller]
 fn check(path: &str, text: &str) {
-    let told = Case { edits: &[(path, text)], ..Case::default() }.judge();
-    assert!(told.iter().any(|told| told.starts_with('!')), "{path}: {text}: {told:?}");
+    let refusals = Case { edits: &[(path, text)], ..Case::default() }.judge();
+    assert!(refusals.iter().any(|refusals| refusals.starts_with('!')), "{path}: {text}: {refusals:?}");
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn front_matter() {
 }
 
 #[test]
-fn fences_of_some_readers_alone() {
+fn fences_of_only_some_renderers() {
     check("docs/a.md", "# A\n\n```\n\n<script>go()</script>\n");
     check("docs/a.md", "# A\n\n````\n\n<script>go()</script>\n\n`````\n\nText.\n");
     check("docs/a.md", "# A\n\n````\n`````\n````\n\n<script>go()</script>\n\n````\n");
@@ -30,15 +30,15 @@ fn fences_of_some_readers_alone() {
 }
 
 #[test]
-fn endings_of_pages() {
+fn unusual_extensions_of_pages() {
     for ending in ["mkdn", "mkdown", "mdwn"] {
         check(&format!("docs/a.{ending}"), "# A\n\n<script>go()</script>\n");
     }
 }
 
-/// Marks of code in a string, a comment or a formula are none.
+/// Code markers in a string, a comment or a formula start no code.
 #[test]
-fn marks_that_hide_nothing() {
+fn code_markers_in_other_constructs() {
     for (open, path) in [
         ("$$\n```\n$$", "docs/a.md"),
         ("$$\n```\n$$", "docs/a.mdx"),

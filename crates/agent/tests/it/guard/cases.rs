@@ -1,9 +1,9 @@
-//! Cases from text files: attacks that must be refused, ordinary work that must pass, and ordinary work that a person is
-//! asked about. `scripts/renderers` reads the attacks as well.
+//! Tests cases from text files: attacks that must be refused, ordinary changes that must pass, and ordinary changes
+//! that need a person's approval. `scripts/renderers` also reads the attacks.
 //!
-//! A case begins with a line `== name`. Inside, a line `base PATH`, `file PATH` or `asked` begins a section, whose text
-//! goes up to the next such line; a line `delete PATH` is a file that the change deletes. `\u{200b}` stands for that
-//! character.
+//! A case begins with a line `== name`. In it, a line `base PATH`, `file PATH` or `asked` begins a section, whose text
+//! ends at the next such line. `asked` is an instruction. A line `delete PATH` is a file that the change deletes.
+//! `\u{200b}` is an escape for that character.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use std::path::Path;
 use agent::{Change, Policy, Prompt, judge};
 use pages::MemoryTree;
 
-/// Every case has these, too.
+/// Files that every case has in addition.
 const BASE: &[(&str, &str)] = &[
     ("docs/a.md", "# Title\n\nText.\n"),
     ("docs/a.mdx", "# Title\n\nText.\n"),
@@ -24,13 +24,13 @@ struct FileCase {
     name: String,
     base: BTreeMap<String, String>,
     edits: BTreeMap<String, Option<String>>,
-    asked: String,
+    instruction: String,
 }
 
 enum Section {
     Base(String),
     Edit(String),
-    Asked,
+    Instruction,
 }
 
 impl FileCase {
@@ -40,7 +40,7 @@ impl FileCase {
             Section::Edit(path) => {
                 self.edits.entry(path.clone()).or_default().get_or_insert_default().push_str(line);
             }
-            Section::Asked => self.asked.push_str(line),
+            Section::Instruction => self.instruction.push_str(line),
         }
     }
 
@@ -49,7 +49,7 @@ impl FileCase {
         let text = |text: &str| unescape(&format!("{}\n", text.trim_end_matches('\n')));
         self.base.values_mut().for_each(|file| *file = text(file));
         self.edits.values_mut().flatten().for_each(|file| *file = text(file));
-        self.asked = unescape(self.asked.trim());
+        self.instruction = unescape(self.instruction.trim());
         self
     }
 
@@ -60,17 +60,17 @@ impl FileCase {
         let edits =
             self.edits.iter().map(|(path, text)| (path.clone(), text.clone().map(String::into_bytes)));
         let edits: BTreeMap<_, _> = edits.collect();
-        let asked = Prompt::instruction(self.asked.as_str()).instructions();
+        let instructions = Prompt::instruction(self.instruction.as_str()).instructions();
         let change = Change {
             base: &base,
             vocabulary: &agent::Vocabulary::default(),
             edits: &edits,
-            asked: &asked,
+            instructions: &instructions,
             title: "",
             summary: "",
         };
         let all = judge(&change, &Policy::default());
-        all.into_iter().filter(|objection| objection.fatal).map(|objection| objection.message).collect()
+        all.into_iter().filter(|refusal| refusal.fatal).map(|refusal| refusal.message).collect()
     }
 }
 
@@ -102,7 +102,7 @@ fn parse(text: &str) -> Vec<FileCase> {
         let begins = match (word, path) {
             ("base", path) if !path.is_empty() => Section::Base(path.to_owned()),
             ("file", path) if !path.is_empty() => Section::Edit(path.to_owned()),
-            ("asked", "") => Section::Asked,
+            ("asked", "") => Section::Instruction,
             ("delete", path) if !path.is_empty() => {
                 case.edits.insert(path.to_owned(), None);
                 section = None;
@@ -121,8 +121,8 @@ fn parse(text: &str) -> Vec<FileCase> {
     cases.into_iter().map(FileCase::finish).collect()
 }
 
-/// The names of the cases in a folder that are judged otherwise than expected, and how many there are.
-fn judged_wrong(folder: &str, is_refused: bool) -> (Vec<String>, usize) {
+/// Returns the names of the cases in a folder that are not judged as expected, and the number of all cases.
+fn wrong_verdicts(folder: &str, is_refused: bool) -> (Vec<String>, usize) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
     let (mut wrong, mut count) = (Vec::new(), 0);
     for file in fs::read_dir(folder).unwrap() {
@@ -141,22 +141,22 @@ fn judged_wrong(folder: &str, is_refused: bool) -> (Vec<String>, usize) {
 
 #[test]
 fn attacks_are_refused() {
-    let (wrong, count) = judged_wrong("attacks", true);
+    let (wrong, count) = wrong_verdicts("attacks", true);
     assert!(count > 1_100, "{count}");
     assert!(wrong.is_empty(), "{} passed: {wrong:#?}", wrong.len());
 }
 
 #[test]
-fn ordinary_work_passes() {
-    let (wrong, count) = judged_wrong("innocent", false);
+fn ordinary_changes_pass() {
+    let (wrong, count) = wrong_verdicts("innocent", false);
     assert!(count > 400, "{count}");
     assert!(wrong.is_empty(), "{} refused: {wrong:#?}", wrong.len());
 }
 
-/// Each of these is somebody's ordinary work, and could be an attack: a person makes the change, or allows the path.
+/// Each of these can be an ordinary change or an attack, so a person makes the change, or allows the path.
 #[test]
-fn people_are_asked_about_these() {
-    let (wrong, count) = judged_wrong("strict", true);
+fn changes_that_need_approval_are_refused() {
+    let (wrong, count) = wrong_verdicts("strict", true);
     assert!(count > 30, "{count}");
     assert!(wrong.is_empty(), "{} passed: {wrong:#?}", wrong.len());
 }

@@ -1,11 +1,11 @@
-//! What the guard cannot read, list or decide, it refuses.
+//! Tests that the guard refuses what it can't read, list or decide.
 
 use std::collections::BTreeMap;
 
 use agent::{Change, Policy, Prompt, Vocabulary, judge};
 use pages::{Entry, FilesError, Kind, Tree};
 
-/// A tree with one page, of which something cannot be done.
+/// A tree with one page that fails to list or to read.
 #[derive(Default)]
 struct Broken {
     cannot_list: bool,
@@ -35,13 +35,13 @@ fn is_refused(base: &Broken, new: &[u8]) -> bool {
 
 fn is_refused_by(vocabulary: &Vocabulary, base: &Broken, new: &[u8]) -> bool {
     let edits = BTreeMap::from([("docs/a.mdx".to_owned(), Some(new.to_vec()))]);
-    let asked = &Prompt::instruction("Correct it").instructions();
-    let change = Change { base, vocabulary, edits: &edits, asked, title: "", summary: "" };
-    judge(&change, &Policy::default()).iter().any(|objection| objection.fatal)
+    let instructions = &Prompt::instruction("Correct it").instructions();
+    let change = Change { base, vocabulary, edits: &edits, instructions, title: "", summary: "" };
+    judge(&change, &Policy::default()).iter().any(|refusal| refusal.fatal)
 }
 
 #[test]
-fn what_cannot_be_read_is_refused() {
+fn unreadable_files_are_refused() {
     let base = || Broken { old: b"# A\n\n<Card title=\"x\" />\n".to_vec(), ..Broken::default() };
     let same = b"# A\n\n<Card title=\"x\" />\n\n<Card title=\"y\" />\n";
     assert!(!is_refused(&base(), same));
@@ -56,7 +56,7 @@ fn what_cannot_be_read_is_refused() {
 }
 
 #[test]
-fn what_was_learned_is_kept_unless_something_was_unreadable() {
+fn a_vocabulary_is_read_once_and_marked_if_partial() {
     let page = b"# A\n\n<Card title=\"x\" />\n";
     let more = b"# A\n\n<Card title=\"x\" />\n\n<Card title=\"y\" />\n";
     let base = |cannot_list| Broken { old: page.to_vec(), cannot_list, ..Broken::default() };

@@ -1,6 +1,6 @@
-//! What people write in docs every day, and may go on writing.
+//! Tests that ordinary changes of docs pass.
 
-use super::{Case, KEY, appended};
+use super::{Case, KEY, judge_appended};
 
 #[test]
 fn everyday_lines() {
@@ -27,12 +27,12 @@ fn everyday_lines() {
         "| JavaScript: yes | \"JavaScript: The Good Parts\" |",
         "[x](https://other.example/ \"JavaScript: The Good Parts\")",
     ] {
-        assert_eq!(appended(text), [""; 0], "{text}");
+        assert_eq!(judge_appended(text), [""; 0], "{text}");
     }
 }
 
 #[test]
-fn what_was_there_may_be_moved_and_edited() {
+fn existing_content_can_be_moved_and_edited() {
     let old = format!("token: {KEY}\n<!-- keep me -->\n![x](https://old.example/p)\nZero\u{200b}width\n");
     let moved = format!("Hello!\n{}", old.replace("Zero", "No").replace("token: ", "The token: "));
     let base = [("docs/a.md", old.as_str()), ("docs/c.md", "")];
@@ -42,7 +42,7 @@ fn what_was_there_may_be_moved_and_edited() {
     assert!(!case.judge().is_empty(), "but not be copied to a page that did not have it");
 }
 
-/// A page of HTML is judged by what it adds, too, when the operator lets it be changed.
+/// If the operator allows a page of HTML, its additions are still judged.
 #[test]
 fn pages_of_html() {
     let page = |text: &str| {
@@ -58,7 +58,7 @@ fn pages_of_html() {
 }
 
 #[test]
-fn samples_are_changed_when_they_are_allowed() {
+fn allowed_samples_can_be_changed() {
     let page = "```js\nimport run from './run.js'\n```\nTake it from `run.js`.\n";
     for path in ["docs/examples/run.js", "docs/guides/run.js", "app/run.py"] {
         let edits = [("docs/a.mdx", page), (path, "go()\n")];
@@ -68,7 +68,7 @@ fn samples_are_changed_when_they_are_allowed() {
     }
 }
 
-/// What runs stays as it is, and the words around it may change.
+/// Text around active content can change.
 #[test]
 fn pages_that_run_something_are_edited() {
     let page = |title: &str, word: &str| {
@@ -84,7 +84,7 @@ fn pages_that_run_something_are_edited() {
     assert_eq!(Case { edits: &[("a.rst", shown)], ..Case::default() }.judge(), [""; 0]);
 }
 
-/// A page takes the keys that it shows along.
+/// Keys that a page shows can move with the page.
 #[test]
 fn pages_with_keys_are_renamed_and_split() {
     let key = format!("Set `ghp_{}`", &KEY[..36]);
@@ -96,7 +96,7 @@ fn pages_with_keys_are_renamed_and_split() {
 }
 
 #[test]
-fn settings_and_front_matter_that_send_nobody_away() {
+fn settings_and_front_matter_without_redirects_to_other_sites() {
     let old = "{\n  \"api\": { \"openapi\": \"https://acme.dev/o.json\" },\n  \"navigation\": [\"a\"]\n}\n";
     let new = old.replace(
         "[\"a\"]",

@@ -1,11 +1,11 @@
-//! Code that is only shown, and words that only look like it.
+//! Tests that code which is only shown passes, and words that only look like code.
 
 use super::Case;
 
 #[track_caller]
 fn check(path: &str, old: &str, new: &str) {
-    let told = Case { base: &[(path, old)], edits: &[(path, new)], ..Case::default() }.judge();
-    assert_eq!(told, [""; 0], "{path}: {new}");
+    let refusals = Case { base: &[(path, old)], edits: &[(path, new)], ..Case::default() }.judge();
+    assert_eq!(refusals, [""; 0], "{path}: {new}");
 }
 
 #[test]
@@ -20,7 +20,7 @@ fn fences_below_tabs_and_lists() {
     }
 }
 
-/// It was so before.
+/// The base already has the open fence.
 #[test]
 fn a_fence_that_was_never_closed() {
     let page = "# A\n\nTetx.\n\n```html\n<script>go()</script>\n";
@@ -45,7 +45,7 @@ fn words_with_braces() {
 }
 
 #[test]
-fn fences_behind_a_brace() {
+fn fences_after_a_brace() {
     for (path, line) in [
         ("docs/a.md", "Match \"/*\" here."),
         ("docs/a.md", "All files in /* are served."),
@@ -57,7 +57,7 @@ fn fences_behind_a_brace() {
 }
 
 #[test]
-fn blocks_of_every_day() {
+fn common_blocks() {
     for text in ["```{note}\nText.\n```", "```{code-block} python\nfetch()\n```"] {
         check("docs/a.md", "# A\n", &format!("# A\n\n{text}\n"));
     }

@@ -1,4 +1,4 @@
-//! Whatever is put in, it ends, soon, and without a panic.
+//! Tests that the guard never panics, and that its time is linear.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use proptest::prelude::*;
 use super::{Case, KEY};
 use crate::is_linear;
 
-/// As long as a page can be; a debug build takes its time for less.
+/// The size of the largest page. Smaller in debug builds, which are slower.
 const PAGE: usize = if cfg!(debug_assertions) { 32 << 10 } else { 2 << 20 };
 
-/// As many as show a square of them.
+/// Enough pages to make quadratic time visible.
 const PAGES: usize = if cfg!(debug_assertions) { 400 } else { 4_000 };
 
 fn judge_page(path: &str, text: &str, secrets: &[&str]) {
@@ -37,7 +37,7 @@ proptest! {
     fn bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let base = MemoryTree::default();
         let edits = BTreeMap::from([("a.md".to_owned(), Some(bytes))]);
-        judge(&Change { base: &base, vocabulary: &agent::Vocabulary::default(), edits: &edits, asked: &Instructions::default(), title: "", summary: "" }, &Policy::default());
+        judge(&Change { base: &base, vocabulary: &agent::Vocabulary::default(), edits: &edits, instructions: &Instructions::default(), title: "", summary: "" }, &Policy::default());
     }
 }
 
@@ -57,7 +57,7 @@ fn repeat(unit: &str, bytes: usize) -> String {
     unit.repeat(bytes / unit.len())
 }
 
-/// Something with a number in it, each time another one.
+/// Repeats `unit` with increasing numbers up to a size.
 fn each(bytes: usize, unit: impl Fn(usize) -> String) -> String {
     let mut text = String::new();
     for number in 0.. {
@@ -159,7 +159,7 @@ fn time_is_linear() {
     assert_none_is_slow(&slow);
 }
 
-/// The same in pages of other markup, where the page had all of it but for the last.
+/// Like `time_is_linear`, for other markup, and with a base that has almost the same text.
 #[test]
 fn time_is_linear_in_every_markup() {
     let markdown = [
@@ -195,7 +195,7 @@ fn time_is_linear_in_every_markup() {
     assert_none_is_slow(&slow);
 }
 
-/// The same for what is in itself, which is read as often as it is deep.
+/// Like `time_is_linear`, for nested text.
 #[test]
 fn time_is_linear_in_nested_text() {
     let mut slow = Vec::new();
@@ -223,7 +223,7 @@ fn time_is_linear_in_nested_text() {
     assert_none_is_slow(&slow);
 }
 
-/// The same for lines of which each is deeper than the one before, or ends another block.
+/// Like `time_is_linear`, for lines with increasing depth.
 #[test]
 fn time_is_linear_in_depth() {
     let mut slow = Vec::new();
@@ -276,14 +276,14 @@ fn time_is_linear_in_data_files() {
     assert_none_is_slow(&slow);
 }
 
-/// A word that is cut out of an example may leave the same word behind.
+/// Removing a word from an example can create the same word again.
 #[test]
 fn time_is_linear_in_example_words() {
     let words = |bytes: usize| format!("ghp_{}{}", "te".repeat(bytes / 4), "st".repeat(bytes / 4));
     assert!(is_linear_in("a.md", words));
 }
 
-/// The same for the number of pages: a prompt can change every one of thousands.
+/// Like `time_is_linear`, for the number of pages: a prompt can change thousands.
 #[test]
 fn time_is_linear_in_pages() {
     for line in [
@@ -306,7 +306,7 @@ fn time_is_linear_in_pages() {
                 base: &base,
                 vocabulary: &agent::Vocabulary::default(),
                 edits: &edits,
-                asked: &Instructions::default(),
+                instructions: &Instructions::default(),
                 title: "",
                 summary: "",
             };
@@ -322,13 +322,13 @@ fn time_is_linear_in_pages() {
     }
 }
 
-/// How much is objected to in a folder of other people's docs, every line of them taken as new:
-/// `GUARD_DOCS=folder cargo test -p agent -- --ignored --nocapture objections_to_real_docs`.
+/// Prints the refusals of a folder of docs in which every line counts as new:
+/// `GUARD_DOCS=folder cargo test -p agent -- --ignored --nocapture refusals_of_real_docs`.
 #[test]
 #[ignore = "reads a folder that is named by GUARD_DOCS"]
-fn objections_to_real_docs() {
+fn refusals_of_real_docs() {
     let mut folders = vec![std::path::PathBuf::from(std::env::var("GUARD_DOCS").unwrap())];
-    let (mut files, mut objected) = (0, BTreeMap::<String, usize>::new());
+    let (mut files, mut counts) = (0, BTreeMap::<String, usize>::new());
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
             let is_doc =
@@ -344,17 +344,17 @@ fn objections_to_real_docs() {
                     base: &base,
                     vocabulary: &agent::Vocabulary::default(),
                     edits: &edits,
-                    asked: &Instructions::default(),
+                    instructions: &Instructions::default(),
                     title: "",
                     summary: "",
                 };
-                for objection in judge(&change, &Policy::default()) {
-                    let fatal = if objection.fatal { "fatal" } else { "note" };
-                    *objected.entry(format!("{fatal} {}", objection.rule.as_str())).or_default() += 1;
-                    println!("{}: {objection}", entry.display());
+                for refusal in judge(&change, &Policy::default()) {
+                    let fatal = if refusal.fatal { "fatal" } else { "note" };
+                    *counts.entry(format!("{fatal} {}", refusal.rule.as_str())).or_default() += 1;
+                    println!("{}: {refusal}", entry.display());
                 }
             }
         }
     }
-    println!("{files} files: {objected:#?}");
+    println!("{files} files: {counts:#?}");
 }

@@ -1,4 +1,6 @@
-use agent::model::{Arguments, Provider, Stop, Usage};
+//! Tests the wire format `anthropic`.
+
+use agent::model::{Arguments, Provider, StopReason, Usage};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -63,9 +65,9 @@ async fn a_stream_may_be_cut_into_any_pieces() {
     for size in [1, 2, 3, 7, 100, usize::MAX] {
         let fake = Fake::answering([Answer::pieces(&two_calls(), size)]).await;
         let model = open(&settings(&fake, Provider::Anthropic));
-        let (reply, heard) = ask(&*model, &conversation()).await;
+        let (reply, texts) = ask(&*model, &conversation()).await;
         let reply = reply.unwrap();
-        assert_eq!(heard, ["Ich prüfe ", "日本語 — ok."]);
+        assert_eq!(texts, ["Ich prüfe ", "日本語 — ok."]);
         assert_eq!(reply.turn.text, "Ich prüfe 日本語 — ok.");
         assert_eq!(
             arguments(&reply),
@@ -74,7 +76,7 @@ async fn a_stream_may_be_cut_into_any_pieces() {
                 ("toolu_2", "list", &Arguments::Json(json!({}))),
             ]
         );
-        assert_eq!(reply.stop, Stop::Calls);
+        assert_eq!(reply.stop, StopReason::Calls);
         assert_eq!(reply.usage, Usage { input: 115, output: 42, cached: 100 });
         assert_eq!(reply.turn.opaque, None);
     }
@@ -108,7 +110,7 @@ async fn signed_thinking_is_sent_back_verbatim_and_in_its_place() {
             { "type": "tool_use", "id": "toolu_1", "name": "read", "input": { "path": "a" } },
         ])
     );
-    // Another provider can go on with the conversation, and is not shown what it cannot read.
+    // Another provider can continue the conversation, and doesn't get what it can't read.
     let other = sent_back(Provider::OpenAi, reply).await;
     assert!(!other.to_string().contains("c2ln"));
 }
@@ -116,13 +118,13 @@ async fn signed_thinking_is_sent_back_verbatim_and_in_its_place() {
 #[tokio::test]
 async fn why_it_stopped() {
     for (reason, stop) in [
-        ("end_turn", Stop::Done),
-        ("max_tokens", Stop::TooLong),
-        ("refusal", Stop::Refused),
-        ("new", Stop::Done),
+        ("end_turn", StopReason::Done),
+        ("max_tokens", StopReason::TooLong),
+        ("refusal", StopReason::Refused),
+        ("new", StopReason::Done),
     ] {
-        let said = [start(0, json!({ "type": "text", "text": "Well." }))];
-        let fake = Fake::answering([Answer::stream(&stream(&said, reason))]).await;
+        let blocks = [start(0, json!({ "type": "text", "text": "Well." }))];
+        let fake = Fake::answering([Answer::stream(&stream(&blocks, reason))]).await;
         assert_eq!(try_once(&fake, Provider::Anthropic).await.unwrap().stop, stop, "{reason}");
     }
 }

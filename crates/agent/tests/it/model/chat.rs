@@ -1,4 +1,6 @@
-use agent::model::{Arguments, Provider, Stop, Usage};
+//! Tests the wire format `chat`.
+
+use agent::model::{Arguments, Provider, StopReason, Usage};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -57,7 +59,10 @@ async fn calls_come_in_pieces_and_between_each_other() {
                 ("call_b", "list", &Arguments::Json(json!({}))),
             ]
         );
-        assert_eq!((reply.stop, reply.usage), (Stop::Calls, Usage { input: 115, output: 42, cached: 100 }));
+        assert_eq!(
+            (reply.stop, reply.usage),
+            (StopReason::Calls, Usage { input: 115, output: 42, cached: 100 })
+        );
     }
 }
 
@@ -83,7 +88,7 @@ async fn servers_that_are_almost_compatible_are_understood() {
             ("docwright_6_3", "d", &Arguments::Json(json!({ "x": 1 }))),
         ]
     );
-    assert_eq!(reply.stop, Stop::Calls);
+    assert_eq!(reply.stop, StopReason::Calls);
 }
 
 #[tokio::test]
@@ -110,7 +115,7 @@ async fn bad_json() {
 }
 
 #[tokio::test]
-async fn thinking_goes_back_to_who_thought() {
+async fn reasoning_goes_back_to_its_provider() {
     let deltas = [
         delta(json!({ "reasoning_content": "Hm, " })),
         delta(json!({ "reasoning_content": "yes." })),
@@ -126,10 +131,10 @@ async fn thinking_goes_back_to_who_thought() {
 #[tokio::test]
 async fn why_it_stopped() {
     for (reason, stop) in [
-        ("stop", Stop::Done),
-        ("length", Stop::TooLong),
-        ("content_filter", Stop::Refused),
-        ("eos", Stop::Done),
+        ("stop", StopReason::Done),
+        ("length", StopReason::TooLong),
+        ("content_filter", StopReason::Refused),
+        ("eos", StopReason::Done),
     ] {
         let fake =
             Fake::answering([Answer::stream(&stream(&[delta(json!({ "content": "x" }))], reason))]).await;
@@ -138,5 +143,5 @@ async fn why_it_stopped() {
     let no = [delta(json!({ "refusal": "I will not." }))];
     let fake = Fake::answering([Answer::stream(&stream(&no, "stop"))]).await;
     let reply = try_once(&fake, Provider::OpenAi).await.unwrap();
-    assert_eq!((reply.stop, reply.turn.text.as_str()), (Stop::Refused, "I will not."));
+    assert_eq!((reply.stop, reply.turn.text.as_str()), (StopReason::Refused, "I will not."));
 }

@@ -1,4 +1,4 @@
-//! A server that answers as told, byte by byte if need be, and remembers what it was asked.
+//! Provides a fake server with scripted responses, which records its requests.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,9 +14,9 @@ pub(crate) struct Answer {
 
 enum End {
     Whole,
-    /// The connection goes in the middle of the body.
+    /// The connection closes in the middle of the body.
     Cut,
-    /// Nothing more is said, and nothing closed.
+    /// The server sends nothing more, and doesn't close the connection.
     Hang,
 }
 
@@ -32,7 +32,7 @@ impl Answer {
         Self::pieces(events, usize::MAX)
     }
 
-    /// The same in pieces of so many bytes.
+    /// Like `stream`, in pieces of this size.
     pub(crate) fn pieces(events: &str, size: usize) -> Self {
         Self::new(200, "content-type: text/event-stream\r\n", events.as_bytes(), size)
     }
@@ -41,7 +41,7 @@ impl Answer {
         Self::with(status, "content-type: application/json\r\n", body)
     }
 
-    /// With headers, each with its line's end.
+    /// With headers, each with its line ending.
     pub(crate) fn with(status: u16, headers: &str, body: &str) -> Self {
         Self::new(status, headers, body.as_bytes(), usize::MAX)
     }
@@ -57,7 +57,7 @@ impl Answer {
 
 #[derive(Clone)]
 pub(crate) struct Request {
-    /// The request line and the headers, in small letters.
+    /// The request line and the headers, in lowercase.
     pub(crate) head: String,
     pub(crate) body: Value,
 }
@@ -68,7 +68,7 @@ pub(crate) struct Fake {
 }
 
 impl Fake {
-    /// One answer for each request, in this order; then it is gone.
+    /// Serves one answer for each request, in this order, then stops.
     pub(crate) async fn answering(
         answers: impl IntoIterator<Item = Answer, IntoIter: Send + 'static>,
     ) -> Self {
@@ -76,11 +76,11 @@ impl Fake {
         let url = format!("http://{}", listener.local_addr().unwrap());
         net::quote_test_host(listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
-        let (seen, answers) = (requests.clone(), answers.into_iter());
+        let (recorded, answers) = (requests.clone(), answers.into_iter());
         tokio::spawn(async move {
             for answer in answers {
                 let (stream, _) = listener.accept().await.unwrap();
-                serve(stream, answer, &seen).await;
+                serve(stream, answer, &recorded).await;
             }
         });
         Self { url, requests }
@@ -93,7 +93,7 @@ impl Fake {
     }
 }
 
-async fn serve(stream: TcpStream, answer: Answer, seen: &Mutex<Vec<Request>>) {
+async fn serve(stream: TcpStream, answer: Answer, requests: &Mutex<Vec<Request>>) {
     let mut stream = BufReader::new(stream);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -103,8 +103,8 @@ async fn serve(stream: TcpStream, answer: Answer, seen: &Mutex<Vec<Request>>) {
     let length = head.split("content-length: ").nth(1).unwrap().split('\r').next().unwrap().parse().unwrap();
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await.unwrap();
-    seen.lock().unwrap().push(Request { head, body: serde_json::from_slice(&body).unwrap() });
-    // Whoever was told too much may have left.
+    requests.lock().unwrap().push(Request { head, body: serde_json::from_slice(&body).unwrap() });
+    // A client that got too much data can have closed the connection.
     let _ = write(&mut stream, &answer).await;
     if matches!(answer.end, End::Hang) {
         let _ = stream.read_u8().await;

@@ -1,4 +1,6 @@
-use agent::model::{Arguments, Provider, Stop, Usage};
+//! Tests the wire format `gemini`.
+
+use agent::model::{Arguments, Provider, StopReason, Usage};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -50,7 +52,10 @@ async fn parts_become_a_turn_and_go_back_with_their_signatures() {
                 ("fc-2", "list", &Arguments::Json(json!({}))),
             ]
         );
-        assert_eq!((reply.stop, reply.usage), (Stop::Calls, Usage { input: 115, output: 42, cached: 100 }));
+        assert_eq!(
+            (reply.stop, reply.usage),
+            (StopReason::Calls, Usage { input: 115, output: 42, cached: 100 })
+        );
         let body = sent_back(Provider::Gemini, reply).await;
         assert_eq!(
             body["contents"][1]["parts"],
@@ -72,14 +77,16 @@ async fn parts_become_a_turn_and_go_back_with_their_signatures() {
 
 #[tokio::test]
 async fn why_it_stopped() {
-    for (reason, stop) in [("STOP", Stop::Done), ("MAX_TOKENS", Stop::TooLong), ("SAFETY", Stop::Refused)] {
+    for (reason, stop) in
+        [("STOP", StopReason::Done), ("MAX_TOKENS", StopReason::TooLong), ("SAFETY", StopReason::Refused)]
+    {
         let fake = Fake::answering([Answer::stream(&events(&[end(reason)]))]).await;
         assert_eq!(try_once(&fake, Provider::Gemini).await.unwrap().stop, stop, "{reason}");
     }
     let blocked = json!({ "promptFeedback": { "blockReason": "PROHIBITED_CONTENT" } });
     let fake = Fake::answering([Answer::stream(&events(&[blocked]))]).await;
-    assert_eq!(try_once(&fake, Provider::Gemini).await.unwrap().stop, Stop::Refused);
+    assert_eq!(try_once(&fake, Provider::Gemini).await.unwrap().stop, StopReason::Refused);
     let fake = Fake::answering([Answer::stream(&events(&[end("MALFORMED_FUNCTION_CALL")]))]).await;
-    let told = try_once(&fake, Provider::Gemini).await.unwrap_err();
-    assert!(told.to_string().ends_with("cut its answer off in the middle"), "{told}");
+    let error = try_once(&fake, Provider::Gemini).await.unwrap_err();
+    assert!(error.to_string().ends_with("cut off its response"), "{error}");
 }

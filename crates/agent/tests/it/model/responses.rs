@@ -1,4 +1,6 @@
-use agent::model::{Arguments, Provider, Stop, Usage};
+//! Tests the wire format `responses`.
+
+use agent::model::{Arguments, Provider, StopReason, Usage};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -68,7 +70,10 @@ async fn items_become_a_turn_and_go_back_as_they_came() {
                 ("call_b", "list", &Arguments::Json(json!({}))),
             ]
         );
-        assert_eq!((reply.stop, reply.usage), (Stop::Calls, Usage { input: 115, output: 42, cached: 100 }));
+        assert_eq!(
+            (reply.stop, reply.usage),
+            (StopReason::Calls, Usage { input: 115, output: 42, cached: 100 })
+        );
         let body = sent_back(Provider::OpenAiResponses, reply).await;
         let kinds: Vec<_> = body["input"].as_array().unwrap().iter().map(|item| &item["type"]).collect();
         assert_eq!(
@@ -90,14 +95,14 @@ async fn items_become_a_turn_and_go_back_as_they_came() {
 #[tokio::test]
 async fn why_it_stopped() {
     for (ending, stop) in [
-        (end("completed", None), Stop::Done),
-        (end("incomplete", Some("max_output_tokens")), Stop::TooLong),
-        (end("incomplete", Some("content_filter")), Stop::Refused),
+        (end("completed", None), StopReason::Done),
+        (end("incomplete", Some("max_output_tokens")), StopReason::TooLong),
+        (end("incomplete", Some("content_filter")), StopReason::Refused),
     ] {
         let fake = Fake::answering([Answer::stream(&events(&[delta("output_text", 0, "x"), ending]))]).await;
         assert_eq!(try_once(&fake, Provider::OpenAiResponses).await.unwrap().stop, stop);
     }
     let no = [delta("refusal", 0, "I will not."), end("completed", None)];
     let fake = Fake::answering([Answer::stream(&events(&no))]).await;
-    assert_eq!(try_once(&fake, Provider::OpenAiResponses).await.unwrap().stop, Stop::Refused);
+    assert_eq!(try_once(&fake, Provider::OpenAiResponses).await.unwrap().stop, StopReason::Refused);
 }

@@ -1,4 +1,4 @@
-//! Somebody at a browser: opens, types, clicks, looks. Every request of theirs must be one to the site.
+//! Drives a browser as a person does, and checks that it sends requests only to the site.
 
 use std::mem::ManuallyDrop;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use super::driver::{self, Driver};
 use super::requests::Requests;
 use super::site::Site;
 
-/// Longer than anything takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
-const GLANCE: Duration = Duration::from_millis(50);
+/// Longer than any page takes on a busy machine.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How a page is looked at.
+/// A screen size and a color scheme.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Look {
     pub(crate) name: &'static str,
@@ -32,7 +32,7 @@ impl Look {
 }
 
 pub(crate) struct Browser<'a> {
-    /// Never told that it is over, which would hold up the server of this very thread: [`Driver`] ends it.
+    /// Never closed, because that would block the server on the same thread. [`Driver`] ends it.
     driver: ManuallyDrop<WebDriver>,
     site: &'a Site,
     _driver: Driver,
@@ -45,11 +45,11 @@ impl<'a> Browser<'a> {
 
     pub(crate) async fn start_with(site: &'a Site, javascript: bool) -> Self {
         let running = Driver::start();
-        let mut wishes = Capabilities::new();
-        wishes.set("browserName", json!("chrome")).unwrap();
-        wishes.set("goog:chromeOptions", running.options(javascript)).unwrap();
-        wishes.set("goog:loggingPrefs", json!({ "performance": "ALL" })).unwrap();
-        let driver = WebDriver::new(running.url.clone(), wishes).await.unwrap();
+        let mut capabilities = Capabilities::new();
+        capabilities.set("browserName", json!("chrome")).unwrap();
+        capabilities.set("goog:chromeOptions", running.options(javascript)).unwrap();
+        capabilities.set("goog:loggingPrefs", json!({ "performance": "ALL" })).unwrap();
+        let driver = WebDriver::new(running.url.clone(), capabilities).await.unwrap();
         Self { driver: ManuallyDrop::new(driver), site, _driver: running }
     }
 
@@ -59,7 +59,7 @@ impl<'a> Browser<'a> {
         browser
     }
 
-    /// As a person does it: by the link, then by its button.
+    /// Opens a login link, and clicks its button.
     pub(crate) async fn sign_in(&self) {
         self.open(&self.site.login_link().await).await;
         self.click("main button").await;
@@ -70,43 +70,46 @@ impl<'a> Browser<'a> {
         self.driver.goto(format!("{}{path}", self.site.url)).await.unwrap();
     }
 
-    /// Goes to another site.
+    /// Opens a page of another site.
     pub(crate) async fn visit(&self, url: &str) {
         self.driver.goto(url).await.unwrap();
     }
 
-    /// The path of the page that is shown.
+    /// The path of the current page.
     pub(crate) async fn path(&self) -> String {
         self.driver.current_url().await.unwrap().path().to_owned()
     }
 
-    /// Waits until there is such an element.
+    /// Waits for an element.
     pub(crate) async fn see(&self, selector: &str) -> WebElement {
-        let query = self.driver.query(By::Css(selector)).wait(PATIENCE, GLANCE);
-        let seen = query.first().await;
-        match seen {
+        let query = self.driver.query(By::Css(selector)).wait(WAIT_TIMEOUT, POLL_INTERVAL);
+        match query.first().await {
             Ok(element) => element,
             Err(_) => panic!("no {selector} on {}: {}", self.path().await, self.text().await),
         }
     }
 
-    /// Waits until an element says this.
+    /// Waits for an element that contains this text.
     pub(crate) async fn read(&self, selector: &str, words: &str) {
-        let query = self.driver.query(By::Css(selector)).with_text(words_in(words)).wait(PATIENCE, GLANCE);
+        let query = self
+            .driver
+            .query(By::Css(selector))
+            .with_text(partial_match(words))
+            .wait(WAIT_TIMEOUT, POLL_INTERVAL);
         if query.first().await.is_err() {
-            panic!("no {selector} says {words:?} on {}: {}", self.path().await, self.text().await);
+            panic!("no {selector} contains {words:?} on {}: {}", self.path().await, self.text().await);
         }
     }
 
-    /// Links and buttons lead to another page, and this waits for it: the old one may say what is looked for next.
+    /// After a link or a button, waits for the next page, because the old page may contain what the test looks for next.
     pub(crate) async fn click(&self, selector: &str) {
         let element = self.see(selector).await;
-        element.wait_until().wait(PATIENCE, GLANCE).clickable().await.unwrap();
-        let leads_on = ["a", "button"].contains(&element.tag_name().await.unwrap().as_str());
+        element.wait_until().wait(WAIT_TIMEOUT, POLL_INTERVAL).clickable().await.unwrap();
+        let opens_page = ["a", "button"].contains(&element.tag_name().await.unwrap().as_str());
         let page = self.see("html").await;
         element.click().await.unwrap();
-        if leads_on {
-            page.wait_until().wait(PATIENCE, GLANCE).stale().await.unwrap();
+        if opens_page {
+            page.wait_until().wait(WAIT_TIMEOUT, POLL_INTERVAL).stale().await.unwrap();
         }
     }
 
@@ -114,26 +117,26 @@ impl<'a> Browser<'a> {
         self.see(selector).await.send_keys(words).await.unwrap();
     }
 
-    /// In place of what stands there.
+    /// Replaces the text of a field.
     pub(crate) async fn rewrite(&self, selector: &str, words: &str) {
         self.see(selector).await.clear().await.unwrap();
         self.write(selector, words).await;
     }
 
-    /// How many there are just now.
+    /// The current number of elements.
     pub(crate) async fn count(&self, selector: &str) -> usize {
         self.driver.find_all(By::Css(selector)).await.unwrap().len()
     }
 
-    /// How many there are in the page's one frame.
+    /// The number of elements in the page's only frame.
     pub(crate) async fn count_in_frame(&self, selector: &str) -> usize {
         self.driver.enter_frame(0).await.unwrap();
         self.count(selector).await
     }
 
     /// Waits until there is no such element.
-    pub(crate) async fn gone(&self, selector: &str) {
-        let query = self.driver.query(By::Css(selector)).wait(PATIENCE, GLANCE);
+    pub(crate) async fn wait_until_gone(&self, selector: &str) {
+        let query = self.driver.query(By::Css(selector)).wait(WAIT_TIMEOUT, POLL_INTERVAL);
         assert!(query.not_exists().await.unwrap(), "{selector} stays on {}", self.path().await);
     }
 
@@ -141,7 +144,7 @@ impl<'a> Browser<'a> {
         serde_json::to_value(self.driver.get_named_cookie(name).await.unwrap()).unwrap()
     }
 
-    /// Goes on with the Tab key until the element has the focus, as somebody without a mouse does.
+    /// Presses Tab until the element has the focus.
     pub(crate) async fn tab_to(&self, selector: &str) -> WebElement {
         for _ in 0..60 {
             let focused = self.driver.active_element().await.unwrap();
@@ -161,7 +164,7 @@ impl<'a> Browser<'a> {
         self.driver.find(By::Css("body")).await.unwrap().text().await.unwrap()
     }
 
-    /// What a script answers that runs in the page.
+    /// Runs a script in the page, and returns its result.
     pub(crate) async fn ask(&self, script: &str) -> Value {
         self.ask_with(script, Vec::new()).await
     }
@@ -170,20 +173,20 @@ impl<'a> Browser<'a> {
         self.driver.execute(script, arguments).await.unwrap().json().clone()
     }
 
-    /// From now on the screen is like this, and so are the wishes of whoever sits before it.
-    pub(crate) async fn look(&self, look: Look) {
+    /// Sets the screen size and the color scheme.
+    pub(crate) async fn set_look(&self, look: Look) {
         let feature = json!({ "name": "prefers-color-scheme", "value": look.scheme });
         let media = json!({ "features": [feature] });
-        self.tell("Emulation.setEmulatedMedia", media).await;
+        self.send_command("Emulation.setEmulatedMedia", media).await;
         let screen =
             json!({ "width": look.width, "height": look.height, "deviceScaleFactor": 1, "mobile": false });
-        self.tell("Emulation.setDeviceMetricsOverride", screen).await;
+        self.send_command("Emulation.setDeviceMetricsOverride", screen).await;
     }
 
-    /// The whole page as a picture, in the folder of pictures.
+    /// Saves a screenshot of the whole page.
     pub(crate) async fn screenshot(&self, name: &str, look: Look) {
         let whole = json!({ "captureBeyondViewport": true, "format": "png" });
-        let picture = self.tell("Page.captureScreenshot", whole).await;
+        let picture = self.send_command("Page.captureScreenshot", whole).await;
         let folder = driver::screenshots();
         std::fs::create_dir_all(&folder).unwrap();
         let bytes = base64::Engine::decode(
@@ -193,7 +196,7 @@ impl<'a> Browser<'a> {
         std::fs::write(folder.join(format!("{name}-{}.png", look.name)), bytes.unwrap()).unwrap();
     }
 
-    /// What axe finds wrong with the page, a line each.
+    /// The violations that axe finds, one per line.
     pub(crate) async fn violations(&self) -> Vec<String> {
         let axe = std::fs::read_to_string(driver::axe()).unwrap();
         self.driver.execute(axe, Vec::new()).await.unwrap();
@@ -204,7 +207,7 @@ impl<'a> Browser<'a> {
         found.convert().unwrap()
     }
 
-    /// Bytes that came since this was last asked. None of the requests left the site.
+    /// The bytes received since the last call. Fails if a request went to another site.
     pub(crate) async fn transferred(&self) -> u64 {
         let requests = Requests::since(&self.driver).await;
         let own = format!("{}/", self.site.url);
@@ -213,21 +216,20 @@ impl<'a> Browser<'a> {
         requests.transferred
     }
 
-    /// As somebody who was never here: nothing is kept from before.
-    pub(crate) async fn forget_files(&self) {
-        self.tell("Network.clearBrowserCache", json!({})).await;
+    pub(crate) async fn clear_cache(&self) {
+        self.send_command("Network.clearBrowserCache", json!({})).await;
     }
 
-    async fn tell(&self, command: &str, details: Value) -> Value {
+    async fn send_command(&self, command: &str, details: Value) -> Value {
         self.driver.cdp().send_raw(command, details).await.unwrap()
     }
 
     async fn is(&self, element: &WebElement, selector: &str) -> bool {
-        let asked = vec![element.to_json().unwrap(), json!(selector)];
-        self.ask_with("return arguments[0].matches(arguments[1])", asked).await == true
+        let arguments = vec![element.to_json().unwrap(), json!(selector)];
+        self.ask_with("return arguments[0].matches(arguments[1])", arguments).await == true
     }
 }
 
-fn words_in(words: &str) -> thirtyfour::stringmatch::StringMatch {
+fn partial_match(words: &str) -> thirtyfour::stringmatch::StringMatch {
     thirtyfour::stringmatch::StringMatch::new(words).partial()
 }

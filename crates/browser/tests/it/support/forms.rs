@@ -1,13 +1,13 @@
-//! Forms as somebody sends them who knows how: with whatever values, past every check of the browser.
+//! Submits forms with any values, without the checks of the browser.
 
 use serde_json::json;
 
 use super::browser::Browser;
 
-/// What would run if a page took it for its own.
+/// Runs a script if a page doesn't escape it.
 pub(crate) const MARKUP: &str = "\"'><img src=x onerror=\"window.ran=1\"><script>window.ran=1</script>";
 
-/// A copy of the form with hidden fields alone, which hold any text.
+/// Submits a copy of the form that has only hidden fields, because these accept any text.
 const SEND: &str = "
     const [selector, changes, from, to] = arguments;
     const form = document.querySelector(selector);
@@ -26,13 +26,13 @@ const SEND: &str = "
     copy.submit();";
 
 impl Browser<'_> {
-    /// Sends a form of the page with some fields otherwise, and waits for the answer's page.
+    /// Submits a form with some fields changed, and waits for the next page.
     pub(crate) async fn send(&self, form: &str, changes: &[(&str, &str)]) {
-        self.send_elsewhere(form, changes, ("", "")).await;
+        self.send_to_other_url(form, changes, ("", "")).await;
     }
 
-    /// The same, to an address in which something stands for something else.
-    pub(crate) async fn send_elsewhere(
+    /// Also replaces `from` with `to` in the URL of the form.
+    pub(crate) async fn send_to_other_url(
         &self,
         form: &str,
         changes: &[(&str, &str)],
@@ -43,29 +43,28 @@ impl Browser<'_> {
         self.see("body:not([data-sent])").await;
     }
 
-    /// What the server said of the page that is shown.
+    /// The HTTP status of the current page.
     pub(crate) async fn status(&self) -> u64 {
-        let asked = "return performance.getEntriesByType('navigation')[0].responseStatus";
-        self.ask(asked).await.as_u64().unwrap()
+        let script = "return performance.getEntriesByType('navigation')[0].responseStatus";
+        self.ask(script).await.as_u64().unwrap()
     }
 
-    /// The page has one sentence for whoever sent it junk, and nothing of the junk lives.
+    /// Checks the status and the sentence of a refusal, and that no script ran.
     pub(crate) async fn is_refused(&self, status: u64, sentence: &str) {
         assert_eq!(self.status().await, status, "{sentence}: {}", self.text().await);
-        let told = self.see(".problem, .status ~ h1").await.text().await.unwrap();
-
-        assert!(told.contains(sentence), "{told:?} is not {sentence:?}");
-        self.nothing_ran().await;
+        let shown_sentence = self.see(".problem, .status ~ h1").await.text().await.unwrap();
+        assert!(shown_sentence.contains(sentence), "{shown_sentence:?} does not contain {sentence:?}");
+        self.check_nothing_ran().await;
     }
 
-    /// [`MARKUP`] that was typed somewhere is text on this page, if it is there at all.
-    pub(crate) async fn nothing_ran(&self) {
-        let alive =
+    /// Checks that [`MARKUP`] is only text on this page.
+    pub(crate) async fn check_nothing_ran(&self) {
+        let active =
             "return window.ran ?? document.querySelectorAll('[onerror], body script, img[src=x]').length";
-        assert_eq!(self.ask(alive).await, 0, "something of {} lives", self.path().await);
+        assert_eq!(self.ask(active).await, 0, "markup is active on {}", self.path().await);
     }
 
-    /// What a copyable field holds.
+    /// The text of a copyable field.
     pub(crate) async fn copied(&self, id: &str) -> String {
         self.see(&format!("code#{id}")).await.text().await.unwrap()
     }

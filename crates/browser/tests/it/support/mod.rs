@@ -1,4 +1,4 @@
-//! A site to look at and a browser to look with, both ended with the test.
+//! Starts a site and a browser, and ends both with the test.
 
 mod browser;
 mod driver;
@@ -8,7 +8,6 @@ mod requests;
 mod site;
 
 pub(crate) use browser::{Browser, Look};
-pub(crate) use driver::installed;
 pub(crate) use fakehost::git;
 pub(crate) use forms::MARKUP;
 pub(crate) use neighbours::{Neighbours, PASSWORD};

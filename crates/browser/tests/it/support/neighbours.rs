@@ -1,4 +1,4 @@
-//! Another organization on the same server, whose things are none of ours; and what there is of both.
+//! Creates another organization on the same server, and describes the state of both.
 
 use store::{
     Allow, Expiry, NewKey, NewPerson, NewProject, Organization, OrganizationId, ProjectId, Role, Scope,
@@ -8,7 +8,7 @@ use super::site::Site;
 
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
-/// Their ids.
+/// The ids of the other organization's resources.
 pub(crate) struct Neighbours {
     pub(crate) project: String,
     pub(crate) key: String,
@@ -24,7 +24,7 @@ impl Site {
         Neighbours { project, key, person: self.person(&id, "eve@globex.dev", Role::Owner).await }
     }
 
-    /// A new key's id and its text.
+    /// Creates a key, and returns its id and its secret.
     pub(crate) async fn key_of(
         &self,
         organization: &OrganizationId,
@@ -43,14 +43,14 @@ impl Site {
         (key.id.0, text.reveal().to_owned())
     }
 
-    /// A new person's id.
+    /// Creates a member, and returns its id.
     pub(crate) async fn person(&self, organization: &OrganizationId, name: &str, role: Role) -> String {
         let password = self.app.passwords.hash(PASSWORD).await.unwrap();
         let new = NewPerson { organization: organization.clone(), name: name.into(), role, password };
         self.app.people.create_person(&new).await.unwrap().id.0
     }
 
-    /// Everything that forms can change, as text: the same text, nothing changed.
+    /// Everything that forms can change, as text. If the text is the same, nothing changed.
     pub(crate) async fn state(&self) -> String {
         let (accounts, secrets) = (&self.app.accounts, &self.app.secrets);
         let keys = accounts.keys(None).await.unwrap();

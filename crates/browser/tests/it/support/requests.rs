@@ -1,16 +1,16 @@
-//! What a page asked for, from the browser's own log.
+//! Reads the requests of a page from the browser's performance log.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 use thirtyfour::WebDriver;
 
-/// Everything since it was last asked.
+/// The requests since the last call.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
-    /// By their ids.
+    /// The URLs by request id.
     pub(crate) urls: HashMap<String, String>,
-    /// Bytes that came over the wire for them, headers included.
+    /// Bytes received, including headers.
     pub(crate) transferred: u64,
 }
 
@@ -24,15 +24,15 @@ impl Requests {
         requests
     }
 
-    fn add(&mut self, event: &Value, told: &Value) {
-        let (id, url) = (told["requestId"].as_str(), told["request"]["url"].as_str());
+    fn add(&mut self, event: &Value, params: &Value) {
+        let (id, url) = (params["requestId"].as_str(), params["request"]["url"].as_str());
         match (event.as_str(), id, url) {
-            // A new tab begins with a page of the browser itself.
+            // A new tab first loads a page of the browser itself.
             (Some("Network.requestWillBeSent"), Some(id), Some(url)) if url.starts_with("http") => {
                 self.urls.insert(id.to_owned(), url.to_owned());
             }
             (Some("Network.loadingFinished"), Some(id), _) if self.urls.contains_key(id) => {
-                self.transferred += told["encodedDataLength"].as_f64().unwrap() as u64;
+                self.transferred += params["encodedDataLength"].as_f64().unwrap() as u64;
             }
             _ => {}
         }

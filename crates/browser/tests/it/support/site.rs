@@ -1,4 +1,4 @@
-//! A server with a team on it. Its jobs run when the test says so.
+//! Starts a server with an organization and a project. Jobs run only when the test runs them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const DOCS: &[(&str, &str)] = &[
         "guides/deploy.md",
         "# Deploy\n\nWe answer every e-mail.\n\n| step | what |\n|---|---|\n| 1 | build |\n",
     ),
-    // Shown as it is, and never alive.
+    // Must be shown as text.
     ("embed.md", "# Embed\n\nOr by e-mail:\n\n```html\n<img src=x onerror=\"window.ran=1\">\n```\n"),
 ];
 
@@ -40,7 +40,7 @@ impl Site {
         let mut settings = Settings::new(dir.path().join("data"));
         settings.listen = "127.0.0.1:0".parse().unwrap();
         settings.workers = 0;
-        // To choose; nobody asks it anything.
+        // A second model to choose. It is never called.
         let mut large = model::Settings::new(model::Provider::OpenAi, "large");
         large.api_key = model::Secret::parse("none");
         settings.models.insert("large".into(), large);
@@ -54,18 +54,18 @@ impl Site {
         Self { url: app.public_url.to_string(), app, organization, project, repository, stop, _dir: dir }
     }
 
-    /// The address of a page of the project.
+    /// The path of a page of the project.
     pub(crate) fn page(&self, path: &str) -> String {
         format!("/p/{}{path}", self.project.id)
     }
 
-    /// A link that signs in, once.
+    /// The path of a new login link.
     pub(crate) async fn login_link(&self) -> String {
         let token = self.app.sessions.create_login(&self.organization.id).await.unwrap();
         format!("/login?token={}", token.reveal())
     }
 
-    /// Jobs in every state; answers the words of paths, and what stands for them here.
+    /// Creates jobs in every state, and returns the placeholders of paths with their values.
     pub(crate) async fn fill(&self) -> Vec<(&'static str, String)> {
         let changed = self.job("Replace \"e-mail\" with \"email\".").await;
         let unchanged = self.job("Replace \"nothing that is there\" with \"something\".").await;
@@ -73,7 +73,7 @@ impl Site {
         let archived = self.job("Fix common misspellings.").await;
         self.app.jobs.archive(&self.project.id, &JobId(archived.clone())).await.unwrap();
         self.run_queued_jobs().await;
-        self.read().await;
+        self.send_views().await;
         let new = NewProject { name: "New".into(), ..self.new_project() };
         let new = self.app.accounts.create_project(&new).await.unwrap();
         let waiting = self.job("Fix broken links and anchors.\n\nIn every page that there is.").await;
@@ -88,8 +88,8 @@ impl Site {
         ]
     }
 
-    /// People and assistants read for three weeks, and some look for what is not there. Answers the key that told.
-    pub(crate) async fn read(&self) -> String {
+    /// Sends three weeks of human and AI views, some of them not found. Returns the API key.
+    pub(crate) async fn send_views(&self) -> String {
         let now = SystemClock.now().as_second();
         let chrome = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36";
         let view = |n: i64| {
@@ -113,7 +113,7 @@ impl Site {
         assert_eq!(sent.status(), 202);
     }
 
-    /// One more project over the same repository.
+    /// Another project with the same repository.
     pub(crate) fn new_project(&self) -> NewProject {
         new_project(&self.organization, &self.repository)
     }
@@ -133,7 +133,7 @@ impl Site {
         }
     }
 
-    /// The worker, run until the queue is empty.
+    /// Runs the worker until the queue is empty.
     pub(crate) async fn run_queued_jobs(&self) {
         Worker::new(self.app.clone(), 1).drain().await.unwrap();
     }

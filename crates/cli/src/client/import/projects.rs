@@ -1,33 +1,37 @@
-//! Which projects there are, for who named one that is not: told where the server is the one of this machine's data
-//! directory, since whoever can read that may know.
+//! Lists the projects in the error about an unknown project. It does so only for the server of this machine's data
+//! directory: a user who can read the directory may know all projects.
 
 use store::DataDir;
 
 use crate::admin;
 use crate::args::Data;
-use crate::client::{Client, refusal};
+use crate::client::{Client, errors};
 use crate::settings::Sources;
 
-/// More of them are in `docwright project list`.
-const MOST: usize = 10;
+const MAX_PROJECTS: usize = 10;
 
-/// The error, with the projects that were to be had.
-pub(super) async fn told(sources: &Sources, client: &Client, error: anyhow::Error) -> anyhow::Error {
-    match refusal::is_no_such_project(&error) {
-        true => refusal::with(error, &known(sources, client).await.unwrap_or_default()),
+pub(super) async fn add_known_projects(
+    sources: &Sources,
+    client: &Client,
+    error: anyhow::Error,
+) -> anyhow::Error {
+    match errors::is_no_such_project(&error) {
+        true => errors::append(error, &list_projects(sources, client).await.unwrap_or_default()),
         false => error,
     }
 }
 
-async fn known(sources: &Sources, client: &Client) -> Option<String> {
+async fn list_projects(sources: &Sources, client: &Client) -> Option<String> {
     let data = Data::default();
-    let url = DataDir::find(&sources.data(&data).ok()?.data).ok()?.url()?;
+    let url = DataDir::find(&sources.admin_settings(&data).ok()?.data).ok()?.url()?;
     if url.trim_end_matches('/') != client.base() {
         return None;
     }
     let projects = admin::open(sources, &data).await.ok()?.accounts.projects(None).await.ok()?;
-    let named = projects.iter().take(MOST).map(|project| format!("{} ({})", project.id, project.name));
-    let named = named.collect::<Vec<_>>().join(", ");
-    (!named.is_empty())
-        .then(|| format!(". There is {named}{}", if projects.len() > MOST { ", …" } else { "" }))
+    let names =
+        projects.iter().take(MAX_PROJECTS).map(|project| format!("{} ({})", project.id, project.name));
+    let names = names.collect::<Vec<_>>().join(", ");
+    (!names.is_empty()).then(|| {
+        format!(". Known projects: {names}{}", if projects.len() > MAX_PROJECTS { ", …" } else { "" })
+    })
 }

@@ -1,4 +1,4 @@
-//! Where lines come from: a file or standard input, unpacked on the way.
+//! Opens a file or standard input, and decompresses it.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
@@ -8,16 +8,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::read::MultiGzDecoder;
 
-/// How much of the beginning is looked at before anything is read in earnest.
-const HEAD: u64 = 64 * 1024;
-const GZIP: &[u8] = &[0x1f, 0x8b];
-const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+/// How much of the file is read to detect its format.
+const HEAD_BYTES: u64 = 64 * 1024;
+const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
+const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
-/// How much of a file was read, as it is on disk; for whoever shows that.
+/// Counts the compressed bytes that were read, for the progress bar.
 #[derive(Clone)]
 pub(super) struct Meter {
     read: Arc<AtomicU64>,
-    /// Nobody knows how much is to come on standard input.
+    /// `None` for standard input.
     pub(super) size: Option<u64>,
 }
 
@@ -27,12 +27,13 @@ impl Meter {
     }
 }
 
-/// Bytes of a file, unpacked.
+/// The decompressed bytes of a file.
 pub(super) struct Source {
     pub(super) head: Vec<u8>,
-    given: usize,
-    /// What went wrong while the head was read, told where it happened.
-    broken: Option<io::Error>,
+    /// How much of the head has been read from this source.
+    head_position: usize,
+    /// An error after the head, which is returned when the head has been read.
+    head_error: Option<io::Error>,
     rest: Box<dyn Read + Send>,
     pub(super) meter: Meter,
 }
@@ -43,18 +44,18 @@ impl Source {
             true => (Box::new(io::stdin()), None),
             false => {
                 let file = File::open(path)?;
-                let about = file.metadata()?;
-                if about.is_dir() {
+                let metadata = file.metadata()?;
+                if metadata.is_dir() {
                     return Err(io::Error::other("it is a directory: name the files in it"));
                 }
-                (Box::new(file), Some(about.len()).filter(|_| about.is_file()))
+                (Box::new(file), Some(metadata.len()).filter(|_| metadata.is_file()))
             }
         };
         let meter = Meter { read: Arc::default(), size };
-        let mut rest = unpacked(Metered { file, meter: meter.clone() })?;
+        let mut rest = decompress(MeteredReader { file, meter: meter.clone() })?;
         let mut head = Vec::new();
-        let broken = rest.by_ref().take(HEAD).read_to_end(&mut head).err();
-        Ok(Self { head, given: 0, broken, rest, meter })
+        let head_error = rest.by_ref().take(HEAD_BYTES).read_to_end(&mut head).err();
+        Ok(Self { head, head_position: 0, head_error, rest, meter })
     }
 }
 
@@ -62,24 +63,24 @@ pub(super) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// By its first bytes: a log's name says little once it was rotated.
-fn unpacked(mut file: Metered) -> io::Result<Box<dyn Read + Send>> {
+/// Detects the compression by the first bytes, because a rotated log can have any name.
+fn decompress(mut file: MeteredReader) -> io::Result<Box<dyn Read + Send>> {
     let mut magic = Vec::new();
     file.by_ref().take(4).read_to_end(&mut magic)?;
     let whole = BufReader::with_capacity(64 * 1024, Cursor::new(magic.clone()).chain(file));
     Ok(match magic.as_slice() {
-        magic if magic.starts_with(GZIP) => Box::new(MultiGzDecoder::new(whole)),
-        ZSTD => Box::new(zstd::Decoder::with_buffer(whole)?),
+        magic if magic.starts_with(GZIP_MAGIC) => Box::new(MultiGzDecoder::new(whole)),
+        ZSTD_MAGIC => Box::new(zstd::Decoder::with_buffer(whole)?),
         _ => Box::new(whole),
     })
 }
 
-struct Metered {
+struct MeteredReader {
     file: Box<dyn Read + Send>,
     meter: Meter,
 }
 
-impl Read for Metered {
+impl Read for MeteredReader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let bytes = self.file.read(into)?;
         self.meter.read.fetch_add(bytes as u64, Ordering::Relaxed);
@@ -89,14 +90,14 @@ impl Read for Metered {
 
 impl Read for Source {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let head = &self.head[self.given..];
+        let head = &self.head[self.head_position..];
         if !head.is_empty() {
             let bytes = head.len().min(into.len());
             into[..bytes].copy_from_slice(&head[..bytes]);
-            self.given += bytes;
+            self.head_position += bytes;
             return Ok(bytes);
         }
-        match self.broken.take() {
+        match self.head_error.take() {
             Some(error) => Err(error),
             None => self.rest.read(into),
         }

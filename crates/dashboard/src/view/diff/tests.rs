@@ -1,7 +1,9 @@
+//! Tests the parser with real diffs, truncated diffs and junk.
+
 use super::*;
 
-/// A diff in a notation that can be read in a test: a line a row, the marked part in brackets.
-fn shown(unified: &str) -> String {
+/// A parsed diff as text: one line per row, with marked words in brackets.
+fn to_text(unified: &str) -> String {
     let mut text = String::new();
     for file in diff_files(unified) {
         let note = file.note.map(|note| format!(" ({note})")).unwrap_or_default();
@@ -20,11 +22,11 @@ fn shown(unified: &str) -> String {
 
 #[track_caller]
 fn check(unified: &str, expected: &str) {
-    assert_eq!(shown(unified), expected);
+    assert_eq!(to_text(unified), expected);
 }
 
 #[test]
-fn an_edit_is_numbered_on_both_sides() {
+fn an_edit_has_line_numbers_on_both_sides() {
     check(
         "diff --git a/docs/a.md b/docs/a.md\nindex 1..2 100644\n--- a/docs/a.md\n+++ b/docs/a.md\n\
          @@ -8,3 +8,4 @@ ## Install\n one\n-You recieve it.\n+You receive it.\n+More.\n three\n\\ No newline at end of file\n",
@@ -34,7 +36,7 @@ fn an_edit_is_numbered_on_both_sides() {
 }
 
 #[test]
-fn runs_of_equal_length_are_pairs() {
+fn runs_of_equal_length_are_paired() {
     check(
         "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-one teh\n-two teh\n+one the\n+two the\n",
         "x +2 -2\n||at|@@ -1,2 +1,2 @@\n1||del|one [teh]\n2||del|two [teh]\n|1|add|one [the]\n|2|add|two [the]\n",
@@ -46,7 +48,7 @@ fn runs_of_equal_length_are_pairs() {
 }
 
 #[test]
-fn signs_inside_of_a_hunk_are_text() {
+fn header_signs_inside_a_hunk_are_text() {
     check(
         "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n--- old rule\n+++ new rule\n ---\n",
         "x +1 -1\n||at|@@ -1,2 +1,2 @@\n1||del|[-- old] rule\n|1|add|[++ new] rule\n2|2|ctx|---\n",
@@ -54,7 +56,7 @@ fn signs_inside_of_a_hunk_are_text() {
 }
 
 #[test]
-fn what_happens_to_a_file_is_said() {
+fn new_deleted_renamed_and_binary_files_have_a_note() {
     let head = "diff --git a/x.md b/x.md\n";
     check(
         &format!("{head}new file mode 100644\n--- /dev/null\n+++ b/x.md\n@@ -0,0 +1 @@\n+a\n"),
@@ -77,7 +79,7 @@ fn what_happens_to_a_file_is_said() {
 }
 
 #[test]
-fn files_follow_each_other() {
+fn files_are_listed_in_order_with_and_without_a_git_header() {
     let one = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n";
     let two = "--- a/b\n+++ b/b\n@@ -1 +1 @@\n-x\n+y\n";
     let paths = |unified: &str| diff_files(unified).into_iter().map(|file| file.path).collect::<Vec<_>>();
@@ -86,7 +88,7 @@ fn files_follow_each_other() {
 }
 
 #[test]
-fn characters_that_deceive_are_spelled_out() {
+fn invisible_characters_are_shown_as_code_points() {
     check(
         "--- a/x\n+++ b/x\n@@ -0,0 +1 @@\n+a\u{202e}b\u{0}\tc\n",
         "x +1 -0\n||at|@@ -0,0 +1 @@\n|1|add|a⟨U+202E⟩b⟨U+0000⟩\tc\n",
@@ -94,13 +96,13 @@ fn characters_that_deceive_are_spelled_out() {
 }
 
 #[test]
-fn a_long_change_is_cut_but_counted() {
+fn a_large_diff_is_truncated_and_its_lines_are_counted() {
     let hunk = |path: &str, lines: usize| {
         format!("--- a/{path}\n+++ b/{path}\n@@ -0,0 +1,{lines} @@\n{}", "+x\n".repeat(lines))
     };
     let files = diff_files(&hunk("big", 1_000));
     assert_eq!((files[0].added, files[0].lines.len(), files[0].hidden), (1_000, MAX_FILE_LINES, 601));
-    assert!(files[0].cut());
+    assert_eq!(files[0].hidden_lines().as_deref(), Some("601 more lines"));
 
     let many: String = (0..12).map(|n| hunk(&n.to_string(), 399)).collect();
     let files = diff_files(&many);
@@ -113,7 +115,7 @@ fn a_long_change_is_cut_but_counted() {
 }
 
 #[test]
-fn junk_is_passed_over() {
+fn junk_is_ignored() {
     for junk in [
         "",
         "\n\n",
@@ -142,9 +144,9 @@ fn junk_is_passed_over() {
     );
 }
 
-/// Every cut of a real diff, and every cut with a byte in it changed, is read without a panic.
+/// Parses every prefix and suffix of a diff, and the diff with a character inserted at every position.
 #[test]
-fn no_piece_of_a_diff_can_do_harm() {
+fn no_part_of_a_diff_panics() {
     let whole = "diff --git \"a/\\303\\251\" \"b/\\303\\251\"\nrename from é\n--- a/é\n+++ b/é\n@@ -1,2 +1,2 @@ é\n-a é b\n+a è b\n é\n\\ No newline\n";
     for at in (0..whole.len()).filter(|at| whole.is_char_boundary(*at)) {
         diff_files(&whole[at..]);

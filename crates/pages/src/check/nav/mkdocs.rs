@@ -1,4 +1,4 @@
-//! `nav:` of `mkdocs.yml`, as far as it is plain data.
+//! Reads `nav:` of `mkdocs.yml`, if it is plain data.
 
 use super::{Entry, Nav};
 use crate::WordList;
@@ -7,13 +7,13 @@ use crate::navigation::{NavigationFile, yaml_values};
 use crate::route;
 use crate::splice::LineIndex;
 
-/// Plugins and keys that make, move or gather pages while the site is built.
-const MAKERS: WordList = WordList(
+/// Plugins and keys that generate, move or collect pages when the site is built.
+const GENERATORS: WordList = WordList(
     "gen-files gen_files literate-nav awesome monorepo multirepo i18n hooks: autonav autoapi !include !ENV \
      not_in_nav exclude_docs INHERIT section-index redirects macros blog mike",
 );
 
-/// Nothing when the pages are found without a list.
+/// Reads a navigation file. `None` when it has no list of pages.
 pub(super) fn read(file: NavigationFile, path: &str, text: &str) -> Option<Nav> {
     let (values, lines) = (yaml_values(text), LineIndex::new(text));
     let mut entries =
@@ -25,8 +25,8 @@ pub(super) fn read(file: NavigationFile, path: &str, text: &str) -> Option<Nav> 
         name: value.text.to_owned(),
     };
     let nav = Nav::new(file.with_docs_dir(path, &values)?, path, entries.map(entry).collect());
-    let is_made = MAKERS.iter().any(|maker| text.contains(maker));
-    Some(Nav { open: is_made, judged: !is_made, ..nav })
+    let is_generated = GENERATORS.iter().any(|word| text.contains(word));
+    Some(Nav { is_open: is_generated, checks_entries: !is_generated, ..nav })
 }
 
 fn is_page(value: &str) -> bool {

@@ -1,21 +1,21 @@
-//! What can be told from a page alone, kind by kind.
+//! Problems of a single page, by kind.
 
-use pages::FindingKind::{
+use pages::ProblemKind::{
     Brace, Comment, DuplicateId, DuplicateKey, Fence, FrontMatter, Statement, Table, Tag,
 };
-use pages::{FindingKind, check};
+use pages::{ProblemKind, check};
 
 use crate::overlay;
 
-/// What is found of some kinds in one page, as `line what`.
-fn found(kinds: &[FindingKind], path: &str, text: &str) -> Vec<String> {
-    let found = check(&overlay(&[(path, text)])).unwrap();
-    let found = found.iter().filter(|found| kinds.contains(&found.kind));
-    found.map(|found| format!("{} {}", found.line, found.what)).collect()
+/// The problems of some kinds in one page, as `line what`.
+fn problems(kinds: &[ProblemKind], path: &str, text: &str) -> Vec<String> {
+    let problems = check(&overlay(&[(path, text)])).unwrap();
+    let problems = problems.iter().filter(|problem| kinds.contains(&problem.kind));
+    problems.map(|problem| format!("{} {}", problem.line, problem.what)).collect()
 }
 
 fn front_matter(text: &str) -> Vec<String> {
-    found(&[FrontMatter, DuplicateKey], "a.md", text)
+    problems(&[FrontMatter, DuplicateKey], "a.md", text)
 }
 
 #[test]
@@ -76,10 +76,10 @@ fn bad_front_matter() {
 }
 
 #[test]
-fn anchors_that_are_set_twice() {
+fn explicit_anchors_that_are_set_twice() {
     #[track_caller]
     fn check(path: &str, text: &str, expected: &[&str]) {
-        assert_eq!(found(&[DuplicateId], path, text), expected, "{text}");
+        assert_eq!(problems(&[DuplicateId], path, text), expected, "{text}");
     }
     check("a.md", "## A {#a}\n\n## B {#b}\n", &[]);
     check("a.md", "## A {#a}\n\n## B {#a}\n", &["3 a"]);
@@ -93,7 +93,7 @@ fn anchors_that_are_set_twice() {
 
 #[track_caller]
 fn mdx(text: &str, expected: &[&str]) {
-    assert_eq!(found(&[Tag, Brace, Fence, Statement], "a.mdx", text), expected, "{text}");
+    assert_eq!(problems(&[Tag, Brace, Fence, Statement], "a.mdx", text), expected, "{text}");
 }
 
 #[test]
@@ -132,16 +132,16 @@ fn bad_mdx() {
     mdx("export const a = {\n\nText\n", &["1 export const a = {"]);
 }
 
-/// The lines of what is found.
+/// Checks the lines of the problems.
 #[track_caller]
 fn markdown(text: &str, expected: &[usize]) {
-    let found = found(&[Fence, Comment, Table], "a.md", text);
+    let found = problems(&[Fence, Comment, Table], "a.md", text);
     let lines = found.iter().map(|row| row.split(' ').next().unwrap().parse::<usize>().unwrap());
     assert_eq!(lines.collect::<Vec<_>>(), expected, "{text}");
 }
 
 #[test]
-fn blocks_that_do_not_end() {
+fn blocks_that_are_never_closed() {
     markdown("```\na\n```\n", &[]);
     markdown("```\na\n````", &[]);
     markdown("````md\n```\n````\n\ntext", &[]);
@@ -163,7 +163,7 @@ fn blocks_that_do_not_end() {
 }
 
 #[test]
-fn tables_that_are_none() {
+fn tables_with_mismatched_rows() {
     markdown("| a | b |\n|---|---|\n| 1 | 2 |\n", &[]);
     markdown("| a \\| c | b |\n|:--|--:|\n", &[]);
     markdown("| a | b\n|---|---\n", &[]);

@@ -1,7 +1,7 @@
-//! Any move in any tree: no link is broken that was not, and none leads to another page.
+//! Random moves in random trees: a move breaks no link, and no link leads to another page.
 //!
-//! Each page has a heading that no other has, and each link asks for that of its page: a link that leads
-//! to another page is a broken one.
+//! Each page has a unique heading, and each link has the anchor of that heading. So a link that leads to another page is
+//! broken.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ fn any_path() -> impl Strategy<Value = String> {
     parts.prop_map(|(folder, name)| format!("docs/{folder}{name}"))
 }
 
-/// A way up from the page, and down to the file.
+/// The path from a page up to the root, and down to the file.
 fn relative(page: &str, file: &str) -> String {
     let up = "../".repeat(page.matches('/').count());
     format!("{up}{file}")
@@ -42,23 +42,23 @@ fn encoded(path: &str) -> String {
     path.replace('%', "%25").replace(' ', "%20").replace('(', "%28").replace(')', "%29").replace('@', "%40")
 }
 
-/// A link from one file to another, written in one of many ways.
+/// A link from one file to another, in one of many styles.
 fn link(page: &str, file: &str, style: usize) -> String {
-    let place = file.trim_end_matches(".md").trim_end_matches(".mdx");
-    let is_page = place != file;
+    let page_path = file.trim_end_matches(".md").trim_end_matches(".mdx");
+    let is_page = page_path != file;
     let served = file.trim_start_matches("docs/");
-    let place = if is_page { place } else { file };
-    let site_place = place.trim_start_matches("docs/");
+    let page_path = if is_page { page_path } else { file };
+    let site_path = page_path.trim_start_matches("docs/");
     match style {
         0 => encoded(&relative(page, file)),
         1 => format!("./{}", encoded(&relative(page, file))),
         2 => format!("<{}>", relative(page, &file.replace('@', "%40"))),
-        3 => encoded(&relative(page, place)),
-        4 => encoded(&format!("/{site_place}")),
+        3 => encoded(&relative(page, page_path)),
+        4 => encoded(&format!("/{site_path}")),
         5 => encoded(&format!("/{served}")),
-        6 if is_page => encoded(&format!("/{site_place}.html")),
+        6 if is_page => encoded(&format!("/{site_path}.html")),
         6 => encoded(&format!("/docs/{served}")),
-        _ => encoded(&format!("/docs/{}", site_place.trim_end_matches("/index").trim_end_matches("/README"))),
+        _ => encoded(&format!("/docs/{}", site_path.trim_end_matches("/index").trim_end_matches("/README"))),
     }
 }
 
@@ -85,7 +85,7 @@ fn tree(paths: &BTreeSet<String>, links: &[(usize, usize, usize)]) -> Vec<(Strin
     files
 }
 
-/// The links that lead nowhere, by what they say, with their destinations.
+/// The broken links: their texts and destinations.
 fn broken(files: &dyn Files) -> BTreeSet<(String, String)> {
     broken_links(files).unwrap().into_iter().map(|link| (link.text, link.destination)).collect()
 }
@@ -93,7 +93,7 @@ fn broken(files: &dyn Files) -> BTreeSet<(String, String)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]
-    fn any_move_keeps_every_link(
+    fn any_move_keeps_all_links(
         paths in prop::collection::btree_set(any_path(), 2..10),
         links in prop::collection::vec((0..10_usize, 0..10_usize, 0..STYLES), 1..4),
         moved in 0..10_usize,
@@ -101,14 +101,14 @@ proptest! {
         in_docs in any::<bool>(),
     ) {
         let files = tree(&paths, &links);
-        let given: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-        let mut files = overlay_in(&given, in_docs.then_some("docs"));
-        let from = given[moved % given.len()].0;
+        let tree: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        let mut files = overlay_in(&tree, in_docs.then_some("docs"));
+        let from = tree[moved % tree.len()].0;
         let before: BTreeSet<String> = broken(&files).into_iter().map(|(text, _)| text).collect();
         match relocate(&mut files, from, &to) {
             Err(_) => prop_assert_eq!(files.edits(), Edits::default()),
             Ok(done) => {
-                prop_assert!(done.left.is_empty(), "{done:?} {from} {to}");
+                prop_assert!(done.unresolved.is_empty(), "{done:?} {from} {to}");
                 for (text, destination) in broken(&files) {
                     prop_assert!(before.contains(&text), "{text} {destination} {from} {to}");
                 }

@@ -1,14 +1,14 @@
-//! What is wrong with page views that servers and browsers send.
+//! Lists invalid page views of servers and browsers.
 
-use super::jobs::{NO_OBJECT, NOT_JSON};
+use super::jobs::{NOT_JSON, NOT_OBJECTS};
 use super::row::{Row, SITE, row};
 
 const EVENTS: &str = "POST /v1/analytics/{project}/events";
 const COLLECT: &str = "POST /v1/collect/{project}";
 const PREFLIGHT: &str = "OPTIONS /v1/collect/{project}";
 
-/// No array of events.
-const NO_ARRAY: &[(&str, &[u8])] = &[
+/// Bodies that aren't an array of events.
+const NOT_ARRAYS: &[(&str, &[u8])] = &[
     ("nothing", b""),
     ("an object", b"{}"),
     ("an event without its array", b"{\"path\":\"/a\"}"),
@@ -29,8 +29,8 @@ const NO_ARRAY: &[(&str, &[u8])] = &[
     ("no number", b"[{\"path\":\"/a\",\"status\":NaN}]"),
 ];
 
-/// Where a page view of the site cannot be from.
-const NO_ORIGIN: &[&[u8]] = &[
+/// Origins that aren't the site.
+const OTHER_ORIGINS: &[&[u8]] = &[
     b"",
     b"null",
     b"*",
@@ -59,8 +59,8 @@ const NO_ORIGIN: &[&[u8]] = &[
     b"https://",
 ];
 
-/// No page view, though it is an object.
-const NO_VIEW: &[&str] = &[
+/// Objects that aren't a page view.
+const NOT_VIEWS: &[&str] = &[
     "{}",
     r#"{"path":null,"url":null}"#,
     r#"{"path":7}"#,
@@ -88,14 +88,14 @@ const NO_VIEW: &[&str] = &[
 pub(super) fn rows() -> Vec<Row> {
     let array =
         |(name, body): &(&str, &[u8])| row(EVENTS, format!("events: {name}"), "400 invalid_body").json(body);
-    let mut rows: Vec<_> = NO_ARRAY.iter().map(array).collect();
-    rows.extend(event_kinds());
+    let mut rows: Vec<_> = NOT_ARRAYS.iter().map(array).collect();
+    rows.extend(event_content_types());
     rows.extend(event_sizes());
     rows
 }
 
-fn event_kinds() -> Vec<Row> {
-    let wanted = "415 unsupported_media_type: send the body as application/json (an array) or application/x-ndjson (one event a line)";
+fn event_content_types() -> Vec<Row> {
+    let expected = "415 unsupported_media_type: send the body as application/json (an array) or application/x-ndjson (one event per line)";
     let refused = [
         "",
         "text/plain",
@@ -110,38 +110,40 @@ fn event_kinds() -> Vec<Row> {
     ];
     let mut rows: Vec<_> = refused
         .iter()
-        .map(|kind| row(EVENTS, format!("events as `{kind}`"), wanted).kind(kind).body("[]"))
+        .map(|kind| row(EVENTS, format!("events as `{kind}`"), expected).content_type(kind).body("[]"))
         .collect();
-    rows.push(row(EVENTS, "events as nothing", wanted).body("[]"));
+    rows.push(row(EVENTS, "events as nothing", expected).body("[]"));
     rows
 }
 
 fn event_sizes() -> Vec<Row> {
-    const MOST: usize = 8 * 1024 * 1024;
+    const MAX_BYTES: usize = 8 * 1024 * 1024;
     let large = "413 too_large: the body must be at most 8 MiB";
-    let many = "413 too_large: send at most 10,000 events at once";
+    let many = "413 too_large: send at most 10,000 events per request";
     let mut rows = vec![
         row(EVENTS, "10,001 events", many).json(format!("[{}]", vec!["{}"; 10_001].join(","))),
         row(EVENTS, "four million zeros", many).json(format!("[{}]", vec!["0"; 4_000_000].join(","))),
-        row(EVENTS, "10,001 lines", many).kind("application/x-ndjson").body("{}\n".repeat(10_001)),
-        row(EVENTS, "10,001 junk lines", many).kind("application/jsonl").body("x\r\n\n".repeat(10_001)),
+        row(EVENTS, "10,001 lines", many).content_type("application/x-ndjson").body("{}\n".repeat(10_001)),
+        row(EVENTS, "10,001 junk lines", many)
+            .content_type("application/jsonl")
+            .body("x\r\n\n".repeat(10_001)),
     ];
     for kind in ["application/json", "application/x-ndjson"] {
-        let row = |name: &str| row(EVENTS, format!("{name}, {kind}"), large).kind(kind);
-        rows.push(row("a byte too many is told of").length(MOST as u64 + 1));
-        rows.push(row("ten gigabytes are told of").length(10_000_000_000));
-        rows.push(row("a byte too many, in one piece").body(vec![b' '; MOST + 1]));
-        rows.push(row("a byte too many, in chunks").body(vec![b' '; MOST + 1]).chunked());
+        let row = |name: &str| row(EVENTS, format!("{name}, {kind}"), large).content_type(kind);
+        rows.push(row("a byte too many is claimed").claim_length(MAX_BYTES as u64 + 1));
+        rows.push(row("ten gigabytes are claimed").claim_length(10_000_000_000));
+        rows.push(row("a byte too many, in one piece").body(vec![b' '; MAX_BYTES + 1]));
+        rows.push(row("a byte too many, in chunks").body(vec![b' '; MAX_BYTES + 1]).chunked());
     }
     rows
 }
 
 pub(super) fn beacon_rows() -> Vec<Row> {
     let mut rows = Vec::new();
-    for origin in NO_ORIGIN {
+    for origin in OTHER_ORIGINS {
         let name = format!("the origin `{}`", String::from_utf8_lossy(origin));
         let from =
-            |door| row(door, name.clone(), "403 origin_not_allowed").without_key().header("origin", origin);
+            |route| row(route, name.clone(), "403 origin_not_allowed").without_key().header("origin", origin);
         rows.push(from(COLLECT).body(r#"{"path":"/a"}"#));
         rows.push(from(PREFLIGHT).header("access-control-request-method", "POST"));
     }
@@ -159,12 +161,14 @@ fn beacon_bodies() -> Vec<Row> {
     let invalid = |name: String| beacon(name, "400 invalid_body");
     let mut rows = Vec::new();
     rows.extend(NOT_JSON.iter().map(|(name, body)| invalid(format!("view: {name}")).body(body)));
-    rows.extend(NO_OBJECT.iter().map(|body| invalid(format!("view: {body}")).body(body).kind("text/plain")));
-    rows.extend(NO_VIEW.iter().map(|body| invalid(format!("view: {body}")).json(body)));
+    rows.extend(
+        NOT_OBJECTS.iter().map(|body| invalid(format!("view: {body}")).body(body).content_type("text/plain")),
+    );
+    rows.extend(NOT_VIEWS.iter().map(|body| invalid(format!("view: {body}")).json(body)));
     rows.push(invalid("a path too long".into()).body(format!(r#"{{"path":"/{}"}}"#, "a".repeat(1_024))));
     let id = "x".repeat(256);
     rows.push(invalid("an id too long".into()).body(format!(r#"{{"path":"/a","eventId":"{id}"}}"#)));
-    let wanted = "415 unsupported_media_type: send the body as text/plain or application/json";
+    let expected = "415 unsupported_media_type: send the body as text/plain or application/json";
     for kind in [
         "text/html",
         "text/plain2",
@@ -177,11 +181,11 @@ fn beacon_bodies() -> Vec<Row> {
         "text/plain, application/json",
         "application/j\u{f6}son",
     ] {
-        rows.push(beacon(format!("a view as {kind}"), wanted).kind(kind).body(r#"{"path":"/a"}"#));
+        rows.push(beacon(format!("a view as {kind}"), expected).content_type(kind).body(r#"{"path":"/a"}"#));
     }
     let large = "413 too_large: the body must be at most 8 KiB";
-    rows.push(beacon("a byte too many is told of".into(), large).length(8_193));
-    rows.push(beacon("ten gigabytes are told of".into(), large).length(10_000_000_000));
+    rows.push(beacon("a byte too many is claimed".into(), large).claim_length(8_193));
+    rows.push(beacon("ten gigabytes are claimed".into(), large).claim_length(10_000_000_000));
     rows.push(beacon("a byte too many, in one piece".into(), large).body([b' '; 8_193]));
     rows.push(beacon("a byte too many, in chunks".into(), large).body([b' '; 8_193]).chunked());
     rows

@@ -1,11 +1,11 @@
-//! What is wrong with jobs that are asked for, and with what follows them up.
+//! Lists invalid requests to create jobs and to send follow-ups.
 
 use super::row::{Row, row};
 
 const CREATE: &str = "POST /v2/agent/{project}/job";
 const MESSAGE: &str = "POST /v2/agent/{project}/job/{job}/message";
 
-/// No JSON at all, for any door that takes an object.
+/// Bodies that aren't JSON, for any route that expects an object.
 pub(super) const NOT_JSON: &[(&str, &[u8])] = &[
     ("nothing", b""),
     ("blanks", b" \r\n\t"),
@@ -48,8 +48,8 @@ pub(super) const NOT_JSON: &[(&str, &[u8])] = &[
     ("a number without end", b"{\"prompt\":1e}"),
 ];
 
-/// JSON, but no object.
-pub(super) const NO_OBJECT: &[&str] = &[
+/// JSON that isn't an object.
+pub(super) const NOT_OBJECTS: &[&str] = &[
     "[]",
     "[\"x\"]",
     " [{\"prompt\":\"x\"}] ",
@@ -61,15 +61,15 @@ pub(super) const NO_OBJECT: &[&str] = &[
     "[[[[[[[[]]]]]]]]",
 ];
 
-/// A prompt must be a text.
-const NO_TEXT: &[&str] =
+/// Values of `prompt` that aren't text.
+const NOT_TEXT: &[&str] =
     &["null", "7", "-0", "1.5", "1e999", "true", "[]", "[\"x\"]", "{}", "{\"text\":\"x\"}"];
 
-/// Fields beside a good prompt.
+/// Invalid fields besides a valid prompt.
 const FIELDS: &[(&str, &str)] = &[
     (
         r#""prompt":"y""#,
-        "400 invalid_body: the JSON does not fit this operation: duplicate field `prompt` at line 1 column 22",
+        "400 invalid_body: the JSON doesn't match this operation: duplicate field `prompt` at line 1 column 22",
     ),
     (r#""draft":true,"draft":true"#, "400 invalid_body"),
     (r#""draft":"true""#, "400 invalid_body"),
@@ -90,8 +90,8 @@ const FIELDS: &[(&str, &str)] = &[
     (r#""ref":"","draft":7"#, "400 invalid_body"),
 ];
 
-/// Names that no branch can have.
-const NO_BRANCH: &[&str] = &[
+/// Invalid names of branches.
+const INVALID_BRANCHES: &[&str] = &[
     "",
     " ",
     "a b",
@@ -124,7 +124,7 @@ const NO_BRANCH: &[&str] = &[
     "\\u00a0",
 ];
 
-const NO_KIND: &[&[u8]] = &[
+const UNSUPPORTED_CONTENT_TYPES: &[&[u8]] = &[
     b"",
     b"text/plain",
     b"text/json",
@@ -155,63 +155,63 @@ pub(super) fn rows() -> Vec<Row> {
     rows
 }
 
-/// What is wrong for both.
-fn bodies(door: &str) -> Vec<Row> {
-    let json = |name: String, body: &[u8], expected: &str| row(door, name, expected).json(body);
+/// Invalid bodies for both routes.
+fn bodies(route: &str) -> Vec<Row> {
+    let json = |name: String, body: &[u8], expected: &str| row(route, name, expected).json(body);
     let mut rows = Vec::new();
     rows.extend(NOT_JSON.iter().map(|(name, body)| json((*name).into(), body, "400 invalid_body")));
     let object = "400 invalid_body: expected a JSON object";
-    rows.extend(NO_OBJECT.iter().map(|body| json(format!("no object: {body}"), body.as_bytes(), object)));
+    rows.extend(NOT_OBJECTS.iter().map(|body| json(format!("no object: {body}"), body.as_bytes(), object)));
     let prompt = |value: &str| format!("{{\"prompt\":{value}}}");
     rows.extend(
-        NO_TEXT
+        NOT_TEXT
             .iter()
             .map(|value| json(format!("no text: {value}"), prompt(value).as_bytes(), "400 invalid_body")),
     );
-    for unseen in ["", " ", "\\n\\t", "\\u0000", "\\u200b\\ufeff", "\\u00a0\\u3000"] {
-        let text = prompt(&format!("\"{unseen}\""));
+    for invisible in ["", " ", "\\n\\t", "\\u0000", "\\u200b\\ufeff", "\\u00a0\\u3000"] {
+        let text = prompt(&format!("\"{invisible}\""));
         let empty = "400 invalid_prompt: prompt must not be empty";
-        rows.push(json(format!("nothing to see: {unseen}"), text.as_bytes(), empty));
+        rows.push(json(format!("invisible: {invisible}"), text.as_bytes(), empty));
     }
     let long = prompt(&format!("\"{}\"", "é".repeat(100_001)));
     let too_long = "400 invalid_prompt: prompt must be at most 100,000 characters, got 100001";
     rows.push(json("a prompt too long".into(), long.as_bytes(), too_long));
-    let unfit =
-        "400 invalid_body: the JSON does not fit this operation: missing field `prompt` at line 1 column 14";
-    rows.push(json("no prompt".into(), br#"{"Prompt":"x"}"#, unfit));
+    let missing =
+        "400 invalid_body: the JSON doesn't match this operation: missing field `prompt` at line 1 column 14";
+    rows.push(json("no prompt".into(), br#"{"Prompt":"x"}"#, missing));
     let deep = "400 invalid_body: not valid JSON: EOF while parsing a list at line 1 column 100005";
     rows.push(json("a deep list".into(), format!("{{\"x\":{}", "[".repeat(100_000)).as_bytes(), deep));
     let deep = prompt(&format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)));
     rows.push(json("a deep prompt".into(), deep.as_bytes(), "400 invalid_body"));
-    rows.extend(kinds(door));
-    rows.extend(sizes(door));
+    rows.extend(content_types(route));
+    rows.extend(sizes(route));
     rows
 }
 
-fn kinds(door: &str) -> Vec<Row> {
-    let wanted = "415 unsupported_media_type: send the body as application/json";
-    let mut rows: Vec<_> = NO_KIND
+fn content_types(route: &str) -> Vec<Row> {
+    let expected = "415 unsupported_media_type: send the body as application/json";
+    let mut rows: Vec<_> = UNSUPPORTED_CONTENT_TYPES
         .iter()
         .map(|kind| {
             let name = format!("the content type `{}`", String::from_utf8_lossy(kind));
-            row(door, name, wanted).kind(kind).body(r#"{"prompt":"x"}"#)
+            row(route, name, expected).content_type(kind).body(r#"{"prompt":"x"}"#)
         })
         .collect();
-    rows.push(row(door, "no content type", wanted).body(r#"{"prompt":"x"}"#));
+    rows.push(row(route, "no content type", expected).body(r#"{"prompt":"x"}"#));
     rows
 }
 
-fn sizes(door: &str) -> [Row; 5] {
-    const MOST: u64 = 2 * 1024 * 1024;
+fn sizes(route: &str) -> [Row; 5] {
+    const MAX_BYTES: u64 = 2 * 1024 * 1024;
     let large = |name: &str| {
-        row(door, name, "413 too_large: the body must be at most 2 MiB").kind("application/json")
+        row(route, name, "413 too_large: the body must be at most 2 MiB").content_type("application/json")
     };
     [
-        large("a byte too many is told of").length(MOST + 1),
-        large("ten gigabytes are told of").length(10_000_000_000),
-        large("as much as there can be is told of").length(u64::MAX - 2),
-        large("a byte too many, in one piece").body(vec![b' '; MOST as usize + 1]),
-        large("a byte too many, in chunks").body(vec![b' '; MOST as usize + 1]).chunked(),
+        large("a byte too many is claimed").claim_length(MAX_BYTES + 1),
+        large("ten gigabytes are claimed").claim_length(10_000_000_000),
+        large("the maximum is claimed").claim_length(u64::MAX - 2),
+        large("a byte too many, in one piece").body(vec![b' '; MAX_BYTES as usize + 1]),
+        large("a byte too many, in chunks").body(vec![b' '; MAX_BYTES as usize + 1]).chunked(),
     ]
 }
 
@@ -220,7 +220,7 @@ fn fields() -> Vec<Row> {
         row(CREATE, format!("the field {field:.60}"), expected).json(format!("{{\"prompt\":\"x\",{field}}}"))
     };
     let mut rows: Vec<_> = FIELDS.iter().map(|(field, expected)| create(field, expected)).collect();
-    for name in NO_BRANCH {
+    for name in INVALID_BRANCHES {
         rows.push(create(&format!("\"branch\":\"{name}\""), "400 invalid_branch"));
         rows.push(create(&format!("\"ref\":\"{name}\""), "400 invalid_branch"));
     }
@@ -229,20 +229,21 @@ fn fields() -> Vec<Row> {
 }
 
 fn idempotency_keys() -> Vec<Row> {
-    let sentence = "400 invalid_idempotency_key: Idempotency-Key must be 1 to 255 printable characters";
+    let sentence =
+        "400 invalid_idempotency_key: Idempotency-Key must have 1 to 255 printable ASCII characters";
     let mut rows = Vec::new();
-    for door in [CREATE, MESSAGE] {
+    for route in [CREATE, MESSAGE] {
         let with = |name: &str, key: &[u8]| {
-            row(door, name, sentence).header("idempotency-key", key).json(r#"{"prompt":"x"}"#)
+            row(route, name, sentence).header("idempotency-key", key).json(r#"{"prompt":"x"}"#)
         };
         rows.push(with("an empty Idempotency-Key", b""));
         rows.push(with("a blank Idempotency-Key", b" \t "));
         rows.push(with("an Idempotency-Key too long", &[b'k'; 256]));
         rows.push(with("an Idempotency-Key in UTF-8", "clé".as_bytes()));
         rows.push(with("an Idempotency-Key in Latin-1", b"cl\xe9"));
-        let several = "400 invalid_idempotency_key: Idempotency-Key must be sent once, not several times";
+        let several = "400 invalid_idempotency_key: Idempotency-Key must be sent only once";
         for (name, second) in [("an Idempotency-Key twice", "one"), ("two Idempotency-Keys", "other")] {
-            let twice = row(door, name, several).header("idempotency-key", "one");
+            let twice = row(route, name, several).header("idempotency-key", "one");
             rows.push(twice.header("idempotency-key", second).json(r#"{"prompt":"x"}"#));
         }
     }

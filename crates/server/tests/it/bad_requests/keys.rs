@@ -1,16 +1,16 @@
-//! What is wrong with keys: how they are sent, and how they are written.
+//! Lists requests with missing and malformed API keys.
 
 use super::row::{Row, row};
 
-/// One of each kind of door.
-const DOORS: &[&str] = &[
+/// One route of each kind.
+const ROUTES: &[&str] = &[
     "GET /v1/analytics/{project}/views",
     "POST /v2/agent/{project}/job",
     "POST /v2/agent/{project}/job/{job}/archive",
     "HEAD /v2/agent/{project}/job/{job}",
 ];
 
-const NO_KEY: &[&[u8]] = &[
+const INVALID_HEADERS: &[&[u8]] = &[
     b"",
     b"Bearer",
     b"Bearer ",
@@ -47,11 +47,11 @@ const NO_KEY: &[&[u8]] = &[
 ];
 
 pub(super) fn rows() -> Vec<Row> {
-    DOORS.iter().flat_map(|door| at(door)).collect()
+    ROUTES.iter().flat_map(|route| rows_for(route)).collect()
 }
 
-fn at(door: &str) -> Vec<Row> {
-    let refused = |name: String| row(door, format!("{name}, {door}"), "401 unauthorized").without_key();
+fn rows_for(route: &str) -> Vec<Row> {
+    let refused = |name: String| row(route, format!("{name}, {route}"), "401 unauthorized").without_key();
     let mut rows = vec![
         refused("no key".into()),
         refused("a key as a cookie".into()).header("cookie", "key={key}"),
@@ -64,11 +64,11 @@ fn at(door: &str) -> Vec<Row> {
             .header("authorization", "Basic eDp5")
             .header("authorization", "Bearer {key}"),
     ];
-    for header in NO_KEY {
+    for header in INVALID_HEADERS {
         let name = format!("the key `{}`", String::from_utf8_lossy(header));
         rows.push(refused(name).header("authorization", header));
     }
-    if let Some(path) = door.strip_prefix("GET ") {
+    if let Some(path) = route.strip_prefix("GET ") {
         rows.push(
             row(
                 &format!("GET {path}?key={{key}}&access_token={{key}}"),

@@ -1,9 +1,8 @@
-//! What is wrong with single events: each is turned away with its line and a sentence, in an array
-//! as in lines, and the good ones around it are kept.
+//! Tests invalid events in a batch: each is rejected with its line and a reason, and valid ones are stored.
 
-use super::row::{Place, row};
+use super::row::{TestProject, row};
 
-/// The event, and the sentence; without what stands around a parser's own words.
+/// The event, and the beginning of the message without [`PREFIX`].
 const LINES: &[(&str, &str)] = &[
     ("7", "expected a JSON object"),
     ("null", "expected a JSON object"),
@@ -59,28 +58,28 @@ const LINES: &[(&str, &str)] = &[
     (r#"{"path":"/a","eventId":""}"#, "eventId must be 1 to 255 characters long"),
 ];
 
-const UNFIT: &str = "the JSON does not fit this operation: ";
+const PREFIX: &str = "the JSON doesn't match this operation: ";
 
 #[tokio::test]
-async fn a_wrong_event_is_turned_away_alone() {
-    let place = Place::open().await;
-    let good = r#"{"path":"/good","userAgent":"Claude-User/1.0"}"#;
-    let events: Vec<_> = LINES.iter().map(|(event, _)| *event).chain([good]).collect();
+async fn an_invalid_event_is_rejected_alone() {
+    let project = TestProject::create().await;
+    let valid = r#"{"path":"/good","userAgent":"Claude-User/1.0"}"#;
+    let events: Vec<_> = LINES.iter().map(|(event, _)| *event).chain([valid]).collect();
     for (kind, body) in
         [("application/json", format!("[{}]", events.join(","))), ("application/x-ndjson", events.join("\n"))]
     {
-        let send = row("POST /v1/analytics/{project}/events", kind, "202").kind(kind).body(body);
-        let taken = place.send(&send).await.json();
-        let rejected = taken["rejected"].as_array().unwrap();
+        let send = row("POST /v1/analytics/{project}/events", kind, "202").content_type(kind).body(body);
+        let result = project.send(&send).await.json();
+        let rejected = result["rejected"].as_array().unwrap();
         assert_eq!(rejected.len(), LINES.len(), "{kind}: {rejected:?}");
-        for (at, (told, (event, sentence))) in rejected.iter().zip(LINES).enumerate() {
-            assert_eq!(told["line"], at + 1, "{kind}: {event}");
-            let words = told["message"].as_str().unwrap().trim_start_matches(UNFIT);
-            let end = words.strip_prefix(sentence).unwrap_or_else(|| panic!("{kind}: {event}: {words}"));
-            assert!(end.is_empty() || end.starts_with([' ', ',', ':']), "{kind}: {event}: {words}");
+        for (at, (rejection, (event, message))) in rejected.iter().zip(LINES).enumerate() {
+            assert_eq!(rejection["line"], at + 1, "{kind}: {event}");
+            let text = rejection["message"].as_str().unwrap().trim_start_matches(PREFIX);
+            let end = text.strip_prefix(message).unwrap_or_else(|| panic!("{kind}: {event}: {text}"));
+            assert!(end.is_empty() || end.starts_with([' ', ',', ':']), "{kind}: {event}: {text}");
         }
-        assert_eq!(taken["accepted"], 1);
+        assert_eq!(result["accepted"], 1);
     }
-    let views = place.send(&row("GET /v1/analytics/{project}/views", "views", "200")).await.json();
-    assert_eq!(views["totals"]["ai"], 3, "the one that was there, and the good ones");
+    let views = project.send(&row("GET /v1/analytics/{project}/views", "views", "200")).await.json();
+    assert_eq!(views["totals"]["ai"], 3, "the view of the test project, and the valid ones");
 }

@@ -1,4 +1,4 @@
-//! Odd requests that nothing is wrong with: they are answered as if they were ordinary.
+//! Lists unusual but valid requests, which the server must serve.
 
 use super::row::{Row, SITE, row};
 
@@ -7,8 +7,8 @@ const SHOW: &str = "GET /v2/agent/{project}/job/{job}";
 const EVENTS: &str = "POST /v1/analytics/{project}/events";
 const COLLECT: &str = "POST /v1/collect/{project}";
 
-/// What a client may say with any question, and is not listened to.
-const UNHEARD: &[(&str, &str)] = &[
+/// Headers that the server ignores.
+const IGNORED_HEADERS: &[(&str, &str)] = &[
     ("accept", "image/png"),
     ("accept", "junk;;q=9"),
     ("accept", ""),
@@ -41,8 +41,8 @@ const UNHEARD: &[(&str, &str)] = &[
     ("last-event-id", "junk"),
 ];
 
-/// Ids that cannot stand in a log as they are: ours stand in their place.
-const NO_REQUEST_ID: &[&[u8]] = &[
+/// Request ids that aren't safe in a log. The server generates its own instead.
+const UNSAFE_REQUEST_IDS: &[&[u8]] = &[
     b"",
     b"short",
     &[b'x'; 129],
@@ -60,14 +60,16 @@ const NO_REQUEST_ID: &[&[u8]] = &[
 ];
 
 pub(super) fn rows() -> Vec<Row> {
-    let mut rows: Vec<_> = UNHEARD
+    let mut rows: Vec<_> = IGNORED_HEADERS
         .iter()
         .map(|(name, value)| row(SHOW, format!("{name}: {value}"), "200").header(name, value))
         .collect();
-    rows.extend(NO_REQUEST_ID.iter().map(|id| row(SHOW, "a request id", "200").header("x-request-id", id)));
+    rows.extend(
+        UNSAFE_REQUEST_IDS.iter().map(|id| row(SHOW, "a request id", "200").header("x-request-id", id)),
+    );
     rows.extend(keys());
     rows.extend(bodies());
-    rows.extend(questions());
+    rows.extend(queries());
     rows
 }
 
@@ -80,42 +82,44 @@ fn bodies() -> Vec<Row> {
     let create =
         |name: &str, fields: &str| row(CREATE, name, "201").json(format!("{{\"prompt\":\"x\"{fields}}}"));
     let prompt = r#"{"prompt":"x"}"#;
-    let as_kind = |kind: &str| row(CREATE, kind, "201").kind(kind).body(prompt);
+    let as_kind = |kind: &str| row(CREATE, kind, "201").content_type(kind).body(prompt);
     let deep = format!(",\"x\":{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let beacon = |name: &str| row(COLLECT, name, "204").without_key().header("origin", SITE);
     vec![
         create("an unknown field", r#","x":{"y":[null]}"#),
         create("an unknown field twice", r#","x":1,"x":2"#),
         create("null is none", r#","ref":null,"branch":null,"draft":null,"model":null"#),
-        create("a deep field that nobody knows", &deep),
-        create("a huge number that nobody knows", r#","x":1e999999"#),
+        create("a deep unknown field", &deep),
+        create("a huge unknown number", r#","x":1e999999"#),
         create("a field of another case", r#","Draft":"yes""#),
         row(CREATE, "a NUL in a prompt", "201").json(r#"{"prompt":"a\u0000b"}"#),
         row(CREATE, "blanks around", "201").json(" \r\n\t{ \"prompt\" : \"x\" }\n\n"),
         row(CREATE, "in chunks", "201").json(prompt).chunked(),
-        row(CREATE, "two types, the first good", "201").json(prompt).kind("text/plain"),
+        row(CREATE, "two types, the first good", "201").json(prompt).content_type("text/plain"),
         row(CREATE, "an Idempotency-Key of 255", "201").json(prompt).header("idempotency-key", [b'k'; 255]),
-        row(CREATE, "a question in a post", "201").json(prompt).header("expect", "100-continue"),
+        row(CREATE, "a request for 100 Continue", "201").json(prompt).header("expect", "100-continue"),
         as_kind("application/json; charset=utf-8"),
         as_kind("application/json;charset=iso-8859-1"), // JSON has no charset: RFC 8259, section 11
         as_kind("APPLICATION/JSON ; x"),
         as_kind("application/vnd.acme+json"),
         row(EVENTS, "no events", "202").json("[]"),
-        row(EVENTS, "no lines", "202").kind("application/x-ndjson"),
+        row(EVENTS, "no lines", "202").content_type("application/x-ndjson"),
         row(EVENTS, "lines with a mark", "202")
-            .kind("application/jsonl")
+            .content_type("application/jsonl")
             .body("\u{feff}{\"path\":\"/\"}\r\n"),
         row(EVENTS, "all of them wrong", "202").json("[7,null,[],{}]"),
-        row(EVENTS, "no text on a line", "202").kind("application/ndjson").body(b"{\"path\":\"/\xff\"}"),
+        row(EVENTS, "no text on a line", "202")
+            .content_type("application/ndjson")
+            .body(b"{\"path\":\"/\xff\"}"),
         beacon("a view without a type").body(r#"{"path":"/"}"#),
         beacon("a view with a key").header("authorization", "Bearer junk").body(r#"{"url":"HTTPS://x"}"#),
-        row("POST /v2/agent/{project}/job/{job}/archive", "a body that nobody reads", "200")
-            .kind("image/png")
+        row("POST /v2/agent/{project}/job/{job}/archive", "a body that isn't read", "200")
+            .content_type("image/png")
             .body("junk"),
     ]
 }
 
-fn questions() -> Vec<Row> {
+fn queries() -> Vec<Row> {
     let ask = |line: &str| row(line, line, "200");
     let mut rows = vec![
         ask("GET /v1/analytics/{project}/views?unknown=%FF&&=&=x&%zz&limit=1"),
@@ -137,7 +141,7 @@ fn questions() -> Vec<Row> {
         rows.push(ask(&format!("HEAD /v2/agent/{{project}}/{path}")));
     }
     rows.push(ask("HEAD /v1/analytics/{project}/views"));
-    let stream = row("HEAD /v2/agent/{project}/job/{job}/events", "a stream that nobody takes", "200");
+    let stream = row("HEAD /v2/agent/{project}/job/{job}/events", "a stream by HEAD", "200");
     rows.push(stream.header("accept", "text/event-stream"));
     rows
 }

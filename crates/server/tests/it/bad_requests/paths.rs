@@ -1,11 +1,11 @@
-//! What is wrong with addresses and methods: ids that nobody has, routes that are not there.
+//! Lists requests with unknown ids, unknown routes and unsupported methods.
 
 use serde_json::Value;
 
 use super::row::{Row, SITE, row};
 
-/// Ids that there cannot be. As they stand in the path: nothing of them is put right on the way.
-const NO_ID: &[&str] = &[
+/// Ids that can't exist. They are sent exactly as written.
+const INVALID_IDS: &[&str] = &[
     "nothing",
     "0",
     "-1",
@@ -51,11 +51,11 @@ const NO_ID: &[&str] = &[
     "(a)",
 ];
 
-/// Near misses of an id that is there.
-const NEARLY: &[&str] = &["ID%20", "%20ID", "ID%00", "ID.json", "ID,ID", "xID", "IDx", "%22ID%22"];
+/// Ids that resemble an existing one.
+const SIMILAR_IDS: &[&str] = &["ID%20", "%20ID", "ID%00", "ID.json", "ID,ID", "xID", "IDx", "%22ID%22"];
 
-/// Of the API's look, and not there.
-const NOWHERE: &[&str] = &[
+/// Paths without a route.
+const UNKNOWN_PATHS: &[&str] = &[
     "/v1",
     "/v2",
     "/v2/",
@@ -121,13 +121,13 @@ const NOWHERE: &[&str] = &[
 
 pub(super) fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
-    for id in NO_ID.iter().map(|id| (*id).to_owned()).chain(["x".repeat(5_000), "%41".repeat(4_000)]) {
+    for id in INVALID_IDS.iter().map(|id| (*id).to_owned()).chain(["x".repeat(5_000), "%41".repeat(4_000)]) {
         rows.extend(no_project(&id));
         rows.extend(no_job(&id));
     }
-    for near in NEARLY {
-        rows.extend(no_project(&near.replace("ID", "{project}")));
-        rows.extend(no_job(&near.replace("ID", "{job}")));
+    for similar in SIMILAR_IDS {
+        rows.extend(no_project(&similar.replace("ID", "{project}")));
+        rows.extend(no_job(&similar.replace("ID", "{job}")));
     }
     rows.push(row("POST /v2/agent//job", "an empty project", "404 no_such_project"));
     rows.push(row("GET /v2/agent//jobs", "an empty project", "404 no_such_project"));
@@ -135,34 +135,34 @@ pub(super) fn rows() -> Vec<Row> {
     rows.push(row("GET /v2/agent/{project}/job//events", "an empty job", "404 no_such_job"));
     rows.extend(no_project("{job}"));
     rows.extend(no_job("{project}"));
-    for path in NOWHERE {
-        let sentence = "404 no_such_route: no such route; GET /docs shows those that there are";
+    for path in UNKNOWN_PATHS {
+        let sentence = "404 no_such_route: no such route; GET /docs lists the routes";
         rows.push(row(&format!("GET {path}"), *path, sentence));
     }
-    rows.push(row("HEAD /v2/nothing", "nowhere, by HEAD", "404 no_such_route"));
-    rows.push(row("BREW /v2/nothing", "nowhere, by a method made up", "404 no_such_route"));
-    rows.push(row(&format!("GET /{}", "x".repeat(12_000)), "a long way to nowhere", "404 no_such_route"));
+    rows.push(row("HEAD /v2/nothing", "unknown path, by HEAD", "404 no_such_route"));
+    rows.push(row("BREW /v2/nothing", "unknown path, by an unknown method", "404 no_such_route"));
+    rows.push(row(&format!("GET /{}", "x".repeat(12_000)), "a long unknown path", "404 no_such_route"));
     rows
 }
 
 fn no_project(id: &str) -> [Row; 4] {
-    let gone =
+    let missing =
         |line: String| row(&line, format!("the project {id:.60}"), "404 no_such_project: no such project");
     [
-        gone(format!("GET /v2/agent/{id}/job/{{job}}")),
-        gone(format!("POST /v2/agent/{id}/job")).json("junk"),
-        gone(format!("GET /v1/analytics/{id}/views?limit=junk")),
-        gone(format!("POST /v1/collect/{id}")).without_key().header("origin", SITE),
+        missing(format!("GET /v2/agent/{id}/job/{{job}}")),
+        missing(format!("POST /v2/agent/{id}/job")).json("junk"),
+        missing(format!("GET /v1/analytics/{id}/views?limit=junk")),
+        missing(format!("POST /v1/collect/{id}")).without_key().header("origin", SITE),
     ]
 }
 
 fn no_job(id: &str) -> [Row; 4] {
-    let gone = |line: String| row(&line, format!("the job {id:.60}"), "404 no_such_job: no such job");
+    let missing = |line: String| row(&line, format!("the job {id:.60}"), "404 no_such_job: no such job");
     [
-        gone(format!("GET /v2/agent/{{project}}/job/{id}")),
-        gone(format!("GET /v2/agent/{{project}}/job/{id}/diff")),
-        gone(format!("GET /v2/agent/{{project}}/job/{id}/events")).header("accept", "text/event-stream"),
-        gone(format!("POST /v2/agent/{{project}}/job/{id}/archive")),
+        missing(format!("GET /v2/agent/{{project}}/job/{id}")),
+        missing(format!("GET /v2/agent/{{project}}/job/{id}/diff")),
+        missing(format!("GET /v2/agent/{{project}}/job/{id}/events")).header("accept", "text/event-stream"),
+        missing(format!("POST /v2/agent/{{project}}/job/{id}/archive")),
     ]
 }
 
@@ -171,27 +171,28 @@ const METHODS: &[&str] = &[
     "M-SEARCH",
 ];
 
-/// Every path that is described, with every method that is not.
+/// Every described path, with every method that it doesn't support.
 pub(super) fn wrong_methods() -> Vec<Row> {
     let document = server::openapi("http://127.0.0.1");
     document["paths"]
         .as_object()
         .unwrap()
         .iter()
-        .flat_map(|(path, described)| others(path, described))
+        .flat_map(|(path, described)| unsupported(path, described))
         .collect()
 }
 
-fn others(path: &str, described: &Value) -> Vec<Row> {
-    let mut there: Vec<_> = described.as_object().unwrap().keys().map(|name| name.to_uppercase()).collect();
-    if there.contains(&"GET".to_owned()) {
-        there.push("HEAD".into());
+fn unsupported(path: &str, described: &Value) -> Vec<Row> {
+    let mut supported: Vec<_> =
+        described.as_object().unwrap().keys().map(|name| name.to_uppercase()).collect();
+    if supported.contains(&"GET".to_owned()) {
+        supported.push("HEAD".into());
     }
     let path = path.replace("{projectId}", "{project}").replace("{id}", "{job}");
-    let wrong = METHODS.iter().filter(|method| !there.contains(&method.to_string()));
+    let wrong = METHODS.iter().filter(|method| !supported.contains(&method.to_string()));
     let refused = |method: &&str| {
         let line = format!("{method} {path}");
-        row(&line, line.as_str(), "405 method_not_allowed").allow(&there.join(","))
+        row(&line, line.as_str(), "405 method_not_allowed").allow(&supported.join(","))
     };
     wrong.map(refused).collect()
 }

@@ -1,22 +1,23 @@
-//! What is wrong with HTTP itself. What the library refuses has an empty body; see ARCHITECTURE.md.
+//! Tests malformed HTTP. If the HTTP library refuses a request, the response has an empty body
+//! (ARCHITECTURE.md).
 
 use crate::raw;
 use crate::support::Answer;
 
-use super::row::{Place, check_shape};
+use super::row::{TestProject, check_error_format};
 
-/// `(what is wrong, the bytes, each answer's status and code)`. A status alone is the library's
-/// own: no code, no body.
+/// `(name, the bytes, the status and code of each response)`. A status alone is a response of the library,
+/// without a code and a body.
 type Exchange = (&'static str, Vec<u8>, &'static [&'static str]);
 
-const CUT_OFF: &[&str] = &["400 invalid_body: the body was cut off, or its chunks cannot be read"];
-const NOTHING: &[&str] = &["400 invalid_body: not valid JSON: EOF while parsing a value at line 1 column 0"];
+const INCOMPLETE: &[&str] = &["400 invalid_body: the body is incomplete, or its chunks are malformed"];
+const EMPTY: &[&str] = &["400 invalid_body: not valid JSON: EOF while parsing a value at line 1 column 0"];
 
 fn get(headers: &str) -> Vec<u8> {
     format!("GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n").into_bytes()
 }
 
-/// No key, so that nothing of the body is looked at.
+/// Without a key, so that the server doesn't read the body.
 fn post(headers: &str, body: &str) -> Vec<u8> {
     format!("POST /v2/agent/x/job HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n\r\n{body}")
         .into_bytes()
@@ -66,7 +67,7 @@ fn request_lines() -> Vec<Exchange> {
 fn headers() -> Vec<Exchange> {
     let many: String = (0..101).map(|n| format!("x-{n}: y\r\n")).collect();
     let mut long = get("x-long: ");
-    long.resize(8192 + 4096 * 100, b'x'); // all that the library keeps of a head
+    long.resize(8192 + 4096 * 100, b'x'); // the library's limit for a head
     vec![
         ("no host", b"GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n".to_vec(), &["200"]),
         ("two hosts", get("host: y\r\n"), &["200"]),
@@ -85,8 +86,8 @@ fn headers() -> Vec<Exchange> {
     ]
 }
 
-/// Several requests at once on one connection: each has its answer, in order, as long as it is
-/// known where the next one begins.
+/// Several requests at once on one connection. They're answered in order, as long as the server knows where
+/// the next one begins.
 fn pipelines() -> Vec<Exchange> {
     let first = |line: &str, body: &str| {
         format!("{line} HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}", body.len())
@@ -97,7 +98,7 @@ fn pipelines() -> Vec<Exchange> {
     vec![
         ("two at once", then(std::slice::from_ref(&alive)), &["200", "200"]),
         ("a bad one first", then(std::slice::from_ref(&nowhere)), &["404 no_such_route", "200"]),
-        ("a body that nobody reads is no request", then(&[unread]), &["401 unauthorized", "200"]),
+        ("an unread body isn't a request", then(&[unread]), &["401 unauthorized", "200"]),
         ("junk between two", then(&[alive.clone(), "junk\r\n\r\n".into()]), &["200", "400"]),
         (
             "two and then junk",
@@ -133,7 +134,7 @@ fn bodies() -> Vec<Exchange> {
         (
             "a length and chunks",
             chunked("content-length: 5\r\ntransfer-encoding: chunked", "0\r\n\r\n"),
-            NOTHING,
+            EMPTY,
         ),
         ("chunks by another name", post("transfer-encoding: xchunked", "0\r\n\r\n"), &["400"]),
         ("chunks that are not the last", post("transfer-encoding: chunked, gzip", "0\r\n\r\n"), &["400"]),
@@ -142,18 +143,18 @@ fn bodies() -> Vec<Exchange> {
             b"POST / HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n".to_vec(),
             &["400"],
         ),
-        ("a chunk of no size", chunked(te, "x\r\n{}\r\n0\r\n\r\n"), CUT_OFF),
-        ("a chunk of a negative size", chunked(te, "-2\r\n{}\r\n0\r\n\r\n"), CUT_OFF),
-        ("a chunk of a huge size", chunked(te, "fffffffffffffffff\r\n{}\r\n0\r\n\r\n"), CUT_OFF),
-        ("a chunk longer than it says", chunked(te, "1\r\n{}\r\n0\r\n\r\n"), CUT_OFF),
-        ("a chunk with a long comment", chunked(te, &commented), CUT_OFF),
+        ("a chunk of no size", chunked(te, "x\r\n{}\r\n0\r\n\r\n"), INCOMPLETE),
+        ("a chunk of a negative size", chunked(te, "-2\r\n{}\r\n0\r\n\r\n"), INCOMPLETE),
+        ("a chunk of a huge size", chunked(te, "fffffffffffffffff\r\n{}\r\n0\r\n\r\n"), INCOMPLETE),
+        ("a chunk longer than it says", chunked(te, "1\r\n{}\r\n0\r\n\r\n"), INCOMPLETE),
+        ("a chunk with a long comment", chunked(te, &commented), INCOMPLETE),
         (
-            "a body that is not asked for",
+            "a body without 100 Continue",
             post("expect: 100-continue\r\ncontent-length: 9", ""),
             &["401 unauthorized"],
         ),
         (
-            "a body that is asked for",
+            "a body after 100 Continue",
             chunked("expect: 100-continue\r\ncontent-length: 2", "{}"),
             &["100", "400 invalid_body"],
         ),
@@ -161,20 +162,23 @@ fn bodies() -> Vec<Exchange> {
 }
 
 #[tokio::test]
-async fn what_is_no_http_is_refused() {
-    let place = Place::open().await;
+async fn malformed_http_is_refused() {
+    let project = TestProject::create().await;
     let mut wrong = Vec::new();
     for (name, bytes, expected) in
         request_lines().into_iter().chain(headers()).chain(bodies()).chain(pipelines())
     {
         let bytes = match String::from_utf8(bytes) {
-            Ok(text) => place.fill(&text).into_bytes(),
+            Ok(text) => project.fill(&text).into_bytes(),
             Err(error) => error.into_bytes(),
         };
-        let answers = raw::exchange(&place.server, &bytes).await;
-        let got: Vec<_> = answers.iter().map(|answer| shown(name, answer)).collect();
-        let is = |got: &String, expected: &&str| got == expected || got.starts_with(&format!("{expected}: "));
-        if got.len() != expected.len() || !got.iter().zip(expected).all(|(got, expected)| is(got, expected)) {
+        let answers = raw::exchange(&project.server, &bytes).await;
+        let got: Vec<_> = answers.iter().map(|answer| status_and_error(name, answer)).collect();
+        let matches =
+            |got: &String, expected: &&str| got == expected || got.starts_with(&format!("{expected}: "));
+        if got.len() != expected.len()
+            || !got.iter().zip(expected).all(|(got, expected)| matches(got, expected))
+        {
             wrong.push(format!("{name}: {got:?}, not {expected:?}"));
         }
     }
@@ -182,23 +186,23 @@ async fn what_is_no_http_is_refused() {
 }
 
 #[tokio::test]
-async fn a_form_that_cannot_be_read_is_not_called_late() {
-    let place = Place::open().await;
+async fn a_malformed_form_is_a_400_and_not_a_408() {
+    let project = TestProject::create().await;
     let form = b"POST /login HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nx\r\na=b\r\n0\r\n\r\n";
-    let answers = raw::exchange(&place.server, form).await;
+    let answers = raw::exchange(&project.server, form).await;
     assert_eq!(answers.len(), 1);
     assert_eq!(answers[0].status, 400);
-    assert!(answers[0].to_string().contains("That form did not come whole"), "{}", answers[0]);
+    assert!(answers[0].to_string().contains("The form arrived incomplete"), "{}", answers[0]);
 }
 
-fn shown(name: &str, answer: &Answer) -> String {
+fn status_and_error(name: &str, answer: &Answer) -> String {
     match answer.header("x-error-code") {
         "" => {
-            assert!(answer.status < 400 || answer.body.is_empty(), "{name}: the library's own: {answer}");
+            assert!(answer.status < 400 || answer.body.is_empty(), "{name}: a body of the library: {answer}");
             answer.status.to_string()
         }
         code => {
-            check_shape(name, "", answer);
+            check_error_format(name, "", answer);
             format!("{} {code}: {}", answer.status, answer.json()["error"].as_str().unwrap())
         }
     }

@@ -1,12 +1,12 @@
-//! What is wrong with questions: numbers, states and dates in a query.
+//! Lists invalid numbers, statuses and dates in queries.
 
 use super::row::{Row, row};
 
 const VIEWS: &str = "GET /v1/analytics/{project}/views";
 const JOBS: &str = "GET /v2/agent/{project}/jobs";
 
-/// No whole number, however it is written.
-const NO_NUMBER: &[&str] = &[
+/// Texts that aren't an integer.
+const NOT_INTEGERS: &[&str] = &[
     "",
     "+",
     "%20",
@@ -47,7 +47,7 @@ const NO_NUMBER: &[&str] = &[
     "%3Cscript%3E",
 ];
 
-const NO_DATE: &[&str] = &[
+const NOT_DATES: &[&str] = &[
     "",
     "+",
     "now",
@@ -116,16 +116,16 @@ const NO_DATE: &[&str] = &[
 
 pub(super) fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
-    for (door, most) in [(VIEWS, 250), (JOBS, 100)] {
-        let ask = |query: &str, expected: &str| row(&format!("{door}?{query}"), query, expected);
-        let limit = format!("400 invalid_query: limit must be a whole number, between 1 and {most}");
+    for (route, max) in [(VIEWS, 250), (JOBS, 100)] {
+        let ask = |query: &str, expected: &str| row(&format!("{route}?{query}"), query, expected);
+        let limit = format!("400 invalid_query: limit must be a whole number, between 1 and {max}");
         let offset = "400 invalid_query: offset must be a whole number, at least 0";
-        for text in NO_NUMBER {
+        for text in NOT_INTEGERS {
             rows.push(ask(&format!("limit={text}"), &limit));
             rows.push(ask(&format!("offset={text}"), offset));
         }
-        let range = |got: i64| format!("400 invalid_query: limit must be between 1 and {most}, got {got}");
-        for number in [0, -1, most + 1, i64::MAX, i64::MIN] {
+        let range = |got: i64| format!("400 invalid_query: limit must be between 1 and {max}, got {got}");
+        for number in [0, -1, max + 1, i64::MAX, i64::MIN] {
             rows.push(ask(&format!("limit={number}"), &range(number)));
         }
         for number in [-1, i64::MIN] {
@@ -141,8 +141,8 @@ pub(super) fn rows() -> Vec<Row> {
     for text in
         ["", "done", "Active", "ACTIVE", "active,failed", "+active", "active%00", "%FF", "null", "*", "%00"]
     {
-        let states = "400 invalid_query: status must be one of active, completed, archived, failed";
-        rows.push(row(&format!("{JOBS}?status={text}"), format!("status={text}"), states));
+        let expected = "400 invalid_query: status must be one of active, completed, archived, failed";
+        rows.push(row(&format!("{JOBS}?status={text}"), format!("status={text}"), expected));
     }
     rows.extend(dates());
     rows
@@ -150,7 +150,7 @@ pub(super) fn rows() -> Vec<Row> {
 
 fn dates() -> Vec<Row> {
     let ask = |query: String| row(&format!("{VIEWS}?{query}"), query, "400 invalid_query");
-    let mut rows: Vec<_> = NO_DATE
+    let mut rows: Vec<_> = NOT_DATES
         .iter()
         .flat_map(|text| [format!("dateFrom={text}"), format!("dateTo={text}")])
         .map(ask)

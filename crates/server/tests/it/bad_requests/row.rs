@@ -1,14 +1,14 @@
-//! One request, and exactly what it must be answered.
+//! Describes a request and its expected response, and sends it.
 
 use reqwest::Method;
 use serde_json::Value;
 
 use crate::support::{Answer, TestServer};
-use crate::{described, raw};
+use crate::{openapi, raw};
 
 pub(crate) const SITE: &str = "https://docs.acme.dev";
 
-/// `{project}`, `{job}` and `{key}` in the path and in headers stand for ones that are there.
+/// A request. `{project}`, `{job}` and `{key}` in its path and its headers are replaced by existing ones.
 pub(super) struct Row {
     pub(super) name: String,
     pub(super) method: String,
@@ -18,18 +18,19 @@ pub(super) struct Row {
     length: Length,
     /// `400 invalid_body`, or with the whole sentence: `400 invalid_body: expected a JSON object`.
     pub(super) expected: String,
-    /// Of a 405: the methods that there are.
+    /// For a 405: the methods that `Allow` must list.
     allow: String,
 }
 
 enum Length {
-    /// As long as the body is.
-    True,
-    Told(u64),
+    /// `Content-Length` is the length of the body.
+    Actual,
+    /// `Content-Length` is this, whatever the length of the body.
+    Claimed(u64),
     Chunked,
 }
 
-/// With a good key, and nothing else.
+/// A request with a valid key, and without a body.
 pub(super) fn row(line: &str, name: impl Into<String>, expected: impl Into<String>) -> Row {
     let (method, path) = line.split_once(' ').unwrap();
     Row {
@@ -38,7 +39,7 @@ pub(super) fn row(line: &str, name: impl Into<String>, expected: impl Into<Strin
         path: path.into(),
         headers: vec![("authorization", b"Bearer {key}".to_vec())],
         body: Vec::new(),
-        length: Length::True,
+        length: Length::Actual,
         expected: expected.into(),
         allow: String::new(),
     }
@@ -60,12 +61,12 @@ impl Row {
         self
     }
 
-    pub(super) fn kind(self, kind: impl AsRef<[u8]>) -> Self {
-        self.header("content-type", kind)
+    pub(super) fn content_type(self, content_type: impl AsRef<[u8]>) -> Self {
+        self.header("content-type", content_type)
     }
 
     pub(super) fn json(self, body: impl AsRef<[u8]>) -> Self {
-        self.kind("application/json").body(body)
+        self.content_type("application/json").body(body)
     }
 
     pub(super) fn body(mut self, body: impl AsRef<[u8]>) -> Self {
@@ -73,9 +74,9 @@ impl Row {
         self
     }
 
-    /// Tells of so many bytes, whatever there are.
-    pub(super) fn length(mut self, bytes: u64) -> Self {
-        self.length = Length::Told(bytes);
+    /// Claims this length in `Content-Length`.
+    pub(super) fn claim_length(mut self, bytes: u64) -> Self {
+        self.length = Length::Claimed(bytes);
         self
     }
 
@@ -100,8 +101,8 @@ impl Row {
             out.extend(b"\r\n");
         }
         match self.length {
-            Length::True => out.extend(format!("content-length: {}\r\n\r\n", self.body.len()).bytes()),
-            Length::Told(bytes) => out.extend(format!("content-length: {bytes}\r\n\r\n").bytes()),
+            Length::Actual => out.extend(format!("content-length: {}\r\n\r\n", self.body.len()).bytes()),
+            Length::Claimed(bytes) => out.extend(format!("content-length: {bytes}\r\n\r\n").bytes()),
             Length::Chunked => {
                 out.extend(format!("transfer-encoding: chunked\r\n\r\n{:x}\r\n", self.body.len()).bytes())
             }
@@ -115,24 +116,24 @@ impl Row {
 }
 
 /// A server with a project that has a site, one job and one view.
-pub(super) struct Place {
+pub(super) struct TestProject {
     pub(super) server: TestServer,
     key: String,
     project: String,
     job: String,
 }
 
-impl Place {
-    pub(super) async fn open() -> Self {
-        let place = Self::over(TestServer::start().await).await;
+impl TestProject {
+    pub(super) async fn create() -> Self {
+        let project = Self::on(TestServer::start().await).await;
         let view = row("POST /v1/analytics/{project}/events", "a view", "202");
-        let taken = place.send(&view.json(r#"[{"path":"/a","userAgent":"Claude-User/1.0"}]"#)).await;
-        assert_eq!(taken.body, r#"{"accepted":1,"duplicates":0,"rejected":[]}"#);
-        place
+        let response = project.send(&view.json(r#"[{"path":"/a","userAgent":"Claude-User/1.0"}]"#)).await;
+        assert_eq!(response.body, r#"{"accepted":1,"duplicates":0,"rejected":[]}"#);
+        project
     }
 
-    /// Without a view.
-    pub(super) async fn over(server: TestServer) -> Self {
+    /// On this server, without a view.
+    pub(super) async fn on(server: TestServer) -> Self {
         let team = server.team("acme", &[]).await;
         let project = server.project(&team, |new| new.sites = vec![SITE.into()]).await.id.0;
         let job = serde_json::json!({ "prompt": "Fix broken links" });
@@ -140,7 +141,7 @@ impl Place {
         Self { server, key: team.key, project, job: job["id"].as_str().unwrap().to_owned() }
     }
 
-    /// With the project, job and key that there are.
+    /// Replaces the placeholders by the existing project, job and key.
     pub(super) fn fill(&self, text: &str) -> String {
         text.replace("{project}", &self.project).replace("{job}", &self.job).replace("{key}", &self.key)
     }
@@ -149,12 +150,12 @@ impl Place {
         let mut answers = raw::exchange(&self.server, &row.bytes(|text| self.fill(text))).await;
         let answer = answers.pop().unwrap_or_else(|| panic!("{}: no answer", row.name));
         let path = self.fill(row.path.split('?').next().unwrap());
-        described::check(&Method::from_bytes(row.method.as_bytes()).unwrap(), &path, &answer);
+        openapi::check_response(&Method::from_bytes(row.method.as_bytes()).unwrap(), &path, &answer);
         answer
     }
 
-    /// Everything that a request could have changed.
-    async fn kept(&self) -> Vec<String> {
+    /// All data that a request could change.
+    async fn state(&self) -> Vec<String> {
         let Self { project, job, .. } = self;
         let paths = [
             format!("/v2/agent/{project}/jobs"),
@@ -168,19 +169,23 @@ impl Place {
         all
     }
 
-    /// Each row is answered as it says, in the one shape, and leaves nothing behind.
-    pub(super) async fn refuses(&self, rows: &[Row]) {
-        let before = self.kept().await;
+    /// Checks that each request gets the expected error in the documented format, and changes nothing.
+    pub(super) async fn check_refused(&self, rows: &[Row]) {
+        let before = self.state().await;
         let mut wrong = Vec::new();
         for row in rows {
             let answer = self.send(row).await;
-            check_shape(&row.name, &row.method, &answer);
+            check_error_format(&row.name, &row.method, &answer);
             let shared = answer.headers.keys().any(|name| name.as_str().starts_with("access-control"));
-            assert!(!shared || row.path.starts_with("/v1/collect/"), "{}: no script's to read", row.name);
+            assert!(
+                !shared || row.path.starts_with("/v1/collect/"),
+                "{}: scripts of other sites must not read it",
+                row.name
+            );
             wrong.extend(difference(row, &answer));
         }
         assert!(wrong.is_empty(), "{} of {} rows:\n{}", wrong.len(), rows.len(), wrong.join("\n"));
-        assert_eq!(self.kept().await, before, "something was kept");
+        assert_eq!(self.state().await, before, "a refused request changed something");
     }
 }
 
@@ -193,9 +198,9 @@ fn difference(row: &Row, answer: &Answer) -> Option<String> {
     (!right).then(|| format!("{name} ({method} {path:.80}): {full} {:?}, not {expected}", answer.headers))
 }
 
-/// The one shape of an error, to the last header.
+/// Checks the format of an error, including its headers.
 #[track_caller]
-pub(crate) fn check_shape(name: &str, method: &str, answer: &Answer) {
+pub(crate) fn check_error_format(name: &str, method: &str, answer: &Answer) {
     let what = format!("{name}: {answer}");
     assert!(answer.status >= 400, "{what}");
     assert_eq!(answer.header("content-type"), "application/json", "{what}");

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::SqlitePool;
-
 use super::{Sum, count_day};
+use base::sqlite::ReadPool;
+
 use crate::block::Row;
 use crate::distinct_readers::{DistinctReaders, Visit};
 use crate::sqlite::project::DAY;
@@ -14,7 +14,7 @@ use crate::views::Failure;
 
 pub(super) async fn add(
     sum: &mut Sum,
-    reads: &SqlitePool,
+    reads: &ReadPool,
     snapshot: &Snapshot,
     days: Span,
 ) -> Result<(), Failure> {
@@ -28,7 +28,7 @@ pub(super) async fn add(
             .bind(project)
             .bind(days.0)
             .bind(days.1)
-            .fetch_all(reads)
+            .fetch_all(&mut *reads.acquire().await?)
             .await?;
     for day in known {
         journal.entry(day).or_default();
@@ -56,7 +56,7 @@ fn visits<'r>(rows: impl Iterator<Item = &'r Row>, days: Span) -> BTreeMap<i64, 
 
 /// A day whose raw events are stored: its stored counts are valid if the journal has no visits of the day.
 async fn count_raw_day(
-    reads: &SqlitePool,
+    reads: &ReadPool,
     project: i64,
     day: i64,
     journal: &[Visit],
@@ -70,7 +70,7 @@ async fn count_raw_day(
 /// A day whose raw events are deleted: late readers were hashed with another salt, so none is counted there
 /// already.
 async fn add_late(
-    reads: &SqlitePool,
+    reads: &ReadPool,
     project: i64,
     day: i64,
     late: Vec<Visit>,
@@ -80,16 +80,12 @@ async fn add_late(
     Ok(all)
 }
 
-async fn stored_counts(
-    reads: &SqlitePool,
-    project: i64,
-    day: i64,
-) -> Result<Option<DistinctReaders>, Failure> {
+async fn stored_counts(reads: &ReadPool, project: i64, day: i64) -> Result<Option<DistinctReaders>, Failure> {
     let stored: Option<Option<Vec<u8>>> =
         sqlx::query_scalar("SELECT visitors FROM day WHERE project = ? AND day = ?")
             .bind(project)
             .bind(day)
-            .fetch_optional(reads)
+            .fetch_optional(&mut *reads.acquire().await?)
             .await?;
     Ok(stored.flatten().map(|stored| DistinctReaders::decode(&stored)).transpose()?)
 }

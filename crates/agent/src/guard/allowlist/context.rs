@@ -1,0 +1,48 @@
+//! Provides what the judgment of a construct depends on: the change, the instructions, the docs and the site.
+
+use std::cell::OnceCell;
+
+use pages::{FileKind, FilesError, MAX_TEXT_BYTES};
+
+use super::site::Site;
+use crate::guard::change::Change;
+use crate::guard::repo_files::is_judged;
+use crate::guard::vocabulary::DocsUsage;
+
+pub(super) struct Judge<'j, 'a> {
+    pub(super) change: &'j Change<'a>,
+    /// The instructions in lowercase.
+    pub(super) instructions: String,
+    site: OnceCell<Option<Site>>,
+}
+
+impl<'j, 'a> Judge<'j, 'a> {
+    pub(super) fn new(change: &'j Change<'a>) -> Self {
+        Self { change, instructions: change.instructions.as_str().to_lowercase(), site: OnceCell::new() }
+    }
+
+    /// The text of a file before the change. `None` if the file is new or of a kind that is not judged. An error means
+    /// that the file must be refused.
+    pub(super) fn read_base(&self, path: &str) -> Result<Option<String>, &'static str> {
+        if !is_judged(FileKind::of(path)) {
+            return Ok(None);
+        }
+        match self.change.base.read(path, MAX_TEXT_BYTES) {
+            Ok(bytes) => {
+                String::from_utf8(bytes).map(Some).map_err(|_| "was not UTF-8 text before the change")
+            }
+            Err(FilesError::NotFound(_)) => Ok(None),
+            Err(_) => Err("can't be compared with its previous version"),
+        }
+    }
+
+    /// What the docs already use. `None` if they can't be read.
+    pub(super) fn vocabulary(&self) -> Option<&DocsUsage> {
+        self.change.vocabulary.read(self.change.base)
+    }
+
+    /// The site after the change. `None` if its files can't be listed.
+    pub(super) fn site(&self) -> Option<&Site> {
+        self.site.get_or_init(|| Site::new(self.change)).as_ref()
+    }
+}

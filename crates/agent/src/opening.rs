@@ -1,0 +1,76 @@
+//! Builds the start of a conversation: the system prompt, the task, the repository's instructions, and a map of the
+//! repository.
+
+use pages::{Files, Paths};
+
+use crate::editor::Task;
+use crate::fence::escape_tags;
+
+/// The same for every job, so that providers can cache it.
+pub(crate) const SYSTEM: &str = include_str!("system.md");
+
+const MAX_FOLDERS: usize = 60;
+const MAX_LIKELY_PAGES: usize = 8;
+/// The words of a prompt that are searched for in file names.
+const MAX_WORDS: usize = 200;
+/// The model gets this many bytes of each file of instructions.
+pub const MAX_INSTRUCTIONS_BYTES: usize = 16 * 1024;
+
+/// Returns the first message: the task with a map of the repository, so that the model finds a start without reading
+/// everything.
+pub(crate) fn first_message(task: &Task<'_>, files: &dyn Files) -> String {
+    let paths = files.paths();
+    let mut text = task.prompt.render();
+    for (path, instructions) in task.instructions {
+        let (shown, is_cut) = truncate_instructions(instructions);
+        text += &format!("\n<instructions path={path:?}>\n{}\n</instructions>\n", escape_tags(shown.trim()));
+        if is_cut {
+            text += &format!("(This is the beginning of {path:?}. The rest is too long to show.)\n");
+        }
+    }
+    text += "\n<map>\n";
+    let mut map = format!("{} files", paths.files.len());
+    if !files.root().is_empty() {
+        map += &format!(", all under {:?}", files.root());
+    }
+    map += ":\n";
+    map += &folder_outline(&paths);
+    if !paths.navigation_files().is_empty() {
+        map += &format!("navigation: {}\n", paths.navigation_files().join(", "));
+    }
+    let quoted = task.prompt.quotations().map(|(_, text)| text.to_owned());
+    let words: Vec<_> = std::iter::once(task.prompt.instruction_text()).chain(quoted).collect();
+    let likely = likely_pages(&words.join("\n"), &paths);
+    if !likely.is_empty() {
+        map += &format!("perhaps: {}\n", likely.join(", "));
+    }
+    text + &escape_tags(&map) + "</map>\n"
+}
+
+/// Returns the lines of a file of instructions that the model gets, and whether the file has more.
+pub(crate) fn truncate_instructions(text: &str) -> (&str, bool) {
+    if text.len() <= MAX_INSTRUCTIONS_BYTES {
+        return (text, false);
+    }
+    let beginning = &text[..text.floor_char_boundary(MAX_INSTRUCTIONS_BYTES)];
+    (beginning.rsplit_once('\n').map_or(beginning, |(lines, _)| lines), true)
+}
+
+/// Lists each folder with its number of files.
+fn folder_outline(paths: &Paths) -> String {
+    let folders = paths.files_by_folder();
+    let line = |(folder, count): &(String, usize)| format!("{folder}/ {count}\n");
+    let mut text: String = folders.iter().take(MAX_FOLDERS).map(line).collect();
+    if folders.len() > MAX_FOLDERS {
+        text += &format!("and {} more folders\n", folders.len() - MAX_FOLDERS);
+    }
+    text
+}
+
+/// Returns the pages whose names share the most words with the prompt.
+fn likely_pages<'a>(prompt: &str, paths: &'a Paths) -> Vec<&'a str> {
+    let prompt = prompt.to_lowercase();
+    let words = prompt.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() > 3);
+    let words: Vec<_> = words.take(MAX_WORDS).map(str::to_owned).collect();
+    paths.best_matches(&words, MAX_LIKELY_PAGES)
+}

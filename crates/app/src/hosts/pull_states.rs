@@ -1,0 +1,103 @@
+//! Refreshes the states of pull requests when a person opens a page, for hosts that send no webhooks.
+
+use std::collections::HashMap;
+
+use forge::{Host as _, State};
+use store::{Job, Project, PullState};
+use tokio::task::JoinHandle;
+
+use super::records::records_error;
+use super::{Hosts, is_on_the_web, lock};
+
+/// How long a state is fresh: in a list, and on the page of one job.
+const LIST_FRESH_MS: i64 = 60_000;
+const JOB_FRESH_MS: i64 = 5_000;
+/// The number of pull requests in [`LastRequests`].
+const MAX_LAST_REQUESTS: usize = 10_000;
+/// After so many failures, the host isn't asked for the other pull requests.
+const MAX_FAILURES: usize = 3;
+
+/// The time of the last request for each pull request, by its link.
+pub(super) type LastRequests = HashMap<String, i64>;
+
+impl Hosts {
+    /// Asks the host for the states of open pull requests, in the background. A new state is stored as if the
+    /// host had sent it, so that event streams of the job send it.
+    pub fn refresh_pull_states(&self, project: &Project, jobs: &[Job]) {
+        let open = jobs.iter().filter(|job| job.pr_state == Some(PullState::Open));
+        self.refresh_stale(project, open, LIST_FRESH_MS);
+    }
+
+    /// The same for one job, also if its pull request was closed: it may have been opened again.
+    pub fn refresh_pull_state(&self, project: &Project, job: &Job) -> Option<JoinHandle<()>> {
+        let is_merged = job.pr_state == Some(PullState::Merged);
+        self.refresh_stale(project, std::iter::once(job).filter(|_| !is_merged), JOB_FRESH_MS)
+    }
+
+    fn refresh_stale<'j>(
+        &self,
+        project: &Project,
+        jobs: impl Iterator<Item = &'j Job>,
+        fresh_ms: i64,
+    ) -> Option<JoinHandle<()>> {
+        let known = jobs.filter_map(|job| job.pr_link.clone().zip(job.pr_state));
+        let stale =
+            known.filter(|(link, _)| is_on_the_web(&project.repository) && self.is_stale(link, fresh_ms));
+        let stale: Vec<_> = stale.collect();
+        if stale.is_empty() {
+            return None;
+        }
+        let (hosts, project) = (self.clone(), project.clone());
+        Some(tokio::spawn(async move {
+            let mut failures = 0;
+            for (link, known) in stale {
+                if let Err(error) = hosts.refresh(&project, &link, known).await {
+                    tracing::info!("cannot refresh the state of {link}: {error}");
+                    failures += 1;
+                }
+                if failures == MAX_FAILURES {
+                    return;
+                }
+            }
+        }))
+    }
+
+    fn is_stale(&self, link: &str, fresh_ms: i64) -> bool {
+        let now = self.clock.now_ms();
+        let mut requests = lock(&self.last_requests);
+        if requests.get(link).is_some_and(|at| now - at < fresh_ms) {
+            return false;
+        }
+        if requests.len() >= MAX_LAST_REQUESTS {
+            requests.clear();
+        }
+        requests.insert(link.to_owned(), now);
+        true
+    }
+
+    async fn refresh(&self, project: &Project, link: &str, known: PullState) -> forge::Result<()> {
+        let Some(number) = pull_number(link) else { return Ok(()) };
+        let pull = self.web(project).await?.get(number).await?;
+        // If the project changed its repository, another pull request may have this number.
+        match pull.filter(|pull| pull.url == link && stored_state(pull.state) != known) {
+            Some(pull) => {
+                let stored = self.pulls.note_pull(&project.id, link, stored_state(pull.state)).await;
+                stored.map(drop).map_err(records_error)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// The number of a pull request: the last part of its link, on every host.
+pub fn pull_number(link: &str) -> Option<u64> {
+    link.rsplit('/').next()?.parse().ok()
+}
+
+pub fn stored_state(state: State) -> PullState {
+    match state {
+        State::Open => PullState::Open,
+        State::Merged => PullState::Merged,
+        State::Closed => PullState::Closed,
+    }
+}

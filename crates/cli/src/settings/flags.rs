@@ -1,0 +1,97 @@
+//! Creates the flags of `docwright serve` and `docwright worker` from the declarations of settings.
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+
+use super::declarations::{FlagKind, Reader, SETTINGS, Setting};
+
+/// The flags that were set, by the name of the setting.
+#[derive(Default)]
+pub(crate) struct Flags(BTreeMap<&'static str, String>);
+
+impl Flags {
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+}
+
+/// The flags of a command, for `#[command(flatten)]`.
+pub(crate) struct CommandFlags<C> {
+    pub(crate) flags: Flags,
+    command: PhantomData<C>,
+}
+
+pub(crate) type ServeFlags = CommandFlags<ServeCommand>;
+pub(crate) type WorkerFlags = CommandFlags<WorkerCommand>;
+
+pub(crate) trait ReadingCommand {
+    const READER: Reader;
+}
+
+pub(crate) struct ServeCommand;
+
+impl ReadingCommand for ServeCommand {
+    const READER: Reader = Reader::Serve;
+}
+
+pub(crate) struct WorkerCommand;
+
+impl ReadingCommand for WorkerCommand {
+    const READER: Reader = Reader::Worker;
+}
+
+/// Settings that commands on the data directory also read have their flags in `args::Data`.
+fn settings_with_flags(reader: Reader) -> impl Iterator<Item = (&'static Setting, &'static FlagKind)> {
+    let settings = SETTINGS.iter().filter(move |setting| setting.read_by.contains(&reader));
+    let settings = settings.filter(|setting| !setting.read_by.contains(&Reader::Admin));
+    settings.filter_map(|setting| Some((setting, &setting.flag.as_ref()?.kind)))
+}
+
+fn arg(setting: &'static Setting, kind: &FlagKind) -> Arg {
+    let arg = Arg::new(setting.name).long(setting.flag.as_ref().map(|flag| flag.long)).help(setting.help());
+    let parser = move |text: &str| setting.check(text).map(|()| text.to_owned());
+    match kind {
+        FlagKind::Switch => arg.action(ArgAction::SetTrue),
+        FlagKind::Once(value_name) => arg.value_name(value_name).value_parser(parser),
+        FlagKind::Repeated(value_name) => {
+            arg.value_name(value_name).value_parser(parser).action(ArgAction::Append)
+        }
+    }
+}
+
+fn value(setting: &Setting, kind: &FlagKind, matches: &ArgMatches) -> Option<String> {
+    match kind {
+        FlagKind::Switch => matches.get_flag(setting.name).then(|| "true".to_owned()),
+        FlagKind::Once(_) => matches.get_one::<String>(setting.name).cloned(),
+        FlagKind::Repeated(_) => {
+            let values: Vec<_> = matches.get_many::<String>(setting.name)?.cloned().collect();
+            Some(values.join(","))
+        }
+    }
+}
+
+impl<C: ReadingCommand> Args for CommandFlags<C> {
+    fn augment_args(command: Command) -> Command {
+        command.args(settings_with_flags(C::READER).map(|(setting, kind)| arg(setting, kind)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<C: ReadingCommand> FromArgMatches for CommandFlags<C> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let settings = settings_with_flags(C::READER);
+        let values =
+            settings.filter_map(|(setting, kind)| Some((setting.name, value(setting, kind, matches)?)));
+        Ok(Self { flags: Flags(values.collect()), command: PhantomData })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
