@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::path;
 
-/// Counts each path, and each folder above it, by its case-folded spelling.
+/// For each case-folded path of a file or folder: its actual spellings, each with the number of files that have it.
 #[derive(Default)]
 pub(crate) struct FoldedNames(HashMap<String, BTreeMap<String, usize>>);
 

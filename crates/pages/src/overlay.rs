@@ -21,7 +21,7 @@ const MAX_DIFF_BYTES: usize = 2 * 1024 * 1024;
 pub struct Overlay<T: Tree> {
     tree: T,
     index: Arc<PathIndex>,
-    /// Only real differences. A file that is written back with its old content is removed again.
+    /// Only real differences. A file that is written back with its old content has no entry.
     changes: Edits,
     changed_bytes: usize,
     /// Created when a file is added. Most changes add none, and it copies every path.
@@ -232,7 +232,7 @@ impl<T: Tree> Files for Overlay<T> {
             FilesError::TooLarge(_) => FilesError::refused(from, "it is too large to move"),
             other => other,
         })?;
-        // Deleted first: a move can change only the case, or turn a file into a folder of the same name.
+        // Deleted first: the new path may differ only by case, or be below a folder with the old name.
         self.delete(from)?;
         self.put(to, bytes.clone()).or_else(|refusal| self.put(from, bytes).and(Err(refusal)))
     }

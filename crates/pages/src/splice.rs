@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// Replaces each range with its text. The ranges can be in any order. A range is skipped if it overlaps an earlier one, or
-/// does not fit the text.
+/// Replaces each range with its text. The ranges can be in any order. A range is skipped if it overlaps one that
+/// starts before it, or a shorter one with the same start. A range that does not fit the text is skipped, too.
 pub fn splice(text: &str, mut replacements: Vec<(Range<usize>, String)>) -> String {
     replacements.sort_by_key(|(range, _)| (range.start, range.end));
     let mut result = String::with_capacity(text.len());

@@ -125,7 +125,7 @@ fn encoded(old: &str, new: &str) -> String {
 /// Whether `new` can replace the reference without changing the syntax around it.
 pub(super) fn fits(new: &str, kind: ReferenceKind) -> bool {
     let quote = match kind {
-        ReferenceKind::Link | ReferenceKind::Dotted => return true,
+        ReferenceKind::Link | ReferenceKind::ExplicitPath => return true,
         ReferenceKind::Import => return !new.contains(['"', '\'', '\\']),
         ReferenceKind::Entry(quote) => quote,
     };
@@ -164,7 +164,7 @@ mod tests {
         check("/a/", "/b", "/b/");
         check("a.md", "b:c.md", "./b:c.md");
         check("a.md", "R&D@home.md", "R%26D%40home.md");
-        assert_eq!(in_old_style("../a", "b", ReferenceKind::Dotted), "./b");
+        assert_eq!(in_old_style("../a", "b", ReferenceKind::ExplicitPath), "./b");
         assert_eq!(in_old_style("a", "b c", ReferenceKind::Entry(Some('"'))), "b c");
     }
 }

@@ -15,8 +15,8 @@ pub(super) struct Reference {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReferenceKind {
     Link,
-    /// A link that must begin with a slash or a dot.
-    Dotted,
+    /// A value of the attribute `to`, or a path in front matter. Its replacement must begin with a slash or a dot.
+    ExplicitPath,
     Import,
     /// An entry of a navigation file, in these quotes. It is a name and not an address, so it is not percent-encoded.
     Entry(Option<char>),
@@ -25,14 +25,16 @@ pub(super) enum ReferenceKind {
 /// The references of a page, in order.
 pub(super) fn page_references(page: &Page, text: &str) -> Vec<Reference> {
     let links = page.links.iter().map(|link| {
-        let kind = if is_route(text, link.range.start) { ReferenceKind::Dotted } else { ReferenceKind::Link };
+        let kind =
+            if is_route(text, link.range.start) { ReferenceKind::ExplicitPath } else { ReferenceKind::Link };
         Reference { range: link.range.clone(), kind }
     });
     let paths = page.front.values.iter().filter(|value| {
         let is_path = ["/", "./", "../"].iter().any(|start| text[value.range.clone()].starts_with(start));
         is_path && !ADDRESS_KEYS.contains(&value.key)
     });
-    let paths = paths.map(|value| Reference { range: value.range.clone(), kind: ReferenceKind::Dotted });
+    let paths =
+        paths.map(|value| Reference { range: value.range.clone(), kind: ReferenceKind::ExplicitPath });
     let imports = page.code.iter().flat_map(|code| imports(text, code.clone()));
     let mut references: Vec<Reference> = links.chain(paths).chain(imports).collect();
     references.sort_by_key(|reference| reference.range.start);
@@ -44,7 +46,7 @@ fn is_route(text: &str, start: usize) -> bool {
     text[..start].trim_end_matches(['"', '\'']).trim_end().ends_with("to=")
 }
 
-/// The imports of a statement: the last string of each line that has one.
+/// The imported paths of a statement: the string at the end of each line that begins with `import` or contains ` from `.
 fn imports(text: &str, code: Range<usize>) -> Vec<Reference> {
     let statement = &text[code.clone()];
     if !statement.starts_with("import ") && !statement.starts_with("export ") {
@@ -86,9 +88,9 @@ mod tests {
                 found.into_iter().map(|reference| (&text[reference.range], reference.kind)).collect();
             assert_eq!(found, expected);
         }
-        use ReferenceKind::{Dotted, Import, Link};
-        check("[a](b.md) <A to=\"/c\" href='d' />\n", &[("b.md", Link), ("/c", Dotted), ("d", Link)]);
-        check("---\nimage: ./a.png\nslug: /b\ntitle: c\n---\n# x\n", &[("./a.png", Dotted)]);
+        use ReferenceKind::{ExplicitPath, Import, Link};
+        check("[a](b.md) <A to=\"/c\" href='d' />\n", &[("b.md", Link), ("/c", ExplicitPath), ("d", Link)]);
+        check("---\nimage: ./a.png\nslug: /b\ntitle: c\n---\n# x\n", &[("./a.png", ExplicitPath)]);
         check(
             "import A from './a';\nimport B from \"../b.mdx\"\nexport { c } from './c'\n\n`import d from './d'`\n",
             &[("./a", Import), ("../b.mdx", Import), ("./c", Import)],

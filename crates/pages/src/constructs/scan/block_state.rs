@@ -21,7 +21,7 @@ impl Scanner<'_> {
         let content = &file[self.text_start..line.end.max(self.text_start)];
         // Some numbers begin no list in a paragraph, and HTML continues up to an empty line.
         let is_number = |line: &str| line.trim_start().starts_with(|c: char| c.is_ascii_digit());
-        let may_be_text = !self.begins_block
+        let fence_may_be_text = !self.begins_block
             && !is_number(line_above(file, line.start))
             && is_number(content)
             && !content.starts_with("1.")
@@ -36,7 +36,7 @@ impl Scanner<'_> {
         self.is_below_blank = is_below_blank(file, line.start);
         self.update_list(line.text);
         self.has_uncertain_code &= !line.text.trim().is_empty();
-        may_be_text
+        fence_may_be_text
     }
 
     fn update_list(&mut self, line: &str) {

@@ -11,14 +11,14 @@ use super::paragraph::is_container_end;
 
 impl<'a> Scanner<'a> {
     /// Scans a line with the marks of a fence, and the fence if all renderers recognize it.
-    pub(super) fn scan_fence_line(&mut self, line: &Line<'a>, info: &str, may_be_text: bool) -> usize {
+    pub(super) fn scan_fence_line(&mut self, line: &Line<'a>, info: &str, fence_may_be_text: bool) -> usize {
         let at = line.start;
         let fence = match self.is_mdx() && !self.has_list_above {
             _ if self.has_uncertain_fence => None,
             true => code::mdx_fence_at(self.file, at),
             false => code::fence_at(self.file, at),
         };
-        let fence = fence.filter(|fence| !may_be_text && !self.is_cut(at, fence));
+        let fence = fence.filter(|fence| !fence_may_be_text && !self.is_cut(at, fence));
         // Renderers disagree from this fence on, so the rest counts as text.
         let was_uncertain = self.has_uncertain_fence;
         self.has_uncertain_fence |= fence.is_none();

@@ -28,8 +28,8 @@ impl<'a> Scanner<'a> {
         let file = self.file;
         let end = file[at..].find('\n').map_or(file.len(), |length| at + length + 1);
         let line = Line { start: at, end, text: &file[at..end] };
-        let may_be_text = self.enter_line(&line);
-        let reading = self.read_certainty(at, line.text);
+        let fence_may_be_text = self.enter_line(&line);
+        let reading = self.determine_reading(at, line.text);
         self.line_readings.push((at, reading));
         self.report_split_links(&line);
         self.enclose_formula_block(at, line.text);
@@ -37,11 +37,11 @@ impl<'a> Scanner<'a> {
         self.report_code_in_attributes(at, line.text);
         self.enclose_link_attributes(at, line.text);
         let begins_block = self.leave_blocks(&line);
-        self.scan_content(&line, begins_block, may_be_text)
+        self.scan_content(&line, begins_block, fence_may_be_text)
     }
 
     /// Reads the content of a line, by what it begins with.
-    fn scan_content(&mut self, line: &Line<'a>, begins_block: bool, may_be_text: bool) -> usize {
+    fn scan_content(&mut self, line: &Line<'a>, begins_block: bool, fence_may_be_text: bool) -> usize {
         if self.closing_fences.remove(&line.start) {
             return self.mask(line.span());
         }
@@ -49,7 +49,7 @@ impl<'a> Scanner<'a> {
             self.scan_colon_directive(info, line.span());
         }
         if let Some(info) = code::fence_info(line.text) {
-            return self.scan_fence_line(line, info, may_be_text);
+            return self.scan_fence_line(line, info, fence_may_be_text);
         }
         if self.may_be_mdx_statement(line, begins_block) || is_statement(line.text) {
             return self.scan_statement(line.start, begins_block);
@@ -69,16 +69,17 @@ impl<'a> Scanner<'a> {
             })
     }
 
-    /// In MDX a statement begins a block. Elsewhere the same words are text.
+    /// In MDX a statement begins a block. In other formats, the same words are text.
     fn scan_statement(&mut self, at: usize, begins_block: bool) -> usize {
         let file = self.file;
-        // A statement without an end is an error in MDX. Elsewhere the paragraph is text.
+        // A statement without an end is an error in MDX. In other formats, the paragraph is text.
         let end = (!self.has_unclosed_statement).then(|| script::statement_end(file, at)).flatten();
         self.has_unclosed_statement |= end.is_none();
         let paragraph_end = || file[at..].find("\n\n").map_or(file.len(), |length| at + length + 1);
         let end = end.unwrap_or_else(paragraph_end);
         let text = file[at..end].trim().to_owned();
-        // Below text it continues the paragraph. Below anything else, that depends on the renderer.
+        // Below text it continues the paragraph. Below another line, such as a list item, some renderers read a
+        // statement and others text. The line above decides, so it is part of the construct.
         let kind = match begins_block {
             true => ConstructKind::Esm(text),
             false if is_below_text(file, at) => ConstructKind::Unknown(text),

@@ -14,7 +14,7 @@ impl Scanner<'_> {
     }
 
     /// Determines the reading of the line at `at`.
-    pub(super) fn read_certainty(&mut self, at: usize, line: &str) -> Reading {
+    pub(super) fn determine_reading(&mut self, at: usize, line: &str) -> Reading {
         let has_code = line.contains('`') && code::fence_info(line).is_none();
         let is_uncertain = has_code && !self.has_certain_spans(at, line);
         let in_html = self.open_elements > 0 && !self.is_mdx() && line.contains('`');
