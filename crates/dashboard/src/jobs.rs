@@ -208,7 +208,7 @@ impl JobListQuery {
             Some(JobState::Failed) => (Some(Status::Failed), PullFilter::Any),
             Some(JobState::Archived) => (Some(Status::Archived), PullFilter::Any),
         };
-        Filter { status, pull, words: self.words.clone(), limit: PER_PAGE, offset: self.offset }
+        Filter { status, pull, prompt_contains: self.words.clone(), limit: PER_PAGE, offset: self.offset }
     }
 
     /// The URL of this list with another state and offset.

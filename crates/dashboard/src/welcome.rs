@@ -69,7 +69,7 @@ pub(crate) async fn create_account(
         created => created?,
     };
     user.record_audit(&app, "made an account for", &person.name).await?;
-    let session = app.sessions.hand_over(&session, &person.id).await?;
+    let session = app.sessions.assign_session_to_member(&session, &person.id).await?;
     let mut response = Redirect::to("/welcome/repository").into_response();
     set_session_cookie(&mut response, &app, session.as_ref());
     Ok(response)

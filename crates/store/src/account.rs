@@ -219,9 +219,9 @@ impl ProjectChange {
 }
 
 /// How long a one-time login link works.
-pub(crate) const LOGIN_LINK: SignedDuration = SignedDuration::from_mins(15);
+pub(crate) const LOGIN_LINK_LIFETIME: SignedDuration = SignedDuration::from_mins(15);
 /// How long a session lasts.
-pub(crate) const SESSION: SignedDuration = SignedDuration::from_hours(24 * 14);
+pub(crate) const SESSION_LIFETIME: SignedDuration = SignedDuration::from_hours(24 * 14);
 /// People read `last used`, so once a minute is exact enough. It saves a write for each request.
 pub(crate) const LAST_USED: SignedDuration = SignedDuration::from_mins(1);
 
@@ -280,7 +280,7 @@ pub struct LinkSession {
     pub organization: OrganizationId,
     /// `None`: it began before links had names.
     pub name: Option<String>,
-    /// The member that the session was handed over to.
+    /// The member that the session was assigned to.
     pub member: Option<String>,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
@@ -307,9 +307,9 @@ pub trait Sessions: Send + Sync {
     async fn use_login(&self, link: &Token) -> Result<Option<Token>>;
     /// Starts a member's session; `None` when there is no such member.
     async fn start_session(&self, person: &PersonId) -> Result<Option<Token>>;
-    /// Gives a session to a member, under a new token; `None` when the session has ended, or the member belongs to
+    /// Assigns a session to a member, under a new token; `None` when the session has ended, or the member belongs to
     /// another organization.
-    async fn hand_over(&self, session: &Token, person: &PersonId) -> Result<Option<Token>>;
+    async fn assign_session_to_member(&self, session: &Token, person: &PersonId) -> Result<Option<Token>>;
     async fn session(&self, session: &Token) -> Result<Option<Session>>;
     async fn end_session(&self, session: &Token) -> Result<()>;
     /// Ends all sessions of the same member, or all sessions of the organization without a member.

@@ -1,5 +1,5 @@
 //! Checks that the files of a data directory are still the ones that the server opened. A server whose files were deleted
-//! or replaced writes to files without a name, and a second server could start in the directory.
+//! or replaced writes to unlinked files, and a second server could start in the directory.
 
 use std::fs::{self, File, Metadata};
 use std::io;

@@ -179,8 +179,8 @@ pub enum PullFilter {
 pub struct Filter {
     pub status: Option<Status>,
     pub pull: PullFilter,
-    /// Text in the prompt, ignoring the case of Latin letters; empty: any prompt.
-    pub words: String,
+    /// A substring of the prompt, ignoring the case of Latin letters; empty: any prompt.
+    pub prompt_contains: String,
     pub limit: u32,
     pub offset: u64,
 }

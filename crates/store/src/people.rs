@@ -11,7 +11,7 @@ use crate::{InviteId, KeyRef, OrganizationId, PersonId, Result, Token};
 
 const MAX_NAME: usize = 100;
 /// How long an invitation works.
-pub(crate) const INVITE: SignedDuration = SignedDuration::from_hours(24 * 7);
+pub(crate) const INVITE_LIFETIME: SignedDuration = SignedDuration::from_hours(24 * 7);
 /// Networks that are stored for one member.
 pub(crate) const MAX_NETWORKS: i64 = 20;
 

@@ -1,4 +1,7 @@
-//! Connects to the database, and distinguishes failures that a retry can solve.
+//! Connects to the database, and distinguishes failures that the operator can fix while the server retries.
+//!
+//! Both databases fail to open with [`OpenError`], so that callers handle one type. It is defined with the code for
+//! SQLite, which `traffic` uses, too.
 
 use base::sqlite::OpenError;
 use sqlx::{Connection, PgConnection};
@@ -30,7 +33,8 @@ pub(super) async fn connect(url: &DatabaseUrl) -> Result<PgConnection, OpenError
 }
 
 impl StoreError {
-    /// What to do about a database that could not be opened, if a retry can succeed.
+    /// What the operator can do about a database that could not be opened, while the server retries: start the database,
+    /// or create the user. `None` for other failures: the server does not retry.
     pub fn retry_hint(&self) -> Option<&'static str> {
         let Self::Open(OpenError::Unusable { source, .. }) = self else { return None };
         match source {

@@ -5,7 +5,7 @@ use sqlx::PgConnection;
 use crate::encoding::to_json;
 use crate::{Job, NewEvent, Result};
 
-/// With their first event, so that its number need not be read.
+/// Also inserts each job's first event, always number 1. The column `adopts` says that the request named the branch.
 pub(crate) async fn insert_jobs(db: &mut PgConnection, jobs: &[Job], now: i64) -> Result<()> {
     fn column<'a, T>(jobs: &'a [Job], of: impl Fn(&'a Job) -> T) -> Vec<T> {
         jobs.iter().map(of).collect()
@@ -41,7 +41,7 @@ pub(crate) async fn insert_jobs(db: &mut PgConnection, jobs: &[Job], now: i64) -
     record_audit(db, jobs, now).await
 }
 
-/// Records who started the jobs. All of them belong to one project.
+/// Records in the audit log (the table `deeds`) who started the jobs. All of them belong to one project.
 async fn record_audit(db: &mut PgConnection, jobs: &[Job], now: i64) -> Result<()> {
     let started =
         jobs.iter().filter_map(|job| Some((job.id.0.as_str(), job.created_by.as_ref()?.to_string())));

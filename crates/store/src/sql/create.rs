@@ -4,7 +4,7 @@
 use base::{ClockGuard, Coalescer};
 use futures_util::FutureExt;
 
-use super::idempotency::{self, Request};
+use super::idempotency::{self, Admission, Request};
 use super::rates::Counts;
 use super::{Backend, Connection, Database};
 use crate::coalesced::{SharedResult, share_all};
@@ -44,12 +44,12 @@ async fn insert(
         job.prompt = db.stored_text(&job.prompt);
         let request = Request { project: &job.project, operation: "create", terms, now, expired };
         receipts.push(match idempotency::admit(db, &request, &mut counts).await? {
-            Ok(usage) => {
+            Admission::Admitted(usage) => {
                 idempotency::store_answer(db, &request, &job).await?;
                 jobs.push(job.clone());
                 Receipt::Done { job: Box::new(job), usage }
             }
-            Err(receipt) => receipt,
+            Admission::Answered(receipt) => receipt,
         });
     }
     if jobs.is_empty() {

@@ -36,21 +36,28 @@ pub(super) async fn lock<'a>(
     Ok(())
 }
 
-/// `Err` when the request must not be carried out; otherwise the usage of its limit.
+/// Whether a request is carried out.
+pub(super) enum Admission {
+    /// It is, and this is the usage of its rate limit, if it has one.
+    Admitted(Option<Usage>),
+    /// It is not, and the client gets this answer: the first one's for a repeated request, or a refusal.
+    Answered(Receipt),
+}
+
 pub(super) async fn admit(
     db: &mut Connection<'_>,
     request: &Request<'_>,
     counts: &mut Counts,
-) -> Result<Result<Option<Usage>, Receipt>> {
+) -> Result<Admission> {
     if let Some((key, _)) = &request.terms.once
         && let Some(receipt) = find_answer(db, request, key).await?
     {
-        return Ok(Err(receipt));
+        return Ok(Admission::Answered(receipt));
     }
-    let Some(limit) = &request.terms.limit else { return Ok(Ok(None)) };
+    let Some(limit) = &request.terms.limit else { return Ok(Admission::Admitted(None)) };
     Ok(match counts.increment(db, limit, request.now).await? {
-        Ok(usage) => Ok(Some(usage)),
-        Err(usage) => Err(Receipt::LimitReached(usage)),
+        Ok(usage) => Admission::Admitted(Some(usage)),
+        Err(usage) => Admission::Answered(Receipt::LimitReached(usage)),
     })
 }
 

@@ -1,7 +1,7 @@
 //! Invitations to an organization.
 
 use super::{Backend, Connection, FromRow, Row, people, sql};
-use crate::people::INVITE;
+use crate::people::INVITE_LIFETIME;
 use crate::{Invite, InviteId, NewInvite, NewPerson, OrganizationId, PasswordHash, Person, Result, Token};
 
 pub(super) async fn create(store: &impl Backend, new: &NewInvite) -> Result<Token> {
@@ -11,7 +11,7 @@ pub(super) async fn create(store: &impl Backend, new: &NewInvite) -> Result<Toke
     .bind(link.hash())
     .bind(&new.organization.0)
     .bind(new.role.as_str())
-    .bind(INVITE.as_millis() as i64)
+    .bind(INVITE_LIFETIME.as_millis() as i64)
     .bind(InviteId::random().0)
     .bind(&new.creator);
     store.execute(insert).await?;
@@ -44,16 +44,16 @@ pub(super) async fn find(store: &impl Backend, link: &Token) -> Result<Option<In
     store.optional(find.bind(link.hash())).await
 }
 
-/// Also deletes expired invitations: there are never many.
+/// Also deletes expired invitations: there are never many. SQLite has no `FOR UPDATE`: see [`super::query`].
 pub(super) async fn accept(
     db: &mut Connection<'_>,
-    link: &Vec<u8>,
+    link_hash: &Vec<u8>,
     name: &str,
     password: &PasswordHash,
 ) -> Result<Option<Person>> {
     let take = sql("DELETE FROM invites WHERE hash = $1 AND expires_at > docwright_now_ms()
          RETURNING id, organization, role, creator, expires_at");
-    let Some(invite) = db.optional::<Invite>(take.bind(link)).await? else { return Ok(None) };
+    let Some(invite) = db.optional::<Invite>(take.bind(link_hash)).await? else { return Ok(None) };
     let Invite { organization, role, .. } = invite;
     let new = NewPerson { organization, name: name.to_owned(), role, password: password.clone() };
     let person = people::insert(db, &new).await?;

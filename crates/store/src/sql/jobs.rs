@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use futures_util::FutureExt;
 
-use super::idempotency::{self, Request};
+use super::idempotency::{self, Admission, Request};
 use super::queue::has_live_worker;
 use super::rates::Counts;
 use super::{Backend, Connection, Database, Fetch, FromRow, Row, audit, conversation, sql, sql_for};
@@ -18,6 +18,7 @@ use crate::{
     Progress, ProjectId, Prompt, PullState, Receipt, Result, Status, Terms,
 };
 
+/// The columns of a [`Job`]. `adopts` says that the request named the branch.
 macro_rules! job_columns {
     () => {
         "id, project, status, prompt, context, branch, model, base_ref, adopts, draft, run, pr_link, pr_state, added,
@@ -66,7 +67,7 @@ impl<B: Backend> JobStore for B {
             .bind(&project.0)
             .bind(filter.status.map(Status::as_str))
             .bind(filter.pull())
-            .bind(&filter.words)
+            .bind(&filter.prompt_contains)
             .bind(i64::from(filter.limit) + 1)
             .bind(to_signed(filter.offset));
         let mut items = self.all(list).await?;
@@ -184,15 +185,19 @@ async fn add_message(
     let expired = db.cutoff(&store.common().guard, now, ANSWER_RETENTION);
     let request = Request { project, operation: &operation, terms, now, expired };
     if let Some(refusal) = refusal(&found) {
-        // A request that was accepted before still gets its answer.
+        // A request that was accepted before still gets its answer. A new one is refused, and doesn't count.
         let unlimited = Terms { limit: None, ..terms.clone() };
-        let admitted = idempotency::admit(db, &Request { terms: &unlimited, ..request }, &mut counts).await?;
+        let admission =
+            idempotency::admit(db, &Request { terms: &unlimited, ..request }, &mut counts).await?;
         db.discard();
-        return Ok(Some(admitted.err().unwrap_or(Receipt::Refused(refusal))));
+        return Ok(Some(match admission {
+            Admission::Answered(receipt) => receipt,
+            Admission::Admitted(_) => Receipt::Refused(refusal),
+        }));
     }
     let usage = match idempotency::admit(db, &request, &mut counts).await? {
-        Ok(usage) => usage,
-        Err(receipt) => {
+        Admission::Admitted(usage) => usage,
+        Admission::Answered(receipt) => {
             db.discard();
             return Ok(Some(receipt));
         }
@@ -220,6 +225,8 @@ async fn insert_message(db: &mut Connection<'_>, job: &Job, prompt: &Prompt, now
     let insert = insert.bind(&job.id.0).bind(prompt.as_str()).bind(now).bind(to_json(&prompt.context()));
     db.execute(insert).await?;
     if job.status.may_become(Status::Active) {
+        // `told` says that the job has the event "waiting", `trimmed` that its old data was deleted, and `put_off` how
+        // often it was postponed since its last progress.
         let requeue = sql("UPDATE jobs
              SET status = 'active', run = run + 1, attempt = 0, ended_at = NULL, base_commit = NULL,
                  queued_at = $1, told = false, trimmed = false, put_off = 0, not_before = NULL,
@@ -248,7 +255,8 @@ async fn archive(db: &mut Connection<'_>, project: &ProjectId, id: &JobId) -> Re
 }
 
 pub(super) async fn set_archived(db: &mut Connection<'_>, id: &JobId, now: i64) -> Result<()> {
-    // A stored change may be on its way to the host, and a pull request with it.
+    // A worker may have pushed the stored change, and opened a pull request that it didn't record. With `sweep_at`, the
+    // server searches the host for it.
     let archive = sql("UPDATE jobs SET status = 'archived', archived_at = $1, worker = NULL, put_off = 0,
            not_before = NULL,
            sweep_at = CASE WHEN pr_link IS NULL AND EXISTS (SELECT 1 FROM job_changes WHERE job = $2) THEN $1 END

@@ -1,7 +1,8 @@
 //! A statement with its arguments, for SQLite and PostgreSQL.
 //!
 //! Shared statements are written in PostgreSQL's dialect. For SQLite, [`Query::for_sqlite`] binds the time in place of
-//! `docwright_now_ms()`, drops row locks (SQLite has one writer) and reads a list from JSON.
+//! `docwright_now_ms()`, and reads a list from JSON. It removes row locks such as `FOR UPDATE SKIP LOCKED`, because
+//! SQLite has no such clause and needs none: it has one writer.
 
 use std::borrow::Cow;
 
@@ -12,7 +13,7 @@ use sqlx::{AssertSqlSafe, Postgres, SqlSafeStr, Sqlite};
 use crate::encoding::to_json;
 
 const NOW: &str = "docwright_now_ms()";
-/// The longest first: a shorter clause can be a part of a longer one.
+/// The clauses of row locks, which SQLite doesn't have. The longest first: a shorter clause can be a part of a longer one.
 const LOCKS: [&str; 4] = [" FOR UPDATE SKIP LOCKED", " FOR NO KEY UPDATE", " FOR UPDATE", " FOR SHARE"];
 
 #[derive(Clone)]

@@ -1,10 +1,13 @@
 //! Sign-in: one-time login links and sessions.
+//!
+//! The column `operator` of a session says that it began with a login link, so its user has access to the server's
+//! machine. It is true by default. The column `name` is the name of that link.
 
 use async_trait::async_trait;
 use futures_util::FutureExt;
 
 use super::{Backend, Connection, FromRow, Row, sql};
-use crate::account::{LOGIN_LINK, SESSION};
+use crate::account::{LOGIN_LINK_LIFETIME, SESSION_LIFETIME};
 use crate::{LinkSession, OrganizationId, Person, PersonId, Result, Session, SessionId, Sessions, Token};
 
 #[async_trait]
@@ -13,7 +16,8 @@ impl<B: Backend> Sessions for B {
         let link = Token::random();
         let insert = sql("INSERT INTO login_links (hash, organization, expires_at, name)
              VALUES ($1, $2, docwright_now_ms() + $3, $4)");
-        let insert = insert.bind(link.hash()).bind(&organization.0).bind(LOGIN_LINK.as_millis() as i64);
+        let insert =
+            insert.bind(link.hash()).bind(&organization.0).bind(LOGIN_LINK_LIFETIME.as_millis() as i64);
         self.execute(insert.bind(name)).await?;
         Ok(link)
     }
@@ -26,7 +30,9 @@ impl<B: Backend> Sessions for B {
     async fn use_login(&self, link: &Token) -> Result<Option<Token>> {
         let session = Token::random();
         let input = (link.hash(), session.hash());
-        let is_used = self.transaction(input, |db, (link, session)| use_login(db, link, session).boxed());
+        let is_used = self.transaction(input, |db, (link_hash, session_hash)| {
+            use_login(db, link_hash, session_hash).boxed()
+        });
         Ok(is_used.await?.then_some(session))
     }
 
@@ -36,12 +42,12 @@ impl<B: Backend> Sessions for B {
             sql("INSERT INTO sessions (hash, organization, created_at, expires_at, person, operator, id)
              SELECT $1, organization, docwright_now_ms(), docwright_now_ms() + $2, id, false, $3
              FROM people WHERE id = $4");
-        let insert = insert.bind(session.hash()).bind(SESSION.as_millis() as i64);
+        let insert = insert.bind(session.hash()).bind(SESSION_LIFETIME.as_millis() as i64);
         let insert = insert.bind(SessionId::random().0).bind(&person.0);
         Ok((self.execute(insert).await? > 0).then_some(session))
     }
 
-    async fn hand_over(&self, session: &Token, person: &PersonId) -> Result<Option<Token>> {
+    async fn assign_session_to_member(&self, session: &Token, person: &PersonId) -> Result<Option<Token>> {
         let new = Token::random();
         let update = sql("UPDATE sessions SET hash = $1, person = $2
              WHERE hash = $3 AND expires_at > docwright_now_ms()
@@ -51,9 +57,9 @@ impl<B: Backend> Sessions for B {
     }
 
     async fn session(&self, session: &Token) -> Result<Option<Session>> {
-        let find =
-            sql("SELECT sessions.organization AS signed_in, operator, sessions.name AS link, people.id,
-               people.organization, people.name, people.role, people.created_at
+        let find = sql("SELECT sessions.organization AS session_organization, operator AS is_operator,
+               sessions.name AS link_name, people.id, people.organization, people.name, people.role,
+               people.created_at
              FROM sessions LEFT JOIN people ON people.id = person
              WHERE hash = $1 AND expires_at > docwright_now_ms()");
         self.optional(find.bind(session.hash())).await
@@ -103,16 +109,17 @@ impl<B: Backend> Sessions for B {
     }
 }
 
-/// Trades a link for a session, and deletes expired links and sessions: there are never many.
-async fn use_login(db: &mut Connection<'_>, link: &Vec<u8>, session: &Vec<u8>) -> Result<bool> {
+/// Trades a link for a session, and deletes expired links and sessions: there are never many. SQLite has no
+/// `FOR UPDATE`: see [`super::query`].
+async fn use_login(db: &mut Connection<'_>, link_hash: &Vec<u8>, session_hash: &Vec<u8>) -> Result<bool> {
     let take = sql("DELETE FROM login_links WHERE hash = $1 AND expires_at > docwright_now_ms()
          RETURNING organization, name");
-    let Some(row) = db.row(take.bind(link)).await? else { return Ok(false) };
+    let Some(row) = db.row(take.bind(link_hash)).await? else { return Ok(false) };
     let insert = sql("INSERT INTO sessions (hash, organization, created_at, expires_at, id, name)
          VALUES ($1, $2, docwright_now_ms(), docwright_now_ms() + $3, $4, $5)")
-    .bind(session)
+    .bind(session_hash)
     .bind(row.get::<String>("organization")?)
-    .bind(SESSION.as_millis() as i64)
+    .bind(SESSION_LIFETIME.as_millis() as i64)
     .bind(SessionId::random().0)
     .bind(row.get::<Option<String>>("name")?);
     db.execute(insert).await?;
@@ -131,10 +138,10 @@ impl FromRow for Session {
     fn from_row(row: &Row) -> Result<Self> {
         let has_person = row.get::<Option<&str>>("id")?.is_some();
         Ok(Self {
-            organization: OrganizationId(row.get("signed_in")?),
+            organization: OrganizationId(row.get("session_organization")?),
             person: has_person.then(|| Person::from_row(row)).transpose()?,
-            operator: row.get("operator")?,
-            name: row.get("link")?,
+            operator: row.get("is_operator")?,
+            name: row.get("link_name")?,
         })
     }
 }

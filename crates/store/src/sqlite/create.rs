@@ -16,7 +16,7 @@ pub(crate) async fn insert_jobs(db: &mut SqliteConnection, jobs: &[Job]) -> Resu
     Ok(())
 }
 
-/// With their first event, so that its number need not be read.
+/// Also inserts each job's first event, always number 1. The column `adopts` says that the request named the branch.
 async fn insert(db: &mut SqliteConnection, jobs: &[Job]) -> Result<()> {
     let mut rows = QueryBuilder::<Sqlite>::new(
         "INSERT INTO jobs (id, project, status, prompt, branch, model, base_ref, adopts, draft, created_at,
@@ -40,7 +40,7 @@ async fn insert(db: &mut SqliteConnection, jobs: &[Job]) -> Result<()> {
     Ok(())
 }
 
-/// Records who started the jobs. All of them belong to one project.
+/// Records in the audit log (the table `deeds`) who started the jobs. All of them belong to one project.
 async fn record_audit(db: &mut SqliteConnection, jobs: &[Job]) -> Result<()> {
     let started: Vec<_> = jobs.iter().filter_map(|job| Some((job, job.created_by.as_ref()?))).collect();
     let Some((first, _)) = started.first() else { return Ok(()) };

@@ -59,7 +59,7 @@ async fn jobs_are_listed_by_state_of_pull_request_and_text(store: &dyn Store, _:
     }
     store.note_pull(&project.id, "https://x/2", PullState::Merged).await.unwrap();
     let listed = async |pull, words: &str| {
-        let filter = Filter { pull, words: words.into(), ..page(10, 0) };
+        let filter = Filter { pull, prompt_contains: words.into(), ..page(10, 0) };
         let jobs = store.list(&project.id, &filter).await.unwrap().items;
         jobs.into_iter().map(|job| job.prompt).collect::<Vec<_>>()
     };

@@ -118,7 +118,7 @@ async fn a_session_has_the_name_of_its_login_link_and_can_be_ended(store: &dyn S
     assert_eq!(store.session(&laptop).await.unwrap().unwrap().name.as_deref(), Some("Ada's laptop"));
     clock.advance(SignedDuration::from_secs(1));
     let plain = store.use_login(&store.create_login(&acme).await.unwrap()).await.unwrap().unwrap();
-    let plain = store.hand_over(&plain, &ada.id).await.unwrap().unwrap();
+    let plain = store.assign_session_to_member(&plain, &ada.id).await.unwrap().unwrap();
     let all = store.link_sessions(Some(&acme)).await.unwrap();
     let shown = all.iter().map(|one| (one.name.as_deref().unwrap(), one.member.as_deref()));
     assert_eq!(

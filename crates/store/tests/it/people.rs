@@ -164,8 +164,8 @@ async fn a_session_that_is_handed_over_has_a_new_token(store: &dyn Store, _: &Te
         (person(store, &acme, "ada@acme.dev").await, person(store, &globex, "eve@globex.dev").await);
     let link = store.create_login(&acme).await.unwrap();
     let before = store.use_login(&link).await.unwrap().unwrap();
-    assert!(store.hand_over(&before, &eve.id).await.unwrap().is_none());
-    let after = store.hand_over(&before, &ada.id).await.unwrap().unwrap();
+    assert!(store.assign_session_to_member(&before, &eve.id).await.unwrap().is_none());
+    let after = store.assign_session_to_member(&before, &ada.id).await.unwrap().unwrap();
     assert!(store.session(&before).await.unwrap().is_none());
     let session = store.session(&after).await.unwrap().unwrap();
     assert!(session.operator && session.person == Some(ada));
