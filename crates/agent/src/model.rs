@@ -37,7 +37,7 @@ pub type OnText<'a> = dyn FnMut(&str) + Send + 'a;
 #[async_trait]
 pub trait Model: Send + Sync {
     /// Requests one turn. `on_text` receives the text as it streams.
-    async fn reply(&self, call: &Call<'_>, on_text: &mut OnText<'_>) -> Result<Reply, ModelError>;
+    async fn reply(&self, request: &ModelRequest<'_>, on_text: &mut OnText<'_>) -> Result<Reply, ModelError>;
 }
 
 /// Checks the settings and creates a client. Sends nothing. The error is a sentence.
@@ -45,9 +45,9 @@ pub fn open(settings: &Settings) -> Result<Arc<dyn Model>, String> {
     Ok(Arc::new(client::Client::new(settings)?))
 }
 
-/// The content of one request.
+/// The content of one request to a model. The model's tool calls are in the [`Reply`].
 #[derive(Clone, Copy)]
-pub struct Call<'a> {
+pub struct ModelRequest<'a> {
     pub system: &'a str,
     pub messages: &'a [Message],
     pub tools: &'a [Tool],

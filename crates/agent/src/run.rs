@@ -18,7 +18,7 @@ use crate::conversation::{Conversation, turn_size};
 use crate::editor::{AgentError, Editor, Progress, Report, StepKind, Task};
 use crate::fence::escape_tags;
 use crate::model::{
-    Call, Message, Model, ModelError, Reply, StopReason, Tool, ToolCall, ToolResult, Turn, Usage,
+    Message, Model, ModelError, ModelRequest, Reply, StopReason, Tool, ToolCall, ToolResult, Turn, Usage,
 };
 use crate::opening::{MAX_INSTRUCTIONS_BYTES, SYSTEM, first_message, truncate_instructions};
 use crate::tools::{CallOutcome, Workbench, short_reason, tools};
@@ -183,7 +183,7 @@ impl Run<'_> {
     }
 
     async fn call_model(&mut self) -> Result<Result<Reply, ModelError>, AgentError> {
-        let call = Call {
+        let request = ModelRequest {
             system: SYSTEM,
             messages: &self.conversation.messages,
             tools: &self.tools,
@@ -191,7 +191,7 @@ impl Run<'_> {
         };
         let reply = timeout(
             self.budget.time_left(),
-            with_failpoints("model", self.agent.model.reply(&call, &mut |_| {})),
+            with_failpoints("model", self.agent.model.reply(&request, &mut |_| {})),
         )
         .await;
         reply.map_err(|_| self.budget.out_of_time())

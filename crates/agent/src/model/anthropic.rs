@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::draft::{Draft, DraftCall, StreamDecoder, StreamState, as_text, set_if_number};
 use super::wire_format::WireFormat;
-use super::{Call, Message, StopReason, ToolCall, merge_by_role, non_empty, sanitize_name};
+use super::{Message, ModelRequest, StopReason, ToolCall, merge_by_role, non_empty, sanitize_name};
 
 pub(super) struct Anthropic;
 
@@ -22,19 +22,19 @@ impl WireFormat for Anthropic {
         [("anthropic-version", "2023-06-01".to_owned())].into_iter().chain(key).collect()
     }
 
-    fn request(&self, model: &str, call: &Call<'_>) -> Value {
+    fn request(&self, model: &str, request: &ModelRequest<'_>) -> Value {
         let mut body = json!({
             "model": model,
-            "max_tokens": call.max_output,
+            "max_tokens": request.max_output,
             "stream": true,
-            "messages": messages(call.messages),
+            "messages": messages(request.messages),
         });
-        if !call.system.is_empty() {
-            body["system"] = json!([{ "type": "text", "text": call.system }]);
+        if !request.system.is_empty() {
+            body["system"] = json!([{ "type": "text", "text": request.system }]);
             mark_for_cache(body["system"].get_mut(0));
         }
-        if !call.tools.is_empty() {
-            let tools = call.tools.iter().map(
+        if !request.tools.is_empty() {
+            let tools = request.tools.iter().map(
                 |tool| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.parameters }),
             );
             body["tools"] = tools.collect();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::draft::{Draft, DraftCall, StreamDecoder, StreamState, as_text, set_if_number};
 use super::wire_format::WireFormat;
-use super::{Call, Message, StopReason, ToolCall, Turn, non_empty};
+use super::{Message, ModelRequest, StopReason, ToolCall, Turn, non_empty};
 
 pub(super) struct Chat {
     /// The name of the field for the output limit: OpenAI renamed it, compatible servers did not.
@@ -22,18 +22,19 @@ impl WireFormat for Chat {
         key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect()
     }
 
-    fn request(&self, model: &str, call: &Call<'_>) -> Value {
-        let system = (!call.system.is_empty()).then(|| json!({ "role": "system", "content": call.system }));
-        let messages = system.into_iter().chain(call.messages.iter().flat_map(messages));
+    fn request(&self, model: &str, request: &ModelRequest<'_>) -> Value {
+        let system =
+            (!request.system.is_empty()).then(|| json!({ "role": "system", "content": request.system }));
+        let messages = system.into_iter().chain(request.messages.iter().flat_map(messages));
         let mut body = json!({
             "model": model,
             "stream": true,
             "stream_options": { "include_usage": true },
             "messages": messages.collect::<Vec<_>>(),
         });
-        body[self.limit_field] = json!(call.max_output);
-        if !call.tools.is_empty() {
-            body["tools"] = call.tools.iter().map(tool).collect();
+        body[self.limit_field] = json!(request.max_output);
+        if !request.tools.is_empty() {
+            body["tools"] = request.tools.iter().map(tool).collect();
         }
         body
     }

@@ -16,9 +16,9 @@ use super::provider_error::{Endpoint, MAX_QUOTED_CHARS, ProviderError, missing_k
 use super::responses::Responses;
 use super::sse::SseParser;
 use super::wire_format::WireFormat;
-use super::{Call, Limits, Model, ModelError, OnText, Provider, Reply, Settings};
+use super::{Limits, Model, ModelError, ModelRequest, OnText, Provider, Reply, Settings};
 
-/// The setting that allows models in a private network, as sentences name it.
+/// The setting that allows models in a private network, as error messages name it.
 const ALLOW_PRIVATE: &str = "allow_private";
 /// How much of a failed response is read.
 const MAX_FAILURE_BYTES: usize = 64 << 10;
@@ -107,9 +107,9 @@ fn http(settings: &Settings) -> Result<reqwest::Client, String> {
 
 #[async_trait]
 impl Model for Client {
-    async fn reply(&self, call: &Call<'_>, on_text: &mut OnText<'_>) -> Result<Reply, ModelError> {
+    async fn reply(&self, request: &ModelRequest<'_>, on_text: &mut OnText<'_>) -> Result<Reply, ModelError> {
         let limit = self.limits.total_timeout;
-        timeout(limit, self.request_turn(call, on_text)).await.unwrap_or_else(|_| {
+        timeout(limit, self.request_turn(request, on_text)).await.unwrap_or_else(|_| {
             let minutes = limit.as_secs().div_ceil(60);
             Err(ModelError::temporary(format!(
                 "{} did not finish its response within {minutes} min",
@@ -120,8 +120,12 @@ impl Model for Client {
 }
 
 impl Client {
-    async fn request_turn(&self, call: &Call<'_>, on_text: &mut OnText<'_>) -> Result<Reply, ModelError> {
-        let mut response = self.send(call).await?;
+    async fn request_turn(
+        &self,
+        request: &ModelRequest<'_>,
+        on_text: &mut OnText<'_>,
+    ) -> Result<Reply, ModelError> {
+        let mut response = self.send(request).await?;
         let may_quote = may_quote(&response);
         let (mut parser, mut draft, mut decoder) =
             (SseParser::default(), Draft::default(), self.format.decoder());
@@ -144,7 +148,7 @@ impl Client {
                 }
             }
         }
-        match draft.finish(call.messages.len(), decoder) {
+        match draft.finish(request.messages.len(), decoder) {
             Some(reply) => Ok(reply),
             None if has_events => {
                 Err(ModelError::temporary(format!("{} cut off its response", self.endpoint.host)))
@@ -153,10 +157,10 @@ impl Client {
         }
     }
 
-    async fn send(&self, call: &Call<'_>) -> Result<Response, ModelError> {
-        let body = self.format.request(&self.endpoint.model, call);
-        let request = self.http.post(self.url.clone()).headers(self.headers.clone()).json(&body);
-        let mut response = self.with_idle_timeout(request.send()).await?;
+    async fn send(&self, request: &ModelRequest<'_>) -> Result<Response, ModelError> {
+        let body = self.format.request(&self.endpoint.model, request);
+        let post = self.http.post(self.url.clone()).headers(self.headers.clone()).json(&body);
+        let mut response = self.with_idle_timeout(post.send()).await?;
         let status = response.status();
         if !status.is_success() {
             let body = self.read_beginning(&mut response).await;

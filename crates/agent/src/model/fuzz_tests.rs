@@ -8,7 +8,7 @@ use super::client::format_of;
 use super::draft::Draft;
 use super::provider_error::ProviderError;
 use super::sse::SseParser;
-use super::{Arguments, Call, Message, Provider};
+use super::{Arguments, Message, ModelRequest, Provider};
 
 const WORDS: WordList = WordList(
     "type index delta text content_block content_block_start content_block_delta thinking signature tool_use \
@@ -74,9 +74,9 @@ proptest! {
                 prop_assert!(!matches!(&call.arguments, Arguments::Json(value) if !value.is_object()));
             }
             let messages = [Message::Assistant(reply.turn)];
-            let call = Call { system: "", messages: &messages, tools: &[], max_output: 1 };
+            let request = ModelRequest { system: "", messages: &messages, tools: &[], max_output: 1 };
             for other in Provider::ALL {
-                prop_assert!(format_of(other).request("m", &call).is_object());
+                prop_assert!(format_of(other).request("m", &request).is_object());
             }
         }
     }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::draft::{Draft, DraftCall, GENERATED_ID, StreamDecoder, StreamState, as_text, set_if_number};
 use super::wire_format::WireFormat;
-use super::{Call, Message, StopReason, ToolCall, ToolResult, merge_by_role, non_empty};
+use super::{Message, ModelRequest, StopReason, ToolCall, ToolResult, merge_by_role, non_empty};
 
 pub(super) struct Gemini;
 
@@ -23,16 +23,16 @@ impl WireFormat for Gemini {
         key.map(|key| ("x-goog-api-key", key.to_owned())).into_iter().collect()
     }
 
-    fn request(&self, _model: &str, call: &Call<'_>) -> Value {
+    fn request(&self, _model: &str, request: &ModelRequest<'_>) -> Value {
         let mut body = json!({
-            "contents": contents(call.messages),
-            "generationConfig": { "maxOutputTokens": call.max_output },
+            "contents": contents(request.messages),
+            "generationConfig": { "maxOutputTokens": request.max_output },
         });
-        if !call.system.is_empty() {
-            body["systemInstruction"] = json!({ "parts": [{ "text": call.system }] });
+        if !request.system.is_empty() {
+            body["systemInstruction"] = json!({ "parts": [{ "text": request.system }] });
         }
-        if !call.tools.is_empty() {
-            let tools = call.tools.iter().map(|tool| {
+        if !request.tools.is_empty() {
+            let tools = request.tools.iter().map(|tool| {
                 json!({
                     "name": tool.name, "description": tool.description, "parametersJsonSchema": tool.parameters,
                 })

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Call, Message, Model, Reply, StopReason, Tool};
+use super::{Message, Model, ModelRequest, Reply, StopReason, Tool};
 
 /// Enough for a model with reasoning.
 const MAX_OUTPUT: u32 = 2_000;
@@ -19,8 +19,13 @@ pub async fn probe(model: &dyn Model) -> Probe {
     let messages = [Message::User("Call the tool `ready`, and say nothing else.".into())];
     let parameters = json!({ "type": "object", "properties": {} });
     let tools = [Tool { name: "ready", description: "Says that you are ready.", parameters }];
-    let call = Call { system: "This is a test.", messages: &messages, tools: &tools, max_output: MAX_OUTPUT };
-    let reply = model.reply(&call, &mut |_: &str| {}).await;
+    let request = ModelRequest {
+        system: "This is a test.",
+        messages: &messages,
+        tools: &tools,
+        max_output: MAX_OUTPUT,
+    };
+    let reply = model.reply(&request, &mut |_: &str| {}).await;
     let (ok, sentence) = match &reply {
         Err(error) => (false, error.to_string()),
         Ok(reply) => judge(reply),

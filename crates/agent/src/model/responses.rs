@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::draft::{Draft, DraftCall, StreamDecoder, StreamState, as_text, set_if_number};
 use super::wire_format::WireFormat;
-use super::{Call, Message, StopReason, ToolCall, non_empty};
+use super::{Message, ModelRequest, StopReason, ToolCall, non_empty};
 
 pub(super) struct Responses;
 
@@ -20,22 +20,22 @@ impl WireFormat for Responses {
         key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect()
     }
 
-    fn request(&self, model: &str, call: &Call<'_>) -> Value {
+    fn request(&self, model: &str, request: &ModelRequest<'_>) -> Value {
         let mut body = json!({
             "model": model,
             "stream": true,
             "store": false,
-            "max_output_tokens": call.max_output,
-            "input": call.messages.iter().flat_map(items).collect::<Vec<_>>(),
+            "max_output_tokens": request.max_output,
+            "input": request.messages.iter().flat_map(items).collect::<Vec<_>>(),
         });
         if has_reasoning(model) {
             body["include"] = json!(["reasoning.encrypted_content"]);
         }
-        if !call.system.is_empty() {
-            body["instructions"] = json!(call.system);
+        if !request.system.is_empty() {
+            body["instructions"] = json!(request.system);
         }
-        if !call.tools.is_empty() {
-            body["tools"] = call.tools.iter().map(tool).collect();
+        if !request.tools.is_empty() {
+            body["tools"] = request.tools.iter().map(tool).collect();
         }
         body
     }

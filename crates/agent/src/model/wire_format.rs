@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Call;
+use super::ModelRequest;
 use super::draft::StreamDecoder;
 
 /// Encodes requests and decodes responses.
@@ -13,6 +13,6 @@ pub(super) trait WireFormat: Send + Sync {
         None
     }
     fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)>;
-    fn request(&self, model: &str, call: &Call<'_>) -> Value;
+    fn request(&self, model: &str, request: &ModelRequest<'_>) -> Value;
     fn decoder(&self) -> Box<dyn StreamDecoder>;
 }

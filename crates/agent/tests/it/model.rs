@@ -9,7 +9,7 @@ mod responses;
 mod settings;
 
 use agent::model::{
-    Arguments, Call, Message, Model, ModelError, Provider, Reply, Secret, Settings, Tool, ToolCall,
+    Arguments, Message, Model, ModelError, ModelRequest, Provider, Reply, Secret, Settings, Tool, ToolCall,
     ToolResult, Turn,
 };
 use fake::Fake;
@@ -69,8 +69,8 @@ fn tools() -> Vec<Tool> {
 
 async fn ask(model: &dyn Model, messages: &[Message]) -> (Result<Reply, ModelError>, Vec<String>) {
     let (tools, mut texts) = (tools(), Vec::new());
-    let call = Call { system: "You edit docs.", messages, tools: &tools, max_output: 4000 };
-    let reply = model.reply(&call, &mut |text: &str| texts.push(text.to_owned())).await;
+    let request = ModelRequest { system: "You edit docs.", messages, tools: &tools, max_output: 4000 };
+    let reply = model.reply(&request, &mut |text: &str| texts.push(text.to_owned())).await;
     (reply, texts)
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ::agent::model::{
-    Arguments, Call, Message, Model, ModelError, OnText, Reply, StopReason, ToolCall, Turn, Usage,
+    Arguments, Message, Model, ModelError, ModelRequest, OnText, Reply, StopReason, ToolCall, Turn, Usage,
 };
 use ::agent::{
     Agent, AgentError, Change, Limits, PastMessage, Policy, Progress, Prompt, Refusal, Report, StepKind,
@@ -62,9 +62,9 @@ pub(crate) fn text_of(message: &Message) -> String {
 
 #[async_trait]
 impl Model for Script {
-    async fn reply(&self, call: &Call<'_>, _: &mut OnText<'_>) -> Line {
-        self.sent.lock().unwrap().push(call.messages.to_vec());
-        let tools: Vec<_> = call.tools.iter().map(|tool| json!({ tool.name: tool.parameters })).collect();
+    async fn reply(&self, request: &ModelRequest<'_>, _: &mut OnText<'_>) -> Line {
+        self.sent.lock().unwrap().push(request.messages.to_vec());
+        let tools: Vec<_> = request.tools.iter().map(|tool| json!({ tool.name: tool.parameters })).collect();
         *self.tools.lock().unwrap() = json!(tools).to_string();
         let next = self.lines.lock().unwrap().pop_front();
         match (next, self.always) {

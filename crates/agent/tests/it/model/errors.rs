@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agent::model::{Call, Message, ModelError, Provider, Settings};
+use agent::model::{Message, ModelError, ModelRequest, Provider, Settings};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -203,13 +203,13 @@ async fn stream_stall() {
     let fake = Fake::answering([Answer::stream(&text("Hel")).then_hang()]).await;
     let model = open(&settings(&fake, Provider::OpenAi));
     let messages = [Message::User("Go.".into())];
-    let call = Call { system: "", messages: &messages, tools: &[], max_output: 10 };
+    let request = ModelRequest { system: "", messages: &messages, tools: &[], max_output: 10 };
     let mut since = None;
     let mut stop_the_clock = |_: &str| {
         tokio::time::pause();
         since = Some(Instant::now());
     };
-    let error = model.reply(&call, &mut stop_the_clock).await.unwrap_err();
+    let error = model.reply(&request, &mut stop_the_clock).await.unwrap_err();
     assert!(matches!(&error, ModelError::Temporary { retry_after: None, .. }));
     assert!(error.to_string().ends_with(" sent nothing for 60 s"), "{error}");
     let waited = since.unwrap().elapsed().as_secs();
@@ -222,9 +222,9 @@ async fn an_endless_response_times_out() {
     let mut settings = settings(&fake, Provider::OpenAi);
     settings.limits.idle_timeout = Duration::from_secs(10_000);
     let messages = [Message::User("Go.".into())];
-    let call = Call { system: "", messages: &messages, tools: &[], max_output: 10 };
+    let request = ModelRequest { system: "", messages: &messages, tools: &[], max_output: 10 };
     let model = open(&settings);
-    let error = model.reply(&call, &mut |_: &str| tokio::time::pause()).await.unwrap_err();
+    let error = model.reply(&request, &mut |_: &str| tokio::time::pause()).await.unwrap_err();
     assert!(error.to_string().ends_with(" did not finish its response within 10 min"), "{error}");
 }
 
