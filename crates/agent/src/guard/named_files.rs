@@ -1,4 +1,4 @@
-//! Collects the files that pages of the base name: those they link to, include, or show as images.
+//! Collects the files that pages in the base commit refer to: those they link to, include, or show as images.
 
 use std::collections::HashSet;
 
@@ -9,12 +9,12 @@ use super::repo_files::{folder_of, is_hidden, resolve};
 /// If the docs include this many files of a folder, they can include its other files.
 const MANY_FILES: usize = 5;
 
-/// The files that pages of the base name.
+/// The files that pages in the base commit refer to, and the AsciiDoc attributes in their conditions.
 #[derive(Default)]
 pub(super) struct NamedFiles {
     linked: HashSet<String>,
     included: HashSet<String>,
-    /// The attributes in conditions of AsciiDoc.
+    /// The attributes in AsciiDoc conditions: `x` of `ifdef::x[]`.
     conditions: HashSet<String>,
     image_folders: HashSet<String>,
 }
@@ -22,7 +22,7 @@ pub(super) struct NamedFiles {
 impl NamedFiles {
     pub(super) fn learn(&mut self, page: &str, construct: &Construct) {
         match &construct.kind {
-            // A directive in a comment includes nothing.
+            // Skips every construct that not all renderers recognize, such as an include in a comment.
             _ if matches!(construct.reading, Reading::Ambiguous(_)) => {}
             ConstructKind::Link(address) => drop(self.linked.insert(resolve(page, address))),
             ConstructKind::Image(address) => {
@@ -36,8 +36,8 @@ impl NamedFiles {
                 self.image_folders
                     .extend(values.map(|address| folder_of(&resolve(page, address)).to_owned()));
             }
-            // An escaped directive includes nothing either.
-            ConstructKind::Include(directive) if directive.starts_with(';') => {}
+            // `;--8<--` is an escaped snippet, and `\include::` an escaped directive of AsciiDoc. They include nothing.
+            ConstructKind::Include(directive) if directive.starts_with([';', '\\']) => {}
             ConstructKind::Include(directive) if is_condition(directive) => {
                 self.conditions.extend(condition_names(directive).map(str::to_owned));
             }
@@ -62,20 +62,22 @@ impl NamedFiles {
         self.included.contains(file) || folder.is_some() && of_folder() >= MANY_FILES
     }
 
-    /// Whether the docs have conditions on all attributes of this condition of AsciiDoc, and its text is on separate
-    /// lines.
+    /// Whether this condition of AsciiDoc has attributes, and the docs have conditions on all of them. `endif::[]` needs
+    /// no attribute. The brackets must be empty: text in them would be part of the page, but is not read as such.
     pub(super) fn has_condition(&self, directive: &str) -> bool {
-        let names = condition_names(directive);
+        let mut names = condition_names(directive).peekable();
         directive.ends_with("[]")
-            && (directive.starts_with("endif::") || names.clone().next().is_some())
-            && names.into_iter().all(|name| name.is_empty() || self.conditions.contains(name))
+            && (directive.trim_start_matches('\\') == "endif::[]" || names.peek().is_some())
+            && names.all(|name| self.conditions.contains(name))
     }
 }
 
-/// The attributes in a condition of AsciiDoc.
-fn condition_names(directive: &str) -> impl Iterator<Item = &str> + Clone {
+/// The attributes in a condition of AsciiDoc, escaped or not. Empty for `ifeval::`, which has an expression instead.
+fn condition_names(directive: &str) -> impl Iterator<Item = &str> {
+    let directive = directive.trim_start_matches('\\');
     let names = ["ifdef::", "ifndef::", "endif::"].iter().find_map(|start| directive.strip_prefix(start));
-    names.unwrap_or_default().split('[').next().unwrap_or_default().split([',', '+'])
+    let names = names.unwrap_or_default().split('[').next().unwrap_or_default();
+    names.split([',', '+']).filter(|name| !name.is_empty())
 }
 
 /// The file that a directive includes. `None` for a URL, for several files, and for a path that contains attributes.
@@ -107,6 +109,26 @@ pub(super) fn is_condition(directive: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn conditions() {
+        let mut files = NamedFiles::default();
+        for directive in ["ifdef::a[]", "ifndef::b,c[]", "endif::[]", r"\ifdef::escaped[]"] {
+            let kind = ConstructKind::Include(directive.into());
+            files.learn("a.adoc", &Construct { kind, span: 0..0, reading: Reading::Standard });
+        }
+        #[track_caller]
+        fn check(files: &NamedFiles, directives: &[&str], expected: bool) {
+            for directive in directives {
+                assert_eq!(files.has_condition(directive), expected, "{directive}");
+            }
+        }
+        check(&files, &["ifdef::a[]", "ifndef::a[]", "ifdef::a,b[]", "ifdef::a+c[]", r"\ifdef::a[]"], true);
+        check(&files, &["endif::[]", "endif::a[]", r"\endif::[]"], true);
+        check(&files, &["ifdef::x[]", "ifdef::a,x[]", "endif::x[]", "ifdef::escaped[]"], false);
+        check(&files, &["ifdef::[]", "ifndef::,[]", "ifeval::[]", r"\ifdef::x[]"], false);
+        check(&files, &["ifdef::a[text]", "endif::[text]"], false);
+    }
 
     #[test]
     fn included_files() {
