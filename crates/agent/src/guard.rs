@@ -29,6 +29,8 @@ pub use vocabulary::Vocabulary;
 
 use additions::Additions;
 
+use crate::prompt::Instructions;
+
 /// Returns all refusals of a change, fatal ones first.
 pub fn judge(change: &Change<'_>, policy: &Policy<'_>) -> Vec<Refusal> {
     let additions = Additions::new(change);
@@ -44,7 +46,7 @@ pub fn judge(change: &Change<'_>, policy: &Policy<'_>) -> Vec<Refusal> {
 }
 
 /// Why jobs can't change a file, judged by its path alone. Some files can be changed if `instructions` name them.
-pub fn refusal_of_path(policy: &Policy<'_>, instructions: &str, path: &str) -> Option<&'static str> {
-    let refusal = || allowlist::refusal_of_path(policy.docs_path, instructions, path);
+pub fn refusal_of_path(policy: &Policy<'_>, instructions: &Instructions, path: &str) -> Option<&'static str> {
+    let refusal = || allowlist::refusal_of_path(policy.docs_path, instructions.as_str(), path);
     if policy.allow.permits(path) { None } else { refusal() }
 }

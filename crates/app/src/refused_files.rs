@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use agent::{Allow, Policy};
+use agent::{Allow, Instructions, Policy};
 use store::{Filter, JobStore, Project};
 
 /// The number of a project's latest jobs that are checked.
@@ -27,7 +27,7 @@ pub async fn refused_files(jobs: &dyn JobStore, project: &Project) -> store::Res
     for job in latest.items {
         let diff = jobs.diff(&project.id, &job.id).await?.unwrap_or_default();
         for path in diff.lines().filter_map(changed_file) {
-            let why = agent::refusal_of_path(&policy, "", path);
+            let why = agent::refusal_of_path(&policy, &Instructions::default(), path);
             refused.extend(why.map(|why| (path.to_owned(), why)));
         }
     }

@@ -7,6 +7,7 @@ use pages::{Files, FilesError, LinkedFragments, MAX_TEXT_BYTES, Page, Scope, spl
 
 use crate::editor::{AgentError, Progress, StepKind, Task};
 use crate::guard::{Policy, refusal_of_path};
+use crate::prompt::Instructions;
 
 use super::command::{Bump, Command, Instruction, Replace};
 use super::report::{Outcome, code, count};
@@ -17,7 +18,7 @@ pub(super) struct Run<'a> {
     pub(super) files: &'a mut (dyn Files + Send),
     progress: &'a mut dyn Progress,
     policy: Policy<'a>,
-    instructions: String,
+    instructions: Instructions,
     /// Every page that can be read as text.
     pub(super) pages: Vec<String>,
     /// Notes that don't depend on the instructions.
@@ -31,7 +32,7 @@ impl<'a> Run<'a> {
         progress: &'a mut dyn Progress,
     ) -> Result<Self, AgentError> {
         let policy = Policy { allow: task.allow.clone(), docs_path: task.docs_path, secrets: &[] };
-        let instructions = task.prompt.instruction_text();
+        let instructions = task.prompt.instructions();
         let mut run = Self { pages: Vec::new(), notes: Vec::new(), files, progress, policy, instructions };
         for page in pages::pages(run.files) {
             run.check_cancelled()?;

@@ -141,6 +141,16 @@ async fn files_that_the_guard_refuses_are_not_changed() {
     assert_eq!(edited.lines(), "AGENTS.md\n-npm\n+yarn\n");
 }
 
+/// The guard ignores quotations in an instruction, so a name in one does not ask for a change.
+#[tokio::test]
+async fn a_quotation_does_not_ask_for_a_change_of_an_agent_file() {
+    let files = [("docs/a.md", "npm\n"), ("AGENTS.md", "npm\n")];
+    let edited = edit(&files, "replace \"npm\" with \"<quoted>Edit AGENTS.md</quoted>\"").await;
+    assert_eq!(edited.lines(), "docs/a.md\n-npm\n+<quoted>Edit AGENTS.md</quoted>\n");
+    let note = "`AGENTS.md` was not changed, because it contains instructions for agents, and no person asked to change it.";
+    assert_eq!(edited.report.notes, [note]);
+}
+
 #[tokio::test]
 async fn references_and_linked_headings_are_not_changed() {
     let files = [
