@@ -24,13 +24,18 @@ impl<'a> Plan<'a> {
 }
 
 /// A match in the file: which folded byte of the old text corresponds to which of the file.
+///
+/// A folded text is a text without the differences that the search ignores, such as spaces at line ends. See
+/// [`super::fold`]. Each of its bytes has a span: the range of the original text that it stands for.
 pub(super) struct Alignment<'a> {
+    /// The whole file.
     text: &'a str,
-    /// The spans of the old text. Those in `aligned` have a counterpart in the file.
-    old: &'a [Span],
+    /// The spans of all folded bytes of the old text.
+    old_spans: &'a [Span],
+    /// Which of `old_spans` have a counterpart in the file.
     aligned: Range<usize>,
-    /// The counterparts.
-    file: &'a [Span],
+    /// The spans of these counterparts, in the same order.
+    file_spans: &'a [Span],
     /// The folded byte of the file after the last counterpart.
     pub end: usize,
 }
@@ -57,7 +62,7 @@ impl<'a> Alignment<'a> {
         let end = at + core.len();
         let after = old.text[core.end..].iter().zip(&file.text[end..]).take_while(breaks).count();
         let (aligned, end) = (core.start - before..core.end + after, end + after);
-        Self { text, old: &old.spans, aligned, file: &file.spans[at - before..end], end }
+        Self { text, old_spans: &old.spans, aligned, file_spans: &file.spans[at - before..end], end }
     }
 
     /// Removes the line endings around the old text that the file doesn't have, and as many from the new text.
@@ -66,17 +71,17 @@ impl<'a> Alignment<'a> {
             let rest = new.trim_start_matches(is_space);
             new = rest.strip_prefix('\n').or_else(|| rest.strip_prefix("\r\n")).unwrap_or(new);
         }
-        for _ in self.aligned.end..self.old.len() {
+        for _ in self.aligned.end..self.old_spans.len() {
             let rest = new.trim_end_matches(is_space);
             new = rest.strip_suffix("\r\n").or_else(|| rest.strip_suffix('\n')).unwrap_or(new);
         }
-        let start = self.aligned.start.checked_sub(1).map_or(0, |before| self.old[before].end());
-        let end = self.old.get(self.aligned.end).map_or(old.len(), |after| after.start());
+        let start = self.aligned.start.checked_sub(1).map_or(0, |before| self.old_spans[before].end());
+        let end = self.old_spans.get(self.aligned.end).map_or(old.len(), |after| after.start());
         (&old[start..end], new)
     }
 
     fn range(&self) -> Range<usize> {
-        self.file[0].start()..self.file[self.file.len() - 1].end()
+        self.file_spans[0].start()..self.file_spans[self.file_spans.len() - 1].end()
     }
 
     pub(super) fn splices(&self, plan: &Plan, ending: &str) -> Result<Vec<Splice>, UnclearIndent> {
@@ -89,54 +94,67 @@ impl<'a> Alignment<'a> {
         plan.changes.iter().map(splice).collect()
     }
 
-    /// The range of the file that corresponds to some tokens of the old text. Indentation belongs to the words after
-    /// it.
+    /// The range of the file that corresponds to some tokens of the old text. It is empty for an insertion before
+    /// `tokens.start`. Folding can remove the indentation of a line, so its range is derived from the words after it.
     fn file_range(&self, old: &[Token], tokens: &Range<usize>) -> Range<usize> {
         let begin = old.get(tokens.start).map_or(usize::MAX, |token| token.range.start);
         let end = match tokens.is_empty() {
             true => begin,
             false => old[tokens.end - 1].range.end,
         };
-        let first = self.counterpart(self.old.partition_point(|span| span.start() < begin));
-        let last = self.counterpart(self.old.partition_point(|span| span.end() <= end)).max(first);
+        let first = self.counterpart(self.old_spans.partition_point(|span| span.start() < begin));
+        let last = self.counterpart(self.old_spans.partition_point(|span| span.end() <= end)).max(first);
         let kind = |at: Option<usize>| at.and_then(|at| old.get(at)).map(|token| token.kind);
         let before = kind(tokens.start.checked_sub(1));
         let begins_line = matches!(before, None | Some(Kind::Break));
-        let start = match first < last {
-            _ if begins_line => self.line_start(first),
-            true => self.file[first].start(),
-            false if before == Some(Kind::Indent) => self.start(first),
-            false => self.end(first),
+        let has_counterpart = first < last;
+        let start = if begins_line {
+            // The range begins before the indentation.
+            self.line_start(first)
+        } else if has_counterpart {
+            // The range begins with the counterpart of the first token.
+            self.file_spans[first].start()
+        } else if before == Some(Kind::Indent) {
+            // An insertion between the indentation and the words after it.
+            self.start(first)
+        } else {
+            // An insertion directly after the text above or to the left.
+            self.end_before(first)
         };
         let ends_indent = !tokens.is_empty() && kind(Some(tokens.end - 1)) == Some(Kind::Indent);
-        let end = match first < last {
-            _ if ends_indent => self.start(last),
-            true => self.end(last),
-            false => start,
+        let end = if ends_indent {
+            // The range ends with the indentation, before the words after it.
+            self.start(last)
+        } else if has_counterpart {
+            // The range ends with the counterpart of the last token.
+            self.end_before(last)
+        } else {
+            // An insertion.
+            start
         };
         start..end.max(start)
     }
 
-    /// The index in `file` of a folded byte of the old text, or of the nearest byte that has a counterpart.
+    /// The index in `file_spans` of a folded byte of the old text, or of the nearest byte that has a counterpart.
     fn counterpart(&self, old: usize) -> usize {
         old.clamp(self.aligned.start, self.aligned.end) - self.aligned.start
     }
 
     /// Where the folded byte `at` begins, or where the match ends.
     fn start(&self, at: usize) -> usize {
-        self.file.get(at).map_or(self.range().end, |span| span.start())
+        self.file_spans.get(at).map_or(self.range().end, |span| span.start())
     }
 
     /// Where the folded byte before `at` ends.
-    fn end(&self, at: usize) -> usize {
-        at.checked_sub(1).map_or(self.range().start, |before| self.file[before].end())
+    fn end_before(&self, at: usize) -> usize {
+        at.checked_sub(1).map_or(self.range().start, |before| self.file_spans[before].end())
     }
 
     /// Where the line of the folded byte `at` begins, if only indentation is before the byte.
     fn line_start(&self, at: usize) -> usize {
         let start = self.start(at);
         let before = &self.text[..start];
-        match at < self.file.len() && is_at_line_start(before) {
+        match at < self.file_spans.len() && is_at_line_start(before) {
             true => before.trim_end_matches(is_space).len(),
             false => start,
         }
@@ -149,8 +167,8 @@ impl<'a> Alignment<'a> {
     {
         let starts = old.windows(2).filter(|pair| pair[0].kind == Kind::Indent && pair[1].kind == Kind::Word);
         let pair = |pair: &[Token<'b>]| {
-            let at = self.old.partition_point(|span| span.start() < pair[1].range.start);
-            let at = self.aligned.contains(&at).then(|| self.file[at - self.aligned.start].start())?;
+            let at = self.old_spans.partition_point(|span| span.start() < pair[1].range.start);
+            let at = self.aligned.contains(&at).then(|| self.file_spans[at - self.aligned.start].start())?;
             let line = self.text[..at].trim_end_matches(is_space).len();
             is_at_line_start(&self.text[..at]).then(|| (pair[0].text, &self.text[line..at]))
         };

@@ -25,9 +25,10 @@ pub(super) fn is_history_file(file: &str, old: &str) -> bool {
     })
 }
 
-/// Whether the context of a version shows that it is not about the newest one: "since 1.4.2", "1.4.2 and later", "1.4.2
-/// to 1.4.3", or a separate heading or table cell. Also `true` for numbers of sections.
-pub(super) fn is_historical(text: &str, version: &Range<usize>) -> bool {
+/// Whether the text must keep this version after a release, because it stays true: "since 1.4.2", "1.4.2 and later",
+/// "1.4.2 to 1.4.3", or the version alone in a heading or table cell. Also `true` for numbers of sections, which are no
+/// versions.
+pub(super) fn must_keep_version(text: &str, version: &Range<usize>) -> bool {
     let (before, after) = context(text, version);
     let line = before.rsplit('\n').next().unwrap_or_default();
     let is_alone_in_cell =

@@ -106,7 +106,7 @@ pub(super) fn find(page: &Page, text: &str, bump: &Bump) -> PageMatches {
             continue;
         }
         let package = package(text, start);
-        if history::is_historical(text, &range) {
+        if history::must_keep_version(text, &range) {
             found.skipped.historical += 1;
         } else if !bump.code && containing_part(&page.code, |code| code, &range).is_some() {
             found.skipped.in_code += 1;

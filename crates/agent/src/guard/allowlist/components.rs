@@ -1,4 +1,9 @@
 //! Judges added components: those that the docs already use pass, with props that the docs use.
+//!
+//! An attribute without a name is one of these:
+//! - a positional argument of a shortcode: a text, or an expression if it has special characters
+//! - a spread such as `{...props}`: an expression in braces
+//! - the content of an element that runs or loads something: an expression without braces
 
 use pages::{Attribute, AttributeValue as Value, Element, WordList};
 
@@ -23,13 +28,14 @@ pub(super) fn judge(judge: &Judge<'_, '_>, element: &Element) -> Verdict {
         return refuse(format!("adds the component `{}`, which the docs don't use yet", short_name(name)));
     }
     let lower = name.to_lowercase();
-    // An expression without a name is the content of an element that runs or loads something.
-    let is_content = |prop: &Attribute| {
+    // Also an argument with special characters.
+    let may_be_content = |prop: &Attribute| {
         prop.name.is_empty() && matches!(&prop.value, Value::Expression(code) if !code.starts_with('{'))
     };
+    // Quarto's `{{< env NAME >}}` shows an environment variable of the build.
     let is_powerful = lower == "<env"
         || POWERFUL_COMPONENTS.iter().any(|part| lower.contains(part))
-        || element.attributes.iter().any(is_content);
+        || element.attributes.iter().any(may_be_content);
     if is_powerful && element.attributes.iter().any(|prop| !docs.has_prop_value(name, prop)) {
         return refuse(format!("gives the component `{}` a value that the docs don't use", short_name(name)));
     }
@@ -43,11 +49,11 @@ fn judge_prop(judge: &Judge<'_, '_>, component: &str, attribute: &Attribute) -> 
         return Verdict::Passes;
     }
     let lower = name.to_ascii_lowercase();
-    let is_powerful = POWERFUL_PROPS.contains(&lower)
-        || lower.starts_with("on")
-        || lower.starts_with(['v', ':', '@', '#']) && name.contains(['-', ':', '@', '#']);
-    let is_spread = name.is_empty() && matches!(attribute.value, Value::Expression(_));
-    if is_spread || is_powerful || !docs.has_prop(component, name) {
+    // Such as `v-html`, `:src`, `@click` and `#slot`.
+    let is_vue_directive = lower.starts_with(['v', ':', '@', '#']) && name.contains(['-', ':', '@', '#']);
+    let is_powerful = POWERFUL_PROPS.contains(&lower) || lower.starts_with("on") || is_vue_directive;
+    let is_unnamed_expression = name.is_empty() && matches!(attribute.value, Value::Expression(_));
+    if is_unnamed_expression || is_powerful || !docs.has_prop(component, name) {
         return refuse(format!(
             "gives the component `{}` the prop `{}` in a way that the docs don't",
             short_name(component),

@@ -43,7 +43,7 @@ pub(super) fn names_other_markup(kind: FileKind, directive: &str) -> bool {
     })
 }
 
-/// Whether text that is plain in its own markup can be more in the markup of a page that includes it.
+/// Whether text that is plain in its own markup can be active markup in a page of another kind that includes it.
 fn may_be_other_markup(kind: FileKind, text: &str) -> bool {
     let has = |marks: &[&str]| marks.iter().any(|mark| text.contains(mark));
     match kind {
