@@ -72,7 +72,7 @@ impl Cache {
                 recreate(&self.dir)?;
                 self.fetch_once(remote, branch, pin).await
             }
-            done => done,
+            result => result,
         }
     }
 
@@ -88,12 +88,13 @@ impl Cache {
         Ok(fetched)
     }
 
-    /// Whether `commit` is in the cache. `false` also when the cache cannot be read.
-    pub async fn has(&self, commit: &Oid) -> bool {
+    /// Whether `commit` is in the cache and can be read. Unlike [`Cache::contains`], `false` also when the machine
+    /// cannot read the cache.
+    pub async fn has_readable(&self, commit: &Oid) -> bool {
         self.contains(commit).is_ok_and(|contains| contains)
     }
 
-    /// Like [`Cache::has`], but fails when the machine cannot read the cache.
+    /// Whether `commit` is in the cache. Fails when the machine cannot read the cache.
     pub fn contains(&self, commit: &Oid) -> Result<bool> {
         Ok(!snapshot::is_marked_damaged(&self.dir)
             && snapshot::has_commit(&self.dir, commit).map_err(in_data_directory)?)
@@ -149,8 +150,9 @@ impl Cache {
         }
     }
 
-    /// Like [`Cache::push`], but saves a request when the branch is new. The host still checks the lease.
-    pub async fn push_new(
+    /// Like [`Cache::push`], but assumes that the branch is missing, which saves a request. If the branch exists, it
+    /// falls back to [`Cache::push`]. The host checks the lease in both cases.
+    pub async fn push_assuming_new_branch(
         &self,
         remote: &Remote,
         commit: &Oid,
@@ -160,9 +162,9 @@ impl Cache {
         valid_branch(branch)?;
         match remote {
             Remote::File(_) => self.push(remote, commit, branch, from).await,
-            Remote::Http(http) => {
-                self.mark_damage(smart_http::push_new(&self.dir, http, commit, branch, from).await)
-            }
+            Remote::Http(http) => self.mark_damage(
+                smart_http::push_assuming_new_branch(&self.dir, http, commit, branch, from).await,
+            ),
         }
     }
 
@@ -195,13 +197,13 @@ impl Cache {
         self.mark_damage(diff::diff_commits(&self.dir, from, to).await)
     }
 
-    /// Marks the cache as damaged when `done` failed because of it, so that the next fetch recreates it.
-    fn mark_damage<T>(&self, done: Result<T>) -> Result<T> {
-        let done = done.map_err(|error| match error {
+    /// Marks the cache as damaged when `result` is a failure because of it, so that the next fetch recreates it.
+    fn mark_damage<T>(&self, result: Result<T>) -> Result<T> {
+        let result = result.map_err(|error| match error {
             Error::Git(words) if git::is_unreadable_object_error(&words) => Error::Damaged(words),
             other => other,
         });
-        snapshot::mark_damage(&self.dir, done).map_err(in_data_directory)
+        snapshot::mark_damage(&self.dir, result).map_err(in_data_directory)
     }
 
     /// The current tip of `branch` on the remote; `None` when the branch does not exist.

@@ -75,15 +75,19 @@ pub(crate) async fn push(
 }
 
 /// Like [`push`], but one request shorter when the branch does not exist.
-pub(crate) async fn push_new(
+pub(crate) async fn push_assuming_new_branch(
     dir: &Path,
     remote: &HttpRemote,
     commit: &Oid,
     branch: &str,
     from: Option<&Oid>,
 ) -> Result<()> {
-    let pushed =
-        with_timeout(TRANSFER_TIMEOUT, remote, push::push_new(dir, remote, commit, branch, from)).await;
+    let pushed = with_timeout(
+        TRANSFER_TIMEOUT,
+        remote,
+        push::push_assuming_new_branch(dir, remote, commit, branch, from),
+    )
+    .await;
     confirm_push(pushed, remote, commit, branch).await
 }
 

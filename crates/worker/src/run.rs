@@ -349,7 +349,11 @@ impl<'a> Run<'a> {
         // The push fails if the branch moved since this run fetched it.
         match self.needs_new_branch() {
             true => {
-                with_failpoints("push-new", self.cache.push_new(&remote, &head, branch, Some(base))).await?
+                with_failpoints(
+                    "push-new",
+                    self.cache.push_assuming_new_branch(&remote, &head, branch, Some(base)),
+                )
+                .await?
             }
             false => with_failpoints("push", self.cache.push(&remote, &head, branch, Some(base))).await?,
         }

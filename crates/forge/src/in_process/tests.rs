@@ -197,7 +197,7 @@ async fn a_fetch_copies_only_the_new_objects() {
     fs::write(docs.join("deep/more.md"), "More\n").unwrap();
     let new = fixture.commit_worktree();
     let cache = Cache::open(&fixture.cache()).await.unwrap();
-    assert!(!cache.has(&new).await);
+    assert!(!cache.has_readable(&new).await);
     assert_eq!(fetch(&fixture.cache(), &fixture.git_dir(), &new), Some(()));
 
     assert_eq!(git(&fixture.cache(), &["fsck", "--strict", "--no-dangling"]), "");
@@ -257,5 +257,5 @@ async fn an_object_whose_content_does_not_match_its_id_is_not_copied() {
     fs::remove_file(file(&named)).unwrap();
     fs::copy(file(&other), file(&named)).unwrap();
     assert_eq!(fetch(&fixture.cache(), &fixture.git_dir(), &new), None);
-    assert!(!Cache::open(&fixture.cache()).await.unwrap().has(&new).await);
+    assert!(!Cache::open(&fixture.cache()).await.unwrap().has_readable(&new).await);
 }

@@ -39,9 +39,9 @@ pub(super) async fn push(
     send_packfile(dir, remote, commit, branch, &advertisement).await
 }
 
-/// Pushes without asking for the refs first, because the branch is probably new. The host still checks the
-/// lease.
-pub(super) async fn push_new(
+/// Pushes without asking for the refs first, because the branch is probably new. If the host refuses, it asks for
+/// them and pushes again. The host checks the lease in both cases.
+pub(super) async fn push_assuming_new_branch(
     dir: &Path,
     remote: &HttpRemote,
     commit: &Oid,

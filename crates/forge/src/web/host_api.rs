@@ -20,11 +20,11 @@ pub(super) struct RepositoryDetails {
 pub(super) enum CreateOutcome {
     Created(PullRequest),
     AlreadyExists,
-    /// The host has not processed the push yet. The error is for the last attempt.
+    /// The host has not processed the push yet. Return this error when retries run out.
     HeadNotVisible(Error),
 }
 
-/// The outcome of a merge request.
+/// The outcome of an attempt to merge.
 pub(super) enum MergeOutcome {
     Merged,
     /// The head is no longer at the reviewed commit.
@@ -50,8 +50,7 @@ pub(super) trait HostApi: Send + Sync {
     async fn has_folder(&self, branch: &str, folder: &str) -> Result<bool>;
 
     /// The pull requests with this head branch of the repository itself, not of forks, in any state and
-    /// order. With `base`, the list may omit pull requests that [`super::pull::choose_existing`] could not
-    /// choose.
+    /// order. With `base`, the list may omit those that [`super::pull::choose_existing`] ignores.
     async fn find(&self, head: &str, base: Option<&str>) -> Result<Vec<PullRequest>>;
 
     async fn get(&self, number: u64) -> Result<Option<PullRequest>>;

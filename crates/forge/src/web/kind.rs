@@ -1,4 +1,5 @@
-//! Determines the kind of a host: from its name, from the operator's setting, or by asking the host once.
+//! Determines the kind of a host: from its name, from the operator's setting, or by up to four requests to the
+//! host.
 
 use std::fmt;
 use std::str::FromStr;
@@ -71,7 +72,7 @@ pub(super) async fn detect(client: &ApiClient, origin: &Url) -> Result<HostKind>
     let mut failure = Error::Denied(format!(
         "{host} was not recognized: name its kind with --host of `docwright project create` or `update`: github, gitlab, gitea or forgejo"
     ));
-    let mut unreachable = 0;
+    let mut unusable = 0;
     for (kind, path) in VERSION_ENDPOINTS {
         match client.request(&Method::GET, &append_path(origin, path), None, None).await {
             Ok(response) => {
@@ -81,8 +82,8 @@ pub(super) async fn detect(client: &ApiClient, origin: &Url) -> Result<HostKind>
             }
             // The response is not JSON, or the host cannot be reached.
             Err(error @ Error::Temporary { retry_after: None, .. }) => {
-                unreachable += 1;
-                if unreachable == VERSION_ENDPOINTS.len() {
+                unusable += 1;
+                if unusable == VERSION_ENDPOINTS.len() {
                     failure = error;
                 }
             }

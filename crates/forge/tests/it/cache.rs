@@ -49,8 +49,8 @@ async fn only_the_tip_is_fetched() {
     repo.save("Newer");
     let cache = repo.cache().await;
     let tip = cache.fetch(&repo.remote(), "main", "job-1").await.unwrap();
-    assert!(cache.has(&tip).await);
-    assert!(!cache.has(&old).await);
+    assert!(cache.has_readable(&tip).await);
+    assert!(!cache.has_readable(&old).await);
 }
 
 #[tokio::test]
@@ -87,15 +87,15 @@ async fn a_pin_protects_a_commit_from_pruning() {
         git(&dir, &["prune", "--expire=now"]);
     };
     prune();
-    assert!(cache.has(&base).await && cache.has(&other).await);
+    assert!(cache.has_readable(&base).await && cache.has_readable(&other).await);
 
     cache.unpin("job-1").await.unwrap();
     cache.unpin("job-1").await.unwrap();
     prune();
-    assert!(!cache.has(&base).await);
-    assert!(cache.has(&other).await);
+    assert!(!cache.has_readable(&base).await);
+    assert!(cache.has_readable(&other).await);
     cache.collect_garbage().await.unwrap();
-    assert!(cache.has(&other).await);
+    assert!(cache.has_readable(&other).await);
 }
 
 #[tokio::test]

@@ -209,7 +209,10 @@ async fn a_commit_that_the_cache_lost_is_recreated() {
 
         let lost = cache.push(&local.remote(), &head, BRANCH, None).await.unwrap_err();
         assert!(matches!(lost, Error::Damaged(_)), "{lost}");
-        assert!(!cache.has(&head).await && !cache.has(&base).await, "the damaged cache is not used");
+        assert!(
+            !cache.has_readable(&head).await && !cache.has_readable(&base).await,
+            "the damaged cache is not used"
+        );
         assert_eq!(cache.fetch(&local.remote(), "main", "job-1-base").await.unwrap(), base);
         assert_eq!(commit(&cache, &base, &edit()).unwrap(), head);
         cache.push(&local.remote(), &head, BRANCH, None).await.unwrap();
