@@ -1,9 +1,10 @@
-//! Presents a local folder as a tree of pages. It lists symbolic links but never follows them, so it reads nothing
+//! Presents a local folder as a tree of pages. It lists symbolic links but reads no file through one, so it reads nothing
 //! outside of the folder.
 
 use std::error::Error;
 use std::fs::{DirEntry, File};
 use std::io::Read;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -24,6 +25,18 @@ impl Folder {
         let path = path.canonicalize().with_context(|| format!("{name} cannot be read"))?;
         anyhow::ensure!(path.is_dir(), "{name} is not a folder: name the folder with the docs");
         Ok(Self(path))
+    }
+
+    /// Opens a listed file. Since then, it or a folder above it may have been replaced by a link. `NOFOLLOW` refuses a link
+    /// only as the last part of a path, so each part is opened on its own.
+    fn open_file(&self, path: &str) -> rustix::io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let mut folder = rustix::fs::open(&self.0, flags | OFlags::DIRECTORY, Mode::empty())?;
+        for part in folders.split('/').filter(|part| !part.is_empty()) {
+            folder = rustix::fs::openat(&folder, part, flags | OFlags::DIRECTORY, Mode::empty())?;
+        }
+        rustix::fs::openat(&folder, name, flags, Mode::empty())
     }
 }
 
@@ -53,11 +66,10 @@ impl Tree for Folder {
     }
 
     fn read(&self, path: &str, at_most: usize) -> Result<Vec<u8>, FilesError> {
-        // Since it was listed, the file may have been replaced by a link, or may have grown.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = rustix::fs::open(self.0.join(path), flags, Mode::empty()).map_err(unreadable)?;
+        let file = self.open_file(path).map_err(unreadable)?;
         let mut bytes = Vec::new();
         File::from(file)
+            // It may have grown since it was listed.
             .take((at_most as u64).saturating_add(1))
             .read_to_end(&mut bytes)
             .map_err(unreadable)?;
@@ -85,4 +97,34 @@ fn to_entry(entry: &DirEntry, path: String) -> std::io::Result<Option<Entry>> {
 
 fn unreadable(error: impl Error + Send + Sync + 'static) -> FilesError {
     FilesError::Tree(Box::new(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn files_behind_a_link_are_not_read() {
+        let temp = tempfile::tempdir().unwrap();
+        let (docs, outside) = (temp.path().join("docs"), temp.path().join("outside"));
+        for folder in [docs.join("a/b"), outside.join("b")] {
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("c.md"), "text").unwrap();
+        }
+        let folder = Folder::open(&docs).unwrap();
+        assert_eq!(folder.list().unwrap().len(), 1);
+        assert_eq!(folder.read("a/b/c.md", 4).unwrap(), b"text");
+        // After the listing, each part of the path becomes a link to the same file outside.
+        for (part, target) in [("a/b/c.md", "b/c.md"), ("a/b", "b"), ("a", "")] {
+            fs::rename(docs.join(part), temp.path().join("kept")).unwrap();
+            symlink(outside.join(target), docs.join(part)).unwrap();
+            assert!(matches!(folder.read("a/b/c.md", 4), Err(FilesError::Tree(_))), "{part}");
+            fs::remove_file(docs.join(part)).unwrap();
+            fs::rename(temp.path().join("kept"), docs.join(part)).unwrap();
+            assert_eq!(folder.read("a/b/c.md", 4).unwrap(), b"text");
+        }
+    }
 }
