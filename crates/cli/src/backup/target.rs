@@ -12,13 +12,14 @@ use super::disk::{self, parent};
 use super::manifest::{MANIFEST, Manifest};
 
 const ARCHIVE: &str = ".tar.zst";
-/// Endings of archives that this program does not write.
-const OTHER_ARCHIVES: &[&str] = &[".tar", ".gz", ".tgz", ".zst", ".zip", ".xz", ".bz2", ".db"];
+/// Endings that people would expect to be another kind of file, which this program does not write.
+const REFUSED_ENDINGS: &[&str] = &[".tar", ".gz", ".tgz", ".zst", ".zip", ".xz", ".bz2", ".db"];
 
 pub(super) struct Target {
     path: PathBuf,
     is_archive: bool,
-    /// On the file system of the target: inside it if it exists, because it may be a mount point; else beside it.
+    /// Collects the backup, on the same file system as the target. A target that exists may be a mount point, so its
+    /// draft is inside of it. For a new target, the draft is beside it.
     draft: TempDir,
 }
 
@@ -33,7 +34,7 @@ impl Target {
         };
         let is_archive = name.ends_with(ARCHIVE);
         ensure!(
-            is_archive || !OTHER_ARCHIVES.iter().any(|ending| name.ends_with(ending)),
+            is_archive || !REFUSED_ENDINGS.iter().any(|ending| name.ends_with(ending)),
             "a backup is a directory, or a file that ends in {ARCHIVE}: choose another name than {display}"
         );
         if let Ok(metadata) = fs::symlink_metadata(path) {
