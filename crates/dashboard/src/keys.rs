@@ -13,7 +13,7 @@ use super::{PageError, display_time, not_found_page, page_with};
 use app::App;
 use app::time::relative;
 
-/// How many keys an organization can create in the dashboard.
+/// How many keys an organization can create per hour in the dashboard.
 const MAX_KEYS_PER_HOUR: u32 = 10;
 const EXPIRES_SOON: SignedDuration = SignedDuration::from_hours(24 * 7);
 
@@ -47,13 +47,13 @@ pub(crate) async fn create(
     let new = match new {
         Ok(new) => new,
         Err(error) => {
-            return keys_page(&app, &ctx, PageState { error: Some(error), form, ..PageState::default() })
-                .await;
+            let error = Some((StatusCode::BAD_REQUEST, error));
+            return keys_page(&app, &ctx, PageState { error, form, created: None }).await;
         }
     };
     if let Err(usage) = app.rates.count(&hourly_limit(&ctx.project)).await? {
-        let (error, status) = (Some(limit_sentence(usage)), StatusCode::TOO_MANY_REQUESTS);
-        return keys_page(&app, &ctx, PageState { error, form, status, created: None }).await;
+        let error = Some((StatusCode::TOO_MANY_REQUESTS, limit_sentence(usage)));
+        return keys_page(&app, &ctx, PageState { error, form, created: None }).await;
     }
     let (key, text) = app.accounts.create_key(&new).await?;
     ctx.user.record_audit(&app, "made the key", &key.to_ref().to_string()).await?;
@@ -93,18 +93,12 @@ fn limit_sentence(usage: Usage) -> String {
 }
 
 /// What the page shows beside the list of keys.
+#[derive(Default)]
 struct PageState {
     created: Option<view::NewKey>,
-    error: Option<String>,
+    /// The status of the response and a sentence. Without an error, the status is 200.
+    error: Option<(StatusCode, String)>,
     form: KeyForm,
-    /// The status of a page with an error.
-    status: StatusCode,
-}
-
-impl Default for PageState {
-    fn default() -> Self {
-        Self { created: None, error: None, form: KeyForm::default(), status: StatusCode::BAD_REQUEST }
-    }
 }
 
 async fn other_projects(app: &App, project: &Project) -> Result<Vec<Project>, PageError> {
@@ -115,16 +109,19 @@ async fn other_projects(app: &App, project: &Project) -> Result<Vec<Project>, Pa
 async fn keys_page(app: &App, ctx: &ProjectContext, state: PageState) -> Result<Response, PageError> {
     let now = app.clock.now();
     let keys = app.accounts.keys(Some(&ctx.project.organization)).await?;
-    let usable = keys.into_iter().filter(|key| key.reaches(&ctx.project.id));
-    let status = if state.error.is_some() { state.status } else { StatusCode::OK };
+    let of_project = keys.into_iter().filter(|key| key.reaches(&ctx.project.id));
+    let (status, error) = match state.error {
+        Some((status, sentence)) => (status, Some(sentence)),
+        None => (StatusCode::OK, None),
+    };
     let others = other_projects(app, &ctx.project).await?;
     let keys = Keys {
         shell: ctx.shell("API keys", Section::Keys),
         project_id: ctx.project.id.0.clone(),
-        keys: usable.map(|key| row(&key, &ctx.project, &others, now)).collect(),
+        keys: of_project.map(|key| row(&key, &ctx.project, &others, now)).collect(),
         others: others.iter().map(|other| project_choice(other, &state.form)).collect(),
         created: state.created,
-        error: state.error,
+        error,
         form: state.form,
     };
     Ok(page_with(status, &keys))

@@ -79,7 +79,7 @@ pub fn pages() -> Router<App> {
         .route("/p/{projectId}/pulls/{n}/merge", post(pulls::merge))
         .route("/p/{projectId}/pulls/{n}/close", post(pulls::close))
         .route("/p/{projectId}/settings", get(settings::show))
-        .route("/p/{projectId}/settings/arrived", get(settings::views_received))
+        .route("/p/{projectId}/settings/views-received", get(settings::show_views_received))
         .route("/p/{projectId}/settings/repository", post(settings::save_repository))
         .route("/p/{projectId}/settings/jobs", post(settings::save_jobs))
         .route("/p/{projectId}/settings/readers", post(settings::save_readers))

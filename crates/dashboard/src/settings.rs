@@ -41,8 +41,8 @@ pub(crate) async fn show(
     Ok(page(&settings))
 }
 
-/// `GET /p/{projectId}/settings/arrived`: the part of the page that polls itself.
-pub(crate) async fn views_received(
+/// `GET /p/{projectId}/settings/views-received`: the count of received views, which the page polls.
+pub(crate) async fn show_views_received(
     State(app): State<App>,
     ctx: ProjectContext,
 ) -> Result<Response, PageError> {
@@ -224,15 +224,15 @@ async fn save(
     app: &App,
     ctx: &ProjectContext,
     change: &ProjectChange,
-    card: &str,
+    section: &str,
 ) -> Result<Response, PageError> {
     app.accounts.update_project(&ctx.project.id, change).await?;
-    record_and_redirect(app, ctx, card).await
+    record_and_redirect(app, ctx, section).await
 }
 
-async fn record_and_redirect(app: &App, ctx: &ProjectContext, card: &str) -> Result<Response, PageError> {
-    ctx.user.record_audit(app, &format!("changed the settings ({card}) of"), &ctx.project.name).await?;
-    Ok(Redirect::to(&format!("{}/settings?saved={card}#{card}", ctx.root())).into_response())
+async fn record_and_redirect(app: &App, ctx: &ProjectContext, section: &str) -> Result<Response, PageError> {
+    ctx.user.record_audit(app, &format!("changed the settings ({section}) of"), &ctx.project.name).await?;
+    Ok(Redirect::to(&format!("{}/settings?saved={section}#{section}", ctx.root())).into_response())
 }
 
 fn page_with_message(settings: Settings, message: FormMessage<SettingsForm>) -> Response {

@@ -41,7 +41,7 @@ pub(crate) fn headline(text: &str) -> String {
     }
 }
 
-/// Splits a line at its pairs of backticks. A single backtick is text.
+/// Splits a line at its pairs of backticks. An unpaired backtick is text.
 pub(super) fn spans(line: &str) -> Vec<Span> {
     let mut spans = Vec::new();
     let mut rest = line;

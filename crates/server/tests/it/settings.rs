@@ -116,7 +116,7 @@ async fn the_first_view_is_shown_and_a_human_counts_once() {
     let server = TestServer::start().await;
     let team = server.team("acme", &[]).await;
     let browser = Browser::signed_in(&server, &team).await;
-    let path = settings(&team, "/arrived");
+    let path = settings(&team, "/views-received");
     assert!(browser.get(&path).await.body.contains("no views yet"));
     assert!(browser.get(&settings(&team, "")).await.body.contains("no views yet"));
     let human = json!([{ "path": "/a", "userAgent": "Mozilla/5.0 (X11; Linux x86_64) Firefox/130.0" }]);
@@ -156,7 +156,7 @@ async fn settings_of_another_organization_are_not_found() {
     let server = TestServer::start().await;
     let (mine, theirs) = (server.team("acme", &[]).await, server.team("globex", &[]).await);
     let browser = Browser::signed_in(&server, &mine).await;
-    for form in ["", "/arrived"] {
+    for form in ["", "/views-received"] {
         assert_eq!(browser.get(&settings(&theirs, form)).await.status, 404, "{form}");
     }
     for form in ["/repository", "/jobs", "/readers", "/delete"] {
