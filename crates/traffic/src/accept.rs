@@ -13,18 +13,21 @@ pub fn prefers_markdown(accept: &str) -> bool {
         .filter(|(_, item)| item.name.contains('/'))
         .filter_map(|(position, item)| Some(MediaRange { name: item.name, weight: item.weight?, position }))
         .collect();
-    let best = |names: &[&str]| {
+    let first_named = |names: &[&str]| {
         let has_name = |range: &&MediaRange| names.iter().any(|name| range.name.eq_ignore_ascii_case(name));
         ranges.iter().find(has_name)
     };
-    let Some(markdown) = best(&["text/markdown", "text/x-markdown"]).filter(|range| range.weight > 0) else {
+    let Some(markdown) = first_named(&["text/markdown", "text/x-markdown"]).filter(|range| range.weight > 0)
+    else {
         return false;
     };
-    match best(&["text/html"]) {
+    match first_named(&["text/html"]) {
         Some(html) if html.weight == markdown.weight => markdown.position < html.position,
         Some(html) => html.weight < markdown.weight,
         // A wildcard includes HTML. At the same weight, the named type is preferred.
-        None => best(&["text/*"]).or_else(|| best(&["*/*"])).is_none_or(|any| any.weight <= markdown.weight),
+        None => first_named(&["text/*"])
+            .or_else(|| first_named(&["*/*"]))
+            .is_none_or(|any| any.weight <= markdown.weight),
     }
 }
 
