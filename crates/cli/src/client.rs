@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use store::DataDir;
 
 use crate::args::Data;
-use crate::settings::{Flags, Reader, Sources};
+use crate::settings::{CommandKind, Flags, Sources};
 pub(crate) use errors::exit_code;
 
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
@@ -33,7 +33,7 @@ pub(crate) struct Client {
 impl Client {
     /// Uses the server in the settings, else the server of this machine's data directory.
     pub(crate) fn from_settings(sources: &Sources) -> anyhow::Result<Self> {
-        let settings = sources.settings(Reader::Client, &Data::default(), &Flags::default())?;
+        let settings = sources.settings(CommandKind::Client, &Data::default(), &Flags::default())?;
         let local = || DataDir::find(&sources.admin_settings(&Data::default()).ok()?.data).ok()?.url();
         let base = settings.url.or_else(local).unwrap_or_else(|| server::DEFAULT_URL.into());
         let key = settings.api_key.context(

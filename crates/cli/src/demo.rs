@@ -19,7 +19,7 @@ use wire::{AgentJob, IngestResult};
 
 use crate::args::{Data, Demo, JobArgs, WatchArgs, quote};
 use crate::client::{Client, job, watch};
-use crate::settings::{Flags, Reader, Sources, parse_listen};
+use crate::settings::{CommandKind, Flags, Sources, parse_listen};
 use crate::{log, output, serve};
 
 const PROMPT: &str = "Fix broken links and anchors. Fix common misspellings. \
@@ -29,7 +29,7 @@ const JOB_TIMEOUT_SECONDS: u64 = 120;
 const BATCH_EVENTS: usize = 5_000;
 
 pub(crate) async fn run(sources: &Sources, args: Demo) -> anyhow::Result<()> {
-    log::start(&sources.settings(Reader::Demo, &Data::default(), &Flags::default())?.log)?;
+    log::start(&sources.settings(CommandKind::Demo, &Data::default(), &Flags::default())?.log)?;
     let (data, _temporary) = data_directory(&args)?;
     let server = open(&args, data.clone()).await?;
     let demo = set_up(&server, &data).await?;

@@ -9,11 +9,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::Serve;
-use crate::settings::{Reader, Sources};
+use crate::settings::{CommandKind, Sources};
 use crate::{log, output};
 
 pub(crate) async fn run(sources: &Sources, args: Serve) -> anyhow::Result<()> {
-    let settings = sources.settings(Reader::Serve, &args.data, &args.settings.flags)?;
+    let settings = sources.settings(CommandKind::Serve, &args.data, &args.settings.flags)?;
     log::start(&settings.log)?;
     let settings = settings.server;
     // Before the wait for the database, which a signal must be able to end.

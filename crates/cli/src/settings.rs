@@ -9,6 +9,7 @@ mod docs_tests;
 mod flags;
 mod models;
 mod parse;
+mod setting;
 
 use std::path::{Path, PathBuf};
 
@@ -16,10 +17,11 @@ use anyhow::{Context, bail};
 
 use crate::args::{Data, quote};
 
-pub(crate) use declarations::{Reader, SETTINGS, Value, help};
+pub(crate) use declarations::{SETTINGS, help};
 pub(crate) use flags::{Flags, ServeFlags, WorkerFlags};
 pub(crate) use models::ModelTable;
 pub(crate) use parse::{parse_listen, parse_positive};
+pub(crate) use setting::{CommandKind, Value};
 
 /// The value of every setting.
 #[derive(Debug)]
@@ -40,9 +42,9 @@ pub(crate) struct LogSettings {
 
 impl Settings {
     /// The defaults. A default that depends on the machine, such as the data directory, is empty.
-    fn defaults(reader: Reader) -> Self {
+    fn defaults(command: CommandKind) -> Self {
         // The demo prints its steps to the terminal, so it logs only what is wrong.
-        let filter = if reader == Reader::Demo { "warn" } else { "info" }.to_owned();
+        let filter = if command == CommandKind::Demo { "warn" } else { "info" }.to_owned();
         Self {
             server: server::Settings::new(PathBuf::new()),
             log: LogSettings { filter, is_json: None },
@@ -87,11 +89,16 @@ impl Sources {
         config.unwrap_or_default() + &data.repeat_flags()
     }
 
-    /// The settings that `reader` reads; the others have their defaults, and are not even checked.
-    pub(crate) fn settings(&self, reader: Reader, data: &Data, flags: &Flags) -> anyhow::Result<Settings> {
-        data.refuse_password()?;
-        let mut settings = Settings::defaults(reader);
-        for setting in SETTINGS.iter().filter(|setting| setting.read_by.contains(&reader)) {
+    /// The settings that `command` reads; the others have their defaults, and are not even checked.
+    pub(crate) fn settings(
+        &self,
+        command: CommandKind,
+        data: &Data,
+        flags: &Flags,
+    ) -> anyhow::Result<Settings> {
+        data.refuse_password_in_database_url()?;
+        let mut settings = Settings::defaults(command);
+        for setting in SETTINGS.iter().filter(|setting| setting.read_by.contains(&command)) {
             match setting.value {
                 Value::DataDirectory => settings.server.data = self.data_directory(data)?,
                 Value::Table(apply) => apply(&mut settings, self)?,
@@ -108,7 +115,7 @@ impl Sources {
 
     /// The settings of commands on the data directory.
     pub(crate) fn admin_settings(&self, data: &Data) -> anyhow::Result<server::Settings> {
-        Ok(self.settings(Reader::Admin, data, &Flags::default())?.server)
+        Ok(self.settings(CommandKind::Admin, data, &Flags::default())?.server)
     }
 
     /// The public URL, for commands that read no other setting of the server.
@@ -144,7 +151,8 @@ impl Sources {
         }
     }
 
-    /// A flag can name a path that is not UTF-8.
+    /// The data directory: from the flag, from another source, or the default. Only the flag can name a path that is
+    /// not UTF-8.
     fn data_directory(&self, flags: &Data) -> anyhow::Result<PathBuf> {
         match (&flags.data, self.text("data", None)?) {
             (Some(path), _) => Ok(path.clone()),

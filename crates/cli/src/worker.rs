@@ -6,11 +6,11 @@ use base::SystemClock;
 use server::WorkerProcess;
 
 use crate::args::Worker;
-use crate::settings::{Reader, Sources};
+use crate::settings::{CommandKind, Sources};
 use crate::{log, serve};
 
 pub(crate) async fn run(sources: &Sources, args: &Worker) -> anyhow::Result<()> {
-    let settings = sources.settings(Reader::Worker, &args.data, &args.settings.flags)?;
+    let settings = sources.settings(CommandKind::Worker, &args.data, &args.settings.flags)?;
     log::start(&settings.log)?;
     let settings = settings.server;
     let stop = serve::stop_on_signal()?;

@@ -22,7 +22,7 @@ impl Data {
         self.database_url.as_deref().filter(|_| name == "database_url")
     }
 
-    pub(crate) fn refuse_password(&self) -> anyhow::Result<()> {
+    pub(crate) fn refuse_password_in_database_url(&self) -> anyhow::Result<()> {
         ensure!(
             !self.database_url.as_deref().is_some_and(DatabaseUrl::has_password),
             "every user of this machine can read a password on a command line: set DOCWRIGHT_DATABASE_URL or DOCWRIGHT_DATABASE_URL_FILE instead of --database-url"

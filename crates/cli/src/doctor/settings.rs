@@ -11,13 +11,13 @@ use store::{DataDir, Secrets};
 use super::report::Report;
 use crate::args::Data;
 use crate::model::key;
-use crate::settings::{Flags, Reader, Sources};
+use crate::settings::{CommandKind, Flags, Sources};
 
 /// The environment of the doctor can differ from the server's.
 const ADVICE: &str = "fix it in docwright.toml, or in the environment that the server starts with: the server does not start with it";
 
 pub(super) async fn check(report: &mut Report, sources: &Sources, data: &Data) {
-    let settings = match sources.settings(Reader::Serve, data, &Flags::default()) {
+    let settings = match sources.settings(CommandKind::Serve, data, &Flags::default()) {
         Ok(settings) => settings.server,
         Err(error) => return report.fail("settings", format!("{error:#}"), ADVICE),
     };

@@ -1,4 +1,4 @@
-//! Reads the table `[agent]`: the limits of one run of a model.
+//! Reads the table `[agent]`: the limits of one run of a model, and the tokens that a project can use in a month.
 
 use std::time::Duration;
 
@@ -44,6 +44,6 @@ pub(super) fn parse(table: toml::Value) -> anyhow::Result<AgentLimits> {
     };
     let numbers = [u64::from(limits.turns), limits.input, limits.output, limits.time.as_secs()];
     let all_positive = numbers.iter().all(|number| *number > 0) && limits.files > 0 && limits.bytes > 0;
-    ensure!(all_positive, "the numbers in the settings table [agent] must be at least 1");
+    ensure!(all_positive, "the limits of a run in the settings table [agent] must be at least 1");
     Ok(limits)
 }

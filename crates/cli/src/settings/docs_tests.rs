@@ -1,6 +1,7 @@
 //! Compares the declarations of settings with `docs/settings.md`, and with the defaults of the server.
 
-use super::declarations::{DefaultValue, FlagKind, Reader, SETTINGS, Setting, Value};
+use super::declarations::SETTINGS;
+use super::setting::{CommandKind, DefaultValue, FlagKind, Setting, Value};
 use super::{Settings, agent};
 
 const DOCS: &str = include_str!("../../../../docs/settings.md");
@@ -75,10 +76,10 @@ fn a_missing_setting_and_a_wrong_default_are_noticed() {
 
 #[test]
 fn the_declared_defaults_are_those_of_the_server() {
-    let defaults = format!("{:?}", Settings::defaults(Reader::Serve));
+    let defaults = format!("{:?}", Settings::defaults(CommandKind::Serve));
     for setting in SETTINGS {
         if let (DefaultValue::Literal(text), Value::Text(apply)) = (&setting.default, &setting.value) {
-            let mut settings = Settings::defaults(Reader::Serve);
+            let mut settings = Settings::defaults(CommandKind::Serve);
             apply(&mut settings, text).unwrap();
             assert_eq!(format!("{settings:?}"), defaults, "{} = {text}", setting.name);
         }

@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
-use super::declarations::{FlagKind, Reader, SETTINGS, Setting};
+use super::declarations::SETTINGS;
+use super::setting::{CommandKind, FlagKind, Setting};
 
 /// The flags that were set, by the name of the setting.
 #[derive(Default)]
@@ -26,26 +27,27 @@ pub(crate) struct CommandFlags<C> {
 pub(crate) type ServeFlags = CommandFlags<ServeCommand>;
 pub(crate) type WorkerFlags = CommandFlags<WorkerCommand>;
 
-pub(crate) trait ReadingCommand {
-    const READER: Reader;
+pub(crate) trait SettingsCommand {
+    const KIND: CommandKind;
 }
 
 pub(crate) struct ServeCommand;
 
-impl ReadingCommand for ServeCommand {
-    const READER: Reader = Reader::Serve;
+impl SettingsCommand for ServeCommand {
+    const KIND: CommandKind = CommandKind::Serve;
 }
 
 pub(crate) struct WorkerCommand;
 
-impl ReadingCommand for WorkerCommand {
-    const READER: Reader = Reader::Worker;
+impl SettingsCommand for WorkerCommand {
+    const KIND: CommandKind = CommandKind::Worker;
 }
 
-/// Settings that commands on the data directory also read have their flags in `args::Data`.
-fn settings_with_flags(reader: Reader) -> impl Iterator<Item = (&'static Setting, &'static FlagKind)> {
-    let settings = SETTINGS.iter().filter(move |setting| setting.read_by.contains(&reader));
-    let settings = settings.filter(|setting| !setting.read_by.contains(&Reader::Admin));
+/// The settings that are flags of this command. Excludes settings that admin commands also read: their flags are in
+/// `args::Data`.
+fn settings_with_flags(command: CommandKind) -> impl Iterator<Item = (&'static Setting, &'static FlagKind)> {
+    let settings = SETTINGS.iter().filter(move |setting| setting.read_by.contains(&command));
+    let settings = settings.filter(|setting| !setting.read_by.contains(&CommandKind::Admin));
     settings.filter_map(|setting| Some((setting, &setting.flag.as_ref()?.kind)))
 }
 
@@ -72,9 +74,9 @@ fn value(setting: &Setting, kind: &FlagKind, matches: &ArgMatches) -> Option<Str
     }
 }
 
-impl<C: ReadingCommand> Args for CommandFlags<C> {
+impl<C: SettingsCommand> Args for CommandFlags<C> {
     fn augment_args(command: Command) -> Command {
-        command.args(settings_with_flags(C::READER).map(|(setting, kind)| arg(setting, kind)))
+        command.args(settings_with_flags(C::KIND).map(|(setting, kind)| arg(setting, kind)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -82,9 +84,9 @@ impl<C: ReadingCommand> Args for CommandFlags<C> {
     }
 }
 
-impl<C: ReadingCommand> FromArgMatches for CommandFlags<C> {
+impl<C: SettingsCommand> FromArgMatches for CommandFlags<C> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let settings = settings_with_flags(C::READER);
+        let settings = settings_with_flags(C::KIND);
         let values =
             settings.filter_map(|(setting, kind)| Some((setting.name, value(setting, kind, matches)?)));
         Ok(Self { flags: Flags(values.collect()), command: PhantomData })
