@@ -29,7 +29,7 @@ pub(crate) async fn run(sources: &Sources, args: Backup) -> anyhow::Result<()> {
     })?;
     let target = Target::prepare(&args.to)?;
     let folder = target.folder();
-    let Collection { about, not_included, lacks_views, has_projects } =
+    let Collection { about, not_included, lacks_views, projects_known } =
         collect(&settings, &dir, &folder).await?;
     if args.with_master_key {
         collect::include_master_key(&settings, &dir, &folder).await?;
@@ -65,12 +65,12 @@ pub(crate) async fn run(sources: &Sources, args: Backup) -> anyhow::Result<()> {
             "Warning: page views are not in this backup, because views.db is missing from the data directory. Keep an older backup that has them.",
         );
     }
-    print_summary(&settings, &dir, &manifest, has_projects);
+    print_summary(&settings, &dir, &manifest, projects_known);
     output::print_line(args.to.display())
 }
 
-fn print_summary(settings: &Settings, dir: &DataDir, manifest: &Manifest, has_projects: bool) {
-    if !has_projects {
+fn print_summary(settings: &Settings, dir: &DataDir, manifest: &Manifest, projects_known: bool) {
+    if !projects_known {
         output::print_message(
             "Not included: repositories that projects name by a path outside of the data directory. The database did not answer, so they are unknown.",
         );

@@ -21,7 +21,7 @@ pub(super) struct Collection {
     /// A server has used the directory, but its page views are missing.
     pub(super) lacks_views: bool,
     /// Whether the projects are known: PostgreSQL may not answer.
-    pub(super) has_projects: bool,
+    pub(super) projects_known: bool,
 }
 
 /// Copies the databases first, as of one moment. The sample repositories may have newer commits, which does no harm.
@@ -37,7 +37,7 @@ pub(super) async fn collect(settings: &Settings, dir: &DataDir, into: &Path) -> 
         write(&into.join(ID), &id)?;
     }
     let projects = projects(settings, dir, database, into).await?;
-    let has_projects = projects.is_some();
+    let projects_known = projects.is_some();
     // With PostgreSQL, most servers store no page views.
     let lacks_views = database == DatabaseKind::Sqlite && !dir.has_views() && dir.known_id().is_some();
     let (repositories, not_included) = split_by_inclusion(dir, into, projects.unwrap_or_default());
@@ -45,7 +45,7 @@ pub(super) async fn collect(settings: &Settings, dir: &DataDir, into: &Path) -> 
         about: About { database, schemas, repositories },
         not_included,
         lacks_views,
-        has_projects,
+        projects_known,
     })
 }
 

@@ -26,7 +26,7 @@ pub(crate) async fn run(sources: &Sources, args: Restore) -> anyhow::Result<()> 
     let manifest = tokio::task::spawn_blocking(move || unpack::unpack(&from, &into)).await??;
     check_databases(&args.from, &folder, &manifest).await?;
     let data = replacement.dir.path().to_owned();
-    move_repositories(&folder, &manifest, &data).await?;
+    update_repository_paths(&folder, &manifest, &data).await?;
     let previous = tokio::task::spawn_blocking(move || replacement.finish()).await??;
     let key = restore_master_key(&settings, &data, &manifest).await?;
     let summary = Summary { manifest, data, previous, key };
@@ -65,16 +65,16 @@ async fn check_databases(backup: &Path, folder: &Path, manifest: &Manifest) -> a
 }
 
 /// Updates the paths of sample repositories in the database to the new data directory.
-async fn move_repositories(folder: &Path, manifest: &Manifest, data: &Path) -> anyhow::Result<()> {
-    let moves = moves(manifest, data);
-    if manifest.database == DatabaseKind::Sqlite && !moves.is_empty() {
-        store::move_repositories(&folder.join(DATABASE), &moves).await?;
+async fn update_repository_paths(folder: &Path, manifest: &Manifest, data: &Path) -> anyhow::Result<()> {
+    let changed_paths = changed_paths(manifest, data);
+    if manifest.database == DatabaseKind::Sqlite && !changed_paths.is_empty() {
+        store::move_repositories(&folder.join(DATABASE), &changed_paths).await?;
     }
     Ok(())
 }
 
-/// Projects whose repository gets another path.
-fn moves(manifest: &Manifest, data: &Path) -> Vec<(ProjectId, String)> {
+/// The projects whose repository gets another path, with the new path.
+fn changed_paths(manifest: &Manifest, data: &Path) -> Vec<(ProjectId, String)> {
     let repositories =
         manifest.repositories.iter().map(|included| (included, data.join(&included.directory)));
     repositories
@@ -93,7 +93,8 @@ enum KeyState {
     Missing,
 }
 
-/// A backup without the key is usually restored where it was created, and the key there still fits.
+/// Finds the master key of the restored data. If neither the backup nor the settings have it, copies the key that was
+/// in the data directory before: a backup is usually restored where it was created, and the key there still fits.
 async fn restore_master_key(
     settings: &Settings,
     data: &Path,
@@ -114,11 +115,12 @@ async fn restore_master_key(
 
 /// Looks in the previous content of all restores: an earlier restore may have been interrupted after it moved the key.
 async fn find_master_key(data: &Path) -> anyhow::Result<Option<PathBuf>> {
-    let copy = data.join(DATABASE);
+    let database = data.join(DATABASE);
     for folder in previous_folders(data) {
         let path = folder.join(MASTER_KEY);
         let Ok(master) = MasterKey::load(&path) else { continue };
-        if !copy.exists() || store::is_sealed_with(&copy, &master).await? {
+        // With PostgreSQL there is no database file to try the key on, so the first readable key is used.
+        if !database.exists() || store::is_sealed_with(&database, &master).await? {
             return Ok(Some(path));
         }
     }
@@ -161,7 +163,7 @@ impl Summary {
         self.print_key_state(settings);
         if self.manifest.database == DatabaseKind::Postgresql {
             output::print_message(postgres::restore_instructions(settings));
-            for (project, path) in moves(&self.manifest, &self.data) {
+            for (project, path) in changed_paths(&self.manifest, &self.data) {
                 let path = quote(&path);
                 output::print_message(format!(
                     "Then: docwright project update {project} --repository {path}{repeat_flags}"

@@ -44,17 +44,17 @@ impl Tree for Folder {
     fn list(&self) -> Result<Vec<Entry>, FilesError> {
         let (mut entries, mut pending) = (Vec::new(), vec![String::new()]);
         while let Some(folder) = pending.pop() {
-            let below = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+            let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
             for entry in std::fs::read_dir(self.0.join(&folder)).map_err(unreadable)? {
                 let entry = entry.map_err(unreadable)?;
                 // A name that is not UTF-8 cannot be the path of a page.
                 let Ok(name) = entry.file_name().into_string() else { continue };
                 if entry.file_type().map_err(unreadable)?.is_dir() {
                     if !is_skipped(&entry, &name) {
-                        pending.push(format!("{below}{name}"));
+                        pending.push(format!("{prefix}{name}"));
                     }
                 } else {
-                    entries.extend(to_entry(&entry, format!("{below}{name}")).map_err(unreadable)?);
+                    entries.extend(to_entry(&entry, format!("{prefix}{name}")).map_err(unreadable)?);
                 }
                 if entries.len() + pending.len() > MAX_FILES {
                     return Err(FilesError::TooManyFiles);
@@ -69,7 +69,7 @@ impl Tree for Folder {
         let file = self.open_file(path).map_err(unreadable)?;
         let mut bytes = Vec::new();
         File::from(file)
-            // It may have grown since it was listed.
+            // One extra byte reveals a file that is too large.
             .take((at_most as u64).saturating_add(1))
             .read_to_end(&mut bytes)
             .map_err(unreadable)?;
