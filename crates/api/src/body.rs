@@ -1,4 +1,7 @@
-//! Reads request bodies within a limit. The errors come in the order 415, 413, 400.
+//! Reads request bodies within a limit.
+//!
+//! The errors come in this order: 415 (media type, content coding), 413 (declared length), errors while the body is
+//! read and decompressed (413, 408, 400, 503), 401 (the key was revoked meanwhile), 400 (invalid JSON).
 
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
@@ -17,7 +20,7 @@ use app::bodies::{BodyError, BufferedBody, Owner};
 
 /// A prompt of 100,000 characters in their longest escaped form, and the other fields.
 const MAX_JSON_BYTES: usize = 2 * 1024 * 1024;
-/// The parser's messages quote the input, however long it is.
+/// Truncates messages of the parser, which can quote arbitrarily long input.
 const MAX_MESSAGE_CHARS: usize = 200;
 
 /// A JSON body, and its bytes. Unlike axum's extractor, it rejects with an [`ApiError`].
@@ -38,15 +41,17 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     }
 }
 
-/// The media type without its parameters, in lower case. Non-UTF-8 input is kept lossily and matches nothing.
+/// The media type without its parameters, in lower case. Non-UTF-8 input is kept lossily, so
+/// that it differs from a missing header. It matches nothing.
 pub(crate) fn media_type(headers: &HeaderMap) -> Option<String> {
     let value = String::from_utf8_lossy(headers.get(CONTENT_TYPE)?.as_bytes());
     Some(value.split(';').next()?.trim().to_ascii_lowercase())
 }
 
+/// Media types are ASCII, so any other `application/…+json` is refused.
 pub(crate) fn is_json(media_type: &str) -> bool {
-    media_type == "application/json"
-        || (media_type.starts_with("application/") && media_type.ends_with("+json"))
+    let has_json_suffix = media_type.starts_with("application/") && media_type.ends_with("+json");
+    media_type == "application/json" || (has_json_suffix && media_type.is_ascii())
 }
 
 /// Reads and decompresses the whole body. Fails with 413 as soon as the body is known to be too large.
@@ -118,5 +123,28 @@ pub(crate) fn parser_message(error: &serde_json::Error) -> String {
     match text.char_indices().nth(MAX_MESSAGE_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn json_by_content_type() {
+        #[track_caller]
+        fn check(content_type: &[u8], expected: bool) {
+            let value = HeaderValue::from_bytes(content_type).unwrap();
+            let headers = HeaderMap::from_iter([(CONTENT_TYPE, value)]);
+            assert_eq!(media_type(&headers).is_some_and(|kind| is_json(&kind)), expected, "{headers:?}");
+        }
+        check(b"application/json", true);
+        check(b"Application/JSON; charset=\xff", true);
+        check(b"application/vnd.acme+json", true);
+        check(b"application/\xff+json", false);
+        check("application/é+json".as_bytes(), false);
+        check(b"application/jsonp", false);
     }
 }

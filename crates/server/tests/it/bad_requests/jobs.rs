@@ -145,6 +145,7 @@ const UNSUPPORTED_CONTENT_TYPES: &[&[u8]] = &[
     b"\"application/json\"",
     b"*/*",
     b"application/j\xffson",
+    b"application/\xff+json",
 ];
 
 pub(super) fn rows() -> Vec<Row> {
