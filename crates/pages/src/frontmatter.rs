@@ -1,6 +1,7 @@
 //! Parses the front matter of a page: the block of YAML or TOML at its beginning.
 //!
-//! Each value has its key and its range in the file. A block that is more than plain data has no values.
+//! Each value has its key and its range in the file. A block has no values if it is malformed or nested too deeply, or
+//! if its YAML has tags, anchors, directives or several documents.
 
 use std::ops::Range;
 
@@ -20,7 +21,7 @@ pub(crate) const ADDRESS_KEYS: WordList =
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FrontMatter {
     /// Where the body begins: after the block, or after a byte-order mark when there is no block.
-    pub body: usize,
+    pub body_start: usize,
     pub values: Vec<Value>,
     /// Other addresses of the page.
     pub(crate) addresses: Vec<String>,
@@ -53,8 +54,12 @@ impl FrontMatter {
     }
 
     fn parse_if(text: &str, is_wanted: impl Fn(&str) -> bool) -> Self {
-        let body = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-        block(text, body, is_wanted).unwrap_or(Self { body, is_readable: true, ..Self::default() })
+        let body_start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        block(text, body_start, is_wanted).unwrap_or(Self {
+            body_start,
+            is_readable: true,
+            ..Self::default()
+        })
     }
 
     /// The source text of a value.
@@ -107,7 +112,7 @@ fn block(text: &str, start: usize, is_wanted: impl Fn(&str) -> bool) -> Option<F
         entries.iter().map(|(entry, _)| entry).filter(|entry| ADDRESS_KEYS.contains(last_key(entry)));
     let addresses =
         with_address.map(|entry| entry.value.clone()).filter(|address| !address.is_empty()).collect();
-    Some(FrontMatter { body: end + last.len(), values: values.collect(), addresses, is_readable })
+    Some(FrontMatter { body_start: end + last.len(), values: values.collect(), addresses, is_readable })
 }
 
 type Read = fn(&str) -> Option<Vec<(Entry, Range<usize>)>>;
@@ -134,13 +139,14 @@ fn values(text: &str, entry: &Entry, span: Range<usize>) -> Vec<Value> {
     found.into_iter().filter(|(range, _)| !range.is_empty()).map(value).collect()
 }
 
-/// The lines of a value that continues over several, whether or not its line ends count.
+/// The lines of a value that continues over several: literal (`|`), folded (`>`) or plain.
 fn literal_lines(text: &str, entry: &Entry, span: Range<usize>) -> Vec<(Range<usize>, Option<char>)> {
     let is_quoted = text[span.clone()].starts_with(['"', '\'']);
     let found = lines(&text[..span.end], span.start).filter_map(|(at, line)| {
         let words = line.trim();
         let start = at + line.len() - line.trim_start().len();
-        // The indicator of a block scalar is not part of its value.
+        // The indicator of a block scalar is not part of its value. The lines of a quoted value can have quotes and
+        // escapes, so they are not literal.
         (entry.value.contains(words) && !is_quoted).then_some((start..start + words.len(), None))
     });
     found.collect()

@@ -14,7 +14,7 @@ use crate::explicit_ids;
 use crate::frontmatter::FrontMatter;
 use crate::html::{self, Piece};
 use crate::kind::FileKind;
-use crate::mdx::Source;
+use crate::mdx::MarkdownText;
 use crate::prose;
 
 /// Text in a link is added to at most this many links around it.
@@ -64,8 +64,8 @@ impl Page {
     pub fn parse(path: &str, text: &str) -> Self {
         let front = FrontMatter::parse(text);
         let source = match FileKind::of(path) {
-            FileKind::Mdx => Source::mdx(text, front.body),
-            _ => Source::markdown(text, front.body),
+            FileKind::Mdx => MarkdownText::from_mdx(text, front.body_start),
+            _ => MarkdownText::from_markdown(text, front.body_start),
         };
         let mut walker = Walker::new(text, &source);
         walker.page.front = front;
@@ -87,7 +87,7 @@ impl Page {
 
 struct Walker<'a> {
     file: &'a str,
-    source: &'a Source<'a>,
+    source: &'a MarkdownText<'a>,
     page: Page,
     slugs: Slugs,
     spellings: Spellings,
@@ -112,7 +112,7 @@ struct OpenLink {
 }
 
 impl<'a> Walker<'a> {
-    fn new(file: &'a str, source: &'a Source<'a>) -> Self {
+    fn new(file: &'a str, source: &'a MarkdownText<'a>) -> Self {
         Self {
             file,
             source,
@@ -334,7 +334,7 @@ impl<'a> Walker<'a> {
         let text = prose::merge(std::mem::take(&mut self.page.prose));
         let text = prose::subtract(prose::subtract(text, &self.page.code), &self.page.tags);
         let mut tags = std::mem::take(&mut self.page.tags);
-        let marks = prose::directives(self.file, self.page.front.body);
+        let marks = prose::directives(self.file, self.page.front.body_start);
         let marks = prose::merge([prose::tags_in(self.file, &text), marks].concat());
         let text = prose::subtract(text, &marks);
         tags.extend(prose::subtract(marks, &self.page.code));

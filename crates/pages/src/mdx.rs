@@ -1,7 +1,8 @@
 //! Converts MDX into plain Markdown, and maps ranges back to the file.
 //!
 //! MDX is Markdown in which tags, `{expressions}` and `import` lines can be anywhere, and indentation has no meaning. These
-//! parts are replaced by blanks, and indentation is removed.
+//! parts, code blocks and the content of code elements are blanked: each byte but a line end becomes a space. Then
+//! indentation is removed.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,13 +13,14 @@ use crate::script;
 
 /// Text for the Markdown parser, with a mapping back to the file.
 #[derive(Default)]
-pub(crate) struct Source<'a> {
+pub(crate) struct MarkdownText<'a> {
     pub(crate) text: Cow<'a, str>,
     /// For each piece: its offset here, and its offset in the file.
     starts: Vec<(usize, usize)>,
-    /// Parts of the file that were removed as code.
+    /// Parts of the file that were blanked as code: code blocks, the content of code elements, expressions, imports and
+    /// exports.
     pub(crate) code: Vec<Range<usize>>,
-    /// Tags that were removed.
+    /// Tags that were blanked.
     pub(crate) tags: Vec<Tag>,
     /// Whether the page imports other pages.
     pub(crate) includes_pages: bool,
@@ -26,18 +28,18 @@ pub(crate) struct Source<'a> {
     pub(crate) open_brace: Option<usize>,
     /// Where a code block begins that is never closed.
     pub(crate) open_fence: Option<usize>,
-    /// The imports and exports that begin a block. Within a paragraph they are just words.
+    /// The imports and exports that begin a block. Others are masked too, but not listed.
     pub(crate) statements: Vec<Range<usize>>,
 }
 
-impl<'a> Source<'a> {
+impl<'a> MarkdownText<'a> {
     /// Plain Markdown, from `body` to the end of the file.
-    pub(crate) fn markdown(file: &'a str, body: usize) -> Self {
+    pub(crate) fn from_markdown(file: &'a str, body: usize) -> Self {
         Self { text: Cow::Borrowed(&file[body..]), starts: vec![(0, body)], ..Self::default() }
     }
 
     /// MDX, from `body` to the end of the file.
-    pub(crate) fn mdx(file: &'a str, body: usize) -> Self {
+    pub(crate) fn from_mdx(file: &'a str, body: usize) -> Self {
         let mut masker = Masker { file, ..Masker::default() };
         masker.run(body);
         let (text, starts) = masker.unindented(body);
@@ -78,7 +80,7 @@ fn imports_a_page(code: &str) -> bool {
 #[derive(Default)]
 struct Masker<'a> {
     file: &'a str,
-    /// Ranges to replace by blanks, in order.
+    /// Ranges to blank, in order.
     masks: Vec<Range<usize>>,
     code: Vec<Range<usize>>,
     tags: Vec<Tag>,
@@ -118,8 +120,7 @@ impl<'a> Masker<'a> {
         }
         if line.starts_with("import ") || line.starts_with("export ") {
             let end = self.statement_end(at);
-            let before = self.file[..at].trim_end_matches([' ', '\t', '\r', '\n']).len();
-            if self.code.last().map_or(body, |code| code.end) == at || before + 1 < at {
+            if self.is_block_start(at, body) {
                 self.statements.push(at..end);
             }
             self.mask_code(at..end);
@@ -128,7 +129,17 @@ impl<'a> Masker<'a> {
         self.mask_inline(at, end)
     }
 
-    /// A blank line ends a statement only when no bracket is open.
+    /// Whether the line at `at` begins a block: only blank lines precede it in the body, or a blank line or code ends
+    /// just before it.
+    fn is_block_start(&self, at: usize, body: usize) -> bool {
+        let text_end = self.file[..at].trim_end_matches([' ', '\t', '\r', '\n']).len();
+        let follows_blank_line = self.file[text_end..at].matches('\n').nth(1).is_some();
+        let follows_code = self.code.last().is_some_and(|code| code.end == at);
+        text_end <= body || follows_blank_line || follows_code
+    }
+
+    /// The end of the statement at `at`: the first blank line outside of brackets. After a bracket that is never
+    /// closed, this statement and all later ones end with their paragraph.
     fn statement_end(&mut self, at: usize) -> usize {
         let end = (!self.has_open_bracket).then(|| script::statement_end(self.file, at)).flatten();
         self.has_open_bracket = end.is_none();
@@ -217,7 +228,7 @@ impl<'a> Masker<'a> {
         self.code.push(range);
     }
 
-    /// The text with blanks for the masks, and without indentation.
+    /// The text with the masks blanked, and without indentation.
     fn unindented(&self, body: usize) -> (String, Vec<(usize, usize)>) {
         let blanked = self.blanked();
         let (mut text, mut starts, mut at) = (String::with_capacity(blanked.len()), Vec::new(), body);
@@ -282,7 +293,7 @@ mod tests {
 
     #[track_caller]
     fn check(file: &str, text: &str, code: &[&str]) {
-        let source = Source::mdx(file, 0);
+        let source = MarkdownText::from_mdx(file, 0);
         assert_eq!(source.text.split_whitespace().collect::<Vec<_>>().join(" "), text);
         let found: Vec<_> = source.code.iter().map(|range| &file[range.clone()]).collect();
         assert_eq!(found, code);
@@ -315,9 +326,28 @@ mod tests {
     }
 
     #[test]
+    fn statements_begin_a_block() {
+        #[track_caller]
+        fn check(file: &str, body: usize, statements: &[&str]) {
+            let markdown = MarkdownText::from_mdx(file, body);
+            let found: Vec<_> = markdown.statements.iter().map(|range| &file[range.clone()]).collect();
+            assert_eq!(found, statements, "{file:?}");
+        }
+        check("import a", 0, &["import a"]);
+        check("\nimport a", 0, &["import a"]);
+        check("---\nimport a", 4, &["import a"]);
+        check("text\n\nimport a", 0, &["import a"]);
+        check("text\r\n\r\nimport a", 0, &["import a"]);
+        check("```\n```\nexport a", 0, &["export a"]);
+        check("text\nimport a", 0, &[]);
+        check("text \nimport a", 0, &[]);
+        check("text\r\nimport a", 0, &[]);
+    }
+
+    #[test]
     fn ranges_map_back_to_the_file() {
         let file = "---\n<A>\n    one <B/> two\n</A>\n";
-        let source = Source::mdx(file, 4);
+        let source = MarkdownText::from_mdx(file, 4);
         for word in ["one", "two"] {
             let at = source.text.find(word).unwrap();
             assert_eq!(&file[source.file_range(at..at + 3)], word);
@@ -330,7 +360,7 @@ mod tests {
             let time = |bytes: usize| {
                 let file = part.repeat(bytes / part.len());
                 let start = Instant::now();
-                assert!(Source::mdx(&file, 0).text.len() <= file.len());
+                assert!(MarkdownText::from_mdx(&file, 0).text.len() <= file.len());
                 start.elapsed()
             };
             // A ratio, because machines differ. Five tries, because other programs use the CPU.

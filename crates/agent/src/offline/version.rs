@@ -180,7 +180,7 @@ fn last_bytes(text: &str, count: usize) -> &str {
 }
 
 fn may_change(page: &Page, text: &str, found: &Range<usize>) -> bool {
-    if found.start < page.front.body {
+    if found.start < page.front.body_start {
         let value = containing_part(&page.front.values, |value| &value.range, found);
         return value.is_some_and(|value| value.key == "version" || value.is_prose(text));
     }

@@ -42,7 +42,7 @@ impl DiffFile {
 fn to_html(markdown: &str) -> String {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
     // Readers don't see the front matter.
-    let body = &markdown[FrontMatter::parse(markdown).body..];
+    let body = &markdown[FrontMatter::parse(markdown).body_start..];
     let mut writer = HtmlWriter::default();
     for event in Parser::new_ext(body, options) {
         writer.event(event);

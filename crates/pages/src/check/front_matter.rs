@@ -23,7 +23,7 @@ const NO_KEY: &str = "simple key expect";
 pub(super) fn check(path: &str, text: &str, front: &FrontMatter) -> Vec<Problem> {
     let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let first = text[start..].lines().next().unwrap_or_default().trim_end();
-    let block = &text[start..front.body];
+    let block = &text[start..front.body_start];
     match first {
         "---" if block.is_empty() => check_unclosed(path, text, start).into_iter().collect(),
         "---" => check_yaml(path, block, front.is_readable),

@@ -14,9 +14,9 @@ pub(super) fn check_open_block(source: &PageSource<'_>, page: &Page) -> Option<P
 
 /// Finds tables whose header row and delimiter row don't match. They are shown as text.
 pub(super) fn check_tables(source: &PageSource<'_>, page: &Page) -> Vec<Problem> {
-    let (mut problems, mut at) = (Vec::new(), page.front.body);
+    let (mut problems, mut at) = (Vec::new(), page.front.body_start);
     let (mut above, mut header) = ("", "");
-    for line in source.text[page.front.body..].split_inclusive('\n') {
+    for line in source.text[page.front.body_start..].split_inclusive('\n') {
         let row = line.trim_matches([' ', '\t', '>', '\r', '\n']);
         let is_header = header.starts_with('|') && !above.starts_with('|') && !is_delimiter_row(header);
         if is_header && is_delimiter_row(row) && !is_in_code(page, at) && has_mismatch(header, row) {

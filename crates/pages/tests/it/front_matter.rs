@@ -5,7 +5,7 @@ use pages::FrontMatter;
 #[track_caller]
 fn check(text: &str, body: &str, values: &[(&str, &str)]) {
     let front = FrontMatter::parse(text);
-    assert_eq!(&text[front.body..], body);
+    assert_eq!(&text[front.body_start..], body);
     let found: Vec<_> = front.values.iter().map(|v| (v.key.as_str(), &text[v.range.clone()])).collect();
     assert_eq!(found, values);
 }

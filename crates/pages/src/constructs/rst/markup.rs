@@ -7,7 +7,7 @@ use crate::WordList;
 
 /// Directives whose content is shown as code.
 const CODE: &[&str] = &["code-block", "code", "sourcecode"];
-/// Directives whose text can begin after their name.
+/// Directives whose text can begin on the directive's own line.
 const ADMONITIONS: WordList = WordList(
     "note tip warning important hint caution danger attention error seealso versionadded versionchanged deprecated \
      admonition rubric topic",
@@ -36,7 +36,7 @@ impl Reader {
             return;
         };
         let (name, arguments) = (name.trim(), arguments.trim());
-        // Options can begin after the name.
+        // Options can begin on the directive's own line.
         if arguments
             .split_whitespace()
             .any(|word| word.len() > 2 && word.starts_with(':') && word.ends_with(':'))
@@ -64,7 +64,7 @@ impl Reader {
         }
     }
 
-    /// A file that another parser reads is another page, so the option `:parser:` is part of the include.
+    /// Changing `:parser:` changes what the include renders, so it is part of the include's identity.
     pub(super) fn add_parser(&mut self, at: usize, below: &[(usize, &str)]) {
         let last = self.found.last_mut().filter(|construct| construct.span.start == at);
         let Some(Construct { kind: ConstructKind::Include(include), .. }) = last else { return };
@@ -80,7 +80,7 @@ impl Reader {
         let end = field_end(field).unwrap_or(field.len());
         let (name, value) = (&field[1..end], field.get(end + 1..).unwrap_or_default());
         let (kind, rest) = name.split_once(' ').unwrap_or((name, ""));
-        // The words after the first name a part of the page.
+        // In `:param str x:`, the words after `param` name the documented item.
         let is_plain = !kind.contains([':', '`'])
             && rest.chars().all(|c| c.is_alphanumeric() || " _-.,*[]|~".contains(c));
         let is_prose = value.trim().contains(' ') && !value.contains("://");
