@@ -68,7 +68,7 @@ async fn update_pull(app: &App, project: &Project, repository: &str, number: u64
         return Ok(());
     }
     let Some(pull) = host.get(number).await.map_err(host_error)? else { return Ok(()) };
-    app.pulls.note_pull(&project.id, &pull.url, stored_state(pull.state)).await?;
+    app.pulls.record_pull_state(&project.id, &pull.url, stored_state(pull.state)).await?;
     Ok(())
 }
 

@@ -82,9 +82,12 @@ pub(crate) fn unique_by_link(mut merges: Vec<Merge>) -> Vec<Merge> {
 
 #[async_trait]
 pub trait Pulls: Send + Sync {
-    /// Numbered from 1 in each project. Answers the existing pull request if the job has one with this head, in any
-    /// state, or if an open one has this head; a new description by its own job is added to its body. Fails with
-    /// [`crate::StoreError::LeaseLost`] if the job is archived, or about to be.
+    /// Returns the pull request of a job's branch. The first case that applies decides:
+    /// - The job has a pull request with this head, in any state: returns it. If it is open, a new description is added
+    ///   to its body.
+    /// - Another job has an open pull request with this head: returns it unchanged.
+    /// - The job is archived, or about to be: fails with [`crate::StoreError::LeaseLost`].
+    /// - Otherwise, returns a new pull request. Numbers count from 1 in each project.
     async fn open_pull(&self, project: &ProjectId, new: &NewPull) -> Result<Pull>;
     async fn pull(&self, project: &ProjectId, number: u64) -> Result<Option<Pull>>;
     /// Oldest first.
@@ -93,7 +96,7 @@ pub trait Pulls: Send + Sync {
     async fn pulls(&self, project: &ProjectId, limit: u32) -> Result<Vec<Pull>>;
     /// Merges or closes an open pull request, and adds an event to its job. False, without a change, when it is not
     /// open.
-    async fn settle_pull(
+    async fn close_or_merge_pull(
         &self,
         project: &ProjectId,
         number: u64,
@@ -103,7 +106,7 @@ pub trait Pulls: Send + Sync {
     ) -> Result<bool>;
     /// Records the state of the pull request at `link`, on any host. Each job of the project that has this link gets an
     /// event if the state is new. Answers how many did.
-    async fn note_pull(&self, project: &ProjectId, link: &str, state: PullState) -> Result<usize>;
+    async fn record_pull_state(&self, project: &ProjectId, link: &str, state: PullState) -> Result<usize>;
     /// Pull requests that were merged at or after `from` and before `to`, oldest first, of at most `limit` jobs.
     async fn merges(
         &self,

@@ -140,7 +140,7 @@ impl<'a> Run<'a> {
         let own = pulls.iter().find(|pull| self.is_own(pull));
         if let Some(pull) = own.filter(|pull| pull.state != State::Open) {
             let state = stored_state(pull.state);
-            self.app.pulls.note_pull(&self.project.id, &pull.url, state).await?;
+            self.app.pulls.record_pull_state(&self.project.id, &pull.url, state).await?;
             let (number, state) = (pull.number, state.as_str());
             return Err(Stop::failed(format!("pull request #{number} was {state}; create a new job")));
         }

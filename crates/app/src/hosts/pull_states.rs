@@ -81,7 +81,7 @@ impl Hosts {
         // If the project changed its repository, another pull request may have this number.
         match pull.filter(|pull| pull.url == link && stored_state(pull.state) != known) {
             Some(pull) => {
-                let stored = self.pulls.note_pull(&project.id, link, stored_state(pull.state)).await;
+                let stored = self.pulls.record_pull_state(&project.id, link, stored_state(pull.state)).await;
                 stored.map(drop).map_err(records_error)
             }
             None => Ok(()),

@@ -54,7 +54,7 @@ impl PullRecords for Records {
     ) -> forge::Result<bool> {
         let merge = merge_commit.map(Oid::as_str);
         self.pulls
-            .settle_pull(&self.project, number, stored_state(to), head_commit.as_str(), merge)
+            .close_or_merge_pull(&self.project, number, stored_state(to), head_commit.as_str(), merge)
             .await
             .map_err(records_error)
     }

@@ -50,7 +50,12 @@ impl ClockFixture {
         let link = self.job["prLink"].as_str().unwrap();
         let number = link.rsplit('/').next().unwrap().parse().unwrap();
         self.admin().await.host(&self.team.project).await.unwrap().close(number).await.unwrap();
-        self.server.app.pulls.note_pull(&self.team.project.id, link, PullState::Closed).await.unwrap();
+        self.server
+            .app
+            .pulls
+            .record_pull_state(&self.team.project.id, link, PullState::Closed)
+            .await
+            .unwrap();
     }
 
     /// What an admin command uses.

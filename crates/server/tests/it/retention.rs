@@ -33,7 +33,7 @@ async fn close(fixture: &HostFixture, job: &Value) {
             admin.unwrap().host(project).await.unwrap().close(number).await.unwrap();
         }
     }
-    fixture.server.app.pulls.note_pull(&project.id, link, PullState::Closed).await.unwrap();
+    fixture.server.app.pulls.record_pull_state(&project.id, link, PullState::Closed).await.unwrap();
 }
 
 /// Three jobs: one whose pull request is closed, one closed with later commits, and one open.

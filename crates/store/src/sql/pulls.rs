@@ -41,7 +41,7 @@ impl<B: Backend> Pulls for B {
         self.all(sql(list).bind(&project.0).bind(limit)).await
     }
 
-    async fn settle_pull(
+    async fn close_or_merge_pull(
         &self,
         project: &ProjectId,
         number: u64,
@@ -56,35 +56,37 @@ impl<B: Backend> Pulls for B {
         .bind(merge_commit)
         .bind(&project.0)
         .bind(number as i64);
-        let is_settled = self.transaction((settle, state), |db, (settle, state)| {
-            async move {
-                let Some(row) = db.row(settle.clone()).await? else { return Ok(false) };
-                set_state(db, &JobId(row.get("job")?), *state).await?;
-                Ok(true)
-            }
-            .boxed()
-        });
-        let is_settled = is_settled.await;
+        let result = self
+            .transaction((settle, state), |db, (settle, state)| {
+                async move {
+                    let Some(row) = db.row(settle.clone()).await? else { return Ok(false) };
+                    set_state(db, &JobId(row.get("job")?), *state).await?;
+                    Ok(true)
+                }
+                .boxed()
+            })
+            .await;
         notify(self);
-        is_settled
+        result
     }
 
-    async fn note_pull(&self, project: &ProjectId, link: &str, state: PullState) -> Result<usize> {
+    async fn record_pull_state(&self, project: &ProjectId, link: &str, state: PullState) -> Result<usize> {
         let jobs = sql("SELECT id FROM jobs WHERE project = $1 AND pr_link = $2 ORDER BY id");
         let jobs = jobs.bind(&project.0).bind(link);
-        let changed = self.transaction((jobs, state), |db, (jobs, state)| {
-            async move {
-                let mut changed = 0;
-                for row in db.rows(jobs.clone()).await? {
-                    changed += set_state(db, &JobId(row.get("id")?), *state).await?;
+        let result = self
+            .transaction((jobs, state), |db, (jobs, state)| {
+                async move {
+                    let mut changed = 0;
+                    for row in db.rows(jobs.clone()).await? {
+                        changed += set_state(db, &JobId(row.get("id")?), *state).await?;
+                    }
+                    Ok(changed)
                 }
-                Ok(changed)
-            }
-            .boxed()
-        });
-        let changed = changed.await;
+                .boxed()
+            })
+            .await;
         notify(self);
-        changed
+        result
     }
 
     async fn merges(
@@ -122,7 +124,8 @@ async fn set_state(db: &mut Connection<'_>, job: &JobId, state: PullState) -> Re
     Ok(changed as usize)
 }
 
-/// The lock of the project's row serializes the numbering.
+/// May return an existing pull request with the same head, even another job's if it is open. The lock of the project's
+/// row serializes the numbering.
 async fn open(db: &mut Connection<'_>, project: &ProjectId, new: &NewPull) -> Result<Pull> {
     db.lock(sql("SELECT id FROM projects WHERE id = $1 FOR NO KEY UPDATE").bind(&project.0)).await?;
     let find = concat!(
@@ -171,7 +174,8 @@ async fn extend_body(
     Ok(Pull { body, ..existing })
 }
 
-/// A job that is archived, or about to be, opens no pull request. The lock keeps an archive from coming in between.
+/// A job that is archived, or about to be, opens no pull request. The lock blocks concurrent archiving.
+/// Archiving voids the lease, hence `LeaseLost`.
 async fn refuse_archived(db: &mut Connection<'_>, job: &str) -> Result<()> {
     let find = sql("SELECT status = 'archived' OR archive_asked_at IS NOT NULL AS is_archived
          FROM jobs WHERE id = $1 FOR SHARE");

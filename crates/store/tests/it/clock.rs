@@ -35,7 +35,7 @@ async fn ended_job(store: &dyn Store, project: &Project) -> Job {
     store.say(&lease, &json!({ "role": "user" }), Tokens::default()).await.unwrap();
     let link = format!("https://x/pulls/{}", lease.job.id);
     store.finish(&lease, done(Some(&link)), 0).await.unwrap();
-    store.note_pull(&project.id, &link, PullState::Merged).await.unwrap();
+    store.record_pull_state(&project.id, &link, PullState::Merged).await.unwrap();
     lease.job
 }
 

@@ -280,7 +280,7 @@ async fn a_settled_pull_request_takes_no_follow_up(store: &dyn Store, _: &TestCl
     };
     store.open_pull(&project.id, &pull).await.unwrap();
     assert!(matches!(follow_up(store, &made, "More").await, Receipt::Done { .. }));
-    store.settle_pull(&project.id, 1, PullState::Merged, "c", None).await.unwrap();
+    store.close_or_merge_pull(&project.id, 1, PullState::Merged, "c", None).await.unwrap();
     let refused = follow_up(store, &made, "More").await;
     assert!(
         matches!(refused, Receipt::Refused(why) if why == "the job's pull request is merged; create a new job")

@@ -57,7 +57,7 @@ async fn jobs_are_listed_by_state_of_pull_request_and_text(store: &dyn Store, _:
         let lease = store.lease_next(&worker(1)).await.unwrap().unwrap();
         store.finish(&lease, done(link), 0).await.unwrap();
     }
-    store.note_pull(&project.id, "https://x/2", PullState::Merged).await.unwrap();
+    store.record_pull_state(&project.id, "https://x/2", PullState::Merged).await.unwrap();
     let listed = async |pull, words: &str| {
         let filter = Filter { pull, prompt_contains: words.into(), ..page(10, 0) };
         let jobs = store.list(&project.id, &filter).await.unwrap().items;

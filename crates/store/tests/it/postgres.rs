@@ -113,7 +113,7 @@ async fn the_same_news_many_times_at_once_are_one_event() {
     };
     let noted = (0..8).map(|n| {
         let store = if n % 2 == 0 { &kept.store } else { &other };
-        store.note_pull(&project.id, LINK, PullState::Merged)
+        store.record_pull_state(&project.id, LINK, PullState::Merged)
     });
     let (noted, ()) = tokio::join!(join_all(noted), working);
     assert_eq!(noted.into_iter().map(Result::unwrap).sum::<usize>(), 2, "each of two jobs once");

@@ -61,7 +61,7 @@ async fn an_open_pull_request_is_adopted_by_the_next_job(store: &dyn Store, _: &
     let first = store.open_pull(&project, &new("topic")).await.unwrap();
     let next = NewPull { job: "job-2".into(), ..new("topic") };
     assert_eq!(store.open_pull(&project, &next).await.unwrap(), first);
-    store.settle_pull(&project, 1, PullState::Closed, "c0ffee", None).await.unwrap();
+    store.close_or_merge_pull(&project, 1, PullState::Closed, "c0ffee", None).await.unwrap();
     assert_eq!(store.open_pull(&project, &next).await.unwrap().number, 2);
     // The first job finds its own again, closed as it is.
     assert_eq!(store.open_pull(&project, &new("topic")).await.unwrap().number, 1);
@@ -70,8 +70,8 @@ async fn an_open_pull_request_is_adopted_by_the_next_job(store: &dyn Store, _: &
 async fn a_settled_pull_request_stays_settled(store: &dyn Store, _: &TestClock) {
     let project = project(store, "acme").await.id;
     store.open_pull(&project, &new("docwright/1")).await.unwrap();
-    assert!(store.settle_pull(&project, 1, PullState::Merged, "d00d", Some("5ea1")).await.unwrap());
-    assert!(!store.settle_pull(&project, 1, PullState::Closed, "c0ffee", None).await.unwrap());
+    assert!(store.close_or_merge_pull(&project, 1, PullState::Merged, "d00d", Some("5ea1")).await.unwrap());
+    assert!(!store.close_or_merge_pull(&project, 1, PullState::Closed, "c0ffee", None).await.unwrap());
     let kept = store.open_pull(&project, &new("docwright/1")).await.unwrap();
     assert_eq!((kept.state, kept.merge_commit.as_deref()), (PullState::Merged, Some("5ea1")));
     assert_eq!(kept.head_commit, "d00d");
@@ -107,7 +107,7 @@ async fn a_new_state_of_a_pull_request_is_recorded_once_for_each_of_its_jobs(
     let (first, second) = (published(store, &mine).await, published(store, &mine).await);
     let foreign = published(store, &theirs).await;
     let without = job(store, &mine).await;
-    let note = async |link: &str, state| store.note_pull(&mine.id, link, state).await.unwrap();
+    let note = async |link: &str, state| store.record_pull_state(&mine.id, link, state).await.unwrap();
     assert_eq!(note(LINK, PullState::Open).await, 0, "that it is open is known since it was opened");
     assert_eq!(note(LINK, PullState::Closed).await, 2);
     assert_eq!(note(LINK, PullState::Closed).await, 0, "a replay is no news");
@@ -129,13 +129,14 @@ async fn a_settled_pull_request_adds_an_event_to_its_job(store: &dyn Store, _: &
     let of = |job: &Job| NewPull { job: job.id.to_string(), ..new("topic") };
     store.open_pull(&project.id, &of(&own)).await.unwrap();
     store.open_pull(&project.id, &of(&adopting)).await.unwrap();
-    let settle = async || store.settle_pull(&project.id, 1, PullState::Merged, "d00d", Some("5ea1")).await;
+    let settle =
+        async || store.close_or_merge_pull(&project.id, 1, PullState::Merged, "d00d", Some("5ea1")).await;
     assert!(settle().await.unwrap());
     assert!(!settle().await.unwrap());
     assert_eq!(pull_states(store, &own).await, ["merged"]);
     assert!(pull_states(store, &adopting).await.is_empty());
     // The host's own word for it comes later, and is news to the other one alone.
-    assert_eq!(store.note_pull(&project.id, LINK, PullState::Merged).await.unwrap(), 1);
+    assert_eq!(store.record_pull_state(&project.id, LINK, PullState::Merged).await.unwrap(), 1);
     assert_eq!(pull_states(store, &own).await, ["merged"]);
     assert_eq!(pull_states(store, &adopting).await, ["merged"]);
 }
@@ -145,7 +146,7 @@ async fn a_run_that_ends_after_the_merge_keeps_the_merged_state(store: &dyn Stor
     let job = published(store, &project).await;
     assert!(matches!(follow_up(store, &job, "More").await, Receipt::Done { .. }));
     let lease = leased(store).await;
-    assert_eq!(store.note_pull(&project.id, LINK, PullState::Merged).await.unwrap(), 1);
+    assert_eq!(store.record_pull_state(&project.id, LINK, PullState::Merged).await.unwrap(), 1);
     store.record(&lease, vec![]).await.unwrap();
     assert!(store.finish(&lease, done(Some(LINK)), 1).await.unwrap().is_none());
     assert_eq!(pull_states(store, &job).await, ["merged"]);
@@ -156,7 +157,7 @@ async fn a_reopened_pull_request_takes_follow_ups_again(store: &dyn Store, _: &T
     let project = project(store, "acme").await;
     let job = published(store, &project).await;
     for (state, news) in [(PullState::Closed, 1), (PullState::Open, 1), (PullState::Open, 0)] {
-        assert_eq!(store.note_pull(&project.id, LINK, state).await.unwrap(), news);
+        assert_eq!(store.record_pull_state(&project.id, LINK, state).await.unwrap(), news);
     }
     assert!(matches!(follow_up(store, &job, "More").await, Receipt::Done { .. }));
     assert_eq!(pull_states(store, &job).await, ["closed", "open"]);
@@ -168,7 +169,7 @@ async fn merges_are_listed_by_time(store: &dyn Store, clock: &TestClock) {
     let jobs = [published(store, &mine).await.id, published(store, &mine).await.id];
     let (hour, start) = (SignedDuration::from_hours(1), clock.now());
     clock.advance(hour);
-    store.note_pull(&mine.id, LINK, PullState::Merged).await.unwrap();
+    store.record_pull_state(&mine.id, LINK, PullState::Merged).await.unwrap();
     let merges = async |of: &Project, from: i32, to: i32| {
         store.merges(&of.id, start + hour * from, start + hour * to, 10).await.unwrap()
     };
@@ -178,6 +179,6 @@ async fn merges_are_listed_by_time(store: &dyn Store, clock: &TestClock) {
     assert!(jobs.contains(job));
     assert!(merges(&mine, 0, 1).await.is_empty() && merges(&mine, 2, 3).await.is_empty());
     assert!(merges(&theirs, 0, 9).await.is_empty());
-    store.note_pull(&mine.id, LINK, PullState::Open).await.unwrap();
+    store.record_pull_state(&mine.id, LINK, PullState::Open).await.unwrap();
     assert!(merges(&mine, 0, 9).await.is_empty());
 }

@@ -153,13 +153,13 @@ async fn a_settled_branch_is_answered_until_it_is_gone(store: &dyn Store, clock:
         made.push(lease.job.id);
     }
     // The first is merged, the second is open, the third is on a branch of somebody's.
-    store.note_pull(&project.id, &link(0), PullState::Merged).await.unwrap();
-    store.note_pull(&project.id, &link(2), PullState::Closed).await.unwrap();
+    store.record_pull_state(&project.id, &link(0), PullState::Merged).await.unwrap();
+    store.record_pull_state(&project.id, &link(2), PullState::Closed).await.unwrap();
     assert!(store.next_settled(QUARTER).await.unwrap().is_none(), "not yet");
     clock.advance(SignedDuration::from_hours(24 * 90));
     assert_eq!(store.next_settled(QUARTER).await.unwrap().unwrap().id, made[0]);
     assert!(store.next_settled(QUARTER).await.unwrap().is_none());
-    store.note_pull(&project.id, &link(1), PullState::Closed).await.unwrap();
+    store.record_pull_state(&project.id, &link(1), PullState::Closed).await.unwrap();
     assert_eq!(store.next_settled(QUARTER).await.unwrap().unwrap().id, made[1]);
     // The first is removed, the second cannot be.
     store.branch_is_gone(&made[0]).await.unwrap();
