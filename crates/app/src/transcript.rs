@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 use std::io;
 
-use agent::model::{Arguments, Message, ToolCall, ToolResult, Turn};
+use agent::model::{self, Arguments, Message, Turn};
 use axum::body::Body;
 use futures_util::stream;
 use serde_json::Value;
 use store::{Actor, ConversationEntry, Event, JobId, NewAuditEntry, Project, ProjectId, StoreError};
-use wire::{JobCall, JobMessage, JobResult, JobUsage, TranscriptLine};
+use wire::{JobUsage, ModelMessage, ToolCall, ToolResult, TranscriptLine};
 
 use crate::app::App;
 use crate::bodies::BytePermit;
@@ -86,7 +86,7 @@ impl Cursor {
         let entry_after = self.entry.as_ref().map_or(u64::MAX, |entry| entry.after);
         let line = match self.events.pop_front_if(|event| event.number <= entry_after) {
             Some(event) => Some(TranscriptLine::Event(job_event(event))),
-            None => self.entry.take().map(|entry| TranscriptLine::Message(job_message(entry))),
+            None => self.entry.take().map(|entry| TranscriptLine::Message(model_message(entry))),
         };
         Ok(line.map(|line| self.render(&line)))
     }
@@ -98,14 +98,16 @@ impl Cursor {
     }
 }
 
-fn job_message(ConversationEntry { run, number, entry, tokens, at, .. }: ConversationEntry) -> JobMessage {
-    let message = JobMessage { number, run, at: at.map(rfc3339), ..JobMessage::default() };
+fn model_message(
+    ConversationEntry { run, number, entry, tokens, at, .. }: ConversationEntry,
+) -> ModelMessage {
+    let message = ModelMessage { number, run, at: at.map(rfc3339), ..ModelMessage::default() };
     match serde_json::from_value(entry) {
-        Ok(Message::User(content)) => JobMessage { role: "user".into(), content, ..message },
-        Ok(Message::Assistant(Turn { text, calls, .. })) => JobMessage {
+        Ok(Message::User(content)) => ModelMessage { role: "user".into(), content, ..message },
+        Ok(Message::Assistant(Turn { text, calls, .. })) => ModelMessage {
             role: "assistant".into(),
             content: text,
-            calls: calls.into_iter().map(job_call).collect(),
+            calls: calls.into_iter().map(tool_call).collect(),
             usage: Some(JobUsage {
                 input_tokens: tokens.input,
                 output_tokens: tokens.output,
@@ -113,23 +115,23 @@ fn job_message(ConversationEntry { run, number, entry, tokens, at, .. }: Convers
             }),
             ..message
         },
-        Ok(Message::Results(results)) => JobMessage {
+        Ok(Message::Results(results)) => ModelMessage {
             role: "tool".into(),
-            results: results.into_iter().map(job_result).collect(),
+            results: results.into_iter().map(tool_result).collect(),
             ..message
         },
-        Err(_) => JobMessage { role: "unknown".into(), ..message },
+        Err(_) => ModelMessage { role: "unknown".into(), ..message },
     }
 }
 
-fn job_call(ToolCall { id, name, arguments }: ToolCall) -> JobCall {
+fn tool_call(model::ToolCall { id, name, arguments }: model::ToolCall) -> ToolCall {
     let arguments = match arguments {
         Arguments::Json(object) => object,
         Arguments::Broken(text) => Value::String(text),
     };
-    JobCall { id, name, arguments }
+    ToolCall { id, name, arguments }
 }
 
-fn job_result(ToolResult { id, name, content, failed }: ToolResult) -> JobResult {
-    JobResult { id, name, content, failed }
+fn tool_result(model::ToolResult { id, name, content, failed }: model::ToolResult) -> ToolResult {
+    ToolResult { id, name, content, failed }
 }

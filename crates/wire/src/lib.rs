@@ -13,7 +13,7 @@ pub use reports::{
     AgentViews, Agents, ClassViews, ForgetPaths, LinkingPage, Live, MissingPage, NotFound, Point,
     ReclassifyResult, Referrer, Referrers, RemovalResult, Series,
 };
-pub use transcript::{JobCall, JobMessage, JobResult, JobUsage, TranscriptLine};
+pub use transcript::{JobUsage, ModelMessage, ToolCall, ToolResult, TranscriptLine};
 
 /// A request to create a job. Optional fields override the project's defaults.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]

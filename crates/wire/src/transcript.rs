@@ -9,13 +9,13 @@ use crate::JobEvent;
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum TranscriptLine {
     Event(JobEvent),
-    Message(JobMessage),
+    Message(ModelMessage),
 }
 
 /// A message to or from a model.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct JobMessage {
+pub struct ModelMessage {
     /// Counts from 1 over all runs of the job.
     pub number: u32,
     pub run: u32,
@@ -26,16 +26,16 @@ pub struct JobMessage {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub content: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<JobCall>,
+    pub calls: Vec<ToolCall>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub results: Vec<JobResult>,
+    pub results: Vec<ToolResult>,
     /// Token usage. Only in messages of the assistant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<JobUsage>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct JobCall {
+pub struct ToolCall {
     pub id: String,
     pub name: String,
     /// An object, or the text if it is not valid JSON.
@@ -43,7 +43,7 @@ pub struct JobCall {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct JobResult {
+pub struct ToolResult {
     /// The ID of the call.
     pub id: String,
     pub name: String,

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use store::{PromptError, Usage};
 use wire::{
-    AgentJob, CreateJob, FollowUp, JobCreator, JobEvent, JobList, JobMessage, Source, TranscriptLine,
+    AgentJob, CreateJob, FollowUp, JobCreator, JobEvent, JobList, ModelMessage, Source, TranscriptLine,
 };
 
 use super::operation::Operation;
@@ -120,13 +120,13 @@ pub(crate) fn get_diff() -> Operation {
 }
 
 pub(crate) fn get_transcript() -> Operation {
-    let message = JobMessage {
+    let message = ModelMessage {
         number: 1,
         run: 1,
         at: Some("2026-11-15T12:00:00.200Z".into()),
         role: "user".into(),
         content: "<task>\nFix the broken links in the guides\n</task>\n".into(),
-        ..JobMessage::default()
+        ..ModelMessage::default()
     };
     let mut event = event();
     event["kind"] = json!("event");
