@@ -3,7 +3,7 @@
 use pages::{FileKind, WordList};
 
 use super::context::Judge;
-use super::verdict::{Verdict, refuse, strictest};
+use super::verdict::{Verdict, refuse_remote, strictest};
 use crate::guard::file_names::WARNINGS;
 use crate::guard::ignorable::is_ignorable;
 use crate::guard::refusal::Rule;
@@ -26,7 +26,7 @@ impl Judge<'_, '_> {
                 .is_some_and(|end| end > 1 && part[..end].chars().all(|c| c.is_ascii_alphanumeric()))
         });
         if is_script {
-            return refuse("links to an address that is code");
+            return refuse_remote("links to an address that is code");
         }
         // Vue fills in braces, and some renderers write them into the text of the link.
         if has_entity || lower.contains("&#") || lower.contains("%7b%7b") {
@@ -111,39 +111,41 @@ impl Judge<'_, '_> {
 
     fn judge_plain_image(&self, plain: &str) -> Verdict {
         if continues_after_template(plain) {
-            return refuse("loads an image from an address that continues after a template without a slash");
+            return refuse_remote(
+                "loads an image from an address that continues after a template without a slash",
+            );
         }
         let publishes =
             ["@site/..", "?raw", "?url", "&raw", "?worker"].iter().any(|part| plain.contains(part));
         if publishes && url::host(plain).is_none() {
-            return refuse("loads a file in a way that publishes it unchanged");
+            return refuse_remote("loads a file in a way that publishes it unchanged");
         }
         if plain.contains(['\\', '&'])
             && plain.split(['?', '#']).next().is_some_and(|path| path.contains(['\\', '&']))
         {
-            return refuse("loads an image from an address that renderers read in different ways");
+            return refuse_remote("loads an image from an address that renderers read in different ways");
         }
         if ["%2f", "%5c"].iter().any(|code| {
             plain.to_lowercase().starts_with(&format!("/{code}")) || plain.to_lowercase().starts_with(code)
         }) {
-            return refuse("loads an image from an address with encoded slashes");
+            return refuse_remote("loads an image from an address with encoded slashes");
         }
         let Some(host) = url::host(plain) else {
             let lower = plain.to_lowercase();
             let is_path = !pages::is_external(&lower);
             return if is_path && is_program(&lower) {
-                refuse("shows a program or settings as an image, which publishes the file")
+                refuse_remote("shows a program or settings as an image, which publishes the file")
             } else if is_path {
                 Verdict::Passes
             } else {
-                refuse("loads an image from an address that is not a web address")
+                refuse_remote("loads an image from an address that is not a web address")
             };
         };
         if self.instructions.contains(&plain.to_lowercase()) && names_host(&self.instructions, &host) {
             return Verdict::Passes;
         }
         if url::payload(plain).is_some() {
-            return refuse(format!(
+            return refuse_remote(format!(
                 "loads an image from {} with data in its address",
                 url::short_host(&host)
             ));
@@ -152,7 +154,7 @@ impl Judge<'_, '_> {
         if names_host(&self.instructions, &host) || is_used() {
             return Verdict::Passes;
         }
-        refuse(format!(
+        refuse_remote(format!(
             "loads an image from {}, which the docs don't use yet and no person named",
             url::short_host(&host)
         ))

@@ -5,7 +5,7 @@ use pages::{Attribute, AttributeValue as Value, Element, WordList};
 use super::context::Judge;
 use super::literals;
 use super::plain_text::{is_plain_style, is_plain_words};
-use super::verdict::{Verdict, refuse, short_name, strictest};
+use super::verdict::{Verdict, refuse_remote, short_name, strictest};
 
 const TAGS: WordList = WordList(
     "a abbr address article aside b bdi blockquote br caption center cite code col colgroup dd del details \
@@ -34,15 +34,16 @@ const ACTIVE: WordList = WordList("script style iframe frame object embed applet
 pub(super) fn judge(judge: &Judge<'_, '_>, element: &Element) -> Verdict {
     let name = element.name.as_str();
     if !name.is_empty() && !TAGS.contains(name) {
-        return refuse(format!("adds the tag `{}`, which is not a tag for text", short_name(name)));
+        return refuse_remote(format!("adds the tag `{}`, which is not a tag for text", short_name(name)));
     }
     strictest(element.attributes.iter().map(|attribute| judge_attribute(judge, name, attribute)))
 }
 
 fn judge_attribute(judge: &Judge<'_, '_>, tag: &str, attribute: &Attribute) -> Verdict {
     let name = attribute.name.to_ascii_lowercase();
-    let refusal =
-        || refuse(format!("gives a tag the attribute `{}`, which is not one for text", short_name(&name)));
+    let refusal = || {
+        refuse_remote(format!("gives a tag the attribute `{}`, which is not one for text", short_name(&name)))
+    };
     let value = match &attribute.value {
         Value::None => "",
         Value::Text(text) => text.as_str(),
@@ -61,16 +62,16 @@ fn judge_attribute(judge: &Judge<'_, '_>, tag: &str, attribute: &Attribute) -> V
         "src" if matches!(tag, "img" | "source") => judge.judge_image(value),
         "srcset" if matches!(tag, "img" | "source") => judge_srcset(judge, value),
         "class" | "classname" if has_hiding_class(value) => {
-            refuse("adds text that a class hides from readers")
+            refuse_remote("adds text that a class hides from readers")
         }
         "class" | "classname" if value.split_whitespace().all(|class| is_known_class(judge, class)) => {
             Verdict::Passes
         }
         "class" | "classname" => {
-            refuse("adds a class that no page of the docs has, and that can hide the text")
+            refuse_remote("adds a class that no page of the docs has, and that can hide the text")
         }
         "style" if is_plain_style(value) => Verdict::Passes,
-        "style" => refuse("adds a style that could hide text or load something"),
+        "style" => refuse_remote("adds a style that could hide text or load something"),
         "type" if tag == "img" => refusal(),
         // Scripts of themes find their settings by such names.
         "id" | "name" if value.starts_with("__") => refusal(),

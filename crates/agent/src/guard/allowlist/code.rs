@@ -3,7 +3,7 @@
 use pages::{FileKind, WordList, is_plain_code, split_info};
 
 use super::context::Judge;
-use super::verdict::{Verdict, refuse};
+use super::verdict::{Verdict, refuse_remote};
 use crate::guard::vocabulary::DocsUsage;
 
 /// Words after a code fence that make a site run the code.
@@ -26,7 +26,7 @@ pub(super) fn judge(judge: &Judge<'_, '_>, kind: FileKind, info: &str, text: &st
                 .is_some_and(|name| RUNS.contains(&name.trim_matches(['{', '}', '.']).to_lowercase()))
     };
     if RUNS.contains(&language.to_lowercase()) || words.iter().any(runs) {
-        return refuse("adds code that runs when the docs are built or read; use a plain code block");
+        return refuse_remote("adds code that runs when the docs are built or read; use a plain code block");
     }
     // In MDX, the words after the language are a title.
     let is_known = |docs: &DocsUsage| {
@@ -34,7 +34,7 @@ pub(super) fn judge(judge: &Judge<'_, '_>, kind: FileKind, info: &str, text: &st
     };
     // VitePress fills in templates in code of such a language.
     if language.ends_with("-vue") && text.contains("{{") {
-        return refuse("adds a template to code that the site fills in");
+        return refuse_remote("adds a template to code that the site fills in");
     }
     let is_drawn = DRAWN.iter().any(|drawn| language.to_lowercase().contains(drawn));
     let is_used = || judge.vocabulary().is_some_and(is_known) && (!is_drawn || is_inert_diagram(text));
@@ -42,7 +42,7 @@ pub(super) fn judge(judge: &Judge<'_, '_>, kind: FileKind, info: &str, text: &st
     if text.is_empty() && (kind == FileKind::Rst || is_plain_code(info)) || is_used() {
         return Verdict::Passes;
     }
-    refuse(
+    refuse_remote(
         "adds a kind of code block that the docs don't have: write only the language after the fence, such as ```js",
     )
 }

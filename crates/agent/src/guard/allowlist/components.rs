@@ -10,7 +10,7 @@ use pages::{Attribute, AttributeValue as Value, Element, WordList};
 use super::context::Judge;
 use super::literals::{POWERFUL_PROPS, strings};
 use super::plain_text::{is_plain_style, is_plain_words};
-use super::verdict::{Verdict, refuse, short_name, strictest};
+use super::verdict::{Verdict, refuse_remote, short_name, strictest};
 
 /// Parts of names of components that include something, or redirect readers.
 const POWERFUL_COMPONENTS: WordList =
@@ -22,10 +22,13 @@ pub(super) fn judge(judge: &Judge<'_, '_>, element: &Element) -> Verdict {
         return Verdict::Passes;
     }
     let Some(docs) = judge.vocabulary() else {
-        return refuse("adds a component, and the docs can't be read to check whether they use it");
+        return refuse_remote("adds a component, and the docs can't be read to check whether they use it");
     };
     if !docs.has_component(name) {
-        return refuse(format!("adds the component `{}`, which the docs don't use yet", short_name(name)));
+        return refuse_remote(format!(
+            "adds the component `{}`, which the docs don't use yet",
+            short_name(name)
+        ));
     }
     let lower = name.to_lowercase();
     // Also an argument with special characters.
@@ -37,14 +40,17 @@ pub(super) fn judge(judge: &Judge<'_, '_>, element: &Element) -> Verdict {
         || POWERFUL_COMPONENTS.iter().any(|part| lower.contains(part))
         || element.attributes.iter().any(may_be_content);
     if is_powerful && element.attributes.iter().any(|prop| !docs.has_prop_value(name, prop)) {
-        return refuse(format!("gives the component `{}` a value that the docs don't use", short_name(name)));
+        return refuse_remote(format!(
+            "gives the component `{}` a value that the docs don't use",
+            short_name(name)
+        ));
     }
     strictest(element.attributes.iter().map(|prop| judge_prop(judge, name, prop)))
 }
 
 fn judge_prop(judge: &Judge<'_, '_>, component: &str, attribute: &Attribute) -> Verdict {
     let name = attribute.name.as_str();
-    let Some(docs) = judge.vocabulary() else { return refuse("adds a component") };
+    let Some(docs) = judge.vocabulary() else { return refuse_remote("adds a component") };
     if docs.has_prop_value(component, attribute) {
         return Verdict::Passes;
     }
@@ -54,7 +60,7 @@ fn judge_prop(judge: &Judge<'_, '_>, component: &str, attribute: &Attribute) -> 
     let is_powerful = POWERFUL_PROPS.contains(&lower) || lower.starts_with("on") || is_vue_directive;
     let is_unnamed_expression = name.is_empty() && matches!(attribute.value, Value::Expression(_));
     if is_unnamed_expression || is_powerful || !docs.has_prop(component, name) {
-        return refuse(format!(
+        return refuse_remote(format!(
             "gives the component `{}` the prop `{}` in a way that the docs don't",
             short_name(component),
             short_name(name)
@@ -67,7 +73,7 @@ fn judge_prop(judge: &Judge<'_, '_>, component: &str, attribute: &Attribute) -> 
             Some(all) => strictest(
                 all.into_iter().map(|(key, text)| judge_text_prop(judge, key.unwrap_or(&lower), text)),
             ),
-            None => refuse(format!(
+            None => refuse_remote(format!(
                 "gives the component `{}` an expression that the docs don't use",
                 short_name(component)
             )),
@@ -82,7 +88,7 @@ fn judge_text_prop(judge: &Judge<'_, '_>, name: &str, value: &str) -> Verdict {
     if name == "style" {
         return match is_plain_style(value) {
             true => Verdict::Passes,
-            false => refuse("gives a component a style that could hide text or load something"),
+            false => refuse_remote("gives a component a style that could hide text or load something"),
         };
     }
     // Browsers read a backslash in an address as a slash.
@@ -93,10 +99,12 @@ fn judge_text_prop(judge: &Judge<'_, '_>, name: &str, value: &str) -> Verdict {
     let is_address = ["https://", "http://", "/", "."].iter().any(|start| value.starts_with(start));
     // In text that a component shows, backticks are code spans.
     match is_plain_words(&value.replace('`', "")) {
-        true if may_be_private_path(value) => refuse("gives a component the path of a file outside the docs"),
+        true if may_be_private_path(value) => {
+            refuse_remote("gives a component the path of a file outside the docs")
+        }
         true => Verdict::Passes,
         false if is_address && !value.contains([' ', ',', '"', '<']) => judge.judge_image(value),
-        false => refuse("gives a component an address or code among other words"),
+        false => refuse_remote("gives a component an address or code among other words"),
     }
 }
 

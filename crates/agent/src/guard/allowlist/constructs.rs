@@ -3,7 +3,7 @@
 use pages::{Ambiguity, Construct, ConstructKind, FileKind, Reading};
 
 use super::context::Judge;
-use super::verdict::{Verdict, refuse, strictest};
+use super::verdict::{Verdict, refuse_remote, strictest};
 use super::{
     addresses, attributes, code, comments, components, directives, front_matter, includes, literals,
 };
@@ -23,7 +23,7 @@ impl Judge<'_, '_> {
             ConstructKind::Link(address)
                 if kind == FileKind::AsciiDoc && addresses::has_attribute_in_scheme(address) =>
             {
-                refuse("links to an address with an attribute in its scheme")
+                refuse_remote("links to an address with an attribute in its scheme")
             }
             ConstructKind::Link(address) => {
                 strictest([self.judge_linked_file(path, kind, address), self.judge_link(address)])
@@ -33,7 +33,7 @@ impl Judge<'_, '_> {
                     && address.contains('{')
                     && !addresses::is_below_attribute(address) =>
             {
-                refuse("loads an image from an address with an attribute in it")
+                refuse_remote("loads an image from an address with an attribute in it")
             }
             ConstructKind::Image(address) => {
                 strictest([self.judge_image_file(path, kind, address), self.judge_image(address)])
@@ -66,33 +66,35 @@ impl Judge<'_, '_> {
             }
             ConstructKind::Math(formula) if !formula.contains('{') => Verdict::Passes,
             ConstructKind::Math(_) if self.vocabulary().is_some_and(|docs| docs.has_math) => Verdict::Passes,
-            ConstructKind::Math(_) => refuse(
+            ConstructKind::Math(_) => refuse_remote(
                 "adds a formula, and no page of the docs has one: a generator can treat braces as code",
             ),
             ConstructKind::Expression(code) if literals::is_text(code) || is_in_docs() => Verdict::Passes,
-            ConstructKind::Expression(_) => {
-                refuse("adds an expression in braces, which runs when the docs are built; write text instead")
-            }
+            ConstructKind::Expression(_) => refuse_remote(
+                "adds an expression in braces, which runs when the docs are built; write text instead",
+            ),
             ConstructKind::Esm(_) if is_in_docs() => Verdict::Passes,
-            ConstructKind::Esm(_) => refuse("adds an import or export that no page of the docs has"),
+            ConstructKind::Esm(_) => refuse_remote("adds an import or export that no page of the docs has"),
             ConstructKind::Include(directive)
                 if includes::names_other_markup(kind, directive) && !is_in_docs() =>
             {
-                refuse("includes a page of another markup")
+                refuse_remote("includes a page of another markup")
             }
             ConstructKind::Include(directive) if is_in_docs() || self.may_include(path, kind, directive) => {
                 Verdict::Passes
             }
-            ConstructKind::Include(_) => refuse("includes a file in a way that no page of the docs does"),
+            ConstructKind::Include(_) => {
+                refuse_remote("includes a file in a way that no page of the docs does")
+            }
             ConstructKind::Template(_) if is_in_docs() => Verdict::Passes,
             ConstructKind::Template(_) => {
-                refuse("adds a tag of a template language that no page of the docs has")
+                refuse_remote("adds a tag of a template language that no page of the docs has")
             }
             ConstructKind::TemplateInCode { text, is_fenced } => match self.site() {
                 Some(site) if !site.fills_in(text, *is_fenced || kind == FileKind::Mdx) || is_in_docs() => {
                     Verdict::Passes
                 }
-                _ => refuse(
+                _ => refuse_remote(
                     "adds a tag of a template language to code, where the site's generator also fills it in",
                 ),
             },
@@ -108,7 +110,7 @@ impl Judge<'_, '_> {
             }
             ConstructKind::Unknown(_) if kind.is_data() => Verdict::Passes,
             ConstructKind::Unknown(_) if is_in_docs() => Verdict::Passes,
-            ConstructKind::Unknown(_) => refuse(
+            ConstructKind::Unknown(_) => refuse_remote(
                 "adds something that is not text, a list, a table, a link or code, and that no page of the docs has",
             ),
         }
@@ -132,7 +134,9 @@ impl Judge<'_, '_> {
         let is_inside = !address.contains("..") && !address.starts_with('/');
         match is_inside && self.site().is_some_and(|site| address.is_empty() || site.is_page(address)) {
             true => Verdict::Passes,
-            false => refuse("adds an entry to the table of contents that is not a page of the repository"),
+            false => {
+                refuse_remote("adds an entry to the table of contents that is not a page of the repository")
+            }
         }
     }
 }

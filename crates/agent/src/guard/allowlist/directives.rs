@@ -5,7 +5,7 @@ use pages::{FileKind, WordList};
 
 use super::context::Judge;
 use super::plain_text::is_plain_words;
-use super::verdict::{Verdict, refuse, short_name, strictest};
+use super::verdict::{Verdict, refuse_remote, short_name, strictest};
 use crate::guard::refusal::Rule;
 use crate::guard::vocabulary::directive_name;
 
@@ -56,7 +56,7 @@ pub(super) fn judge(
 ) -> Verdict {
     // Asciidoctor writes some values into HTML attributes without escaping.
     if kind == FileKind::AsciiDoc && name.starts_with(':') && arguments.contains('"') {
-        return refuse(format!("sets the attribute `{}` to a value with quotes", short_name(name)));
+        return refuse_remote(format!("sets the attribute `{}` to a value with quotes", short_name(name)));
     }
     let plain = name.trim_matches(['.', ' ', ':', '{', '}', '`', '|']);
     let lower = plain.to_lowercase();
@@ -68,7 +68,7 @@ pub(super) fn judge(
         && judge.vocabulary().is_none_or(|docs| docs.is_in_address(&lower))
     {
         let what = "which is part of the address of an image, a link or an included file";
-        return refuse(format!("sets the attribute `{}`, {what}", short_name(plain)));
+        return refuse_remote(format!("sets the attribute `{}`, {what}", short_name(plain)));
     }
     let is_known = || judge.vocabulary().is_some_and(|docs| docs.has_directive(kind, name));
     let is_cell = kind == FileKind::Quarto && name.starts_with('{');
@@ -87,7 +87,7 @@ pub(super) fn judge(
         return verdict;
     }
     if ["source=", "src=", "href=", "url="].iter().any(|key| arguments.to_lowercase().contains(key)) {
-        return refuse(format!("gives the directive `{}` a file or an address", short_name(plain)));
+        return refuse_remote(format!("gives the directive `{}` a file or an address", short_name(plain)));
     }
     let arguments = arguments.strip_suffix("{open}").unwrap_or(arguments);
     let is_plain = !arguments.contains(['{', '<', '}']) && is_plain_words(&arguments.replace('`', ""));
@@ -99,7 +99,7 @@ pub(super) fn judge(
         return Verdict::Passes;
     }
     if matches!(directive_name(&lower), "module" | "currentmodule") && leads_to_other_code(judge, arguments) {
-        return refuse(
+        return refuse_remote(
             "sets a module for directives that load code, and the docs don't describe this module",
         );
     }
@@ -121,7 +121,7 @@ pub(super) fn judge(
             _ => Verdict::Passes,
         };
     }
-    refuse(format!("adds the directive `{}`, which the docs don't use like that", short_name(plain)))
+    refuse_remote(format!("adds the directive `{}`, which the docs don't use like that", short_name(plain)))
 }
 
 /// Whether a role refers to another part of the docs. Roles of MyST are code in MDX, and text for other generators.

@@ -6,7 +6,7 @@ use pages::{Construct, ConstructKind, DataEntry, ScalarType, WordList};
 use super::context::Judge;
 use super::plain_text::is_plain_words;
 use super::redirects;
-use super::verdict::{Verdict, refuse, short_name};
+use super::verdict::{Verdict, refuse_remote, short_name};
 use crate::guard::{url, vocabulary};
 
 /// Keys with text for readers and for search.
@@ -66,7 +66,8 @@ pub(super) fn is_copyable(entry: &DataEntry) -> bool {
 
 pub(super) fn judge(judge: &Judge<'_, '_>, path: &str, entry: &DataEntry) -> Verdict {
     let key = entry.key.to_lowercase();
-    let refusal = |why: &str| refuse(format!("sets `{}` in the front matter, {why}", short_name(&entry.key)));
+    let refusal =
+        |why: &str| refuse_remote(format!("sets `{}` in the front matter, {why}", short_name(&entry.key)));
     if redirects::is_front_matter_key(&key) {
         return redirects::judge_alias(judge, path, &entry.value);
     }

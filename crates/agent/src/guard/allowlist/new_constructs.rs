@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use pages::{Construct, ConstructKind, FileKind, Reading};
 
-/// A file as its constructs, read as one kind of markup.
+/// A file as its constructs, read as one kind of markup. One file can appear under several kinds: its own, and those of
+/// the pages that include it.
 pub(super) struct ParsedFile<'a> {
     pub(super) path: &'a str,
     pub(super) kind: FileKind,

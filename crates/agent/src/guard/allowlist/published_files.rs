@@ -7,7 +7,7 @@ use pages::{AttributeValue, Element, FileKind, WordList};
 
 use super::context::Judge;
 use super::site::Site;
-use super::verdict::{Verdict, refuse, strictest};
+use super::verdict::{Verdict, refuse_remote, strictest};
 use crate::guard::named_files::{included_file, is_condition};
 use crate::guard::repo_files::{folder_of, is_hidden, is_inside, resolve};
 
@@ -27,7 +27,7 @@ impl Judge<'_, '_> {
             return Verdict::Passes;
         }
         match self.publishes_private_file(page, address) {
-            true => refuse("links to a file that is not a page, which publishes the file"),
+            true => refuse_remote("links to a file that is not a page, which publishes the file"),
             false => Verdict::Passes,
         }
     }
@@ -44,7 +44,7 @@ impl Judge<'_, '_> {
     /// Judges an image, which Sphinx copies to the site.
     pub(super) fn judge_image_file(&self, page: &str, kind: FileKind, address: &str) -> Verdict {
         if !pages::is_external(address) && self.publishes_private_file(page, address) {
-            return refuse("shows a file that is not an image, which publishes the file");
+            return refuse_remote("shows a file that is not an image, which publishes the file");
         }
         let is_copied = kind == FileKind::Rst || self.site().is_some_and(|site| site.is_sphinx);
         let root = self.site().and_then(|site| site.docs_folder(page));
@@ -55,7 +55,9 @@ impl Judge<'_, '_> {
         let is_used = || self.vocabulary().is_some_and(|docs| docs.files.shows_images_of(folder_of(&file)));
         match address.starts_with('/') || is_inside(&file, root) && !is_hidden(&file) || is_used() {
             true => Verdict::Passes,
-            false => refuse("shows an image from a folder outside the docs that no page shows images from"),
+            false => {
+                refuse_remote("shows an image from a folder outside the docs that no page shows images from")
+            }
         }
     }
 

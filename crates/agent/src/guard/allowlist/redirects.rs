@@ -4,7 +4,7 @@ use pages::FileKind;
 use serde_json::Value;
 
 use super::context::Judge;
-use super::verdict::{Verdict, refuse};
+use super::verdict::{Verdict, refuse_remote};
 
 pub(super) fn is_front_matter_key(key: &str) -> bool {
     matches!(key, "aliases" | "redirect_from" | "redirectfrom" | "redirects_from")
@@ -14,7 +14,7 @@ pub(super) fn is_front_matter_key(key: &str) -> bool {
 pub(super) fn judge_alias(judge: &Judge<'_, '_>, path: &str, from: &str) -> Verdict {
     match is_valid(judge, from, path) {
         true => Verdict::Passes,
-        false => refuse(
+        false => refuse_remote(
             "adds a redirect in the front matter that does not come from an unused address of this site",
         ),
     }

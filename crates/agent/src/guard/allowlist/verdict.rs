@@ -1,22 +1,23 @@
-//! Defines the verdict on an added construct, and collects the violations of one text.
+//! Defines the verdict on an added construct, and collects the refusals and notes on one text.
 
 use pages::Construct;
 
 use crate::guard::additions::Text;
 use crate::guard::refusal::{Rule, Violation};
 
-/// Further fatal violations of one text are not reported.
+/// Further refusals of one text are not reported.
 const MAX_REFUSALS: usize = 20;
 
-/// The verdict on an added construct.
+/// The verdict on an added construct. A refusal becomes a fatal [`Violation`], a note one that is not fatal.
 pub(super) enum Verdict {
     Passes,
-    /// The reviewer gets a note.
+    /// A note for the reviewer.
     Noted(Rule, &'static str),
+    /// A refusal of the change.
     Refused(Rule, String),
 }
 
-pub(super) fn refuse(what: impl Into<String>) -> Verdict {
+pub(super) fn refuse_remote(what: impl Into<String>) -> Verdict {
     Verdict::Refused(Rule::Remote, what.into())
 }
 
@@ -38,7 +39,7 @@ pub(super) fn short_name(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.')).take(30).collect()
 }
 
-/// The violations of one text: at most [`MAX_REFUSALS`] fatal ones, and each note once.
+/// At most [`MAX_REFUSALS`] refusals of one text, and each note on it once.
 #[derive(Default)]
 pub(super) struct TextViolations<'a>(pub(super) Vec<Violation<'a>>);
 
