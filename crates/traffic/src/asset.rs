@@ -66,9 +66,10 @@ const ASSET_EXTENSIONS: &[&str] = &[
 /// Text files for crawlers. Other text files count as pages.
 const CRAWLER_FILES: &[&str] = &["robots.txt", "ads.txt", "app-ads.txt", "humans.txt", "security.txt"];
 
-/// Whether a normalized path is an asset by its extension: styles, scripts, images, fonts, media, archives,
-/// feeds and sitemaps. Documents are not assets: PDF, YAML, `llms.txt`, `llms-full.txt`, and a version such
-/// as `/v1.2`.
+/// Whether a normalized path is an asset by its extension or file name: styles, scripts, WebAssembly, source
+/// maps, JSON, web manifests, XML (feeds, sitemaps), images, fonts, media, subtitles, archives, installers, disk
+/// images, and files for crawlers such as `robots.txt`. Documents are not assets: PDF, YAML, `llms.txt`,
+/// `llms-full.txt`, and a version such as `/v1.2`.
 pub fn is_asset(path: &str) -> bool {
     let file = path.rsplit('/').next().unwrap_or_default();
     let same = |known: &&str, name: &str| known.eq_ignore_ascii_case(name);

@@ -1,6 +1,6 @@
 //! Page-view analytics: parses, classifies, stores and counts page views.
 //!
-//! `classify` determines the kind of reader, `path` normalizes the page, `event` parses one view from a log
+//! `classify` determines the class of a reader, `path` normalizes the page, `event` parses one view from a log
 //! line or a beacon, and `views` defines how views are stored and counted.
 
 mod accept;
@@ -49,6 +49,7 @@ pub use reports::{
     Reports, Series, SeriesError,
 };
 pub use sqlite::{SqliteViews, VIEWS_SCHEMA};
+// `Readers` is a count of distinct readers. `Visitors` is a report: such counts for the site and for each page.
 pub use views::{
     Counts, Failure, FilePart, IngestError, PageCount, Progress, Readers, Receipt, Tally, Views, Visitors,
 };

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Counts the reads of new pages beyond the daily maximum. No page has this name, because paths begin with a
-/// slash.
+/// Page 0: collects views of pages that got no number. No page has this name, because paths begin with a slash.
 pub const OTHER_PAGES: &str = "(other pages)";
 
 #[derive(Debug)]
@@ -12,7 +11,7 @@ pub(crate) struct Pages {
     paths: Vec<Arc<str>>,
     numbers: HashMap<Arc<str>, u32>,
     bytes: usize,
-    /// The last day with new pages, and their number.
+    /// The last day with new pages, and how many were added.
     day: i64,
     added_today: u32,
 }

@@ -134,6 +134,7 @@ impl Readers {
     }
 }
 
+/// The distinct readers of the site and of each page.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Visitors {
     pub totals: Readers,

@@ -22,11 +22,12 @@ pub fn weighted_items(header: &str) -> impl Iterator<Item = WeightedItem<'_>> {
     })
 }
 
-/// `1`, `0.5`, `0.250`, `1.000`; anything else is malformed.
+/// A number from 0 to 1 with at most three decimals: `1`, `0.5`, `0.250`, `1.000`. `0.` and `1.` pass, as the standard
+/// allows. Anything else is malformed.
 fn parse_weight(text: &str) -> Option<u16> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let digits = fraction.len() <= 3 && fraction.bytes().all(|byte| byte.is_ascii_digit());
-    let fraction: u16 = format!("{fraction:0<3}").parse().ok().filter(|_| digits)?;
+    let is_valid = fraction.len() <= 3 && fraction.bytes().all(|byte| byte.is_ascii_digit());
+    let fraction: u16 = format!("{fraction:0<3}").parse().ok().filter(|_| is_valid)?;
     match (whole, fraction) {
         ("0", fraction) => Some(fraction),
         ("1", 0) => Some(1000),

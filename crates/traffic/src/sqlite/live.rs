@@ -67,8 +67,9 @@ impl LiveCounter {
         for tally in [&mut point.reads, &mut self.live.totals, self.pages.entry(read.page).or_default()] {
             tally.add(human, ai);
         }
-        let known = |visitor: &u64| self.readers.len() < MAX_READERS || self.readers.contains_key(visitor);
-        if let Some(visitor) = visitor.filter(known) {
+        let has_room_for =
+            |visitor: &u64| self.readers.len() < MAX_READERS || self.readers.contains_key(visitor);
+        if let Some(visitor) = visitor.filter(has_room_for) {
             self.readers.entry(visitor).or_default()[side] = true;
         }
     }

@@ -66,8 +66,7 @@ impl SharedProject {
 }
 
 impl SharedProject {
-    /// Drops the prefix sums. After eviction they miss new views, so a report that still has this project
-    /// must reload it.
+    /// An evicted project gets no more updates. Dropping the sums makes reports that hold it reload.
     fn invalidate(&self) {
         self.write().prefix_sums = None;
     }
