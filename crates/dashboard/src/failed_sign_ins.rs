@@ -1,4 +1,4 @@
-//! Records wrong passwords in the audit log of the account's organization.
+//! Records failed sign-ins in the audit log of the account's organization.
 //!
 //! A name without an account is recorded nowhere.
 
@@ -30,7 +30,7 @@ fn spawn_audit_write(app: &App, person: &Person, from: &str) {
     let people = app.people.clone();
     tokio::spawn(async move {
         if let Err(error) = people.record_audit(&entry).await {
-            tracing::error!("failed to write a wrong password to the audit log: {error}");
+            tracing::error!("failed to record a failed sign-in in the audit log: {error}");
         }
     });
 }

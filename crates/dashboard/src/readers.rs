@@ -67,7 +67,7 @@ pub(crate) async fn list(
         previous: (query.offset > 0).then(|| page_href(query.offset.saturating_sub(per_page))),
         next: has_more.then(|| page_href(query.offset.saturating_add(per_page))),
         back: ReportQuery { offset: 0, ..query.clone() }.href(&format!("{}/readers", ctx.root())),
-        complete: query.href(&own_url),
+        complete_url: query.href(&own_url),
         api_query: api_query(&query),
         panel,
     };
@@ -147,7 +147,7 @@ fn readers_page(
         chart: Chart::new(&report.series.points, query.interval(), ends, &merges),
         merges: report.merges.iter().map(|merge| merge_row(ctx, merge)).collect(),
         panels: panels::all(app, ctx, query, report),
-        complete: ReportQuery { wait: true, ..query.clone() }.href(&own_url),
+        complete_url: ReportQuery { wait: true, ..query.clone() }.href(&own_url),
         api_query: api_query(query),
     }
 }

@@ -34,7 +34,8 @@ pub(super) struct ReportQuery {
 }
 
 impl ReportQuery {
-    /// Replaces an invalid value with its default, and returns a sentence about it.
+    /// Replaces an invalid value with its default, and returns a sentence about it. An invalid `offset` is replaced
+    /// silently. If several values are invalid, the sentence is about the last one.
     pub(super) fn parse(uri: &Uri, today: Date) -> (Self, Option<String>) {
         let value = |name| query_value(uri, name);
         let (range_name, mut error) = match value("range") {

@@ -18,7 +18,7 @@ pub(crate) struct Readers {
     pub(crate) merges: Vec<MergeRow>,
     pub(crate) panels: Vec<Panel>,
     /// The URL of this page that waits until everything is counted.
-    pub(crate) complete: String,
+    pub(crate) complete_url: String,
     /// The query of the same report in the API.
     pub(crate) api_query: String,
 }
@@ -30,7 +30,7 @@ pub(crate) struct ReaderList {
     pub(crate) shell: Shell,
     pub(crate) picker: RangePicker,
     pub(crate) panel: Panel,
-    pub(crate) complete: String,
+    pub(crate) complete_url: String,
     pub(crate) back: String,
     pub(crate) previous: Option<String>,
     pub(crate) next: Option<String>,
