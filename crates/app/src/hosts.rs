@@ -26,11 +26,13 @@ pub use update::{COMMAND_LINE, ProjectUpdate, UpdatedProject, check_update, stor
 
 use crate::settings::Settings;
 
-/// The name of a project's sealed secret: the token or the app's key for its host.
+// The names under which the secrets of a project are stored.
+
+/// The name of the stored secret that is the token or the app's key for the project's host.
 pub const HOST_KEY: &str = "forge-token";
-/// The secret that the host signs webhooks with.
+/// The name of the stored secret that the host signs webhooks with.
 pub const HOOK_SECRET: &str = "hook";
-/// Who provided the token or the key.
+/// The name of the stored secret that says who provided the token or the key.
 const HOST_KEY_PROVIDER: &str = "forge-token-giver";
 
 #[derive(Clone)]
@@ -83,7 +85,7 @@ impl Hosts {
         }
     }
 
-    /// The repository's page on the web. A path on this machine is never shown, so its page is the project's.
+    /// The repository's page on the web. For a local repository, returns the project's page of the dashboard.
     pub fn web_url(&self, project: &Project) -> String {
         match is_on_the_web(&project.repository) {
             true => project.repository.clone(),

@@ -1,6 +1,8 @@
 //! Provides the time through one trait, so that a test can move it by a minute or a year without waiting.
 //!
-//! No other code reads the system clock.
+//! The server, the worker, the store and the page views take dates from here, never from the system clock. PostgreSQL
+//! uses its own clock. The command line, `forge` (reflogs, ages of lock files) and `net` (`Retry-After` without a
+//! `Date`) read the system clock. Timeouts use `Instant`.
 
 mod guard;
 mod record;
@@ -24,8 +26,8 @@ pub trait Clock: Send + Sync + 'static {
         self.now().as_millisecond()
     }
 
-    /// The time since a fixed moment before the process started. It cannot be set, and it advances while the
-    /// machine sleeps.
+    /// The time since a fixed moment before the process started. It cannot be set. On Linux and macOS it advances
+    /// while the machine sleeps; on other systems it may stop.
     fn monotonic(&self) -> Duration {
         time_since_boot()
     }

@@ -12,7 +12,10 @@ use super::outcome::{Spent, Stop};
 use crate::shared::Shared;
 use app::hosts::is_on_the_web;
 
-/// Returns [`Stop::Machine`] if the machine is in trouble now, and the failure otherwise.
+/// Returns
+/// - [`Stop::Machine`] if the machine is in trouble now;
+/// - the failure otherwise: [`Stop::Aborted`] if the run spent something, else [`Stop::Failed`];
+/// - the stop of the store's error, usually [`Stop::Release`], if the project can't be read.
 pub(super) async fn classify_failure(
     app: &Shared,
     lease: &Lease,

@@ -22,6 +22,7 @@ struct QueuedNote {
     reply: Option<Reply>,
 }
 
+/// The result of the write: the tokens that the project used this month, or 0 if the batch has no [`Note::Entry`].
 type Reply = oneshot::Sender<Result<u64, StoreError>>;
 
 /// The editor's end. The channel is unbounded: a caller of [`NoteSender::send`] must limit the number of its
