@@ -18,8 +18,8 @@ const REFUSED_ENDINGS: &[&str] = &[".tar", ".gz", ".tgz", ".zst", ".zip", ".xz",
 pub(super) struct Target {
     path: PathBuf,
     is_archive: bool,
-    /// Collects the backup, on the same file system as the target. A target that exists may be a mount point, so its
-    /// draft is inside of it. For a new target, the draft is beside it.
+    /// Collects the backup, on the same file system as the target. A target that exists may be a mount point, so the
+    /// draft is inside the target. The draft of a new target is beside the target.
     draft: TempDir,
 }
 

@@ -40,7 +40,7 @@ pub(super) async fn lock<'a>(
 pub(super) enum Admission {
     /// It is, and this is the usage of its rate limit, if it has one.
     Admitted(Option<Usage>),
-    /// It is not, and the client gets this answer: the first one's for a repeated request, or a refusal.
+    /// It is not, and the client gets this: the stored answer of a repeated request, or a refusal.
     Answered(Receipt),
 }
 
