@@ -90,7 +90,8 @@ fn new_limiter(quota: Quota, clock: &Arc<dyn Clock>) -> Limiter {
     RateLimiter::hashmap_with_clock(quota, Elapsed::new(clock.clone()))
 }
 
-/// The /64 network of an IPv6 address: its owner has all 2^64 addresses. An IPv4 address stays as it is.
+/// Returns what a limit counts: an IPv4 address itself, or the /64 network of an IPv6 address, because a client
+/// usually controls all addresses of its /64.
 pub fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,

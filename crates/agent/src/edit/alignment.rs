@@ -94,8 +94,8 @@ impl<'a> Alignment<'a> {
         plan.changes.iter().map(splice).collect()
     }
 
-    /// The range of the file that corresponds to some tokens of the old text. It is empty for an insertion before
-    /// `tokens.start`. Folding can remove the indentation of a line, so its range is derived from the words after it.
+    /// Where the given tokens of the old text are in the file. For an insertion, the range of tokens is empty, and so is
+    /// the result. Folding can remove the indentation of a line, so its range is derived from the words after it.
     fn file_range(&self, old: &[Token], tokens: &Range<usize>) -> Range<usize> {
         let begin = old.get(tokens.start).map_or(usize::MAX, |token| token.range.start);
         let end = match tokens.is_empty() {
