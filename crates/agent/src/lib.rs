@@ -7,6 +7,7 @@
 pub mod model;
 
 mod budget;
+mod call_reader;
 mod conversation;
 mod edit;
 mod editor;
@@ -14,9 +15,11 @@ mod fence;
 mod guard;
 mod offline;
 mod opening;
+mod probe;
 mod prompt;
 mod run;
 mod sent_prompts;
+mod sizes;
 mod tools;
 
 pub use budget::Limits;

@@ -7,14 +7,15 @@
 mod anthropic;
 mod chat;
 mod client;
+mod described_limits;
 mod draft;
 #[cfg(test)]
 mod fuzz_tests;
 mod gemini;
-mod probe;
 mod provider_error;
 mod responses;
 mod settings;
+mod size;
 mod sse;
 mod wire_format;
 
@@ -27,9 +28,12 @@ use machine::Trouble;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::call_reader::parse_object;
+
+pub use crate::probe::{Findings, Probe, probe};
 pub use net::Secret;
-pub use probe::{Probe, probe};
-pub use settings::{Limits, Prices, Provider, Settings};
+pub use settings::{Limits, Prices, Profile, Provider, Settings};
+pub use size::{SizeRefusal, TokenLimits};
 
 /// Receives text as it streams.
 pub type OnText<'a> = dyn FnMut(&str) + Send + 'a;
@@ -38,6 +42,14 @@ pub type OnText<'a> = dyn FnMut(&str) + Send + 'a;
 pub trait Model: Send + Sync {
     /// Requests one turn. `on_text` receives the text as it streams.
     async fn reply(&self, request: &ModelRequest<'_>, on_text: &mut OnText<'_>) -> Result<Reply, ModelError>;
+
+    /// The limits of the model: from the settings, or else what the provider says about it.
+    async fn token_limits(&self) -> TokenLimits {
+        TokenLimits::default()
+    }
+
+    /// Remembers a limit that a refusal revealed, so that the next run doesn't have to find it again.
+    fn remember_limits(&self, _limits: TokenLimits) {}
 }
 
 /// Checks the settings and creates a client. Sends nothing. The error is a sentence.
@@ -49,10 +61,12 @@ pub fn open(settings: &Settings) -> Result<Arc<dyn Model>, String> {
 #[derive(Clone, Copy)]
 pub struct ModelRequest<'a> {
     pub system: &'a str,
-    pub messages: &'a [Message],
+    pub messages: &'a [&'a Message],
     pub tools: &'a [Tool],
     /// Tokens that the response may have, including reasoning.
     pub max_output: u32,
+    /// `None` means the provider's default.
+    pub temperature: Option<f32>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -148,9 +162,13 @@ pub enum ModelError {
     /// Too many requests, a failing provider, a stream that is cut off or silent, no connection: a retry can help.
     #[error("{sentence}")]
     Temporary { sentence: String, retry_after: Option<Duration> },
-    /// The conversation exceeds the model's context window.
+    /// The request exceeds the model's context window, or asks for a longer response than the model writes.
+    #[error("{sentence}")]
+    TooLarge { sentence: String, refusal: SizeRefusal },
+    /// The model was still writing when the time for one response was over. A retry takes as long, a smaller step
+    /// doesn't.
     #[error("{0}")]
-    TooLong(String),
+    Unfinished(String),
     /// This machine is in trouble, for example by too many open files. The request was not sent, or its response was
     /// lost.
     #[error("{0}")]
@@ -167,13 +185,11 @@ impl ModelError {
 const MAX_BROKEN_CHARS: usize = 500;
 
 impl Arguments {
-    /// An empty text is an empty object, because many models send it for a call without arguments.
-    fn parse(text: String) -> Self {
-        match serde_json::from_str(&text) {
-            Ok(object @ Value::Object(_)) => Self::Json(object),
-            Ok(Value::Null) => Self::Json(json!({})),
-            _ if text.trim().is_empty() => Self::Json(json!({})),
-            _ => Self::Broken(text),
+    /// `is_complete` is false if the response was cut off within the arguments.
+    fn parse(text: String, is_complete: bool) -> Self {
+        match parse_object(&text, is_complete) {
+            Some(object) => Self::Json(object),
+            None => Self::Broken(text),
         }
     }
 
@@ -189,6 +205,14 @@ impl Arguments {
 }
 
 impl Turn {
+    /// Forgets the provider's own parts of the turn after calls were added to it. What is only text, such as reasoning,
+    /// stays.
+    pub(crate) fn forget_parts_without_calls(&mut self) {
+        let has_parts =
+            |opaque: &Value| opaque.as_object().is_some_and(|all| all.values().any(Value::is_array));
+        self.opaque = self.opaque.take().filter(|opaque| !has_parts(opaque));
+    }
+
     fn opaque_of(&self, format: &str) -> Option<&Value> {
         self.opaque.as_ref()?.get(format)
     }
@@ -207,11 +231,11 @@ impl Turn {
 /// Merges successive messages of the same role, because providers expect roles to alternate. For example, text of the
 /// user after tool results goes into the same message.
 fn merge_by_role<'a>(
-    messages: &'a [Message],
+    messages: &'a [&'a Message],
     parts: impl Fn(&'a Message) -> (&'static str, Vec<Value>),
 ) -> Vec<(&'static str, Vec<Value>)> {
     let mut merged: Vec<(&str, Vec<Value>)> = Vec::new();
-    for (role, parts) in messages.iter().map(parts) {
+    for (role, parts) in messages.iter().copied().map(parts) {
         match merged.last_mut() {
             Some((last, before)) if *last == role => before.extend(parts),
             _ => merged.push((role, parts)),

@@ -5,9 +5,15 @@ use pages::{Files, Paths};
 
 use crate::editor::Task;
 use crate::fence::escape_tags;
+use crate::model::Profile;
 
-/// The same for every job, so that providers can cache it.
-pub(crate) const SYSTEM: &str = include_str!("system.md");
+/// Returns the system prompt. It's the same for every job, so that providers can cache it.
+pub(crate) fn system_prompt(profile: Profile) -> &'static str {
+    match profile {
+        Profile::Full => include_str!("system.md"),
+        Profile::Small => include_str!("system_small.md"),
+    }
+}
 
 const MAX_FOLDERS: usize = 60;
 const MAX_LIKELY_PAGES: usize = 8;
@@ -16,13 +22,18 @@ const MAX_WORDS: usize = 200;
 /// The model gets this many bytes of each file of instructions.
 pub const MAX_INSTRUCTIONS_BYTES: usize = 16 * 1024;
 
+/// Returns how many bytes of each file of instructions a model gets that takes conversations of `max_bytes`.
+pub(crate) fn instruction_limit(max_bytes: usize) -> usize {
+    MAX_INSTRUCTIONS_BYTES.min(max_bytes / 8)
+}
+
 /// Returns the first message: the task with a map of the repository, so that the model finds a start without reading
 /// everything.
-pub(crate) fn first_message(task: &Task<'_>, files: &dyn Files) -> String {
+pub(crate) fn first_message(task: &Task<'_>, files: &dyn Files, instruction_limit: usize) -> String {
     let paths = files.paths();
     let mut text = task.prompt.render();
     for (path, instructions) in task.instructions {
-        let (shown, is_cut) = truncate_instructions(instructions);
+        let (shown, is_cut) = truncate_instructions(instructions, instruction_limit);
         text += &format!("\n<instructions path={path:?}>\n{}\n</instructions>\n", escape_tags(shown.trim()));
         if is_cut {
             text += &format!("(This is the beginning of {path:?}. The rest is too long to show.)\n");
@@ -48,11 +59,11 @@ pub(crate) fn first_message(task: &Task<'_>, files: &dyn Files) -> String {
 }
 
 /// Returns the lines of a file of instructions that the model gets, and whether the file has more.
-pub(crate) fn truncate_instructions(text: &str) -> (&str, bool) {
-    if text.len() <= MAX_INSTRUCTIONS_BYTES {
+pub(crate) fn truncate_instructions(text: &str, limit: usize) -> (&str, bool) {
+    if text.len() <= limit {
         return (text, false);
     }
-    let beginning = &text[..text.floor_char_boundary(MAX_INSTRUCTIONS_BYTES)];
+    let beginning = &text[..text.floor_char_boundary(limit)];
     (beginning.rsplit_once('\n').map_or(beginning, |(lines, _)| lines), true)
 }
 

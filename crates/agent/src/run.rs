@@ -2,48 +2,49 @@
 //! model finishes, a limit is reached, or the model makes no progress.
 
 mod finish;
-mod stall;
+mod patience;
+mod request;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
-use failpoints::with_failpoints;
 use pages::Files;
-use serde_json::{Map, json};
-use tokio::time::{Instant, sleep, timeout};
 
-use crate::budget::{Budget, Limits, cap_usage};
-use crate::conversation::{Conversation, turn_size};
+use crate::budget::{Budget, Limits};
+use crate::conversation::{Conversation, cut_text};
 use crate::editor::{AgentError, Editor, Progress, Report, StepKind, Task};
 use crate::fence::escape_tags;
-use crate::model::{
-    Message, Model, ModelError, ModelRequest, Reply, StopReason, Tool, ToolCall, ToolResult, Turn, Usage,
-};
-use crate::opening::{MAX_INSTRUCTIONS_BYTES, SYSTEM, first_message, truncate_instructions};
-use crate::tools::{CallOutcome, Workbench, short_reason, tools};
+use crate::model::{Arguments, Message, Model, Profile, StopReason, Tool, ToolCall, ToolResult, Turn, Usage};
+use crate::opening::{first_message, instruction_limit, system_prompt, truncate_instructions};
+use crate::sizes::Sizes;
+use crate::tools::{CallOutcome, Workbench, short_reason, tools_for};
 
 use finish::with_valid_title;
-use stall::StallDetector;
+use patience::{Patience, Unusable};
+use request::Answer;
 
-/// Requests for one turn, with exponential backoff between them.
-const MAX_TRIES: u32 = 6;
-const FIRST_DELAY: Duration = Duration::from_secs(1);
-const MAX_DELAY: Duration = Duration::from_secs(60);
+pub(crate) use request::overhead as request_overhead;
+
+/// Calls of one answer that are run. The model gets the others back.
 const MAX_CALLS: usize = 32;
 const MAX_STEP_CHARS: usize = 500;
-/// Bytes of a request besides the conversation: the system prompt, the tools, and the JSON around them.
-const REQUEST_OVERHEAD: usize = 16 * 1024;
+/// Each call gets at least this much of its result.
+const MIN_RESULT_BYTES: usize = 200;
 
 /// The editor that calls a model.
 pub struct Agent {
     model: Arc<dyn Model>,
     limits: Limits,
+    profile: Profile,
 }
 
 impl Agent {
     pub fn new(model: Arc<dyn Model>, limits: Limits) -> Self {
-        Self { model, limits }
+        Self { model, limits, profile: Profile::default() }
+    }
+
+    pub fn with_profile(self, profile: Profile) -> Self {
+        Self { profile, ..self }
     }
 }
 
@@ -55,25 +56,16 @@ impl Editor for Agent {
         files: &mut (dyn Files + Send),
         progress: &mut dyn Progress,
     ) -> Result<Report, AgentError> {
-        let mut run = Run {
-            agent: self,
-            bench: Workbench::new(files, self.limits),
-            progress,
-            conversation: Conversation::default(),
-            tools: tools(),
-            budget: Budget::new(self.limits),
-            stall: StallDetector::default(),
-            rejected_finishes: 0,
-        };
-        let mut turn = run.begin(task).await?;
+        let mut run = Run::new(self, files, progress).await;
+        let mut answer = run.begin(task).await?;
         loop {
-            if let Some(turn) = turn.take()
-                && let Some(report) = run.run_calls(&turn).await?
+            if let Some(answer) = answer.take()
+                && let Some(report) = run.act(answer).await?
             {
                 return run.check_effect(with_valid_title(report, &task.prompt.instruction_text()));
             }
             run.read_follow_ups().await?;
-            turn = Some(run.request_turn().await?);
+            answer = Some(run.request_answer().await?);
         }
     }
 }
@@ -84,42 +76,74 @@ struct Run<'a> {
     progress: &'a mut dyn Progress,
     conversation: Conversation,
     tools: Vec<Tool>,
+    sizes: Sizes,
     budget: Budget,
-    stall: StallDetector,
+    patience: Patience,
     /// How often the model called `finish` and got problems or refusals back.
     rejected_finishes: u32,
+    /// What the guard refused when the model called `finish`, one sentence.
+    refusal: Option<String>,
 }
 
-impl Run<'_> {
-    /// Replays the stored conversation, or sends the first message. Returns the last turn if its calls were not run.
-    async fn begin(&mut self, task: &Task<'_>) -> Result<Option<Turn>, AgentError> {
-        let mut pending = None;
+impl<'a> Run<'a> {
+    async fn new(
+        agent: &'a Agent,
+        files: &'a mut (dyn Files + Send),
+        progress: &'a mut dyn Progress,
+    ) -> Self {
+        let tools = tools_for(agent.profile);
+        let overhead = request_overhead(system_prompt(agent.profile), &tools);
+        let known = agent.model.token_limits().await;
+        let sizes = Sizes::new(&agent.limits, known, agent.profile, overhead);
+        Self {
+            agent,
+            bench: Workbench::new(files, agent.limits, agent.profile, sizes.max_shown()),
+            progress,
+            conversation: Conversation::new(sizes.max_bytes),
+            tools,
+            sizes,
+            budget: Budget::new(agent.limits),
+            patience: Patience::default(),
+            rejected_finishes: 0,
+            refusal: None,
+        }
+    }
+
+    /// Replays the stored conversation, or sends the first message. Returns the last answer if its calls were not run.
+    async fn begin(&mut self, task: &Task<'_>) -> Result<Option<Answer>, AgentError> {
+        let mut pending: Option<Turn> = None;
         for past in task.conversation {
             if let (true, Some(turn)) = (past.this_run, pending.take()) {
                 self.replay_edits(&turn)?;
             }
-            if let (true, Message::Assistant(turn)) = (past.this_run, &past.message) {
-                self.budget.add_turn(past.usage);
-                pending = Some(turn.clone());
+            match (past.this_run, &past.message) {
+                (true, Message::Assistant(turn)) => {
+                    self.budget.add_turn(past.usage);
+                    pending = Some(turn.clone());
+                }
+                (true, Message::Results(results)) => self.replay_finish(results),
+                _ => {}
             }
             self.conversation.push(past.message.clone());
         }
         if !task.conversation.iter().any(|past| past.this_run) {
-            let first = match self.conversation.messages.is_empty() {
+            let first = match self.conversation.is_empty() {
                 true => self.opening(task),
                 false => task.prompt.render(),
             };
             self.add_message(Message::User(first), Usage::default()).await?;
         }
-        Ok(pending)
+        // Whether it was cut off is not stored. Its calls were read when it arrived.
+        Ok(pending.map(|turn| Answer::Turn(turn, StopReason::Calls)))
     }
 
     fn opening(&mut self, task: &Task<'_>) -> String {
-        for (path, _) in task.instructions.iter().filter(|(_, text)| truncate_instructions(text).1) {
-            let kib = MAX_INSTRUCTIONS_BYTES / 1024;
+        let limit = instruction_limit(self.sizes.max_bytes);
+        for (path, _) in task.instructions.iter().filter(|(_, text)| truncate_instructions(text, limit).1) {
+            let kib = limit / 1024;
             self.progress.step(StepKind::Note, format!("Read only the first {kib} KiB of {path}"));
         }
-        first_message(task, self.bench.files())
+        first_message(task, self.bench.files(), limit)
     }
 
     /// Repeats the edits of an interrupted attempt. Their results are already in the conversation.
@@ -146,119 +170,64 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Requests one turn of the model, and retries temporary errors with backoff.
-    async fn request_turn(&mut self) -> Result<Turn, AgentError> {
-        let context = self.agent.limits.context;
-        if self.conversation.bytes() > context {
-            self.conversation.shorten(context / 2);
-        }
-        let (mut backoff, mut tries) = (FIRST_DELAY, 1);
-        loop {
-            self.budget.check()?;
-            if self.progress.is_cancelled() {
-                return Err(AgentError::Cancelled);
-            }
-            let start = Instant::now();
-            let (sentence, retry_after) = match self.call_model().await? {
-                Ok(reply) => return self.record_reply(reply, start.elapsed()).await,
-                Err(ModelError::TooLong(sentence)) => {
-                    self.shorten_or_end(sentence)?;
-                    continue;
-                }
-                Err(ModelError::Permanent(sentence)) => return Err(AgentError::Ended(sentence)),
-                Err(ModelError::Machine(trouble)) => return Err(AgentError::Machine(trouble)),
-                Err(ModelError::Temporary { sentence, retry_after }) => (sentence, retry_after),
-            };
-            let delay = retry_after.unwrap_or(backoff);
-            if !self.progress.may_wait(delay) {
-                return Err(AgentError::Temporary { sentence, retry_after });
-            }
-            if tries == MAX_TRIES {
-                return Err(AgentError::Ended(format!("{sentence}; all {MAX_TRIES} tries failed")));
-            }
-            self.progress.step(StepKind::Note, format!("Trying again: {sentence}"));
-            sleep(delay.min(MAX_DELAY).min(self.budget.time_left())).await;
-            (backoff, tries) = (backoff * 2, tries + 1);
-        }
-    }
-
-    async fn call_model(&mut self) -> Result<Result<Reply, ModelError>, AgentError> {
-        let request = ModelRequest {
-            system: SYSTEM,
-            messages: &self.conversation.messages,
-            tools: &self.tools,
-            max_output: self.agent.limits.answer,
+    /// Acts on an answer. Returns the report if the answer ends the run.
+    async fn act(&mut self, answer: Answer) -> Result<Option<Report>, AgentError> {
+        let (turn, stop) = match answer {
+            Answer::Unfinished(sentence) => return self.handle_unusable(Unusable::TooSlow, sentence).await,
+            Answer::Turn(turn, stop) => (turn, stop),
         };
-        let reply = timeout(
-            self.budget.time_left(),
-            with_failpoints("model", self.agent.model.reply(&request, &mut |_| {})),
-        )
-        .await;
-        reply.map_err(|_| self.budget.out_of_time())
-    }
-
-    fn shorten_or_end(&mut self, sentence: String) -> Result<(), AgentError> {
-        match self.conversation.shorten(self.conversation.bytes() / 2) {
-            true => Ok(()),
-            false => Err(AgentError::Ended(sentence)),
+        if !turn.calls.is_empty() {
+            return self.run_calls(&turn, stop).await;
         }
-    }
-
-    /// Stores a reply before the run acts on it, because the reply is paid for.
-    async fn record_reply(&mut self, reply: Reply, duration: Duration) -> Result<Turn, AgentError> {
-        let Reply { turn, usage, stop } = reply;
-        let (sent, max_output) = (REQUEST_OVERHEAD + self.conversation.bytes(), self.agent.limits.answer);
-        let usage = cap_usage(usage, sent, turn_size(&turn), max_output);
-        self.budget.add_turn(usage);
-        let message = format!("Called the model: {} tokens in, {} tokens out", usage.input, usage.output);
-        let details = [
-            ("inputTokens", json!(usage.input)),
-            ("outputTokens", json!(usage.output)),
-            ("cachedTokens", json!(usage.cached)),
-            ("milliseconds", json!(duration.as_millis() as u64)),
-        ];
-        let details =
-            details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>();
-        self.progress.step_with_details(StepKind::Model, message, details);
-        if !turn.text.trim().is_empty() {
-            self.progress.step(StepKind::ModelText, turn.text.trim().chars().take(MAX_STEP_CHARS).collect());
-        }
-        self.add_message(Message::Assistant(turn.clone()), usage).await?;
-        match stop {
-            StopReason::Refused => {
-                Err(AgentError::Ended("the model refuses this task: change the prompt".into()))
-            }
-            StopReason::TooLong if turn.calls.is_empty() => self
-                .remind("Your answer was cut off. Continue in smaller steps.")
-                .await
-                .map(|()| Turn::default()),
-            _ => Ok(turn),
-        }
-    }
-
-    async fn remind(&mut self, text: &str) -> Result<(), AgentError> {
-        self.stall.count_failure()?;
-        self.add_message(Message::User(text.to_owned()), Usage::default()).await
+        let why = match stop {
+            StopReason::TooLong => Unusable::CutOff,
+            _ if turn.text.trim().is_empty() => Unusable::Empty,
+            _ => Unusable::OnlyText,
+        };
+        self.handle_unusable(why, turn.text).await
     }
 
     /// Runs the calls of a turn. Returns the report if the turn ends the run.
-    async fn run_calls(&mut self, turn: &Turn) -> Result<Option<Report>, AgentError> {
-        if turn.calls.is_empty() {
-            return self.handle_text_only(turn).await;
-        }
-        let (mut results, mut report) = (Vec::new(), None);
+    async fn run_calls(&mut self, turn: &Turn, stop: StopReason) -> Result<Option<Report>, AgentError> {
+        let (mut results, mut report, mut has_success) = (Vec::new(), None, false);
+        let mut space = self.sizes.max_results();
+        let last = turn.calls.len() - 1;
         for (n, call) in turn.calls.iter().enumerate() {
             if self.progress.is_cancelled() {
                 return Err(AgentError::Cancelled);
             }
-            let outcome = match n < MAX_CALLS {
-                true => self.bench.run(call)?,
-                false => CallOutcome::Failed(format!("at most {MAX_CALLS} calls run per answer; call again")),
+            let is_cut =
+                n == last && stop == StopReason::TooLong && matches!(call.arguments, Arguments::Broken(_));
+            let outcome = match n {
+                MAX_CALLS.. => {
+                    CallOutcome::NotRun(format!("at most {MAX_CALLS} calls run per answer; call again"))
+                }
+                _ if is_cut => self.cut_off_call(call),
+                _ => self.bench.run(call)?,
             };
-            results.push(self.tool_result(call, outcome, &mut report).await?);
+            let mut result = self.tool_result(call, outcome, &mut report).await?;
+            has_success |= !result.failed;
+            result.content = cut_text(&result.content, space.max(MIN_RESULT_BYTES));
+            space = space.saturating_sub(result.content.len());
+            results.push(result);
         }
         self.add_message(Message::Results(results), Usage::default()).await?;
-        Ok(report)
+        if report.is_some() {
+            return Ok(report);
+        }
+        match self.patience.end_answer(has_success) {
+            Ok(()) => Ok(None),
+            Err(stalled) => self.end_stalled(stalled).map(Some),
+        }
+    }
+
+    fn cut_off_call(&mut self, call: &ToolCall) -> CallOutcome {
+        let limit = self.sizes.max_output;
+        let outcome = CallOutcome::Malformed(format!(
+            "your answer was cut off at {limit} tokens, so this call is incomplete; send it again in smaller steps"
+        ));
+        self.bench.record(call, &outcome);
+        outcome
     }
 
     async fn tool_result(
@@ -273,20 +242,16 @@ impl Run<'_> {
                 if let Some((kind, message)) = step {
                     self.progress.step(kind, message);
                 }
-                let is_repeated = self.stall.count_call(call, changed)?;
-                (
-                    if is_repeated {
-                        format!("{content}\n\nYou have made this call before: go on, or call finish.")
-                    } else {
-                        content
-                    },
-                    false,
-                )
+                let content = match self.patience.count_call(call, changed) {
+                    true => format!("{content}\n\nYou have made this call before: go on, or call finish."),
+                    false => content,
+                };
+                (content, false)
             }
-            CallOutcome::Failed(why) => {
+            CallOutcome::NotRun(why) => (why, true),
+            CallOutcome::Failed(why) | CallOutcome::Malformed(why) => {
                 let note = format!("{} failed: {}", call.name, short_reason(&why));
                 self.progress.step(StepKind::Note, note.chars().take(MAX_STEP_CHARS).collect());
-                self.stall.count_failure()?;
                 (why, true)
             }
             CallOutcome::Finish { title, summary } => self.finish(title, summary, report).await?,

@@ -1,6 +1,5 @@
 //! Runs the tool calls of a model. Tools reach the virtual tree of files, and nothing else.
 
-mod arguments;
 mod definitions;
 mod reading;
 
@@ -8,16 +7,18 @@ use std::collections::BTreeSet;
 
 use pages::{Files, FilesError};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use crate::budget::{Limits, limit_reached};
+use crate::call_reader::{
+    Change, Delete, Finish, List, Move, Plan, Read, Search, Write, find_tool, read_arguments,
+};
 use crate::edit::EditError;
 use crate::editor::{AgentError, StepKind};
-use crate::model::{Arguments, ToolCall};
+use crate::model::{Profile, Tool, ToolCall};
 
-use arguments::{Change, Delete, Finish, List, Move, Plan, Read, Search, Write};
-
+#[cfg(test)]
 pub(crate) use definitions::tools;
+pub(crate) use definitions::tools_for;
 
 /// The outcome of a tool call.
 pub(crate) enum CallOutcome {
@@ -25,6 +26,10 @@ pub(crate) enum CallOutcome {
     Done { content: String, step: Option<(StepKind, String)> },
     /// The model gets the reason.
     Failed(String),
+    /// The call was not tried. The model gets the reason.
+    NotRun(String),
+    /// The call could not be read. The model gets the reason.
+    Malformed(String),
     /// The model called `finish`.
     Finish { title: String, summary: String },
 }
@@ -33,24 +38,48 @@ pub(crate) enum CallOutcome {
 pub(crate) struct Workbench<'a> {
     files: &'a mut (dyn Files + Send),
     limits: Limits,
+    tools: Vec<Tool>,
+    /// Lines of a page that a read shows, unless the model asks for another number, and the most that it can ask for.
+    default_lines: usize,
+    max_lines: usize,
+    /// Bytes of a page that a read shows.
+    max_shown: usize,
     /// Files that the model has read completely. Only these can be rewritten.
     read_files: BTreeSet<String>,
     bytes_written: usize,
-    /// Why the last failed edit failed.
-    failed_edit: Option<String>,
-    has_edited: bool,
+    /// Why the last edit failed, unless a later edit succeeded.
+    failed_edit: Option<FailedEdit>,
+}
+
+struct FailedEdit {
+    why: String,
+    /// The call could not be read, so it may not have been an edit that the change needs.
+    is_malformed: bool,
 }
 
 impl<'a> Workbench<'a> {
-    pub(crate) fn new(files: &'a mut (dyn Files + Send), limits: Limits) -> Self {
+    pub(crate) fn new(
+        files: &'a mut (dyn Files + Send),
+        limits: Limits,
+        profile: Profile,
+        max_shown: usize,
+    ) -> Self {
+        let (default_lines, max_lines) = reading::window(profile);
         Self {
             files,
             limits,
+            tools: tools_for(profile),
+            default_lines,
+            max_lines,
+            max_shown,
             read_files: BTreeSet::new(),
             bytes_written: 0,
             failed_edit: None,
-            has_edited: false,
         }
+    }
+
+    pub(crate) fn set_max_shown(&mut self, bytes: usize) {
+        self.max_shown = bytes;
     }
 
     pub(crate) fn files(&self) -> &dyn Files {
@@ -59,55 +88,79 @@ impl<'a> Workbench<'a> {
 
     /// Runs a call. The model can react to a failed call, but an error ends the run.
     pub(crate) fn run(&mut self, call: &ToolCall) -> Result<CallOutcome, AgentError> {
-        let arguments = match &call.arguments {
-            Arguments::Json(value) => value,
-            Arguments::Broken(_) => {
-                return Ok(CallOutcome::Failed("the arguments are not valid JSON; send them again".into()));
-            }
+        let outcome = match self.run_tool(call) {
+            Err(FilesError::Tree(cause)) => return Err(FilesError::Tree(cause).into()),
+            Err(error) => CallOutcome::Failed(error.to_string()),
+            Ok(outcome) => outcome,
         };
-        let outcome = match call.name.as_str() {
-            "list" => parse_and_run(arguments, |List { path }| self.list(path.as_deref())),
-            "read" => parse_and_run(arguments, |read| self.read(read)),
-            "search" => parse_and_run(arguments, |search| self.search(&search)),
-            "edit" => parse_and_run(arguments, |change| self.edit(&change)),
-            "write" => parse_and_run(arguments, |write| self.write(write)),
-            "move" => parse_and_run(arguments, |Move { from, to }| self.relocate(&from, &to)),
-            "delete" => parse_and_run(arguments, |Delete { path }| self.delete(&path)),
+        self.check_limits()?;
+        self.record(call, &outcome);
+        Ok(outcome)
+    }
+
+    fn run_tool(&mut self, call: &ToolCall) -> Result<CallOutcome, FilesError> {
+        let Some(tool) = find_tool(&self.tools, &call.name).cloned() else {
+            let names = self.tools.iter().map(|tool| tool.name).collect::<Vec<_>>().join(", ");
+            let why = format!("there is no tool {:?}; the tools are {names}", call.name);
+            return Ok(CallOutcome::Malformed(why));
+        };
+        match tool.name {
+            "list" => run_with(&tool, call, |List { path }| self.list(path.as_deref())),
+            "read" => run_with(&tool, call, |read| self.read(read)),
+            "search" => run_with(&tool, call, |search| self.search(&search)),
+            "edit" => run_with(&tool, call, |change| self.edit(&change)),
+            "write" => run_with(&tool, call, |write| self.write(write)),
+            "move" => run_with(&tool, call, |Move { from, to }| self.relocate(&from, &to)),
+            "delete" => run_with(&tool, call, |Delete { path }| self.delete(&path)),
             "check" => self.check(),
-            "plan" => parse_and_run(arguments, |Plan { steps }| Ok(plan(&steps))),
-            "finish" => parse_and_run(arguments, |Finish { title, summary }| {
+            "plan" => run_with(&tool, call, |Plan { steps }| Ok(plan(&steps))),
+            _ => run_with(&tool, call, |Finish { title, summary }| {
+                let (title, summary) = (title.unwrap_or_default(), summary.unwrap_or_default());
                 Ok(CallOutcome::Finish { title, summary })
             }),
-            other => Ok(CallOutcome::Failed(format!(
-                "there is no tool {other:?}; the tools are {}",
-                definitions::names()
-            ))),
+        }
+    }
+
+    /// Remembers a failed edit, because a run without any edit must not look like one that needed none.
+    pub(crate) fn record(&mut self, call: &ToolCall, outcome: &CallOutcome) {
+        let (why, is_malformed) = match outcome {
+            CallOutcome::Done { step: Some((StepKind::Edit, _)), .. } => return self.failed_edit = None,
+            CallOutcome::Failed(why) => (why, false),
+            CallOutcome::Malformed(why) => (why, true),
+            _ => return,
         };
-        match outcome {
-            Ok(outcome) => Ok(outcome),
-            Err(FilesError::Tree(cause)) => Err(FilesError::Tree(cause).into()),
-            Err(error) => Ok(CallOutcome::Failed(error.to_string())),
-        }
-        .and_then(|outcome| self.check_limits(outcome))
-        .inspect(|outcome| self.record_edit(call, outcome))
-    }
-
-    fn record_edit(&mut self, call: &ToolCall, outcome: &CallOutcome) {
-        match outcome {
-            CallOutcome::Done { step: Some((StepKind::Edit, _)), .. } => self.has_edited = true,
-            CallOutcome::Failed(why) if definitions::is_edit(&call.name) => {
-                self.failed_edit = Some(short_reason(why).to_owned())
-            }
-            _ => {}
+        let is_edit = match find_tool(&self.tools, &call.name) {
+            Some(tool) => definitions::is_edit(tool.name),
+            None => definitions::looks_like_edit(&call.arguments),
+        };
+        if is_edit {
+            self.failed_edit = Some(FailedEdit { why: short_reason(why).to_owned(), is_malformed });
         }
     }
 
-    /// Why the last edit failed, if no edit succeeded.
+    /// Why the last edit failed, unless a later one succeeded.
     pub(crate) fn failed_edit(&self) -> Option<&str> {
-        self.failed_edit.as_deref().filter(|_| !self.has_edited)
+        self.failed_edit.as_ref().map(|failed| failed.why.as_str())
+    }
+
+    /// Whether the change lacks an edit that the model wanted to make.
+    pub(crate) fn has_missing_edit(&self) -> bool {
+        self.failed_edit.as_ref().is_some_and(|failed| !failed.is_malformed)
+    }
+
+    /// Models write `./index.md` and `/index.md` for `index.md`. A path that starts at the root of the machine stays as
+    /// it is, and is refused.
+    fn clean_path(&self, path: &str) -> String {
+        let path = path.trim().trim_start_matches("./");
+        let Some(relative) = path.strip_prefix('/') else { return path.to_owned() };
+        let paths = self.files.paths();
+        let folder = relative.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
+        let has_folder = paths.files.iter().any(|file| file.starts_with(&folder));
+        if has_folder { relative.to_owned() } else { path.to_owned() }
     }
 
     fn edit(&mut self, Change { path, old, new, all }: &Change) -> Result<CallOutcome, FilesError> {
+        let path = &self.clean_path(path);
         let text = self.files.read(path)?;
         match crate::edit::edit(&text, old, new, *all) {
             Ok(edited) => {
@@ -123,6 +176,7 @@ impl<'a> Workbench<'a> {
     }
 
     fn write(&mut self, Write { path, text }: Write) -> Result<CallOutcome, FilesError> {
+        let path = self.clean_path(&path);
         let exists = match self.files.read(&path) {
             Ok(_) => true,
             Err(FilesError::NotFound(_)) => false,
@@ -137,6 +191,7 @@ impl<'a> Workbench<'a> {
     }
 
     fn relocate(&mut self, from: &str, to: &str) -> Result<CallOutcome, FilesError> {
+        let (from, to) = (&self.clean_path(from), &self.clean_path(to));
         let moved = pages::relocate(&mut *self.files, from, to)?;
         let summary = format!("moved {from} to {to}");
         let mut content = summary.clone();
@@ -151,6 +206,7 @@ impl<'a> Workbench<'a> {
     }
 
     fn delete(&mut self, path: &str) -> Result<CallOutcome, FilesError> {
+        let path = &self.clean_path(path);
         self.files.delete(path)?;
         Ok(edit_done(format!("deleted {path}")))
     }
@@ -178,7 +234,7 @@ impl<'a> Workbench<'a> {
             .collect())
     }
 
-    fn check_limits(&self, outcome: CallOutcome) -> Result<CallOutcome, AgentError> {
+    fn check_limits(&self) -> Result<(), AgentError> {
         let Limits { files, bytes, .. } = self.limits;
         if self.bytes_written > bytes {
             return Err(limit_reached(&format!("the limit of {bytes} bytes written")));
@@ -187,7 +243,7 @@ impl<'a> Workbench<'a> {
             let changed = if files == 1 { "file" } else { "files" };
             return Err(limit_reached(&format!("the limit of {files} changed {changed}")));
         }
-        Ok(outcome)
+        Ok(())
     }
 }
 
@@ -205,13 +261,14 @@ pub(crate) fn check_summary(problems: usize) -> String {
     }
 }
 
-fn parse_and_run<T: DeserializeOwned>(
-    arguments: &Value,
+fn run_with<T: DeserializeOwned>(
+    tool: &Tool,
+    call: &ToolCall,
     run: impl FnOnce(T) -> Result<CallOutcome, FilesError>,
 ) -> Result<CallOutcome, FilesError> {
-    match serde_json::from_value(arguments.clone()) {
+    match read_arguments(tool, &call.arguments) {
         Ok(arguments) => run(arguments),
-        Err(error) => Ok(CallOutcome::Failed(format!("the arguments don't fit the tool: {error}"))),
+        Err(why) => Ok(CallOutcome::Malformed(why)),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use agent::model::{self, Model, Prices, Secret};
+use agent::model::{self, Model, Prices, Profile, Secret};
 use agent::{Agent, Editor, Limits, Offline};
 use anyhow::{Context, anyhow};
 use store::{Project, Secrets};
@@ -19,7 +19,7 @@ const MIN_KEY_BYTES: usize = 12;
 
 pub struct Models {
     editors: BTreeMap<String, Arc<dyn Editor>>,
-    models: BTreeMap<String, Arc<dyn Model>>,
+    models: BTreeMap<String, (Arc<dyn Model>, Profile)>,
     prices: BTreeMap<String, Prices>,
     /// The number of tokens that a project may use in a month.
     pub month: Option<u64>,
@@ -50,8 +50,9 @@ impl Models {
             }
             let model = model::open(&settings)
                 .map_err(|error| anyhow!("the model `{name}` cannot be used: {error}"))?;
-            all.models.insert(name.clone(), model.clone());
-            all.editors.insert(name.clone(), Arc::new(Agent::new(model, limits)));
+            all.models.insert(name.clone(), (model.clone(), settings.profile));
+            let agent = Agent::new(model, limits).with_profile(settings.profile);
+            all.editors.insert(name.clone(), Arc::new(agent));
             all.prices.extend(settings.prices.map(|prices| (name.clone(), prices)));
             all.keys.extend(settings.api_key);
         }
@@ -65,8 +66,8 @@ impl Models {
     /// Whether the model responds as jobs need it, and a sentence about the result.
     pub async fn probe(&self, name: &str) -> (bool, String) {
         match self.models.get(name) {
-            Some(model) => {
-                let result = model::probe(&**model).await;
+            Some((model, profile)) => {
+                let result = model::probe(&**model, *profile).await;
                 (result.ok, self.without_keys(&result.sentence).unwrap_or(result.sentence))
             }
             None => (true, "needs no model and no network: it always works".into()),

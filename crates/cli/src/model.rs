@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
-use serde_json::json;
-use server::model::{self, Prices, Probe, Reply, probe};
+use serde_json::{Value, json};
+use server::model::{self, Findings, Prices, Probe, Usage, probe};
 
 use crate::args::{ListModels, ModelCommand, TestModel};
 use crate::output;
@@ -38,26 +38,21 @@ async fn list(sources: &Sources, args: ListModels) -> anyhow::Result<()> {
     output::print_table(["NAME", "PROVIDER", "URL", "MODEL", "KEY"], rows)
 }
 
-fn find_table(sources: &Sources, name: &str) -> anyhow::Result<ModelTable> {
+pub(crate) fn find_table(sources: &Sources, name: &str) -> anyhow::Result<ModelTable> {
     let found = sources.model_tables()?.remove(name);
     found.ok_or_else(|| anyhow!("there is no model `{name}` in the settings; see `docwright model list`"))
 }
 
 struct TestResult {
-    ok: bool,
-    sentence: String,
+    probe: Probe,
     duration: Duration,
-    reply: Option<Reply>,
 }
 
 async fn test(sources: &Sources, args: TestModel) -> anyhow::Result<ExitCode> {
     if args.name == OFFLINE {
         let sentence = "it needs no network and always works".to_owned();
-        return print_result(
-            &args,
-            &TestResult { ok: true, sentence, duration: Duration::ZERO, reply: None },
-            None,
-        );
+        let probe = Probe { ok: true, sentence, findings: None, usage: Usage::default() };
+        return print_result(&args, &TestResult { probe, duration: Duration::ZERO }, None);
     }
     let settings = find_table(sources, &args.name)?.settings();
     let mut settings = settings.map_err(|error| error.context(format!("models.{}", args.name)))?;
@@ -66,37 +61,61 @@ async fn test(sources: &Sources, args: TestModel) -> anyhow::Result<ExitCode> {
             key::find_stored(key::stored_keys(sources, &args.data).await?.as_deref(), &args.name).await?;
     }
     let model = model::open(&settings).map_err(|error| anyhow!("models.{}: {error}", args.name))?;
-    print_result(&args, &run_test(&*model).await, settings.prices)
-}
-
-async fn run_test(model: &dyn model::Model) -> TestResult {
     let start = Instant::now();
-    let Probe { ok, sentence, reply } = probe(model).await;
-    TestResult { ok, sentence, duration: start.elapsed(), reply }
+    let probe = probe(&*model, settings.profile).await;
+    print_result(&args, &TestResult { probe, duration: start.elapsed() }, settings.prices)
 }
 
 fn print_result(args: &TestModel, result: &TestResult, prices: Option<Prices>) -> anyhow::Result<ExitCode> {
-    let usage = result.reply.as_ref().map(|reply| reply.usage);
+    let Probe { ok, sentence, findings, usage } = &result.probe;
+    let usage = findings.map(|_| *usage);
     let cost = usage.zip(prices).map(|(usage, prices)| prices.cost(usage));
-    let code = if result.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    let code = if *ok { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     if args.json {
         output::print_json(&json!({
-            "ok": result.ok, "name": args.name, "sentence": output::sanitize(&result.sentence),
+            "ok": ok, "name": args.name, "sentence": output::sanitize(sentence),
             "milliseconds": result.duration.as_millis() as u64, "usage": usage, "cost": cost,
+            "findings": findings.map(findings_json),
         }))?;
         return Ok(code);
     }
-    if !result.ok {
-        output::print_message(format!("error: {}: {}", args.name, result.sentence));
+    if !ok {
+        output::print_message(format!("error: {}: {sentence}", args.name));
         return Ok(code);
     }
-    output::print_line(format!("{}: {}{}", args.name, result.sentence, format_usage(result, cost)))?;
+    output::print_line(format!("{}: {sentence}{}", args.name, format_usage(result, usage, cost)))?;
+    for line in findings.iter().flat_map(finding_lines) {
+        output::print_line(format!("  {line}"))?;
+    }
     Ok(code)
 }
 
-fn format_usage(result: &TestResult, cost: Option<f64>) -> String {
-    let Some(reply) = &result.reply else { return String::new() };
+fn format_usage(result: &TestResult, usage: Option<Usage>, cost: Option<f64>) -> String {
+    let Some(usage) = usage else { return String::new() };
     let cost = cost.map(|cost| format!(", cost {cost:.6}")).unwrap_or_default();
-    let (usage, ms) = (reply.usage, result.duration.as_millis());
+    let ms = result.duration.as_millis();
     format!(" ({ms} ms, {} tokens in, {} out{cost})", usage.input, usage.output)
+}
+
+fn findings_json(findings: Findings) -> Value {
+    json!({
+        "toolCalls": findings.tool_calls, "parallelCalls": findings.parallel_calls,
+        "callsAsText": findings.calls_as_text, "contextTokens": findings.context,
+        "maxOutputTokens": findings.max_output,
+        "betterProfile": findings.better_profile.map(|_| "small"),
+    })
+}
+
+fn finding_lines(findings: &Findings) -> [String; 5] {
+    let yes_no = |yes: bool| if yes { "yes" } else { "no" };
+    let context = findings
+        .context
+        .map_or("unknown; set context_tokens if you know it".to_owned(), |tokens| format!("{tokens} tokens"));
+    [
+        format!("tool calls: {}", yes_no(findings.tool_calls)),
+        format!("several calls in one answer: {}", yes_no(findings.parallel_calls)),
+        format!("calls written as text: {}", yes_no(findings.calls_as_text)),
+        format!("context: {context}"),
+        format!("longest answer: {} tokens", findings.max_output),
+    ]
 }

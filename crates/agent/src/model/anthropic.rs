@@ -29,6 +29,9 @@ impl WireFormat for Anthropic {
             "stream": true,
             "messages": messages(request.messages),
         });
+        if let Some(temperature) = request.temperature {
+            body["temperature"] = json!(temperature);
+        }
         if !request.system.is_empty() {
             body["system"] = json!([{ "type": "text", "text": request.system }]);
             mark_for_cache(body["system"].get_mut(0));
@@ -46,6 +49,25 @@ impl WireFormat for Anthropic {
     fn decoder(&self) -> Box<dyn StreamDecoder> {
         Box::new(Blocks::default())
     }
+
+    fn events(&self, response: Value) -> Vec<Value> {
+        let content = &response["content"];
+        let mut events = vec![json!({ "type": "message_start", "message": { "usage": response["usage"] } })];
+        for (index, block) in content.as_array().into_iter().flatten().enumerate() {
+            events.push(json!({ "type": "content_block_start", "index": index, "content_block": block }));
+            if block["type"] == "tool_use" {
+                let delta = json!({ "type": "input_json_delta", "partial_json": block["input"].to_string() });
+                events.push(json!({ "type": "content_block_delta", "index": index, "delta": delta }));
+            }
+        }
+        let delta = json!({ "stop_reason": response["stop_reason"] });
+        events.push(json!({ "type": "message_delta", "delta": delta, "usage": {} }));
+        events
+    }
+
+    fn description_path(&self, base: &str, model: &str) -> Option<String> {
+        Some(if base.ends_with("/v1") { format!("/models/{model}") } else { format!("/v1/models/{model}") })
+    }
 }
 
 /// Marks the end of a prefix that the provider should cache. A request has three such marks: after the tools, after the
@@ -56,7 +78,7 @@ fn mark_for_cache(block: Option<&mut Value>) {
     }
 }
 
-fn messages(messages: &[Message]) -> Vec<Value> {
+fn messages(messages: &[&Message]) -> Vec<Value> {
     let mut sent = merge_by_role(messages, |message| match message {
         Message::User(text) => ("user", vec![text_block(text)]),
         Message::Assistant(turn) => ("assistant", turn.parts(NAME, text_block, call_block)),

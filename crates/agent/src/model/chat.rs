@@ -25,7 +25,8 @@ impl WireFormat for Chat {
     fn request(&self, model: &str, request: &ModelRequest<'_>) -> Value {
         let system =
             (!request.system.is_empty()).then(|| json!({ "role": "system", "content": request.system }));
-        let messages = system.into_iter().chain(request.messages.iter().flat_map(messages));
+        let messages = merge_user_messages(request.messages.iter().copied().flat_map(messages));
+        let messages = system.into_iter().chain(messages);
         let mut body = json!({
             "model": model,
             "stream": true,
@@ -33,6 +34,9 @@ impl WireFormat for Chat {
             "messages": messages.collect::<Vec<_>>(),
         });
         body[self.limit_field] = json!(request.max_output);
+        if let Some(temperature) = request.temperature {
+            body["temperature"] = json!(temperature);
+        }
         if !request.tools.is_empty() {
             body["tools"] = request.tools.iter().map(tool).collect();
         }
@@ -42,6 +46,38 @@ impl WireFormat for Chat {
     fn decoder(&self) -> Box<dyn StreamDecoder> {
         Box::new(Chunks::default())
     }
+
+    fn events(&self, mut response: Value) -> Vec<Value> {
+        if let Some(choice) = response.pointer_mut("/choices/0").filter(|choice| choice.is_object()) {
+            let mut delta = choice["message"].take();
+            let calls = delta.get_mut("tool_calls").and_then(Value::as_array_mut).into_iter().flatten();
+            for (at, call) in calls.enumerate().filter(|(_, call)| call.is_object()) {
+                call["index"] = json!(at);
+            }
+            choice["delta"] = delta;
+        }
+        vec![response]
+    }
+
+    /// OpenAI itself says nothing about sizes. Many compatible servers do, in their list of models.
+    fn description_path(&self, _base: &str, _model: &str) -> Option<String> {
+        (self.limit_field == "max_tokens").then(|| "/models".into())
+    }
+}
+
+/// Joins successive messages of the user, because the templates of some models require that roles alternate.
+fn merge_user_messages(messages: impl Iterator<Item = Value>) -> Vec<Value> {
+    let mut merged: Vec<Value> = Vec::new();
+    for message in messages {
+        match merged.last_mut() {
+            Some(last) if last["role"] == "user" && message["role"] == "user" => {
+                let joined = [as_text(&last["content"]), as_text(&message["content"])].join("\n\n");
+                last["content"] = json!(joined);
+            }
+            _ => merged.push(message),
+        }
+    }
+    merged
 }
 
 fn tool(tool: &super::Tool) -> Value {

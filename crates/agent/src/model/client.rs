@@ -1,5 +1,7 @@
 //! Requests one turn over HTTP, in any wire format: restricts addresses, and limits times and sizes.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use machine::Trouble;
 use net::{BlockedAddress, NetworkPolicy, connection_cause, find_cause, may_quote, root_cause};
@@ -10,26 +12,32 @@ use tokio::time::timeout;
 
 use super::anthropic::Anthropic;
 use super::chat::Chat;
+use super::described_limits::{self, KnownLimits};
 use super::draft::{Draft, StreamDecoder, StreamState};
 use super::gemini::Gemini;
 use super::provider_error::{Endpoint, MAX_QUOTED_CHARS, ProviderError, missing_key_sentence};
 use super::responses::Responses;
 use super::sse::SseParser;
 use super::wire_format::WireFormat;
-use super::{Limits, Model, ModelError, ModelRequest, OnText, Provider, Reply, Settings};
+use super::{Limits, Model, ModelError, ModelRequest, OnText, Provider, Reply, Settings, TokenLimits};
 
 /// The setting that allows models in a private network, as error messages name it.
 const ALLOW_PRIVATE: &str = "allow_private";
 /// How much of a failed response is read.
 const MAX_FAILURE_BYTES: usize = 64 << 10;
+/// Lists of models are long at some providers.
+const MAX_DESCRIPTION_BYTES: usize = 4 << 20;
+const DESCRIPTION_TIMEOUT: Duration = Duration::from_secs(10);
 const NO_EVENT_STREAM: &str = "it didn't answer with an event stream";
 
 pub(super) struct Client {
     http: reqwest::Client,
     format: Box<dyn WireFormat>,
     url: Url,
+    description_url: Option<Url>,
     headers: HeaderMap,
     limits: Limits,
+    token_limits: KnownLimits,
     endpoint: Endpoint,
 }
 
@@ -46,10 +54,12 @@ impl Client {
         let format = format_of(provider);
         Ok(Self {
             http: http(settings)?,
-            url: join(&base, &*format, model)?,
+            url: request_url(&base, &*format, model)?,
+            description_url: description_url(&base, &*format, model),
             headers: headers(&*format, settings)?,
             format,
             limits: settings.limits,
+            token_limits: KnownLimits::new(settings.token_limits),
             endpoint: Endpoint {
                 host: base.authority().to_owned(),
                 url: base.to_string(),
@@ -78,13 +88,22 @@ fn check_model(name: &str) -> Result<&str, String> {
     if sane { Ok(name) } else { Err("model must be a name of a model at the provider".into()) }
 }
 
-fn join(base: &Url, format: &dyn WireFormat, model: &str) -> Result<Url, String> {
+fn request_url(base: &Url, format: &dyn WireFormat, model: &str) -> Result<Url, String> {
     let base = base.as_str().trim_end_matches('/');
     let path = format.path(base, model);
     let mut url =
         Url::parse(&format!("{base}{path}")).map_err(|_| "base_url and model don't form a valid URL")?;
     url.set_query(format.query());
     Ok(url)
+}
+
+fn description_url(base: &Url, format: &dyn WireFormat, model: &str) -> Option<Url> {
+    let base = base.as_str().trim_end_matches('/');
+    Url::parse(&format!("{base}{}", format.description_path(base, model)?)).ok()
+}
+
+fn content_type(response: &Response) -> &str {
+    response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default()
 }
 
 fn headers(format: &dyn WireFormat, settings: &Settings) -> Result<HeaderMap, String> {
@@ -108,14 +127,29 @@ fn http(settings: &Settings) -> Result<reqwest::Client, String> {
 #[async_trait]
 impl Model for Client {
     async fn reply(&self, request: &ModelRequest<'_>, on_text: &mut OnText<'_>) -> Result<Reply, ModelError> {
-        let limit = self.limits.total_timeout;
-        timeout(limit, self.request_turn(request, on_text)).await.unwrap_or_else(|_| {
-            let minutes = limit.as_secs().div_ceil(60);
-            Err(ModelError::temporary(format!(
-                "{} did not finish its response within {minutes} min",
-                self.endpoint.host
-            )))
+        let (limit, mut has_events) = (self.limits.total_timeout, false);
+        let reply = timeout(limit, self.request_turn(request, on_text, &mut has_events)).await;
+        reply.unwrap_or_else(|_| {
+            let sentence = format!("{} did not finish its answer within {}", self.endpoint.host, span(limit));
+            Err(if has_events { ModelError::Unfinished(sentence) } else { ModelError::temporary(sentence) })
         })
+    }
+
+    async fn token_limits(&self) -> TokenLimits {
+        self.token_limits.get(self.described_limits()).await
+    }
+
+    fn remember_limits(&self, limits: TokenLimits) {
+        self.token_limits.remember(limits);
+    }
+}
+
+/// A duration in words: whole minutes, or else seconds.
+fn span(duration: Duration) -> String {
+    match duration.as_secs() {
+        60 => "1 minute".to_owned(),
+        seconds if seconds % 60 == 0 => format!("{} minutes", seconds / 60),
+        seconds => format!("{seconds} seconds"),
     }
 }
 
@@ -124,12 +158,16 @@ impl Client {
         &self,
         request: &ModelRequest<'_>,
         on_text: &mut OnText<'_>,
+        has_events: &mut bool,
     ) -> Result<Reply, ModelError> {
         let mut response = self.send(request).await?;
         let may_quote = may_quote(&response);
+        if content_type(&response).starts_with("application/json") {
+            return self.whole_response(request, &mut response, on_text).await;
+        }
         let (mut parser, mut draft, mut decoder) =
             (SseParser::default(), Draft::default(), self.format.decoder());
-        let (mut received, mut has_events) = (0, false);
+        let mut received = 0;
         'stream: while let Some(chunk) = self.with_idle_timeout(response.chunk()).await? {
             received += chunk.len();
             if received > self.limits.max_received_bytes {
@@ -142,7 +180,7 @@ impl Client {
                 let event = self.parse_event(&event, may_quote)?;
                 let done =
                     self.decode_event(&event, &mut *decoder, &mut draft, on_text)? == StreamState::Done;
-                has_events = true;
+                *has_events = true;
                 if done {
                     break 'stream;
                 }
@@ -150,7 +188,7 @@ impl Client {
         }
         match draft.finish(request.messages.len(), decoder) {
             Some(reply) => Ok(reply),
-            None if has_events => {
+            None if *has_events => {
                 Err(ModelError::temporary(format!("{} cut off its response", self.endpoint.host)))
             }
             None => Err(self.endpoint.not_an_api(NO_EVENT_STREAM)),
@@ -163,37 +201,60 @@ impl Client {
         let mut response = self.with_idle_timeout(post.send()).await?;
         let status = response.status();
         if !status.is_success() {
-            let body = self.read_beginning(&mut response).await;
+            let body = self.read_beginning(&mut response, MAX_FAILURE_BYTES).await;
             let may_quote = may_quote(&response);
             return Err(self.endpoint.status_error(status.as_u16(), response.headers(), &body, may_quote));
         }
-        let kind =
-            response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        if kind.starts_with("text/html") {
+        if content_type(&response).starts_with("text/html") {
             return Err(self.endpoint.not_an_api("it answered with an HTML page"));
-        }
-        if kind.starts_with("application/json") {
-            let body = self.read_beginning(&mut response).await;
-            return Err(self.json_error(&body, may_quote(&response)));
         }
         Ok(response)
     }
 
-    /// The error for a JSON response with a success status: some servers send errors like that.
-    fn json_error(&self, body: &[u8], may_quote: bool) -> ModelError {
-        let error = serde_json::from_slice(body).ok().and_then(|body| ProviderError::parse(&body));
-        match error {
-            Some(error) => self.endpoint.stream_error(&error, may_quote),
-            None => self.endpoint.not_an_api(NO_EVENT_STREAM),
+    /// Decodes a response that isn't a stream. It can also be an error, in spite of its status.
+    async fn whole_response(
+        &self,
+        request: &ModelRequest<'_>,
+        response: &mut Response,
+        on_text: &mut OnText<'_>,
+    ) -> Result<Reply, ModelError> {
+        let mut body = Vec::new();
+        while let Some(chunk) = self.with_idle_timeout(response.chunk()).await? {
+            body.extend_from_slice(&chunk);
+            if body.len() > self.limits.max_reply_bytes {
+                return Err(self.too_large());
+            }
         }
+        let not_an_api = || self.endpoint.not_an_api(NO_EVENT_STREAM);
+        let body: Value = serde_json::from_slice(&body).map_err(|_| not_an_api())?;
+        if let Some(error) = ProviderError::parse(&body) {
+            return Err(self.endpoint.stream_error(&error, may_quote(response)));
+        }
+        let (mut draft, mut decoder) = (Draft::default(), self.format.decoder());
+        for event in self.format.events(body) {
+            self.decode_event(&event, &mut *decoder, &mut draft, on_text)?;
+        }
+        draft.finish(request.messages.len(), decoder).ok_or_else(not_an_api)
     }
 
-    /// Reads the beginning of a failed response. A connection error ends it early.
-    async fn read_beginning(&self, response: &mut Response) -> Vec<u8> {
+    /// What the provider says about the model. Nothing depends on it, so failures are ignored.
+    async fn described_limits(&self) -> TokenLimits {
+        let Some(url) = self.description_url.clone() else { return TokenLimits::default() };
+        let get = self.http.get(url).headers(self.headers.clone());
+        let describing = async {
+            let mut response = get.send().await.ok().filter(|response| response.status().is_success())?;
+            let body = self.read_beginning(&mut response, MAX_DESCRIPTION_BYTES).await;
+            Some(described_limits::parse(&serde_json::from_slice(&body).ok()?, &self.endpoint.model))
+        };
+        timeout(DESCRIPTION_TIMEOUT, describing).await.ok().flatten().unwrap_or_default()
+    }
+
+    /// Reads the beginning of a response. A connection error ends it early.
+    async fn read_beginning(&self, response: &mut Response, max_bytes: usize) -> Vec<u8> {
         let mut body = Vec::new();
         while let Ok(Some(chunk)) = self.with_idle_timeout(response.chunk()).await {
-            body.extend_from_slice(&chunk[..chunk.len().min(MAX_FAILURE_BYTES - body.len())]);
-            if body.len() == MAX_FAILURE_BYTES {
+            body.extend_from_slice(&chunk[..chunk.len().min(max_bytes - body.len())]);
+            if body.len() == max_bytes {
                 break;
             }
         }

@@ -54,11 +54,13 @@ impl Draft {
     pub(super) fn finish(self, turn: usize, decoder: Box<dyn StreamDecoder>) -> Option<Reply> {
         let stop = self.stop?;
         let mut calls: Vec<ToolCall> = Vec::with_capacity(self.calls.len());
+        let count = self.calls.len();
         for (at, call) in self.calls.into_iter().enumerate() {
             let needs_id = call.id.is_empty() || calls.iter().any(|other| other.id == call.id);
             let id = if needs_id { format!("{GENERATED_ID}{turn}_{at}") } else { call.id };
             let name = sanitize_name(&call.name);
-            calls.push(ToolCall { id, name, arguments: Arguments::parse(call.arguments) });
+            let is_complete = stop != StopReason::TooLong || at + 1 < count;
+            calls.push(ToolCall { id, name, arguments: Arguments::parse(call.arguments, is_complete) });
         }
         let stop = if stop == StopReason::Done && !calls.is_empty() { StopReason::Calls } else { stop };
         let opaque = decoder.opaque(&calls);

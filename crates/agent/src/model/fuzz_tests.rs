@@ -65,8 +65,11 @@ proptest! {
         for provider in Provider::ALL {
             let (mut draft, mut decoder) = (Draft::default(), format_of(provider).decoder());
             for event in &events {
-            let _ = ProviderError::parse(event);
-            decoder.decode(event, &mut draft);
+                let _ = ProviderError::parse(event);
+                decoder.decode(event, &mut draft);
+                for event in format_of(provider).events(event.clone()) {
+                    decoder.decode(&event, &mut draft);
+                }
             }
             draft.stop = draft.stop.or(Some(super::StopReason::Done));
             let Some(reply) = draft.finish(1, decoder) else { continue };
@@ -74,7 +77,9 @@ proptest! {
                 prop_assert!(!matches!(&call.arguments, Arguments::Json(value) if !value.is_object()));
             }
             let messages = [Message::Assistant(reply.turn)];
-            let request = ModelRequest { system: "", messages: &messages, tools: &[], max_output: 1 };
+            let messages: Vec<_> = messages.iter().collect();
+            let request =
+                ModelRequest { system: "", messages: &messages, tools: &[], max_output: 1, temperature: None };
             for other in Provider::ALL {
                 prop_assert!(format_of(other).request("m", &request).is_object());
             }

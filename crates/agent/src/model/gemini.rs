@@ -28,6 +28,9 @@ impl WireFormat for Gemini {
             "contents": contents(request.messages),
             "generationConfig": { "maxOutputTokens": request.max_output },
         });
+        if let Some(temperature) = request.temperature {
+            body["generationConfig"]["temperature"] = json!(temperature);
+        }
         if !request.system.is_empty() {
             body["systemInstruction"] = json!({ "parts": [{ "text": request.system }] });
         }
@@ -45,9 +48,21 @@ impl WireFormat for Gemini {
     fn decoder(&self) -> Box<dyn StreamDecoder> {
         Box::new(Parts::default())
     }
+
+    /// Without `alt=sse`, the API answers with a list of the same objects.
+    fn events(&self, response: Value) -> Vec<Value> {
+        match response {
+            Value::Array(events) => events,
+            event => vec![event],
+        }
+    }
+
+    fn description_path(&self, _base: &str, model: &str) -> Option<String> {
+        Some(format!("/models/{}", model.trim_start_matches("models/")))
+    }
 }
 
-fn contents(messages: &[Message]) -> Vec<Value> {
+fn contents(messages: &[&Message]) -> Vec<Value> {
     let sent = merge_by_role(messages, |message| match message {
         Message::User(text) => ("user", vec![text_part(text)]),
         Message::Assistant(turn) => ("model", turn.parts(NAME, text_part, call_part)),

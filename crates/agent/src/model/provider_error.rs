@@ -6,6 +6,7 @@ use net::{RemoteMessage, parse_seconds, retry_after};
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
+use super::size::{SizeRefusal, is_about_output};
 use super::{ModelError, Secret};
 
 /// How much of a provider's own message is quoted.
@@ -29,6 +30,8 @@ pub(super) struct ProviderError {
     /// The HTTP status that fits the error. Within a stream, the status line doesn't have it.
     status: Option<u16>,
     retry_after: Option<Duration>,
+    /// The size of the context window, which llama.cpp sends in a field of its own.
+    context: Option<u32>,
 }
 
 impl ProviderError {
@@ -61,7 +64,8 @@ impl ProviderError {
         let message = error["message"].as_str().or(error["detail"].as_str()).unwrap_or_default().to_owned();
         let number = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
         let status = number.filter(|code| *code >= 400).or_else(|| status_for_kind(&kind));
-        Self { kind, message, status, retry_after: delay.and_then(parse_seconds) }
+        let context = error["n_ctx"].as_u64().and_then(|tokens| u32::try_from(tokens).ok());
+        Self { kind, message, status, retry_after: delay.and_then(parse_seconds), context }
     }
 
     /// Whether the model is unknown. Otherwise, a 404 means a wrong path.
@@ -97,11 +101,12 @@ fn status_for_kind(kind: &str) -> Option<u16> {
 
 const TOO_LONG: &[&str] = &[
     "context_length_exceeded",
+    "exceed_context_size",
     "prompt is too long",
-    "maximum context length",
     "context length",
     "context window",
     "context size",
+    "context limit",
     "input token count",
     "request_too_large",
     "too many tokens",
@@ -150,7 +155,10 @@ impl Endpoint {
         let quoted = self.quote(&error.message, may_quote);
         match status {
             _ if status == 413 || (status != 429 && error.has_any(TOO_LONG)) => {
-                ModelError::TooLong(format!("the conversation is too long for the model `{model}`{quoted}"))
+                self.too_large(format!("the conversation is too long for the model `{model}`{quoted}"), error)
+            }
+            400 | 422 if is_about_output(&error.message) => {
+                self.too_large(format!("the model `{model}` can't write answers this long{quoted}"), error)
             }
             _ if status == 402 || (status < 500 && error.has_any(NO_CREDIT)) => {
                 ModelError::Permanent(format!("the account at {host} has no credit or quota left{quoted}"))
@@ -178,6 +186,10 @@ impl Endpoint {
                 ModelError::Permanent(format!("{host} refuses the request with the status {status}{quoted}"))
             }
         }
+    }
+
+    fn too_large(&self, sentence: String, error: &ProviderError) -> ModelError {
+        ModelError::TooLarge { sentence, refusal: SizeRefusal::parse(&error.message, error.context) }
     }
 
     fn bad_key_sentence(&self) -> String {

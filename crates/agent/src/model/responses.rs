@@ -26,8 +26,11 @@ impl WireFormat for Responses {
             "stream": true,
             "store": false,
             "max_output_tokens": request.max_output,
-            "input": request.messages.iter().flat_map(items).collect::<Vec<_>>(),
+            "input": request.messages.iter().copied().flat_map(items).collect::<Vec<_>>(),
         });
+        if let Some(temperature) = request.temperature {
+            body["temperature"] = json!(temperature);
+        }
         if has_reasoning(model) {
             body["include"] = json!(["reasoning.encrypted_content"]);
         }
@@ -42,6 +45,24 @@ impl WireFormat for Responses {
 
     fn decoder(&self) -> Box<dyn StreamDecoder> {
         Box::new(Items::default())
+    }
+
+    fn events(&self, response: Value) -> Vec<Value> {
+        let mut events = Vec::new();
+        for (index, item) in response["output"].as_array().into_iter().flatten().enumerate() {
+            let event = |kind: &str| json!({ "type": kind, "output_index": index, "item": item });
+            events.push(event("response.output_item.added"));
+            for part in item["content"].as_array().into_iter().flatten().filter(|_| item["type"] == "message")
+            {
+                events.push(match part["refusal"].is_string() {
+                    true => json!({ "type": "response.refusal.delta", "delta": part["refusal"] }),
+                    false => json!({ "type": "response.output_text.delta", "delta": part["text"] }),
+                });
+            }
+            events.push(event("response.output_item.done"));
+        }
+        events.push(json!({ "type": "response.completed", "response": response }));
+        events
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use net::Secret;
 
-use super::Usage;
+use super::{TokenLimits, Usage};
 
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -21,6 +21,9 @@ pub struct Settings {
     /// Whether to use the proxy of the environment. The proxy then resolves names and decides what can be reached.
     pub use_proxy: bool,
     pub limits: Limits,
+    /// What the operator knows about the model. The provider is asked for the rest.
+    pub token_limits: TokenLimits,
+    pub profile: Profile,
 }
 
 impl Settings {
@@ -34,6 +37,29 @@ impl Settings {
             allow_private: false,
             use_proxy: false,
             limits: Limits::default(),
+            token_limits: TokenLimits::default(),
+            profile: Profile::default(),
+        }
+    }
+}
+
+/// How the agent talks to a model.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Profile {
+    #[default]
+    Full,
+    /// For models of a few billion parameters: few words, few tools, small parts of pages.
+    Small,
+}
+
+impl FromStr for Profile {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "full" => Ok(Self::Full),
+            "small" => Ok(Self::Small),
+            _ => Err("a profile is full or small".to_owned()),
         }
     }
 }

@@ -15,4 +15,11 @@ pub(super) trait WireFormat: Send + Sync {
     fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)>;
     fn request(&self, model: &str, request: &ModelRequest<'_>) -> Value;
     fn decoder(&self) -> Box<dyn StreamDecoder>;
+    /// The events that a stream would have for a response that came in one piece: some servers ignore that a stream
+    /// was requested.
+    fn events(&self, response: Value) -> Vec<Value>;
+    /// The path below the base URL that describes the model, if the provider says there how large requests can be.
+    fn description_path(&self, _base: &str, _model: &str) -> Option<String> {
+        None
+    }
 }

@@ -1,15 +1,20 @@
 //! Ends a run: shows the model the problems and refusals of its change, then builds the report.
 
+use crate::call_reader::shape;
 use crate::editor::{AgentError, Report, StepKind};
 use crate::guard::Refusal;
-use crate::model::Turn;
+use crate::model::{Message, ToolResult, Usage};
 use crate::tools::check_summary;
 
 use super::Run;
+use super::patience::{Stalled, Unusable};
 
 /// How often the model gets the problems and refusals of its change before the run ends with them.
 const MAX_REJECTED_FINISHES: u32 = 2;
 const MAX_LINES_SHOWN: usize = 20;
+const NOT_ALLOWED: &str = "Not allowed: undo this and finish again.";
+/// What every rejection of a finish contains.
+const FINISH_AGAIN: &str = "finish again.";
 
 impl Run<'_> {
     /// Ends the run, unless the change has problems or refusals that the model can still fix.
@@ -19,8 +24,7 @@ impl Run<'_> {
         summary: String,
         report: &mut Option<Report>,
     ) -> Result<(String, bool), AgentError> {
-        let checks = self.bench.problems()?;
-        self.progress.step(StepKind::Check, check_summary(checks.len()));
+        let checks = self.checked_problems()?;
         let draft = Report { title, summary, notes: Vec::new(), checks };
         let refusals = self.fatal_refusals(&draft).await?;
         let to_fix = [
@@ -28,7 +32,7 @@ impl Run<'_> {
                 "Not yet: your change causes these problems. Fix them and finish again.",
                 &draft.checks,
             ),
-            list_under("Not allowed: undo this and finish again.", &refusals),
+            list_under(NOT_ALLOWED, &refusals),
         ];
         let to_fix: Vec<_> = to_fix.into_iter().flatten().collect();
         if !to_fix.is_empty() && self.rejected_finishes < MAX_REJECTED_FINISHES {
@@ -51,36 +55,87 @@ impl Run<'_> {
         let fatal: Vec<_> = fatal.collect();
         if let Some(first) = fatal.first() {
             self.progress.step(StepKind::Check, format!("Not allowed: {first}"));
+            self.refusal = Some(first.clone());
         }
         Ok(fatal)
     }
 
-    /// Reminds a model that calls no tools, once. The second time, its text becomes the summary.
-    pub(super) async fn handle_text_only(&mut self, turn: &Turn) -> Result<Option<Report>, AgentError> {
-        if turn == &Turn::default() {
-            return Ok(None); // The response was cut off, and the model has its reminder.
+    /// Restores the number of rejected finishes and the guard's refusal from the results of an interrupted attempt.
+    pub(super) fn replay_finish(&mut self, results: &[ToolResult]) {
+        for result in results.iter().filter(|result| result.failed && result.content.contains(FINISH_AGAIN)) {
+            self.rejected_finishes += 1;
+            let mut lines = result.content.lines().skip_while(|line| *line != NOT_ALLOWED);
+            self.refusal = lines.nth(1).map(str::to_owned).or(self.refusal.take());
         }
-        if !self.stall.record_text_only() {
-            self.remind("Use the tools. When everything is done, call finish.").await?;
-            return Ok(None);
-        }
-        if !self.conversation.has_calls() {
-            return Err(AgentError::Ended(
-                "the model answered with text and used none of its tools: try another model".into(),
-            ));
-        }
-        let checks = self.bench.problems()?;
-        self.progress.step(StepKind::Check, check_summary(checks.len()));
-        Ok(Some(Report { title: String::new(), summary: turn.text.clone(), notes: Vec::new(), checks }))
     }
 
-    /// Fails if the model finished although all of its edits failed.
+    /// Tells the model why its answer can't be used. After too many such answers, the run ends.
+    pub(super) async fn handle_unusable(
+        &mut self,
+        why: Unusable,
+        text: String,
+    ) -> Result<Option<Report>, AgentError> {
+        match self.patience.count_unusable(why) {
+            Ok(reminder) => {
+                if why == Unusable::TooSlow {
+                    self.progress.step(StepKind::Note, format!("Asking for smaller steps: {text}"));
+                }
+                let reminder = match why {
+                    // A model that doesn't use its tools may not know how.
+                    Unusable::OnlyText | Unusable::Empty => format!("{reminder} {}", self.example_call()),
+                    Unusable::CutOff | Unusable::TooSlow => reminder.to_owned(),
+                };
+                self.add_message(Message::User(reminder), Usage::default()).await?;
+                Ok(None)
+            }
+            // The model worked, and describes the result instead of calling `finish`.
+            Err(_) if why == Unusable::OnlyText && self.conversation.has_calls() => {
+                let checks = self.checked_problems()?;
+                Ok(Some(Report { summary: text, checks, ..Report::default() }))
+            }
+            Err(stalled) if why == Unusable::TooSlow => {
+                let sentence = format!("{}: {text}; raise call_seconds, or choose a faster model", stalled.0);
+                self.end_stalled(Stalled(sentence)).map(Some)
+            }
+            Err(stalled) => self.end_stalled(stalled).map(Some),
+        }
+    }
+
+    fn example_call(&self) -> String {
+        let edit = self.tools.iter().find(|tool| tool.name == "edit").map(shape).unwrap_or_default();
+        format!("A call looks like this: {{\"name\": \"edit\", \"arguments\": {edit}}}")
+    }
+
+    /// Ends a run whose model makes no progress. Edits that the model made and did not fail to complete are published
+    /// with a note, because a person can judge them.
+    pub(super) fn end_stalled(&mut self, Stalled(why): Stalled) -> Result<Report, AgentError> {
+        if self.bench.files().changed().is_empty() || self.bench.has_missing_edit() {
+            return Err(AgentError::Ended(format!("{why}: try another model")));
+        }
+        let checks = self.checked_problems()?;
+        self.progress.step(StepKind::Note, format!("The model did not finish: {why}"));
+        let note =
+            format!("The model did not say that it is done: {why}. Review whether the change is complete.");
+        Ok(Report { notes: vec![note], checks, ..Report::default() })
+    }
+
+    fn checked_problems(&mut self) -> Result<Vec<String>, AgentError> {
+        let problems = self.bench.problems()?;
+        self.progress.step(StepKind::Check, check_summary(problems.len()));
+        Ok(problems)
+    }
+
+    /// Fails if the model finished without a change, although it tried to make one.
     pub(super) fn check_effect(&self, report: Report) -> Result<Report, AgentError> {
-        match self.bench.failed_edit() {
-            Some(why) if self.bench.files().changed().is_empty() => Err(AgentError::Ended(format!(
-                "nothing was changed, because the model's edits failed: {why}"
-            ))),
-            _ => Ok(report),
+        if !self.bench.files().changed().is_empty() {
+            return Ok(report);
+        }
+        let failed = self.bench.failed_edit().map(|why| format!("the model's edits failed: {why}"));
+        let refused =
+            || self.refusal.as_ref().map(|refusal| format!("the model's change is not allowed: {refusal}"));
+        match failed.or_else(refused) {
+            Some(why) => Err(AgentError::Ended(format!("nothing was changed, because {why}"))),
+            None => Ok(report),
         }
     }
 }

@@ -2,7 +2,18 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model::Tool;
+use crate::model::{Arguments, Profile, Tool};
+
+/// The tools that a small model uses reliably.
+const SMALL: &[&str] = &["search", "read", "edit", "finish"];
+
+pub(crate) fn tools_for(profile: Profile) -> Vec<Tool> {
+    let mut tools = tools();
+    if profile == Profile::Small {
+        tools.retain(|tool| SMALL.contains(&tool.name));
+    }
+    tools
+}
 
 pub(crate) fn tools() -> Vec<Tool> {
     vec![
@@ -61,8 +72,11 @@ pub(super) fn is_edit(name: &str) -> bool {
     matches!(name, "edit" | "write" | "move" | "delete")
 }
 
-pub(super) fn names() -> String {
-    tools().iter().map(|tool| tool.name).collect::<Vec<_>>().join(", ")
+/// Whether a call of an unknown tool would change a file, by the names of its arguments.
+pub(super) fn looks_like_edit(arguments: &Arguments) -> bool {
+    let Arguments::Json(Value::Object(fields)) = arguments else { return false };
+    let names = ["old", "new", "text", "content", "contents", "replacement", "patch", "diff"];
+    fields.keys().any(|name| names.iter().any(|edit| name.starts_with(edit)))
 }
 
 const TEXT: &str = "string";

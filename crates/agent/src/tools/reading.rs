@@ -7,17 +7,24 @@ use pages::{FilesError, Hit};
 
 use super::{CallOutcome, Read, Search, Workbench};
 use crate::editor::StepKind;
+use crate::model::Profile;
 
 const MAX_LIST_ENTRIES: usize = 200;
-const DEFAULT_LINES: usize = 200;
-const MAX_LINES: usize = 600;
 const MAX_BYTES: usize = 32 * 1024;
 const MAX_LINE_BYTES: usize = 2_000;
 const MAX_HITS: usize = 40;
 
+/// Lines that a read shows by default, and at most.
+pub(super) fn window(profile: Profile) -> (usize, usize) {
+    match profile {
+        Profile::Full => (200, 600),
+        Profile::Small => (60, 100),
+    }
+}
+
 impl Workbench<'_> {
     pub(super) fn list(&self, folder: Option<&str>) -> Result<CallOutcome, FilesError> {
-        let folder = folder.unwrap_or_default().trim_matches('/');
+        let folder = clean_folder(folder.unwrap_or_default());
         let under = |path: &&String| {
             folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
         };
@@ -32,14 +39,15 @@ impl Workbench<'_> {
     }
 
     pub(super) fn read(&mut self, Read { path, from, lines }: Read) -> Result<CallOutcome, FilesError> {
+        let path = self.clean_path(&path);
         let text = self.files.read(&path)?;
         let total = text.lines().count();
         let first = from.unwrap_or(1).max(1);
         if first > total.max(1) {
             return Ok(CallOutcome::Failed(format!("{path} has {total} lines")));
         }
-        let count = lines.unwrap_or(DEFAULT_LINES).clamp(1, MAX_LINES);
-        let (shown, last) = numbered_lines(&text, first, count);
+        let count = lines.unwrap_or(self.default_lines).clamp(1, self.max_lines);
+        let (shown, last) = numbered_lines(&text, first, count, self.max_shown.min(MAX_BYTES));
         // A model that read only a part would lose the rest in a rewrite.
         if first == 1 && last == total {
             self.read_files.insert(path.clone());
@@ -52,8 +60,7 @@ impl Workbench<'_> {
         if text.trim().is_empty() {
             return Ok(CallOutcome::Failed("the text to search for is empty".into()));
         }
-        let within =
-            |hit: &Hit| path.as_deref().is_none_or(|path| hit.path.starts_with(path.trim_matches('/')));
+        let within = |hit: &Hit| path.as_deref().is_none_or(|path| hit.path.starts_with(clean_folder(path)));
         let max_hits = if path.is_some() { MAX_HITS * 50 } else { MAX_HITS };
         let hits: Vec<_> =
             self.files.search(text, max_hits)?.into_iter().filter(within).take(MAX_HITS).collect();
@@ -74,16 +81,22 @@ impl Workbench<'_> {
     }
 }
 
+/// Models write `.`, `./docs` and `/docs/` for folders.
+fn clean_folder(folder: &str) -> &str {
+    let folder = folder.trim();
+    if folder == "." { "" } else { folder.trim_start_matches("./").trim_matches('/') }
+}
+
 fn read_done(content: String, step: String) -> CallOutcome {
     CallOutcome::Done { content, step: Some((StepKind::Read, step)) }
 }
 
 /// Returns up to `count` lines with their numbers, and the number of the last one.
-fn numbered_lines(text: &str, first: usize, count: usize) -> (String, usize) {
+fn numbered_lines(text: &str, first: usize, count: usize, max_bytes: usize) -> (String, usize) {
     let mut shown = String::new();
     let mut last = first - 1;
     for (number, line) in (1..).zip(text.lines()).skip(first - 1).take(count) {
-        if shown.len() > MAX_BYTES {
+        if shown.len() > max_bytes {
             break;
         }
         let cut = line.floor_char_boundary(MAX_LINE_BYTES.min(line.len()));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ::agent::model::{Arguments, ModelError, Reply, StopReason, ToolCall, Turn, Usage};
+use ::agent::model::{Arguments, ModelError, Reply, SizeRefusal, StopReason, ToolCall, Turn, Usage};
 use ::agent::{AgentError, Limits, PastMessage, Prompt};
 use serde_json::{Value, json};
 
@@ -136,8 +136,12 @@ async fn a_conversation_that_grows_too_long_drops_old_results() {
     assert!(text_of(&last[0]).contains("<task>"), "the task stays");
     assert!(last.iter().any(|message| text_of(message).contains("dropped to save space")));
 
-    let model = Script::of([Err(ModelError::TooLong("too much for the model".into()))]);
+    let model = Script::always(|| {
+        let refusal = SizeRefusal::default();
+        Err(ModelError::TooLarge { sentence: "too much for the model".into(), refusal })
+    });
     assert_eq!(run(&model, Limits::default()).await.sentence(), "too much for the model");
+    assert_eq!(model.request_count(), 4, "each with half of the output of the one before");
 }
 
 #[tokio::test]
@@ -172,7 +176,13 @@ async fn refusals_are_shown_to_the_model() {
         ),
         "{sent}"
     );
-    assert_eq!((ran.report().title.as_str(), ran.diff.as_str()), ("B", ""));
+    assert_eq!(ran.diff, "");
+    let sentence = ran.sentence();
+    assert!(
+        sentence
+            .starts_with("nothing was changed, because the model's change is not allowed: The guard refused"),
+        "{sentence}"
+    );
 
     let model = Script::of([ci(), finish("A"), finish("B"), finish("C")]);
     let ran = run(&model, Limits::default()).await;
@@ -241,22 +251,31 @@ async fn a_follow_up_continues_the_conversation() {
 }
 
 #[tokio::test]
-async fn a_model_that_calls_no_tools_is_reminded_once() {
+async fn a_model_that_calls_no_tools_is_reminded_twice() {
     let model = Script::of([
         call("read", json!({ "path": "docs/setup.md" })),
         says("I would say two minutes."),
+        says("It should say two minutes."),
         says("Two minutes, I said."),
     ]);
     let ran = run(&model, Limits::default()).await;
-    assert_eq!(model.last_sent(3), "Use the tools. When everything is done, call finish.");
+    assert_eq!(
+        model.last_sent(3),
+        "Use the tools. When everything is done, call finish. A call looks like this: {\"name\": \"edit\", \"arguments\": \
+         {\"path\": string, \"old\": string, \"new\": string, \"all\": boolean (optional)}}"
+    );
     assert_eq!(ran.report().summary, "Two minutes, I said.");
     assert_eq!((ran.report().title.as_str(), ran.diff.as_str()), ("Say how long the setup takes", ""));
 }
 
 #[tokio::test]
 async fn a_model_that_never_calls_tools_ends_the_run() {
-    let model = Script::of([says("I would say two minutes."), says("Two minutes, I said.")]);
-    assert!(run(&model, Limits::default()).await.sentence().contains("used none of its tools"));
+    let model = Script::always(|| says("I would say two minutes."));
+    assert_eq!(
+        run(&model, Limits::default()).await.sentence(),
+        "the model answers with text and does not use its tools, 3 times in a row: try another model"
+    );
+    assert_eq!(model.request_count(), 3);
 }
 
 #[tokio::test]
@@ -284,7 +303,10 @@ async fn a_cut_off_or_refused_answer() {
     let cut = reply(Turn { text: "It ta".into(), ..Turn::default() }, StopReason::TooLong);
     let model = Script::of([cut, finish("Done")]);
     assert!(run(&model, Limits::default()).await.outcome.is_ok());
-    assert_eq!(model.last_sent(2), "Your answer was cut off. Continue in smaller steps.");
+    assert_eq!(
+        model.last_sent(2),
+        "Your answer was cut off, because it was too long. Continue in smaller steps."
+    );
     let model = Script::of([reply(Turn::default(), StopReason::Refused)]);
     assert!(run(&model, Limits::default()).await.sentence().contains("the model refuses this task"));
 }
@@ -346,7 +368,10 @@ async fn bad_json() {
     );
     assert!(model.last_sent(4).starts_with("FAILED there is no tool \"bash\"; the tools are list, read"));
     let model = Script::always(|| call("bash", json!({})));
-    assert!(run(&model, Limits::default()).await.sentence().contains("made 8 calls in a row that failed"));
+    assert_eq!(
+        run(&model, Limits::default()).await.sentence(),
+        "every call of the model failed, in 8 answers in a row: try another model"
+    );
     assert_eq!(model.request_count(), 8);
 }
 
@@ -354,7 +379,7 @@ async fn bad_json() {
 async fn endless_loop() {
     let model = Script::always(|| call("read", json!({ "path": "docs/faq.md" })));
     let ran = run(&model, Limits::default()).await;
-    assert_eq!(ran.sentence(), "the model called read with the same arguments 6 times: try another model");
+    assert_eq!(ran.sentence(), "the model made the same call in 6 answers: try another model");
     assert!(model.last_sent(4).ends_with("You have made this call before: go on, or call finish."));
 }
 
@@ -364,8 +389,9 @@ async fn tool_flood() {
         (0..1_000).map(|n| ("write", json!({ "path": format!("docs/{n}.md"), "text": "x" }))).collect();
     let model = Script::of([calls(&flood), finish("Done")]);
     let ran = run(&model, Limits::default()).await;
-    assert!(ran.sentence().contains("made 8 calls in a row that failed"), "{}", ran.sentence());
+    assert!(ran.outcome.is_ok());
     assert_eq!(ran.diff.matches("+++ ").count(), 32);
+    assert!(model.last_sent(2).ends_with("FAILED at most 32 calls run per answer; call again"));
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ mod edit;
 mod edit_corpus;
 mod guard;
 mod links;
+mod misbehaviors;
 mod model;
 mod offline;
 mod prompt;

@@ -3,7 +3,7 @@
 mod anthropic;
 mod chat;
 mod errors;
-mod fake;
+pub(crate) mod fake;
 mod gemini;
 mod responses;
 mod settings;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 const KEY: &str = "sk-test-0123456789";
 
-fn settings(fake: &Fake, provider: Provider) -> Settings {
+pub(crate) fn settings(fake: &Fake, provider: Provider) -> Settings {
     Settings {
         base_url: Some(fake.url.clone()),
         api_key: Secret::parse(KEY),
@@ -26,7 +26,7 @@ fn settings(fake: &Fake, provider: Provider) -> Settings {
     }
 }
 
-fn open(settings: &Settings) -> std::sync::Arc<dyn Model> {
+pub(crate) fn open(settings: &Settings) -> std::sync::Arc<dyn Model> {
     // Each test can be a process, or a thread of one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     agent::model::open(settings).unwrap()
@@ -69,7 +69,14 @@ fn tools() -> Vec<Tool> {
 
 async fn ask(model: &dyn Model, messages: &[Message]) -> (Result<Reply, ModelError>, Vec<String>) {
     let (tools, mut texts) = (tools(), Vec::new());
-    let request = ModelRequest { system: "You edit docs.", messages, tools: &tools, max_output: 4000 };
+    let messages: Vec<_> = messages.iter().collect();
+    let request = ModelRequest {
+        system: "You edit docs.",
+        messages: &messages,
+        tools: &tools,
+        max_output: 4000,
+        temperature: None,
+    };
     let reply = model.reply(&request, &mut |text: &str| texts.push(text.to_owned())).await;
     (reply, texts)
 }
@@ -79,7 +86,7 @@ async fn try_once(fake: &Fake, provider: Provider) -> Result<Reply, ModelError> 
 }
 
 /// The events of a stream, each with its own type as its name.
-fn events(events: &[Value]) -> String {
+pub(crate) fn events(events: &[Value]) -> String {
     events.iter().map(|event| format!("event: x\ndata: {event}\n\n")).collect()
 }
 

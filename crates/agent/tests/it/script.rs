@@ -63,7 +63,7 @@ pub(crate) fn text_of(message: &Message) -> String {
 #[async_trait]
 impl Model for Script {
     async fn reply(&self, request: &ModelRequest<'_>, _: &mut OnText<'_>) -> Line {
-        self.sent.lock().unwrap().push(request.messages.to_vec());
+        self.sent.lock().unwrap().push(request.messages.iter().map(|&message| message.clone()).collect());
         let tools: Vec<_> = request.tools.iter().map(|tool| json!({ tool.name: tool.parameters })).collect();
         *self.tools.lock().unwrap() = json!(tools).to_string();
         let next = self.lines.lock().unwrap().pop_front();
@@ -209,6 +209,15 @@ pub(crate) async fn run_with(
     model: &Arc<Script>,
     limits: Limits,
     files: &[(&str, &str)],
+    recorder: Recorder,
+    shape: impl FnOnce(&mut Task<'_>),
+) -> RunResult {
+    run_agent(&Agent::new(model.clone(), limits), files, recorder, shape).await
+}
+
+pub(crate) async fn run_agent(
+    agent: &Agent,
+    files: &[(&str, &str)],
     mut recorder: Recorder,
     shape: impl FnOnce(&mut Task<'_>),
 ) -> RunResult {
@@ -220,6 +229,6 @@ pub(crate) async fn run_with(
     let tree = MemoryTree::new(files.iter().map(|(path, text)| (*path, text.as_bytes().to_vec())));
     (recorder.base, recorder.prompt) = (tree.clone(), task.prompt.clone());
     let mut overlay = Overlay::new(tree, None).unwrap();
-    let outcome = Agent::new(model.clone(), limits).edit(&task, &mut overlay, &mut recorder).await;
+    let outcome = agent.edit(&task, &mut overlay, &mut recorder).await;
     RunResult { outcome, recorder, edits: overlay.edits(), diff: overlay.diff().unwrap() }
 }

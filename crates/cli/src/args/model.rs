@@ -10,7 +10,7 @@ use super::Data;
 pub(crate) enum ModelCommand {
     /// List the models in the settings
     List(ListModels),
-    /// Test a model with one small call, and say what is wrong if it fails
+    /// Test a model with a request like that of a job, and say what it can do or what is wrong
     Test(TestModel),
     /// Store the key of a model, encrypted, if its settings name neither a variable nor a file
     Key(ModelKey),
@@ -32,7 +32,7 @@ pub(crate) struct TestModel {
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) data: Data,
-    /// Print {"ok", "sentence", "milliseconds", "usage", "cost"} as JSON
+    /// Print {"ok", "sentence", "milliseconds", "usage", "cost", "findings"} as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

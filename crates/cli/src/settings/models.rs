@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde::Deserialize;
-use server::model::{Limits, Prices, Provider, Secret, Settings};
+use server::model::{Limits, Prices, Provider, Secret, Settings, TokenLimits};
 
 use super::{Sources, environment};
+
+const MIN_OUTPUT_TOKENS: u32 = 256;
+const MIN_CONTEXT_TOKENS: u32 = 2_048;
 
 /// A table as in the settings file, which never contains the key itself.
 #[derive(Deserialize)]
@@ -26,6 +29,9 @@ pub(crate) struct ModelTable {
     use_proxy: bool,
     silence_seconds: Option<u64>,
     call_seconds: Option<u64>,
+    max_output_tokens: Option<u32>,
+    context_tokens: Option<u32>,
+    profile: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -95,6 +101,8 @@ impl ModelTable {
         if limits.idle_timeout.is_zero() || limits.total_timeout.is_zero() {
             bail!("silence_seconds and call_seconds must be at least 1");
         }
+        let token_limits = self.token_limits()?;
+        let profile = self.profile.as_deref().map(str::parse).transpose().map_err(anyhow::Error::msg)?;
         Ok(Settings {
             provider: self.provider()?,
             api_key: self.read_key()?,
@@ -104,7 +112,20 @@ impl ModelTable {
             allow_private: self.allow_private,
             use_proxy: self.use_proxy,
             limits,
+            token_limits,
+            profile: profile.unwrap_or_default(),
         })
+    }
+
+    fn token_limits(&self) -> anyhow::Result<TokenLimits> {
+        let limits = TokenLimits { output: self.max_output_tokens, context: self.context_tokens };
+        if limits.output.is_some_and(|tokens| tokens < MIN_OUTPUT_TOKENS) {
+            bail!("max_output_tokens must be at least {MIN_OUTPUT_TOKENS}");
+        }
+        if limits.context.is_some_and(|tokens| tokens < MIN_CONTEXT_TOKENS) {
+            bail!("context_tokens must be at least {MIN_CONTEXT_TOKENS}: a task and a page need that much");
+        }
+        Ok(limits)
     }
 
     /// Where the key is, if the settings name a variable or a file.

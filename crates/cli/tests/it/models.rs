@@ -1,4 +1,4 @@
-//! Tests `docwright model` and `[models.NAME]`, with a provider that answers one request.
+//! Tests `docwright model` and `[models.NAME]`, with a provider that gives each request the same answer.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -18,7 +18,7 @@ pub(crate) fn write_settings(home: &Path, text: &str) {
     std::fs::write(folder.join("docwright.toml"), text).unwrap();
 }
 
-/// Starts a provider that answers one request.
+/// Starts a provider that gives each request the same answer.
 fn provider(status: &'static str, kind: &'static str, body: String) -> String {
     provider_with_headers(status, kind, body).0
 }
@@ -33,19 +33,26 @@ pub(crate) fn provider_with_headers(
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
-        let mut stream = BufReader::new(listener.accept().unwrap().0);
-        let (mut length, mut line, mut head) = (0, String::new(), String::new());
-        while line != "\r\n" {
-            line.clear();
-            stream.read_line(&mut line).unwrap();
-            head += &line;
-            length =
-                line.strip_prefix("content-length: ").map_or(length, |text| text.trim().parse().unwrap());
+        loop {
+            let mut stream = BufReader::new(listener.accept().unwrap().0);
+            let (mut length, mut line, mut head) = (0, String::new(), String::new());
+            while line != "\r\n" {
+                line.clear();
+                stream.read_line(&mut line).unwrap();
+                head += &line;
+                length =
+                    line.strip_prefix("content-length: ").map_or(length, |text| text.trim().parse().unwrap());
+            }
+            stream.read_exact(&mut vec![0; length]).unwrap();
+            // It has no description of its models.
+            let is_description = head.starts_with("GET ");
+            let status = if is_description { "404 Not Found" } else { status };
+            let answer = format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\nconnection: close\r\n\r\n");
+            stream.get_mut().write_all((answer + &body).as_bytes()).unwrap();
+            if !is_description {
+                let _ = sender.send(head);
+            }
         }
-        stream.read_exact(&mut vec![0; length]).unwrap();
-        let _ = sender.send(head);
-        let head = format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\nconnection: close\r\n\r\n");
-        stream.get_mut().write_all((head + &body).as_bytes()).unwrap();
     });
     (url, headers)
 }
@@ -89,14 +96,20 @@ fn a_model_uses_the_proxy_only_with_use_proxy() {
 #[test]
 fn a_model_that_answers_and_calls_tools_passes_the_test() {
     let home = home();
-    let call = || json!({ "tool_calls": [{ "index": 0, "id": "1", "function": { "name": "ready", "arguments": "{}" } }] });
+    let call = || json!({ "tool_calls": [{ "index": 0, "id": "1", "function": { "name": "read", "arguments": "{\"path\": \"docs/install.md\"}" } }] });
     let output = test(home.path(), &streamed(call()), &[]);
     let message = String::from_utf8(output.stdout).unwrap();
     assert!(
         message.starts_with("fast: it answers, and calls tools (") && output.status.success(),
         "{message}"
     );
-    assert!(message.ends_with(" ms, 1000 tokens in, 100 out, cost 0.004500)\n"), "{message}");
+    let (first, findings) = message.split_once('\n').unwrap();
+    assert!(first.ends_with(" ms, 1000 tokens in, 100 out, cost 0.004500)"), "{message}");
+    assert_eq!(
+        findings,
+        "  tool calls: yes\n  several calls in one answer: no\n  calls written as text: no\n  \
+         context: unknown; set context_tokens if you know it\n  longest answer: 16000 tokens\n"
+    );
 
     let output = test(home.path(), &streamed(call()), &["--json"]);
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -163,6 +176,9 @@ fn an_invalid_model_table_is_refused_with_its_name() {
     refused(&with(&format!("api_kye = \"{KEY}\"")), "models.a: unknown field `api_kye`");
     refused(&with("prices = { input = -1, output = 1 }"), "prices must be numbers from 0");
     refused(&with("call_seconds = 0"), "must be at least 1");
+    refused(&with("max_output_tokens = 100"), "models.a: max_output_tokens must be at least 256");
+    refused(&with("context_tokens = 1000"), "models.a: context_tokens must be at least 2048");
+    refused(&with("profile = \"tiny\""), "models.a: a profile is full or small");
     refused(anthropic, "anthropic needs an API key: set api_key_env or api_key_file");
     refused(&anthropic.replace("\"anthropic\"", "\"claude\""), "a provider is one of anthropic, openai");
     refused(&anthropic.replace("models.a", "models.offline"), "`offline` is the name of the built-in editor");

@@ -22,7 +22,8 @@ async fn error_for(answer: Answer, provider: Provider) -> String {
         ModelError::Temporary { retry_after, .. } => {
             format!("T{:?} {sentence}", retry_after.map(|delay| delay.as_secs()))
         }
-        ModelError::TooLong(_) => format!("L {sentence}"),
+        ModelError::TooLarge { .. } => format!("L {sentence}"),
+        ModelError::Unfinished(_) => format!("U {sentence}"),
         ModelError::Machine(_) => format!("M {sentence}"),
     }
 }
@@ -202,8 +203,9 @@ async fn errors_within_a_stream() {
 async fn stream_stall() {
     let fake = Fake::answering([Answer::stream(&text("Hel")).then_hang()]).await;
     let model = open(&settings(&fake, Provider::OpenAi));
-    let messages = [Message::User("Go.".into())];
-    let request = ModelRequest { system: "", messages: &messages, tools: &[], max_output: 10 };
+    let message = Message::User("Go.".into());
+    let request =
+        ModelRequest { system: "", messages: &[&message], tools: &[], max_output: 10, temperature: None };
     let mut since = None;
     let mut stop_the_clock = |_: &str| {
         tokio::time::pause();
@@ -221,11 +223,13 @@ async fn an_endless_response_times_out() {
     let fake = Fake::answering([Answer::stream(&text("Hel")).then_hang()]).await;
     let mut settings = settings(&fake, Provider::OpenAi);
     settings.limits.idle_timeout = Duration::from_secs(10_000);
-    let messages = [Message::User("Go.".into())];
-    let request = ModelRequest { system: "", messages: &messages, tools: &[], max_output: 10 };
+    let message = Message::User("Go.".into());
+    let request =
+        ModelRequest { system: "", messages: &[&message], tools: &[], max_output: 10, temperature: None };
     let model = open(&settings);
     let error = model.reply(&request, &mut |_: &str| tokio::time::pause()).await.unwrap_err();
-    assert!(error.to_string().ends_with(" did not finish its response within 10 min"), "{error}");
+    assert!(matches!(error, ModelError::Unfinished(_)));
+    assert!(error.to_string().ends_with(" did not finish its answer within 10 minutes"), "{error}");
 }
 
 #[tokio::test]
