@@ -2,6 +2,7 @@
 
 mod backup;
 mod data;
+mod eval;
 mod host;
 mod import;
 mod job;
@@ -20,6 +21,7 @@ use store::parse_name;
 
 pub(crate) use backup::{Backup, Restore};
 pub(crate) use data::{Data, quote};
+pub(crate) use eval::Eval;
 pub(crate) use host::HostArgs;
 pub(crate) use import::Import;
 pub(crate) use job::{
@@ -102,6 +104,9 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ModelCommand,
     },
+    /// Compare models on tasks of your own docs, without publishing anything
+    #[command(after_help = eval::HELP)]
+    Eval(Eval),
     /// Start and follow agent jobs, over HTTP: set DOCWRIGHT_API_KEY, and DOCWRIGHT_URL for another server
     Job {
         #[command(subcommand)]

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::args::Check;
 use crate::output;
-use folder::Folder;
+pub(crate) use folder::Folder;
 
 pub(crate) fn run(args: &Check) -> anyhow::Result<ExitCode> {
     let files = Overlay::new(Folder::open(&args.path)?, None)?;

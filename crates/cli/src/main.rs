@@ -10,6 +10,7 @@ mod client;
 mod contract;
 mod demo;
 mod doctor;
+mod eval;
 mod log;
 mod manual;
 mod model;
@@ -77,6 +78,7 @@ async fn run_command(sources: &Sources, command: Command) -> anyhow::Result<Exit
         Command::Audit(args) => admin::user::audit(sources, args).await?,
         Command::Pull { command } => admin::pull::run(sources, command).await?,
         Command::Model { command } => return model::run(sources, command).await,
+        Command::Eval(args) => return eval::run(sources, args).await,
         Command::Job { command } => return client::job::run(sources, command).await,
         Command::Views(args) => client::views::views(sources, args).await?,
         Command::Visitors(args) => client::views::visitors(sources, args).await?,

@@ -27,6 +27,8 @@ pub use worker::Worker;
 pub use agent::Limits as AgentLimits;
 /// For the code that parses the settings of models and probes them.
 pub use agent::model;
+/// For `docwright eval`.
+pub use agent::{Agent, Editor, Offline};
 
 /// The embedded host that [`Admin::host`] returns, and the check of the git program.
 pub use forge::{CommitLine, Host, Local, PullRequest, State as PullState, check_program as check_git};

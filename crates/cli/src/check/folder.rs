@@ -16,11 +16,11 @@ const SKIPPED_FOLDERS: &[&str] = &[".git", "node_modules", "bower_components"];
 /// Files that mark their folder as the output of a program.
 const SKIP_MARKERS: &[&str] = &["CACHEDIR.TAG", "pyvenv.cfg"];
 
-pub(super) struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
     /// The path of the folder itself may contain links.
-    pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
         let name = path.display();
         let path = path.canonicalize().with_context(|| format!("{name} cannot be read"))?;
         anyhow::ensure!(path.is_dir(), "{name} is not a folder: name the folder with the docs");

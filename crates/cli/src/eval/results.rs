@@ -1,0 +1,53 @@
+//! Stores the results of tasks, one line each, so that an interrupted evaluation continues where it stopped.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use eval::{EvalTask, TaskResult};
+
+pub(super) struct Results {
+    folder: PathBuf,
+    all: Vec<TaskResult>,
+}
+
+impl Results {
+    /// Reads the results of earlier runs. A line that was cut off by an interruption is ignored.
+    pub(super) fn open(folder: &Path) -> anyhow::Result<Self> {
+        fs::create_dir_all(folder).with_context(|| format!("{} cannot be created", folder.display()))?;
+        let text = fs::read_to_string(folder.join("results.jsonl")).unwrap_or_default();
+        let all = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        Ok(Self { folder: folder.to_owned(), all })
+    }
+
+    pub(super) fn find(&self, model: &str, task: &EvalTask) -> Option<&TaskResult> {
+        let is_same = |result: &&TaskResult| {
+            result.model == model && result.task == task.name && result.fingerprint == task.fingerprint
+        };
+        self.all.iter().find(is_same)
+    }
+
+    /// Writes the change first: a result without its diff would not be repeated.
+    pub(super) fn add(&mut self, result: TaskResult, patch: &str) -> anyhow::Result<()> {
+        let folder = self.folder.join(file_name(&result.model));
+        fs::create_dir_all(&folder)?;
+        fs::write(folder.join(format!("{}.diff", file_name(&result.task))), patch)?;
+        let path = self.folder.join("results.jsonl");
+        let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+        writeln!(file, "{}", serde_json::to_string(&result)?)
+            .with_context(|| format!("{} cannot be written", path.display()))?;
+        self.all.push(result);
+        Ok(())
+    }
+
+    pub(super) fn all(&self) -> &[TaskResult] {
+        &self.all
+    }
+}
+
+fn file_name(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let name: String = name.chars().map(|c| if is_plain(c) { c } else { '-' }).take(100).collect();
+    name.trim_start_matches('.').to_owned()
+}
