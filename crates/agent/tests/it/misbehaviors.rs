@@ -62,7 +62,7 @@ struct Ran {
 
 impl Ran {
     /// The last message of the `n`th request.
-    fn told(&self, n: usize) -> String {
+    fn last_message_of(&self, n: usize) -> String {
         self.requests[n - 1].body["messages"].as_array().unwrap().last().unwrap()["content"].to_string()
     }
 
@@ -131,7 +131,10 @@ async fn calls_in_unusual_forms_are_understood() {
     run(vec![raw_call("functions.edit", &arguments), finish()]).await.changes(2);
     let read = raw_call("read", r#"{"path": "docs/setup.md", "from": "5", "lines": "1"}"#);
     let ran = run(vec![read, edit(), finish()]).await;
-    assert_eq!(ran.changes(3).told(2), json!("5\tRun `kettle init`.\n(6 lines in all)\n").to_string());
+    assert_eq!(
+        ran.changes(3).last_message_of(2),
+        json!("5\tRun `kettle init`.\n(6 lines in all)\n").to_string()
+    );
     for arguments in [r#"{"title": "Say two minutes"}"#, "{}", ""] {
         let ran = run(vec![edit(), raw_call("finish", arguments)]).await;
         ran.changes(2);
@@ -146,14 +149,14 @@ async fn an_unreadable_call_is_explained() {
     let expected = json!(
         "the arguments are not valid JSON; edit expects {\"path\": string, \"old\": string, \"new\": string, \"all\": boolean (optional)}"
     );
-    assert_eq!(ran.changes(3).told(2), expected.to_string());
+    assert_eq!(ran.changes(3).last_message_of(2), expected.to_string());
     let steps = &ran.result.recorder.steps;
     assert!(
         steps.iter().any(|step| step.starts_with("note: edit failed: the arguments are not")),
         "{steps:?}"
     );
     let ran = run(vec![calls(&[("read", json!({}))]), edit(), finish()]).await;
-    assert!(ran.changes(3).told(2).contains("missing field `path`"), "{}", ran.told(2));
+    assert!(ran.changes(3).last_message_of(2).contains("missing field `path`"), "{}", ran.last_message_of(2));
 }
 
 #[tokio::test]
@@ -177,7 +180,11 @@ async fn many_calls_in_one_answer() {
 #[tokio::test]
 async fn empty_answers_are_nudged() {
     let ran = run(vec![empty(), edit(), empty(), finish()]).await;
-    assert!(ran.changes(4).told(2).contains("Your answer was empty. Use the tools."), "{}", ran.told(2));
+    assert!(
+        ran.changes(4).last_message_of(2).contains("Your answer was empty. Use the tools."),
+        "{}",
+        ran.last_message_of(2)
+    );
     run(vec![empty(), empty(), empty()]).await.fails("the model's answers are empty, 3 times in a row", 3);
 }
 
@@ -205,9 +212,9 @@ async fn an_answer_that_is_cut_off_within_a_call() {
     let cut = || answer_with("", &[("edit", r#"{"path": "docs/setup.md", "old": "It"#.to_owned())], "length");
     let ran = run(vec![cut(), edit(), finish()]).await;
     assert!(
-        ran.changes(3).told(2).contains("cut off at 16000 tokens, so this call is incomplete"),
+        ran.changes(3).last_message_of(2).contains("cut off at 16000 tokens, so this call is incomplete"),
         "{}",
-        ran.told(2)
+        ran.last_message_of(2)
     );
     // What looks complete could be the beginning of a longer text.
     let closed = r#"{"path": "docs/setup.md", "old": "It takes a minute.", "new": "It takes two minutes.""#;
@@ -227,7 +234,11 @@ async fn an_answer_that_takes_too_long_is_told_to_the_model() {
         settings.limits.total_timeout = Duration::from_millis(300);
     };
     let ran = run_with(Provider::OpenAi, vec![hang(), edit(), finish()], &DOCS, slow).await;
-    assert!(ran.changes(3).told(2).contains("took too long and was stopped"), "{}", ran.told(2));
+    assert!(
+        ran.changes(3).last_message_of(2).contains("took too long and was stopped"),
+        "{}",
+        ran.last_message_of(2)
+    );
     let ran = run_with(Provider::OpenAi, vec![hang(), hang(), hang()], &DOCS, slow).await;
     ran.fails("raise call_seconds, or choose a faster model", 3);
 }
