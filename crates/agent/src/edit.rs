@@ -2,28 +2,37 @@
 //!
 //! The old text is searched for at several levels ([`MatchLevel`]), from exact to tolerant. A level is tried only if
 //! the previous levels found nothing, and its match is edited only if it is the only one. Text that is merely similar
-//! is shown ([`EditError::NotFound`]), never edited. The difference between old and new is applied to the file's own
-//! text. So what old and new have in common keeps the file's characters, indentation and wrapping. The file always
-//! keeps its line endings, its byte-order mark and its final newline.
+//! is shown ([`EditError::NotFound`]), never edited.
+//!
+//! Old and new get the white space of the file ([`rebase`], [`borders`], [`blank_lines`]). Then their difference is
+//! applied to the file's own text ([`alignment`]). So what old and new have in common keeps the file's characters,
+//! indentation and wrapping. The file always keeps its line endings, its byte-order mark and its final newline.
 
 mod alignment;
 mod blank_lines;
+mod borders;
 mod copy_artifacts;
+mod counterparts;
 mod error;
 mod find;
 mod fold;
 mod indent;
+mod layout;
 mod lines;
 mod lookalikes;
 mod nearest;
+mod rebase;
+mod rewrite;
 mod token_diff;
 
 use std::ops::Range;
 
-use alignment::{Alignment, Plan, Splice};
+use borders::Borders;
 use copy_artifacts::Reading;
 use find::Pattern;
 use fold::{Folded, Tolerance, fold};
+use layout::Position;
+use rewrite::{Replacement, lines_at};
 
 pub use error::{EditError, NearMatch};
 
@@ -57,7 +66,7 @@ pub enum MatchLevel {
 }
 
 const LEVELS: [(MatchLevel, Tolerance); 6] = {
-    let none = Tolerance { indent: false, lookalikes: false, blank_lines: false, wrap: false };
+    let none = Tolerance { tails: true, indent: false, lookalikes: false, blank_lines: false, wrap: false };
     let both = Tolerance { indent: true, lookalikes: true, ..none };
     [
         (MatchLevel::LineEnds, none),
@@ -88,7 +97,7 @@ pub fn edit(text: &str, old: &str, new: &str, all: bool) -> Result<Edited, EditE
     if old == new {
         return Err(EditError::SameText);
     }
-    let mut edited = find_and_edit(body, old, new, all)?;
+    let mut edited = find_and_edit(body, old, &new.replace("\r\n", "\n"), all)?;
     edited.text.insert_str(0, &text[..text.len() - body.len()]);
     Ok(edited)
 }
@@ -117,32 +126,13 @@ fn edit_exact(text: &str, old: &str, new: &str, all: bool) -> Result<Option<Edit
     if matches.is_empty() {
         return Ok(None);
     }
-    if old.contains('\r') && text.len() <= MAX_TEXT_BYTES {
-        return edit_exact_keeping_endings(text, old, new, matches).map(Some);
-    }
     if matches.len().saturating_mul(new.len()) > MAX_RESULT_BYTES {
         return Err(EditError::TooLarge);
     }
-    let new = new.replace("\r\n", "\n");
-    let lines = lines_at(text, matches.iter().map(|range| range.start));
-    let splices =
-        matches.into_iter().zip(&lines).map(|(range, line)| (range, new.replace('\n', line.ending)));
-    apply_splices(text, splices.collect(), &lines, MatchLevel::Exact).map(Some)
-}
-
-/// Edits exact matches of an old text that contains carriage returns. Unchanged line endings stay as they are.
-fn edit_exact_keeping_endings(
-    text: &str,
-    old: &str,
-    new: &str,
-    matches: Vec<Range<usize>>,
-) -> Result<Edited, EditError> {
-    let (file, folded) = (fold(text, Tolerance::default()), fold(old, Tolerance::default()));
-    let core = folded.core();
-    let first = folded.spans.get(core.start).map_or(0, |span| span.start());
-    let at = |range: Range<usize>| file.spans.partition_point(|span| span.start() < range.start + first);
-    let starts = matches.into_iter().map(at).collect();
-    rewrite(text, &file, (&folded, core), starts, &Plan::new(old, new, false), MatchLevel::Exact)
+    let replacement =
+        Replacement { text, old, new, tolerance: Tolerance::default(), level: MatchLevel::Exact };
+    let positions = matches.into_iter().map(|range| Position::Exact(range.start));
+    replacement.apply(positions.collect()).map(Some)
 }
 
 fn edit_at_levels(
@@ -153,26 +143,24 @@ fn edit_at_levels(
     all: bool,
     levels: &[(MatchLevel, Tolerance)],
 ) -> Result<Option<Edited>, EditError> {
+    let core = Borders::new(old).core;
     for &(level, tolerance) in levels {
-        let folded = fold(old, tolerance);
-        let pattern = Pattern::new(old, &folded, whole_lines);
-        if pattern.core.is_empty() {
+        let folded = fold(core, tolerance);
+        if folded.text.is_empty() {
             break;
         }
+        let pattern = Pattern::new(old, &folded, whole_lines);
         let file = fold(text, tolerance);
-        let find = || pattern.matches(text, &file).map(|at| at..at + pattern.core.len());
-        let matches = select_matches(find, all, |at| file.spans[at].start(), text)?;
+        let matches =
+            select_matches(|| pattern.matches(text, &file), all, |at| file.spans[at].start(), text)?;
         let Some(first) = matches.first() else { continue };
         if tolerance.blank_lines {
             return edit_with_blank_lines(text, source_range(&file, first), (old, new), tolerance, all)
                 .map(Some);
         }
-        let first = Alignment::new(text, (&file, first.start), (&folded, pattern.core.clone()), 0);
-        let (old, new) = first.without_surplus(old, new);
-        let folded = fold(old, tolerance);
-        let starts = matches.into_iter().map(|range| range.start).collect();
-        let plan = Plan::new(old, new, tolerance.wrap);
-        return rewrite(text, &file, (&folded, folded.core()), starts, &plan, level).map(Some);
+        let position = |range| Position::Folded { old: &folded.spans, file: &file.spans[range] };
+        let replacement = Replacement { text, old, new, tolerance, level };
+        return replacement.apply(matches.into_iter().map(position).collect()).map(Some);
     }
     Ok(None)
 }
@@ -216,83 +204,4 @@ fn select_matches<I: Iterator<Item = Range<usize>>>(
         is_separate
     };
     Ok(find().filter(is_separate).collect())
-}
-
-/// Applies the plan to every match. `starts` are the folded bytes at which the core of the old text begins.
-fn rewrite(
-    text: &str,
-    file: &Folded,
-    (old, core): (&Folded, Range<usize>),
-    starts: Vec<usize>,
-    plan: &Plan,
-    level: MatchLevel,
-) -> Result<Edited, EditError> {
-    let lines = lines_at(text, starts.iter().map(|at| file.spans[*at].start()));
-    let (mut splices, mut from, mut size) = (Vec::new(), 0, 0);
-    for (at, line) in starts.into_iter().zip(&lines) {
-        let alignment = Alignment::new(text, (file, at), (old, core.clone()), from);
-        let new =
-            alignment.splices(plan, line.ending).map_err(|_| EditError::Indentation { line: line.number })?;
-        from = alignment.end;
-        size += new.iter().map(|(_, text)| text.len()).sum::<usize>();
-        if size > MAX_RESULT_BYTES {
-            return Err(EditError::TooLarge);
-        }
-        splices.extend(new);
-    }
-    apply_splices(text, splices, &lines, level)
-}
-
-fn apply_splices(
-    text: &str,
-    splices: Vec<Splice>,
-    lines: &[LineAt],
-    level: MatchLevel,
-) -> Result<Edited, EditError> {
-    let mut edited = String::with_capacity(text.len());
-    let mut done = 0;
-    for (range, new) in splices {
-        // Two changes can overlap in white space that was folded away.
-        edited.push_str(text.get(done..range.start).unwrap_or_default());
-        edited.push_str(&new);
-        done = done.max(range.end);
-    }
-    edited.push_str(&text[done..]);
-    if let Some(last) = lines.last()
-        && text.ends_with('\n')
-        && !edited.is_empty()
-        && !edited.ends_with('\n')
-    {
-        edited.push_str(last.ending);
-    }
-    match lines.first() {
-        Some(line) if edited == text => Err(EditError::AlreadyApplied { line: line.number }),
-        _ => Ok(Edited { text: edited, lines: lines.iter().map(|line| line.number).collect(), level }),
-    }
-}
-
-/// A line of the file, and the line ending for new lines next to it.
-struct LineAt {
-    number: usize,
-    ending: &'static str,
-}
-
-/// The lines of some offsets, which must be in order.
-fn lines_at(text: &str, offsets: impl Iterator<Item = usize>) -> Vec<LineAt> {
-    let mut lines = text.split_inclusive('\n');
-    let (mut number, mut end, mut ending) = (0, 0, "\n");
-    let mut found = Vec::new();
-    for offset in offsets {
-        while offset >= end || number == 0 {
-            let Some(line) = lines.next() else { break };
-            number += 1;
-            end += line.len();
-            // If the last line has no ending, the ending of the previous line counts.
-            if line.ends_with('\n') {
-                ending = if line.ends_with("\r\n") { "\r\n" } else { "\n" };
-            }
-        }
-        found.push(LineAt { number: number.max(1), ending });
-    }
-    found
 }

@@ -32,27 +32,31 @@ fn borders(needle: &[u8]) -> Vec<usize> {
     borders
 }
 
-/// The search pattern: the folded old text without the line endings around it.
+/// The search pattern.
 pub(super) struct Pattern<'a> {
-    pub folded: &'a Folded,
-    /// The part of `folded` that must be found.
-    pub core: Range<usize>,
+    /// The folded old text without the blank lines around it.
+    pub core: &'a Folded,
     /// The old text begins with a whole line, or ends with one.
     begins_line: bool,
     ends_line: bool,
 }
 
 impl<'a> Pattern<'a> {
-    pub(super) fn new(old: &str, folded: &'a Folded, whole_lines: bool) -> Self {
+    pub(super) fn new(old: &str, core: &'a Folded, whole_lines: bool) -> Self {
         let begins_line = whole_lines || old.starts_with(char::is_whitespace);
         let ends_line = whole_lines || old.ends_with('\n');
-        Self { folded, core: folded.core(), begins_line, ends_line }
+        Self { core, begins_line, ends_line }
     }
 
-    /// The matches in `file`, each as the index of the first folded byte of the core.
-    pub(super) fn matches<'b>(&'b self, text: &'b str, file: &'b Folded) -> impl Iterator<Item = usize> + 'b {
-        let core = &self.folded.text[self.core.clone()];
-        occurrences(&file.text, core).filter(|at| self.is_match(text, file, *at..*at + core.len()))
+    /// The matches in `file`, as ranges of folded bytes.
+    pub(super) fn matches<'b>(
+        &'b self,
+        text: &'b str,
+        file: &'b Folded,
+    ) -> impl Iterator<Item = Range<usize>> + 'b {
+        let core = &self.core.text;
+        let ranges = occurrences(&file.text, core).map(|at| at..at + core.len());
+        ranges.filter(|range| self.is_match(text, file, range.clone()))
     }
 
     fn is_match(&self, text: &str, file: &Folded, range: Range<usize>) -> bool {
@@ -79,7 +83,8 @@ pub(super) fn is_at_line_start(before: &str) -> bool {
     rest.is_empty() || rest.ends_with('\n')
 }
 
-fn is_at_line_end(after: &str) -> bool {
+/// Whether only spaces are between the start of `after` and the end of the line.
+pub(super) fn is_at_line_end(after: &str) -> bool {
     let rest = after.trim_start_matches(is_space);
     rest.is_empty() || rest.starts_with('\n') || rest.starts_with("\r\n")
 }

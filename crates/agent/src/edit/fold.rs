@@ -2,17 +2,26 @@
 
 use std::ops::Range;
 
-use super::lines::{Line, is_space, lines};
+use super::lines::{is_space, lines};
 use super::lookalikes::{entity, is_invisible, lookalikes};
 
-/// The differences that are ignored besides line endings and the spaces before them.
+/// The differences that are ignored besides line endings.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Tolerance {
+    /// Spaces at line ends.
+    pub tails: bool,
     pub indent: bool,
     pub lookalikes: bool,
     pub blank_lines: bool,
-    /// Any run of spaces, and the end of a wrapped line, is one space. Requires `indent`.
+    /// Any run of spaces, and the end of a wrapped line, is one space.
     pub wrap: bool,
+}
+
+impl Tolerance {
+    /// The same without ignoring indentation, spaces at line ends and blank lines.
+    pub(super) fn with_white_space(self) -> Self {
+        Self { tails: false, indent: false, blank_lines: false, ..self }
+    }
 }
 
 /// The source of a folded byte.
@@ -43,12 +52,17 @@ pub(super) struct Folded {
 pub(super) fn fold(source: &str, tolerance: Tolerance) -> Folded {
     let mut folded = Folded::default();
     let mut lines = lines(source).filter(|line| !(tolerance.blank_lines && line.is_blank())).peekable();
+    let mut is_continued = false;
     while let Some(line) = lines.next() {
-        if !line.is_blank() {
-            folded.push_words(source, &line, tolerance);
+        let is_joined = tolerance.wrap && line.is_wrapped && lines.peek().is_some();
+        let start = if tolerance.indent || is_continued { line.content } else { line.start };
+        let end = if tolerance.tails || is_joined { line.tail } else { line.stop };
+        if start < end && !(line.is_blank() && tolerance.tails) {
+            folded.push_words(source, start..end, tolerance);
         }
+        is_continued = is_joined;
         match lines.peek() {
-            Some(next) if tolerance.wrap && line.is_wrapped => folded.push(' ', line.tail, next.content),
+            Some(next) if is_joined => folded.push(' ', line.tail, next.content),
             _ if line.end > line.stop => folded.push('\n', line.stop, line.end),
             _ => {}
         }
@@ -57,18 +71,11 @@ pub(super) fn fold(source: &str, tolerance: Tolerance) -> Folded {
 }
 
 impl Folded {
-    /// The range without the line endings around it.
-    pub(super) fn core(&self) -> Range<usize> {
-        let is_content = |byte: &u8| *byte != b'\n';
-        let start = self.text.iter().position(is_content).unwrap_or(0);
-        start..self.text.iter().rposition(is_content).map_or(0, |last| last + 1)
-    }
-
-    fn push_words(&mut self, source: &str, line: &Line, tolerance: Tolerance) {
-        let mut at = if tolerance.indent { line.content } else { line.start };
-        while let Some(ch) = source[at..line.tail].chars().next() {
+    fn push_words(&mut self, source: &str, words: Range<usize>, tolerance: Tolerance) {
+        let mut at = words.start;
+        while let Some(ch) = source[at..words.end].chars().next() {
             let (len, ch) = match ch {
-                '&' if tolerance.lookalikes => entity(&source[at..line.tail]).unwrap_or((1, '&')),
+                '&' if tolerance.lookalikes => entity(&source[at..words.end]).unwrap_or((1, '&')),
                 _ => (ch.len_utf8(), ch),
             };
             let ascii = if tolerance.lookalikes { lookalikes(ch) } else { &[] };

@@ -9,13 +9,13 @@ use super::lines::{is_space, lines};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
-    /// The indentation of a line, even if it is empty.
+    /// The indentation of a line.
     Indent,
     /// The end of a line.
     Break,
     /// Spaces between words. With `wrap`, also the end of a wrapped line.
     Space,
-    /// Spaces at the end of a line, or all of a blank line. The file can have others, or none.
+    /// Spaces at the end of a line.
     Tail,
     Word,
 }
@@ -43,17 +43,15 @@ impl<'a> Token<'a> {
 pub(super) fn tokens(text: &str, wrap: bool) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let mut push = |kind, range: Range<usize>| {
-        if kind == Kind::Indent || !range.is_empty() {
+        if !range.is_empty() {
             tokens.push(Token { kind, text: &text[range.clone()], range, wrap });
         }
     };
     let mut lines = lines(text).peekable();
     let mut is_continued = false;
     while let Some(line) = lines.next() {
-        match line.is_blank() {
-            true => push(Kind::Indent, line.start..line.start),
-            false if is_continued => {}
-            false => push(Kind::Indent, line.start..line.content),
+        if !is_continued {
+            push(Kind::Indent, line.start..line.content);
         }
         for word in words(&text[line.content..line.tail]) {
             let kind = if text[line.content + word.start..].starts_with(is_space) {
@@ -67,7 +65,7 @@ pub(super) fn tokens(text: &str, wrap: bool) -> Vec<Token<'_>> {
         match lines.peek() {
             Some(next) if is_continued => push(Kind::Space, line.tail..next.content),
             _ => {
-                push(Kind::Tail, if line.is_blank() { line.start } else { line.tail }..line.stop);
+                push(Kind::Tail, line.tail..line.stop);
                 push(Kind::Break, line.stop..line.end);
             }
         }
@@ -107,8 +105,14 @@ pub(super) fn changes(old: &[Token], new: &[Token]) -> Vec<Change> {
     let ((old_lines, old_starts), (new_lines, new_starts)) = (split_lines(&old), split_lines(&new));
     let mut changes = Vec::new();
     for lines in diff(&old_lines, &new_lines) {
-        let old_block = old_starts[lines.old.start]..old_starts[lines.old.end];
-        let new_block = new_starts[lines.new.start]..new_starts[lines.new.end];
+        let mut old_block = old_starts[lines.old.start]..old_starts[lines.old.end];
+        let mut new_block = new_starts[lines.new.start]..new_starts[lines.new.end];
+        // Behind the last line, lines are added or removed with the line ending before them.
+        if lines.old.start == old_lines.len() {
+            new_block.start = new_block.start.saturating_sub(1);
+        } else if lines.new.start == new_lines.len() {
+            old_block.start = old_block.start.saturating_sub(1);
+        }
         let words = diff(&old[old_block.clone()], &new[new_block.clone()]);
         changes.extend(words.into_iter().map(|words| Change {
             old: shifted(words.old, old_block.start),
@@ -118,14 +122,15 @@ pub(super) fn changes(old: &[Token], new: &[Token]) -> Vec<Change> {
     changes
 }
 
-/// Splits keys into lines. Also returns where each line begins, and where the last one ends.
+/// Splits keys into lines without their endings. Also returns where each line begins, and where the last one ends.
 fn split_lines<'a, 'b>(keys: &'a [Key<'b>]) -> (Vec<&'a [Key<'b>]>, Vec<usize>) {
-    let lines: Vec<_> = keys.split_inclusive(|(kind, _)| *kind == Kind::Break).collect();
-    let ends = lines.iter().scan(0, |end, line| {
-        *end += line.len();
-        Some(*end)
+    let lines: Vec<_> = keys.split(|(kind, _)| *kind == Kind::Break).collect();
+    let starts = lines.iter().scan(0, |next, line| {
+        let start = *next;
+        *next += line.len() + 1;
+        Some(start)
     });
-    let starts = std::iter::once(0).chain(ends).collect();
+    let starts = starts.chain([keys.len()]).collect();
     (lines, starts)
 }
 

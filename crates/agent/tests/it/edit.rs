@@ -265,3 +265,4 @@ fn lying_read() {
 }
 
 mod properties;
+mod white_space;

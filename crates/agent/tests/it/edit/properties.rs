@@ -16,6 +16,17 @@ fn plain() -> impl Strategy<Value = String> {
     "([a-d]{1,3}[ \n]){0,12}[a-d]"
 }
 
+/// Lines with different words, the first of which isn't indented.
+fn block() -> impl Strategy<Value = String> {
+    let line = |number: usize| format!("( {{0,4}}|\t)w{number}[a-d]{{0,3}}\n");
+    let block = format!("w0[a-d]{{0,3}}\n({})?({})?{}", line(1), line(2), line(3));
+    proptest::string::string_regex(&block).unwrap()
+}
+
+fn indented(text: &str, by: &str) -> String {
+    text.split_inclusive('\n').map(|line| format!("{by}{line}")).collect()
+}
+
 proptest! {
     #[test]
     fn an_exact_edit_is_a_replacement(before in plain(), old in "[e-g]{1,3}(\n[e-g]{1,3}){0,2}", new in plain(), after in plain()) {
@@ -57,6 +68,38 @@ proptest! {
             prop_assert!(!text.ends_with('\n') || kept);
             prop_assert!(text.contains("\r\n") || !edited.text.contains("\r\n"));
             prop_assert!(edited.text != text);
+        }
+    }
+
+    /// Old and new can have any common indentation.
+    #[test]
+    fn a_common_indentation_changes_nothing(
+        block in block(), changed in 0..9usize, added in "( {0,4}[e-g]{1,3}\n){0,3}", indent in " {0,6}", more in "[ ]{1,4}|\t",
+    ) {
+        let lines: Vec<&str> = block.split_inclusive('\n').collect();
+        let at = changed % lines.len();
+        let old = lines.concat();
+        let new = [&lines[..at], &[added.as_str()], &lines[at..]].concat().concat();
+        prop_assume!(!added.is_empty());
+        let text = format!("# start\n\n{}\nend\n", indented(&old, &indent));
+        let expected = format!("# start\n\n{}\nend\n", indented(&new, &indent));
+        for shift in [String::new(), indent.clone(), format!("{indent}{more}")] {
+            let edited = edit(&text, &indented(&old, &shift), &indented(&new, &shift), false);
+            prop_assert_eq!(edited.map(|edited| edited.text), Ok(expected.clone()), "{:?}", shift);
+        }
+    }
+
+    /// One newline more or less at the end of old or new changes nothing, and the file keeps its final newline.
+    #[test]
+    fn a_final_newline_changes_nothing(
+        before in "([a-d]{1,3}\n{1,2}){0,4}", old in "[e-g]{4,6}(\n[e-g]{1,3}){0,2}", new in "[e-g]{7,9}(\n\n?[e-g]{1,3}){0,2}", after in "(\n{1,2}[a-d]{1,3}){0,4}", final_newline: bool,
+    ) {
+        let end = if final_newline { "\n" } else { "" };
+        let text = format!("{before}{old}{after}{end}");
+        let expected = format!("{before}{new}{after}{end}");
+        for (old_end, new_end) in [("", ""), ("\n", ""), ("", "\n"), ("\n", "\n")] {
+            let edited = edit(&text, &format!("{old}{old_end}"), &format!("{new}{new_end}"), false);
+            prop_assert_eq!(edited.map(|edited| edited.text), Ok(expected.clone()), "{:?} {:?}", old_end, new_end);
         }
     }
 

@@ -50,7 +50,8 @@ pub(super) fn diff_hunks(before: &str, after: &str, limit: usize) -> Vec<Hunk> {
     }
     let diff = TextDiff::from_lines(before, after);
     let mut hunks = Vec::new();
-    for group in diff.grouped_ops(2) {
+    // From 1 to 3 lines around a change, as models copy them.
+    for group in diff.grouped_ops(1 + before.len() % 3) {
         let first = group[0].old_range().start;
         let start = before.split_inclusive('\n').take(first).map(str::len).sum();
         let lines = group.iter().flat_map(|op| diff.iter_changes(op)).map(|change| {
@@ -88,7 +89,16 @@ fn synthetic_hunk(text: &str, lines: &[&str], middle: usize, turn: usize) -> Opt
     let mut hunk: Vec<_> = lines[from..to].iter().map(|line| (Kind::Same, own(line))).collect();
     let at = middle - from;
     match turn % 4 {
-        0 => hunk[at].0 = Kind::Removed,
+        0 => {
+            hunk[at].0 = Kind::Removed;
+            // A paragraph goes with the blank line after it.
+            if [at.checked_sub(1), Some(at + 1)]
+                .iter()
+                .all(|at| at.is_some_and(|at| is_blank(lines, from + at)))
+            {
+                hunk[at + 1].0 = Kind::Removed;
+            }
+        }
         1 => hunk.insert(at + 1, (Kind::Added, lines[middle].replacen(char::is_alphabetic, "Another", 1))),
         _ => {
             let last =
@@ -98,6 +108,10 @@ fn synthetic_hunk(text: &str, lines: &[&str], middle: usize, turn: usize) -> Opt
         }
     }
     Hunk::new(text, lines[..from].iter().map(|line| line.len()).sum(), hunk)
+}
+
+fn is_blank(lines: &[&str], at: usize) -> bool {
+    lines.get(at).is_some_and(|line| line.trim().is_empty())
 }
 
 fn words(line: &str) -> usize {
