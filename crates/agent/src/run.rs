@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use failpoints::with_failpoints;
 use pages::Files;
 use serde_json::{Map, json};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 
 use crate::budget::{Budget, Limits, cap_usage};
 use crate::conversation::{Conversation, turn_size};
@@ -158,9 +158,9 @@ impl Run<'_> {
             if self.progress.is_cancelled() {
                 return Err(AgentError::Cancelled);
             }
-            let start = Instant::now();
-            let (sentence, retry_after) = match self.call_model().await? {
-                Ok(reply) => return self.record_reply(reply, start.elapsed()).await,
+            let (reply, duration) = self.call_model().await?;
+            let (sentence, retry_after) = match reply {
+                Ok(reply) => return self.record_reply(reply, duration).await,
                 Err(ModelError::TooLong(sentence)) => {
                     self.shorten_or_end(sentence)?;
                     continue;
@@ -177,12 +177,17 @@ impl Run<'_> {
                 return Err(AgentError::Ended(format!("{sentence}; all {MAX_TRIES} tries failed")));
             }
             self.progress.step(StepKind::Note, format!("Trying again: {sentence}"));
-            sleep(delay.min(MAX_DELAY).min(self.budget.time_left())).await;
+            self.wait(delay.min(MAX_DELAY).min(self.budget.time_left())).await;
             (backoff, tries) = (backoff * 2, tries + 1);
         }
     }
 
-    async fn call_model(&mut self) -> Result<Result<Reply, ModelError>, AgentError> {
+    /// Calls the model once. Returns its reply, and how long the call took.
+    async fn call_model(&mut self) -> Result<(Result<Reply, ModelError>, Duration), AgentError> {
+        let asked_at = Instant::now();
+        self.progress.begin_call().await;
+        self.budget.exclude(asked_at.elapsed());
+        let started_at = Instant::now();
         let request = ModelRequest {
             system: SYSTEM,
             messages: &self.conversation.messages,
@@ -194,7 +199,18 @@ impl Run<'_> {
             with_failpoints("model", self.agent.model.reply(&request, &mut |_| {})),
         )
         .await;
-        reply.map_err(|_| self.budget.out_of_time())
+        let ended_at = Instant::now();
+        self.progress.end_call().await;
+        self.budget.exclude(ended_at.elapsed());
+        let reply = reply.map_err(|_| self.budget.out_of_time())?;
+        Ok((reply, ended_at - started_at))
+    }
+
+    /// Waits before the next request. What takes longer than `delay` isn't part of the run's time.
+    async fn wait(&mut self, delay: Duration) {
+        let began_at = Instant::now();
+        self.progress.wait(delay).await;
+        self.budget.exclude(began_at.elapsed().saturating_sub(delay));
     }
 
     fn shorten_or_end(&mut self, sentence: String) -> Result<(), AgentError> {

@@ -26,6 +26,7 @@ pub(crate) struct ModelTable {
     use_proxy: bool,
     silence_seconds: Option<u64>,
     call_seconds: Option<u64>,
+    concurrent_calls: Option<u32>,
 }
 
 #[derive(Deserialize)]
@@ -95,6 +96,9 @@ impl ModelTable {
         if limits.idle_timeout.is_zero() || limits.total_timeout.is_zero() {
             bail!("silence_seconds and call_seconds must be at least 1");
         }
+        if self.concurrent_calls == Some(0) {
+            bail!("concurrent_calls must be at least 1");
+        }
         Ok(Settings {
             provider: self.provider()?,
             api_key: self.read_key()?,
@@ -104,6 +108,7 @@ impl ModelTable {
             allow_private: self.allow_private,
             use_proxy: self.use_proxy,
             limits,
+            concurrent_calls: self.concurrent_calls,
         })
     }
 

@@ -163,6 +163,7 @@ fn an_invalid_model_table_is_refused_with_its_name() {
     refused(&with(&format!("api_kye = \"{KEY}\"")), "models.a: unknown field `api_kye`");
     refused(&with("prices = { input = -1, output = 1 }"), "prices must be numbers from 0");
     refused(&with("call_seconds = 0"), "must be at least 1");
+    refused(&with("concurrent_calls = 0"), "models.a: concurrent_calls must be at least 1");
     refused(anthropic, "anthropic needs an API key: set api_key_env or api_key_file");
     refused(&anthropic.replace("\"anthropic\"", "\"claude\""), "a provider is one of anthropic, openai");
     refused(&anthropic.replace("models.a", "models.offline"), "`offline` is the name of the built-in editor");
