@@ -193,9 +193,9 @@ async fn the_jobs_in_flight_of_a_killed_worker_are_leased_again() {
     let worker = RunningWorker::start(&server);
     wait_for_calls(&server, (3, 7)).await;
     for job in &jobs {
-        let attempts =
-            server.events(&team, &job["id"]).await.into_iter().filter(|event| event["type"] == "started");
-        assert_eq!(attempts.last().unwrap()["attempt"], 2);
+        let events = server.events(&team, &job["id"]).await;
+        let started = events.iter().rfind(|event| event["type"] == "started").unwrap();
+        assert_eq!(started["attempt"], 2);
     }
     worker.stop().await;
 }
