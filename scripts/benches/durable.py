@@ -214,9 +214,11 @@ class Silent:
 def slow_model(folder, docs):
     model, bench = Silent(), Bench(folder, docs, "slow")
     config = pathlib.Path(folder) / "slow.toml"
-    table = {"provider": "compatible", "model": "m", "base_url": model.url, "allow_private": True, "silence_seconds": 900}
+    table = {"provider": "compatible", "model": "m", "base_url": model.url, "allow_private": True, "silence_seconds": 900,
+             "concurrent_calls": 2 * ACTIVE}
     config.write_text("[models.slow]\n" + "\n".join(f"{name} = {json.dumps(value)}" for name, value in table.items()))
-    with Server(bench.data, free_port(), "--config", str(config), "--workers", str(ACTIVE)) as server:
+    flags = ["--config", str(config), "--jobs-in-flight", str(ACTIVE), "--project-jobs", str(ACTIVE)]
+    with Server(bench.data, free_port(), *flags) as server:
         idle = measure.memory(server.process.pid)
         body = {"prompt": "Say more.", "model": "slow"}
         with measure.Peak(server.process.pid) as peak:

@@ -49,6 +49,8 @@ impl Default for Limits {
 pub(crate) struct Budget {
     limits: Limits,
     start: Instant,
+    /// Time since the start that isn't part of the run.
+    paused: Duration,
     turns: u32,
     usage: Usage,
     month_tokens: u64,
@@ -56,7 +58,17 @@ pub(crate) struct Budget {
 
 impl Budget {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, start: Instant::now(), turns: 0, usage: Usage::default(), month_tokens: 0 }
+        let start = Instant::now();
+        Self { limits, start, paused: Duration::ZERO, turns: 0, usage: Usage::default(), month_tokens: 0 }
+    }
+
+    /// Excludes time in which the run only waited for its turn.
+    pub(crate) fn exclude(&mut self, wait: Duration) {
+        self.paused += wait;
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.start.elapsed().saturating_sub(self.paused)
     }
 
     pub(crate) fn add_turn(&mut self, usage: Usage) {
@@ -70,7 +82,7 @@ impl Budget {
     }
 
     pub(crate) fn time_left(&self) -> Duration {
-        self.limits.time.saturating_sub(self.start.elapsed())
+        self.limits.time.saturating_sub(self.elapsed())
     }
 
     /// Fails if a limit is reached. Called before each request to the model.
@@ -83,7 +95,7 @@ impl Budget {
             format!("the limit of {input} tokens sent to the model")
         } else if self.usage.output >= output {
             format!("the limit of {output} tokens written by the model")
-        } else if self.start.elapsed() >= time {
+        } else if self.elapsed() >= time {
             self.time_limit()
         } else if let Some(month) = month.filter(|month| self.month_tokens >= *month) {
             return Err(AgentError::Ended(format!(

@@ -118,6 +118,16 @@ pub trait Progress: Send {
     fn may_wait(&self, _delay: Duration) -> bool {
         true
     }
+    /// Waits until the editor may call its model. Editors call this before each request. The wait isn't part of the
+    /// run's time.
+    async fn begin_call(&mut self) {}
+    /// Waits until the editor may work again. Editors call this after each request, also if it failed. The wait isn't
+    /// part of the run's time.
+    async fn end_call(&mut self) {}
+    /// Waits for `delay` before the next request, and then until the editor may work again.
+    async fn wait(&mut self, delay: Duration) {
+        tokio::time::sleep(delay).await;
+    }
     /// Stores a message before the editor acts on it, so that no response is paid for twice. Results of tools can
     /// be computed again, so they may be stored a little later. Returns the project's tokens of this month.
     async fn store_message(&mut self, message: &Message, usage: Usage) -> Result<u64, AgentError>;

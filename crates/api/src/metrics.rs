@@ -6,6 +6,7 @@ use axum::response::IntoResponse;
 
 use super::error::ApiError;
 use app::App;
+use app::metrics::Concurrency;
 
 /// `GET /metrics`. Unless metrics are enabled, this route doesn't exist.
 pub(super) async fn show(State(app): State<App>) -> Result<impl IntoResponse, ApiError> {
@@ -16,5 +17,5 @@ pub(super) async fn show(State(app): State<App>) -> Result<impl IntoResponse, Ap
     let jobs = jobs.inspect_err(|error| tracing::error!("the jobs could not be counted: {error}"));
     let headers = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8"), (CACHE_CONTROL, "no-store")];
     let is_paused = app.clocks.clock_guard().is_paused();
-    Ok((headers, app.metrics.render(jobs.ok().as_ref(), is_paused)))
+    Ok((headers, app.metrics.render(jobs.ok().as_ref(), &Concurrency::of(&app), is_paused)))
 }

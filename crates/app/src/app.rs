@@ -23,6 +23,7 @@ use traffic::{Reports, SqliteViews, Views};
 use crate::address_limit::AddressLimit;
 use crate::bodies::{Bodies, ByteBudget};
 use crate::directory;
+use crate::fair_semaphore::FairSemaphore;
 use crate::hosts::{
     self, COMMAND_LINE, HostKey, Hosts, ProjectUpdate, Repository, RepositoryRequest, UpdatedProject,
 };
@@ -59,8 +60,12 @@ pub struct AppParts {
     pub queue: Arc<dyn Queue>,
     pub rates: Arc<dyn Rates>,
     pub limits: Limits,
-    /// The maximum number of concurrent jobs of one project.
+    /// The maximum number of leased jobs of this process.
+    pub max_jobs_in_flight: usize,
+    /// The maximum number of leased jobs of one project.
     pub project_jobs: u32,
+    /// The permits for local work of jobs. The worker sets their number.
+    pub local_work: Arc<FairSemaphore>,
     /// Limits page views that browsers send without an API key.
     pub beacon_limit: Arc<AddressLimit>,
     pub pulls: Arc<dyn Pulls>,
@@ -175,7 +180,9 @@ impl App {
             queue: store.clone(),
             rates: store.clone(),
             limits: settings.limits,
-            project_jobs: settings.project_jobs,
+            max_jobs_in_flight: settings.jobs_in_flight as usize,
+            project_jobs: settings.max_project_jobs(),
+            local_work: Arc::new(FairSemaphore::new(0)),
             beacon_limit: Arc::new(AddressLimit::new(settings.limits.beacons, clock.clone())),
             sweeps: store.clone(),
             upkeep: store.clone(),

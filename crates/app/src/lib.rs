@@ -7,6 +7,7 @@ mod app;
 pub mod bodies;
 pub mod csv;
 pub mod directory;
+pub mod fair_semaphore;
 pub mod hosts;
 pub mod metrics;
 pub mod models;

@@ -4,16 +4,19 @@
 //! server, not to the process, so that each test counts alone. A library would add a dozen crates and a
 //! cleanup task.
 
+mod concurrency;
 mod requests;
 mod text;
 mod views;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use jiff::Timestamp;
 use store::JobCounts;
 
+pub use concurrency::Concurrency;
 pub use text::Labels;
 pub use views::CountedViews;
 
@@ -68,18 +71,24 @@ impl Counter {
 pub struct Metrics {
     started: Timestamp,
     counts: Mutex<BTreeMap<(Counter, Labels), u64>>,
+    jobs_in_flight: AtomicUsize,
     pub requests: Requests,
 }
 
 impl Metrics {
     /// Counters whose labels are known begin at 0, so that Prometheus also sees the first increase.
     pub fn new(started: Timestamp) -> Self {
-        let metrics = Self { started, counts: Mutex::default(), requests: Requests::default() };
+        let metrics = Self {
+            started,
+            counts: Mutex::default(),
+            jobs_in_flight: AtomicUsize::new(0),
+            requests: Requests::default(),
+        };
         use Counter::{IntakeRefused, LeaseLosses, ViewsAccepted, ViewsDuplicate, ViewsRejected};
         for plain in [LeaseLosses, ViewsAccepted, ViewsDuplicate, ViewsRejected, IntakeRefused] {
             metrics.add(plain, Labels::default(), 0);
         }
-        for outcome in ["completed", "unchanged", "failed", "given_back"] {
+        for outcome in ["completed", "unchanged", "failed", "given_back", "put_off"] {
             metrics.add(Counter::JobRuns, Labels::of(&[("outcome", outcome)]), 0);
         }
         metrics.add_tokens(OFFLINE, &serde_json::Value::Null);
@@ -94,6 +103,11 @@ impl Metrics {
         self.add(Counter::JobRuns, Labels::of(&[("outcome", outcome)]), 1);
     }
 
+    /// Sets the number of jobs that this process has leased.
+    pub fn set_jobs_in_flight(&self, jobs: usize) {
+        self.jobs_in_flight.store(jobs, Ordering::Relaxed);
+    }
+
     /// Adds the tokens of a run. `usage` is that of its `ended` event.
     pub fn add_tokens(&self, model: &str, usage: &serde_json::Value) {
         for (direction, name) in [("input", "inputTokens"), ("output", "outputTokens")] {
@@ -103,7 +117,12 @@ impl Metrics {
     }
 
     /// Renders all metrics in Prometheus' text format. `jobs` is `None` when the store doesn't answer.
-    pub fn render(&self, jobs: Option<&JobCounts>, deletion_is_paused: bool) -> String {
+    pub fn render(
+        &self,
+        jobs: Option<&JobCounts>,
+        concurrency: &Concurrency,
+        deletion_is_paused: bool,
+    ) -> String {
         let mut text = Text::default();
         self.requests.render(&mut text);
         for counter in Counter::ALL {
@@ -113,6 +132,9 @@ impl Metrics {
         if let Some(jobs) = jobs {
             render_jobs(&mut text, jobs);
         }
+        let in_flight = self.jobs_in_flight.load(Ordering::Relaxed);
+        text.gauge("docwright_jobs_in_flight", "Jobs that the worker of this process has.", in_flight);
+        concurrency.render(&mut text);
         text.gauge(
             "docwright_deletion_paused",
             "Whether deletion by age is paused because a clock jumped.",
@@ -178,12 +200,16 @@ mod tests {
     #[test]
     fn without_the_store_only_the_metrics_of_jobs_are_missing() {
         let metrics = Metrics::new(Timestamp::UNIX_EPOCH);
-        let text = metrics.render(None, true);
-        assert!(text.contains("\ndocwright_store_up 0\n") && !text.contains("docwright_jobs"), "{text}");
+        let concurrency = Concurrency::default();
+        let text = metrics.render(None, &concurrency, true);
+        assert!(text.contains("\ndocwright_store_up 0\n"), "{text}");
+        for of_store in ["docwright_jobs{", "docwright_jobs_running", "docwright_queue_depth"] {
+            assert!(!text.contains(of_store), "{text}");
+        }
         assert!(text.contains("\ndocwright_lease_losses_total 0\n"), "{text}");
         let jobs = JobCounts { active: 5, running: 2, ..JobCounts::default() };
         assert!(text.contains("\ndocwright_deletion_paused 1\n"), "{text}");
-        let text = metrics.render(Some(&jobs), false);
+        let text = metrics.render(Some(&jobs), &concurrency, false);
         assert!(text.contains("\ndocwright_store_up 1\n"), "{text}");
         assert!(text.contains("\ndocwright_queue_depth 3\n"), "{text}");
         assert!(text.contains("\ndocwright_deletion_paused 0\n"), "{text}");

@@ -8,6 +8,8 @@ use agent::{Agent, Editor, Limits, Offline};
 use anyhow::{Context, anyhow};
 use store::{Project, Secrets};
 
+use crate::fair_semaphore::FairSemaphore;
+
 /// The name of the offline editor, which needs no model.
 pub const OFFLINE: &str = "offline";
 /// The owner of the models' sealed API keys. Each key has its model's name.
@@ -21,6 +23,8 @@ pub struct Models {
     editors: BTreeMap<String, Arc<dyn Editor>>,
     models: BTreeMap<String, (Arc<dyn Model>, Profile)>,
     prices: BTreeMap<String, Prices>,
+    /// The permits for calls to each model.
+    calls: BTreeMap<String, Arc<FairSemaphore>>,
     /// The number of tokens that a project may use in a month.
     pub month: Option<u64>,
     /// The API keys of all models. No change of a job may contain one.
@@ -40,6 +44,7 @@ impl Models {
             models: BTreeMap::new(),
             month: limits.month,
             prices: BTreeMap::new(),
+            calls: BTreeMap::new(),
             keys: Vec::new(),
         };
         all.editors.insert(OFFLINE.to_owned(), Arc::new(Offline));
@@ -50,6 +55,8 @@ impl Models {
             }
             let model = model::open(&settings)
                 .map_err(|error| anyhow!("the model `{name}` cannot be used: {error}"))?;
+            let calls = FairSemaphore::with_reserve(settings.max_concurrent_calls());
+            all.calls.insert(name.clone(), Arc::new(calls));
             all.models.insert(name.clone(), (model.clone(), settings.profile));
             let agent = Agent::new(model, limits).with_profile(settings.profile);
             all.editors.insert(name.clone(), Arc::new(agent));
@@ -90,6 +97,15 @@ impl Models {
         let missing =
             || format!("this server has no model named `{name}`; choose another model for the project");
         self.editors.get(name).cloned().ok_or_else(missing)
+    }
+
+    /// The permits for calls to this model. `None` for the offline editor.
+    pub fn calls(&self, name: &str) -> Option<&Arc<FairSemaphore>> {
+        self.calls.get(name)
+    }
+
+    pub(crate) fn all_calls(&self) -> impl Iterator<Item = (&str, &FairSemaphore)> {
+        self.calls.iter().map(|(name, calls)| (name.as_str(), &**calls))
     }
 
     /// `None` when no prices are configured.

@@ -30,10 +30,13 @@ pub struct Settings {
     /// Limits and retention of page views.
     pub views: traffic::Limits,
     pub bounds: Bounds,
-    /// The maximum number of concurrent jobs. With 0, this server runs none.
+    /// The maximum number of jobs that do local work at the same time. With 0, this server runs none.
     pub workers: usize,
-    /// The maximum number of concurrent jobs of one project, on all servers together.
-    pub project_jobs: u32,
+    /// The maximum number of jobs that this process has leased, including those that wait for a model.
+    pub jobs_in_flight: u32,
+    /// The maximum number of leased jobs of one project, on all servers together. `None`: a quarter of
+    /// `jobs_in_flight`.
+    pub project_jobs: Option<u32>,
     /// The retention of conversations and single steps of ended jobs. `None`: forever.
     pub transcripts: Option<Duration>,
     /// The retention of branches of merged and closed pull requests. `None`: forever.
@@ -67,7 +70,8 @@ impl Settings {
             views: traffic::Limits::default(),
             bounds: Bounds::default(),
             workers: 4,
-            project_jobs: u32::MAX,
+            jobs_in_flight: 256,
+            project_jobs: None,
             transcripts: Some(DAY * 90),
             branches: Some(DAY * 90),
             caches: 20 << 30,
@@ -78,6 +82,11 @@ impl Settings {
             hosts: NetworkPolicy::default(),
             host_retry_delay: WebLimits::default().retry_delay,
         }
+    }
+
+    /// The maximum number of leased jobs of one project.
+    pub fn max_project_jobs(&self) -> u32 {
+        self.project_jobs.unwrap_or((self.jobs_in_flight / 4).max(1))
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) use views::{
     Views,
 };
 
-use crate::settings::{ServeFlags, WorkerFlags, parse_listen, parse_positive};
+use crate::settings::{ServeFlags, WorkerFlags, parse_listen, parse_worker_count};
 
 /// Edit your docs with an AI agent that opens pull requests, and see which humans and AI agents read them. To try it,
 /// run: docwright demo
@@ -185,7 +185,7 @@ pub(crate) struct Serve {
 
 #[derive(Arguments)]
 #[command(mut_arg("database_url", |arg| arg.help("Use this PostgreSQL database, which the servers share; if the URL has a password, set DOCWRIGHT_DATABASE_URL instead of the flag")))]
-#[command(mut_arg("workers", |arg| arg.value_parser(checked(parse_positive))))]
+#[command(mut_arg("workers", |arg| arg.value_parser(checked(parse_worker_count))))]
 #[command(mut_arg("public_url", |arg| arg.help("Use this URL of the servers in links to pull requests of repositories on this machine")))]
 pub(crate) struct Worker {
     #[command(flatten)]

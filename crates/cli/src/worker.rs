@@ -6,11 +6,12 @@ use base::SystemClock;
 use server::WorkerProcess;
 
 use crate::args::Worker;
-use crate::settings::{CommandKind, Sources};
+use crate::settings::{CommandKind, NO_WORKERS, Sources};
 use crate::{log, serve};
 
 pub(crate) async fn run(sources: &Sources, args: &Worker) -> anyhow::Result<()> {
     let settings = sources.settings(CommandKind::Worker, &args.data, &args.settings.flags)?;
+    anyhow::ensure!(settings.server.workers > 0, "workers: {NO_WORKERS}");
     log::start(&settings.log)?;
     let settings = settings.server;
     let stop = serve::stop_on_signal()?;

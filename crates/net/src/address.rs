@@ -44,6 +44,17 @@ pub fn parse_url(name: &str, text: &str, allow_private: bool, setting: &str) -> 
     Ok(url)
 }
 
+/// Whether a URL names this machine or a private network: by an address, or by a name without a dot, which only a
+/// local network resolves. Nothing is looked up.
+pub fn is_private_url(text: &str) -> bool {
+    let Ok(url) = Url::parse(text.trim()) else { return false };
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).trim_end_matches('.');
+    match host.parse() {
+        Ok(address) => !is_public(address),
+        Err(_) => !host.contains('.') || host.ends_with(".localhost"),
+    }
+}
+
 fn check_host(host: &str, allow_private: bool) -> Result<(), BlockedAddress> {
     let bare = host.trim_matches(['[', ']']);
     if let Ok(address) = bare.parse() {
@@ -174,6 +185,24 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn private_urls() {
+        for private in [
+            "http://127.0.0.1:11434/v1",
+            "http://[::1]/v1",
+            "http://10.1.2.3",
+            "http://localhost:8000",
+            "http://ollama/v1",
+        ] {
+            assert!(is_private_url(private), "{private}");
+        }
+        for public in
+            ["https://api.openai.com/v1", "https://9.9.9.9/v1", "https://models.example.com.", "no URL"]
+        {
+            assert!(!is_private_url(public), "{public}");
+        }
+    }
 
     #[test]
     fn internal_addresses_are_blocked_in_every_spelling() {

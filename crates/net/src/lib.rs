@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use reqwest::{ClientBuilder, redirect};
 
-pub use address::{BlockedAddress, parse_url};
+pub use address::{BlockedAddress, is_private_url, parse_url};
 pub use remote_message::{RemoteMessage, may_quote, quote_test_host, redact, sanitize};
 pub use retry_after::{parse_seconds, retry_after};
 pub use secret::Secret;

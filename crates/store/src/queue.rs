@@ -149,13 +149,14 @@ pub trait Queue: Send + Sync {
     /// The worker counts as alive for another [`LEASE`].
     async fn heartbeat(&self, worker: &WorkerId) -> Result<()>;
     /// Leases an active job that no live worker has, and whose branch no live worker uses. The organization with the
-    /// fewest running jobs is first; organizations take turns, and so do the projects of one; a project's jobs are
-    /// leased in order of arrival. No project runs more than `project_limit` jobs at once. The attempt is counted before
-    /// this returns.
+    /// fewest jobs that do local work is first; organizations take turns, and so do the projects of one; a project's jobs
+    /// are leased in order of arrival. No project has more than `project_limit` leased jobs. The attempt is counted
+    /// before this returns.
     ///
-    /// The death of a worker counts against each job that it had leased, in the step of the job's run. After two deaths
-    /// in one step the job is a suspect. It needs a worker that has been alive for [`crate::MIN_WORKER_AGE`] and has no
-    /// other job; that worker gets no other job until the run makes progress. Other jobs come first until the suspect has
+    /// The death of a worker counts against each job that it had leased, in the step of the job's run, except jobs that
+    /// only [waited for their model](Note::WaitsForModel). After two deaths in one step the job is a suspect. It needs a
+    /// worker that has been alive for [`crate::MIN_WORKER_AGE`] and has no other job; that worker gets no other job until
+    /// the run waits for its model or makes progress. Other jobs come first until the suspect has
     /// waited for [`crate::MAX_SUSPECT_WAIT`]. After [`MAX_DEATHS`] in one step the job fails. If it may have opened a
     /// pull request, it is leased once more before, [as given up](Lease::is_given_up).
     async fn lease_within(&self, worker: &WorkerId, project_limit: u32) -> Result<Option<Lease>>;

@@ -1,8 +1,8 @@
 //! Decides when a worker leases a suspect: a job in whose current step two workers died.
 //!
-//! The death of a worker counts against each job that it had leased, because its cause is unknown. A suspect therefore
-//! runs alone: if its worker dies again in that step, the suspect is the cause. The count is reset when the run gets past
-//! the step of the last death.
+//! The death of a worker counts against each job that did local work on it, because its cause is unknown. A suspect
+//! therefore runs alone: if its worker dies again in that step, the suspect is the cause. The count is reset when the run
+//! gets past the step of the last death. A job that only waits for its model is not the cause.
 
 use jiff::SignedDuration;
 
@@ -37,7 +37,7 @@ macro_rules! step {
 macro_rules! dead_columns {
     () => {
         concat!(
-            "SELECT id, worker, deaths, died_step, steady_ms, leased_at, ",
+            "SELECT id, worker, deaths, died_step, steady_ms, leased_at, waits_for_model, ",
             $crate::suspects::step!(),
             " AS step, (SELECT max(said.at) FROM conversation said
                         WHERE said.job = jobs.id AND said.run = jobs.run) AS said_at,
@@ -50,6 +50,8 @@ pub(crate) use {dead_columns, step};
 /// A job whose worker is dead. Times are milliseconds.
 pub(crate) struct Dead {
     pub(crate) count: DeathCount,
+    /// The job only waited for its model.
+    pub(crate) waited: bool,
     /// The step of the run.
     pub(crate) step: i64,
     pub(crate) leased_at: i64,
@@ -70,8 +72,11 @@ pub(crate) struct DeathCount {
 }
 
 impl Dead {
-    /// The count with one more death.
+    /// The count with one more death, unless the job can't be its cause.
     pub(crate) fn counted(&self) -> DeathCount {
+        if self.waited {
+            return self.count;
+        }
         let steady_ms = (2 * self.time_in_step())
             .clamp(MIN_WORKER_AGE.as_millis() as i64, MAX_WORKER_AGE.as_millis() as i64);
         let DeathCount { deaths, died_step, steady_ms: steady_before } = self.count;
@@ -207,6 +212,7 @@ mod tests {
     fn deaths_are_counted_by_step() {
         let dead = |count, step, lived| Dead {
             count,
+            waited: false,
             step,
             leased_at: NOW,
             step_began_at: None,
@@ -221,6 +227,7 @@ mod tests {
         // One that starts over is where it was only when it gets there again.
         assert_eq!(dead(count(1, 7, 10_000), 3, 0).counted(), count(2, 7, 10_000));
         assert_eq!(dead(count(0, 7, 10_000), 3, 0).counted(), count(1, 7, 10_000));
+        assert_eq!(Dead { waited: true, ..dead(count(1, 7, 10_000), 7, 0) }.counted(), count(1, 7, 10_000));
         // The longest time in the step counts, from its beginning to the last heartbeat, within bounds.
         assert_eq!(dead(none, 0, 30_000).counted().steady_ms, 60_000);
         assert_eq!(dead(count(1, 0, 60_000), 0, 20_000).counted().steady_ms, 60_000);

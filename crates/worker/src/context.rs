@@ -85,3 +85,8 @@ pub(super) async fn instructions_of_people(app: &Shared, lease: &Lease) -> Resul
     let all = [job.prompt.as_str()].into_iter().chain(prompts);
     Ok(Prompt::new(all.map(|text| PromptPart::Instruction(text.to_owned())).collect()).instructions())
 }
+
+/// The number of the last waiting message, or 0.
+pub(super) fn last_number(waiting: &[Message]) -> u32 {
+    waiting.last().map_or(0, |message| message.number)
+}

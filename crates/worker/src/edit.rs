@@ -27,6 +27,7 @@ use super::guard::{self, GuardPolicy};
 use super::outcome::{Spent, Stop};
 use super::record::{self, NoteSender};
 use super::tree::CommitTree;
+use crate::job_permit::JobPermit;
 use crate::shared::Shared;
 
 /// Steps of one run that become events. A run over thousands of pages has more.
@@ -62,6 +63,7 @@ pub(super) async fn run(
     lease: &Lease,
     task: EditTask,
     alive: &CancellationToken,
+    permit: &Arc<JobPermit>,
 ) -> Result<EditResult, Stop> {
     let (sender, receiver) = record::channel();
     let cancel = alive.child_token();
@@ -78,6 +80,7 @@ pub(super) async fn run(
         count: 0,
         spent,
         month_tokens: 0,
+        permit: permit.clone(),
     };
     let editing = async move {
         // A model may not answer for long. A stopped job doesn't wait for it.
@@ -148,6 +151,7 @@ struct Steps {
     spent: Spent,
     /// The tokens that the project used this month, as of the last write.
     month_tokens: u64,
+    permit: Arc<JobPermit>,
 }
 
 #[async_trait]
@@ -172,6 +176,23 @@ impl Progress for Steps {
     /// if the model still fails, the run ends with its edits so far.
     fn may_wait(&self, length: Duration) -> bool {
         length <= MAX_INLINE_WAIT || self.lease.resume.put_off >= MAX_POSTPONEMENTS
+    }
+
+    async fn begin_call(&mut self) {
+        if let Some(calls) = self.app.models.calls(&self.lease.job.model) {
+            self.sender.send(Note::WaitsForModel);
+            self.permit.begin_call(calls).await;
+        }
+    }
+
+    async fn end_call(&mut self) {
+        self.permit.begin_local_work().await;
+    }
+
+    async fn wait(&mut self, delay: Duration) {
+        self.permit.release();
+        tokio::time::sleep(delay).await;
+        self.permit.begin_local_work().await;
     }
 
     async fn store_message(&mut self, message: &Message, usage: Usage) -> Result<u64, AgentError> {

@@ -6,6 +6,7 @@ mod context;
 mod edit;
 mod give_up;
 mod guard;
+mod job_permit;
 mod outcome;
 mod path_index_cache;
 mod pins;
@@ -24,11 +25,13 @@ use std::time::Duration;
 use failpoints::with_failpoints;
 use store::{JobId, LEASE, Lease, StoreError, WorkerId};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use app::App;
 use app::directory;
+use app::fair_semaphore::Permit;
+use job_permit::JobPermit;
 use shared::Shared;
 
 /// How often to poll for jobs without a notification, such as jobs whose lease expired.
@@ -43,20 +46,22 @@ const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(LEASE.as_secs() as u64 *
 /// If the store had less time than this to answer, the store isn't the cause of a late heartbeat.
 const MIN_RESPONSE_TIME: Duration = Duration::from_secs(1);
 
-/// A worker process: one heartbeat, and up to `slots` jobs at the same time.
+/// A worker process: one heartbeat for all jobs that it has leased, and up to `local_work` of them that do local work at
+/// the same time. The others wait for a model.
 pub struct Worker {
     app: Shared,
     id: WorkerId,
-    slots: usize,
 }
 
 impl Worker {
-    pub fn new(app: App, slots: usize) -> Self {
-        Self { app: Shared::new(app), id: WorkerId::random(), slots: slots.max(1) }
+    /// `local_work` is at least 1.
+    pub fn new(app: App, local_work: usize) -> Self {
+        app.local_work.resize(local_work.max(1));
+        Self { app: Shared::new(app), id: WorkerId::random() }
     }
 
     fn with_new_id(&self) -> Self {
-        Self { app: self.app.clone(), id: WorkerId::random(), slots: self.slots }
+        Self { app: self.app.clone(), id: WorkerId::random() }
     }
 
     /// Runs jobs until `stop`, then returns its jobs to the queue.
@@ -107,7 +112,9 @@ impl Worker {
     pub async fn drain(&self) -> Result<(), StoreError> {
         self.app.queue.heartbeat(&self.id).await?;
         while let Some(lease) = self.lease().await? {
-            run_loop::run_to_end(&self.app, lease, &CancellationToken::new()).await;
+            let permit = self.app.local_work.acquire_unassigned().await;
+            let permit = JobPermit::new(self.app.local_work.clone(), permit);
+            run_loop::run_to_end(&self.app, lease, permit, &CancellationToken::new()).await;
         }
         sweep::run_due_sweeps(&self.app).await;
         Ok(())
@@ -123,37 +130,51 @@ impl Worker {
 
     async fn run_jobs(&self, alive: &CancellationToken) {
         let (mut running, mut interval) = (RunningJobs::default(), POLL_INTERVAL);
+        let (mut may_have_work, mut next_poll) = (true, Instant::now() + interval);
         while !alive.is_cancelled() {
-            interval = match self.lease_jobs(&mut running, alive).await {
-                true => POLL_INTERVAL,
-                false => (interval * 2).min(MAX_POLL_INTERVAL),
-            };
+            let may_lease = may_have_work && running.jobs.len() < self.app.max_jobs_in_flight;
             tokio::select! {
                 () = alive.cancelled() => {}
-                () = running.wait_for_one() => {}
-                () = self.app.queue.wait_for_work() => {}
-                () = tokio::time::sleep(interval) => {}
+                // Before the lease: otherwise a job would wait here that another process could start now.
+                permit = self.app.local_work.acquire_unassigned(), if may_lease => {
+                    let leased = self.lease_job(permit, &mut running, alive).await;
+                    may_have_work = matches!(leased, Ok(true));
+                    interval = if leased.is_ok() { POLL_INTERVAL } else { (interval * 2).min(MAX_POLL_INTERVAL) };
+                    if leased.is_err() {
+                        next_poll = Instant::now() + interval;
+                    }
+                }
+                () = running.wait_for_one() => may_have_work = true,
+                () = self.app.queue.wait_for_work() => {
+                    may_have_work = true;
+                    self.stop_archived(&running).await;
+                }
+                () = sleep_until(next_poll) => {
+                    (may_have_work, next_poll) = (true, Instant::now() + interval);
+                    self.stop_archived(&running).await;
+                }
             }
-            self.stop_archived(&running).await;
+            self.app.metrics.set_jobs_in_flight(running.jobs.len());
         }
         while !running.jobs.is_empty() {
             running.wait_for_one().await;
+            self.app.metrics.set_jobs_in_flight(running.jobs.len());
         }
     }
 
-    /// Fills the free slots. Returns whether the store answered.
-    async fn lease_jobs(&self, running: &mut RunningJobs, alive: &CancellationToken) -> bool {
-        while running.jobs.len() < self.slots && !alive.is_cancelled() {
-            match with_failpoints("lease", self.lease()).await {
-                Ok(Some(lease)) => running.start(&self.app, lease, alive.child_token()),
-                Ok(None) => return true,
-                Err(error) => {
-                    tracing::warn!("cannot lease a job: {error}");
-                    return false;
-                }
-            }
-        }
-        true
+    /// Leases and starts one job. Returns whether there was one, or an error if the store doesn't answer.
+    async fn lease_job(
+        &self,
+        permit: Permit,
+        running: &mut RunningJobs,
+        alive: &CancellationToken,
+    ) -> Result<bool, StoreError> {
+        let lease = with_failpoints("lease", self.lease()).await;
+        let lease = lease.inspect_err(|error| tracing::warn!("cannot lease a job: {error}"))?;
+        let Some(lease) = lease else { return Ok(false) };
+        let permit = JobPermit::new(self.app.local_work.clone(), permit);
+        running.start(&self.app, lease, permit, alive.child_token());
+        Ok(true)
     }
 
     /// Stops jobs that are to be archived: the archive waits for their worker.
@@ -207,12 +228,12 @@ struct RunningJobs {
 }
 
 impl RunningJobs {
-    fn start(&mut self, app: &Shared, lease: Lease, stop: CancellationToken) {
+    fn start(&mut self, app: &Shared, lease: Lease, permit: JobPermit, stop: CancellationToken) {
         let id = lease.job.id.clone();
         self.stops.insert(id.clone(), stop.clone());
         let app = app.clone();
         self.jobs.spawn(async move {
-            run_loop::run_to_end(&app, lease, &stop).await;
+            run_loop::run_to_end(&app, lease, permit, &stop).await;
             id
         });
     }

@@ -17,6 +17,7 @@ use super::edit::{self, EditResult, EditTask};
 use super::guard::{self, GuardPolicy};
 use super::outcome::{Stop, commit_message, completed_ending, pull_body, report_json, unchanged_ending};
 use super::tree::CommitTree;
+use crate::job_permit::JobPermit;
 use crate::shared::Shared;
 use app::hosts::{pull_number, stored_state};
 
@@ -30,8 +31,9 @@ pub(super) async fn execute(
     lease: &Lease,
     waiting: &[Message],
     alive: &CancellationToken,
+    permit: &Arc<JobPermit>,
 ) -> Result<(Ending, u32), Stop> {
-    let run = Run::open(app, lease).await?;
+    let run = Run::open(app, lease, alive, permit).await?;
     if let Some((base_ref, base, change)) = run.pushed_change()? {
         return Ok((run.open_pull(&base_ref, &base, change).await?, 0));
     }
@@ -41,7 +43,7 @@ pub(super) async fn execute(
         return Ok((run.publish(&base_ref, &base, &change).await?, 0));
     }
     let prompt = Prompt::joined(&run.prompts(waiting));
-    let result = run.edit(&base, waiting, alive).await?;
+    let result = run.edit(&base, waiting).await?;
     let spent = result.spent;
     if result.edits.0.is_empty() && result.abort_reason.is_none() {
         let report = edit::without_keys(app, report_json(&result.report, spent));
@@ -57,11 +59,6 @@ pub(super) async fn execute(
     Ok((ending, spent.read_up_to))
 }
 
-/// The number of the last waiting message, or 0.
-pub(super) fn last_number(waiting: &[Message]) -> u32 {
-    waiting.last().map_or(0, |message| message.number)
-}
-
 struct Run<'a> {
     app: &'a Shared,
     lease: &'a Lease,
@@ -70,16 +67,24 @@ struct Run<'a> {
     policy: GuardPolicy,
     cache: Arc<Cache>,
     pin: String,
+    alive: &'a CancellationToken,
+    permit: &'a Arc<JobPermit>,
 }
 
 impl<'a> Run<'a> {
-    async fn open(app: &'a Shared, lease: &'a Lease) -> Result<Self, Stop> {
+    async fn open(
+        app: &'a Shared,
+        lease: &'a Lease,
+        alive: &'a CancellationToken,
+        permit: &'a Arc<JobPermit>,
+    ) -> Result<Self, Stop> {
         let project = app.accounts.project(&lease.job.project).await?;
         let project = project.ok_or_else(|| Stop::failed("the project was deleted"))?;
+        permit.assign(&project);
         let host = app.hosts.open(&project).await?;
         let policy = GuardPolicy::new(app, &project, app.hosts.key(&project.id).await?);
         let cache = app.hosts.cache(&project.id).await?;
-        Ok(Self { app, lease, project, host, policy, cache, pin: lease.job.id.0.clone() })
+        Ok(Self { app, lease, project, host, policy, cache, pin: lease.job.id.0.clone(), alive, permit })
     }
 
     /// The branch to merge into and the commit to start from. Those of an earlier attempt are used again if
@@ -241,12 +246,7 @@ impl<'a> Run<'a> {
         first.into_iter().chain(more).collect()
     }
 
-    async fn edit(
-        &self,
-        base: &Oid,
-        waiting: &[Message],
-        alive: &CancellationToken,
-    ) -> Result<EditResult, Stop> {
+    async fn edit(&self, base: &Oid, waiting: &[Message]) -> Result<EditResult, Stop> {
         let model = &self.lease.job.model;
         let editor = self.app.models.editor(&self.project, model).map_err(Stop::Failed)?;
         let tree = CommitTree::new(self.cache.snapshot(base)?);
@@ -255,11 +255,11 @@ impl<'a> Run<'a> {
         tree.check()?;
         let conversation = context::load_conversation(self.app, self.lease, base).await?;
         let prompts = self.prompts(waiting);
-        let read_up_to = last_number(context::already_sent(&conversation, &prompts, waiting));
+        let read_up_to = context::last_number(context::already_sent(&conversation, &prompts, waiting));
         let prompt = Prompt::joined(&prompts);
         let task =
             EditTask { editor, prompt, tree, docs_path, policy, instructions, conversation, read_up_to };
-        edit::run(self.app, self.lease, task, alive).await
+        edit::run(self.app, self.lease, task, self.alive, self.permit).await
     }
 
     /// The last check before the commit, for the change of any editor. Refusals that aren't fatal go into the

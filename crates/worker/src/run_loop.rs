@@ -2,6 +2,7 @@
 //! handling of their results.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
 use failpoints::with_failpoints;
@@ -11,10 +12,12 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::backoff::MAX_POSTPONEMENTS;
+use super::context::last_number;
 use super::give_up::give_up;
 use super::outcome::{Stop, aborted_ending, failed_ending};
-use super::run::{execute, last_number};
+use super::run::execute;
 use super::{backoff, pause, recheck};
+use crate::job_permit::JobPermit;
 use crate::shared::Shared;
 use app::metrics::{Counter, Labels};
 
@@ -23,19 +26,24 @@ const RETRY_DELAY: Duration = Duration::from_secs(2);
 /// The maximum delay while the store can't be written.
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(15);
 
-/// Runs the leased job to its end, or until `alive` ends.
-pub(super) async fn run_to_end(app: &Shared, lease: Lease, alive: &CancellationToken) {
+/// Runs the leased job to its end, or until `alive` ends. It begins with local work.
+pub(super) async fn run_to_end(app: &Shared, lease: Lease, permit: JobPermit, alive: &CancellationToken) {
     let Job { id, project, attempt, .. } = &lease.job;
     // An error span, so that a log of errors alone still names the job.
     let span = tracing::error_span!("job", job.id = %id, project.id = %project, attempt);
     span.in_scope(|| tracing::info!("leased job {id}, attempt {attempt}"));
-    run_until_answered(app, lease, alive).instrument(span).await;
+    run_until_answered(app, lease, &Arc::new(permit), alive).instrument(span).await;
 }
 
 /// Starts another run while follow-ups have no answer.
-async fn run_until_answered(app: &Shared, mut lease: Lease, alive: &CancellationToken) {
+async fn run_until_answered(
+    app: &Shared,
+    mut lease: Lease,
+    permit: &Arc<JobPermit>,
+    alive: &CancellationToken,
+) {
     loop {
-        let (ending, read_up_to) = match run_once(app, &lease, alive).await {
+        let (ending, read_up_to) = match run_once(app, &lease, permit, alive).await {
             Ok(result) => result,
             Err(stop) => return release(app, &lease, stop, alive).await,
         };
@@ -48,18 +56,27 @@ async fn run_until_answered(app: &Shared, mut lease: Lease, alive: &Cancellation
 
 /// Returns the ending, and the number of the last message that it answers. A failure answers all messages
 /// that waited when the run began.
-async fn run_once(app: &Shared, lease: &Lease, alive: &CancellationToken) -> Result<(Ending, u32), Stop> {
+async fn run_once(
+    app: &Shared,
+    lease: &Lease,
+    permit: &Arc<JobPermit>,
+    alive: &CancellationToken,
+) -> Result<(Ending, u32), Stop> {
     let waiting = app.queue.unread(lease).await?;
     // Dropping the run kills the git program that it waits for.
     let run = async {
+        permit.begin_local_work().await;
         match lease.is_given_up() {
             true => give_up(app, lease).await.map(|ending| (ending, last_number(&waiting))),
-            false => execute(app, lease, &waiting, alive).await,
+            false => execute(app, lease, &waiting, alive, permit).await,
         }
     };
     let result = tokio::select! {
         result = catch_panic(run) => result,
-        () = alive.cancelled() => Err(Stop::Release("the worker stops the job".into())),
+        () = alive.cancelled() => {
+            permit.release();
+            Err(Stop::Release("the worker stops the job".into()))
+        }
     };
     let result = match result {
         Err(Stop::Unclassified { sentence, spent }) => {

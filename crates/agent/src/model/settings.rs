@@ -24,7 +24,13 @@ pub struct Settings {
     /// What the operator knows about the model. The provider is asked for the rest.
     pub token_limits: TokenLimits,
     pub profile: Profile,
+    /// Requests to the model at the same time. `None` means [`Settings::max_concurrent_calls`] by the address.
+    pub concurrent_calls: Option<u32>,
 }
+
+/// A machine of one's own runs few requests at the same time, and more of them make each one slower.
+const PRIVATE_CONCURRENT_CALLS: u32 = 2;
+const CONCURRENT_CALLS: u32 = 16;
 
 impl Settings {
     pub fn new(provider: Provider, model: &str) -> Self {
@@ -39,7 +45,15 @@ impl Settings {
             limits: Limits::default(),
             token_limits: TokenLimits::default(),
             profile: Profile::default(),
+            concurrent_calls: None,
         }
+    }
+
+    /// The number of requests to the model at the same time.
+    pub fn max_concurrent_calls(&self) -> usize {
+        let is_private = self.base_url.as_deref().is_some_and(net::is_private_url);
+        let default = if is_private { PRIVATE_CONCURRENT_CALLS } else { CONCURRENT_CALLS };
+        self.concurrent_calls.unwrap_or(default) as usize
     }
 }
 
@@ -153,5 +167,23 @@ impl Default for Limits {
             max_received_bytes: 32 << 20,
             max_calls: 128,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_private_model_gets_fewer_calls_at_the_same_time() {
+        let calls = |base_url: Option<&str>, concurrent_calls| {
+            let base_url = base_url.map(str::to_owned);
+            let settings = Settings { base_url, concurrent_calls, ..Settings::new(Provider::OpenAi, "m") };
+            settings.max_concurrent_calls()
+        };
+        assert_eq!(calls(None, None), 16);
+        assert_eq!(calls(Some("https://models.example.com/v1"), None), 16);
+        assert_eq!(calls(Some("http://127.0.0.1:11434/v1"), None), 2);
+        assert_eq!(calls(Some("http://127.0.0.1:11434/v1"), Some(40)), 40);
     }
 }

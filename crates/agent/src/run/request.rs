@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use failpoints::with_failpoints;
 use serde_json::{Map, json};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 
 use crate::budget::cap_usage;
 use crate::call_reader::read_calls_in_text;
@@ -37,9 +37,9 @@ impl Run<'_> {
             if self.progress.is_cancelled() {
                 return Err(AgentError::Cancelled);
             }
-            let start = Instant::now();
-            let (sentence, retry_after) = match self.call_model().await? {
-                Ok(reply) => return self.record_reply(reply, start.elapsed()).await,
+            let (reply, duration) = self.call_model().await?;
+            let (sentence, retry_after) = match reply {
+                Ok(reply) => return self.record_reply(reply, duration).await,
                 Err(ModelError::TooLarge { sentence, refusal }) => {
                     self.lower_sizes(sentence, &refusal)?;
                     continue;
@@ -60,13 +60,17 @@ impl Run<'_> {
                 return Err(AgentError::Ended(format!("{sentence}; all {MAX_TRIES} tries failed")));
             }
             self.progress.step(StepKind::Note, format!("Trying again: {sentence}"));
-            sleep(delay.min(MAX_DELAY).min(self.budget.time_left())).await;
+            self.wait(delay.min(MAX_DELAY).min(self.budget.time_left())).await;
             (backoff, tries) = (backoff * 2, tries + 1);
         }
     }
 
-    async fn call_model(&mut self) -> Result<Result<Reply, ModelError>, AgentError> {
-        let profile = self.agent.profile;
+    /// Calls the model once. Returns its reply, and how long the call took.
+    async fn call_model(&mut self) -> Result<(Result<Reply, ModelError>, Duration), AgentError> {
+        let asked_at = Instant::now();
+        self.progress.begin_call().await;
+        self.budget.exclude(asked_at.elapsed());
+        let (started_at, profile) = (Instant::now(), self.agent.profile);
         let request = ModelRequest {
             system: system_prompt(profile),
             messages: &self.conversation.sent(),
@@ -80,7 +84,18 @@ impl Run<'_> {
             with_failpoints("model", self.agent.model.reply(&request, &mut |_| {})),
         )
         .await;
-        reply.map_err(|_| self.budget.out_of_time())
+        let ended_at = Instant::now();
+        self.progress.end_call().await;
+        self.budget.exclude(ended_at.elapsed());
+        let reply = reply.map_err(|_| self.budget.out_of_time())?;
+        Ok((reply, ended_at - started_at))
+    }
+
+    /// Waits before the next request. What takes longer than `delay` isn't part of the run's time.
+    async fn wait(&mut self, delay: Duration) {
+        let began_at = Instant::now();
+        self.progress.wait(delay).await;
+        self.budget.exclude(began_at.elapsed().saturating_sub(delay));
     }
 
     /// Lowers the sizes after a refusal, or ends the run if nothing is left to lower.

@@ -71,6 +71,21 @@ async fn the_time_limit_ends_a_silent_model() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_wait_for_a_turn_to_call_the_model_is_not_part_of_the_time_limit() {
+    let limits = Limits { time: Duration::from_secs(600), ..Limits::default() };
+    let recorder = || Recorder { call_wait: Duration::from_secs(3600), ..Recorder::default() };
+    let model = Script::of([call("edit", minute("It takes two minutes.")), finish("Say two minutes")]);
+    let ran = run_with(&model, limits, &DOCS, recorder(), |_| {}).await;
+    assert!(ran.outcome.is_ok(), "{}", ran.sentence());
+
+    // The time of the call itself counts.
+    let (silent, began) = (Script::of([]), tokio::time::Instant::now());
+    let ran = run_with(&silent, limits, &DOCS, recorder(), |_| {}).await;
+    assert!(ran.sentence().contains("the limit of 10 minutes"), "{}", ran.sentence());
+    assert_eq!(began.elapsed().as_secs(), 3600 + 600 + 3600);
+}
+
+#[tokio::test(start_paused = true)]
 async fn temporary_errors_are_retried_with_backoff() {
     let again = |after: Option<u64>| {
         Err(ModelError::Temporary {

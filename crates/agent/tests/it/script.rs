@@ -114,6 +114,8 @@ pub(crate) struct Recorder {
     pub(crate) dies_after: Option<usize>,
     /// The longest delay that the editor may wait for its model.
     pub(crate) max_wait: Option<Duration>,
+    /// How long each call waits for its turn, before it begins and again after it ended.
+    pub(crate) call_wait: Duration,
     /// The base and the prompt for the guard.
     pub(crate) base: MemoryTree,
     pub(crate) prompt: Prompt,
@@ -132,6 +134,14 @@ impl Progress for Recorder {
 
     fn may_wait(&self, delay: Duration) -> bool {
         self.max_wait.is_none_or(|limit| delay <= limit)
+    }
+
+    async fn begin_call(&mut self) {
+        tokio::time::sleep(self.call_wait).await;
+    }
+
+    async fn end_call(&mut self) {
+        tokio::time::sleep(self.call_wait).await;
     }
 
     async fn store_message(&mut self, message: &Message, usage: Usage) -> Result<u64, AgentError> {

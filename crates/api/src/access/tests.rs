@@ -21,6 +21,7 @@ use tracing::subscriber::DefaultGuard;
 
 use super::*;
 use crate::{ErrorPages, fallback, middleware};
+use app::metrics::Concurrency;
 use app::settings::Settings;
 
 #[derive(Clone, Default)]
@@ -123,7 +124,13 @@ async fn a_panic_is_a_500_and_logged_with_the_request_id() {
     let levels: Vec<_> = lines.iter().map(|line| line["level"].as_str().unwrap()).collect();
     assert_eq!(levels, ["ERROR", "INFO"], "{lines:?}");
     assert!(lines.iter().all(|line| line["span"]["request.id"] == *id), "{lines:?}");
-    assert!(test_app.app.metrics.render(None, false).contains("route=\"/panic\",status=\"500\"} 1\n"));
+    assert!(
+        test_app
+            .app
+            .metrics
+            .render(None, &Concurrency::default(), false)
+            .contains("route=\"/panic\",status=\"500\"} 1\n")
+    );
 }
 
 #[tokio::test]
@@ -131,7 +138,13 @@ async fn a_client_that_disconnects_is_logged_and_counted() {
     let mut test_app = TestApp::open().await;
     assert!(poll_immediate(Box::pin(test_app.send(Method::GET, "/never"))).await.is_none());
     assert_eq!(test_app.take_line()["status"], 499);
-    assert!(test_app.app.metrics.render(None, false).contains("route=\"/never\",status=\"499\"} 1\n"));
+    assert!(
+        test_app
+            .app
+            .metrics
+            .render(None, &Concurrency::default(), false)
+            .contains("route=\"/never\",status=\"499\"} 1\n")
+    );
 
     let mut body = test_app.send(Method::GET, "/stream").await.into_body();
     std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await.unwrap().unwrap();

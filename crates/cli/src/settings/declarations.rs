@@ -148,7 +148,7 @@ pub(crate) static SETTINGS: &[Setting] = &[
         name: "workers",
         flag: once("workers", "N"),
         default: DefaultValue::Literal("4"),
-        help: "Run up to this many jobs at the same time; with `serve`, 0 leaves all jobs to other processes on the same database",
+        help: "Let up to this many jobs work at the same time, apart from those that wait for a model; with `serve`, 0 leaves all jobs to other processes on the same database",
         read_by: WORKER_AND_SERVE,
         value: Value::Text(|settings, text| {
             settings.server.workers = parse_count(text)?.min(1_000) as usize;
@@ -156,13 +156,24 @@ pub(crate) static SETTINGS: &[Setting] = &[
         }),
     },
     Setting {
+        name: "jobs_in_flight",
+        flag: once("jobs-in-flight", "N"),
+        default: DefaultValue::Literal("256"),
+        help: "Run up to this many jobs at the same time, including those that wait for a model",
+        read_by: WORKER_AND_SERVE,
+        value: Value::Text(|settings, text| {
+            settings.server.jobs_in_flight = parse_positive(text)?.min(10_000);
+            Ok(())
+        }),
+    },
+    Setting {
         name: "project_jobs",
         flag: once("project-jobs", "N"),
-        default: DefaultValue::Described("no limit"),
+        default: DefaultValue::Described("a quarter of jobs_in_flight"),
         help: "Run up to this many jobs of one project at the same time, on all servers together",
         read_by: WORKER_AND_SERVE,
         value: Value::Text(|settings, text| {
-            settings.server.project_jobs = parse_positive(text)?;
+            settings.server.project_jobs = Some(parse_positive(text)?);
             Ok(())
         }),
     },

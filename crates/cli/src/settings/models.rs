@@ -32,6 +32,7 @@ pub(crate) struct ModelTable {
     max_output_tokens: Option<u32>,
     context_tokens: Option<u32>,
     profile: Option<String>,
+    concurrent_calls: Option<u32>,
 }
 
 #[derive(Deserialize)]
@@ -103,6 +104,9 @@ impl ModelTable {
         }
         let token_limits = self.token_limits()?;
         let profile = self.profile.as_deref().map(str::parse).transpose().map_err(anyhow::Error::msg)?;
+        if self.concurrent_calls == Some(0) {
+            bail!("concurrent_calls must be at least 1");
+        }
         Ok(Settings {
             provider: self.provider()?,
             api_key: self.read_key()?,
@@ -114,6 +118,7 @@ impl ModelTable {
             limits,
             token_limits,
             profile: profile.unwrap_or_default(),
+            concurrent_calls: self.concurrent_calls,
         })
     }
 

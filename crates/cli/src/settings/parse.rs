@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow, bail, ensure};
 use ipnet::IpNet;
 use server::DAY;
 use store::ViewsChoice;
@@ -12,9 +12,19 @@ pub(crate) fn parse_listen(text: &str) -> anyhow::Result<SocketAddr> {
     text.parse().map_err(|_| anyhow!("`{text}` is not an address with a port, such as 127.0.0.1:4747"))
 }
 
-pub(crate) fn parse_positive(text: &str) -> anyhow::Result<u32> {
+pub(super) fn parse_positive(text: &str) -> anyhow::Result<u32> {
     let number = text.parse().ok().filter(|number| *number > 0);
     number.context("it must be a whole number, at least 1")
+}
+
+/// Why `docwright worker` refuses `workers = 0`.
+pub(crate) const NO_WORKERS: &str = "`docwright worker` only runs jobs: set --workers to at least 1";
+
+/// The value of `--workers` of `docwright worker`.
+pub(crate) fn parse_worker_count(text: &str) -> anyhow::Result<u32> {
+    let count = parse_count(text)?;
+    ensure!(count > 0, NO_WORKERS);
+    Ok(count)
 }
 
 pub(super) fn parse_count(text: &str) -> anyhow::Result<u32> {

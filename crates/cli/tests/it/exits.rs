@@ -131,6 +131,8 @@ fn a_bad_value_is_wrong_usage_as_a_flag_and_an_error_elsewhere() {
         ("serve", "--trusted-proxy", "10.0.0.0/8,me", "`me` is not an IP address"),
         ("serve", "--proxy-header", "Via", "X-Forwarded-For"),
         ("serve", "--workers", "some", "a whole number, or 0"),
+        ("worker", "--workers", "0", "`docwright worker` only runs jobs: set --workers to at least 1"),
+        ("serve", "--jobs-in-flight", "0", "a whole number, at least 1"),
         ("serve", "--page-views", "maybe", "yes or no"),
         ("serve", "--jobs-per-hour", "many", "a whole number, at least 1"),
         ("login", "--public-url", "docs", "https://docs-tools.example.com"),
@@ -157,6 +159,10 @@ fn a_bad_value_is_wrong_usage_as_a_flag_and_an_error_elsewhere() {
             docwright(home.path()).env(format!("DOCWRIGHT_{name}"), value).arg("serve").output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{name}: {output:?}");
     }
+    let worker = docwright(home.path()).env("DOCWRIGHT_WORKERS", "0").arg("worker").output().unwrap();
+    let message = String::from_utf8(worker.stderr).unwrap();
+    assert!(message.contains("`docwright worker` only runs jobs: set --workers to at least 1"), "{message}");
+    assert_eq!(worker.status.code(), Some(1));
     assert!(!home.path().join(".local").join("share/docwright/docwright.db").exists());
 }
 

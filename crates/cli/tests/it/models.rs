@@ -179,6 +179,7 @@ fn an_invalid_model_table_is_refused_with_its_name() {
     refused(&with("max_output_tokens = 100"), "models.a: max_output_tokens must be at least 256");
     refused(&with("context_tokens = 1000"), "models.a: context_tokens must be at least 2048");
     refused(&with("profile = \"tiny\""), "models.a: a profile is full or small");
+    refused(&with("concurrent_calls = 0"), "models.a: concurrent_calls must be at least 1");
     refused(anthropic, "anthropic needs an API key: set api_key_env or api_key_file");
     refused(&anthropic.replace("\"anthropic\"", "\"claude\""), "a provider is one of anthropic, openai");
     refused(&anthropic.replace("models.a", "models.offline"), "`offline` is the name of the built-in editor");

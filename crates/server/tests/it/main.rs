@@ -30,6 +30,7 @@ mod given_up;
 mod headers;
 mod hosts;
 mod imports;
+mod in_flight;
 mod invitations;
 mod job_pages;
 mod jobs;

@@ -19,11 +19,20 @@ pub(crate) async fn on_postgres() -> (TestServer, Database, TempDir) {
 }
 
 async fn serve(database: &Database, keys: &TempDir) -> TestServer {
+    serve_with(database, keys, |_| {}).await
+}
+
+pub(crate) async fn serve_with(
+    database: &Database,
+    keys: &TempDir,
+    shape: impl FnOnce(&mut server::Settings),
+) -> TestServer {
     let file = keys.path().join("master.key");
     std::fs::write(&file, "5ea1".repeat(16)).unwrap();
     TestServer::start_with(|settings| {
         settings.database_url = Some(database.url().parse().unwrap());
         settings.master_key_file = Some(file);
+        shape(settings);
     })
     .await
 }

@@ -13,8 +13,8 @@ use crate::sql::{
 use crate::suspects::{Suspect, Turn, dead_columns};
 use crate::{Job, JobId, Lease, NewEvent, Result, WorkerId};
 
-/// The projects with queued jobs, one step of the index each. The organization with the fewest running jobs is first,
-/// then the one whose turn is longest ago, and of its projects the one whose turn is longest ago. A project that runs
+/// The projects with queued jobs, one step of the index each. The organization whose jobs do the least local work
+/// is first, then the one whose turn is longest ago, and of its projects the one whose turn is longest ago. A project that runs
 /// `$1` jobs is left out; 4294967295 means no limit.
 const PROJECTS: &str = "
     WITH RECURSIVE waiting (project) AS (
@@ -29,7 +29,8 @@ const PROJECTS: &str = "
     running (organization, jobs) AS (
       SELECT projects.organization, count(*) FROM jobs held
       JOIN projects ON projects.id = held.project
-      WHERE held.status = 'active' AND held.worker IS NOT NULL GROUP BY projects.organization),
+      WHERE held.status = 'active' AND held.worker IS NOT NULL AND NOT held.waits_for_model
+      GROUP BY projects.organization),
     served (organization, turn) AS (
       SELECT projects.organization, max(turns.turn) FROM turns
       JOIN projects ON projects.id = turns.project GROUP BY projects.organization)
@@ -133,9 +134,10 @@ async fn requeue(db: &mut Connection<'_>, worker: &WorkerId) -> Result<bool> {
 
 /// The job that the worker leases next, where there are suspects; locked.
 async fn next(db: &mut Connection<'_>, worker: &WorkerId, project_limit: u32) -> Result<Option<Job>> {
-    let running = concat!("SELECT id", suspects!(), "AND deaths = 2 AND worker = $1 LIMIT 1");
+    let running =
+        concat!("SELECT id", suspects!(), "AND deaths = 2 AND worker = $1 AND NOT waits_for_model LIMIT 1");
     if db.exists(sql(running).bind(&worker.0)).await? {
-        return Ok(None); // no other job may join a suspect
+        return Ok(None); // no other job may join the local work of a suspect
     }
     let Some((job, turn)) = first_suspect(db, worker, project_limit).await? else {
         return next_in_queue(db, project_limit).await;

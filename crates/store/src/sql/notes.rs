@@ -22,12 +22,17 @@ pub(super) async fn store(
             ValidNote::Entry(entry, tokens) => {
                 month = conversation::add(db, job, now, entry, *tokens).await?
             }
+            ValidNote::WaitsForModel => set_waiting(db, job).await?,
             ValidNote::Base(base_ref, commit) => set_base(db, job, base_ref, commit).await?,
             ValidNote::Change(change, read) => set_change(db, job, run, change, *read).await?,
             ValidNote::Pushed => set_pushed(db, job).await?,
         }
     }
     Ok(month)
+}
+
+async fn set_waiting(db: &mut Connection<'_>, job: &JobId) -> Result<()> {
+    db.execute(sql("UPDATE jobs SET waits_for_model = true WHERE id = $1").bind(&job.0)).await.map(drop)
 }
 
 async fn set_base(db: &mut Connection<'_>, job: &JobId, base_ref: &str, commit: &str) -> Result<()> {

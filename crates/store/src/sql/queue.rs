@@ -79,7 +79,9 @@ pub(crate) async fn lease_job(
     let (fence, deaths) = (queued.fence + 1, queued.deaths);
     let job = &mut queued.job;
     job.attempt += 1;
-    let lease = sql("UPDATE jobs SET attempt = $1, lease = $2, worker = $3, leased_at = $4 WHERE id = $5");
+    let lease =
+        sql("UPDATE jobs SET attempt = $1, lease = $2, worker = $3, leased_at = $4, waits_for_model = false
+         WHERE id = $5");
     let lease = lease.bind(job.attempt).bind(fence).bind(&worker.0).bind(now).bind(&job.id.0);
     db.execute(lease).await?;
     // A worker that leases is alive. Without this, one whose heartbeat is late would lease the same job forever.

@@ -21,7 +21,7 @@ pub(crate) async fn requeue_dead(
              SET worker = NULL, suspect_since = $1, deaths = $2, died_step = $3, steady_ms = $4 WHERE id = $5");
         let requeue = requeue.bind(now).bind(count.deaths).bind(count.died_step).bind(count.steady_ms);
         db.execute(requeue.bind(&id.0)).await?;
-        if count.deaths == SUSPECT_DEATHS {
+        if count.deaths == SUSPECT_DEATHS && count != dead.count {
             append(db, &id, now, &waits_alone()).await?;
         }
     }
@@ -56,6 +56,7 @@ impl FromRow for Dead {
         };
         Ok(Self {
             count,
+            waited: row.get("waits_for_model")?,
             step: row.get("step")?,
             leased_at: row.get("leased_at")?,
             step_began_at: row.get("said_at")?,

@@ -14,8 +14,8 @@ use crate::sql::{
 use crate::suspects::{Suspect, Turn, dead_columns};
 use crate::{Lease, NewEvent, Result, WorkerId};
 
-/// The projects with queued jobs, one step of the index each. The organization with the fewest running jobs is first,
-/// then the one whose turn is longest ago, and of its projects the one whose turn is longest ago. A project that runs
+/// The projects with queued jobs, one step of the index each. The organization whose jobs do the least local work
+/// is first, then the one whose turn is longest ago, and of its projects the one whose turn is longest ago. A project that runs
 /// `$1` jobs is left out; 4294967295 means no limit.
 macro_rules! projects {
     () => {
@@ -31,7 +31,8 @@ macro_rules! projects {
     running (organization, jobs) AS (
       SELECT projects.organization, count(*) FROM jobs held INDEXED BY jobs_held
       JOIN projects ON projects.id = held.project
-      WHERE held.status = 'active' AND held.worker IS NOT NULL GROUP BY projects.organization),
+      WHERE held.status = 'active' AND held.worker IS NOT NULL AND NOT held.waits_for_model
+      GROUP BY projects.organization),
     served (organization, turn) AS (
       SELECT projects.organization, max(turns.turn) FROM turns
       JOIN projects ON projects.id = turns.project GROUP BY projects.organization)
@@ -152,9 +153,10 @@ async fn next(db: &mut Connection<'_>, worker: &WorkerId, project_limit: u32) ->
     if !db.exists(sql(suspects!("SELECT id", "LIMIT 1"))).await? {
         return next_in_queue(db, project_limit).await;
     }
-    let running = sql(suspects!("SELECT id", "AND deaths = 2 AND worker = $1 LIMIT 1"));
+    let running =
+        sql(suspects!("SELECT id", "AND deaths = 2 AND worker = $1 AND NOT waits_for_model LIMIT 1"));
     if db.exists(running.bind(&worker.0)).await? {
-        return Ok(None); // no other job may join a suspect
+        return Ok(None); // no other job may join the local work of a suspect
     }
     let first = sql(first_suspect!()).bind(&worker.0).bind(project_limit);
     let Some(row) = db.row(first).await? else { return next_in_queue(db, project_limit).await };

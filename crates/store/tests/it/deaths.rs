@@ -16,6 +16,7 @@ use crate::{SqliteTest, every_backend, project};
 
 every_backend! {
     a_job_is_given_up_after_three_deaths_and_its_neighbors_are_not,
+    a_job_that_waits_for_its_model_is_no_suspect,
     progress_resets_the_count_of_deaths,
     a_replay_is_not_progress,
     a_released_job_counts_no_death,
@@ -101,6 +102,33 @@ async fn a_job_is_given_up_after_three_deaths_and_its_neighbors_are_not(
     for neighbor in neighbors {
         assert_eq!(find(store, &neighbor).await.status, Status::Completed);
     }
+}
+
+async fn a_job_that_waits_for_its_model_is_no_suspect(store: &dyn Store, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    job(store, &project).await;
+    let said = || Note::Entry(json!("words"), Tokens::default());
+    for attempt in 1..=5 {
+        let lease = lease(store, &WorkerId::random()).await.expect("it is no suspect");
+        assert_eq!(lease.job.attempt, attempt);
+        store.note(&lease, vec![Note::WaitsForModel]).await.unwrap();
+        clock.advance(LEASE);
+    }
+    // After the answer it works again, and so it does at the beginning of an attempt.
+    let answered = lease(store, &WorkerId::random()).await.unwrap();
+    store.note(&answered, vec![Note::WaitsForModel, said()]).await.unwrap();
+    clock.advance(LEASE);
+    assert!(lease(store, &WorkerId::random()).await.is_some());
+    clock.advance(LEASE);
+    assert!(lease(store, &WorkerId::random()).await.is_none(), "two deaths");
+
+    // A suspect that waits for its model leaves its worker to other jobs.
+    let alone = steady(store, clock).await;
+    let suspect = lease(store, &alone).await.unwrap();
+    let other = job(store, &project).await;
+    assert!(store.lease_next(&alone).await.unwrap().is_none());
+    store.note(&suspect, vec![Note::WaitsForModel]).await.unwrap();
+    assert_eq!(store.lease_next(&alone).await.unwrap().unwrap().job.id, other.id);
 }
 
 async fn progress_resets_the_count_of_deaths(store: &dyn Store, clock: &TestClock) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base::TestClock;
 use jiff::SignedDuration;
-use store::{JobStore, Lease, NewEvent, Progress, Project, Queue, Status, Store, Terms};
+use store::{JobStore, Lease, NewEvent, Note, Progress, Project, Queue, Status, Store, Terms};
 
 use crate::follow_ups::{follow_up, leased};
 use crate::jobs::{MILLISECOND, done, job, new_job, worker};
@@ -14,6 +14,7 @@ every_backend! {
     projects_take_turns,
     organizations_take_turns,
     an_organization_with_many_projects_gets_no_more_workers,
+    jobs_that_wait_for_their_model_take_no_share_of_the_workers,
     the_progress_of_a_job_is_visible_in_its_project,
     a_follow_up_is_queued_after_earlier_jobs,
     a_project_runs_at_most_its_limit_of_jobs,
@@ -82,6 +83,24 @@ async fn an_organization_with_many_projects_gets_no_more_workers(store: &dyn Sto
         assert_eq!(leased(store).await.job.project, small.id, "it has the fewest running jobs");
     }
     assert_ne!(leased(store).await.job.project, small.id, "it has no queued job");
+}
+
+async fn jobs_that_wait_for_their_model_take_no_share_of_the_workers(store: &dyn Store, _: &TestClock) {
+    let (stalled, busy) = (project(store, "acme").await, project(store, "globex").await);
+    for _ in 0..5 {
+        job(store, &stalled).await;
+        let lease = leased(store).await;
+        store.note(&lease, vec![Note::WaitsForModel]).await.unwrap();
+    }
+    let other = store.create_project(&crate::new_project(&stalled.organization)).await.unwrap();
+    for _ in 0..2 {
+        job(store, &busy).await;
+        job(store, &other).await;
+    }
+    let [mut first, mut second] = [leased(store).await.job.project, leased(store).await.job.project];
+    assert_ne!(first, second, "each organization does as much local work as the other");
+    [first, second] = [leased(store).await.job.project, leased(store).await.job.project];
+    assert_ne!(first, second);
 }
 
 async fn the_progress_of_a_job_is_visible_in_its_project(store: &dyn Store, _: &TestClock) {
