@@ -43,9 +43,15 @@ pub trait Model: Send + Sync {
     /// Requests one turn. `on_text` receives the text as it streams.
     async fn reply(&self, request: &ModelRequest<'_>, on_text: &mut OnText<'_>) -> Result<Reply, ModelError>;
 
-    /// The limits of the model: from the settings, or else what the provider says about it.
+    /// The limits of the model, by the settings and what the provider says about it. `None` if the provider has not been
+    /// asked yet.
+    fn known_limits(&self) -> Option<TokenLimits> {
+        Some(TokenLimits::default())
+    }
+
+    /// The same, and asks the provider if necessary.
     async fn token_limits(&self) -> TokenLimits {
-        TokenLimits::default()
+        self.known_limits().unwrap_or_default()
     }
 
     /// Remembers a limit that a refusal revealed, so that the next run doesn't have to find it again.

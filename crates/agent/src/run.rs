@@ -93,10 +93,16 @@ impl<'a> Run<'a> {
     ) -> Self {
         let tools = tools_for(agent.profile);
         let overhead = request_overhead(system_prompt(agent.profile), &tools);
-        // The provider may have to be asked for the limits, which is a call like any other.
-        progress.begin_call().await;
-        let known = agent.model.token_limits().await;
-        progress.end_call().await;
+        let known = match agent.model.known_limits() {
+            Some(known) => known,
+            // A provider can take as long for this as for any other call.
+            None => {
+                progress.begin_call().await;
+                let known = agent.model.token_limits().await;
+                progress.end_call().await;
+                known
+            }
+        };
         let sizes = Sizes::new(&agent.limits, known, agent.profile, overhead);
         Self {
             agent,

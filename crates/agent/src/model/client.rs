@@ -135,8 +135,15 @@ impl Model for Client {
         })
     }
 
+    fn known_limits(&self) -> Option<TokenLimits> {
+        self.token_limits.known(self.description_url.is_some())
+    }
+
     async fn token_limits(&self) -> TokenLimits {
-        self.token_limits.get(self.described_limits()).await
+        match self.known_limits() {
+            Some(limits) => limits,
+            None => self.token_limits.look_up(self.described_limits()).await,
+        }
     }
 
     fn remember_limits(&self, limits: TokenLimits) {

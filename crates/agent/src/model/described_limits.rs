@@ -52,14 +52,25 @@ impl KnownLimits {
         Self { configured, described: OnceCell::new(), learned: Mutex::default() }
     }
 
-    /// Asks for the description at the first call, unless the settings have all limits.
-    pub(super) async fn get(&self, description: impl Future<Output = TokenLimits>) -> TokenLimits {
-        let learned = *self.learned.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let known = learned.or(self.configured);
-        match (known.output, known.context) {
-            (Some(_), Some(_)) => known,
-            _ => known.or(*self.described.get_or_init(|| description).await),
+    /// `None` if a description could add something, and has not been read yet.
+    pub(super) fn known(&self, has_description: bool) -> Option<TokenLimits> {
+        let known = self.without_description();
+        let is_complete = known.output.is_some() && known.context.is_some();
+        match self.described.get() {
+            Some(described) => Some(known.or(*described)),
+            None => Some(known).filter(|_| is_complete || !has_description),
         }
+    }
+
+    /// Reads the description, once.
+    pub(super) async fn look_up(&self, description: impl Future<Output = TokenLimits>) -> TokenLimits {
+        let described = *self.described.get_or_init(|| description).await;
+        self.without_description().or(described)
+    }
+
+    fn without_description(&self) -> TokenLimits {
+        let learned = *self.learned.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        learned.or(self.configured)
     }
 
     pub(super) fn remember(&self, limits: TokenLimits) {
