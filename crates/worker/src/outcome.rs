@@ -138,13 +138,16 @@ pub(super) fn unchanged_ending(job: &Job, pull: Option<PullRequest>, report: Val
 
 /// The ending of a run with a pull request. `report` comes from [`report_json`].
 pub(super) fn completed_ending(pull: PullRequest, report: Value) -> Ending {
-    // A person may already have merged or closed a pull request of an earlier attempt.
-    let message = match pull.state {
+    successful_ending(pull_sentence(&pull), Some(pull.url), report)
+}
+
+/// A person may already have merged or closed a pull request of an earlier attempt.
+pub(super) fn pull_sentence(pull: &PullRequest) -> String {
+    match pull.state {
         State::Open => format!("Pull request #{} is open", pull.number),
         State::Merged => format!("Pull request #{} was merged", pull.number),
         State::Closed => format!("Pull request #{} was closed", pull.number),
-    };
-    successful_ending(message, Some(pull.url), report)
+    }
 }
 
 fn successful_ending(message: String, pr_link: Option<String>, mut report: Value) -> Ending {
@@ -161,7 +164,7 @@ pub(super) fn failed_ending(sentence: String) -> Ending {
 /// `diff` shows the edits so far.
 pub(super) fn aborted_ending(sentence: String, diff: Option<String>, spent: Spent) -> Ending {
     Ending {
-        outcome: Outcome::Failed,
+        outcome: Outcome::FAILED,
         message: sentence,
         report: Value::Null,
         checks: json!([]),

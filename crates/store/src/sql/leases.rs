@@ -13,8 +13,8 @@ use crate::note::validate;
 use crate::queue::WAKE_BATCH;
 use crate::suspects::SUSPECT_DEATHS;
 use crate::{
-    ConversationEntry, Ending, JobId, Lease, Message, NewEvent, Note, Outcome, ProjectId, Queue, Result,
-    Status, StoreError, WorkerId,
+    Change, ConversationEntry, Ending, JobId, LastChange, Lease, Message, NewEvent, Note, Outcome, ProjectId,
+    Queue, Result, Status, StoreError, WorkerId,
 };
 
 #[async_trait]
@@ -57,6 +57,12 @@ impl<B: Backend> Queue for B {
         let unread = sql("SELECT number, prompt, context FROM messages WHERE job = $1 AND NOT read
              ORDER BY number");
         self.all(unread.bind(&lease.job.id.0)).await
+    }
+
+    async fn last_change(&self, lease: &Lease) -> Result<Option<LastChange>> {
+        let find = sql("SELECT head_commit, title, body, report, diff, run, pushed FROM job_changes
+             WHERE job = $1");
+        self.optional(find.bind(&lease.job.id.0)).await
     }
 
     async fn conversation(&self, lease: &Lease) -> Result<Vec<ConversationEntry>> {
@@ -257,8 +263,8 @@ pub(super) async fn mark_read(db: &mut Connection<'_>, id: &JobId, read: u32) ->
 async fn store_failed_diff(db: &mut Connection<'_>, id: &JobId, ending: &Ending) -> Result<()> {
     match (&ending.outcome, &ending.diff) {
         (Outcome::Completed { .. }, _) => drop_failed_diff(db, id).await,
-        (Outcome::Failed, None) => Ok(()),
-        (Outcome::Failed, Some(diff)) => {
+        (Outcome::Failed { .. }, None) => Ok(()),
+        (Outcome::Failed { .. }, Some(diff)) => {
             let insert = sql("INSERT INTO failed_diffs (job, diff)
                  SELECT id, $1 FROM jobs WHERE id = $2 AND pr_link IS NULL
                  ON CONFLICT (job) DO UPDATE SET diff = excluded.diff");
@@ -274,14 +280,23 @@ pub(super) async fn drop_failed_diff(db: &mut Connection<'_>, id: &JobId) -> Res
 pub(super) async fn end(db: &mut Connection<'_>, id: &JobId, now: i64, ending: Ending) -> Result<()> {
     let status = match &ending.outcome {
         Outcome::Completed { .. } => Status::Completed,
-        Outcome::Failed => Status::Failed,
+        Outcome::Failed { .. } => Status::Failed,
     };
+    // A job that failed after it stored a change may have a pull request that it does not know: a sweep searches for it.
     let end =
         sql("UPDATE jobs SET status = $1, pr_link = coalesce($2, pr_link), ended_at = $3, worker = NULL,
-           put_off = 0, pr_state = coalesce(pr_state, CASE WHEN $2 IS NULL THEN NULL ELSE 'open' END)
+           put_off = 0, pr_state = coalesce(pr_state, CASE WHEN $2 IS NULL THEN NULL ELSE 'open' END),
+           sweep_at = CASE WHEN $1 = 'failed' AND $2 IS NULL AND pr_link IS NULL
+             AND EXISTS (SELECT 1 FROM job_changes WHERE job = $4) THEN $3 END
          WHERE id = $4");
     db.execute(end.bind(status.as_str()).bind(ending.outcome.pr_link()).bind(now).bind(&id.0)).await?;
     append(db, id, now, &ending.event()).await
+}
+
+impl FromRow for LastChange {
+    fn from_row(row: &Row) -> Result<Self> {
+        Ok(Self { run: row.number("run")?, pushed: row.get("pushed")?, change: Change::from_row(row)? })
+    }
 }
 
 impl FromRow for Message {

@@ -1,4 +1,4 @@
-//! Searches for pull requests that archived jobs may have left on their host.
+//! Searches for pull requests that archived and failed jobs may have left on their host.
 
 use std::time::Duration;
 
@@ -31,7 +31,8 @@ impl<B: Backend> Sweeps for B {
     }
 
     async fn sweep_again(&self, sweep: &Sweep, wait: Duration) -> Result<()> {
-        let again = sql("UPDATE jobs SET sweep_at = docwright_now_ms() + $1 WHERE id = $2 AND sweeps = $3");
+        let again = sql("UPDATE jobs SET sweep_at = docwright_now_ms() + $1 WHERE id = $2 AND sweeps = $3
+               AND sweep_at IS NOT NULL");
         self.execute(again.bind(milliseconds(wait)).bind(&sweep.job.id.0).bind(sweep.tries)).await.map(drop)
     }
 
