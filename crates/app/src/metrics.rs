@@ -79,7 +79,7 @@ impl Metrics {
         for plain in [LeaseLosses, ViewsAccepted, ViewsDuplicate, ViewsRejected, IntakeRefused] {
             metrics.add(plain, Labels::default(), 0);
         }
-        for outcome in ["completed", "unchanged", "failed", "given_back"] {
+        for outcome in ["completed", "already_proposed", "unchanged", "failed", "given_back"] {
             metrics.add(Counter::JobRuns, Labels::of(&[("outcome", outcome)]), 0);
         }
         metrics.add_tokens(OFFLINE, &serde_json::Value::Null);

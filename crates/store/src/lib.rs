@@ -22,6 +22,7 @@ mod people;
 mod postgres;
 mod progress;
 mod prompt;
+mod proposal;
 mod pull;
 mod queue;
 mod secret;
@@ -59,6 +60,7 @@ pub use people::{
 pub use postgres::{DatabaseUrl, PostgresStore};
 pub use progress::Progress;
 pub use prompt::{MAX_LABEL_CHARS, MAX_PROMPT_CHARS, MAX_QUOTATIONS, Prompt, PromptError, Quotation};
+pub use proposal::{ClaimKind, Proposal, ProposalHolder, Proposals};
 pub use pull::{Merge, NewPull, Pull, PullState, Pulls};
 pub use queue::{Change, Ending, LEASE, LastChange, Lease, Message, Outcome, Queue, Resume, unknown_pull};
 pub use secret::{MasterKey, SecretError, Secrets};
@@ -77,6 +79,7 @@ pub trait Store:
     + Secrets
     + JobStore
     + Queue
+    + Proposals
     + Rates
     + Pulls
     + Sweeps

@@ -100,6 +100,11 @@ pub enum Outcome {
     Completed {
         pr_link: Option<String>,
     },
+    /// The job opened no pull request, because that of another job has the same change. `head` is its branch.
+    AlreadyProposed {
+        pr_link: String,
+        head: String,
+    },
     /// With the pull request that the job has all the same, if it is new.
     Failed {
         pr_link: Option<String>,
@@ -113,6 +118,15 @@ impl Outcome {
     pub(crate) fn pr_link(&self) -> Option<&str> {
         match self {
             Self::Completed { pr_link } | Self::Failed { pr_link } => pr_link.as_deref(),
+            Self::AlreadyProposed { pr_link, .. } => Some(pr_link),
+        }
+    }
+
+    /// The head branch of another job's pull request.
+    pub(crate) fn pr_head(&self) -> Option<&str> {
+        match self {
+            Self::AlreadyProposed { head, .. } => Some(head),
+            Self::Completed { .. } | Self::Failed { .. } => None,
         }
     }
 }
@@ -153,6 +167,7 @@ impl Ending {
     pub(crate) fn event(self) -> NewEvent {
         let reason = match self.outcome {
             Outcome::Completed { .. } => "completed",
+            Outcome::AlreadyProposed { .. } => "already_proposed",
             Outcome::Failed { .. } => "failed",
         };
         NewEvent::new("ended", self.message)

@@ -20,7 +20,7 @@ const LOOKUP_INTERVAL: Duration = Duration::from_secs(1);
 /// Adds the job's pull request to the ending of a failed run. If it's open with the run's change, the run
 /// completed.
 pub(super) async fn add_pull(app: &Shared, lease: &Lease, failed: Ending) -> Result<Ending, Stop> {
-    if lease.job.pr_link.is_some() {
+    if lease.job.has_own_pull() {
         return Ok(failed);
     }
     let Some(last) = app.queue.last_change(lease).await? else { return Ok(failed) };

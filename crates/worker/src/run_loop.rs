@@ -68,7 +68,7 @@ async fn run_once(app: &Shared, lease: &Lease, alive: &CancellationToken) -> Res
         }
         other => other,
     };
-    if !matches!(result, Err(Stop::Machine(_))) {
+    if !matches!(result, Err(Stop::Machine(_) | Stop::Wait(_))) {
         app.delays.reset(&lease.job.id);
     }
     let (failed, read_up_to) = match result {
@@ -111,6 +111,11 @@ async fn release(app: &Shared, lease: &Lease, stop: Stop, alive: &CancellationTo
         if backoff::delay_for_machine(app, lease, trouble).await.is_ok() {
             return app.metrics.count_run("put_off");
         }
+    }
+    if let Stop::Wait(sentence) = &stop
+        && backoff::delay_for_job(app, lease, sentence).await.is_ok()
+    {
+        return app.metrics.count_run("put_off");
     }
     if let Stop::Postpone { sentence, retry_after } = &stop
         && backoff::postpone(app, lease, sentence, *retry_after).await.is_ok()
@@ -235,6 +240,7 @@ async fn finish(
 fn outcome_label(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Failed { .. } => "failed",
+        Outcome::AlreadyProposed { .. } => "already_proposed",
         Outcome::Completed { pr_link: None } => "unchanged",
         Outcome::Completed { pr_link: Some(_) } => "completed",
     }

@@ -165,9 +165,10 @@ async fn a_run_that_fails_after_its_pull_request_opened_keeps_looking() {
         fixture.fake().faults().next(1, "POST", "/pulls", Effect::DropAfter);
         fixture.fake().faults().next(1, "GET", "/pulls", Effect::Delay(0));
         fixture.fake().faults().always("GET", "/pulls", Effect::status(status));
-        for _ in 0..20 {
+        // A job waits for at most five minutes and a quarter more.
+        for _ in 0..45 {
             fixture.server.run_queued_jobs().await;
-            fixture.server.clock.advance(SignedDuration::from_mins(6));
+            fixture.server.clock.advance(SignedDuration::from_mins(7));
         }
         assert_honest_failure(&fixture, &job).await;
         assert_found_later(&fixture, &job).await;

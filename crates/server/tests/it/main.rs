@@ -47,6 +47,7 @@ mod pages;
 mod people;
 mod postgres;
 mod private_words;
+mod proposals;
 mod provider;
 mod pull_states;
 mod raw;

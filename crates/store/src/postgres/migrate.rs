@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0008_clock.sql"),
     include_str!("../../migrations/postgres/0009_context.sql"),
     include_str!("../../migrations/postgres/0010_member_access.sql"),
+    include_str!("../../migrations/postgres/0011_proposals.sql"),
 ];
 /// The lock for reading and changing the schema.
 const SCHEMA: &[&str] = &["schema"];

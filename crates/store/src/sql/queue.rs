@@ -67,7 +67,7 @@ pub(crate) async fn end_if_over(db: &mut Connection<'_>, queued: &QueuedJob, now
         return Ok(false);
     }
     let pushed = suspects::has_pushed(db, job).await?;
-    if job.pr_link.is_none() && pushed.is_some() && *deaths < MAX_DEATHS + MAX_LOOKUP_DEATHS {
+    if !job.has_own_pull() && pushed.is_some() && *deaths < MAX_DEATHS + MAX_LOOKUP_DEATHS {
         return Ok(false);
     }
     leases::end(db, &job.id, now, Ending::gave_up(job, pushed)).await?;

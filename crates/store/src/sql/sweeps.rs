@@ -42,7 +42,8 @@ impl<B: Backend> Sweeps for B {
         found: Option<(&str, PullState)>,
         event: Option<NewEvent>,
     ) -> Result<()> {
-        let set = sql("UPDATE jobs SET sweep_at = NULL, pr_link = $1, pr_state = $2
+        let set = sql("UPDATE jobs SET sweep_at = NULL, pr_link = coalesce($1, pr_link),
+               pr_state = coalesce($2, pr_state), pr_head = CASE WHEN $1 IS NULL THEN pr_head END
              WHERE id = $3 AND sweeps = $4 AND sweep_at IS NOT NULL")
         .bind(found.map(|(link, _)| link))
         .bind(found.map(|(_, state)| state.as_str()))

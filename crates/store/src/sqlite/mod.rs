@@ -36,6 +36,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0014_clock.sql"),
     include_str!("../../migrations/0015_context.sql"),
     include_str!("../../migrations/0016_member_access.sql"),
+    include_str!("../../migrations/0017_proposals.sql"),
 ];
 
 #[derive(Clone)]
