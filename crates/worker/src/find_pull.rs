@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forge::{Host, PullRequest, State};
-use store::{Ending, Job, LastChange, Lease, Outcome, unknown_pull};
+use store::{Ending, Job, LastChange, Lease, Outcome, PullState, unknown_pull};
 use tokio::time::sleep;
 
 use super::outcome::{Stop, completed_ending, pull_sentence};
 use crate::shared::Shared;
+use app::hosts::pull_number;
 
 /// The list of a host can be stale, so a run that pushed asks for it more than once.
 const LOOKUPS: u32 = 3;
@@ -21,7 +22,7 @@ const LOOKUP_INTERVAL: Duration = Duration::from_secs(1);
 /// completed.
 pub(super) async fn add_pull(app: &Shared, lease: &Lease, failed: Ending) -> Result<Ending, Stop> {
     if lease.job.has_own_pull() {
-        return Ok(failed);
+        return add_known_pull(app, lease, failed).await;
     }
     let Some(last) = app.queue.last_change(lease).await? else { return Ok(failed) };
     let sentence = &failed.message;
@@ -41,6 +42,15 @@ pub(super) async fn add_pull(app: &Shared, lease: &Lease, failed: Ending) -> Res
         Err(_) if last.pushed => format!("{sentence}. {}", lookup_failed(&lease.job)),
         Err(_) => return Ok(failed),
     };
+    Ok(Ending { message, ..failed })
+}
+
+/// Says that the pull request of an earlier run is still open. The run may have found out that it isn't.
+async fn add_known_pull(app: &Shared, lease: &Lease, failed: Ending) -> Result<Ending, Stop> {
+    let job = app.jobs.find(&lease.job.project, &lease.job.id).await?;
+    let link = job.filter(|job| job.pr_state == Some(PullState::Open)).and_then(|job| job.pr_link);
+    let Some(number) = link.as_deref().and_then(pull_number) else { return Ok(failed) };
+    let message = format!("{}. Pull request #{number} is still open", failed.message);
     Ok(Ending { message, ..failed })
 }
 

@@ -157,6 +157,10 @@ pub(super) fn already_proposed_ending(pull: PullRequest, report: Value) -> Endin
 /// A person may already have merged or closed a pull request of an earlier attempt.
 pub(super) fn pull_sentence(pull: &PullRequest) -> String {
     match pull.state {
+        State::Open if pull.has_conflicts => format!(
+            "Pull request #{} is open, but it conflicts with `{}`: resolve the conflicts before you merge it",
+            pull.number, pull.base
+        ),
         State::Open => format!("Pull request #{} is open", pull.number),
         State::Merged => format!("Pull request #{} was merged", pull.number),
         State::Closed => format!("Pull request #{} was closed", pull.number),

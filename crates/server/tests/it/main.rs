@@ -32,6 +32,7 @@ mod hosts;
 mod imports;
 mod invitations;
 mod job_pages;
+mod job_pulls;
 mod jobs;
 mod keys;
 mod large;
