@@ -8,6 +8,7 @@ runs already. The others start, edit the files of a checkout, and end.
 import http.client
 import json
 import pathlib
+import re
 import shutil
 import statistics
 import subprocess
@@ -31,6 +32,8 @@ class Task(NamedTuple):
 
 
 TASK = Task()
+# Ends each edit of a job of ours, so that no two jobs make the same change.
+NUMBERED = " # job {n}"
 
 
 class Failed(Exception):
@@ -72,11 +75,11 @@ def git(folder, *arguments):
 
 
 def hold_to_the_task(repository, changed, read):
-    """The two edits were made, and nothing else."""
+    """The two edits were made, and nothing else but the number of the job."""
     if sorted(changed) != sorted(TASK.files):
         raise Failed(f"changed {', '.join(changed) or 'nothing'}")
     for path in TASK.files:
-        if read(path) != git(repository, "show", f"main:{path}").replace(TASK.old, TASK.new):
+        if re.sub(NUMBERED.replace("{n}", r"\d+"), "", read(path)) != git(repository, "show", f"main:{path}").replace(TASK.old, TASK.new):
             raise Failed(f"changed {path} in another way")
 
 
@@ -110,7 +113,7 @@ class Jobs:
 def script():
     look = [("list", {"path": TASK.folder}), ("search", {"text": TASK.old})]
     read = [("read", {"path": path}) for path in TASK.files]
-    edit = [("edit", {"path": path, "old": TASK.old, "new": TASK.new}) for path in TASK.files]
+    edit = [("edit", {"path": path, "old": TASK.old, "new": TASK.new + NUMBERED}) for path in TASK.files]
     return Script(look + read + edit + [("finish", {"title": "Use pnpm", "summary": "Both pages use pnpm."})])
 
 

@@ -22,7 +22,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from . import by_git
-from .agent import TASK, Failed, hold_to_the_task
+from .agent import NUMBERED, TASK, Failed, hold_to_the_task
 from .common import TARGET, Row, Server, admin, cargo, free_port, timed
 from .model import Model, Script
 
@@ -83,7 +83,7 @@ def asked(url):
 
 def script():
     read = [("read", {"path": path}) for path in TASK.files]
-    edit = [("edit", {"path": path, "old": TASK.old, "new": TASK.new}) for path in TASK.files]
+    edit = [("edit", {"path": path, "old": TASK.old, "new": TASK.new + NUMBERED}) for path in TASK.files]
     return Script(read + edit + [("finish", {"title": "Use pnpm", "summary": "Both pages use pnpm."})])
 
 

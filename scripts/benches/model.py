@@ -14,17 +14,23 @@ USAGE = {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050}
 
 class Script:
     """`calls`: what is called for, one tool a turn, as (name, arguments); a `str` is a tool's plain input.
-    `words`: what is said when all is done."""
+    `words`: what is said when all is done. `{n}` in the values of the arguments is the number of the conversation, so
+    that jobs make different changes: equal ones would share one pull request."""
 
     def __init__(self, calls, words="Done.", aside="Two pages"):
-        self.calls, self.words, self.aside = calls, words, aside
+        self.calls, self.words, self.aside, self.number = calls, words, aside, 0
 
     def turn(self, tools, results):
         """What is said, or the call that is made."""
         if not tools:
             return self.aside, None
+        self.number += results == 0
         if results < len(self.calls):
-            return None, self.calls[results]
+            name, arguments = self.calls[results]
+            if isinstance(arguments, dict):
+                arguments = {key: value.replace("{n}", str(self.number)) if isinstance(value, str) else value
+                             for key, value in arguments.items()}
+            return None, (name, arguments)
         return self.words, None
 
 

@@ -42,6 +42,10 @@ pub(crate) enum ApiError {
     NoSuchProject,
     #[error("no such job")]
     NoSuchJob,
+    #[error(
+        "the job has no pull request: it's still running, it changed nothing, or it failed before it opened one; its events say which"
+    )]
+    NoPull,
     #[error("no such route; GET /docs lists the routes")]
     NoSuchRoute,
     #[error("this route doesn't support this method; the `Allow` header lists those that it does")]
@@ -99,7 +103,7 @@ impl ApiError {
             Self::AddressNotAllowed | Self::ScopeTooSmall | Self::OriginNotAllowed | Self::UnsignedHook => {
                 StatusCode::FORBIDDEN
             }
-            Self::NoSuchProject | Self::NoSuchJob | Self::NoSuchRoute => StatusCode::NOT_FOUND,
+            Self::NoSuchProject | Self::NoSuchJob | Self::NoPull | Self::NoSuchRoute => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::UnsupportedMediaType(_) | Self::UnsupportedCoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
@@ -128,6 +132,7 @@ impl ApiError {
             Self::OriginNotAllowed => "origin_not_allowed",
             Self::NoSuchProject => "no_such_project",
             Self::NoSuchJob => "no_such_job",
+            Self::NoPull => "no_pull_request",
             Self::NoSuchRoute => "no_such_route",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::UnsupportedMediaType(_) | Self::UnsupportedCoding => "unsupported_media_type",

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use failpoints::with_failpoints;
 use store::{
     Actor, Archived, Filter, IdempotencyKey, Job, NewAuditEntry, NewJob, Project, Prompt, PromptError,
-    Quotation, Receipt, Render, Status, Terms,
+    PullFilter, PullState, Quotation, Receipt, Render, Status, Terms,
 };
 use wire::{AgentJob, CreateJob, FollowUp, JobCreator, JobList, Source};
 
@@ -61,15 +61,19 @@ pub(super) async fn show(
     Ok(etag::respond_json(&headers, render(&app, &caller.project, &job)))
 }
 
-/// `GET /v2/agent/{projectId}/jobs?limit&offset&status`
+/// `GET /v2/agent/{projectId}/jobs?limit&offset&status&pull`
 pub(super) async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> Result<Response, ApiError> {
     let mut query = Query::new(&uri);
     let limit = query.integer("limit", 1, 100, 20);
     let offset = query.integer("offset", 0, i64::MAX, 0);
     let status = query.one_of("status", &["active", "completed", "archived", "failed"]);
+    let pull = query.one_of("pull", &["open", "merged", "closed", "none"]);
     query.finish()?;
     let filter = Filter {
         status: status.and_then(Status::parse),
+        pull: pull.map_or(PullFilter::Any, |word| {
+            PullState::parse(word).map_or(PullFilter::Without, PullFilter::WithState)
+        }),
         limit: limit as u32,
         offset: offset.unsigned_abs(),
         ..Filter::default()

@@ -25,6 +25,7 @@ mod metrics;
 mod middleware;
 mod openapi;
 mod path_parameter;
+mod pull;
 mod query;
 mod report_query;
 mod reports;
@@ -55,6 +56,7 @@ fn api() -> Api {
         .post("/v2/agent/{projectId}/job/{id}/archive", jobs::archive, operations::archive_job())
         .get("/v2/agent/{projectId}/job/{id}/events", watch::events, operations::list_events())
         .get("/v2/agent/{projectId}/job/{id}/diff", jobs::diff, operations::get_diff())
+        .get("/v2/agent/{projectId}/job/{id}/pull", pull::show, operations::get_pull())
         .get("/v2/agent/{projectId}/job/{id}/transcript", transcript::show, operations::get_transcript())
         .get("/v2/agent/{projectId}/jobs", jobs::list, operations::list_jobs())
         .get("/v1/analytics/{projectId}/views", analytics::views, operations::get_views())

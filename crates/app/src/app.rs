@@ -13,8 +13,8 @@ use forge::{Local, RepositoryProblem};
 use serde_json::Value;
 use store::{
     Accounts, Clocks, DataDir, DataDirLock, DirectoryWatch, JobStore, Limit, MasterKey, People,
-    PostgresStore, Project, ProjectChange, Pulls, Queue, Rates, SecretError, Secrets, Sessions, SqliteStore,
-    Store, StoreError, Sweeps, Upkeep, ViewsDirectory,
+    PostgresStore, Project, ProjectChange, Proposals, Pulls, Queue, Rates, SecretError, Secrets, Sessions,
+    SqliteStore, Store, StoreError, Sweeps, Upkeep, ViewsDirectory,
 };
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -70,6 +70,7 @@ pub struct AppParts {
     pub beacon_limit: Arc<AddressLimit>,
     pub pulls: Arc<dyn Pulls>,
     pub sweeps: Arc<dyn Sweeps>,
+    pub proposals: Arc<dyn Proposals>,
     pub upkeep: Arc<dyn Upkeep>,
     pub clocks: Arc<dyn Clocks>,
     /// Whether deleted text may still be in a write-ahead log. It's unknown at the start, so it begins as
@@ -185,6 +186,7 @@ impl App {
             local_work: Arc::new(FairSemaphore::new(0)),
             beacon_limit: Arc::new(AddressLimit::new(settings.limits.beacons, clock.clone())),
             sweeps: store.clone(),
+            proposals: store.clone(),
             upkeep: store.clone(),
             clocks: store.clone(),
             needs_checkpoint: Arc::new(AtomicBool::new(true)),

@@ -18,7 +18,7 @@ use net::{NetworkPolicy, Secret};
 use store::{DataDir, Hosting, Project, ProjectId, Pulls, Secrets};
 use zeroize::Zeroizing;
 
-pub use check::{Repository, RepositoryRequest, check, parse_docs_path, parse_host_kind};
+pub use check::{Repository, RepositoryRequest, check, is_token_refused, parse_docs_path, parse_host_kind};
 use pull_states::LastRequests;
 pub use pull_states::{pull_number, stored_state};
 use records::{Records, records_error};

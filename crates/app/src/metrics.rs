@@ -88,7 +88,7 @@ impl Metrics {
         for plain in [LeaseLosses, ViewsAccepted, ViewsDuplicate, ViewsRejected, IntakeRefused] {
             metrics.add(plain, Labels::default(), 0);
         }
-        for outcome in ["completed", "unchanged", "failed", "given_back", "put_off"] {
+        for outcome in ["completed", "already_proposed", "unchanged", "failed", "given_back", "put_off"] {
             metrics.add(Counter::JobRuns, Labels::of(&[("outcome", outcome)]), 0);
         }
         metrics.add_tokens(OFFLINE, &serde_json::Value::Null);

@@ -20,7 +20,7 @@ use crate::args::{Data, quote};
 pub(crate) use declarations::{SETTINGS, help};
 pub(crate) use flags::{Flags, ServeFlags, WorkerFlags};
 pub(crate) use models::ModelTable;
-pub(crate) use parse::{NO_WORKERS, parse_listen, parse_worker_count};
+pub(crate) use parse::{NO_WORKERS, parse_listen, parse_positive, parse_worker_count};
 pub(crate) use setting::{CommandKind, Value};
 
 /// The value of every setting.

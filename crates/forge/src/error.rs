@@ -70,6 +70,10 @@ pub enum Error {
     #[error("{0}")]
     Denied(String),
 
+    /// The host does not accept the token at all (401). Like [`Error::Denied`].
+    #[error("{0}")]
+    TokenRefused(String),
+
     /// A temporary failure or a rate limit: retry the call later, after `retry_after` if the host named a
     /// delay.
     #[error("{sentence}")]

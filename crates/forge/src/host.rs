@@ -53,6 +53,8 @@ pub struct PullRequest {
     pub base_commit: Oid,
     /// `None` when a person merged it with git.
     pub merge_commit: Option<Oid>,
+    /// Whether the host says that it conflicts with `base`. Hosts find out with a delay.
+    pub has_conflicts: bool,
     /// The job that opened it, if the host knows.
     pub job: Option<String>,
     /// Milliseconds since 1970.

@@ -138,6 +138,7 @@ impl Local {
             head_commit: record.head_commit,
             base_commit: record.base_commit,
             merge_commit: record.merge_commit,
+            has_conflicts: false, // its page finds out
             job: Some(record.job),
             created_at: record.created_at,
         }

@@ -1,5 +1,6 @@
 //! Reads the files of a commit from the object database. Nothing is checked out to disk.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use gix::ObjectId;
@@ -29,6 +30,12 @@ pub struct Snapshot {
 /// Identifies the files of a commit: equal ids mean equal files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TreeId(ObjectId);
+
+impl fmt::Display for TreeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {

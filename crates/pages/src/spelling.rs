@@ -44,22 +44,64 @@ pub struct Spelling {
     pub is_english: bool,
 }
 
-/// Words that are names in this tree, even if they look misspelled.
+/// Words that are names in this tree, even if they look misspelled: identifiers, options, names of packages.
+///
+/// A word is a name in a code span and in an address, because the author marked it as one. Code blocks also have
+/// comments and messages, which can be misspelled like prose. There, a word is a name if it's written as an
+/// identifier, or if several blocks have it.
 #[derive(Debug, Default)]
-pub struct KnownWords(HashSet<&'static str>);
+pub struct KnownWords {
+    names: HashSet<&'static str>,
+    /// Words of code blocks that may be misspelled.
+    in_one_block: HashSet<&'static str>,
+}
 
 impl KnownWords {
-    /// Adds the words in the code and the addresses of a page: identifiers, options, names of packages.
     pub fn add_page(&mut self, page: &Page, text: &str) {
         let links = page.links.iter().map(|link| &link.range);
-        let names = page.code.iter().chain(&page.addresses).chain(links);
-        for name in names.filter_map(|range| text.get(range.clone())) {
-            for word in name.split(|c: char| !c.is_ascii_alphabetic()) {
-                // Only words of the dictionary are added, so the set can't outgrow it.
-                self.0.extend(dictionary().row(&word.to_ascii_lowercase()).map(|(word, _)| word));
+        for name in page.addresses.iter().chain(links).filter_map(|range| text.get(range.clone())) {
+            self.names.extend(dictionary_words(name).map(|(_, word)| word));
+        }
+        for code in page.code.iter().filter_map(|range| text.get(range.clone())) {
+            match code.contains('\n') {
+                true => self.add_block(code),
+                false => self.names.extend(dictionary_words(code).map(|(_, word)| word)),
             }
         }
     }
+
+    fn add_block(&mut self, code: &str) {
+        let (names, others): (Vec<_>, Vec<_>) =
+            dictionary_words(code).partition(|(range, _)| is_identifier(code, range));
+        self.names.extend(names.into_iter().map(|(_, word)| word));
+        for word in others.into_iter().map(|(_, word)| word).collect::<HashSet<_>>() {
+            if !self.in_one_block.insert(word) {
+                self.names.insert(word);
+            }
+        }
+    }
+}
+
+/// The words of a text that the dictionary has, in its spelling. So a set of them can't outgrow it.
+fn dictionary_words(text: &str) -> impl Iterator<Item = (Range<usize>, &'static str)> {
+    text.split(|c: char| !c.is_ascii_alphabetic()).filter_map(|word| {
+        let start = word.as_ptr() as usize - text.as_ptr() as usize;
+        let (wrong, _) = dictionary().row(&word.to_ascii_lowercase())?;
+        Some((start..start + word.len(), wrong))
+    })
+}
+
+/// Whether a word of a code block is written as an identifier: a part of a longer name, a call, a quoted text
+/// without spaces, the target of an assignment, or a key.
+fn is_identifier(code: &str, range: &Range<usize>) -> bool {
+    let (before, after) = (&code[..range.start], &code[range.end..]);
+    let quotes = ['"', '\'', '`'];
+    let quoted = before.ends_with(quotes) && after.starts_with(quotes);
+    let line_before = before.rsplit('\n').next().unwrap_or_default();
+    let is_key = after.starts_with(':') && line_before.trim_matches([' ', '\t', '-', '{', ',']).is_empty();
+    let is_assigned =
+        after.trim_start_matches([' ', '\t']).starts_with(['=', ':']) && !after.starts_with(':');
+    quoted || is_key || is_assigned || is_part_of_name(code, range)
 }
 
 /// The misspelled words of a page's prose.
@@ -86,7 +128,7 @@ fn check_word(text: &str, range: Range<usize>, known: &KnownWords) -> Option<Mis
     }
     let (wrong, right) = dictionary().row(&word.to_ascii_lowercase())?;
     let capital = word.starts_with(|c: char| c.is_ascii_uppercase());
-    if known.0.contains(wrong)
+    if known.names.contains(wrong)
         || is_part_of_name(text, &range)
         || is_mentioned(text, &range, right)
         // A capitalized word inside a sentence is a name.

@@ -9,8 +9,8 @@ mod serve;
 pub use api::openapi;
 pub use app::bodies::{Bodies, ByteBudget};
 pub use app::hosts::{
-    HOOK_SECRET, HOST_KEY, HostKey, Repository, RepositoryRequest, UpdatedProject, parse_docs_path,
-    parse_host_kind,
+    HOOK_SECRET, HOST_KEY, HostKey, Repository, RepositoryRequest, UpdatedProject, is_token_refused,
+    parse_docs_path, parse_host_kind,
 };
 pub use app::models::{OFFLINE, model_key, remove_model_key, store_model_key};
 pub use app::origin::parse_site;

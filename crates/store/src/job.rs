@@ -60,6 +60,8 @@ pub struct Job {
     /// Counts up with every follow-up after an end.
     pub run: u32,
     pub pr_link: Option<String>,
+    /// The head branch of `pr_link`, if that is the pull request of another job, which has the same change.
+    pub pr_head: Option<String>,
     /// The state of its pull request on any host, if known.
     pub pr_state: Option<PullState>,
     /// Lines that its change adds.
@@ -73,6 +75,13 @@ pub struct Job {
     pub ended_at: Option<Timestamp>,
     pub archived_at: Option<Timestamp>,
     pub attempt: u32,
+}
+
+impl Job {
+    /// Whether `pr_link` is the pull request from the job's own branch.
+    pub fn has_own_pull(&self) -> bool {
+        self.pr_link.is_some() && self.pr_head.is_none()
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -103,6 +112,7 @@ impl NewJob {
             draft: new.draft,
             run: 1,
             pr_link: None,
+            pr_head: None,
             pr_state: None,
             added: 0,
             removed: 0,

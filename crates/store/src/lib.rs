@@ -22,6 +22,7 @@ mod people;
 mod postgres;
 mod progress;
 mod prompt;
+mod proposal;
 mod pull;
 mod queue;
 mod secret;
@@ -59,11 +60,12 @@ pub use people::{
 pub use postgres::{DatabaseUrl, PostgresStore};
 pub use progress::Progress;
 pub use prompt::{MAX_LABEL_CHARS, MAX_PROMPT_CHARS, MAX_QUOTATIONS, Prompt, PromptError, Quotation};
+pub use proposal::{ClaimKind, Proposal, ProposalHolder, Proposals};
 pub use pull::{Merge, NewPull, Pull, PullState, Pulls};
-pub use queue::{Change, Ending, LEASE, Lease, Message, Outcome, Queue, Resume};
+pub use queue::{Change, Ending, LEASE, LastChange, Lease, Message, Outcome, Queue, Resume, unknown_pull};
 pub use secret::{MasterKey, SecretError, Secrets};
 pub use sqlite::SqliteStore;
-pub use suspects::{MAX_DEATHS, MAX_SUSPECT_WAIT, MIN_WORKER_AGE};
+pub use suspects::{MAX_DEATHS, MAX_LOOKUP_DEATHS, MAX_SUSPECT_WAIT, MIN_WORKER_AGE};
 pub use sweep::{Sweep, Sweeps};
 pub use terms::{IdempotencyKey, Limit, Rates, Receipt, Render, Terms, Usage};
 pub use upkeep::Upkeep;
@@ -77,6 +79,7 @@ pub trait Store:
     + Secrets
     + JobStore
     + Queue
+    + Proposals
     + Rates
     + Pulls
     + Sweeps

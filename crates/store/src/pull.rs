@@ -33,7 +33,7 @@ impl PullState {
         NewEvent::new("pull_request", message).with("state", self.as_str())
     }
 
-    pub(crate) fn from_db(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         [Self::Open, Self::Merged, Self::Closed].into_iter().find(|s| s.as_str() == text)
     }
 }
@@ -94,7 +94,7 @@ pub trait Pulls: Send + Sync {
     async fn pulls_by_head(&self, project: &ProjectId, head: &str) -> Result<Vec<Pull>>;
     /// Newest first.
     async fn pulls(&self, project: &ProjectId, limit: u32) -> Result<Vec<Pull>>;
-    /// Merges or closes an open pull request, and adds an event to its job. False, without a change, when it is not
+    /// Merges or closes an open pull request, and adds an event to each job that has its link. False, without a change, when it is not
     /// open.
     async fn close_or_merge_pull(
         &self,

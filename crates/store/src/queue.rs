@@ -58,6 +58,15 @@ pub struct Resume {
     pub put_off: u32,
 }
 
+/// The last change that a job stored, which may be of an earlier run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LastChange {
+    pub run: u32,
+    /// Whether it is known to be on its branch. Otherwise a worker may have stopped during the push.
+    pub pushed: bool,
+    pub change: Change,
+}
+
 /// The right to work on a job. A write with a lease fails when the lease is no longer current.
 #[derive(Debug, Clone)]
 pub struct Lease {
@@ -88,15 +97,36 @@ pub struct Message {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    Completed { pr_link: Option<String> },
-    Failed,
+    Completed {
+        pr_link: Option<String>,
+    },
+    /// The job opened no pull request, because that of another job has the same change. `head` is its branch.
+    AlreadyProposed {
+        pr_link: String,
+        head: String,
+    },
+    /// With the pull request that the job has all the same, if it is new.
+    Failed {
+        pr_link: Option<String>,
+    },
 }
 
 impl Outcome {
+    /// A failure that leaves the job's pull request as it is known.
+    pub const FAILED: Self = Self::Failed { pr_link: None };
+
     pub(crate) fn pr_link(&self) -> Option<&str> {
         match self {
-            Self::Completed { pr_link } => pr_link.as_deref(),
-            Self::Failed => None,
+            Self::Completed { pr_link } | Self::Failed { pr_link } => pr_link.as_deref(),
+            Self::AlreadyProposed { pr_link, .. } => Some(pr_link),
+        }
+    }
+
+    /// The head branch of another job's pull request.
+    pub(crate) fn pr_head(&self) -> Option<&str> {
+        match self {
+            Self::AlreadyProposed { head, .. } => Some(head),
+            Self::Completed { .. } | Self::Failed { .. } => None,
         }
     }
 }
@@ -114,13 +144,18 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// The end of a job whose workers died.
-    pub fn gave_up() -> Self {
+    /// The end of a job whose workers died. `pushed` is whether its change is on its branch; `None`: it has no change.
+    pub fn gave_up(job: &Job, pushed: Option<bool>) -> Self {
+        let advice = match (&job.pr_link, pushed) {
+            (Some(link), _) => format!("then send the follow-up again. The job's pull request is {link}"),
+            (None, None) => "then create a new job".to_owned(),
+            (None, Some(pushed)) => format!("and on the repository host: {}", unknown_pull(job, pushed)),
+        };
         Self {
-            outcome: Outcome::Failed,
+            outcome: Outcome::FAILED,
             message: format!(
                 "The job was given up: its worker stopped {MAX_DEATHS} times in the same step, the last time with no \
-                 other job on it. Look in the server's log for the cause, then create a new job"
+                 other job on it. Look in the server's log for the cause, {advice}"
             ),
             report: Value::Null,
             checks: serde_json::json!([]),
@@ -132,13 +167,29 @@ impl Ending {
     pub(crate) fn event(self) -> NewEvent {
         let reason = match self.outcome {
             Outcome::Completed { .. } => "completed",
-            Outcome::Failed => "failed",
+            Outcome::AlreadyProposed { .. } => "already_proposed",
+            Outcome::Failed { .. } => "failed",
         };
         NewEvent::new("ended", self.message)
             .with("reason", reason)
             .with("usage", self.usage)
             .with("checks", self.checks)
             .with("report", self.report)
+    }
+}
+
+/// Says where a change is that may have a pull request, and what to do before anybody opens a second one.
+pub fn unknown_pull(job: &Job, pushed: bool) -> String {
+    let branch = &job.branch;
+    match pushed {
+        true => format!(
+            "the change is on the branch `{branch}`, but no pull request for it was found. Open one from that branch \
+             if there is none"
+        ),
+        false => format!(
+            "the change may be on the branch `{branch}`, but no pull request for it was found. Look for that branch \
+             before you create a new job"
+        ),
     }
 }
 
@@ -158,7 +209,8 @@ pub trait Queue: Send + Sync {
     /// worker that has been alive for [`crate::MIN_WORKER_AGE`] and has no other job; that worker gets no other job until
     /// the run waits for its model or makes progress. Other jobs come first until the suspect has
     /// waited for [`crate::MAX_SUSPECT_WAIT`]. After [`MAX_DEATHS`] in one step the job fails. If it may have opened a
-    /// pull request, it is leased once more before, [as given up](Lease::is_given_up).
+    /// pull request, it is leased before, [as given up](Lease::is_given_up), and again if that worker dies, too, up to
+    /// [`crate::MAX_LOOKUP_DEATHS`] times. Then it fails, and a [sweep](crate::Sweeps) searches on.
     async fn lease_within(&self, worker: &WorkerId, project_limit: u32) -> Result<Option<Lease>>;
     /// Leases a job without a limit for each project.
     async fn lease_next(&self, worker: &WorkerId) -> Result<Option<Lease>> {
@@ -184,6 +236,8 @@ pub trait Queue: Send + Sync {
     async fn say(&self, lease: &Lease, entry: &Value, tokens: Tokens) -> Result<u64> {
         self.note(lease, vec![Note::Entry(entry.clone(), tokens)]).await
     }
+    /// The change that the job stored last, in this run or an earlier one.
+    async fn last_change(&self, lease: &Lease) -> Result<Option<LastChange>>;
     /// The conversation of all runs, in order.
     async fn conversation(&self, lease: &Lease) -> Result<Vec<ConversationEntry>>;
     /// Deletes the current run's entries from this number on. Their tokens stay counted.

@@ -10,6 +10,9 @@ use crate::{LEASE, NewEvent};
 
 /// Deaths of workers in one step after which the job is given up. The last of the workers had no other job.
 pub const MAX_DEATHS: u32 = 3;
+/// Deaths of workers that only search for the pull request of a job that is given up. A search changes nothing, so it
+/// can be repeated, but one that kills every worker must end.
+pub const MAX_LOOKUP_DEATHS: u32 = 5;
 /// Deaths in one step after which a job runs alone. The indexes of the queue have this number, too.
 pub(crate) const SUSPECT_DEATHS: u32 = 2;
 /// The minimum age of a worker that leases a suspect. Kills from outside come in series, so a new worker may be killed

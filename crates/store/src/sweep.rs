@@ -1,5 +1,5 @@
-//! Sweeps: searches for the pull request that an archived job may have left on its host, because it was being opened
-//! while the job was stopped. They are repeated until it is found or can no longer come.
+//! Sweeps: searches for the pull request that an ended job may have left on its host, because it was being opened
+//! while the job was archived or its worker died. They are repeated until it is found or can no longer come.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use crate::{Job, NewEvent, PullState, Result};
 /// How long a sweep belongs to the caller that took it.
 pub(crate) const SWEEP: Duration = Duration::from_secs(60);
 
-/// An archived job to search for, for the `tries`th time.
+/// An archived or failed job to search for, for the `tries`th time.
 #[derive(Debug, Clone)]
 pub struct Sweep {
     pub job: Job,
     pub tries: u32,
 }
 
-/// An archive schedules a sweep for each job that has a stored change and no pull request.
+/// An archive or a failure schedules a sweep for each job that has a stored change and no pull request.
 #[async_trait]
 pub trait Sweeps: Send + Sync {
     /// Takes the next sweep that is due. The try is counted before it returns. After a minute another caller can take

@@ -98,6 +98,29 @@ pub struct AgentJob {
     pub created_by: Option<JobCreator>,
 }
 
+/// The pull request of a job.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobPull {
+    #[schema(schema_with = schema::pull_state)]
+    pub state: String,
+    #[schema(required)]
+    pub number: Option<u64>,
+    #[schema(format = "uri")]
+    pub url: String,
+    /// The branch with the changes. Another job's branch if the job ended as `already_proposed`.
+    pub head: String,
+    /// The branch to merge into.
+    #[schema(required)]
+    pub base: Option<String>,
+    /// When this state became known.
+    #[schema(required, format = DateTime)]
+    pub known_at: Option<String>,
+    /// When the host last confirmed the state. Null if it wasn't asked since the server started.
+    #[schema(required, format = DateTime)]
+    pub checked_at: Option<String>,
+}
+
 /// A member of the organization, a user of a login link, or an API key.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

@@ -45,6 +45,11 @@ pub(crate) fn status() -> Object {
     text("Poll until it is no longer `active`.").enum_values(Some(known)).build()
 }
 
+/// `state` of a pull request
+pub(crate) fn pull_state() -> Object {
+    text("The state of the pull request.").enum_values(Some(["open", "merged", "closed"])).build()
+}
+
 /// `createdBy.type`
 pub(crate) fn creator() -> Object {
     text("The kind of creator.").enum_values(Some(["member", "loginLink", "apiKey"])).build()

@@ -43,13 +43,26 @@ pub(super) async fn delay_for_machine(
     lease: &Lease,
     trouble: &Trouble,
 ) -> Result<(), StoreError> {
+    let (what, advice) = (capitalize(&trouble.description()), capitalize(trouble.advice()));
+    let event = NewEvent::new(
+        "waiting",
+        format!("{what}. {advice}; the job then continues by itself. Trying again in"),
+    );
+    delay(app, lease, event.with("cause", trouble.cause.as_str())).await
+}
+
+/// Returns the job to the queue until another job has opened its pull request, or has ended without one.
+pub(super) async fn delay_for_job(app: &Shared, lease: &Lease, sentence: &str) -> Result<(), StoreError> {
+    delay(app, lease, NewEvent::new("waiting", format!("{sentence}; trying again in"))).await
+}
+
+/// Delays the job without counting that. The duration is appended to the event's message.
+async fn delay(app: &Shared, lease: &Lease, mut event: NewEvent) -> Result<(), StoreError> {
     let wait = with_jitter(exponential_delay(app.delays.increment(&lease.job.id)));
     let seconds = wait.as_secs().max(1);
     let until = app.clock.now().saturating_add(wait).unwrap_or(Timestamp::MAX);
-    let (what, advice) = (capitalize(&trouble.description()), capitalize(trouble.advice()));
-    let message = format!("{what}. {advice}; the job then continues by itself. Trying again in {seconds} s");
-    let event = NewEvent::new("waiting", message).with("cause", trouble.cause.as_str());
-    let event = event.with("seconds", seconds).with("until", rfc3339(until));
+    let message = event.data["message"].as_str().map(|message| format!("{message} {seconds} s"));
+    event = event.with("message", message).with("seconds", seconds).with("until", rfc3339(until));
     app.queue.delay(lease, wait, event).await
 }
 

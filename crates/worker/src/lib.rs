@@ -4,6 +4,7 @@
 mod backoff;
 mod context;
 mod edit;
+mod find_pull;
 mod give_up;
 mod guard;
 mod job_permit;

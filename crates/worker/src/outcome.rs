@@ -25,6 +25,8 @@ pub(super) enum Stop {
     Release(String),
     /// The host or the model is in trouble, or limits requests. The job is retried later.
     Postpone { sentence: String, retry_after: Option<Duration> },
+    /// Another job is about to open a pull request with the same change. The job waits for its end.
+    Wait(String),
     /// This machine is in trouble. The job waits until that ends, however long it takes.
     Machine(Trouble),
     /// The run failed, and the cause may be trouble of the machine. [`super::recheck`] decides.
@@ -120,31 +122,49 @@ impl From<AgentError> for Stop {
 const OFFLINE_UNCHANGED: &str = "Nothing was changed: ";
 
 /// The ending of a run without edits. `pull` is a pull request that an earlier run opened and couldn't
-/// record.
+/// record, or that of the branch that the job adopts.
 pub(super) fn unchanged_ending(job: &Job, pull: Option<PullRequest>, report: Value) -> Ending {
-    if let Some(pull) = pull {
-        return completed_ending(pull, report);
+    if let Some(pull) = pull.as_ref().filter(|pull| !job.adopts || pull.state != State::Open) {
+        return completed_ending(pull.clone(), report);
     }
+    let adopted = pull.as_ref().map(|pull| format!("pull request #{} stays as it was", pull.number));
     let why = report["summary"].as_str().and_then(|summary| summary.trim().strip_prefix(OFFLINE_UNCHANGED));
     let why = why.filter(|_| job.model == OFFLINE).map(|why| why.trim_end_matches('.').to_owned());
-    let message = match job.pr_link {
-        Some(_) => "No further changes were needed; the pull request stays as it was",
-        None if why.is_some() => "Nothing was changed, so there is no pull request",
-        None => "No changes were needed, so there is no pull request",
+    let message = match (&job.pr_link, adopted) {
+        (Some(_), _) => "No further changes were needed; the pull request stays as it was".to_owned(),
+        (None, Some(stays)) if why.is_some() => format!("Nothing was changed; {stays}"),
+        (None, Some(stays)) => format!("No further changes were needed; {stays}"),
+        (None, None) if why.is_some() => "Nothing was changed, so there is no pull request".to_owned(),
+        (None, None) => "No changes were needed, so there is no pull request".to_owned(),
     };
-    let message = why.map_or_else(|| message.to_owned(), |why| format!("{message}: {why}"));
-    successful_ending(message, None, report)
+    let message = why.map_or_else(|| message.clone(), |why| format!("{message}: {why}"));
+    successful_ending(message, pull.map(|pull| pull.url), report)
 }
 
 /// The ending of a run with a pull request. `report` comes from [`report_json`].
 pub(super) fn completed_ending(pull: PullRequest, report: Value) -> Ending {
-    // A person may already have merged or closed a pull request of an earlier attempt.
-    let message = match pull.state {
+    successful_ending(pull_sentence(&pull), Some(pull.url), report)
+}
+
+/// The ending of a run whose change is in the open pull request of another job.
+pub(super) fn already_proposed_ending(pull: PullRequest, report: Value) -> Ending {
+    let message =
+        format!("Pull request #{} is open with the same change, so no other one was opened", pull.number);
+    let outcome = Outcome::AlreadyProposed { pr_link: pull.url, head: pull.head };
+    Ending { outcome, ..successful_ending(message, None, report) }
+}
+
+/// A person may already have merged or closed a pull request of an earlier attempt.
+pub(super) fn pull_sentence(pull: &PullRequest) -> String {
+    match pull.state {
+        State::Open if pull.has_conflicts => format!(
+            "Pull request #{} is open, but it conflicts with `{}`: resolve the conflicts before you merge it",
+            pull.number, pull.base
+        ),
         State::Open => format!("Pull request #{} is open", pull.number),
         State::Merged => format!("Pull request #{} was merged", pull.number),
         State::Closed => format!("Pull request #{} was closed", pull.number),
-    };
-    successful_ending(message, Some(pull.url), report)
+    }
 }
 
 fn successful_ending(message: String, pr_link: Option<String>, mut report: Value) -> Ending {
@@ -161,7 +181,7 @@ pub(super) fn failed_ending(sentence: String) -> Ending {
 /// `diff` shows the edits so far.
 pub(super) fn aborted_ending(sentence: String, diff: Option<String>, spent: Spent) -> Ending {
     Ending {
-        outcome: Outcome::Failed,
+        outcome: Outcome::FAILED,
         message: sentence,
         report: Value::Null,
         checks: json!([]),

@@ -13,6 +13,7 @@ use tracing::Instrument;
 
 use super::backoff::MAX_POSTPONEMENTS;
 use super::context::last_number;
+use super::find_pull::add_pull;
 use super::give_up::give_up;
 use super::outcome::{Stop, aborted_ending, failed_ending};
 use super::run::execute;
@@ -84,20 +85,28 @@ async fn run_once(
         }
         other => other,
     };
-    if !matches!(result, Err(Stop::Machine(_))) {
+    if !matches!(result, Err(Stop::Machine(_) | Stop::Wait(_))) {
         app.delays.reset(&lease.job.id);
     }
-    match result {
-        Err(Stop::Failed(sentence)) => Ok((failed_ending(sentence), last_number(&waiting))),
+    let (failed, read_up_to) = match result {
+        Err(Stop::Failed(sentence)) => (failed_ending(sentence), last_number(&waiting)),
         Err(Stop::Aborted { sentence, diff, spent }) => {
             let ending = aborted_ending(sentence, Some(diff), spent);
-            Ok((ending, spent.read_up_to.max(last_number(&waiting))))
+            (ending, spent.read_up_to.max(last_number(&waiting)))
         }
         Err(Stop::Postpone { sentence, .. }) if lease.resume.put_off >= MAX_POSTPONEMENTS => {
             let sentence = format!("{sentence}; Docwright gave up after {MAX_POSTPONEMENTS} attempts");
-            Ok((failed_ending(sentence), last_number(&waiting)))
+            (failed_ending(sentence), last_number(&waiting))
         }
-        other => other,
+        other => return other,
+    };
+    let ending = tokio::select! {
+        result = catch_panic(add_pull(app, lease, failed.clone())) => result,
+        () = alive.cancelled() => Err(Stop::Release("the worker stops the job".into())),
+    };
+    match ending {
+        Err(Stop::Failed(_)) => Ok((failed, read_up_to)),
+        other => other.map(|ending| (ending, read_up_to)),
     }
 }
 
@@ -119,6 +128,11 @@ async fn release(app: &Shared, lease: &Lease, stop: Stop, alive: &CancellationTo
         if backoff::delay_for_machine(app, lease, trouble).await.is_ok() {
             return app.metrics.count_run("put_off");
         }
+    }
+    if let Stop::Wait(sentence) = &stop
+        && backoff::delay_for_job(app, lease, sentence).await.is_ok()
+    {
+        return app.metrics.count_run("put_off");
     }
     if let Stop::Postpone { sentence, retry_after } = &stop
         && backoff::postpone(app, lease, sentence, *retry_after).await.is_ok()
@@ -242,7 +256,8 @@ async fn finish(
 /// The value of the metric's label `outcome`.
 fn outcome_label(outcome: &Outcome) -> &'static str {
     match outcome {
-        Outcome::Failed => "failed",
+        Outcome::Failed { .. } => "failed",
+        Outcome::AlreadyProposed { .. } => "already_proposed",
         Outcome::Completed { pr_link: None } => "unchanged",
         Outcome::Completed { pr_link: Some(_) } => "completed",
     }

@@ -1,18 +1,20 @@
-//! Closes pull requests that a host opened while their job was archived.
+//! Finds pull requests that a host opened while their job was archived or failed.
 //!
-//! A job can be archived while its host opens the pull request, and the host doesn't stop. So a sweep asks
-//! the host again for a while after the archive. It closes and records the pull request that it finds.
+//! A job can end while its host opens the pull request, and the host doesn't stop. So a sweep asks the host
+//! again for a while after the end. It records the pull request that it finds, and closes that of an archived
+//! job.
 
 use std::time::Duration;
 
 use forge::{PullRequest, State};
 use machine::Trouble;
-use store::{NewEvent, PullState, StoreError, Sweep};
+use store::{NewEvent, PullState, Status, StoreError, Sweep};
 use tokio_util::sync::CancellationToken;
 
-use super::give_up::own_pull;
+use super::find_pull::own_pull;
 use super::pause;
 use crate::shared::Shared;
+use app::hosts::stored_state;
 
 const INTERVAL: Duration = Duration::from_secs(5);
 const FIRST_DELAY: Duration = Duration::from_secs(5);
@@ -34,21 +36,21 @@ pub(super) async fn run_due_sweeps(app: &Shared) {
         match app.sweeps.next_sweep().await {
             Ok(Some(sweep)) => {
                 if let Err(error) = run_sweep(app, &sweep).await {
-                    tracing::warn!("cannot record the sweep of archived job {}: {error}", sweep.job.id);
+                    tracing::warn!("cannot record the sweep of job {}: {error}", sweep.job.id);
                 }
             }
             Ok(None) => return,
-            Err(error) => return tracing::warn!("cannot read the next sweep of an archived job: {error}"),
+            Err(error) => return tracing::warn!("cannot read the next sweep: {error}"),
         }
     }
 }
 
 async fn run_sweep(app: &Shared, sweep: &Sweep) -> Result<(), StoreError> {
-    match close_own_pull(app, sweep).await {
-        Ok(Some(pull)) => {
-            let state = if pull.state == State::Merged { PullState::Merged } else { PullState::Closed };
+    match find_or_close(app, sweep).await {
+        Ok(Some((pull, state))) => {
+            let end = if sweep.job.status == Status::Archived { "was archived" } else { "failed" };
             let message = format!(
-                "Pull request #{} was found after the job was archived; it is {}",
+                "Pull request #{} was found after the job {end}; it is {}",
                 pull.number,
                 state.as_str()
             );
@@ -72,13 +74,16 @@ async fn run_sweep(app: &Shared, sweep: &Sweep) -> Result<(), StoreError> {
     }
 }
 
-/// Finds the job's own pull request, and closes it if it's open.
-async fn close_own_pull(app: &Shared, sweep: &Sweep) -> forge::Result<Option<PullRequest>> {
+/// Finds the job's own pull request. If it's open and the job is archived, closes it.
+async fn find_or_close(app: &Shared, sweep: &Sweep) -> forge::Result<Option<(PullRequest, PullState)>> {
     let Some((host, pull)) = own_pull(app, &sweep.job).await? else { return Ok(None) };
-    match pull.state {
-        State::Open => host.close(pull.number).await.map(Some),
-        State::Merged | State::Closed => Ok(Some(pull)),
+    if pull.state != State::Open || sweep.job.status != Status::Archived {
+        let state = stored_state(pull.state);
+        return Ok(Some((pull, state)));
     }
+    let closed = host.close(pull.number).await?;
+    let state = if closed.state == State::Merged { PullState::Merged } else { PullState::Closed };
+    Ok(Some((closed, state)))
 }
 
 fn delay_after(tries: u32) -> Duration {

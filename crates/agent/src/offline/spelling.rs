@@ -9,7 +9,7 @@ use crate::editor::AgentError;
 use super::report::{Outcome, count};
 use super::run::{Run, exclude_linked_headings};
 
-/// Corrects the selected pages. Words in code or addresses of any page count as names, and are never changed.
+/// Corrects the selected pages. Names in code or addresses of any page are never changed.
 pub(super) fn fix(run: &mut Run<'_>, selected: &[String], outcome: &mut Outcome) -> Result<(), AgentError> {
     let mut known = KnownWords::default();
     for file in &run.pages {

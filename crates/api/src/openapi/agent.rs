@@ -4,7 +4,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use store::{PromptError, Usage};
 use wire::{
-    AgentJob, CreateJob, FollowUp, JobCreator, JobEvent, JobList, ModelMessage, Source, TranscriptLine,
+    AgentJob, CreateJob, FollowUp, JobCreator, JobEvent, JobList, JobPull, ModelMessage, Source,
+    TranscriptLine,
 };
 
 use super::operation::Operation;
@@ -14,8 +15,8 @@ use crate::error::ApiError;
 
 const TAG: &str = "Agent jobs";
 /// The operations that take the id of a job.
-const JOB_OPERATIONS: [&str; 6] =
-    ["getJob", "messageJob", "archiveJob", "listEvents", "getDiff", "getTranscript"];
+const JOB_OPERATIONS: [&str; 7] =
+    ["getJob", "messageJob", "archiveJob", "listEvents", "getDiff", "getPull", "getTranscript"];
 
 pub(crate) fn create_job() -> Operation {
     let response = Response::json::<AgentJob>(201, "The job is on disk, and `active`.", job())
@@ -54,6 +55,7 @@ pub(crate) fn get_job() -> Operation {
 pub(crate) fn list_jobs() -> Operation {
     let [limit, offset] = paging(100, 20);
     let status = json!({ "type": "string", "enum": ["active", "completed", "archived", "failed"] });
+    let pull = json!({ "type": "string", "enum": ["open", "merged", "closed", "none"] });
     let list = json!({ "jobs": [job()], "hasMore": false });
     let response = Response::json::<JobList>(200, "The jobs, newest first.", list).header("Link");
     Operation::new(TAG, "listJobs", "List jobs")
@@ -61,6 +63,7 @@ pub(crate) fn list_jobs() -> Operation {
         .parameter(limit)
         .parameter(offset)
         .parameter(query("status", status, "Only jobs with this status."))
+        .parameter(query("pull", pull, "Only jobs whose pull request has this state, or that have none. A failed job can have an open one."))
         .response(response)
         .errors([invalid_limit(100)])
 }
@@ -117,6 +120,22 @@ pub(crate) fn get_diff() -> Operation {
         "text/x-diff",
         diff,
     ))
+}
+
+pub(crate) fn get_pull() -> Operation {
+    let pull = json!(JobPull {
+        state: "open".into(),
+        number: Some(1),
+        url: "https://docwright.example.com/p/prj_2bXq7LmZ/pulls/1".into(),
+        head: "docwright/01a1dd26-4199-70ce-9396-3df47d75158f".into(),
+        base: Some("main".into()),
+        known_at: Some("2026-11-15T12:00:02.000Z".into()),
+        checked_at: Some("2026-11-15T12:05:00.000Z".into()),
+    });
+    job_operation("getPull", "Get the pull request")
+        .description("Returns the state of the job's pull request, whatever the status of the job is. The server asks the host at most every five seconds. If the host doesn't answer in time, this is the last known state.")
+        .response(Response::json::<JobPull>(200, "The pull request.", pull))
+        .errors([ApiError::NoPull])
 }
 
 pub(crate) fn get_transcript() -> Operation {

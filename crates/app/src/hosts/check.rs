@@ -72,6 +72,11 @@ async fn check_host(
     Ok(Repository { location, kind, branch, suggested_paths })
 }
 
+/// Whether the host does not accept the token. A stored token was accepted once, so it is revoked or expired.
+pub fn is_token_refused(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(forge::Error::TokenRefused(_)))
+}
+
 /// Parses a folder of a repository. The result has no slashes at its ends.
 pub fn parse_docs_path(text: &str) -> anyhow::Result<String> {
     let path = text.trim_matches('/');

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use forge::{Host as _, State};
+use jiff::Timestamp;
 use store::{Job, Project, PullState};
 use tokio::task::JoinHandle;
 
@@ -17,8 +18,14 @@ const MAX_LAST_REQUESTS: usize = 10_000;
 /// After so many failures, the host isn't asked for the other pull requests.
 const MAX_FAILURES: usize = 3;
 
-/// The time of the last request for each pull request, by its link.
-pub(super) type LastRequests = HashMap<String, i64>;
+/// The times of the last request and of the last answer for each pull request, by its link.
+pub(super) type LastRequests = HashMap<String, LastRequest>;
+
+#[derive(Clone, Copy)]
+pub(super) struct LastRequest {
+    asked_ms: i64,
+    answered_ms: Option<i64>,
+}
 
 impl Hosts {
     /// Asks the host for the states of open pull requests, in the background. A new state is stored as if the
@@ -62,16 +69,28 @@ impl Hosts {
         }))
     }
 
+    /// When the host last answered with the state of the pull request, as far as this process knows. The states
+    /// of the embedded host are its own records.
+    pub fn last_check(&self, project: &Project, link: &str) -> Option<Timestamp> {
+        if !is_on_the_web(&project.repository) {
+            return Some(self.clock.now());
+        }
+        let answered = lock(&self.last_requests).get(link)?.answered_ms?;
+        Timestamp::from_millisecond(answered).ok()
+    }
+
     fn is_stale(&self, link: &str, fresh_ms: i64) -> bool {
         let now = self.clock.now_ms();
         let mut requests = lock(&self.last_requests);
-        if requests.get(link).is_some_and(|at| now - at < fresh_ms) {
+        let last = requests.get(link).copied();
+        if last.is_some_and(|last| now - last.asked_ms < fresh_ms) {
             return false;
         }
         if requests.len() >= MAX_LAST_REQUESTS {
             requests.clear();
         }
-        requests.insert(link.to_owned(), now);
+        let answered_ms = last.and_then(|last| last.answered_ms);
+        requests.insert(link.to_owned(), LastRequest { asked_ms: now, answered_ms });
         true
     }
 
@@ -79,13 +98,15 @@ impl Hosts {
         let Some(number) = pull_number(link) else { return Ok(()) };
         let pull = self.web(project).await?.get(number).await?;
         // If the project changed its repository, another pull request may have this number.
-        match pull.filter(|pull| pull.url == link && stored_state(pull.state) != known) {
-            Some(pull) => {
-                let stored = self.pulls.record_pull_state(&project.id, link, stored_state(pull.state)).await;
-                stored.map(drop).map_err(records_error)
-            }
-            None => Ok(()),
+        let Some(pull) = pull.filter(|pull| pull.url == link) else { return Ok(()) };
+        if stored_state(pull.state) != known {
+            let stored = self.pulls.record_pull_state(&project.id, link, stored_state(pull.state)).await;
+            stored.map_err(records_error)?;
         }
+        if let Some(last) = lock(&self.last_requests).get_mut(link) {
+            last.answered_ms = Some(self.clock.now_ms());
+        }
+        Ok(())
     }
 }
 

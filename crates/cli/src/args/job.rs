@@ -91,6 +91,9 @@ pub(crate) struct ListJobs {
     /// List only jobs with this status
     #[arg(long, value_name = "STATUS", value_parser = ["active", "completed", "archived", "failed"])]
     pub(crate) status: Option<String>,
+    /// List only jobs whose pull request has this state; a failed job can have an open one
+    #[arg(long, value_name = "STATE", value_parser = ["open", "merged", "closed", "none"])]
+    pub(crate) pull: Option<String>,
     /// List up to this many jobs, 1 to 100
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u32>,

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use serde_json::json;
 use store::MAX_LABEL_CHARS;
-use wire::{AgentJob, CreateJob as NewJob, FollowUp, JobEvent, JobList, Quotation};
+use wire::{AgentJob, CreateJob as NewJob, FollowUp, JobEvent, JobList, JobPull, Quotation};
 
 use super::{Client, encode_segment, progress, watch};
 use crate::args::{
@@ -77,7 +77,8 @@ async fn view(sources: &Sources, args: ViewJob) -> anyhow::Result<ExitCode> {
         output::print_json(&job)?;
         return Ok(ExitCode::SUCCESS);
     }
-    print_fields(&job)?;
+    let pull = fetch_pull(&client, &args.job, &job).await;
+    print_fields(&job, pull.as_ref())?;
     for event in fetch_events(&client, &args.job).await? {
         output::print_line(progress::format_line(&event))?;
     }
@@ -122,6 +123,7 @@ async fn list(sources: &Sources, args: ListJobs) -> anyhow::Result<()> {
     let client = Client::from_settings(sources)?;
     let query: Vec<(&str, String)> = [
         ("status", args.status),
+        ("pull", args.pull),
         ("limit", args.limit.map(|limit| limit.to_string())),
         ("offset", args.offset.map(|offset| offset.to_string())),
     ]
@@ -166,11 +168,16 @@ async fn watch_job(
 }
 
 fn print(job: &AgentJob, json: bool) -> anyhow::Result<()> {
-    if json { output::print_json(job) } else { print_fields(job) }
+    if json { output::print_json(job) } else { print_fields(job, None) }
 }
 
-fn print_fields(job: &AgentJob) -> anyhow::Result<()> {
-    output::print_fields(&[
+/// With the state of the pull request, which is independent of the job's status.
+fn print_fields(job: &AgentJob, pull: Option<&JobPull>) -> anyhow::Result<()> {
+    let state = pull.map(|pull| {
+        let checked = pull.checked_at.as_ref().map(|at| format!(", checked {at}")).unwrap_or_default();
+        format!("{}{checked}", pull.state)
+    });
+    let mut fields: Vec<(&str, &str)> = vec![
         ("job", &job.id),
         ("status", &job.status),
         ("branch", &job.source.r#ref),
@@ -178,7 +185,11 @@ fn print_fields(job: &AgentJob) -> anyhow::Result<()> {
         ("pull request", job.pr_link.as_deref().unwrap_or("none")),
         ("created", &job.created_at),
         ("created by", job.created_by.as_ref().map_or("(not recorded)", |creator| &creator.name)),
-    ])
+    ];
+    if let Some(state) = &state {
+        fields.insert(5, ("its state", state));
+    }
+    output::print_fields(&fields)
 }
 
 /// The prompt itself, or all of standard input for `-`.
@@ -226,6 +237,12 @@ pub(crate) async fn start(client: &Client, project: &str, prompt: String) -> any
 
 pub(super) async fn fetch(client: &Client, job: &JobArgs) -> anyhow::Result<AgentJob> {
     client.get(&path(job, ""), &[]).await
+}
+
+/// `None` without a pull request, and from a server of an earlier version.
+async fn fetch_pull(client: &Client, job: &JobArgs, fetched: &AgentJob) -> Option<JobPull> {
+    fetched.pr_link.as_ref()?;
+    client.get(&path(job, "/pull"), &[]).await.ok()
 }
 
 async fn fetch_events(client: &Client, job: &JobArgs) -> anyhow::Result<Vec<JobEvent>> {

@@ -1,6 +1,6 @@
 //! Checks the repositories of all projects, and looks for leftovers of a crash in the repositories on this machine.
 
-use server::Admin;
+use server::{Admin, is_token_refused};
 use store::{DataDir, Project};
 
 use super::machine;
@@ -50,6 +50,14 @@ async fn check_repository(report: &mut Report, admin: &Admin, project: &Project)
         Ok(found) => {
             report.ok("repository", format!("{}: {} of {}", project.name, found.branch, found.location));
         }
+        Err(error) if is_token_refused(&error) => report.fail(
+            "repository",
+            format!("{}: the token for {} is revoked or expired", project.name, project.repository),
+            format!(
+                "create a new token on the host, and store it: docwright project update {} --token-file FILE{}",
+                project.id, report.repeat_flags
+            ),
+        ),
         Err(error) => report.fail(
             "repository",
             format!("{}: {error:#}", project.name),

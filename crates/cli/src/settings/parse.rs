@@ -12,7 +12,7 @@ pub(crate) fn parse_listen(text: &str) -> anyhow::Result<SocketAddr> {
     text.parse().map_err(|_| anyhow!("`{text}` is not an address with a port, such as 127.0.0.1:4747"))
 }
 
-pub(super) fn parse_positive(text: &str) -> anyhow::Result<u32> {
+pub(crate) fn parse_positive(text: &str) -> anyhow::Result<u32> {
     let number = text.parse().ok().filter(|number| *number > 0);
     number.context("it must be a whole number, at least 1")
 }

@@ -68,6 +68,28 @@ async fn every_problem_of_a_host_is_reported_immediately() {
     assert_eq!(json(home.path(), &["project", "list", "--json"]), json!([]), "nothing was created");
 }
 
+/// The host accepted the token when the project was created, so it isn't simply wrong.
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_says_that_a_token_is_revoked_or_expired() {
+    let home = home();
+    let host = github(home.path()).await;
+    let (code, message) = create(home.path(), &host, "good", &[]);
+    assert_eq!(code, 0, "{message}");
+    let report = || String::from_utf8(run(home.path(), &["doctor"]).stdout).unwrap();
+    assert!(!report().contains("revoked"));
+    for end in ["revoked", "expired"] {
+        match end {
+            "revoked" => host.revoke(TOKEN),
+            _ => host.token(TOKEN, Access::Expired),
+        }
+        let report = report();
+        let expected = format!("D: the token for {}/{NAME} is revoked or expired", host.url());
+        assert!(report.contains(&expected), "{end}: {report}");
+        assert!(report.contains("store it: docwright project update prj_"), "{report}");
+        assert!(!report.contains(TOKEN), "{report}");
+    }
+}
+
 /// A token is for the host that it was given for, however the project gets to another one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_does_not_move_to_another_host() {

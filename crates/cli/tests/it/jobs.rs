@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{Client, Serving, home};
 
@@ -44,6 +44,11 @@ fn a_watched_job_prints_its_steps_and_exits_by_its_result() {
     assert!(String::from_utf8(failed.stderr).unwrap().contains("Write a poem"));
     assert_eq!(client.json(&["list", "--json"])["jobs"].as_array().unwrap().len(), 3);
     assert_eq!(client.json(&["list", "--status", "failed", "--json"])["jobs"].as_array().unwrap().len(), 1);
+    let with_pull = client.json(&["list", "--pull", "open", "--json"]);
+    assert_eq!((with_pull["jobs"].as_array().unwrap().len(), &with_pull["jobs"][0]["id"]), (1, &json!(id)));
+    assert_eq!(client.json(&["list", "--pull", "none", "--json"])["jobs"].as_array().unwrap().len(), 2);
+    let viewed = String::from_utf8(client.job(&["view", id]).stdout).unwrap();
+    assert!(viewed.contains("\nits state     open, checked "), "{viewed}");
     assert_eq!(client.json(&["archive", id, "--json"])["status"], "archived");
     assert_eq!(client.job(&["message", id, "More."]).status.code(), Some(1));
     assert_eq!(client.job(&["view", "nothing"]).status.code(), Some(1));

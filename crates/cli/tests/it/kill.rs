@@ -1,5 +1,6 @@
 //! Tests SIGKILL and SIGTERM while a job runs: after the next start, the job ends with one pull request.
 
+use std::cell::Cell;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,8 @@ struct Api {
     http: reqwest::blocking::Client,
     key: String,
     project: String,
+    /// The number of created jobs. Each makes another change: equal ones would share one pull request.
+    created: Cell<usize>,
 }
 
 impl Api {
@@ -27,7 +30,8 @@ impl Api {
 
     fn create(&self, base: &str) -> String {
         let url = format!("{base}/v2/agent/{}/job", self.project);
-        let body = json!({ "prompt": "Replace \"one\" with \"two\"." });
+        let number = self.created.replace(self.created.get() + 1);
+        let body = json!({ "prompt": format!("Replace \"one\" with \"two {number}\".") });
         let job: Value =
             self.http.post(url).bearer_auth(&self.key).json(&body).send().unwrap().json().unwrap();
         job["id"].as_str().unwrap().to_owned()
@@ -69,6 +73,7 @@ fn set_up(home: &Path) -> (Api, String) {
         http: reqwest::blocking::Client::new(),
         key: key["key"].as_str().unwrap().to_owned(),
         project: project["id"].as_str().unwrap().to_owned(),
+        created: Cell::new(0),
     };
     (api, repository)
 }

@@ -45,7 +45,8 @@ impl Job {
     }
 
     fn takes_follow_ups(&self) -> bool {
-        !matches!(self.state, JobState::Merged | JobState::Closed | JobState::Archived)
+        let is_open = self.pull.as_ref().is_none_or(|pull| pull.state.is_open());
+        self.state != JobState::Archived && is_open
     }
 
     fn files_changed(&self) -> String {
@@ -73,6 +74,12 @@ impl Job {
     /// What the person can do next.
     fn next_step(&self) -> &'static str {
         match self.state {
+            JobState::Failed if self.pull.as_ref().is_some_and(|pull| pull.state.is_open()) => {
+                "The pull request is still open, without the changes of the failed run. Review, merge, or close it, or send a follow-up."
+            }
+            JobState::Failed if self.pull.is_some() => {
+                "The pull request is no longer open, so the job can't change it. To change more, create a new job."
+            }
             JobState::Running => "",
             JobState::Review => {
                 "Review the changes below, then merge or close the pull request. To request more changes, send a follow-up."

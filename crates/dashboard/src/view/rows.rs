@@ -195,6 +195,13 @@ pub(crate) struct JobRow {
     pub(crate) duration: Option<String>,
 }
 
+impl JobRow {
+    /// The state of a completed job already says what became of its pull request.
+    pub(super) fn shows_pull_state(&self) -> bool {
+        matches!(self.state, JobState::Running | JobState::Failed | JobState::Archived)
+    }
+}
+
 /// An event of a job.
 pub(crate) struct Step {
     pub(crate) number: u64,

@@ -98,14 +98,14 @@ impl Peer {
             let sentence = format!("{host} answered {}{separator}{message}{wait}", status.as_u16());
             return Error::Temporary { sentence, retry_after };
         }
+        if status == StatusCode::UNAUTHORIZED && !self.secrets.is_empty() {
+            return Error::TokenRefused(format!(
+                "{host} does not accept the token: it is wrong, expired or revoked; give the project a token that may {action} this repository"
+            ));
+        }
         Error::Denied(match status.as_u16() {
             300..=399 => self.redirect_message(response.headers()),
-            401 if self.secrets.is_empty() => {
-                format!("{host} requires a token for this repository: give the project a token")
-            }
-            401 => format!(
-                "{host} does not accept the token: it is wrong, expired or revoked; give the project a token that may {action} this repository"
-            ),
+            401 => format!("{host} requires a token for this repository: give the project a token"),
             403 => format!("{host} does not let this token {action} the repository{separator}{message}"),
             404 => format!(
                 "{host} has no such repository, or the token may not see it: check the address and the token"

@@ -49,7 +49,9 @@ pub(super) async fn push_assuming_new_branch(
     from: Option<&Oid>,
 ) -> Result<()> {
     match send_packfile(dir, remote, commit, branch, &RefAdvertisement::assume_new_branch()).await {
-        Err(Error::BranchMoved { .. } | Error::Denied(_)) => push(dir, remote, commit, branch, from).await,
+        Err(Error::BranchMoved { .. } | Error::Denied(_) | Error::TokenRefused(_)) => {
+            push(dir, remote, commit, branch, from).await
+        }
         done => done,
     }
 }

@@ -98,6 +98,9 @@ pub(super) fn status_error(context: &RepositoryContext, response: &ApiResponse) 
     let RepositoryContext { host, path, .. } = context;
     let quote = if response.message.is_empty() { String::new() } else { format!(": {}", response.message) };
     let status = response.status;
+    if status == 401 && context.identity == Identity::Token {
+        return Error::TokenRefused(unauthorized_message(context, response));
+    }
     Error::Denied(match status {
         _ if is_archived(response) => archived_message(path),
         401 => unauthorized_message(context, response),

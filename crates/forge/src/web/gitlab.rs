@@ -96,6 +96,7 @@ impl MergeRequest {
             state,
             base_commit: base_commit.unwrap_or_else(|| head_commit.clone()),
             head_commit,
+            has_conflicts: state == State::Open && self.has_conflicts,
             merge_commit: merge_commit.and_then(|commit| Oid::parse(&commit).ok()),
             job: job_of(&body),
             body,

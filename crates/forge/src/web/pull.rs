@@ -21,6 +21,8 @@ pub(super) struct GitHubPull {
     merged: bool,
     merged_at: Option<String>,
     pub(super) mergeable: Option<bool>,
+    #[serde(default)]
+    draft: bool,
     merge_commit_sha: Option<String>,
     /// Only Gitea and Forgejo send it.
     merge_base: Option<String>,
@@ -83,6 +85,8 @@ impl GitHubPull {
             state,
             base_commit: base_commit.unwrap_or_else(|_| head_commit.clone()),
             head_commit,
+            // Gitea can't merge a draft either.
+            has_conflicts: state == State::Open && self.mergeable == Some(false) && !self.draft,
             merge_commit: merge_commit.and_then(|commit| Oid::parse(&commit).ok()),
             job: job_of(&body),
             body,

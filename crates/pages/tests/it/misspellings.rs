@@ -54,6 +54,40 @@ fn text_that_is_not_prose_is_ignored() {
 }
 
 #[test]
+fn a_misspelled_comment_in_a_code_block_does_not_hide_misspellings_in_prose() {
+    let wrong = &[("recieve", "receive")][..];
+    for code in [
+        "# You recieve the mail.",
+        "// recieve it",
+        "echo \"You will recieve mail\"",
+        "run  # then recieve, later",
+        "- You recieve: nothing",
+    ] {
+        check(&format!("You recieve the mail.\n\n```sh\n{code}\n```\n"), wrong);
+    }
+}
+
+#[test]
+fn an_identifier_in_a_code_block_is_a_name_in_prose() {
+    for code in [
+        "mail.recieve(1)",
+        "recieve_mail",
+        "mail --recieve",
+        "recieve = true",
+        "recieve: true",
+        "  - recieve: 1",
+        "{\"recieve\": 1}",
+        "fetch('recieve')",
+        "https://a.b/recieve/x",
+    ] {
+        check(&format!("You recieve the mail.\n\n```\nfirst\n{code}\n```\n"), &[]);
+    }
+    // Code that several blocks have is no slip, such as a command.
+    check("You recieve the mail.\n\n```\nrecieve now\n```\n\nThen:\n\n```\nrecieve later\n```\n", &[]);
+    check("You recieve the mail with the `recieve` command.", &[]);
+}
+
+#[test]
 fn names_and_mentioned_words_are_ignored() {
     for text in [
         "Thanks to Santa Claus and the Recieve company.",

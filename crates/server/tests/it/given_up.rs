@@ -1,10 +1,11 @@
 //! Tests that a job that kills its workers is given up, after a search for its pull request.
 
 use fakehost::{Effect, Kind};
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 use server::Worker;
 
-use crate::hosts::HostFixture;
+use crate::hosts::{HostFixture, branch};
 use crate::steps::{kill_after, kill_at, kill_worker};
 
 const PROMPT: &str = "Replace \"one\" with \"eins\".";
@@ -76,29 +77,135 @@ async fn a_given_up_job_without_a_pull_request_answers_all_messages() {
     assert!(fixture.run_to_completion(&job).await["prLink"].is_string());
 }
 
+/// Whether the job ended as failed, and says that a pull request may be open from its branch.
+async fn assert_honest_failure(fixture: &HostFixture, job: &Value) {
+    let failed = fixture.run_to_end(job).await;
+    assert_eq!((&failed["status"], &failed["prLink"]), (&json!("failed"), &json!(null)));
+    let message = ended_event(fixture, job).await["message"].as_str().unwrap().to_owned();
+    assert!(message.contains(branch(job)), "it says where to look: {message}");
+    assert!(!message.contains("then create a new job"), "{message}");
+}
+
+/// A sweep records the pull request that the job opened.
+async fn assert_found_later(fixture: &HostFixture, job: &Value) {
+    fixture.fake().faults().clear();
+    fixture.server.clock.advance(SignedDuration::from_mins(61));
+    fixture.server.run_queued_jobs().await;
+    let after = fixture.server.job(&fixture.team, &job["id"]).await;
+    assert_eq!(after["status"], "failed");
+    assert!(after["prLink"].as_str().is_some_and(|link| link.ends_with("/1")), "{after}");
+    let last = fixture.events(job).await.pop().unwrap();
+    assert_eq!(
+        (&last["type"], &last["state"], &last["message"]),
+        (
+            &json!("pull_request"),
+            &json!("open"),
+            &json!("Pull request #1 was found after the job failed; it is open")
+        )
+    );
+    let pulls = fixture.pulls().await;
+    assert_eq!((pulls.len(), pulls[0].is_open), (1, true));
+}
+
 #[tokio::test]
 async fn a_job_ends_when_its_host_refuses_the_lookup() {
     let fixture = HostFixture::on(Kind::GitHub).await;
     let job = kill_after_pull_request_is_open(&fixture).await;
     fixture.fake().faults().always("GET", "/pulls", Effect::status(403));
-    let failed = fixture.run_to_end(&job).await;
-    assert_eq!(failed["status"], "failed");
+    assert_honest_failure(&fixture, &job).await;
     let message = ended_event(&fixture, &job).await["message"].as_str().unwrap().to_owned();
-    assert!(message.contains("does not know whether the job opened a pull request: "), "{message}");
+    assert!(message.contains("does not know whether the job opened a pull request"), "{message}");
+    assert_found_later(&fixture, &job).await;
 }
 
-/// If even the lookup kills its worker, the job ends without it.
+/// The lookup changes nothing, so a killed one is repeated.
 #[tokio::test]
-async fn a_follow_up_finds_a_pull_request_that_was_not_recorded() {
+async fn a_lookup_that_is_killed_is_repeated() {
     let fixture = HostFixture::on(Kind::GitHub).await;
     let job = kill_after_pull_request_is_open(&fixture).await;
-    kill_at(&fixture, "GET", "/pulls").await;
-    let given_up = fixture.run_to_end(&job).await;
-    assert_eq!((&given_up["status"], &given_up["prLink"]), (&json!("failed"), &json!(null)));
-    fixture.follow_up(&job, "Replace \"nowhere\" with \"there\".").await;
+    for _ in 1..store::MAX_LOOKUP_DEATHS {
+        kill_at(&fixture, "GET", "/pulls").await;
+    }
     let done = fixture.run_to_completion(&job).await;
     assert!(done["prLink"].as_str().is_some_and(|link| link.ends_with("/1")), "{done}");
-    assert_eq!(fixture.pulls().await.len(), 1);
+}
+
+/// If every lookup kills its worker, the job ends, and a sweep or the next run finds the pull request.
+#[tokio::test]
+async fn a_job_whose_lookups_are_all_killed_gets_its_pull_request_later() {
+    for follows_up in [false, true] {
+        let fixture = HostFixture::on(Kind::GitHub).await;
+        let job = kill_after_pull_request_is_open(&fixture).await;
+        for _ in 0..store::MAX_LOOKUP_DEATHS {
+            kill_at(&fixture, "GET", "/pulls").await;
+        }
+        if !follows_up {
+            // The sweep comes after the queue, and the host fails for a while.
+            fixture.fake().faults().next(4, "GET", "/pulls", Effect::status(502));
+            assert_honest_failure(&fixture, &job).await;
+            assert_found_later(&fixture, &job).await;
+            continue;
+        }
+        fixture.fake().faults().next(4, "GET", "/pulls", Effect::status(502));
+        assert_honest_failure(&fixture, &job).await;
+        fixture.fake().faults().clear();
+        fixture.follow_up(&job, "Replace \"nowhere\" with \"there\".").await;
+        let done = fixture.run_to_completion(&job).await;
+        assert!(done["prLink"].as_str().is_some_and(|link| link.ends_with("/1")), "{done}");
+        assert_eq!(fixture.pulls().await.len(), 1);
+    }
+}
+
+/// The host opens the pull request, loses its response, and then refuses or fails every request.
+#[tokio::test]
+async fn a_run_that_fails_after_its_pull_request_opened_keeps_looking() {
+    for status in [403, 503] {
+        let fixture = HostFixture::on(Kind::GitHub).await;
+        let job = fixture.create(PROMPT).await;
+        fixture.fake().faults().next(1, "POST", "/pulls", Effect::DropAfter);
+        fixture.fake().faults().next(1, "GET", "/pulls", Effect::Delay(0));
+        fixture.fake().faults().always("GET", "/pulls", Effect::status(status));
+        // A job waits for at most five minutes and a quarter more.
+        for _ in 0..45 {
+            fixture.server.run_queued_jobs().await;
+            fixture.server.clock.advance(SignedDuration::from_mins(7));
+        }
+        assert_honest_failure(&fixture, &job).await;
+        assert_found_later(&fixture, &job).await;
+    }
+}
+
+/// The host opened the pull request and refuses a change of its text.
+#[tokio::test]
+async fn a_run_whose_pull_request_is_open_completes_although_a_later_step_failed() {
+    let fixture = HostFixture::on(Kind::GitHub).await;
+    let job = fixture.create(PROMPT).await;
+    let is_open = async || fixture.pulls().await.len() == 1;
+    kill_after(&fixture, "POST", "/pulls", Effect::Hang, is_open).await;
+    fixture.fake().faults().always("GET", "/pulls/1", Effect::status(403));
+    let done = fixture.run_to_completion(&job).await;
+    assert!(done["prLink"].as_str().is_some_and(|link| link.ends_with("/1")), "{done}");
+    let message = ended_event(&fixture, &job).await["message"].as_str().unwrap().to_owned();
+    assert!(message.starts_with("Pull request #1 is open. A later step failed: "), "{message}");
+}
+
+/// A follow-up that fails before its push, in a job whose pull request isn't recorded.
+#[tokio::test]
+async fn a_failed_follow_up_records_the_pull_request_of_the_first_run() {
+    let fixture = HostFixture::on(Kind::GitHub).await;
+    let job = fixture.create(PROMPT).await;
+    fixture.fake().faults().next(1, "POST", "/pulls", Effect::DropAfter);
+    fixture.fake().faults().next(1, "GET", "/pulls", Effect::Delay(0));
+    fixture.fake().faults().always("GET", "/pulls", Effect::status(403));
+    assert_honest_failure(&fixture, &job).await;
+    fixture.fake().faults().clear();
+    fixture.follow_up(&job, "Replace \"two\" with \"zwei\".").await;
+    fixture.fake().faults().always("POST", "git-receive-pack", Effect::status(403));
+    let failed = fixture.run_to_end(&job).await;
+    assert_eq!(failed["status"], "failed");
+    assert!(failed["prLink"].as_str().is_some_and(|link| link.ends_with("/1")), "{failed}");
+    let message = ended_event(&fixture, &job).await["message"].as_str().unwrap().to_owned();
+    assert!(message.ends_with(". Pull request #1 is open"), "{message}");
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ use crate::{
 /// The columns of a [`Job`]. `adopts` says that the request named the branch.
 macro_rules! job_columns {
     () => {
-        "id, project, status, prompt, context, branch, model, base_ref, adopts, draft, run, pr_link, pr_state, added,
+        "id, project, status, prompt, context, branch, model, base_ref, adopts, draft, run, pr_link, pr_head, pr_state, added,
          removed, tokens, created_at, created_by, ended_at, archived_at, attempt"
     };
 }
@@ -226,11 +226,12 @@ async fn insert_message(db: &mut Connection<'_>, job: &Job, prompt: &Prompt, now
     db.execute(insert).await?;
     if job.status.may_become(Status::Active) {
         // `told` says that the job has the event "waiting", `trimmed` that its old data was deleted, and `put_off` how
-        // often it was postponed since its last progress.
+        // often it was postponed since its last progress. A sweep of the earlier end stops: its writes are ignored.
         let requeue = sql("UPDATE jobs
              SET status = 'active', run = run + 1, attempt = 0, ended_at = NULL, base_commit = NULL,
                  queued_at = $1, told = false, trimmed = false, put_off = 0, not_before = NULL,
-                 deaths = 0, died_step = 0
+                 deaths = 0, died_step = 0, sweep_at = NULL,
+                 sweeps = CASE WHEN sweep_at IS NULL THEN sweeps ELSE sweeps + 1 END
              WHERE id = $2");
         db.execute(requeue.bind(now).bind(&job.id.0)).await?;
     }
@@ -258,8 +259,8 @@ pub(super) async fn set_archived(db: &mut Connection<'_>, id: &JobId, now: i64) 
     // A worker may have pushed the stored change, and opened a pull request that it didn't record. With `sweep_at`, the
     // server searches the host for it.
     let archive = sql("UPDATE jobs SET status = 'archived', archived_at = $1, worker = NULL, put_off = 0,
-           not_before = NULL,
-           sweep_at = CASE WHEN pr_link IS NULL AND EXISTS (SELECT 1 FROM job_changes WHERE job = $2) THEN $1 END
+           not_before = NULL, sweeps = CASE WHEN sweep_at IS NULL THEN sweeps ELSE sweeps + 1 END,
+           sweep_at = CASE WHEN (pr_link IS NULL OR pr_head IS NOT NULL) AND EXISTS (SELECT 1 FROM job_changes WHERE job = $2) THEN $1 END
          WHERE id = $2");
     db.execute(archive.bind(now).bind(&id.0)).await?;
     append(db, id, now, &NewEvent::new("archived", "The job was archived")).await
@@ -298,7 +299,8 @@ impl FromRow for Job {
             draft: row.get("draft")?,
             run: row.number("run")?,
             pr_link: row.get("pr_link")?,
-            pr_state: row.get::<Option<&str>>("pr_state")?.and_then(PullState::from_db),
+            pr_head: row.get("pr_head")?,
+            pr_state: row.get::<Option<&str>>("pr_state")?.and_then(PullState::parse),
             added: row.number("added")?,
             removed: row.number("removed")?,
             tokens: row.number("tokens")?,

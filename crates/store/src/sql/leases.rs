@@ -13,8 +13,8 @@ use crate::note::validate;
 use crate::queue::WAKE_BATCH;
 use crate::suspects::SUSPECT_DEATHS;
 use crate::{
-    ConversationEntry, Ending, JobId, Lease, Message, NewEvent, Note, Outcome, ProjectId, Queue, Result,
-    Status, StoreError, WorkerId,
+    Change, ConversationEntry, Ending, JobId, LastChange, Lease, Message, NewEvent, Note, Outcome, ProjectId,
+    Queue, Result, Status, StoreError, WorkerId,
 };
 
 #[async_trait]
@@ -41,9 +41,7 @@ impl<B: Backend> Queue for B {
             async move {
                 let now = claim.check(db).await?;
                 let month = notes::store(db, &claim.job, claim.run, now, notes).await?;
-                if claim.deaths >= SUSPECT_DEATHS {
-                    suspects::clear(db, &claim.job).await?;
-                }
+                claim.clear_deaths(db).await?;
                 Ok(month)
             }
             .boxed()
@@ -57,6 +55,12 @@ impl<B: Backend> Queue for B {
         let unread = sql("SELECT number, prompt, context FROM messages WHERE job = $1 AND NOT read
              ORDER BY number");
         self.all(unread.bind(&lease.job.id.0)).await
+    }
+
+    async fn last_change(&self, lease: &Lease) -> Result<Option<LastChange>> {
+        let find = sql("SELECT head_commit, title, body, report, diff, run, pushed FROM job_changes
+             WHERE job = $1");
+        self.optional(find.bind(&lease.job.id.0)).await
     }
 
     async fn conversation(&self, lease: &Lease) -> Result<Vec<ConversationEntry>> {
@@ -167,10 +171,25 @@ async fn postpone(
     done
 }
 
+/// The state of a pull request after the end of a run, which opened the one at this link or none. A state that is
+/// known stays.
+macro_rules! new_state {
+    ($link:literal) => {
+        concat!(
+            "CASE WHEN ",
+            $link,
+            " IS NULL THEN pr_state
+                  WHEN pr_link = ",
+            $link,
+            " THEN coalesce(pr_state, 'open') ELSE 'open' END"
+        )
+    };
+}
+
 /// The part of a lease that is compared with the store. The fence is its fencing token.
-struct Claim {
-    job: JobId,
-    run: u32,
+pub(super) struct Claim {
+    pub(super) job: JobId,
+    pub(super) run: u32,
     worker: WorkerId,
     fence: i64,
     deaths: u32,
@@ -185,7 +204,7 @@ enum Standing {
 }
 
 impl Claim {
-    fn of(lease: &Lease) -> Self {
+    pub(super) fn of(lease: &Lease) -> Self {
         Self {
             job: lease.job.id.clone(),
             run: lease.job.run,
@@ -212,11 +231,16 @@ impl Claim {
     }
 
     /// Fails unless the lease is current. Answers the time.
-    async fn check(&self, db: &mut Connection<'_>) -> Result<i64> {
+    pub(super) async fn check(&self, db: &mut Connection<'_>) -> Result<i64> {
         match self.standing(db).await? {
             Standing::Current(now) => Ok(now),
             _ => Err(StoreError::LeaseLost(self.job.clone())),
         }
+    }
+
+    /// Resets the count of deaths if the run got past the step in which workers died.
+    pub(super) async fn clear_deaths(&self, db: &mut Connection<'_>) -> Result<()> {
+        if self.deaths >= SUSPECT_DEATHS { suspects::clear(db, &self.job).await } else { Ok(()) }
     }
 }
 
@@ -237,12 +261,14 @@ async fn finish(db: &mut Connection<'_>, claim: &Claim, ending: &Ending, read: u
     // The next run starts from what is on the branch by then.
     let next = sql(concat!(
         "UPDATE jobs SET run = run + 1, base_commit = NULL, put_off = 0, deaths = 0, died_step = 0,
-           pr_link = coalesce($1, pr_link),
-           pr_state = coalesce(pr_state, CASE WHEN $1 IS NULL THEN NULL ELSE 'open' END)
-         WHERE id = $2 RETURNING ",
+           pr_link = coalesce($1, pr_link), pr_head = CASE WHEN $1 IS NULL THEN pr_head ELSE $3 END,
+           pr_state = ",
+        new_state!("$1"),
+        " WHERE id = $2 RETURNING ",
         queued_columns!()
     ));
-    let next: Option<QueuedJob> = db.optional(next.bind(ending.outcome.pr_link()).bind(&id.0)).await?;
+    let next = next.bind(ending.outcome.pr_link()).bind(&id.0).bind(ending.outcome.pr_head());
+    let next: Option<QueuedJob> = db.optional(next).await?;
     let next = next.ok_or_else(|| damaged("a job"))?;
     let resume = load_resume(db, &next).await?;
     Ok(Some(Lease { job: next.job, worker: claim.worker.clone(), fence: claim.fence, resume, deaths: 0 }))
@@ -256,9 +282,9 @@ pub(super) async fn mark_read(db: &mut Connection<'_>, id: &JobId, read: u32) ->
 /// Keeps the change of a failed run until a run does better. A job with a pull request shows that one instead.
 async fn store_failed_diff(db: &mut Connection<'_>, id: &JobId, ending: &Ending) -> Result<()> {
     match (&ending.outcome, &ending.diff) {
-        (Outcome::Completed { .. }, _) => drop_failed_diff(db, id).await,
-        (Outcome::Failed, None) => Ok(()),
-        (Outcome::Failed, Some(diff)) => {
+        (Outcome::Completed { .. } | Outcome::AlreadyProposed { .. }, _) => drop_failed_diff(db, id).await,
+        (Outcome::Failed { .. }, None) => Ok(()),
+        (Outcome::Failed { .. }, Some(diff)) => {
             let insert = sql("INSERT INTO failed_diffs (job, diff)
                  SELECT id, $1 FROM jobs WHERE id = $2 AND pr_link IS NULL
                  ON CONFLICT (job) DO UPDATE SET diff = excluded.diff");
@@ -273,15 +299,28 @@ pub(super) async fn drop_failed_diff(db: &mut Connection<'_>, id: &JobId) -> Res
 
 pub(super) async fn end(db: &mut Connection<'_>, id: &JobId, now: i64, ending: Ending) -> Result<()> {
     let status = match &ending.outcome {
-        Outcome::Completed { .. } => Status::Completed,
-        Outcome::Failed => Status::Failed,
+        Outcome::Completed { .. } | Outcome::AlreadyProposed { .. } => Status::Completed,
+        Outcome::Failed { .. } => Status::Failed,
     };
-    let end =
-        sql("UPDATE jobs SET status = $1, pr_link = coalesce($2, pr_link), ended_at = $3, worker = NULL,
-           put_off = 0, pr_state = coalesce(pr_state, CASE WHEN $2 IS NULL THEN NULL ELSE 'open' END)
-         WHERE id = $4");
-    db.execute(end.bind(status.as_str()).bind(ending.outcome.pr_link()).bind(now).bind(&id.0)).await?;
+    // A job that failed after it stored a change may have a pull request that it does not know: a sweep searches for it.
+    let end = sql(concat!(
+        "UPDATE jobs SET status = $1, pr_link = coalesce($2, pr_link), ended_at = $3, worker = NULL,
+           put_off = 0, pr_head = CASE WHEN $2 IS NULL THEN pr_head ELSE $5 END,
+           sweep_at = CASE WHEN $1 = 'failed' AND $2 IS NULL AND (pr_link IS NULL OR pr_head IS NOT NULL)
+             AND EXISTS (SELECT 1 FROM job_changes WHERE job = $4) THEN $3 END,
+           pr_state = ",
+        new_state!("$2"),
+        " WHERE id = $4"
+    ));
+    let end = end.bind(status.as_str()).bind(ending.outcome.pr_link()).bind(now).bind(&id.0);
+    db.execute(end.bind(ending.outcome.pr_head())).await?;
     append(db, id, now, &ending.event()).await
+}
+
+impl FromRow for LastChange {
+    fn from_row(row: &Row) -> Result<Self> {
+        Ok(Self { run: row.number("run")?, pushed: row.get("pushed")?, change: Change::from_row(row)? })
+    }
 }
 
 impl FromRow for Message {

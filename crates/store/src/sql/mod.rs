@@ -15,6 +15,7 @@ mod jobs;
 mod leases;
 mod notes;
 mod people;
+mod proposals;
 mod pulls;
 mod query;
 mod queue;

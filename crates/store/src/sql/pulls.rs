@@ -57,10 +57,17 @@ impl<B: Backend> Pulls for B {
         .bind(&project.0)
         .bind(number as i64);
         let result = self
-            .transaction((settle, state), |db, (settle, state)| {
+            .transaction((settle, project.clone(), state), |db, (settle, project, state)| {
                 async move {
                     let Some(row) = db.row(settle.clone()).await? else { return Ok(false) };
-                    set_state(db, &JobId(row.get("job")?), *state).await?;
+                    let job: String = row.get("job")?;
+                    // Other jobs of the project can have its link, too.
+                    let jobs = sql("SELECT id FROM jobs WHERE id = $1 UNION
+                         SELECT id FROM jobs WHERE project = $2
+                           AND pr_link = (SELECT pr_link FROM jobs WHERE id = $1) ORDER BY id");
+                    for row in db.rows(jobs.bind(&job).bind(&project.0)).await? {
+                        set_state(db, &JobId(row.get("id")?), *state).await?;
+                    }
                     Ok(true)
                 }
                 .boxed()
@@ -198,7 +205,7 @@ impl FromRow for Merge {
 
 impl FromRow for Pull {
     fn from_row(row: &Row) -> Result<Self> {
-        let state = PullState::from_db(row.get("state")?);
+        let state = PullState::parse(row.get("state")?);
         Ok(Self {
             number: row.number("number")?,
             job: row.get("job")?,

@@ -3,7 +3,9 @@
 use super::jobs::{append, set_archived};
 use super::{Connection, FromRow, Query, Row, leases, sql, suspects};
 use crate::suspects::{SUSPECT_DEATHS, started};
-use crate::{Change, Ending, Job, JobId, LEASE, Lease, MAX_DEATHS, Result, Resume, WorkerId};
+use crate::{
+    Change, Ending, Job, JobId, LEASE, Lease, MAX_DEATHS, MAX_LOOKUP_DEATHS, Result, Resume, WorkerId,
+};
 
 macro_rules! queued_columns {
     () => {
@@ -61,10 +63,14 @@ pub(crate) async fn end_if_over(db: &mut Connection<'_>, queued: &QueuedJob, now
         set_archived(db, &job.id, now).await?;
         return Ok(true);
     }
-    if *deaths < MAX_DEATHS || *deaths == MAX_DEATHS && suspects::may_have_pull(db, job).await? {
+    if *deaths < MAX_DEATHS {
         return Ok(false);
     }
-    leases::end(db, &job.id, now, Ending::gave_up()).await?;
+    let pushed = suspects::has_pushed(db, job).await?;
+    if !job.has_own_pull() && pushed.is_some() && *deaths < MAX_DEATHS + MAX_LOOKUP_DEATHS {
+        return Ok(false);
+    }
+    leases::end(db, &job.id, now, Ending::gave_up(job, pushed)).await?;
     Ok(true)
 }
 

@@ -41,10 +41,11 @@ pub(super) async fn clear(db: &mut Connection<'_>, id: &JobId) -> Result<()> {
     db.execute(sql(clear).bind(&id.0)).await.map(drop)
 }
 
-/// Whether the host may have a pull request that the job does not know: a change is stored before it is pushed.
-pub(super) async fn may_have_pull(db: &mut Connection<'_>, job: &Job) -> Result<bool> {
-    let change = sql("SELECT run FROM job_changes WHERE job = $1").bind(&job.id.0);
-    Ok(job.pr_link.is_none() && db.exists(change).await?)
+/// Whether the job's change is on its branch; `None` without a change. A change is stored before it is pushed, so a job
+/// that has one may have a pull request that it does not know.
+pub(super) async fn has_pushed(db: &mut Connection<'_>, job: &Job) -> Result<Option<bool>> {
+    let change = sql("SELECT pushed FROM job_changes WHERE job = $1").bind(&job.id.0);
+    db.row(change).await?.map(|row| row.get("pushed")).transpose()
 }
 
 impl FromRow for Dead {

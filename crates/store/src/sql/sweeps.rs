@@ -1,4 +1,4 @@
-//! Searches for pull requests that archived jobs may have left on their host.
+//! Searches for pull requests that archived and failed jobs may have left on their host.
 
 use std::time::Duration;
 
@@ -31,7 +31,8 @@ impl<B: Backend> Sweeps for B {
     }
 
     async fn sweep_again(&self, sweep: &Sweep, wait: Duration) -> Result<()> {
-        let again = sql("UPDATE jobs SET sweep_at = docwright_now_ms() + $1 WHERE id = $2 AND sweeps = $3");
+        let again = sql("UPDATE jobs SET sweep_at = docwright_now_ms() + $1 WHERE id = $2 AND sweeps = $3
+               AND sweep_at IS NOT NULL");
         self.execute(again.bind(milliseconds(wait)).bind(&sweep.job.id.0).bind(sweep.tries)).await.map(drop)
     }
 
@@ -41,7 +42,8 @@ impl<B: Backend> Sweeps for B {
         found: Option<(&str, PullState)>,
         event: Option<NewEvent>,
     ) -> Result<()> {
-        let set = sql("UPDATE jobs SET sweep_at = NULL, pr_link = $1, pr_state = $2
+        let set = sql("UPDATE jobs SET sweep_at = NULL, pr_link = coalesce($1, pr_link),
+               pr_state = coalesce($2, pr_state), pr_head = CASE WHEN $1 IS NULL THEN pr_head END
              WHERE id = $3 AND sweeps = $4 AND sweep_at IS NOT NULL")
         .bind(found.map(|(link, _)| link))
         .bind(found.map(|(_, state)| state.as_str()))

@@ -6,8 +6,8 @@ use base::TestClock;
 use jiff::SignedDuration;
 use serde_json::json;
 use store::{
-    Change, Job, LEASE, Lease, MAX_SUSPECT_WAIT, MIN_WORKER_AGE, NewEvent, Note, Project, Status, Store,
-    Tokens, WorkerId,
+    Change, Job, LEASE, Lease, MAX_LOOKUP_DEATHS, MAX_SUSPECT_WAIT, MIN_WORKER_AGE, NewEvent, Note, Project,
+    Status, Store, Tokens, WorkerId,
 };
 
 use crate::follow_ups::{change, follow_up};
@@ -25,6 +25,7 @@ every_backend! {
     a_follow_up_starts_without_deaths,
     a_job_that_is_given_up_is_leased_to_search_for_its_pull_request,
     a_job_that_is_given_up_without_a_change_fails_at_once,
+    a_follow_up_that_is_given_up_names_the_known_pull_request,
 }
 
 pub(crate) async fn lease(store: &dyn Store, worker: &WorkerId) -> Option<Lease> {
@@ -313,12 +314,35 @@ async fn a_job_that_is_given_up_is_leased_to_search_for_its_pull_request(
     store.finish(&next, done(None), 1).await.unwrap();
     assert_eq!(find(store, &made).await.pr_link.as_deref(), Some("https://x/pulls/1"));
 
-    // A look that kills its worker, too, is the last.
+    // A look that kills its worker, too, is repeated a few times. Then a sweep looks on.
     store.finish(&held, done(None), 0).await.unwrap();
     let made = given_up(store, clock, &project).await;
-    assert!(dies(store, clock).await.is_given_up());
+    for _ in 0..MAX_LOOKUP_DEATHS {
+        assert!(dies(store, clock).await.is_given_up());
+    }
     assert!(lease(store, &worker(2)).await.is_none());
     assert_eq!(find(store, &made).await.status, Status::Failed);
+    let end = last_words(store, &made).await;
+    let branch =
+        format!("the change may be on the branch `{}`, but no pull request for it was found", made.branch);
+    assert!(end.contains(&branch), "{end}");
+    assert_eq!(store.next_sweep().await.unwrap().unwrap().job.id, made.id);
+}
+
+async fn a_follow_up_that_is_given_up_names_the_known_pull_request(store: &dyn Store, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    let made = crate::pulls::published(store, &project).await;
+    follow_up(store, &made, "And images").await;
+    for _ in 0..2 {
+        dies(store, clock).await;
+    }
+    let alone = steady(store, clock).await;
+    lease(store, &alone).await.unwrap();
+    clock.advance(LEASE);
+    assert!(lease(store, &worker(1)).await.is_none());
+    let end = last_words(store, &made).await;
+    assert!(end.ends_with(&format!("The job's pull request is {}", crate::pulls::LINK)), "{end}");
+    assert!(!end.contains("create a new job"), "{end}");
 }
 
 async fn a_job_that_is_given_up_without_a_change_fails_at_once(store: &dyn Store, clock: &TestClock) {

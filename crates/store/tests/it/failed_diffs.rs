@@ -19,7 +19,7 @@ every_backend! {
 }
 
 pub(crate) fn failed(diff: Option<&str>) -> Ending {
-    Ending { outcome: Outcome::Failed, diff: diff.map(str::to_owned), ..done(None) }
+    Ending { outcome: Outcome::FAILED, diff: diff.map(str::to_owned), ..done(None) }
 }
 
 async fn diff_of(store: &dyn Store, job: &Job) -> String {

@@ -100,7 +100,7 @@ async fn jobs_of_all_projects_are_counted(store: &dyn Store, clock: &TestClock) 
     }
     let lease = async || store.lease_next(&worker(1)).await.unwrap().unwrap();
     store.finish(&lease().await, done(None), 0).await.unwrap();
-    store.finish(&lease().await, Ending { outcome: Outcome::Failed, ..done(None) }, 0).await.unwrap();
+    store.finish(&lease().await, Ending { outcome: Outcome::FAILED, ..done(None) }, 0).await.unwrap();
     let running = lease().await;
     let counts = JobCounts { active: 3, completed: 1, failed: 1, archived: 0, running: 1 };
     assert_eq!(store.counts().await.unwrap(), counts);

@@ -16,6 +16,7 @@ mod jobs;
 mod member_access;
 mod people;
 mod postgres;
+mod proposals;
 mod pulls;
 mod queue;
 mod races;

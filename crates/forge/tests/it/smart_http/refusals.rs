@@ -20,7 +20,9 @@ impl Site {
 
     #[track_caller]
     fn check(&self, error: &Error, expected: &str) {
-        assert!(matches!(error, Error::Denied(_)), "{error:?}");
+        let is_about_token = expected.contains("does not accept the token");
+        assert_eq!(matches!(error, Error::TokenRefused(_)), is_about_token, "{error:?}");
+        assert_eq!(matches!(error, Error::Denied(_)), !is_about_token, "{error:?}");
         assert_eq!(error.to_string(), expected.replace("HOST", self.name()));
     }
 }

@@ -1,0 +1,14 @@
+-- The change that a job is about to push, or has pushed: at most one job has each change of a project, so that equal
+-- jobs open one pull request. Changes of earlier versions have no row, and match nothing.
+CREATE TABLE proposals (
+    project     TEXT COLLATE "C" NOT NULL REFERENCES projects ON DELETE CASCADE,
+    base_ref    TEXT COLLATE "C" NOT NULL,  -- the branch to merge into
+    tree        TEXT COLLATE "C" NOT NULL,  -- the git tree of head_commit
+    job         TEXT COLLATE "C" NOT NULL REFERENCES jobs ON DELETE CASCADE,
+    head_commit TEXT NOT NULL,
+    PRIMARY KEY (project, base_ref, tree)
+);
+CREATE INDEX proposals_by_job ON proposals (job);
+
+-- The head branch of pr_link, if that is the pull request of another job; NULL: it is the job's own branch.
+ALTER TABLE jobs ADD COLUMN pr_head TEXT;
