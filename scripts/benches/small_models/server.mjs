@@ -1,10 +1,11 @@
-// Serves one GGUF model as chat completions on 127.0.0.1, one request at a time: node server.mjs MODEL.gguf PORT CONTEXT
+// Serves one GGUF model as chat completions on 127.0.0.1, one request at a time:
+//   node server.mjs NODE-LLAMA-CPP/dist/index.js MODEL.gguf PORT CONTEXT
 // The model's calls stay in its text, as with servers that don't parse them. It prints "ready" when it serves.
 import http from "node:http";
 import {pathToFileURL} from "node:url";
 
-const [modelPath, port, contextSize] = process.argv.slice(2);
-const {getLlama, LlamaCompletion} = await import(pathToFileURL(process.env.NODE_LLAMA_CPP).href);
+const [library, modelPath, port, contextSize] = process.argv.slice(2);
+const {getLlama, LlamaCompletion} = await import(pathToFileURL(library).href);
 const llama = await getLlama({gpu: false, build: "never"});
 const model = await llama.loadModel({modelPath});
 const context = await model.createContext({contextSize: Number(contextSize)});
