@@ -1,7 +1,7 @@
 //! Finds out which lines of the new text correspond to which lines of the old one.
 
 use super::lines::{Line, lines};
-use super::token_diff::diff;
+use super::token_diff::diff_lines;
 
 /// A text, split into lines.
 pub(super) struct Lines<'a> {
@@ -75,7 +75,7 @@ pub(super) fn counterparts(old: &Lines, new: &Lines) -> Vec<Counterpart> {
     let (old, new) = (old.all_words(), new.all_words());
     let mut counterparts = Vec::with_capacity(new.len());
     let mut next = 0;
-    for change in diff(&old, &new) {
+    for change in diff_lines(&old, &new) {
         counterparts.extend((next..change.old.start).map(Counterpart::Same));
         let first = |lines: &[&str]| lines.iter().position(|words| !words.is_empty());
         let firsts = first(&new[change.new.clone()]).zip(first(&old[change.old.clone()]));

@@ -120,6 +120,14 @@ fn look_alikes() {
     check("  - It’s a\n  - b\n", ("- It's a\n- b", "- It's a\n- x\n- b"), "  - It’s a\n  - x\n  - b\n");
     // A line that differs between the old text and the file keeps the file's form when lines are added next to it.
     check("a “b”\nc\n", ("a \"b\"\nc", "a \"b\"\n\"x\"\nc"), "a “b”\n\"x\"\nc\n");
+    check(
+        "one\n\nold title\n\n.. wipe:all\n\nIn each file:\n\n\n    code\n",
+        (
+            "one\n\nold title\n\n.. wipe：all\n\nIn each file：\n\n\n    code",
+            "one\n\n.. _name:\n\nNew\n\n.. wipe：all\n\nIn every file:\n\n    code",
+        ),
+        "one\n\n.. _name:\n\nNew\n\n.. wipe:all\n\nIn every file:\n\n    code\n",
+    );
 }
 
 #[test]
