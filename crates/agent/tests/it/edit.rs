@@ -120,13 +120,11 @@ fn look_alikes() {
     check("  - It’s a\n  - b\n", ("- It's a\n- b", "- It's a\n- x\n- b"), "  - It’s a\n  - x\n  - b\n");
     // A line that differs between the old text and the file keeps the file's form when lines are added next to it.
     check("a “b”\nc\n", ("a \"b\"\nc", "a \"b\"\n\"x\"\nc"), "a “b”\n\"x\"\nc\n");
+    // So does a line of which only the neighbors change.
     check(
-        "one\n\nold title\n\n.. wipe:all\n\nIn each file:\n\n\n    code\n",
-        (
-            "one\n\nold title\n\n.. wipe：all\n\nIn each file：\n\n\n    code",
-            "one\n\n.. _name:\n\nNew\n\n.. wipe：all\n\nIn every file:\n\n    code",
-        ),
-        "one\n\n.. _name:\n\nNew\n\n.. wipe:all\n\nIn every file:\n\n    code\n",
+        "wipe: “all”\n\none\n\ntwo\n\nend\n",
+        ("wipe: \"all\"\n\none\n\ntwo\n\nend", "three\n\nfour\n\nwipe: \"all\"\n\nend"),
+        "three\n\nfour\n\nwipe: “all”\n\nend\n",
     );
 }
 
