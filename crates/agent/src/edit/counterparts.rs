@@ -39,7 +39,7 @@ impl<'a> Lines<'a> {
     }
 
     /// The lines that aren't blank, from `first` on.
-    pub(super) fn full(&self, first: usize) -> impl Iterator<Item = usize> + '_ {
+    pub(super) fn full(&self, first: usize) -> impl DoubleEndedIterator<Item = usize> + '_ {
         (first..self.len()).filter(|at| !self.is_blank(*at))
     }
 }

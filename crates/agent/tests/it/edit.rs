@@ -126,6 +126,8 @@ fn look_alikes() {
         ("wipe: \"all\"\n\none\n\ntwo\n\nend", "three\n\nfour\n\nwipe: \"all\"\n\nend"),
         "three\n\nfour\n\nwipe: “all”\n\nend\n",
     );
+    // So does a line that moves.
+    check("“a”\n“b”\nc\n", ("\"a\"\n\"b\"\nc", "\"b\"\n\"a\"\nd"), "“b”\n“a”\nd\n");
 }
 
 #[test]
