@@ -1,6 +1,6 @@
 //! Gives the old text the blank lines of its match in the file, and also the new text where it keeps them.
 
-use super::token_diff::diff;
+use super::token_diff::diff_lines;
 
 /// Returns the old and the new text with the blank lines of the match. `None` if the match and the old text differ in
 /// the number of their other lines.
@@ -50,7 +50,7 @@ fn gaps(lines: &[&str]) -> Vec<Gap> {
 fn map_lines(old: &[&str], new: &[&str]) -> Vec<Option<usize>> {
     let mut kept_as = Vec::with_capacity(old.len());
     let mut next = 0;
-    for change in diff(old, new) {
+    for change in diff_lines(old, new) {
         while kept_as.len() < change.old.start {
             kept_as.push(Some(next));
             next += 1;

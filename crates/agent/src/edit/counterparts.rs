@@ -1,7 +1,7 @@
 //! Finds out which lines of the new text correspond to which lines of the old one.
 
 use super::lines::{Line, lines};
-use super::token_diff::diff;
+use super::token_diff::diff_lines;
 
 /// A text, split into lines.
 pub(super) struct Lines<'a> {
@@ -39,7 +39,7 @@ impl<'a> Lines<'a> {
     }
 
     /// The lines that aren't blank, from `first` on.
-    pub(super) fn full(&self, first: usize) -> impl Iterator<Item = usize> + '_ {
+    pub(super) fn full(&self, first: usize) -> impl DoubleEndedIterator<Item = usize> + '_ {
         (first..self.len()).filter(|at| !self.is_blank(*at))
     }
 }
@@ -75,7 +75,7 @@ pub(super) fn counterparts(old: &Lines, new: &Lines) -> Vec<Counterpart> {
     let (old, new) = (old.all_words(), new.all_words());
     let mut counterparts = Vec::with_capacity(new.len());
     let mut next = 0;
-    for change in diff(&old, &new) {
+    for change in diff_lines(&old, &new) {
         counterparts.extend((next..change.old.start).map(Counterpart::Same));
         let first = |lines: &[&str]| lines.iter().position(|words| !words.is_empty());
         let firsts = first(&new[change.new.clone()]).zip(first(&old[change.old.clone()]));

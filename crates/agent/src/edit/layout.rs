@@ -60,6 +60,8 @@ pub(super) struct FileLine<'a> {
     pub indent: Option<&'a str>,
     /// The spaces at the end. `None` if the line ends within a line of the file.
     pub tail: Option<&'a str>,
+    /// The file's words. They can have other characters that look the same.
+    pub words: &'a str,
 }
 
 /// A match in the file, extended to whole lines where only white space is missing.
@@ -101,7 +103,7 @@ fn file_line<'a>(text: &'a str, line: &Line, position: &Position) -> Option<File
     if line.is_blank() {
         let before = &text[..position.start(line.stop)?];
         let space = &before[before.trim_end_matches(is_space).len()..];
-        return Some(FileLine { indent: Some(space), tail: Some("") });
+        return Some(FileLine { indent: Some(space), tail: Some(""), words: "" });
     }
     let (before, after) = (&text[..position.start(line.content)?], &text[position.end(line.tail)?..]);
     let indent = &before[before.trim_end_matches(is_space).len()..];
@@ -109,5 +111,6 @@ fn file_line<'a>(text: &'a str, line: &Line, position: &Position) -> Option<File
     Some(FileLine {
         indent: Some(indent).filter(|_| is_at_line_start(before)),
         tail: Some(tail).filter(|_| is_at_line_end(after)),
+        words: text.get(before.len()..text.len() - after.len())?,
     })
 }

@@ -3,7 +3,7 @@
 //! This is a three-way merge of white space. A line that old and new have in common keeps the file's indentation and the
 //! file's spaces at its end. Other lines of the new text are shifted like the lines around them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::counterparts::{Counterpart, Lines, counterparts};
 use super::indent::{Indents, Pair};
@@ -28,6 +28,8 @@ pub(super) struct Rebase<'a, 'b> {
     new: Lines<'a>,
     file: &'b Layout<'a>,
     counterparts: Vec<Counterpart>,
+    /// The words of lines that old and new have in common, wherever they are, and the first such old line.
+    copies: BTreeMap<&'a str, usize>,
     /// Only white space changes, so the new text's white space is meant as it is.
     is_same_words: bool,
     /// The old text begins after the indentation of its first line, unlike its other lines.
@@ -40,8 +42,11 @@ impl<'a, 'b> Rebase<'a, 'b> {
         let (old, new) = (Lines::new(old), Lines::new(new));
         let is_same_words = old.full(0).map(|at| old.words(at)).eq(new.full(0).map(|at| new.words(at)));
         let counterparts = counterparts(&old, &new);
+        let new_words: BTreeSet<&str> = new.full(0).map(|at| new.words(at)).collect();
+        let common = old.full(0).filter(|at| new_words.contains(old.words(*at)));
+        let copies = common.map(|at| (old.words(at), at)).rev().collect();
         let (is_old_cut, is_new_cut) = (false, false);
-        let mut rebase = Self { old, new, file, counterparts, is_same_words, is_old_cut, is_new_cut };
+        let mut rebase = Self { old, new, file, counterparts, copies, is_same_words, is_old_cut, is_new_cut };
         rebase.is_old_cut = rebase.is_old_cut();
         rebase.is_new_cut = rebase.is_new_cut();
         rebase
@@ -52,7 +57,8 @@ impl<'a, 'b> Rebase<'a, 'b> {
         let line = |at: usize| {
             let file = &self.file.lines[at];
             let (indent, tail) = (file.indent.unwrap_or(self.old.indent(at)), file.tail);
-            [indent, self.old.words(at), tail.unwrap_or(self.old.tail(at))].concat()
+            let words = self.copied_words(self.old.words(at), Some(at));
+            [indent, words, tail.unwrap_or(self.old.tail(at))].concat()
         };
         (0..self.old.len()).map(line).collect::<Vec<_>>().join("\n")
     }
@@ -65,9 +71,18 @@ impl<'a, 'b> Rebase<'a, 'b> {
                 return Ok(self.file_spaces(at, Lines::indent, &spaces).to_owned());
             }
             let indent = self.new_indent(at, &frame).ok_or(UnclearIndent)?;
-            Ok(indent + self.new.words(at) + self.file_spaces(at, Lines::tail, &spaces))
+            let words = self.copied_words(self.new.words(at), self.counterparts[at].line());
+            Ok(indent + words + self.file_spaces(at, Lines::tail, &spaces))
         };
         Ok((0..self.new.len()).map(line).collect::<Result<Vec<_>, _>>()?.join("\n"))
+    }
+
+    /// The file's words of a line that old and new have in common, preferably at the old line `line`. Otherwise the same
+    /// words.
+    fn copied_words(&self, words: &'a str, line: Option<usize>) -> &'a str {
+        let Some(first) = self.copies.get(words) else { return words };
+        let line = line.filter(|line| self.old.words(*line) == words).unwrap_or(*first);
+        Some(self.file.lines[line].words).filter(|words| !words.contains('\n')).unwrap_or(words)
     }
 
     /// The spaces at the end of a line, or those of a blank line. `part` gets them from a text.

@@ -104,7 +104,7 @@ pub(super) fn changes(old: &[Token], new: &[Token]) -> Vec<Change> {
     let (old, new) = (keys(old), keys(new));
     let ((old_lines, old_starts), (new_lines, new_starts)) = (split_lines(&old), split_lines(&new));
     let mut changes = Vec::new();
-    for lines in diff(&old_lines, &new_lines) {
+    for lines in diff_lines(&old_lines, &new_lines) {
         let mut old_block = old_starts[lines.old.start]..old_starts[lines.old.end];
         let mut new_block = new_starts[lines.new.start]..new_starts[lines.new.end];
         // Behind the last line, lines are added or removed with the line ending before them.
@@ -113,7 +113,7 @@ pub(super) fn changes(old: &[Token], new: &[Token]) -> Vec<Change> {
         } else if lines.new.start == new_lines.len() {
             old_block.start = old_block.start.saturating_sub(1);
         }
-        let words = diff(&old[old_block.clone()], &new[new_block.clone()]);
+        let words = diff(&old[old_block.clone()], &new[new_block.clone()], Algorithm::Myers);
         changes.extend(words.into_iter().map(|words| Change {
             old: shifted(words.old, old_block.start),
             new: shifted(words.new, new_block.start),
@@ -146,7 +146,12 @@ fn keys<'a>(tokens: &[Token<'a>]) -> Vec<Key<'a>> {
 /// start and the common end counts as changed.
 const MAX_COMPARED: usize = 4_000_000;
 
-pub(super) fn diff<T: Eq + Hash>(old: &[T], new: &[T]) -> Vec<Change> {
+/// Compares lines. Lines that occur once are compared first, so that blank lines don't separate them.
+pub(super) fn diff_lines<T: Eq + Hash>(old: &[T], new: &[T]) -> Vec<Change> {
+    diff(old, new, Algorithm::Patience)
+}
+
+fn diff<T: Eq + Hash>(old: &[T], new: &[T], algorithm: Algorithm) -> Vec<Change> {
     let before = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     let (old, new) = (&old[before..], &new[before..]);
     let after = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
@@ -155,7 +160,7 @@ pub(super) fn diff<T: Eq + Hash>(old: &[T], new: &[T]) -> Vec<Change> {
         let change = Change { old: shifted(0..old.len(), before), new: shifted(0..new.len(), before) };
         return Vec::from_iter(Some(change).filter(|_| old.len() + new.len() > 0));
     }
-    let ops = capture_diff_slices(Algorithm::Myers, old, new);
+    let ops = capture_diff_slices(algorithm, old, new);
     let changed = ops.into_iter().filter(|op| op.tag() != DiffTag::Equal);
     changed
         .map(|op| Change { old: shifted(op.old_range(), before), new: shifted(op.new_range(), before) })

@@ -120,6 +120,14 @@ fn look_alikes() {
     check("  - It’s a\n  - b\n", ("- It's a\n- b", "- It's a\n- x\n- b"), "  - It’s a\n  - x\n  - b\n");
     // A line that differs between the old text and the file keeps the file's form when lines are added next to it.
     check("a “b”\nc\n", ("a \"b\"\nc", "a \"b\"\n\"x\"\nc"), "a “b”\n\"x\"\nc\n");
+    // So does a line of which only the neighbors change.
+    check(
+        "wipe: “all”\n\none\n\ntwo\n\nend\n",
+        ("wipe: \"all\"\n\none\n\ntwo\n\nend", "three\n\nfour\n\nwipe: \"all\"\n\nend"),
+        "three\n\nfour\n\nwipe: “all”\n\nend\n",
+    );
+    // So does a line that moves.
+    check("“a”\n“b”\nc\n", ("\"a\"\n\"b\"\nc", "\"b\"\n\"a\"\nd"), "“b”\n“a”\nd\n");
 }
 
 #[test]

@@ -46,13 +46,13 @@ pub(super) fn copied(hunk: &Hunk, change: impl Fn(&str) -> String) -> Option<Sli
     each_line(hunk, false, change)
 }
 
-/// A slip in the characters that were copied from the file. If the new lines have the same characters, they are meant.
+/// A slip in the characters that were copied from the file. If the edit itself changes them so, there is no slip.
 pub(super) fn swapped(hunk: &Hunk, pairs: &[(&str, &str)]) -> Option<Slipped> {
-    let is_meant = |(_, to): &(&str, &str)| {
-        let mut added = hunk.lines.iter().filter(|(kind, _)| *kind == Kind::Added);
-        !to.is_ascii() && added.any(|(_, line)| line.contains(to.trim()))
+    let has = |kind: Kind, text: &str| {
+        hunk.lines.iter().any(|(other, line)| *other == kind && line.contains(text.trim()))
     };
-    copied(hunk, |line| swap(line, pairs)).filter(|_| !pairs.iter().any(is_meant))
+    let is_meant = pairs.iter().any(|(from, to)| has(Kind::Removed, from) && has(Kind::Added, to));
+    copied(hunk, |line| swap(line, pairs)).filter(|_| !is_meant)
 }
 
 /// A slip in all lines.
