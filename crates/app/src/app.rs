@@ -12,7 +12,7 @@ use base::sqlite::{OpenError, Schema};
 use forge::{Local, RepositoryProblem};
 use serde_json::Value;
 use store::{
-    Accounts, Clocks, DataDir, DataDirLock, DirectoryWatch, JobStore, Limit, MasterKey, People,
+    Accounts, Clocks, DataDir, DataDirLock, DirectoryWatch, JobStore, LeaseLimits, Limit, MasterKey, People,
     PostgresStore, Project, ProjectChange, Proposals, Pulls, Queue, Rates, SecretError, Secrets, Sessions,
     SqliteStore, Store, StoreError, Sweeps, Upkeep, ViewsDirectory,
 };
@@ -62,8 +62,8 @@ pub struct AppParts {
     pub limits: Limits,
     /// The maximum number of leased jobs of this process.
     pub max_jobs_in_flight: usize,
-    /// The maximum number of leased jobs of one project.
-    pub project_jobs: u32,
+    /// The maximum numbers of leased jobs of one project and of one organization.
+    pub lease_limits: LeaseLimits,
     /// The permits for local work of jobs. The worker sets their number.
     pub local_work: Arc<FairSemaphore>,
     /// Limits page views that browsers send without an API key.
@@ -182,7 +182,7 @@ impl App {
             rates: store.clone(),
             limits: settings.limits,
             max_jobs_in_flight: settings.jobs_in_flight as usize,
-            project_jobs: settings.max_project_jobs(),
+            lease_limits: settings.lease_limits(),
             local_work: Arc::new(FairSemaphore::new(0)),
             beacon_limit: Arc::new(AddressLimit::new(settings.limits.beacons, clock.clone())),
             sweeps: store.clone(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use forge::WebLimits;
 use ipnet::IpNet;
 use net::NetworkPolicy;
-use store::{DatabaseUrl, ViewsChoice};
+use store::{DatabaseUrl, LeaseLimits, ViewsChoice};
 
 /// The URL of a server with default settings.
 pub const DEFAULT_URL: &str = "http://127.0.0.1:4747";
@@ -84,9 +84,14 @@ impl Settings {
         }
     }
 
-    /// The maximum number of leased jobs of one project.
-    pub fn max_project_jobs(&self) -> u32 {
-        self.project_jobs.unwrap_or((self.jobs_in_flight / 4).max(1))
+    /// One project gets a quarter of the jobs in flight by default, and one organization three quarters, so that a
+    /// model that stalls doesn't stop the jobs of others.
+    pub fn lease_limits(&self) -> LeaseLimits {
+        let quarter = self.jobs_in_flight / 4;
+        LeaseLimits {
+            project: self.project_jobs.unwrap_or(quarter.max(1)),
+            organization: self.jobs_in_flight - quarter,
+        }
     }
 }
 

@@ -125,8 +125,8 @@ mod tests {
         let fixed = [("index.md", "# Kettle\n\nPress the button.\n")];
         let other = [("index.md", "# Kettle\n\nPress a button.\n")];
         for (prompt, expected, outcome, matched) in [
-            ("Fix common misspellings.", &fixed, Outcome::Right, (1, 1)),
-            ("Fix common misspellings.", &other, Outcome::Different, (0, 0)),
+            ("Replace \"teh\" with \"the\".", &fixed, Outcome::Right, (1, 1)),
+            ("Replace \"teh\" with \"the\".", &other, Outcome::Different, (0, 0)),
             ("Fix broken links and anchors.", &fixed, Outcome::Unchanged, (0, 0)),
             ("Make it nice.", &fixed, Outcome::Failed, (0, 0)),
         ] {

@@ -62,7 +62,9 @@ pub use progress::Progress;
 pub use prompt::{MAX_LABEL_CHARS, MAX_PROMPT_CHARS, MAX_QUOTATIONS, Prompt, PromptError, Quotation};
 pub use proposal::{ClaimKind, Proposal, ProposalHolder, Proposals};
 pub use pull::{Merge, NewPull, Pull, PullState, Pulls};
-pub use queue::{Change, Ending, LEASE, LastChange, Lease, Message, Outcome, Queue, Resume, unknown_pull};
+pub use queue::{
+    Change, Ending, LEASE, LastChange, Lease, LeaseLimits, Message, Outcome, Queue, Resume, unknown_pull,
+};
 pub use secret::{MasterKey, SecretError, Secrets};
 pub use sqlite::SqliteStore;
 pub use suspects::{MAX_DEATHS, MAX_LOOKUP_DEATHS, MAX_SUSPECT_WAIT, MIN_WORKER_AGE};

@@ -193,6 +193,20 @@ pub fn unknown_pull(job: &Job, pushed: bool) -> String {
     }
 }
 
+/// How many leased jobs there can be at the same time. One more is not leased.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeaseLimits {
+    /// Of one project, on all workers together.
+    pub project: u32,
+    /// Of one organization on the worker that leases, so that it has room for other organizations. PostgreSQL can exceed
+    /// it by the leases that the worker makes at the same moment.
+    pub organization: u32,
+}
+
+impl LeaseLimits {
+    pub const NONE: Self = Self { project: u32::MAX, organization: u32::MAX };
+}
+
 /// The job queue. A write fails with [`crate::StoreError::LeaseLost`] when the lease is not current, its worker does not
 /// count as alive, or the job is to be archived.
 #[async_trait]
@@ -201,8 +215,8 @@ pub trait Queue: Send + Sync {
     async fn heartbeat(&self, worker: &WorkerId) -> Result<()>;
     /// Leases an active job that no live worker has, and whose branch no live worker uses. The organization with the
     /// fewest jobs that do local work is first; organizations take turns, and so do the projects of one; a project's jobs
-    /// are leased in order of arrival. No project has more than `project_limit` leased jobs. The attempt is counted
-    /// before this returns.
+    /// are leased in order of arrival. No project has more leased jobs than `limits` allow, and no organization more
+    /// of this worker's. The attempt is counted before this returns.
     ///
     /// The death of a worker counts against each job that it had leased, in the step of the job's run, except jobs that
     /// only [waited for their model](Note::WaitsForModel). After two deaths in one step the job is a suspect. It needs a
@@ -211,10 +225,10 @@ pub trait Queue: Send + Sync {
     /// waited for [`crate::MAX_SUSPECT_WAIT`]. After [`MAX_DEATHS`] in one step the job fails. If it may have opened a
     /// pull request, it is leased before, [as given up](Lease::is_given_up), and again if that worker dies, too, up to
     /// [`crate::MAX_LOOKUP_DEATHS`] times. Then it fails, and a [sweep](crate::Sweeps) searches on.
-    async fn lease_within(&self, worker: &WorkerId, project_limit: u32) -> Result<Option<Lease>>;
-    /// Leases a job without a limit for each project.
+    async fn lease_within(&self, worker: &WorkerId, limits: LeaseLimits) -> Result<Option<Lease>>;
+    /// Leases a job without limits.
     async fn lease_next(&self, worker: &WorkerId) -> Result<Option<Lease>> {
-        self.lease_within(worker, u32::MAX).await
+        self.lease_within(worker, LeaseLimits::NONE).await
     }
     /// Adds an event to jobs that have been queued for `wait`, once each. Answers whether there may be more.
     async fn announce_waiting(&self, wait: Duration) -> Result<bool>;

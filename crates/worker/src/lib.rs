@@ -122,7 +122,7 @@ impl Worker {
     }
 
     async fn lease(&self) -> Result<Option<Lease>, StoreError> {
-        self.app.queue.lease_within(&self.id, self.app.project_jobs).await
+        self.app.queue.lease_within(&self.id, self.app.lease_limits).await
     }
 
     async fn send_heartbeats(&self, alive: &CancellationToken) -> bool {

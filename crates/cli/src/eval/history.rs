@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context, bail};
-use pages::{Entry, FilesError, Tree};
+use pages::{Entry, FileKind, FilesError, Tree};
 use tempfile::TempDir;
 use tokio::process::Command;
 
@@ -15,7 +15,6 @@ use crate::check::Folder;
 const MAX_COMMITS: usize = 5_000;
 /// A commit that changes more files is rarely one task.
 const MAX_FILES: usize = 5;
-const PAGE_EXTENSIONS: &[&str] = &["md", "mdx", "markdown", "rst", "adoc", "asciidoc"];
 /// Lines at the end of a message that are for git and its hosts.
 const TRAILERS: &[&str] =
     &["signed-off-by:", "co-authored-by:", "change-id:", "reviewed-by:", "closes #", "fixes #"];
@@ -151,8 +150,7 @@ fn is_docs_commit(task: &HistoryTask, docs_path: Option<&str>) -> bool {
         let is_inside = docs_path.is_none_or(|folder| {
             path.strip_prefix(folder.trim_end_matches('/')).is_some_and(|rest| rest.starts_with('/'))
         });
-        let extension = path.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
-        is_inside && extension.is_some_and(|extension| PAGE_EXTENSIONS.contains(&extension.as_str()))
+        is_inside && FileKind::of(path).is_page()
     };
     // The first commit has no parent to start from.
     let has_parent = !task.parent.is_empty() && !task.parent.contains(' ');

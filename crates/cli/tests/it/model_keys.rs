@@ -33,7 +33,7 @@ fn key_source(home: &Path) -> Value {
 
 /// The key that `model test` sends.
 fn sent_key(home: &Path, more: &str) -> String {
-    let call = json!({ "tool_calls": [{ "index": 0, "id": "1", "function": { "name": "ready", "arguments": "{}" } }] });
+    let call = json!({ "tool_calls": [{ "index": 0, "id": "1", "function": { "name": "read", "arguments": "{}" } }] });
     let (url, headers) = provider_with_headers("200 OK", "text/event-stream", stream(call));
     write_settings(home, &table(&url, more));
     let output = docwright(home).env("FAST_KEY", "of-the-variable").args(["model", "test", "fast"]).output();

@@ -20,7 +20,8 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("dashboard", &["app", "forge", "machine", "net", "pages", "store", "traffic"]),
     ("worker", &["agent", "app", "failpoints", "forge", "machine", "pages", "store"]),
     ("server", &["agent", "api", "app", "base", "dashboard", "forge", "net", "store", "worker"]),
-    ("cli", &["base", "failpoints", "pages", "server", "store", "traffic", "wire"]),
+    ("eval", &["agent", "pages"]),
+    ("cli", &["base", "eval", "failpoints", "pages", "server", "store", "traffic", "wire"]),
     // Only for tests: no released program depends on them.
     ("fakehost", &[]),
     ("browser", &[]),

@@ -7,7 +7,7 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
-use axum::http::{StatusCode, Uri};
+use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use server::model::{Provider, Secret, Settings};
@@ -70,7 +70,11 @@ impl FakeProvider {
     }
 }
 
-async fn answer(State(provider): State<FakeProvider>, uri: Uri, body: Bytes) -> Response {
+async fn answer(State(provider): State<FakeProvider>, method: Method, uri: Uri, body: Bytes) -> Response {
+    // It has no description of its models.
+    if method == Method::GET {
+        return StatusCode::NOT_FOUND.into_response();
+    }
     provider.sent.lock().unwrap().push(String::from_utf8(body.to_vec()).unwrap());
     let turn = provider.turns.lock().unwrap().pop_front();
     match turn {

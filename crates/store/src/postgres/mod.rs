@@ -29,7 +29,7 @@ use crate::encoding::milliseconds;
 use crate::queue::WAKE_BATCH;
 use crate::sql::{Backend, Common, Connection, Fetch, Query, Row, check_master_key, sql};
 use crate::terms::HOUR;
-use crate::{Job, JobId, Lease, MasterKey, ProjectId, Result, StoreError, WorkerId};
+use crate::{Job, JobId, Lease, LeaseLimits, MasterKey, ProjectId, Result, StoreError, WorkerId};
 pub(crate) use create::insert_jobs;
 use dedicated::DedicatedReader;
 use notifier::{Listener, Notifier};
@@ -156,10 +156,10 @@ impl Backend for PostgresStore {
         unshare(self.finds.submit((), (project.clone(), id.clone())).await)
     }
 
-    async fn lease(&self, worker: &WorkerId, project_limit: u32) -> Result<Option<Lease>> {
+    async fn lease(&self, worker: &WorkerId, limits: LeaseLimits) -> Result<Option<Lease>> {
         loop {
-            let attempt = self.transaction((worker.clone(), project_limit), |db, (worker, project_limit)| {
-                queue::lease(db, worker, *project_limit).boxed()
+            let attempt = self.transaction((worker.clone(), limits), |db, (worker, limits)| {
+                queue::lease(db, worker, *limits).boxed()
             });
             match attempt.await? {
                 Attempt::Leased(lease) => return Ok(Some(*lease)),

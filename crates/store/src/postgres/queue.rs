@@ -11,11 +11,11 @@ use crate::sql::{
     sql,
 };
 use crate::suspects::{Suspect, Turn, dead_columns};
-use crate::{Job, JobId, Lease, NewEvent, Result, WorkerId};
+use crate::{Job, JobId, Lease, LeaseLimits, NewEvent, Result, WorkerId};
 
 /// The projects with queued jobs, one step of the index each. The organization whose jobs do the least local work
-/// is first, then the one whose turn is longest ago, and of its projects the one whose turn is longest ago. A project that runs
-/// `$1` jobs is left out; 4294967295 means no limit.
+/// is first, then the one whose turn is longest ago, and of its projects the one whose turn is longest ago. A project that has
+/// `$1` jobs in flight is left out, and an organization that has `$3` on the worker `$2`; 4294967295 means no limit.
 const PROJECTS: &str = "
     WITH RECURSIVE waiting (project) AS (
       (SELECT project FROM jobs
@@ -26,10 +26,11 @@ const PROJECTS: &str = "
               WHERE next.status = 'active' AND next.worker IS NULL AND next.not_before IS NULL AND next.deaths < 2
                 AND next.project > waiting.project ORDER BY next.project LIMIT 1)
       FROM waiting WHERE project IS NOT NULL),
-    running (organization, jobs) AS (
-      SELECT projects.organization, count(*) FROM jobs held
-      JOIN projects ON projects.id = held.project
-      WHERE held.status = 'active' AND held.worker IS NOT NULL AND NOT held.waits_for_model
+    running (organization, jobs, of_worker) AS (
+      SELECT projects.organization, count(*) FILTER (WHERE NOT held.waits_for_model),
+        count(*) FILTER (WHERE held.worker = $2)
+      FROM jobs held JOIN projects ON projects.id = held.project
+      WHERE held.status = 'active' AND held.worker IS NOT NULL
       GROUP BY projects.organization),
     served (organization, turn) AS (
       SELECT projects.organization, max(turns.turn) FROM turns
@@ -38,7 +39,7 @@ const PROJECTS: &str = "
     LEFT JOIN projects ON projects.id = waiting.project
     LEFT JOIN running ON running.organization = projects.organization
     LEFT JOIN served ON served.organization = projects.organization
-    WHERE waiting.project IS NOT NULL
+    WHERE waiting.project IS NOT NULL AND coalesce(running.of_worker, 0) < $3
       AND ($1 = 4294967295 OR $1 > (
         SELECT count(*) FROM jobs held
         WHERE held.status = 'active' AND held.worker IS NOT NULL AND held.project = waiting.project))
@@ -86,14 +87,18 @@ pub(super) enum Attempt {
 }
 
 /// Leases one job. Each attempt is a transaction, so that no two of its locks are waited for at once.
-pub(super) async fn lease(db: &mut Connection<'_>, worker: &WorkerId, project_limit: u32) -> Result<Attempt> {
+pub(super) async fn lease(
+    db: &mut Connection<'_>,
+    worker: &WorkerId,
+    limits: LeaseLimits,
+) -> Result<Attempt> {
     let may_have_suspects = requeue(db, worker).await?;
     let next = match may_have_suspects {
-        true => next(db, worker, project_limit).await?,
-        false => next_in_queue(db, project_limit).await?,
+        true => next(db, worker, limits).await?,
+        false => next_in_queue(db, worker, limits).await?,
     };
     let Some(next) = next else { return Ok(Attempt::Nothing) };
-    let Some((queued, now)) = check_queued(db, &next, project_limit).await? else {
+    let Some((queued, now)) = check_queued(db, &next, limits.project).await? else {
         return Ok(Attempt::Again);
     };
     if end_if_over(db, &queued, now).await? {
@@ -133,14 +138,14 @@ async fn requeue(db: &mut Connection<'_>, worker: &WorkerId) -> Result<bool> {
 }
 
 /// The job that the worker leases next, where there are suspects; locked.
-async fn next(db: &mut Connection<'_>, worker: &WorkerId, project_limit: u32) -> Result<Option<Job>> {
+async fn next(db: &mut Connection<'_>, worker: &WorkerId, limits: LeaseLimits) -> Result<Option<Job>> {
     let running =
         concat!("SELECT id", suspects!(), "AND deaths = 2 AND worker = $1 AND NOT waits_for_model LIMIT 1");
     if db.exists(sql(running).bind(&worker.0)).await? {
         return Ok(None); // no other job may join the local work of a suspect
     }
-    let Some((job, turn)) = first_suspect(db, worker, project_limit).await? else {
-        return next_in_queue(db, project_limit).await;
+    let Some((job, turn)) = first_suspect(db, worker, limits.project).await? else {
+        return next_in_queue(db, worker, limits).await;
     };
     if turn == Turn::Nothing {
         return Ok(None);
@@ -148,7 +153,7 @@ async fn next(db: &mut Connection<'_>, worker: &WorkerId, project_limit: u32) ->
     if turn == Turn::Suspect && lock(db, &job.id).await? {
         return Ok(Some(job));
     }
-    match next_in_queue(db, project_limit).await? {
+    match next_in_queue(db, worker, limits).await? {
         None if turn == Turn::OthersFirst && lock(db, &job.id).await? => Ok(Some(job)),
         other => Ok(other),
     }
@@ -191,8 +196,12 @@ async fn lock(db: &mut Connection<'_>, id: &JobId) -> Result<bool> {
 }
 
 /// The next job, locked. Jobs that are locked are skipped: another worker is dealing with them.
-async fn next_in_queue(db: &mut Connection<'_>, project_limit: u32) -> Result<Option<Job>> {
-    for row in db.rows(sql(PROJECTS).bind(project_limit)).await? {
+async fn next_in_queue(
+    db: &mut Connection<'_>,
+    worker: &WorkerId,
+    limits: LeaseLimits,
+) -> Result<Option<Job>> {
+    for row in db.rows(sql(PROJECTS).bind(limits.project).bind(&worker.0).bind(limits.organization)).await? {
         let first = sql(concat!(
             "SELECT ",
             job_columns!(),

@@ -13,8 +13,8 @@ use crate::note::validate;
 use crate::queue::WAKE_BATCH;
 use crate::suspects::SUSPECT_DEATHS;
 use crate::{
-    Change, ConversationEntry, Ending, JobId, LastChange, Lease, Message, NewEvent, Note, Outcome, ProjectId,
-    Queue, Result, Status, StoreError, WorkerId,
+    Change, ConversationEntry, Ending, JobId, LastChange, Lease, LeaseLimits, Message, NewEvent, Note,
+    Outcome, ProjectId, Queue, Result, Status, StoreError, WorkerId,
 };
 
 #[async_trait]
@@ -23,8 +23,8 @@ impl<B: Backend> Queue for B {
         self.execute(heartbeat_query(worker)).await.map(drop)
     }
 
-    async fn lease_within(&self, worker: &WorkerId, project_limit: u32) -> Result<Option<Lease>> {
-        self.lease(worker, project_limit).await
+    async fn lease_within(&self, worker: &WorkerId, limits: LeaseLimits) -> Result<Option<Lease>> {
+        self.lease(worker, limits).await
     }
 
     async fn announce_waiting(&self, wait: Duration) -> Result<bool> {

@@ -45,7 +45,7 @@ pub(crate) use row::{FromRow, Row};
 pub(crate) use secrets::check_master_key;
 pub(crate) use suspects::requeue_dead;
 
-use crate::{Job, JobId, Lease, MasterKey, ProjectId, Result, WorkerId};
+use crate::{Job, JobId, Lease, LeaseLimits, MasterKey, ProjectId, Result, WorkerId};
 
 /// What a store has on either database.
 #[derive(Clone)]
@@ -99,7 +99,7 @@ pub(crate) trait Backend: Fetch + Clone {
     fn lease(
         &self,
         worker: &WorkerId,
-        project_limit: u32,
+        limits: LeaseLimits,
     ) -> impl Future<Output = Result<Option<Lease>>> + Send;
     /// Adds the event "waiting" to jobs that have been queued for `wait`. Answers how many there were.
     fn add_waiting_events(&self, wait: Duration) -> impl Future<Output = Result<usize>> + Send;

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 
 use crate::secret::CHECK;
 use crate::sql::{Backend, Common, Connection, Fetch, Query, Row, check_master_key, job_columns, sql};
-use crate::{Job, JobId, Lease, MasterKey, ProjectId, Result, Secrets, StoreError, WorkerId};
+use crate::{Job, JobId, Lease, LeaseLimits, MasterKey, ProjectId, Result, Secrets, StoreError, WorkerId};
 pub(crate) use create::insert_jobs;
 
 pub(crate) const MIGRATIONS: &[&str] = &[
@@ -146,16 +146,16 @@ impl Backend for SqliteStore {
         self.optional(sql(find).bind(&id.0).bind(&project.0)).await
     }
 
-    async fn lease(&self, worker: &WorkerId, project_limit: u32) -> Result<Option<Lease>> {
+    async fn lease(&self, worker: &WorkerId, limits: LeaseLimits) -> Result<Option<Lease>> {
         // Most polls find nothing; those need no write and no fsync.
         let mut reader = self.db.reads().acquire().await?;
         let mut db = Connection::sqlite(&mut reader, &*self.clock);
-        if !queue::has_work(&mut db, worker, project_limit).await? {
+        if !queue::has_work(&mut db, worker, limits).await? {
             return Ok(None);
         }
         drop(reader);
-        self.transaction((worker.clone(), project_limit), |db, (worker, project_limit)| {
-            queue::lease(db, worker, *project_limit).boxed()
+        self.transaction((worker.clone(), limits), |db, (worker, limits)| {
+            queue::lease(db, worker, *limits).boxed()
         })
         .await
     }

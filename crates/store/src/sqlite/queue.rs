@@ -12,11 +12,12 @@ use crate::sql::{
     Connection, Fetch, FromRow, QueuedJob, end_if_over, lease_job, queued_columns, requeue_dead, sql,
 };
 use crate::suspects::{Suspect, Turn, dead_columns};
-use crate::{Lease, NewEvent, Result, WorkerId};
+use crate::{Lease, LeaseLimits, NewEvent, Result, WorkerId};
 
 /// The projects with queued jobs, one step of the index each. The organization whose jobs do the least local work
-/// is first, then the one whose turn is longest ago, and of its projects the one whose turn is longest ago. A project that runs
-/// `$1` jobs is left out; 4294967295 means no limit.
+/// is first, then the one whose turn is longest ago, and of its projects the one whose turn is longest ago. A
+/// project that has `$1` jobs in flight is left out, and an organization that has `$3` on the worker `$2`; 4294967295
+/// means no limit.
 macro_rules! projects {
     () => {
         "
@@ -28,10 +29,11 @@ macro_rules! projects {
               WHERE next.status = 'active' AND next.worker IS NULL AND next.not_before IS NULL AND next.deaths < 2
                 AND next.project > waiting.project)
       FROM waiting WHERE project IS NOT NULL),
-    running (organization, jobs) AS (
-      SELECT projects.organization, count(*) FROM jobs held INDEXED BY jobs_held
-      JOIN projects ON projects.id = held.project
-      WHERE held.status = 'active' AND held.worker IS NOT NULL AND NOT held.waits_for_model
+    running (organization, jobs, of_worker) AS (
+      SELECT projects.organization, count(*) FILTER (WHERE NOT held.waits_for_model),
+        count(*) FILTER (WHERE held.worker = $2)
+      FROM jobs held INDEXED BY jobs_held JOIN projects ON projects.id = held.project
+      WHERE held.status = 'active' AND held.worker IS NOT NULL
       GROUP BY projects.organization),
     served (organization, turn) AS (
       SELECT projects.organization, max(turns.turn) FROM turns
@@ -40,7 +42,7 @@ macro_rules! projects {
     LEFT JOIN projects ON projects.id = waiting.project
     LEFT JOIN running ON running.organization = projects.organization
     LEFT JOIN served ON served.organization = projects.organization
-    WHERE waiting.project IS NOT NULL
+    WHERE waiting.project IS NOT NULL AND coalesce(running.of_worker, 0) < $3
       AND ($1 = 4294967295 OR $1 > (
         SELECT count(*) FROM jobs held INDEXED BY jobs_held
         WHERE held.status = 'active' AND held.worker IS NOT NULL AND held.project = waiting.project))
@@ -126,21 +128,25 @@ macro_rules! first_suspect {
 }
 
 /// Whether a lease is possible. Changes nothing.
-pub(super) async fn has_work(db: &mut Connection<'_>, worker: &WorkerId, project_limit: u32) -> Result<bool> {
+pub(super) async fn has_work(
+    db: &mut Connection<'_>,
+    worker: &WorkerId,
+    limits: LeaseLimits,
+) -> Result<bool> {
     let now = db.now().await?;
     Ok(db.exists(sql(dead!("SELECT id", "LIMIT 1"))).await?
         || db.exists(sql(due!("SELECT id", "LIMIT 1")).bind(now)).await?
-        || next(db, worker, project_limit).await?.is_some())
+        || next(db, worker, limits).await?.is_some())
 }
 
 pub(super) async fn lease(
     db: &mut Connection<'_>,
     worker: &WorkerId,
-    project_limit: u32,
+    limits: LeaseLimits,
 ) -> Result<Option<Lease>> {
     requeue(db, worker).await?;
     let now = db.now().await?;
-    while let Some(queued) = next(db, worker, project_limit).await? {
+    while let Some(queued) = next(db, worker, limits).await? {
         if !end_if_over(db, &queued, now).await? {
             return lease_job(db, queued, worker, now).await.map(Some);
         }
@@ -149,28 +155,34 @@ pub(super) async fn lease(
 }
 
 /// The job that the worker leases next.
-async fn next(db: &mut Connection<'_>, worker: &WorkerId, project_limit: u32) -> Result<Option<QueuedJob>> {
+async fn next(db: &mut Connection<'_>, worker: &WorkerId, limits: LeaseLimits) -> Result<Option<QueuedJob>> {
     if !db.exists(sql(suspects!("SELECT id", "LIMIT 1"))).await? {
-        return next_in_queue(db, project_limit).await;
+        return next_in_queue(db, worker, limits).await;
     }
     let running =
         sql(suspects!("SELECT id", "AND deaths = 2 AND worker = $1 AND NOT waits_for_model LIMIT 1"));
     if db.exists(running.bind(&worker.0)).await? {
         return Ok(None); // no other job may join the local work of a suspect
     }
-    let first = sql(first_suspect!()).bind(&worker.0).bind(project_limit);
-    let Some(row) = db.row(first).await? else { return next_in_queue(db, project_limit).await };
+    let first = sql(first_suspect!()).bind(&worker.0).bind(limits.project);
+    let Some(row) = db.row(first).await? else { return next_in_queue(db, worker, limits).await };
     let (queued, turn) = (QueuedJob::from_row(&row)?, Suspect::from_row(&row)?.turn(db.now().await?));
     match turn {
         Turn::Suspect => Ok(Some(queued)),
-        Turn::OthersFirst => Ok(next_in_queue(db, project_limit).await?.or(Some(queued))),
-        Turn::Others => next_in_queue(db, project_limit).await,
+        Turn::OthersFirst => Ok(next_in_queue(db, worker, limits).await?.or(Some(queued))),
+        Turn::Others => next_in_queue(db, worker, limits).await,
         Turn::Nothing => Ok(None),
     }
 }
 
-async fn next_in_queue(db: &mut Connection<'_>, project_limit: u32) -> Result<Option<QueuedJob>> {
-    for row in db.rows(sql(projects!()).bind(project_limit)).await? {
+async fn next_in_queue(
+    db: &mut Connection<'_>,
+    worker: &WorkerId,
+    limits: LeaseLimits,
+) -> Result<Option<QueuedJob>> {
+    for row in
+        db.rows(sql(projects!()).bind(limits.project).bind(&worker.0).bind(limits.organization)).await?
+    {
         let first = db.optional(sql(first!()).bind(row.get::<&str>("project")?)).await?;
         if first.is_some() {
             return Ok(first);

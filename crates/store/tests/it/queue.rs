@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base::TestClock;
 use jiff::SignedDuration;
-use store::{JobStore, Lease, NewEvent, Note, Progress, Project, Queue, Status, Store, Terms};
+use store::{JobStore, Lease, LeaseLimits, NewEvent, Note, Progress, Project, Queue, Status, Store, Terms};
 
 use crate::follow_ups::{follow_up, leased};
 use crate::jobs::{MILLISECOND, done, job, new_job, worker};
@@ -18,6 +18,7 @@ every_backend! {
     the_progress_of_a_job_is_visible_in_its_project,
     a_follow_up_is_queued_after_earlier_jobs,
     a_project_runs_at_most_its_limit_of_jobs,
+    a_worker_keeps_room_for_other_organizations,
     a_queued_job_gets_one_event_about_the_wait,
     all_of_many_queued_jobs_get_an_event,
     many_postponed_jobs_return_in_order,
@@ -138,7 +139,8 @@ async fn a_follow_up_is_queued_after_earlier_jobs(store: &dyn Store, clock: &Tes
 
 async fn lease_within(store: &dyn Store, project_limit: u32) -> Option<Lease> {
     store.heartbeat(&worker(1)).await.unwrap();
-    store.lease_within(&worker(1), project_limit).await.unwrap()
+    let limits = LeaseLimits { project: project_limit, ..LeaseLimits::NONE };
+    store.lease_within(&worker(1), limits).await.unwrap()
 }
 
 async fn a_project_runs_at_most_its_limit_of_jobs(store: &dyn Store, _: &TestClock) {
@@ -154,6 +156,28 @@ async fn a_project_runs_at_most_its_limit_of_jobs(store: &dyn Store, _: &TestClo
     assert!(store.finish(&first, done(None), 0).await.unwrap().is_none());
     assert_eq!(lease_within(store, 2).await.unwrap().job.project, greedy.id);
     assert!(lease_within(store, 2).await.is_none());
+}
+
+/// Jobs that wait for their model count, too: they are in flight.
+async fn a_worker_keeps_room_for_other_organizations(store: &dyn Store, _: &TestClock) {
+    let (large, small) = (project(store, "acme").await, project(store, "globex").await);
+    for project in three_more(store, &large).await {
+        job(store, &project).await;
+        job(store, &project).await;
+    }
+    let limits = LeaseLimits { organization: 3, ..LeaseLimits::NONE };
+    let lease = async |n: u8| {
+        store.heartbeat(&worker(n)).await.unwrap();
+        store.lease_within(&worker(n), limits).await.unwrap()
+    };
+    for _ in 0..3 {
+        let lease = lease(1).await.unwrap();
+        store.note(&lease, vec![Note::WaitsForModel]).await.unwrap();
+    }
+    assert!(lease(1).await.is_none());
+    let other = job(store, &small).await;
+    assert_eq!(lease(1).await.unwrap().job.id, other.id);
+    assert!(lease(2).await.is_some(), "another worker has room");
 }
 
 async fn kinds(store: &dyn Store, job: &store::Job) -> Vec<String> {
@@ -265,7 +289,9 @@ async fn of_many_who_look_at_once_no_more_than_may_get_a_job_of_one_project() {
     }
     let looks = (0..8).map(|n| {
         let store = kept.store.clone();
-        tokio::spawn(async move { store.lease_within(&worker(n), 3).await.unwrap() })
+        tokio::spawn(async move {
+            store.lease_within(&worker(n), LeaseLimits { project: 3, ..LeaseLimits::NONE }).await.unwrap()
+        })
     });
     let mut leased = 0;
     for look in looks.collect::<Vec<_>>() {
