@@ -61,8 +61,11 @@ impl RunningWorker {
 }
 
 async fn create(server: &TestServer, team: &Team, model: &str) -> Value {
+    create_with(server, team, model, "Replace \"minute\" with \"moment\".").await
+}
+
+async fn create_with(server: &TestServer, team: &Team, model: &str, prompt: &str) -> Value {
     let path = format!("/v2/agent/{}/job", team.project.id);
-    let prompt = "Replace \"minute\" with \"moment\".";
     let answer = server.post(&team.key, &path, &json!({ "prompt": prompt, "model": model })).await;
     assert_eq!(answer.status, 201, "{answer}");
     answer.json()
@@ -92,15 +95,17 @@ async fn wait_for_end(server: &TestServer, team: &Team, job: &Value) {
     assert_eq!(server.job(team, &job["id"]).await["status"], "completed");
 }
 
-/// Jobs of another project run to their end while `server`'s workers have stalled jobs.
+/// Jobs of another project run to their end while `server`'s workers have stalled jobs. Each makes its own change: equal
+/// ones wait for each other.
 async fn run_other_jobs(server: &TestServer, providers: &Providers) {
     let other = server.team("globex", &DOCS).await;
     let mut jobs = Vec::new();
-    for _ in 0..5 {
-        jobs.push(create(server, &other, "offline").await);
+    for n in 0..5 {
+        let prompt = format!("Replace \"minute\" with \"moment{n}\".");
+        jobs.push(create_with(server, &other, "offline", &prompt).await);
     }
-    for _ in 0..3 {
-        providers.quick.say(edit("a minute", "a moment"));
+    for n in 0..3 {
+        providers.quick.say(edit("a minute", &format!("a quick moment{n}")));
         providers.quick.say(finish("Say a moment"));
         let job = create(server, &other, "quick").await;
         wait_for_end(server, &other, &job).await;

@@ -119,6 +119,14 @@ fn check(operation: &Operation, who: &str, answer: &Answer, expected: &str) {
     check_error_format(&operation.id, operation.method.as_str(), answer);
 }
 
+/// The jobs of these tests have no pull request, which the key may know.
+fn is_success(operation: &Operation, answer: &Answer) -> bool {
+    match operation.id.as_str() {
+        "getPull" => answer.header("x-error-code") == "no_pull_request",
+        _ => (200..300).contains(&answer.status),
+    }
+}
+
 /// A response without its request id and its date.
 fn comparable(answer: &Answer) -> (u16, String, HeaderMap) {
     let mut headers = answer.headers.clone();
@@ -183,7 +191,7 @@ async fn a_read_key_can_only_read() {
     for operation in Operation::with_key() {
         let answer = matrix.call(&operation, &read_key, &operation.path(&mine.project.id.0, job)).await;
         match operation.method.as_str() {
-            "GET" => assert_eq!(answer.status, 200, "{}: {answer}", operation.id),
+            "GET" => assert!(is_success(&operation, &answer), "{}: {answer}", operation.id),
             _ => check(&operation, "a read key", &answer, "403 scope_too_small"),
         }
     }
@@ -207,7 +215,7 @@ async fn a_valid_key_can_call_every_operation() {
             let job = new_job(server, key, &mine.project.id).await;
             let path = operation.path(&mine.project.id.0, &job);
             let answer = matrix.call(&operation, key, &path).await;
-            assert!((200..300).contains(&answer.status), "{}: {answer}", operation.id);
+            assert!(is_success(&operation, &answer), "{}: {answer}", operation.id);
             let foreign = server.key(&matrix.theirs.organization, |_| {}).await;
             let hidden = matrix.call(&operation, &foreign, &path).await;
             check(&operation, "a key of another organization", &hidden, NO_PROJECT);
