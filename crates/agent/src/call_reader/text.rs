@@ -132,7 +132,7 @@ mod tests {
             "<tool_call>\n<function=read>\n<parameter=path>\na.md\n</parameter>\n</function>\n</tool_call>"
                 .to_owned(),
         ] {
-            assert_eq!(find(&text), [read.clone()], "{text}");
+            assert_eq!(find(&text), std::slice::from_ref(&read), "{text}");
         }
         let two = format!("{call}\n{call}");
         assert_eq!(find(&two), [read.clone(), read]);
